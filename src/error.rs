@@ -1,0 +1,583 @@
+//! `Status`, `Field`, `Error`: what went wrong, as plain data, and how it is put into words.
+//!
+//! The core reports an [`Error`]; `capi` adds the function and writes it into the caller's
+//! `dlrs_error`. Nothing here allocates, nothing is thread-local. The wording of every status
+//! (what it means, what to do) stands once, in [`Status::explain`].
+#![allow(non_camel_case_types)]
+#![forbid(unsafe_code)]
+
+use core::fmt::{self, Write};
+
+/// What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
+/// tensor, 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers
+/// are stable and never reused.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Success.
+    DLRS_OK = 0,
+    /// A required pointer is NULL.
+    DLRS_NULL_ARG = 101,
+    /// A pointer to a struct or array is not aligned for it.
+    DLRS_MISALIGNED_STRUCT = 102,
+    /// `struct_size` is not one this library knows.
+    DLRS_STRUCT_SIZE = 103,
+    /// An argument's value is outside what the function takes.
+    DLRS_BAD_ARG = 104,
+    /// The caller's buffer is too small.
+    DLRS_BUF_SMALL = 105,
+    /// A text is not in the documented grammar.
+    DLRS_PARSE = 106,
+    /// The DLPack major version is not 1.
+    DLRS_VERSION = 201,
+    /// A flag bit is unknown or does not fit the tensor.
+    DLRS_FLAGS = 202,
+    /// `ndim` is negative or above 64.
+    DLRS_NDIM = 203,
+    /// `shape` is NULL although `ndim` is not 0.
+    DLRS_SHAPE_NULL = 204,
+    /// An extent is negative.
+    DLRS_SHAPE_NEG = 205,
+    /// `strides` is NULL although DLPack 1.2 and newer require it.
+    DLRS_STRIDES_NULL = 206,
+    /// The number of elements or bytes does not fit.
+    DLRS_SIZE_OVERFLOW = 207,
+    /// The strides reach outside the address space.
+    DLRS_EXTENT_OVERFLOW = 208,
+    /// The tensor reaches outside the memory given.
+    DLRS_OUT_OF_BOUNDS = 209,
+    /// `data` is NULL although there are elements.
+    DLRS_DATA_NULL = 210,
+    /// `byte_offset` leads outside the address space.
+    DLRS_OFFSET = 211,
+    /// The first element is not aligned as required.
+    DLRS_MISALIGNED = 212,
+    /// The dtype code is not one of DLPack 1.3.
+    DLRS_DTYPE_CODE = 213,
+    /// The dtype's bits are not legal for its code.
+    DLRS_DTYPE_BITS = 214,
+    /// The dtype's lanes are 0 or not legal.
+    DLRS_DTYPE_LANES = 215,
+    /// An element of a packed sub-byte tensor would start inside a byte.
+    DLRS_SUBBYTE = 216,
+    /// The device type is not one of DLPack 1.3, or not one the function serves.
+    DLRS_DEVICE_TYPE = 217,
+    /// The device ordinal is negative, or does not exist.
+    DLRS_DEVICE_ID = 218,
+    /// The data is read-only.
+    DLRS_READ_ONLY = 301,
+    /// Two shapes differ.
+    DLRS_SHAPE_MISMATCH = 302,
+    /// Two dtypes differ.
+    DLRS_DTYPE_MISMATCH = 303,
+    /// Elements of the destination share memory.
+    DLRS_OVERLAP_DST = 304,
+    /// Source and destination share memory.
+    DLRS_OVERLAP_SRC_DST = 305,
+    /// Other holders share the tensor, or the count of holders is exhausted.
+    DLRS_REFCOUNT = 306,
+    /// The function was called from inside a callback that it is running.
+    DLRS_REENTRANT = 307,
+    /// No view has the wanted shape: a copy is needed.
+    DLRS_NOT_VIEWABLE = 308,
+    /// The layout, device or writability asked for needs a copy, which was forbidden.
+    DLRS_COPY_NEEDED = 309,
+    /// The tensor was not made by this library.
+    DLRS_FOREIGN = 310,
+    /// Memory is exhausted.
+    DLRS_NOMEM = 401,
+    /// Device memory is exhausted.
+    DLRS_DEV_OOM = 402,
+    /// A callback of the caller reported failure.
+    DLRS_CALLBACK = 403,
+    /// The combination is not supported.
+    DLRS_UNSUPPORTED = 501,
+    /// The driver library is not installed.
+    DLRS_DRV_MISSING = 502,
+    /// The driver is older than the oldest supported.
+    DLRS_DRV_OLD = 503,
+    /// Only the driver's stub library was found.
+    DLRS_DRV_STUB = 504,
+    /// The driver lacks a function.
+    DLRS_DRV_SYMBOL = 505,
+    /// The driver works but there is no device.
+    DLRS_NO_DEVICE = 506,
+    /// The driver failed to start.
+    DLRS_DRV_INIT = 601,
+    /// Direct access between two devices failed.
+    DLRS_PEER = 602,
+    /// The stream is not usable here.
+    DLRS_STREAM = 603,
+    /// The stream is being captured and the work cannot be.
+    DLRS_CAPTURING = 604,
+    /// A kernel could not be loaded or launched.
+    DLRS_LAUNCH = 605,
+    /// The device reported a fault of asynchronous work.
+    DLRS_ASYNC_FAULT = 606,
+    /// The device context is lost.
+    DLRS_CTX_LOST = 607,
+    /// The process was forked after the driver started.
+    DLRS_FORKED = 608,
+    /// The driver is shutting down with the process.
+    DLRS_SHUTDOWN = 609,
+    /// A defect of this library or an impossible answer of a driver.
+    DLRS_INTERNAL = 901,
+}
+
+impl Status {
+    /// Name, meaning and remedy: the only place where a status is put into words.
+    pub const fn explain(self) -> (&'static str, &'static str, &'static str) {
+        use Status::*;
+        match self {
+            DLRS_OK => ("DLRS_OK", "success", ""),
+            DLRS_NULL_ARG => ("DLRS_NULL_ARG", "must not be NULL", "Pass a valid pointer."),
+            DLRS_MISALIGNED_STRUCT => (
+                "DLRS_MISALIGNED_STRUCT",
+                "pointer is not aligned for its type",
+                "Pass the address of a properly aligned object.",
+            ),
+            DLRS_STRUCT_SIZE => (
+                "DLRS_STRUCT_SIZE",
+                "struct_size is too small",
+                "Set struct_size to sizeof the struct before the call.",
+            ),
+            DLRS_BAD_ARG => {
+                ("DLRS_BAD_ARG", "value is not accepted", "See the function's documentation.")
+            }
+            DLRS_BUF_SMALL => (
+                "DLRS_BUF_SMALL",
+                "buffer is too small",
+                "Give a buffer of the size reported, plus one for the NUL of a text.",
+            ),
+            DLRS_PARSE => (
+                "DLRS_PARSE",
+                "text is not understood",
+                "See the function's documentation for the grammar.",
+            ),
+            DLRS_VERSION => (
+                "DLRS_VERSION",
+                "DLPack major version is not 1",
+                "Ask the producer for version 1; this tensor can only be released.",
+            ),
+            DLRS_FLAGS => (
+                "DLRS_FLAGS",
+                "flag bits are not known to DLPack 1.3 or do not fit here",
+                "Clear them, or use a library that knows them.",
+            ),
+            DLRS_NDIM => {
+                ("DLRS_NDIM", "number of dimensions is out of range", "Use 0 to 64 dimensions.")
+            }
+            DLRS_SHAPE_NULL => (
+                "DLRS_SHAPE_NULL",
+                "shape is NULL although ndim is not 0",
+                "Give ndim extents; only a 0-d tensor may leave shape NULL.",
+            ),
+            DLRS_SHAPE_NEG => {
+                ("DLRS_SHAPE_NEG", "extent is negative", "Give every extent as 0 or more.")
+            }
+            DLRS_STRIDES_NULL => (
+                "DLRS_STRIDES_NULL",
+                "strides are NULL, which DLPack forbids since 1.2",
+                "Fill the strides, or take the tensor in with dlrs_import_take.",
+            ),
+            DLRS_SIZE_OVERFLOW => (
+                "DLRS_SIZE_OVERFLOW",
+                "number of elements or bytes does not fit",
+                "Check the extents: no memory is this large.",
+            ),
+            DLRS_EXTENT_OVERFLOW => (
+                "DLRS_EXTENT_OVERFLOW",
+                "strides reach outside the address space",
+                "Check strides (counted in elements) against shape and data.",
+            ),
+            DLRS_OUT_OF_BOUNDS => (
+                "DLRS_OUT_OF_BOUNDS",
+                "reaches outside the memory given",
+                "Check shape, strides and byte_offset against the allocation.",
+            ),
+            DLRS_DATA_NULL => (
+                "DLRS_DATA_NULL",
+                "data is NULL although there are elements",
+                "Only a tensor of size zero may have no data.",
+            ),
+            DLRS_OFFSET => (
+                "DLRS_OFFSET",
+                "byte_offset leads outside the address space",
+                "Give the bytes from data to element (0, ..., 0).",
+            ),
+            DLRS_MISALIGNED => (
+                "DLRS_MISALIGNED",
+                "first element is not aligned as required",
+                "Copy the tensor, or ask for a smaller alignment.",
+            ),
+            DLRS_DTYPE_CODE => (
+                "DLRS_DTYPE_CODE",
+                "dtype code is not known to DLPack 1.3",
+                "Convert the tensor first, or use the LAYOUT level or raw bytes.",
+            ),
+            DLRS_DTYPE_BITS => (
+                "DLRS_DTYPE_BITS",
+                "dtype bits are not legal for the code",
+                "See the list of dtypes in dlpack_rs.h.",
+            ),
+            DLRS_DTYPE_LANES => {
+                ("DLRS_DTYPE_LANES", "dtype lanes are out of range", "Use 1 lane for scalars.")
+            }
+            DLRS_SUBBYTE => (
+                "DLRS_SUBBYTE",
+                "elements of a packed sub-byte type would start inside a byte",
+                "Make a compact copy: DLPack has no bit offset.",
+            ),
+            DLRS_DEVICE_TYPE => (
+                "DLRS_DEVICE_TYPE",
+                "device type is not one that can be used here",
+                "Move the tensor to a supported device first.",
+            ),
+            DLRS_DEVICE_ID => (
+                "DLRS_DEVICE_ID",
+                "device ordinal is out of range",
+                "Host, pinned and managed memory have ordinal 0; others count from 0.",
+            ),
+            DLRS_READ_ONLY => (
+                "DLRS_READ_ONLY",
+                "data is read-only",
+                "Copy the tensor, or ask the producer for a writable one.",
+            ),
+            DLRS_SHAPE_MISMATCH => (
+                "DLRS_SHAPE_MISMATCH",
+                "shapes differ",
+                "Shapes must be equal; nothing is broadcast silently.",
+            ),
+            DLRS_DTYPE_MISMATCH => (
+                "DLRS_DTYPE_MISMATCH",
+                "dtypes differ",
+                "Code, bits, lanes and padding must be equal; use a cast to convert.",
+            ),
+            DLRS_OVERLAP_DST => (
+                "DLRS_OVERLAP_DST",
+                "elements of the destination share memory",
+                "Write to a tensor whose elements are distinct.",
+            ),
+            DLRS_OVERLAP_SRC_DST => (
+                "DLRS_OVERLAP_SRC_DST",
+                "source and destination share memory",
+                "Set DLRS_COPY_ALLOW_OVERLAP to copy as if through a temporary.",
+            ),
+            DLRS_REFCOUNT => (
+                "DLRS_REFCOUNT",
+                "other holders share the tensor or their number is exhausted",
+                "Release the other holders, or clone the tensor.",
+            ),
+            DLRS_REENTRANT => (
+                "DLRS_REENTRANT",
+                "called from inside a callback that it is running",
+                "Return from the callback first.",
+            ),
+            DLRS_NOT_VIEWABLE => {
+                ("DLRS_NOT_VIEWABLE", "no view has this shape", "Make a compact copy first.")
+            }
+            DLRS_COPY_NEEDED => (
+                "DLRS_COPY_NEEDED",
+                "a copy is needed but was forbidden",
+                "Allow the copy, or ask for less.",
+            ),
+            DLRS_FOREIGN => (
+                "DLRS_FOREIGN",
+                "tensor was not made by this library",
+                "Take it in with dlrs_import_take first.",
+            ),
+            DLRS_NOMEM => ("DLRS_NOMEM", "out of memory", "Free memory and call again."),
+            DLRS_DEV_OOM => {
+                ("DLRS_DEV_OOM", "out of device memory", "Free device memory and call again.")
+            }
+            DLRS_CALLBACK => {
+                ("DLRS_CALLBACK", "the caller's callback failed", "See what the callback reports.")
+            }
+            DLRS_UNSUPPORTED => {
+                ("DLRS_UNSUPPORTED", "not supported", "See the function's documentation.")
+            }
+            DLRS_DRV_MISSING => {
+                ("DLRS_DRV_MISSING", "driver library not found", "Install the vendor's driver.")
+            }
+            DLRS_DRV_OLD => ("DLRS_DRV_OLD", "driver is too old", "Install a newer driver."),
+            DLRS_DRV_STUB => (
+                "DLRS_DRV_STUB",
+                "only the driver's stub library was found",
+                "Install the driver, and keep the stubs folder off the search path.",
+            ),
+            DLRS_DRV_SYMBOL => {
+                ("DLRS_DRV_SYMBOL", "driver lacks a function", "Install a newer driver.")
+            }
+            DLRS_NO_DEVICE => (
+                "DLRS_NO_DEVICE",
+                "there is no such device",
+                "Check the hardware and the vendor's VISIBLE_DEVICES variable.",
+            ),
+            DLRS_DRV_INIT => {
+                ("DLRS_DRV_INIT", "driver failed to start", "See the driver's own code.")
+            }
+            DLRS_PEER => (
+                "DLRS_PEER",
+                "direct access between two devices failed",
+                "Allow staging through the host.",
+            ),
+            DLRS_STREAM => {
+                ("DLRS_STREAM", "stream cannot be used here", "Pass a live stream of the device.")
+            }
+            DLRS_CAPTURING => (
+                "DLRS_CAPTURING",
+                "stream is being captured and this work cannot be",
+                "End the capture first.",
+            ),
+            DLRS_LAUNCH => {
+                ("DLRS_LAUNCH", "kernel could not be launched", "See the driver's own code.")
+            }
+            DLRS_ASYNC_FAULT => (
+                "DLRS_ASYNC_FAULT",
+                "the driver reported a fault, which may stem from earlier work",
+                "Destination contents are undefined; see the driver's own code.",
+            ),
+            DLRS_CTX_LOST => {
+                ("DLRS_CTX_LOST", "device context is lost", "Restart the process's device work.")
+            }
+            DLRS_FORKED => (
+                "DLRS_FORKED",
+                "the process was forked after the driver started",
+                "Use devices only in the process that started the driver, or spawn.",
+            ),
+            DLRS_SHUTDOWN => (
+                "DLRS_SHUTDOWN",
+                "the driver is shutting down with the process",
+                "Finish device work before exit.",
+            ),
+            DLRS_INTERNAL => {
+                ("DLRS_INTERNAL", "internal error", "Please report this with the message.")
+            }
+        }
+    }
+}
+
+/// Which field of the argument an error is about.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Field {
+    /// The argument itself.
+    DLRS_FIELD_NONE = 0,
+    /// `version` of a managed tensor.
+    DLRS_FIELD_VERSION = 1,
+    /// `flags` of a managed tensor.
+    DLRS_FIELD_FLAGS = 2,
+    /// `ndim`.
+    DLRS_FIELD_NDIM = 3,
+    /// `shape`, or one extent.
+    DLRS_FIELD_SHAPE = 4,
+    /// `dtype.code`.
+    DLRS_FIELD_DTYPE_CODE = 5,
+    /// `dtype.bits`.
+    DLRS_FIELD_DTYPE_BITS = 6,
+    /// `dtype.lanes`.
+    DLRS_FIELD_DTYPE_LANES = 7,
+    /// `device.device_type`.
+    DLRS_FIELD_DEVICE_TYPE = 8,
+    /// `device.device_id`.
+    DLRS_FIELD_DEVICE_ID = 9,
+    /// `strides`, or one stride.
+    DLRS_FIELD_STRIDES = 10,
+    /// `data`.
+    DLRS_FIELD_DATA = 11,
+    /// `byte_offset`.
+    DLRS_FIELD_BYTE_OFFSET = 12,
+    /// `struct_size` of an options struct or table.
+    DLRS_FIELD_STRUCT_SIZE = 13,
+    /// `deleter`, or another function pointer.
+    DLRS_FIELD_DELETER = 14,
+    /// Another member of an options struct or table; `note` in the message says which.
+    DLRS_FIELD_OPTION = 15,
+}
+
+impl Field {
+    /// The member as C writes it behind the argument's name.
+    const fn text(self) -> &'static str {
+        use Field::*;
+        match self {
+            DLRS_FIELD_NONE | DLRS_FIELD_OPTION => "",
+            DLRS_FIELD_VERSION => "version",
+            DLRS_FIELD_FLAGS => "flags",
+            DLRS_FIELD_NDIM => "ndim",
+            DLRS_FIELD_SHAPE => "shape",
+            DLRS_FIELD_DTYPE_CODE => "dtype.code",
+            DLRS_FIELD_DTYPE_BITS => "dtype.bits",
+            DLRS_FIELD_DTYPE_LANES => "dtype.lanes",
+            DLRS_FIELD_DEVICE_TYPE => "device.device_type",
+            DLRS_FIELD_DEVICE_ID => "device.device_id",
+            DLRS_FIELD_STRIDES => "strides",
+            DLRS_FIELD_DATA => "data",
+            DLRS_FIELD_BYTE_OFFSET => "byte_offset",
+            DLRS_FIELD_STRUCT_SIZE => "struct_size",
+            DLRS_FIELD_DELETER => "deleter",
+        }
+    }
+}
+
+/// An argument of a C function: its 1-based place and its name in the header.
+#[derive(Clone, Copy, Debug)]
+pub struct Arg(pub i32, pub &'static str);
+
+/// What went wrong. Built by the core, put into words by [`Error::write`].
+#[derive(Clone, Copy, Debug)]
+pub struct Error {
+    /// The answer of the function.
+    pub status: Status,
+    /// The member at fault.
+    pub field: Field,
+    /// The argument at fault; place 0 until someone who knows it says so ([`Error::of`]).
+    pub argument: Arg,
+    /// The dimension at fault, or -1.
+    pub dimension: i32,
+    /// The driver's own code, or 0.
+    pub driver_code: i32,
+    /// The value found, and the limit it broke; `None` where there is none to show.
+    pub value: Option<i64>,
+    /// See `value`.
+    pub limit: Option<i64>,
+    /// More precise words than the status's own; empty for none.
+    pub detail: &'static str,
+    /// Run-time words: a name tried, a piece of the text that was not understood.
+    pub note: Note,
+}
+
+/// What a fallible function of the core returns.
+pub type Result<T> = core::result::Result<T, Error>;
+
+impl Error {
+    /// An error of which only the status is known.
+    #[cold]
+    pub const fn new(status: Status) -> Self {
+        Error {
+            status,
+            field: Field::DLRS_FIELD_NONE,
+            argument: Arg(0, ""),
+            dimension: -1,
+            driver_code: 0,
+            value: None,
+            limit: None,
+            detail: "",
+            note: Note::EMPTY,
+        }
+    }
+    /// Names the member at fault.
+    pub const fn field(mut self, field: Field) -> Self {
+        self.field = field;
+        self
+    }
+    /// Names the dimension at fault.
+    pub const fn dim(mut self, dimension: usize) -> Self {
+        self.dimension = dimension as i32;
+        self
+    }
+    /// Shows the value found.
+    pub const fn value(mut self, value: i64) -> Self {
+        self.value = Some(value);
+        self
+    }
+    /// Shows the limit that was broken.
+    pub const fn limit(mut self, limit: i64) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+    /// Says it in more precise words than the status's own.
+    pub const fn detail(mut self, detail: &'static str) -> Self {
+        self.detail = detail;
+        self
+    }
+    /// Adds the driver's own code.
+    pub const fn driver(mut self, code: i32) -> Self {
+        self.driver_code = code;
+        self
+    }
+    /// Adds run-time words.
+    pub fn note(mut self, words: fmt::Arguments<'_>) -> Self {
+        let _ = self.note.write_fmt(words);
+        self
+    }
+    /// Names the argument at fault, unless an inner function already did.
+    #[cold]
+    pub const fn of(mut self, argument: Arg) -> Self {
+        if self.argument.0 == 0 {
+            self.argument = argument;
+        }
+        self
+    }
+
+    /// Writes `function: argument->field[dim]: what (value, limit). Remedy.` Never an address.
+    pub fn write(&self, function: &str, out: &mut impl Write) -> fmt::Result {
+        let (name, meaning, remedy) = self.status.explain();
+        write!(out, "{function}: ")?;
+        if !self.argument.1.is_empty() {
+            out.write_str(self.argument.1)?;
+            if !self.field.text().is_empty() {
+                write!(out, "->{}", self.field.text())?;
+            }
+        } else {
+            out.write_str(self.field.text())?;
+        }
+        if self.dimension >= 0 {
+            write!(out, "[{}]", self.dimension)?;
+        }
+        if !self.argument.1.is_empty() || !self.field.text().is_empty() {
+            out.write_str(": ")?;
+        }
+        out.write_str(if self.detail.is_empty() { meaning } else { self.detail })?;
+        if !self.note.as_str().is_empty() {
+            write!(out, ": {}", self.note.as_str())?;
+        }
+        self.write_numbers(out)?;
+        write!(out, " [{name}]. {remedy}")
+    }
+
+    fn write_numbers(&self, out: &mut impl Write) -> fmt::Result {
+        let mut before = " (";
+        for (label, number) in [("value", self.value), ("limit", self.limit)] {
+            if let Some(number) = number {
+                write!(out, "{before}{label} {number}")?;
+                before = ", ";
+            }
+        }
+        if self.driver_code != 0 {
+            write!(out, "{before}driver code {}", self.driver_code)?;
+            before = ", ";
+        }
+        out.write_str(if before == ", " { ")" } else { "" })
+    }
+}
+
+/// Up to 79 bytes of run-time words, always whole UTF-8 characters; the rest is cut off.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    bytes: [u8; 79],
+    used: u8,
+}
+
+impl Note {
+    const EMPTY: Note = Note { bytes: [0; 79], used: 0 };
+
+    fn as_str(&self) -> &str {
+        self.bytes.get(..self.used.into()).and_then(|b| str::from_utf8(b).ok()).unwrap_or("")
+    }
+}
+
+impl Write for Note {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for character in text.chars() {
+            let mut utf8 = [0; 4];
+            let utf8 = character.encode_utf8(&mut utf8).as_bytes();
+            let end = usize::from(self.used) + utf8.len();
+            match self.bytes.get_mut(self.used.into()..end) {
+                Some(room) => room.copy_from_slice(utf8),
+                None => return Err(fmt::Error),
+            }
+            self.used = end as u8;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+//! libdlpack_rs (draft)
+#![no_std]
+#![allow(missing_docs)]
+#[cfg(test)]
+extern crate std;
+pub mod abi;
+pub mod error;
+pub mod device { pub mod plan; }
+pub mod capi {}
