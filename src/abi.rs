@@ -3,7 +3,7 @@
 //! Nothing here is ours to change: `include/dlpack.h` is generated from this file and must equal
 //! upstream's header byte for byte, comments aside. Device and type codes travel as integers
 //! (`DeviceCode`, `u8`), never as Rust enums: a code newer than 1.3 must survive.
-#![allow(non_camel_case_types, non_upper_case_globals)]
+#![allow(non_camel_case_types, non_upper_case_globals, non_snake_case)]
 
 use core::ffi::{c_char, c_int, c_void};
 
