@@ -5,5 +5,6 @@
 extern crate std;
 pub mod abi;
 pub mod error;
+pub mod overlap;
 pub mod device { pub mod plan; }
 pub mod capi {}
