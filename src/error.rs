@@ -450,7 +450,7 @@ pub enum Field {
     DLRS_FIELD_STRUCT_SIZE = 13,
     /// `deleter`, or another function pointer.
     DLRS_FIELD_DELETER = 14,
-    /// Another member of an options struct or table; `note` in the message says which.
+    /// Another member of an options struct or table; the message names it.
     DLRS_FIELD_OPTION = 15,
 }
 
@@ -478,31 +478,37 @@ impl Field {
     }
 }
 
-/// An argument of a C function: its 1-based place and its name in the header.
-#[derive(Clone, Copy, Debug)]
-pub struct Arg(pub i32, pub &'static str);
+/// A parameter of a C function: its 1-based place and its name in the header.
+#[derive(Debug)]
+pub struct Parameter(pub i32, pub &'static str);
 
-/// What went wrong. Built by the core, put into words by [`Error::write`].
+/// An argument: the parameter that it stands for.
+pub type Arg = &'static Parameter;
+
+/// What went wrong. Built by the core, put into words by [`Error::write`]. Kept small: it travels
+/// by value through every `?`.
 #[derive(Clone, Copy, Debug)]
 pub struct Error {
     /// The answer of the function.
     pub status: Status,
     /// The member at fault.
     pub field: Field,
-    /// The argument at fault; place 0 until someone who knows it says so ([`Error::of`]).
-    pub argument: Arg,
     /// The dimension at fault, or -1.
     pub dimension: i32,
     /// The driver's own code, or 0.
     pub driver_code: i32,
-    /// The value found, and the limit it broke; `None` where there is none to show.
-    pub value: Option<i64>,
-    /// See `value`.
-    pub limit: Option<i64>,
+    /// The value found, shown when `has_value`.
+    pub value: i64,
+    /// The limit it broke, shown when `has_limit`.
+    pub limit: i64,
+    /// The argument at fault, once someone who knows it has said so ([`Error::of`]).
+    pub argument: Option<Arg>,
     /// More precise words than the status's own; empty for none.
     pub detail: &'static str,
-    /// Run-time words: a name tried, a piece of the text that was not understood.
-    pub note: Note,
+    /// The member's name, for `DLRS_FIELD_OPTION`.
+    pub option: &'static str,
+    has_value: bool,
+    has_limit: bool,
 }
 
 /// What a fallible function of the core returns.
@@ -515,13 +521,15 @@ impl Error {
         Error {
             status,
             field: Field::DLRS_FIELD_NONE,
-            argument: Arg(0, ""),
             dimension: -1,
             driver_code: 0,
-            value: None,
-            limit: None,
+            value: 0,
+            limit: 0,
+            argument: None,
             detail: "",
-            note: Note::EMPTY,
+            option: "",
+            has_value: false,
+            has_limit: false,
         }
     }
     /// Names the member at fault.
@@ -536,12 +544,14 @@ impl Error {
     }
     /// Shows the value found.
     pub const fn value(mut self, value: i64) -> Self {
-        self.value = Some(value);
+        self.value = value;
+        self.has_value = true;
         self
     }
     /// Shows the limit that was broken.
     pub const fn limit(mut self, limit: i64) -> Self {
-        self.limit = Some(limit);
+        self.limit = limit;
+        self.has_limit = true;
         self
     }
     /// Says it in more precise words than the status's own.
@@ -554,50 +564,83 @@ impl Error {
         self.driver_code = code;
         self
     }
-    /// Adds run-time words.
-    pub fn note(mut self, words: fmt::Arguments<'_>) -> Self {
-        let _ = self.note.write_fmt(words);
+    /// Names the member of an options struct or table that is at fault.
+    pub const fn option(mut self, name: &'static str) -> Self {
+        self.field = Field::DLRS_FIELD_OPTION;
+        self.option = name;
         self
     }
     /// Names the argument at fault, unless an inner function already did.
     #[cold]
     pub const fn of(mut self, argument: Arg) -> Self {
-        if self.argument.0 == 0 {
-            self.argument = argument;
+        if self.argument.is_none() {
+            self.argument = Some(argument);
         }
         self
     }
 
-    /// Writes `function: argument->field[dim]: what (value, limit). Remedy.` Never an address.
-    pub fn write(&self, function: &str, out: &mut impl Write) -> fmt::Result {
+    /// The place of the argument at fault, 0 for none.
+    pub fn place(&self) -> i32 {
+        self.argument.map_or(0, |argument| argument.0)
+    }
+
+    /// Writes `function: argument->field[dim]: what "quoted" (value, limit). Remedy.` Never an
+    /// address. `quoted` is the text that was not understood; the part around `value` is shown.
+    pub fn write(
+        &self,
+        function: &str,
+        quoted: Option<&[u8]>,
+        out: &mut impl Write,
+    ) -> fmt::Result {
         let (name, meaning, remedy) = self.status.explain();
         write!(out, "{function}: ")?;
-        if !self.argument.1.is_empty() {
-            out.write_str(self.argument.1)?;
-            if !self.field.text().is_empty() {
-                write!(out, "->{}", self.field.text())?;
-            }
-        } else {
-            out.write_str(self.field.text())?;
-        }
-        if self.dimension >= 0 {
-            write!(out, "[{}]", self.dimension)?;
-        }
-        if !self.argument.1.is_empty() || !self.field.text().is_empty() {
-            out.write_str(": ")?;
-        }
+        self.write_place(out)?;
         out.write_str(if self.detail.is_empty() { meaning } else { self.detail })?;
-        if !self.note.as_str().is_empty() {
-            write!(out, ": {}", self.note.as_str())?;
+        if let Some(quoted) = quoted {
+            self.write_quoted(quoted, out)?;
         }
         self.write_numbers(out)?;
         write!(out, " [{}]. {remedy}", name.to_str().unwrap_or(""))
     }
 
+    fn write_place(&self, out: &mut impl Write) -> fmt::Result {
+        let argument = self.argument.map_or("", |argument| argument.1);
+        let member = match self.field {
+            Field::DLRS_FIELD_OPTION => self.option,
+            field => field.text(),
+        };
+        out.write_str(argument)?;
+        if !argument.is_empty() && !member.is_empty() {
+            out.write_str("->")?;
+        }
+        out.write_str(member)?;
+        if self.dimension >= 0 {
+            write!(out, "[{}]", self.dimension)?;
+        }
+        out.write_str(if argument.is_empty() && member.is_empty() { "" } else { ": " })
+    }
+
+    /// At most 32 bytes around the position in `value`, as printable ASCII.
+    fn write_quoted(&self, text: &[u8], out: &mut impl Write) -> fmt::Result {
+        const SHOWN: usize = 32;
+        let position = if self.status == Status::DLRS_PARSE { self.value } else { 0 };
+        let from = usize::try_from(position).unwrap_or(0).saturating_sub(SHOWN / 2);
+        let rest = text.get(from..).unwrap_or(&[]);
+        out.write_str(if from > 0 { ": \"..." } else { ": \"" })?;
+        for &byte in rest.iter().take(SHOWN) {
+            match byte {
+                b' '..=b'~' if byte != b'"' && byte != b'\\' => out.write_char(byte.into())?,
+                _ => write!(out, "\\x{byte:02x}")?,
+            }
+        }
+        out.write_str(if rest.len() > SHOWN { "...\"" } else { "\"" })
+    }
     fn write_numbers(&self, out: &mut impl Write) -> fmt::Result {
         let mut before = " (";
-        for (label, number) in [("value", self.value), ("limit", self.limit)] {
-            if let Some(number) = number {
+        for (label, shown, number) in
+            [("value", self.has_value, self.value), ("limit", self.has_limit, self.limit)]
+        {
+            if shown {
                 write!(out, "{before}{label} {number}")?;
                 before = ", ";
             }
@@ -607,36 +650,5 @@ impl Error {
             before = ", ";
         }
         out.write_str(if before == ", " { ")" } else { "" })
-    }
-}
-
-/// Up to 79 bytes of run-time words, always whole UTF-8 characters; the rest is cut off.
-#[derive(Clone, Copy, Debug)]
-pub struct Note {
-    bytes: [u8; 79],
-    used: u8,
-}
-
-impl Note {
-    const EMPTY: Note = Note { bytes: [0; 79], used: 0 };
-
-    fn as_str(&self) -> &str {
-        self.bytes.get(..self.used.into()).and_then(|b| str::from_utf8(b).ok()).unwrap_or("")
-    }
-}
-
-impl Write for Note {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for character in text.chars() {
-            let mut utf8 = [0; 4];
-            let utf8 = character.encode_utf8(&mut utf8).as_bytes();
-            let end = usize::from(self.used) + utf8.len();
-            match self.bytes.get_mut(self.used.into()..end) {
-                Some(room) => room.copy_from_slice(utf8),
-                None => return Err(fmt::Error),
-            }
-            self.used = end as u8;
-        }
-        Ok(())
     }
 }

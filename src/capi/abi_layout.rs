@@ -6,7 +6,7 @@ use core::mem::offset_of;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::*, Result, Status::*};
+use crate::error::{Error, Parameter, Result, Status::*};
 
 macro_rules! layout_table {
     ($($member:ident = $value:expr;)*) => {
@@ -15,7 +15,7 @@ macro_rules! layout_table {
             $($member: $value as u32,)*
         };
         /// Name and value of every number, for comparing.
-        const MEMBERS: &[(&str, fn(&dlrs_abi_layout) -> u32)] =
+        const MEMBERS: &[(&'static str, fn(&dlrs_abi_layout) -> u32)] =
             &[$((stringify!($member), |table| table.$member)),*];
     };
 }
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn dlrs_abi_check(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_abi_check", error, || {
-        let argument = Arg(2, "expected");
+        let argument = &Parameter(2, "expected");
         arg::required(expected, argument)?;
         check_version(header_version)?;
         // SAFETY: not NULL; as large as it says, by the caller's word.
@@ -171,13 +171,13 @@ fn check_version(header: u32) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_VERSION).detail("header and library do not fit each other");
-    Err(error.of(Arg(1, "header_version")).value(header.into()).limit(library.into()))
+    Err(error.of(&Parameter(1, "header_version")).value(header.into()).limit(library.into()))
 }
 
 fn compare(expected: &dlrs_abi_layout) -> Result<()> {
-    let differs = |(_, get): &&(&str, fn(&dlrs_abi_layout) -> u32)| get(expected) != get(&TABLE);
+    let differs = |(_, get): &&(&'static str, fn(&dlrs_abi_layout) -> u32)| get(expected) != get(&TABLE);
     let Some((name, get)) = MEMBERS.iter().find(differs) else { return Ok(()) };
-    let error = Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_OPTION).note(format_args!("{name}"));
+    let error = Error::new(DLRS_BAD_ARG).option(name);
     let error = error.detail("differs from the library's own");
     Err(error.value(get(expected).into()).limit(get(&TABLE).into()))
 }

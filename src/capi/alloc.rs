@@ -6,7 +6,7 @@ use core::ptr::{NonNull, null};
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::*, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, Request, dlrs_allocator};
 use crate::validate;
@@ -46,8 +46,7 @@ impl Checked {
     /// # Safety
     /// `options` is NULL or a live options struct.
     #[inline]
-    unsafe fn new(options: *const dlrs_alloc_options, place: i32) -> Result<Self> {
-        let argument = Arg(place, "options");
+    unsafe fn new(options: *const dlrs_alloc_options, argument: Arg) -> Result<Self> {
         // SAFETY: the caller's word.
         let options = unsafe { arg::options(options, argument) }?.unwrap_or(NO_OPTIONS);
         let align_bytes =
@@ -61,8 +60,8 @@ impl Checked {
         if let Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) =
             allocator
         {
-            let error = Error::new(DLRS_NULL_ARG).field(DLRS_FIELD_OPTION).of(argument);
-            return Err(error.note(format_args!("allocator's alloc or free")));
+            let error = Error::new(DLRS_NULL_ARG).of(argument);
+            return Err(error.option("allocator's alloc or free"));
         }
         Ok(Checked { options, align_bytes, allocator })
     }
@@ -113,8 +112,8 @@ pub unsafe extern "C" fn dlrs_tensor_new(
         // SAFETY: the preface's contract for every pointer.
         let (out, shape, checked) = unsafe {
             let out = Out::clear(out);
-            out.check(Arg(6, "out"))?;
-            (out, shape_of(shape, ndim, Arg(1, "shape"), Arg(2, "ndim"))?, Checked::new(options, 5)?)
+            out.check(&Parameter(6, "out"))?;
+            (out, shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?, Checked::new(options, &Parameter(5, "options"))?)
         };
         out.set(alloc::new(&checked.request(shape, dtype, device))?);
         Ok(())
@@ -172,9 +171,9 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
         // SAFETY: the preface's contract for every pointer.
         let (out, (shape, dtype, device), checked) = unsafe {
             let out = Out::clear(out);
-            let prototype = prototype_of(prototype, Arg(1, "prototype"))?;
-            out.check(Arg(3, "out"))?;
-            (out, prototype, Checked::new(options, 2)?)
+            let prototype = prototype_of(prototype, &Parameter(1, "prototype"))?;
+            out.check(&Parameter(3, "out"))?;
+            (out, prototype, Checked::new(options, &Parameter(2, "options"))?)
         };
         out.set(alloc::new(&checked.request(shape, dtype, device))?);
         Ok(())
@@ -204,11 +203,11 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
 ) -> dlrs_status {
     run("dlrs_tensor_requirements", error, || {
         // SAFETY: the preface's contract for every pointer.
-        let (shape, dtype, device) = unsafe { prototype_of(prototype, Arg(1, "prototype")) }?;
-        let nbytes = arg::required(nbytes, Arg(3, "nbytes"))?;
-        let align_bytes = arg::required(align_bytes, Arg(4, "align_bytes"))?;
+        let (shape, dtype, device) = unsafe { prototype_of(prototype, &Parameter(1, "prototype")) }?;
+        let nbytes = arg::required(nbytes, &Parameter(3, "nbytes"))?;
+        let align_bytes = arg::required(align_bytes, &Parameter(4, "align_bytes"))?;
         // SAFETY: as above.
-        let checked = unsafe { Checked::new(options, 2) }?;
+        let checked = unsafe { Checked::new(options, &Parameter(2, "options")) }?;
         let needed = alloc::data_nbytes(&checked.request(shape, dtype, device))?;
         // SAFETY: two writable variables of the caller.
         unsafe {
@@ -246,10 +245,10 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
         // SAFETY: the preface's contract for every pointer.
         let (out, bytes, (shape, dtype, device), checked) = unsafe {
             let out = Out::clear(out);
-            let bytes = arg::bytes(bytes, nbytes, Arg(1, "bytes"))?;
-            let prototype = prototype_of(prototype, Arg(3, "prototype"))?;
-            out.check(Arg(5, "out"))?;
-            (out, bytes, prototype, Checked::new(options, 4)?)
+            let bytes = arg::bytes(bytes, nbytes, &Parameter(1, "bytes"))?;
+            let prototype = prototype_of(prototype, &Parameter(3, "prototype"))?;
+            out.check(&Parameter(5, "out"))?;
+            (out, bytes, prototype, Checked::new(options, &Parameter(4, "options"))?)
         };
         let mut request = checked.request(shape, dtype, device);
         request.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
@@ -268,7 +267,7 @@ fn check_size(bytes: &[u8], needed: usize) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_BAD_ARG).detail("is not the size of the tensor");
-    Err(error.of(Arg(2, "nbytes")).value(bytes.len() as i64).limit(needed as i64))
+    Err(error.of(&Parameter(2, "nbytes")).value(bytes.len() as i64).limit(needed as i64))
 }
 
 fn check_cpu(device: DLDevice) -> Result<()> {
@@ -276,7 +275,7 @@ fn check_cpu(device: DLDevice) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    Err(error.of(Arg(3, "prototype")).value(device.device_type.into()))
+    Err(error.of(&Parameter(3, "prototype")).value(device.device_type.into()))
 }
 
 /// # Safety
@@ -312,16 +311,16 @@ pub unsafe extern "C" fn dlrs_allocator_set(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_allocator_set", error, || {
-        let argument = Arg(2, "allocator");
+        let argument = &Parameter(2, "allocator");
         // SAFETY: NULL or a live allocator, by the contract.
         let checked = unsafe { arg::options(allocator, argument) }?;
         if let Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) = checked
         {
             let error = Error::new(DLRS_NULL_ARG).of(argument);
-            return Err(error.note(format_args!("alloc or free")));
+            return Err(error.option("alloc or free"));
         }
         let before = alloc::allocator_set(device_type, allocator.cast_mut())
-            .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg(1, "device_type")))?;
+            .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))?;
         if let Some(old) = NonNull::new(old) {
             // SAFETY: a writable variable of the caller.
             unsafe { old.write(before) };

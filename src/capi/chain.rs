@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Result, Status::*};
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
 use crate::tensor::block::{Block, dlrs_free_fn};
 use crate::tensor::{chain, share};
 
@@ -15,7 +15,7 @@ pub const DLRS_BEFORE_FREE: i32 = 0;
 /// Run the callback when the data has been freed.
 pub const DLRS_AFTER_FREE: i32 = 1;
 
-const TENSOR: Arg = Arg(1, "tensor");
+const TENSOR: Arg = &Parameter(1, "tensor");
 
 /// # Safety
 /// `tensor` is NULL or live.
@@ -28,7 +28,7 @@ unsafe fn own<'a>(tensor: *mut DLManagedTensorVersioned) -> Result<&'a Block> {
 fn check_callback(callback: dlrs_free_fn) -> Result<()> {
     match callback {
         Some(_) => Ok(()),
-        None => Err(Error::new(DLRS_NULL_ARG).of(Arg(2, "callback"))),
+        None => Err(Error::new(DLRS_NULL_ARG).of(&Parameter(2, "callback"))),
     }
 }
 
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn dlrs_attach(
         let block = unsafe { own(tensor) }?;
         check_callback(callback)?;
         if order != DLRS_BEFORE_FREE && order != DLRS_AFTER_FREE {
-            let error = Error::new(DLRS_BAD_ARG).of(Arg(4, "order"));
+            let error = Error::new(DLRS_BAD_ARG).of(&Parameter(4, "order"));
             return Err(error.value(order.into()).limit(DLRS_AFTER_FREE.into()));
         }
         chain::attach(block.links(order == DLRS_AFTER_FREE), callback, context)
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn dlrs_detach(
         if chain::detach(block, callback, context) {
             return Ok(());
         }
-        let error = Error::new(DLRS_BAD_ARG).of(Arg(2, "callback"));
+        let error = Error::new(DLRS_BAD_ARG).of(&Parameter(2, "callback"));
         Err(error.detail("is not attached with this context"))
     })
 }

@@ -8,14 +8,14 @@ use super::error::{dlrs_error, dlrs_status, run};
 use super::validate::level_of;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Import};
-use crate::error::{Arg, Error, Field::*, Result, Status::*};
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
 use crate::layout::Order;
 use crate::tensor::alloc::check_align;
 use crate::tensor::convert::{self, LegacyPolicy::*};
 use crate::tensor::{Legacy, Versioned, block::Block, share};
 use crate::validate::{Level, Rules, Snapshot};
 
-const ARGS: [Arg; 2] = [Arg(1, "tensor"), Arg(3, "out")];
+const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(3, "out")];
 
 /// Turn a legacy tensor into a versioned one.
 ///
@@ -97,7 +97,7 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
     {
         Some(policy) => policy,
         None => {
-            let error = Error::new(DLRS_BAD_ARG).of(Arg(2, "policy")).value(policy.into());
+            let error = Error::new(DLRS_BAD_ARG).of(&Parameter(2, "policy")).value(policy.into());
             return Err(error.limit(DLRS_LEGACY_COPY as i64));
         }
     };
@@ -153,9 +153,8 @@ const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
     copy_options: null(),
 };
 
-fn bad_option(name: &str, value: i32) -> Error {
-    let error = Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_OPTION).value(value.into());
-    error.note(format_args!("{name}"))
+fn bad_option(name: &'static str, value: i32) -> Error {
+    Error::new(DLRS_BAD_ARG).option(name).value(value.into())
 }
 
 /// The order of a C character; 0 is none.
@@ -197,7 +196,7 @@ unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
         writable: options.writable != 0,
         policy: policy_of(options.copy)?,
         // SAFETY: the caller's word.
-        options: unsafe { CopyArgs::read(options.copy_options, Arg(2, "options")) }?,
+        options: unsafe { CopyArgs::read(options.copy_options, &Parameter(2, "options")) }?,
     })
 }
 
@@ -233,8 +232,8 @@ pub unsafe extern "C" fn dlrs_import_take(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
-            let options = arg::options(options, Arg(2, "options"))?.unwrap_or(NO_OPTIONS);
-            let import = import_of(&options).map_err(|e| e.of(Arg(2, "options")))?;
+            let options = arg::options(options, &Parameter(2, "options"))?.unwrap_or(NO_OPTIONS);
+            let import = import_of(&options).map_err(|e| e.of(&Parameter(2, "options")))?;
             let imported = copy::import(taken.tensor, &import).map_err(|e| e.of(ARGS[0]))?;
             taken.give(imported, out);
         }

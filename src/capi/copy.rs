@@ -9,7 +9,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy::{self, Options};
 use crate::device::cpu::{Parallel, ParallelFor, dlrs_parallel_for_fn};
-use crate::error::{Arg, Error, Field::*, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
 use crate::layout::Order;
 use crate::tensor::Legacy;
 use crate::tensor::block::Block;
@@ -66,8 +66,8 @@ impl CopyArgs {
             [("flags", options.flags, known), ("reserved", options.reserved, 0)]
         {
             if value & !known != 0 {
-                let error = Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_OPTION).of(argument);
-                return Err(error.note(format_args!("{name}")).value(value.into()));
+                let error = Error::new(DLRS_BAD_ARG).option(name).of(argument);
+                return Err(error.value(value.into()));
             }
         }
         let context = options.parallel_context;
@@ -112,12 +112,12 @@ pub unsafe extern "C" fn dlrs_copy(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy", error, || {
-        let (source, target) = (Arg(1, "src"), Arg(2, "dst"));
+        let (source, target) = (&Parameter(1, "src"), &Parameter(2, "dst"));
         let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
         let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
         // SAFETY: live tensors and options, by the preface.
         let options = unsafe {
-            let options = CopyArgs::read(options, Arg(3, "options"))?;
+            let options = CopyArgs::read(options, &Parameter(3, "options"))?;
             from.read_managed(src.as_ptr(), options.rules()).map_err(|e| e.of(source))?;
             to.read_managed(dst.as_ptr(), options.rules()).map_err(|e| e.of(target))?;
             options
@@ -149,12 +149,12 @@ pub unsafe extern "C" fn dlrs_copy_desc(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_desc", error, || {
-        let (source, target) = (Arg(1, "src"), Arg(3, "dst"));
+        let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
         let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
         let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
         // SAFETY: live tensors and options, by the preface.
         let options = unsafe {
-            let options = CopyArgs::read(options, Arg(5, "options"))?;
+            let options = CopyArgs::read(options, &Parameter(5, "options"))?;
             from.read(src.as_ptr(), src_flags, options.rules()).map_err(|e| e.of(source))?;
             to.read(dst.as_ptr(), dst_flags, options.rules()).map_err(|e| e.of(target))?;
             options
@@ -189,9 +189,10 @@ pub unsafe extern "C" fn dlrs_clone(
 ) -> dlrs_status {
     run("dlrs_clone", error, || {
         // SAFETY: the preface's contract for every pointer.
-        let (out, from, options) = unsafe { source(src, out, 4, options, 3) }?;
+        let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
+        let (out, from, options) = unsafe { source(src, out, options, args) }?;
         let cloned = copy::clone(&from, Order::C, device, &options);
-        out.set(cloned.map_err(|e| e.of(Arg(1, "src")))?);
+        out.set(cloned.map_err(|e| e.of(&Parameter(1, "src")))?);
         Ok(())
     })
 }
@@ -204,17 +205,16 @@ pub unsafe extern "C" fn dlrs_clone(
 unsafe fn source(
     src: *const DLManagedTensorVersioned,
     out: *mut *mut DLManagedTensorVersioned,
-    out_place: i32,
     options: *const dlrs_copy_options,
-    options_place: i32,
+    [out_arg, options_arg]: [Arg; 2],
 ) -> Result<(Out<DLManagedTensorVersioned>, Snapshot, Options)> {
-    let argument = Arg(1, "src");
+    let argument = &Parameter(1, "src");
     // SAFETY: the caller's word.
     unsafe {
         let out = Out::clear(out);
         let src = arg::required(src, argument)?;
-        out.check(Arg(out_place, "out"))?;
-        let options = CopyArgs::read(options, Arg(options_place, "options"))?;
+        out.check(out_arg)?;
+        let options = CopyArgs::read(options, options_arg)?;
         let mut from = Snapshot::new();
         from.read_managed(src.as_ptr(), options.rules()).map_err(|e| e.of(argument))?;
         Ok((out, from, options))
@@ -243,15 +243,15 @@ pub unsafe extern "C" fn dlrs_clone_legacy(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_clone_legacy", error, || {
-        let argument = Arg(1, "src");
+        let argument = &Parameter(1, "src");
         // SAFETY: a variable of the caller.
         let out = unsafe { Out::clear(out) };
         let src: Legacy = arg::required(src, argument)?;
-        out.check(Arg(4, "out"))?;
+        out.check(&Parameter(4, "out"))?;
         let mut from = Snapshot::new();
         // SAFETY: live tensor and options, by the preface; the first member is the tensor.
         let options = unsafe {
-            let options = CopyArgs::read(options, Arg(3, "options"))?;
+            let options = CopyArgs::read(options, &Parameter(3, "options"))?;
             from.read(src.as_ptr().cast(), 0, options.rules()).map_err(|e| e.of(argument))?;
             options
         };
@@ -287,11 +287,12 @@ pub unsafe extern "C" fn dlrs_contiguous(
     run("dlrs_contiguous", error, || {
         // SAFETY: the preface's contract for every pointer; `source` found src not NULL.
         unsafe {
-            let (out, from, options) = source(src, out, 4, options, 3)?;
-            let order = required_order(order).map_err(|e| e.of(Arg(2, "order")))?;
+            let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
+            let (out, from, options) = source(src, out, options, args)?;
+            let order = required_order(order).map_err(|e| e.of(&Parameter(2, "order")))?;
             let tensor = NonNull::new_unchecked(src);
             let dense = copy::contiguous(&from, tensor, order, &options);
-            out.set(dense.map_err(|e| e.of(Arg(1, "src")))?);
+            out.set(dense.map_err(|e| e.of(&Parameter(1, "src")))?);
         }
         Ok(())
     })
@@ -331,11 +332,12 @@ pub unsafe extern "C" fn dlrs_to_device(
     run("dlrs_to_device", error, || {
         // SAFETY: the preface's contract for every pointer; `source` found src not NULL.
         unsafe {
-            let (out, from, options) = source(src, out, 5, options, 4)?;
-            let policy = policy_of(copy).map_err(|e| e.of(Arg(3, "copy")))?;
+            let args: [Arg; 2] = [&Parameter(5, "out"), &Parameter(4, "options")];
+            let (out, from, options) = source(src, out, options, args)?;
+            let policy = policy_of(copy).map_err(|e| e.of(&Parameter(3, "copy")))?;
             let tensor = NonNull::new_unchecked(src);
             let there = copy::to_device(&from, tensor, device, policy, &options);
-            out.set(there.map_err(|e| e.of(Arg(1, "src")))?);
+            out.set(there.map_err(|e| e.of(&Parameter(1, "src")))?);
         }
         Ok(())
     })

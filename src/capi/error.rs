@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_void};
 use core::fmt::{self, Write};
 use core::mem::offset_of;
 
-use crate::error::{Arg, Error, Result, Status, Status::DLRS_OK};
+use crate::error::{Error, Parameter, Result, Status, Status::DLRS_OK};
 
 /// What a function answers: 0, or a `dlrs_status_code`.
 #[allow(non_camel_case_types)]
@@ -100,12 +100,30 @@ pub(crate) fn run(
 ) -> dlrs_status {
     match body() {
         Ok(()) => DLRS_OK as i32,
-        Err(failure) => report(function, error, &failure),
+        Err(failure) => report(function, error, None, &failure),
+    }
+}
+
+/// As [`run`], for a function that reads a text, which the message quotes.
+pub(crate) fn run_quoting(
+    function: &'static str,
+    error: *mut dlrs_error,
+    quoted: Option<&[u8]>,
+    body: impl FnOnce() -> Result<()>,
+) -> dlrs_status {
+    match body() {
+        Ok(()) => DLRS_OK as i32,
+        Err(failure) => report(function, error, quoted, &failure),
     }
 }
 
 #[cold]
-fn report(function: &'static str, error: *mut dlrs_error, failure: &Error) -> dlrs_status {
+fn report(
+    function: &'static str,
+    error: *mut dlrs_error,
+    quoted: Option<&[u8]>,
+    failure: &Error,
+) -> dlrs_status {
     let status = failure.status as i32;
     if error.is_null() || !error.is_aligned() {
         return status;
@@ -113,12 +131,12 @@ fn report(function: &'static str, error: *mut dlrs_error, failure: &Error) -> dl
     let mut full = dlrs_error {
         struct_size: 0,
         status,
-        argument: failure.argument.0,
+        argument: failure.place(),
         field: failure.field as i32,
         dimension: failure.dimension,
         driver_code: failure.driver_code,
-        value: failure.value.unwrap_or(0),
-        limit: failure.limit.unwrap_or(0),
+        value: failure.value,
+        limit: failure.limit,
         message: [0; DLRS_ERROR_MESSAGE_SIZE],
     };
     let start = offset_of!(dlrs_error, message);
@@ -128,7 +146,7 @@ fn report(function: &'static str, error: *mut dlrs_error, failure: &Error) -> dl
     let room = size.saturating_sub(start);
     // SAFETY: `room` is at most the message's size.
     let mut text = unsafe { Text::new((&raw mut full.message).cast(), room) };
-    let _ = failure.write(function, &mut text);
+    let _ = failure.write(function, quoted, &mut text);
     text.finish();
     let skip = size_of::<u32>();
     if size > skip {
@@ -182,7 +200,7 @@ pub unsafe extern "C" fn dlrs_error_forward(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_error_forward", error, || {
-        let failure = super::arg::required(failure, Arg(1, "failure"))?;
+        let failure = super::arg::required(failure, &Parameter(1, "failure"))?;
         // SAFETY: not NULL and aligned; a live struct by the caller's word.
         let (status, message) =
             unsafe { ((*failure.as_ptr()).status, (&raw const (*failure.as_ptr()).message).cast()) };

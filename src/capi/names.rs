@@ -1,23 +1,25 @@
 //! Names of dtypes and devices.
 
-use core::ffi::{c_char, c_void};
+use core::ffi::c_char;
 use core::fmt;
 
 use super::arg;
-use super::error::{Text, dlrs_error, dlrs_status, run};
+use super::error::{Text, dlrs_error, dlrs_status, run, run_quoting};
 use crate::abi::*;
-use crate::error::{Arg, Error, Result, Status::*};
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
 use crate::{device_type, dtype};
 
-const TEXT: Arg = Arg(1, "text");
+const TEXT: Arg = &Parameter(1, "text");
+const BUFFER: [Arg; 2] = [&Parameter(2, "buffer"), &Parameter(3, "capacity")];
 
 /// Writes a text with NUL into `buffer` and tells how long the whole of it is.
 ///
 /// # Safety
 /// `buffer` is NULL or holds `capacity` bytes; `nbytes` is NULL or a writable variable.
 pub(super) unsafe fn write_text(
-    (buffer, buffer_arg): (*mut c_char, Arg),
+    buffer: *mut c_char,
     capacity: usize,
+    [buffer_arg, capacity_arg]: [Arg; 2],
     nbytes: *mut usize,
     write: impl FnOnce(&mut Text) -> fmt::Result,
 ) -> Result<()> {
@@ -25,7 +27,7 @@ pub(super) unsafe fn write_text(
         return Err(Error::new(DLRS_NULL_ARG).of(buffer_arg));
     }
     if isize::try_from(capacity).is_err() {
-        let error = Error::new(DLRS_BAD_ARG).of(Arg(buffer_arg.0 + 1, "capacity"));
+        let error = Error::new(DLRS_BAD_ARG).of(capacity_arg);
         return Err(error.value(capacity as i64).limit(isize::MAX as i64));
     }
     // SAFETY: the caller's word.
@@ -40,7 +42,7 @@ pub(super) unsafe fn write_text(
     if fitted || buffer.is_null() {
         return Ok(());
     }
-    let error = Error::new(DLRS_BUF_SMALL).of(Arg(buffer_arg.0 + 1, "capacity"));
+    let error = Error::new(DLRS_BUF_SMALL).of(capacity_arg);
     Err(error.value(capacity as i64).limit(text.nbytes.saturating_add(1) as i64))
 }
 
@@ -66,12 +68,14 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
     out: *mut DLDataType,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_dtype_parse", error, || {
-        let present = arg::required(text, TEXT)?.as_ptr().cast::<c_void>();
-        let out = arg::required(out, Arg(3, "out"))?;
+    // SAFETY: the preface: NULL, or `nbytes` readable bytes.
+    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
+    run_quoting("dlrs_dtype_parse", error, quoted, || {
+        arg::required(text, TEXT)?;
+        let out = arg::required(out, &Parameter(3, "out"))?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
-            let text = arg::bytes(present, nbytes as u64, TEXT)?;
+            let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
             out.write(dtype::parse(text).map_err(|e| e.of(TEXT))?);
         }
         Ok(())
@@ -101,9 +105,8 @@ pub unsafe extern "C" fn dlrs_dtype_format(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_dtype_format", error, || {
-        let buffer = (buffer, Arg(2, "buffer"));
         // SAFETY: the preface.
-        unsafe { write_text(buffer, capacity, nbytes, |text| dtype::format(dtype, text)) }
+        unsafe { write_text(buffer, capacity, BUFFER, nbytes, |text| dtype::format(dtype, text)) }
     })
 }
 
@@ -128,12 +131,14 @@ pub unsafe extern "C" fn dlrs_device_parse(
     out: *mut DLDevice,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_device_parse", error, || {
-        let present = arg::required(text, TEXT)?.as_ptr().cast::<c_void>();
-        let out = arg::required(out, Arg(3, "out"))?;
+    // SAFETY: the preface: NULL, or `nbytes` readable bytes.
+    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
+    run_quoting("dlrs_device_parse", error, quoted, || {
+        arg::required(text, TEXT)?;
+        let out = arg::required(out, &Parameter(3, "out"))?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
-            let text = arg::bytes(present, nbytes as u64, TEXT)?;
+            let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
             out.write(device_type::parse(text).map_err(|e| e.of(TEXT))?);
         }
         Ok(())
@@ -163,8 +168,7 @@ pub unsafe extern "C" fn dlrs_device_format(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_device_format", error, || {
-        let buffer = (buffer, Arg(2, "buffer"));
         // SAFETY: the preface.
-        unsafe { write_text(buffer, capacity, nbytes, |text| device_type::format(device, text)) }
+        unsafe { write_text(buffer, capacity, BUFFER, nbytes, |text| device_type::format(device, text)) }
     })
 }

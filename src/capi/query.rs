@@ -3,12 +3,12 @@
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Result, Status::*};
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::alloc::ALIGN_BYTES_MAX;
 use crate::validate::{Level, Rules, Snapshot};
 
-const TENSOR: Arg = Arg(1, "tensor");
+const TENSOR: Arg = &Parameter(1, "tensor");
 
 /// Reads `tensor`, asks, and hands the answer over.
 ///
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn dlrs_numel(
     run("dlrs_numel", error, || {
         let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
         // SAFETY: the preface.
-        unsafe { ask(given, (out, Arg(2, "out")), Snapshot::numel) }
+        unsafe { ask(given, (out, &Parameter(2, "out")), Snapshot::numel) }
     })
 }
 
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn dlrs_nbytes(
     run("dlrs_nbytes", error, || {
         let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
         // SAFETY: the preface.
-        unsafe { ask(given, (out, Arg(3, "out")), Snapshot::nbytes) }
+        unsafe { ask(given, (out, &Parameter(3, "out")), Snapshot::nbytes) }
     })
 }
 
@@ -105,9 +105,9 @@ pub unsafe extern "C" fn dlrs_is_contiguous(
         let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
         // SAFETY: the preface.
         unsafe {
-            ask(given, (out, Arg(3, "out")), |tensor| {
+            ask(given, (out, &Parameter(3, "out")), |tensor| {
                 let Some(order) = Order::from_char(order) else {
-                    let error = Error::new(DLRS_BAD_ARG).of(Arg(2, "order"));
+                    let error = Error::new(DLRS_BAD_ARG).of(&Parameter(2, "order"));
                     return Err(error.value(order.into()));
                 };
                 Ok(layout::is_contiguous(tensor.shape(), tensor.strides(), order).into())
@@ -141,10 +141,10 @@ pub unsafe extern "C" fn dlrs_is_aligned(
         let given = (tensor, 0, Level::DLRS_LEVEL_LAYOUT);
         // SAFETY: the preface.
         unsafe {
-            ask(given, (out, Arg(3, "out")), |tensor| {
+            ask(given, (out, &Parameter(3, "out")), |tensor| {
                 if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
                     let error = Error::new(DLRS_BAD_ARG).detail("must be a power of two");
-                    let error = error.of(Arg(2, "align_bytes")).value(align_bytes as i64);
+                    let error = error.of(&Parameter(2, "align_bytes")).value(align_bytes as i64);
                     return Err(error.limit(ALIGN_BYTES_MAX as i64));
                 }
                 tensor.check_addressed()?;
@@ -180,11 +180,11 @@ pub unsafe extern "C" fn dlrs_span(
     run("dlrs_span", error, || {
         let given = (tensor, flags, Level::DLRS_LEVEL_LAYOUT);
         arg::required(tensor, TENSOR)?;
-        let low = arg::required(low, Arg(3, "low"))?;
+        let low = arg::required(low, &Parameter(3, "low"))?;
         let mut span = (0, 0);
         // SAFETY: the preface; `low` is a writable variable of the caller.
         unsafe {
-            ask(given, (high, Arg(4, "high")), |tensor| {
+            ask(given, (high, &Parameter(4, "high")), |tensor| {
                 tensor.check_addressed()?;
                 span = tensor.byte_extent;
                 Ok(span.1)

@@ -7,10 +7,10 @@ use core::sync::atomic::Ordering::*;
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::Arg;
+use crate::error::{Arg, Parameter};
 use crate::tensor::{block, share};
 
-const TENSOR: Arg = Arg(1, "tensor");
+const TENSOR: Arg = &Parameter(1, "tensor");
 
 /// Release a versioned tensor, ours or anyone's: give up the caller's holder.
 ///
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn dlrs_retain(
         // SAFETY: a variable of the caller.
         let out = unsafe { Out::clear(out) };
         let tensor = arg::required(tensor, TENSOR)?;
-        out.check(Arg(2, "out"))?;
+        out.check(&Parameter(2, "out"))?;
         // SAFETY: a live tensor, by the preface.
         out.set(unsafe { share::retain(tensor) }.map_err(|e| e.of(TENSOR))?);
         Ok(())

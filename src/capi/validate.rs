@@ -5,10 +5,10 @@ use core::ffi::c_void;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Result, Status::*};
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
 use crate::validate::{Level, Level::*, Rules, Snapshot};
 
-const TENSOR: Arg = Arg(1, "tensor");
+const TENSOR: Arg = &Parameter(1, "tensor");
 
 /// A `dlrs_level` of C.
 pub(super) fn level_of(level: i32) -> Result<Level> {
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn dlrs_validate(
 ) -> dlrs_status {
     run("dlrs_validate", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let rules = Rules::of(level_of(level).map_err(|e| e.of(Arg(3, "level")))?);
+        let rules = Rules::of(level_of(level).map_err(|e| e.of(&Parameter(3, "level")))?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
         unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.map_err(|e| e.of(TENSOR))
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn dlrs_validate_managed(
 ) -> dlrs_status {
     run("dlrs_validate_managed", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let rules = Rules::of(level_of(level).map_err(|e| e.of(Arg(2, "level")))?);
+        let rules = Rules::of(level_of(level).map_err(|e| e.of(&Parameter(2, "level")))?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
         unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.map_err(|e| e.of(TENSOR))
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
 ) -> dlrs_status {
     run("dlrs_validate_legacy", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let rules = Rules::of(level_of(level).map_err(|e| e.of(Arg(2, "level")))?);
+        let rules = Rules::of(level_of(level).map_err(|e| e.of(&Parameter(2, "level")))?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface; the first member is the tensor.
         unsafe { snapshot.read(tensor.as_ptr().cast(), 0, rules) }.map_err(|e| e.of(TENSOR))

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::Arg;
+use crate::error::Parameter;
 use crate::tensor::block::{Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules, Snapshot};
@@ -39,14 +39,14 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
     run("dlrs_tensor_wrap", error, || {
         // SAFETY: a variable of the caller.
         let out = unsafe { Out::clear(out) };
-        let tensor = arg::required(tensor, Arg(1, "tensor"))?;
-        out.check(Arg(5, "out"))?;
+        let tensor = arg::required(tensor, &Parameter(1, "tensor"))?;
+        out.check(&Parameter(5, "out"))?;
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
         unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }
-            .map_err(|e| e.of(Arg(1, "tensor")))?;
+            .map_err(|e| e.of(&Parameter(1, "tensor")))?;
         let block = wrap::wrap(&snapshot, Owner::Callback(free_fn, context))
-            .map_err(|e| e.of(Arg(2, "flags")))?;
+            .map_err(|e| e.of(&Parameter(2, "flags")))?;
         out.set(Block::versioned(block));
         Ok(())
     })

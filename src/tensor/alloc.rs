@@ -73,7 +73,7 @@ pub fn check_align(align_bytes: u64) -> Result<usize> {
         0 => Ok(ALIGN_BYTES),
         n if n.is_power_of_two() && n <= ALIGN_BYTES_MAX => Ok(n as usize),
         n => {
-            let error = Error::new(DLRS_BAD_ARG).note(format_args!("align_bytes"));
+            let error = Error::new(DLRS_BAD_ARG).option("align_bytes");
             let error = error.detail("alignment must be a power of two").value(n as i64);
             Err(error.limit(ALIGN_BYTES_MAX as i64))
         }
@@ -132,7 +132,7 @@ fn spec<'a>(request: &'a Request, data: Data, owner: Owner) -> Spec<'a> {
 
 fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Result<Versioned> {
     let (Some(alloc), Some(free)) = (allocator.alloc, allocator.free) else {
-        let error = Error::new(DLRS_NULL_ARG).note(format_args!("allocator alloc or free"));
+        let error = Error::new(DLRS_NULL_ARG).option("allocator's alloc or free");
         return Err(error);
     };
     let (nbytes, align_bytes) = (nbytes as u64, request.align_bytes as u64);
