@@ -199,10 +199,7 @@ pub type DLPackManagedTensorAllocator = Option<
 >;
 /// Exchange API: export a Python object as an owned tensor, without synchronizing.
 pub type DLPackManagedTensorFromPyObjectNoSync = Option<
-    unsafe extern "C" fn(
-        py_object: *mut c_void,
-        out: *mut *mut DLManagedTensorVersioned,
-    ) -> c_int,
+    unsafe extern "C" fn(py_object: *mut c_void, out: *mut *mut DLManagedTensorVersioned) -> c_int,
 >;
 /// Exchange API: describe a Python object's tensor without ownership; may be NULL.
 pub type DLPackDLTensorFromPyObjectNoSync =

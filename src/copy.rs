@@ -212,7 +212,9 @@ fn same_place(src: &Snapshot, dst: &Snapshot) -> bool {
 fn copy_through_temporary(src: &Snapshot, plan: &Plan, options: &Options) -> Result<()> {
     let nbytes = src.nbytes()?;
     let Some(temporary) = platform::memory(nbytes as usize) else {
-        return Err(Error::new(DLRS_NOMEM).value(nbytes as i64).detail("no memory to copy through"));
+        return Err(Error::new(DLRS_NOMEM)
+            .value(nbytes as i64)
+            .detail("no memory to copy through"));
     };
     let mut compact = [0; MAX_NDIM];
     layout::compact_strides(src.shape(), Order::C, &mut compact);

@@ -187,8 +187,7 @@ pub fn like_strides(shape: &[i64], strides: &[i64], out: &mut [i64]) {
         // The step of a dimension is the product of the extents of all dimensions inside it.
         let mut step: i64 = 1;
         for (other, &extent) in shape.iter().enumerate() {
-            let inside =
-                weight(other) < weight(dim) || weight(other) == weight(dim) && other > dim;
+            let inside = weight(other) < weight(dim) || weight(other) == weight(dim) && other > dim;
             if inside {
                 step = step.saturating_mul(extent.max(1));
             }

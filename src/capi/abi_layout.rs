@@ -175,7 +175,8 @@ fn check_version(header: u32) -> Result<()> {
 }
 
 fn compare(expected: &dlrs_abi_layout) -> Result<()> {
-    let differs = |(_, get): &&(&'static str, fn(&dlrs_abi_layout) -> u32)| get(expected) != get(&TABLE);
+    let differs =
+        |(_, get): &&(&'static str, fn(&dlrs_abi_layout) -> u32)| get(expected) != get(&TABLE);
     let Some((name, get)) = MEMBERS.iter().find(differs) else { return Ok(()) };
     let error = Error::new(DLRS_BAD_ARG).option(name);
     let error = error.detail("differs from the library's own");

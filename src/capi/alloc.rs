@@ -113,7 +113,11 @@ pub unsafe extern "C" fn dlrs_tensor_new(
         let (out, shape, checked) = unsafe {
             let out = Out::clear(out);
             out.check(&Parameter(6, "out"))?;
-            (out, shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?, Checked::new(options, &Parameter(5, "options"))?)
+            (
+                out,
+                shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?,
+                Checked::new(options, &Parameter(5, "options"))?,
+            )
         };
         out.set(alloc::new(&checked.request(shape, dtype, device))?);
         Ok(())
@@ -141,8 +145,8 @@ unsafe fn prototype_of<'a>(
     // SAFETY: a readable struct; only these members are looked at.
     unsafe {
         let ndim = validate::check_ndim((*tensor).ndim).map_err(|e| e.of(argument))?;
-        let shape = arg::values((*tensor).shape, ndim, argument)
-            .map_err(|e| e.field(DLRS_FIELD_SHAPE))?;
+        let shape =
+            arg::values((*tensor).shape, ndim, argument).map_err(|e| e.field(DLRS_FIELD_SHAPE))?;
         Ok((shape, (*tensor).dtype, (*tensor).device))
     }
 }
@@ -203,7 +207,8 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
 ) -> dlrs_status {
     run("dlrs_tensor_requirements", error, || {
         // SAFETY: the preface's contract for every pointer.
-        let (shape, dtype, device) = unsafe { prototype_of(prototype, &Parameter(1, "prototype")) }?;
+        let (shape, dtype, device) =
+            unsafe { prototype_of(prototype, &Parameter(1, "prototype")) }?;
         let nbytes = arg::required(nbytes, &Parameter(3, "nbytes"))?;
         let align_bytes = arg::required(align_bytes, &Parameter(4, "align_bytes"))?;
         // SAFETY: as above.
@@ -314,7 +319,8 @@ pub unsafe extern "C" fn dlrs_allocator_set(
         let argument = &Parameter(2, "allocator");
         // SAFETY: NULL or a live allocator, by the contract.
         let checked = unsafe { arg::options(allocator, argument) }?;
-        if let Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) = checked
+        if let Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) =
+            checked
         {
             let error = Error::new(DLRS_NULL_ARG).of(argument);
             return Err(error.option("alloc or free"));

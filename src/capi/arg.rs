@@ -131,9 +131,7 @@ pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<&
     let bytes = required(bytes.cast::<u8>(), arg)?;
     match isize::try_from(nbytes) {
         // SAFETY: not NULL, and the caller vouches for the bytes.
-        Ok(nbytes) => {
-            Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) })
-        }
+        Ok(nbytes) => Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) }),
         Err(_) => {
             let error = Error::new(DLRS_BAD_ARG).detail("no memory is this large, bytes").of(arg);
             Err(error.value(nbytes as i64).limit(isize::MAX as i64))

@@ -240,4 +240,3 @@ pub unsafe extern "C" fn dlrs_import_take(
         Ok(())
     })
 }
-

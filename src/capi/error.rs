@@ -202,8 +202,9 @@ pub unsafe extern "C" fn dlrs_error_forward(
     run("dlrs_error_forward", error, || {
         let failure = super::arg::required(failure, &Parameter(1, "failure"))?;
         // SAFETY: not NULL and aligned; a live struct by the caller's word.
-        let (status, message) =
-            unsafe { ((*failure.as_ptr()).status, (&raw const (*failure.as_ptr()).message).cast()) };
+        let (status, message) = unsafe {
+            ((*failure.as_ptr()).status, (&raw const (*failure.as_ptr()).message).cast())
+        };
         if let Some(set_error) = set_error {
             // SAFETY: the caller's callback; both texts end with NUL.
             unsafe { set_error(error_ctx, kind_of(status).as_ptr(), message) };

@@ -169,6 +169,8 @@ pub unsafe extern "C" fn dlrs_device_format(
 ) -> dlrs_status {
     run("dlrs_device_format", error, || {
         // SAFETY: the preface.
-        unsafe { write_text(buffer, capacity, BUFFER, nbytes, |text| device_type::format(device, text)) }
+        unsafe {
+            write_text(buffer, capacity, BUFFER, nbytes, |text| device_type::format(device, text))
+        }
     })
 }

@@ -1,6 +1,5 @@
 //! The byte plan: what a backend is asked to copy. Pointers, extents, strides; no tensors.
 
-
 pub use crate::layout::MAX_NDIM;
 
 /// What one element is made of, and with it the unit of the strides.

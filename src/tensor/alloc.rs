@@ -157,8 +157,7 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
 }
 
 /// Allocators set for a device type, by code. NULL: the library's own.
-static ALLOCATORS: [AtomicPtr<dlrs_allocator>; 32] =
-    [const { AtomicPtr::new(null_mut()) }; 32];
+static ALLOCATORS: [AtomicPtr<dlrs_allocator>; 32] = [const { AtomicPtr::new(null_mut()) }; 32];
 
 fn allocator_of(device_type: DeviceCode) -> *mut dlrs_allocator {
     let slot = usize::try_from(device_type).ok().and_then(|code| ALLOCATORS.get(code));

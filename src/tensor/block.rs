@@ -219,15 +219,7 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
     let user_data = AtomicPtr::new(null_mut());
     // SAFETY: room for a block, by the contract.
     unsafe {
-        block.write(Block {
-            managed,
-            legacy,
-            holders,
-            before,
-            after,
-            user_data,
-            owner: spec.owner,
-        })
+        block.write(Block { managed, legacy, holders, before, after, user_data, owner: spec.owner })
     };
 }
 

@@ -41,8 +41,7 @@ pub fn attach(links: &AtomicPtr<Link>, callback: dlrs_free_fn, context: *mut c_v
 /// Kills the callback attached last with this function and context; tells whether there was one.
 pub fn detach(block: &Block, callback: dlrs_free_fn, context: *mut c_void) -> bool {
     let same = |link: &Link| {
-        link.callback.map(|f| f as usize) == callback.map(|f| f as usize)
-            && link.context == context
+        link.callback.map(|f| f as usize) == callback.map(|f| f as usize) && link.context == context
     };
     for after in [false, true] {
         let mut next = block.links(after).load(Acquire);

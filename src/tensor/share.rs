@@ -97,5 +97,7 @@ pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
 /// `tensor` is live.
 pub unsafe fn holders(tensor: Versioned) -> usize {
     // SAFETY: the caller's word; a block of ours is live as long as its tensor.
-    unsafe { block::of_versioned(tensor).map_or(0, |block: NonNull<Block>| block.as_ref().holders()) }
+    unsafe {
+        block::of_versioned(tensor).map_or(0, |block: NonNull<Block>| block.as_ref().holders())
+    }
 }
