@@ -45,6 +45,6 @@ fn comment_lines(header: &Path) -> Vec<String> {
     let text = headers::read(header).unwrap_or_else(|message| panic!("{message}"));
     let blocks = text.split("/*").skip(1).filter_map(|rest| rest.split_once("*/"));
     let lines = blocks.flat_map(|(block, _)| block.lines());
-    let lines = lines.map(|line| line.trim_matches([' ', '*', '!']).to_string());
+    let lines = lines.map(|line| line.trim_matches([' ', '*', '!']).replace("\\brief ", ""));
     lines.filter(|line| line.split_whitespace().count() >= 5).collect()
 }
