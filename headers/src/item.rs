@@ -14,10 +14,18 @@ pub fn base(root: &Path) -> Result<Config> {
     Config::from_file(root.join("cbindgen.toml")).map_err(|e| format!("cbindgen.toml: {e}"))
 }
 
-/// Whether C sees the item: it is named as ours, or `cbindgen.toml` gives it a name.
-pub fn is_exported(base: &Config, item: &Item) -> bool {
-    let ours = item.name.starts_with("dlrs_") || item.name.starts_with("DLRS_");
-    ours || base.export.rename.contains_key(&item.name)
+/// The item's name in C; `None` when C does not see it.
+pub fn c_name<'a>(base: &'a Config, item: &'a Item) -> Result<Option<&'a str>> {
+    let ours = |name: &str| name.starts_with("dlrs_") || name.starts_with("DLRS_");
+    match base.export.rename.get(&item.name) {
+        Some(name) => Ok(Some(name)),
+        None if ours(&item.name) => Ok(Some(&item.name)),
+        None if item.lists_codes => {
+            let advice = "add it to [export.rename] in cbindgen.toml";
+            Err(format!("enum {} has codes for C but no name: {advice}", item.name))
+        }
+        None => Ok(None),
+    }
 }
 
 /// Declares `item`, one of `all` in the file `path`.

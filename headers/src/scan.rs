@@ -28,6 +28,8 @@ pub struct Item {
     pub name: String,
     /// What it becomes.
     pub kind: Kind,
+    /// Whether it is an enum whose codes have names of ours, `DLRS_...`.
+    pub lists_codes: bool,
     /// What C writes behind the numbers of a constant of this type.
     pub suffix: &'static str,
 }
@@ -74,8 +76,12 @@ fn item(item: &syn::Item) -> Option<Item> {
         }
         _ => return None,
     };
+    let lists_codes = match item {
+        Enum(e) => e.variants.iter().any(|code| code.ident.to_string().starts_with("DLRS_")),
+        _ => false,
+    };
     let public = matches!(visibility, syn::Visibility::Public(_));
-    public.then(|| Item { name: name.to_string(), kind, suffix })
+    public.then(|| Item { name: name.to_string(), kind, lists_codes, suffix })
 }
 
 fn has(attributes: &[syn::Attribute], name: &str) -> bool {

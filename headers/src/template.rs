@@ -5,19 +5,19 @@
 //! | line | becomes |
 //! |---|---|
 //! | `@from FILE` | nothing: it says where the items that follow come from |
-//! | `@item NAME [OPTION…]` | the declaration of NAME |
+//! | `@item NAME [OPTION...]` | the declaration of NAME |
 //! | `@docs FILE` | the `//!` lines of FILE |
-//! | `@structs` | `typedef struct X X;` for every struct of the `@file`s: a prototype may name any |
+//! | `@structs` | `typedef struct X X;` for every struct of the `@file`s: any line may name it |
 //! | `@file FILE` | the `//!` lines of FILE as a section, then all that C sees of it |
 //!
 //! Options of an item: `tagged`, `cxx=TYPE`, `pointer=left|middle|right`, `suffix=S`,
-//! `lines=N,N,…`: see [`Form`].
+//! `lines=N,N,...`: see [`Form`].
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::Result;
-use crate::item::{base, declare, is_exported, version};
+use crate::item::{base, c_name, declare, version};
 use crate::rules::{Form, Naming, Pointer, section};
 use crate::scan::{self, Kind, Source};
 
@@ -115,12 +115,13 @@ impl Filler<'_> {
         if name.starts_with(C_API) {
             parts.push(section(&source.docs));
         }
-        for item in source.items.iter().filter(|item| is_exported(&self.config, item)) {
-            if !self.names.insert(item.name.clone()) {
-                return Err(format!("C has one meaning for a name, {} has two", item.name));
+        for item in &source.items {
+            let Some(name) = c_name(&self.config, item)? else { continue };
+            if !self.names.insert(name.to_string()) {
+                return Err(format!("C has one meaning for a name, {name} has two"));
             }
             if matches!(item.kind, Kind::Struct | Kind::Opaque) {
-                self.structs.push(format!("typedef struct {0} {0};", item.name));
+                self.structs.push(format!("typedef struct {name} {name};"));
             }
             let form = Form { suffix: item.suffix, ..Form::default() };
             parts.push(declare(&self.config, &path, &source.items, item, &form)?);
@@ -141,10 +142,13 @@ impl Filler<'_> {
             if self.seen.contains(&name) {
                 continue;
             }
-            let source = scan::source(&path)?;
-            if let Some(item) = source.items.iter().find(|item| is_exported(&self.config, item)) {
-                let advice = format!("add a line \"@file {name}\" to headers/dlpack_rs.h.in");
-                return Err(format!("{} of {name} is in no header: {advice}", item.name));
+            for item in &scan::source(&path)?.items {
+                if let Some(item) =
+                    c_name(&self.config, item).map_err(|e| format!("{name}: {e}"))?
+                {
+                    let advice = format!("add a line \"@file {name}\" to headers/dlpack_rs.h.in");
+                    return Err(format!("{item} of {name} is in no header: {advice}"));
+                }
             }
         }
         Ok(())

@@ -136,3 +136,10 @@ fn letters_outside_ascii_are_refused() {
     let said = refusal("letters", &[("topic.rs", "/// From 0 … 1.\npub type dlrs_a = i32;")]);
     assert!(said.contains("only ASCII goes into a header"), "{said}");
 }
+
+#[test]
+fn codes_without_a_name_for_their_list_are_refused() {
+    let codes = "#[repr(C)] pub enum Nameless { DLRS_A = 1 }";
+    let said = refusal("nameless", &[("topic.rs", codes)]);
+    assert!(said.contains("add it to [export.rename]"), "{said}");
+}

@@ -27,7 +27,8 @@ fn same(place: &str, found: &Names) {
     let extra: Vec<_> = found.difference(&listed).collect();
     assert!(
         missing.is_empty() && extra.is_empty(),
-        "include/exports.txt and {place} differ.\n  only listed: {missing:?}\n  not listed: {extra:?}"
+        "include/exports.txt and {place} differ.\n  \
+         only listed: {missing:?}\n  not listed: {extra:?}"
     );
 }
 
