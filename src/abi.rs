@@ -29,7 +29,7 @@ pub struct DLPackVersion {
     pub minor: u32,
 }
 
-/// Where the data lives. The names of the codes; values travel as [`DeviceCode`].
+/// Where the data lives: the codes of DLPack 1.3. Any other `int32_t` may occur too.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum DLDeviceType {
@@ -80,7 +80,7 @@ pub struct DLDevice {
     pub device_id: i32,
 }
 
-/// What the bits of an element mean. The names of the codes; values travel as `uint8_t`.
+/// What the bits of an element mean: the codes of DLPack 1.3. Any other `uint8_t` may occur too.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum DLDataTypeCode {
@@ -150,7 +150,7 @@ pub struct DLTensor {
     pub shape: *mut i64,
     /// Elements to step per dimension, `ndim` values; NULL means compact row-major before 1.2.
     pub strides: *mut i64,
-    /// Bytes from `data` to element (0, …, 0).
+    /// Bytes from `data` to element (0, ..., 0).
     pub byte_offset: u64,
 }
 

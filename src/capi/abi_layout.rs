@@ -10,12 +10,12 @@ use crate::error::{Error, Parameter, Result, Status::*};
 
 macro_rules! layout_table {
     ($($member:ident = $value:expr;)*) => {
-        const TABLE: dlrs_abi_layout = dlrs_abi_layout {
-            struct_size: size_of::<dlrs_abi_layout>() as u32,
+        const TABLE: dlrs_abi_table = dlrs_abi_table {
+            struct_size: size_of::<dlrs_abi_table>() as u32,
             $($member: $value as u32,)*
         };
         /// Name and value of every number, for comparing.
-        const MEMBERS: &[(&'static str, fn(&dlrs_abi_layout) -> u32)] =
+        const MEMBERS: &[(&'static str, fn(&dlrs_abi_table) -> u32)] =
             &[$((stringify!($member), |table| table.$member)),*];
     };
 }
@@ -24,8 +24,8 @@ macro_rules! layout_table {
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
-pub struct dlrs_abi_layout {
-    /// `sizeof(dlrs_abi_layout)`.
+pub struct dlrs_abi_table {
+    /// `sizeof(dlrs_abi_table)`.
     pub struct_size: u32,
     /// `sizeof(void *)`.
     pub pointer_size: u32,
@@ -127,8 +127,8 @@ layout_table! {
 /// # Safety
 /// None.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_abi_layout() -> *const dlrs_abi_layout {
-    static TABLE_IN_MEMORY: dlrs_abi_layout = TABLE;
+pub unsafe extern "C" fn dlrs_abi_layout() -> *const dlrs_abi_table {
+    static TABLE_IN_MEMORY: dlrs_abi_table = TABLE;
     &raw const TABLE_IN_MEMORY
 }
 
@@ -136,8 +136,8 @@ pub unsafe extern "C" fn dlrs_abi_layout() -> *const dlrs_abi_layout {
 ///
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG: expected is NULL.
-///            DLRS_VERSION: header_version, the host's DLRS_VERSION, has another major version
-///            than the library, or is newer than it.
+///            DLRS_VERSION: header_version, the host's DLRS_HEADER_VERSION, has another major
+///            version than the library, or is newer than it.
 ///            DLRS_STRUCT_SIZE: expected->struct_size is smaller than the table.
 ///            DLRS_BAD_ARG: a number differs; the message names it.
 /// Threads:   any.
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn dlrs_abi_layout() -> *const dlrs_abi_layout {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_abi_check(
     header_version: u32,
-    expected: *const dlrs_abi_layout,
+    expected: *const dlrs_abi_table,
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_abi_check", error, || {
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn dlrs_abi_check(
 }
 
 // SAFETY: u32 throughout, and the first one is struct_size.
-unsafe impl arg::Sized32 for dlrs_abi_layout {}
+unsafe impl arg::Sized32 for dlrs_abi_table {}
 
 fn check_version(header: u32) -> Result<()> {
     // SAFETY: has no precondition.
@@ -174,9 +174,9 @@ fn check_version(header: u32) -> Result<()> {
     Err(error.of(&Parameter(1, "header_version")).value(header.into()).limit(library.into()))
 }
 
-fn compare(expected: &dlrs_abi_layout) -> Result<()> {
+fn compare(expected: &dlrs_abi_table) -> Result<()> {
     let differs =
-        |(_, get): &&(&'static str, fn(&dlrs_abi_layout) -> u32)| get(expected) != get(&TABLE);
+        |(_, get): &&(&'static str, fn(&dlrs_abi_table) -> u32)| get(expected) != get(&TABLE);
     let Some((name, get)) = MEMBERS.iter().find(differs) else { return Ok(()) };
     let error = Error::new(DLRS_BAD_ARG).option(name);
     let error = error.detail("differs from the library's own");

@@ -1,4 +1,4 @@
-//! Legacy ⇄ versioned, and taking foreign tensors in.
+//! Legacy and versioned, and taking foreign tensors in.
 
 use core::ptr::null;
 

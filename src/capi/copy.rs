@@ -188,8 +188,8 @@ pub unsafe extern "C" fn dlrs_clone(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_clone", error, || {
-        // SAFETY: the preface's contract for every pointer.
         let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
+        // SAFETY: the preface's contract for every pointer.
         let (out, from, options) = unsafe { source(src, out, options, args) }?;
         let cloned = copy::clone(&from, Order::C, device, &options);
         out.set(cloned.map_err(|e| e.of(&Parameter(1, "src")))?);

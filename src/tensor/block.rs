@@ -334,10 +334,7 @@ fn leave(holders: &AtomicUsize) -> bool {
             holders.store(0, Relaxed);
             true
         }
-        _ => match holders.fetch_sub(1, AcqRel) {
-            1 => true,
-            _ => false,
-        },
+        _ => holders.fetch_sub(1, AcqRel) == 1,
     }
 }
 

@@ -22,7 +22,7 @@ pub type dlrs_parallel_for_fn = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
         n: usize,
-        body: unsafe extern "C" fn(*mut c_void, usize),
+        body: unsafe extern "C" fn(body_context: *mut c_void, index: usize),
         body_context: *mut c_void,
     ) -> i32,
 >;
