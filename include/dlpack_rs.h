@@ -1184,7 +1184,7 @@ dlrs_status dlrs_validate_within(const DLTensor *tensor,
 
 typedef int32_t (*dlrs_parallel_for_fn)(void *context,
                                         size_t n,
-                                        void (*body)(void*, size_t),
+                                        void (*body)(void *body_context, size_t index),
                                         void *body_context);
 
 /* ---------------------------------------------------------------------------------------------

@@ -188,9 +188,10 @@ pub unsafe extern "C" fn dlrs_clone(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_clone", error, || {
+        let mut from = Snapshot::new();
         let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
         // SAFETY: the preface's contract for every pointer.
-        let (out, from, options) = unsafe { source(src, out, options, args) }?;
+        let (out, options) = unsafe { source(src, out, options, args, &mut from) }?;
         let cloned = copy::clone(&from, Order::C, device, &options);
         out.set(cloned.map_err(|e| e.of(&Parameter(1, "src")))?);
         Ok(())
@@ -207,7 +208,8 @@ unsafe fn source(
     out: *mut *mut DLManagedTensorVersioned,
     options: *const dlrs_copy_options,
     [out_arg, options_arg]: [Arg; 2],
-) -> Result<(Out<DLManagedTensorVersioned>, Snapshot, Options)> {
+    from: &mut Snapshot,
+) -> Result<(Out<DLManagedTensorVersioned>, Options)> {
     let argument = &Parameter(1, "src");
     // SAFETY: the caller's word.
     unsafe {
@@ -215,9 +217,8 @@ unsafe fn source(
         let src = arg::required(src, argument)?;
         out.check(out_arg)?;
         let options = CopyArgs::read(options, options_arg)?;
-        let mut from = Snapshot::new();
         from.read_managed(src.as_ptr(), options.rules()).map_err(|e| e.of(argument))?;
-        Ok((out, from, options))
+        Ok((out, options))
     }
 }
 
@@ -287,8 +288,9 @@ pub unsafe extern "C" fn dlrs_contiguous(
     run("dlrs_contiguous", error, || {
         // SAFETY: the preface's contract for every pointer; `source` found src not NULL.
         unsafe {
+            let mut from = Snapshot::new();
             let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
-            let (out, from, options) = source(src, out, options, args)?;
+            let (out, options) = source(src, out, options, args, &mut from)?;
             let order = required_order(order).map_err(|e| e.of(&Parameter(2, "order")))?;
             let tensor = NonNull::new_unchecked(src);
             let dense = copy::contiguous(&from, tensor, order, &options);
@@ -332,8 +334,9 @@ pub unsafe extern "C" fn dlrs_to_device(
     run("dlrs_to_device", error, || {
         // SAFETY: the preface's contract for every pointer; `source` found src not NULL.
         unsafe {
+            let mut from = Snapshot::new();
             let args: [Arg; 2] = [&Parameter(5, "out"), &Parameter(4, "options")];
-            let (out, from, options) = source(src, out, options, args)?;
+            let (out, options) = source(src, out, options, args, &mut from)?;
             let policy = policy_of(copy).map_err(|e| e.of(&Parameter(3, "copy")))?;
             let tensor = NonNull::new_unchecked(src);
             let there = copy::to_device(&from, tensor, device, policy, &options);
