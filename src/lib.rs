@@ -5,5 +5,8 @@
 extern crate std;
 pub mod abi;
 pub mod error;
+pub mod scan;
+pub mod dtype;
+pub mod device_type;
 pub mod device { pub mod plan; }
 pub mod capi {}

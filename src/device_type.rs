@@ -1,0 +1,177 @@
+//! What a `DLDevice` means: which kinds exist, who can reach their memory, and their names.
+//!
+//! # Names
+//!
+//! `kind (":" ordinal)?`, without an ordinal it is 0: `cpu`, `cuda`, `cuda:1`, `rocm_host`.
+//! [`format`] leaves the ordinal out only for the kinds that have none, so `cuda` is written
+//! `cuda:0`. A kind that DLPack 1.3 does not have is written `unknown(type=19):0`.
+//!
+//! Case-sensitive, ASCII, no white space, numbers without plus sign or leading zero, no hex. First
+//! the whole text must fit the grammar (`DLRS_PARSE`, `value` is the byte position), then the
+//! ordinal must be one that [`check`] takes. `unknown(type=T):I` is taken for every T and I of
+//! 32 bits. The answers to texts that one may wonder about:
+//!
+//! | text | answer |
+//! |---|---|
+//! | `cuda`, `cuda:0` | kind 2, ordinal 0 |
+//! | `cpu:0` | accepted, the same as `cpu` |
+//! | `rocm` | kind 10, ordinal 0 |
+//! | `ext_dev:3` | kind 12, ordinal 3 |
+//! | `cuda:` | `DLRS_PARSE` at 5, the end |
+//! | `cuda:-1` | `DLRS_DEVICE_ID`, value -1 |
+//! | `cuda:-0` | `DLRS_PARSE` at 6 |
+//! | `cuda:+1` | `DLRS_PARSE` at 5 |
+//! | `cuda:01`, `cuda:0x1`, `cuda:1:2`, `cuda:1 ` | `DLRS_PARSE` at 6 |
+//! | `cuda:2147483648` | `DLRS_DEVICE_ID`, value 2147483648, limit 2147483647 |
+//! | `cuda:99999999999999999999` | `DLRS_DEVICE_ID`, value `INT64_MAX` |
+//! | `cpu:1`, `cuda_host:1` | `DLRS_DEVICE_ID`, value 1, limit 0 |
+//! | `cuda_hos` | `DLRS_PARSE` at 4 |
+//! | `gpu:0`, `hip:0`, `CUDA`, `""`, `" cpu"`, `"\0"` | `DLRS_PARSE` at 0 |
+//! | `unknown(type=19):-5` | kind 19, ordinal -5 |
+//! | `unknown(type=19)` | kind 19, ordinal 0 |
+//! | `unknown(type=2147483648):0` | `DLRS_DEVICE_TYPE`, value 2147483648 |
+#![forbid(unsafe_code)]
+
+use crate::abi::{DLDevice, DLDeviceType::*, DeviceCode};
+use crate::error::{Error, Field, Result, Status};
+use crate::scan::Scan;
+use core::fmt::{self, Write};
+
+/// One kind of device of DLPack 1.3.
+pub struct Kind {
+    /// Its `DLDeviceType` code.
+    pub code: DeviceCode,
+    /// Its name.
+    pub name: &'static str,
+    /// There is one only: the ordinal is always 0.
+    pub id_must_be_zero: bool,
+    /// The host reads and writes the memory through the same addresses.
+    pub host_reachable: bool,
+    /// `data` is a handle, not an address: only `byte_offset` can move it.
+    pub opaque_handle: bool,
+}
+
+const HOST: (bool, bool, bool) = (true, true, false);
+const ADDRESS: (bool, bool, bool) = (false, false, false);
+const HANDLE: (bool, bool, bool) = (false, false, true);
+
+const fn row(code: crate::abi::DLDeviceType, name: &'static str, is: (bool, bool, bool)) -> Kind {
+    let (id_must_be_zero, host_reachable, opaque_handle) = is;
+    Kind { code: code as DeviceCode, name, id_must_be_zero, host_reachable, opaque_handle }
+}
+
+/// Every kind of device of DLPack 1.3.
+pub static KINDS: [Kind; 16] = [
+    row(kDLCPU, "cpu", HOST),
+    row(kDLCUDA, "cuda", ADDRESS),
+    row(kDLCUDAHost, "cuda_host", HOST),
+    row(kDLOpenCL, "opencl", HANDLE),
+    row(kDLVulkan, "vulkan", HANDLE),
+    row(kDLMetal, "metal", HANDLE),
+    row(kDLVPI, "vpi", ADDRESS),
+    row(kDLROCM, "rocm", ADDRESS),
+    row(kDLROCMHost, "rocm_host", HOST),
+    row(kDLExtDev, "ext_dev", ADDRESS),
+    row(kDLCUDAManaged, "cuda_managed", HOST),
+    row(kDLOneAPI, "oneapi", ADDRESS),
+    row(kDLWebGPU, "webgpu", HANDLE),
+    row(kDLHexagon, "hexagon", ADDRESS),
+    row(kDLMAIA, "maia", ADDRESS),
+    row(kDLTrn, "trn", ADDRESS),
+];
+
+const UNKNOWN: &str = "unknown(type=";
+
+/// The row of a code, if DLPack 1.3 has it.
+pub fn kind(code: DeviceCode) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.code == code)
+}
+
+/// Whether DLPack 1.3 has this kind.
+pub fn known(code: DeviceCode) -> bool {
+    kind(code).is_some()
+}
+
+/// Whether the ordinal is always 0.
+pub fn id_must_be_zero(code: DeviceCode) -> bool {
+    kind(code).is_some_and(|kind| kind.id_must_be_zero)
+}
+
+/// Whether the host may read and write the memory directly. Of unknown kinds: no.
+pub fn host_reachable(code: DeviceCode) -> bool {
+    kind(code).is_some_and(|kind| kind.host_reachable)
+}
+
+/// Whether `data` is a handle instead of an address. Of unknown kinds: no.
+pub fn opaque_handle(code: DeviceCode) -> bool {
+    kind(code).is_some_and(|kind| kind.opaque_handle)
+}
+
+/// Demands a kind of DLPack 1.3 with an ordinal that it may have.
+pub fn check(device: DLDevice) -> Result<()> {
+    let Some(kind) = kind(device.device_type) else {
+        let error = bad_type(device.device_type.into());
+        return Err(error.limit(kDLTrn as i64));
+    };
+    if device.device_id < 0 || (kind.id_must_be_zero && device.device_id != 0) {
+        return Err(bad_id(device.device_id.into(), 0));
+    }
+    Ok(())
+}
+
+/// Reads the name of a device; the module's documentation has the grammar.
+pub fn parse(text: &[u8]) -> Result<DLDevice> {
+    let mut scan = Scan::new(text);
+    let unknown = scan.eat(UNKNOWN);
+    let code = if unknown {
+        let code = scan.signed()?;
+        scan.expect(")")?;
+        code
+    } else {
+        let place = scan.longest(KINDS.iter().map(|kind| kind.name));
+        match place.and_then(|place| KINDS.get(place)) {
+            Some(kind) => kind.code.into(),
+            None => return Err(scan.fail()),
+        }
+    };
+    let id = if scan.eat(":") { scan.signed()? } else { 0 };
+    scan.end()?;
+    let device = DLDevice {
+        device_type: i32::try_from(code).map_err(|_| bad_type(code).limit(i32::MAX.into()))?,
+        device_id: i32::try_from(id).map_err(|_| bad_id(id, i32::MAX.into()))?,
+    };
+    // "unknown" takes what cannot be checked; a name must be one of a device that can exist.
+    if !unknown {
+        check(device)?;
+    }
+    Ok(device)
+}
+
+/// Writes the name of a device, whatever it is. [`parse`] reads it back unless the kind is known
+/// and the ordinal impossible, as in `cuda:-1`.
+pub fn format(device: DLDevice, out: &mut impl Write) -> fmt::Result {
+    match kind(device.device_type) {
+        Some(kind) if kind.id_must_be_zero && device.device_id == 0 => out.write_str(kind.name),
+        Some(kind) => write!(out, "{}:{}", kind.name, device.device_id),
+        None => write!(out, "{UNKNOWN}{}):{}", device.device_type, device.device_id),
+    }
+}
+
+/// A device that prints as its name.
+pub struct Name(pub DLDevice);
+
+impl fmt::Display for Name {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        format(self.0, out)
+    }
+}
+
+#[cold]
+fn bad_type(code: i64) -> Error {
+    Error::new(Status::DLRS_DEVICE_TYPE).field(Field::DLRS_FIELD_DEVICE_TYPE).value(code)
+}
+
+#[cold]
+fn bad_id(id: i64, limit: i64) -> Error {
+    Error::new(Status::DLRS_DEVICE_ID).field(Field::DLRS_FIELD_DEVICE_ID).value(id).limit(limit)
+}

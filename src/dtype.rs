@@ -1,0 +1,231 @@
+//! What a `DLDataType` means: legal bits, sizes, and the name of every type.
+//!
+//! Two levels. *Defined* ([`defined`]): bits and lanes are not 0, so the bytes of an element can
+//! be counted and moved. *Legal* ([`legal`]): the code is one of DLPack 1.3 and the bits are among
+//! those of its row in [`KINDS`], so the value of an element can be understood.
+//!
+//! # Names
+//!
+//! `stem bits? ("x" lanes)?`, where the stem is that of NumPy or ml_dtypes; the types whose name
+//! already fixes the bits (`bool`, `float8_*`, `float6_*`, `float4_*`) take none, and lanes of 1
+//! are left out: `float32`, `bfloat16`, `float32x4`, `boolx2`, `float4_e2m1fnx2`, `handle64`.
+//! A dtype that is not legal has the name `unknown(code=C)B` or `unknown(code=C)BxL`. So every
+//! dtype, all 2³² of them, has exactly one name, and [`parse`] gives back what was [`format`]ted.
+//!
+//! Case-sensitive, ASCII, no white space, numbers without sign or leading zero. First the whole
+//! text must fit the grammar (`DLRS_PARSE`, `value` is the byte position), then the numbers must
+//! (`value` is the number, saturated). The answers to texts that one may wonder about:
+//!
+//! | text | answer |
+//! |---|---|
+//! | `""`, `" "`, `"\0"`, `" float32 "`, `x`, `x0`, `xx4`, `FLOAT32` | `DLRS_PARSE` at 0 |
+//! | `float` (no default bits) | `DLRS_PARSE` at 5, the end |
+//! | `float-32`, `float+32`, `float 32` | `DLRS_PARSE` at 5 |
+//! | `float032` | `DLRS_PARSE` at 6: leading zero |
+//! | `float0` | `DLRS_DTYPE_BITS`, value 0 |
+//! | `float8`, `int24`, `int256`, `bfloat32` | `DLRS_DTYPE_BITS`, value the number |
+//! | `int99999999999999999999` | `DLRS_DTYPE_BITS`, value `INT64_MAX` |
+//! | `uint8x65536`, `float32x0` | `DLRS_DTYPE_LANES`, value the number |
+//! | `float32x`, `float32xx4`, `float32x-4` | `DLRS_PARSE` at 8 |
+//! | `float32x1` | accepted, the same as `float32` |
+//! | `float32x4x2` | `DLRS_PARSE` at 9 |
+//! | `float32,4`, `float32\0`, `float32 ` | `DLRS_PARSE` at 7 |
+//! | `bool8`, `bool_` | `DLRS_PARSE` at 4 |
+//! | `float8_e4m3FN` | `DLRS_PARSE` at 11 |
+//! | `float8_e4m3fn8` | `DLRS_PARSE` at 13 |
+//! | `float4_e2m1fn_x2` (torch) | `DLRS_PARSE` at 13: here it is `float4_e2m1fnx2` |
+//! | `e4m3_float8`, `e5m2_float8`, `custom[a]8` (old TVM) | `DLRS_PARSE` at 0 |
+//! | `handle` (TVM) | `DLRS_PARSE` at 6: here it is `handle64` |
+//! | `unknown(code=200)7x3` | accepted |
+//! | `unknown(code=2)32` | accepted, the same as `float32` |
+//! | `unknown(code=256)8` | `DLRS_DTYPE_CODE`, value 256 |
+//! | `unknown(code=200)256` | `DLRS_DTYPE_BITS`, value 256 |
+//! | bytes above 127, digits of other scripts | `DLRS_PARSE` where they stand |
+#![forbid(unsafe_code)]
+
+use crate::abi::{DLDataType, DLDataTypeCode::*};
+use crate::error::{Error, Field, Result, Status};
+use crate::scan::Scan;
+use core::fmt::{self, Write};
+
+/// One type code of DLPack 1.3.
+pub struct Kind {
+    /// Begin of the name; the whole name where it fixes the bits.
+    pub stem: &'static str,
+    /// The bits that the code may have.
+    pub bits: &'static [u8],
+    /// Whether the bits follow the stem in a name.
+    pub bits_in_name: bool,
+}
+
+const fn numbered(stem: &'static str, bits: &'static [u8]) -> Kind {
+    Kind { stem, bits, bits_in_name: true }
+}
+
+const fn fixed(stem: &'static str, bits: &'static [u8]) -> Kind {
+    Kind { stem, bits, bits_in_name: false }
+}
+
+/// Every type code of DLPack 1.3: the place in the table is the code.
+pub static KINDS: [Kind; kDLFloat4_e2m1fn as usize + 1] = [
+    numbered("int", &[1, 2, 4, 8, 16, 32, 64]),
+    numbered("uint", &[1, 2, 4, 8, 16, 32, 64]),
+    numbered("float", &[16, 32, 64]),
+    numbered("handle", &[64]),
+    numbered("bfloat", &[16]),
+    numbered("complex", &[32, 64, 128]),
+    fixed("bool", &[8]),
+    fixed("float8_e3m4", &[8]),
+    fixed("float8_e4m3", &[8]),
+    fixed("float8_e4m3b11fnuz", &[8]),
+    fixed("float8_e4m3fn", &[8]),
+    fixed("float8_e4m3fnuz", &[8]),
+    fixed("float8_e5m2", &[8]),
+    fixed("float8_e5m2fnuz", &[8]),
+    fixed("float8_e8m0fnu", &[8]),
+    fixed("float6_e2m3fn", &[6]),
+    fixed("float6_e3m2fn", &[6]),
+    fixed("float4_e2m1fn", &[4]),
+];
+
+const UNKNOWN: &str = "unknown(code=";
+
+/// The row of a code, if DLPack 1.3 has it.
+pub fn kind(code: u8) -> Option<&'static Kind> {
+    KINDS.get(usize::from(code))
+}
+
+/// Bits of one element, all lanes: at most 255 · 65535, so it never wraps.
+pub const fn item_bits(dtype: DLDataType) -> u32 {
+    dtype.bits as u32 * dtype.lanes as u32
+}
+
+/// Whether packed elements may start inside a byte.
+pub const fn is_subbyte(dtype: DLDataType) -> bool {
+    item_bits(dtype) % 8 != 0
+}
+
+/// Bytes of one element that has whole bytes of its own.
+pub const fn padded_bytes(dtype: DLDataType) -> u32 {
+    item_bits(dtype).div_ceil(8)
+}
+
+/// Bytes of `items` elements that are packed bit after bit.
+pub const fn packed_bytes(dtype: DLDataType, items: u64) -> u128 {
+    (items as u128 * item_bits(dtype) as u128).div_ceil(8)
+}
+
+/// Demands that bits and lanes are not 0: enough to count and move bytes.
+pub fn defined(dtype: DLDataType) -> Result<()> {
+    if dtype.bits == 0 {
+        return Err(bad_bits(0, 1));
+    }
+    if dtype.lanes == 0 {
+        return Err(bad_lanes(0, 1));
+    }
+    Ok(())
+}
+
+/// Demands a code of DLPack 1.3 with bits that it may have, and at least one lane.
+pub fn legal(dtype: DLDataType) -> Result<()> {
+    let Some(kind) = kind(dtype.code) else {
+        return Err(bad_code(dtype.code.into(), KINDS.len() as i64 - 1));
+    };
+    if !kind.bits.contains(&dtype.bits) {
+        return Err(illegal_bits(kind, dtype.bits.into()));
+    }
+    defined(dtype)
+}
+
+/// Reads the name of a dtype; the module's documentation has the grammar.
+pub fn parse(text: &[u8]) -> Result<DLDataType> {
+    let mut scan = Scan::new(text);
+    let unknown = scan.eat(UNKNOWN);
+    let (code, bits, named) = if unknown {
+        let code = scan.number()?;
+        scan.expect(")")?;
+        (code, scan.number()?, None)
+    } else {
+        let Some(code) = scan.longest(KINDS.iter().map(|kind| kind.stem)) else {
+            return Err(scan.fail());
+        };
+        let named = KINDS.get(code);
+        let bits = match named {
+            Some(Kind { bits: [bits], bits_in_name: false, .. }) => i64::from(*bits),
+            _ => scan.number()?,
+        };
+        (code as i64, bits, named)
+    };
+    let lanes = if scan.eat("x") { scan.number()? } else { 1 };
+    scan.end()?;
+    let code = u8::try_from(code).map_err(|_| bad_code(code, u8::MAX.into()))?;
+    let illegal = |_| named.map_or(bad_bits(bits, u8::MAX.into()), |k| illegal_bits(k, bits));
+    let dtype = DLDataType {
+        code,
+        bits: u8::try_from(bits).map_err(illegal)?,
+        lanes: u16::try_from(lanes).map_err(|_| bad_lanes(lanes, u16::MAX.into()))?,
+    };
+    // "unknown" is how an illegal dtype is written; a name must be one of a legal dtype.
+    if !unknown {
+        legal(dtype)?;
+    }
+    Ok(dtype)
+}
+
+/// Writes the name of a dtype, whatever it is; [`parse`] reads it back.
+pub fn format(dtype: DLDataType, out: &mut impl Write) -> fmt::Result {
+    match kind(dtype.code) {
+        Some(kind) if legal(dtype).is_ok() => {
+            out.write_str(kind.stem)?;
+            if kind.bits_in_name {
+                write!(out, "{}", dtype.bits)?;
+            }
+        }
+        _ => write!(out, "{UNKNOWN}{}){}", dtype.code, dtype.bits)?,
+    }
+    if dtype.lanes != 1 { write!(out, "x{}", dtype.lanes) } else { Ok(()) }
+}
+
+/// A dtype that prints as its name.
+pub struct Name(pub DLDataType);
+
+impl fmt::Display for Name {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        format(self.0, out)
+    }
+}
+
+#[cold]
+fn bad_code(code: i64, limit: i64) -> Error {
+    Error::new(Status::DLRS_DTYPE_CODE).field(Field::DLRS_FIELD_DTYPE_CODE).value(code).limit(limit)
+}
+
+#[cold]
+fn bad_bits(bits: i64, limit: i64) -> Error {
+    Error::new(Status::DLRS_DTYPE_BITS).field(Field::DLRS_FIELD_DTYPE_BITS).value(bits).limit(limit)
+}
+
+/// Bits that the code cannot have: the limit is the most it can, the note names them all.
+#[cold]
+fn illegal_bits(kind: &Kind, bits: i64) -> Error {
+    let most = kind.bits.last().map_or(0, |&most| most.into());
+    bad_bits(bits, most).note(format_args!("{} takes {}", kind.stem, Choices(kind.bits)))
+}
+
+#[cold]
+fn bad_lanes(lanes: i64, limit: i64) -> Error {
+    let error = Error::new(Status::DLRS_DTYPE_LANES).field(Field::DLRS_FIELD_DTYPE_LANES);
+    error.value(lanes).limit(limit)
+}
+
+/// Numbers with commas between them.
+struct Choices(&'static [u8]);
+
+impl fmt::Display for Choices {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, number) in self.0.iter().enumerate() {
+            write!(out, "{}{number}", if place > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}

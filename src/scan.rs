@@ -1,0 +1,116 @@
+//! Reading a short text of the caller: what the grammars of dtypes and devices share.
+//!
+//! Bytes, not characters: only ASCII is ever accepted, so no locale and no Unicode digit can
+//! matter, and the work is at most one pass over the text.
+#![forbid(unsafe_code)]
+
+use crate::error::{Error, Result, Status};
+use core::fmt;
+
+/// The most characters of a bad text that a message shows; the text may be a megabyte.
+const SHOWN: usize = 32;
+
+/// A place in a text.
+#[derive(Clone, Copy)]
+pub struct Scan<'a> {
+    text: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Scan<'a> {
+    /// Starts at the first byte.
+    pub const fn new(text: &'a [u8]) -> Self {
+        Scan { text, position: 0 }
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.get(self.position..).unwrap_or(&[])
+    }
+
+    /// Steps over `word` if it is next.
+    pub fn eat(&mut self, word: &str) -> bool {
+        let found = self.rest().starts_with(word.as_bytes());
+        if found {
+            self.position += word.len();
+        }
+        found
+    }
+
+    /// Steps over the longest of `words` that is next and says which it was.
+    pub fn longest<'w>(&mut self, words: impl Iterator<Item = &'w str>) -> Option<usize> {
+        let rest = self.rest();
+        let fits = words.enumerate().filter(|(_, word)| rest.starts_with(word.as_bytes()));
+        let (index, word) = fits.max_by_key(|(_, word)| word.len())?;
+        self.position += word.len();
+        Some(index)
+    }
+
+    /// Reads a decimal number: digits only, no leading zero. A huge one saturates, never wraps.
+    pub fn number(&mut self) -> Result<i64> {
+        let start = self.position;
+        let mut number = 0i64;
+        while let Some(digit @ b'0'..=b'9') = self.text.get(self.position) {
+            if self.position > start && number == 0 {
+                return Err(self.fail()); // "032" would be a second spelling of "32"
+            }
+            number = number.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
+            self.position += 1;
+        }
+        if self.position == start { Err(self.fail()) } else { Ok(number) }
+    }
+
+    /// Reads a decimal number that may have a minus sign; there is no "-0".
+    pub fn signed(&mut self) -> Result<i64> {
+        let negative = self.eat("-");
+        let start = *self;
+        match (negative, self.number()?) {
+            (true, 0) => Err(start.fail()),
+            (true, number) => Ok(-number),
+            (false, number) => Ok(number),
+        }
+    }
+
+    /// Demands that `word` is next.
+    pub fn expect(&mut self, word: &str) -> Result<()> {
+        if self.eat(word) { Ok(()) } else { Err(self.fail()) }
+    }
+
+    /// Demands the end of the text.
+    pub fn end(&self) -> Result<()> {
+        if self.rest().is_empty() { Ok(()) } else { Err(self.fail()) }
+    }
+
+    /// The error that the text is not understood from here on: the position is its value.
+    #[cold]
+    pub fn fail(&self) -> Error {
+        let from = self.position.saturating_sub(SHOWN / 2);
+        let shown = Escaped(self.text.get(from..).unwrap_or(&[]));
+        let before = if from > 0 { "..." } else { "" };
+        Error::new(Status::DLRS_PARSE)
+            .value(self.position as i64)
+            .note(format_args!("\"{before}{shown}"))
+    }
+}
+
+/// Bytes as printable ASCII up to [`SHOWN`] characters, with the closing quote.
+struct Escaped<'a>(&'a [u8]);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut room = SHOWN;
+        for &byte in self.0 {
+            let plain = matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+            let width = if plain { 1 } else { 4 };
+            if width > room {
+                return out.write_str("\"...");
+            }
+            room -= width;
+            if plain {
+                fmt::Write::write_char(out, char::from(byte))?;
+            } else {
+                write!(out, "\\x{byte:02x}")?;
+            }
+        }
+        out.write_str("\"")
+    }
+}
