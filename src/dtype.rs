@@ -102,7 +102,7 @@ pub const fn item_bits(dtype: DLDataType) -> u32 {
 
 /// Whether packed elements may start inside a byte.
 pub const fn is_subbyte(dtype: DLDataType) -> bool {
-    item_bits(dtype) % 8 != 0
+    !item_bits(dtype).is_multiple_of(8)
 }
 
 /// Bytes of one element that has whole bytes of its own.

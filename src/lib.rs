@@ -8,5 +8,7 @@ pub mod error;
 pub mod scan;
 pub mod dtype;
 pub mod device_type;
+pub mod float_formats;
+pub mod print;
 pub mod device { pub mod plan; }
 pub mod capi {}
