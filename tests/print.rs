@@ -173,6 +173,44 @@ fn a_huge_shape_reads_only_what_is_shown() {
     assert_eq!(reads.get(), 12);
 }
 
+fn next(state: &Cell<u64>) -> u64 {
+    state.set(state.get().wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
+    state.get() ^ state.get() >> 31
+}
+
+/// Every read gives another value, as if somebody wrote all the time; options are random too.
+#[test]
+fn values_that_change_while_they_are_printed_do_no_harm() {
+    let state = Cell::new(1);
+    for round in 0..4000 {
+        let code = (next(&state) % 18) as usize;
+        let bits = dtype::KINDS[code].bits;
+        let bits = bits[next(&state) as usize % bits.len()];
+        let lanes = 1 + (next(&state) % 3) as u16;
+        let dtype = DLDataType { code: code as u8, bits, lanes };
+        let ndim = next(&state) % 4;
+        let shape: Vec<i64> = (0..ndim).map(|_| (next(&state) % 5) as i64).collect();
+        // Small at first, then anything: what was measured is too narrow for what follows.
+        let reads = Cell::new(0);
+        let elements = |_: &[i64], _: u16| {
+            reads.set(reads.get() + 1);
+            let calm = reads.get() < round % 300;
+            let low = if calm { 0x3ff8_0000_3f80_3c00 } else { next(&state) };
+            u128::from(low) << 64 | u128::from(if calm { low } else { next(&state) })
+        };
+        let pick = |choices: [u32; 4]| choices[next(&state) as usize % 4];
+        let options = PrintOptions {
+            threshold: pick([0, 10, 1000, u32::MAX]).into(),
+            edge_items: pick([0, 1, 3, u32::MAX]),
+            line_width: pick([0, 10, 75, u32::MAX]),
+            precision: pick([0, 8, 1000, u32::MAX]),
+        };
+        let mut text = String::new();
+        assert!(write_values(&elements, &shape, dtype, &options, &mut text).is_ok(), "{dtype:?}");
+        assert!(text.is_ascii() && !text.is_empty());
+    }
+}
+
 #[test]
 fn tensors_are_described() {
     let device = |device_type, device_id| DLDevice { device_type, device_id };

@@ -9,6 +9,10 @@ use super::word::Word;
 use crate::float_formats::{Class, FLOAT16, FLOAT32, FloatFormat, Parts};
 use core::fmt::{self, Write};
 
+/// More places than positional notation has on either side of the point: 4 zeros and 17 digits.
+/// Only a value that another thread has changed since it was measured can have more.
+const MOST_PLACES: usize = 24;
+
 /// Largest magnitude in positional notation, exclusive: in an array, and of a bare scalar.
 fn limits(format: &FloatFormat) -> (f64, f64) {
     match format.width() {
@@ -97,8 +101,8 @@ impl Column {
             self.power = self.power.max(power_width(decimal.exponent));
         } else {
             let decimal = digits(parts, Cut::Fraction(self.precision));
-            self.left = self.left.max(decimal.whole() + signs);
-            self.right = self.right.max(decimal.fraction());
+            self.left = self.left.max(decimal.whole().min(MOST_PLACES) + signs);
+            self.right = self.right.max(decimal.fraction().min(MOST_PLACES));
         }
     }
 
@@ -130,6 +134,9 @@ impl Column {
             scientific(&decimal, self.precision as usize, true, self.power, out)
         } else {
             let decimal = digits(parts, Cut::FractionWhole(self.precision));
+            if decimal.whole().max(decimal.fraction()) > MOST_PLACES {
+                return scalar(parts, &FLOAT32, true, self.plus, out);
+            }
             out.fill(' ', self.left.saturating_sub(decimal.whole() + sign.len()))?;
             out.write_str(sign)?;
             positional(&decimal, decimal.fraction(), true, out)?;

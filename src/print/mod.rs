@@ -12,6 +12,8 @@
 //! What differs: more than 65536 (or `threshold`) elements that summarising leaves over, as of
 //! shape (2, 2, …, 2), are not printed; `edge_items` of 0 counts as 1.
 //!
+//! Another thread may write the elements meanwhile: then columns may not align, no more.
+//!
 //! Nothing is allocated and nothing recurses: an index of 65 places walks over the elements that
 //! are shown, three times for floats (range, widths, text), twice for the rest.
 #![forbid(unsafe_code)]

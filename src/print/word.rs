@@ -3,8 +3,8 @@
 
 use core::fmt::{self, Write};
 
-/// The longest element: a complex number whose two parts are `-d.ddddddddddddddddde-308`, or
-/// positional with 17 digits and a few zeros, and their padding.
+/// Room for the longest element: a complex number, each part at most 25 characters on both sides
+/// of its point.
 const MOST: usize = 128;
 
 /// A short ASCII text.

@@ -141,7 +141,7 @@ def write_decoded(out):
 
 
 def main():
-    seed, count = (int(a) for a in sys.argv[1:3]) if len(sys.argv) > 2 else (20, 800)
+    seed, count = (int(a) for a in sys.argv[1:3]) if len(sys.argv) > 2 else (20, 500)
     target = sys.argv[3] if len(sys.argv) > 3 else HERE / "numpy_print.txt"
     with open(target, "w") as out:
         write_cases(out, np.random.default_rng(seed), count)
