@@ -83,6 +83,8 @@ pub struct Snapshot {
     pub flags: u64,
     /// Some extent is 0.
     pub empty: bool,
+    /// Strides were given, and read.
+    pub strides_given: bool,
     /// From element (0, …, 0) to the first byte used and one past the last; set by `layout`.
     pub byte_extent: (i64, i64),
     ndim: usize,
@@ -158,6 +160,7 @@ impl Snapshot {
             dtype: DLDataType { code: 0, bits: 0, lanes: 0 },
             flags: 0,
             empty: false,
+            strides_given: false,
             byte_extent: (0, 0),
             ndim: 0,
             shape: [const { MaybeUninit::uninit() }; MAX_NDIM],
@@ -281,7 +284,7 @@ impl Snapshot {
             };
             odd |= sums.add(extent, stride);
         }
-        self.empty = false;
+        (self.empty, self.strides_given) = (false, true);
         match sums.byte_extent(i64::from(item_bits / 8)) {
             Some(byte_extent) if !odd => self.byte_extent = byte_extent,
             _ => return false,
@@ -299,6 +302,7 @@ impl Snapshot {
         rules: Rules,
         strides_due: bool,
     ) -> Result<()> {
+        (self.ndim, self.strides_given) = (0, false);
         if rules.known {
             check_flags(self.flags)?;
         }
@@ -341,6 +345,7 @@ impl Snapshot {
                 // SAFETY: as in `read_shape`.
                 stride.write(unsafe { strides.add(dim).read_volatile() });
             }
+            self.strides_given = true;
             return Ok(());
         }
         if strides_due && self.ndim > 0 {

@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["validate"],
     &["device"],
     &["tensor"],
-    &["copy", "print"],
+    &["copy", "print", "reader"],
     &["capi"],
 ];
 
