@@ -3,7 +3,7 @@
 //! Nothing here is ours to change: `include/dlpack.h` is generated from this file and must equal
 //! upstream's header byte for byte, comments aside. Device and type codes travel as integers
 //! (`DeviceCode`, `u8`), never as Rust enums: a code newer than 1.3 must survive.
-#![allow(non_camel_case_types, non_upper_case_globals)]
+#![allow(non_camel_case_types, non_upper_case_globals, non_snake_case)]
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -29,7 +29,7 @@ pub struct DLPackVersion {
     pub minor: u32,
 }
 
-/// Where the data lives. The names of the codes; values travel as [`DeviceCode`].
+/// Where the data lives: the codes of DLPack 1.3. Any other `int32_t` may occur too.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum DLDeviceType {
@@ -80,7 +80,7 @@ pub struct DLDevice {
     pub device_id: i32,
 }
 
-/// What the bits of an element mean. The names of the codes; values travel as `uint8_t`.
+/// What the bits of an element mean: the codes of DLPack 1.3. Any other `uint8_t` may occur too.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum DLDataTypeCode {
@@ -150,7 +150,7 @@ pub struct DLTensor {
     pub shape: *mut i64,
     /// Elements to step per dimension, `ndim` values; NULL means compact row-major before 1.2.
     pub strides: *mut i64,
-    /// Bytes from `data` to element (0, …, 0).
+    /// Bytes from `data` to element (0, ..., 0).
     pub byte_offset: u64,
 }
 
@@ -199,10 +199,7 @@ pub type DLPackManagedTensorAllocator = Option<
 >;
 /// Exchange API: export a Python object as an owned tensor, without synchronizing.
 pub type DLPackManagedTensorFromPyObjectNoSync = Option<
-    unsafe extern "C" fn(
-        py_object: *mut c_void,
-        out: *mut *mut DLManagedTensorVersioned,
-    ) -> c_int,
+    unsafe extern "C" fn(py_object: *mut c_void, out: *mut *mut DLManagedTensorVersioned) -> c_int,
 >;
 /// Exchange API: describe a Python object's tensor without ownership; may be NULL.
 pub type DLPackDLTensorFromPyObjectNoSync =

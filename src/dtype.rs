@@ -205,11 +205,11 @@ fn bad_bits(bits: i64, limit: i64) -> Error {
     Error::new(Status::DLRS_DTYPE_BITS).field(Field::DLRS_FIELD_DTYPE_BITS).value(bits).limit(limit)
 }
 
-/// Bits that the code cannot have: the limit is the most it can, the note names them all.
+/// Bits that the code cannot have: the limit is the most it can.
 #[cold]
 fn illegal_bits(kind: &Kind, bits: i64) -> Error {
     let most = kind.bits.last().map_or(0, |&most| most.into());
-    bad_bits(bits, most).note(format_args!("{} takes {}", kind.stem, Choices(kind.bits)))
+    bad_bits(bits, most)
 }
 
 #[cold]
@@ -218,14 +218,13 @@ fn bad_lanes(lanes: i64, limit: i64) -> Error {
     error.value(lanes).limit(limit)
 }
 
-/// Numbers with commas between them.
-struct Choices(&'static [u8]);
-
-impl fmt::Display for Choices {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, number) in self.0.iter().enumerate() {
-            write!(out, "{}{number}", if place > 0 { ", " } else { "" })?;
-        }
-        Ok(())
+/// Bits from one element to the next in a layout without gaps: whole bytes per element when
+/// `flags` say that sub-byte types are padded.
+#[inline]
+pub const fn slot_bits(dtype: DLDataType, flags: u64) -> u32 {
+    if flags & crate::abi::DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
+        padded_bytes(dtype) * 8
+    } else {
+        item_bits(dtype)
     }
 }

@@ -6,6 +6,7 @@
 #![allow(non_camel_case_types)]
 #![forbid(unsafe_code)]
 
+use core::ffi::CStr;
 use core::fmt::{self, Write};
 
 /// What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
@@ -125,233 +126,291 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every status, in the order of the numbers.
+    pub const ALL: &[Status] = &[
+        Status::DLRS_OK,
+        Status::DLRS_NULL_ARG,
+        Status::DLRS_MISALIGNED_STRUCT,
+        Status::DLRS_STRUCT_SIZE,
+        Status::DLRS_BAD_ARG,
+        Status::DLRS_BUF_SMALL,
+        Status::DLRS_PARSE,
+        Status::DLRS_VERSION,
+        Status::DLRS_FLAGS,
+        Status::DLRS_NDIM,
+        Status::DLRS_SHAPE_NULL,
+        Status::DLRS_SHAPE_NEG,
+        Status::DLRS_STRIDES_NULL,
+        Status::DLRS_SIZE_OVERFLOW,
+        Status::DLRS_EXTENT_OVERFLOW,
+        Status::DLRS_OUT_OF_BOUNDS,
+        Status::DLRS_DATA_NULL,
+        Status::DLRS_OFFSET,
+        Status::DLRS_MISALIGNED,
+        Status::DLRS_DTYPE_CODE,
+        Status::DLRS_DTYPE_BITS,
+        Status::DLRS_DTYPE_LANES,
+        Status::DLRS_SUBBYTE,
+        Status::DLRS_DEVICE_TYPE,
+        Status::DLRS_DEVICE_ID,
+        Status::DLRS_READ_ONLY,
+        Status::DLRS_SHAPE_MISMATCH,
+        Status::DLRS_DTYPE_MISMATCH,
+        Status::DLRS_OVERLAP_DST,
+        Status::DLRS_OVERLAP_SRC_DST,
+        Status::DLRS_REFCOUNT,
+        Status::DLRS_REENTRANT,
+        Status::DLRS_NOT_VIEWABLE,
+        Status::DLRS_COPY_NEEDED,
+        Status::DLRS_FOREIGN,
+        Status::DLRS_NOMEM,
+        Status::DLRS_DEV_OOM,
+        Status::DLRS_CALLBACK,
+        Status::DLRS_UNSUPPORTED,
+        Status::DLRS_DRV_MISSING,
+        Status::DLRS_DRV_OLD,
+        Status::DLRS_DRV_STUB,
+        Status::DLRS_DRV_SYMBOL,
+        Status::DLRS_NO_DEVICE,
+        Status::DLRS_DRV_INIT,
+        Status::DLRS_PEER,
+        Status::DLRS_STREAM,
+        Status::DLRS_CAPTURING,
+        Status::DLRS_LAUNCH,
+        Status::DLRS_ASYNC_FAULT,
+        Status::DLRS_CTX_LOST,
+        Status::DLRS_FORKED,
+        Status::DLRS_SHUTDOWN,
+        Status::DLRS_INTERNAL,
+    ];
+
     /// Name, meaning and remedy: the only place where a status is put into words.
-    pub const fn explain(self) -> (&'static str, &'static str, &'static str) {
+    pub const fn explain(self) -> (&'static CStr, &'static str, &'static str) {
         use Status::*;
         match self {
-            DLRS_OK => ("DLRS_OK", "success", ""),
-            DLRS_NULL_ARG => ("DLRS_NULL_ARG", "must not be NULL", "Pass a valid pointer."),
+            DLRS_OK => (c"DLRS_OK", "success", ""),
+            DLRS_NULL_ARG => (c"DLRS_NULL_ARG", "must not be NULL", "Pass a valid pointer."),
             DLRS_MISALIGNED_STRUCT => (
-                "DLRS_MISALIGNED_STRUCT",
+                c"DLRS_MISALIGNED_STRUCT",
                 "pointer is not aligned for its type",
                 "Pass the address of a properly aligned object.",
             ),
             DLRS_STRUCT_SIZE => (
-                "DLRS_STRUCT_SIZE",
+                c"DLRS_STRUCT_SIZE",
                 "struct_size is too small",
                 "Set struct_size to sizeof the struct before the call.",
             ),
             DLRS_BAD_ARG => {
-                ("DLRS_BAD_ARG", "value is not accepted", "See the function's documentation.")
+                (c"DLRS_BAD_ARG", "value is not accepted", "See the function's documentation.")
             }
             DLRS_BUF_SMALL => (
-                "DLRS_BUF_SMALL",
+                c"DLRS_BUF_SMALL",
                 "buffer is too small",
                 "Give a buffer of the size reported, plus one for the NUL of a text.",
             ),
             DLRS_PARSE => (
-                "DLRS_PARSE",
+                c"DLRS_PARSE",
                 "text is not understood",
                 "See the function's documentation for the grammar.",
             ),
             DLRS_VERSION => (
-                "DLRS_VERSION",
+                c"DLRS_VERSION",
                 "DLPack major version is not 1",
                 "Ask the producer for version 1; this tensor can only be released.",
             ),
             DLRS_FLAGS => (
-                "DLRS_FLAGS",
+                c"DLRS_FLAGS",
                 "flag bits are not known to DLPack 1.3 or do not fit here",
                 "Clear them, or use a library that knows them.",
             ),
             DLRS_NDIM => {
-                ("DLRS_NDIM", "number of dimensions is out of range", "Use 0 to 64 dimensions.")
+                (c"DLRS_NDIM", "number of dimensions is out of range", "Use 0 to 64 dimensions.")
             }
             DLRS_SHAPE_NULL => (
-                "DLRS_SHAPE_NULL",
+                c"DLRS_SHAPE_NULL",
                 "shape is NULL although ndim is not 0",
                 "Give ndim extents; only a 0-d tensor may leave shape NULL.",
             ),
             DLRS_SHAPE_NEG => {
-                ("DLRS_SHAPE_NEG", "extent is negative", "Give every extent as 0 or more.")
+                (c"DLRS_SHAPE_NEG", "extent is negative", "Give every extent as 0 or more.")
             }
             DLRS_STRIDES_NULL => (
-                "DLRS_STRIDES_NULL",
+                c"DLRS_STRIDES_NULL",
                 "strides are NULL, which DLPack forbids since 1.2",
                 "Fill the strides, or take the tensor in with dlrs_import_take.",
             ),
             DLRS_SIZE_OVERFLOW => (
-                "DLRS_SIZE_OVERFLOW",
+                c"DLRS_SIZE_OVERFLOW",
                 "number of elements or bytes does not fit",
                 "Check the extents: no memory is this large.",
             ),
             DLRS_EXTENT_OVERFLOW => (
-                "DLRS_EXTENT_OVERFLOW",
+                c"DLRS_EXTENT_OVERFLOW",
                 "strides reach outside the address space",
                 "Check strides (counted in elements) against shape and data.",
             ),
             DLRS_OUT_OF_BOUNDS => (
-                "DLRS_OUT_OF_BOUNDS",
+                c"DLRS_OUT_OF_BOUNDS",
                 "reaches outside the memory given",
                 "Check shape, strides and byte_offset against the allocation.",
             ),
             DLRS_DATA_NULL => (
-                "DLRS_DATA_NULL",
+                c"DLRS_DATA_NULL",
                 "data is NULL although there are elements",
                 "Only a tensor of size zero may have no data.",
             ),
             DLRS_OFFSET => (
-                "DLRS_OFFSET",
+                c"DLRS_OFFSET",
                 "byte_offset leads outside the address space",
                 "Give the bytes from data to element (0, ..., 0).",
             ),
             DLRS_MISALIGNED => (
-                "DLRS_MISALIGNED",
+                c"DLRS_MISALIGNED",
                 "first element is not aligned as required",
                 "Copy the tensor, or ask for a smaller alignment.",
             ),
             DLRS_DTYPE_CODE => (
-                "DLRS_DTYPE_CODE",
+                c"DLRS_DTYPE_CODE",
                 "dtype code is not known to DLPack 1.3",
                 "Convert the tensor first, or use the LAYOUT level or raw bytes.",
             ),
             DLRS_DTYPE_BITS => (
-                "DLRS_DTYPE_BITS",
+                c"DLRS_DTYPE_BITS",
                 "dtype bits are not legal for the code",
                 "See the list of dtypes in dlpack_rs.h.",
             ),
             DLRS_DTYPE_LANES => {
-                ("DLRS_DTYPE_LANES", "dtype lanes are out of range", "Use 1 lane for scalars.")
+                (c"DLRS_DTYPE_LANES", "dtype lanes are out of range", "Use 1 lane for scalars.")
             }
             DLRS_SUBBYTE => (
-                "DLRS_SUBBYTE",
+                c"DLRS_SUBBYTE",
                 "elements of a packed sub-byte type would start inside a byte",
                 "Make a compact copy: DLPack has no bit offset.",
             ),
             DLRS_DEVICE_TYPE => (
-                "DLRS_DEVICE_TYPE",
+                c"DLRS_DEVICE_TYPE",
                 "device type is not one that can be used here",
                 "Move the tensor to a supported device first.",
             ),
             DLRS_DEVICE_ID => (
-                "DLRS_DEVICE_ID",
+                c"DLRS_DEVICE_ID",
                 "device ordinal is out of range",
                 "Host, pinned and managed memory have ordinal 0; others count from 0.",
             ),
             DLRS_READ_ONLY => (
-                "DLRS_READ_ONLY",
+                c"DLRS_READ_ONLY",
                 "data is read-only",
                 "Copy the tensor, or ask the producer for a writable one.",
             ),
             DLRS_SHAPE_MISMATCH => (
-                "DLRS_SHAPE_MISMATCH",
+                c"DLRS_SHAPE_MISMATCH",
                 "shapes differ",
                 "Shapes must be equal; nothing is broadcast silently.",
             ),
             DLRS_DTYPE_MISMATCH => (
-                "DLRS_DTYPE_MISMATCH",
+                c"DLRS_DTYPE_MISMATCH",
                 "dtypes differ",
                 "Code, bits, lanes and padding must be equal; use a cast to convert.",
             ),
             DLRS_OVERLAP_DST => (
-                "DLRS_OVERLAP_DST",
+                c"DLRS_OVERLAP_DST",
                 "elements of the destination share memory",
                 "Write to a tensor whose elements are distinct.",
             ),
             DLRS_OVERLAP_SRC_DST => (
-                "DLRS_OVERLAP_SRC_DST",
+                c"DLRS_OVERLAP_SRC_DST",
                 "source and destination share memory",
                 "Set DLRS_COPY_ALLOW_OVERLAP to copy as if through a temporary.",
             ),
             DLRS_REFCOUNT => (
-                "DLRS_REFCOUNT",
+                c"DLRS_REFCOUNT",
                 "other holders share the tensor or their number is exhausted",
                 "Release the other holders, or clone the tensor.",
             ),
             DLRS_REENTRANT => (
-                "DLRS_REENTRANT",
+                c"DLRS_REENTRANT",
                 "called from inside a callback that it is running",
                 "Return from the callback first.",
             ),
             DLRS_NOT_VIEWABLE => {
-                ("DLRS_NOT_VIEWABLE", "no view has this shape", "Make a compact copy first.")
+                (c"DLRS_NOT_VIEWABLE", "no view has this shape", "Make a compact copy first.")
             }
             DLRS_COPY_NEEDED => (
-                "DLRS_COPY_NEEDED",
+                c"DLRS_COPY_NEEDED",
                 "a copy is needed but was forbidden",
                 "Allow the copy, or ask for less.",
             ),
             DLRS_FOREIGN => (
-                "DLRS_FOREIGN",
+                c"DLRS_FOREIGN",
                 "tensor was not made by this library",
                 "Take it in with dlrs_import_take first.",
             ),
-            DLRS_NOMEM => ("DLRS_NOMEM", "out of memory", "Free memory and call again."),
+            DLRS_NOMEM => (c"DLRS_NOMEM", "out of memory", "Free memory and call again."),
             DLRS_DEV_OOM => {
-                ("DLRS_DEV_OOM", "out of device memory", "Free device memory and call again.")
+                (c"DLRS_DEV_OOM", "out of device memory", "Free device memory and call again.")
             }
             DLRS_CALLBACK => {
-                ("DLRS_CALLBACK", "the caller's callback failed", "See what the callback reports.")
+                (c"DLRS_CALLBACK", "the caller's callback failed", "See what the callback reports.")
             }
             DLRS_UNSUPPORTED => {
-                ("DLRS_UNSUPPORTED", "not supported", "See the function's documentation.")
+                (c"DLRS_UNSUPPORTED", "not supported", "See the function's documentation.")
             }
             DLRS_DRV_MISSING => {
-                ("DLRS_DRV_MISSING", "driver library not found", "Install the vendor's driver.")
+                (c"DLRS_DRV_MISSING", "driver library not found", "Install the vendor's driver.")
             }
-            DLRS_DRV_OLD => ("DLRS_DRV_OLD", "driver is too old", "Install a newer driver."),
+            DLRS_DRV_OLD => (c"DLRS_DRV_OLD", "driver is too old", "Install a newer driver."),
             DLRS_DRV_STUB => (
-                "DLRS_DRV_STUB",
+                c"DLRS_DRV_STUB",
                 "only the driver's stub library was found",
                 "Install the driver, and keep the stubs folder off the search path.",
             ),
             DLRS_DRV_SYMBOL => {
-                ("DLRS_DRV_SYMBOL", "driver lacks a function", "Install a newer driver.")
+                (c"DLRS_DRV_SYMBOL", "driver lacks a function", "Install a newer driver.")
             }
             DLRS_NO_DEVICE => (
-                "DLRS_NO_DEVICE",
+                c"DLRS_NO_DEVICE",
                 "there is no such device",
                 "Check the hardware and the vendor's VISIBLE_DEVICES variable.",
             ),
             DLRS_DRV_INIT => {
-                ("DLRS_DRV_INIT", "driver failed to start", "See the driver's own code.")
+                (c"DLRS_DRV_INIT", "driver failed to start", "See the driver's own code.")
             }
             DLRS_PEER => (
-                "DLRS_PEER",
+                c"DLRS_PEER",
                 "direct access between two devices failed",
                 "Allow staging through the host.",
             ),
             DLRS_STREAM => {
-                ("DLRS_STREAM", "stream cannot be used here", "Pass a live stream of the device.")
+                (c"DLRS_STREAM", "stream cannot be used here", "Pass a live stream of the device.")
             }
             DLRS_CAPTURING => (
-                "DLRS_CAPTURING",
+                c"DLRS_CAPTURING",
                 "stream is being captured and this work cannot be",
                 "End the capture first.",
             ),
             DLRS_LAUNCH => {
-                ("DLRS_LAUNCH", "kernel could not be launched", "See the driver's own code.")
+                (c"DLRS_LAUNCH", "kernel could not be launched", "See the driver's own code.")
             }
             DLRS_ASYNC_FAULT => (
-                "DLRS_ASYNC_FAULT",
+                c"DLRS_ASYNC_FAULT",
                 "the driver reported a fault, which may stem from earlier work",
                 "Destination contents are undefined; see the driver's own code.",
             ),
             DLRS_CTX_LOST => {
-                ("DLRS_CTX_LOST", "device context is lost", "Restart the process's device work.")
+                (c"DLRS_CTX_LOST", "device context is lost", "Restart the process's device work.")
             }
             DLRS_FORKED => (
-                "DLRS_FORKED",
+                c"DLRS_FORKED",
                 "the process was forked after the driver started",
                 "Use devices only in the process that started the driver, or spawn.",
             ),
             DLRS_SHUTDOWN => (
-                "DLRS_SHUTDOWN",
+                c"DLRS_SHUTDOWN",
                 "the driver is shutting down with the process",
                 "Finish device work before exit.",
             ),
             DLRS_INTERNAL => {
-                ("DLRS_INTERNAL", "internal error", "Please report this with the message.")
+                (c"DLRS_INTERNAL", "internal error", "Please report this with the message.")
             }
         }
     }
@@ -391,7 +450,7 @@ pub enum Field {
     DLRS_FIELD_STRUCT_SIZE = 13,
     /// `deleter`, or another function pointer.
     DLRS_FIELD_DELETER = 14,
-    /// Another member of an options struct or table; `note` in the message says which.
+    /// Another member of an options struct or table; the message names it.
     DLRS_FIELD_OPTION = 15,
 }
 
@@ -419,31 +478,37 @@ impl Field {
     }
 }
 
-/// An argument of a C function: its 1-based place and its name in the header.
-#[derive(Clone, Copy, Debug)]
-pub struct Arg(pub i32, pub &'static str);
+/// A parameter of a C function: its 1-based place and its name in the header.
+#[derive(Debug)]
+pub struct Parameter(pub i32, pub &'static str);
 
-/// What went wrong. Built by the core, put into words by [`Error::write`].
+/// An argument: the parameter that it stands for.
+pub type Arg = &'static Parameter;
+
+/// What went wrong. Built by the core, put into words by [`Error::write`]. Kept small: it travels
+/// by value through every `?`.
 #[derive(Clone, Copy, Debug)]
 pub struct Error {
     /// The answer of the function.
     pub status: Status,
     /// The member at fault.
     pub field: Field,
-    /// The argument at fault; place 0 until someone who knows it says so ([`Error::of`]).
-    pub argument: Arg,
     /// The dimension at fault, or -1.
     pub dimension: i32,
     /// The driver's own code, or 0.
     pub driver_code: i32,
-    /// The value found, and the limit it broke; `None` where there is none to show.
-    pub value: Option<i64>,
-    /// See `value`.
-    pub limit: Option<i64>,
+    /// The value found, shown when `has_value`.
+    pub value: i64,
+    /// The limit it broke, shown when `has_limit`.
+    pub limit: i64,
+    /// The argument at fault, once someone who knows it has said so ([`Error::of`]).
+    pub argument: Option<Arg>,
     /// More precise words than the status's own; empty for none.
     pub detail: &'static str,
-    /// Run-time words: a name tried, a piece of the text that was not understood.
-    pub note: Note,
+    /// The member's name, for `DLRS_FIELD_OPTION`.
+    pub option: &'static str,
+    has_value: bool,
+    has_limit: bool,
 }
 
 /// What a fallible function of the core returns.
@@ -456,13 +521,15 @@ impl Error {
         Error {
             status,
             field: Field::DLRS_FIELD_NONE,
-            argument: Arg(0, ""),
             dimension: -1,
             driver_code: 0,
-            value: None,
-            limit: None,
+            value: 0,
+            limit: 0,
+            argument: None,
             detail: "",
-            note: Note::EMPTY,
+            option: "",
+            has_value: false,
+            has_limit: false,
         }
     }
     /// Names the member at fault.
@@ -477,12 +544,14 @@ impl Error {
     }
     /// Shows the value found.
     pub const fn value(mut self, value: i64) -> Self {
-        self.value = Some(value);
+        self.value = value;
+        self.has_value = true;
         self
     }
     /// Shows the limit that was broken.
     pub const fn limit(mut self, limit: i64) -> Self {
-        self.limit = Some(limit);
+        self.limit = limit;
+        self.has_limit = true;
         self
     }
     /// Says it in more precise words than the status's own.
@@ -495,50 +564,83 @@ impl Error {
         self.driver_code = code;
         self
     }
-    /// Adds run-time words.
-    pub fn note(mut self, words: fmt::Arguments<'_>) -> Self {
-        let _ = self.note.write_fmt(words);
+    /// Names the member of an options struct or table that is at fault.
+    pub const fn option(mut self, name: &'static str) -> Self {
+        self.field = Field::DLRS_FIELD_OPTION;
+        self.option = name;
         self
     }
     /// Names the argument at fault, unless an inner function already did.
     #[cold]
     pub const fn of(mut self, argument: Arg) -> Self {
-        if self.argument.0 == 0 {
-            self.argument = argument;
+        if self.argument.is_none() {
+            self.argument = Some(argument);
         }
         self
     }
 
-    /// Writes `function: argument->field[dim]: what (value, limit). Remedy.` Never an address.
-    pub fn write(&self, function: &str, out: &mut impl Write) -> fmt::Result {
+    /// The place of the argument at fault, 0 for none.
+    pub fn place(&self) -> i32 {
+        self.argument.map_or(0, |argument| argument.0)
+    }
+
+    /// Writes `function: argument->field[dim]: what "quoted" (value, limit). Remedy.` Never an
+    /// address. `quoted` is the text that was not understood; the part around `value` is shown.
+    pub fn write(
+        &self,
+        function: &str,
+        quoted: Option<&[u8]>,
+        out: &mut impl Write,
+    ) -> fmt::Result {
         let (name, meaning, remedy) = self.status.explain();
         write!(out, "{function}: ")?;
-        if !self.argument.1.is_empty() {
-            out.write_str(self.argument.1)?;
-            if !self.field.text().is_empty() {
-                write!(out, "->{}", self.field.text())?;
-            }
-        } else {
-            out.write_str(self.field.text())?;
+        self.write_place(out)?;
+        out.write_str(if self.detail.is_empty() { meaning } else { self.detail })?;
+        if let Some(quoted) = quoted {
+            self.write_quoted(quoted, out)?;
         }
+        self.write_numbers(out)?;
+        write!(out, " [{}]. {remedy}", name.to_str().unwrap_or(""))
+    }
+
+    fn write_place(&self, out: &mut impl Write) -> fmt::Result {
+        let argument = self.argument.map_or("", |argument| argument.1);
+        let member = match self.field {
+            Field::DLRS_FIELD_OPTION => self.option,
+            field => field.text(),
+        };
+        out.write_str(argument)?;
+        if !argument.is_empty() && !member.is_empty() {
+            out.write_str("->")?;
+        }
+        out.write_str(member)?;
         if self.dimension >= 0 {
             write!(out, "[{}]", self.dimension)?;
         }
-        if !self.argument.1.is_empty() || !self.field.text().is_empty() {
-            out.write_str(": ")?;
-        }
-        out.write_str(if self.detail.is_empty() { meaning } else { self.detail })?;
-        if !self.note.as_str().is_empty() {
-            write!(out, ": {}", self.note.as_str())?;
-        }
-        self.write_numbers(out)?;
-        write!(out, " [{name}]. {remedy}")
+        out.write_str(if argument.is_empty() && member.is_empty() { "" } else { ": " })
     }
 
+    /// At most 32 bytes around the position in `value`, as printable ASCII.
+    fn write_quoted(&self, text: &[u8], out: &mut impl Write) -> fmt::Result {
+        const SHOWN: usize = 32;
+        let position = if self.status == Status::DLRS_PARSE { self.value } else { 0 };
+        let from = usize::try_from(position).unwrap_or(0).saturating_sub(SHOWN / 2);
+        let rest = text.get(from..).unwrap_or(&[]);
+        out.write_str(if from > 0 { ": \"..." } else { ": \"" })?;
+        for &byte in rest.iter().take(SHOWN) {
+            match byte {
+                b' '..=b'~' if byte != b'"' && byte != b'\\' => out.write_char(byte.into())?,
+                _ => write!(out, "\\x{byte:02x}")?,
+            }
+        }
+        out.write_str(if rest.len() > SHOWN { "...\"" } else { "\"" })
+    }
     fn write_numbers(&self, out: &mut impl Write) -> fmt::Result {
         let mut before = " (";
-        for (label, number) in [("value", self.value), ("limit", self.limit)] {
-            if let Some(number) = number {
+        for (label, shown, number) in
+            [("value", self.has_value, self.value), ("limit", self.has_limit, self.limit)]
+        {
+            if shown {
                 write!(out, "{before}{label} {number}")?;
                 before = ", ";
             }
@@ -548,36 +650,5 @@ impl Error {
             before = ", ";
         }
         out.write_str(if before == ", " { ")" } else { "" })
-    }
-}
-
-/// Up to 79 bytes of run-time words, always whole UTF-8 characters; the rest is cut off.
-#[derive(Clone, Copy, Debug)]
-pub struct Note {
-    bytes: [u8; 79],
-    used: u8,
-}
-
-impl Note {
-    const EMPTY: Note = Note { bytes: [0; 79], used: 0 };
-
-    fn as_str(&self) -> &str {
-        self.bytes.get(..self.used.into()).and_then(|b| str::from_utf8(b).ok()).unwrap_or("")
-    }
-}
-
-impl Write for Note {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for character in text.chars() {
-            let mut utf8 = [0; 4];
-            let utf8 = character.encode_utf8(&mut utf8).as_bytes();
-            let end = usize::from(self.used) + utf8.len();
-            match self.bytes.get_mut(self.used.into()..end) {
-                Some(room) => room.copy_from_slice(utf8),
-                None => return Err(fmt::Error),
-            }
-            self.used = end as u8;
-        }
-        Ok(())
     }
 }

@@ -1,14 +1,50 @@
-//! libdlpack_rs (draft)
+//! libdlpack_rs: what DLPack leaves to each project, done once, behind a C ABI.
+//!
+//! ```text
+//!   C, C++, ctypes, cffi          include/dlpack_rs.h is generated from capi/
+//!            │
+//!   capi     │ one file per topic; each body a few lines, its comment is the manual
+//!   copy     │ a pair of tensors becomes a byte plan, and a device runs it
+//!   tensor   │ block: alloc, wrap, convert, chain, share
+//!   device   │ plan (bytes, no tensors) and cpu (the copy engine)
+//!   print    │ tensors as text
+//!   validate │ a foreign struct is read once, checked in a fixed order
+//!   layout, overlap, dtype, device_type, float_formats, scan      pure arithmetic and tables
+//!   platform │ what the operating system gives
+//!   error    │ Status, Field, Error: what went wrong, put into words in one place
+//!   abi      │ upstream's dlpack.h as plain data
+//! ```
+//! Each layer imports only those below it; `tests/house.rs` reads the `use` lines and says so.
+//!
+//! The six laws, each with a test:
+//! 1. Upstream's namespace is read-only: ours is `dlrs_` and `DLRS_`.
+//! 2. On error nothing changes hands; an input is consumed only by a `_take` that succeeds.
+//! 3. One definition per fact: the version in Cargo.toml, the exports in include/exports.txt.
+//! 4. Bytes don't know tensors; tensors don't know C.
+//! 5. A foreign pointer is followed in two files only: `capi/arg.rs` and `validate.rs`.
+//! 6. Nothing panics, nothing allocates behind your back: no TLS, no `abort`, a short list of
+//!    imports.
+//!
+//! Where do I go for …? A function of the header: `capi/<topic>.rs`. A message: `error.rs`. A rule
+//! that refuses a tensor: `validate.rs`. Who frees what: `tensor/block.rs`. A slow copy:
+//! `device/cpu/`. A new function or backend: CONTRIBUTING.md.
 #![no_std]
-#![allow(missing_docs)]
+
 #[cfg(test)]
 extern crate std;
+
 pub mod abi;
-pub mod error;
-pub mod scan;
-pub mod dtype;
+pub mod capi;
+pub mod copy;
+pub mod device;
 pub mod device_type;
+pub mod dtype;
+pub mod error;
 pub mod float_formats;
+pub mod layout;
+pub mod overlap;
+pub mod platform;
 pub mod print;
-pub mod device { pub mod plan; }
-pub mod capi {}
+mod scan;
+pub mod tensor;
+pub mod validate;

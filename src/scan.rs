@@ -5,10 +5,6 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result, Status};
-use core::fmt;
-
-/// The most characters of a bad text that a message shows; the text may be a megabyte.
-const SHOWN: usize = 32;
 
 /// A place in a text.
 #[derive(Clone, Copy)]
@@ -83,34 +79,6 @@ impl<'a> Scan<'a> {
     /// The error that the text is not understood from here on: the position is its value.
     #[cold]
     pub fn fail(&self) -> Error {
-        let from = self.position.saturating_sub(SHOWN / 2);
-        let shown = Escaped(self.text.get(from..).unwrap_or(&[]));
-        let before = if from > 0 { "..." } else { "" };
-        Error::new(Status::DLRS_PARSE)
-            .value(self.position as i64)
-            .note(format_args!("\"{before}{shown}"))
-    }
-}
-
-/// Bytes as printable ASCII up to [`SHOWN`] characters, with the closing quote.
-struct Escaped<'a>(&'a [u8]);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = SHOWN;
-        for &byte in self.0 {
-            let plain = matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
-            let width = if plain { 1 } else { 4 };
-            if width > room {
-                return out.write_str("\"...");
-            }
-            room -= width;
-            if plain {
-                fmt::Write::write_char(out, char::from(byte))?;
-            } else {
-                write!(out, "\\x{byte:02x}")?;
-            }
-        }
-        out.write_str("\"")
+        Error::new(Status::DLRS_PARSE).value(self.position as i64)
     }
 }

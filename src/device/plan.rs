@@ -1,7 +1,6 @@
 //! The byte plan: what a backend is asked to copy. Pointers, extents, strides; no tensors.
 
-/// No tensor has more dimensions than this.
-pub const MAX_NDIM: usize = 64;
+pub use crate::layout::MAX_NDIM;
 
 /// What one element is made of, and with it the unit of the strides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Check (e): cffi, which reads C without a compiler, understands both headers.
+
+    parse_cffi.py INCLUDE_FOLDER
+
+Run it with a python that has cffi. Every name of exports.txt must be a function that cffi can see.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import cffi
+
+BYTES = {"DLDevice": 8, "DLDataType": 4, "DLTensor": 48, "DLManagedTensor": 64,
+         "DLManagedTensorVersioned": 80, "DLPackExchangeAPI": 56}
+
+
+def declarations(folder, header):
+    """The preprocessed text, without what came from the system's headers: cffi knows int32_t."""
+    text = subprocess.run(["cc", "-E", "-DDLRS_API=", "-x", "c", str(folder / header)],
+                          check=True, capture_output=True, text=True).stdout
+    kept, ours = [], False
+    for line in text.splitlines():
+        marker = re.match(r'# \d+ "(.*?)"', line)
+        if marker:
+            ours = Path(marker.group(1)).parent.resolve() == folder
+        elif ours:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def check(folder, header):
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(folder, header))
+    for name, size in BYTES.items():
+        found = ffi.sizeof(name)
+        if found != size and ffi.sizeof("void *") == 8:
+            sys.exit(f"{header}: cffi says that {name} has {found} bytes, not {size}")
+    return ffi
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    folder = Path(sys.argv[1]).resolve()
+    check(folder, "dlpack.h")
+    ffi = check(folder, "dlpack_rs.h")
+    library = ffi.dlopen(None)  # of the process itself: only the declarations matter
+    declared = set(dir(library))
+    missing = [n for n in (folder / "exports.txt").read_text().split() if n not in declared]
+    if missing:
+        sys.exit(f"dlpack_rs.h: cffi sees no function {', '.join(missing)}")
+    print(f"cffi {cffi.__version__} parses both headers: {len(declared)} functions and codes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+//! Reads a Rust source and lists what C sees of it, in source order.
+
+use std::path::Path;
+
+use crate::{Result, read};
+
+/// What an item becomes in C.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// `#define`.
+    Constant,
+    /// A list of codes.
+    Enum,
+    /// A struct with members.
+    Struct,
+    /// A struct that C only points to: it has no `#[repr(C)]`.
+    Opaque,
+    /// `typedef`.
+    Typedef,
+    /// A function of the library.
+    Function,
+}
+
+/// An item that C may see.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its name in Rust.
+    pub name: String,
+    /// What it becomes.
+    pub kind: Kind,
+    /// Whether it is an enum whose codes have names of ours, `DLRS_...`.
+    pub lists_codes: bool,
+    /// What C writes behind the numbers of a constant of this type.
+    pub suffix: &'static str,
+}
+
+/// A source: its `//!` lines, and every public item.
+pub struct Source {
+    /// The module's documentation, one leading space removed.
+    pub docs: Vec<String>,
+    /// The items, as written from top to bottom.
+    pub items: Vec<Item>,
+}
+
+/// Reads `path`.
+pub fn source(path: &Path) -> Result<Source> {
+    let file = syn::parse_file(&read(path)?).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(Source { docs: docs(&file.attrs), items: file.items.iter().filter_map(item).collect() })
+}
+
+fn docs(attributes: &[syn::Attribute]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for attribute in attributes.iter().filter(|a| a.path().is_ident("doc")) {
+        if let syn::Meta::NameValue(syn::MetaNameValue {
+            value: syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }),
+            ..
+        }) = &attribute.meta
+        {
+            let text = text.value();
+            lines.push(text.strip_prefix(' ').unwrap_or(&text).to_string());
+        }
+    }
+    lines
+}
+
+fn item(item: &syn::Item) -> Option<Item> {
+    use syn::Item::*;
+    let (visibility, name, kind, suffix) = match item {
+        Const(c) => (&c.vis, &c.ident, Kind::Constant, suffix(&c.ty)),
+        Enum(e) => (&e.vis, &e.ident, Kind::Enum, ""),
+        Struct(s) if has(&s.attrs, "repr") => (&s.vis, &s.ident, Kind::Struct, ""),
+        Struct(s) => (&s.vis, &s.ident, Kind::Opaque, ""),
+        Type(t) => (&t.vis, &t.ident, Kind::Typedef, ""),
+        Fn(f) if has(&f.attrs, "unsafe") || has(&f.attrs, "no_mangle") => {
+            (&f.vis, &f.sig.ident, Kind::Function, "")
+        }
+        _ => return None,
+    };
+    let lists_codes = match item {
+        Enum(e) => e.variants.iter().any(|code| code.ident.to_string().starts_with("DLRS_")),
+        _ => false,
+    };
+    let public = matches!(visibility, syn::Visibility::Public(_));
+    public.then(|| Item { name: name.to_string(), kind, lists_codes, suffix })
+}
+
+fn has(attributes: &[syn::Attribute], name: &str) -> bool {
+    attributes.iter().any(|a| a.path().is_ident(name))
+}
+
+/// Without it `1 << 31` would overflow an int, and a 64-bit flag would lose its upper half.
+fn suffix(rust_type: &syn::Type) -> &'static str {
+    match rust_type {
+        syn::Type::Path(p) if p.path.is_ident("u32") => "U",
+        syn::Type::Path(p) if p.path.is_ident("u64") => "ULL",
+        syn::Type::Path(p) if p.path.is_ident("i64") => "LL",
+        _ => "",
+    }
+}

@@ -1,0 +1,136 @@
+//! Check (d): both headers compile without a warning in every C and C++, alone, twice and beside
+//! upstream's, and every struct lies where `c_tests/headers/layout.c` says.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use headers::{committed, root};
+use support::{scratch, tool, try_run, upstream};
+
+/// Compiler of C, compiler of C++, Debian's package.
+const COMPILERS: [(&str, &str, &str); 2] = [("gcc", "g++", "g++"), ("clang", "clang++", "clang")];
+const C: [&str; 4] = ["c99", "c11", "c17", "c2x"];
+const CXX: [&str; 4] = ["c++11", "c++14", "c++17", "c++20"];
+
+/// What clang can look at without that machine's C library.
+const TARGETS: [&str; 6] = [
+    "i686-linux-gnu",
+    "armv7-linux-gnueabihf",
+    "aarch64-linux-gnu",
+    "riscv64-linux-gnu",
+    "x86_64-windows-msvc",
+    "arm64-apple-darwin",
+];
+
+/// Every compiler in every language version: ready to be given a file.
+fn dialects() -> Vec<Command> {
+    let mut all = Vec::new();
+    for (c, cxx, package) in COMPILERS {
+        let c = C.map(|standard| (c, "c", standard));
+        for (program, language, standard) in c.into_iter().chain(CXX.map(|s| (cxx, "c++", s))) {
+            let mut command = tool(program, package);
+            command.args(["-x", language, &format!("-std={standard}")]);
+            all.push(command);
+        }
+    }
+    all
+}
+
+fn strict(command: &mut Command, macros: &[(&str, &Path)]) -> Result<String, String> {
+    command
+        .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror"])
+        .arg("-I")
+        .arg(root().join("include"));
+    for (name, header) in macros {
+        command.arg(format!("-D{name}=\"{}\"", header.display()));
+    }
+    try_run(command)
+}
+
+/// Runs one check for each of many commands and reports all failures at once.
+fn all(results: impl Iterator<Item = Result<String, String>>) {
+    let (good, bad): (Vec<_>, Vec<_>) = results.partition(Result::is_ok);
+    println!("{} compilations passed, {} failed", good.len(), bad.len());
+    let bad: Vec<String> = bad.into_iter().filter_map(Result::err).collect();
+    assert!(bad.is_empty() && !good.is_empty(), "{} failures:\n{}", bad.len(), bad.join("\n"));
+}
+
+fn c_file(name: &str) -> std::path::PathBuf {
+    root().join("c_tests/headers").join(name)
+}
+
+#[test]
+fn layout_is_as_written_in_every_dialect() {
+    let headers = [committed("dlpack.h"), committed("dlpack_rs.h"), upstream()];
+    all(headers.iter().flat_map(|header| {
+        dialects().into_iter().map(move |mut compiler| {
+            compiler.arg("-fsyntax-only").arg(c_file("layout.c"));
+            strict(&mut compiler, &[("HEADER", header)])
+        })
+    }));
+}
+
+#[test]
+fn layout_is_as_written_on_other_machines() {
+    let header = committed("dlpack_rs.h");
+    all(TARGETS.iter().flat_map(|target| {
+        [("clang", "c", "c99"), ("clang++", "c++", "c++17")].map(|(program, language, standard)| {
+            let mut compiler = tool(program, "clang");
+            compiler.args(["-x", language, &format!("-std={standard}"), "-ffreestanding"]);
+            compiler.arg(format!("--target={target}")).arg("-fsyntax-only");
+            if language == "c++" {
+                compiler.arg("-nostdinc++");
+            }
+            strict(compiler.arg(c_file("layout.c")), &[("HEADER", &header)])
+        })
+    }));
+}
+
+/// Alone twice, and each before and after each other one. A DLPack 1.0 may only come first: the
+/// newer header is then the one whose declarations are skipped.
+#[test]
+fn headers_go_together_in_every_order() {
+    let (dlpack, ours, theirs) = (committed("dlpack.h"), committed("dlpack_rs.h"), upstream());
+    let old = c_file("dlpack_1_0.h");
+    let pairs = [
+        (&dlpack, &dlpack),
+        (&ours, &ours),
+        (&dlpack, &ours),
+        (&ours, &dlpack),
+        (&dlpack, &theirs),
+        (&theirs, &dlpack),
+        (&ours, &theirs),
+        (&theirs, &ours),
+        (&old, &ours),
+    ];
+    all(pairs.iter().flat_map(|(first, second)| {
+        dialects().into_iter().map(move |mut compiler| {
+            compiler.arg("-fsyntax-only").arg(c_file("order.c"));
+            strict(&mut compiler, &[("FIRST", first), ("SECOND", second)])
+        })
+    }));
+}
+
+#[test]
+fn headers_define_nothing_twice() {
+    let program = scratch().join("two_units");
+    all(dialects().into_iter().map(|mut compiler| {
+        compiler.args([c_file("unit_a.c"), c_file("unit_b.c")]).arg("-o").arg(&program);
+        strict(&mut compiler, &[])?;
+        try_run(&mut Command::new(&program))
+    }));
+}
+
+/// Upstream's other macros are read by programs that build their own libraries: hands off.
+#[test]
+fn dlpack_rs_h_leaves_upstreams_macros_alone() {
+    let text = headers::read(&committed("dlpack_rs.h")).expect("it is committed");
+    for line in text.lines().filter(|line| line.starts_with("#define")) {
+        assert!(
+            line.starts_with("#define DLRS_") || line.starts_with("#define DLPACK_RS_H_"),
+            "{line}"
+        );
+    }
+}

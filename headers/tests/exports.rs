@@ -1,0 +1,82 @@
+//! `include/exports.txt` is the one list of exports, written by hand. What the sources mark as
+//! exported, what the header declares and what the linker let out must all be that list.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+use headers::scan::{self, Kind};
+use headers::{committed, read, root};
+use support::{run, tool};
+
+type Names = BTreeSet<String>;
+
+fn listed() -> Names {
+    let text = read(&committed("exports.txt")).unwrap_or_else(|message| panic!("{message}"));
+    let names: Names = text.lines().map(str::to_string).collect();
+    let sorted = names.iter().map(|name| format!("{name}\n")).collect::<String>();
+    assert_eq!(text, sorted, "include/exports.txt: sorted, no name twice, one name per line");
+    names
+}
+
+fn same(place: &str, found: &Names) {
+    let listed = listed();
+    let missing: Vec<_> = listed.difference(found).collect();
+    let extra: Vec<_> = found.difference(&listed).collect();
+    assert!(
+        missing.is_empty() && extra.is_empty(),
+        "include/exports.txt and {place} differ.\n  \
+         only listed: {missing:?}\n  not listed: {extra:?}"
+    );
+}
+
+#[test]
+fn the_sources_export_what_is_listed() {
+    let folder = root().join("src/capi");
+    let mut found = Names::new();
+    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        if entry.path().extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let source = scan::source(&entry.path()).unwrap_or_else(|message| panic!("{message}"));
+        let functions = source.items.into_iter().filter(|item| item.kind == Kind::Function);
+        found.extend(functions.map(|item| item.name));
+    }
+    same("src/capi", &found);
+}
+
+#[test]
+fn the_header_declares_what_is_listed() {
+    // Macros expanded and comments gone; a function is a name of ours before a parenthesis.
+    let text = run(tool("gcc", "gcc")
+        .args(["-E", "-P", "-DDLRS_API=DLRS_API", "-x", "c"])
+        .arg(committed("dlpack_rs.h")));
+    let declared = text.split("DLRS_API").skip(1).filter_map(|rest| {
+        let name = rest.split('(').next()?;
+        name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next_back()
+    });
+    same("include/dlpack_rs.h", &declared.map(str::to_string).collect());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_shared_library_exports_what_is_listed() {
+    let symbols = run(tool("nm", "binutils").args(["-D", "--defined-only"]).arg(library()));
+    let names = symbols.lines().filter_map(|line| line.split_whitespace().nth(2));
+    same("libdlpack_rs.so", &names.map(str::to_string).collect());
+}
+
+/// The release library; where it lies only cargo knows.
+fn library() -> PathBuf {
+    let said = run(Command::new(env!("CARGO")).current_dir(root()).args([
+        "build",
+        "--quiet",
+        "--release",
+        "--package=dlpack_rs_cdylib",
+        "--message-format=json",
+    ]));
+    let mut found = said.split('"').filter(|text| text.ends_with("libdlpack_rs.so"));
+    found.next_back().expect("cargo builds the shared library").into()
+}

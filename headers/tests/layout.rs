@@ -1,0 +1,104 @@
+//! Check (c): our structs lie in memory as the headers say. bindgen reads a header with a C
+//! compiler's eyes and writes the size, alignment and offsets it sees as constant assertions;
+//! these are compiled over the Rust structs that the library itself uses.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use headers::{committed, root};
+use support::{fetch, run, scratch, tool, upstream};
+
+#[test]
+fn structs_lie_as_upstreams_and_our_own_headers_say() {
+    prepare_libclang();
+    let library = library();
+    for (name, header) in [
+        ("upstream", upstream()),
+        ("dlpack", committed("dlpack.h")),
+        ("dlpack_rs", committed("dlpack_rs.h")),
+    ] {
+        let blocks = assertions(&header);
+        // All eight of upstream's structs, or a check of nothing would pass.
+        assert!(name == "dlpack_rs" || blocks.len() >= 8, "{name}: {} structs", blocks.len());
+        compile(name, &blocks.join("\n"), &library);
+    }
+}
+
+/// Where the system has no libclang, takes PyPI's.
+fn prepare_libclang() {
+    let arch = std::env::consts::ARCH;
+    let places = [format!("/usr/lib/{arch}-linux-gnu"), "/usr/lib64".into(), "/usr/lib".into()];
+    let names = places.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+    let mut names = names.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let found = names.any(|name| {
+        name == "libclang.so" || (name.starts_with("libclang-") && name.contains(".so"))
+    });
+    if !found && std::env::var_os("LIBCLANG_PATH").is_none() {
+        // SAFETY: this program has one test, so nobody else reads or writes the environment.
+        unsafe { std::env::set_var("LIBCLANG_PATH", fetch("libclang")) };
+    }
+}
+
+/// bindgen's `const _` blocks, one per struct that `header` itself defines.
+fn assertions(header: &Path) -> Vec<String> {
+    let name = header.display().to_string();
+    // PyPI's libclang comes without the compiler's own stddef.h.
+    let stddef = run(tool("gcc", "gcc").arg("-print-file-name=include"));
+    let text = bindgen::Builder::default()
+        .header(&name)
+        .clang_args(["-idirafter", stddef.trim()])
+        .allowlist_file(&name)
+        .generate_comments(false)
+        .formatter(bindgen::Formatter::None)
+        .generate()
+        .unwrap_or_else(|e| panic!("bindgen: {name}: {e}"))
+        .to_string();
+    let start = "const _ : () = {"; // unformatted: one space between tokens
+    let blocks = text.split(start).skip(1);
+    let block = |rest: &str| rest.split_once('}').map(|(body, _)| format!("{start}{body}}};"));
+    blocks.filter_map(block).collect()
+}
+
+/// Compiles the assertions over the library's types.
+fn compile(name: &str, blocks: &str, library: &Path) {
+    let source = format!("#![allow(unused_imports)]\n{}\n{blocks}\n", imports());
+    let file = scratch().join(format!("layout_{name}.rs"));
+    std::fs::write(&file, source).expect("the build folder can be written");
+    let dependencies = library.parent().expect("an rlib lies in a folder");
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    run(Command::new(rustc)
+        .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "-Cpanic=abort"])
+        .arg(format!("--extern=dlpack_rs={}", library.display()))
+        .arg(format!("-Ldependency={}", dependencies.display()))
+        .arg(format!("-Ldependency={}/deps", dependencies.display()))
+        .arg("--out-dir")
+        .arg(scratch())
+        .arg(file));
+}
+
+/// `use` lines for every source that a header is made from.
+fn imports() -> String {
+    let mut lines = "use dlpack_rs::abi::*;\n".to_string();
+    let template = root().join("headers/dlpack_rs.h.in");
+    let template = headers::read(&template).unwrap_or_else(|message| panic!("{message}"));
+    for path in template.lines().filter_map(|line| line.strip_prefix("@file src/")) {
+        let module = path.trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::");
+        lines += &format!("use dlpack_rs::{module}::*;\n");
+    }
+    lines
+}
+
+/// The core library as an rlib; where it lies only cargo knows.
+fn library() -> PathBuf {
+    let said = run(Command::new(env!("CARGO")).current_dir(root()).args([
+        "build",
+        "--quiet",
+        "--package=dlpack_rs",
+        "--message-format=json",
+    ]));
+    let strings = said.split('"').filter(|text| text.ends_with(".rlib"));
+    let mut found = strings.filter(|text| text.contains("libdlpack_rs"));
+    found.next_back().expect("cargo builds the library's rlib").into()
+}

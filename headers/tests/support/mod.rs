@@ -1,0 +1,49 @@
+//! What the checks share: where things lie, how a command is run, upstream's header.
+#![allow(dead_code)] // each test file uses its own part
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A folder for what the checks fetch and write; not part of the repository.
+pub fn scratch() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("headers");
+    std::fs::create_dir_all(&folder).expect("the build folder can be written");
+    folder
+}
+
+/// Runs a command; its output, or what it said when it failed.
+pub fn try_run(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|e| format!("cannot run {command:?}: {e}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{command:?} failed:\n{}{said}", String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Runs a command that has to succeed.
+pub fn run(command: &mut Command) -> String {
+    try_run(command).unwrap_or_else(|message| panic!("{message}"))
+}
+
+/// Runs a program, which Debian's `package` brings.
+pub fn tool(program: &str, package: &str) -> Command {
+    if Command::new(program).arg("--version").output().is_err() {
+        panic!("{program} is missing: install it (Debian: apt-get install {package})");
+    }
+    Command::new(program)
+}
+
+/// Fetches upstream's header, libclang or cffi: see `headers/fetch.py`.
+pub fn fetch(what: &str) -> PathBuf {
+    let script = headers::root().join("headers/fetch.py");
+    let mut command = tool("python3", "python3 python3-venv");
+    run(command.arg(script).arg(what).arg(scratch())).trim().into()
+}
+
+/// Upstream's own header, verified by its hash.
+pub fn upstream() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| fetch("dlpack")).clone()
+}

@@ -1,0 +1,50 @@
+//! Check (b): our `dlpack.h` is upstream's, comments aside.
+
+mod support;
+
+use std::path::Path;
+
+use headers::{committed, first_difference};
+use support::{run, scratch, tool, upstream};
+
+/// Upstream's v1.3 with comments removed, as gcc writes it.
+const DECLARATIONS_SHA256: &str =
+    "ed4d840fd069db6de6d6603cc60d2db7e0150ed584610855648b4d9859f68be7";
+
+/// The file without comments; neither macros nor #include are touched.
+fn without_comments(header: &Path) -> String {
+    let mut gcc = tool("gcc", "gcc");
+    run(gcc.args(["-w", "-fpreprocessed", "-dD", "-E", "-P", "-x", "c"]).arg(header))
+}
+
+#[test]
+fn dlpack_h_is_upstreams_without_the_comments() {
+    let ours = without_comments(&committed("dlpack.h"));
+    let theirs = without_comments(&upstream());
+    if let Some(place) = first_difference(&theirs, &ours) {
+        panic!("include/dlpack.h is not upstream's (-) but ours (+), {place}");
+    }
+    let file = scratch().join("declarations.h");
+    std::fs::write(&file, ours).expect("the build folder can be written");
+    let sum = run(tool("sha256sum", "coreutils").arg(file));
+    assert!(sum.starts_with(DECLARATIONS_SHA256), "sha256 of the declarations: {sum}");
+}
+
+/// No sentence of upstream's comments went along.
+#[test]
+fn comments_are_our_own() {
+    let theirs = comment_lines(&upstream());
+    assert!(theirs.len() > 100, "upstream's comments were not found");
+    for line in comment_lines(&committed("dlpack.h")) {
+        assert!(!theirs.contains(&line), "this line is upstream's: {line}");
+    }
+}
+
+/// The lines of five words and more inside comment blocks.
+fn comment_lines(header: &Path) -> Vec<String> {
+    let text = headers::read(header).unwrap_or_else(|message| panic!("{message}"));
+    let blocks = text.split("/*").skip(1).filter_map(|rest| rest.split_once("*/"));
+    let lines = blocks.flat_map(|(block, _)| block.lines());
+    let lines = lines.map(|line| line.trim_matches([' ', '*', '!']).replace("\\brief ", ""));
+    lines.filter(|line| line.split_whitespace().count() >= 5).collect()
+}

@@ -1,0 +1,1470 @@
+/*!
+ * \file dlpack_rs.h
+ * \brief libdlpack_rs: what DLPack leaves to each framework, as one C library.
+ *
+ * Generated from src/capi by `cargo run -p headers`; do not edit.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef DLPACK_RS_H_
+#define DLPACK_RS_H_
+
+#include "dlpack.h"
+
+#if !defined(DLPACK_MAJOR_VERSION) || DLPACK_MAJOR_VERSION != 1
+#error "dlpack_rs.h needs dlpack.h of DLPack 1.x; another one was included before it"
+#endif
+
+/** Version of this header, as Cargo.toml has it. */
+#define DLRS_VERSION_MAJOR 0
+#define DLRS_VERSION_MINOR 1
+#define DLRS_VERSION_PATCH 0
+
+/** Version of this header as one number; dlrs_version() answers that of the library. */
+#define DLRS_HEADER_VERSION \
+  (DLRS_VERSION_MAJOR * 1000000u + DLRS_VERSION_MINOR * 1000u + DLRS_VERSION_PATCH)
+
+/**
+ * Marks the functions of the library. On Windows, define DLRS_STATIC to link the static library;
+ * DLRS_EXPORTS is for building a library that contains this one.
+ */
+#ifndef DLRS_API
+#if defined(DLRS_STATIC)
+#define DLRS_API
+#elif defined(_WIN32) && defined(DLRS_EXPORTS)
+#define DLRS_API __declspec(dllexport)
+#elif defined(_WIN32)
+#define DLRS_API __declspec(dllimport)
+#elif defined(__GNUC__)
+#define DLRS_API __attribute__((visibility("default")))
+#else
+#define DLRS_API
+#endif
+#endif
+
+/* DLPack 1.0 and 1.1, if such a dlpack.h was included before, lack these names. */
+#if DLPACK_MINOR_VERSION < 2
+typedef struct DLManagedTensorVersioned DLManagedTensorVersioned;
+typedef struct DLPackExchangeAPI DLPackExchangeAPI;
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------------------------------
+ * libdlpack_rs: what DLPack leaves to each project, done once, as a C ABI.
+ *
+ * The contract of every function:
+ *
+ * Objects. Every function takes and returns plain DLPack structs. What this library returns, any
+ * other library may free by calling its `deleter`; what others made, this library frees the same
+ * way. Tensors made here have a `deleter` and a `manager_ctx` that are never NULL, strides that
+ * are always filled, and version 1.3.
+ *
+ * Pointers. A pointer must be NULL where the text allows it, or point to a live, aligned object
+ * of its type; `shape` and `strides` of a tensor, where not NULL, hold `ndim` values. A wild
+ * pointer, a freed struct or a buffer shorter than described cannot be detected by any library:
+ * the behaviour is then undefined. Callers who know the allocation can ask dlrs_validate_within.
+ *
+ * Errors. 0 is success; other values are `dlrs_status_code`s. On any error nothing was taken,
+ * nothing was written, no deleter has run, and `*out`, where it is a pointer, is NULL. The last
+ * parameter receives the details when it is not NULL; set its `struct_size` first. It is written
+ * only on failure. With several faults the first in a fixed order is reported: NULL arguments,
+ * alignment, version, flags, ndim, shape pointer, dtype, device, extents, strides, sizes, data
+ * and offset, bounds, required alignment, policy, resources.
+ *
+ * Ownership. An input is consumed only by a function whose name ends in `_take`, and only when it
+ * succeeds: the caller's pointer is then set to NULL.
+ *
+ * Options. Every options struct starts with `struct_size`, to be set to `sizeof` the struct; the
+ * other members are 0 for the default. NULL options are defaults throughout.
+ *
+ * Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
+ * count bytes.
+ *
+ * Threads. Functions may run on any threads at the same time, also on the same tensor, as long
+ * as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
+ * A callback must return: not throw, longjmp, or end its thread.
+ *
+ * Fork, exit, unload. Nothing here uses thread-local storage or needs start-up; the library is
+ * never unloaded, so a deleter stays callable for as long as the process lives.
+ */
+
+typedef struct dlrs_error dlrs_error;
+typedef struct dlrs_abi_table dlrs_abi_table;
+typedef struct dlrs_allocator dlrs_allocator;
+typedef struct dlrs_alloc_options dlrs_alloc_options;
+typedef struct dlrs_import_options dlrs_import_options;
+typedef struct dlrs_copy_options dlrs_copy_options;
+
+/**
+ * What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
+ * tensor, 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers
+ * are stable and never reused.
+ */
+enum dlrs_status_code {
+  /** Success. */
+  DLRS_OK = 0,
+  /** A required pointer is NULL. */
+  DLRS_NULL_ARG = 101,
+  /** A pointer to a struct or array is not aligned for it. */
+  DLRS_MISALIGNED_STRUCT = 102,
+  /** `struct_size` is not one this library knows. */
+  DLRS_STRUCT_SIZE = 103,
+  /** An argument's value is outside what the function takes. */
+  DLRS_BAD_ARG = 104,
+  /** The caller's buffer is too small. */
+  DLRS_BUF_SMALL = 105,
+  /** A text is not in the documented grammar. */
+  DLRS_PARSE = 106,
+  /** The DLPack major version is not 1. */
+  DLRS_VERSION = 201,
+  /** A flag bit is unknown or does not fit the tensor. */
+  DLRS_FLAGS = 202,
+  /** `ndim` is negative or above 64. */
+  DLRS_NDIM = 203,
+  /** `shape` is NULL although `ndim` is not 0. */
+  DLRS_SHAPE_NULL = 204,
+  /** An extent is negative. */
+  DLRS_SHAPE_NEG = 205,
+  /** `strides` is NULL although DLPack 1.2 and newer require it. */
+  DLRS_STRIDES_NULL = 206,
+  /** The number of elements or bytes does not fit. */
+  DLRS_SIZE_OVERFLOW = 207,
+  /** The strides reach outside the address space. */
+  DLRS_EXTENT_OVERFLOW = 208,
+  /** The tensor reaches outside the memory given. */
+  DLRS_OUT_OF_BOUNDS = 209,
+  /** `data` is NULL although there are elements. */
+  DLRS_DATA_NULL = 210,
+  /** `byte_offset` leads outside the address space. */
+  DLRS_OFFSET = 211,
+  /** The first element is not aligned as required. */
+  DLRS_MISALIGNED = 212,
+  /** The dtype code is not one of DLPack 1.3. */
+  DLRS_DTYPE_CODE = 213,
+  /** The dtype's bits are not legal for its code. */
+  DLRS_DTYPE_BITS = 214,
+  /** The dtype's lanes are 0 or not legal. */
+  DLRS_DTYPE_LANES = 215,
+  /** An element of a packed sub-byte tensor would start inside a byte. */
+  DLRS_SUBBYTE = 216,
+  /** The device type is not one of DLPack 1.3, or not one the function serves. */
+  DLRS_DEVICE_TYPE = 217,
+  /** The device ordinal is negative, or does not exist. */
+  DLRS_DEVICE_ID = 218,
+  /** The data is read-only. */
+  DLRS_READ_ONLY = 301,
+  /** Two shapes differ. */
+  DLRS_SHAPE_MISMATCH = 302,
+  /** Two dtypes differ. */
+  DLRS_DTYPE_MISMATCH = 303,
+  /** Elements of the destination share memory. */
+  DLRS_OVERLAP_DST = 304,
+  /** Source and destination share memory. */
+  DLRS_OVERLAP_SRC_DST = 305,
+  /** Other holders share the tensor, or the count of holders is exhausted. */
+  DLRS_REFCOUNT = 306,
+  /** The function was called from inside a callback that it is running. */
+  DLRS_REENTRANT = 307,
+  /** No view has the wanted shape: a copy is needed. */
+  DLRS_NOT_VIEWABLE = 308,
+  /** The layout, device or writability asked for needs a copy, which was forbidden. */
+  DLRS_COPY_NEEDED = 309,
+  /** The tensor was not made by this library. */
+  DLRS_FOREIGN = 310,
+  /** Memory is exhausted. */
+  DLRS_NOMEM = 401,
+  /** Device memory is exhausted. */
+  DLRS_DEV_OOM = 402,
+  /** A callback of the caller reported failure. */
+  DLRS_CALLBACK = 403,
+  /** The combination is not supported. */
+  DLRS_UNSUPPORTED = 501,
+  /** The driver library is not installed. */
+  DLRS_DRV_MISSING = 502,
+  /** The driver is older than the oldest supported. */
+  DLRS_DRV_OLD = 503,
+  /** Only the driver's stub library was found. */
+  DLRS_DRV_STUB = 504,
+  /** The driver lacks a function. */
+  DLRS_DRV_SYMBOL = 505,
+  /** The driver works but there is no device. */
+  DLRS_NO_DEVICE = 506,
+  /** The driver failed to start. */
+  DLRS_DRV_INIT = 601,
+  /** Direct access between two devices failed. */
+  DLRS_PEER = 602,
+  /** The stream is not usable here. */
+  DLRS_STREAM = 603,
+  /** The stream is being captured and the work cannot be. */
+  DLRS_CAPTURING = 604,
+  /** A kernel could not be loaded or launched. */
+  DLRS_LAUNCH = 605,
+  /** The device reported a fault of asynchronous work. */
+  DLRS_ASYNC_FAULT = 606,
+  /** The device context is lost. */
+  DLRS_CTX_LOST = 607,
+  /** The process was forked after the driver started. */
+  DLRS_FORKED = 608,
+  /** The driver is shutting down with the process. */
+  DLRS_SHUTDOWN = 609,
+  /** A defect of this library or an impossible answer of a driver. */
+  DLRS_INTERNAL = 901,
+};
+
+/** Which field of the argument an error is about. */
+enum dlrs_field {
+  /** The argument itself. */
+  DLRS_FIELD_NONE = 0,
+  /** `version` of a managed tensor. */
+  DLRS_FIELD_VERSION = 1,
+  /** `flags` of a managed tensor. */
+  DLRS_FIELD_FLAGS = 2,
+  /** `ndim`. */
+  DLRS_FIELD_NDIM = 3,
+  /** `shape`, or one extent. */
+  DLRS_FIELD_SHAPE = 4,
+  /** `dtype.code`. */
+  DLRS_FIELD_DTYPE_CODE = 5,
+  /** `dtype.bits`. */
+  DLRS_FIELD_DTYPE_BITS = 6,
+  /** `dtype.lanes`. */
+  DLRS_FIELD_DTYPE_LANES = 7,
+  /** `device.device_type`. */
+  DLRS_FIELD_DEVICE_TYPE = 8,
+  /** `device.device_id`. */
+  DLRS_FIELD_DEVICE_ID = 9,
+  /** `strides`, or one stride. */
+  DLRS_FIELD_STRIDES = 10,
+  /** `data`. */
+  DLRS_FIELD_DATA = 11,
+  /** `byte_offset`. */
+  DLRS_FIELD_BYTE_OFFSET = 12,
+  /** `struct_size` of an options struct or table. */
+  DLRS_FIELD_STRUCT_SIZE = 13,
+  /** `deleter`, or another function pointer. */
+  DLRS_FIELD_DELETER = 14,
+  /** Another member of an options struct or table; the message names it. */
+  DLRS_FIELD_OPTION = 15,
+};
+
+/* ---------------------------------------------------------------------------------------------
+ * Errors: the struct that a caller may hand in, and names of statuses.
+ */
+
+/** What a function answers: 0, or a `dlrs_status_code`. */
+typedef int32_t dlrs_status;
+
+/** Room for a message with its NUL. */
+#define DLRS_ERROR_MESSAGE_SIZE 256
+
+/**
+ * The details of a failure, in the caller's memory.
+ *
+ * Set `struct_size` to `sizeof(dlrs_error)` before the first call; no call changes it. A call
+ * that fails writes the other members, as many as `struct_size` covers; one that succeeds writes
+ * nothing. The message is UTF-8, always ends with NUL and never holds an address.
+ */
+struct dlrs_error {
+  /** `sizeof(dlrs_error)`. */
+  uint32_t struct_size;
+  /** The status that the function returned. */
+  dlrs_status status;
+  /** Which parameter, counted from 1; 0 when none is at fault. */
+  int32_t argument;
+  /** Which member of it, a `dlrs_field`. */
+  int32_t field;
+  /** Which dimension, or -1. */
+  int32_t dimension;
+  /** The driver's own code, or 0. */
+  int32_t driver_code;
+  /** The value found, where there is one. */
+  int64_t value;
+  /** The limit that it broke, where there is one. */
+  int64_t limit;
+  /** Function, argument, member, what is wrong, value, limit, and what to do. */
+  char message[DLRS_ERROR_MESSAGE_SIZE];
+};
+
+/**
+ * Receives an error in DLPack's own way: a Python exception's name and a message, both for the
+ * length of the call.
+ */
+typedef void (*dlrs_set_error_fn)(void *error_ctx, const char *kind, const char *message);
+
+/**
+ * Name a status, for logs.
+ *
+ * Ownership: the text is static; never free it.
+ * Errors:    none: NULL for a number that is no status.
+ * Threads:   any.
+ * Source:    the list of statuses in this header.
+ *
+ * Safety:
+ * None.
+ */
+DLRS_API const char *dlrs_status_name(dlrs_status status);
+
+/**
+ * Report a failure through the `SetError` of DLPack's managed tensor allocator.
+ *
+ * Ownership: nothing is kept; kind and message are valid during the callback.
+ * Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
+ *            The kind is "MemoryError" for class 4, "BufferError" for class 3, "RuntimeError" for
+ *            classes 5, 6 and 9, else "ValueError".
+ * Threads:   as the callback.
+ * Source:    DLPackManagedTensorAllocator in dlpack.h.
+ *
+ * Safety:
+ * `failure` was filled by a function of this library, with its full `struct_size`.
+ */
+DLRS_API
+dlrs_status dlrs_error_forward(const dlrs_error *failure,
+                               void *error_ctx,
+                               dlrs_set_error_fn set_error,
+                               dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Versions: of this library and of DLPack.
+ */
+
+/**
+ * Tell the version of the library that is running, as major * 1000000 + minor * 1000 + patch.
+ *
+ * Ownership: none.
+ * Errors:    none.
+ * Threads:   any.
+ * Source:    compare with DLRS_HEADER_VERSION; the SONAME carries the major version.
+ *
+ * Safety:
+ * None.
+ */
+DLRS_API uint32_t dlrs_version(void);
+
+/**
+ * Tell the version of the library that is running, as text: "major.minor.patch".
+ *
+ * Ownership: the text is static; never free it.
+ * Errors:    none.
+ * Threads:   any.
+ * Source:    the library's release.
+ *
+ * Safety:
+ * None.
+ */
+DLRS_API const char *dlrs_version_string(void);
+
+/**
+ * Tell the newest DLPack version that the library knows: what its own tensors obey.
+ *
+ * Ownership: none.
+ * Errors:    none.
+ * Threads:   any.
+ * Source:    DLPACK_MAJOR_VERSION and DLPACK_MINOR_VERSION of dlpack.h.
+ *
+ * Safety:
+ * None.
+ */
+DLRS_API DLPackVersion dlrs_dlpack_version(void);
+
+/* ---------------------------------------------------------------------------------------------
+ * The layout of DLPack's structs as this library was compiled, for hosts that cannot read a
+ * header: ctypes, cffi, another compiler, CI.
+ */
+
+/** Sizes and offsets, in bytes, of every struct of dlpack.h. */
+struct dlrs_abi_table {
+  /** `sizeof(dlrs_abi_table)`. */
+  uint32_t struct_size;
+  /** `sizeof(void *)`. */
+  uint32_t pointer_size;
+  /** 1 on a machine that stores the most significant byte first, else 0. */
+  uint32_t big_endian;
+  /** `DLPACK_MAJOR_VERSION`. */
+  uint32_t dlpack_major;
+  /** `DLPACK_MINOR_VERSION`. */
+  uint32_t dlpack_minor;
+  /** `sizeof(DLPackVersion)`. */
+  uint32_t version_size;
+  /** `sizeof(DLDevice)`. */
+  uint32_t device_size;
+  /** `sizeof(DLDataType)`. */
+  uint32_t dtype_size;
+  /** `sizeof(DLTensor)`. */
+  uint32_t tensor_size;
+  /** Alignment of `DLTensor`. */
+  uint32_t tensor_align;
+  /** Offset of `DLTensor.data`. */
+  uint32_t tensor_data;
+  /** Offset of `DLTensor.device`. */
+  uint32_t tensor_device;
+  /** Offset of `DLTensor.ndim`. */
+  uint32_t tensor_ndim;
+  /** Offset of `DLTensor.dtype`. */
+  uint32_t tensor_dtype;
+  /** Offset of `DLTensor.shape`. */
+  uint32_t tensor_shape;
+  /** Offset of `DLTensor.strides`. */
+  uint32_t tensor_strides;
+  /** Offset of `DLTensor.byte_offset`. */
+  uint32_t tensor_byte_offset;
+  /** `sizeof(DLManagedTensor)`. */
+  uint32_t legacy_size;
+  /** Offset of `DLManagedTensor.dl_tensor`. */
+  uint32_t legacy_dl_tensor;
+  /** Offset of `DLManagedTensor.manager_ctx`. */
+  uint32_t legacy_manager_ctx;
+  /** Offset of `DLManagedTensor.deleter`. */
+  uint32_t legacy_deleter;
+  /** `sizeof(DLManagedTensorVersioned)`. */
+  uint32_t versioned_size;
+  /** Offset of `DLManagedTensorVersioned.version`. */
+  uint32_t versioned_version;
+  /** Offset of `DLManagedTensorVersioned.manager_ctx`. */
+  uint32_t versioned_manager_ctx;
+  /** Offset of `DLManagedTensorVersioned.deleter`. */
+  uint32_t versioned_deleter;
+  /** Offset of `DLManagedTensorVersioned.flags`. */
+  uint32_t versioned_flags;
+  /** Offset of `DLManagedTensorVersioned.dl_tensor`. */
+  uint32_t versioned_dl_tensor;
+  /** `sizeof(DLPackExchangeAPIHeader)`. */
+  uint32_t exchange_header_size;
+  /** `sizeof(DLPackExchangeAPI)`. */
+  uint32_t exchange_api_size;
+};
+
+/**
+ * Tell the layout of DLPack's structs as this library was compiled.
+ *
+ * Bytes:     sizes and offsets.
+ * Ownership: the table is static; never write or free it.
+ * Errors:    none.
+ * Threads:   any.
+ * Source:    dlpack.h 1.3.
+ *
+ * Safety:
+ * None.
+ */
+DLRS_API const dlrs_abi_table *dlrs_abi_layout(void);
+
+/**
+ * Check that a host sees the same structs and a compatible library.
+ *
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG: expected is NULL.
+ *            DLRS_VERSION: header_version, the host's DLRS_HEADER_VERSION, has another major
+ *            version than the library, or is newer than it.
+ *            DLRS_STRUCT_SIZE: expected->struct_size is smaller than the table.
+ *            DLRS_BAD_ARG: a number differs; the message names it.
+ * Threads:   any.
+ * Source:    dlpack.h 1.3.
+ *
+ * Safety:
+ * `expected` is as large as its `struct_size` says.
+ */
+DLRS_API
+dlrs_status dlrs_abi_check(uint32_t header_version,
+                           const dlrs_abi_table *expected,
+                           dlrs_error *error);
+
+/** Frees what a caller lent: called with the context given, exactly once, on any thread. */
+typedef void (*dlrs_free_fn)(void *context);
+
+/**
+ * Where data comes from when the library's own memory is not wanted. Every member must be set;
+ * both functions may be called on any thread.
+ */
+struct dlrs_allocator {
+  /** `sizeof(dlrs_allocator)`. */
+  uint32_t struct_size;
+  /** Handed to both functions. */
+  void *context;
+  /**
+   * Returns `nbytes` (above 0) bytes on `device`, aligned to `align_bytes` (a power of two), or
+   * NULL.
+   */
+  void *(*alloc)(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device);
+  /** Takes back what `alloc` returned for the same three values. */
+  void (*free)(void *context, void *data, uint64_t nbytes, uint64_t align_bytes, DLDevice device);
+};
+
+/* ---------------------------------------------------------------------------------------------
+ * Allocation.
+ */
+
+/** How to allocate. All members but `struct_size` may be 0. */
+struct dlrs_alloc_options {
+  /** `sizeof(dlrs_alloc_options)`. */
+  uint32_t struct_size;
+  /** Alignment of the data in bytes: a power of two up to 2^30; 0 for 256. */
+  uint32_t align_bytes;
+  /** Flags of the result: 0 or DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED. */
+  uint64_t flags;
+  /**
+   * Where the data comes from; NULL for the library's own memory, or what
+   * dlrs_allocator_set says. Read during the call; `free` and `context` are kept.
+   */
+  const dlrs_allocator *allocator;
+};
+
+/**
+ * Make a tensor: compact, row-major, not initialised.
+ *
+ * Shape:     ndim extents (0 to 64), copied; may be NULL when ndim is 0.
+ * Bytes:     packed sub-byte types round up to whole bytes; data is aligned to align_bytes.
+ * Device:    CPU, or any when an allocator serves it.
+ * Ownership: the caller owns *out; header, shape, strides and CPU data are one block. With an
+ *            allocator the data is its own and goes back through its free.
+ * Flags:     as in options; byte_offset is 0; a tensor of size zero has data NULL.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: shape or out; an allocator's function.
+ *            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
+ *            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: the dtype.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
+ *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options.
+ *            DLRS_NOMEM: no memory; DLRS_MISALIGNED: the allocator's was not aligned as asked.
+ * Threads:   any.
+ * Source:    "Producer" rules of dlpack.h: 256-byte alignment, strides since 1.2.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_tensor_new(const int64_t *shape,
+                            int32_t ndim,
+                            DLDataType dtype,
+                            DLDevice device,
+                            const dlrs_alloc_options *options,
+                            DLManagedTensorVersioned **out,
+                            dlrs_error *error);
+
+/**
+ * Make a tensor like another: same shape, dtype and device; compact, not initialised.
+ *
+ * Shape:     the prototype's; its data, strides and byte_offset are never read.
+ * Bytes:     as dlrs_tensor_new.
+ * Device:    the prototype's; CPU, or any when an allocator serves it.
+ * Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
+ * Flags:     as in options.
+ * Errors:    as dlrs_tensor_new.
+ * Threads:   any.
+ * Source:    DLPackManagedTensorAllocator in dlpack.h.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_tensor_new_like(const DLTensor *prototype,
+                                 const dlrs_alloc_options *options,
+                                 DLManagedTensorVersioned **out,
+                                 dlrs_error *error);
+
+/**
+ * Tell how much memory the data of a tensor needs, without allocating it.
+ *
+ * Shape:     the prototype's; its data, strides and byte_offset are never read.
+ * Bytes:     *nbytes is the size of a compact tensor, *align_bytes the alignment of its data.
+ * Device:    not looked at beyond its legality.
+ * Ownership: nothing is kept.
+ * Flags:     options->flags decides between packed and padded.
+ * Errors:    as dlrs_tensor_new, except those of memory; nothing is written then.
+ * Threads:   any.
+ * Source:    the padded size is GetDataSize of dlpack.h; the packed one counts bits.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_tensor_requirements(const DLTensor *prototype,
+                                     const dlrs_alloc_options *options,
+                                     uint64_t *nbytes,
+                                     uint64_t *align_bytes,
+                                     dlrs_error *error);
+
+/**
+ * Make a CPU tensor like another and fill it from bytes.
+ *
+ * Shape:     the prototype's; its data, strides and byte_offset are never read.
+ * Bytes:     nbytes must be exactly what dlrs_tensor_requirements tells; they are copied.
+ * Device:    the prototype's, which must be the CPU.
+ * Ownership: as dlrs_tensor_new; bytes stay the caller's.
+ * Flags:     IS_COPIED, and as in options.
+ * Errors:    as dlrs_tensor_new; DLRS_NULL_ARG: bytes is NULL and nbytes is not 0;
+ *            DLRS_BAD_ARG: nbytes is not the size needed.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; `bytes` holds `nbytes` bytes.
+ */
+DLRS_API
+dlrs_status dlrs_tensor_from_bytes(const void *bytes,
+                                   uint64_t nbytes,
+                                   const DLTensor *prototype,
+                                   const dlrs_alloc_options *options,
+                                   DLManagedTensorVersioned **out,
+                                   dlrs_error *error);
+
+/**
+ * Set where the data of new tensors of a device type comes from, for the whole process.
+ *
+ * Bytes:     the allocator is asked for what dlrs_tensor_requirements tells.
+ * Device:    any known type, the CPU included.
+ * Ownership: *allocator must stay valid until another is set; its functions and context until
+ *            the last tensor made with it is gone. NULL brings the default back. *old, when old
+ *            is not NULL, receives the one before, or NULL.
+ * Errors:    DLRS_DEVICE_TYPE: device_type is not known.
+ *            DLRS_STRUCT_SIZE: allocator->struct_size is too small.
+ *            DLRS_NULL_ARG: a function of the allocator is NULL.
+ * Threads:   any; tensors being made meanwhile use one or the other.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_allocator_set(DLDeviceType device_type,
+                               const dlrs_allocator *allocator,
+                               const dlrs_allocator **old,
+                               dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Wrapping memory that somebody else owns.
+ */
+
+/**
+ * Wrap memory that the caller lends into a managed tensor.
+ *
+ * Shape:     shape and strides are copied; NULL strides become compact row-major.
+ * Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
+ * Device:    any, known or not.
+ * Ownership: the caller owns *out. When its last holder goes, free_fn(context) is called once, on
+ *            that thread; a NULL free_fn only borrows. On error free_fn is not called.
+ * Flags:     exactly flags.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+ *            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
+ *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT.
+ *            DLRS_NOMEM: no memory for the header.
+ * Threads:   any.
+ * Source:    "Producer" rules of dlpack.h.
+ *
+ * Safety:
+ * See the preface; the memory stays valid until `free_fn` is called.
+ */
+DLRS_API
+dlrs_status dlrs_tensor_wrap(const DLTensor *tensor,
+                             uint64_t flags,
+                             dlrs_free_fn free_fn,
+                             void *context,
+                             DLManagedTensorVersioned **out,
+                             dlrs_error *error);
+
+/** What to do with flags that the legacy struct cannot carry. */
+enum dlrs_legacy_policy {
+  /** Refuse a tensor that is read-only. */
+  DLRS_LEGACY_REFUSE = 0,
+  /** Give a read-only tensor away without saying so: the consumer must know. */
+  DLRS_LEGACY_DROP = 1,
+  /** Copy a read-only tensor. */
+  DLRS_LEGACY_COPY = 2,
+};
+
+/** How much is demanded. Higher levels include the lower ones. */
+enum dlrs_level {
+  /** The struct can be walked: version, ndim, pointers, extents not negative, dtype sized. */
+  DLRS_LEVEL_STRUCT = 1,
+  /** Also every element has an address: sizes, strides, data and byte_offset. */
+  DLRS_LEVEL_LAYOUT = 2,
+  /** Also everything is known to DLPack 1.3: dtype, device, flags, strides given, whole bytes. */
+  DLRS_LEVEL_STRICT = 3,
+};
+
+/* ---------------------------------------------------------------------------------------------
+ * Legacy and versioned, and taking foreign tensors in.
+ */
+
+/**
+ * Turn a legacy tensor into a versioned one.
+ *
+ * Shape:     copied; NULL strides become compact row-major.
+ * Bytes:     data and byte_offset stay as they are.
+ * Device:    any; the data is not touched.
+ * Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
+ * Flags:     exactly flags: a legacy tensor says nothing about writability. NumPy treats legacy
+ *            tensors as read-only: pass DLPACK_FLAG_BITMASK_READ_ONLY to do the same.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
+ *            DLRS_FLAGS: unknown bits. DLRS_NOMEM: no memory.
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT.
+ * Threads:   any.
+ * Source:    dlpack.h 1.0: DLManagedTensor is legacy.
+ *
+ * Safety:
+ * See the preface. A versioned struct passed as a legacy one cannot be told apart.
+ */
+DLRS_API
+dlrs_status dlrs_from_legacy_take(DLManagedTensor **tensor,
+                                  uint64_t flags,
+                                  DLManagedTensorVersioned **out,
+                                  dlrs_error *error);
+
+/**
+ * Turn a versioned tensor into a legacy one.
+ *
+ * Shape:     unchanged; strides are filled.
+ * Bytes:     data and byte_offset stay as they are, unless the policy copies.
+ * Device:    any; the data is touched only by a copy, which needs the CPU to reach it.
+ * Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
+ *            A tensor of this library changes without any allocation.
+ * Flags:     the legacy struct has none. READ_ONLY: as policy (a dlrs_legacy_policy) says.
+ *            IS_COPIED is lost, which is harmless. IS_SUBBYTE_TYPE_PADDED on a sub-byte type and
+ *            unknown flags are always refused.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
+ *            DLRS_BAD_ARG: policy. DLRS_VERSION: major version is not 1.
+ *            DLRS_READ_ONLY, DLRS_FLAGS: see Flags. DLRS_NOMEM: no memory.
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT; with a copy, what dlrs_clone does.
+ * Threads:   any.
+ * Source:    python_spec: read-only data must not leave through the legacy struct.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_to_legacy_take(DLManagedTensorVersioned **tensor,
+                                int32_t policy,
+                                DLManagedTensor **out,
+                                dlrs_error *error);
+
+/** What an imported tensor must be. All members but `struct_size` may be 0. */
+struct dlrs_import_options {
+  /** `sizeof(dlrs_import_options)`. */
+  uint32_t struct_size;
+  /** What is checked, a `dlrs_level`; 0 for DLRS_LEVEL_STRICT. */
+  int32_t level;
+  /**
+   * Whether a copy may be made where the tensor itself does not serve: -1 never, 0 if needed,
+   * 1 always.
+   */
+  int32_t copy;
+  /** Dense in this order: 'C', 'F', 'A' (C or F), 'K' (any dense); 0 for any layout. */
+  int32_t order;
+  /** Alignment of the first element in bytes, a power of two; 0 for any. */
+  uint32_t align_bytes;
+  /** Not 0: the data must be writable. */
+  int32_t writable;
+  /** How a copy is made; NULL for the defaults. */
+  const dlrs_copy_options *copy_options;
+};
+
+/**
+ * Take a tensor in: check it, and give back one of this library that is as asked.
+ *
+ * Shape:     unchanged; NULL strides are filled.
+ * Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, 256-byte
+ *            aligned, byte_offset 0.
+ * Device:    any; a copy needs the CPU to reach the data and is on the CPU.
+ * Ownership: on success *tensor is taken and set to NULL. A tensor of this library that serves
+ *            comes back itself; a foreign one is boxed once, so that it can be shared, chained
+ *            and viewed; a copy releases the original at once.
+ * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
+ *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
+ *            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL.
+ *            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
+ *            copying was forbidden. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports.
+ * Threads:   any.
+ * Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
+ *            dlrs_release.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_import_take(DLManagedTensorVersioned **tensor,
+                             const dlrs_import_options *options,
+                             DLManagedTensorVersioned **out,
+                             dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Holders: release, retain, flags, the caller's own pointer.
+ */
+
+/**
+ * Release a versioned tensor, ours or anyone's: give up the caller's holder.
+ *
+ * Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
+ *            left alone. NULL does nothing.
+ * Errors:    none.
+ * Threads:   any, without any interpreter's lock.
+ * Source:    dlpack.h: the deleter may be called on any major version.
+ *
+ * Safety:
+ * See the preface; a second release of the same holder cannot be detected.
+ */
+DLRS_API
+void dlrs_release(DLManagedTensorVersioned *tensor);
+
+/**
+ * Release a legacy tensor, ours or anyone's: give up the caller's holder.
+ *
+ * Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
+ *            left alone. NULL does nothing.
+ * Errors:    none.
+ * Threads:   any, without any interpreter's lock.
+ * Source:    dlpack.h.
+ *
+ * Safety:
+ * See the preface; a second release of the same holder cannot be detected.
+ */
+DLRS_API
+void dlrs_release_legacy(DLManagedTensor *tensor);
+
+/**
+ * Share a tensor of this library: one more holder of the same struct.
+ *
+ * Shape:     unchanged: *out is tensor itself.
+ * Ownership: *out is a holder of its own and must be released too; the data is freed with the
+ *            last one.
+ * Flags:     IS_COPIED is cleared: what is shared is not owned alone.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+ *            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
+ *            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders.
+ * Threads:   any; the count is atomic.
+ * Source:    this library; the meaning of IS_COPIED is dlpack.h's.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_retain(DLManagedTensorVersioned *tensor,
+                        DLManagedTensorVersioned **out,
+                        dlrs_error *error);
+
+/**
+ * Count the holders of a tensor of this library.
+ *
+ * Ownership: unchanged. The number may be old by the time it is read, unless it is 1.
+ * Errors:    none: 0 for NULL and for a tensor that was not made here.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API int64_t dlrs_ref_count(const DLManagedTensorVersioned *tensor);
+
+/**
+ * Tell whether a tensor was made by this very copy of the library.
+ *
+ * Ownership: unchanged.
+ * Errors:    none: 1 for yes, 0 for no and for NULL.
+ * Threads:   any.
+ * Source:    this library: its tensors are known by their deleter.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API int32_t dlrs_is_own(const DLManagedTensorVersioned *tensor);
+
+/**
+ * Set and clear flags of a tensor of this library, as far as they stay true.
+ *
+ * Ownership: unchanged.
+ * Flags:     READ_ONLY can always be set; it is cleared only for a sole holder of memory that is
+ *            not another tensor's. IS_COPIED is set under the same condition, and can always be
+ *            cleared. IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be switched.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_VERSION, DLRS_FOREIGN: tensor.
+ *            DLRS_FLAGS: unknown bits, the same bit set and cleared, or padding to be switched.
+ *            DLRS_REFCOUNT: IS_COPIED without sole ownership.
+ *            DLRS_READ_ONLY: READ_ONLY to be lifted without sole ownership.
+ * Threads:   any; consumers that already read the flags do not see the change.
+ * Source:    dlpack.h: IS_COPIED means solely owned by the consumer.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_set_flags(DLManagedTensorVersioned *tensor,
+                           uint64_t set,
+                           uint64_t clear,
+                           dlrs_error *error);
+
+/**
+ * Keep a pointer of the caller's with a tensor of this library.
+ *
+ * Ownership: the pointer is only kept, never followed or freed; attach a callback to free it.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
+ * Threads:   any; the pointer is replaced atomically.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_set_user_data(DLManagedTensorVersioned *tensor,
+                               void *user_data,
+                               dlrs_error *error);
+
+/**
+ * Tell the pointer that was kept with a tensor of this library.
+ *
+ * Ownership: as the caller arranged.
+ * Errors:    none: NULL when none was kept, for NULL, and for a tensor that was not made here.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
+
+/* ---------------------------------------------------------------------------------------------
+ * Deleter chains.
+ */
+
+/** Run the callback while the data is still there, before it is freed. */
+#define DLRS_BEFORE_FREE 0
+
+/** Run the callback when the data has been freed. */
+#define DLRS_AFTER_FREE 1
+
+/**
+ * Attach a callback to a tensor of this library, to run once when its last holder goes.
+ *
+ * Ownership: context is the callback's. Callbacks of one order run last in, first out: those of
+ *            DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A foreign
+ *            tensor takes callbacks after dlrs_import_take has boxed it.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
+ *            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: order. DLRS_NOMEM: no memory.
+ *            On error the chain is as it was and the callback will not run.
+ * Threads:   any, also beside other attaches; the callback runs on the thread of the last
+ *            release. It may use and release other tensors; calling the deleter of this very
+ *            tensor again does nothing.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_attach(DLManagedTensorVersioned *tensor,
+                        dlrs_free_fn callback,
+                        void *context,
+                        int32_t order,
+                        dlrs_error *error);
+
+/**
+ * Detach the callback that was attached last with this function and context.
+ *
+ * Ownership: context is the caller's again; the callback will not run.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
+ *            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
+ * Threads:   any, while the caller holds the tensor.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_detach(DLManagedTensorVersioned *tensor,
+                        dlrs_free_fn callback,
+                        void *context,
+                        dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Questions about a tensor.
+ */
+
+/**
+ * Count the elements of a tensor.
+ *
+ * Shape:     the product of the extents; 1 when ndim is 0.
+ * Ownership: unchanged.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out; DLRS_SIZE_OVERFLOW: too many;
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+ * Threads:   any.
+ * Source:    dlpack.h.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_numel(const DLTensor *tensor,
+                       int64_t *out,
+                       dlrs_error *error);
+
+/**
+ * Count the bytes of the elements of a tensor, laid out without gaps.
+ *
+ * Shape:     strides do not count: this is the size of a compact copy.
+ * Bytes:     packed sub-byte types round up to whole bytes; padded ones fill whole bytes each.
+ * Ownership: unchanged.
+ * Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out; DLRS_SIZE_OVERFLOW: too many;
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+ * Threads:   any.
+ * Source:    dlpack.h; its GetDataSize is the padded size.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_nbytes(const DLTensor *tensor,
+                        uint64_t flags,
+                        uint64_t *out,
+                        dlrs_error *error);
+
+/**
+ * Tell whether a tensor is dense in a memory order.
+ *
+ * Shape:     strides of extents of 1, and of empty tensors, do not count.
+ * Ownership: unchanged.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+ *            DLRS_BAD_ARG: order is not 'C' (row-major), 'F' (column-major), 'A' (either) or 'K'
+ *            (dense in some order of the dimensions).
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+ * Threads:   any.
+ * Source:    the orders of NumPy.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_is_contiguous(const DLTensor *tensor,
+                               int32_t order,
+                               int32_t *out,
+                               dlrs_error *error);
+
+/**
+ * Tell whether the first element of a tensor is aligned.
+ *
+ * Bytes:     data + byte_offset is a multiple of align_bytes; a tensor of size zero always is.
+ * Device:    any whose data is an address.
+ * Ownership: unchanged.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+ *            DLRS_BAD_ARG: align_bytes is not a power of two up to 2^30.
+ *            DLRS_UNSUPPORTED: data is an opaque handle.
+ *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+ * Threads:   any.
+ * Source:    dlpack.h asks for 256 bytes and nobody may rely on it.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_is_aligned(const DLTensor *tensor,
+                            uint64_t align_bytes,
+                            int32_t *out,
+                            dlrs_error *error);
+
+/**
+ * Tell which bytes a tensor uses, counted from its first element.
+ *
+ * Bytes:     *low (0 or below) is the first byte used and *high one past the last, both from
+ *            element (0, ..., 0), whose address is data + byte_offset. Both are 0 when empty.
+ * Device:    any whose data is an address.
+ * Ownership: unchanged.
+ * Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, low or high.
+ *            DLRS_UNSUPPORTED: data is an opaque handle.
+ *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error nothing is written.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_span(const DLTensor *tensor,
+                      uint64_t flags,
+                      int64_t *low,
+                      int64_t *high,
+                      dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Validation.
+ */
+
+/**
+ * Check a bare tensor.
+ *
+ * Shape:     read once, at most 64 dimensions; NULL strides are compact row-major.
+ * Bytes:     sizes and addresses from DLRS_LEVEL_LAYOUT on; the data itself is never read.
+ * Device:    known codes from DLRS_LEVEL_STRICT on; on opaque-handle devices (OpenCL, Vulkan,
+ *            Metal, WebGPU) addresses are not looked at.
+ * Ownership: unchanged.
+ * Flags:     those of the managed tensor around it, or 0.
+ * Errors:    in this order:
+ *            DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_BAD_ARG: level.
+ *            DLRS_FLAGS (strict): unknown bits. Padding on a type of whole bytes is ignored.
+ *            DLRS_NDIM: below 0 or above 64. DLRS_SHAPE_NULL: NULL with ndim above 0.
+ *            DLRS_MISALIGNED_STRUCT: shape or strides. DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: 0.
+ *            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS (strict): not of DLPack 1.3.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID (strict): unknown, negative, or not 0 for host,
+ *            pinned and managed memory. DLRS_SHAPE_NEG: an extent.
+ *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
+ *            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
+ *            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
+ * Threads:   any; a struct that another thread rewrites meanwhile is judged by one reading.
+ * Source:    "Consumer" rules of dlpack.h and python_spec.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_validate(const DLTensor *tensor,
+                          uint64_t flags,
+                          int32_t level,
+                          dlrs_error *error);
+
+/**
+ * Check a versioned tensor.
+ *
+ * Shape:     as dlrs_validate; DLRS_LEVEL_STRICT demands strides from version 1.2 on.
+ * Bytes:     as dlrs_validate.
+ * Device:    as dlrs_validate.
+ * Ownership: unchanged.
+ * Flags:     its own.
+ * Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; nothing
+ *            past flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
+ *            The rest as dlrs_validate. A NULL deleter is legal.
+ * Threads:   any.
+ * Source:    "Consumer" rules of dlpack.h and python_spec.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_validate_managed(const DLManagedTensorVersioned *tensor,
+                                  int32_t level,
+                                  dlrs_error *error);
+
+/**
+ * Check a legacy tensor.
+ *
+ * Shape:     as dlrs_validate: NULL strides are legal.
+ * Bytes:     as dlrs_validate.
+ * Device:    as dlrs_validate.
+ * Ownership: unchanged.
+ * Flags:     none.
+ * Errors:    as dlrs_validate. A NULL deleter is legal.
+ * Threads:   any.
+ * Source:    "Consumer" rules of dlpack.h and python_spec.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_validate_legacy(const DLManagedTensor *tensor,
+                                 int32_t level,
+                                 dlrs_error *error);
+
+/**
+ * Check that a tensor stays inside an allocation that the caller knows.
+ *
+ * Shape:     as dlrs_validate at DLRS_LEVEL_LAYOUT.
+ * Bytes:     every byte of every element must lie in [base, base + nbytes).
+ * Device:    any whose data is an address.
+ * Ownership: unchanged.
+ * Flags:     those of the managed tensor around it, or 0.
+ * Errors:    DLRS_OUT_OF_BOUNDS: value is the worst offset from base, limit is nbytes; or
+ *            base + nbytes wraps. DLRS_UNSUPPORTED: data is an opaque handle.
+ *            The rest as dlrs_validate.
+ * Threads:   any.
+ * Source:    this library: what no consumer can find out by itself.
+ *
+ * Safety:
+ * See the preface; `base` is never followed.
+ */
+DLRS_API
+dlrs_status dlrs_validate_within(const DLTensor *tensor,
+                                 uint64_t flags,
+                                 const void *base,
+                                 uint64_t nbytes,
+                                 dlrs_error *error);
+
+typedef int32_t (*dlrs_parallel_for_fn)(void *context,
+                                        size_t n,
+                                        void (*body)(void*, size_t),
+                                        void *body_context);
+
+/* ---------------------------------------------------------------------------------------------
+ * Copies.
+ */
+
+/** Source and destination may share memory: the result is as if copied through a temporary. */
+#define DLRS_COPY_ALLOW_OVERLAP (1U << 0U)
+
+/** Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted. */
+#define DLRS_COPY_RAW_BYTES (1U << 1U)
+
+/** How to copy. All members but `struct_size` may be 0. */
+struct dlrs_copy_options {
+  /** `sizeof(dlrs_copy_options)`. */
+  uint32_t struct_size;
+  /** `DLRS_COPY_*` bits. */
+  uint32_t flags;
+  /** Threads that may work on one copy: 0 lets the library decide, 1 uses only the caller's. */
+  uint32_t threads;
+  /** Must be 0. */
+  uint32_t reserved;
+  /** Runs the parts of a copy on the caller's own pool; NULL to spawn and join threads. */
+  dlrs_parallel_for_fn parallel_for;
+  /** Handed to `parallel_for`. */
+  void *parallel_context;
+};
+
+/**
+ * Copy the elements of one tensor into another of the same shape and dtype.
+ *
+ * Shape:     equal in rank and extents; nothing is broadcast. Any strides on both sides,
+ *            including 0 (source only) and negative; elements may be unaligned.
+ * Bytes:     only those of the destination's elements are written; packed sub-byte elements are
+ *            written bit by bit, their neighbours in the same byte kept.
+ * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     dst must not be READ_ONLY; both must agree on IS_SUBBYTE_TYPE_PADDED for sub-byte
+ *            types. No flag is changed.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or dst. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
+ *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
+ *            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
+ *            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
+ *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not reachable by the CPU.
+ *            DLRS_OVERLAP_DST: elements of dst share memory, or it could not be decided.
+ *            DLRS_OVERLAP_SRC_DST: src and dst do, without DLRS_COPY_ALLOW_OVERLAP; copying a
+ *            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
+ *            On any error nothing has been written.
+ * Threads:   any; large copies use threads of their own, or options->parallel_for.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; nobody writes the elements of src or touches those of dst meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_copy(const DLManagedTensorVersioned *src,
+                      DLManagedTensorVersioned *dst,
+                      const dlrs_copy_options *options,
+                      dlrs_error *error);
+
+/**
+ * Copy the elements of one bare tensor into another of the same shape and dtype.
+ *
+ * Shape:     as dlrs_copy.
+ * Bytes:     as dlrs_copy.
+ * Device:    as dlrs_copy.
+ * Ownership: unchanged.
+ * Flags:     those of the managed tensors around them, or 0: READ_ONLY in dst_flags refuses.
+ * Errors:    as dlrs_copy.
+ * Threads:   as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * As dlrs_copy.
+ */
+DLRS_API
+dlrs_status dlrs_copy_desc(const DLTensor *src,
+                           uint64_t src_flags,
+                           const DLTensor *dst,
+                           uint64_t dst_flags,
+                           const dlrs_copy_options *options,
+                           dlrs_error *error);
+
+/**
+ * Copy a tensor to a device into a new, compact, row-major tensor.
+ *
+ * Shape:     the source's, compact row-major; any strides are read.
+ * Bytes:     256-byte aligned, byte_offset 0; exact to the bit.
+ * Device:    from any the CPU can reach to the CPU.
+ * Ownership: the caller owns *out; nothing of src is kept.
+ * Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
+ *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
+ *            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM: no memory.
+ * Threads:   as dlrs_copy.
+ * Source:    python_spec: IS_COPIED on every copy.
+ *
+ * Safety:
+ * See the preface; nobody writes the elements of src meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_clone(const DLManagedTensorVersioned *src,
+                       DLDevice device,
+                       const dlrs_copy_options *options,
+                       DLManagedTensorVersioned **out,
+                       dlrs_error *error);
+
+/**
+ * Copy a legacy tensor into a new, compact, row-major legacy tensor.
+ *
+ * Shape:     as dlrs_clone.
+ * Bytes:     as dlrs_clone.
+ * Device:    from any the CPU can reach to the CPU.
+ * Ownership: the caller owns *out; nothing of src is kept.
+ * Flags:     a legacy struct has none.
+ * Errors:    as dlrs_clone.
+ * Threads:   as dlrs_copy.
+ * Source:    this library, for consumers that know only the legacy struct.
+ *
+ * Safety:
+ * See the preface; nobody writes the elements of src meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_clone_legacy(const DLManagedTensor *src,
+                              DLDevice device,
+                              const dlrs_copy_options *options,
+                              DLManagedTensor **out,
+                              dlrs_error *error);
+
+/**
+ * Give a tensor that is dense in a memory order: the tensor itself, or a dense copy.
+ *
+ * Shape:     unchanged. order is 'C', 'F', 'A' (C or F; copies to C) or 'K' (any dense order;
+ *            copies keep the order of the strides).
+ * Bytes:     a copy as dlrs_clone.
+ * Device:    any when no copy is needed; else from any the CPU can reach to the CPU.
+ * Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
+ * Flags:     a copy as dlrs_clone; without one as dlrs_retain.
+ * Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
+ *            not made here: take it in with dlrs_import_take.
+ * Threads:   as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * As dlrs_clone.
+ */
+DLRS_API
+dlrs_status dlrs_contiguous(DLManagedTensorVersioned *src,
+                            int32_t order,
+                            const dlrs_copy_options *options,
+                            DLManagedTensorVersioned **out,
+                            dlrs_error *error);
+
+/**
+ * Give a tensor that is on a device: the tensor itself, or a copy.
+ *
+ * Shape:     unchanged; a copy is compact row-major.
+ * Bytes:     a copy as dlrs_clone.
+ * Device:    where src is, or the CPU.
+ * Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
+ * Flags:     a copy as dlrs_clone; without one as dlrs_retain.
+ * Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
+ *            DLRS_COPY_NEEDED: src is elsewhere and copy is -1.
+ *            DLRS_FOREIGN: no copy is needed, and src was not made here.
+ * Threads:   as dlrs_copy.
+ * Source:    dl_device and copy of the array API's __dlpack__.
+ *
+ * Safety:
+ * As dlrs_clone.
+ */
+DLRS_API
+dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
+                           DLDevice device,
+                           int32_t copy,
+                           const dlrs_copy_options *options,
+                           DLManagedTensorVersioned **out,
+                           dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Names of dtypes and devices.
+ */
+
+/**
+ * Understand the name of a dtype, such as "float32", "uint4", "bfloat16" or "int8x4".
+ *
+ * Bytes:     nbytes bytes of text are read; no NUL is needed.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: nbytes is beyond any memory.
+ *            DLRS_PARSE: not a name; value is the byte at fault.
+ *            DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: a name with impossible numbers.
+ *            On any error *out is untouched.
+ * Threads:   any; the locale does not matter.
+ * Source:    the names of NumPy and ml_dtypes; the text must match to the letter, without
+ *            spaces. Lanes other than 1 follow as "x4". Codes unknown to DLPack 1.3 are written
+ *            "unknown(code=200)7x3".
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_dtype_parse(const char *text,
+                             size_t nbytes,
+                             DLDataType *out,
+                             dlrs_error *error);
+
+/**
+ * Name a dtype.
+ *
+ * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
+ *            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
+ *            only asks for it.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+ *            DLRS_BAD_ARG: capacity is beyond any memory.
+ *            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
+ * Threads:   any; the locale does not matter.
+ * Source:    see dlrs_dtype_parse, which understands every name written here.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_dtype_format(DLDataType dtype,
+                              char *buffer,
+                              size_t capacity,
+                              size_t *nbytes,
+                              dlrs_error *error);
+
+/**
+ * Understand the name of a device, such as "cpu", "cuda:1" or "rocm_host".
+ *
+ * Bytes:     nbytes bytes of text are read; no NUL is needed.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: nbytes is beyond any memory.
+ *            DLRS_PARSE: not a name; value is the byte at fault.
+ *            DLRS_DEVICE_ID: an ordinal that does not fit.
+ *            On any error *out is untouched.
+ * Threads:   any; the locale does not matter.
+ * Source:    the names of dlpack.h's kinds in lower case; the ordinal is 0 where it is not given.
+ *            Types unknown to DLPack 1.3 are written "unknown(type=19):0".
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_device_parse(const char *text,
+                              size_t nbytes,
+                              DLDevice *out,
+                              dlrs_error *error);
+
+/**
+ * Name a device.
+ *
+ * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
+ *            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
+ *            only asks for it.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+ *            DLRS_BAD_ARG: capacity is beyond any memory.
+ *            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
+ * Threads:   any; the locale does not matter.
+ * Source:    see dlrs_device_parse, which understands every name written here.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_device_format(DLDevice device,
+                               char *buffer,
+                               size_t capacity,
+                               size_t *nbytes,
+                               dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Tensors as text.
+ */
+
+#ifdef __cplusplus
+}  /* extern "C" */
+#endif
+
+#endif  /* DLPACK_RS_H_ */

@@ -1,0 +1,184 @@
+//! The layout of DLPack's structs as this library was compiled, for hosts that cannot read a
+//! header: ctypes, cffi, another compiler, CI.
+
+use core::mem::offset_of;
+
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::error::{Error, Parameter, Result, Status::*};
+
+macro_rules! layout_table {
+    ($($member:ident = $value:expr;)*) => {
+        const TABLE: dlrs_abi_table = dlrs_abi_table {
+            struct_size: size_of::<dlrs_abi_table>() as u32,
+            $($member: $value as u32,)*
+        };
+        /// Name and value of every number, for comparing.
+        const MEMBERS: &[(&'static str, fn(&dlrs_abi_table) -> u32)] =
+            &[$((stringify!($member), |table| table.$member)),*];
+    };
+}
+
+/// Sizes and offsets, in bytes, of every struct of dlpack.h.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_abi_table {
+    /// `sizeof(dlrs_abi_table)`.
+    pub struct_size: u32,
+    /// `sizeof(void *)`.
+    pub pointer_size: u32,
+    /// 1 on a machine that stores the most significant byte first, else 0.
+    pub big_endian: u32,
+    /// `DLPACK_MAJOR_VERSION`.
+    pub dlpack_major: u32,
+    /// `DLPACK_MINOR_VERSION`.
+    pub dlpack_minor: u32,
+    /// `sizeof(DLPackVersion)`.
+    pub version_size: u32,
+    /// `sizeof(DLDevice)`.
+    pub device_size: u32,
+    /// `sizeof(DLDataType)`.
+    pub dtype_size: u32,
+    /// `sizeof(DLTensor)`.
+    pub tensor_size: u32,
+    /// Alignment of `DLTensor`.
+    pub tensor_align: u32,
+    /// Offset of `DLTensor.data`.
+    pub tensor_data: u32,
+    /// Offset of `DLTensor.device`.
+    pub tensor_device: u32,
+    /// Offset of `DLTensor.ndim`.
+    pub tensor_ndim: u32,
+    /// Offset of `DLTensor.dtype`.
+    pub tensor_dtype: u32,
+    /// Offset of `DLTensor.shape`.
+    pub tensor_shape: u32,
+    /// Offset of `DLTensor.strides`.
+    pub tensor_strides: u32,
+    /// Offset of `DLTensor.byte_offset`.
+    pub tensor_byte_offset: u32,
+    /// `sizeof(DLManagedTensor)`.
+    pub legacy_size: u32,
+    /// Offset of `DLManagedTensor.dl_tensor`.
+    pub legacy_dl_tensor: u32,
+    /// Offset of `DLManagedTensor.manager_ctx`.
+    pub legacy_manager_ctx: u32,
+    /// Offset of `DLManagedTensor.deleter`.
+    pub legacy_deleter: u32,
+    /// `sizeof(DLManagedTensorVersioned)`.
+    pub versioned_size: u32,
+    /// Offset of `DLManagedTensorVersioned.version`.
+    pub versioned_version: u32,
+    /// Offset of `DLManagedTensorVersioned.manager_ctx`.
+    pub versioned_manager_ctx: u32,
+    /// Offset of `DLManagedTensorVersioned.deleter`.
+    pub versioned_deleter: u32,
+    /// Offset of `DLManagedTensorVersioned.flags`.
+    pub versioned_flags: u32,
+    /// Offset of `DLManagedTensorVersioned.dl_tensor`.
+    pub versioned_dl_tensor: u32,
+    /// `sizeof(DLPackExchangeAPIHeader)`.
+    pub exchange_header_size: u32,
+    /// `sizeof(DLPackExchangeAPI)`.
+    pub exchange_api_size: u32,
+}
+
+layout_table! {
+    pointer_size = size_of::<*const u8>();
+    big_endian = cfg!(target_endian = "big") as u8;
+    dlpack_major = DLPACK_MAJOR_VERSION;
+    dlpack_minor = DLPACK_MINOR_VERSION;
+    version_size = size_of::<DLPackVersion>();
+    device_size = size_of::<DLDevice>();
+    dtype_size = size_of::<DLDataType>();
+    tensor_size = size_of::<DLTensor>();
+    tensor_align = align_of::<DLTensor>();
+    tensor_data = offset_of!(DLTensor, data);
+    tensor_device = offset_of!(DLTensor, device);
+    tensor_ndim = offset_of!(DLTensor, ndim);
+    tensor_dtype = offset_of!(DLTensor, dtype);
+    tensor_shape = offset_of!(DLTensor, shape);
+    tensor_strides = offset_of!(DLTensor, strides);
+    tensor_byte_offset = offset_of!(DLTensor, byte_offset);
+    legacy_size = size_of::<DLManagedTensor>();
+    legacy_dl_tensor = offset_of!(DLManagedTensor, dl_tensor);
+    legacy_manager_ctx = offset_of!(DLManagedTensor, manager_ctx);
+    legacy_deleter = offset_of!(DLManagedTensor, deleter);
+    versioned_size = size_of::<DLManagedTensorVersioned>();
+    versioned_version = offset_of!(DLManagedTensorVersioned, version);
+    versioned_manager_ctx = offset_of!(DLManagedTensorVersioned, manager_ctx);
+    versioned_deleter = offset_of!(DLManagedTensorVersioned, deleter);
+    versioned_flags = offset_of!(DLManagedTensorVersioned, flags);
+    versioned_dl_tensor = offset_of!(DLManagedTensorVersioned, dl_tensor);
+    exchange_header_size = size_of::<DLPackExchangeAPIHeader>();
+    exchange_api_size = size_of::<DLPackExchangeAPI>();
+}
+
+/// Tell the layout of DLPack's structs as this library was compiled.
+///
+/// Bytes:     sizes and offsets.
+/// Ownership: the table is static; never write or free it.
+/// Errors:    none.
+/// Threads:   any.
+/// Source:    dlpack.h 1.3.
+///
+/// # Safety
+/// None.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_abi_layout() -> *const dlrs_abi_table {
+    static TABLE_IN_MEMORY: dlrs_abi_table = TABLE;
+    &raw const TABLE_IN_MEMORY
+}
+
+/// Check that a host sees the same structs and a compatible library.
+///
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG: expected is NULL.
+///            DLRS_VERSION: header_version, the host's DLRS_HEADER_VERSION, has another major
+///            version than the library, or is newer than it.
+///            DLRS_STRUCT_SIZE: expected->struct_size is smaller than the table.
+///            DLRS_BAD_ARG: a number differs; the message names it.
+/// Threads:   any.
+/// Source:    dlpack.h 1.3.
+///
+/// # Safety
+/// `expected` is as large as its `struct_size` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_abi_check(
+    header_version: u32,
+    expected: *const dlrs_abi_table,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_abi_check", error, || {
+        let argument = &Parameter(2, "expected");
+        arg::required(expected, argument)?;
+        check_version(header_version)?;
+        // SAFETY: not NULL; as large as it says, by the caller's word.
+        let expected = unsafe { arg::options(expected, argument) }?;
+        expected.map_or(Ok(()), |expected| compare(&expected)).map_err(|e| e.of(argument))
+    })
+}
+
+// SAFETY: u32 throughout, and the first one is struct_size.
+unsafe impl arg::Sized32 for dlrs_abi_table {}
+
+fn check_version(header: u32) -> Result<()> {
+    // SAFETY: has no precondition.
+    let library = unsafe { super::version::dlrs_version() };
+    if header / 1_000_000 == library / 1_000_000 && header <= library {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_VERSION).detail("header and library do not fit each other");
+    Err(error.of(&Parameter(1, "header_version")).value(header.into()).limit(library.into()))
+}
+
+fn compare(expected: &dlrs_abi_table) -> Result<()> {
+    let differs =
+        |(_, get): &&(&'static str, fn(&dlrs_abi_table) -> u32)| get(expected) != get(&TABLE);
+    let Some((name, get)) = MEMBERS.iter().find(differs) else { return Ok(()) };
+    let error = Error::new(DLRS_BAD_ARG).option(name);
+    let error = error.detail("differs from the library's own");
+    Err(error.value(get(expected).into()).limit(get(&TABLE).into()))
+}

@@ -1,0 +1,336 @@
+//! Allocation.
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, null};
+
+use super::arg::{self, Out};
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
+use crate::tensor::Versioned;
+use crate::tensor::alloc::{self, Request, dlrs_allocator};
+use crate::validate;
+
+/// How to allocate. All members but `struct_size` may be 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_alloc_options {
+    /// `sizeof(dlrs_alloc_options)`.
+    pub struct_size: u32,
+    /// Alignment of the data in bytes: a power of two up to 2^30; 0 for 256.
+    pub align_bytes: u32,
+    /// Flags of the result: 0 or DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED.
+    pub flags: u64,
+    /// Where the data comes from; NULL for the library's own memory, or what
+    /// dlrs_allocator_set says. Read during the call; `free` and `context` are kept.
+    pub allocator: *const dlrs_allocator,
+}
+
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_alloc_options {}
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_allocator {}
+
+const NO_OPTIONS: dlrs_alloc_options =
+    dlrs_alloc_options { struct_size: 0, align_bytes: 0, flags: 0, allocator: null() };
+
+/// A tensor's description and the options, checked as far as C is concerned.
+struct Checked {
+    options: dlrs_alloc_options,
+    align_bytes: usize,
+    allocator: Option<dlrs_allocator>,
+}
+
+impl Checked {
+    /// # Safety
+    /// `options` is NULL or a live options struct.
+    #[inline]
+    unsafe fn new(options: *const dlrs_alloc_options, argument: Arg) -> Result<Self> {
+        // SAFETY: the caller's word.
+        let options = unsafe { arg::options(options, argument) }?.unwrap_or(NO_OPTIONS);
+        let align_bytes =
+            alloc::check_align(options.align_bytes.into()).map_err(|e| e.of(argument))?;
+        if options.flags & !DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
+            let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).of(argument);
+            return Err(error.value(options.flags as i64));
+        }
+        // SAFETY: NULL or a live allocator, by the options' contract.
+        let allocator = unsafe { arg::options(options.allocator, argument) }?;
+        if let Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) =
+            allocator
+        {
+            let error = Error::new(DLRS_NULL_ARG).of(argument);
+            return Err(error.option("allocator's alloc or free"));
+        }
+        Ok(Checked { options, align_bytes, allocator })
+    }
+
+    fn request<'a>(&'a self, shape: &'a [i64], dtype: DLDataType, device: DLDevice) -> Request<'a> {
+        Request {
+            shape,
+            strides: None,
+            dtype,
+            device,
+            flags: self.options.flags,
+            align_bytes: self.align_bytes,
+            allocator: self.allocator.as_ref(),
+        }
+    }
+}
+
+/// Make a tensor: compact, row-major, not initialised.
+///
+/// Shape:     ndim extents (0 to 64), copied; may be NULL when ndim is 0.
+/// Bytes:     packed sub-byte types round up to whole bytes; data is aligned to align_bytes.
+/// Device:    CPU, or any when an allocator serves it.
+/// Ownership: the caller owns *out; header, shape, strides and CPU data are one block. With an
+///            allocator the data is its own and goes back through its free.
+/// Flags:     as in options; byte_offset is 0; a tensor of size zero has data NULL.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: shape or out; an allocator's function.
+///            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
+///            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: the dtype.
+///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
+///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options.
+///            DLRS_NOMEM: no memory; DLRS_MISALIGNED: the allocator's was not aligned as asked.
+/// Threads:   any.
+/// Source:    "Producer" rules of dlpack.h: 256-byte alignment, strides since 1.2.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_tensor_new(
+    shape: *const i64,
+    ndim: i32,
+    dtype: DLDataType,
+    device: DLDevice,
+    options: *const dlrs_alloc_options,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_tensor_new", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        let (out, shape, checked) = unsafe {
+            let out = Out::clear(out);
+            out.check(&Parameter(6, "out"))?;
+            (
+                out,
+                shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?,
+                Checked::new(options, &Parameter(5, "options"))?,
+            )
+        };
+        out.set(alloc::new(&checked.request(shape, dtype, device))?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `shape` is NULL or holds `ndim` values.
+#[inline]
+unsafe fn shape_of<'a>(shape: *const i64, ndim: i32, array: Arg, count: Arg) -> Result<&'a [i64]> {
+    let ndim = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE).of(count))?;
+    // SAFETY: the caller's word.
+    unsafe { arg::values(shape, ndim, array) }
+}
+
+/// What a prototype tells: its shape and dtype. Nothing else of it is read.
+///
+/// # Safety
+/// `prototype` is NULL or a readable tensor whose shape holds ndim values.
+unsafe fn prototype_of<'a>(
+    prototype: *const DLTensor,
+    argument: Arg,
+) -> Result<(&'a [i64], DLDataType, DLDevice)> {
+    let tensor = arg::required(prototype, argument)?.as_ptr();
+    // SAFETY: a readable struct; only these members are looked at.
+    unsafe {
+        let ndim = validate::check_ndim((*tensor).ndim).map_err(|e| e.of(argument))?;
+        let shape =
+            arg::values((*tensor).shape, ndim, argument).map_err(|e| e.field(DLRS_FIELD_SHAPE))?;
+        Ok((shape, (*tensor).dtype, (*tensor).device))
+    }
+}
+
+/// Make a tensor like another: same shape, dtype and device; compact, not initialised.
+///
+/// Shape:     the prototype's; its data, strides and byte_offset are never read.
+/// Bytes:     as dlrs_tensor_new.
+/// Device:    the prototype's; CPU, or any when an allocator serves it.
+/// Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
+/// Flags:     as in options.
+/// Errors:    as dlrs_tensor_new.
+/// Threads:   any.
+/// Source:    DLPackManagedTensorAllocator in dlpack.h.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_tensor_new_like(
+    prototype: *const DLTensor,
+    options: *const dlrs_alloc_options,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_tensor_new_like", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        let (out, (shape, dtype, device), checked) = unsafe {
+            let out = Out::clear(out);
+            let prototype = prototype_of(prototype, &Parameter(1, "prototype"))?;
+            out.check(&Parameter(3, "out"))?;
+            (out, prototype, Checked::new(options, &Parameter(2, "options"))?)
+        };
+        out.set(alloc::new(&checked.request(shape, dtype, device))?);
+        Ok(())
+    })
+}
+
+/// Tell how much memory the data of a tensor needs, without allocating it.
+///
+/// Shape:     the prototype's; its data, strides and byte_offset are never read.
+/// Bytes:     *nbytes is the size of a compact tensor, *align_bytes the alignment of its data.
+/// Device:    not looked at beyond its legality.
+/// Ownership: nothing is kept.
+/// Flags:     options->flags decides between packed and padded.
+/// Errors:    as dlrs_tensor_new, except those of memory; nothing is written then.
+/// Threads:   any.
+/// Source:    the padded size is GetDataSize of dlpack.h; the packed one counts bits.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_tensor_requirements(
+    prototype: *const DLTensor,
+    options: *const dlrs_alloc_options,
+    nbytes: *mut u64,
+    align_bytes: *mut u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_tensor_requirements", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        let (shape, dtype, device) =
+            unsafe { prototype_of(prototype, &Parameter(1, "prototype")) }?;
+        let nbytes = arg::required(nbytes, &Parameter(3, "nbytes"))?;
+        let align_bytes = arg::required(align_bytes, &Parameter(4, "align_bytes"))?;
+        // SAFETY: as above.
+        let checked = unsafe { Checked::new(options, &Parameter(2, "options")) }?;
+        let needed = alloc::data_nbytes(&checked.request(shape, dtype, device))?;
+        // SAFETY: two writable variables of the caller.
+        unsafe {
+            nbytes.write(needed as u64);
+            align_bytes.write(checked.align_bytes as u64);
+        }
+        Ok(())
+    })
+}
+
+/// Make a CPU tensor like another and fill it from bytes.
+///
+/// Shape:     the prototype's; its data, strides and byte_offset are never read.
+/// Bytes:     nbytes must be exactly what dlrs_tensor_requirements tells; they are copied.
+/// Device:    the prototype's, which must be the CPU.
+/// Ownership: as dlrs_tensor_new; bytes stay the caller's.
+/// Flags:     IS_COPIED, and as in options.
+/// Errors:    as dlrs_tensor_new; DLRS_NULL_ARG: bytes is NULL and nbytes is not 0;
+///            DLRS_BAD_ARG: nbytes is not the size needed.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; `bytes` holds `nbytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_tensor_from_bytes(
+    bytes: *const c_void,
+    nbytes: u64,
+    prototype: *const DLTensor,
+    options: *const dlrs_alloc_options,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_tensor_from_bytes", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        let (out, bytes, (shape, dtype, device), checked) = unsafe {
+            let out = Out::clear(out);
+            let bytes = arg::bytes(bytes, nbytes, &Parameter(1, "bytes"))?;
+            let prototype = prototype_of(prototype, &Parameter(3, "prototype"))?;
+            out.check(&Parameter(5, "out"))?;
+            (out, bytes, prototype, Checked::new(options, &Parameter(4, "options"))?)
+        };
+        let mut request = checked.request(shape, dtype, device);
+        request.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
+        check_size(bytes, alloc::data_nbytes(&request)?)?;
+        check_cpu(device)?;
+        let tensor = alloc::new(&request)?;
+        // SAFETY: the size of the fresh tensor is `bytes.len()`.
+        unsafe { fill_data(tensor, bytes) };
+        out.set(tensor);
+        Ok(())
+    })
+}
+
+fn check_size(bytes: &[u8], needed: usize) -> Result<()> {
+    if bytes.len() == needed {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_BAD_ARG).detail("is not the size of the tensor");
+    Err(error.of(&Parameter(2, "nbytes")).value(bytes.len() as i64).limit(needed as i64))
+}
+
+fn check_cpu(device: DLDevice) -> Result<()> {
+    if device.device_type == DLDeviceType::kDLCPU as i32 {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+    Err(error.of(&Parameter(3, "prototype")).value(device.device_type.into()))
+}
+
+/// # Safety
+/// `tensor` is a fresh CPU tensor of ours with `bytes.len()` bytes of data.
+unsafe fn fill_data(tensor: Versioned, bytes: &[u8]) {
+    // SAFETY: the caller's word; with no bytes, a NULL pointer copies nothing.
+    unsafe {
+        let data: *mut u8 = (*tensor.as_ptr()).dl_tensor.data.cast();
+        data.copy_from(bytes.as_ptr(), bytes.len());
+    }
+}
+
+/// Set where the data of new tensors of a device type comes from, for the whole process.
+///
+/// Bytes:     the allocator is asked for what dlrs_tensor_requirements tells.
+/// Device:    any known type, the CPU included.
+/// Ownership: *allocator must stay valid until another is set; its functions and context until
+///            the last tensor made with it is gone. NULL brings the default back. *old, when old
+///            is not NULL, receives the one before, or NULL.
+/// Errors:    DLRS_DEVICE_TYPE: device_type is not known.
+///            DLRS_STRUCT_SIZE: allocator->struct_size is too small.
+///            DLRS_NULL_ARG: a function of the allocator is NULL.
+/// Threads:   any; tensors being made meanwhile use one or the other.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_allocator_set(
+    device_type: DeviceCode,
+    allocator: *const dlrs_allocator,
+    old: *mut *const dlrs_allocator,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_allocator_set", error, || {
+        let argument = &Parameter(2, "allocator");
+        // SAFETY: NULL or a live allocator, by the contract.
+        let checked = unsafe { arg::options(allocator, argument) }?;
+        if let Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) =
+            checked
+        {
+            let error = Error::new(DLRS_NULL_ARG).of(argument);
+            return Err(error.option("alloc or free"));
+        }
+        let before = alloc::allocator_set(device_type, allocator.cast_mut())
+            .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))?;
+        if let Some(old) = NonNull::new(old) {
+            // SAFETY: a writable variable of the caller.
+            unsafe { old.write(before) };
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,158 @@
+//! Arguments: from what C passes to what the core takes.
+//!
+//! One of the two files in which a foreign pointer is followed (the other is `validate.rs`).
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+
+use crate::error::{Arg, Error, Field::*, Result, Status::*};
+
+/// A pointer that must not be NULL and must be aligned for its type.
+#[inline]
+pub fn required<T>(pointer: *const T, arg: Arg) -> Result<NonNull<T>> {
+    match NonNull::new(pointer.cast_mut()) {
+        Some(pointer) if pointer.is_aligned() => Ok(pointer),
+        Some(_) => {
+            let error = Error::new(DLRS_MISALIGNED_STRUCT).limit(align_of::<T>() as i64);
+            Err(error.of(arg))
+        }
+        None => Err(Error::new(DLRS_NULL_ARG).of(arg)),
+    }
+}
+
+/// A caller's variable for a result, set to NULL until there is one.
+pub struct Out<T>(*mut *mut T);
+
+impl<T> Out<T> {
+    /// Sets the variable to NULL, when there is one.
+    ///
+    /// # Safety
+    /// `out` is NULL or points to a writable variable.
+    #[inline]
+    pub unsafe fn clear(out: *mut *mut T) -> Self {
+        if !out.is_null() && out.is_aligned() {
+            // SAFETY: the caller's word.
+            unsafe { out.write(null_mut()) }
+        }
+        Out(out)
+    }
+
+    /// Refuses a missing variable.
+    #[inline]
+    pub fn check(&self, arg: Arg) -> Result<()> {
+        required(self.0, arg).map(|_| ())
+    }
+
+    /// Hands the result over.
+    #[inline]
+    pub fn set(self, value: NonNull<T>) {
+        // SAFETY: `check` was called before any result was made.
+        unsafe { self.0.write(value.as_ptr()) }
+    }
+}
+
+/// A caller's variable whose tensor is to be taken.
+pub struct Taken<T> {
+    slot: *mut *mut T,
+    /// The tensor.
+    pub tensor: NonNull<T>,
+}
+
+impl<T> Taken<T> {
+    /// The tensor in the variable; refused when it is the variable that receives the result.
+    ///
+    /// # Safety
+    /// `slot` is NULL or points to a readable variable; `out` likewise, writable.
+    #[inline]
+    pub unsafe fn new<U>(slot: *mut *mut T, out: *mut *mut U, args: [Arg; 2]) -> Result<Self> {
+        if !slot.is_null() && slot.addr() == out.addr() {
+            let error = Error::new(DLRS_BAD_ARG).detail("is the same variable as the input");
+            return Err(error.of(args[1]));
+        }
+        // SAFETY: a variable of the caller, by its word.
+        let out = unsafe { Out::clear(out) };
+        let variable = required(slot, args[0])?;
+        // SAFETY: as above.
+        let tensor = required(unsafe { variable.read() }, args[0])?;
+        out.check(args[1])?;
+        Ok(Taken { slot, tensor })
+    }
+
+    /// Gives the result to the caller and empties the variable.
+    ///
+    /// # Safety
+    /// `out` is the variable that was given to [`Taken::new`].
+    #[inline]
+    pub unsafe fn give<U>(self, result: NonNull<U>, out: *mut *mut U) {
+        // SAFETY: both variables were checked by `new`.
+        unsafe {
+            self.slot.write(null_mut());
+            out.write(result.as_ptr());
+        }
+    }
+}
+
+/// An options struct: plain data whose first member is `uint32_t struct_size`.
+///
+/// # Safety
+/// Every bit pattern is a value, and the first member is a `u32`.
+pub unsafe trait Sized32: Copy {}
+
+/// The caller's options, or `None` for the defaults. A larger struct of a newer header is taken
+/// as far as it is known.
+///
+/// # Safety
+/// `options` is NULL or points to a readable struct of the size that it says.
+#[inline]
+pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<T>> {
+    if options.is_null() {
+        return Ok(None);
+    }
+    let pointer = required(options, arg)?;
+    // SAFETY: the first member is a u32, by the trait.
+    let given = unsafe { pointer.cast::<u32>().read() } as usize;
+    if given < size_of::<T>() {
+        let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
+        return Err(error.value(given as i64).limit(size_of::<T>() as i64));
+    }
+    // SAFETY: the struct is as large as it says, and any bits are a value.
+    Ok(Some(unsafe { pointer.read() }))
+}
+
+/// `nbytes` readable bytes.
+///
+/// # Safety
+/// `bytes` is NULL or points to `nbytes` bytes that stay unchanged during the call.
+#[inline]
+pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<&'a [u8]> {
+    if bytes.is_null() && nbytes == 0 {
+        return Ok(&[]);
+    }
+    let bytes = required(bytes.cast::<u8>(), arg)?;
+    match isize::try_from(nbytes) {
+        // SAFETY: not NULL, and the caller vouches for the bytes.
+        Ok(nbytes) => Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) }),
+        Err(_) => {
+            let error = Error::new(DLRS_BAD_ARG).detail("no memory is this large, bytes").of(arg);
+            Err(error.value(nbytes as i64).limit(isize::MAX as i64))
+        }
+    }
+}
+
+/// `ndim` values; `None` for a NULL pointer, which a 0-d tensor may have.
+///
+/// # Safety
+/// `values` is NULL or points to `ndim` readable values.
+#[inline]
+pub unsafe fn values<'a>(values: *const i64, ndim: usize, arg: Arg) -> Result<&'a [i64]> {
+    if ndim == 0 {
+        return Ok(&[]);
+    }
+    let error = Error::new(DLRS_SHAPE_NULL).field(DLRS_FIELD_NONE);
+    if values.is_null() {
+        return Err(error.of(arg));
+    }
+    let values = required(values, arg)?;
+    // SAFETY: not NULL, aligned, `ndim` values by the caller's word.
+    Ok(unsafe { core::slice::from_raw_parts(values.as_ptr(), ndim) })
+}

@@ -1,0 +1,97 @@
+//! Deleter chains.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::tensor::block::{Block, dlrs_free_fn};
+use crate::tensor::{chain, share};
+
+/// Run the callback while the data is still there, before it is freed.
+pub const DLRS_BEFORE_FREE: i32 = 0;
+/// Run the callback when the data has been freed.
+pub const DLRS_AFTER_FREE: i32 = 1;
+
+const TENSOR: Arg = &Parameter(1, "tensor");
+
+/// # Safety
+/// `tensor` is NULL or live.
+unsafe fn own<'a>(tensor: *mut DLManagedTensorVersioned) -> Result<&'a Block> {
+    let tensor: NonNull<DLManagedTensorVersioned> = arg::required(tensor, TENSOR)?;
+    // SAFETY: the caller's word.
+    unsafe { share::own(tensor) }.map_err(|e| e.of(TENSOR))
+}
+
+fn check_callback(callback: dlrs_free_fn) -> Result<()> {
+    match callback {
+        Some(_) => Ok(()),
+        None => Err(Error::new(DLRS_NULL_ARG).of(&Parameter(2, "callback"))),
+    }
+}
+
+/// Attach a callback to a tensor of this library, to run once when its last holder goes.
+///
+/// Ownership: context is the callback's. Callbacks of one order run last in, first out: those of
+///            DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A foreign
+///            tensor takes callbacks after dlrs_import_take has boxed it.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
+///            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: order. DLRS_NOMEM: no memory.
+///            On error the chain is as it was and the callback will not run.
+/// Threads:   any, also beside other attaches; the callback runs on the thread of the last
+///            release. It may use and release other tensors; calling the deleter of this very
+///            tensor again does nothing.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_attach(
+    tensor: *mut DLManagedTensorVersioned,
+    callback: dlrs_free_fn,
+    context: *mut c_void,
+    order: i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_attach", error, || {
+        // SAFETY: NULL or live, by the preface.
+        let block = unsafe { own(tensor) }?;
+        check_callback(callback)?;
+        if order != DLRS_BEFORE_FREE && order != DLRS_AFTER_FREE {
+            let error = Error::new(DLRS_BAD_ARG).of(&Parameter(4, "order"));
+            return Err(error.value(order.into()).limit(DLRS_AFTER_FREE.into()));
+        }
+        chain::attach(block.links(order == DLRS_AFTER_FREE), callback, context)
+    })
+}
+
+/// Detach the callback that was attached last with this function and context.
+///
+/// Ownership: context is the caller's again; the callback will not run.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
+///            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
+/// Threads:   any, while the caller holds the tensor.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_detach(
+    tensor: *mut DLManagedTensorVersioned,
+    callback: dlrs_free_fn,
+    context: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_detach", error, || {
+        // SAFETY: NULL or live, by the preface.
+        let block = unsafe { own(tensor) }?;
+        check_callback(callback)?;
+        if chain::detach(block, callback, context) {
+            return Ok(());
+        }
+        let error = Error::new(DLRS_BAD_ARG).of(&Parameter(2, "callback"));
+        Err(error.detail("is not attached with this context"))
+    })
+}

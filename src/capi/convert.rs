@@ -1,0 +1,242 @@
+//! Legacy and versioned, and taking foreign tensors in.
+
+use core::ptr::null;
+
+use super::arg::{self, Taken};
+use super::copy::{CopyArgs, dlrs_copy_options};
+use super::error::{dlrs_error, dlrs_status, run};
+use super::validate::level_of;
+use crate::abi::*;
+use crate::copy::{self, CopyPolicy, Import};
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::layout::Order;
+use crate::tensor::alloc::check_align;
+use crate::tensor::convert::{self, LegacyPolicy::*};
+use crate::tensor::{Legacy, Versioned, block::Block, share};
+use crate::validate::{Level, Rules, Snapshot};
+
+const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(3, "out")];
+
+/// Turn a legacy tensor into a versioned one.
+///
+/// Shape:     copied; NULL strides become compact row-major.
+/// Bytes:     data and byte_offset stay as they are.
+/// Device:    any; the data is not touched.
+/// Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
+/// Flags:     exactly flags: a legacy tensor says nothing about writability. NumPy treats legacy
+///            tensors as read-only: pass DLPACK_FLAG_BITMASK_READ_ONLY to do the same.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
+///            DLRS_FLAGS: unknown bits. DLRS_NOMEM: no memory.
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT.
+/// Threads:   any.
+/// Source:    dlpack.h 1.0: DLManagedTensor is legacy.
+///
+/// # Safety
+/// See the preface. A versioned struct passed as a legacy one cannot be told apart.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_from_legacy_take(
+    tensor: *mut *mut DLManagedTensor,
+    flags: u64,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_from_legacy_take", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let taken = Taken::new(tensor, out, ARGS)?;
+            let versioned = convert::from_legacy(taken.tensor, flags);
+            taken.give(versioned.map_err(|e| e.of(ARGS[0]))?, out);
+        }
+        Ok(())
+    })
+}
+
+/// Turn a versioned tensor into a legacy one.
+///
+/// Shape:     unchanged; strides are filled.
+/// Bytes:     data and byte_offset stay as they are, unless the policy copies.
+/// Device:    any; the data is touched only by a copy, which needs the CPU to reach it.
+/// Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
+///            A tensor of this library changes without any allocation.
+/// Flags:     the legacy struct has none. READ_ONLY: as policy (a dlrs_legacy_policy) says.
+///            IS_COPIED is lost, which is harmless. IS_SUBBYTE_TYPE_PADDED on a sub-byte type and
+///            unknown flags are always refused.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
+///            DLRS_BAD_ARG: policy. DLRS_VERSION: major version is not 1.
+///            DLRS_READ_ONLY, DLRS_FLAGS: see Flags. DLRS_NOMEM: no memory.
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT; with a copy, what dlrs_clone does.
+/// Threads:   any.
+/// Source:    python_spec: read-only data must not leave through the legacy struct.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_to_legacy_take(
+    tensor: *mut *mut DLManagedTensorVersioned,
+    policy: i32,
+    out: *mut *mut DLManagedTensor,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_to_legacy_take", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let taken = Taken::new(tensor, out, ARGS)?;
+            let legacy = to_legacy(taken.tensor, policy);
+            taken.give(legacy.map_err(|e| e.of(ARGS[0]))?, out);
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `tensor` is live.
+unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
+    let policy = match [DLRS_LEGACY_REFUSE, DLRS_LEGACY_DROP, DLRS_LEGACY_COPY]
+        .into_iter()
+        .find(|known| *known as i32 == policy)
+    {
+        Some(policy) => policy,
+        None => {
+            let error = Error::new(DLRS_BAD_ARG).of(&Parameter(2, "policy")).value(policy.into());
+            return Err(error.limit(DLRS_LEGACY_COPY as i64));
+        }
+    };
+    // SAFETY: the caller's word.
+    match unsafe { convert::to_legacy(tensor, policy) } {
+        Err(error) if error.status == DLRS_READ_ONLY && policy == DLRS_LEGACY_COPY => {
+            let options = CopyArgs::DEFAULT;
+            let mut src = Snapshot::new();
+            // SAFETY: the caller's word; the copy stands for the caller's holder, given up last.
+            unsafe {
+                src.read_managed(tensor.as_ptr(), options.rules())?;
+                let copy = copy::clone(&src, Order::C, src.device, &options)?;
+                share::release(tensor);
+                Ok(Block::legacy(copy.cast()))
+            }
+        }
+        result => result,
+    }
+}
+
+/// What an imported tensor must be. All members but `struct_size` may be 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_import_options {
+    /// `sizeof(dlrs_import_options)`.
+    pub struct_size: u32,
+    /// What is checked, a `dlrs_level`; 0 for DLRS_LEVEL_STRICT.
+    pub level: i32,
+    /// Whether a copy may be made where the tensor itself does not serve: -1 never, 0 if needed,
+    /// 1 always.
+    pub copy: i32,
+    /// Dense in this order: 'C', 'F', 'A' (C or F), 'K' (any dense); 0 for any layout.
+    pub order: i32,
+    /// Alignment of the first element in bytes, a power of two; 0 for any.
+    pub align_bytes: u32,
+    /// Not 0: the data must be writable.
+    pub writable: i32,
+    /// How a copy is made; NULL for the defaults.
+    pub copy_options: *const dlrs_copy_options,
+}
+
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_import_options {}
+
+const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
+    struct_size: 0,
+    level: 0,
+    copy: 0,
+    order: 0,
+    align_bytes: 0,
+    writable: 0,
+    copy_options: null(),
+};
+
+fn bad_option(name: &'static str, value: i32) -> Error {
+    Error::new(DLRS_BAD_ARG).option(name).value(value.into())
+}
+
+/// The order of a C character; 0 is none.
+pub(super) fn order_of(order: i32) -> Result<Option<Order>> {
+    match (order, Order::from_char(order)) {
+        (0, _) => Ok(None),
+        (_, None) => Err(bad_option("order", order)),
+        (_, order) => Ok(order),
+    }
+}
+
+/// The policy of -1, 0, 1.
+pub(super) fn policy_of(copy: i32) -> Result<CopyPolicy> {
+    match copy {
+        -1 => Ok(CopyPolicy::Never),
+        0 => Ok(CopyPolicy::IfNeeded),
+        1 => Ok(CopyPolicy::Always),
+        other => Err(bad_option("copy", other)),
+    }
+}
+
+/// # Safety
+/// The pointers in `options` are NULL or live.
+unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
+    let level = match options.level {
+        0 => Level::DLRS_LEVEL_STRICT,
+        level => level_of(level)?,
+    };
+    let align_bytes = match options.align_bytes {
+        0 => 0,
+        align_bytes => check_align(align_bytes.into())?,
+    };
+    // NULL strides are what an import is there to repair.
+    let rules = Rules { strides_given: false, ..Rules::of(level) };
+    Ok(Import {
+        rules,
+        align_bytes,
+        order: order_of(options.order)?,
+        writable: options.writable != 0,
+        policy: policy_of(options.copy)?,
+        // SAFETY: the caller's word.
+        options: unsafe { CopyArgs::read(options.copy_options, &Parameter(2, "options")) }?,
+    })
+}
+
+/// Take a tensor in: check it, and give back one of this library that is as asked.
+///
+/// Shape:     unchanged; NULL strides are filled.
+/// Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, 256-byte
+///            aligned, byte_offset 0.
+/// Device:    any; a copy needs the CPU to reach the data and is on the CPU.
+/// Ownership: on success *tensor is taken and set to NULL. A tensor of this library that serves
+///            comes back itself; a foreign one is boxed once, so that it can be shared, chained
+///            and viewed; a copy releases the original at once.
+/// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
+///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
+///            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL.
+///            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
+///            copying was forbidden. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports.
+/// Threads:   any.
+/// Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
+///            dlrs_release.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_import_take(
+    tensor: *mut *mut DLManagedTensorVersioned,
+    options: *const dlrs_import_options,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_import_take", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let taken = Taken::new(tensor, out, ARGS)?;
+            let options = arg::options(options, &Parameter(2, "options"))?.unwrap_or(NO_OPTIONS);
+            let import = import_of(&options).map_err(|e| e.of(&Parameter(2, "options")))?;
+            let imported = copy::import(taken.tensor, &import).map_err(|e| e.of(ARGS[0]))?;
+            taken.give(imported, out);
+        }
+        Ok(())
+    })
+}

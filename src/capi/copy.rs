@@ -1,0 +1,344 @@
+//! Copies.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use super::arg::{self, Out};
+use super::convert::{order_of, policy_of};
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::copy::{self, Options};
+use crate::device::cpu::{Parallel, ParallelFor, dlrs_parallel_for_fn};
+use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
+use crate::layout::Order;
+use crate::tensor::Legacy;
+use crate::tensor::block::Block;
+use crate::validate::Snapshot;
+
+/// Source and destination may share memory: the result is as if copied through a temporary.
+pub const DLRS_COPY_ALLOW_OVERLAP: u32 = 1 << 0;
+/// Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted.
+pub const DLRS_COPY_RAW_BYTES: u32 = 1 << 1;
+
+/// How to copy. All members but `struct_size` may be 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_copy_options {
+    /// `sizeof(dlrs_copy_options)`.
+    pub struct_size: u32,
+    /// `DLRS_COPY_*` bits.
+    pub flags: u32,
+    /// Threads that may work on one copy: 0 lets the library decide, 1 uses only the caller's.
+    pub threads: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// Runs the parts of a copy on the caller's own pool; NULL to spawn and join threads.
+    pub parallel_for: dlrs_parallel_for_fn,
+    /// Handed to `parallel_for`.
+    pub parallel_context: *mut c_void,
+}
+
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_copy_options {}
+
+/// Options of C, turned into the core's.
+pub(super) struct CopyArgs;
+
+impl CopyArgs {
+    /// What NULL options mean.
+    pub const DEFAULT: Options = Options {
+        allow_overlap: false,
+        raw_bytes: false,
+        parallel: Parallel { threads: 0, hook: None },
+    };
+
+    /// # Safety
+    /// `options` is NULL or a live options struct.
+    #[inline]
+    pub unsafe fn read(options: *const dlrs_copy_options, argument: Arg) -> Result<Options> {
+        // SAFETY: the caller's word.
+        let Some(options) = (unsafe { arg::options(options, argument) })? else {
+            return Ok(Self::DEFAULT);
+        };
+        let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES;
+        for (name, value, known) in
+            [("flags", options.flags, known), ("reserved", options.reserved, 0)]
+        {
+            if value & !known != 0 {
+                let error = Error::new(DLRS_BAD_ARG).option(name).of(argument);
+                return Err(error.value(value.into()));
+            }
+        }
+        let context = options.parallel_context;
+        let hook = options.parallel_for.map(|run| ParallelFor { run, context });
+        Ok(Options {
+            allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
+            raw_bytes: options.flags & DLRS_COPY_RAW_BYTES != 0,
+            parallel: Parallel { threads: options.threads as usize, hook },
+        })
+    }
+}
+
+/// Copy the elements of one tensor into another of the same shape and dtype.
+///
+/// Shape:     equal in rank and extents; nothing is broadcast. Any strides on both sides,
+///            including 0 (source only) and negative; elements may be unaligned.
+/// Bytes:     only those of the destination's elements are written; packed sub-byte elements are
+///            written bit by bit, their neighbours in the same byte kept.
+/// Device:    both reachable by the CPU: CPU, pinned, managed.
+/// Ownership: unchanged.
+/// Flags:     dst must not be READ_ONLY; both must agree on IS_SUBBYTE_TYPE_PADDED for sub-byte
+///            types. No flag is changed.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or dst. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
+///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
+///            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
+///            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
+///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not reachable by the CPU.
+///            DLRS_OVERLAP_DST: elements of dst share memory, or it could not be decided.
+///            DLRS_OVERLAP_SRC_DST: src and dst do, without DLRS_COPY_ALLOW_OVERLAP; copying a
+///            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
+///            On any error nothing has been written.
+/// Threads:   any; large copies use threads of their own, or options->parallel_for.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; nobody writes the elements of src or touches those of dst meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_copy(
+    src: *const DLManagedTensorVersioned,
+    dst: *mut DLManagedTensorVersioned,
+    options: *const dlrs_copy_options,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_copy", error, || {
+        let (source, target) = (&Parameter(1, "src"), &Parameter(2, "dst"));
+        let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
+        let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+        // SAFETY: live tensors and options, by the preface.
+        let options = unsafe {
+            let options = CopyArgs::read(options, &Parameter(3, "options"))?;
+            from.read_managed(src.as_ptr(), options.rules()).map_err(|e| e.of(source))?;
+            to.read_managed(dst.as_ptr(), options.rules()).map_err(|e| e.of(target))?;
+            options
+        };
+        copy::copy(&from, &to, &options).map_err(|e| e.of(target))
+    })
+}
+
+/// Copy the elements of one bare tensor into another of the same shape and dtype.
+///
+/// Shape:     as dlrs_copy.
+/// Bytes:     as dlrs_copy.
+/// Device:    as dlrs_copy.
+/// Ownership: unchanged.
+/// Flags:     those of the managed tensors around them, or 0: READ_ONLY in dst_flags refuses.
+/// Errors:    as dlrs_copy.
+/// Threads:   as dlrs_copy.
+/// Source:    this library.
+///
+/// # Safety
+/// As dlrs_copy.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_copy_desc(
+    src: *const DLTensor,
+    src_flags: u64,
+    dst: *const DLTensor,
+    dst_flags: u64,
+    options: *const dlrs_copy_options,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_copy_desc", error, || {
+        let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
+        let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
+        let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+        // SAFETY: live tensors and options, by the preface.
+        let options = unsafe {
+            let options = CopyArgs::read(options, &Parameter(5, "options"))?;
+            from.read(src.as_ptr(), src_flags, options.rules()).map_err(|e| e.of(source))?;
+            to.read(dst.as_ptr(), dst_flags, options.rules()).map_err(|e| e.of(target))?;
+            options
+        };
+        copy::copy(&from, &to, &options).map_err(|e| e.of(target))
+    })
+}
+
+/// Copy a tensor to a device into a new, compact, row-major tensor.
+///
+/// Shape:     the source's, compact row-major; any strides are read.
+/// Bytes:     256-byte aligned, byte_offset 0; exact to the bit.
+/// Device:    from any the CPU can reach to the CPU.
+/// Ownership: the caller owns *out; nothing of src is kept.
+/// Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
+///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
+///            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
+///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM: no memory.
+/// Threads:   as dlrs_copy.
+/// Source:    python_spec: IS_COPIED on every copy.
+///
+/// # Safety
+/// See the preface; nobody writes the elements of src meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_clone(
+    src: *const DLManagedTensorVersioned,
+    device: DLDevice,
+    options: *const dlrs_copy_options,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_clone", error, || {
+        let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
+        // SAFETY: the preface's contract for every pointer.
+        let (out, from, options) = unsafe { source(src, out, options, args) }?;
+        let cloned = copy::clone(&from, Order::C, device, &options);
+        out.set(cloned.map_err(|e| e.of(&Parameter(1, "src")))?);
+        Ok(())
+    })
+}
+
+/// The source, the variable for the result and the options of a function that makes a tensor.
+///
+/// # Safety
+/// The preface's contract for every pointer.
+#[inline]
+unsafe fn source(
+    src: *const DLManagedTensorVersioned,
+    out: *mut *mut DLManagedTensorVersioned,
+    options: *const dlrs_copy_options,
+    [out_arg, options_arg]: [Arg; 2],
+) -> Result<(Out<DLManagedTensorVersioned>, Snapshot, Options)> {
+    let argument = &Parameter(1, "src");
+    // SAFETY: the caller's word.
+    unsafe {
+        let out = Out::clear(out);
+        let src = arg::required(src, argument)?;
+        out.check(out_arg)?;
+        let options = CopyArgs::read(options, options_arg)?;
+        let mut from = Snapshot::new();
+        from.read_managed(src.as_ptr(), options.rules()).map_err(|e| e.of(argument))?;
+        Ok((out, from, options))
+    }
+}
+
+/// Copy a legacy tensor into a new, compact, row-major legacy tensor.
+///
+/// Shape:     as dlrs_clone.
+/// Bytes:     as dlrs_clone.
+/// Device:    from any the CPU can reach to the CPU.
+/// Ownership: the caller owns *out; nothing of src is kept.
+/// Flags:     a legacy struct has none.
+/// Errors:    as dlrs_clone.
+/// Threads:   as dlrs_copy.
+/// Source:    this library, for consumers that know only the legacy struct.
+///
+/// # Safety
+/// See the preface; nobody writes the elements of src meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_clone_legacy(
+    src: *const DLManagedTensor,
+    device: DLDevice,
+    options: *const dlrs_copy_options,
+    out: *mut *mut DLManagedTensor,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_clone_legacy", error, || {
+        let argument = &Parameter(1, "src");
+        // SAFETY: a variable of the caller.
+        let out = unsafe { Out::clear(out) };
+        let src: Legacy = arg::required(src, argument)?;
+        out.check(&Parameter(4, "out"))?;
+        let mut from = Snapshot::new();
+        // SAFETY: live tensor and options, by the preface; the first member is the tensor.
+        let options = unsafe {
+            let options = CopyArgs::read(options, &Parameter(3, "options"))?;
+            from.read(src.as_ptr().cast(), 0, options.rules()).map_err(|e| e.of(argument))?;
+            options
+        };
+        let cloned = copy::clone(&from, Order::C, device, &options).map_err(|e| e.of(argument))?;
+        out.set(Block::legacy(cloned.cast()));
+        Ok(())
+    })
+}
+
+/// Give a tensor that is dense in a memory order: the tensor itself, or a dense copy.
+///
+/// Shape:     unchanged. order is 'C', 'F', 'A' (C or F; copies to C) or 'K' (any dense order;
+///            copies keep the order of the strides).
+/// Bytes:     a copy as dlrs_clone.
+/// Device:    any when no copy is needed; else from any the CPU can reach to the CPU.
+/// Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
+/// Flags:     a copy as dlrs_clone; without one as dlrs_retain.
+/// Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
+///            not made here: take it in with dlrs_import_take.
+/// Threads:   as dlrs_copy.
+/// Source:    this library.
+///
+/// # Safety
+/// As dlrs_clone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_contiguous(
+    src: *mut DLManagedTensorVersioned,
+    order: i32,
+    options: *const dlrs_copy_options,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_contiguous", error, || {
+        // SAFETY: the preface's contract for every pointer; `source` found src not NULL.
+        unsafe {
+            let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
+            let (out, from, options) = source(src, out, options, args)?;
+            let order = required_order(order).map_err(|e| e.of(&Parameter(2, "order")))?;
+            let tensor = NonNull::new_unchecked(src);
+            let dense = copy::contiguous(&from, tensor, order, &options);
+            out.set(dense.map_err(|e| e.of(&Parameter(1, "src")))?);
+        }
+        Ok(())
+    })
+}
+
+fn required_order(order: i32) -> Result<Order> {
+    match order_of(order) {
+        Ok(Some(order)) => Ok(order),
+        _ => Err(Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_NONE).value(order.into())),
+    }
+}
+
+/// Give a tensor that is on a device: the tensor itself, or a copy.
+///
+/// Shape:     unchanged; a copy is compact row-major.
+/// Bytes:     a copy as dlrs_clone.
+/// Device:    where src is, or the CPU.
+/// Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
+/// Flags:     a copy as dlrs_clone; without one as dlrs_retain.
+/// Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
+///            DLRS_COPY_NEEDED: src is elsewhere and copy is -1.
+///            DLRS_FOREIGN: no copy is needed, and src was not made here.
+/// Threads:   as dlrs_copy.
+/// Source:    dl_device and copy of the array API's __dlpack__.
+///
+/// # Safety
+/// As dlrs_clone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_to_device(
+    src: *mut DLManagedTensorVersioned,
+    device: DLDevice,
+    copy: i32,
+    options: *const dlrs_copy_options,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_to_device", error, || {
+        // SAFETY: the preface's contract for every pointer; `source` found src not NULL.
+        unsafe {
+            let args: [Arg; 2] = [&Parameter(5, "out"), &Parameter(4, "options")];
+            let (out, from, options) = source(src, out, options, args)?;
+            let policy = policy_of(copy).map_err(|e| e.of(&Parameter(3, "copy")))?;
+            let tensor = NonNull::new_unchecked(src);
+            let there = copy::to_device(&from, tensor, device, policy, &options);
+            out.set(there.map_err(|e| e.of(&Parameter(1, "src")))?);
+        }
+        Ok(())
+    })
+}

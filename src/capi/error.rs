@@ -1,0 +1,224 @@
+//! Errors: the struct that a caller may hand in, and names of statuses.
+
+use core::ffi::{c_char, c_void};
+use core::fmt::{self, Write};
+use core::mem::offset_of;
+
+use crate::error::{Error, Parameter, Result, Status, Status::DLRS_OK};
+
+/// What a function answers: 0, or a `dlrs_status_code`.
+#[allow(non_camel_case_types)]
+pub type dlrs_status = i32;
+
+/// Room for a message with its NUL.
+pub const DLRS_ERROR_MESSAGE_SIZE: usize = 256;
+
+/// The details of a failure, in the caller's memory.
+///
+/// Set `struct_size` to `sizeof(dlrs_error)` before the first call; no call changes it. A call
+/// that fails writes the other members, as many as `struct_size` covers; one that succeeds writes
+/// nothing. The message is UTF-8, always ends with NUL and never holds an address.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_error {
+    /// `sizeof(dlrs_error)`.
+    pub struct_size: u32,
+    /// The status that the function returned.
+    pub status: dlrs_status,
+    /// Which parameter, counted from 1; 0 when none is at fault.
+    pub argument: i32,
+    /// Which member of it, a `dlrs_field`.
+    pub field: i32,
+    /// Which dimension, or -1.
+    pub dimension: i32,
+    /// The driver's own code, or 0.
+    pub driver_code: i32,
+    /// The value found, where there is one.
+    pub value: i64,
+    /// The limit that it broke, where there is one.
+    pub limit: i64,
+    /// Function, argument, member, what is wrong, value, limit, and what to do.
+    pub message: [c_char; DLRS_ERROR_MESSAGE_SIZE],
+}
+
+/// Writes text into a caller's buffer, NUL included, and counts what the whole text needs.
+pub struct Text {
+    buffer: *mut u8,
+    capacity: usize,
+    /// Bytes of the whole text, without NUL, written or not.
+    pub nbytes: usize,
+}
+
+impl Text {
+    /// # Safety
+    /// `buffer` points to `capacity` writable bytes.
+    pub unsafe fn new(buffer: *mut u8, capacity: usize) -> Self {
+        Text { buffer, capacity, nbytes: 0 }
+    }
+
+    /// Ends what was written with NUL, on a whole UTF-8 character; tells whether all fitted.
+    pub fn finish(&mut self) -> bool {
+        let Some(room) = self.capacity.checked_sub(1) else { return false };
+        let mut end = self.nbytes.min(room);
+        // SAFETY: bytes before `end` were written, `end` is inside the buffer.
+        unsafe {
+            if self.nbytes > room {
+                // The byte after the cut is unknown here; step back over an unfinished character.
+                let mut back = end;
+                while back > 0 && *self.buffer.add(back - 1) & 0xC0 == 0x80 {
+                    back -= 1;
+                }
+                if back > 0 && *self.buffer.add(back - 1) >= 0xC0 {
+                    let lead = *self.buffer.add(back - 1);
+                    let whole = if lead >= 0xF0 { 4 } else { 2 + usize::from(lead >= 0xE0) };
+                    end = if end - (back - 1) < whole { back - 1 } else { end };
+                }
+            }
+            *self.buffer.add(end) = 0;
+        }
+        self.nbytes <= room
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.capacity.saturating_sub(1).saturating_sub(self.nbytes);
+        let now = text.len().min(room);
+        // SAFETY: `now` bytes fit behind what was written, with one left for NUL.
+        unsafe { self.buffer.wrapping_add(self.nbytes).copy_from(text.as_ptr(), now) };
+        self.nbytes = self.nbytes.saturating_add(text.len());
+        Ok(())
+    }
+}
+
+/// Runs the body of an exported function and reports its failure.
+#[inline]
+pub(crate) fn run(
+    function: &'static str,
+    error: *mut dlrs_error,
+    body: impl FnOnce() -> Result<()>,
+) -> dlrs_status {
+    match body() {
+        Ok(()) => DLRS_OK as i32,
+        Err(failure) => report(function, error, None, &failure),
+    }
+}
+
+/// As [`run`], for a function that reads a text, which the message quotes.
+pub(crate) fn run_quoting(
+    function: &'static str,
+    error: *mut dlrs_error,
+    quoted: Option<&[u8]>,
+    body: impl FnOnce() -> Result<()>,
+) -> dlrs_status {
+    match body() {
+        Ok(()) => DLRS_OK as i32,
+        Err(failure) => report(function, error, quoted, &failure),
+    }
+}
+
+#[cold]
+fn report(
+    function: &'static str,
+    error: *mut dlrs_error,
+    quoted: Option<&[u8]>,
+    failure: &Error,
+) -> dlrs_status {
+    let status = failure.status as i32;
+    if error.is_null() || !error.is_aligned() {
+        return status;
+    }
+    let mut full = dlrs_error {
+        struct_size: 0,
+        status,
+        argument: failure.place(),
+        field: failure.field as i32,
+        dimension: failure.dimension,
+        driver_code: failure.driver_code,
+        value: failure.value,
+        limit: failure.limit,
+        message: [0; DLRS_ERROR_MESSAGE_SIZE],
+    };
+    let start = offset_of!(dlrs_error, message);
+    // SAFETY: the caller's struct starts with its size.
+    let given = unsafe { (&raw const (*error).struct_size).read() } as usize;
+    let size = given.min(size_of::<dlrs_error>());
+    let room = size.saturating_sub(start);
+    // SAFETY: `room` is at most the message's size.
+    let mut text = unsafe { Text::new((&raw mut full.message).cast(), room) };
+    let _ = failure.write(function, quoted, &mut text);
+    text.finish();
+    let skip = size_of::<u32>();
+    if size > skip {
+        // SAFETY: both structs hold `size` bytes; `struct_size` itself stays as it is.
+        unsafe {
+            let from = (&raw const full).cast::<u8>().add(skip);
+            error.cast::<u8>().add(skip).copy_from_nonoverlapping(from, size - skip);
+        }
+    }
+    status
+}
+
+/// Receives an error in DLPack's own way: a Python exception's name and a message, both for the
+/// length of the call.
+#[allow(non_camel_case_types)]
+pub type dlrs_set_error_fn = Option<
+    unsafe extern "C" fn(error_ctx: *mut c_void, kind: *const c_char, message: *const c_char),
+>;
+
+/// Name a status, for logs.
+///
+/// Ownership: the text is static; never free it.
+/// Errors:    none: NULL for a number that is no status.
+/// Threads:   any.
+/// Source:    the list of statuses in this header.
+///
+/// # Safety
+/// None.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char {
+    let found = Status::ALL.iter().find(|&&known| known as i32 == status);
+    found.map_or(core::ptr::null(), |status| status.explain().0.as_ptr())
+}
+
+/// Report a failure through the `SetError` of DLPack's managed tensor allocator.
+///
+/// Ownership: nothing is kept; kind and message are valid during the callback.
+/// Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
+///            The kind is "MemoryError" for class 4, "BufferError" for class 3, "RuntimeError" for
+///            classes 5, 6 and 9, else "ValueError".
+/// Threads:   as the callback.
+/// Source:    DLPackManagedTensorAllocator in dlpack.h.
+///
+/// # Safety
+/// `failure` was filled by a function of this library, with its full `struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_error_forward(
+    failure: *const dlrs_error,
+    error_ctx: *mut c_void,
+    set_error: dlrs_set_error_fn,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_error_forward", error, || {
+        let failure = super::arg::required(failure, &Parameter(1, "failure"))?;
+        // SAFETY: not NULL and aligned; a live struct by the caller's word.
+        let (status, message) = unsafe {
+            ((*failure.as_ptr()).status, (&raw const (*failure.as_ptr()).message).cast())
+        };
+        if let Some(set_error) = set_error {
+            // SAFETY: the caller's callback; both texts end with NUL.
+            unsafe { set_error(error_ctx, kind_of(status).as_ptr(), message) };
+        }
+        Ok(())
+    })
+}
+
+/// The Python exception that fits a status.
+fn kind_of(status: dlrs_status) -> &'static core::ffi::CStr {
+    match status / 100 {
+        3 => c"BufferError",
+        4 => c"MemoryError",
+        5 | 6 | 9 => c"RuntimeError",
+        _ => c"ValueError",
+    }
+}

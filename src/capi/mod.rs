@@ -1,0 +1,51 @@
+//! libdlpack_rs: what DLPack leaves to each project, done once, as a C ABI.
+//!
+//! ## The contract of every function
+//!
+//! Objects. Every function takes and returns plain DLPack structs. What this library returns, any
+//! other library may free by calling its `deleter`; what others made, this library frees the same
+//! way. Tensors made here have a `deleter` and a `manager_ctx` that are never NULL, strides that
+//! are always filled, and version 1.3.
+//!
+//! Pointers. A pointer must be NULL where the text allows it, or point to a live, aligned object
+//! of its type; `shape` and `strides` of a tensor, where not NULL, hold `ndim` values. A wild
+//! pointer, a freed struct or a buffer shorter than described cannot be detected by any library:
+//! the behaviour is then undefined. Callers who know the allocation can ask dlrs_validate_within.
+//!
+//! Errors. 0 is success; other values are `dlrs_status_code`s. On any error nothing was taken,
+//! nothing was written, no deleter has run, and `*out`, where it is a pointer, is NULL. The last
+//! parameter receives the details when it is not NULL; set its `struct_size` first. It is written
+//! only on failure. With several faults the first in a fixed order is reported: NULL arguments,
+//! alignment, version, flags, ndim, shape pointer, dtype, device, extents, strides, sizes, data
+//! and offset, bounds, required alignment, policy, resources.
+//!
+//! Ownership. An input is consumed only by a function whose name ends in `_take`, and only when it
+//! succeeds: the caller's pointer is then set to NULL.
+//!
+//! Options. Every options struct starts with `struct_size`, to be set to `sizeof` the struct; the
+//! other members are 0 for the default. NULL options are defaults throughout.
+//!
+//! Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
+//! count bytes.
+//!
+//! Threads. Functions may run on any threads at the same time, also on the same tensor, as long
+//! as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
+//! A callback must return: not throw, longjmp, or end its thread.
+//!
+//! Fork, exit, unload. Nothing here uses thread-local storage or needs start-up; the library is
+//! never unloaded, so a deleter stays callable for as long as the process lives.
+
+pub mod abi_layout;
+pub mod alloc;
+mod arg;
+pub mod chain;
+pub mod convert;
+pub mod copy;
+pub mod error;
+pub mod names;
+pub mod print;
+pub mod query;
+pub mod share;
+pub mod validate;
+pub mod version;
+pub mod wrap;

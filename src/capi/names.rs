@@ -1,0 +1,176 @@
+//! Names of dtypes and devices.
+
+use core::ffi::c_char;
+use core::fmt;
+
+use super::arg;
+use super::error::{Text, dlrs_error, dlrs_status, run, run_quoting};
+use crate::abi::*;
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::{device_type, dtype};
+
+const TEXT: Arg = &Parameter(1, "text");
+const BUFFER: [Arg; 2] = [&Parameter(2, "buffer"), &Parameter(3, "capacity")];
+
+/// Writes a text with NUL into `buffer` and tells how long the whole of it is.
+///
+/// # Safety
+/// `buffer` is NULL or holds `capacity` bytes; `nbytes` is NULL or a writable variable.
+pub(super) unsafe fn write_text(
+    buffer: *mut c_char,
+    capacity: usize,
+    [buffer_arg, capacity_arg]: [Arg; 2],
+    nbytes: *mut usize,
+    write: impl FnOnce(&mut Text) -> fmt::Result,
+) -> Result<()> {
+    if buffer.is_null() && capacity > 0 {
+        return Err(Error::new(DLRS_NULL_ARG).of(buffer_arg));
+    }
+    if isize::try_from(capacity).is_err() {
+        let error = Error::new(DLRS_BAD_ARG).of(capacity_arg);
+        return Err(error.value(capacity as i64).limit(isize::MAX as i64));
+    }
+    // SAFETY: the caller's word.
+    let mut text = unsafe { Text::new(buffer.cast(), capacity) };
+    let _ = write(&mut text); // writing to `Text` cannot fail
+    let fitted = text.finish();
+    if !nbytes.is_null() {
+        // SAFETY: a writable variable of the caller.
+        unsafe { nbytes.write(text.nbytes) };
+    }
+    // A question for the length only is answered, not refused.
+    if fitted || buffer.is_null() {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_BUF_SMALL).of(capacity_arg);
+    Err(error.value(capacity as i64).limit(text.nbytes.saturating_add(1) as i64))
+}
+
+/// Understand the name of a dtype, such as "float32", "uint4", "bfloat16" or "int8x4".
+///
+/// Bytes:     nbytes bytes of text are read; no NUL is needed.
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: nbytes is beyond any memory.
+///            DLRS_PARSE: not a name; value is the byte at fault.
+///            DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: a name with impossible numbers.
+///            On any error *out is untouched.
+/// Threads:   any; the locale does not matter.
+/// Source:    the names of NumPy and ml_dtypes; the text must match to the letter, without
+///            spaces. Lanes other than 1 follow as "x4". Codes unknown to DLPack 1.3 are written
+///            "unknown(code=200)7x3".
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_dtype_parse(
+    text: *const c_char,
+    nbytes: usize,
+    out: *mut DLDataType,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    // SAFETY: the preface: NULL, or `nbytes` readable bytes.
+    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
+    run_quoting("dlrs_dtype_parse", error, quoted, || {
+        arg::required(text, TEXT)?;
+        let out = arg::required(out, &Parameter(3, "out"))?;
+        // SAFETY: the preface; `out` is a writable variable of the caller.
+        unsafe {
+            let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
+            out.write(dtype::parse(text).map_err(|e| e.of(TEXT))?);
+        }
+        Ok(())
+    })
+}
+
+/// Name a dtype.
+///
+/// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
+///            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
+///            only asks for it.
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+///            DLRS_BAD_ARG: capacity is beyond any memory.
+///            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
+/// Threads:   any; the locale does not matter.
+/// Source:    see dlrs_dtype_parse, which understands every name written here.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_dtype_format(
+    dtype: DLDataType,
+    buffer: *mut c_char,
+    capacity: usize,
+    nbytes: *mut usize,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_dtype_format", error, || {
+        // SAFETY: the preface.
+        unsafe { write_text(buffer, capacity, BUFFER, nbytes, |text| dtype::format(dtype, text)) }
+    })
+}
+
+/// Understand the name of a device, such as "cpu", "cuda:1" or "rocm_host".
+///
+/// Bytes:     nbytes bytes of text are read; no NUL is needed.
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: nbytes is beyond any memory.
+///            DLRS_PARSE: not a name; value is the byte at fault.
+///            DLRS_DEVICE_ID: an ordinal that does not fit.
+///            On any error *out is untouched.
+/// Threads:   any; the locale does not matter.
+/// Source:    the names of dlpack.h's kinds in lower case; the ordinal is 0 where it is not given.
+///            Types unknown to DLPack 1.3 are written "unknown(type=19):0".
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_device_parse(
+    text: *const c_char,
+    nbytes: usize,
+    out: *mut DLDevice,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    // SAFETY: the preface: NULL, or `nbytes` readable bytes.
+    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
+    run_quoting("dlrs_device_parse", error, quoted, || {
+        arg::required(text, TEXT)?;
+        let out = arg::required(out, &Parameter(3, "out"))?;
+        // SAFETY: the preface; `out` is a writable variable of the caller.
+        unsafe {
+            let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
+            out.write(device_type::parse(text).map_err(|e| e.of(TEXT))?);
+        }
+        Ok(())
+    })
+}
+
+/// Name a device.
+///
+/// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
+///            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
+///            only asks for it.
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+///            DLRS_BAD_ARG: capacity is beyond any memory.
+///            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
+/// Threads:   any; the locale does not matter.
+/// Source:    see dlrs_device_parse, which understands every name written here.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_device_format(
+    device: DLDevice,
+    buffer: *mut c_char,
+    capacity: usize,
+    nbytes: *mut usize,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_device_format", error, || {
+        // SAFETY: the preface.
+        unsafe {
+            write_text(buffer, capacity, BUFFER, nbytes, |text| device_type::format(device, text))
+        }
+    })
+}

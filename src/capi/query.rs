@@ -1,0 +1,196 @@
+//! Questions about a tensor.
+
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::layout::{self, Order};
+use crate::tensor::alloc::ALIGN_BYTES_MAX;
+use crate::validate::{Level, Rules, Snapshot};
+
+const TENSOR: Arg = &Parameter(1, "tensor");
+
+/// Reads `tensor`, asks, and hands the answer over.
+///
+/// # Safety
+/// The preface's contract for both pointers.
+unsafe fn ask<T>(
+    (tensor, flags, level): (*const DLTensor, u64, Level),
+    (out, argument): (*mut T, Arg),
+    question: impl FnOnce(&Snapshot) -> Result<T>,
+) -> Result<()> {
+    let tensor = arg::required(tensor, TENSOR)?;
+    let out = arg::required(out, argument)?;
+    let mut snapshot = Snapshot::new();
+    // SAFETY: a live tensor, by the caller's word.
+    unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(level)) }.map_err(|e| e.of(TENSOR))?;
+    let answer = question(&snapshot).map_err(|e| e.of(TENSOR))?;
+    // SAFETY: a writable variable of the caller.
+    unsafe { out.write(answer) };
+    Ok(())
+}
+
+/// Count the elements of a tensor.
+///
+/// Shape:     the product of the extents; 1 when ndim is 0.
+/// Ownership: unchanged.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out; DLRS_SIZE_OVERFLOW: too many;
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+/// Threads:   any.
+/// Source:    dlpack.h.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_numel(
+    tensor: *const DLTensor,
+    out: *mut i64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_numel", error, || {
+        let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
+        // SAFETY: the preface.
+        unsafe { ask(given, (out, &Parameter(2, "out")), Snapshot::numel) }
+    })
+}
+
+/// Count the bytes of the elements of a tensor, laid out without gaps.
+///
+/// Shape:     strides do not count: this is the size of a compact copy.
+/// Bytes:     packed sub-byte types round up to whole bytes; padded ones fill whole bytes each.
+/// Ownership: unchanged.
+/// Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out; DLRS_SIZE_OVERFLOW: too many;
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+/// Threads:   any.
+/// Source:    dlpack.h; its GetDataSize is the padded size.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_nbytes(
+    tensor: *const DLTensor,
+    flags: u64,
+    out: *mut u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_nbytes", error, || {
+        let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
+        // SAFETY: the preface.
+        unsafe { ask(given, (out, &Parameter(3, "out")), Snapshot::nbytes) }
+    })
+}
+
+/// Tell whether a tensor is dense in a memory order.
+///
+/// Shape:     strides of extents of 1, and of empty tensors, do not count.
+/// Ownership: unchanged.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+///            DLRS_BAD_ARG: order is not 'C' (row-major), 'F' (column-major), 'A' (either) or 'K'
+///            (dense in some order of the dimensions).
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+/// Threads:   any.
+/// Source:    the orders of NumPy.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_is_contiguous(
+    tensor: *const DLTensor,
+    order: i32,
+    out: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_is_contiguous", error, || {
+        let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
+        // SAFETY: the preface.
+        unsafe {
+            ask(given, (out, &Parameter(3, "out")), |tensor| {
+                let Some(order) = Order::from_char(order) else {
+                    let error = Error::new(DLRS_BAD_ARG).of(&Parameter(2, "order"));
+                    return Err(error.value(order.into()));
+                };
+                Ok(layout::is_contiguous(tensor.shape(), tensor.strides(), order).into())
+            })
+        }
+    })
+}
+
+/// Tell whether the first element of a tensor is aligned.
+///
+/// Bytes:     data + byte_offset is a multiple of align_bytes; a tensor of size zero always is.
+/// Device:    any whose data is an address.
+/// Ownership: unchanged.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+///            DLRS_BAD_ARG: align_bytes is not a power of two up to 2^30.
+///            DLRS_UNSUPPORTED: data is an opaque handle.
+///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+/// Threads:   any.
+/// Source:    dlpack.h asks for 256 bytes and nobody may rely on it.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_is_aligned(
+    tensor: *const DLTensor,
+    align_bytes: u64,
+    out: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_is_aligned", error, || {
+        let given = (tensor, 0, Level::DLRS_LEVEL_LAYOUT);
+        // SAFETY: the preface.
+        unsafe {
+            ask(given, (out, &Parameter(3, "out")), |tensor| {
+                if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
+                    let error = Error::new(DLRS_BAD_ARG).detail("must be a power of two");
+                    let error = error.of(&Parameter(2, "align_bytes")).value(align_bytes as i64);
+                    return Err(error.limit(ALIGN_BYTES_MAX as i64));
+                }
+                tensor.check_addressed()?;
+                Ok(tensor.check_aligned(align_bytes as usize).is_ok().into())
+            })
+        }
+    })
+}
+
+/// Tell which bytes a tensor uses, counted from its first element.
+///
+/// Bytes:     *low (0 or below) is the first byte used and *high one past the last, both from
+///            element (0, ..., 0), whose address is data + byte_offset. Both are 0 when empty.
+/// Device:    any whose data is an address.
+/// Ownership: unchanged.
+/// Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, low or high.
+///            DLRS_UNSUPPORTED: data is an opaque handle.
+///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error nothing is written.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_span(
+    tensor: *const DLTensor,
+    flags: u64,
+    low: *mut i64,
+    high: *mut i64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_span", error, || {
+        let given = (tensor, flags, Level::DLRS_LEVEL_LAYOUT);
+        arg::required(tensor, TENSOR)?;
+        let low = arg::required(low, &Parameter(3, "low"))?;
+        let mut span = (0, 0);
+        // SAFETY: the preface; `low` is a writable variable of the caller.
+        unsafe {
+            ask(given, (high, &Parameter(4, "high")), |tensor| {
+                tensor.check_addressed()?;
+                span = tensor.byte_extent;
+                Ok(span.1)
+            })?;
+            low.write(span.0);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,191 @@
+//! Holders: release, retain, flags, the caller's own pointer.
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::Ordering::*;
+
+use super::arg::{self, Out};
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::error::{Arg, Parameter};
+use crate::tensor::{block, share};
+
+const TENSOR: Arg = &Parameter(1, "tensor");
+
+/// Release a versioned tensor, ours or anyone's: give up the caller's holder.
+///
+/// Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
+///            left alone. NULL does nothing.
+/// Errors:    none.
+/// Threads:   any, without any interpreter's lock.
+/// Source:    dlpack.h: the deleter may be called on any major version.
+///
+/// # Safety
+/// See the preface; a second release of the same holder cannot be detected.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
+    if let Some(tensor) = NonNull::new(tensor) {
+        // SAFETY: a live tensor, by the preface.
+        unsafe { share::release(tensor) }
+    }
+}
+
+/// Release a legacy tensor, ours or anyone's: give up the caller's holder.
+///
+/// Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
+///            left alone. NULL does nothing.
+/// Errors:    none.
+/// Threads:   any, without any interpreter's lock.
+/// Source:    dlpack.h.
+///
+/// # Safety
+/// See the preface; a second release of the same holder cannot be detected.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
+    if let Some(tensor) = NonNull::new(tensor) {
+        // SAFETY: a live tensor, by the preface.
+        unsafe { share::release_legacy(tensor) }
+    }
+}
+
+/// Share a tensor of this library: one more holder of the same struct.
+///
+/// Shape:     unchanged: *out is tensor itself.
+/// Ownership: *out is a holder of its own and must be released too; the data is freed with the
+///            last one.
+/// Flags:     IS_COPIED is cleared: what is shared is not owned alone.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+///            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
+///            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders.
+/// Threads:   any; the count is atomic.
+/// Source:    this library; the meaning of IS_COPIED is dlpack.h's.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_retain(
+    tensor: *mut DLManagedTensorVersioned,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_retain", error, || {
+        // SAFETY: a variable of the caller.
+        let out = unsafe { Out::clear(out) };
+        let tensor = arg::required(tensor, TENSOR)?;
+        out.check(&Parameter(2, "out"))?;
+        // SAFETY: a live tensor, by the preface.
+        out.set(unsafe { share::retain(tensor) }.map_err(|e| e.of(TENSOR))?);
+        Ok(())
+    })
+}
+
+/// Count the holders of a tensor of this library.
+///
+/// Ownership: unchanged. The number may be old by the time it is read, unless it is 1.
+/// Errors:    none: 0 for NULL and for a tensor that was not made here.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_ref_count(tensor: *const DLManagedTensorVersioned) -> i64 {
+    match NonNull::new(tensor.cast_mut()) {
+        // SAFETY: a live tensor, by the preface.
+        Some(tensor) => unsafe { share::holders(tensor) as i64 },
+        None => 0,
+    }
+}
+
+/// Tell whether a tensor was made by this very copy of the library.
+///
+/// Ownership: unchanged.
+/// Errors:    none: 1 for yes, 0 for no and for NULL.
+/// Threads:   any.
+/// Source:    this library: its tensors are known by their deleter.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_is_own(tensor: *const DLManagedTensorVersioned) -> i32 {
+    match NonNull::new(tensor.cast_mut()) {
+        // SAFETY: a live tensor, by the preface.
+        Some(tensor) => unsafe { block::of_versioned(tensor).is_some().into() },
+        None => 0,
+    }
+}
+
+/// Set and clear flags of a tensor of this library, as far as they stay true.
+///
+/// Ownership: unchanged.
+/// Flags:     READ_ONLY can always be set; it is cleared only for a sole holder of memory that is
+///            not another tensor's. IS_COPIED is set under the same condition, and can always be
+///            cleared. IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be switched.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_VERSION, DLRS_FOREIGN: tensor.
+///            DLRS_FLAGS: unknown bits, the same bit set and cleared, or padding to be switched.
+///            DLRS_REFCOUNT: IS_COPIED without sole ownership.
+///            DLRS_READ_ONLY: READ_ONLY to be lifted without sole ownership.
+/// Threads:   any; consumers that already read the flags do not see the change.
+/// Source:    dlpack.h: IS_COPIED means solely owned by the consumer.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_set_flags(
+    tensor: *mut DLManagedTensorVersioned,
+    set: u64,
+    clear: u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_set_flags", error, || {
+        let tensor = arg::required(tensor, TENSOR)?;
+        // SAFETY: a live tensor, by the preface.
+        let block = unsafe { share::own(tensor) }.map_err(|e| e.of(TENSOR))?;
+        share::set_flags(block, set, clear).map_err(|e| e.of(TENSOR))
+    })
+}
+
+/// Keep a pointer of the caller's with a tensor of this library.
+///
+/// Ownership: the pointer is only kept, never followed or freed; attach a callback to free it.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
+/// Threads:   any; the pointer is replaced atomically.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_set_user_data(
+    tensor: *mut DLManagedTensorVersioned,
+    user_data: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_set_user_data", error, || {
+        let tensor = arg::required(tensor, TENSOR)?;
+        // SAFETY: a live tensor, by the preface.
+        let block = unsafe { share::own(tensor) }.map_err(|e| e.of(TENSOR))?;
+        block.user_data().store(user_data, Release);
+        Ok(())
+    })
+}
+
+/// Tell the pointer that was kept with a tensor of this library.
+///
+/// Ownership: as the caller arranged.
+/// Errors:    none: NULL when none was kept, for NULL, and for a tensor that was not made here.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_get_user_data(
+    tensor: *const DLManagedTensorVersioned,
+) -> *mut c_void {
+    let tensor = NonNull::new(tensor.cast_mut());
+    // SAFETY: a live tensor, by the preface; a block of ours lives as long as its tensor.
+    unsafe {
+        let block = tensor.and_then(|tensor| block::of_versioned(tensor));
+        block.map_or(null_mut(), |block| block.as_ref().user_data().load(Acquire))
+    }
+}

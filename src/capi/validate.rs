@@ -1,0 +1,152 @@
+//! Validation.
+
+use core::ffi::c_void;
+
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::validate::{Level, Level::*, Rules, Snapshot};
+
+const TENSOR: Arg = &Parameter(1, "tensor");
+
+/// A `dlrs_level` of C.
+pub(super) fn level_of(level: i32) -> Result<Level> {
+    let levels = [DLRS_LEVEL_STRUCT, DLRS_LEVEL_LAYOUT, DLRS_LEVEL_STRICT];
+    levels.into_iter().find(|known| *known as i32 == level).ok_or_else(|| {
+        let error = Error::new(DLRS_BAD_ARG).detail("is not a dlrs_level").value(level.into());
+        error.limit(DLRS_LEVEL_STRICT as i64)
+    })
+}
+
+/// Check a bare tensor.
+///
+/// Shape:     read once, at most 64 dimensions; NULL strides are compact row-major.
+/// Bytes:     sizes and addresses from DLRS_LEVEL_LAYOUT on; the data itself is never read.
+/// Device:    known codes from DLRS_LEVEL_STRICT on; on opaque-handle devices (OpenCL, Vulkan,
+///            Metal, WebGPU) addresses are not looked at.
+/// Ownership: unchanged.
+/// Flags:     those of the managed tensor around it, or 0.
+/// Errors:    in this order:
+///            DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_BAD_ARG: level.
+///            DLRS_FLAGS (strict): unknown bits. Padding on a type of whole bytes is ignored.
+///            DLRS_NDIM: below 0 or above 64. DLRS_SHAPE_NULL: NULL with ndim above 0.
+///            DLRS_MISALIGNED_STRUCT: shape or strides. DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: 0.
+///            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS (strict): not of DLPack 1.3.
+///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID (strict): unknown, negative, or not 0 for host,
+///            pinned and managed memory. DLRS_SHAPE_NEG: an extent.
+///            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
+///            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
+///            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
+/// Threads:   any; a struct that another thread rewrites meanwhile is judged by one reading.
+/// Source:    "Consumer" rules of dlpack.h and python_spec.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_validate(
+    tensor: *const DLTensor,
+    flags: u64,
+    level: i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_validate", error, || {
+        let tensor = arg::required(tensor, TENSOR)?;
+        let rules = Rules::of(level_of(level).map_err(|e| e.of(&Parameter(3, "level")))?);
+        let mut snapshot = Snapshot::new();
+        // SAFETY: a live tensor, by the preface.
+        unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.map_err(|e| e.of(TENSOR))
+    })
+}
+
+/// Check a versioned tensor.
+///
+/// Shape:     as dlrs_validate; DLRS_LEVEL_STRICT demands strides from version 1.2 on.
+/// Bytes:     as dlrs_validate.
+/// Device:    as dlrs_validate.
+/// Ownership: unchanged.
+/// Flags:     its own.
+/// Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; nothing
+///            past flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
+///            The rest as dlrs_validate. A NULL deleter is legal.
+/// Threads:   any.
+/// Source:    "Consumer" rules of dlpack.h and python_spec.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_validate_managed(
+    tensor: *const DLManagedTensorVersioned,
+    level: i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_validate_managed", error, || {
+        let tensor = arg::required(tensor, TENSOR)?;
+        let rules = Rules::of(level_of(level).map_err(|e| e.of(&Parameter(2, "level")))?);
+        let mut snapshot = Snapshot::new();
+        // SAFETY: a live tensor, by the preface.
+        unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.map_err(|e| e.of(TENSOR))
+    })
+}
+
+/// Check a legacy tensor.
+///
+/// Shape:     as dlrs_validate: NULL strides are legal.
+/// Bytes:     as dlrs_validate.
+/// Device:    as dlrs_validate.
+/// Ownership: unchanged.
+/// Flags:     none.
+/// Errors:    as dlrs_validate. A NULL deleter is legal.
+/// Threads:   any.
+/// Source:    "Consumer" rules of dlpack.h and python_spec.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_validate_legacy(
+    tensor: *const DLManagedTensor,
+    level: i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_validate_legacy", error, || {
+        let tensor = arg::required(tensor, TENSOR)?;
+        let rules = Rules::of(level_of(level).map_err(|e| e.of(&Parameter(2, "level")))?);
+        let mut snapshot = Snapshot::new();
+        // SAFETY: a live tensor, by the preface; the first member is the tensor.
+        unsafe { snapshot.read(tensor.as_ptr().cast(), 0, rules) }.map_err(|e| e.of(TENSOR))
+    })
+}
+
+/// Check that a tensor stays inside an allocation that the caller knows.
+///
+/// Shape:     as dlrs_validate at DLRS_LEVEL_LAYOUT.
+/// Bytes:     every byte of every element must lie in [base, base + nbytes).
+/// Device:    any whose data is an address.
+/// Ownership: unchanged.
+/// Flags:     those of the managed tensor around it, or 0.
+/// Errors:    DLRS_OUT_OF_BOUNDS: value is the worst offset from base, limit is nbytes; or
+///            base + nbytes wraps. DLRS_UNSUPPORTED: data is an opaque handle.
+///            The rest as dlrs_validate.
+/// Threads:   any.
+/// Source:    this library: what no consumer can find out by itself.
+///
+/// # Safety
+/// See the preface; `base` is never followed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_validate_within(
+    tensor: *const DLTensor,
+    flags: u64,
+    base: *const c_void,
+    nbytes: u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_validate_within", error, || {
+        let tensor = arg::required(tensor, TENSOR)?;
+        let mut snapshot = Snapshot::new();
+        // SAFETY: a live tensor, by the preface.
+        unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(DLRS_LEVEL_LAYOUT)) }
+            .and_then(|()| snapshot.check_addressed())
+            .and_then(|()| snapshot.check_within(base.cast(), nbytes))
+            .map_err(|e| e.of(TENSOR))
+    })
+}

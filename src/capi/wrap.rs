@@ -1,0 +1,53 @@
+//! Wrapping memory that somebody else owns.
+
+use core::ffi::c_void;
+
+use super::arg::{self, Out};
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::error::Parameter;
+use crate::tensor::block::{Block, Owner, dlrs_free_fn};
+use crate::tensor::wrap;
+use crate::validate::{Level, Rules, Snapshot};
+
+/// Wrap memory that the caller lends into a managed tensor.
+///
+/// Shape:     shape and strides are copied; NULL strides become compact row-major.
+/// Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
+/// Device:    any, known or not.
+/// Ownership: the caller owns *out. When its last holder goes, free_fn(context) is called once, on
+///            that thread; a NULL free_fn only borrows. On error free_fn is not called.
+/// Flags:     exactly flags.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+///            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
+///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT.
+///            DLRS_NOMEM: no memory for the header.
+/// Threads:   any.
+/// Source:    "Producer" rules of dlpack.h.
+///
+/// # Safety
+/// See the preface; the memory stays valid until `free_fn` is called.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_tensor_wrap(
+    tensor: *const DLTensor,
+    flags: u64,
+    free_fn: dlrs_free_fn,
+    context: *mut c_void,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_tensor_wrap", error, || {
+        // SAFETY: a variable of the caller.
+        let out = unsafe { Out::clear(out) };
+        let tensor = arg::required(tensor, &Parameter(1, "tensor"))?;
+        out.check(&Parameter(5, "out"))?;
+        let mut snapshot = Snapshot::new();
+        // SAFETY: a live tensor, by the preface.
+        unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }
+            .map_err(|e| e.of(&Parameter(1, "tensor")))?;
+        let block = wrap::wrap(&snapshot, Owner::Callback(free_fn, context))
+            .map_err(|e| e.of(&Parameter(2, "flags")))?;
+        out.set(Block::versioned(block));
+        Ok(())
+    })
+}

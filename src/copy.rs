@@ -1,0 +1,408 @@
+//! Copies: what is checked, how a pair of tensors becomes a byte plan, and who runs it.
+
+use core::ptr::NonNull;
+
+use crate::abi::*;
+use crate::device::cpu::{self, Parallel};
+use crate::device::plan::{Item, Plan};
+use crate::device_type;
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::layout::{self, MAX_NDIM, Order};
+use crate::overlap::{self, Strided, Verdict};
+use crate::platform;
+use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
+use crate::tensor::{Versioned, block, convert, share};
+use crate::validate::{Rules, Snapshot};
+
+/// How a copy is to be done.
+#[derive(Clone, Copy)]
+pub struct Options {
+    /// Source and destination may share memory: the result is as if through a temporary.
+    pub allow_overlap: bool,
+    /// Elements are moved as bytes: their dtype need not be known.
+    pub raw_bytes: bool,
+    /// Threads.
+    pub parallel: Parallel,
+}
+
+impl Options {
+    /// What source and destination must satisfy.
+    pub fn rules(&self) -> Rules {
+        if self.raw_bytes { Rules::RAW } else { Rules::COPY }
+    }
+}
+
+/// May a copy be made?
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum CopyPolicy {
+    /// No: fail instead.
+    Never,
+    /// Only when something that was asked for cannot be had without.
+    IfNeeded,
+    /// Always.
+    Always,
+}
+
+const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+
+/// Copies `src` to `dst`, both read and checked with [`Options::rules`].
+pub fn copy(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
+    if dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
+        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
+        return Err(error.value(dst.flags as i64));
+    }
+    check_same_shape(src, dst)?;
+    check_same_dtype(src, dst)?;
+    check_copyable(src, options)?;
+    check_copyable(dst, options)?;
+    if src.empty {
+        return Ok(());
+    }
+    let plan = plan(src, dst)?;
+    check_distinct(dst, &plan)?;
+    if same_place(src, dst) {
+        return Ok(());
+    }
+    match pair_verdict(&plan) {
+        // SAFETY: every element has an address in memory that the caller vouched for, elements of
+        // `dst` are distinct, and the two do not touch.
+        Verdict::Disjoint => unsafe { cpu::copy(&plan, &options.parallel) },
+        _ if options.allow_overlap => copy_through_temporary(src, &plan, options)?,
+        verdict => return Err(overlap_error(DLRS_OVERLAP_SRC_DST, verdict)),
+    }
+    Ok(())
+}
+
+fn overlap_error(status: crate::error::Status, verdict: Verdict) -> Error {
+    match verdict {
+        Verdict::Undecided => {
+            Error::new(status).detail("sharing of memory is undecided within bounds, so refused")
+        }
+        _ => Error::new(status),
+    }
+}
+
+fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+    let error = Error::new(DLRS_SHAPE_MISMATCH);
+    let (from, to) = (src.shape(), dst.shape());
+    if from.len() != to.len() {
+        let error = error.field(DLRS_FIELD_NDIM).detail("ranks differ");
+        return Err(error.value(to.len() as i64).limit(from.len() as i64));
+    }
+    match from.iter().zip(to).enumerate().find(|(_, (from, to))| from != to) {
+        None => Ok(()),
+        Some((dim, (&from, &to))) => {
+            Err(error.field(DLRS_FIELD_SHAPE).dim(dim).value(to).limit(from))
+        }
+    }
+}
+
+fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+    let error = Error::new(DLRS_DTYPE_MISMATCH);
+    let (from, to) = (src.dtype, dst.dtype);
+    for (field, from, to) in [
+        (DLRS_FIELD_DTYPE_CODE, i64::from(from.code), i64::from(to.code)),
+        (DLRS_FIELD_DTYPE_BITS, from.bits.into(), to.bits.into()),
+        (DLRS_FIELD_DTYPE_LANES, from.lanes.into(), to.lanes.into()),
+    ] {
+        if from != to {
+            return Err(error.field(field).value(to).limit(from));
+        }
+    }
+    if src.slot_bits() == dst.slot_bits() {
+        return Ok(());
+    }
+    let error = error.field(DLRS_FIELD_FLAGS).detail("one is packed and the other padded");
+    Err(error.value((dst.flags & PADDED) as i64).limit((src.flags & PADDED) as i64))
+}
+
+/// Whether the elements can be reached and moved by the CPU.
+fn check_copyable(tensor: &Snapshot, options: &Options) -> Result<()> {
+    if tensor.dtype.code == DLDataTypeCode::kDLOpaqueHandle as u8 && !options.raw_bytes {
+        let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
+        let error = error.detail("opaque handles are copied only as raw bytes");
+        return Err(error.value(tensor.dtype.code.into()));
+    }
+    if device_type::host_reachable(tensor.device.device_type) {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+    let error = error.detail("no backend of this build copies to or from this device");
+    Err(error.value(tensor.device.device_type.into()))
+}
+
+/// Strides in units of `unit_bits` bits, 0 where the extent is 1.
+fn unit_strides(tensor: &Snapshot, unit_bits: u32, out: &mut [i64; MAX_NDIM]) -> Result<()> {
+    let slots = i64::from(tensor.slot_bits() / unit_bits);
+    let pairs = tensor.shape().iter().zip(tensor.strides());
+    for (dim, ((&extent, &stride), out)) in pairs.zip(out).enumerate() {
+        *out = match stride.checked_mul(slots) {
+            _ if extent == 1 => 0,
+            Some(stride) => stride,
+            None => {
+                let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);
+                return Err(error.dim(dim).value(stride));
+            }
+        };
+    }
+    Ok(())
+}
+
+/// The byte plan of two tensors of the same shape and element size.
+fn plan(src: &Snapshot, dst: &Snapshot) -> Result<Plan> {
+    let item_bits = src.slot_bits();
+    let (item, unit_bits) = match item_bits % 8 {
+        0 => (Item::Bytes(item_bits as usize / 8), 8),
+        _ => {
+            let width = item_bits as usize;
+            (Item::Bits { width, dst_slot: width }, 1)
+        }
+    };
+    let mut plan = Plan {
+        src: src.first(),
+        dst: dst.first(),
+        item,
+        ndim: src.shape().len().min(MAX_NDIM),
+        shape: [1; MAX_NDIM],
+        src_strides: [0; MAX_NDIM],
+        dst_strides: [0; MAX_NDIM],
+    };
+    for (to, from) in plan.shape.iter_mut().zip(src.shape()) {
+        *to = *from;
+    }
+    unit_strides(src, unit_bits, &mut plan.src_strides)?;
+    unit_strides(dst, unit_bits, &mut plan.dst_strides)?;
+    Ok(plan)
+}
+
+/// The memory of one side of a plan, as the overlap decisions want it.
+fn strided<'a>(plan: &'a Plan, base: usize, strides: &'a [i64; MAX_NDIM]) -> Strided<'a> {
+    let (unit, item) = match plan.item {
+        Item::Bytes(nbytes) => (1, nbytes as i128),
+        Item::Bits { dst_slot, .. } => (8, dst_slot as i128),
+    };
+    let shape = plan.shape.get(..plan.ndim).unwrap_or(&[]);
+    let strides = strides.get(..plan.ndim).unwrap_or(&[]);
+    Strided { base: base as i128 * unit, shape, strides, item }
+}
+
+fn pair_verdict(plan: &Plan) -> Verdict {
+    let src = strided(plan, plan.src as usize, &plan.src_strides);
+    let dst = strided(plan, plan.dst as usize, &plan.dst_strides);
+    overlap::pair_overlap(&src, &dst)
+}
+
+/// Refuses a destination with elements in each other's memory.
+fn check_distinct(dst: &Snapshot, plan: &Plan) -> Result<()> {
+    if layout::is_contiguous(dst.shape(), dst.strides(), Order::C) {
+        return Ok(());
+    }
+    match overlap::self_overlap(&strided(plan, plan.dst as usize, &plan.dst_strides)) {
+        Verdict::Disjoint => Ok(()),
+        verdict => Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES)),
+    }
+}
+
+/// Whether both are the same view of the same memory, so that there is nothing to move.
+fn same_place(src: &Snapshot, dst: &Snapshot) -> bool {
+    let mut dims = src.shape().iter().zip(src.strides().iter().zip(dst.strides()));
+    src.first() == dst.first() && dims.all(|(&extent, (from, to))| extent == 1 || from == to)
+}
+
+fn copy_through_temporary(src: &Snapshot, plan: &Plan, options: &Options) -> Result<()> {
+    let nbytes = src.nbytes()?;
+    let Some(temporary) = platform::memory(nbytes as usize) else {
+        return Err(Error::new(DLRS_NOMEM)
+            .value(nbytes as i64)
+            .detail("no memory to copy through"));
+    };
+    let mut compact = [0; MAX_NDIM];
+    layout::compact_strides(src.shape(), Order::C, &mut compact);
+    let unit = match plan.item {
+        Item::Bytes(nbytes) => nbytes as i64,
+        Item::Bits { dst_slot, .. } => dst_slot as i64,
+    };
+    for stride in &mut compact {
+        *stride = stride.wrapping_mul(unit);
+    }
+    let out = Plan { dst: temporary.as_ptr(), dst_strides: compact, ..*plan };
+    let back = Plan { src: temporary.as_ptr(), src_strides: compact, ..*plan };
+    // SAFETY: the temporary is compact, large enough and shared with nobody.
+    unsafe {
+        cpu::copy(&out, &options.parallel);
+        cpu::copy(&back, &options.parallel);
+        platform::give_back(temporary);
+    }
+    Ok(())
+}
+
+/// A deep copy, dense in `order`: IS_COPIED set, READ_ONLY clear, PADDED kept.
+pub fn clone(
+    src: &Snapshot,
+    order: Order,
+    device: DLDevice,
+    options: &Options,
+) -> Result<Versioned> {
+    check_copyable(src, options)?;
+    check_target(device)?;
+    let strides = alloc::strides_for(src.shape(), order, src.strides());
+    let request = Request {
+        shape: src.shape(),
+        strides: strides.get(..src.shape().len()),
+        dtype: src.dtype,
+        device,
+        flags: src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED,
+        align_bytes: ALIGN_BYTES,
+        allocator: None,
+    };
+    let nbytes = src.nbytes()? as usize;
+    let tensor = alloc::new_sized(&request, nbytes)?;
+    if src.empty {
+        return Ok(tensor);
+    }
+    // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own.
+    let copied = unsafe { copy_into(src, tensor, options) };
+    // SAFETY: on failure nobody else has the tensor.
+    copied.inspect_err(|_| unsafe { share::release(tensor) })?;
+    Ok(tensor)
+}
+
+/// # Safety
+/// `tensor` is fresh, of ours, with the shape and element size of `src`.
+unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Result<()> {
+    let mut dst = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
+    if layout::is_contiguous(src.shape(), src.strides(), Order::C)
+        && layout::is_contiguous(dst.shape(), dst.strides(), Order::C)
+    {
+        let nbytes = src.nbytes()? as usize;
+        if nbytes < 1 << 16 {
+            // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
+            unsafe { dst.first().copy_from_nonoverlapping(src.first(), nbytes) };
+            return Ok(());
+        }
+    }
+    let plan = plan(src, &dst)?;
+    // SAFETY: the source was checked, the destination is fresh.
+    unsafe { cpu::copy(&plan, &options.parallel) };
+    Ok(())
+}
+
+/// Refuses a device to which this build cannot copy.
+fn check_target(device: DLDevice) -> Result<()> {
+    device_type::check(device)?;
+    if device.device_type == DLDeviceType::kDLCPU as i32 {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+    let error = error.detail("no backend of this build copies to this device");
+    Err(error.value(device.device_type.into()))
+}
+
+/// `tensor` itself with one more holder when it is already dense in `order`, else a dense copy.
+///
+/// # Safety
+/// `tensor` is live and `src` was read from it.
+pub unsafe fn contiguous(
+    src: &Snapshot,
+    tensor: Versioned,
+    order: Order,
+    options: &Options,
+) -> Result<Versioned> {
+    if layout::is_contiguous(src.shape(), src.strides(), order) {
+        // SAFETY: the caller's word.
+        return unsafe { share::retain(tensor) };
+    }
+    let order = if order == Order::A { Order::C } else { order };
+    clone(src, order, src.device, options)
+}
+
+/// `tensor` on `device`: itself with one more holder where it is, or a copy.
+///
+/// # Safety
+/// `tensor` is live and `src` was read from it.
+pub unsafe fn to_device(
+    src: &Snapshot,
+    tensor: Versioned,
+    device: DLDevice,
+    policy: CopyPolicy,
+    options: &Options,
+) -> Result<Versioned> {
+    device_type::check(device)?;
+    let there = src.device == device;
+    match policy {
+        // SAFETY: the caller's word.
+        CopyPolicy::IfNeeded | CopyPolicy::Never if there => unsafe { share::retain(tensor) },
+        CopyPolicy::Never => {
+            let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
+            Err(error.value(src.device.device_type.into()).limit(device.device_type.into()))
+        }
+        _ => clone(src, Order::C, device, options),
+    }
+}
+
+/// What an imported tensor must be.
+#[derive(Clone, Copy)]
+pub struct Import {
+    /// What is checked.
+    pub rules: Rules,
+    /// Alignment of the first element, 0 for any, else a power of two.
+    pub align_bytes: usize,
+    /// Dense in this order, or any layout.
+    pub order: Option<Order>,
+    /// The data must be writable.
+    pub writable: bool,
+    /// Whether a copy may serve what the tensor itself does not.
+    pub policy: CopyPolicy,
+    /// How it is copied.
+    pub options: Options,
+}
+
+/// Takes a tensor in: itself when it is ours and as wanted, else boxed, else copied.
+///
+/// # Safety
+/// `tensor` is live; on success the result owns the caller's holder.
+pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
+    let mut src = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { src.read_managed(tensor.as_ptr(), import.rules)? };
+    let lacking = lacking(&src, import);
+    match (lacking, import.policy) {
+        (Some(error), CopyPolicy::Never) => Err(error),
+        (None, CopyPolicy::Never | CopyPolicy::IfNeeded) => {
+            // SAFETY: the caller's word.
+            match unsafe { block::of_versioned(tensor) } {
+                Some(_) => Ok(tensor),
+                None => convert::box_snapshot(&src, tensor).map(NonNull::cast),
+            }
+        }
+        _ => {
+            let order = import.order.unwrap_or(Order::C);
+            let order = if order == Order::A { Order::C } else { order };
+            let device = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
+            let copy = clone(&src, order, device, &import.options)?;
+            // SAFETY: the copy stands for the caller's holder, which is now given up.
+            unsafe { share::release(tensor) };
+            Ok(copy)
+        }
+    }
+}
+
+/// The first thing asked for that the tensor itself does not give.
+fn lacking(src: &Snapshot, import: &Import) -> Option<Error> {
+    let needed = Error::new(DLRS_COPY_NEEDED);
+    if import.writable && src.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
+        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
+        return Some(error.value(src.flags as i64));
+    }
+    if let Some(order) = import.order
+        && !layout::is_contiguous(src.shape(), src.strides(), order)
+    {
+        return Some(needed.field(DLRS_FIELD_STRIDES).detail("the layout is not dense as asked"));
+    }
+    if import.align_bytes > 1 {
+        return src.check_aligned(import.align_bytes).err();
+    }
+    None
+}

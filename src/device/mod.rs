@@ -1,0 +1,3 @@
+//! Devices.
+pub mod cpu;
+pub mod plan;

@@ -1,0 +1,191 @@
+//! Allocation: header, extents, strides and CPU data in one block, or data from an allocator.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering::*};
+
+use super::Versioned;
+use super::block::{self, Allocation, Block, Data, Owner, Spec};
+use crate::abi::*;
+use crate::device_type;
+use crate::dtype;
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::layout::{self, MAX_NDIM, Order};
+
+/// Data of our own tensors starts on this boundary, as DLPack asks.
+pub const ALIGN_BYTES: usize = 256;
+/// No larger alignment is served.
+pub const ALIGN_BYTES_MAX: u64 = 1 << 30;
+
+/// Where data comes from when the library's own memory is not wanted. Every member must be set;
+/// both functions may be called on any thread.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_allocator {
+    /// `sizeof(dlrs_allocator)`.
+    pub struct_size: u32,
+    /// Handed to both functions.
+    pub context: *mut c_void,
+    /// Returns `nbytes` (above 0) bytes on `device`, aligned to `align_bytes` (a power of two), or
+    /// NULL.
+    pub alloc: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            nbytes: u64,
+            align_bytes: u64,
+            device: DLDevice,
+        ) -> *mut c_void,
+    >,
+    /// Takes back what `alloc` returned for the same three values.
+    pub free: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            data: *mut c_void,
+            nbytes: u64,
+            align_bytes: u64,
+            device: DLDevice,
+        ),
+    >,
+}
+
+/// What a new tensor is to be.
+pub struct Request<'a> {
+    /// Extents.
+    pub shape: &'a [i64],
+    /// Order of the compact strides, or the strides themselves.
+    pub strides: Option<&'a [i64]>,
+    /// Element type.
+    pub dtype: DLDataType,
+    /// Device.
+    pub device: DLDevice,
+    /// Flags of the result.
+    pub flags: u64,
+    /// Alignment of the data, a power of two.
+    pub align_bytes: usize,
+    /// Where the data comes from; `None` for the default.
+    pub allocator: Option<&'a dlrs_allocator>,
+}
+
+/// The alignment asked for in an options struct: 0 is the default, else a power of two.
+pub fn check_align(align_bytes: u64) -> Result<usize> {
+    match align_bytes {
+        0 => Ok(ALIGN_BYTES),
+        n if n.is_power_of_two() && n <= ALIGN_BYTES_MAX => Ok(n as usize),
+        n => {
+            let error = Error::new(DLRS_BAD_ARG).option("align_bytes");
+            let error = error.detail("alignment must be a power of two").value(n as i64);
+            Err(error.limit(ALIGN_BYTES_MAX as i64))
+        }
+    }
+}
+
+/// Bytes of the data of a compact tensor: everything is checked, nothing is allocated.
+#[inline]
+pub fn data_nbytes(request: &Request) -> Result<usize> {
+    dtype::legal(request.dtype)?;
+    device_type::check(request.device)?;
+    if layout::check_shape(request.shape)? {
+        return Ok(0);
+    }
+    let item_bits = dtype::slot_bits(request.dtype, request.flags);
+    Ok(layout::packed_nbytes(layout::numel(request.shape)?, item_bits)? as usize)
+}
+
+/// Makes a tensor. Its data is not initialised; a tensor of size zero has none.
+#[inline]
+pub fn new(request: &Request) -> Result<Versioned> {
+    new_sized(request, data_nbytes(request)?)
+}
+
+/// As [`new`], for a request whose shape and dtype have been checked to need `nbytes` bytes.
+#[inline]
+pub fn new_sized(request: &Request, nbytes: usize) -> Result<Versioned> {
+    let default = allocator_of(request.device.device_type);
+    // SAFETY: `dlrs_allocator_set` vouched that the allocator outlives its being set.
+    let allocator = request.allocator.or(unsafe { default.as_ref() });
+    match allocator {
+        Some(allocator) if nbytes > 0 => new_from(request, nbytes, allocator),
+        _ if request.device.device_type == DLDeviceType::kDLCPU as i32 || nbytes == 0 => {
+            let data = Data::Inside(nbytes, request.align_bytes);
+            Ok(Block::versioned(block::new(&spec(request, data, Owner::Block))?))
+        }
+        _ => {
+            let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+            let error = error.detail("this device has no allocator here");
+            Err(error.value(request.device.device_type.into()))
+        }
+    }
+}
+
+fn spec<'a>(request: &'a Request, data: Data, owner: Owner) -> Spec<'a> {
+    Spec {
+        shape: request.shape,
+        strides: request.strides,
+        dtype: request.dtype,
+        device: request.device,
+        flags: request.flags,
+        data,
+        owner,
+    }
+}
+
+fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Result<Versioned> {
+    let (Some(alloc), Some(free)) = (allocator.alloc, allocator.free) else {
+        let error = Error::new(DLRS_NULL_ARG).option("allocator's alloc or free");
+        return Err(error);
+    };
+    let (nbytes, align_bytes) = (nbytes as u64, request.align_bytes as u64);
+    let context = allocator.context;
+    // SAFETY: the allocator's contract.
+    let data = unsafe { alloc(context, nbytes, align_bytes, request.device) };
+    if data.is_null() {
+        return Err(Error::new(DLRS_NOMEM).value(nbytes as i64).detail("allocator gave no memory"));
+    }
+    let device = request.device;
+    // SAFETY: gives back exactly what `alloc` returned.
+    let give_back = || unsafe { free(context, data, nbytes, align_bytes, device) };
+    let off = data as u64 & (align_bytes - 1);
+    if off != 0 {
+        give_back();
+        let error = Error::new(DLRS_MISALIGNED).value(off as i64).limit(align_bytes as i64);
+        return Err(error.detail("allocator gave memory that is not aligned as asked"));
+    }
+    let allocation = Allocation { free, context, data, nbytes, align_bytes, device };
+    let spec = spec(request, Data::At(data, 0), Owner::Allocator(allocation));
+    block::new(&spec).map(Block::versioned).inspect_err(|_| give_back())
+}
+
+/// Allocators set for a device type, by code. NULL: the library's own.
+static ALLOCATORS: [AtomicPtr<dlrs_allocator>; 32] = [const { AtomicPtr::new(null_mut()) }; 32];
+
+fn allocator_of(device_type: DeviceCode) -> *mut dlrs_allocator {
+    let slot = usize::try_from(device_type).ok().and_then(|code| ALLOCATORS.get(code));
+    slot.map_or(null_mut(), |slot| slot.load(Acquire))
+}
+
+/// Sets the allocator of a device type; returns the one before. `allocator` stays readable for as
+/// long as it is set.
+pub fn allocator_set(
+    device_type: DeviceCode,
+    allocator: *mut dlrs_allocator,
+) -> Result<*mut dlrs_allocator> {
+    let known = device_type::known(device_type);
+    match usize::try_from(device_type).ok().and_then(|code| ALLOCATORS.get(code)) {
+        Some(slot) if known => Ok(slot.swap(allocator, AcqRel)),
+        _ => {
+            let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+            Err(error.value(device_type.into()))
+        }
+    }
+}
+
+/// Strides of a compact layout in `order`, which for K follows those of `like`.
+pub fn strides_for(shape: &[i64], order: Order, like: &[i64]) -> [i64; MAX_NDIM] {
+    let mut strides = [0; MAX_NDIM];
+    match order {
+        Order::K => layout::like_strides(shape, like, &mut strides),
+        order => layout::compact_strides(shape, order, &mut strides),
+    }
+    strides
+}

@@ -1,0 +1,97 @@
+//! Deleter chains: callbacks that run when the last holder of a tensor goes, last in, first out.
+//!
+//! A chain is a list that only grows while the tensor lives: attaching pushes with one
+//! compare-and-swap, detaching turns a link into a dead one. So both are safe beside each other
+//! on several threads, and no lock can be held while a callback runs.
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+
+use super::block::{Block, dlrs_free_fn};
+use crate::error::{Error, Result, Status::*};
+use crate::platform;
+
+/// One callback.
+pub struct Link {
+    next: *mut Link,
+    callback: dlrs_free_fn,
+    context: *mut c_void,
+    live: AtomicBool,
+}
+
+/// Adds a callback in front of the chain `links`.
+pub fn attach(links: &AtomicPtr<Link>, callback: dlrs_free_fn, context: *mut c_void) -> Result<()> {
+    let Some(memory) = platform::memory(size_of::<Link>()) else {
+        return Err(Error::new(DLRS_NOMEM).value(size_of::<Link>() as i64));
+    };
+    let link: NonNull<Link> = memory.cast();
+    let mut next = links.load(Relaxed);
+    loop {
+        // SAFETY: fresh memory of the right size, not yet seen by anyone.
+        unsafe { link.write(Link { next, callback, context, live: AtomicBool::new(true) }) };
+        // Release: whoever finds the link finds it written.
+        match links.compare_exchange_weak(next, link.as_ptr(), Release, Relaxed) {
+            Ok(_) => return Ok(()),
+            Err(now) => next = now,
+        }
+    }
+}
+
+/// Kills the callback attached last with this function and context; tells whether there was one.
+pub fn detach(block: &Block, callback: dlrs_free_fn, context: *mut c_void) -> bool {
+    let same = |link: &Link| {
+        link.callback.map(|f| f as usize) == callback.map(|f| f as usize) && link.context == context
+    };
+    for after in [false, true] {
+        let mut next = block.links(after).load(Acquire);
+        // SAFETY: links are freed only with the block, which the caller holds.
+        while let Some(link) = unsafe { next.as_ref() } {
+            if same(link) && link.live.swap(false, AcqRel) {
+                return true;
+            }
+            next = link.next;
+        }
+    }
+    false
+}
+
+/// `first` with `rest` behind it.
+///
+/// # Safety
+/// Both are chains that nobody else can reach.
+pub unsafe fn join(first: *mut Link, rest: *mut Link) -> *mut Link {
+    let mut last: *mut Link = null_mut();
+    let mut link = first;
+    while !link.is_null() {
+        last = link;
+        // SAFETY: a link of a chain that is ours.
+        link = unsafe { (*link).next };
+    }
+    if last.is_null() {
+        return rest;
+    }
+    // SAFETY: as above.
+    unsafe { (*last).next = rest };
+    first
+}
+
+/// Runs and frees a chain, front to back.
+///
+/// # Safety
+/// Nobody else can reach the chain.
+pub unsafe fn run(first: *mut Link) {
+    let mut link = first;
+    while let Some(memory) = NonNull::new(link) {
+        // SAFETY: the chain is ours; the link is read out and freed before its callback runs, so
+        // the callback may do anything, even not return.
+        let Link { next, callback, context, live } = unsafe { memory.read() };
+        // SAFETY: links come from `platform::memory`.
+        unsafe { platform::give_back(memory.cast()) };
+        if let (Some(callback), true) = (callback, live.into_inner()) {
+            // SAFETY: the caller of `attach` vouched for the callback and its context.
+            unsafe { callback(context) };
+        }
+        link = next;
+    }
+}

@@ -1,0 +1,105 @@
+//! Legacy ⇄ versioned, and boxing foreign tensors in blocks of ours.
+//!
+//! A tensor of ours answers as both kinds, so it only changes its face; a foreign one is put in a
+//! block that owns it and calls its deleter once.
+
+use core::ptr::NonNull;
+
+use super::block::{self, Block, Owner};
+use super::{Legacy, Versioned, wrap};
+use crate::abi::*;
+use crate::dtype;
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::validate::{Level, Rules, Snapshot, check_flags, check_version, flags_of};
+
+/// What to do with flags that the legacy struct cannot carry.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(non_camel_case_types)]
+pub enum LegacyPolicy {
+    /// Refuse a tensor that is read-only.
+    DLRS_LEGACY_REFUSE = 0,
+    /// Give a read-only tensor away without saying so: the consumer must know.
+    DLRS_LEGACY_DROP = 1,
+    /// Copy a read-only tensor.
+    DLRS_LEGACY_COPY = 2,
+}
+
+/// A versioned tensor with exactly `flags` that owns `tensor`.
+///
+/// # Safety
+/// `tensor` is live; on success the result owns the caller's holder.
+pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
+    check_flags(flags)?;
+    // SAFETY: the caller's word.
+    if let Some(block) = unsafe { block::of_legacy(tensor) } {
+        // SAFETY: a live block of ours; the legacy holder becomes a versioned one.
+        if unsafe { block.as_ref() }.flags().load(core::sync::atomic::Ordering::Relaxed) == flags {
+            return Ok(Block::versioned(block));
+        }
+    }
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe {
+        let tensor = &raw const (*tensor.as_ptr()).dl_tensor;
+        snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_STRUCT))?;
+    }
+    let spec = wrap::spec_of(&snapshot, flags, Owner::Legacy(tensor));
+    Ok(Block::versioned(block::new(&spec)?))
+}
+
+/// Whether the flags of a versioned tensor can be given up.
+///
+/// # Safety
+/// `tensor` is live, of major 1.
+unsafe fn check_droppable(tensor: Versioned, policy: LegacyPolicy) -> Result<()> {
+    // SAFETY: the caller's word.
+    let (flags, dtype) = unsafe {
+        (flags_of(tensor.as_ptr()), (&raw const (*tensor.as_ptr()).dl_tensor.dtype).read())
+    };
+    check_flags(flags)?;
+    let padded = flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
+    if padded && dtype::is_subbyte(dtype) {
+        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value(flags as i64);
+        return Err(error.detail("the legacy struct cannot say that sub-byte data is padded"));
+    }
+    if flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 && policy != LegacyPolicy::DLRS_LEGACY_DROP {
+        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).value(flags as i64);
+        return Err(error.detail("the legacy struct cannot say that data is read-only"));
+    }
+    Ok(())
+}
+
+/// A legacy tensor that owns `tensor`.
+///
+/// # Safety
+/// `tensor` is live; on success the result owns the caller's holder.
+pub unsafe fn to_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legacy> {
+    // SAFETY: the caller's word.
+    unsafe {
+        check_version(tensor.as_ptr())?;
+        check_droppable(tensor, policy)?;
+        Ok(Block::legacy(boxed(tensor)?))
+    }
+}
+
+/// The block of `tensor`: its own, or a new one that owns it.
+///
+/// # Safety
+/// `tensor` is live, of major 1; on success the block owns the caller's holder.
+pub unsafe fn boxed(tensor: Versioned) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    if let Some(block) = unsafe { block::of_versioned(tensor) } {
+        return Ok(block);
+    }
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { snapshot.read_managed(tensor.as_ptr(), Rules::of(Level::DLRS_LEVEL_STRUCT)) }?;
+    box_snapshot(&snapshot, tensor)
+}
+
+/// A new block that owns the foreign `tensor`, of which `snapshot` was taken.
+pub fn box_snapshot(snapshot: &Snapshot, tensor: Versioned) -> Result<NonNull<Block>> {
+    // The one holder passes from the caller to the block: a sole copy stays one.
+    block::new(&wrap::spec_of(snapshot, snapshot.flags, Owner::Versioned(tensor)))
+}

@@ -1,0 +1,21 @@
+//! Making, wrapping, converting, sharing and freeing tensors.
+//!
+//! Every tensor that we hand out lives in a [`block::Block`]: the versioned struct, the legacy
+//! struct, a count of holders, the owner of the data, chains of callbacks, the extents and
+//! strides, and (for CPU tensors made here) the data itself, in one allocation.
+
+pub mod alloc;
+pub mod block;
+pub mod chain;
+pub mod convert;
+pub mod share;
+pub mod wrap;
+
+use core::ptr::NonNull;
+
+use crate::abi::{DLManagedTensor, DLManagedTensorVersioned};
+
+/// A versioned tensor that someone holds.
+pub type Versioned = NonNull<DLManagedTensorVersioned>;
+/// A legacy tensor that someone holds.
+pub type Legacy = NonNull<DLManagedTensor>;

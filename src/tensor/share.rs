@@ -1,0 +1,103 @@
+//! Holders: releasing, sharing, flags that cannot lie, and the caller's own pointer.
+
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::*;
+
+use super::block::{self, Block, Owner};
+use super::{Legacy, Versioned};
+use crate::abi::*;
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::validate::{check_flags, check_version};
+
+/// Gives up one holder of a tensor of any major, ours or foreign: calls its deleter, if any.
+///
+/// # Safety
+/// `tensor` is live and not used again.
+#[inline]
+pub unsafe fn release(tensor: Versioned) {
+    // SAFETY: the place of `deleter` is the same in every major.
+    if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
+        // SAFETY: the producer's deleter, called once by the holder.
+        unsafe { deleter(tensor.as_ptr()) }
+    }
+}
+
+/// As [`release`], for a legacy tensor.
+///
+/// # Safety
+/// `tensor` is live and not used again.
+#[inline]
+pub unsafe fn release_legacy(tensor: Legacy) {
+    // SAFETY: the caller's word.
+    if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
+        // SAFETY: the producer's deleter, called once by the holder.
+        unsafe { deleter(tensor.as_ptr()) }
+    }
+}
+
+/// The block of one of our tensors; `DLRS_VERSION` or `DLRS_FOREIGN` for others.
+///
+/// # Safety
+/// `tensor` is live.
+#[inline]
+pub unsafe fn own<'a>(tensor: Versioned) -> Result<&'a Block> {
+    // SAFETY: the caller's word.
+    match unsafe { block::of_versioned(tensor) } {
+        // SAFETY: a live block of ours.
+        Some(block) => Ok(unsafe { block.as_ref() }),
+        None => {
+            // SAFETY: the caller's word.
+            unsafe { check_version(tensor.as_ptr()) }?;
+            Err(Error::new(DLRS_FOREIGN))
+        }
+    }
+}
+
+/// Changes flags of one of our tensors, as far as they stay true.
+pub fn set_flags(block: &Block, set: u64, clear: u64) -> Result<()> {
+    check_flags(set | clear)?;
+    let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value((set | clear) as i64);
+    if set & clear != 0 {
+        return Err(error.detail("the same flag is to be set and cleared"));
+    }
+    let now = block.flags().load(Relaxed);
+    let changed = (set & !now) | (clear & now);
+    if changed & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
+        return Err(error.detail("padding is a property of the data and cannot be switched"));
+    }
+    let own_data = !matches!(block.owner(), Owner::Versioned(_) | Owner::Legacy(_));
+    let sole = block.holders() == 1;
+    // Only a sole owner can promise that nobody else sees the data, or give it free for writing.
+    if set & changed & DLPACK_FLAG_BITMASK_IS_COPIED != 0 && !(own_data && sole) {
+        let error = Error::new(DLRS_REFCOUNT).field(DLRS_FIELD_FLAGS);
+        return Err(error.detail("IS_COPIED needs a sole holder that shares with no base"));
+    }
+    if clear & changed & DLPACK_FLAG_BITMASK_READ_ONLY != 0 && !(own_data && sole) {
+        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
+        return Err(error.detail("READ_ONLY can be lifted only by a sole holder without a base"));
+    }
+    block.flags().store((now | set) & !clear, Relaxed);
+    Ok(())
+}
+
+/// One more holder of the same tensor.
+///
+/// # Safety
+/// `tensor` is live.
+#[inline]
+pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    unsafe { own(tensor) }?.hold()?;
+    Ok(tensor)
+}
+
+/// The holders of one of our tensors, 0 for a foreign one.
+///
+/// # Safety
+/// `tensor` is live.
+pub unsafe fn holders(tensor: Versioned) -> usize {
+    // SAFETY: the caller's word; a block of ours is live as long as its tensor.
+    unsafe {
+        block::of_versioned(tensor).map_or(0, |block: NonNull<Block>| block.as_ref().holders())
+    }
+}

@@ -1,0 +1,429 @@
+//! The fixed order of checks over a snapshot.
+//!
+//! A foreign struct is read once, into locals, and only the locals are used afterwards: another
+//! thread that rewrites the struct can change which answer is given, never make it wrong. This is
+//! one of the two files in which a foreign pointer is followed (the other is `capi/arg.rs`).
+//!
+//! Order: version, flags, ndim, shape pointer, dtype, device, shape values, strides, sizes,
+//! data and offset, bounds. The first fault found is reported, so the answer is deterministic.
+
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::abi::*;
+use crate::error::{Error, Field, Field::*, Result, Status::*};
+use crate::layout::{self, MAX_NDIM, Order};
+use crate::platform::LOW_HALF;
+use crate::{device_type, dtype};
+
+/// How much is demanded. Higher levels include the lower ones.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+#[allow(non_camel_case_types)]
+pub enum Level {
+    /// The struct can be walked: version, ndim, pointers, extents not negative, dtype sized.
+    DLRS_LEVEL_STRUCT = 1,
+    /// Also every element has an address: sizes, strides, data and byte_offset.
+    DLRS_LEVEL_LAYOUT = 2,
+    /// Also everything is known to DLPack 1.3: dtype, device, flags, strides given, whole bytes.
+    DLRS_LEVEL_STRICT = 3,
+}
+
+/// Single demands, so that a caller inside the library can ask for other mixtures than levels.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    /// Every element has an address.
+    pub layout: bool,
+    /// Flags, dtype and device are known to DLPack 1.3.
+    pub known: bool,
+    /// Strides are given where the tensor's version demands it.
+    pub strides_given: bool,
+    /// Rows of packed sub-byte elements start on whole bytes.
+    pub whole_bytes: bool,
+}
+
+impl Rules {
+    /// What a level demands.
+    pub const fn of(level: Level) -> Rules {
+        let n = level as u32;
+        Rules { layout: n >= 2, known: n >= 3, strides_given: n >= 3, whole_bytes: n >= 3 }
+    }
+    /// What a copy demands: it moves sub-byte elements bit by bit wherever they start.
+    pub const COPY: Rules =
+        Rules { layout: true, known: true, strides_given: false, whole_bytes: false };
+    /// What a copy of elements as raw bytes demands: their size, not their meaning.
+    pub const RAW: Rules =
+        Rules { layout: true, known: false, strides_given: false, whole_bytes: false };
+}
+
+const FLAGS_KNOWN: u64 = DLPACK_FLAG_BITMASK_READ_ONLY
+    | DLPACK_FLAG_BITMASK_IS_COPIED
+    | DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+
+/// Refuses flag bits that DLPack 1.3 does not define.
+#[inline]
+pub fn check_flags(flags: u64) -> Result<()> {
+    match flags & !FLAGS_KNOWN {
+        0 => Ok(()),
+        unknown => Err(Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value(unknown as i64)),
+    }
+}
+
+/// A tensor's metadata, read once and checked.
+pub struct Snapshot {
+    /// `data` as given.
+    pub data: *mut u8,
+    /// Bytes from `data` to element (0, …, 0).
+    pub byte_offset: u64,
+    /// The device.
+    pub device: DLDevice,
+    /// The element type.
+    pub dtype: DLDataType,
+    /// The flags of the managed tensor, 0 for a bare one.
+    pub flags: u64,
+    /// Some extent is 0.
+    pub empty: bool,
+    /// From element (0, …, 0) to the first byte used and one past the last; set by `layout`.
+    pub byte_extent: (i64, i64),
+    ndim: usize,
+    shape: [MaybeUninit<i64>; MAX_NDIM],
+    strides: [MaybeUninit<i64>; MAX_NDIM],
+}
+
+/// An aligned pointer to `ndim` values, or why it is none.
+fn check_array(array: *const i64, field: Field) -> Result<()> {
+    if array.is_aligned() {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_MISALIGNED_STRUCT).field(field);
+    Err(error.limit(align_of::<i64>() as i64))
+}
+
+fn check_dtype(dtype: DLDataType) -> Result<()> {
+    let (status, field) = match dtype {
+        DLDataType { bits: 0, .. } => (DLRS_DTYPE_BITS, DLRS_FIELD_DTYPE_BITS),
+        DLDataType { lanes: 0, .. } => (DLRS_DTYPE_LANES, DLRS_FIELD_DTYPE_LANES),
+        _ => return Ok(()),
+    };
+    Err(Error::new(status).field(field).value(0).limit(1))
+}
+
+/// How many dimensions, when their number is acceptable.
+#[inline]
+pub fn check_ndim(ndim: i32) -> Result<usize> {
+    match usize::try_from(ndim) {
+        Ok(count) if count <= MAX_NDIM => Ok(count),
+        _ => {
+            let error = Error::new(DLRS_NDIM).field(DLRS_FIELD_NDIM);
+            Err(error.value(ndim.into()).limit(MAX_NDIM as i64))
+        }
+    }
+}
+
+/// The flags of a tensor of major 1.
+///
+/// # Safety
+/// `tensor` is aligned and points to a live versioned struct of major 1.
+#[inline]
+pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
+    // SAFETY: `flags` is an aligned u64 inside the struct. Atomic, because `dlrs_set_flags` and
+    // `dlrs_retain` may change the flags of a shared tensor of ours on another thread; of a
+    // foreign tensor nobody may, and then a relaxed load is a plain one.
+    unsafe { AtomicU64::from_ptr((&raw const (*tensor).flags).cast_mut()) }.load(Relaxed)
+}
+
+/// Reads the header of a versioned tensor; touches nothing past `flags` unless the major is 1.
+///
+/// # Safety
+/// `tensor` is aligned and points to a versioned struct of any major.
+#[inline]
+pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<DLPackVersion> {
+    // SAFETY: `version` is the first member in every major; the caller vouches for the pointer.
+    let version = unsafe { (&raw const (*tensor).version).read() };
+    if version.major == DLPACK_MAJOR_VERSION {
+        return Ok(version);
+    }
+    let error = Error::new(DLRS_VERSION).field(DLRS_FIELD_VERSION);
+    Err(error.value(version.major.into()).limit(DLPACK_MAJOR_VERSION.into()))
+}
+
+impl Snapshot {
+    /// An empty one to read into; costs nothing.
+    #[inline(always)]
+    pub const fn new() -> Snapshot {
+        Snapshot {
+            data: core::ptr::null_mut(),
+            byte_offset: 0,
+            device: DLDevice { device_type: 0, device_id: 0 },
+            dtype: DLDataType { code: 0, bits: 0, lanes: 0 },
+            flags: 0,
+            empty: false,
+            byte_extent: (0, 0),
+            ndim: 0,
+            shape: [const { MaybeUninit::uninit() }; MAX_NDIM],
+            strides: [const { MaybeUninit::uninit() }; MAX_NDIM],
+        }
+    }
+
+    /// Extents, one per dimension.
+    #[inline]
+    pub fn shape(&self) -> &[i64] {
+        // SAFETY: `read_shape` and `set_layout` write `ndim` <= MAX_NDIM extents before setting it.
+        unsafe { core::slice::from_raw_parts(self.shape.as_ptr().cast(), self.ndim) }
+    }
+
+    /// Strides in elements, one per dimension; compact row-major where none were given.
+    #[inline]
+    pub fn strides(&self) -> &[i64] {
+        // SAFETY: `read_strides` and `set_layout` write as many strides as there are extents.
+        unsafe { core::slice::from_raw_parts(self.strides.as_ptr().cast(), self.ndim) }
+    }
+
+    /// Bits from one element to the next in a layout without gaps: whole bytes when padded.
+    #[inline]
+    pub fn slot_bits(&self) -> u32 {
+        dtype::slot_bits(self.dtype, self.flags)
+    }
+
+    /// Address of element (0, …, 0). Only meaningful where addresses are (not on opaque handles).
+    #[inline]
+    pub fn first(&self) -> *mut u8 {
+        self.data.wrapping_add(self.byte_offset as usize)
+    }
+
+    /// Reads and checks a bare tensor. NULL strides are compact row-major.
+    ///
+    /// # Safety
+    /// `tensor` is aligned and points to a readable `DLTensor` whose `shape` and `strides`, where
+    /// not NULL, hold `ndim` values.
+    #[inline]
+    pub unsafe fn read(&mut self, tensor: *const DLTensor, flags: u64, rules: Rules) -> Result<()> {
+        // SAFETY: as this function's contract.
+        unsafe { self.read_tensor(tensor, flags, rules, false) }
+    }
+
+    /// Reads and checks a versioned tensor.
+    ///
+    /// # Safety
+    /// As [`Snapshot::read`], for the tensor inside; `tensor` may be of any major.
+    #[inline]
+    pub unsafe fn read_managed(
+        &mut self,
+        tensor: *const DLManagedTensorVersioned,
+        rules: Rules,
+    ) -> Result<()> {
+        // SAFETY: the caller's; past this line the major is 1, so the layout is the one we know.
+        let version = unsafe { check_version(tensor) }?;
+        // SAFETY: the major is 1.
+        let flags = unsafe { flags_of(tensor) };
+        // Since 1.2 strides must be given.
+        let strides_due = rules.strides_given && version.minor >= 2;
+        // SAFETY: the major is 1; the rest is this function's contract.
+        unsafe { self.read_tensor(&raw const (*tensor).dl_tensor, flags, rules, strides_due) }
+    }
+
+    #[inline]
+    unsafe fn read_tensor(
+        &mut self,
+        tensor: *const DLTensor,
+        flags: u64,
+        rules: Rules,
+        strides_due: bool,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
+        let tensor = unsafe { tensor.read() };
+        self.data = tensor.data.cast();
+        self.byte_offset = tensor.byte_offset;
+        self.device = tensor.device;
+        self.dtype = tensor.dtype;
+        self.flags = flags;
+        if rules.known {
+            check_flags(flags)?;
+        }
+        let ndim = check_ndim(tensor.ndim)?;
+        if ndim > 0 && tensor.shape.is_null() {
+            return Err(Error::new(DLRS_SHAPE_NULL).field(DLRS_FIELD_SHAPE));
+        }
+        if ndim > 0 {
+            check_array(tensor.shape, DLRS_FIELD_SHAPE)?;
+        }
+        check_dtype(tensor.dtype)?;
+        if rules.known {
+            dtype::legal(tensor.dtype)?;
+            device_type::check(tensor.device)?;
+        }
+        // SAFETY: not NULL, aligned, and `ndim` values by the caller's word.
+        unsafe { self.read_shape(tensor.shape, ndim) }?;
+        // SAFETY: as above.
+        unsafe { self.read_strides(tensor.strides, strides_due) }?;
+        if rules.layout { self.check_layout(rules) } else { Ok(()) }
+    }
+
+    #[inline]
+    unsafe fn read_shape(&mut self, shape: *const i64, ndim: usize) -> Result<()> {
+        for (dim, extent) in self.shape.iter_mut().take(ndim).enumerate() {
+            // SAFETY: dim < ndim, and `shape` holds ndim values. Volatile: exactly one read, even
+            // while another thread writes.
+            extent.write(unsafe { shape.add(dim).read_volatile() });
+        }
+        self.ndim = ndim;
+        self.empty = layout::check_shape(self.shape())?;
+        Ok(())
+    }
+
+    #[inline]
+    unsafe fn read_strides(&mut self, strides: *const i64, strides_due: bool) -> Result<()> {
+        if !strides.is_null() && self.ndim > 0 {
+            check_array(strides, DLRS_FIELD_STRIDES)?;
+            for (dim, stride) in self.strides.iter_mut().take(self.ndim).enumerate() {
+                // SAFETY: as in `read_shape`.
+                stride.write(unsafe { strides.add(dim).read_volatile() });
+            }
+            return Ok(());
+        }
+        if strides_due && self.ndim > 0 {
+            return Err(Error::new(DLRS_STRIDES_NULL).field(DLRS_FIELD_STRIDES));
+        }
+        layout::numel(self.shape())?; // compact strides are products of extents
+        self.fill_strides(Order::C);
+        Ok(())
+    }
+
+    /// Replaces the strides by those of a compact layout.
+    pub fn fill_strides(&mut self, order: Order) {
+        let mut strides = [0; MAX_NDIM];
+        layout::compact_strides(self.shape(), order, &mut strides);
+        for (to, from) in self.strides.iter_mut().zip(strides).take(self.ndim) {
+            to.write(from);
+        }
+    }
+
+    /// Sizes, data, offset and addresses.
+    #[inline]
+    fn check_layout(&mut self, rules: Rules) -> Result<()> {
+        if self.empty {
+            return Ok(()); // data, offset and strides are never used
+        }
+        let item_bits = self.slot_bits();
+        layout::packed_nbytes(layout::numel(self.shape())?, item_bits)?;
+        self.byte_extent = layout::byte_extent(self.shape(), self.strides(), item_bits)?;
+        if rules.whole_bytes {
+            self.check_subbyte(item_bits)?;
+        }
+        if device_type::opaque_handle(self.device.device_type) {
+            return Ok(()); // `data` is a handle: it has no address to check
+        }
+        if self.data.is_null() {
+            return Err(Error::new(DLRS_DATA_NULL).field(DLRS_FIELD_DATA));
+        }
+        self.check_addresses()
+    }
+
+    #[inline]
+    fn check_addresses(&self) -> Result<()> {
+        let data = self.data as u64;
+        let Some(first) = data.checked_add(self.byte_offset) else {
+            let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET);
+            return Err(error.value(self.byte_offset as i64));
+        };
+        // What starts in the lower half must end there: no memory lies across the line.
+        let limit = if data < LOW_HALF { LOW_HALF } else { usize::MAX as u64 };
+        if first > limit {
+            let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET);
+            return Err(error.value(self.byte_offset as i64));
+        }
+        let (low, high) = self.byte_extent;
+        let inside = first.checked_add_signed(low).is_some()
+            && first.checked_add_signed(high).is_some_and(|end| end <= limit);
+        if inside {
+            return Ok(());
+        }
+        let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);
+        Err(error.value(if high as u64 > low.unsigned_abs() { high } else { low }))
+    }
+
+    /// A packed sub-byte layout must be one run of bits, or rows that start on whole bytes.
+    fn check_subbyte(&self, item_bits: u32) -> Result<()> {
+        if item_bits.is_multiple_of(8)
+            || layout::is_contiguous(self.shape(), self.strides(), Order::C)
+        {
+            return Ok(());
+        }
+        let mut dense_dim = false;
+        for (dim, (&extent, &stride)) in self.shape().iter().zip(self.strides()).enumerate() {
+            let starts_on_byte = (i128::from(stride) * i128::from(item_bits)) % 8 == 0;
+            if extent == 1 || (stride != 1 && starts_on_byte) {
+                continue;
+            }
+            if stride != 1 || dense_dim {
+                let error = Error::new(DLRS_SUBBYTE).field(DLRS_FIELD_STRIDES);
+                return Err(error.dim(dim).value(stride).limit(1));
+            }
+            dense_dim = true;
+        }
+        if dense_dim || self.shape().iter().all(|&extent| extent == 1) {
+            return Ok(());
+        }
+        Err(Error::new(DLRS_SUBBYTE).field(DLRS_FIELD_STRIDES).limit(1))
+    }
+
+    /// Number of elements.
+    #[inline]
+    pub fn numel(&self) -> Result<i64> {
+        layout::numel(self.shape())
+    }
+
+    /// Bytes of the elements laid out without gaps.
+    #[inline]
+    pub fn nbytes(&self) -> Result<u64> {
+        layout::packed_nbytes(self.numel()?, self.slot_bits())
+    }
+
+    /// Refuses a tensor whose `data` is a handle and not an address.
+    pub fn check_addressed(&self) -> Result<()> {
+        if !device_type::opaque_handle(self.device.device_type) {
+            return Ok(());
+        }
+        let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DEVICE_TYPE);
+        let error = error.detail("data is an opaque handle on this device, not an address");
+        Err(error.value(self.device.device_type.into()))
+    }
+
+    /// Refuses a tensor that uses bytes outside `[base, base + nbytes)`. Layout has been checked.
+    pub fn check_within(&self, base: *const u8, nbytes: u64) -> Result<()> {
+        let Some(end) = (base as u64).checked_add(nbytes) else {
+            let error = Error::new(DLRS_OUT_OF_BOUNDS).detail("base + nbytes wraps");
+            return Err(error.value(nbytes as i64));
+        };
+        if self.empty {
+            return Ok(());
+        }
+        let first = self.first() as u64;
+        let (low, high) = self.byte_extent;
+        let low = i128::from(first) + i128::from(low) - i128::from(base as u64);
+        let high = i128::from(first) + i128::from(high) - i128::from(base as u64);
+        if low >= 0 && high <= i128::from(end - base as u64) {
+            return Ok(());
+        }
+        // Offsets from the caller's own base: tells how far out, without an address.
+        let worst = if low < 0 { low } else { high };
+        let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA);
+        Err(error.value(worst as i64).limit(nbytes as i64))
+    }
+
+    /// Refuses a first element that is not aligned to `align_bytes`, a power of two.
+    pub fn check_aligned(&self, align_bytes: usize) -> Result<()> {
+        let off = (self.first() as usize) & (align_bytes - 1);
+        if self.empty || off == 0 {
+            return Ok(());
+        }
+        let error = Error::new(DLRS_MISALIGNED).field(DLRS_FIELD_DATA);
+        Err(error.value(off as i64).limit(align_bytes as i64))
+    }
+}
+
+impl Default for Snapshot {
+    fn default() -> Self {
+        Self::new()
+    }
+}
