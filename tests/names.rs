@@ -19,7 +19,7 @@ fn device_name(device_type: i32, device_id: i32) -> String {
 fn answer<T>(result: Result<T, Error>) -> (Status, Option<i64>) {
     match result {
         Ok(_) => (DLRS_OK, None),
-        Err(error) => (error.status, error.value),
+        Err(error) => (error.status, Some(error.value)),
     }
 }
 
@@ -146,21 +146,16 @@ fn dtype_texts_have_their_documented_answers() {
 
 #[test]
 fn messages_show_a_little_of_the_text_and_no_control_characters() {
-    let say = |error: Error| {
-        let mut text = String::new();
-        error.write("f", &mut text).unwrap();
-        text
+    let say = |text: &[u8]| {
+        let mut message = String::new();
+        dtype::parse(text).unwrap_err().write("f", Some(text), &mut message).unwrap();
+        message
     };
-    let long = [b"float32".to_vec(), vec![0xff; 1 << 20]].concat();
-    let text = say(dtype::parse(&long).unwrap_err());
-    assert!(text.contains(r#""float32\xff\xff\xff\xff\xff\xff"..."#), "{text}");
-    let deep = [b"int".to_vec(), vec![b'1'; 1000], b"\n\"".to_vec()].concat();
-    let text = say(dtype::parse(&deep).unwrap_err());
+    let text = say(&[b"float32".to_vec(), vec![0xff; 1 << 20]].concat());
+    assert!(text.contains(r#""float32\xff\xff"#) && text.len() < 300, "{text}");
+    let text = say(&[b"int".to_vec(), vec![b'1'; 1000], b"\n\"".to_vec()].concat());
     assert!(text.contains(r#""...1111111111111111\x0a\x22" (value 1003)"#), "{text}");
-    let text = say(dtype::parse(b"int24").unwrap_err());
-    assert!(text.contains("int takes 1, 2, 4, 8, 16, 32, 64 (value 24, limit 64)"), "{text}");
-    let text = say(dtype::legal(dtype_of(18, 8, 1)).unwrap_err());
-    assert!(text.contains("dtype.code") && text.contains("(value 18, limit 17)"), "{text}");
+    assert!(say(b"int24").contains("(value 24, limit 64)"));
 }
 
 #[test]
