@@ -5,5 +5,5 @@
 extern crate std;
 pub mod abi;
 pub mod error;
-pub mod device { pub mod plan; }
+pub mod device;
 pub mod capi {}

@@ -1,0 +1,57 @@
+//! The CPU copy engine: any strided layout to any other, at the memory's speed.
+//!
+//! ```text
+//! copy ─ Plan::simplify ─ threads (parts of one dimension) ─ engine (Plan::kernel)
+//!                                                               │
+//!        stream    one contiguous block                         ├ Memcpy
+//!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
+//!        transpose tiles, through a 4 KiB buffer                ├ Transpose
+//!        strided   two loops over single elements               ├ Scatter, and all that is tiny
+//!        bits      packed elements, through bytes               └ Bits
+//! ```
+//! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
+//! Nothing allocates, nothing is thread-local, and no frame is larger than the 4 KiB buffer and
+//! one plan.
+mod bitrun;
+mod bits;
+mod engine;
+mod level;
+mod lines;
+mod ops;
+mod pack;
+mod portable;
+mod step;
+mod stream;
+mod strided;
+mod threads;
+mod transpose;
+mod walk;
+
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86_avx2;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86_avx512;
+
+pub use level::{Level, detected, level, set_level, set_thresholds};
+pub use threads::{Parallel, ParallelFor};
+
+use super::plan::{Item, Plan};
+
+/// Copies. Infallible: when a worker cannot be had, the caller does its part.
+///
+/// # Safety
+/// Every element of the plan lies in memory that is readable (source) or writable (destination);
+/// source and destination do not overlap; the destination's elements are distinct.
+pub unsafe fn copy(plan: &Plan, parallel: &Parallel) {
+    let mut plan = *plan;
+    plan.simplify();
+    if plan.item == Item::Bytes(0) || plan.count() == 0 {
+        return;
+    }
+    // SAFETY: the simplified plan names the same elements; the caller vouches for them.
+    unsafe { threads::run(&plan, parallel) }
+}
