@@ -160,6 +160,13 @@ impl Bits {
             if stride == i64::from(w) {
                 return self.spread.unpack(to, src, bit, n, room * self.width);
             }
+            if stride == 8 && bit & 7 == 0 {
+                let (from, mask) = (bitrun::at(src, bit).0, ((1u32 << w) - 1) as u8);
+                for i in 0..n {
+                    *to.wrapping_add(i) = *from.wrapping_add(i) & mask;
+                }
+                return;
+            }
             for i in 0..n {
                 let (from, shift) = bitrun::at(src, bit + i as i64 * stride);
                 *to.wrapping_add(i) = bitrun::read(from, shift, w);

@@ -55,7 +55,7 @@ impl Spread {
             // SAFETY: the caller's n bytes.
             return unsafe { bitrun::copy(to, 0, src, bit, 8 * n) };
         }
-        // Groups of eight whose eight-byte load stays within the room; then one by one.
+        // Groups of eight whose eight-byte load stays within the room; then byte by byte.
         let groups = if room < 64 { 0 } else { ((room - 64) >> 3) / w.max(1) + 1 };
         let groups = groups.min(n / 8);
         for group in 0..groups {
@@ -67,10 +67,14 @@ impl Spread {
                 bytes.write_unaligned(self.spread(packed).to_le());
             }
         }
-        for i in 8 * groups..n {
-            let (from, shift) = bitrun::at(src, bit + (i * w) as i64);
-            // SAFETY: the caller's element and byte.
-            unsafe { *to.wrapping_add(i) = bitrun::read(from, shift, self.width) };
+        for at in (8 * groups..n).step_by(8) {
+            let count = (n - at).min(8);
+            // SAFETY: the bytes that hold `count` elements, and `count` bytes.
+            unsafe {
+                let held = (shift as usize + count * w).div_ceil(8);
+                let packed = load(from.wrapping_add(at / 8 * w), held) >> shift;
+                store(to.wrapping_add(at), self.spread(packed), count);
+            }
         }
     }
 
@@ -89,9 +93,11 @@ impl Spread {
         // An eight-byte store may run over what this call writes next, never further.
         let groups = if n * w < 72 { 0 } else { ((n * w - 72) >> 3) / w.max(1) + 1 };
         let groups = groups.min(n / 8);
-        // SAFETY: groups as just said; the carry starts with the bits below ours.
+        let keep = |bits: u32| (1u64 << bits) - 1;
+        // SAFETY: groups as just said; the carry starts with the bits below ours, and the last
+        // byte keeps those above.
         unsafe {
-            let mut carry = if groups > 0 { u64::from(*to) & ((1 << shift) - 1) } else { 0 };
+            let mut carry = if shift > 0 { u64::from(*to) & keep(shift) } else { 0 };
             for group in 0..groups {
                 let bytes: *const u64 = from.wrapping_add(8 * group).cast();
                 let packed = self.gather(u64::from_le(bytes.read_unaligned()));
@@ -100,11 +106,36 @@ impl Spread {
                 to.write_unaligned(word.to_le());
                 carry = word >> (8 * w);
             }
-            // The store before left the carry's bits in place: single elements keep them.
-            for i in 8 * groups..n {
-                let (to, shift) = bitrun::at(dst, bit + (i * w) as i64);
-                bitrun::write(to.cast_mut(), shift, self.width, *from.wrapping_add(i));
+            for at in (8 * groups..n).step_by(8) {
+                let count = (n - at).min(8);
+                let packed = self.gather(load(from.wrapping_add(at), count));
+                let word = carry | packed << shift;
+                let to = to.wrapping_add(at / 8 * w);
+                let bits = shift as usize + count * w;
+                let whole = if count == 8 { w } else { bits / 8 };
+                store(to, word, whole);
+                carry = word >> (8 * whole);
+                let (last, rest) = (to.wrapping_add(whole), (bits - 8 * whole) as u32);
+                if at + 8 >= n && rest > 0 {
+                    *last = (*last & !(keep(rest) as u8)) | (carry & keep(rest)) as u8;
+                }
             }
         }
+    }
+}
+
+/// The low `n` (at most 8) bytes of a little-endian word.
+#[inline]
+unsafe fn load(from: *const u8, n: usize) -> u64 {
+    // SAFETY: the caller's n bytes.
+    (0..n.min(8)).fold(0, |word, i| word | u64::from(unsafe { *from.wrapping_add(i) }) << (8 * i))
+}
+
+/// Writes the low `n` (at most 8) bytes of `word`, the lowest first.
+#[inline]
+unsafe fn store(to: *mut u8, word: u64, n: usize) {
+    for i in 0..n.min(8) {
+        // SAFETY: the caller's n bytes.
+        unsafe { *to.wrapping_add(i) = (word >> (8 * i)) as u8 };
     }
 }
