@@ -53,6 +53,8 @@ pub(super) struct Ops {
     /// Weaves `how.loads` planes: `rounds` times 16 bytes of each. `masks` has one table of
     /// `planes` results of `planes` loads.
     pub(super) weave: Weave,
+    /// Asks for the lines that hold `nbytes` bytes of each of `rows` rows.
+    pub(super) prefetch: unsafe fn(src: *const u8, src_stride: isize, rows: usize, nbytes: usize),
     /// Orders the stores that went past the caches before whatever follows.
     pub(super) fence: unsafe fn(),
     /// Whether `flush` and `stream` are worth using for large outputs.

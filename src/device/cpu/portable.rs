@@ -10,6 +10,7 @@ pub(super) static OPS: Ops = Ops {
     stream,
     step,
     weave,
+    prefetch,
     fence,
     streams: false,
 };
@@ -86,6 +87,9 @@ unsafe fn weave(
 ) -> usize {
     0
 }
+
+/// None.
+pub(super) unsafe fn prefetch(_: *const u8, _: isize, _: usize, _: usize) {}
 
 /// Ordinary stores need none.
 pub(super) unsafe fn fence() {}

@@ -141,6 +141,7 @@ unsafe fn strip_aligned(ops: &Ops, face: &Face, streams: bool) {
         }
         while d + line <= face.n_dst {
             let part = face.part(d, line, 0, face.n_src);
+            ahead(ops, face, d + line);
             fill(ops, &part, buffer.ptr(), 64, blocks);
             flush(buffer.ptr(), 64, part.dst, part.dst_stride, face.n_src);
             d += line;
@@ -167,6 +168,7 @@ unsafe fn strip_shifted(ops: &Ops, face: &Face, streams: bool) {
         fill(ops, &face.part(0, line, 0, face.n_src), buffer, 128, blocks);
         while d + line <= face.n_dst {
             let part = face.part(d, line, 0, face.n_src);
+            ahead(ops, face, d + line);
             fill(ops, &part, buffer.wrapping_add(64), 128, blocks);
             flush(buffer, part.dst, part.dst_stride, face.n_src);
             d += line;
@@ -174,6 +176,15 @@ unsafe fn strip_shifted(ops: &Ops, face: &Face, streams: bool) {
         let from = d - line;
         direct(ops, &face.part(from, face.n_dst - from, 0, face.n_src));
     }
+}
+
+/// Asks for the source of the line after this one.
+#[inline]
+unsafe fn ahead(ops: &Ops, face: &Face, d: usize) {
+    let rows = face.line().min(face.n_dst.saturating_sub(d));
+    let next = face.part(d, rows, 0, face.n_src);
+    // SAFETY: a prefetch touches nothing.
+    unsafe { (ops.prefetch)(next.src, next.src_stride, rows, face.n_src << face.log) };
 }
 
 /// One line of every destination row of `part` into the buffer.

@@ -17,6 +17,7 @@ pub(super) const TABLE: Ops = Ops {
     stream,
     step,
     weave,
+    prefetch,
     fence,
     streams: true,
 };
@@ -34,78 +35,58 @@ unsafe fn pair(low: *const u8, high: *const u8) -> __m256i {
 
 /// log2(C) rounds of a perfect shuffle transpose a C × C matrix: here one in each 16-byte lane.
 macro_rules! tile {
-    ($name:ident, $c:literal, $rounds:literal, $unpack_low:ident, $unpack_high:ident) => {
+    ($name:ident, [$($i:literal)*], [$($h:literal)*], $rounds:literal, $unpack_low:ident, $unpack_high:ident) => {
         #[target_feature(enable = "avx2")]
         unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
-            const C: usize = $c;
+            const C: usize = [$($i),*].len();
             for block in 0..blocks {
                 let from = src.wrapping_add(16 * block);
                 let to = dst.wrapping_offset((block * C) as isize * ds);
-                let mut rows = [_mm256_setzero_si256(); C];
-                for i in 0..C {
-                    let row = from.wrapping_offset(i as isize * ss);
-                    // SAFETY: the caller vouches for 2 C rows of 16 bytes.
-                    rows[i] = unsafe { pair(row, row.wrapping_offset(C as isize * ss)) };
-                }
+                let row = |i: isize| from.wrapping_offset(i * ss);
+                // SAFETY: the caller vouches for 2 C rows of 16 bytes.
+                let mut rows = unsafe { [$(pair(row($i), row($i + C as isize))),*] };
                 for _ in 0..$rounds {
-                    let mut next = rows;
-                    for i in 0..C / 2 {
-                        next[2 * i] = $unpack_low(rows[i], rows[i + C / 2]);
-                        next[2 * i + 1] = $unpack_high(rows[i], rows[i + C / 2]);
-                    }
-                    rows = next;
+                    rows = shuffled!(rows, C, $unpack_low, $unpack_high, [$($h)*]);
                 }
-                for i in 0..C {
-                    let row = to.wrapping_offset(i as isize * ds);
-                    // SAFETY: the caller vouches for C destination rows of 32 bytes.
-                    unsafe { _mm256_storeu_si256(row.cast(), rows[i]) };
-                }
+                let row = |i: isize| to.wrapping_offset(i * ds).cast();
+                // SAFETY: the caller vouches for C destination rows of 32 bytes.
+                unsafe { $(_mm256_storeu_si256(row($i), rows[$i]);)* }
             }
         }
     };
 }
-tile!(tile1, 16, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
-tile!(tile2, 8, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16);
-tile!(tile4, 4, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
-tile!(tile8, 2, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
-tile!(tile16, 1, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
+tile!(tile1, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7], 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
+tile!(tile2, [0 1 2 3 4 5 6 7], [0 1 2 3], 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16);
+tile!(tile4, [0 1 2 3], [0 1], 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
+tile!(tile8, [0 1], [0], 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
+tile!(tile16, [0], [], 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
 
 macro_rules! narrow {
-    ($name:ident, $c:literal, $rounds:literal, $unpack_low:ident, $unpack_high:ident) => {
+    ($name:ident, [$($i:literal)*], [$($h:literal)*], $rounds:literal, $unpack_low:ident, $unpack_high:ident) => {
         #[target_feature(enable = "avx2")]
         unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
-            const C: usize = $c;
+            const C: usize = [$($i),*].len();
             for block in 0..blocks {
                 let from = src.wrapping_add(16 * block);
                 let to = dst.wrapping_offset((block * C) as isize * ds);
-                let mut rows = [_mm_setzero_si128(); C];
-                for i in 0..C {
-                    let row = from.wrapping_offset(i as isize * ss);
-                    // SAFETY: the caller vouches for C rows of 16 bytes.
-                    rows[i] = unsafe { _mm_loadu_si128(row.cast()) };
-                }
+                let row = |i: isize| from.wrapping_offset(i * ss).cast();
+                // SAFETY: the caller vouches for C rows of 16 bytes.
+                let mut rows = unsafe { [$(_mm_loadu_si128(row($i))),*] };
                 for _ in 0..$rounds {
-                    let mut next = rows;
-                    for i in 0..C / 2 {
-                        next[2 * i] = $unpack_low(rows[i], rows[i + C / 2]);
-                        next[2 * i + 1] = $unpack_high(rows[i], rows[i + C / 2]);
-                    }
-                    rows = next;
+                    rows = shuffled!(rows, C, $unpack_low, $unpack_high, [$($h)*]);
                 }
-                for i in 0..C {
-                    let row = to.wrapping_offset(i as isize * ds);
-                    // SAFETY: the caller vouches for C destination rows of 16 bytes.
-                    unsafe { _mm_storeu_si128(row.cast(), rows[i]) };
-                }
+                let row = |i: isize| to.wrapping_offset(i * ds).cast();
+                // SAFETY: the caller vouches for C destination rows of 16 bytes.
+                unsafe { $(_mm_storeu_si128(row($i), rows[$i]);)* }
             }
         }
     };
 }
-narrow!(narrow1, 16, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8);
-narrow!(narrow2, 8, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16);
-narrow!(narrow4, 4, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
-narrow!(narrow8, 2, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64);
-narrow!(narrow16, 1, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64);
+narrow!(narrow1, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7], 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8);
+narrow!(narrow2, [0 1 2 3 4 5 6 7], [0 1 2 3], 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16);
+narrow!(narrow4, [0 1 2 3], [0 1], 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
+narrow!(narrow8, [0 1], [0], 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64);
+narrow!(narrow16, [0], [], 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64);
 
 #[target_feature(enable = "avx2")]
 unsafe fn flush(buffer: *const u8, pitch: usize, dst: *mut u8, ds: isize, rows: usize) {
@@ -152,6 +133,18 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
             let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
             _mm256_stream_si256(to, low);
             _mm256_stream_si256(to.add(1), high);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn prefetch(src: *const u8, ss: isize, rows: usize, nbytes: usize) {
+    for row in 0..rows {
+        let from = src.wrapping_offset(row as isize * ss);
+        let mut at = 0;
+        while at < nbytes {
+            _mm_prefetch::<_MM_HINT_T1>(from.wrapping_add(at).cast());
+            at += 64;
         }
     }
 }
