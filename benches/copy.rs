@@ -90,9 +90,13 @@ fn table() -> Vec<Row> {
         turned("NCHW→NHWC f32 32×3×224×224", 0.90, 4, &[32, 3, 224, 224], &[0, 2, 3, 1]),
         turned("NHWC→NCHW f32 32×224×224×3", 0.90, 4, &[32, 224, 224, 3], &[0, 3, 1, 2]),
         turned("NCHW→NHWC f32 16×64×56×56", 0.95, 4, &[16, 64, 56, 56], &[0, 2, 3, 1]),
-        turned("reversal of axes f32 32·24·16·24·32", 0.80, 4, &[32, 24, 16, 24, 32], &[
-            4, 3, 2, 1, 0,
-        ]),
+        turned(
+            "reversal of axes f32 32·24·16·24·32",
+            0.80,
+            4,
+            &[32, 24, 16, 24, 32],
+            &[4, 3, 2, 1, 0],
+        ),
         turned("(0,2,1,3) f32 8×16×512×64", 1.05, 4, &[8, 16, 512, 64], &[0, 2, 1, 3]),
         row("inner step 2 f32 4096×8192", 0.50, 4, vec![(4096, 8192, 4096), (4096, 2, 1)]),
         row("row step 2 f32 8192×4096", 1.0, 4, vec![(4096, 8192, 4096), (4096, 1, 1)]),
@@ -120,12 +124,20 @@ fn table() -> Vec<Row> {
         turned("u8 5×1000000 → 1000000×5", 0.25, 1, &[5, 1_000_000], &[1, 0]),
         turned("u8 11×1000000 → 1000000×11", 0.25, 1, &[11, 1_000_000], &[1, 0]),
         turned("u8 1000000×11 → 11×1000000", 0.25, 1, &[1_000_000, 11], &[1, 0]),
-        turned("f32 7·5·3·9·11·6·7·5·3 reversed", 0.25, 4, &[7, 5, 3, 9, 11, 6, 7, 5, 3], &[
-            8, 7, 6, 5, 4, 3, 2, 1, 0,
-        ]),
-        turned("f32 2^22 reversed bits", 0.25, 4, &[2; 22], &[
-            21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
-        ]),
+        turned(
+            "f32 7·5·3·9·11·6·7·5·3 reversed",
+            0.25,
+            4,
+            &[7, 5, 3, 9, 11, 6, 7, 5, 3],
+            &[8, 7, 6, 5, 4, 3, 2, 1, 0],
+        ),
+        turned(
+            "f32 2^22 reversed bits",
+            0.25,
+            4,
+            &[2; 22],
+            &[21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+        ),
         row("f32 [:, ::-1] of 1000000×5", 0.25, 4, vec![(1_000_000, 5, 5), (5, -1, 1)]),
         row("f32 [:, :5] of 1000000×7", 0.25, 4, vec![(1_000_000, 7, 5), (5, 1, 1)]),
         row("f32 into every 2nd column", 0.25, 4, vec![(4096, 4096, 8192), (4096, 1, 2)]),
@@ -158,7 +170,10 @@ fn main() {
         set_thresholds(from, 1 << 20);
     }
     let (src, dst) = (Memory::new(288 << 20, 1), Memory::new(288 << 20, 2));
-    println!("{:38} {:>8} {:>8} {:>7} {:>7} {:>6}", "case", "GB/s", "memcpy", "ratio", "2 thr", "target");
+    println!(
+        "{:38} {:>8} {:>8} {:>7} {:>7} {:>6}",
+        "case", "GB/s", "memcpy", "ratio", "2 thr", "target"
+    );
     for row in table() {
         if !filter.is_empty() && !filter.iter().any(|f| row.name.contains(f.as_str())) {
             continue;
@@ -177,18 +192,23 @@ fn main() {
             // SAFETY: as above.
             time(|| unsafe { _ = libc::memcpy(dst.0.cast(), src.0.cast(), n) })
         };
-        (ours(1), theirs(), ours(2));
+        _ = (ours(1), theirs(), ours(2));
         let repeats = ((400 << 20) / n).clamp(9, 41);
         let runs: Vec<_> = (0..repeats).map(|_| (ours(1), theirs(), ours(2))).collect();
         let one = median(runs.iter().map(|r| r.1 / r.0).collect());
         let two = median(runs.iter().map(|r| r.0 / r.2).collect());
         let speed = |t: f64| n as f64 / t / 1e9;
-        let (a, b) =
-            (median(runs.iter().map(|r| r.0).collect()), median(runs.iter().map(|r| r.1).collect()));
+        let (a, b) = (
+            median(runs.iter().map(|r| r.0).collect()),
+            median(runs.iter().map(|r| r.1).collect()),
+        );
         let mark = if one < row.target { "  <" } else { "" };
         println!(
             "{:38} {:8.2} {:8.2} {one:7.2} {two:7.2} {:6.2}{mark}",
-            row.name, speed(a), speed(b), row.target,
+            row.name,
+            speed(a),
+            speed(b),
+            row.target,
         );
     }
 }

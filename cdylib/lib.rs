@@ -14,7 +14,3 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
     // SAFETY: abort has no precondition.
     unsafe { libc::abort() }
 }
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_tmp_copy(p: *const core_lib::device::plan::Plan, t: usize) {
-    unsafe { core_lib::device::cpu::copy(&*p, &core_lib::device::cpu::Parallel { threads: t, hook: None }) }
-}

@@ -4,6 +4,6 @@
 #[cfg(test)]
 extern crate std;
 pub mod abi;
-pub mod error;
 pub mod device;
+pub mod error;
 pub mod capi {}

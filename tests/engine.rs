@@ -72,6 +72,7 @@ impl Guarded {
     }
 
     /// `n` bytes that touch the lower or the upper guard page, or neither.
+    #[allow(clippy::mut_from_ref)] // one place is in use at a time
     fn place(&self, n: usize, how: u64) -> &mut [u8] {
         assert!(n + 256 <= self.room, "{n} bytes do not fit");
         let at = match how % 4 {
@@ -188,7 +189,13 @@ impl Case {
 }
 
 /// Strides in which elements are distinct: a random order, random gaps, random signs.
-fn strides(random: &mut Random, shape: &[i64], element: i64, gaps: u64, bit_grain: i64) -> Vec<i64> {
+fn strides(
+    random: &mut Random,
+    shape: &[i64],
+    element: i64,
+    gaps: u64,
+    bit_grain: i64,
+) -> Vec<i64> {
     let mut order: Vec<_> = (0..shape.len()).collect();
     for i in (1..order.len()).rev() {
         order.swap(i, random.below(i as u64 + 1) as usize);

@@ -12,15 +12,19 @@
 //! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
 //! Nothing allocates, nothing is thread-local, and no frame is larger than the 4 KiB buffer and
 //! one plan.
-/// One round of a perfect shuffle: the low and the high halves of rows `i` and `i + C / 2`, for
-/// every `i` listed. Written out, so that the rows stay in registers.
+/// Rounds of a perfect shuffle: in each, the low and the high halves of rows `i` and `i + C / 2`
+/// follow one another, for every `i` listed. Written out, so that the rows stay in registers.
 #[cfg(any(target_arch = "aarch64", target_arch = "x86", target_arch = "x86_64"))]
-macro_rules! shuffled {
-    ($rows:ident, $c:ident, $low:ident, $high:ident, []) => {
-        $rows
+macro_rules! shuffle {
+    ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, []) => {
+        let _ = &mut $rows; // one element a row: nothing to turn
     };
-    ($rows:ident, $c:ident, $low:ident, $high:ident, [$($i:literal)*]) => {
-        [$($low($rows[$i], $rows[$i + $c / 2]), $high($rows[$i], $rows[$i + $c / 2])),*]
+    ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, [$($i:literal)*]) => {
+        for _ in 0..$rounds {
+            $rows = [
+                $($low($rows[$i], $rows[$i + $c / 2]), $high($rows[$i], $rows[$i + $c / 2])),*
+            ];
+        }
     };
 }
 

@@ -22,7 +22,10 @@ static TILES: [super::ops::Tile; 5] = [tile1, tile2, tile4, tile8, tile16];
 
 /// log2(C) rounds of a perfect shuffle transpose a C × C matrix.
 macro_rules! tile {
-    ($name:ident, [$($i:literal)*], [$($h:literal)*], $rounds:literal, $low:ident, $high:ident, $to:ident, $from:ident) => {
+    (
+        $name:ident, $rounds:literal, $low:ident, $high:ident, $to:ident, $from:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
         #[target_feature(enable = "neon")]
         unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
             const C: usize = [$($i),*].len();
@@ -32,9 +35,7 @@ macro_rules! tile {
                 let row = |i: isize| from.wrapping_offset(i * ss);
                 // SAFETY: the caller vouches for C rows of 16 bytes.
                 let mut rows = unsafe { [$($to(vld1q_u8(row($i)))),*] };
-                for _ in 0..$rounds {
-                    rows = shuffled!(rows, C, $low, $high, [$($h)*]);
-                }
+                shuffle!(rows, C, $rounds, $low, $high, [$($h)*]);
                 let row = |i: isize| to.wrapping_offset(i * ds);
                 // SAFETY: the caller vouches for C destination rows of 16 bytes.
                 unsafe { $(vst1q_u8(row($i), $from(rows[$i]));)* }
@@ -49,11 +50,23 @@ fn same(v: uint8x16_t) -> uint8x16_t {
     v
 }
 
-tile!(tile1, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7], 4, vzip1q_u8, vzip2q_u8, same, same);
-tile!(tile2, [0 1 2 3 4 5 6 7], [0 1 2 3], 3, vzip1q_u16, vzip2q_u16, vreinterpretq_u16_u8, vreinterpretq_u8_u16);
-tile!(tile4, [0 1 2 3], [0 1], 2, vzip1q_u32, vzip2q_u32, vreinterpretq_u32_u8, vreinterpretq_u8_u32);
-tile!(tile8, [0 1], [0], 1, vzip1q_u64, vzip2q_u64, vreinterpretq_u64_u8, vreinterpretq_u8_u64);
-tile!(tile16, [0], [], 0, vzip1q_u8, vzip2q_u8, same, same);
+tile!(
+    tile1, 4, vzip1q_u8, vzip2q_u8, same, same,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
+tile!(
+    tile2, 3, vzip1q_u16, vzip2q_u16, vreinterpretq_u16_u8, vreinterpretq_u8_u16,
+    [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+tile!(
+    tile4, 2, vzip1q_u32, vzip2q_u32, vreinterpretq_u32_u8, vreinterpretq_u8_u32,
+    [0 1 2 3], [0 1]
+);
+tile!(
+    tile8, 1, vzip1q_u64, vzip2q_u64, vreinterpretq_u64_u8, vreinterpretq_u8_u64,
+    [0 1], [0]
+);
+tile!(tile16, 0, vzip1q_u8, vzip2q_u8, same, same, [0], []);
 
 #[target_feature(enable = "neon")]
 unsafe fn step(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize {

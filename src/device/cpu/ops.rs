@@ -3,13 +3,8 @@
 /// Transposes `blocks` blocks that lie side by side in the source's rows. One block is
 /// `width / size` source rows (`src_stride` bytes apart) of 16 bytes each, and becomes
 /// `16 / size` destination rows (`dst_stride` bytes apart) of `width` bytes each.
-pub(super) type Tile = unsafe fn(
-    src: *const u8,
-    src_stride: isize,
-    dst: *mut u8,
-    dst_stride: isize,
-    blocks: usize,
-);
+pub(super) type Tile =
+    unsafe fn(src: *const u8, src_stride: isize, dst: *mut u8, dst_stride: isize, blocks: usize);
 
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
 /// planes into one run: one table for both directions.
@@ -34,13 +29,8 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Writes one 64-byte line from each of `rows` rows of a buffer (`pitch` bytes apart, aligned)
     /// to aligned lines `dst_stride` bytes apart, past the caches.
-    pub(super) flush: unsafe fn(
-        buffer: *const u8,
-        pitch: usize,
-        dst: *mut u8,
-        dst_stride: isize,
-        rows: usize,
-    ),
+    pub(super) flush:
+        unsafe fn(buffer: *const u8, pitch: usize, dst: *mut u8, dst_stride: isize, rows: usize),
     /// The same for rows of any alignment: `buffer` has 128 bytes a row, the former 64 and the
     /// latest 64; `dst` is where the latest belong. Writes the aligned line that `dst` lies in
     /// (so up to 63 of the former and the rest of the latest) and makes the latest the former.

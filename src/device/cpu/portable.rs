@@ -38,13 +38,7 @@ unsafe fn tile<const SIZE: usize, const C: usize>(
     }
 }
 
-pub(super) unsafe fn flush(
-    buffer: *const u8,
-    pitch: usize,
-    dst: *mut u8,
-    ds: isize,
-    rows: usize,
-) {
+pub(super) unsafe fn flush(buffer: *const u8, pitch: usize, dst: *mut u8, ds: isize, rows: usize) {
     for row in 0..rows {
         let from: *const [u8; 64] = buffer.wrapping_add(row * pitch).cast();
         // SAFETY: the caller vouches for one line of the buffer and one of the destination.

@@ -63,8 +63,7 @@ impl Weave {
         let mut masks = [[[NONE; 16]; 8]; 8];
         for (result, loads) in masks.iter_mut().enumerate() {
             for b in 0..16 {
-                let (element, byte) =
-                    ((16 * result + b) >> size.trailing_zeros(), b & (size - 1));
+                let (element, byte) = ((16 * result + b) >> size.trailing_zeros(), b & (size - 1));
                 let (at, plane) = (element / planes * size + byte, element % planes);
                 if let Some(mask) = loads.get_mut(plane).and_then(|mask| mask.get_mut(b)) {
                     *mask = if at < 16 { at as u8 } else { NONE };
@@ -92,8 +91,7 @@ impl Weave {
         let pitch = self.planes * self.size;
         // SAFETY: the caller's promise; what the shuffles leave over is single elements.
         unsafe {
-            let done =
-                (ops.weave)(dst, src, plane_stride, rounds, self.planes, &self.masks) * each;
+            let done = (ops.weave)(dst, src, plane_stride, rounds, self.planes, &self.masks) * each;
             for plane in 0..self.planes {
                 let src = src.wrapping_offset(plane as isize * plane_stride);
                 let src = src.wrapping_add(done * self.size);

@@ -201,4 +201,3 @@ unsafe fn fill(ops: &Ops, part: &Face, buffer: *mut u8, pitch: isize, blocks: us
         at += ops.width;
     }
 }
-

@@ -35,7 +35,10 @@ unsafe fn pair(low: *const u8, high: *const u8) -> __m256i {
 
 /// log2(C) rounds of a perfect shuffle transpose a C × C matrix: here one in each 16-byte lane.
 macro_rules! tile {
-    ($name:ident, [$($i:literal)*], [$($h:literal)*], $rounds:literal, $unpack_low:ident, $unpack_high:ident) => {
+    (
+        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
         #[target_feature(enable = "avx2")]
         unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
             const C: usize = [$($i),*].len();
@@ -45,9 +48,7 @@ macro_rules! tile {
                 let row = |i: isize| from.wrapping_offset(i * ss);
                 // SAFETY: the caller vouches for 2 C rows of 16 bytes.
                 let mut rows = unsafe { [$(pair(row($i), row($i + C as isize))),*] };
-                for _ in 0..$rounds {
-                    rows = shuffled!(rows, C, $unpack_low, $unpack_high, [$($h)*]);
-                }
+                shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
                 let row = |i: isize| to.wrapping_offset(i * ds).cast();
                 // SAFETY: the caller vouches for C destination rows of 32 bytes.
                 unsafe { $(_mm256_storeu_si256(row($i), rows[$i]);)* }
@@ -55,14 +56,29 @@ macro_rules! tile {
         }
     };
 }
-tile!(tile1, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7], 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
-tile!(tile2, [0 1 2 3 4 5 6 7], [0 1 2 3], 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16);
-tile!(tile4, [0 1 2 3], [0 1], 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
-tile!(tile8, [0 1], [0], 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
-tile!(tile16, [0], [], 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
+tile!(
+    tile1, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
+tile!(
+    tile2, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
+    [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+tile!(
+    tile4, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
+    [0 1 2 3], [0 1]
+);
+tile!(
+    tile8, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
+    [0 1], [0]
+);
+tile!(tile16, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0], []);
 
 macro_rules! narrow {
-    ($name:ident, [$($i:literal)*], [$($h:literal)*], $rounds:literal, $unpack_low:ident, $unpack_high:ident) => {
+    (
+        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
         #[target_feature(enable = "avx2")]
         unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
             const C: usize = [$($i),*].len();
@@ -72,9 +88,7 @@ macro_rules! narrow {
                 let row = |i: isize| from.wrapping_offset(i * ss).cast();
                 // SAFETY: the caller vouches for C rows of 16 bytes.
                 let mut rows = unsafe { [$(_mm_loadu_si128(row($i))),*] };
-                for _ in 0..$rounds {
-                    rows = shuffled!(rows, C, $unpack_low, $unpack_high, [$($h)*]);
-                }
+                shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
                 let row = |i: isize| to.wrapping_offset(i * ds).cast();
                 // SAFETY: the caller vouches for C destination rows of 16 bytes.
                 unsafe { $(_mm_storeu_si128(row($i), rows[$i]);)* }
@@ -82,11 +96,23 @@ macro_rules! narrow {
         }
     };
 }
-narrow!(narrow1, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7], 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8);
-narrow!(narrow2, [0 1 2 3 4 5 6 7], [0 1 2 3], 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16);
-narrow!(narrow4, [0 1 2 3], [0 1], 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
-narrow!(narrow8, [0 1], [0], 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64);
-narrow!(narrow16, [0], [], 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64);
+narrow!(
+    narrow1, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
+narrow!(
+    narrow2, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
+    [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+narrow!(
+    narrow4, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
+    [0 1 2 3], [0 1]
+);
+narrow!(
+    narrow8, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
+    [0 1], [0]
+);
+narrow!(narrow16, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
 
 #[target_feature(enable = "avx2")]
 unsafe fn flush(buffer: *const u8, pitch: usize, dst: *mut u8, ds: isize, rows: usize) {

@@ -33,7 +33,10 @@ unsafe fn four(row: *const u8, stride: isize) -> __m512i {
 
 /// As AVX2's, with a C × C matrix in each of four lanes.
 macro_rules! tile {
-    ($name:ident, [$($i:literal)*], [$($h:literal)*], $rounds:literal, $unpack_low:ident, $unpack_high:ident) => {
+    (
+        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
         unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
             const C: usize = [$($i),*].len();
@@ -43,9 +46,7 @@ macro_rules! tile {
                 let row = |i: isize| from.wrapping_offset(i * ss);
                 // SAFETY: the caller vouches for 4 C rows of 16 bytes.
                 let mut rows = unsafe { [$(four(row($i), C as isize * ss)),*] };
-                for _ in 0..$rounds {
-                    rows = shuffled!(rows, C, $unpack_low, $unpack_high, [$($h)*]);
-                }
+                shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
                 let row = |i: isize| to.wrapping_offset(i * ds).cast();
                 // SAFETY: the caller vouches for C destination rows of 64 bytes.
                 unsafe { $(_mm512_storeu_si512(row($i), rows[$i]);)* }
@@ -53,11 +54,23 @@ macro_rules! tile {
         }
     };
 }
-tile!(tile1, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7], 4, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8);
-tile!(tile2, [0 1 2 3 4 5 6 7], [0 1 2 3], 3, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16);
-tile!(tile4, [0 1 2 3], [0 1], 2, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32);
-tile!(tile8, [0 1], [0], 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64);
-tile!(tile16, [0], [], 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64);
+tile!(
+    tile1, 4, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
+tile!(
+    tile2, 3, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16,
+    [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+tile!(
+    tile4, 2, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32,
+    [0 1 2 3], [0 1]
+);
+tile!(
+    tile8, 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64,
+    [0 1], [0]
+);
+tile!(tile16, 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, [0], []);
 
 #[target_feature(enable = "avx512f")]
 unsafe fn flush(buffer: *const u8, pitch: usize, dst: *mut u8, ds: isize, rows: usize) {
