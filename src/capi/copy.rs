@@ -8,7 +8,7 @@ use super::convert::{order_of, policy_of};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy::{self, Options};
-use crate::device::cpu::{Parallel, ParallelFor, dlrs_parallel_for_fn};
+use crate::device::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
 use crate::tensor::Legacy;
@@ -19,6 +19,19 @@ use crate::validate::Snapshot;
 pub const DLRS_COPY_ALLOW_OVERLAP: u32 = 1 << 0;
 /// Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted.
 pub const DLRS_COPY_RAW_BYTES: u32 = 1 << 1;
+
+/// Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
+/// every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
+/// means that it could not and ran none: the calling thread then does all the work.
+#[allow(non_camel_case_types)]
+pub type dlrs_parallel_for_fn = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        n: usize,
+        body: unsafe extern "C" fn(body_context: *mut c_void, index: usize),
+        body_context: *mut c_void,
+    ) -> i32,
+>;
 
 /// How to copy. All members but `struct_size` may be 0.
 #[repr(C)]
@@ -71,7 +84,7 @@ impl CopyArgs {
             }
         }
         let context = options.parallel_context;
-        let hook = options.parallel_for.map(|run| ParallelFor { run, context });
+        let hook = options.parallel_for.map(|run| ParallelFor { run, ctx: context });
         Ok(Options {
             allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
             raw_bytes: options.flags & DLRS_COPY_RAW_BYTES != 0,
