@@ -153,8 +153,10 @@ static void wrapping() {
 
   static int freed = 0;
   int64_t shape[] = {6};
-  DLTensor plain{owner->data(), dlpack_rs::cpu(), 1, dlpack_rs::dtype_of<float>(), shape, nullptr, 0};
-  Tensor::wrap(plain, 0, [](void *context) { freed += *static_cast<int *>(context); }, &(calls = 5));
+  const DLTensor plain{owner->data(), dlpack_rs::cpu(), 1, dlpack_rs::dtype_of<float>(),
+                       shape,         nullptr,          0};
+  const auto add = [](void *context) { freed += *static_cast<int *>(context); };
+  Tensor::wrap(plain, 0, add, &(calls = 5));
   CHECK(freed == 5);
 }
 
@@ -214,6 +216,16 @@ static void copying() {
   CHECK(status_of([&] { a.copy_to(other); }) == DLRS_SHAPE_MISMATCH);
 }
 
+static void printing() {
+  Tensor t = Tensor::make<int32_t>({2});
+  t.data_as<int32_t>()[0] = 5;
+  t.data_as<int32_t>()[1] = -7;
+  const std::string text = t.to_string();
+  CHECK(text.find("shape=(2,), dtype=int32") != std::string::npos);
+  CHECK(text.size() > 7 && text.substr(text.size() - 7) == "[ 5 -7]");
+  CHECK(status_of([] { Tensor().to_string(); }) == DLRS_NULL_ARG);
+}
+
 int main() {
   making();
   dtypes();
@@ -223,6 +235,7 @@ int main() {
   chaining();
   converting();
   copying();
+  printing();
   std::printf("test_hpp: %d passed, %d failed\n", passed, failed);
   return failed != 0;
 }

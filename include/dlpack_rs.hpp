@@ -32,13 +32,9 @@ class Error : public std::runtime_error {
  public:
   explicit Error(const dlrs_error &error)
       : std::runtime_error(error.message),
-        status_(error.status),
-        argument_(error.argument),
-        field_(error.field),
-        dimension_(error.dimension),
-        driver_code_(error.driver_code),
-        value_(error.value),
-        limit_(error.limit) {}
+        status_(error.status), argument_(error.argument), field_(error.field),
+        dimension_(error.dimension), driver_code_(error.driver_code),
+        value_(error.value), limit_(error.limit) {}
 
   dlrs_status status() const noexcept { return status_; }
   /// The class of the status: 1 argument, 2 malformed, 3 policy, 4 resource, 5 unavailable, ...
@@ -58,7 +54,6 @@ class Error : public std::runtime_error {
 };
 
 namespace detail {
-
 /// Collects the details of one call; written by the library only when the call fails.
 struct Call {
   dlrs_error error;
@@ -75,7 +70,6 @@ void run_once(void *context) noexcept {
   const std::unique_ptr<F> function(static_cast<F *>(context));
   (*function)();
 }
-
 template <class T>
 struct is_complex : std::false_type {};
 template <class T>
@@ -89,7 +83,6 @@ std::string name(Format format, Code code) {
   call.check(format(code, text.data(), text.size(), &nbytes, call.out()));
   return std::string(text.data(), nbytes);
 }
-
 }  // namespace detail
 
 /// A pointer and a number of elements: std::span for C++17.
@@ -151,7 +144,6 @@ inline std::string to_string(DLDataType dtype) { return detail::name(dlrs_dtype_
 inline std::string to_string(DLDevice device) { return detail::name(dlrs_device_format, device); }
 
 constexpr DLDevice cpu() noexcept { return DLDevice{kDLCPU, 0}; }
-
 constexpr bool same(DLDataType a, DLDataType b) noexcept {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
@@ -345,13 +337,14 @@ class Tensor {
   /// reaches them, and they may be written (ask for a const T otherwise).
   template <class T>
   T *data_as() const {
-    const DLDeviceType type = device().device_type;
+    const auto type = device().device_type;
     if (!same(dtype(), dtype_of<T>()))
       throw std::invalid_argument("dlpack_rs::Tensor::data_as: the elements are " +
-                                  to_string(dtype()) + ", not " + to_string(dtype_of<T>()));
+                                  dlpack_rs::to_string(dtype()) + ", not " +
+                                  dlpack_rs::to_string(dtype_of<T>()));
     if (type != kDLCPU && type != kDLCUDAHost && type != kDLROCMHost && type != kDLCUDAManaged)
       throw std::invalid_argument("dlpack_rs::Tensor::data_as: the data is on " +
-                                  to_string(device()) + "; copy it with to_device first");
+                                  dlpack_rs::to_string(device()) + "; use to_device first");
     if (!std::is_const_v<T> && read_only())
       throw std::invalid_argument("dlpack_rs::Tensor::data_as: read-only; ask for const elements");
     return static_cast<T *>(data());
@@ -374,6 +367,20 @@ class Tensor {
     call.check(dlrs_is_contiguous(&view(), order, &out, call.out()));
     return out != 0;
   }
+  /// A line of description and the values, as NumPy prints them.
+  std::string to_string(const dlrs_print_options *options = nullptr) const {
+    detail::Call call;
+    size_t nbytes = 0;
+    std::string text;  // its own NUL is one more byte of room
+    const auto fill = [&] {
+      return dlrs_managed_to_string(pointer_, options, text.data(), text.size() + 1, &nbytes,
+                                    call.out());
+    };
+    if (const dlrs_status asked = fill(); asked != DLRS_BUF_SMALL) call.check(asked);
+    text.resize(nbytes);
+    call.check(fill());
+    return text;
+  }
   void validate(int32_t level = DLRS_LEVEL_STRICT) const {
     detail::Call call;
     call.check(dlrs_validate_managed(pointer_, level, call.out()));
@@ -381,7 +388,6 @@ class Tensor {
 
  private:
   static Shape of(Extents shape) noexcept { return {shape.begin(), shape.size()}; }
-  // More dimensions than fit become too many for the library, which says so.
   static int32_t rank(Shape shape) noexcept {
     return shape.size() < INT32_MAX ? static_cast<int32_t>(shape.size()) : INT32_MAX;
   }
