@@ -53,6 +53,14 @@ def request(obj):
         return obj.__dlpack__()
 
 
+def peek(capsule):
+    """`(address, versioned)` of an unused capsule, which stays as it is; else None."""
+    for name in (VERSIONED, LEGACY):
+        if _is_valid(capsule, name):
+            return _get_pointer(capsule, name), name is VERSIONED
+    return None
+
+
 @contextmanager
 def taking(capsule):
     """Takes the tensor out of a capsule: gives `(slot, versioned)`.
@@ -60,15 +68,14 @@ def taking(capsule):
     `slot` is a variable for a `..._take` function of the library, which empties it when it
     succeeds. If the block ends otherwise, the capsule owns its tensor again.
     """
-    for name in (VERSIONED, LEGACY):
-        if _is_valid(capsule, name):
-            break
-    else:
+    found = peek(capsule)
+    if found is None:
         raise ValueError("not an unused DLPack capsule")
-    slot = c_void_p(_get_pointer(capsule, name))
+    slot, versioned = c_void_p(found[0]), found[1]
+    name = VERSIONED if versioned else LEGACY
     try:
         _set_name(capsule, _USED[name])
-        yield slot, name is VERSIONED
+        yield slot, versioned
         if slot:
             raise RuntimeError("the tensor was not taken out of its capsule")
     except BaseException:

@@ -395,8 +395,8 @@ def from_dlpack(obj, *, copy=None, order=None, align_bytes=0, writable=False,
             return Tensor(out)
         taken = capsules.slot_as(slot, Legacy)
         call(lib.dlrs_from_legacy_take, taken, legacy_flags, byref(out))
-    tensor = Tensor(out)
-    call(lib.dlrs_import_take, byref(tensor.pointer), byref(options), byref(out))
+    ours, out = Tensor(out), Versioned()
+    call(lib.dlrs_import_take, byref(ours.pointer), byref(options), byref(out))
     return Tensor(out)
 
 
