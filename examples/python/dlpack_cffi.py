@@ -212,7 +212,11 @@ class Tensor:
             return capsules.hand_out(int(ffi.cast("uintptr_t", pointer)), True, _release)
         slot = ffi.new("DLManagedTensorVersioned **", shared.pointer)
         legacy = ffi.new("DLManagedTensor **")
-        call(lib.dlrs_to_legacy_take, slot, lib.DLRS_LEGACY_REFUSE, legacy)
+        try:
+            call(lib.dlrs_to_legacy_take, slot, lib.DLRS_LEGACY_REFUSE, legacy)
+        except BufferError:
+            shared.close()
+            raise
         shared.pointer = ffi.NULL
         return capsules.hand_out(int(ffi.cast("uintptr_t", legacy[0])), False, _release_legacy)
 

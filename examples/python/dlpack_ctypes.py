@@ -366,7 +366,11 @@ class Tensor:
             shared.pointer = None  # the capsule's now
             return capsule
         legacy = Legacy()
-        call(lib.dlrs_to_legacy_take, byref(shared.pointer), LEGACY_REFUSE, byref(legacy))
+        try:
+            call(lib.dlrs_to_legacy_take, byref(shared.pointer), LEGACY_REFUSE, byref(legacy))
+        except BufferError:
+            shared.close()  # now: the exception's traceback would keep it
+            raise
         return capsules.hand_out(cast(legacy, c_void_p).value, False, _release_legacy)
 
 
