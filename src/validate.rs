@@ -244,7 +244,7 @@ impl Snapshot {
         self.dtype = tensor.dtype;
         self.flags = flags;
         // SAFETY: the caller's word about `shape` and `strides`.
-        if rules.layout && unsafe { self.read_plain(&tensor, rules) } {
+        if unsafe { self.read_plain(&tensor, rules) } {
             return Ok(());
         }
         // SAFETY: as above.
