@@ -42,7 +42,7 @@ demo:  ## build the library, find it from a C program with CMake, and use it fro
 	$(call need,$(RUST) $(CMAKE) $(C))
 	examples/demo.sh
 
-# One line a step; each ends with its counts. The last step is what `make test STEP=...` runs alone.
+# One line a step; each ends with its counts. One alone: make test TESTS='"c_tests/consumers.sh"'
 TESTS = \
 	"cargo test --locked" \
 	"headers/check.sh" \
