@@ -1,4 +1,7 @@
 //! Elements that are not whole bytes: by bit runs if wide, else through bytes, in tiles.
+use core::ops::Range;
+
+use super::nibbles;
 use super::ops::Ops;
 use super::pack::Spread;
 use super::transpose::{Face, transpose};
@@ -21,7 +24,7 @@ struct Bits {
 ///
 /// # Safety
 /// As [`super::copy`].
-pub(super) unsafe fn copy(ops: &Ops, plan: &Plan) {
+pub(super) unsafe fn copy(ops: &Ops, plan: &Plan, streams: bool) {
     let Item::Bits { width, dst_slot } = plan.item else { return };
     let spread = Spread::new(width.min(8) as u32);
     let slot = dst_slot.max(width);
@@ -39,7 +42,7 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Plan) {
         match (width, bits.tiled()) {
             (0, _) => bits.zeros(),
             (9.., _) => bits.runs(),
-            (_, Some(dense)) => bits.tiles(ops, dense),
+            (_, Some(dense)) => bits.both(ops, dense, streams),
             _ => bits.rows(),
         }
     }
@@ -95,16 +98,81 @@ impl Bits {
                 let to = dst_at as i64 + at as i64 * row.dst;
                 // SAFETY: a part of a row of the caller's plan, through CHUNK bytes.
                 unsafe {
-                    self.load(bytes, from, row.src, count, n - at);
-                    self.store(to, row.dst, bytes, count);
+                    match self.in_place(from, row.src, to, row.dst) {
+                        (Some(bytes), _) => self.store(to, row.dst, bytes, count),
+                        (_, Some(bytes)) => self.load(bytes, from, row.src, count, n - at),
+                        _ => {
+                            self.load(bytes, from, row.src, count, n - at);
+                            self.store(to, row.dst, bytes, count);
+                        }
+                    }
                 }
                 at += count;
             }
         });
     }
 
+    /// The source's bytes, where packing can read them, or the destination's, where unpacking can
+    /// write them, without the buffer between.
+    fn in_place(
+        &self,
+        from: i64,
+        src_stride: i64,
+        to: i64,
+        dst_stride: i64,
+    ) -> (Option<*const u8>, Option<*mut u8>) {
+        let w = self.width as i64;
+        let (from, shift) = bitrun::at(self.plan.src, self.src_bit + from);
+        let packs = src_stride == 8 && shift == 0 && dst_stride == w && self.slot == self.width;
+        let (to, shift) = bitrun::at(self.plan.dst, self.dst_bit + to);
+        let unpacks = src_stride == w && dst_stride == 8 && shift == 0 && self.slot == 8;
+        (packs.then_some(from), unpacks.then_some(to.cast_mut()))
+    }
+
+    /// Whole tiles of nibbles by their own kernel, the rest (or all) through bytes.
+    unsafe fn both(&self, ops: &Ops, dense: usize, streams: bool) {
+        let (row, column) = (self.plan.inner(), self.plan.dim(dense));
+        let last = self.plan.ndim.wrapping_sub(1);
+        let apart = |i: usize| if i == last || i == dense { 0 } else { self.plan.dim(i).src };
+        let odd = (0..self.plan.ndim).fold(row.src | self.src_bit | self.dst_bit, |all, i| {
+            let Dim { dst, .. } = self.plan.dim(i);
+            all | apart(i) | if i == last { 0 } else { dst }
+        });
+        let nibbles = self.width == 4 && self.slot == 4 && row.dst == 4 && odd % 8 == 0;
+        let whole = |n: i64, tile: i64| if nibbles { n & -tile } else { 0 };
+        let (d, s) = (whole(row.n, nibbles::TILE_DST), whole(column.n, nibbles::TILE_SRC));
+        let (d, s) = if d == 0 || s == 0 { (0, 0) } else { (d, s) };
+        // SAFETY: three parts of the caller's plan, whole tiles for the first.
+        unsafe {
+            if d > 0 {
+                let src = self.plan.src.wrapping_offset((self.src_bit / 8) as isize);
+                let dst = self.plan.dst.wrapping_offset((self.dst_bit / 8) as isize);
+                let plan = Plan { src, dst, ..self.plan };
+                nibbles::tiles(ops, &plan, dense, d, s, streams);
+                self.blocks(ops, dense, 0..d, s..column.n);
+            }
+            self.blocks(ops, dense, d..row.n, 0..column.n);
+        }
+    }
+
+    /// Tiles in blocks whose lines, on both sides, stay in the caches until they are done.
+    unsafe fn blocks(&self, ops: &Ops, dense: usize, ds: Range<i64>, ss: Range<i64>) {
+        let mut d = ds.start;
+        while d < ds.end {
+            let d_end = ds.end.min(d + 4 * TILE_DST as i64);
+            let mut s = ss.start;
+            while s < ss.end {
+                let s_end = ss.end.min(s + 8 * TILE_SRC as i64);
+                // SAFETY: a part of the caller's plan.
+                unsafe { self.tiles(ops, dense, d..d_end, s..s_end) };
+                s = s_end;
+            }
+            d = d_end;
+        }
+    }
+
     /// Tile by tile: source runs to bytes, bytes transposed, bytes to destination runs.
-    unsafe fn tiles(&self, ops: &Ops, dense: usize) {
+    unsafe fn tiles(&self, ops: &Ops, dense: usize, ds: Range<i64>, ss: Range<i64>) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
         let last = self.plan.ndim.checked_sub(1);
         let mut buffer = Buffer::new();
@@ -123,12 +191,12 @@ impl Bits {
             log: 0,
         };
         walk(&self.plan, [last, Some(dense)], |src_at, dst_at| {
-            let mut d = 0;
-            while d < row.n {
-                let n_dst = (row.n - d).min(TILE_DST as i64);
-                let mut s = 0;
-                while s < column.n {
-                    let n_src = (column.n - s).min(TILE_SRC as i64) as usize;
+            let mut d = ds.start;
+            while d < ds.end {
+                let n_dst = (ds.end - d).min(TILE_DST as i64);
+                let mut s = ss.start;
+                while s < ss.end {
+                    let n_src = (ss.end - s).min(TILE_SRC as i64) as usize;
                     let from = src_at as i64 + d * row.src + s * column.src;
                     let to = dst_at as i64 + d * row.dst + s * column.dst;
                     // SAFETY: a tile of the caller's plan, through both halves of the buffer.

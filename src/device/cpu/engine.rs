@@ -13,7 +13,10 @@ pub(super) unsafe fn serial(plan: &Plan, large: bool) {
     let streams = large && ops.streams;
     let Item::Bytes(size) = plan.item else {
         // SAFETY: the caller's promise.
-        return unsafe { bits::copy(ops, plan) };
+        unsafe {
+            bits::copy(ops, plan, streams);
+            return (ops.fence)();
+        }
     };
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
