@@ -3,9 +3,9 @@
 use super::ops::Ops;
 use super::portable;
 use super::stream::Buffer;
-use super::transpose::{Face, transpose};
+use super::transpose::{Face, direct};
 use super::walk::walk;
-use crate::device::plan::Plan;
+use crate::device::part::Part;
 
 /// A tile's extents: 64 destination bytes along its innermost dimension, 16 source bytes along
 /// the source's.
@@ -22,7 +22,7 @@ const PITCH: usize = 32;
 /// As [`super::copy`]; strides in bits, whole bytes but for the two that are 4.
 pub(super) unsafe fn tiles(
     ops: &Ops,
-    plan: &Plan,
+    plan: &Part,
     dense: usize,
     n_dst: i64,
     n_src: i64,
@@ -31,8 +31,8 @@ pub(super) unsafe fn tiles(
     let last = plan.ndim.checked_sub(1);
     let (ss, ds) = (plan.inner().src as isize / 8, plan.dim(dense).dst as isize / 8);
     walk(plan, [last, Some(dense)], |src_at, dst_at| {
-        let src = plan.src.wrapping_offset(src_at / 8);
-        let dst = plan.dst.wrapping_offset(dst_at / 8);
+        let src = plan.src.wrapping_offset((plan.src_bit as isize + src_at) / 8);
+        let dst = plan.dst.wrapping_offset((plan.dst_bit as isize + dst_at) / 8);
         let mut d = 0;
         while d < n_dst as isize {
             let mut s = 0;
@@ -48,6 +48,7 @@ pub(super) unsafe fn tiles(
     });
 }
 
+#[inline(never)] // a frame of its own: stacks may be small
 unsafe fn tile(ops: &Ops, src: *const u8, ss: isize, dst: *mut u8, ds: isize, streams: bool) {
     const LOW: u64 = 0x0f0f_0f0f_0f0f_0f0f;
     let mut buffer = Buffer::new();
@@ -82,7 +83,7 @@ unsafe fn tile(ops: &Ops, src: *const u8, ss: isize, dst: *mut u8, ds: isize, st
     // SAFETY: both halves of the buffer are 2 KiB; each line is 64 bytes of a destination row,
     // the even rows' first.
     unsafe {
-        transpose(ops, &face, false);
+        direct(ops, &face);
         flush(lines, 64, dst, 2 * ds, 16);
         flush(lines.wrapping_add(16 * 64), 64, dst.wrapping_offset(ds), 2 * ds, 16);
     }

@@ -5,6 +5,7 @@ use core::ffi::c_void;
 
 use super::engine::serial;
 use super::level::{stream_from, thread_from};
+use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Plan};
 
 /// The caller's way to run `n` bodies at once: it calls `body(body_ctx, i)` once for every `i`
@@ -33,13 +34,13 @@ pub struct Parallel {
 }
 
 /// The most parts a copy is split into.
-const MOST: usize = 64;
+const MOST: usize = 32;
 /// Where the number of threads is ours to decide: memory is saturated beyond.
 const DECIDED_MOST: usize = 16;
 
 /// Which units of a plan are dealt out, and how many to each part.
 struct Deal<'a> {
-    plan: &'a Plan,
+    plan: Part<'a>,
     /// The dimension dealt out; `None`: the bytes of the element.
     dim: Option<usize>,
     units: usize,
@@ -60,22 +61,13 @@ impl Deal<'_> {
         if n == 0 {
             return;
         }
-        let mut plan = *self.plan;
-        let unit = if matches!(plan.item, Item::Bytes(_)) { 1 } else { 8 };
-        let (mut by_src, mut by_dst) = (first as i64, first as i64);
-        match self.dim {
-            None => plan.item = Item::Bytes(n),
-            Some(at) => {
-                let Dim { src, dst, .. } = plan.dim(at);
-                (by_src, by_dst) = (by_src * src / unit, by_dst * dst / unit);
-                plan.set(at, Dim { n: n as i64, src, dst });
-            }
-        }
-        plan.src = plan.src.wrapping_offset(by_src as isize);
-        plan.dst = plan.dst.wrapping_offset(by_dst as isize);
+        let part = match self.dim {
+            None => self.plan.of_bytes(first, n),
+            Some(dim) => self.plan.of_dim(dim, first as i64, n as i64),
+        };
         // SAFETY: a part of the caller's plan; parts share no element, and `deal` sees to it that
         // they share no byte.
-        unsafe { serial(&plan, self.large) };
+        unsafe { serial(&part, self.large) };
     }
 }
 
@@ -92,11 +84,15 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
         0 => DECIDED_MOST,
         n => n,
     };
-    let deal = if threads.min(useful) > 1 { deal(plan, threads.min(useful), large) } else { None };
+    let deal = if threads.min(useful) > 1 {
+        deal(Part::whole(plan), threads.min(useful), large)
+    } else {
+        None
+    };
     // SAFETY: the caller's promise; the parts make up the plan.
     unsafe {
         match deal {
-            None => serial(plan, large),
+            None => serial(&Part::whole(plan), large),
             Some(deal) => match parallel.hook {
                 None => system::side_by_side(&deal),
                 Some(hook) => hooked(&deal, hook),
@@ -110,7 +106,7 @@ unsafe fn hooked(deal: &Deal, hook: ParallelFor) {
     // SAFETY: the hook is the caller's; `deal` outlives the call. Nonzero says that no body ran.
     unsafe {
         if (hook.run)(hook.ctx, deal.parts(), body, context) != 0 {
-            serial(deal.plan, deal.large);
+            serial(&deal.plan, deal.large);
         }
     }
 }
@@ -122,7 +118,7 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
 
 /// Chooses what to deal out in `parts`: the element's bytes if it is large, else the outermost
 /// dimension that has enough to deal, else the longest.
-fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
+fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
     let even = |units: usize, grain: usize| {
         let each = units.div_ceil(parts.max(1));
         each.div_ceil(grain.max(1)).saturating_mul(grain.max(1))
@@ -131,7 +127,7 @@ fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
         Item::Bytes(units) if units >= 1 << 18 => {
             return Some(Deal { plan, dim: None, units, each: even(units, 4096), large });
         }
-        Item::Bits { .. } if !nested(plan) => return None,
+        Item::Bits { .. } if !nested(&plan) => return None,
         _ => {}
     }
     let n = |i: usize| plan.dim(i).n as usize;
@@ -154,14 +150,11 @@ fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
 
 /// Whether each step of the outermost destination dimension lies beyond all that the inner ones
 /// reach: then parts of it that start at whole bytes share no byte.
-fn nested(plan: &Plan) -> bool {
+fn nested(plan: &Part) -> bool {
     let Item::Bits { dst_slot, .. } = plan.item else { return true };
     let mut reach = dst_slot as i64;
     for i in 1..plan.ndim {
         let Dim { n, dst, .. } = plan.dim(i);
-        if dst < 0 {
-            return false;
-        }
         reach = reach.saturating_add((n - 1).saturating_mul(dst));
     }
     plan.dim(0).dst >= reach
@@ -201,6 +194,7 @@ mod system {
     }
 
     /// Part 0 on the calling thread, the others on threads of their own where they can be had.
+    #[inline(never)] // a frame of its own: stacks may be small
     pub(super) unsafe fn side_by_side(deal: &Deal) {
         let parts = deal.parts().min(MOST);
         let mut tasks = [Task { deal, i: 0 }; MOST];
@@ -263,6 +257,7 @@ mod system {
         1
     }
 
+    #[inline(never)] // a frame of its own: stacks may be small
     pub(super) unsafe fn side_by_side(deal: &super::Deal) {
         for i in 0..deal.parts() {
             // SAFETY: the caller's promise; the parts are its plan.
