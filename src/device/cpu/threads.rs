@@ -34,7 +34,7 @@ pub struct Parallel {
 }
 
 /// The most parts a copy is split into.
-const MOST: usize = 32;
+const MOST: usize = 64;
 /// Where the number of threads is ours to decide: memory is saturated beyond.
 const DECIDED_MOST: usize = 16;
 
@@ -165,25 +165,37 @@ mod system {
     use core::ffi::c_void;
     use core::mem::MaybeUninit;
     use core::ptr::{null, null_mut};
+    use core::sync::atomic::{AtomicUsize, Ordering};
 
     use super::{Deal, MOST};
 
     /// Address space for a worker; it touches less than 16 KiB of it.
     const STACK: usize = 256 << 10;
 
-    #[derive(Clone, Copy)]
-    struct Task<'a> {
+    /// Parts are taken one by one by whoever is free: a worker that could not be made is not
+    /// missed.
+    struct Queue<'a> {
         deal: &'a Deal<'a>,
-        i: usize,
+        parts: usize,
+        next: AtomicUsize,
     }
 
-    extern "C" fn work(task: *mut c_void) -> *mut c_void {
-        // SAFETY: `side_by_side` passes a Task that it keeps, unchanged, until this thread is
-        // joined; the part is the caller's.
-        unsafe {
-            let task = *task.cast::<Task>();
-            task.deal.part(task.i);
+    impl Queue<'_> {
+        unsafe fn work(&self) {
+            loop {
+                let i = self.next.fetch_add(1, Ordering::Relaxed);
+                if i >= self.parts {
+                    return;
+                }
+                // SAFETY: the caller's plan; each part is taken once.
+                unsafe { self.deal.part(i) };
+            }
         }
+    }
+
+    extern "C" fn work(queue: *mut c_void) -> *mut c_void {
+        // SAFETY: `side_by_side` passes a Queue that it keeps until this thread is joined.
+        unsafe { (*queue.cast::<Queue>()).work() };
         null_mut()
     }
 
@@ -193,33 +205,28 @@ mod system {
         unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
     }
 
-    /// Part 0 on the calling thread, the others on threads of their own where they can be had.
+    /// All parts, on the calling thread and on as many others as there are and can be had.
     #[inline(never)] // a frame of its own: stacks may be small
     pub(super) unsafe fn side_by_side(deal: &Deal) {
-        let parts = deal.parts().min(MOST);
-        let mut tasks = [Task { deal, i: 0 }; MOST];
-        let mut threads = [None; MOST];
-        for (i, task) in tasks.iter_mut().enumerate() {
-            task.i = i;
-        }
-        // SAFETY: `tasks` stays as it is until every thread is joined; the parts are the caller's
-        // plan.
+        let parts = deal.parts();
+        let queue = Queue { deal, parts, next: AtomicUsize::new(0) };
+        let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; MOST];
+        let mut made = 0;
+        // SAFETY: `queue` outlives the threads, which are joined here; the first `made` handles
+        // are initialised.
         unsafe {
             with_signals_blocked(|attributes| {
-                for (task, thread) in tasks.iter().zip(&mut threads).take(parts).skip(1) {
-                    let argument = (&raw const *task).cast_mut().cast();
-                    let mut made = MaybeUninit::uninit();
-                    if libc::pthread_create(made.as_mut_ptr(), attributes, work, argument) == 0 {
-                        *thread = Some(made.assume_init());
+                let argument: *mut c_void = (&raw const queue).cast_mut().cast();
+                for thread in threads.iter_mut().take(parts.saturating_sub(1)) {
+                    if libc::pthread_create(thread.as_mut_ptr(), attributes, work, argument) != 0 {
+                        break;
                     }
+                    made += 1;
                 }
             });
-            deal.part(0);
-            for (i, thread) in (1..parts).zip(threads.iter().skip(1)) {
-                match *thread {
-                    Some(thread) => _ = libc::pthread_join(thread, null_mut()),
-                    None => deal.part(i),
-                }
+            queue.work();
+            for thread in threads.iter().take(made) {
+                libc::pthread_join(thread.assume_init(), null_mut());
             }
         }
     }
