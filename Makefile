@@ -44,7 +44,7 @@ demo:  ## build the library, find it from a C program with CMake, and use it fro
 
 # One line a step; each ends with its counts. One alone: make test TESTS='"c_tests/consumers.sh"'
 TESTS = \
-	"cargo test --locked" \
+	"cargo test --locked --no-fail-fast" \
 	"headers/check.sh" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh" \
