@@ -46,3 +46,4 @@ pub mod platform;
 mod scan;
 pub mod tensor;
 pub mod validate;
+pub mod view;

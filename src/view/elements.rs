@@ -1,0 +1,86 @@
+//! Steps that read the same bits as other elements.
+
+use super::*;
+use crate::abi::{DLDataTypeCode, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED};
+
+const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
+
+impl View {
+    /// NumPy's rule: another size of element needs a dense last axis, whose extent changes.
+    pub(super) fn bitcast(&mut self, dtype: DLDataType) -> Result<()> {
+        dtype::legal(dtype).map_err(|e| e.option("dtype"))?;
+        if (dtype.code == HANDLE) != (self.dtype.code == HANDLE) {
+            let error = Error::new(DLRS_DTYPE_MISMATCH).option("dtype");
+            let error = error.detail("opaque handles are not bits, and bits no handles");
+            return Err(error.value(dtype.code.into()).limit(self.dtype.code.into()));
+        }
+        let (from, to) = (self.slot_bits(), dtype::slot_bits(dtype, self.flags));
+        self.dtype = dtype;
+        if from == to {
+            return Ok(());
+        }
+        let Some(last) = self.ndim.checked_sub(1) else {
+            let error = Error::new(DLRS_NOT_VIEWABLE).option("dtype").value(to.into());
+            let error = error.detail("a 0-d tensor has no axis to hold elements of other bits");
+            return Err(error.limit(from.into()));
+        };
+        let (extent, empty) = (self.extent(last), self.is_empty());
+        if extent != 1 && self.stride(last) != 1 && !empty {
+            let error = not_viewable("the last axis must be dense", last, self.stride(last));
+            return Err(error.field(DLRS_FIELD_STRIDES).limit(1));
+        }
+        for dim in 0..last {
+            let stride = i128::from(self.stride(dim)) * i128::from(from);
+            let used = self.extent(dim) != 1 && !empty;
+            if used && stride.checked_rem(to.into()) != Some(0) {
+                let error =
+                    not_viewable("is no whole number of such elements", dim, self.stride(dim));
+                return Err(error.field(DLRS_FIELD_STRIDES));
+            }
+            self.set(dim, self.extent(dim), stride.checked_div(to.into()).unwrap_or(0))?;
+        }
+        self.set(last, whole(extent, from, to, last)?, 1)
+    }
+
+    /// Lanes become a last axis when 1 is wanted, else a last axis of that extent becomes lanes.
+    pub(super) fn lanes(&mut self, lanes: i32) -> Result<()> {
+        let Some(wanted) = u16::try_from(lanes).ok().filter(|&lanes| lanes > 0) else {
+            return Err(bad("lanes", "lanes are 1 to 65535", lanes.into()).limit(u16::MAX.into()));
+        };
+        let padded = self.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
+        if padded && !self.dtype.bits.is_multiple_of(8) {
+            let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value(self.flags as i64);
+            return Err(error.detail("lanes have no padding between them, elements have"));
+        }
+        let dtype = DLDataType { lanes: wanted, ..self.dtype };
+        if wanted == 1 {
+            self.insert(self.ndim, 1, 1)?;
+            return self.bitcast(dtype);
+        }
+        let last = self.ndim.saturating_sub(1);
+        let extent = self.shape().last().copied().unwrap_or(0);
+        if self.dtype.lanes != 1 || extent != i64::from(wanted) {
+            let error = Error::new(DLRS_SHAPE_MISMATCH).option("lanes").dim(last);
+            let error = error.detail("needs scalars and a last axis of so many");
+            return Err(error.value(lanes.into()).limit(extent));
+        }
+        self.bitcast(dtype)?;
+        self.remove(last);
+        Ok(())
+    }
+}
+
+/// How many elements of `to` bits are `extent` elements of `from` bits.
+fn whole(extent: i64, from: u32, to: u32, dim: usize) -> Result<i64> {
+    let bits = i128::from(extent) * i128::from(from);
+    let error = not_viewable("is no whole number of such elements", dim, extent);
+    if bits.checked_rem(to.into()) != Some(0) {
+        return Err(error.field(DLRS_FIELD_SHAPE));
+    }
+    match i64::try_from(bits.checked_div(to.into()).unwrap_or(0)) {
+        Ok(extent) => Ok(extent),
+        Err(_) => {
+            Err(Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE).dim(dim).value(extent))
+        }
+    }
+}
