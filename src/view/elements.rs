@@ -29,17 +29,25 @@ impl View {
             let error = not_viewable("the last axis must be dense", last, self.stride(last));
             return Err(error.field(DLRS_FIELD_STRIDES).limit(1));
         }
+        let ratio = Ratio::new(from, to);
         for dim in 0..last {
-            let stride = i128::from(self.stride(dim)) * i128::from(from);
-            let used = self.extent(dim) != 1 && !empty;
-            if used && stride.checked_rem(to.into()) != Some(0) {
-                let error =
-                    not_viewable("is no whole number of such elements", dim, self.stride(dim));
-                return Err(error.field(DLRS_FIELD_STRIDES));
-            }
-            self.set(dim, self.extent(dim), stride.checked_div(to.into()).unwrap_or(0))?;
+            let stride = self.stride(dim);
+            let scaled = match ratio.of(stride) {
+                Some(scaled) => scaled,
+                None if self.extent(dim) == 1 || empty => 0, // never used
+                None => {
+                    let error = not_viewable("is no whole number of such elements", dim, stride);
+                    return Err(error.field(DLRS_FIELD_STRIDES));
+                }
+            };
+            self.set(dim, self.extent(dim), scaled)?;
         }
-        self.set(last, whole(extent, from, to, last)?, 1)
+        let error = |status| Error::new(status).field(DLRS_FIELD_SHAPE).dim(last).value(extent);
+        match ratio.of(extent).map(i64::try_from) {
+            Some(Ok(extent)) => self.set(last, extent, 1),
+            Some(Err(_)) => Err(error(DLRS_SIZE_OVERFLOW)),
+            None => Err(error(DLRS_NOT_VIEWABLE).detail("is no whole number of such elements")),
+        }
     }
 
     /// Lanes become a last axis when 1 is wanted, else a last axis of that extent becomes lanes.
@@ -70,17 +78,28 @@ impl View {
     }
 }
 
-/// How many elements of `to` bits are `extent` elements of `from` bits.
-fn whole(extent: i64, from: u32, to: u32, dim: usize) -> Result<i64> {
-    let bits = i128::from(extent) * i128::from(from);
-    let error = not_viewable("is no whole number of such elements", dim, extent);
-    if bits.checked_rem(to.into()) != Some(0) {
-        return Err(error.field(DLRS_FIELD_SHAPE));
+/// Counts in elements of `from` bits, counted in elements of `to` bits. Without 128-bit division,
+/// which would bring a large function along.
+struct Ratio {
+    from: i64,
+    to: i64,
+}
+
+impl Ratio {
+    fn new(from: u32, to: u32) -> Self {
+        let (mut divisor, mut rest) = (from, to);
+        while let Some(next) = divisor.checked_rem(rest) {
+            (divisor, rest) = (rest, next);
+        }
+        let reduced = |bits: u32| i64::from(bits.checked_div(divisor).unwrap_or(bits));
+        Ratio { from: reduced(from), to: reduced(to) }
     }
-    match i64::try_from(bits.checked_div(to.into()).unwrap_or(0)) {
-        Ok(extent) => Ok(extent),
-        Err(_) => {
-            Err(Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE).dim(dim).value(extent))
+
+    /// `None` for what is no whole number.
+    fn of(&self, count: i64) -> Option<i128> {
+        match (count.checked_rem(self.to), count.checked_div(self.to)) {
+            (Some(0), Some(groups)) => Some(i128::from(groups) * i128::from(self.from)),
+            _ => None,
         }
     }
 }

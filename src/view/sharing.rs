@@ -31,7 +31,7 @@ fn strided<'a>(
     strides: &'a [i64; MAX_NDIM],
 ) -> Strided<'a> {
     Strided {
-        base: i128::from(elements.address) * 8 / i128::from(unit_bits.max(1)),
+        base: i128::from(elements.address) * i128::from(8 / unit_bits.max(1)),
         shape: elements.shape,
         strides: strides.get(..elements.shape.len()).unwrap_or(&[]),
         item: (elements.item_bits / unit_bits.max(1)).into(),
