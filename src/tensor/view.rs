@@ -43,7 +43,7 @@ pub fn place(base: &Snapshot, view: View) -> Result<Placed> {
         return Ok(Placed { view, data: null_mut(), byte_offset: 0 });
     };
     let byte_offset = i128::from(base.byte_offset) + i128::from(moved);
-    if view.fold {
+    if view.fold && byte_offset != 0 {
         base.check_addressed()?;
     }
     match u64::try_from(byte_offset) {
