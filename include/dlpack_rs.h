@@ -97,6 +97,7 @@ typedef struct dlrs_alloc_options dlrs_alloc_options;
 typedef struct dlrs_import_options dlrs_import_options;
 typedef struct dlrs_view_step dlrs_view_step;
 typedef struct dlrs_copy_options dlrs_copy_options;
+typedef struct dlrs_print_options dlrs_print_options;
 
 /**
  * What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
@@ -2189,6 +2190,73 @@ dlrs_status dlrs_device_format(DLDevice device,
 /* ---------------------------------------------------------------------------------------------
  * Tensors as text.
  */
+
+/** How to print. A member that is 0 means NumPy's default. */
+struct dlrs_print_options {
+  /** `sizeof(dlrs_print_options)`. */
+  uint32_t struct_size;
+  /** How many elements at each edge of a dimension are shown of a large tensor; 0 for 3. */
+  uint32_t edge_items;
+  /** Above this many elements a tensor is large; 0 for 1000. */
+  uint64_t threshold;
+  /** Where lines break; 0 for 75. */
+  uint32_t line_width;
+  /** The most digits behind the point; 0 for 8. */
+  uint32_t precision;
+};
+
+/**
+ * Describe a bare tensor, and print its values as NumPy does.
+ *
+ * Shape:     any; large tensors are summarised. Extents and strides that are wrong are shown as
+ *            they are, with a line that says what is wrong instead of values.
+ * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
+ *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
+ *            only asks for it.
+ * Device:    values are shown where the CPU reaches them.
+ * Ownership: unchanged; nothing is kept.
+ * Flags:     those of the managed tensor around it, or 0.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.
+ *            DLRS_STRUCT_SIZE: options. DLRS_BAD_ARG: capacity is beyond any memory.
+ *            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
+ *            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.
+ * Threads:   any; nobody writes the elements meanwhile.
+ * Source:    numpy.array2string with its default options.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_tensor_to_string(const DLTensor *tensor,
+                                  uint64_t flags,
+                                  const dlrs_print_options *options,
+                                  char *buffer,
+                                  size_t capacity,
+                                  size_t *nbytes,
+                                  dlrs_error *error);
+
+/**
+ * Describe a versioned tensor, and print its values as NumPy does.
+ *
+ * Shape:     as dlrs_tensor_to_string.
+ * Bytes:     as dlrs_tensor_to_string.
+ * Device:    as dlrs_tensor_to_string.
+ * Ownership: unchanged; nothing is kept.
+ * Flags:     its own.
+ * Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
+ * Threads:   any; nobody writes the elements meanwhile.
+ * Source:    numpy.array2string with its default options.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_managed_to_string(const DLManagedTensorVersioned *tensor,
+                                   const dlrs_print_options *options,
+                                   char *buffer,
+                                   size_t capacity,
+                                   size_t *nbytes,
+                                   dlrs_error *error);
 
 #ifdef __cplusplus
 }  /* extern "C" */

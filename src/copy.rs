@@ -43,6 +43,9 @@ pub enum CopyPolicy {
     Always,
 }
 
+/// A dense clone of fewer bytes needs no plan.
+const DENSE_PLAIN: usize = 1 << 16;
+
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
 /// Copies `src` to `dst`, both read and checked with [`Options::rules`].
@@ -245,10 +248,17 @@ pub fn clone(
 ) -> Result<Versioned> {
     check_copyable(src, options)?;
     check_target(device)?;
-    let strides = alloc::strides_for(src.shape(), order, src.strides());
+    let strides;
+    let dense = order == Order::C && layout::is_contiguous(src.shape(), src.strides(), Order::C);
     let request = Request {
         shape: src.shape(),
-        strides: strides.get(..src.shape().len()),
+        strides: match order {
+            Order::C => None,
+            order => {
+                strides = alloc::strides_for(src.shape(), order, src.strides());
+                strides.get(..src.shape().len())
+            }
+        },
         dtype: src.dtype,
         device,
         flags: src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED,
@@ -258,6 +268,14 @@ pub fn clone(
     let nbytes = src.nbytes()? as usize;
     let tensor = alloc::new_sized(&request, nbytes)?;
     if src.empty {
+        return Ok(tensor);
+    }
+    if dense && nbytes < DENSE_PLAIN {
+        // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
+        unsafe {
+            let data: *mut u8 = (*tensor.as_ptr()).dl_tensor.data.cast();
+            data.copy_from_nonoverlapping(src.first(), nbytes);
+        }
         return Ok(tensor);
     }
     // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own.
@@ -273,16 +291,6 @@ unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Res
     let mut dst = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
-    if layout::is_contiguous(src.shape(), src.strides(), Order::C)
-        && layout::is_contiguous(dst.shape(), dst.strides(), Order::C)
-    {
-        let nbytes = src.nbytes()? as usize;
-        if nbytes < 1 << 16 {
-            // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
-            unsafe { dst.first().copy_from_nonoverlapping(src.first(), nbytes) };
-            return Ok(());
-        }
-    }
     let plan = plan(src, &dst)?;
     // SAFETY: the source was checked, the destination is fresh.
     unsafe { cpu::copy(&plan, &options.parallel) };

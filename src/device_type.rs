@@ -61,7 +61,7 @@ const fn row(code: crate::abi::DLDeviceType, name: &'static str, is: (bool, bool
 }
 
 /// Every kind of device of DLPack 1.3.
-pub static KINDS: [Kind; 16] = [
+pub const KINDS: [Kind; 16] = [
     row(kDLCPU, "cpu", HOST),
     row(kDLCUDA, "cuda", ADDRESS),
     row(kDLCUDAHost, "cuda_host", HOST),
@@ -84,36 +84,74 @@ const UNKNOWN: &str = "unknown(type=";
 
 /// The row of a code, if DLPack 1.3 has it.
 pub fn kind(code: DeviceCode) -> Option<&'static Kind> {
-    KINDS.iter().find(|kind| kind.code == code)
+    const TABLE: &[Kind] = &KINDS;
+    TABLE.iter().find(|kind| kind.code == code)
+}
+
+/// Codes as bits, drawn from the table at compile time: validation asks at every call.
+struct Codes(u32);
+
+impl Codes {
+    const KNOWN: Codes = Codes::of(0);
+    const ZERO_ID: Codes = Codes::of(1);
+    const HOST: Codes = Codes::of(2);
+    const HANDLE: Codes = Codes::of(3);
+
+    const fn of(column: u32) -> Codes {
+        let (mut bits, mut row) = (0, 0);
+        while row < KINDS.len() {
+            let kind = &KINDS[row];
+            let wanted = match column {
+                1 => kind.id_must_be_zero,
+                2 => kind.host_reachable,
+                3 => kind.opaque_handle,
+                _ => true,
+            };
+            bits |= (wanted as u32) << kind.code;
+            row += 1;
+        }
+        Codes(bits)
+    }
+
+    #[inline]
+    const fn contain(&self, code: DeviceCode) -> bool {
+        (code as u32) < u32::BITS && (self.0 >> code as u32) & 1 != 0
+    }
 }
 
 /// Whether DLPack 1.3 has this kind.
+#[inline]
 pub fn known(code: DeviceCode) -> bool {
-    kind(code).is_some()
+    Codes::KNOWN.contain(code)
 }
 
 /// Whether the ordinal is always 0.
+#[inline]
 pub fn id_must_be_zero(code: DeviceCode) -> bool {
-    kind(code).is_some_and(|kind| kind.id_must_be_zero)
+    Codes::ZERO_ID.contain(code)
 }
 
 /// Whether the host may read and write the memory directly. Of unknown kinds: no.
+#[inline]
 pub fn host_reachable(code: DeviceCode) -> bool {
-    kind(code).is_some_and(|kind| kind.host_reachable)
+    Codes::HOST.contain(code)
 }
 
 /// Whether `data` is a handle instead of an address. Of unknown kinds: no.
+#[inline]
 pub fn opaque_handle(code: DeviceCode) -> bool {
-    kind(code).is_some_and(|kind| kind.opaque_handle)
+    Codes::HANDLE.contain(code)
 }
 
 /// Demands a kind of DLPack 1.3 with an ordinal that it may have.
+#[inline]
 pub fn check(device: DLDevice) -> Result<()> {
-    let Some(kind) = kind(device.device_type) else {
+    if !known(device.device_type) {
         let error = bad_type(device.device_type.into());
         return Err(error.limit(kDLTrn as i64));
-    };
-    if device.device_id < 0 || (kind.id_must_be_zero && device.device_id != 0) {
+    }
+    let zero = id_must_be_zero(device.device_type);
+    if device.device_id < 0 || (zero && device.device_id != 0) {
         return Err(bad_id(device.device_id.into(), 0));
     }
     Ok(())

@@ -67,7 +67,7 @@ const fn fixed(stem: &'static str, bits: &'static [u8]) -> Kind {
 }
 
 /// Every type code of DLPack 1.3: the place in the table is the code.
-pub static KINDS: [Kind; kDLFloat4_e2m1fn as usize + 1] = [
+pub const KINDS: [Kind; kDLFloat4_e2m1fn as usize + 1] = [
     numbered("int", &[1, 2, 4, 8, 16, 32, 64]),
     numbered("uint", &[1, 2, 4, 8, 16, 32, 64]),
     numbered("float", &[16, 32, 64]),
@@ -92,7 +92,8 @@ const UNKNOWN: &str = "unknown(code=";
 
 /// The row of a code, if DLPack 1.3 has it.
 pub fn kind(code: u8) -> Option<&'static Kind> {
-    KINDS.get(usize::from(code))
+    const TABLE: &[Kind] = &KINDS;
+    TABLE.get(usize::from(code))
 }
 
 /// Bits of one element, all lanes: at most 255 · 65535, so it never wraps.
@@ -102,7 +103,7 @@ pub const fn item_bits(dtype: DLDataType) -> u32 {
 
 /// Whether packed elements may start inside a byte.
 pub const fn is_subbyte(dtype: DLDataType) -> bool {
-    item_bits(dtype) % 8 != 0
+    !item_bits(dtype).is_multiple_of(8)
 }
 
 /// Bytes of one element that has whole bytes of its own.
@@ -115,7 +116,32 @@ pub const fn packed_bytes(dtype: DLDataType, items: u64) -> u128 {
     (items as u128 * item_bits(dtype) as u128).div_ceil(8)
 }
 
+/// The widths that a code may have, as bits drawn from the table at compile time: validation asks
+/// at every call. Every width is a power of two, or 6.
+const WIDTHS: [u16; KINDS.len()] = {
+    let mut all = [0; KINDS.len()];
+    let mut code = 0;
+    while code < KINDS.len() {
+        let mut place = 0;
+        while place < KINDS[code].bits.len() {
+            all[code] |= width_bit(KINDS[code].bits[place]);
+            place += 1;
+        }
+        code += 1;
+    }
+    all
+};
+
+const fn width_bit(bits: u8) -> u16 {
+    match bits {
+        6 => 1 << 8,
+        bits if bits.is_power_of_two() => 1 << bits.trailing_zeros(),
+        _ => 0,
+    }
+}
+
 /// Demands that bits and lanes are not 0: enough to count and move bytes.
+#[inline]
 pub fn defined(dtype: DLDataType) -> Result<()> {
     if dtype.bits == 0 {
         return Err(bad_bits(0, 1));
@@ -127,14 +153,21 @@ pub fn defined(dtype: DLDataType) -> Result<()> {
 }
 
 /// Demands a code of DLPack 1.3 with bits that it may have, and at least one lane.
+#[inline]
 pub fn legal(dtype: DLDataType) -> Result<()> {
-    let Some(kind) = kind(dtype.code) else {
-        return Err(bad_code(dtype.code.into(), KINDS.len() as i64 - 1));
-    };
-    if !kind.bits.contains(&dtype.bits) {
-        return Err(illegal_bits(kind, dtype.bits.into()));
+    match WIDTHS.get(usize::from(dtype.code)) {
+        Some(widths) if widths & width_bit(dtype.bits) != 0 => defined(dtype),
+        _ => Err(illegal(dtype)),
     }
-    defined(dtype)
+}
+
+/// Which of code and bits is not legal.
+#[cold]
+fn illegal(dtype: DLDataType) -> Error {
+    match kind(dtype.code) {
+        Some(kind) => illegal_bits(kind, dtype.bits.into()),
+        None => bad_code(dtype.code.into(), KINDS.len() as i64 - 1),
+    }
 }
 
 /// Reads the name of a dtype; the module's documentation has the grammar.

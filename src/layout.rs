@@ -49,6 +49,17 @@ pub fn check_shape(shape: &[i64]) -> Result<bool> {
     Ok(empty)
 }
 
+/// Number of elements of a shape without negative or zero extents, when it fits.
+#[inline]
+pub fn plain_numel(shape: &[i64]) -> Option<i64> {
+    let (mut numel, mut odd) = (1i64, false);
+    for &extent in shape {
+        let (product, large) = numel.overflowing_mul(extent);
+        (numel, odd) = (product, odd | large | (extent <= 0));
+    }
+    (!odd).then_some(numel)
+}
+
 /// Number of elements. The shape has passed [`check_shape`].
 #[inline]
 pub fn numel(shape: &[i64]) -> Result<i64> {
@@ -69,10 +80,13 @@ pub fn numel(shape: &[i64]) -> Result<i64> {
 /// Bytes of `numel` elements of `item_bits` bits laid out without gaps, rounded up to whole bytes.
 #[inline]
 pub fn packed_nbytes(numel: i64, item_bits: u32) -> Result<u64> {
-    let nbytes = (i128::from(numel) * i128::from(item_bits) + 7) / 8;
-    match i64::try_from(nbytes) {
+    let nbytes = match item_bits % 8 {
+        0 => numel.checked_mul(i64::from(item_bits / 8)),
+        _ => i64::try_from((i128::from(numel) * i128::from(item_bits) + 7) >> 3).ok(),
+    };
+    match nbytes {
         // The address space of this machine, not only 64 bits: isize::MAX is its limit.
-        Ok(nbytes) if isize::try_from(nbytes).is_ok() => Ok(nbytes as u64),
+        Some(nbytes) if isize::try_from(nbytes).is_ok() => Ok(nbytes as u64),
         _ => {
             let error = Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE);
             Err(error.value(numel).limit(isize::MAX as i64))
@@ -106,17 +120,57 @@ pub fn extent(shape: &[i64], strides: &[i64]) -> Result<(i64, i64)> {
 #[inline]
 pub fn byte_extent(shape: &[i64], strides: &[i64], item_bits: u32) -> Result<(i64, i64)> {
     let (low, high) = extent(shape, strides)?;
-    let bits = i128::from(item_bits);
-    let first = (i128::from(low) * bits).div_euclid(8);
-    let last = (i128::from(high) * bits + bits + 7).div_euclid(8);
-    match (i64::try_from(first), i64::try_from(last)) {
-        (Ok(first), Ok(last)) => Ok((first, last)),
+    let ends = match item_bits % 8 {
+        0 => whole_bytes(low, high, i64::from(item_bits / 8)),
         _ => {
+            let bits = i128::from(item_bits);
+            let first = i64::try_from((i128::from(low) * bits) >> 3).ok();
+            first.zip(i64::try_from((i128::from(high) * bits + bits + 7) >> 3).ok())
+        }
+    };
+    match ends {
+        Some(ends) => Ok(ends),
+        None => {
             let worst = if high.unsigned_abs() > low.unsigned_abs() { high } else { low };
             let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);
             Err(error.value(worst).limit(i64::MAX))
         }
     }
+}
+
+/// Size and extent of a layout, dimension by dimension, without looking for the one at fault.
+pub struct Sums {
+    numel: i64,
+    low: i64,
+    high: i64,
+}
+
+impl Sums {
+    /// No dimension yet.
+    pub const START: Sums = Sums { numel: 1, low: 0, high: 0 };
+
+    /// One more dimension; tells whether it is empty, negative, or more than fits.
+    #[inline(always)]
+    pub fn add(&mut self, extent: i64, stride: i64) -> bool {
+        let (numel, large) = self.numel.overflowing_mul(extent);
+        let (reach, far) = extent.wrapping_sub(1).overflowing_mul(stride);
+        let (low, under) = self.low.overflowing_add(reach.min(0));
+        let (high, over) = self.high.overflowing_add(reach.max(0));
+        *self = Sums { numel, low, high };
+        extent <= 0 || large || far || under || over
+    }
+
+    /// As [`byte_extent`], for elements of whole bytes.
+    #[inline(always)]
+    pub fn byte_extent(&self, nbytes: i64) -> Option<(i64, i64)> {
+        isize::try_from(self.numel.checked_mul(nbytes)?).ok()?;
+        whole_bytes(self.low, self.high, nbytes)
+    }
+}
+
+#[inline]
+fn whole_bytes(low: i64, high: i64, nbytes: i64) -> Option<(i64, i64)> {
+    Some((low.checked_mul(nbytes)?, high.checked_mul(nbytes)?.checked_add(nbytes)?))
 }
 
 /// Fills `strides` for a compact layout. Saturates when empty: those strides are never used.

@@ -7,7 +7,7 @@
 //!   copy     │ a pair of tensors becomes a byte plan, and a device runs it
 //!   tensor   │ block: alloc, wrap, convert, chain, share
 //!   device   │ plan (bytes, no tensors) and cpu (the copy engine)
-//!   print    │ tensors as text
+//!   print    │ tensors as text, reader: their elements
 //!   validate │ a foreign struct is read once, checked in a fixed order
 //!   layout, overlap, dtype, device_type, float_formats, scan      pure arithmetic and tables
 //!   platform │ what the operating system gives
@@ -40,9 +40,12 @@ pub mod device;
 pub mod device_type;
 pub mod dtype;
 pub mod error;
+pub mod float_formats;
 pub mod layout;
 pub mod overlap;
 pub mod platform;
+pub mod print;
+pub mod reader;
 mod scan;
 pub mod tensor;
 pub mod validate;

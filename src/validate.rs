@@ -7,6 +7,8 @@
 //! Order: version, flags, ndim, shape pointer, dtype, device, shape values, strides, sizes,
 //! data and offset, bounds. The first fault found is reported, so the answer is deterministic.
 
+mod questions;
+
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -83,6 +85,8 @@ pub struct Snapshot {
     pub flags: u64,
     /// Some extent is 0.
     pub empty: bool,
+    /// Strides were given, and read.
+    pub strides_given: bool,
     /// From element (0, …, 0) to the first byte used and one past the last; set by `layout`.
     pub byte_extent: (i64, i64),
     ndim: usize,
@@ -150,6 +154,7 @@ pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<D
 impl Snapshot {
     /// An empty one to read into; costs nothing.
     #[inline(always)]
+    #[allow(clippy::new_without_default)]
     pub const fn new() -> Snapshot {
         Snapshot {
             data: core::ptr::null_mut(),
@@ -158,6 +163,7 @@ impl Snapshot {
             dtype: DLDataType { code: 0, bits: 0, lanes: 0 },
             flags: 0,
             empty: false,
+            strides_given: false,
             byte_extent: (0, 0),
             ndim: 0,
             shape: [const { MaybeUninit::uninit() }; MAX_NDIM],
@@ -237,8 +243,71 @@ impl Snapshot {
         self.device = tensor.device;
         self.dtype = tensor.dtype;
         self.flags = flags;
+        // SAFETY: the caller's word about `shape` and `strides`.
+        if unsafe { self.read_plain(&tensor, rules) } {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe { self.read_checked(&tensor, rules, strides_due) }
+    }
+
+    /// The usual case in one pass: strides given, whole bytes, nothing empty, nothing wrong. On
+    /// anything else it says no, and [`Snapshot::read_checked`] finds out what it is.
+    ///
+    /// # Safety
+    /// As [`Snapshot::read`].
+    #[inline]
+    unsafe fn read_plain(&mut self, tensor: &DLTensor, rules: Rules) -> bool {
+        let item_bits = self.slot_bits();
+        let (shape, strides) = (tensor.shape, tensor.strides);
+        let legal = !rules.known
+            || (check_flags(self.flags).is_ok()
+                && dtype::legal(tensor.dtype).is_ok()
+                && device_type::check(tensor.device).is_ok());
+        let plain = tensor.ndim as u32 <= MAX_NDIM as u32
+            && !(shape.is_null() || strides.is_null() || tensor.data.is_null())
+            && (shape.is_aligned() && strides.is_aligned())
+            && (item_bits != 0 && item_bits.is_multiple_of(8))
+            && !device_type::opaque_handle(tensor.device.device_type);
+        if !(legal && plain) {
+            return false;
+        }
+        self.ndim = tensor.ndim as usize;
+        let (mut sums, mut odd) = (layout::Sums::START, false);
+        let (to_shape, to_strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());
+        for dim in 0..self.ndim {
+            // SAFETY: `ndim` values each, by the caller's word, and `ndim` <= MAX_NDIM of ours;
+            // volatile, as in `read_shape`. By pointer: a third of the instructions of iterators.
+            let (extent, stride) = unsafe {
+                let (extent, stride) =
+                    (shape.add(dim).read_volatile(), strides.add(dim).read_volatile());
+                to_shape.add(dim).write(MaybeUninit::new(extent));
+                to_strides.add(dim).write(MaybeUninit::new(stride));
+                (extent, stride)
+            };
+            odd |= sums.add(extent, stride);
+        }
+        (self.empty, self.strides_given) = (false, true);
+        match sums.byte_extent(i64::from(item_bits / 8)) {
+            Some(byte_extent) if !odd => self.byte_extent = byte_extent,
+            _ => return false,
+        }
+        self.check_addresses().is_ok()
+    }
+
+    /// The checks in their fixed order.
+    ///
+    /// # Safety
+    /// As [`Snapshot::read`].
+    unsafe fn read_checked(
+        &mut self,
+        tensor: &DLTensor,
+        rules: Rules,
+        strides_due: bool,
+    ) -> Result<()> {
+        (self.ndim, self.strides_given) = (0, false);
         if rules.known {
-            check_flags(flags)?;
+            check_flags(self.flags)?;
         }
         let ndim = check_ndim(tensor.ndim)?;
         if ndim > 0 && tensor.shape.is_null() {
@@ -279,6 +348,7 @@ impl Snapshot {
                 // SAFETY: as in `read_shape`.
                 stride.write(unsafe { strides.add(dim).read_volatile() });
             }
+            self.strides_given = true;
             return Ok(());
         }
         if strides_due && self.ndim > 0 {
@@ -365,65 +435,5 @@ impl Snapshot {
             return Ok(());
         }
         Err(Error::new(DLRS_SUBBYTE).field(DLRS_FIELD_STRIDES).limit(1))
-    }
-
-    /// Number of elements.
-    #[inline]
-    pub fn numel(&self) -> Result<i64> {
-        layout::numel(self.shape())
-    }
-
-    /// Bytes of the elements laid out without gaps.
-    #[inline]
-    pub fn nbytes(&self) -> Result<u64> {
-        layout::packed_nbytes(self.numel()?, self.slot_bits())
-    }
-
-    /// Refuses a tensor whose `data` is a handle and not an address.
-    pub fn check_addressed(&self) -> Result<()> {
-        if !device_type::opaque_handle(self.device.device_type) {
-            return Ok(());
-        }
-        let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DEVICE_TYPE);
-        let error = error.detail("data is an opaque handle on this device, not an address");
-        Err(error.value(self.device.device_type.into()))
-    }
-
-    /// Refuses a tensor that uses bytes outside `[base, base + nbytes)`. Layout has been checked.
-    pub fn check_within(&self, base: *const u8, nbytes: u64) -> Result<()> {
-        let Some(end) = (base as u64).checked_add(nbytes) else {
-            let error = Error::new(DLRS_OUT_OF_BOUNDS).detail("base + nbytes wraps");
-            return Err(error.value(nbytes as i64));
-        };
-        if self.empty {
-            return Ok(());
-        }
-        let first = self.first() as u64;
-        let (low, high) = self.byte_extent;
-        let low = i128::from(first) + i128::from(low) - i128::from(base as u64);
-        let high = i128::from(first) + i128::from(high) - i128::from(base as u64);
-        if low >= 0 && high <= i128::from(end - base as u64) {
-            return Ok(());
-        }
-        // Offsets from the caller's own base: tells how far out, without an address.
-        let worst = if low < 0 { low } else { high };
-        let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA);
-        Err(error.value(worst as i64).limit(nbytes as i64))
-    }
-
-    /// Refuses a first element that is not aligned to `align_bytes`, a power of two.
-    pub fn check_aligned(&self, align_bytes: usize) -> Result<()> {
-        let off = (self.first() as usize) & (align_bytes - 1);
-        if self.empty || off == 0 {
-            return Ok(());
-        }
-        let error = Error::new(DLRS_MISALIGNED).field(DLRS_FIELD_DATA);
-        Err(error.value(off as i64).limit(align_bytes as i64))
-    }
-}
-
-impl Default for Snapshot {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -23,7 +23,7 @@ use core::mem::swap;
 
 use crate::abi::{DLDataType, DLPACK_FLAG_BITMASK_READ_ONLY};
 use crate::dtype;
-use crate::error::{Error, Field::*, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
 use crate::overlap::Verdict;
 
@@ -75,10 +75,11 @@ pub struct View {
     strides: [i64; MAX_NDIM],
 }
 
-/// An error about a parameter of the C function.
+/// An error about a parameter of the C function. In this module parameters have names but no
+/// places: several functions have one of the same name.
 #[cold]
-fn bad(parameter: &'static str, detail: &'static str, value: i64) -> Error {
-    Error::new(DLRS_BAD_ARG).option(parameter).detail(detail).value(value)
+fn bad(parameter: Arg, detail: &'static str, value: i64) -> Error {
+    Error::new(DLRS_BAD_ARG).of(parameter).detail(detail).value(value)
 }
 
 #[cold]
@@ -184,7 +185,7 @@ impl View {
 
     /// The dimension that an axis names.
     #[inline]
-    fn dim_of(&self, axis: i32, parameter: &'static str) -> Result<usize> {
+    fn dim_of(&self, axis: i32, parameter: Arg) -> Result<usize> {
         let ndim = self.ndim as i64;
         let dim = if axis < 0 { i64::from(axis) + ndim } else { axis.into() };
         if (0..ndim).contains(&dim) {

@@ -6,7 +6,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::device_type;
-use crate::error::{Arg, Error, Parameter, Result};
+use crate::error::{Arg, Of, Parameter, Result};
 use crate::overlap::Verdict;
 use crate::tensor::share;
 use crate::validate::{Level, Rules, Snapshot};
@@ -36,7 +36,7 @@ unsafe fn read(tensor: *const DLTensor, flags: u64, argument: Arg) -> Result<Sna
     let mut snapshot = Snapshot::new();
     let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     // SAFETY: the caller's word.
-    unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.map_err(|e| e.of(argument))?;
+    unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.of(argument)?;
     Ok(snapshot)
 }
 
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn dlrs_same_storage(
             unsafe {
                 crate::validate::check_version(tensor.as_ptr())
                     .map(|_| share::storage(tensor))
-                    .map_err(|e: Error| e.of(argument))
+                    .of(argument)
             }
         };
         let (first, second) = (&Parameter(1, "a"), &Parameter(2, "b"));

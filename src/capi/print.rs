@@ -1,1 +1,168 @@
 //! Tensors as text.
+
+use core::ffi::c_char;
+
+use super::arg;
+use super::error::{Text, dlrs_error, dlrs_status, run};
+use super::names::write_text;
+use crate::abi::*;
+use crate::error::{Arg, Error, Of, Parameter, Result};
+use crate::print::{self, Description, Elements, PrintOptions};
+use crate::reader::Reader;
+use crate::validate::{Level, Rules, Snapshot};
+
+/// How to print. A member that is 0 means NumPy's default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_print_options {
+    /// `sizeof(dlrs_print_options)`.
+    pub struct_size: u32,
+    /// How many elements at each edge of a dimension are shown of a large tensor; 0 for 3.
+    pub edge_items: u32,
+    /// Above this many elements a tensor is large; 0 for 1000.
+    pub threshold: u64,
+    /// Where lines break; 0 for 75.
+    pub line_width: u32,
+    /// The most digits behind the point; 0 for 8.
+    pub precision: u32,
+}
+
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_print_options {}
+
+const TENSOR: Arg = &Parameter(1, "tensor");
+
+/// # Safety
+/// `options` is NULL or a live options struct.
+unsafe fn options_of(options: *const dlrs_print_options, argument: Arg) -> Result<PrintOptions> {
+    let default = PrintOptions::DEFAULT;
+    // SAFETY: the caller's word.
+    let Some(given) = (unsafe { arg::options(options, argument) })? else { return Ok(default) };
+    let or = |given: u32, default: u32| if given == 0 { default } else { given };
+    Ok(PrintOptions {
+        threshold: if given.threshold == 0 { default.threshold } else { given.threshold },
+        edge_items: or(given.edge_items, default.edge_items),
+        line_width: or(given.line_width, default.line_width),
+        precision: or(given.precision, default.precision),
+    })
+}
+
+/// Writes a tensor whose reading ended with `checked`; fails only when not even its shape is known.
+fn write_tensor(
+    tensor: &Snapshot,
+    flags: Option<u64>,
+    checked: Result<()>,
+    options: &PrintOptions,
+) -> Result<impl FnOnce(&mut Text) -> core::fmt::Result> {
+    if let Err(error) = checked
+        && tensor.shape().is_empty()
+    {
+        return Err(error);
+    }
+    Ok(move |text: &mut Text| {
+        let description = Description {
+            shape: tensor.shape(),
+            strides: tensor.strides_given.then(|| tensor.strides()),
+            dtype: tensor.dtype,
+            device: tensor.device,
+            byte_offset: tensor.byte_offset,
+            flags,
+        };
+        // SAFETY: the layout was checked without error; the preface says the memory is live.
+        let reader = checked.ok().and_then(|()| unsafe { Reader::new(tensor) });
+        let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
+        print::write_tensor(&description, elements, options, text)?;
+        checked.or_else(|error: Error| broken(&error, text))
+    })
+}
+
+/// Says on a new line why there are no values.
+fn broken(error: &Error, text: &mut Text) -> core::fmt::Result {
+    use core::fmt::Write;
+    text.write_str("\n<")?;
+    text.write_str(error.status.explain().1)?;
+    text.write_str(">")
+}
+
+/// Describe a bare tensor, and print its values as NumPy does.
+///
+/// Shape:     any; large tensors are summarised. Extents and strides that are wrong are shown as
+///            they are, with a line that says what is wrong instead of values.
+/// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
+///            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
+///            only asks for it.
+/// Device:    values are shown where the CPU reaches them.
+/// Ownership: unchanged; nothing is kept.
+/// Flags:     those of the managed tensor around it, or 0.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.
+///            DLRS_STRUCT_SIZE: options. DLRS_BAD_ARG: capacity is beyond any memory.
+///            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
+///            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.
+/// Threads:   any; nobody writes the elements meanwhile.
+/// Source:    numpy.array2string with its default options.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_tensor_to_string(
+    tensor: *const DLTensor,
+    flags: u64,
+    options: *const dlrs_print_options,
+    buffer: *mut c_char,
+    capacity: usize,
+    nbytes: *mut usize,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_tensor_to_string", error, || {
+        let tensor = arg::required(tensor, TENSOR)?;
+        let args: [Arg; 2] = [&Parameter(4, "buffer"), &Parameter(5, "capacity")];
+        let mut snapshot = Snapshot::new();
+        // SAFETY: live tensor and options, by the preface.
+        unsafe {
+            let options = options_of(options, &Parameter(3, "options"))?;
+            let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+            let checked = snapshot.read(tensor.as_ptr(), flags, rules);
+            let write = write_tensor(&snapshot, Some(flags), checked, &options).of(TENSOR)?;
+            write_text(buffer, capacity, args, nbytes, write)
+        }
+    })
+}
+
+/// Describe a versioned tensor, and print its values as NumPy does.
+///
+/// Shape:     as dlrs_tensor_to_string.
+/// Bytes:     as dlrs_tensor_to_string.
+/// Device:    as dlrs_tensor_to_string.
+/// Ownership: unchanged; nothing is kept.
+/// Flags:     its own.
+/// Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
+/// Threads:   any; nobody writes the elements meanwhile.
+/// Source:    numpy.array2string with its default options.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_managed_to_string(
+    tensor: *const DLManagedTensorVersioned,
+    options: *const dlrs_print_options,
+    buffer: *mut c_char,
+    capacity: usize,
+    nbytes: *mut usize,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_managed_to_string", error, || {
+        let tensor = arg::required(tensor, TENSOR)?;
+        let args: [Arg; 2] = [&Parameter(3, "buffer"), &Parameter(4, "capacity")];
+        let mut snapshot = Snapshot::new();
+        // SAFETY: live tensor and options, by the preface.
+        unsafe {
+            let options = options_of(options, &Parameter(2, "options"))?;
+            let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+            let checked = snapshot.read_managed(tensor.as_ptr(), rules);
+            let flags = Some(snapshot.flags);
+            let write = write_tensor(&snapshot, flags, checked, &options).of(TENSOR)?;
+            write_text(buffer, capacity, args, nbytes, write)
+        }
+    })
+}

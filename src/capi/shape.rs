@@ -4,7 +4,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use super::view::{named, values_of};
 use crate::abi::DLTensor;
-use crate::error::{Error, Parameter, Status::*};
+use crate::error::{Error, Of, Parameter, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view;
@@ -37,9 +37,7 @@ pub unsafe extern "C" fn dlrs_compact_strides(
         let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
             return Err(Error::new(DLRS_BAD_ARG).of(&Parameter(3, "order")).value(order.into()));
         };
-        layout::check_shape(shape)
-            .and_then(|_| layout::numel(shape))
-            .map_err(|e| e.of(&NAMES[0]))?;
+        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(&NAMES[0])?;
         let mut filled = [0; MAX_NDIM];
         layout::compact_strides(shape, order, &mut filled);
         // SAFETY: room for ndim values, by the preface.
@@ -113,7 +111,7 @@ pub unsafe extern "C" fn dlrs_stride_order(
         let (mut snapshot, mut order) = (Snapshot::new(), [0; MAX_NDIM]);
         let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
         // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read(tensor.as_ptr(), 0, rules) }.map_err(|e| e.of(argument))?;
+        unsafe { snapshot.read(tensor.as_ptr(), 0, rules) }.of(argument)?;
         layout::stride_order(snapshot.strides(), &mut order);
         let order = order.get(..snapshot.strides().len());
         // SAFETY: room for ndim values, by the preface.

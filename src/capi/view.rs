@@ -21,7 +21,7 @@ use core::ptr::NonNull;
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::tensor::block::Block;
 use crate::tensor::view::{self, Placed};
 use crate::tensor::{Versioned, share};
@@ -140,8 +140,8 @@ impl dlrs_view_step {
         use dlrs_view_op::*;
         let &Self { axis, other_axis, dtype, start, stop, step, .. } = self;
         let Some(op) = dlrs_view_op::ALL.into_iter().find(|known| *known as i32 == self.op) else {
-            let error = Error::new(DLRS_BAD_ARG).option("op").value(self.op.into());
-            return Err(error.detail("is not a dlrs_view_op"));
+            let error = Error::new(DLRS_BAD_ARG).detail("op is not a dlrs_view_op");
+            return Err(error.value(self.op.into()));
         };
         // SAFETY: the caller's word.
         let values = |array| unsafe { values_of(array, self.ndim, [STEPS; 2]) };
@@ -184,20 +184,30 @@ pub(super) unsafe fn values_of<'a>(
     ndim: i32,
     [array_arg, ndim_arg]: [Arg; 2],
 ) -> Result<&'a [i64]> {
-    let count = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE).of(ndim_arg))?;
+    let count = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE)).of(ndim_arg)?;
     // SAFETY: the caller's word.
     unsafe { arg::values(array, count, array_arg) }
 }
 
-/// The parameter that an error of the core names, or else the first.
-pub(super) fn named(error: Error, parameters: &'static [Parameter]) -> Error {
-    let found = parameters.iter().find(|parameter| {
-        error.field == DLRS_FIELD_OPTION && !error.option.is_empty() && parameter.1 == error.option
-    });
-    match found {
-        Some(parameter) => error.field(DLRS_FIELD_NONE).of(parameter),
+/// Gives the parameter that an error of the core names its place, or else names the first one.
+pub(super) fn named(mut error: Error, parameters: &'static [Parameter]) -> Error {
+    match error.argument {
+        Some(Parameter(0, name)) => {
+            error.argument = parameters.iter().find(|parameter| parameter.1 == *name);
+            error.field(DLRS_FIELD_NONE)
+        }
+        Some(_) => error,
         None => parameters.first().map_or(error, |first| error.of(first)),
     }
+}
+
+/// An error of a step, which has no parameters: names the step by its place.
+fn at_step(mut error: Error, place: u64) -> Error {
+    if let Some(Parameter(0, _)) = error.argument {
+        error.argument = None;
+        error.field = DLRS_FIELD_NONE;
+    }
+    error.of(STEPS).dim(place.min(i8::MAX as u64) as usize)
 }
 
 /// The base of a view, read and checked.
@@ -237,10 +247,10 @@ pub(super) unsafe fn make(
         let out = Out::clear(out);
         arg::required(base, first)?;
         out.check(last)?;
-        let block = base_of(base, &mut snapshot).map_err(|e| e.of(first))?;
+        let block = base_of(base, &mut snapshot).of(first)?;
         let placed =
             step.and_then(|step| view::step(&snapshot, &step)).map_err(|e| named(e, parameters))?;
-        out.set(view::share(&placed, block, &snapshot).map_err(|e| e.of(first))?);
+        out.set(view::share(&placed, block, &snapshot).of(first)?);
     }
     Ok(())
 }
@@ -255,19 +265,19 @@ unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Re
     }
     let (mut next, mut size) = (steps, None);
     for place in 0..count {
-        let dimension = place.min(i32::MAX as u64) as usize;
         // SAFETY: the caller's word: a live step.
-        let step = unsafe { arg::options(next, STEPS) }.map_err(|e| e.dim(dimension))?;
+        let step = unsafe { arg::options(next, STEPS) }.map_err(|e| at_step(e, place))?;
         let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(STEPS)) };
         let size = *size.get_or_insert(step.struct_size);
         if step.struct_size != size {
-            let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(STEPS);
-            let error = error.detail("steps of one array have different sizes").dim(dimension);
-            return Err(error.value(step.struct_size.into()).limit(size.into()));
+            let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE);
+            let error = error.detail("steps of one array have different sizes");
+            let error = error.value(step.struct_size.into()).limit(size.into());
+            return Err(at_step(error, place));
         }
         // SAFETY: as above, for the arrays of the step.
         let done = unsafe { step.read() }.and_then(|step| view.apply(&step));
-        done.map_err(|e| e.of(STEPS).dim(dimension))?;
+        done.map_err(|e| at_step(e, place))?;
         next = next.wrapping_byte_add(size as usize);
     }
     Ok(())
@@ -285,7 +295,8 @@ unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Re
 ///            DLRS_VERSION, DLRS_FOREIGN: base. What dlrs_validate_managed reports for base at
 ///            DLRS_LEVEL_LAYOUT. DLRS_STRUCT_SIZE: a step's, or not the same in all steps.
 ///            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
-///            the place of the step. DLRS_SUBBYTE, DLRS_OFFSET: the place of the whole view.
+///            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
+///            would start.
 ///            DLRS_REFCOUNT: too many holders of base. DLRS_NOMEM: no memory for the header.
 /// Threads:   any.
 /// Source:    this library.
@@ -308,11 +319,11 @@ pub unsafe extern "C" fn dlrs_view_apply(
             let out = Out::clear(out);
             arg::required(base, base_arg)?;
             out.check(out_arg)?;
-            let block = base_of(base, &mut snapshot).map_err(|e| e.of(base_arg))?;
+            let block = base_of(base, &mut snapshot).of(base_arg)?;
             let mut changed = view::start(&snapshot);
             apply(&mut changed, steps, count)?;
-            let placed = view::place(&snapshot, changed).map_err(|e| e.of(base_arg))?;
-            out.set(view::share(&placed, block, &snapshot).map_err(|e| e.of(base_arg))?);
+            let placed = view::place(&snapshot, changed).of(base_arg)?;
+            out.set(view::share(&placed, block, &snapshot).of(base_arg)?);
         }
         Ok(())
     })
@@ -355,10 +366,10 @@ pub unsafe extern "C" fn dlrs_view_apply_desc(
         let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            snapshot.read(base.as_ptr(), base_flags, rules).map_err(|e| e.of(base_arg))?;
+            snapshot.read(base.as_ptr(), base_flags, rules).of(base_arg)?;
             let mut changed = view::start(&snapshot);
             apply(&mut changed, steps, count)?;
-            let placed = view::place(&snapshot, changed).map_err(|e| e.of(base_arg))?;
+            let placed = view::place(&snapshot, changed).of(base_arg)?;
             Description::of(out, placed.view.shape().len(), out_arg)?.write(&placed, &snapshot);
             out_flags.write(placed.view.flags);
         }

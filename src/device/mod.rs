@@ -1,3 +1,3 @@
-//! Devices.
+//! Devices: what a copy is (`plan`), and who carries it out.
 pub mod cpu;
 pub mod plan;

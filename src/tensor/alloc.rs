@@ -74,8 +74,7 @@ pub fn check_align(align_bytes: u64) -> Result<usize> {
         n if n.is_power_of_two() && n <= ALIGN_BYTES_MAX => Ok(n as usize),
         n => {
             let error = Error::new(DLRS_BAD_ARG).option("align_bytes");
-            let error = error.detail("alignment must be a power of two").value(n as i64);
-            Err(error.limit(ALIGN_BYTES_MAX as i64))
+            Err(error.value(n as i64).limit(ALIGN_BYTES_MAX as i64))
         }
     }
 }
@@ -85,11 +84,13 @@ pub fn check_align(align_bytes: u64) -> Result<usize> {
 pub fn data_nbytes(request: &Request) -> Result<usize> {
     dtype::legal(request.dtype)?;
     device_type::check(request.device)?;
-    if layout::check_shape(request.shape)? {
-        return Ok(0);
-    }
     let item_bits = dtype::slot_bits(request.dtype, request.flags);
-    Ok(layout::packed_nbytes(layout::numel(request.shape)?, item_bits)? as usize)
+    let numel = match layout::plain_numel(request.shape) {
+        Some(numel) => numel,
+        None if layout::check_shape(request.shape)? => return Ok(0),
+        None => layout::numel(request.shape)?,
+    };
+    Ok(layout::packed_nbytes(numel, item_bits)? as usize)
 }
 
 /// Makes a tensor. Its data is not initialised; a tensor of size zero has none.

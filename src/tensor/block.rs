@@ -14,7 +14,6 @@ use super::chain::{self, Link};
 use super::{Legacy, Versioned};
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::layout::{self, Order};
 use crate::platform;
 
 /// Frees what a caller lent: called with the context given, exactly once, on any thread.
@@ -191,33 +190,55 @@ pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block
     }
 }
 
+/// Writes extents and strides behind the block, and returns where they are. A 0-d tensor has none:
+/// NULL, as consumers expect.
+///
 /// # Safety
 /// `block` has room for a block and two arrays of `spec.shape.len()` values behind it.
 #[inline]
-unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offset: u64) {
+unsafe fn write_arrays(block: NonNull<Block>, spec: &Spec) -> (*mut i64, *mut i64) {
     let ndim = spec.shape.len();
-    // SAFETY: the arrays stand right behind the block, whose size is a multiple of 8; both slices
-    // lie in the caller's room, and nobody else has seen it yet.
-    let (shape, strides) = unsafe {
+    if ndim == 0 {
+        return (null_mut(), null_mut());
+    }
+    // SAFETY: the arrays stand right behind the block, whose size is a multiple of 8; both lie in
+    // the caller's room, and nobody else has seen it yet.
+    unsafe {
         let shape = block.add(1).cast::<i64>();
         let strides = shape.add(ndim);
-        shape.as_ptr().copy_from_nonoverlapping(spec.shape.as_ptr(), ndim);
         match spec.strides {
-            Some(from) => strides.as_ptr().copy_from_nonoverlapping(from.as_ptr(), ndim),
+            // In one loop: for so few values a call of memcpy costs more than it does.
+            Some(from) => {
+                for (dim, (&extent, &stride)) in spec.shape.iter().zip(from).enumerate() {
+                    shape.add(dim).write(extent);
+                    strides.add(dim).write(stride);
+                }
+            }
             None => {
-                strides.as_ptr().write_bytes(0, ndim);
-                let strides = core::slice::from_raw_parts_mut(strides.as_ptr(), ndim);
-                layout::compact_strides(spec.shape, Order::C, strides);
+                // As `layout::compact_strides`, which needs initialised memory to write to.
+                let mut step: i64 = 1;
+                for (back, &extent) in spec.shape.iter().rev().enumerate() {
+                    let dim = ndim - 1 - back;
+                    shape.add(dim).write(extent);
+                    strides.add(dim).write(step);
+                    step = step.saturating_mul(extent.max(1));
+                }
             }
         }
-        // A 0-d tensor has nothing there: NULL, as consumers expect.
-        let array = |values: NonNull<i64>| if ndim == 0 { null_mut() } else { values.as_ptr() };
-        (array(shape), array(strides))
-    };
+        (shape.as_ptr(), strides.as_ptr())
+    }
+}
+
+/// # Safety
+/// As [`write_arrays`].
+#[inline]
+unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offset: u64) {
+    // SAFETY: the caller's word.
+    let (shape, strides) = unsafe { write_arrays(block, spec) };
     let dl_tensor = DLTensor {
         data,
         device: spec.device,
-        ndim: ndim as i32,
+        ndim: spec.shape.len() as i32,
         dtype: spec.dtype,
         shape,
         strides,

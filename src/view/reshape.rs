@@ -9,14 +9,14 @@ use crate::layout::Order;
 
 impl View {
     pub(super) fn as_strided(&mut self, shape: &[i64], strides: &[i64], offset: i64) -> Result<()> {
-        layout::check_shape(shape).map_err(|e| e.option("shape"))?;
+        layout::check_shape(shape).map_err(|e| e.of(&Parameter(0, "shape")))?;
         let room = if self.is_empty() { (0, 0) } else { self.span()? };
         self.replace(shape, strides);
         if self.is_empty() {
             return Ok(());
         }
         self.advance(offset.into());
-        inside(self.span().map_err(|e| e.option("strides"))?, room)?;
+        inside(self.span().map_err(|e| e.of(&Parameter(0, "strides")))?, room)?;
         if sharing::self_verdict(self.shape(), self.strides(), self.slot_bits())
             != Verdict::Disjoint
         {
@@ -45,7 +45,7 @@ impl View {
         copy(&mut shape, wanted);
         for (dim, &extent) in wanted.iter().enumerate() {
             if extent == -1 && unknown.is_some() {
-                return Err(bad("shape", "only one extent may be -1", -1).dim(dim));
+                return Err(bad(&Parameter(0, "shape"), "only one extent may be -1", -1).dim(dim));
             }
             if extent == -1 {
                 unknown = Some(dim);
@@ -56,9 +56,10 @@ impl View {
             *slot = 1;
         }
         let shown = shape.get(..wanted.len()).unwrap_or(&[]);
-        layout::check_shape(shown).map_err(|e| e.option("shape"))?;
-        let known = layout::numel(shown).map_err(|e| e.option("shape"))?;
-        let mismatch = Error::new(DLRS_SHAPE_MISMATCH).option("shape").value(known).limit(elements);
+        layout::check_shape(shown).map_err(|e| e.of(&Parameter(0, "shape")))?;
+        let known = layout::numel(shown).map_err(|e| e.of(&Parameter(0, "shape")))?;
+        let mismatch =
+            Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "shape")).value(known).limit(elements);
         let Some(unknown) = unknown else {
             let mismatch = mismatch.detail("the numbers of elements differ");
             return if known == elements { Ok((shape, wanted.len())) } else { Err(mismatch) };
@@ -71,7 +72,10 @@ impl View {
                 Ok((shape, wanted.len()))
             }
             Some(_) => Err(mismatch.detail("the other extents do not divide the elements")),
-            None => Err(bad("shape", "beside an extent of 0, -1 can be anything", -1).dim(unknown)),
+            None => {
+                Err(bad(&Parameter(0, "shape"), "beside an extent of 0, -1 can be anything", -1)
+                    .dim(unknown))
+            }
         }
     }
 
@@ -118,7 +122,7 @@ impl View {
             *slot = step;
             if left.checked_rem(extent) != Some(0) {
                 let error = not_viewable("this extent reaches over a gap in memory", dim, extent);
-                return Err(error.option("shape"));
+                return Err(error.of(&Parameter(0, "shape")));
             }
             left = left.checked_div(extent).unwrap_or(1);
             step = step.saturating_mul(extent);
@@ -128,7 +132,8 @@ impl View {
 
     pub(super) fn expand(&mut self, shape: &[i64]) -> Result<()> {
         let Some(added) = shape.len().checked_sub(self.ndim) else {
-            let error = Error::new(DLRS_SHAPE_MISMATCH).option("ndim").value(shape.len() as i64);
+            let error =
+                Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "ndim")).value(shape.len() as i64);
             let error = error.detail("a tensor cannot be expanded to fewer dimensions");
             return Err(error.limit(self.ndim as i64));
         };
@@ -139,11 +144,11 @@ impl View {
             let extent = own.map_or(1, |own| self.extent(own));
             let wanted = if wanted == -1 && own.is_some() { extent } else { wanted };
             if wanted < 0 {
-                let error = Error::new(DLRS_SHAPE_NEG).option("shape").dim(dim);
+                let error = Error::new(DLRS_SHAPE_NEG).of(&Parameter(0, "shape")).dim(dim);
                 return Err(error.value(wanted).limit(0));
             }
             if extent != wanted && extent != 1 {
-                let error = Error::new(DLRS_SHAPE_MISMATCH).option("shape").dim(dim);
+                let error = Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "shape")).dim(dim);
                 let error = error.detail("only an extent of 1 can be expanded");
                 return Err(error.value(wanted).limit(extent));
             }
@@ -161,7 +166,7 @@ impl View {
     pub(super) fn normalize(&mut self, what: u32) -> Result<()> {
         let unknown = what & !(NORMALIZE_OFFSET | NORMALIZE_STRIDES | NORMALIZE_MERGE);
         if unknown != 0 {
-            return Err(bad("what", "these bits are not known", unknown.into()));
+            return Err(bad(&Parameter(0, "what"), "these bits are not known", unknown.into()));
         }
         self.fold |= what & NORMALIZE_OFFSET != 0;
         if what & NORMALIZE_MERGE != 0 && !self.is_empty() {
@@ -183,8 +188,8 @@ impl View {
 
 /// The shape to which two shapes broadcast, right-aligned, and its number of dimensions.
 pub fn broadcast_shapes(a: &[i64], b: &[i64]) -> Result<([i64; MAX_NDIM], usize)> {
-    layout::check_shape(a).map_err(|e| e.option("a"))?;
-    layout::check_shape(b).map_err(|e| e.option("b"))?;
+    layout::check_shape(a).map_err(|e| e.of(&Parameter(0, "a")))?;
+    layout::check_shape(b).map_err(|e| e.of(&Parameter(0, "b")))?;
     let (mut shape, ndim) = ([1; MAX_NDIM], a.len().max(b.len()));
     let extent = |shape: &[i64], dim: usize| {
         let own = dim.checked_sub(ndim.saturating_sub(shape.len()));
@@ -195,7 +200,7 @@ pub fn broadcast_shapes(a: &[i64], b: &[i64]) -> Result<([i64; MAX_NDIM], usize)
             (a, b) if a == b || b == 1 => a,
             (1, b) => b,
             (a, b) => {
-                let error = Error::new(DLRS_SHAPE_MISMATCH).option("b").dim(dim);
+                let error = Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "b")).dim(dim);
                 let error = error.detail("extents must be equal or 1");
                 return Err(error.value(b).limit(a));
             }

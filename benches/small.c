@@ -1,0 +1,142 @@
+/*
+ * What small tensors cost, in nanoseconds per call through the C ABI, next to malloc + free in the
+ * same run. Prints a table: operation, ns, ratio to malloc + free, target. Not a test.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "dlpack_rs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ROUNDS 41
+#define CALLS 20000
+
+static int64_t shape2[2] = {3, 4};
+static int64_t shape4[4] = {2, 3, 4, 5};
+static int64_t strides4[4] = {60, 20, 5, 1};
+static float values[120];
+static DLTensor tensor4;
+static DLManagedTensorVersioned *kept;
+static const DLDataType f32 = {kDLFloat, 32, 1};
+static const DLDevice cpu = {kDLCPU, 0};
+
+static void nothing(void *context) { (void)context; }
+
+static void run_malloc(void) {
+  void *volatile p = malloc(256);
+  free(p);
+}
+
+static void run_new(void) {
+  DLManagedTensorVersioned *t;
+  dlrs_tensor_new(shape2, 2, f32, cpu, NULL, &t, NULL);
+  dlrs_release(t);
+}
+
+static void run_wrap(void) {
+  DLManagedTensorVersioned *t;
+  dlrs_tensor_wrap(&tensor4, 0, nothing, NULL, &t, NULL);
+  dlrs_release(t);
+}
+
+static void legacy_deleter(DLManagedTensor *self) { (void)self; }
+
+static void run_from_legacy(void) {
+  static DLManagedTensor legacy;
+  legacy.dl_tensor = tensor4;
+  legacy.deleter = legacy_deleter;
+  DLManagedTensor *taken = &legacy;
+  DLManagedTensorVersioned *t;
+  dlrs_from_legacy_take(&taken, 0, &t, NULL);
+  dlrs_release(t);
+}
+
+static void run_retain(void) {
+  DLManagedTensorVersioned *t;
+  dlrs_retain(kept, &t, NULL);
+  dlrs_release(t);
+}
+
+static void run_validate(void) { dlrs_validate(&tensor4, 0, DLRS_LEVEL_STRICT, NULL); }
+
+static void run_clone(void) {
+  DLManagedTensorVersioned *t;
+  dlrs_clone(kept, cpu, NULL, &t, NULL);
+  dlrs_release(t);
+}
+
+static void run_attach(void) {
+  DLManagedTensorVersioned *t;
+  dlrs_tensor_wrap(&tensor4, 0, nothing, NULL, &t, NULL);
+  dlrs_attach(t, nothing, NULL, DLRS_BEFORE_FREE, NULL);
+  dlrs_release(t);
+}
+
+static double now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *numbers, int count) {
+  qsort(numbers, (size_t)count, sizeof *numbers, by_value);
+  return numbers[count / 2];
+}
+
+typedef struct {
+  const char *name;
+  void (*run)(void);
+  double target;
+} operation;
+
+static const operation operations[] = {
+    {"malloc(256) + free", run_malloc, 1},
+    {"allocate + release, 3x4 f32", run_new, 3},
+    {"wrap + release, 4-D", run_wrap, 2},
+    {"legacy to versioned + release", run_from_legacy, 2},
+    {"retain + release", run_retain, 1},
+    {"validate, 4-D, strict", run_validate, 1.5},
+    {"clone + release, 3x4 f32", run_clone, 5},
+    {"wrap + attach + release", run_attach, 0},
+};
+#define COUNT (sizeof operations / sizeof *operations)
+
+int main(void) {
+  static double times[COUNT][ROUNDS];
+  tensor4.data = values;
+  tensor4.device = cpu;
+  tensor4.ndim = 4;
+  tensor4.dtype = f32;
+  tensor4.shape = shape4;
+  tensor4.strides = strides4;
+  if (dlrs_tensor_new(shape2, 2, f32, cpu, NULL, &kept, NULL) != 0) return 1;
+  memset(kept->dl_tensor.data, 0, 48);
+  /* Rounds go through all operations in turn, so that a slow moment of the machine hits all. */
+  for (int round = 0; round < ROUNDS; ++round)
+    for (size_t i = 0; i < COUNT; ++i) {
+      double start = now_ns();
+      for (int call = 0; call < CALLS; ++call) operations[i].run();
+      times[i][round] = (now_ns() - start) / CALLS;
+    }
+  double base = 0, wrap = 0;
+  printf("%-32s %8s %8s %8s\n", "operation", "ns", "ratio", "target");
+  for (size_t i = 0; i < COUNT; ++i) {
+    double ns = median(times[i], ROUNDS);
+    if (i == 0) base = ns;
+    if (operations[i].run == run_wrap) wrap = ns;
+    if (operations[i].run == run_attach)
+      printf("%-32s %8.1f %8.2f %8.1f\n", "attach a callback (difference)", ns - wrap,
+             (ns - wrap) / base, 2.0);
+    else
+      printf("%-32s %8.1f %8.2f %8.1f\n", operations[i].name, ns, ns / base, operations[i].target);
+  }
+  dlrs_release(kept);
+  return 0;
+}

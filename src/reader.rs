@@ -1,0 +1,48 @@
+//! Reading single elements of a checked tensor: for printing, not for speed.
+
+use crate::device_type;
+use crate::print::Elements;
+use crate::validate::Snapshot;
+
+/// The elements of a tensor whose layout has been checked and which the host can reach.
+pub struct Reader<'a>(&'a Snapshot);
+
+impl<'a> Reader<'a> {
+    /// A reader, where the host can read the elements.
+    ///
+    /// # Safety
+    /// `tensor` was read at the layout level without error, and its memory is live and readable
+    /// while the reader is used.
+    pub unsafe fn new(tensor: &'a Snapshot) -> Option<Self> {
+        let reachable = device_type::host_reachable(tensor.device.device_type);
+        (reachable || tensor.empty).then_some(Reader(tensor))
+    }
+}
+
+impl Elements for Reader<'_> {
+    fn bits(&self, index: &[i64], lane: u16) -> u128 {
+        let tensor = self.0;
+        let places = index.iter().zip(tensor.strides());
+        // Inside the extent that was checked, so nothing wraps.
+        let element = places.map(|(&at, &stride)| at.wrapping_mul(stride)).sum::<i64>();
+        let width = usize::from(tensor.dtype.bits);
+        let slot = i128::from(tensor.slot_bits());
+        let bit = i128::from(element) * slot + i128::from(lane) * width as i128;
+        let (byte, phase) = ((bit >> 3) as isize, (bit & 7) as usize);
+        let mut bits = 0u128;
+        // Only the bytes that hold the value: its neighbours may lie outside the tensor.
+        for place in 0..(phase + width).div_ceil(8) {
+            // SAFETY: a byte of the element, inside the extent that `new`'s caller vouched for.
+            let value = unsafe { tensor.first().offset(byte).add(place).read() };
+            bits = match (place * 8).checked_sub(phase) {
+                Some(up) => bits | u128::from(value).checked_shl(up as u32).unwrap_or(0),
+                None => u128::from(value >> phase),
+            };
+        }
+        // Elements of whole bytes are in the machine's order; packed bits are always little.
+        if cfg!(target_endian = "big") && (8..=128).contains(&width) {
+            bits = bits.swap_bytes() >> (128 - width);
+        }
+        bits
+    }
+}

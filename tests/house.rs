@@ -1,0 +1,249 @@
+//! The house rules, read off the sources: layers, documentation of exports, sizes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The layers, bottom first; a module may import modules of lower layers and of its own.
+const LAYERS: &[&[&str]] = &[
+    &["abi"],
+    &["error"],
+    &["platform"],
+    &["layout", "overlap", "scan", "dtype", "device_type", "float_formats", "view"],
+    &["validate"],
+    &["device"],
+    &["tensor"],
+    &["copy", "print", "reader"],
+    &["capi"],
+];
+
+/// Headings of a doc comment, in the order in which they may stand.
+const HEADINGS: &[&str] =
+    &["Shape:", "Bytes:", "Device:", "Ownership:", "Flags:", "Errors:", "Threads:", "Source:"];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(sources(&path)),
+            false if path.extension().is_some_and(|e| e == "rs") => files.push(path),
+            false => {}
+        }
+    }
+    files.sort();
+    files
+}
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+/// The module of `src/<module>.rs` or `src/<module>/…`.
+fn module_of(file: &Path) -> String {
+    let inside = file.strip_prefix(root().join("src")).unwrap();
+    let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// Modules named in `crate::<module>` and `use crate::{<module>…, …}`, comments left out.
+fn imports(text: &str) -> Vec<String> {
+    let code: String =
+        text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n");
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        if let Some(group) = rest.strip_prefix('{') {
+            let mut depth = 0;
+            let mut word = String::new();
+            for c in group.chars() {
+                match c {
+                    '{' => depth += 1,
+                    '}' if depth == 0 => break,
+                    '}' => depth -= 1,
+                    ',' if depth == 0 => found.push(std::mem::take(&mut word)),
+                    c if depth == 0 && !c.is_whitespace() => word.push(c),
+                    _ => {}
+                }
+            }
+            found.push(word);
+        } else {
+            found.push(rest.to_owned());
+        }
+    }
+    let first = |path: &String| {
+        path.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap().to_owned()
+    };
+    found.iter().map(first).filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn each_layer_imports_only_lower_layers() {
+    let mut wrong = Vec::new();
+    for file in sources(&root().join("src")) {
+        let module = module_of(&file);
+        if module == "lib" {
+            continue;
+        }
+        let own = layer(&module).unwrap_or_else(|| panic!("{module} is in no layer"));
+        for import in imports(&fs::read_to_string(&file).unwrap()) {
+            match layer(&import) {
+                Some(other) if other <= own => {}
+                _ => wrong.push(format!("{}: crate::{import}", file.display())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "imports of a higher layer:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_import_reader_sees_both_forms() {
+    let text = "use crate::{a::{x, y}, b};\nlet z = crate::c::d(); // crate::e";
+    assert_eq!(imports(text), ["a", "b", "c"]);
+}
+
+/// Name, doc comment and parameters of every exported function.
+fn exports() -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    for file in sources(&root().join("src/capi")) {
+        let text = fs::read_to_string(&file).unwrap();
+        for (at, _) in text.match_indices("#[unsafe(no_mangle)]") {
+            let docs: Vec<&str> = text[..at]
+                .lines()
+                .rev()
+                .take_while(|line| line.starts_with("///"))
+                .map(|line| line.trim_start_matches("///"))
+                .collect();
+            let docs = docs.into_iter().rev().collect::<Vec<_>>().join("\n");
+            let rest = &text[at..];
+            let name = rest.split("fn ").nth(1).unwrap().split('(').next().unwrap();
+            let signature = rest.split('{').next().unwrap().to_owned();
+            found.push((name.to_owned(), docs, signature));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_export_is_documented_in_the_fixed_order() {
+    let mut wrong = Vec::new();
+    for (name, docs, _) in exports() {
+        let mut last = 0;
+        for line in docs.lines() {
+            let heading = HEADINGS.iter().position(|h| line.trim_start().starts_with(h));
+            if let Some(place) = heading {
+                if place + 1 <= last {
+                    wrong.push(format!("{name}: {} is out of order", HEADINGS[place]));
+                }
+                last = place + 1;
+            }
+        }
+        for needed in ["Ownership:", "Errors:", "Threads:", "Source:", "# Safety"] {
+            if !docs.contains(needed) {
+                wrong.push(format!("{name}: {needed} is missing"));
+            }
+        }
+        let first = docs.trim_start().lines().next().unwrap_or("");
+        if !first.starts_with(|c: char| c.is_ascii_uppercase()) || first.len() < 12 {
+            wrong.push(format!("{name}: does not start with a sentence"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_fallible_export_ends_with_the_error_parameter() {
+    for (name, _, signature) in exports() {
+        if signature.contains("-> dlrs_status") {
+            let last = signature.rsplit(',').map(str::trim).find(|part| part.contains(": "));
+            let last = last.unwrap_or("");
+            assert!(last.starts_with("error: *mut dlrs_error"), "{name}: last is {last}");
+        }
+    }
+}
+
+#[test]
+fn every_export_is_called_and_null_tested_from_c() {
+    let tests: String = fs::read_dir(root().join("c_tests"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "c" || e == "h"))
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    let mut wrong = Vec::new();
+    for (name, _, signature) in exports() {
+        let calls: Vec<&str> = tests.split(&format!("{name}(")).skip(1).collect();
+        if calls.is_empty() {
+            wrong.push(format!("{name}: not called"));
+        }
+        // A call whose arguments hold NULL, beyond the error parameter at the end.
+        let parameters = signature.split("->").next().unwrap();
+        let takes_pointer = parameters.matches("*const").count()
+            + parameters.matches("*mut").count()
+            > usize::from(parameters.contains("error: *mut"));
+        let with_null = calls.iter().any(|call| {
+            let arguments = call.split(';').next().unwrap_or("");
+            arguments.contains("NULL") || arguments.contains("nullptr")
+        });
+        if takes_pointer && signature.contains("-> dlrs_status") && !with_null {
+            wrong.push(format!("{name}: never called with NULL"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_functions_and_lines_stay_small() {
+    let mut wrong = Vec::new();
+    for file in sources(&root().join("src")) {
+        let text = fs::read_to_string(&file).unwrap();
+        let shown = file.strip_prefix(root()).unwrap().display().to_string();
+        // The wording of every status and field is one table, and documentation is not code.
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).count();
+        if code > 400 && shown != "src/error.rs" {
+            wrong.push(format!("{shown}: {code} lines of code"));
+        }
+        for (number, line) in text.lines().enumerate() {
+            if line.chars().count() > 100 {
+                wrong.push(format!("{shown}:{}: longer than 100", number + 1));
+            }
+        }
+        wrong.extend(long_functions(&text).iter().map(|f| format!("{shown}: {f}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Functions with more than 40 lines between their braces, by rustfmt's indentation.
+fn long_functions(text: &str) -> Vec<String> {
+    let mut long = Vec::new();
+    let lines: Vec<&str> = text.lines().collect();
+    for (start, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let indent = line.len() - code.len();
+        let is_function = code.contains("fn ") && !code.starts_with("//");
+        if !is_function || code.ends_with(';') || code.contains("= fn") {
+            continue;
+        }
+        let closing = format!("{}}}", " ".repeat(indent));
+        let body = lines[start..].iter().position(|line| *line == closing);
+        let opening = lines[start..].iter().position(|line| line.trim_end().ends_with('{'));
+        if let (Some(body), Some(opening)) = (body, opening)
+            && body > opening + 41
+            && !code.contains("fn explain")
+        {
+            long.push(format!("{} has {} lines", code, body - opening - 1));
+        }
+    }
+    long
+}
+
+#[test]
+fn no_module_is_called_by_a_name_that_says_nothing() {
+    for file in sources(&root().join("src")) {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        assert!(!["utils", "util", "common", "helpers", "misc"].contains(&name), "{name}");
+    }
+}

@@ -1,0 +1,271 @@
+//! Names of dtypes and devices: every documented answer, and that what is written is read back.
+
+use dlpack_rs::abi::{DLDataType, DLDevice};
+use dlpack_rs::error::{Error, Status, Status::*};
+use dlpack_rs::{device_type, dtype};
+
+fn dtype_of(code: u8, bits: u8, lanes: u16) -> DLDataType {
+    DLDataType { code, bits, lanes }
+}
+
+fn name(dtype: DLDataType) -> String {
+    dtype::Name(dtype).to_string()
+}
+
+fn device_name(device_type: i32, device_id: i32) -> String {
+    device_type::Name(DLDevice { device_type, device_id }).to_string()
+}
+
+fn answer<T>(result: Result<T, Error>) -> (Status, Option<i64>) {
+    match result {
+        Ok(_) => (DLRS_OK, None),
+        Err(error) => (error.status, Some(error.value)),
+    }
+}
+
+#[test]
+fn every_legal_dtype_is_read_back() {
+    let mut names = std::collections::HashSet::new();
+    for (code, kind) in dtype::KINDS.iter().enumerate() {
+        for &bits in kind.bits {
+            for lanes in [1, 2, 4, 65535] {
+                let wanted = dtype_of(code as u8, bits, lanes);
+                assert!(dtype::legal(wanted).is_ok());
+                let text = name(wanted);
+                assert!(!text.contains("unknown"), "{text}");
+                assert_eq!(dtype::parse(text.as_bytes()).ok(), Some(wanted), "{text}");
+                assert!(names.insert(text));
+            }
+        }
+    }
+    assert_eq!(names.len(), 4 * (7 + 7 + 3 + 1 + 1 + 3 + 1 + 11));
+}
+
+#[test]
+fn every_other_dtype_is_read_back_too() {
+    for code in 0..=255 {
+        for bits in 0..=255 {
+            for lanes in [0, 1, 2, 65535] {
+                let wanted = dtype_of(code, bits, lanes);
+                let text = name(wanted);
+                assert_eq!(dtype::parse(text.as_bytes()).ok(), Some(wanted), "{text}");
+                assert_eq!(text.contains("unknown"), dtype::legal(wanted).is_err(), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn dtypes_have_the_names_of_numpy() {
+    for (code, bits, lanes, text) in [
+        (0, 8, 1, "int8"),
+        (1, 4, 1, "uint4"),
+        (2, 16, 1, "float16"),
+        (2, 32, 4, "float32x4"),
+        (3, 64, 1, "handle64"),
+        (4, 16, 1, "bfloat16"),
+        (5, 64, 1, "complex64"),
+        (6, 8, 2, "boolx2"),
+        (10, 8, 1, "float8_e4m3fn"),
+        (14, 8, 1, "float8_e8m0fnu"),
+        (15, 6, 1, "float6_e2m3fn"),
+        (17, 4, 2, "float4_e2m1fnx2"),
+        (0, 24, 1, "unknown(code=0)24"),
+        (2, 32, 0, "unknown(code=2)32x0"),
+        (200, 7, 3, "unknown(code=200)7x3"),
+    ] {
+        assert_eq!(name(dtype_of(code, bits, lanes)), text);
+    }
+}
+
+#[test]
+fn dtype_texts_have_their_documented_answers() {
+    let huge = "int".to_owned() + &"9".repeat(1 << 20);
+    for (text, status, value) in [
+        ("", DLRS_PARSE, 0),
+        (" ", DLRS_PARSE, 0),
+        ("\0", DLRS_PARSE, 0),
+        (" float32 ", DLRS_PARSE, 0),
+        ("x", DLRS_PARSE, 0),
+        ("x0", DLRS_PARSE, 0),
+        ("xx4", DLRS_PARSE, 0),
+        ("FLOAT32", DLRS_PARSE, 0),
+        ("float", DLRS_PARSE, 5),
+        ("float-32", DLRS_PARSE, 5),
+        ("float+32", DLRS_PARSE, 5),
+        ("float 32", DLRS_PARSE, 5),
+        ("float032", DLRS_PARSE, 6),
+        ("float0", DLRS_DTYPE_BITS, 0),
+        ("float8", DLRS_DTYPE_BITS, 8),
+        ("int24", DLRS_DTYPE_BITS, 24),
+        ("int256", DLRS_DTYPE_BITS, 256),
+        ("bfloat32", DLRS_DTYPE_BITS, 32),
+        ("int99999999999999999999", DLRS_DTYPE_BITS, i64::MAX),
+        (&huge, DLRS_DTYPE_BITS, i64::MAX),
+        ("uint8x65536", DLRS_DTYPE_LANES, 65536),
+        ("uint8x18446744073709551617", DLRS_DTYPE_LANES, i64::MAX),
+        ("float32x0", DLRS_DTYPE_LANES, 0),
+        ("float32x", DLRS_PARSE, 8),
+        ("float32xx4", DLRS_PARSE, 8),
+        ("float32x-4", DLRS_PARSE, 8),
+        ("float32x4x2", DLRS_PARSE, 9),
+        ("float32,4", DLRS_PARSE, 7),
+        ("float32\0", DLRS_PARSE, 7),
+        ("float32 ", DLRS_PARSE, 7),
+        ("int256zzz", DLRS_PARSE, 6),
+        ("bool8", DLRS_PARSE, 4),
+        ("bool_", DLRS_PARSE, 4),
+        ("float8_e4m3FN", DLRS_PARSE, 11),
+        ("float8_e4m3fn8", DLRS_PARSE, 13),
+        ("float8_e9m9", DLRS_PARSE, 6),
+        ("float4_e2m1fn_x2", DLRS_PARSE, 13),
+        ("e4m3_float8", DLRS_PARSE, 0),
+        ("e5m2_float8", DLRS_PARSE, 0),
+        ("custom[a]8", DLRS_PARSE, 0),
+        ("handle", DLRS_PARSE, 6),
+        ("unknown(code=256)8", DLRS_DTYPE_CODE, 256),
+        ("unknown(code=200)256", DLRS_DTYPE_BITS, 256),
+        ("unknown(code=)8", DLRS_PARSE, 13),
+        ("unknown(code=200", DLRS_PARSE, 16),
+        ("unknown(code=200)", DLRS_PARSE, 17),
+        ("float\u{663}\u{662}", DLRS_PARSE, 5),
+        ("float32\u{200f}", DLRS_PARSE, 7),
+    ] {
+        let found = answer(dtype::parse(text.as_bytes()));
+        assert_eq!(found, (status, Some(value)), "{text:.40}");
+    }
+    for (text, found) in [
+        ("float32x1", dtype_of(2, 32, 1)),
+        ("unknown(code=200)7x3", dtype_of(200, 7, 3)),
+        ("unknown(code=2)32", dtype_of(2, 32, 1)),
+    ] {
+        assert_eq!(dtype::parse(text.as_bytes()).ok(), Some(found));
+    }
+    assert_eq!(answer(dtype::parse(b"\xff\xfe32")), (DLRS_PARSE, Some(0)));
+}
+
+#[test]
+fn messages_show_a_little_of_the_text_and_no_control_characters() {
+    let say = |text: &[u8]| {
+        let mut message = String::new();
+        dtype::parse(text).unwrap_err().write("f", Some(text), &mut message).unwrap();
+        message
+    };
+    let text = say(&[b"float32".to_vec(), vec![0xff; 1 << 20]].concat());
+    assert!(text.contains(r#""float32\xff\xff"#) && text.len() < 300, "{text}");
+    let text = say(&[b"int".to_vec(), vec![b'1'; 1000], b"\n\"".to_vec()].concat());
+    assert!(text.contains(r#""...1111111111111111\x0a\x22" (value 1003)"#), "{text}");
+    assert!(say(b"int24").contains("(value 24, limit 64)"));
+}
+
+#[test]
+fn sizes_of_elements() {
+    let fp4 = dtype_of(17, 4, 1);
+    assert!(dtype::is_subbyte(fp4) && !dtype::is_subbyte(dtype_of(17, 4, 2)));
+    assert_eq!((dtype::padded_bytes(fp4), dtype::packed_bytes(fp4, 5)), (1, 3));
+    let most = dtype_of(0, 255, 65535);
+    assert_eq!(dtype::item_bits(most), 255 * 65535);
+    assert_eq!(
+        dtype::packed_bytes(most, u64::MAX),
+        (u128::from(u64::MAX) * 255 * 65535).div_ceil(8)
+    );
+    assert_eq!(answer(dtype::defined(dtype_of(0, 0, 1))), (DLRS_DTYPE_BITS, Some(0)));
+    assert_eq!(answer(dtype::defined(dtype_of(99, 1, 0))), (DLRS_DTYPE_LANES, Some(0)));
+    assert_eq!(answer(dtype::defined(dtype_of(99, 1, 1))), (DLRS_OK, None));
+}
+
+#[test]
+fn every_device_is_read_back() {
+    for code in -3..300 {
+        for id in [0, 1, i32::MAX] {
+            let device = DLDevice { device_type: code, device_id: id };
+            let text = device_name(code, id);
+            let back = device_type::parse(text.as_bytes());
+            if device_type::known(code) && device_type::check(device).is_err() {
+                assert_eq!(answer(back), (DLRS_DEVICE_ID, Some(id.into())), "{text}");
+            } else {
+                assert_eq!(back.ok(), Some(device), "{text}");
+            }
+        }
+    }
+    for (code, id) in [(i32::MIN, i32::MIN), (i32::MAX, -1), (0, 0), (-1, 7)] {
+        let text = device_name(code, id);
+        let device = DLDevice { device_type: code, device_id: id };
+        assert_eq!(device_type::parse(text.as_bytes()).ok(), Some(device), "{text}");
+    }
+}
+
+#[test]
+fn devices_have_their_names() {
+    for (code, id, text) in [
+        (1, 0, "cpu"),
+        (1, 3, "cpu:3"),
+        (2, 0, "cuda:0"),
+        (2, -1, "cuda:-1"),
+        (3, 0, "cuda_host"),
+        (13, 0, "cuda_managed"),
+        (18, 5, "trn:5"),
+        (19, 0, "unknown(type=19):0"),
+    ] {
+        assert_eq!(device_name(code, id), text);
+    }
+}
+
+#[test]
+fn device_texts_have_their_documented_answers() {
+    for (text, code, id) in [
+        ("cuda", 2, 0),
+        ("cuda:0", 2, 0),
+        ("cpu:0", 1, 0),
+        ("rocm", 10, 0),
+        ("ext_dev:3", 12, 3),
+        ("cuda:2147483647", 2, i32::MAX),
+        ("unknown(type=19):-5", 19, -5),
+        ("unknown(type=19)", 19, 0),
+    ] {
+        let device = DLDevice { device_type: code, device_id: id };
+        assert_eq!(device_type::parse(text.as_bytes()).ok(), Some(device), "{text}");
+    }
+    for (text, status, value) in [
+        ("cuda:", DLRS_PARSE, 5),
+        ("cuda:-1", DLRS_DEVICE_ID, -1),
+        ("cuda:-0", DLRS_PARSE, 6),
+        ("cuda:-", DLRS_PARSE, 6),
+        ("cuda:+1", DLRS_PARSE, 5),
+        ("cuda:01", DLRS_PARSE, 6),
+        ("cuda:0x1", DLRS_PARSE, 6),
+        ("cuda:1:2", DLRS_PARSE, 6),
+        ("cuda:1 ", DLRS_PARSE, 6),
+        ("cuda:2147483648", DLRS_DEVICE_ID, 2147483648),
+        ("cuda:99999999999999999999", DLRS_DEVICE_ID, i64::MAX),
+        ("cpu:1", DLRS_DEVICE_ID, 1),
+        ("cuda_host:1", DLRS_DEVICE_ID, 1),
+        ("cuda_hos", DLRS_PARSE, 4),
+        ("gpu:0", DLRS_PARSE, 0),
+        ("hip:0", DLRS_PARSE, 0),
+        ("CUDA", DLRS_PARSE, 0),
+        ("", DLRS_PARSE, 0),
+        (" cpu", DLRS_PARSE, 0),
+        ("\0", DLRS_PARSE, 0),
+        ("unknown(type=2147483648):0", DLRS_DEVICE_TYPE, 2147483648),
+    ] {
+        assert_eq!(answer(device_type::parse(text.as_bytes())), (status, Some(value)), "{text}");
+    }
+}
+
+#[test]
+fn devices_are_checked() {
+    let check =
+        |device_type, device_id| answer(device_type::check(DLDevice { device_type, device_id }));
+    for kind in &device_type::KINDS {
+        assert_eq!(check(kind.code, 0).0, DLRS_OK);
+        assert_eq!(check(kind.code, -1), (DLRS_DEVICE_ID, Some(-1)));
+        assert_eq!(check(kind.code, 1).0 == DLRS_OK, !kind.id_must_be_zero);
+        assert_eq!(kind.id_must_be_zero, kind.host_reachable, "so far these are the same kinds");
+    }
+    for code in [i32::MIN, -1, 0, 5, 6, 19, 20, 21, i32::MAX] {
+        assert_eq!(check(code, 0), (DLRS_DEVICE_TYPE, Some(code.into())));
+    }
+    let handles = [4, 7, 8, 15];
+    assert!((0..99).all(|code| device_type::opaque_handle(code) == handles.contains(&code)));
+}
