@@ -1072,7 +1072,8 @@ struct dlrs_view_step {
  *            DLRS_VERSION, DLRS_FOREIGN: base. What dlrs_validate_managed reports for base at
  *            DLRS_LEVEL_LAYOUT. DLRS_STRUCT_SIZE: a step's, or not the same in all steps.
  *            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
- *            the place of the step. DLRS_SUBBYTE, DLRS_OFFSET: the place of the whole view.
+ *            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
+ *            would start.
  *            DLRS_REFCOUNT: too many holders of base. DLRS_NOMEM: no memory for the header.
  * Threads:   any.
  * Source:    this library.
@@ -1910,11 +1911,6 @@ dlrs_status dlrs_validate_within(const DLTensor *tensor,
                                  uint64_t nbytes,
                                  dlrs_error *error);
 
-typedef int32_t (*dlrs_parallel_for_fn)(void *context,
-                                        size_t n,
-                                        void (*body)(void *body_context, size_t index),
-                                        void *body_context);
-
 /* ---------------------------------------------------------------------------------------------
  * Copies.
  */
@@ -1924,6 +1920,16 @@ typedef int32_t (*dlrs_parallel_for_fn)(void *context,
 
 /** Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted. */
 #define DLRS_COPY_RAW_BYTES (1U << 1U)
+
+/**
+ * Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
+ * every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
+ * means that it could not and ran none: the calling thread then does all the work.
+ */
+typedef int32_t (*dlrs_parallel_for_fn)(void *context,
+                                        size_t n,
+                                        void (*body)(void *body_context, size_t index),
+                                        void *body_context);
 
 /** How to copy. All members but `struct_size` may be 0. */
 struct dlrs_copy_options {
