@@ -9,6 +9,7 @@ pub mod block;
 pub mod chain;
 pub mod convert;
 pub mod share;
+pub mod view;
 pub mod wrap;
 
 use core::ptr::NonNull;
