@@ -181,7 +181,8 @@ fn every_export_is_called_and_null_tested_from_c() {
         }
         // A call whose arguments hold NULL, beyond the error parameter at the end.
         let parameters = signature.split("->").next().unwrap();
-        let takes_pointer = parameters.matches("*const").count() + parameters.matches("*mut").count()
+        let takes_pointer = parameters.matches("*const").count()
+            + parameters.matches("*mut").count()
             > usize::from(parameters.contains("error: *mut"));
         let with_null = calls.iter().any(|call| {
             let arguments = call.split(';').next().unwrap_or("");

@@ -43,6 +43,7 @@ pub mod convert;
 pub mod copy;
 pub mod error;
 pub mod names;
+pub mod pool;
 pub mod print;
 pub mod query;
 pub mod share;
