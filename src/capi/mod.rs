@@ -44,6 +44,7 @@ pub mod copy;
 pub mod error;
 pub mod names;
 pub mod overlap;
+pub mod pool;
 pub mod print;
 pub mod query;
 pub mod shape;
