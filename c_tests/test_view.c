@@ -212,6 +212,7 @@ static void test_holders(void) {
   DLTensor bare;
   t_tensor foreign;
   long before = t_deleted, live = inject_live();
+  int32_t status;
   int i;
   t_context = "holders";
   t_make(&foreign);
@@ -237,11 +238,15 @@ static void test_holders(void) {
   if (inject_works()) {
     WORKS(dlrs_clone(base, CPU, NULL, &copy, ERR));
     inject_arm(1, 1);
-    EQUAL(dlrs_view_select(copy, 0, 0, &v, ERR), DLRS_NOMEM);
-    CHECK(inject_disarm());
-    CHECK(v == NULL);
-    EQUAL(copy->flags, DLPACK_FLAG_BITMASK_IS_COPIED); /* nothing has changed */
-    EQUAL(dlrs_ref_count(copy), 1);
+    status = dlrs_view_select(copy, 0, 0, &v, ERR);
+    if (inject_disarm()) { /* not under valgrind, which has its own malloc */
+      EQUAL(status, DLRS_NOMEM);
+      CHECK(v == NULL);
+      EQUAL(copy->flags, DLPACK_FLAG_BITMASK_IS_COPIED); /* nothing has changed */
+      EQUAL(dlrs_ref_count(copy), 1);
+    } else {
+      dlrs_release(v);
+    }
     dlrs_release(copy);
   }
   for (v = base, i = 0; i < 10000; ++i, v = w) { /* a long chain, freed without recursion */
@@ -500,27 +505,33 @@ static void test_questions(mt base) {
 static void test_null(mt base) {
   mt v = NULL;
   t_context = "NULL";
-#define NULLS(last, name, ...)                                                               \
-  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, name(NULL, __VA_ARGS__, &v, ERR)),          \
-      REFUSED(DLRS_NULL_ARG, last, DLRS_FIELD_NONE, -1, name(base, __VA_ARGS__, NULL, ERR)), \
-      EQUAL(name(NULL, __VA_ARGS__, NULL, NULL), DLRS_NULL_ARG)
-  NULLS(4, dlrs_view_apply, NULL, 0);
-  NULLS(6, dlrs_view_slice, 0, 0, 1, 1);
-  NULLS(4, dlrs_view_select, 0, 0);
-  NULLS(5, dlrs_view_narrow, 0, 0, 1);
-  NULLS(3, dlrs_view_flip, 0);
-  NULLS(5, dlrs_view_unfold, 0, 1, 1);
-  NULLS(5, dlrs_view_diagonal, 0, 1, 0);
-  NULLS(4, dlrs_view_permute, shape234, 3);
-  NULLS(4, dlrs_view_transpose, 0, 1);
-  NULLS(3, dlrs_view_squeeze, 0);
-  NULLS(3, dlrs_view_unsqueeze, 0);
-  NULLS(6, dlrs_view_as_strided, shape234, shape234, 3, 0);
-  NULLS(4, dlrs_view_reshape, shape234, 3);
-  NULLS(4, dlrs_view_expand, shape234, 3);
-  NULLS(3, dlrs_view_bitcast, F32);
-  NULLS(3, dlrs_view_lanes, 1);
-  NULLS(3, dlrs_view_normalize, 0);
+#define NULLS(last, no_base, no_out)                           \
+  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, no_base), \
+      REFUSED(DLRS_NULL_ARG, last, DLRS_FIELD_NONE, -1, no_out)
+  NULLS(4, dlrs_view_apply(NULL, NULL, 0, &v, ERR), dlrs_view_apply(base, NULL, 0, NULL, ERR));
+  NULLS(6, dlrs_view_slice(NULL, 0, 0, 1, 1, &v, ERR),
+        dlrs_view_slice(base, 0, 0, 1, 1, NULL, ERR));
+  NULLS(4, dlrs_view_select(NULL, 0, 0, &v, ERR), dlrs_view_select(base, 0, 0, NULL, ERR));
+  NULLS(5, dlrs_view_narrow(NULL, 0, 0, 1, &v, ERR), dlrs_view_narrow(base, 0, 0, 1, NULL, ERR));
+  NULLS(3, dlrs_view_flip(NULL, 0, &v, ERR), dlrs_view_flip(base, 0, NULL, ERR));
+  NULLS(5, dlrs_view_unfold(NULL, 0, 1, 1, &v, ERR), dlrs_view_unfold(base, 0, 1, 1, NULL, ERR));
+  NULLS(5, dlrs_view_diagonal(NULL, 0, 1, 0, &v, ERR),
+        dlrs_view_diagonal(base, 0, 1, 0, NULL, ERR));
+  NULLS(4, dlrs_view_permute(NULL, shape234, 3, &v, ERR),
+        dlrs_view_permute(base, shape234, 3, NULL, ERR));
+  NULLS(4, dlrs_view_transpose(NULL, 0, 1, &v, ERR), dlrs_view_transpose(base, 0, 1, NULL, ERR));
+  NULLS(3, dlrs_view_squeeze(NULL, 0, &v, ERR), dlrs_view_squeeze(base, 0, NULL, ERR));
+  NULLS(3, dlrs_view_unsqueeze(NULL, 0, &v, ERR), dlrs_view_unsqueeze(base, 0, NULL, ERR));
+  NULLS(6, dlrs_view_as_strided(NULL, shape234, shape234, 3, 0, &v, ERR),
+        dlrs_view_as_strided(base, shape234, shape234, 3, 0, NULL, ERR));
+  NULLS(4, dlrs_view_reshape(NULL, shape234, 3, &v, ERR),
+        dlrs_view_reshape(base, shape234, 3, NULL, ERR));
+  NULLS(4, dlrs_view_expand(NULL, shape234, 3, &v, ERR),
+        dlrs_view_expand(base, shape234, 3, NULL, ERR));
+  NULLS(3, dlrs_view_bitcast(NULL, F32, &v, ERR), dlrs_view_bitcast(base, F32, NULL, ERR));
+  NULLS(3, dlrs_view_lanes(NULL, 1, &v, ERR), dlrs_view_lanes(base, 1, NULL, ERR));
+  NULLS(3, dlrs_view_normalize(NULL, 0, &v, ERR), dlrs_view_normalize(base, 0, NULL, ERR));
+  EQUAL(dlrs_view_flip(NULL, 0, NULL, NULL), DLRS_NULL_ARG);
   REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_view_read_only(NULL, &v, ERR));
   REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_read_only(base, NULL, ERR));
   REFUSED(DLRS_SHAPE_NULL, 2, DLRS_FIELD_NONE, -1, dlrs_view_reshape(base, NULL, 3, &v, ERR));
