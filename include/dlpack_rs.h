@@ -995,7 +995,7 @@ dlrs_status dlrs_detach(DLManagedTensorVersioned *tensor,
 /** In place of an axis of dlrs_view_squeeze and dlrs_view_flip: all of them. */
 #define DLRS_ALL_AXES INT32_MIN
 
-/** The steps: each does what the function with its name does, and takes these members of the step. */
+/** The steps: each does what the function with its name does, and takes these members. */
 enum dlrs_view_op {
   /** shape, strides, ndim; start is the offset. */
   DLRS_VIEW_AS_STRIDED = 1,

@@ -31,7 +31,7 @@ use crate::view::{Step, View};
 /// In place of an axis of dlrs_view_squeeze and dlrs_view_flip: all of them.
 pub const DLRS_ALL_AXES: i32 = i32::MIN;
 
-/// The steps: each does what the function with its name does, and takes these members of the step.
+/// The steps: each does what the function with its name does, and takes these members.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(non_camel_case_types)]
