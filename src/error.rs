@@ -494,7 +494,9 @@ pub struct Error {
     /// The member at fault.
     pub field: Field,
     /// The dimension at fault, or -1.
-    pub dimension: i32,
+    pub dimension: i8,
+    has_value: bool,
+    has_limit: bool,
     /// The driver's own code, or 0.
     pub driver_code: i32,
     /// The value found, shown when `has_value`.
@@ -503,16 +505,26 @@ pub struct Error {
     pub limit: i64,
     /// The argument at fault, once someone who knows it has said so ([`Error::of`]).
     pub argument: Option<Arg>,
-    /// More precise words than the status's own; empty for none.
+    /// More precise words than the status's own, empty for none; for `DLRS_FIELD_OPTION`, the
+    /// member's name.
     pub detail: &'static str,
-    /// The member's name, for `DLRS_FIELD_OPTION`.
-    pub option: &'static str,
-    has_value: bool,
-    has_limit: bool,
 }
 
 /// What a fallible function of the core returns.
 pub type Result<T> = core::result::Result<T, Error>;
+
+/// Naming the argument of a result's error.
+pub trait Of: Sized {
+    /// Names the argument at fault, unless an inner function already did.
+    fn of(self, argument: Arg) -> Self;
+}
+
+impl<T> Of for Result<T> {
+    #[inline]
+    fn of(self, argument: Arg) -> Self {
+        self.map_err(|error| error.of(argument))
+    }
+}
 
 impl Error {
     /// An error of which only the status is known.
@@ -527,7 +539,6 @@ impl Error {
             limit: 0,
             argument: None,
             detail: "",
-            option: "",
             has_value: false,
             has_limit: false,
         }
@@ -539,7 +550,7 @@ impl Error {
     }
     /// Names the dimension at fault.
     pub const fn dim(mut self, dimension: usize) -> Self {
-        self.dimension = dimension as i32;
+        self.dimension = dimension as i8;
         self
     }
     /// Shows the value found.
@@ -567,7 +578,7 @@ impl Error {
     /// Names the member of an options struct or table that is at fault.
     pub const fn option(mut self, name: &'static str) -> Self {
         self.field = Field::DLRS_FIELD_OPTION;
-        self.option = name;
+        self.detail = name;
         self
     }
     /// Names the argument at fault, unless an inner function already did.
@@ -595,7 +606,8 @@ impl Error {
         let (name, meaning, remedy) = self.status.explain();
         write!(out, "{function}: ")?;
         self.write_place(out)?;
-        out.write_str(if self.detail.is_empty() { meaning } else { self.detail })?;
+        let named = self.field == Field::DLRS_FIELD_OPTION;
+        out.write_str(if self.detail.is_empty() || named { meaning } else { self.detail })?;
         if let Some(quoted) = quoted {
             self.write_quoted(quoted, out)?;
         }
@@ -606,7 +618,7 @@ impl Error {
     fn write_place(&self, out: &mut impl Write) -> fmt::Result {
         let argument = self.argument.map_or("", |argument| argument.1);
         let member = match self.field {
-            Field::DLRS_FIELD_OPTION => self.option,
+            Field::DLRS_FIELD_OPTION => self.detail,
             field => field.text(),
         };
         out.write_str(argument)?;

@@ -6,7 +6,7 @@ use core::mem::offset_of;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Error, Parameter, Result, Status::*};
+use crate::error::{Error, Of, Parameter, Result, Status::*};
 
 macro_rules! layout_table {
     ($($member:ident = $value:expr;)*) => {
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn dlrs_abi_check(
         check_version(header_version)?;
         // SAFETY: not NULL; as large as it says, by the caller's word.
         let expected = unsafe { arg::options(expected, argument) }?;
-        expected.map_or(Ok(()), |expected| compare(&expected)).map_err(|e| e.of(argument))
+        expected.map_or(Ok(()), |expected| compare(&expected)).of(argument)
     })
 }
 
@@ -179,6 +179,5 @@ fn compare(expected: &dlrs_abi_table) -> Result<()> {
         |(_, get): &&(&'static str, fn(&dlrs_abi_table) -> u32)| get(expected) != get(&TABLE);
     let Some((name, get)) = MEMBERS.iter().find(differs) else { return Ok(()) };
     let error = Error::new(DLRS_BAD_ARG).option(name);
-    let error = error.detail("differs from the library's own");
     Err(error.value(get(expected).into()).limit(get(&TABLE).into()))
 }

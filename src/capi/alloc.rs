@@ -6,7 +6,7 @@ use core::ptr::{NonNull, null};
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, Request, dlrs_allocator};
 use crate::validate;
@@ -49,8 +49,7 @@ impl Checked {
     unsafe fn new(options: *const dlrs_alloc_options, argument: Arg) -> Result<Self> {
         // SAFETY: the caller's word.
         let options = unsafe { arg::options(options, argument) }?.unwrap_or(NO_OPTIONS);
-        let align_bytes =
-            alloc::check_align(options.align_bytes.into()).map_err(|e| e.of(argument))?;
+        let align_bytes = alloc::check_align(options.align_bytes.into()).of(argument)?;
         if options.flags & !DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
             let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).of(argument);
             return Err(error.value(options.flags as i64));
@@ -144,7 +143,7 @@ unsafe fn prototype_of<'a>(
     let tensor = arg::required(prototype, argument)?.as_ptr();
     // SAFETY: a readable struct; only these members are looked at.
     unsafe {
-        let ndim = validate::check_ndim((*tensor).ndim).map_err(|e| e.of(argument))?;
+        let ndim = validate::check_ndim((*tensor).ndim).of(argument)?;
         let shape =
             arg::values((*tensor).shape, ndim, argument).map_err(|e| e.field(DLRS_FIELD_SHAPE))?;
         Ok((shape, (*tensor).dtype, (*tensor).device))

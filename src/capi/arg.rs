@@ -12,11 +12,15 @@ use crate::error::{Arg, Error, Field::*, Result, Status::*};
 pub fn required<T>(pointer: *const T, arg: Arg) -> Result<NonNull<T>> {
     match NonNull::new(pointer.cast_mut()) {
         Some(pointer) if pointer.is_aligned() => Ok(pointer),
-        Some(_) => {
-            let error = Error::new(DLRS_MISALIGNED_STRUCT).limit(align_of::<T>() as i64);
-            Err(error.of(arg))
-        }
-        None => Err(Error::new(DLRS_NULL_ARG).of(arg)),
+        found => Err(refuse(found.is_none(), align_of::<T>(), arg)),
+    }
+}
+
+#[cold]
+fn refuse(null: bool, align_bytes: usize, arg: Arg) -> Error {
+    match null {
+        true => Error::new(DLRS_NULL_ARG).of(arg),
+        false => Error::new(DLRS_MISALIGNED_STRUCT).limit(align_bytes as i64).of(arg),
     }
 }
 

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::tensor::block::{Block, dlrs_free_fn};
 use crate::tensor::{chain, share};
 
@@ -22,7 +22,7 @@ const TENSOR: Arg = &Parameter(1, "tensor");
 unsafe fn own<'a>(tensor: *mut DLManagedTensorVersioned) -> Result<&'a Block> {
     let tensor: NonNull<DLManagedTensorVersioned> = arg::required(tensor, TENSOR)?;
     // SAFETY: the caller's word.
-    unsafe { share::own(tensor) }.map_err(|e| e.of(TENSOR))
+    unsafe { share::own(tensor) }.of(TENSOR)
 }
 
 fn check_callback(callback: dlrs_free_fn) -> Result<()> {

@@ -8,7 +8,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use super::validate::level_of;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Import};
-use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
 use crate::tensor::alloc::check_align;
 use crate::tensor::convert::{self, LegacyPolicy::*};
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
             let versioned = convert::from_legacy(taken.tensor, flags);
-            taken.give(versioned.map_err(|e| e.of(ARGS[0]))?, out);
+            taken.give(versioned.of(ARGS[0])?, out);
         }
         Ok(())
     })
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn dlrs_to_legacy_take(
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
             let legacy = to_legacy(taken.tensor, policy);
-            taken.give(legacy.map_err(|e| e.of(ARGS[0]))?, out);
+            taken.give(legacy.of(ARGS[0])?, out);
         }
         Ok(())
     })
@@ -233,8 +233,8 @@ pub unsafe extern "C" fn dlrs_import_take(
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
             let options = arg::options(options, &Parameter(2, "options"))?.unwrap_or(NO_OPTIONS);
-            let import = import_of(&options).map_err(|e| e.of(&Parameter(2, "options")))?;
-            let imported = copy::import(taken.tensor, &import).map_err(|e| e.of(ARGS[0]))?;
+            let import = import_of(&options).of(&Parameter(2, "options"))?;
+            let imported = copy::import(taken.tensor, &import).of(ARGS[0])?;
             taken.give(imported, out);
         }
         Ok(())

@@ -8,8 +8,8 @@ use super::convert::{order_of, policy_of};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy::{self, Options};
-use crate::device::cpu::{Parallel, ParallelFor, dlrs_parallel_for_fn};
-use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
+use crate::device::cpu::{Parallel, ParallelFor};
+use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
 use crate::tensor::Legacy;
 use crate::tensor::block::Block;
@@ -19,6 +19,19 @@ use crate::validate::Snapshot;
 pub const DLRS_COPY_ALLOW_OVERLAP: u32 = 1 << 0;
 /// Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted.
 pub const DLRS_COPY_RAW_BYTES: u32 = 1 << 1;
+
+/// Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
+/// every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
+/// means that it could not and ran none: the calling thread then does all the work.
+#[allow(non_camel_case_types)]
+pub type dlrs_parallel_for_fn = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        n: usize,
+        body: unsafe extern "C" fn(body_context: *mut c_void, index: usize),
+        body_context: *mut c_void,
+    ) -> i32,
+>;
 
 /// How to copy. All members but `struct_size` may be 0.
 #[repr(C)]
@@ -71,7 +84,7 @@ impl CopyArgs {
             }
         }
         let context = options.parallel_context;
-        let hook = options.parallel_for.map(|run| ParallelFor { run, context });
+        let hook = options.parallel_for.map(|run| ParallelFor { run, ctx: context });
         Ok(Options {
             allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
             raw_bytes: options.flags & DLRS_COPY_RAW_BYTES != 0,
@@ -118,11 +131,11 @@ pub unsafe extern "C" fn dlrs_copy(
         // SAFETY: live tensors and options, by the preface.
         let options = unsafe {
             let options = CopyArgs::read(options, &Parameter(3, "options"))?;
-            from.read_managed(src.as_ptr(), options.rules()).map_err(|e| e.of(source))?;
-            to.read_managed(dst.as_ptr(), options.rules()).map_err(|e| e.of(target))?;
+            from.read_managed(src.as_ptr(), options.rules()).of(source)?;
+            to.read_managed(dst.as_ptr(), options.rules()).of(target)?;
             options
         };
-        copy::copy(&from, &to, &options).map_err(|e| e.of(target))
+        copy::copy(&from, &to, &options).of(target)
     })
 }
 
@@ -155,11 +168,11 @@ pub unsafe extern "C" fn dlrs_copy_desc(
         // SAFETY: live tensors and options, by the preface.
         let options = unsafe {
             let options = CopyArgs::read(options, &Parameter(5, "options"))?;
-            from.read(src.as_ptr(), src_flags, options.rules()).map_err(|e| e.of(source))?;
-            to.read(dst.as_ptr(), dst_flags, options.rules()).map_err(|e| e.of(target))?;
+            from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
+            to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
             options
         };
-        copy::copy(&from, &to, &options).map_err(|e| e.of(target))
+        copy::copy(&from, &to, &options).of(target)
     })
 }
 
@@ -193,7 +206,7 @@ pub unsafe extern "C" fn dlrs_clone(
         // SAFETY: the preface's contract for every pointer.
         let (out, options) = unsafe { source(src, out, options, args, &mut from) }?;
         let cloned = copy::clone(&from, Order::C, device, &options);
-        out.set(cloned.map_err(|e| e.of(&Parameter(1, "src")))?);
+        out.set(cloned.of(&Parameter(1, "src"))?);
         Ok(())
     })
 }
@@ -217,7 +230,7 @@ unsafe fn source(
         let src = arg::required(src, argument)?;
         out.check(out_arg)?;
         let options = CopyArgs::read(options, options_arg)?;
-        from.read_managed(src.as_ptr(), options.rules()).map_err(|e| e.of(argument))?;
+        from.read_managed(src.as_ptr(), options.rules()).of(argument)?;
         Ok((out, options))
     }
 }
@@ -253,10 +266,10 @@ pub unsafe extern "C" fn dlrs_clone_legacy(
         // SAFETY: live tensor and options, by the preface; the first member is the tensor.
         let options = unsafe {
             let options = CopyArgs::read(options, &Parameter(3, "options"))?;
-            from.read(src.as_ptr().cast(), 0, options.rules()).map_err(|e| e.of(argument))?;
+            from.read(src.as_ptr().cast(), 0, options.rules()).of(argument)?;
             options
         };
-        let cloned = copy::clone(&from, Order::C, device, &options).map_err(|e| e.of(argument))?;
+        let cloned = copy::clone(&from, Order::C, device, &options).of(argument)?;
         out.set(Block::legacy(cloned.cast()));
         Ok(())
     })
@@ -291,10 +304,10 @@ pub unsafe extern "C" fn dlrs_contiguous(
             let mut from = Snapshot::new();
             let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
             let (out, options) = source(src, out, options, args, &mut from)?;
-            let order = required_order(order).map_err(|e| e.of(&Parameter(2, "order")))?;
+            let order = required_order(order).of(&Parameter(2, "order"))?;
             let tensor = NonNull::new_unchecked(src);
             let dense = copy::contiguous(&from, tensor, order, &options);
-            out.set(dense.map_err(|e| e.of(&Parameter(1, "src")))?);
+            out.set(dense.of(&Parameter(1, "src"))?);
         }
         Ok(())
     })
@@ -337,10 +350,10 @@ pub unsafe extern "C" fn dlrs_to_device(
             let mut from = Snapshot::new();
             let args: [Arg; 2] = [&Parameter(5, "out"), &Parameter(4, "options")];
             let (out, options) = source(src, out, options, args, &mut from)?;
-            let policy = policy_of(copy).map_err(|e| e.of(&Parameter(3, "copy")))?;
+            let policy = policy_of(copy).of(&Parameter(3, "copy"))?;
             let tensor = NonNull::new_unchecked(src);
             let there = copy::to_device(&from, tensor, device, policy, &options);
-            out.set(there.map_err(|e| e.of(&Parameter(1, "src")))?);
+            out.set(there.of(&Parameter(1, "src"))?);
         }
         Ok(())
     })

@@ -133,7 +133,7 @@ fn report(
         status,
         argument: failure.place(),
         field: failure.field as i32,
-        dimension: failure.dimension,
+        dimension: failure.dimension.into(),
         driver_code: failure.driver_code,
         value: failure.value,
         limit: failure.limit,

@@ -6,7 +6,7 @@ use core::fmt;
 use super::arg;
 use super::error::{Text, dlrs_error, dlrs_status, run, run_quoting};
 use crate::abi::*;
-use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::{device_type, dtype};
 
 const TEXT: Arg = &Parameter(1, "text");
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
             let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
-            out.write(dtype::parse(text).map_err(|e| e.of(TEXT))?);
+            out.write(dtype::parse(text).of(TEXT)?);
         }
         Ok(())
     })
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn dlrs_device_parse(
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
             let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
-            out.write(device_type::parse(text).map_err(|e| e.of(TEXT))?);
+            out.write(device_type::parse(text).of(TEXT)?);
         }
         Ok(())
     })

@@ -6,7 +6,7 @@ use super::arg;
 use super::error::{Text, dlrs_error, dlrs_status, run};
 use super::names::write_text;
 use crate::abi::*;
-use crate::error::{Arg, Error, Parameter, Result};
+use crate::error::{Arg, Error, Of, Parameter, Result};
 use crate::print::{self, Description, Elements, PrintOptions};
 use crate::reader::Reader;
 use crate::validate::{Level, Rules, Snapshot};
@@ -123,8 +123,7 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
             let options = options_of(options, &Parameter(3, "options"))?;
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
             let checked = snapshot.read(tensor.as_ptr(), flags, rules);
-            let write = write_tensor(&snapshot, Some(flags), checked, &options)
-                .map_err(|e| e.of(TENSOR))?;
+            let write = write_tensor(&snapshot, Some(flags), checked, &options).of(TENSOR)?;
             write_text(buffer, capacity, args, nbytes, write)
         }
     })
@@ -162,8 +161,7 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
             let checked = snapshot.read_managed(tensor.as_ptr(), rules);
             let flags = Some(snapshot.flags);
-            let write =
-                write_tensor(&snapshot, flags, checked, &options).map_err(|e| e.of(TENSOR))?;
+            let write = write_tensor(&snapshot, flags, checked, &options).of(TENSOR)?;
             write_text(buffer, capacity, args, nbytes, write)
         }
     })

@@ -3,7 +3,7 @@
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::alloc::ALIGN_BYTES_MAX;
 use crate::validate::{Level, Rules, Snapshot};
@@ -23,8 +23,8 @@ unsafe fn ask<T>(
     let out = arg::required(out, argument)?;
     let mut snapshot = Snapshot::new();
     // SAFETY: a live tensor, by the caller's word.
-    unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(level)) }.map_err(|e| e.of(TENSOR))?;
-    let answer = question(&snapshot).map_err(|e| e.of(TENSOR))?;
+    unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(level)) }.of(TENSOR)?;
+    let answer = question(&snapshot).of(TENSOR)?;
     // SAFETY: a writable variable of the caller.
     unsafe { out.write(answer) };
     Ok(())

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::*;
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Parameter};
+use crate::error::{Arg, Of, Parameter};
 use crate::tensor::{block, share};
 
 const TENSOR: Arg = &Parameter(1, "tensor");
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn dlrs_retain(
         let tensor = arg::required(tensor, TENSOR)?;
         out.check(&Parameter(2, "out"))?;
         // SAFETY: a live tensor, by the preface.
-        out.set(unsafe { share::retain(tensor) }.map_err(|e| e.of(TENSOR))?);
+        out.set(unsafe { share::retain(tensor) }.of(TENSOR)?);
         Ok(())
     })
 }
@@ -140,8 +140,8 @@ pub unsafe extern "C" fn dlrs_set_flags(
     run("dlrs_set_flags", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
         // SAFETY: a live tensor, by the preface.
-        let block = unsafe { share::own(tensor) }.map_err(|e| e.of(TENSOR))?;
-        share::set_flags(block, set, clear).map_err(|e| e.of(TENSOR))
+        let block = unsafe { share::own(tensor) }.of(TENSOR)?;
+        share::set_flags(block, set, clear).of(TENSOR)
     })
 }
 
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn dlrs_set_user_data(
     run("dlrs_set_user_data", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
         // SAFETY: a live tensor, by the preface.
-        let block = unsafe { share::own(tensor) }.map_err(|e| e.of(TENSOR))?;
+        let block = unsafe { share::own(tensor) }.of(TENSOR)?;
         block.user_data().store(user_data, Release);
         Ok(())
     })

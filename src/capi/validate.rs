@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::validate::{Level, Level::*, Rules, Snapshot};
 
 const TENSOR: Arg = &Parameter(1, "tensor");
@@ -52,10 +52,10 @@ pub unsafe extern "C" fn dlrs_validate(
 ) -> dlrs_status {
     run("dlrs_validate", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let rules = Rules::of(level_of(level).map_err(|e| e.of(&Parameter(3, "level")))?);
+        let rules = Rules::of(level_of(level).of(&Parameter(3, "level"))?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.map_err(|e| e.of(TENSOR))
+        unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.of(TENSOR)
     })
 }
 
@@ -82,10 +82,10 @@ pub unsafe extern "C" fn dlrs_validate_managed(
 ) -> dlrs_status {
     run("dlrs_validate_managed", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let rules = Rules::of(level_of(level).map_err(|e| e.of(&Parameter(2, "level")))?);
+        let rules = Rules::of(level_of(level).of(&Parameter(2, "level"))?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.map_err(|e| e.of(TENSOR))
+        unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.of(TENSOR)
     })
 }
 
@@ -110,10 +110,10 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
 ) -> dlrs_status {
     run("dlrs_validate_legacy", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let rules = Rules::of(level_of(level).map_err(|e| e.of(&Parameter(2, "level")))?);
+        let rules = Rules::of(level_of(level).of(&Parameter(2, "level"))?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface; the first member is the tensor.
-        unsafe { snapshot.read(tensor.as_ptr().cast(), 0, rules) }.map_err(|e| e.of(TENSOR))
+        unsafe { snapshot.read(tensor.as_ptr().cast(), 0, rules) }.of(TENSOR)
     })
 }
 
@@ -147,6 +147,6 @@ pub unsafe extern "C" fn dlrs_validate_within(
         unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(DLRS_LEVEL_LAYOUT)) }
             .and_then(|()| snapshot.check_addressed())
             .and_then(|()| snapshot.check_within(base.cast(), nbytes))
-            .map_err(|e| e.of(TENSOR))
+            .of(TENSOR)
     })
 }

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::Parameter;
+use crate::error::{Of, Parameter};
 use crate::tensor::block::{Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules, Snapshot};
@@ -44,9 +44,9 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
         unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }
-            .map_err(|e| e.of(&Parameter(1, "tensor")))?;
-        let block = wrap::wrap(&snapshot, Owner::Callback(free_fn, context))
-            .map_err(|e| e.of(&Parameter(2, "flags")))?;
+            .of(&Parameter(1, "tensor"))?;
+        let block =
+            wrap::wrap(&snapshot, Owner::Callback(free_fn, context)).of(&Parameter(2, "flags"))?;
         out.set(Block::versioned(block));
         Ok(())
     })

@@ -1,4 +1,7 @@
 //! The byte plan: what a backend is asked to copy. Pointers, extents, strides; no tensors.
+//!
+//! [`Plan::simplify`] brings a plan into its normal form and [`Plan::kernel`] names the cheapest
+//! way to carry it out. Both are pure: no byte is read or written.
 
 pub use crate::layout::MAX_NDIM;
 
@@ -35,4 +38,251 @@ pub struct Plan {
     pub src_strides: [i64; MAX_NDIM],
     /// Destination strides, in the unit of `item`.
     pub dst_strides: [i64; MAX_NDIM],
+}
+
+/// One dimension of a plan: extent and both strides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dim {
+    /// Extent.
+    pub n: i64,
+    /// Source stride.
+    pub src: i64,
+    /// Destination stride.
+    pub dst: i64,
+}
+
+impl Dim {
+    /// A dimension that is not there.
+    pub const NONE: Dim = Dim { n: 1, src: 0, dst: 0 };
+}
+
+/// How the CPU carries out a simplified plan. Dimension numbers are the simplified plan's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kernel {
+    /// One contiguous block.
+    Memcpy,
+    /// Contiguous runs of more than 16 bytes, or of a size that is no power of two.
+    Rows,
+    /// The innermost dimension repeats one source element.
+    Fill,
+    /// The destination is dense in the innermost dimension, the source in dimension `dense`.
+    Transpose {
+        /// The dimension in which the source is dense.
+        dense: usize,
+    },
+    /// A few source planes (the innermost dimension) woven into one contiguous run.
+    Interleave,
+    /// The destination is dense, the source steps by so many elements (negative: backwards).
+    Step(i64),
+    /// The destination is dense, the source is anywhere.
+    Gather,
+    /// The destination has gaps between neighbours.
+    Scatter,
+    /// Elements that are not whole bytes, or not at whole bytes.
+    Bits,
+}
+
+/// The most planes that [`Kernel::Interleave`] weaves, and the widest [`Kernel::Step`].
+pub const MAX_STEP: i64 = 8;
+
+impl Plan {
+    /// A plan of one element; [`Plan::push`] adds dimensions.
+    pub const fn new(src: *const u8, dst: *mut u8, item: Item) -> Plan {
+        let none = [0; MAX_NDIM];
+        Plan { src, dst, item, ndim: 0, shape: none, src_strides: none, dst_strides: none }
+    }
+
+    /// Adds an innermost dimension; one beyond [`MAX_NDIM`] is ignored.
+    pub fn push(&mut self, dim: Dim) {
+        if self.ndim < MAX_NDIM {
+            self.ndim += 1;
+            self.set(self.ndim - 1, dim);
+        }
+    }
+
+    /// Dimension `i`, or [`Dim::NONE`].
+    pub fn dim(&self, i: usize) -> Dim {
+        match (self.shape.get(i), self.src_strides.get(i), self.dst_strides.get(i)) {
+            (Some(&n), Some(&src), Some(&dst)) if i < self.ndim => Dim { n, src, dst },
+            _ => Dim::NONE,
+        }
+    }
+
+    /// Replaces dimension `i`.
+    pub fn set(&mut self, i: usize, dim: Dim) {
+        let Plan { shape, src_strides, dst_strides, .. } = self;
+        if let (Some(n), Some(src), Some(dst)) =
+            (shape.get_mut(i), src_strides.get_mut(i), dst_strides.get_mut(i))
+        {
+            (*n, *src, *dst) = (dim.n, dim.src, dim.dst);
+        }
+    }
+
+    /// The innermost dimension, or [`Dim::NONE`].
+    pub fn inner(&self) -> Dim {
+        self.dim(self.ndim.wrapping_sub(1))
+    }
+
+    /// Number of elements (saturating).
+    pub fn count(&self) -> u64 {
+        (0..self.ndim).fold(1u64, |n, i| n.saturating_mul(self.dim(i).n.max(0) as u64))
+    }
+
+    /// Number of bytes written, rounded up (saturating).
+    pub fn nbytes(&self) -> u64 {
+        match self.item {
+            Item::Bytes(n) => self.count().saturating_mul(n as u64),
+            Item::Bits { dst_slot, .. } => self.count().saturating_mul(dst_slot as u64) / 8 + 1,
+        }
+    }
+
+    /// Brings the plan into its normal form: whole bytes where it can be, no extents of 1,
+    /// positive destination strides, dimensions sorted by destination stride (outermost first),
+    /// neighbours merged, and what is dense on both sides made part of the element.
+    ///
+    /// A plan of [`Item::Bits`] keeps a negative destination stride where flipping it would leave
+    /// the first element in the middle of a byte.
+    pub fn simplify(&mut self) {
+        self.drop_ones();
+        self.bits_to_bytes();
+        self.flip();
+        self.sort();
+        self.merge();
+        self.absorb();
+        if self.bits_to_bytes() {
+            self.absorb();
+        }
+    }
+
+    fn drop_ones(&mut self) {
+        let mut kept = 0;
+        for i in 0..self.ndim.min(MAX_NDIM) {
+            let dim = self.dim(i);
+            if dim.n != 1 {
+                self.set(kept, dim);
+                kept += 1;
+            }
+        }
+        self.ndim = kept;
+    }
+
+    /// Bits that are whole bytes at whole bytes become bytes.
+    fn bits_to_bytes(&mut self) -> bool {
+        let Item::Bits { width, dst_slot } = self.item else { return false };
+        let strides = (0..self.ndim).fold(0, |all, i| all | self.dim(i).src | self.dim(i).dst);
+        if width != dst_slot || width % 8 != 0 || strides % 8 != 0 {
+            return false;
+        }
+        self.item = Item::Bytes(width / 8);
+        for i in 0..self.ndim {
+            let Dim { n, src, dst } = self.dim(i);
+            self.set(i, Dim { n, src: src / 8, dst: dst / 8 });
+        }
+        true
+    }
+
+    fn flip(&mut self) {
+        let unit = if matches!(self.item, Item::Bytes(_)) { 1 } else { 8 };
+        for i in 0..self.ndim {
+            let Dim { n, src, dst } = self.dim(i);
+            let (by_src, by_dst) = ((n - 1).wrapping_mul(src), (n - 1).wrapping_mul(dst));
+            if dst < 0 && by_src % unit == 0 && by_dst % unit == 0 {
+                self.src = self.src.wrapping_offset((by_src / unit) as isize);
+                self.dst = self.dst.wrapping_offset((by_dst / unit) as isize);
+                self.set(i, Dim { n, src: src.wrapping_neg(), dst: dst.wrapping_neg() });
+            }
+        }
+    }
+
+    /// Insertion sort: outermost, that is largest destination stride, first.
+    fn sort(&mut self) {
+        let key = |d: Dim| (d.dst.unsigned_abs(), d.src.unsigned_abs());
+        for i in 1..self.ndim {
+            let dim = self.dim(i);
+            let mut to = i;
+            while to > 0 && key(self.dim(to - 1)) < key(dim) {
+                let above = self.dim(to - 1);
+                self.set(to, above);
+                to -= 1;
+            }
+            self.set(to, dim);
+        }
+    }
+
+    fn merge(&mut self) {
+        let mut kept = 0;
+        for i in 0..self.ndim {
+            let inner = self.dim(i);
+            let outer = if kept > 0 { self.dim(kept - 1) } else { Dim::NONE };
+            let spans = |stride: i64| inner.n.checked_mul(stride);
+            let fits = spans(inner.src) == Some(outer.src) && spans(inner.dst) == Some(outer.dst);
+            match outer.n.checked_mul(inner.n) {
+                Some(n) if kept > 0 && fits => self.set(kept - 1, Dim { n, ..inner }),
+                _ => {
+                    self.set(kept, inner);
+                    kept += 1;
+                }
+            }
+        }
+        self.ndim = kept;
+    }
+
+    /// While both sides are dense in the innermost dimension, the element grows by it.
+    fn absorb(&mut self) {
+        while self.ndim > 0 {
+            let Dim { n, src, dst } = self.inner();
+            let bytes = match self.item {
+                Item::Bytes(bytes) => bytes,
+                Item::Bits { width, dst_slot } if width == dst_slot => width,
+                Item::Bits { .. } => return,
+            };
+            let grown = (bytes as i64).checked_mul(n).map(|n| n as usize);
+            let (Some(grown), true) = (grown, src == dst && src == bytes as i64) else { return };
+            self.item = match self.item {
+                Item::Bytes(_) => Item::Bytes(grown),
+                Item::Bits { .. } => Item::Bits { width: grown, dst_slot: grown },
+            };
+            self.ndim -= 1;
+        }
+    }
+
+    /// The way to carry out this plan, which must be simplified.
+    pub fn kernel(&self) -> Kernel {
+        let Item::Bytes(nbytes) = self.item else { return Kernel::Bits };
+        let (inner, bytes) = (self.inner(), nbytes as i64);
+        if self.ndim == 0 {
+            return Kernel::Memcpy;
+        }
+        if inner.dst != bytes {
+            return if nbytes > 16 { Kernel::Rows } else { Kernel::Scatter };
+        }
+        if inner.src == 0 {
+            return Kernel::Fill;
+        }
+        if nbytes > 16 || !nbytes.is_power_of_two() {
+            return Kernel::Rows;
+        }
+        let vector = |dim: Dim| dim.n.saturating_mul(bytes) >= 16;
+        let next = self.dim(self.ndim.wrapping_sub(2));
+        let weaves = next.src == bytes && next.dst == bytes.wrapping_mul(inner.n) && vector(next);
+        if weaves && nbytes <= 8 && inner.n <= MAX_STEP {
+            return Kernel::Interleave;
+        }
+        let steps = inner.src.checked_rem(bytes) == Some(0);
+        let step = inner.src.checked_div(bytes).unwrap_or(0);
+        let dense = (0..self.ndim - 1).find(|&i| self.dim(i).src.abs() == bytes);
+        match dense {
+            Some(dense) if vector(inner) && vector(self.dim(dense)) => Kernel::Transpose { dense },
+            _ if steps && step.abs() <= MAX_STEP && nbytes <= 8 => Kernel::Step(step),
+            _ => Kernel::Gather,
+        }
+    }
+
+    /// The dimension, other than the innermost, in which the source is nearest to dense, if it is
+    /// nearer there than in the innermost dimension.
+    pub fn source_inner(&self) -> Option<usize> {
+        let stride = |&i: &usize| self.dim(i).src.unsigned_abs();
+        let nearest = (0..self.ndim.saturating_sub(1)).filter(|i| stride(i) > 0).min_by_key(stride);
+        nearest.filter(|i| stride(i) < self.inner().src.unsigned_abs())
+    }
 }

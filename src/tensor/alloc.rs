@@ -74,8 +74,7 @@ pub fn check_align(align_bytes: u64) -> Result<usize> {
         n if n.is_power_of_two() && n <= ALIGN_BYTES_MAX => Ok(n as usize),
         n => {
             let error = Error::new(DLRS_BAD_ARG).option("align_bytes");
-            let error = error.detail("alignment must be a power of two").value(n as i64);
-            Err(error.limit(ALIGN_BYTES_MAX as i64))
+            Err(error.value(n as i64).limit(ALIGN_BYTES_MAX as i64))
         }
     }
 }

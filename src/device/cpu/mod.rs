@@ -1,48 +1,73 @@
-//! Placeholder: naive, bytes only. The engine replaces it.
-#![allow(missing_docs, clippy::undocumented_unsafe_blocks)]
-use super::plan::*;
-use core::ffi::c_void;
-#[derive(Clone, Copy)]
-pub struct ParallelFor {
-    pub run: unsafe extern "C" fn(
-        *mut c_void,
-        usize,
-        unsafe extern "C" fn(*mut c_void, usize),
-        *mut c_void,
-    ) -> i32,
-    pub context: *mut c_void,
-}
-#[derive(Clone, Copy)]
-pub struct Parallel {
-    pub threads: usize,
-    pub hook: Option<ParallelFor>,
-}
-#[allow(non_camel_case_types)]
-pub type dlrs_parallel_for_fn = Option<
-    unsafe extern "C" fn(
-        context: *mut c_void,
-        n: usize,
-        body: unsafe extern "C" fn(body_context: *mut c_void, index: usize),
-        body_context: *mut c_void,
-    ) -> i32,
->;
-pub unsafe fn copy(plan: &Plan, _p: &Parallel) {
-    let n: i64 = plan.shape.iter().take(plan.ndim).product();
-    for mut k in 0..n {
-        let (mut s, mut d) = (0i64, 0i64);
-        for dim in (0..plan.ndim).rev() {
-            unsafe {
-                let e = *plan.shape.get_unchecked(dim);
-                let i = k % e.max(1);
-                k /= e.max(1);
-                s += i * *plan.src_strides.get_unchecked(dim);
-                d += i * *plan.dst_strides.get_unchecked(dim);
-            }
+//! The CPU copy engine: any strided layout to any other, at the memory's speed.
+//!
+//! ```text
+//! copy ─ Plan::simplify ─ threads (parts of one dimension) ─ engine (Plan::kernel)
+//!                                                               │
+//!        stream    one contiguous block                         ├ Memcpy
+//!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
+//!        transpose tiles, through a 4 KiB buffer                ├ Transpose
+//!        strided   two loops over single elements               ├ Scatter, and all that is tiny
+//!        bits      packed elements, through bytes               └ Bits
+//! ```
+//! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
+//! Nothing allocates, nothing is thread-local, and no frame is larger than the 4 KiB buffer and
+//! one plan.
+/// Rounds of a perfect shuffle: in each, the low and the high halves of rows `i` and `i + C / 2`
+/// follow one another, for every `i` listed. Written out, so that the rows stay in registers.
+#[cfg(any(target_arch = "aarch64", target_arch = "x86", target_arch = "x86_64"))]
+macro_rules! shuffle {
+    ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, []) => {
+        let _ = &mut $rows; // one element a row: nothing to turn
+    };
+    ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, [$($i:literal)*]) => {
+        for _ in 0..$rounds {
+            $rows = [
+                $($low($rows[$i], $rows[$i + $c / 2]), $high($rows[$i], $rows[$i + $c / 2])),*
+            ];
         }
-        if let Item::Bytes(b) = plan.item {
-            unsafe {
-                plan.dst.offset(d as isize).copy_from(plan.src.offset(s as isize), b);
-            }
-        }
+    };
+}
+
+mod bitrun;
+mod bits;
+mod engine;
+mod level;
+mod lines;
+mod ops;
+mod pack;
+mod portable;
+mod step;
+mod stream;
+mod strided;
+mod threads;
+mod transpose;
+mod walk;
+
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86_avx2;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86_avx512;
+
+pub use level::{Level, detected, level, set_level, set_thresholds};
+pub use threads::{Parallel, ParallelFor};
+
+use super::plan::{Item, Plan};
+
+/// Copies. Infallible: when a worker cannot be had, the caller does its part.
+///
+/// # Safety
+/// Every element of the plan lies in memory that is readable (source) or writable (destination);
+/// source and destination do not overlap; the destination's elements are distinct.
+pub unsafe fn copy(plan: &Plan, parallel: &Parallel) {
+    let mut plan = *plan;
+    plan.simplify();
+    if plan.item == Item::Bytes(0) || plan.count() == 0 {
+        return;
     }
+    // SAFETY: the simplified plan names the same elements; the caller vouches for them.
+    unsafe { threads::run(&plan, parallel) }
 }

@@ -1,0 +1,214 @@
+//! CPU copies next to libc's memcpy: `cargo bench --bench copy [-- filter]`.
+//!
+//! Each figure is the median, over pairs measured one after the other, of memcpy's time for the
+//! same bytes divided by ours: 1.0 is memcpy's speed, 2.0 twice as fast. `LEVEL=avx2|portable`,
+//! `PAGES=small` (no huge pages) and `STREAM=bytes` change the run.
+use std::time::Instant;
+
+use dlpack_rs::device::cpu::{Level, Parallel, copy, set_level, set_thresholds};
+use dlpack_rs::device::plan::{Dim, Item, Plan};
+
+/// Mapped, touched memory, in huge pages where there are any: what NumPy allocates.
+struct Memory(*mut u8);
+
+impl Memory {
+    fn new(n: usize, seed: u64) -> Memory {
+        let (mode, how) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a fresh mapping with room for 2 MiB alignment, filled once.
+        unsafe {
+            let all = n + (4 << 20);
+            let base: *mut u8 = libc::mmap(std::ptr::null_mut(), all, mode, how, -1, 0).cast();
+            assert_ne!(base.cast(), libc::MAP_FAILED);
+            let base = base.add(base.align_offset(2 << 20));
+            if std::env::var("PAGES").as_deref() != Ok("small") {
+                libc::madvise(base.cast(), n, libc::MADV_HUGEPAGE);
+            }
+            let mut x = seed | 1;
+            for i in 0..n / 8 {
+                x ^= x << 13;
+                x ^= x >> 7;
+                x ^= x << 17;
+                base.cast::<u64>().add(i).write(x);
+            }
+            Memory(base)
+        }
+    }
+}
+
+/// One row of the table: destination shape, and both strides, in elements of `item`.
+struct Row {
+    name: &'static str,
+    target: f64,
+    item: Item,
+    /// Extent, source stride, destination stride; in elements (bits for packed items).
+    dims: Vec<(i64, i64, i64)>,
+}
+
+impl Row {
+    fn plan(&self, src: *const u8, dst: *mut u8) -> Plan {
+        let unit = if let Item::Bytes(n) = self.item { n as i64 } else { 1 };
+        let mut plan = Plan::new(src, dst, self.item);
+        for &(n, src, dst) in &self.dims {
+            plan.push(Dim { n, src: src * unit, dst: dst * unit });
+        }
+        plan
+    }
+}
+
+/// The transpose of a compact source: `shape` and `axes` as NumPy's `transpose` takes them.
+fn permuted(shape: &[i64], axes: &[usize]) -> Vec<(i64, i64, i64)> {
+    let compact = |shape: &[i64]| -> Vec<i64> {
+        (0..shape.len()).map(|i| shape[i + 1..].iter().product()).collect()
+    };
+    let src = compact(shape);
+    let out: Vec<_> = axes.iter().map(|&a| shape[a]).collect();
+    let dst = compact(&out);
+    axes.iter().enumerate().map(|(i, &a)| (out[i], src[a], dst[i])).collect()
+}
+
+fn table() -> Vec<Row> {
+    let row = |name, target, size, dims| Row { name, target, item: Item::Bytes(size), dims };
+    let turned = |name, target, size, shape: &[i64], axes: &[usize]| {
+        row(name, target, size, permuted(shape, axes))
+    };
+    let bits = |name, target, width, dst_slot, dims| Row {
+        name,
+        target,
+        item: Item::Bits { width, dst_slot },
+        dims,
+    };
+    vec![
+        row("contiguous f32 64 MiB", 1.15, 4, vec![(1 << 24, 1, 1)]),
+        turned("transpose f32 4096²", 0.95, 4, &[4096, 4096], &[1, 0]),
+        turned("transpose f32 1024²", 0.90, 4, &[1024, 1024], &[1, 0]),
+        turned("transpose f32 4095×4097", 0.90, 4, &[4095, 4097], &[1, 0]),
+        turned("transpose f64 4096²", 0.95, 8, &[4096, 4096], &[1, 0]),
+        turned("transpose u8 8192²", 0.85, 1, &[8192, 8192], &[1, 0]),
+        turned("transpose f16 8192×4096", 0.90, 2, &[8192, 4096], &[1, 0]),
+        turned("transpose c128 2048²", 0.95, 16, &[2048, 2048], &[1, 0]),
+        turned("NCHW→NHWC f32 32×3×224×224", 0.90, 4, &[32, 3, 224, 224], &[0, 2, 3, 1]),
+        turned("NHWC→NCHW f32 32×224×224×3", 0.90, 4, &[32, 224, 224, 3], &[0, 3, 1, 2]),
+        turned("NCHW→NHWC f32 16×64×56×56", 0.95, 4, &[16, 64, 56, 56], &[0, 2, 3, 1]),
+        turned(
+            "reversal of axes f32 32·24·16·24·32",
+            0.80,
+            4,
+            &[32, 24, 16, 24, 32],
+            &[4, 3, 2, 1, 0],
+        ),
+        turned("(0,2,1,3) f32 8×16×512×64", 1.05, 4, &[8, 16, 512, 64], &[0, 2, 1, 3]),
+        row("inner step 2 f32 4096×8192", 0.50, 4, vec![(4096, 8192, 4096), (4096, 2, 1)]),
+        row("row step 2 f32 8192×4096", 1.0, 4, vec![(4096, 8192, 4096), (4096, 1, 1)]),
+        row("broadcast column to f32 4096²", 1.6, 4, vec![(4096, 1, 4096), (4096, 0, 1)]),
+        row("reversed inner axis f32 4096²", 0.95, 4, vec![(4096, 4096, 4096), (4096, -1, 1)]),
+        bits("fp4 packed transpose 8192²", 0.30, 4, 4, vec![(8192, 4, 32768), (8192, 32768, 4)]),
+        bits("fp6 packed transpose 8192²", 0.30, 6, 6, vec![(8192, 6, 49152), (8192, 49152, 6)]),
+        bits("fp4 packed → padded 64 Mi", 0.30, 4, 8, vec![(1 << 26, 4, 8)]),
+        bits("fp4 padded → packed 64 Mi", 0.30, 4, 4, vec![(1 << 26, 8, 4)]),
+        bits("fp6 packed → padded 64 Mi", 0.30, 6, 8, vec![(1 << 26, 6, 8)]),
+        bits("fp6 padded → packed 64 Mi", 0.30, 6, 6, vec![(1 << 26, 8, 6)]),
+        bits("fp4 rows, odd phase 8191×8191", 0.30, 4, 4, vec![(8191, 32772, 32764), (8191, 4, 4)]),
+        // Beyond the table: none under 0.25.
+        row("broadcast row to f32 4096²", 0.25, 4, vec![(4096, 0, 4096), (4096, 1, 1)]),
+        turned("transpose 3 B 4096²", 0.25, 3, &[4096, 4096], &[1, 0]),
+        turned("transpose 6 B 2048²", 0.25, 6, &[2048, 2048], &[1, 0]),
+        turned("transpose 12 B 2048²", 0.25, 12, &[2048, 2048], &[1, 0]),
+        turned("transpose 32 B 1024²", 0.25, 32, &[1024, 1024], &[1, 0]),
+        turned("transpose 100 B 777×600", 0.25, 100, &[777, 600], &[1, 0]),
+        turned("transpose u8 8191×8193", 0.25, 1, &[8191, 8193], &[1, 0]),
+        turned("HWC→CHW u8 32×512×512×3", 0.25, 1, &[32, 512, 512, 3], &[0, 3, 1, 2]),
+        turned("CHW→HWC u8 32×3×512×512", 0.25, 1, &[32, 3, 512, 512], &[0, 2, 3, 1]),
+        turned("NHWC→NCHW f32 32×224×224×4", 0.25, 4, &[32, 224, 224, 4], &[0, 3, 1, 2]),
+        turned("NHWC→NCHW f32 16×56×56×64", 0.25, 4, &[16, 56, 56, 64], &[0, 3, 1, 2]),
+        turned("u8 5×1000000 → 1000000×5", 0.25, 1, &[5, 1_000_000], &[1, 0]),
+        turned("u8 11×1000000 → 1000000×11", 0.25, 1, &[11, 1_000_000], &[1, 0]),
+        turned("u8 1000000×11 → 11×1000000", 0.25, 1, &[1_000_000, 11], &[1, 0]),
+        turned(
+            "f32 7·5·3·9·11·6·7·5·3 reversed",
+            0.25,
+            4,
+            &[7, 5, 3, 9, 11, 6, 7, 5, 3],
+            &[8, 7, 6, 5, 4, 3, 2, 1, 0],
+        ),
+        turned(
+            "f32 2^22 reversed bits",
+            0.25,
+            4,
+            &[2; 22],
+            &[21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+        ),
+        row("f32 [:, ::-1] of 1000000×5", 0.25, 4, vec![(1_000_000, 5, 5), (5, -1, 1)]),
+        row("f32 [:, :5] of 1000000×7", 0.25, 4, vec![(1_000_000, 7, 5), (5, 1, 1)]),
+        row("f32 into every 2nd column", 0.25, 4, vec![(4096, 4096, 8192), (4096, 1, 2)]),
+        row("u8 into every 2nd column", 0.25, 1, vec![(4096, 4096, 8192), (4096, 1, 2)]),
+        row("f32 diagonal blocks step 17", 0.25, 4, vec![(1 << 20, 17, 1)]),
+        row("both reversed f32 4096²", 0.25, 4, vec![(4096, 4096, -4096), (4096, 1, -1)]),
+    ]
+}
+
+/// Seconds that `work` takes.
+fn time(mut work: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let filter: Vec<_> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    match std::env::var("LEVEL").as_deref() {
+        Ok("portable") => assert!(set_level(Level::Portable)),
+        Ok("avx2") => assert!(set_level(Level::Avx2)),
+        _ => {}
+    }
+    if let Some(from) = std::env::var("STREAM").ok().and_then(|n| n.parse().ok()) {
+        set_thresholds(from, 1 << 20);
+    }
+    let (src, dst) = (Memory::new(288 << 20, 1), Memory::new(288 << 20, 2));
+    println!(
+        "{:38} {:>8} {:>8} {:>7} {:>7} {:>6}",
+        "case", "GB/s", "memcpy", "ratio", "2 thr", "target"
+    );
+    for row in table() {
+        if !filter.is_empty() && !filter.iter().any(|f| row.name.contains(f.as_str())) {
+            continue;
+        }
+        let plan = row.plan(src.0, dst.0);
+        let n = plan.nbytes() as usize;
+        // A case that writes backwards begins at the other end.
+        let back = row.dims.iter().map(|d| (d.2 * (d.0 - 1)).min(0)).sum::<i64>();
+        let unit = if let Item::Bytes(n) = row.item { n as i64 } else { 1 };
+        let plan = Plan { dst: dst.0.wrapping_offset((-back * unit) as isize), ..plan };
+        let ours = |threads| {
+            // SAFETY: every row of the table fits into both mappings.
+            time(|| unsafe { copy(&plan, &Parallel { threads, hook: None }) })
+        };
+        let theirs = || {
+            // SAFETY: as above.
+            time(|| unsafe { _ = libc::memcpy(dst.0.cast(), src.0.cast(), n) })
+        };
+        _ = (ours(1), theirs(), ours(2));
+        let repeats = ((400 << 20) / n).clamp(9, 41);
+        let runs: Vec<_> = (0..repeats).map(|_| (ours(1), theirs(), ours(2))).collect();
+        let one = median(runs.iter().map(|r| r.1 / r.0).collect());
+        let two = median(runs.iter().map(|r| r.0 / r.2).collect());
+        let speed = |t: f64| n as f64 / t / 1e9;
+        let (a, b) = (
+            median(runs.iter().map(|r| r.0).collect()),
+            median(runs.iter().map(|r| r.1).collect()),
+        );
+        let mark = if one < row.target { "  <" } else { "" };
+        println!(
+            "{:38} {:8.2} {:8.2} {one:7.2} {two:7.2} {:6.2}{mark}",
+            row.name,
+            speed(a),
+            speed(b),
+            row.target,
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! Which instructions to use: asked of the processor once, and settable by tests.
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use super::ops::Ops;
+
+/// A set of kernels. A higher level includes the lower ones of the same processor family.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Level {
+    /// No instructions beyond the target's baseline.
+    Portable = 1,
+    /// AArch64 vectors.
+    Neon = 2,
+    /// x86 with 256-bit vectors.
+    Avx2 = 3,
+    /// x86 with 512-bit vectors (F, BW, VL).
+    Avx512 = 4,
+}
+
+/// 0: not asked yet.
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// The highest level that this processor and its operating system support.
+pub fn detected() -> Level {
+    detect()
+}
+
+/// The level in use.
+pub fn level() -> Level {
+    match LEVEL.load(Ordering::Relaxed) {
+        1 => Level::Portable,
+        2 => Level::Neon,
+        3 => Level::Avx2,
+        4 => Level::Avx512,
+        _ => {
+            let found = detect();
+            LEVEL.store(found as u8, Ordering::Relaxed);
+            found
+        }
+    }
+}
+
+/// Makes every later copy use `level`, for tests and measurements; false, and nothing changes, if
+/// this processor cannot.
+pub fn set_level(level: Level) -> bool {
+    let found = detect();
+    let can = level == Level::Portable
+        || level == found
+        || (level == Level::Avx2 && found == Level::Avx512);
+    if can {
+        LEVEL.store(level as u8, Ordering::Relaxed);
+    }
+    can
+}
+
+/// The kernels of the level in use.
+pub(super) fn ops() -> &'static Ops {
+    table(level())
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+use super::x86::{detect, table};
+
+#[cfg(target_arch = "aarch64")]
+fn detect() -> Level {
+    Level::Neon // part of the AArch64 baseline
+}
+
+#[cfg(target_arch = "aarch64")]
+fn table(level: Level) -> &'static Ops {
+    if level == Level::Neon { &super::neon::OPS } else { &super::portable::OPS }
+}
+
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+fn detect() -> Level {
+    Level::Portable
+}
+
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+fn table(_: Level) -> &'static Ops {
+    &super::portable::OPS
+}
+
+/// Bytes from which an output goes past the caches, and bytes that are worth a thread.
+static STREAM_FROM: AtomicUsize = AtomicUsize::new(3 << 20);
+static THREAD_FROM: AtomicUsize = AtomicUsize::new(1 << 20);
+
+pub(super) fn stream_from() -> u64 {
+    STREAM_FROM.load(Ordering::Relaxed) as u64
+}
+
+pub(super) fn thread_from() -> u64 {
+    THREAD_FROM.load(Ordering::Relaxed).max(1) as u64
+}
+
+/// Replaces both sizes, for tests and measurements: outputs of at least `stream` bytes go past the
+/// caches, and each thread gets at least `thread` bytes.
+pub fn set_thresholds(stream: usize, thread: usize) {
+    STREAM_FROM.store(stream, Ordering::Relaxed);
+    THREAD_FROM.store(thread, Ordering::Relaxed);
+}

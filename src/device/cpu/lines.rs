@@ -1,0 +1,148 @@
+//! Destination rows: contiguous along the innermost dimension, made piece by piece.
+use super::ops::Ops;
+use super::step::{Step, Weave};
+use super::walk::walk;
+use super::{stream, strided};
+use crate::device::plan::{Dim, Plan};
+
+/// Copies a plan row by row: `produce(to, from, count)` makes `count` elements of a row. Rows
+/// that share source lines are made together.
+unsafe fn rows(
+    ops: &Ops,
+    plan: &Plan,
+    size: usize,
+    streams: bool,
+    produce: impl Fn(*mut u8, *const u8, usize),
+) {
+    let (last, near) = (plan.ndim.wrapping_sub(1), plan.source_inner());
+    let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
+    let (n, ss) = (row.n as usize, row.src as isize);
+    let block = if near.is_some() { (16384 / ss.unsigned_abs().max(64)).max(256) } else { n };
+    walk(plan, [Some(last), near], |src_at, dst_at| {
+        let mut at = 0;
+        while at < n {
+            let count = block.min(n - at);
+            let src = plan.src.wrapping_offset(src_at + at as isize * ss);
+            let dst = plan.dst.wrapping_offset(dst_at).wrapping_add(at * size);
+            for s in 0..beside.n {
+                let src = src.wrapping_offset((s * beside.src) as isize);
+                let dst = dst.wrapping_offset((s * beside.dst) as isize);
+                let make = |to: *mut u8, first: usize, count: usize| {
+                    produce(to, src.wrapping_offset(first as isize * ss), count);
+                };
+                // SAFETY: a part of a row of the caller's plan.
+                unsafe { stream::run(ops, streams, dst, count, size, make) };
+            }
+            at += count;
+        }
+    });
+}
+
+/// Any element size, any source stride.
+///
+/// # Safety
+/// As [`super::copy`]; the plan is simplified.
+pub(super) unsafe fn gather(ops: &Ops, plan: &Plan, size: usize, streams: bool) {
+    let ss = plan.inner().src as isize;
+    let dense = plan.inner().dst == size as i64;
+    // SAFETY: parts of the caller's plan; `rows` asks for no more than a row has.
+    unsafe {
+        if size > 1024 || (!dense && size >= 256) {
+            return blocks(ops, plan, size, streams);
+        }
+        if !dense || plan.inner().n as usize * size < 64 {
+            return strided::copy(plan, size);
+        }
+        rows(ops, plan, size, streams, |to, from, n| {
+            strided::line(size, to, from, n, ss, size as isize);
+        });
+    }
+}
+
+/// Long runs, one by one.
+unsafe fn blocks(ops: &Ops, plan: &Plan, size: usize, streams: bool) {
+    walk(plan, [None, None], |src_at, dst_at| {
+        let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+        // SAFETY: an element of the caller's plan.
+        unsafe {
+            if streams {
+                stream::block(ops, dst, src, size);
+            } else {
+                core::ptr::copy_nonoverlapping(src, dst, size);
+            }
+        }
+    });
+}
+
+/// One source element for a whole row.
+///
+/// # Safety
+/// As [`super::copy`]; the plan is simplified.
+pub(super) unsafe fn fill(ops: &Ops, plan: &Plan, size: usize, streams: bool) {
+    // SAFETY: parts of the caller's plan; a row's source is one element.
+    unsafe {
+        if size > 1024 {
+            return blocks(ops, plan, size, streams);
+        }
+        if plan.inner().n < 4 {
+            return strided::copy(plan, size);
+        }
+        rows(ops, plan, size, streams, |to, from, n| repeat(size, to, from, n));
+    }
+}
+
+/// Writes an element `n` times: singly up to 256 bytes, then by copying what is there.
+unsafe fn repeat(size: usize, to: *mut u8, from: *const u8, n: usize) {
+    let total = n * size;
+    let mut done = n.min(256 / size.max(1) + 1);
+    // SAFETY: the caller's n elements; each copy reads what is written and writes what follows.
+    unsafe {
+        if size == 1 {
+            return to.write_bytes(*from, n);
+        }
+        strided::line(size, to, from, done, 0, size as isize);
+        done *= size;
+        while done < total {
+            let count = done.min(total - done);
+            core::ptr::copy_nonoverlapping(to, to.wrapping_add(done), count);
+            done += count;
+        }
+    }
+}
+
+/// Every `step`-th element.
+///
+/// # Safety
+/// As [`super::copy`]; the plan is simplified, and its source's innermost stride is `step` times
+/// `size` (1, 2, 4, 8).
+pub(super) unsafe fn step(ops: &Ops, plan: &Plan, size: usize, step: i64, streams: bool) {
+    let how = Step::new(size, step as isize);
+    // SAFETY: parts of the caller's plan.
+    unsafe {
+        if (plan.inner().n as usize * size) < 64 {
+            return strided::copy(plan, size);
+        }
+        rows(ops, plan, size, streams, |to, from, n| how.pick(ops, to, from, n));
+    }
+}
+
+/// A few planes, the innermost dimension, woven into one run: the two innermost dimensions of
+/// the destination together.
+///
+/// # Safety
+/// As [`super::copy`]; the plan is simplified and of the kind that the kernel's name promises.
+pub(super) unsafe fn interleave(ops: &Ops, plan: &Plan, size: usize, streams: bool) {
+    let (last, run) = (plan.ndim.wrapping_sub(1), plan.ndim.checked_sub(2));
+    let (planes, n) = (plan.inner().n as usize, run.map_or(1, |i| plan.dim(i).n as usize));
+    let stride = plan.inner().src as isize;
+    let how = Weave::new(size, planes);
+    walk(plan, [Some(last), run], |src_at, dst_at| {
+        let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+        // SAFETY: the caller's planes and its contiguous destination.
+        unsafe {
+            stream::run(ops, streams, dst, n, planes * size, |to, first, count| {
+                how.weave(ops, to, src.wrapping_add(first * size), count, stride);
+            });
+        }
+    });
+}

@@ -1,0 +1,119 @@
+//! AArch64 kernels: tiles in vector registers, table look-ups for steps.
+use core::arch::aarch64::*;
+
+use super::ops::{Masks, Ops};
+use super::portable;
+
+pub(super) static OPS: Ops = Ops {
+    width: 16,
+    tiles: TILES,
+    narrow: TILES,
+    flush: portable::flush,
+    flush_shifted: portable::flush_shifted,
+    stream: portable::stream,
+    step,
+    weave,
+    prefetch: portable::prefetch,
+    fence: portable::fence,
+    streams: false,
+};
+
+static TILES: [super::ops::Tile; 5] = [tile1, tile2, tile4, tile8, tile16];
+
+/// log2(C) rounds of a perfect shuffle transpose a C × C matrix.
+macro_rules! tile {
+    (
+        $name:ident, $rounds:literal, $low:ident, $high:ident, $to:ident, $from:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
+        #[target_feature(enable = "neon")]
+        unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
+            const C: usize = [$($i),*].len();
+            for block in 0..blocks {
+                let from = src.wrapping_add(16 * block);
+                let to = dst.wrapping_offset((block * C) as isize * ds);
+                let row = |i: isize| from.wrapping_offset(i * ss);
+                // SAFETY: the caller vouches for C rows of 16 bytes.
+                let mut rows = unsafe { [$($to(vld1q_u8(row($i)))),*] };
+                shuffle!(rows, C, $rounds, $low, $high, [$($h)*]);
+                let row = |i: isize| to.wrapping_offset(i * ds);
+                // SAFETY: the caller vouches for C destination rows of 16 bytes.
+                unsafe { $(vst1q_u8(row($i), $from(rows[$i]));)* }
+            }
+        }
+    };
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn same(v: uint8x16_t) -> uint8x16_t {
+    v
+}
+
+tile!(
+    tile1, 4, vzip1q_u8, vzip2q_u8, same, same,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
+tile!(
+    tile2, 3, vzip1q_u16, vzip2q_u16, vreinterpretq_u16_u8, vreinterpretq_u8_u16,
+    [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+tile!(
+    tile4, 2, vzip1q_u32, vzip2q_u32, vreinterpretq_u32_u8, vreinterpretq_u8_u32,
+    [0 1 2 3], [0 1]
+);
+tile!(
+    tile8, 1, vzip1q_u64, vzip2q_u64, vreinterpretq_u64_u8, vreinterpretq_u8_u64,
+    [0 1], [0]
+);
+tile!(tile16, 0, vzip1q_u8, vzip2q_u8, same, same, [0], []);
+
+#[target_feature(enable = "neon")]
+unsafe fn step(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize {
+    let mut from = src.wrapping_offset(how.first);
+    for result in 0..results {
+        let mut all = vdupq_n_u8(0);
+        for (j, mask) in how.masks.iter().take(how.loads).enumerate() {
+            // SAFETY: the caller vouches for `loads` loads of 16 bytes; a mask is 16 bytes.
+            // An index beyond 15 gives 0.
+            unsafe {
+                let bytes = vld1q_u8(from.wrapping_add(16 * j));
+                all = vorrq_u8(all, vqtbl1q_u8(bytes, vld1q_u8(mask.as_ptr())));
+            }
+        }
+        // SAFETY: the caller vouches for `results` times 16 bytes.
+        unsafe { vst1q_u8(dst.wrapping_add(16 * result), all) };
+        from = from.wrapping_offset(how.advance);
+    }
+    results
+}
+
+#[target_feature(enable = "neon")]
+unsafe fn weave(
+    dst: *mut u8,
+    src: *const u8,
+    plane_stride: isize,
+    rounds: usize,
+    planes: usize,
+    masks: &[[[u8; 16]; 8]; 8],
+) -> usize {
+    for round in 0..rounds {
+        let from = src.wrapping_add(16 * round);
+        let to = dst.wrapping_add(16 * planes * round);
+        for (r, result) in masks.iter().take(planes).enumerate() {
+            let mut all = vdupq_n_u8(0);
+            for (p, mask) in result.iter().take(planes).enumerate() {
+                let from = from.wrapping_offset(p as isize * plane_stride);
+                // SAFETY: the caller vouches for `rounds` times 16 bytes of every plane; a mask
+                // is 16 bytes, and an index beyond 15 gives 0.
+                unsafe {
+                    let mask = vld1q_u8(mask.as_ptr());
+                    all = vorrq_u8(all, vqtbl1q_u8(vld1q_u8(from), mask));
+                }
+            }
+            // SAFETY: the destination has `planes` times 16 bytes for every round.
+            unsafe { vst1q_u8(to.wrapping_add(16 * r), all) };
+        }
+    }
+    rounds
+}

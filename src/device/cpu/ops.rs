@@ -1,0 +1,63 @@
+//! The table of kernels that a level provides. The drivers are written once, against this.
+
+/// Transposes `blocks` blocks that lie side by side in the source's rows. One block is
+/// `width / size` source rows (`src_stride` bytes apart) of 16 bytes each, and becomes
+/// `16 / size` destination rows (`dst_stride` bytes apart) of `width` bytes each.
+pub(super) type Tile =
+    unsafe fn(src: *const u8, src_stride: isize, dst: *mut u8, dst_stride: isize, blocks: usize);
+
+/// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
+/// planes into one run: one table for both directions.
+pub(super) struct Masks {
+    /// `masks[j][b]`: which byte of load `j` becomes byte `b`; 0x80 for none.
+    pub(super) masks: [[u8; 16]; 8],
+    /// The number of loads, 1 to 8.
+    pub(super) loads: usize,
+    /// From an element's address to the first byte loaded for it and its followers.
+    pub(super) first: isize,
+    /// Bytes from one 16-byte result's source to the next's.
+    pub(super) advance: isize,
+}
+
+/// A level's kernels.
+pub(super) struct Ops {
+    /// Bytes of a full-width tile's destination rows: 16, 32 or 64.
+    pub(super) width: usize,
+    /// Full-width tiles for elements of 1, 2, 4, 8 and 16 bytes.
+    pub(super) tiles: [Tile; 5],
+    /// The same with destination rows of 16 bytes.
+    pub(super) narrow: [Tile; 5],
+    /// Writes one 64-byte line from each of `rows` rows of a buffer (`pitch` bytes apart, aligned)
+    /// to aligned lines `dst_stride` bytes apart, past the caches.
+    pub(super) flush:
+        unsafe fn(buffer: *const u8, pitch: usize, dst: *mut u8, dst_stride: isize, rows: usize),
+    /// The same for rows of any alignment: `buffer` has 128 bytes a row, the former 64 and the
+    /// latest 64; `dst` is where the latest belong. Writes the aligned line that `dst` lies in
+    /// (so up to 63 of the former and the rest of the latest) and makes the latest the former.
+    pub(super) flush_shifted:
+        unsafe fn(buffer: *mut u8, dst: *mut u8, dst_stride: isize, rows: usize),
+    /// Copies whole lines to an aligned destination, past the caches.
+    pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
+    /// Picks up to `n` elements by [`Masks`]; returns how many 16-byte results were written.
+    pub(super) step: unsafe fn(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize,
+    /// Weaves `how.loads` planes: `rounds` times 16 bytes of each. `masks` has one table of
+    /// `planes` results of `planes` loads.
+    pub(super) weave: Weave,
+    /// Asks for the lines that hold `nbytes` bytes of each of `rows` rows.
+    pub(super) prefetch: unsafe fn(src: *const u8, src_stride: isize, rows: usize, nbytes: usize),
+    /// Orders the stores that went past the caches before whatever follows.
+    pub(super) fence: unsafe fn(),
+    /// Whether `flush` and `stream` are worth using for large outputs.
+    pub(super) streams: bool,
+}
+
+/// Weaves `planes` (2 to 8) runs of `rounds` × 16 bytes into one. `masks[result][plane]`.
+/// Returns the rounds done.
+pub(super) type Weave = unsafe fn(
+    dst: *mut u8,
+    src: *const u8,
+    plane_stride: isize,
+    rounds: usize,
+    planes: usize,
+    masks: &[[[u8; 16]; 8]; 8],
+) -> usize;

@@ -1,0 +1,141 @@
+//! Packed elements of 1 to 8 bits to bytes and back, eight at a time in a 64-bit word.
+use super::bitrun;
+
+/// How elements of `width` bits spread over the bytes of a word: three rounds of halving.
+#[derive(Clone, Copy)]
+pub(super) struct Spread {
+    width: u32,
+    /// The low `4`, `2`, `1` × `width` bits of each 64-, 32- and 16-bit field.
+    masks: [u64; 3],
+}
+
+impl Spread {
+    pub(super) fn new(width: u32) -> Spread {
+        let low = |n: u32| if n >= 64 { u64::MAX } else { (1u64 << n) - 1 };
+        let quarter = low(2 * width) | low(2 * width) << 32;
+        let eighth = low(width) * 0x0001_0001_0001_0001;
+        Spread { width, masks: [low(4 * width), quarter, eighth] }
+    }
+
+    /// Eight packed elements, one to each byte.
+    #[inline]
+    fn spread(&self, packed: u64) -> u64 {
+        let [half, quarter, eighth] = self.masks;
+        let w = self.width;
+        let x = (packed & half) | (packed >> (4 * w) & half) << 32;
+        let x = (x & quarter) | (x >> (2 * w) & quarter) << 16;
+        (x & eighth) | (x >> w & eighth) << 8
+    }
+
+    /// The inverse; bits above `width` in a byte are dropped.
+    #[inline]
+    fn gather(&self, bytes: u64) -> u64 {
+        let [half, quarter, eighth] = self.masks;
+        let w = self.width;
+        let x = (bytes & eighth) | (bytes >> 8 & eighth) << w;
+        let x = (x & quarter) | (x >> 16 & quarter) << (2 * w);
+        (x & half) | (x >> 32 & half) << (4 * w)
+    }
+
+    /// `n` packed elements to bytes. `room` bits from the first on may be read, at least theirs.
+    ///
+    /// # Safety
+    /// As said; `n` bytes are writable.
+    pub(super) unsafe fn unpack(
+        &self,
+        to: *mut u8,
+        src: *const u8,
+        bit: i64,
+        n: usize,
+        room: usize,
+    ) {
+        let (from, shift) = bitrun::at(src, bit);
+        let w = self.width as usize;
+        if w == 8 {
+            // SAFETY: the caller's n bytes.
+            return unsafe { bitrun::copy(to, 0, src, bit, 8 * n) };
+        }
+        // Groups of eight whose eight-byte load stays within the room; then byte by byte.
+        let groups = if room < 64 { 0 } else { ((room - 64) >> 3) / w.max(1) + 1 };
+        let groups = groups.min(n / 8);
+        for group in 0..groups {
+            let from: *const u64 = from.wrapping_add(group * w).cast();
+            // SAFETY: the load ends at most 64 bits after the group's first bit, in the room.
+            unsafe {
+                let packed = u64::from_le(from.read_unaligned()) >> shift;
+                let bytes: *mut u64 = to.wrapping_add(8 * group).cast();
+                bytes.write_unaligned(self.spread(packed).to_le());
+            }
+        }
+        for at in (8 * groups..n).step_by(8) {
+            let count = (n - at).min(8);
+            // SAFETY: the bytes that hold `count` elements, and `count` bytes.
+            unsafe {
+                let held = (shift as usize + count * w).div_ceil(8);
+                let packed = load(from.wrapping_add(at / 8 * w), held) >> shift;
+                store(to.wrapping_add(at), self.spread(packed), count);
+            }
+        }
+    }
+
+    /// `n` bytes to packed elements.
+    ///
+    /// # Safety
+    /// `n` bytes are readable, and the destination's bytes readable and writable.
+    pub(super) unsafe fn pack(&self, dst: *mut u8, bit: i64, from: *const u8, n: usize) {
+        let (to, shift) = bitrun::at(dst, bit);
+        let to = to.cast_mut();
+        let w = self.width as usize;
+        if w == 8 {
+            // SAFETY: the caller's n bytes.
+            return unsafe { bitrun::copy(dst, bit, from, 0, 8 * n) };
+        }
+        // An eight-byte store may run over what this call writes next, never further.
+        let groups = if n * w < 72 { 0 } else { ((n * w - 72) >> 3) / w.max(1) + 1 };
+        let groups = groups.min(n / 8);
+        let keep = |bits: u32| (1u64 << bits) - 1;
+        // SAFETY: groups as just said; the carry starts with the bits below ours, and the last
+        // byte keeps those above.
+        unsafe {
+            let mut carry = if shift > 0 { u64::from(*to) & keep(shift) } else { 0 };
+            for group in 0..groups {
+                let bytes: *const u64 = from.wrapping_add(8 * group).cast();
+                let packed = self.gather(u64::from_le(bytes.read_unaligned()));
+                let word = carry | packed << shift;
+                let to: *mut u64 = to.wrapping_add(group * w).cast();
+                to.write_unaligned(word.to_le());
+                carry = word >> (8 * w);
+            }
+            for at in (8 * groups..n).step_by(8) {
+                let count = (n - at).min(8);
+                let packed = self.gather(load(from.wrapping_add(at), count));
+                let word = carry | packed << shift;
+                let to = to.wrapping_add(at / 8 * w);
+                let bits = shift as usize + count * w;
+                let whole = if count == 8 { w } else { bits / 8 };
+                store(to, word, whole);
+                carry = word >> (8 * whole);
+                let (last, rest) = (to.wrapping_add(whole), (bits - 8 * whole) as u32);
+                if at + 8 >= n && rest > 0 {
+                    *last = (*last & !(keep(rest) as u8)) | (carry & keep(rest)) as u8;
+                }
+            }
+        }
+    }
+}
+
+/// The low `n` (at most 8) bytes of a little-endian word.
+#[inline]
+unsafe fn load(from: *const u8, n: usize) -> u64 {
+    // SAFETY: the caller's n bytes.
+    (0..n.min(8)).fold(0, |word, i| word | u64::from(unsafe { *from.wrapping_add(i) }) << (8 * i))
+}
+
+/// Writes the low `n` (at most 8) bytes of `word`, the lowest first.
+#[inline]
+unsafe fn store(to: *mut u8, word: u64, n: usize) {
+    for i in 0..n.min(8) {
+        // SAFETY: the caller's n bytes.
+        unsafe { *to.wrapping_add(i) = (word >> (8 * i)) as u8 };
+    }
+}

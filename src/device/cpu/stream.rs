@@ -1,0 +1,97 @@
+//! Contiguous blocks past the caches, and the 4 KiB buffer that lines are made in.
+use core::mem::MaybeUninit;
+use core::ptr::copy_nonoverlapping;
+
+use super::ops::Ops;
+
+/// Bytes of [`Buffer`].
+pub(super) const BUFFER: usize = 4096;
+
+/// Lines under construction, in the first-level cache.
+#[repr(C, align(64))]
+pub(super) struct Buffer([MaybeUninit<u8>; BUFFER]);
+
+impl Buffer {
+    #[inline]
+    pub(super) fn new() -> Buffer {
+        Buffer([MaybeUninit::uninit(); BUFFER])
+    }
+
+    #[inline]
+    pub(super) fn ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+/// Copies a contiguous block, past the caches.
+///
+/// # Safety
+/// `n` bytes are readable and writable, without overlap.
+pub(super) unsafe fn block(ops: &Ops, dst: *mut u8, src: *const u8, n: usize) {
+    let head = (dst as usize).wrapping_neg() & 63;
+    if n < head + 256 {
+        // SAFETY: the caller's promise.
+        unsafe { copy_nonoverlapping(src, dst, n) };
+        return;
+    }
+    let lines = (n - head) / 64;
+    let (done, tail) = (head + 64 * lines, (n - head) % 64);
+    // SAFETY: head, lines and tail make up the caller's n bytes; dst + head is aligned.
+    unsafe {
+        copy_nonoverlapping(src, dst, head);
+        (ops.stream)(dst.wrapping_add(head), src.wrapping_add(head), lines);
+        copy_nonoverlapping(src.wrapping_add(done), dst.wrapping_add(done), tail);
+    }
+}
+
+/// Writes a contiguous run of `n` elements of `size` bytes (1 to 1024) that `produce(to, first,
+/// count)` makes piece by piece; large ones in the buffer, and from there past the caches.
+///
+/// # Safety
+/// `n * size` bytes at `dst` are writable; `produce` writes `count * size` bytes and no more.
+pub(super) unsafe fn run(
+    ops: &Ops,
+    streams: bool,
+    dst: *mut u8,
+    n: usize,
+    size: usize,
+    mut produce: impl FnMut(*mut u8, usize, usize),
+) {
+    if !streams || n * size < 512 {
+        produce(dst, 0, n);
+        return;
+    }
+    let mut buffer = Buffer::new();
+    let buffer = buffer.ptr();
+    let most = ((BUFFER - 64) / size.max(1)).max(1);
+    let phase = dst as usize & 63;
+    // The line being built starts at `line`; `fill` bytes of it and its followers are there, of
+    // which the first `foreign` are not ours.
+    let (mut line, mut fill, mut foreign, mut done) = (dst.wrapping_sub(phase), phase, phase, 0);
+    while done < n {
+        let count = most.min(n - done);
+        produce(buffer.wrapping_add(fill), done, count);
+        done += count;
+        fill += count * size;
+        let full = fill & !63;
+        let skip = if foreign > 0 { 64.min(full) } else { 0 };
+        // SAFETY: the buffer's first `fill` bytes (but `foreign`) belong at `line`, within the
+        // run; size ≤ 1024 keeps `fill` within the buffer: 63 + most * size ≤ 4095.
+        unsafe {
+            if skip > 0 {
+                let own = 64 - foreign;
+                let at = foreign;
+                copy_nonoverlapping(buffer.wrapping_add(at), line.wrapping_add(at), own);
+                foreign = 0;
+            }
+            let rest = (full - skip) / 64;
+            (ops.stream)(line.wrapping_add(skip), buffer.wrapping_add(skip), rest);
+            copy_nonoverlapping(buffer.wrapping_add(full), buffer, fill - full);
+        }
+        line = line.wrapping_add(full);
+        fill -= full;
+    }
+    let at = foreign;
+    // SAFETY: what is left in the buffer is the run's last, partial line.
+    unsafe { copy_nonoverlapping(buffer.wrapping_add(at), line.wrapping_add(at), fill - at) };
+}

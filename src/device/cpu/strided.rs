@@ -1,0 +1,120 @@
+//! One element at a time: two strides, any element size.
+use core::ptr::copy_nonoverlapping;
+
+use super::walk::walk;
+use crate::device::plan::{Dim, Plan};
+
+/// Copies `n` elements of `size` bytes from one stride to another.
+///
+/// # Safety
+/// The elements are readable and writable, without overlap.
+#[inline]
+pub(super) unsafe fn line(
+    size: usize,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    ss: isize,
+    ds: isize,
+) {
+    // SAFETY: the caller's promise, passed on.
+    unsafe {
+        match size {
+            1 => fixed::<1>(dst, src, n, ss, ds),
+            2 => fixed::<2>(dst, src, n, ss, ds),
+            3 => fixed::<3>(dst, src, n, ss, ds),
+            4 => fixed::<4>(dst, src, n, ss, ds),
+            6 => fixed::<6>(dst, src, n, ss, ds),
+            8 => fixed::<8>(dst, src, n, ss, ds),
+            12 => fixed::<12>(dst, src, n, ss, ds),
+            16 => fixed::<16>(dst, src, n, ss, ds),
+            32 => fixed::<32>(dst, src, n, ss, ds),
+            17..=64 => short(size, dst, src, n, ss, ds),
+            _ => any(size, dst, src, n, ss, ds),
+        }
+    }
+}
+
+unsafe fn fixed<const SIZE: usize>(dst: *mut u8, src: *const u8, n: usize, ss: isize, ds: isize) {
+    let (mut from, mut to) = (src, dst);
+    for _ in 0..n {
+        // SAFETY: the caller's n elements; byte arrays have no alignment.
+        unsafe { *to.cast::<[u8; SIZE]>() = *from.cast::<[u8; SIZE]>() };
+        from = from.wrapping_offset(ss);
+        to = to.wrapping_offset(ds);
+    }
+}
+
+/// 17 to 64 bytes: two or four vectors that overlap in the middle.
+unsafe fn short(size: usize, dst: *mut u8, src: *const u8, n: usize, ss: isize, ds: isize) {
+    type V = [u8; 16];
+    let (second, third, last) = (16.min(size - 16), size.saturating_sub(32), size - 16);
+    let (mut from, mut to) = (src, dst);
+    for _ in 0..n {
+        let at = |offset: usize| from.wrapping_add(offset).cast::<V>();
+        // SAFETY: every vector lies within the caller's element.
+        unsafe {
+            let (a, b, c, d) = (*at(0), *at(second), *at(third), *at(last));
+            *to.cast::<V>() = a;
+            *to.wrapping_add(second).cast::<V>() = b;
+            *to.wrapping_add(third).cast::<V>() = c;
+            *to.wrapping_add(last).cast::<V>() = d;
+        }
+        from = from.wrapping_offset(ss);
+        to = to.wrapping_offset(ds);
+    }
+}
+
+unsafe fn any(size: usize, dst: *mut u8, src: *const u8, n: usize, ss: isize, ds: isize) {
+    let (mut from, mut to) = (src, dst);
+    for _ in 0..n {
+        // SAFETY: the caller's n elements, which do not overlap.
+        unsafe { copy_nonoverlapping(from, to, size) };
+        from = from.wrapping_offset(ss);
+        to = to.wrapping_offset(ds);
+    }
+}
+
+/// Elements along the inner loop before the outer one advances: what they touch stays in cache.
+const BLOCK: usize = 256;
+
+/// The inner loop's dimension, and the one around it.
+fn loops(plan: &Plan) -> (usize, Option<usize>) {
+    let last = plan.ndim.wrapping_sub(1);
+    let (beside, near) = (plan.ndim.checked_sub(2), plan.source_inner());
+    if plan.dim(last).n >= 16 {
+        return (last, near);
+    }
+    let n = |i: Option<usize>| i.map_or(0, |i| plan.dim(i).n);
+    let longest = if n(near) >= n(beside) { near } else { beside };
+    match longest {
+        Some(i) if plan.dim(i).n > plan.dim(last).n => (i, Some(last)),
+        _ => (last, near),
+    }
+}
+
+/// Copies a whole plan of elements of `size` bytes.
+///
+/// # Safety
+/// As [`super::copy`]; the plan is simplified.
+pub(super) unsafe fn copy(plan: &Plan, size: usize) {
+    let (inner, outer) = loops(plan);
+    let (a, b) = (plan.dim(inner), outer.map_or(Dim::NONE, |i| plan.dim(i)));
+    let (n, ss, ds) = (a.n as usize, a.src as isize, a.dst as isize);
+    walk(plan, [Some(inner), outer], |src_at, dst_at| {
+        let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+        let mut at = 0;
+        while at < n {
+            let count = BLOCK.min(n - at);
+            let mut from = src.wrapping_offset(at as isize * ss);
+            let mut to = dst.wrapping_offset(at as isize * ds);
+            for _ in 0..b.n {
+                // SAFETY: elements of the caller's plan.
+                unsafe { line(size, to, from, count, ss, ds) };
+                from = from.wrapping_offset(b.src as isize);
+                to = to.wrapping_offset(b.dst as isize);
+            }
+            at += count;
+        }
+    });
+}

@@ -1,0 +1,32 @@
+//! Visits every index of the dimensions that a kernel does not handle itself.
+use crate::device::plan::{MAX_NDIM, Plan};
+
+/// Calls `visit(source offset, destination offset)`, in the unit of the plan's strides, for every
+/// index of all dimensions but those in `inner`; the innermost of the others runs fastest.
+pub(super) fn walk(plan: &Plan, inner: [Option<usize>; 2], mut visit: impl FnMut(isize, isize)) {
+    let mut index = [0i64; MAX_NDIM];
+    let (mut src, mut dst) = (0i64, 0i64);
+    loop {
+        visit(src as isize, dst as isize);
+        let mut i = plan.ndim;
+        loop {
+            if i == 0 {
+                return;
+            }
+            i -= 1;
+            if inner.contains(&Some(i)) {
+                continue;
+            }
+            let (dim, Some(at)) = (plan.dim(i), index.get_mut(i)) else { return };
+            if *at + 1 < dim.n {
+                *at += 1;
+                src = src.wrapping_add(dim.src);
+                dst = dst.wrapping_add(dim.dst);
+                break;
+            }
+            src = src.wrapping_sub(dim.src.wrapping_mul(*at));
+            dst = dst.wrapping_sub(dim.dst.wrapping_mul(*at));
+            *at = 0;
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! x86: which of our levels the processor and the operating system support.
+#[cfg(target_arch = "x86")]
+use core::arch::x86 as arch;
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64 as arch;
+
+use super::level::Level;
+use super::ops::Ops;
+use super::{portable, x86_avx2, x86_avx512};
+
+pub(super) fn table(level: Level) -> &'static Ops {
+    match level {
+        Level::Avx512 => &x86_avx512::OPS,
+        Level::Avx2 => &x86_avx2::OPS,
+        _ => &portable::OPS,
+    }
+}
+
+pub(super) fn detect() -> Level {
+    const OSXSAVE_AVX: u32 = 1 << 27 | 1 << 28;
+    const AVX2: u32 = 1 << 5;
+    const AVX512_F_BW_VL: u32 = 1 << 16 | 1 << 30 | 1 << 31;
+    let all = |register: u32, bits: u32| register & bits == bits;
+    let last = arch::__cpuid(0).eax;
+    if last < 7 || !all(arch::__cpuid(1).ecx, OSXSAVE_AVX) {
+        return Level::Portable;
+    }
+    // SAFETY: OSXSAVE says that xgetbv exists.
+    let saved = unsafe { xcr0() };
+    let features = arch::__cpuid_count(7, 0).ebx;
+    if !all(saved, 0x06) || !all(features, AVX2) {
+        Level::Portable
+    } else if all(saved, 0xe6) && all(features, AVX512_F_BW_VL) {
+        Level::Avx512
+    } else {
+        Level::Avx2
+    }
+}
+
+/// The register states that the operating system saves.
+#[target_feature(enable = "xsave")]
+unsafe fn xcr0() -> u32 {
+    // SAFETY: register 0 exists wherever xgetbv does, which the caller has checked.
+    unsafe { arch::_xgetbv(0) as u32 }
+}

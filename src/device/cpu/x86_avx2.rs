@@ -1,0 +1,285 @@
+//! AVX2 kernels.
+#[cfg(target_arch = "x86")]
+use core::arch::x86::*;
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::*;
+
+use super::ops::{Masks, Ops};
+
+pub(super) static OPS: Ops = TABLE;
+
+pub(super) const TABLE: Ops = Ops {
+    width: 32,
+    tiles: [tile1, tile2, tile4, tile8, tile16],
+    narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
+    flush,
+    flush_shifted,
+    stream,
+    step,
+    weave,
+    prefetch,
+    fence,
+    streams: true,
+};
+
+/// Rows `i` and `i + C` as the two halves of one register.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn pair(low: *const u8, high: *const u8) -> __m256i {
+    // SAFETY: the caller's rows have 16 bytes each.
+    unsafe {
+        let low = _mm256_castsi128_si256(_mm_loadu_si128(low.cast()));
+        _mm256_inserti128_si256::<1>(low, _mm_loadu_si128(high.cast()))
+    }
+}
+
+/// log2(C) rounds of a perfect shuffle transpose a C × C matrix: here one in each 16-byte lane.
+macro_rules! tile {
+    (
+        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
+        #[target_feature(enable = "avx2")]
+        unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
+            const C: usize = [$($i),*].len();
+            for block in 0..blocks {
+                let from = src.wrapping_add(16 * block);
+                let to = dst.wrapping_offset((block * C) as isize * ds);
+                let row = |i: isize| from.wrapping_offset(i * ss);
+                // SAFETY: the caller vouches for 2 C rows of 16 bytes.
+                let mut rows = unsafe { [$(pair(row($i), row($i + C as isize))),*] };
+                shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                let row = |i: isize| to.wrapping_offset(i * ds).cast();
+                // SAFETY: the caller vouches for C destination rows of 32 bytes.
+                unsafe { $(_mm256_storeu_si256(row($i), rows[$i]);)* }
+            }
+        }
+    };
+}
+tile!(
+    tile1, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
+tile!(
+    tile2, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
+    [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+tile!(
+    tile4, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
+    [0 1 2 3], [0 1]
+);
+tile!(
+    tile8, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
+    [0 1], [0]
+);
+tile!(tile16, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0], []);
+
+macro_rules! narrow {
+    (
+        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
+        #[target_feature(enable = "avx2")]
+        unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
+            const C: usize = [$($i),*].len();
+            for block in 0..blocks {
+                let from = src.wrapping_add(16 * block);
+                let to = dst.wrapping_offset((block * C) as isize * ds);
+                let row = |i: isize| from.wrapping_offset(i * ss).cast();
+                // SAFETY: the caller vouches for C rows of 16 bytes.
+                let mut rows = unsafe { [$(_mm_loadu_si128(row($i))),*] };
+                shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                let row = |i: isize| to.wrapping_offset(i * ds).cast();
+                // SAFETY: the caller vouches for C destination rows of 16 bytes.
+                unsafe { $(_mm_storeu_si128(row($i), rows[$i]);)* }
+            }
+        }
+    };
+}
+narrow!(
+    narrow1, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
+narrow!(
+    narrow2, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
+    [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+narrow!(
+    narrow4, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
+    [0 1 2 3], [0 1]
+);
+narrow!(
+    narrow8, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
+    [0 1], [0]
+);
+narrow!(narrow16, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
+
+#[target_feature(enable = "avx2")]
+unsafe fn flush(buffer: *const u8, pitch: usize, dst: *mut u8, ds: isize, rows: usize) {
+    for row in 0..rows {
+        let from: *const __m256i = buffer.wrapping_add(row * pitch).cast();
+        let to: *mut __m256i = dst.wrapping_offset(row as isize * ds).cast();
+        // SAFETY: the caller vouches for a line of the buffer and of the destination, both
+        // aligned to 64 bytes.
+        unsafe {
+            let (low, high) = (_mm256_load_si256(from), _mm256_load_si256(from.add(1)));
+            _mm256_stream_si256(to, low);
+            _mm256_stream_si256(to.add(1), high);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn flush_shifted(buffer: *mut u8, dst: *mut u8, ds: isize, rows: usize) {
+    for row in 0..rows {
+        let former: *mut __m256i = buffer.wrapping_add(row * 128).cast();
+        let at = dst.wrapping_offset(row as isize * ds);
+        let phase = at as usize & 63;
+        let from: *const __m256i = former.cast::<u8>().wrapping_add(64 - phase).cast();
+        let to: *mut __m256i = at.wrapping_sub(phase).cast();
+        // SAFETY: a row of the buffer is 128 aligned bytes, of which `from` covers 64; the line
+        // `to` is aligned, and the caller vouches for it.
+        unsafe {
+            _mm256_stream_si256(to, _mm256_loadu_si256(from));
+            _mm256_stream_si256(to.add(1), _mm256_loadu_si256(from.add(1)));
+            _mm256_store_si256(former, _mm256_load_si256(former.add(2)));
+            _mm256_store_si256(former.add(1), _mm256_load_si256(former.add(3)));
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
+    for line in 0..lines {
+        let from: *const __m256i = src.wrapping_add(64 * line).cast();
+        let to: *mut __m256i = dst.wrapping_add(64 * line).cast();
+        // SAFETY: the caller vouches for `lines` lines; a prefetch touches nothing.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(32).cast());
+            let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
+            _mm256_stream_si256(to, low);
+            _mm256_stream_si256(to.add(1), high);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn prefetch(src: *const u8, ss: isize, rows: usize, nbytes: usize) {
+    for row in 0..rows {
+        let from = src.wrapping_offset(row as isize * ss);
+        let mut at = 0;
+        while at < nbytes {
+            _mm_prefetch::<_MM_HINT_T1>(from.wrapping_add(at).cast());
+            at += 64;
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn fence() {
+    _mm_sfence();
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn step(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize {
+    // SAFETY: the caller's promises are those of `steps`.
+    unsafe {
+        match how.loads {
+            1 => steps::<1>(dst, src, results, how),
+            2 => steps::<2>(dst, src, results, how),
+            3 => steps::<3>(dst, src, results, how),
+            4 => steps::<4>(dst, src, results, how),
+            5 => steps::<5>(dst, src, results, how),
+            6 => steps::<6>(dst, src, results, how),
+            7 => steps::<7>(dst, src, results, how),
+            _ => steps::<8>(dst, src, results, how),
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn steps<const K: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    results: usize,
+    how: &Masks,
+) -> usize {
+    let mut from = src.wrapping_offset(how.first);
+    let mut masks = [_mm256_setzero_si256(); K];
+    for (mask, bytes) in masks.iter_mut().zip(&how.masks) {
+        // SAFETY: a mask is 16 bytes.
+        *mask = _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) });
+    }
+    for pair_of_results in 0..results / 2 {
+        let next = from.wrapping_offset(how.advance);
+        let mut all = _mm256_setzero_si256();
+        for (j, &mask) in masks.iter().enumerate() {
+            let at = 16 * j;
+            // SAFETY: the caller vouches for K loads of 16 bytes at both places.
+            let bytes = unsafe { pair(from.wrapping_add(at), next.wrapping_add(at)) };
+            all = _mm256_or_si256(all, _mm256_shuffle_epi8(bytes, mask));
+        }
+        // SAFETY: the caller vouches for `results` times 16 bytes.
+        unsafe { _mm256_storeu_si256(dst.wrapping_add(32 * pair_of_results).cast(), all) };
+        from = next.wrapping_offset(how.advance);
+    }
+    results & !1
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn weave(
+    dst: *mut u8,
+    src: *const u8,
+    plane_stride: isize,
+    rounds: usize,
+    planes: usize,
+    masks: &[[[u8; 16]; 8]; 8],
+) -> usize {
+    // SAFETY: the caller's promises are those of `weaves`.
+    unsafe {
+        match planes {
+            2 => weaves::<2>(dst, src, plane_stride, rounds, masks),
+            3 => weaves::<3>(dst, src, plane_stride, rounds, masks),
+            4 => weaves::<4>(dst, src, plane_stride, rounds, masks),
+            5 => weaves::<5>(dst, src, plane_stride, rounds, masks),
+            6 => weaves::<6>(dst, src, plane_stride, rounds, masks),
+            7 => weaves::<7>(dst, src, plane_stride, rounds, masks),
+            _ => weaves::<8>(dst, src, plane_stride, rounds, masks),
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn weaves<const K: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    plane_stride: isize,
+    rounds: usize,
+    masks: &[[[u8; 16]; 8]; 8],
+) -> usize {
+    for pair_of_rounds in 0..rounds / 2 {
+        let mut planes = [_mm256_setzero_si256(); K];
+        for (p, plane) in planes.iter_mut().enumerate() {
+            let from = src.wrapping_offset(p as isize * plane_stride);
+            // SAFETY: the caller vouches for `rounds` times 16 bytes of every plane.
+            *plane = unsafe { _mm256_loadu_si256(from.wrapping_add(32 * pair_of_rounds).cast()) };
+        }
+        let to = dst.wrapping_add(32 * K * pair_of_rounds);
+        for (r, result) in masks.iter().take(K).enumerate() {
+            let mut all = _mm256_setzero_si256();
+            for (&plane, mask) in planes.iter().zip(result) {
+                // SAFETY: a mask is 16 bytes.
+                let mask = unsafe { _mm_loadu_si128(mask.as_ptr().cast()) };
+                let mask = _mm256_broadcastsi128_si256(mask);
+                all = _mm256_or_si256(all, _mm256_shuffle_epi8(plane, mask));
+            }
+            let (low, high) = (_mm256_castsi256_si128(all), _mm256_extracti128_si256::<1>(all));
+            // SAFETY: the destination has K times 16 bytes for every round.
+            unsafe {
+                _mm_storeu_si128(to.wrapping_add(16 * r).cast(), low);
+                _mm_storeu_si128(to.wrapping_add(16 * (r + K)).cast(), high);
+            }
+        }
+    }
+    rounds & !1
+}

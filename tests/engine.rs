@@ -1,0 +1,494 @@
+//! The CPU copy engine against an oracle that copies one bit at a time, between guard pages.
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dlpack_rs::device::cpu::{
+    Level, Parallel, ParallelFor, copy, detected, set_level, set_thresholds,
+};
+use dlpack_rs::device::plan::{Dim, Item, Kernel, Plan};
+
+const SERIAL: Parallel = Parallel { threads: 1, hook: None };
+const PAGE: usize = 4096;
+
+/// The level and the thresholds are global: one test at a time.
+fn lock() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn levels() -> Vec<Level> {
+    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
+    let levels: Vec<_> = all.into_iter().filter(|&level| set_level(level)).collect();
+    assert!(levels.contains(&detected()));
+    levels
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn one_of<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(6) {
+            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
+        }
+    }
+}
+
+/// Memory between two pages that fault.
+struct Guarded {
+    base: *mut u8,
+    room: usize,
+}
+
+impl Guarded {
+    fn new(room: usize) -> Guarded {
+        let room = room.next_multiple_of(PAGE);
+        let (read_write, private) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a fresh mapping, whose first and last page are then closed.
+        unsafe {
+            let all = room + 2 * PAGE;
+            let base: *mut u8 =
+                libc::mmap(std::ptr::null_mut(), all, read_write, private, -1, 0).cast();
+            assert_ne!(base.cast(), libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(base.cast(), PAGE, libc::PROT_NONE), 0);
+            assert_eq!(libc::mprotect(base.add(PAGE + room).cast(), PAGE, libc::PROT_NONE), 0);
+            Guarded { base: base.add(PAGE), room }
+        }
+    }
+
+    /// `n` bytes that touch the lower or the upper guard page, or neither.
+    #[allow(clippy::mut_from_ref)] // one place is in use at a time
+    fn place(&self, n: usize, how: u64) -> &mut [u8] {
+        assert!(n + 256 <= self.room, "{n} bytes do not fit");
+        let at = match how % 4 {
+            0 => 0,
+            1 => 64 + how as usize / 4 % 128,
+            _ => self.room - n,
+        };
+        // SAFETY: within the mapping; one place is in use at a time.
+        unsafe { std::slice::from_raw_parts_mut(self.base.add(at), n) }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    item: Item,
+    dims: Vec<Dim>,
+}
+
+impl Case {
+    /// Bits per unit of stride, bits read and bits written per element.
+    fn bits(&self) -> (i64, i64, i64) {
+        match self.item {
+            Item::Bytes(n) => (8, 8 * n as i64, 8 * n as i64),
+            Item::Bits { width, dst_slot } => (1, width as i64, dst_slot as i64),
+        }
+    }
+
+    /// Bits before and after the first element's start that a side covers.
+    fn extent(&self, stride: impl Fn(&Dim) -> i64, element: i64) -> (i64, i64) {
+        let unit = self.bits().0;
+        let reach = |d: &Dim| (d.n - 1) * stride(d) * unit;
+        let low: i64 = self.dims.iter().map(|d| reach(d).min(0)).sum();
+        let high: i64 = self.dims.iter().map(|d| reach(d).max(0)).sum();
+        ((-low + 7) / 8, (high + element + 7) / 8)
+    }
+
+    /// Bit offsets of every element on both sides.
+    fn elements(&self, mut visit: impl FnMut(i64, i64)) {
+        let unit = self.bits().0;
+        let mut index = vec![0; self.dims.len()];
+        let (mut s, mut d) = (0, 0);
+        loop {
+            visit(s * unit, d * unit);
+            let mut i = self.dims.len();
+            loop {
+                if i == 0 {
+                    return;
+                }
+                i -= 1;
+                let dim = self.dims[i];
+                index[i] += 1;
+                s += dim.src;
+                d += dim.dst;
+                if index[i] < dim.n {
+                    break;
+                }
+                s -= dim.src * dim.n;
+                d -= dim.dst * dim.n;
+                index[i] = 0;
+            }
+        }
+    }
+
+    /// What the destination must hold, one element after the other.
+    fn oracle(&self, src: &[u8], src_at: i64, dst: &mut [u8], dst_at: i64) {
+        let (_, width, slot) = self.bits();
+        let get = |bit: i64| src[(bit >> 3) as usize] >> (bit & 7) & 1;
+        self.elements(|s, d| {
+            let (s, d) = (s + 8 * src_at, d + 8 * dst_at);
+            if matches!(self.item, Item::Bytes(_)) {
+                let (s, d, n) = ((s / 8) as usize, (d / 8) as usize, (width / 8) as usize);
+                dst[d..d + n].copy_from_slice(&src[s..s + n]);
+                return;
+            }
+            for i in 0..slot {
+                let value = if i < width { get(s + i) } else { 0 };
+                let (byte, bit) = (((d + i) >> 3) as usize, (d + i) & 7);
+                dst[byte] = dst[byte] & !(1 << bit) | value << bit;
+            }
+        });
+    }
+
+    fn plan(&self, src: *const u8, dst: *mut u8) -> Plan {
+        let mut plan = Plan::new(src, dst, self.item);
+        self.dims.iter().for_each(|&dim| plan.push(dim));
+        plan
+    }
+
+    fn check(&self, memory: &[Guarded; 2], random: &mut Random, parallel: &Parallel, what: &str) {
+        let (_, width, slot) = self.bits();
+        let (src_low, src_high) = self.extent(|d| d.src, width);
+        let (dst_low, dst_high) = self.extent(|d| d.dst, slot);
+        let src = memory[0].place((src_low + src_high) as usize, random.next());
+        let dst = memory[1].place((dst_low + dst_high) as usize, random.next());
+        random.fill(src);
+        random.fill(dst);
+        let mut expected = dst.to_vec();
+        self.oracle(src, src_low, &mut expected, dst_low);
+        // SAFETY: both extents are mapped; the strides were made distinct.
+        let plan = unsafe {
+            let plan = self
+                .plan(src.as_ptr().add(src_low as usize), dst.as_mut_ptr().add(dst_low as usize));
+            copy(&plan, parallel);
+            plan
+        };
+        if let Some(at) = (0..dst.len()).find(|&i| dst[i] != expected[i]) {
+            let mut simple = plan;
+            simple.simplify();
+            let dims: Vec<_> = (0..simple.ndim).map(|i| simple.dim(i)).collect();
+            let kernel = simple.kernel();
+            panic!("{what}: byte {at} differs\n{self:?}\n{kernel:?} {:?} {dims:?}", simple.item);
+        }
+    }
+}
+
+/// Strides in which elements are distinct: a random order, random gaps, random signs.
+fn strides(
+    random: &mut Random,
+    shape: &[i64],
+    element: i64,
+    gaps: u64,
+    bit_grain: i64,
+) -> Vec<i64> {
+    let mut order: Vec<_> = (0..shape.len()).collect();
+    for i in (1..order.len()).rev() {
+        order.swap(i, random.below(i as u64 + 1) as usize);
+    }
+    if random.below(4) == 0 {
+        order.sort_by_key(|&i| std::cmp::Reverse(i));
+    }
+    let (mut strides, mut next) = (vec![0; shape.len()], element);
+    for i in order {
+        if random.below(4) < gaps {
+            next += random.one_of(&[1, 2, element, element, 64, 3 * element]) * bit_grain;
+        }
+        strides[i] = if random.below(4) == 0 { -next } else { next };
+        next *= shape[i];
+    }
+    strides
+}
+
+const EXTENTS: [i64; 24] =
+    [1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33, 48, 64, 65, 100, 129, 300];
+
+fn shape(random: &mut Random, most: i64) -> Vec<i64> {
+    let mut shape = Vec::new();
+    let mut total = 1;
+    for _ in 0..random.below(9) {
+        let n = random.one_of(&EXTENTS);
+        if total * n <= most {
+            shape.push(n);
+            total *= n;
+        }
+    }
+    shape
+}
+
+fn case(random: &mut Random, item: Item, most: i64) -> Case {
+    let shape = shape(random, most);
+    // Strides in bits come at any bit, at whole bytes, or at nothing but whole bytes.
+    let (width, slot) = match item {
+        Item::Bytes(n) => (n as i64, n as i64),
+        Item::Bits { width, dst_slot } => (width as i64, dst_slot as i64),
+    };
+    let gaps = random.below(4);
+    let mut src = strides(random, &shape, width, gaps, 1);
+    for stride in &mut src {
+        if random.below(8) == 0 {
+            *stride = 0;
+        }
+    }
+    let gaps = if random.below(2) == 0 { 0 } else { random.below(4) };
+    let dst = strides(random, &shape, slot, gaps, 1);
+    let dims = shape.iter().zip(src).zip(dst);
+    Case { item, dims: dims.map(|((&n, src), dst)| Dim { n, src, dst }).collect() }
+}
+
+/// Runs `one` at every level, with and without streaming.
+fn everywhere(mut one: impl FnMut(&str)) {
+    let _one = lock();
+    for level in levels() {
+        for stream in [0, usize::MAX] {
+            assert!(set_level(level));
+            set_thresholds(stream, 1);
+            one(&format!("{level:?}, streaming from {stream}"));
+        }
+    }
+    set_level(detected());
+    set_thresholds(3 << 20, 1 << 20);
+}
+
+fn memory() -> [Guarded; 2] {
+    [Guarded::new(24 << 20), Guarded::new(24 << 20)]
+}
+
+#[test]
+fn random_bytes() {
+    let memory = memory();
+    let sizes = [1, 1, 2, 2, 3, 4, 4, 4, 6, 8, 8, 12, 16, 16, 20, 24, 32, 48, 100, 1000];
+    everywhere(|what| {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        for _ in 0..500 {
+            let size = random.one_of(&sizes);
+            let most = if random.below(8) == 0 { 30_000 } else { 2_000 } / (1 + size as i64 / 8);
+            let case = case(&mut random, Item::Bytes(size), most);
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
+#[test]
+fn random_bits() {
+    let memory = memory();
+    let widths = [1usize, 2, 3, 4, 4, 4, 5, 6, 6, 6, 7, 8, 9, 12, 24, 63, 100, 393];
+    everywhere(|what| {
+        let mut random = Random(0x1234_5678_9abc_def1);
+        for _ in 0..300 {
+            let width = random.one_of(&widths);
+            let padded = width.max(8).next_multiple_of(8);
+            let dst_slot = random.one_of(&[width, width, width, padded, padded, width + 1]);
+            let case = case(&mut random, Item::Bits { width, dst_slot }, 3_000);
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
+/// Two dimensions, large enough for every path of the tiles, at every alignment.
+#[test]
+fn transposes() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0xfeed_beef_1234_0001);
+        for i in 0..60 {
+            let size = [1, 2, 4, 8, 16, 3, 12][i % 7];
+            let extents = [3, 16, 17, 40, 64, 70, 128, 200, 256, 300, 520];
+            let (a, b) = (random.one_of(&extents), random.one_of(&extents));
+            let gap = |random: &mut Random| random.one_of(&[0, 0, 64, 1, size, 7]);
+            let (by_src, by_dst) = (b * size + gap(&mut random), a * size + gap(&mut random));
+            let sign = |random: &mut Random| 1 - 2 * i64::from(random.below(3) == 0);
+            let (s, t, u) = (sign(&mut random), sign(&mut random), sign(&mut random));
+            let dims = vec![
+                Dim { n: a, src: s * by_src, dst: size },
+                Dim { n: b, src: t * size, dst: u * by_dst },
+            ];
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
+/// Rows of every kind: runs, steps, fills, a few planes woven or unwoven, long enough to stream.
+#[test]
+fn rows() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0xabcd_ef01_2345_6789);
+        for size in [1, 2, 3, 4, 6, 8, 12, 16, 32, 100] {
+            for step in -9..=9 {
+                let n = random.one_of(&[1, 5, 33, 200, 1025]);
+                let rows = random.one_of(&[1, 2, 5]);
+                let dims = vec![
+                    Dim { n: rows, src: 9 * n * size, dst: n * size + random.one_of(&[0, 0, 5]) },
+                    Dim { n, src: step * size, dst: size },
+                ];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                case.check(&memory, &mut random, &SERIAL, what);
+            }
+            for planes in 2..=9 {
+                let n = random.one_of(&[4, 31, 100, 2000]);
+                let odd = random.one_of(&[0, 0, 3, 64]);
+                let plane = Dim { n: planes, src: n * size + odd, dst: size };
+                let run = Dim { n, src: size, dst: planes * size };
+                let weave = vec![Dim { n: 2, src: 20_000, dst: planes * n * size }, run, plane];
+                let weave = Case { item: Item::Bytes(size as usize), dims: weave };
+                if 2 * 20_000 > n * size {
+                    weave.check(&memory, &mut random, &SERIAL, what);
+                }
+                let swapped = weave.dims.iter().map(|d| Dim { n: d.n, src: d.dst, dst: d.src });
+                let mut unweave = Case { item: weave.item, dims: swapped.collect() };
+                unweave.dims[0].dst = planes * (n * size + 64);
+                unweave.check(&memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
+/// Sub-byte tiles and rows: packed transposes, packed to padded and back, odd phases.
+#[test]
+fn packed() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0f0f_1111_2222_3333);
+        for width in 1..=8i64 {
+            for (src, dst) in [(width, width), (width, 8), (8, width)] {
+                let (a, b) = (random.one_of(&[17, 64, 130]), random.one_of(&[16, 33, 100]));
+                let (item, odd) =
+                    (Item::Bits { width: width as usize, dst_slot: dst as usize }, random.below(2));
+                let by_src = b * src + odd as i64 * 3;
+                let transpose = vec![
+                    Dim { n: a, src: by_src, dst },
+                    Dim { n: b, src, dst: a * dst + random.below(9) as i64 },
+                ];
+                let rows = vec![
+                    Dim { n: a, src: by_src, dst: b * dst + random.below(9) as i64 },
+                    Dim { n: b, src, dst },
+                ];
+                let back = vec![Dim { n: a * b, src: -src, dst }];
+                let front = vec![Dim { n: a * b, src, dst: -dst }];
+                for dims in [transpose, rows, back, front] {
+                    Case { item, dims }.check(&memory, &mut random, &SERIAL, what);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn large_elements() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(77);
+        let big = 2 << 20;
+        let dims = vec![Dim { n: 3, src: -big, dst: big + 5 }];
+        let case = Case { item: Item::Bytes(big as usize), dims };
+        case.check(&memory, &mut random, &SERIAL, what);
+        let (width, dst_slot) = (393_210, 393_216);
+        let dims = vec![Dim { n: 3, src: width as i64, dst: dst_slot as i64 }];
+        let case = Case { item: Item::Bits { width, dst_slot }, dims };
+        case.check(&memory, &mut random, &SERIAL, what);
+        for item in [Item::Bytes(1), Item::Bytes(16), Item::Bits { width: 3, dst_slot: 8 }] {
+            let dims = vec![Dim { n: 1, src: -7, dst: 0 }; 64];
+            Case { item, dims }.check(&memory, &mut random, &SERIAL, what);
+        }
+        let dims = (0..13).map(|i| Dim { n: 2, src: 1 << i, dst: 1 << (12 - i) });
+        let mut dims: Vec<_> = dims.collect();
+        dims.extend([Dim { n: 1, src: 5, dst: 5 }; 51]);
+        Case { item: Item::Bytes(1), dims }.check(&memory, &mut random, &SERIAL, what);
+    });
+}
+
+/// Runs the bodies one after the other, last first; counts them.
+unsafe extern "C" fn pool(
+    ctx: *mut c_void,
+    n: usize,
+    body: unsafe extern "C" fn(*mut c_void, usize),
+    body_ctx: *mut c_void,
+) -> i32 {
+    // SAFETY: the tests below pass a counter; -1 asks for a failure.
+    unsafe {
+        let count = &mut *ctx.cast::<i64>();
+        if *count < 0 {
+            return 1;
+        }
+        for i in (0..n).rev() {
+            body(body_ctx, i);
+            *count += 1;
+        }
+    }
+    0
+}
+
+#[test]
+fn parallel() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x5555_aaaa_0123_4567);
+        for i in 0..120 {
+            let mut count = if i % 4 == 3 { -1i64 } else { 0 };
+            let hook = ParallelFor { run: pool, ctx: (&raw mut count).cast() };
+            let threads = random.one_of(&[0, 2, 3, 4, 7, 64, 1000]);
+            let hook = (i % 4 > 1).then_some(hook);
+            let parallel = Parallel { threads, hook };
+            let width = random.one_of(&[1, 4, 6, 12]);
+            let dst_slot = random.one_of(&[width, 8.max(width)]);
+            let item = random.one_of(&[
+                Item::Bytes(1),
+                Item::Bytes(4),
+                Item::Bytes(12),
+                Item::Bytes(300_000),
+                Item::Bits { width, dst_slot },
+            ]);
+            let most = if item == Item::Bytes(300_000) { 3 } else { 5_000 };
+            case(&mut random, item, most).check(&memory, &mut random, &parallel, what);
+        }
+        let mut count = 0i64;
+        let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast() });
+        let dims = vec![Dim { n: 64, src: 1, dst: 64 }, Dim { n: 64, src: 64, dst: 1 }];
+        let case = Case { item: Item::Bytes(1), dims };
+        case.check(&memory, &mut random, &Parallel { threads: 4, hook }, what);
+        assert_eq!(count, 4, "{what}: the hook ran every part");
+    });
+}
+
+#[test]
+fn kernels() {
+    let kernel = |item, dims: &[(i64, i64, i64)]| {
+        let dims = dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect();
+        let mut plan = Case { item, dims }.plan(std::ptr::null(), std::ptr::null_mut());
+        plan.simplify();
+        (plan.kernel(), plan.item, plan.ndim)
+    };
+    let f32 = Item::Bytes(4);
+    let dense = kernel(f32, &[(3, -20, -20), (1, 9, 9), (5, 4, 4)]);
+    assert_eq!(dense, (Kernel::Memcpy, Item::Bytes(60), 0));
+    let rows = kernel(f32, &[(8, 512, 256), (64, 4, 4)]);
+    assert_eq!(rows, (Kernel::Rows, Item::Bytes(256), 1));
+    let transpose = kernel(f32, &[(64, 4, 256), (64, 256, 4)]);
+    assert_eq!(transpose, (Kernel::Transpose { dense: 0 }, f32, 2));
+    assert_eq!(kernel(f32, &[(100, 4, 12), (3, 400, 4)]), (Kernel::Interleave, f32, 2));
+    assert_eq!(kernel(f32, &[(100, 12, 4), (3, 4, 400)]), (Kernel::Step(3), f32, 2));
+    assert_eq!(kernel(f32, &[(100, 4, -4)]), (Kernel::Step(-1), f32, 1));
+    assert_eq!(kernel(f32, &[(100, 0, 4)]), (Kernel::Fill, f32, 1));
+    assert_eq!(kernel(f32, &[(100, 4, 8)]), (Kernel::Scatter, f32, 1));
+    let complex = kernel(f32, &[(9, 16, 1000), (9, 1000, 16), (2, 4, 4), (2, 8, 8)]);
+    assert_eq!(complex, (Kernel::Transpose { dense: 0 }, Item::Bytes(16), 2));
+    let packed = Item::Bits { width: 4, dst_slot: 4 };
+    assert_eq!(kernel(packed, &[(9, 40, 40), (10, 4, 4)]).0, Kernel::Memcpy);
+    assert_eq!(kernel(packed, &[(9, 48, 40), (10, 4, 4)]), (Kernel::Rows, Item::Bytes(5), 1));
+}
