@@ -11,7 +11,8 @@
 //! | e2m3fn, e3m2fn (6 bits), e2m1fn (4 bits) | largest finite | -0, and of a negative NaN +0 | signed |
 //! | e8m0fnu | NaN; so are zero and all negative numbers | 0xff | none |
 //!
-//! These are the answers of ml_dtypes. e8m0 rounds ties up, and what is below 2^-127 to 2^-127.
+//! These are the answers of ml_dtypes. e8m0 rounds ties up; what is below 2^-127 to that, and what
+//! is between it and 2^-126 to 2^-126.
 #![forbid(unsafe_code)]
 
 use crate::float_formats::{FloatFormat, Specials};
@@ -97,9 +98,9 @@ impl Target {
 #[inline(always)]
 pub fn octave(bits: u32) -> u32 {
     const NAN: u32 = 0xff;
-    // Half of the way to the next power of two; 2^-127 and what is below are subnormal here.
+    // From half of the way on up; what is above 2^-127, which is subnormal here, at once, as there.
     let code = if bits < 0x0080_0000 {
-        u32::from(bits >= 0x0060_0000)
+        u32::from(bits > 0x0040_0000)
     } else {
         bits.wrapping_add(0x0040_0000) >> 23
     };
