@@ -5,6 +5,7 @@
 //! ```
 //! Dense rows skip the gathering and the scattering. A pipeline is at most four loops, chosen once;
 //! types of one byte go through a table of their 256 values instead. `round` has the rules.
+mod avx2;
 mod cursor;
 mod pipeline;
 mod round;

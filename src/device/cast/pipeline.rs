@@ -4,6 +4,8 @@
 use super::round::Target;
 use super::steps::{self, Params, Step, Table};
 use crate::abi::DLDataTypeCode::*;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+use crate::device::cpu::{Level, level};
 use crate::float_formats::{self, BFLOAT16, FLOAT16, FLOAT64, FloatFormat};
 
 /// A type of single numbers.
@@ -133,7 +135,7 @@ impl Pipeline {
 
     fn push(&mut self, step: Step) {
         if let Some(slot) = self.steps.get_mut(self.count) {
-            *slot = step;
+            *slot = fastest(step);
             self.count += 1;
         }
     }
@@ -235,6 +237,15 @@ impl Pipeline {
         }
         table
     }
+}
+
+/// The step in the best instructions that the processor has.
+fn fastest(step: Step) -> Step {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    if level() >= Level::Avx2 {
+        return super::avx2::step(step);
+    }
+    step
 }
 
 fn load_int(bits: u8, signed: bool) -> Step {

@@ -21,27 +21,34 @@ use crate::float_formats::{FloatFormat, Specials};
 #[derive(Clone, Copy)]
 pub struct Target {
     /// Mantissa bits of binary32 that the format does not have.
-    shift: u32,
+    pub shift: u32,
     /// What the exponent field differs by, at its place in the code.
-    rebias: u32,
+    pub rebias: u32,
     /// Below this magnitude (as binary32 bits) results are subnormal.
-    normal_from: u32,
+    pub normal_from: u32,
     /// A power of two whose binary32 neighbours are as far apart as the subnormal results.
-    ruler: f32,
+    pub ruler: f32,
     /// The largest finite code.
-    max: u32,
+    pub max: u32,
     /// The code of what is larger.
-    beyond: u32,
+    pub beyond: u32,
     /// The code of NaN.
-    nan: u32,
+    pub nan: u32,
     /// The place of the sign.
-    sign_shift: u32,
+    pub sign_shift: u32,
     /// Magnitude codes of 0 take no sign.
-    one_zero: bool,
+    pub one_zero: bool,
 }
 
 const fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
+}
+
+/// A choice without a jump: these are taken too evenly to be predicted.
+#[inline(always)]
+pub fn either(first: bool, a: u32, b: u32) -> u32 {
+    let mask = u32::from(first).wrapping_neg();
+    a & mask | b & !mask
 }
 
 impl Target {
@@ -85,12 +92,11 @@ impl Target {
         let subnormal = measured.wrapping_sub(self.ruler.to_bits());
         // Signed comparisons: the baseline's vectors have no others.
         let small = (magnitude as i32) < self.normal_from as i32;
-        let code = if small { subnormal } else { normal };
-        let code = if code as i32 > self.max as i32 { self.beyond } else { code };
-        let code = if magnitude as i32 > INFINITY as i32 { self.nan } else { code };
+        let code = either(small, subnormal, normal);
+        let code = either(code as i32 > self.max as i32, self.beyond, code);
+        let code = either(magnitude as i32 > INFINITY as i32, self.nan, code);
         let sign = (bits >> 31) << (self.sign_shift & 31);
-        let sign = if self.one_zero && code & self.max == 0 { 0 } else { sign };
-        code ^ sign
+        code ^ either(self.one_zero & (code & self.max == 0), 0, sign)
     }
 }
 

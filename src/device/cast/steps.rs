@@ -5,7 +5,7 @@
 //! lost) keeps a later rounding to nearest right, as if there had been only one.
 #![forbid(unsafe_code)]
 
-use super::round::{Target, octave};
+use super::round::{Target, either, octave};
 use crate::float_formats::{Class, FloatFormat};
 
 /// What the steps of one conversion need to know about its two types.
@@ -66,7 +66,7 @@ macro_rules! steps {
 }
 
 /// Added to a small integer as bits, subtracted as a number: an exact conversion to `f64`.
-const MAGIC: f64 = 6755399441055744.0; // 1.5 * 2^52
+pub const MAGIC: f64 = 6755399441055744.0; // 1.5 * 2^52
 
 steps! {
     /// A byte that is not 0 is true.
@@ -132,13 +132,16 @@ steps! {
 
 #[inline(always)]
 fn int64_to_f64(x: i64, p: &Params) -> f64 {
-    let negative = p.signed && x < 0;
-    let magnitude = if negative { x.unsigned_abs() } else { x as u64 };
+    let negative = x >> 63 & i64::from(p.signed).wrapping_neg(); // all bits or none
+    let magnitude = (x ^ negative).wrapping_sub(negative) as u64;
     // 53 bits are kept in front of bit 11; what is behind them only matters as not being 0.
-    let lost = p.odd && magnitude >> 53 != 0;
-    let odd = magnitude & !0x7ff | u64::from(magnitude & 0x7ff != 0) << 11;
-    let value = if lost { odd } else { magnitude } as f64;
-    if negative { -value } else { value }
+    let lost = u64::from(p.odd & (magnitude >> 53 != 0)) * 0x7ff;
+    let sticky = u64::from(magnitude & lost != 0) << 11;
+    let magnitude = magnitude & !lost | sticky;
+    // Both halves are exact, so the sum is rounded once.
+    let high = f64::from((magnitude >> 32) as u32) * 4_294_967_296.0;
+    let value = high + f64::from(magnitude as u32);
+    f64::from_bits(value.to_bits() | (negative as u64) << 63)
 }
 
 #[inline(always)]
@@ -149,7 +152,7 @@ fn f16_to_f32(x: u16) -> f32 {
     let not_finite = if magnitude >= 0x7c00 { REBIAS } else { 0 };
     // As an integer times 2^-24: no subnormal number on the way.
     let subnormal = (magnitude as i32 as f32 * const { 1.0 / 16_777_216.0 }).to_bits();
-    let bits = if magnitude < 0x400 { subnormal } else { normal + not_finite };
+    let bits = either(magnitude < 0x400, subnormal, normal + not_finite);
     f32::from_bits(bits | u32::from(x >> 15) << 31)
 }
 
@@ -168,8 +171,9 @@ fn f64_to_f32_odd(x: f64) -> f32 {
     let bits = nearest.to_bits();
     let (rounded, exact) = (f64::from(nearest).abs(), x.abs());
     let even = bits & 1 == 0;
-    let bits = if even && rounded > exact { bits.wrapping_sub(1) } else { bits };
-    f32::from_bits(if even && rounded < exact { bits.wrapping_add(1) } else { bits })
+    let down = u32::from(even & (rounded > exact));
+    let up = u32::from(even & (rounded < exact));
+    f32::from_bits(bits.wrapping_sub(down).wrapping_add(up))
 }
 
 /// Inside the destination's range, unless it is NaN.
