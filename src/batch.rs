@@ -50,6 +50,7 @@ pub unsafe fn copy_batch(
 
 /// # Safety
 /// Both are live.
+#[inline(never)]
 unsafe fn read(
     (src, dst): Pair,
     [source, target]: [Arg; 2],

@@ -13,6 +13,7 @@ const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
 /// Converts `src` to `dst`, both read and checked with `Rules::COPY`. Equal dtypes are copied to
 /// the bit, between packed and padded too.
+#[inline(never)]
 pub fn cast(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
     if src.dtype == dst.dtype {
         return copy::repack(src, dst, options);
@@ -35,6 +36,7 @@ pub fn cast(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
 }
 
 /// Converts to compact memory of its own, and copies from there.
+#[inline(never)]
 fn through(src: &Snapshot, (dst, from): (&Snapshot, &Part), options: &Options) -> Result<()> {
     let scratch = Scratch::new(Some(dst.nbytes()?))?;
     let Some(memory) = scratch.memory() else { return Ok(()) };
@@ -52,14 +54,23 @@ fn through(src: &Snapshot, (dst, from): (&Snapshot, &Part), options: &Options) -
 }
 
 /// # Safety
+/// As [`convert`].
+#[inline(never)]
+unsafe fn pass(shape: &[i64], (from, to): (&Part, &Part), numbers: i64, merge: bool) {
+    let mut cast = numbers::pair(shape, from, to, numbers);
+    cast.merge = merge;
+    // SAFETY: the caller's word.
+    unsafe { cast::run(&cast) };
+}
+
+/// # Safety
 /// Every element of both lies in live memory; they do not touch, and those of `dst` are distinct.
+#[inline(never)]
 unsafe fn convert((src, from): (&Snapshot, &Part), (dst, to): (&Snapshot, &Part)) {
     let (shape, lanes) = (src.shape(), i64::from(src.dtype.lanes));
-    let pass = |from: &Part, to: &Part, numbers: i64, merge: bool| {
-        let cast = cast::Cast { merge, ..numbers::pair(shape, from, to, numbers) };
-        // SAFETY: the caller's word, for parts of the two tensors.
-        unsafe { cast::run(&cast) };
-    };
+    // SAFETY: the caller's word, for parts of the two tensors.
+    let pass =
+        |from: &_, to: &_, numbers, merge| unsafe { pass(shape, (from, to), numbers, merge) };
     if numbers::has_gap(dst) {
         let bytes = Part { kind: Part::zero().kind, access_bits: 8, step: 8, ..*to };
         pass(&Part::zero(), &bytes, i64::from(dst.slot_bits() / 8), false);

@@ -37,7 +37,7 @@ fn visit(
     let pair = numbers::pair(a.shape(), &from_a, &from_b, numbers::per_element(a));
     // SAFETY: every element has an address in memory that the caller vouched for.
     unsafe {
-        cast::side_by_side([&pair.src, &pair.dst], wide, &pair.dims, |a, b| {
+        cast::side_by_side([&pair.src, &pair.dst], wide, &pair.dims, &mut |a, b| {
             let mut stop = false;
             for (a, b) in a.as_chunks().0.iter().zip(b.as_chunks().0) {
                 stop |= visit(*a, *b);
@@ -48,6 +48,7 @@ fn visit(
     Ok(())
 }
 
+#[inline(never)]
 fn check_readable(a: &Snapshot, b: &Snapshot, options: &Options) -> Result<()> {
     copy::check_same_dtype(a, b)?;
     copy::check_copyable(a, options)?;

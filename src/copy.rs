@@ -97,6 +97,7 @@ pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
     finish(check_repack(src, dst, options)?, options)
 }
 
+#[inline(never)]
 fn finish(job: Option<Job>, options: &Options) -> Result<()> {
     if let Some(job) = job {
         let scratch = Scratch::new(job.scratch_nbytes)?;
@@ -115,6 +116,7 @@ pub fn check(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option
 }
 
 /// Everything that [`repack`] checks.
+#[inline(never)]
 pub fn check_repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option<Job>> {
     check_pair(src, dst)?;
     check_same_dtype(src, dst)?;
@@ -130,6 +132,7 @@ pub fn check_pair(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     check_same_shape(src, dst)
 }
 
+#[inline(never)]
 fn check_job(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option<Job>> {
     check_copyable(src, options)?;
     check_copyable(dst, options)?;
@@ -162,6 +165,7 @@ pub unsafe fn run(job: &Job, scratch: &Scratch, options: &Options) {
 }
 
 /// Whether source and destination share memory; refused unless allowed.
+#[inline(never)]
 pub fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
     let whole = (src.slot_bits() | dst.slot_bits()).is_multiple_of(8);
     let unit_bits = if whole { 8 } else { 1 };

@@ -32,6 +32,7 @@ pub fn is_complex(tensor: &Snapshot) -> bool {
 
 impl Part {
     /// The numbers of a tensor, or the real parts of complex ones.
+    #[inline(never)]
     pub fn of(tensor: &Snapshot) -> Result<Part> {
         let dtype = tensor.dtype;
         let Some(kind) = Kind::of(dtype.code, dtype.bits) else {
@@ -78,6 +79,7 @@ pub fn per_element(tensor: &Snapshot) -> i64 {
 }
 
 /// The conversion of `numbers` numbers of every element, in the order of the destination's memory.
+#[inline(never)]
 pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64) -> Cast {
     let (from, to) = (src.side(), dst.side());
     let mut cast = Cast { src: from, dst: to, dims: Dims::new(), merge: false };
@@ -113,6 +115,7 @@ pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64) -> Cast {
 ///
 /// # Safety
 /// The elements stay readable as long as the snapshot is used.
+#[inline(never)]
 pub unsafe fn view(
     like: &Snapshot,
     dtype: DLDataType,

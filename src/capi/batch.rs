@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 
 use super::arg;
+use super::cast::numbers;
 use super::copy::{CopyArgs, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
@@ -59,18 +60,19 @@ pub unsafe extern "C" fn dlrs_copy_batch(
 ///
 /// # Safety
 /// The preface's contract for every pointer.
+#[inline(never)]
 unsafe fn tensor_and_bytes(
     (tensor, argument): (*const DLManagedTensorVersioned, Arg),
     (bytes, nbytes, bytes_argument): (*const c_void, u64, Arg),
     options: *const dlrs_copy_options,
     out: &mut Snapshot,
 ) -> Result<(NonNull<u8>, Options)> {
-    let tensor = arg::required(tensor, argument)?;
+    arg::required(tensor, argument)?;
     let bytes = arg::place(bytes, nbytes, bytes_argument)?;
     // SAFETY: the caller's word.
     unsafe {
         let options = CopyArgs::read(options, &Parameter(4, "options"))?;
-        out.read_managed(tensor.as_ptr(), options.rules()).map_err(|e| e.of(argument))?;
+        numbers(tensor, argument, options.rules(), out)?;
         Ok((bytes, options))
     }
 }

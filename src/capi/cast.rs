@@ -16,6 +16,7 @@ use crate::validate::{Rules, Snapshot};
 ///
 /// # Safety
 /// `options` is NULL or a live options struct.
+#[inline(never)]
 pub(super) unsafe fn value_options(
     options: *const dlrs_copy_options,
     argument: Arg,
@@ -29,18 +30,20 @@ pub(super) unsafe fn value_options(
     Ok(options)
 }
 
-/// Reads a tensor whose elements are to be understood.
+/// Reads a tensor, once for all functions here.
 ///
 /// # Safety
 /// `tensor` is NULL or live.
+#[inline(never)]
 pub(super) unsafe fn numbers(
     tensor: *const DLManagedTensorVersioned,
     argument: Arg,
+    rules: Rules,
     out: &mut Snapshot,
 ) -> Result<()> {
     let tensor = arg::required(tensor, argument)?;
     // SAFETY: the caller's word.
-    unsafe { out.read_managed(tensor.as_ptr(), Rules::COPY) }.map_err(|e| e.of(argument))
+    unsafe { out.read_managed(tensor.as_ptr(), rules) }.map_err(|e| e.of(argument))
 }
 
 /// Convert the elements of one tensor to the dtype of another of the same shape.
@@ -94,8 +97,8 @@ pub unsafe extern "C" fn dlrs_cast(
             arg::required(src, source)?;
             arg::required(dst, target)?;
             let options = value_options(options, &Parameter(3, "options"))?;
-            numbers(src, source, &mut from)?;
-            numbers(dst, target, &mut to)?;
+            numbers(src, source, Rules::COPY, &mut from)?;
+            numbers(dst, target, Rules::COPY, &mut to)?;
             options
         };
         cast::cast(&from, &to, &options).map_err(|e| e.of(target))
@@ -139,7 +142,7 @@ pub unsafe extern "C" fn dlrs_fill(
         // SAFETY: a live tensor, options and an element, by the preface.
         unsafe {
             let options = value_options(options, &Parameter(4, "options"))?;
-            numbers(dst, target, &mut to)?;
+            numbers(dst, target, Rules::COPY, &mut to)?;
             dtype::legal(value_dtype).map_err(|e| e.of(&Parameter(3, "value_dtype")))?;
             cast::fill(value.as_ptr(), value_dtype, &to, &options).map_err(|e| e.of(target))
         }

@@ -7,7 +7,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::compare::{self, Equality};
 use crate::error::{Error, Parameter, Result, Status::*};
-use crate::validate::Snapshot;
+use crate::validate::{Rules, Snapshot};
 
 /// Elements are equal when their bits are: -0 is not 0, and a NaN equals itself.
 pub const DLRS_EQUAL_BITS: i32 = 1;
@@ -33,8 +33,8 @@ unsafe fn ask<T>(
     let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
     // SAFETY: live tensors and a writable variable, by the caller's word.
     unsafe {
-        numbers(a, first, &mut from)?;
-        numbers(b, second, &mut to)?;
+        numbers(a, first, Rules::COPY, &mut from)?;
+        numbers(b, second, Rules::COPY, &mut to)?;
         out.write(question(&from, &to).map_err(|e| e.of(second))?);
     }
     Ok(())

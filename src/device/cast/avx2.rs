@@ -56,6 +56,7 @@ vectors! {
     INT32_TO_INT: __m128i => __m256i, |x, _p| _mm256_cvtepi32_epi64(x);
     INT_TO_32: __m256i => __m128i, |x, _p| even32(x);
     INT_TO_F64: __m256i => __m256d, |x, _p| int_to_f64(x);
+    INT64_TO_F64: __m256i => __m256d, |x, p| int64_to_f64(x, p);
     F64_TO_INT32: __m256d => __m256i, |x, p| f64_to_int32(x, p);
 }
 
@@ -149,6 +150,28 @@ fn int_to_f64(x: __m256i) -> __m256d {
     let magic = _mm256_set1_pd(steps::MAGIC);
     let sum = _mm256_add_epi64(x, _mm256_castpd_si256(magic));
     _mm256_sub_pd(_mm256_castsi256_pd(sum), magic)
+}
+
+/// As the portable one; each half is made a number by an exponent in front of it.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn int64_to_f64(x: __m256i, p: &Params) -> __m256d {
+    let (all, none) = (|value: i64| _mm256_set1_epi64x(value), _mm256_setzero_si256());
+    let signed = all(i64::from(p.signed).wrapping_neg());
+    let negative = _mm256_and_si256(_mm256_cmpgt_epi64(none, x), signed);
+    let magnitude = _mm256_sub_epi64(_mm256_xor_si256(x, negative), negative);
+    let short = _mm256_cmpeq_epi64(_mm256_srli_epi64::<53>(magnitude), none);
+    let low = _mm256_andnot_si256(short, all(i64::from(p.odd) * 0x7ff));
+    let exact = _mm256_cmpeq_epi64(_mm256_and_si256(magnitude, low), none);
+    let sticky = _mm256_andnot_si256(exact, all(1 << 11));
+    let magnitude = _mm256_or_si256(_mm256_andnot_si256(low, magnitude), sticky);
+    let (two52, two84) = (all(0x4330_0000_0000_0000), all(0x4530_0000_0000_0000));
+    let high = _mm256_or_si256(_mm256_srli_epi64::<32>(magnitude), two84);
+    let low = _mm256_blend_epi32::<0b1010_1010>(magnitude, two52);
+    let both = _mm256_set1_pd(f64::from_bits(0x4530_0000_0010_0000)); // 2^84 + 2^52
+    let high = _mm256_sub_pd(_mm256_castsi256_pd(high), both);
+    let value = _mm256_add_pd(high, _mm256_castsi256_pd(low));
+    _mm256_or_pd(value, _mm256_castsi256_pd(_mm256_slli_epi64::<63>(negative)))
 }
 
 #[target_feature(enable = "avx2")]

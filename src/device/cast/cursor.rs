@@ -58,6 +58,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next numbers of one row, at most `most`; the cursor moves behind them.
+    #[inline(never)]
     fn row(&mut self, most: usize) -> Row {
         let (left, stride) = self.rest();
         let n = left.min(most as i64);
@@ -86,6 +87,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `n` numbers, when they lie one after the other in bytes of their own.
+    #[inline(never)]
     pub fn dense(&mut self, n: usize) -> Option<*mut u8> {
         let (left, stride) = self.rest();
         let dense = self.side.bits >= 8 && stride == i64::from(self.side.bits);
@@ -101,7 +103,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Safety
     /// The numbers are readable, and no more than a tile.
-    #[inline]
+    #[inline(never)]
     pub unsafe fn tile(&mut self, tile: &mut Tile, n: usize) -> *const u8 {
         let dense = self.dense(n);
         dense.unwrap_or_else(|| {

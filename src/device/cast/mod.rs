@@ -141,7 +141,7 @@ pub unsafe fn side_by_side(
     sides: [&(Kind, Side); 2],
     kind: Kind,
     dims: &Dims,
-    mut visit: impl FnMut(&[u8], &[u8]) -> bool,
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
 ) {
     let environment = FloatEnvironment::enter();
     let [mut tiles, mut wide] = [const { [Tile::ZERO, Tile::ZERO] }; 2];
