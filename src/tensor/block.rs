@@ -332,10 +332,13 @@ unsafe fn drop_holder(block: *mut Block) {
         };
         // SAFETY: both lists are ours alone now.
         after = unsafe { chain::join(own_after, after) };
+        // The block goes after its owner: a `free` that calls this tensor's deleter again finds 0
+        // holders and is ignored.
+        // SAFETY: the owner's holder was this block's.
+        let base = unsafe { free_owner(owner) };
         // SAFETY: the block came from `platform::memory`, and `block` is not used again.
         unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
-        // SAFETY: the owner's holder was this block's.
-        match unsafe { free_owner(owner) } {
+        match base {
             Some(base) => block = base.as_ptr(),
             None => break,
         }

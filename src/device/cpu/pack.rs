@@ -55,6 +55,10 @@ impl Spread {
             // SAFETY: the caller's n bytes.
             return unsafe { bitrun::copy(to, 0, src, bit, 8 * n) };
         }
+        if w == 4 && shift == 0 {
+            // SAFETY: the caller's n elements and bytes.
+            return unsafe { unpack_nibbles(to, from, n) };
+        }
         // Groups of eight whose eight-byte load stays within the room; then byte by byte.
         let groups = if room < 64 { 0 } else { ((room - 64) >> 3) / w.max(1) + 1 };
         let groups = groups.min(n / 8);
@@ -89,6 +93,10 @@ impl Spread {
         if w == 8 {
             // SAFETY: the caller's n bytes.
             return unsafe { bitrun::copy(dst, bit, from, 0, 8 * n) };
+        }
+        if w == 4 && shift == 0 {
+            // SAFETY: the caller's n elements and bytes.
+            return unsafe { pack_nibbles(to, from, n) };
         }
         // An eight-byte store may run over what this call writes next, never further.
         let groups = if n * w < 72 { 0 } else { ((n * w - 72) >> 3) / w.max(1) + 1 };
@@ -137,5 +145,35 @@ unsafe fn store(to: *mut u8, word: u64, n: usize) {
     for i in 0..n.min(8) {
         // SAFETY: the caller's n bytes.
         unsafe { *to.wrapping_add(i) = (word >> (8 * i)) as u8 };
+    }
+}
+
+/// The common case, in a form that compilers make vectors of.
+unsafe fn unpack_nibbles(to: *mut u8, from: *const u8, n: usize) {
+    // SAFETY: the caller's n elements and n bytes; an odd last one uses half a byte.
+    unsafe {
+        for i in 0..n / 2 {
+            let both = *from.wrapping_add(i);
+            *to.wrapping_add(2 * i).cast::<[u8; 2]>() = [both & 15, both >> 4];
+        }
+        if n % 2 == 1 {
+            *to.wrapping_add(n - 1) = *from.wrapping_add(n / 2) & 15;
+        }
+    }
+}
+
+/// Likewise; what follows an odd last element is kept.
+unsafe fn pack_nibbles(to: *mut u8, from: *const u8, n: usize) {
+    // SAFETY: as above.
+    unsafe {
+        for i in 0..n / 2 {
+            let both = from.wrapping_add(2 * i).cast::<u16>().read_unaligned();
+            let both = u16::from_le(both);
+            *to.wrapping_add(i) = (both & 15 | both >> 4 & 0xf0) as u8;
+        }
+        if n % 2 == 1 {
+            let last = to.wrapping_add(n / 2);
+            *last = *last & 0xf0 | *from.wrapping_add(n - 1) & 15;
+        }
     }
 }

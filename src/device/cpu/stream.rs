@@ -91,7 +91,7 @@ pub(super) unsafe fn run(
         line = line.wrapping_add(full);
         fill -= full;
     }
-    let at = foreign;
+    // The first flush has dealt with what is foreign: a run is longer than a line.
     // SAFETY: what is left in the buffer is the run's last, partial line.
-    unsafe { copy_nonoverlapping(buffer.wrapping_add(at), line.wrapping_add(at), fill - at) };
+    unsafe { copy_nonoverlapping(buffer, line, fill) };
 }

@@ -5,6 +5,7 @@ use core::ffi::c_void;
 
 use super::engine::serial;
 use super::level::{stream_from, thread_from};
+use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Plan};
 
 /// The caller's way to run `n` bodies at once: it calls `body(body_ctx, i)` once for every `i`
@@ -39,7 +40,7 @@ const DECIDED_MOST: usize = 16;
 
 /// Which units of a plan are dealt out, and how many to each part.
 struct Deal<'a> {
-    plan: &'a Plan,
+    plan: Part<'a>,
     /// The dimension dealt out; `None`: the bytes of the element.
     dim: Option<usize>,
     units: usize,
@@ -60,22 +61,13 @@ impl Deal<'_> {
         if n == 0 {
             return;
         }
-        let mut plan = *self.plan;
-        let unit = if matches!(plan.item, Item::Bytes(_)) { 1 } else { 8 };
-        let (mut by_src, mut by_dst) = (first as i64, first as i64);
-        match self.dim {
-            None => plan.item = Item::Bytes(n),
-            Some(at) => {
-                let Dim { src, dst, .. } = plan.dim(at);
-                (by_src, by_dst) = (by_src * src / unit, by_dst * dst / unit);
-                plan.set(at, Dim { n: n as i64, src, dst });
-            }
-        }
-        plan.src = plan.src.wrapping_offset(by_src as isize);
-        plan.dst = plan.dst.wrapping_offset(by_dst as isize);
+        let part = match self.dim {
+            None => self.plan.of_bytes(first, n),
+            Some(dim) => self.plan.of_dim(dim, first as i64, n as i64),
+        };
         // SAFETY: a part of the caller's plan; parts share no element, and `deal` sees to it that
         // they share no byte.
-        unsafe { serial(&plan, self.large) };
+        unsafe { serial(&part, self.large) };
     }
 }
 
@@ -92,11 +84,15 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
         0 => DECIDED_MOST,
         n => n,
     };
-    let deal = if threads.min(useful) > 1 { deal(plan, threads.min(useful), large) } else { None };
+    let deal = if threads.min(useful) > 1 {
+        deal(Part::whole(plan), threads.min(useful), large)
+    } else {
+        None
+    };
     // SAFETY: the caller's promise; the parts make up the plan.
     unsafe {
         match deal {
-            None => serial(plan, large),
+            None => serial(&Part::whole(plan), large),
             Some(deal) => match parallel.hook {
                 None => system::side_by_side(&deal),
                 Some(hook) => hooked(&deal, hook),
@@ -110,7 +106,7 @@ unsafe fn hooked(deal: &Deal, hook: ParallelFor) {
     // SAFETY: the hook is the caller's; `deal` outlives the call. Nonzero says that no body ran.
     unsafe {
         if (hook.run)(hook.ctx, deal.parts(), body, context) != 0 {
-            serial(deal.plan, deal.large);
+            serial(&deal.plan, deal.large);
         }
     }
 }
@@ -122,7 +118,7 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
 
 /// Chooses what to deal out in `parts`: the element's bytes if it is large, else the outermost
 /// dimension that has enough to deal, else the longest.
-fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
+fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
     let even = |units: usize, grain: usize| {
         let each = units.div_ceil(parts.max(1));
         each.div_ceil(grain.max(1)).saturating_mul(grain.max(1))
@@ -131,7 +127,7 @@ fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
         Item::Bytes(units) if units >= 1 << 18 => {
             return Some(Deal { plan, dim: None, units, each: even(units, 4096), large });
         }
-        Item::Bits { .. } if !nested(plan) => return None,
+        Item::Bits { .. } if !nested(&plan) => return None,
         _ => {}
     }
     let n = |i: usize| plan.dim(i).n as usize;
@@ -154,14 +150,11 @@ fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
 
 /// Whether each step of the outermost destination dimension lies beyond all that the inner ones
 /// reach: then parts of it that start at whole bytes share no byte.
-fn nested(plan: &Plan) -> bool {
+fn nested(plan: &Part) -> bool {
     let Item::Bits { dst_slot, .. } = plan.item else { return true };
     let mut reach = dst_slot as i64;
     for i in 1..plan.ndim {
         let Dim { n, dst, .. } = plan.dim(i);
-        if dst < 0 {
-            return false;
-        }
         reach = reach.saturating_add((n - 1).saturating_mul(dst));
     }
     plan.dim(0).dst >= reach
@@ -172,25 +165,37 @@ mod system {
     use core::ffi::c_void;
     use core::mem::MaybeUninit;
     use core::ptr::{null, null_mut};
+    use core::sync::atomic::{AtomicUsize, Ordering};
 
     use super::{Deal, MOST};
 
     /// Address space for a worker; it touches less than 16 KiB of it.
     const STACK: usize = 256 << 10;
 
-    #[derive(Clone, Copy)]
-    struct Task<'a> {
+    /// Parts are taken one by one by whoever is free: a worker that could not be made is not
+    /// missed.
+    struct Queue<'a> {
         deal: &'a Deal<'a>,
-        i: usize,
+        parts: usize,
+        next: AtomicUsize,
     }
 
-    extern "C" fn work(task: *mut c_void) -> *mut c_void {
-        // SAFETY: `side_by_side` passes a Task that it keeps, unchanged, until this thread is
-        // joined; the part is the caller's.
-        unsafe {
-            let task = *task.cast::<Task>();
-            task.deal.part(task.i);
+    impl Queue<'_> {
+        unsafe fn work(&self) {
+            loop {
+                let i = self.next.fetch_add(1, Ordering::Relaxed);
+                if i >= self.parts {
+                    return;
+                }
+                // SAFETY: the caller's plan; each part is taken once.
+                unsafe { self.deal.part(i) };
+            }
         }
+    }
+
+    extern "C" fn work(queue: *mut c_void) -> *mut c_void {
+        // SAFETY: `side_by_side` passes a Queue that it keeps until this thread is joined.
+        unsafe { (*queue.cast::<Queue>()).work() };
         null_mut()
     }
 
@@ -200,32 +205,28 @@ mod system {
         unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
     }
 
-    /// Part 0 on the calling thread, the others on threads of their own where they can be had.
+    /// All parts, on the calling thread and on as many others as there are and can be had.
+    #[inline(never)] // a frame of its own: stacks may be small
     pub(super) unsafe fn side_by_side(deal: &Deal) {
-        let parts = deal.parts().min(MOST);
-        let mut tasks = [Task { deal, i: 0 }; MOST];
-        let mut threads = [None; MOST];
-        for (i, task) in tasks.iter_mut().enumerate() {
-            task.i = i;
-        }
-        // SAFETY: `tasks` stays as it is until every thread is joined; the parts are the caller's
-        // plan.
+        let parts = deal.parts();
+        let queue = Queue { deal, parts, next: AtomicUsize::new(0) };
+        let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; MOST];
+        let mut made = 0;
+        // SAFETY: `queue` outlives the threads, which are joined here; the first `made` handles
+        // are initialised.
         unsafe {
             with_signals_blocked(|attributes| {
-                for (task, thread) in tasks.iter().zip(&mut threads).take(parts).skip(1) {
-                    let argument = (&raw const *task).cast_mut().cast();
-                    let mut made = MaybeUninit::uninit();
-                    if libc::pthread_create(made.as_mut_ptr(), attributes, work, argument) == 0 {
-                        *thread = Some(made.assume_init());
+                let argument: *mut c_void = (&raw const queue).cast_mut().cast();
+                for thread in threads.iter_mut().take(parts.saturating_sub(1)) {
+                    if libc::pthread_create(thread.as_mut_ptr(), attributes, work, argument) != 0 {
+                        break;
                     }
+                    made += 1;
                 }
             });
-            deal.part(0);
-            for (i, thread) in (1..parts).zip(threads.iter().skip(1)) {
-                match *thread {
-                    Some(thread) => _ = libc::pthread_join(thread, null_mut()),
-                    None => deal.part(i),
-                }
+            queue.work();
+            for thread in threads.iter().take(made) {
+                libc::pthread_join(thread.assume_init(), null_mut());
             }
         }
     }
@@ -263,6 +264,7 @@ mod system {
         1
     }
 
+    #[inline(never)] // a frame of its own: stacks may be small
     pub(super) unsafe fn side_by_side(deal: &super::Deal) {
         for i in 0..deal.parts() {
             // SAFETY: the caller's promise; the parts are its plan.
