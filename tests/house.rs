@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["validate"],
     &["device"],
     &["tensor"],
-    &["copy", "print", "reader"],
+    &["copy", "numbers", "cast", "compare", "batch", "print", "reader"],
     &["capi"],
 ];
 

@@ -38,7 +38,10 @@
 pub mod abi_layout;
 pub mod alloc;
 mod arg;
+pub mod batch;
+pub mod cast;
 pub mod chain;
+pub mod compare;
 pub mod convert;
 pub mod copy;
 pub mod error;

@@ -9,6 +9,9 @@ mod os;
 #[path = "windows.rs"]
 mod os;
 
+mod float_environment;
+
+pub use float_environment::FloatEnvironment;
 pub use os::*;
 
 /// One past the highest address of the half of the address space that starts at 0. Memory that
