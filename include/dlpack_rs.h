@@ -94,6 +94,9 @@ typedef struct dlrs_error dlrs_error;
 typedef struct dlrs_abi_table dlrs_abi_table;
 typedef struct dlrs_allocator dlrs_allocator;
 typedef struct dlrs_alloc_options dlrs_alloc_options;
+typedef struct dlrs_pool dlrs_pool;
+typedef struct dlrs_pool_options dlrs_pool_options;
+typedef struct dlrs_pool_statistics dlrs_pool_statistics;
 typedef struct dlrs_import_options dlrs_import_options;
 typedef struct dlrs_view_step dlrs_view_step;
 typedef struct dlrs_copy_options dlrs_copy_options;
@@ -630,6 +633,159 @@ dlrs_status dlrs_allocator_set(DLDeviceType device_type,
                                const dlrs_allocator *allocator,
                                const dlrs_allocator **old,
                                dlrs_error *error);
+
+/** An allocator of one device that keeps blocks for reuse. Made by dlrs_pool_create. */
+struct dlrs_pool;
+
+/* ---------------------------------------------------------------------------------------------
+ * Pools: allocators that keep freed blocks for the next request. For loops that make and release
+ * tensors of similar sizes, and for devices whose own allocation is slow.
+ */
+
+/** What a pool is to be. All members but `struct_size` may be 0. */
+struct dlrs_pool_options {
+  /** `sizeof(dlrs_pool_options)`. */
+  uint32_t struct_size;
+  /** The one device that the pool serves; {0, 0} for the CPU. */
+  DLDevice device;
+  /** No more than this is taken from `base`, in use and kept together; 0 for no limit. */
+  uint64_t limit_nbytes;
+  /**
+   * Where blocks come from; NULL for the library's own memory, on the CPU only. Read during the
+   * call; `alloc`, `free` and `context` are kept until the pool and its last block are gone.
+   */
+  const dlrs_allocator *base;
+};
+
+/**
+ * What a pool holds and did. Sizes are of whole blocks, which are larger than what was asked for:
+ * by less than a quarter, above 256 bytes.
+ */
+struct dlrs_pool_statistics {
+  /** `sizeof(dlrs_pool_statistics)`. */
+  uint32_t struct_size;
+  /** Bytes in use. */
+  uint64_t live_nbytes;
+  /** Blocks in use. */
+  uint64_t live_blocks;
+  /** Bytes kept for reuse. */
+  uint64_t cached_nbytes;
+  /** Blocks kept for reuse. */
+  uint64_t cached_blocks;
+  /** Requests answered with a block that was kept. */
+  uint64_t hits;
+  /** Requests answered by asking `base`, refused ones included. */
+  uint64_t misses;
+  /** The limit, 0 for none. */
+  uint64_t limit_nbytes;
+};
+
+/**
+ * Make a pool: an allocator that keeps freed blocks for the next request.
+ *
+ * Bytes:     requests are rounded up to four sizes per power of two, at least 256 bytes, and to
+ *            256-byte alignment; the same size and alignment reuse each other's blocks. A request
+ *            that would exceed options->limit_nbytes, or that base refuses, first frees what is
+ *            kept, then fails. The pool itself takes about 28 KiB, and 16 bytes per block.
+ * Device:    options->device; requests for another one fail. Device memory is never touched.
+ * Ownership: the caller owns *out, to be given to dlrs_pool_release. What
+ *            dlrs_pool_allocator(*out) allocated goes back to the pool.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or options; a function of base is NULL.
+ *            DLRS_STRUCT_SIZE: options or options->base.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device, or another one than CPU without base.
+ *            DLRS_NOMEM: no memory. On any error *out is NULL.
+ * Threads:   any. A pool has no lock and may be used on all threads at once; base's functions may
+ *            then run at once too. A forked child may use it, as far as it may use base; blocks
+ *            that other threads were about to take or give back are lost to it.
+ * Source:    this library; the lists are Treiber's stacks (IBM RJ 5118, 1986).
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_pool_create(const dlrs_pool_options *options,
+                             dlrs_pool **out,
+                             dlrs_error *error);
+
+/**
+ * Release a pool.
+ *
+ * Ownership: the pointer is dead afterwards, and so is its allocator for new tensors: set another
+ *            one first where dlrs_allocator_set set it. What is kept is freed now. Blocks in use
+ *            stay valid; they go to base when they are freed, the pool with the last of them.
+ *            NULL does nothing.
+ * Errors:    none.
+ * Threads:   any, once no other thread uses the pool; blocks may be freed meanwhile.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; a second release cannot be detected.
+ */
+DLRS_API
+void dlrs_pool_release(dlrs_pool *pool);
+
+/**
+ * Tell the allocator that a pool is, for dlrs_alloc_options or dlrs_allocator_set.
+ *
+ * Ownership: the pool's; valid until the pool is released.
+ * Errors:    none: NULL for NULL, which stands for the default where an allocator is asked for.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API const dlrs_allocator *dlrs_pool_allocator(const dlrs_pool *pool);
+
+/**
+ * Free blocks that a pool keeps, until they are few enough.
+ *
+ * Bytes:     at most keep_nbytes stay, 0 for none; those of large blocks go first.
+ * Ownership: blocks in use are not affected.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
+ * Threads:   any; what other threads give back meanwhile may stay too.
+ * Source:    cudaMemPoolTrimTo has the same meaning.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API dlrs_status dlrs_pool_trim(dlrs_pool *pool, uint64_t keep_nbytes, dlrs_error *error);
+
+/**
+ * Limit what a pool takes from its base.
+ *
+ * Bytes:     blocks in use and kept count together; 0 for no limit. Kept blocks beyond a lower
+ *            limit are freed now. Blocks in use may exceed it; requests then fail with DLRS_NOMEM
+ *            unless a kept block fits, until enough was given back.
+ * Ownership: blocks in use are not affected.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
+ * Threads:   any; a request under way may still go by the limit before.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_pool_set_limit(dlrs_pool *pool,
+                                uint64_t limit_nbytes,
+                                dlrs_error *error);
+
+/**
+ * Tell what a pool holds and did.
+ *
+ * Ownership: out->struct_size is set by the caller; the other members are written.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool or out. DLRS_STRUCT_SIZE: out.
+ *            Nothing is written then.
+ * Threads:   any; while others use the pool, the numbers are of slightly different moments.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_pool_stats(const dlrs_pool *pool,
+                            dlrs_pool_statistics *out,
+                            dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Wrapping memory that somebody else owns.

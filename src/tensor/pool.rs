@@ -238,10 +238,14 @@ impl dlrs_pool {
     fn reserve(&self, nbytes: u64) -> bool {
         let add = |held: u64| held.checked_add(nbytes).filter(|&held| held <= self.limit());
         let fits = || self.held.fetch_update(Relaxed, Relaxed, add).is_ok();
-        fits() || {
-            self.shrink(|| add(self.held.load(Relaxed)).is_some());
-            fits()
+        if fits() {
+            return true;
         }
+        // What can never fit does not cost the others what is kept.
+        if add(0).is_some() {
+            self.shrink(|| add(self.held.load(Relaxed)).is_some());
+        }
+        fits()
     }
 
     /// Frees blocks, those of large classes first, until it is enough or none is left; tells

@@ -64,7 +64,7 @@ mod tests {
         for log2 in 0..=46 {
             for quarter in 4..8 {
                 for around in [-1, 0, 1] {
-                    let nbytes = ((quarter << log2 >> 2) + around).clamp(0, 1 << 46) as u64;
+                    let nbytes = ((quarter << log2 >> 2) + around).clamp(0, 1i64 << 46) as u64;
                     let class = Class::of(nbytes, 64).unwrap();
                     assert!(class.nbytes >= nbytes && class.nbytes >= before.min(nbytes));
                     assert!(nbytes <= 256 || class.nbytes * 4 < nbytes * 5, "{nbytes}");
