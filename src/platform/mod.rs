@@ -1,6 +1,7 @@
-//! What the operating system and the machine give: memory, and where addresses can lie.
+//! What the operating system and the machine give: memory, threads, where addresses can lie.
 //!
-//! The only folder, besides the SIMD kernels, in which code differs between targets.
+//! The only folder, besides the SIMD kernels, in which code differs between targets; a test looks
+//! for `cfg` elsewhere. Each system's file defines the same names.
 
 #[cfg(unix)]
 #[path = "unix.rs"]
@@ -8,8 +9,10 @@ mod os;
 #[cfg(windows)]
 #[path = "windows.rs"]
 mod os;
+mod workers;
 
-pub use os::*;
+pub use os::{give_back, memory, processors, stay_loaded};
+pub use workers::{Body, WORKERS_MOST, side_by_side};
 
 /// One past the highest address of the half of the address space that starts at 0. Memory that
 /// starts in it ends in it: with 4 or 5 levels of pages, Linux never maps across this line.
