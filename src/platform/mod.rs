@@ -19,5 +19,8 @@ pub use workers::{Body, WORKERS_MOST, side_by_side};
 #[cfg(target_arch = "x86_64")]
 pub const LOW_HALF: u64 = 1 << 47;
 /// One past the highest address that a Rust or C object can end at.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(all(target_pointer_width = "64", not(target_arch = "x86_64")))]
 pub const LOW_HALF: u64 = isize::MAX as u64;
+/// The whole address space: memory may lie across its middle.
+#[cfg(not(target_pointer_width = "64"))]
+pub const LOW_HALF: u64 = usize::MAX as u64;
