@@ -156,6 +156,7 @@ pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
     let Some(memory) = platform::memory(total) else {
         return Err(Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes"));
     };
+    platform::stay_loaded(); // the deleters are ours
     let block: NonNull<Block> = memory.cast();
     let (data, byte_offset) = match spec.data {
         Data::At(data, byte_offset) => (data, byte_offset),
@@ -170,6 +171,24 @@ pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
     // SAFETY: `memory` is fresh, malloc-aligned, and holds `head` bytes.
     unsafe { write(block, spec, data, byte_offset) };
     Ok(block)
+}
+
+/// As [`new`], for a block whose owner is `base`: it gets a holder of `base` of its own.
+///
+/// # Safety
+/// `base` is live.
+#[inline]
+pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>> {
+    let block = new(spec)?;
+    // SAFETY: the caller's word.
+    match unsafe { base.as_ref() }.hold() {
+        Ok(()) => Ok(block),
+        Err(error) => {
+            // SAFETY: nobody else has seen the block; only its memory goes, for it holds nothing.
+            unsafe { platform::give_back(block.cast()) };
+            Err(error)
+        }
+    }
 }
 
 /// Writes extents and strides behind the block, and returns where they are. A 0-d tensor has none:

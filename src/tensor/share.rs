@@ -110,3 +110,27 @@ pub unsafe fn holders(tensor: Versioned) -> usize {
         block::of_versioned(tensor).map_or(0, |block: NonNull<Block>| block.as_ref().holders())
     }
 }
+
+/// The place of the tensor that owns the memory: views and boxes lead to it.
+///
+/// # Safety
+/// `tensor` is live.
+pub unsafe fn storage(tensor: Versioned) -> usize {
+    let mut place = tensor;
+    // SAFETY: the caller's word; each block holds its owner, so every step of the way is live.
+    while let Some(block) = unsafe { block::of_versioned(place) } {
+        // SAFETY: as above.
+        match unsafe { block.as_ref() }.owner() {
+            Owner::Versioned(base) => place = base,
+            Owner::Legacy(base) => {
+                // SAFETY: as above.
+                match unsafe { block::of_legacy(base) } {
+                    Some(block) => place = Block::versioned(block),
+                    None => return base.as_ptr() as usize,
+                }
+            }
+            _ => break,
+        }
+    }
+    place.as_ptr() as usize
+}
