@@ -5,11 +5,11 @@
 //!            │
 //!   capi     │ one file per topic; each body a few lines, its comment is the manual
 //!   copy     │ a pair of tensors becomes a byte plan, and a device runs it
-//!   tensor   │ block: alloc, wrap, convert, chain, share
+//!   tensor   │ block: alloc, wrap, convert, chain, share, view
 //!   device   │ plan (bytes, no tensors) and cpu (the copy engine)
 //!   print    │ tensors as text, reader: their elements
 //!   validate │ a foreign struct is read once, checked in a fixed order
-//!   layout, overlap, dtype, device_type, float_formats, scan      pure arithmetic and tables
+//!   layout, view, overlap, dtype, device_type, float_formats, scan      pure arithmetic and tables
 //!   platform │ what the operating system gives
 //!   error    │ Status, Field, Error: what went wrong, put into words in one place
 //!   abi      │ upstream's dlpack.h as plain data
