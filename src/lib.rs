@@ -53,3 +53,4 @@ pub mod reader;
 mod scan;
 pub mod tensor;
 pub mod validate;
+pub mod view;

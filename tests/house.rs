@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["abi"],
     &["error"],
     &["platform"],
-    &["layout", "overlap", "scan", "dtype", "device_type", "float_formats"],
+    &["layout", "overlap", "scan", "dtype", "device_type", "float_formats", "view"],
     &["validate"],
     &["device"],
     &["tensor"],

@@ -166,6 +166,22 @@ pub unsafe fn values<'a>(values: *const i64, ndim: usize, arg: Arg) -> Result<&'
     Ok(unsafe { core::slice::from_raw_parts(values.as_ptr(), ndim) })
 }
 
+/// Writes values into an array of the caller's.
+///
+/// # Safety
+/// `to` is NULL or has room for the values.
+#[inline]
+pub unsafe fn write_values(values: Option<&[i64]>, to: *mut i64, arg: Arg) -> Result<()> {
+    let values = values.unwrap_or(&[]);
+    if values.is_empty() {
+        return Ok(());
+    }
+    let to = required(to, arg)?;
+    // SAFETY: not NULL, aligned, with room by the caller's word; `values` are our own.
+    unsafe { to.as_ptr().copy_from(values.as_ptr(), values.len()) };
+    Ok(())
+}
+
 /// `n` tensors or other pointers; NULL is accepted for none.
 ///
 /// # Safety

@@ -172,6 +172,24 @@ pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
     Ok(block)
 }
 
+/// As [`new`], for a block whose owner is `base`: it gets a holder of `base` of its own.
+///
+/// # Safety
+/// `base` is live.
+#[inline]
+pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>> {
+    let block = new(spec)?;
+    // SAFETY: the caller's word.
+    match unsafe { base.as_ref() }.hold() {
+        Ok(()) => Ok(block),
+        Err(error) => {
+            // SAFETY: nobody else has seen the block; only its memory goes, for it holds nothing.
+            unsafe { platform::give_back(block.cast()) };
+            Err(error)
+        }
+    }
+}
+
 /// Writes extents and strides behind the block, and returns where they are. A 0-d tensor has none:
 /// NULL, as consumers expect.
 ///
