@@ -5,6 +5,7 @@
 //!            │
 //!   capi     │ one file per topic; each body a few lines, its comment is the manual
 //!   copy     │ a pair of tensors becomes a byte plan, and a device runs it
+//!   cast     │ conversion and filling; compare, batch: what else is done with two tensors
 //!   tensor   │ block: alloc, wrap, convert, chain, share
 //!   device   │ plan (bytes, no tensors) and cpu (the copy engine)
 //!   print    │ tensors as text, reader: their elements
