@@ -4,8 +4,8 @@
 //!   C, C++, ctypes, cffi          include/dlpack_rs.h is generated from capi/
 //!            │
 //!   capi     │ one file per topic; each body a few lines, its comment is the manual
-//!   copy     │ a pair of tensors becomes a byte plan, and a device runs it
 //!   cast     │ conversion and filling; compare, batch: what else is done with two tensors
+//!   copy     │ a pair of tensors becomes a byte plan, and a device runs it
 //!   tensor   │ block: alloc, wrap, convert, chain, share
 //!   device   │ plan (bytes, no tensors) and cpu (the copy engine)
 //!   print    │ tensors as text, reader: their elements
