@@ -137,6 +137,7 @@ unsafe fn tiles(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
 ///
 /// # Safety
 /// Every number of both sides is readable.
+#[inline(never)]
 pub unsafe fn side_by_side(
     sides: [&(Kind, Side); 2],
     kind: Kind,
