@@ -142,7 +142,6 @@ inline DLDevice device(const std::string &text) {
 
 inline std::string to_string(DLDataType dtype) { return detail::name(dlrs_dtype_format, dtype); }
 inline std::string to_string(DLDevice device) { return detail::name(dlrs_device_format, device); }
-
 constexpr DLDevice cpu() noexcept { return DLDevice{kDLCPU, 0}; }
 constexpr bool same(DLDataType a, DLDataType b) noexcept {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
@@ -394,7 +393,6 @@ class Tensor {
 
   Pointer pointer_ = nullptr;
 };
-
 static_assert(sizeof(Tensor) == sizeof(void *), "a Tensor is one pointer");
 
 }  // namespace dlpack_rs

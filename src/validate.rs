@@ -130,10 +130,14 @@ pub fn check_ndim(ndim: i32) -> Result<usize> {
 /// `tensor` is aligned and points to a live versioned struct of major 1.
 #[inline]
 pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
-    // SAFETY: `flags` is an aligned u64 inside the struct. Atomic, because `dlrs_set_flags` and
-    // `dlrs_retain` may change the flags of a shared tensor of ours on another thread; of a
-    // foreign tensor nobody may, and then a relaxed load is a plain one.
-    unsafe { AtomicU64::from_ptr((&raw const (*tensor).flags).cast_mut()) }.load(Relaxed)
+    // SAFETY: a place inside the caller's struct.
+    let flags = unsafe { &raw const (*tensor).flags }.cast_mut();
+    // On 32-bit x86 a struct of C may be aligned to 4 only; on others this is always true.
+    let aligned = align_of::<u64>() == align_of::<AtomicU64>() || flags.addr().is_multiple_of(8);
+    // SAFETY: an aligned u64. Atomic, because `dlrs_set_flags` and `dlrs_retain` may change the
+    // flags of a shared tensor of ours, which malloc aligned, on another thread; of a foreign
+    // tensor nobody may, and then a relaxed load is a plain one.
+    unsafe { if aligned { AtomicU64::from_ptr(flags).load(Relaxed) } else { flags.read() } }
 }
 
 /// Reads the header of a versioned tensor; touches nothing past `flags` unless the major is 1.
@@ -251,7 +255,8 @@ impl Snapshot {
         unsafe { self.read_checked(&tensor, rules, strides_due) }
     }
 
-    /// The usual case in one pass: strides given, whole bytes, nothing empty, nothing wrong. On
+    /// The usual case in one pass: few dimensions, moderate numbers, strides given, whole bytes,
+    /// nothing empty, nothing wrong. On
     /// anything else it says no, and [`Snapshot::read_checked`] finds out what it is.
     ///
     /// # Safety
@@ -264,7 +269,7 @@ impl Snapshot {
             || (check_flags(self.flags).is_ok()
                 && dtype::legal(tensor.dtype).is_ok()
                 && device_type::check(tensor.device).is_ok());
-        let plain = tensor.ndim as u32 <= MAX_NDIM as u32
+        let plain = tensor.ndim as u32 <= layout::Sums::NDIM_MAX as u32
             && !(shape.is_null() || strides.is_null() || tensor.data.is_null())
             && (shape.is_aligned() && strides.is_aligned())
             && (item_bits != 0 && item_bits.is_multiple_of(8))
@@ -273,7 +278,7 @@ impl Snapshot {
             return false;
         }
         self.ndim = tensor.ndim as usize;
-        let (mut sums, mut odd) = (layout::Sums::START, false);
+        let mut sums = layout::Sums::START;
         let (to_shape, to_strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());
         for dim in 0..self.ndim {
             // SAFETY: `ndim` values each, by the caller's word, and `ndim` <= MAX_NDIM of ours;
@@ -285,20 +290,22 @@ impl Snapshot {
                 to_strides.add(dim).write(MaybeUninit::new(stride));
                 (extent, stride)
             };
-            odd |= sums.add(extent, stride);
+            sums.add(extent, stride);
         }
         (self.empty, self.strides_given) = (false, true);
         match sums.byte_extent(i64::from(item_bits / 8)) {
-            Some(byte_extent) if !odd => self.byte_extent = byte_extent,
-            _ => return false,
+            Some(byte_extent) => self.byte_extent = byte_extent,
+            None => return false,
         }
-        self.check_addresses().is_ok()
+        self.addresses_fit()
     }
 
     /// The checks in their fixed order.
     ///
     /// # Safety
     /// As [`Snapshot::read`].
+    #[cold]
+    #[inline(never)]
     unsafe fn read_checked(
         &mut self,
         tensor: &DLTensor,
@@ -389,25 +396,29 @@ impl Snapshot {
         self.check_addresses()
     }
 
-    #[inline]
-    fn check_addresses(&self) -> Result<()> {
+    /// What starts in the lower half must end there: no memory lies across the line.
+    #[inline(always)]
+    fn addresses_fit(&self) -> bool {
         let data = self.data as u64;
-        let Some(first) = data.checked_add(self.byte_offset) else {
-            let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET);
-            return Err(error.value(self.byte_offset as i64));
-        };
-        // What starts in the lower half must end there: no memory lies across the line.
         let limit = if data < LOW_HALF { LOW_HALF } else { usize::MAX as u64 };
-        if first > limit {
+        let (low, high) = self.byte_extent;
+        let Some(first) = data.checked_add(self.byte_offset) else { return false };
+        first <= limit
+            && first.checked_add_signed(low).is_some()
+            && first.checked_add_signed(high).is_some_and(|end| end <= limit)
+    }
+
+    fn check_addresses(&self) -> Result<()> {
+        if self.addresses_fit() {
+            return Ok(());
+        }
+        let data = self.data as u64;
+        let limit = if data < LOW_HALF { LOW_HALF } else { usize::MAX as u64 };
+        if data.checked_add(self.byte_offset).is_none_or(|first| first > limit) {
             let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET);
             return Err(error.value(self.byte_offset as i64));
         }
         let (low, high) = self.byte_extent;
-        let inside = first.checked_add_signed(low).is_some()
-            && first.checked_add_signed(high).is_some_and(|end| end <= limit);
-        if inside {
-            return Ok(());
-        }
         let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);
         Err(error.value(if high as u64 > low.unsigned_abs() { high } else { low }))
     }

@@ -10,6 +10,7 @@ pub mod chain;
 pub mod convert;
 pub mod pool;
 pub mod share;
+pub mod view;
 pub mod wrap;
 
 use core::ptr::NonNull;
