@@ -1,5 +1,5 @@
-/* Pools: reuse, statistics, limit, trimming, blocks that outlive their pool, bases that fail, threads
- * and fork. */
+/* Pools: reuse, statistics, limit, trimming, blocks that outlive their pool, bases that fail,
+ * threads and fork. */
 #define _DEFAULT_SOURCE /* fork */
 #include "harness.h"
 
