@@ -11,7 +11,7 @@ OVERLAP_DST, OVERLAP_SRC_DST = 304, 305
 
 def test_clone_is_numpys_copy(dlpack):
     rng = np.random.default_rng(11)
-    for _ in range(2500):
+    for _ in range(2000):
         view = random_view(rng)
         clone = dlpack.from_dlpack(view).clone()
         assert clone.flags == dlpack.IS_COPIED
@@ -23,7 +23,7 @@ def test_clone_is_numpys_copy(dlpack):
 
 def test_copy_is_numpys_assignment(dlpack):
     rng = np.random.default_rng(12)
-    for _ in range(2500):
+    for _ in range(2000):
         source = random_view(rng)
         view, base = random_destination(rng, source.shape, source.dtype)
         before = base.copy()
@@ -83,7 +83,7 @@ def verdict(dlpack, source, target, **keywords):
 def test_overlap_is_numpys_exact_answer(dlpack):
     rng = np.random.default_rng(14)
     seen = {0: 0, OVERLAP_DST: 0, OVERLAP_SRC_DST: 0}
-    for _ in range(3000):
+    for _ in range(2000):
         memory, source, target = random_pair(rng)
         before = memory.copy()
         shared = np.shares_memory(source, target)
@@ -111,13 +111,13 @@ def test_overlap_is_numpys_exact_answer(dlpack):
             memory[...] = before
             target[...] = values  # not `source`: in one dimension NumPy 2.4 gets that wrong
             assert after.tobytes() == memory.tobytes()
-    assert min(seen.values()) > 200, seen
+    assert min(seen.values()) > 100, seen
 
 
 def test_memory_orders_are_numpys(dlpack):
     rng = np.random.default_rng(15)
     moved = 0
-    for _ in range(1500):
+    for _ in range(800):
         view = random_view(rng)
         tensor = dlpack.from_dlpack(view)
         flags = view.flags
@@ -136,7 +136,7 @@ def test_memory_orders_are_numpys(dlpack):
             if dense and view.size:
                 assert array.ctypes.data == view.ctypes.data
             moved += not dense
-    assert moved > 500
+    assert moved > 300
 
 
 def test_order_k_keeps_the_order_of_the_strides(dlpack):

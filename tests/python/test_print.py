@@ -1,5 +1,7 @@
 """The library's text is NumPy's own."""
 
+import ctypes
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -8,8 +10,7 @@ from views import DTYPES, random_bytes, random_view
 
 
 def check(dlpack, array):
-    with np.printoptions(legacy=False):
-        expected = str(array)
+    expected = str(array)
     text = dlpack.from_dlpack(array).describe()
     head, _, values = text.partition("\n")
     assert values == expected, head
@@ -30,7 +31,7 @@ def test_numbers_people_have(dlpack, dtype):
     special = np.array([0.0, -0.0, 1, -1, 0.1, 1 / 3, 1e-8, 1e8, 1e16, 123456.789, 5e-324, 65504,
                         np.nan, np.inf, -np.inf, 1e4, 99999.5, 0.00012345])
     with np.errstate(all="ignore"):
-        for _ in range(300):
+        for _ in range(150):
             values = rng.choice(special, rng.integers(0, 9))
             if rng.random() < 0.5:
                 values = np.round(rng.normal(0, 10.0 ** rng.integers(-4, 6), values.shape),
@@ -66,19 +67,9 @@ def test_small_floats_have_the_values_of_ml_dtypes(dlpack, name):
     bits = np.arange(256 if dtype.itemsize == 1 else 1 << 16, dtype=f"u{dtype.itemsize}")
     for chunk in np.array_split(bits, max(1, bits.size // 200)):
         tensor = dlpack.empty((chunk.size,), name)
-        _fill(dlpack, tensor, chunk)
-        expected = chunk.view(dtype).astype(np.float64)
-        got = str(tensor).replace("[", " ").replace("]", " ").split()
-        assert np.array_equal(np.array(got, np.float64).astype(np.float64), expected,
-                              equal_nan=True) or _close(got, expected)
-
-
-def _close(got, expected):
-    """Eight digits are printed, as NumPy does; more differ."""
-    return np.allclose(np.array(got, np.float64), expected, rtol=1e-6, atol=1e-8, equal_nan=True)
-
-
-def _fill(dlpack, tensor, array):
-    import ctypes
-
-    ctypes.memmove(tensor.address, array.ctypes.data, array.nbytes)
+        ctypes.memmove(tensor.address, chunk.ctypes.data, chunk.nbytes)
+        with np.errstate(invalid="ignore"):
+            expected = chunk.view(dtype).astype(np.float64)
+        got = np.array(str(tensor).replace("[", " ").replace("]", " ").split(), np.float64)
+        # Eight digits are printed, as NumPy does.
+        assert np.allclose(got, expected, rtol=1e-6, atol=1e-8, equal_nan=True)

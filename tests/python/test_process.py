@@ -57,8 +57,18 @@ def test_exit_codes_stay_as_they_are(binding):
     assert run(binding, "os._exit(9)").returncode == 9
     done = run(binding, "raise KeyError('mine')")
     assert done.returncode == 1 and "KeyError: 'mine'" in done.stderr
-    ended = run(binding, "tensor.attach(sys.exit); tensor.close()\nprint('alive')")
-    assert ended.returncode == 0 and "alive" in ended.stdout
+    assert run(binding, "tensor.attach(lambda: sys.exit(3)); tensor.close()").returncode == 3
+
+
+def test_sys_exit_in_a_callback_of_ctypes_does_not_exit():
+    done = run("dlpack_ctypes", """
+import ctypes
+leave = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: sys.exit(3))
+dlpack.call(dlpack.lib.dlrs_attach, tensor.pointer, ctypes.cast(leave, ctypes.c_void_p), None, 0)
+tensor.close()
+print("alive")
+""")
+    assert (done.returncode, done.stdout) == (0, "alive\n") and "SystemExit" in done.stderr
 
 
 WORK = """
@@ -79,7 +89,7 @@ def work():
 def test_fork(binding):
     done = run(binding, WORK + """
 dlpack.from_dlpack(np.zeros((2000, 2000)).T).clone()
-for _ in range(20):
+for _ in range(8):
     child = os.fork()
     if child == 0:
         os._exit(0 if work() else 1)
