@@ -5,7 +5,9 @@ use core::ffi::c_void;
 
 use super::engine::serial;
 use super::level::{stream_from, thread_from};
+use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Plan};
+use crate::platform::{self, WORKERS_MOST};
 
 /// The caller's way to run `n` bodies at once: it calls `body(body_ctx, i)` once for every `i`
 /// below `n`, on any threads, and returns 0 after the last. Nonzero: it could not, and has run
@@ -32,14 +34,12 @@ pub struct Parallel {
     pub hook: Option<ParallelFor>,
 }
 
-/// The most parts a copy is split into.
-const MOST: usize = 64;
 /// Where the number of threads is ours to decide: memory is saturated beyond.
 const DECIDED_MOST: usize = 16;
 
 /// Which units of a plan are dealt out, and how many to each part.
 struct Deal<'a> {
-    plan: &'a Plan,
+    plan: Part<'a>,
     /// The dimension dealt out; `None`: the bytes of the element.
     dim: Option<usize>,
     units: usize,
@@ -60,22 +60,13 @@ impl Deal<'_> {
         if n == 0 {
             return;
         }
-        let mut plan = *self.plan;
-        let unit = if matches!(plan.item, Item::Bytes(_)) { 1 } else { 8 };
-        let (mut by_src, mut by_dst) = (first as i64, first as i64);
-        match self.dim {
-            None => plan.item = Item::Bytes(n),
-            Some(at) => {
-                let Dim { src, dst, .. } = plan.dim(at);
-                (by_src, by_dst) = (by_src * src / unit, by_dst * dst / unit);
-                plan.set(at, Dim { n: n as i64, src, dst });
-            }
-        }
-        plan.src = plan.src.wrapping_offset(by_src as isize);
-        plan.dst = plan.dst.wrapping_offset(by_dst as isize);
+        let part = match self.dim {
+            None => self.plan.of_bytes(first, n),
+            Some(dim) => self.plan.of_dim(dim, first as i64, n as i64),
+        };
         // SAFETY: a part of the caller's plan; parts share no element, and `deal` sees to it that
         // they share no byte.
-        unsafe { serial(&plan, self.large) };
+        unsafe { serial(&part, self.large) };
     }
 }
 
@@ -86,43 +77,51 @@ impl Deal<'_> {
 pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
     let nbytes = plan.nbytes();
     let large = nbytes >= stream_from();
-    let useful = nbytes.checked_div(thread_from()).unwrap_or(1).min(MOST as u64) as usize;
+    let useful = nbytes.checked_div(thread_from()).unwrap_or(1).min(WORKERS_MOST as u64) as usize;
     let threads = match parallel.threads {
-        0 if useful > 1 && parallel.hook.is_none() => system::processors().min(DECIDED_MOST),
+        0 if useful > 1 && parallel.hook.is_none() => platform::processors().min(DECIDED_MOST),
         0 => DECIDED_MOST,
         n => n,
     };
-    let deal = if threads.min(useful) > 1 { deal(plan, threads.min(useful), large) } else { None };
+    let deal = if threads.min(useful) > 1 {
+        deal(Part::whole(plan), threads.min(useful), large)
+    } else {
+        None
+    };
     // SAFETY: the caller's promise; the parts make up the plan.
     unsafe {
         match deal {
-            None => serial(plan, large),
+            None => serial(&Part::whole(plan), large),
             Some(deal) => match parallel.hook {
-                None => system::side_by_side(&deal),
+                None => platform::side_by_side(deal.parts(), body, context(&deal)),
                 Some(hook) => hooked(&deal, hook),
             },
         }
     }
 }
 
+/// What [`body`] gets.
+fn context(deal: &Deal) -> *mut c_void {
+    (&raw const *deal).cast_mut().cast()
+}
+
 unsafe fn hooked(deal: &Deal, hook: ParallelFor) {
-    let context: *mut c_void = (&raw const *deal).cast_mut().cast();
     // SAFETY: the hook is the caller's; `deal` outlives the call. Nonzero says that no body ran.
     unsafe {
-        if (hook.run)(hook.ctx, deal.parts(), body, context) != 0 {
-            serial(deal.plan, deal.large);
+        if (hook.run)(hook.ctx, deal.parts(), body, context(deal)) != 0 {
+            serial(&deal.plan, deal.large);
         }
     }
 }
 
 unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
-    // SAFETY: `hooked` passes a Deal, which is only read.
+    // SAFETY: `context` made it from a Deal, which is only read.
     unsafe { (*deal.cast::<Deal>()).part(i) }
 }
 
 /// Chooses what to deal out in `parts`: the element's bytes if it is large, else the outermost
 /// dimension that has enough to deal, else the longest.
-fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
+fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
     let even = |units: usize, grain: usize| {
         let each = units.div_ceil(parts.max(1));
         each.div_ceil(grain.max(1)).saturating_mul(grain.max(1))
@@ -131,7 +130,7 @@ fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
         Item::Bytes(units) if units >= 1 << 18 => {
             return Some(Deal { plan, dim: None, units, each: even(units, 4096), large });
         }
-        Item::Bits { .. } if !nested(plan) => return None,
+        Item::Bits { .. } if !nested(&plan) => return None,
         _ => {}
     }
     let n = |i: usize| plan.dim(i).n as usize;
@@ -154,119 +153,12 @@ fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
 
 /// Whether each step of the outermost destination dimension lies beyond all that the inner ones
 /// reach: then parts of it that start at whole bytes share no byte.
-fn nested(plan: &Plan) -> bool {
+fn nested(plan: &Part) -> bool {
     let Item::Bits { dst_slot, .. } = plan.item else { return true };
     let mut reach = dst_slot as i64;
     for i in 1..plan.ndim {
         let Dim { n, dst, .. } = plan.dim(i);
-        if dst < 0 {
-            return false;
-        }
         reach = reach.saturating_add((n - 1).saturating_mul(dst));
     }
     plan.dim(0).dst >= reach
-}
-
-#[cfg(unix)]
-mod system {
-    use core::ffi::c_void;
-    use core::mem::MaybeUninit;
-    use core::ptr::{null, null_mut};
-
-    use super::{Deal, MOST};
-
-    /// Address space for a worker; it touches less than 16 KiB of it.
-    const STACK: usize = 256 << 10;
-
-    #[derive(Clone, Copy)]
-    struct Task<'a> {
-        deal: &'a Deal<'a>,
-        i: usize,
-    }
-
-    extern "C" fn work(task: *mut c_void) -> *mut c_void {
-        // SAFETY: `side_by_side` passes a Task that it keeps, unchanged, until this thread is
-        // joined; the part is the caller's.
-        unsafe {
-            let task = *task.cast::<Task>();
-            task.deal.part(task.i);
-        }
-        null_mut()
-    }
-
-    /// Processors that this thread may run on.
-    pub(super) fn processors() -> usize {
-        // SAFETY: sysconf has no precondition.
-        unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
-    }
-
-    /// Part 0 on the calling thread, the others on threads of their own where they can be had.
-    pub(super) unsafe fn side_by_side(deal: &Deal) {
-        let parts = deal.parts().min(MOST);
-        let mut tasks = [Task { deal, i: 0 }; MOST];
-        let mut threads = [None; MOST];
-        for (i, task) in tasks.iter_mut().enumerate() {
-            task.i = i;
-        }
-        // SAFETY: `tasks` stays as it is until every thread is joined; the parts are the caller's
-        // plan.
-        unsafe {
-            with_signals_blocked(|attributes| {
-                for (task, thread) in tasks.iter().zip(&mut threads).take(parts).skip(1) {
-                    let argument = (&raw const *task).cast_mut().cast();
-                    let mut made = MaybeUninit::uninit();
-                    if libc::pthread_create(made.as_mut_ptr(), attributes, work, argument) == 0 {
-                        *thread = Some(made.assume_init());
-                    }
-                }
-            });
-            deal.part(0);
-            for (i, thread) in (1..parts).zip(threads.iter().skip(1)) {
-                match *thread {
-                    Some(thread) => _ = libc::pthread_join(thread, null_mut()),
-                    None => deal.part(i),
-                }
-            }
-        }
-    }
-
-    /// Calls `make` with the attributes of a worker, and with every signal blocked: workers
-    /// inherit that, so that the host's handlers never run on their small stacks.
-    unsafe fn with_signals_blocked(make: impl FnOnce(*const libc::pthread_attr_t)) {
-        let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-        let (mut all, mut former) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: each object is initialised by the call that comes first; a failure leaves the
-        // default attributes, or the mask as it was.
-        unsafe {
-            let set = libc::pthread_attr_init(attributes.as_mut_ptr()) == 0;
-            let attributes = attributes.as_mut_ptr();
-            if set {
-                libc::pthread_attr_setstacksize(attributes, STACK);
-            }
-            libc::sigfillset(all.as_mut_ptr());
-            let blocked =
-                libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), former.as_mut_ptr()) == 0;
-            make(if set { attributes } else { null() });
-            if blocked {
-                libc::pthread_sigmask(libc::SIG_SETMASK, former.as_ptr(), null_mut());
-            }
-            if set {
-                libc::pthread_attr_destroy(attributes);
-            }
-        }
-    }
-}
-
-#[cfg(not(unix))]
-mod system {
-    pub(super) fn processors() -> usize {
-        1
-    }
-
-    pub(super) unsafe fn side_by_side(deal: &super::Deal) {
-        for i in 0..deal.parts() {
-            // SAFETY: the caller's promise; the parts are its plan.
-            unsafe { deal.part(i) };
-        }
-    }
 }
