@@ -33,10 +33,10 @@ build:  ## build the release library; leaves target/lib and target/include
 
 install:  ## install below PREFIX (/usr/local), or DESTDIR/PREFIX
 	$(call need,$(RUST) $(CMAKE))
-	cmake -S . -B target/cmake -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
+	cmake -S . -B target/cmake-install -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
 	  -DDLPACK_RS_CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)
-	cmake --build target/cmake
-	DESTDIR=$(DESTDIR) cmake --install target/cmake
+	cmake --build target/cmake-install
+	DESTDIR=$(DESTDIR) cmake --install target/cmake-install
 
 demo:  ## build the library, find it from a C program with CMake, and use it from Python
 	$(call need,$(RUST) $(CMAKE) $(C))
@@ -44,7 +44,7 @@ demo:  ## build the library, find it from a C program with CMake, and use it fro
 
 # One line a step; each ends with its counts. One alone: make test TESTS='"c_tests/consumers.sh"'
 TESTS = \
-	"cargo test --locked" \
+	"cargo test --locked --no-fail-fast" \
 	"headers/check.sh" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh" \

@@ -1,22 +1,29 @@
-//! Link arguments of the shipped shared library: its SONAME, and that it never unloads.
+//! Link arguments of the shipped shared library: its name, that it never unloads, and nothing that
+//! it does not need.
 
 fn main() {
     println!("cargo:rerun-if-changed=../build.rs");
     let var = |name: &str| std::env::var(name).unwrap_or_default();
-    if var("CARGO_CFG_TARGET_OS") != "linux" {
-        return;
-    }
-    let major = var("CARGO_PKG_VERSION_MAJOR");
-    for argument in [
-        // The ABI's major version is the library's.
-        format!("-Wl,-soname,libdlpack_rs.so.{major}"),
+    // The ABI's major version is the library's.
+    let soname = format!("-Wl,-soname,libdlpack_rs.so.{}", var("CARGO_PKG_VERSION_MAJOR"));
+    let linux = [
+        &*soname,
         // A deleter that we handed out must outlive dlclose.
-        "-Wl,-z,nodelete".into(),
-        "-Wl,-z,relro,-z,now".into(),
+        "-Wl,-z,nodelete",
+        "-Wl,-z,relro,-z,now",
         // A C++ exception out of a caller's deleter ends in std::terminate here, not in frames
         // that were never compiled to be unwound.
-        "-Wl,--no-eh-frame-hdr".into(),
-    ] {
+        "-Wl,--no-eh-frame-hdr",
+    ];
+    // No start-up code, so no thread-local storage and no imports of its own. `platform::windows`
+    // does what nodelete does.
+    let windows = ["-nostartfiles", "-Wl,--entry=0"];
+    let arguments: &[&str] = match (&*var("CARGO_CFG_TARGET_OS"), &*var("CARGO_CFG_TARGET_ENV")) {
+        ("linux", _) => &linux,
+        ("windows", "gnu") => &windows,
+        _ => &[],
+    };
+    for argument in arguments {
         println!("cargo:rustc-cdylib-link-arg={argument}");
     }
 }

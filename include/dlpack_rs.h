@@ -94,6 +94,9 @@ typedef struct dlrs_error dlrs_error;
 typedef struct dlrs_abi_table dlrs_abi_table;
 typedef struct dlrs_allocator dlrs_allocator;
 typedef struct dlrs_alloc_options dlrs_alloc_options;
+typedef struct dlrs_pool dlrs_pool;
+typedef struct dlrs_pool_options dlrs_pool_options;
+typedef struct dlrs_pool_statistics dlrs_pool_statistics;
 typedef struct dlrs_import_options dlrs_import_options;
 typedef struct dlrs_view_step dlrs_view_step;
 typedef struct dlrs_copy_options dlrs_copy_options;
@@ -630,6 +633,159 @@ dlrs_status dlrs_allocator_set(DLDeviceType device_type,
                                const dlrs_allocator *allocator,
                                const dlrs_allocator **old,
                                dlrs_error *error);
+
+/** An allocator of one device that keeps blocks for reuse. Made by dlrs_pool_create. */
+struct dlrs_pool;
+
+/* ---------------------------------------------------------------------------------------------
+ * Pools: allocators that keep freed blocks for the next request. For loops that make and release
+ * tensors of similar sizes, and for devices whose own allocation is slow.
+ */
+
+/** What a pool is to be. All members but `struct_size` may be 0. */
+struct dlrs_pool_options {
+  /** `sizeof(dlrs_pool_options)`. */
+  uint32_t struct_size;
+  /** The one device that the pool serves; {0, 0} for the CPU. */
+  DLDevice device;
+  /** No more than this is taken from `base`, in use and kept together; 0 for no limit. */
+  uint64_t limit_nbytes;
+  /**
+   * Where blocks come from; NULL for the library's own memory, on the CPU only. Read during the
+   * call; `alloc`, `free` and `context` are kept until the pool and its last block are gone.
+   */
+  const dlrs_allocator *base;
+};
+
+/**
+ * What a pool holds and did. Sizes are of whole blocks, which are larger than what was asked for:
+ * by less than a quarter, above 256 bytes.
+ */
+struct dlrs_pool_statistics {
+  /** `sizeof(dlrs_pool_statistics)`. */
+  uint32_t struct_size;
+  /** Bytes in use. */
+  uint64_t live_nbytes;
+  /** Blocks in use. */
+  uint64_t live_blocks;
+  /** Bytes kept for reuse. */
+  uint64_t cached_nbytes;
+  /** Blocks kept for reuse. */
+  uint64_t cached_blocks;
+  /** Requests answered with a block that was kept. */
+  uint64_t hits;
+  /** Requests answered by asking `base`, refused ones included. */
+  uint64_t misses;
+  /** The limit, 0 for none. */
+  uint64_t limit_nbytes;
+};
+
+/**
+ * Make a pool: an allocator that keeps freed blocks for the next request.
+ *
+ * Bytes:     requests are rounded up to four sizes per power of two, at least 256 bytes, and to
+ *            256-byte alignment; the same size and alignment reuse each other's blocks. A request
+ *            that would exceed options->limit_nbytes, or that base refuses, first frees what is
+ *            kept, then fails. The pool itself takes about 28 KiB, and 16 bytes per block.
+ * Device:    options->device; requests for another one fail. Device memory is never touched.
+ * Ownership: the caller owns *out, to be given to dlrs_pool_release. What
+ *            dlrs_pool_allocator(*out) allocated goes back to the pool.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or options; a function of base is NULL.
+ *            DLRS_STRUCT_SIZE: options or options->base.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device, or another one than CPU without base.
+ *            DLRS_NOMEM: no memory. On any error *out is NULL.
+ * Threads:   any. A pool has no lock and may be used on all threads at once; base's functions may
+ *            then run at once too. A forked child may use it, as far as it may use base; blocks
+ *            that other threads were about to take or give back are lost to it.
+ * Source:    this library; the lists are Treiber's stacks (IBM RJ 5118, 1986).
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_pool_create(const dlrs_pool_options *options,
+                             dlrs_pool **out,
+                             dlrs_error *error);
+
+/**
+ * Release a pool.
+ *
+ * Ownership: the pointer is dead afterwards, and so is its allocator for new tensors: set another
+ *            one first where dlrs_allocator_set set it. What is kept is freed now. Blocks in use
+ *            stay valid; they go to base when they are freed, the pool with the last of them.
+ *            NULL does nothing.
+ * Errors:    none.
+ * Threads:   any, once no other thread uses the pool; blocks may be freed meanwhile.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; a second release cannot be detected.
+ */
+DLRS_API
+void dlrs_pool_release(dlrs_pool *pool);
+
+/**
+ * Tell the allocator that a pool is, for dlrs_alloc_options or dlrs_allocator_set.
+ *
+ * Ownership: the pool's; valid until the pool is released.
+ * Errors:    none: NULL for NULL, which stands for the default where an allocator is asked for.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API const dlrs_allocator *dlrs_pool_allocator(const dlrs_pool *pool);
+
+/**
+ * Free blocks that a pool keeps, until they are few enough.
+ *
+ * Bytes:     at most keep_nbytes stay, 0 for none; those of large blocks go first.
+ * Ownership: blocks in use are not affected.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
+ * Threads:   any; what other threads give back meanwhile may stay too.
+ * Source:    cudaMemPoolTrimTo has the same meaning.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API dlrs_status dlrs_pool_trim(dlrs_pool *pool, uint64_t keep_nbytes, dlrs_error *error);
+
+/**
+ * Limit what a pool takes from its base.
+ *
+ * Bytes:     blocks in use and kept count together; 0 for no limit. Kept blocks beyond a lower
+ *            limit are freed now. Blocks in use may exceed it; requests then fail with DLRS_NOMEM
+ *            unless a kept block fits, until enough was given back.
+ * Ownership: blocks in use are not affected.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
+ * Threads:   any; a request under way may still go by the limit before.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_pool_set_limit(dlrs_pool *pool,
+                                uint64_t limit_nbytes,
+                                dlrs_error *error);
+
+/**
+ * Tell what a pool holds and did.
+ *
+ * Ownership: out->struct_size is set by the caller; the other members are written.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool or out. DLRS_STRUCT_SIZE: out.
+ *            Nothing is written then.
+ * Threads:   any; while others use the pool, the numbers are of slightly different moments.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_pool_stats(const dlrs_pool *pool,
+                            dlrs_pool_statistics *out,
+                            dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Wrapping memory that somebody else owns.
@@ -2097,6 +2253,233 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
                            const dlrs_copy_options *options,
                            DLManagedTensorVersioned **out,
                            dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Conversion and filling.
+ */
+
+/**
+ * Convert the elements of one tensor to the dtype of another of the same shape.
+ *
+ * Between all of bool, int and uint of 1 to 64 bits, float16/32/64, bfloat16, the eight float8,
+ * the two float6, float4 and complex; lanes are converted one by one. Equal dtypes are copied to
+ * the bit; so this also converts between packed and padded sub-byte elements.
+ *
+ * To a float:   one rounding from the exact value, to nearest, ties to even. Too large becomes
+ *               infinity; NaN in formats without infinity (float8_*fn, *fnuz); the largest finite
+ *               value in float6 and float4, infinity too.
+ * NaN:          stays NaN with its sign; from 16 bits down it is the format's one quiet NaN;
+ *               *fnuz have only 0x80. Float6 and float4 have none: -0, and +0 for a negative NaN.
+ * float8_e8m0fnu: a power of two, ties up, 2^-127 for all below it; NaN for zero, for what is
+ *               negative or too large.
+ * Float to int: towards zero; out of range saturates; NaN becomes 0.
+ * Int to int:   the low bits (two's complement).
+ * To bool:      whether it is not 0; NaN is not. From bool: 0 or 1, any byte but 0 being true.
+ * Complex:      the imaginary part is dropped, except that to bool either part counts; from a
+ *               real dtype it is 0.
+ *
+ * Shape:     equal in rank and extents, lanes too; nothing is broadcast. Any strides on both
+ *            sides, including 0 (source only) and negative; elements may be unaligned.
+ * Bytes:     only those of the destination's elements are written; packed sub-byte elements bit
+ *            by bit; the unused bits of padded ones become 0.
+ * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     dst must not be READ_ONLY. IS_SUBBYTE_TYPE_PADDED may differ. None is changed.
+ * Errors:    as dlrs_copy, without that of different dtypes: DLRS_DTYPE_MISMATCH is different
+ *            lanes. DLRS_BAD_ARG: options, also for DLRS_COPY_RAW_BYTES.
+ *            DLRS_OVERLAP_SRC_DST: memory is shared, without DLRS_COPY_ALLOW_OVERLAP.
+ *            On any error nothing has been written.
+ * Threads:   any; conversion runs on the caller's. The thread's rounding mode, denormal mode and
+ *            floating-point exception flags neither matter nor change.
+ * Source:    the casts of NumPy and ml_dtypes, bit for bit where they round once.
+ *
+ * Safety:
+ * As dlrs_copy.
+ */
+DLRS_API
+dlrs_status dlrs_cast(const DLManagedTensorVersioned *src,
+                      DLManagedTensorVersioned *dst,
+                      const dlrs_copy_options *options,
+                      dlrs_error *error);
+
+/**
+ * Write one value to every element of a tensor.
+ *
+ * Shape:     any strides but those that let elements share memory; a tensor of size zero is fine.
+ * Bytes:     value points to one element of value_dtype, all its lanes, unaligned; a sub-byte one
+ *            in the low bits. It is converted as by dlrs_cast, or copied to the bit if the dtype
+ *            is dst's: a double fills a tensor of any dtype, a bit pattern one of its own.
+ * Device:    reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     dst must not be READ_ONLY. None is changed.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: dst or value. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
+ *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for dst, except
+ *            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
+ *            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
+ *            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
+ *            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP.
+ *            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
+ * Threads:   any; large fills use threads as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; value is readable, and nobody touches the elements of dst meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
+                      const void *value,
+                      DLDataType value_dtype,
+                      const dlrs_copy_options *options,
+                      dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Comparison.
+ */
+
+/** Elements are equal when their bits are: -0 is not 0, and a NaN equals itself. */
+#define DLRS_EQUAL_BITS 1
+
+/** Elements are equal when their numbers are: -0 is 0, and NaN is not equal to anything. */
+#define DLRS_EQUAL_VALUES 2
+
+/** As DLRS_EQUAL_VALUES, but any NaN is equal to any other. */
+#define DLRS_EQUAL_VALUES_OR_NAN 3
+
+/**
+ * Tell whether two tensors have the same shape and equal elements.
+ *
+ * Shape:     different shapes are an answer, 0; any strides, and tensors of size zero are equal.
+ * Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. Only floats
+ *            and complex have values apart from their bits; and bool, where any byte but 0 is
+ *            true. *out becomes 1 or 0.
+ * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements do not count.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
+ *            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL
+ *            and DLRS_SUBBYTE; first for a, then for b. DLRS_DTYPE_MISMATCH: dtypes differ:
+ *            convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not
+ *            reachable by the CPU. On any error *out is untouched.
+ * Threads:   any.
+ * Source:    array_equal of NumPy, with and without equal_nan.
+ *
+ * Safety:
+ * See the preface; nobody writes the elements meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
+                       const DLManagedTensorVersioned *b,
+                       int32_t level,
+                       int32_t *out,
+                       dlrs_error *error);
+
+/**
+ * Find the largest absolute difference of two elements at the same place.
+ *
+ * Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0.
+ * Bytes:     computed in double; for integers exact and rounded once. Equal elements differ by 0,
+ *            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
+ *            `*out <= tolerance` is false. Of complex elements, the larger difference of the
+ *            parts. True and false differ by 1.
+ * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
+ *            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for
+ *            a, then for b. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
+ *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not reachable by the CPU.
+ *            On any error *out is untouched.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * As dlrs_equal.
+ */
+DLRS_API
+dlrs_status dlrs_max_diff(const DLManagedTensorVersioned *a,
+                          const DLManagedTensorVersioned *b,
+                          double *out,
+                          dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Several copies in one call, and copies from and to plain bytes.
+ */
+
+/**
+ * Copy several tensors; nothing is written unless every pair can be copied.
+ *
+ * Shape:     src and dst are arrays of n tensors, possibly NULL when n is 0; each pair as in
+ *            dlrs_copy.
+ * Bytes:     as dlrs_copy. No dst may share memory with a tensor of another pair: that is not
+ *            checked, and the order of the pairs is not defined.
+ * Device:    as dlrs_copy.
+ * Ownership: unchanged.
+ * Flags:     as dlrs_copy.
+ * Errors:    as dlrs_copy for every pair, in the order of the pairs. When a pair is at fault and
+ *            failed is not NULL, *failed is its index; else *failed is n or untouched.
+ *            On any error nothing has been written.
+ * Threads:   as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * As dlrs_copy, for every pair; nobody changes the structs meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_copy_batch(uint64_t n,
+                            const DLManagedTensorVersioned *const *src,
+                            DLManagedTensorVersioned *const *dst,
+                            const dlrs_copy_options *options,
+                            uint64_t *failed,
+                            dlrs_error *error);
+
+/**
+ * Copy plain bytes into the elements of a tensor.
+ *
+ * Shape:     the bytes are the elements in row-major order, without gaps; any strides in dst.
+ * Bytes:     nbytes must be what dlrs_nbytes gives for flags 0: sub-byte elements are packed in
+ *            the bytes also when dst is padded. The machine's byte order. NULL when nbytes is 0.
+ * Device:    dst reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged; the bytes are not kept.
+ * Flags:     dst must not be READ_ONLY. No flag is changed.
+ * Errors:    as dlrs_copy, the bytes being src. DLRS_BUF_SMALL: nbytes is too small.
+ *            DLRS_BAD_ARG: nbytes is too large. On any error nothing has been written.
+ * Threads:   as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; nobody writes the bytes or touches the elements of dst meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_copy_from_bytes(const void *bytes,
+                                 uint64_t nbytes,
+                                 DLManagedTensorVersioned *dst,
+                                 const dlrs_copy_options *options,
+                                 dlrs_error *error);
+
+/**
+ * Copy the elements of a tensor into plain bytes.
+ *
+ * Shape:     the bytes become the elements in row-major order, without gaps; any strides in src.
+ * Bytes:     nbytes is the room; as many as dlrs_nbytes gives for flags 0 are written: sub-byte
+ *            elements are packed also when src is padded, and unused bits of the last byte are 0.
+ *            The machine's byte order. NULL when nbytes is 0.
+ * Device:    src reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     none matters but IS_SUBBYTE_TYPE_PADDED.
+ * Errors:    as dlrs_copy, the bytes being dst. DLRS_BUF_SMALL: nbytes is too small.
+ *            On any error nothing has been written.
+ * Threads:   as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; nobody writes the elements of src or touches the bytes meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_copy_to_bytes(const DLManagedTensorVersioned *src,
+                               void *bytes,
+                               uint64_t nbytes,
+                               const dlrs_copy_options *options,
+                               dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Names of dtypes and devices.

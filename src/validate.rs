@@ -130,10 +130,14 @@ pub fn check_ndim(ndim: i32) -> Result<usize> {
 /// `tensor` is aligned and points to a live versioned struct of major 1.
 #[inline]
 pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
-    // SAFETY: `flags` is an aligned u64 inside the struct. Atomic, because `dlrs_set_flags` and
-    // `dlrs_retain` may change the flags of a shared tensor of ours on another thread; of a
-    // foreign tensor nobody may, and then a relaxed load is a plain one.
-    unsafe { AtomicU64::from_ptr((&raw const (*tensor).flags).cast_mut()) }.load(Relaxed)
+    // SAFETY: a place inside the caller's struct.
+    let flags = unsafe { &raw const (*tensor).flags }.cast_mut();
+    // On 32-bit x86 a struct of C may be aligned to 4 only; on others this is always true.
+    let aligned = align_of::<u64>() == align_of::<AtomicU64>() || flags.addr().is_multiple_of(8);
+    // SAFETY: an aligned u64. Atomic, because `dlrs_set_flags` and `dlrs_retain` may change the
+    // flags of a shared tensor of ours, which malloc aligned, on another thread; of a foreign
+    // tensor nobody may, and then a relaxed load is a plain one.
+    unsafe { if aligned { AtomicU64::from_ptr(flags).load(Relaxed) } else { flags.read() } }
 }
 
 /// Reads the header of a versioned tensor; touches nothing past `flags` unless the major is 1.

@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["validate"],
     &["device"],
     &["tensor"],
-    &["copy", "print", "reader"],
+    &["copy", "import", "numbers", "cast", "compare", "batch", "print", "reader"],
     &["capi"],
 ];
 
@@ -246,4 +246,28 @@ fn no_module_is_called_by_a_name_that_says_nothing() {
         let name = file.file_stem().unwrap().to_str().unwrap();
         assert!(!["utils", "util", "common", "helpers", "misc"].contains(&name), "{name}");
     }
+}
+
+/// Code that differs between targets has its places; `cfg(test)` and `cfg!(target_endian)`, which
+/// is an expression that every target compiles, are none of it.
+#[test]
+fn targets_differ_only_in_platform_and_kernel_files() {
+    let kernels = ["neon.rs", "simd.rs", "x86.rs", "x86_avx2.rs", "x86_avx512.rs"];
+    let mut wrong = Vec::new();
+    for file in sources(&root().join("src")) {
+        let shown = file.strip_prefix(root()).unwrap().display().to_string();
+        let kernel = shown.strip_prefix("src/device/cpu/").is_some_and(|f| kernels.contains(&f));
+        if kernel || shown.starts_with("src/platform/") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap();
+            let code = code.replace("cfg(test)", "").replace("cfg!(target_endian = ", "");
+            if ["cfg(", "cfg!(", "cfg_attr("].iter().any(|word| code.contains(word)) {
+                wrong.push(format!("{shown}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "target-dependent code:\n{}", wrong.join("\n"));
 }

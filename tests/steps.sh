@@ -8,14 +8,18 @@ log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 passed=0 failed=0 summary=
 
-# Adds up what a step said: cargo's `test result: ok. N passed; N failed` lines, or the last
-# `N passed, N failed`.
+# Adds up what a step said: cargo's `test result:` lines, or else the last line that has
+# `N passed` in it, as our scripts and pytest write it.
 count() {
-  awk '/^test result: .* passed; .* failed/ { for (i = 2; i <= NF; i++) {
-         if ($i == "passed;") p += $(i - 1); if ($i == "failed;") f += $(i - 1) } cargo = 1 }
-       match($0, /[0-9]+ passed, [0-9]+ failed/) { split(substr($0, RSTART, RLENGTH), n, " ")
-         lp = n[1]; lf = n[3] }
-       END { if (cargo) print p + 0, f + 0; else print lp + 0, lf + 0 }' "$log"
+  awk '{ p = f = -1
+         for (i = 2; i <= NF; i++) {
+           if ($i ~ /^passed[;,]?$/ && $(i - 1) ~ /^[0-9]+$/) p = $(i - 1)
+           if ($i ~ /^failed[;,]?$/ && $(i - 1) ~ /^[0-9]+$/) f = $(i - 1) }
+         if (p < 0 && f < 0) next
+         if (p < 0) p = 0
+         if (f < 0) f = 0
+         if (/^test result:/) { cargo = 1; cp += p; cf += f } else { lp = p; lf = f } }
+       END { if (cargo) print cp + 0, cf + 0; else print lp + 0, lf + 0 }' "$log"
 }
 
 for step in "$@"; do

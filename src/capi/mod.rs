@@ -38,12 +38,16 @@
 pub mod abi_layout;
 pub mod alloc;
 mod arg;
+pub mod batch;
+pub mod cast;
 pub mod chain;
+pub mod compare;
 pub mod convert;
 pub mod copy;
 pub mod error;
 pub mod names;
 pub mod overlap;
+pub mod pool;
 pub mod print;
 pub mod query;
 pub mod shape;

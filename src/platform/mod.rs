@@ -1,20 +1,28 @@
-//! What the operating system and the machine give: memory, and where addresses can lie.
+//! What the operating system and the machine give: memory, threads, where addresses can lie.
 //!
-//! The only folder, besides the SIMD kernels, in which code differs between targets.
+//! The only folder, besides the SIMD kernels, in which code differs between targets; a test looks
+//! for `cfg` elsewhere. Each system's file defines the same names.
 
+mod float_environment;
 #[cfg(unix)]
 #[path = "unix.rs"]
 mod os;
 #[cfg(windows)]
 #[path = "windows.rs"]
 mod os;
+mod workers;
 
-pub use os::*;
+pub use float_environment::FloatEnvironment;
+pub use os::{give_back, memory, processors, stay_loaded};
+pub use workers::{Body, WORKERS_MOST, side_by_side};
 
 /// One past the highest address of the half of the address space that starts at 0. Memory that
 /// starts in it ends in it: with 4 or 5 levels of pages, Linux never maps across this line.
 #[cfg(target_arch = "x86_64")]
 pub const LOW_HALF: u64 = 1 << 47;
 /// One past the highest address that a Rust or C object can end at.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(all(target_pointer_width = "64", not(target_arch = "x86_64")))]
 pub const LOW_HALF: u64 = isize::MAX as u64;
+/// The whole address space: memory may lie across its middle.
+#[cfg(not(target_pointer_width = "64"))]
+pub const LOW_HALF: u64 = usize::MAX as u64;

@@ -1,6 +1,38 @@
-//! Windows: the C run-time of the toolchain.
+//! Windows: the C run-time of the toolchain for memory, kernel32 for the rest.
 
-use core::ptr::NonNull;
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::workers::{Queue, STACK};
+
+/// A kernel object; NULL where there is none.
+type Handle = *mut c_void;
+type ThreadStart = unsafe extern "system" fn(*mut c_void) -> u32;
+
+const FROM_ADDRESS: u32 = 4; // GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS
+const PIN: u32 = 1; // GET_MODULE_HANDLE_EX_FLAG_PIN
+const INFINITE: u32 = u32::MAX;
+const ALL_GROUPS: u16 = u16::MAX;
+const RESERVE_ONLY: u32 = 0x0001_0000; // STACK_SIZE_PARAM_IS_A_RESERVATION
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn CreateThread(
+        attributes: *const c_void,
+        stack_nbytes: usize,
+        start: ThreadStart,
+        argument: *mut c_void,
+        flags: u32,
+        id: *mut u32,
+    ) -> Handle;
+    fn WaitForSingleObject(handle: Handle, milliseconds: u32) -> u32;
+    fn CloseHandle(handle: Handle) -> i32;
+    fn GetCurrentProcess() -> Handle;
+    fn GetProcessAffinityMask(process: Handle, own: *mut usize, system: *mut usize) -> i32;
+    fn GetActiveProcessorCount(group: u16) -> u32;
+    fn GetModuleHandleExW(flags: u32, name: *const u16, module: *mut Handle) -> i32;
+}
 
 /// Memory from `malloc`, aligned for any C object; `None` when there is none.
 #[inline]
@@ -17,4 +49,74 @@ pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
 pub unsafe fn give_back(memory: NonNull<u8>) {
     // SAFETY: the caller's word.
     unsafe { libc::free(memory.as_ptr().cast()) }
+}
+
+/// A pointer to one of our functions is about to be handed out: from now on FreeLibrary leaves
+/// the module where it is, as `-z nodelete` does on Linux. One load where it has been done.
+#[inline]
+pub fn stay_loaded() {
+    static STAYS: AtomicBool = AtomicBool::new(false);
+    if !STAYS.load(Relaxed) {
+        // Done twice by two threads it is as well; after a failure the next call tries again.
+        STAYS.store(pin(), Relaxed);
+    }
+}
+
+#[cold]
+fn pin() -> bool {
+    let inside: *const () = pin as *const ();
+    let mut module: Handle = null_mut();
+    // SAFETY: with FROM_ADDRESS the name is any address in the module; the result is a variable.
+    unsafe { GetModuleHandleExW(FROM_ADDRESS | PIN, inside.cast(), &raw mut module) != 0 }
+}
+
+/// Processors that this process may run on.
+pub fn processors() -> usize {
+    let (mut own, mut system) = (0usize, 0usize);
+    // SAFETY: two variables; the pseudo handle of the process needs no closing.
+    unsafe {
+        let known = GetProcessAffinityMask(GetCurrentProcess(), &raw mut own, &raw mut system) != 0;
+        // 0: the process has threads in several processor groups.
+        match own.count_ones() {
+            0 => GetActiveProcessorCount(ALL_GROUPS).max(1) as usize,
+            n if known => n as usize,
+            _ => 1,
+        }
+    }
+}
+
+/// What [`thread_start`] needs: nothing here.
+pub(super) type ThreadMaker = ();
+
+/// Calls `make`.
+pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
+    make(());
+}
+
+unsafe extern "system" fn work(queue: *mut c_void) -> u32 {
+    // SAFETY: `thread_start`'s caller vouches for its argument.
+    unsafe { Queue::work(queue) };
+    0
+}
+
+/// A thread that works on a queue; `None` when there is none to be had.
+///
+/// # Safety
+/// `queue` is as [`Queue::work`] wants it.
+pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<Handle> {
+    // SAFETY: `work` uses nothing of the C run-time that a thread must be registered for.
+    let made = unsafe { CreateThread(null_mut(), STACK, work, queue, RESERVE_ONLY, null_mut()) };
+    (!made.is_null()).then_some(made)
+}
+
+/// Waits for the thread's end.
+///
+/// # Safety
+/// `thread` came from [`thread_start`] and was not joined yet.
+pub(super) unsafe fn thread_join(thread: Handle) {
+    // SAFETY: the caller's word. The wait can only fail for a handle that is none.
+    unsafe {
+        WaitForSingleObject(thread, INFINITE);
+        CloseHandle(thread);
+    }
 }

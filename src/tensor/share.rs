@@ -9,6 +9,13 @@ use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::validate::{check_flags, check_version};
 
+/// Keeps the call before it from being the last: a frame of ours then stays below the callback, and
+/// an exception thrown there ends in std::terminate, as everywhere, instead of passing by.
+#[inline(always)]
+fn keep_frame() {
+    core::hint::black_box(());
+}
+
 /// Gives up one holder of a tensor of any major, ours or foreign: calls its deleter, if any.
 ///
 /// # Safety
@@ -19,6 +26,7 @@ pub unsafe fn release(tensor: Versioned) {
     if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
         // SAFETY: the producer's deleter, called once by the holder.
         unsafe { deleter(tensor.as_ptr()) }
+        keep_frame();
     }
 }
 
@@ -32,6 +40,7 @@ pub unsafe fn release_legacy(tensor: Legacy) {
     if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
         // SAFETY: the producer's deleter, called once by the holder.
         unsafe { deleter(tensor.as_ptr()) }
+        keep_frame();
     }
 }
 

@@ -172,15 +172,7 @@ impl Bits<'_> {
             buffer.ptr().write_bytes(0, 2 * TILE_DST * TILE_SRC);
             buffer.ptr()
         };
-        let face = Face {
-            src: bytes,
-            dst: bytes.wrapping_add(TILE_DST * TILE_SRC),
-            n_dst: TILE_DST,
-            n_src: TILE_SRC,
-            src_stride: TILE_SRC as isize,
-            dst_stride: TILE_DST as isize,
-            log: 0,
-        };
+        let face = Self::face(bytes);
         walk(self.plan, [last, Some(dense)], |src_at, dst_at| {
             let mut d = ds.start;
             while d < ds.end {
@@ -198,17 +190,36 @@ impl Bits<'_> {
                             self.load(line, from + i * row.src, column.src, n_src, room);
                         }
                         direct(ops, &face);
-                        for i in 0..n_src {
-                            let line = face.dst.wrapping_add(i * TILE_DST);
-                            let to = to + i as i64 * column.dst;
-                            self.store(to, row.dst, line, n_dst as usize);
-                        }
+                        self.store_tile(&face, to, n_dst as usize, n_src, dense);
                     }
                     s += TILE_SRC as i64;
                 }
                 d += TILE_DST as i64;
             }
         });
+    }
+
+    /// The destination's rows of a tile.
+    unsafe fn store_tile(&self, face: &Face, to: i64, n_dst: usize, n_src: usize, dense: usize) {
+        let (row, column) = (self.plan.inner(), self.plan.dim(dense));
+        for i in 0..n_src {
+            let line = face.dst.wrapping_add(i * TILE_DST);
+            // SAFETY: slots of the caller's plan.
+            unsafe { self.store(to + i as i64 * column.dst, row.dst, line, n_dst) };
+        }
+    }
+
+    /// The buffer's two halves: 64 rows of 32 source elements, and what they turn into.
+    fn face(bytes: *mut u8) -> Face {
+        Face {
+            src: bytes,
+            dst: bytes.wrapping_add(TILE_DST * TILE_SRC),
+            n_dst: TILE_DST,
+            n_src: TILE_SRC,
+            src_stride: TILE_SRC as isize,
+            dst_stride: TILE_DST as isize,
+            log: 0,
+        }
     }
 
     /// `n` elements, `stride` bits apart, to bytes; `room` of them may be read.

@@ -2,6 +2,7 @@
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::ops::Ops;
+use super::simd::{detect, table};
 
 /// A set of kernels. A higher level includes the lower ones of the same processor family.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -56,29 +57,6 @@ pub fn set_level(level: Level) -> bool {
 /// The kernels of the level in use.
 pub(super) fn ops() -> &'static Ops {
     table(level())
-}
-
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-use super::x86::{detect, table};
-
-#[cfg(target_arch = "aarch64")]
-fn detect() -> Level {
-    Level::Neon // part of the AArch64 baseline
-}
-
-#[cfg(target_arch = "aarch64")]
-fn table(level: Level) -> &'static Ops {
-    if level == Level::Neon { &super::neon::OPS } else { &super::portable::OPS }
-}
-
-#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
-fn detect() -> Level {
-    Level::Portable
-}
-
-#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
-fn table(_: Level) -> &'static Ops {
-    &super::portable::OPS
 }
 
 /// Bytes from which an output goes past the caches, and bytes that are worth a thread.

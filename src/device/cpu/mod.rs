@@ -14,7 +14,7 @@
 //! one plan.
 /// Rounds of a perfect shuffle: in each, the low and the high halves of rows `i` and `i + C / 2`
 /// follow one another, for every `i` listed. Written out, so that the rows stay in registers.
-#[cfg(any(target_arch = "aarch64", target_arch = "x86", target_arch = "x86_64"))]
+#[allow(unused_macros)] // by targets without SIMD kernels
 macro_rules! shuffle {
     ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, []) => {
         let _ = &mut $rows; // one element a row: nothing to turn
@@ -44,13 +44,11 @@ mod threads;
 mod transpose;
 mod walk;
 
-#[cfg(target_arch = "aarch64")]
+// Families of processors; each file is empty where it does not apply.
 mod neon;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod simd;
 mod x86;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86_avx2;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86_avx512;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};

@@ -1,10 +1,20 @@
 //! AArch64 kernels: tiles in vector registers, table look-ups for steps.
+#![cfg(target_arch = "aarch64")]
 use core::arch::aarch64::*;
 
+use super::level::Level;
 use super::ops::{Masks, Ops};
 use super::portable;
 
-pub(super) static OPS: Ops = Ops {
+pub(super) fn detect() -> Level {
+    Level::Neon // part of the AArch64 baseline
+}
+
+pub(super) fn table(level: Level) -> &'static Ops {
+    if level == Level::Neon { &OPS } else { &portable::OPS }
+}
+
+static OPS: Ops = Ops {
     width: 16,
     tiles: TILES,
     narrow: TILES,

@@ -114,16 +114,27 @@ impl Spread {
                 to.write_unaligned(word.to_le());
                 carry = word >> (8 * w);
             }
-            for at in (8 * groups..n).step_by(8) {
-                let count = (n - at).min(8);
+            let (to, from) = (to.wrapping_add(groups * w), from.wrapping_add(8 * groups));
+            self.pack_rest(to, shift, from, n - 8 * groups, carry);
+        }
+    }
+
+    /// What no eight-byte store fits: byte by byte. `carry` is what precedes in the first byte.
+    unsafe fn pack_rest(&self, to: *mut u8, shift: u32, from: *const u8, n: usize, carry: u64) {
+        let keep = |bits: u32| (1u64 << bits) - 1;
+        let (w, mut carry) = (self.width as usize, carry);
+        for at in (0..n).step_by(8) {
+            let count = (n - at).min(8);
+            let bits = shift as usize + count * w;
+            let whole = if count == 8 { w } else { bits / 8 };
+            let to = to.wrapping_add(at / 8 * w);
+            let (last, rest) = (to.wrapping_add(whole), (bits - 8 * whole) as u32);
+            // SAFETY: the caller's bytes, and exactly those that hold the elements.
+            unsafe {
                 let packed = self.gather(load(from.wrapping_add(at), count));
                 let word = carry | packed << shift;
-                let to = to.wrapping_add(at / 8 * w);
-                let bits = shift as usize + count * w;
-                let whole = if count == 8 { w } else { bits / 8 };
                 store(to, word, whole);
                 carry = word >> (8 * whole);
-                let (last, rest) = (to.wrapping_add(whole), (bits - 8 * whole) as u32);
                 if at + 8 >= n && rest > 0 {
                     *last = (*last & !(keep(rest) as u8)) | (carry & keep(rest)) as u8;
                 }

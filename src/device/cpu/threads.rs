@@ -7,6 +7,7 @@ use super::engine::serial;
 use super::level::{stream_from, thread_from};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Plan};
+use crate::platform::{self, WORKERS_MOST};
 
 /// The caller's way to run `n` bodies at once: it calls `body(body_ctx, i)` once for every `i`
 /// below `n`, on any threads, and returns 0 after the last. Nonzero: it could not, and has run
@@ -33,8 +34,6 @@ pub struct Parallel {
     pub hook: Option<ParallelFor>,
 }
 
-/// The most parts a copy is split into.
-const MOST: usize = 64;
 /// Where the number of threads is ours to decide: memory is saturated beyond.
 const DECIDED_MOST: usize = 16;
 
@@ -78,9 +77,9 @@ impl Deal<'_> {
 pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
     let nbytes = plan.nbytes();
     let large = nbytes >= stream_from();
-    let useful = nbytes.checked_div(thread_from()).unwrap_or(1).min(MOST as u64) as usize;
+    let useful = nbytes.checked_div(thread_from()).unwrap_or(1).min(WORKERS_MOST as u64) as usize;
     let threads = match parallel.threads {
-        0 if useful > 1 && parallel.hook.is_none() => system::processors().min(DECIDED_MOST),
+        0 if useful > 1 && parallel.hook.is_none() => platform::processors().min(DECIDED_MOST),
         0 => DECIDED_MOST,
         n => n,
     };
@@ -94,25 +93,29 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
         match deal {
             None => serial(&Part::whole(plan), large),
             Some(deal) => match parallel.hook {
-                None => system::side_by_side(&deal),
+                None => platform::side_by_side(deal.parts(), body, context(&deal)),
                 Some(hook) => hooked(&deal, hook),
             },
         }
     }
 }
 
+/// What [`body`] gets.
+fn context(deal: &Deal) -> *mut c_void {
+    (&raw const *deal).cast_mut().cast()
+}
+
 unsafe fn hooked(deal: &Deal, hook: ParallelFor) {
-    let context: *mut c_void = (&raw const *deal).cast_mut().cast();
     // SAFETY: the hook is the caller's; `deal` outlives the call. Nonzero says that no body ran.
     unsafe {
-        if (hook.run)(hook.ctx, deal.parts(), body, context) != 0 {
+        if (hook.run)(hook.ctx, deal.parts(), body, context(deal)) != 0 {
             serial(&deal.plan, deal.large);
         }
     }
 }
 
 unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
-    // SAFETY: `hooked` passes a Deal, which is only read.
+    // SAFETY: `context` made it from a Deal, which is only read.
     unsafe { (*deal.cast::<Deal>()).part(i) }
 }
 
@@ -158,117 +161,4 @@ fn nested(plan: &Part) -> bool {
         reach = reach.saturating_add((n - 1).saturating_mul(dst));
     }
     plan.dim(0).dst >= reach
-}
-
-#[cfg(unix)]
-mod system {
-    use core::ffi::c_void;
-    use core::mem::MaybeUninit;
-    use core::ptr::{null, null_mut};
-    use core::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::{Deal, MOST};
-
-    /// Address space for a worker; it touches less than 16 KiB of it.
-    const STACK: usize = 256 << 10;
-
-    /// Parts are taken one by one by whoever is free: a worker that could not be made is not
-    /// missed.
-    struct Queue<'a> {
-        deal: &'a Deal<'a>,
-        parts: usize,
-        next: AtomicUsize,
-    }
-
-    impl Queue<'_> {
-        unsafe fn work(&self) {
-            loop {
-                let i = self.next.fetch_add(1, Ordering::Relaxed);
-                if i >= self.parts {
-                    return;
-                }
-                // SAFETY: the caller's plan; each part is taken once.
-                unsafe { self.deal.part(i) };
-            }
-        }
-    }
-
-    extern "C" fn work(queue: *mut c_void) -> *mut c_void {
-        // SAFETY: `side_by_side` passes a Queue that it keeps until this thread is joined.
-        unsafe { (*queue.cast::<Queue>()).work() };
-        null_mut()
-    }
-
-    /// Processors that this thread may run on.
-    pub(super) fn processors() -> usize {
-        // SAFETY: sysconf has no precondition.
-        unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
-    }
-
-    /// All parts, on the calling thread and on as many others as there are and can be had.
-    #[inline(never)] // a frame of its own: stacks may be small
-    pub(super) unsafe fn side_by_side(deal: &Deal) {
-        let parts = deal.parts();
-        let queue = Queue { deal, parts, next: AtomicUsize::new(0) };
-        let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; MOST];
-        let mut made = 0;
-        // SAFETY: `queue` outlives the threads, which are joined here; the first `made` handles
-        // are initialised.
-        unsafe {
-            with_signals_blocked(|attributes| {
-                let argument: *mut c_void = (&raw const queue).cast_mut().cast();
-                for thread in threads.iter_mut().take(parts.saturating_sub(1)) {
-                    if libc::pthread_create(thread.as_mut_ptr(), attributes, work, argument) != 0 {
-                        break;
-                    }
-                    made += 1;
-                }
-            });
-            queue.work();
-            for thread in threads.iter().take(made) {
-                libc::pthread_join(thread.assume_init(), null_mut());
-            }
-        }
-    }
-
-    /// Calls `make` with the attributes of a worker, and with every signal blocked: workers
-    /// inherit that, so that the host's handlers never run on their small stacks.
-    unsafe fn with_signals_blocked(make: impl FnOnce(*const libc::pthread_attr_t)) {
-        let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-        let (mut all, mut former) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: each object is initialised by the call that comes first; a failure leaves the
-        // default attributes, or the mask as it was.
-        unsafe {
-            let set = libc::pthread_attr_init(attributes.as_mut_ptr()) == 0;
-            let attributes = attributes.as_mut_ptr();
-            if set {
-                libc::pthread_attr_setstacksize(attributes, STACK);
-            }
-            libc::sigfillset(all.as_mut_ptr());
-            let blocked =
-                libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), former.as_mut_ptr()) == 0;
-            make(if set { attributes } else { null() });
-            if blocked {
-                libc::pthread_sigmask(libc::SIG_SETMASK, former.as_ptr(), null_mut());
-            }
-            if set {
-                libc::pthread_attr_destroy(attributes);
-            }
-        }
-    }
-}
-
-#[cfg(not(unix))]
-mod system {
-    pub(super) fn processors() -> usize {
-        1
-    }
-
-    #[inline(never)] // a frame of its own: stacks may be small
-    pub(super) unsafe fn side_by_side(deal: &super::Deal) {
-        for i in 0..deal.parts() {
-            // SAFETY: the caller's promise; the parts are its plan.
-            unsafe { deal.part(i) };
-        }
-    }
 }

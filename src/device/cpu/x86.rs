@@ -1,4 +1,5 @@
 //! x86: which of our levels the processor and the operating system support.
+#![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[cfg(target_arch = "x86")]
 use core::arch::x86 as arch;
 #[cfg(target_arch = "x86_64")]

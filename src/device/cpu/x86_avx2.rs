@@ -1,4 +1,5 @@
 //! AVX2 kernels.
+#![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[cfg(target_arch = "x86")]
 use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]

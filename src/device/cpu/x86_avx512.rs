@@ -1,4 +1,5 @@
 //! AVX-512 (F, BW, VL) kernels; AVX2's where those are as fast.
+#![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[cfg(target_arch = "x86")]
 use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]

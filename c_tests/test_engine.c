@@ -1,0 +1,409 @@
+/* dlrs_copy_desc and dlrs_clone against an oracle that copies one bit at a time: random layouts,
+ * between guard pages, on every machine. `test_engine [cases [seed]]`. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dlpack_rs.h"
+#include "guarded.h"
+
+enum { DIMS = 8, ROOM = 24 << 20 };
+
+static guarded from_room, to_room;
+static unsigned char *expected;
+static long passed, failed;
+
+/* ---- Random numbers -------------------------------------------------------------------------*/
+
+static uint64_t state = 0x9e3779b97f4a7c15u;
+
+static uint64_t draw(void) {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return (state * 0x2545f4914f6cdd1du) >> 11;
+}
+
+static int64_t below(int64_t n) { return (int64_t)(draw() % (uint64_t)n); }
+
+static int64_t one_of(const int64_t *values, size_t count) {
+  return values[below((int64_t)count)];
+}
+#define ONE_OF(...) \
+  one_of((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static void fill(unsigned char *bytes, size_t nbytes) {
+  size_t i;
+  for (i = 0; i + 6 <= nbytes; i += 6) {
+    uint64_t word = draw();
+    int k;
+    for (k = 0; k < 6; ++k) bytes[i + k] = (unsigned char)(word >> (8 * k));
+  }
+  for (; i < nbytes; ++i) bytes[i] = (unsigned char)draw();
+}
+
+/* ---- Cases ----------------------------------------------------------------------------------*/
+
+/* Strides count elements of `width` bits; `tensor` gets them as they are. */
+typedef struct layout {
+  int64_t strides[DIMS];
+  int64_t low, high; /* bytes before and behind the first element's start */
+} layout;
+
+typedef struct one_case {
+  const char *name;
+  DLDataType dtype;
+  uint64_t flags;
+  int64_t width;
+  int32_t ndim;
+  int64_t shape[DIMS];
+  layout src, dst;
+  dlrs_copy_options options;
+  int clone;
+} one_case;
+
+static void describe(const one_case *c) {
+  int i;
+  printf("%s: code %d, bits %d, lanes %d, flags %d, threads %u%s\n", c->name, c->dtype.code,
+         c->dtype.bits, c->dtype.lanes, (int)c->flags, c->options.threads,
+         c->options.parallel_for ? ", hook" : "");
+  for (i = 0; i < c->ndim; ++i) {
+    printf("  extent %lld: from %lld to %lld\n", (long long)c->shape[i],
+           (long long)c->src.strides[i], (long long)c->dst.strides[i]);
+  }
+}
+
+static void measure(const one_case *c, layout *side) {
+  int64_t low = 0, high = c->width;
+  int i;
+  for (i = 0; i < c->ndim; ++i) {
+    int64_t reach = (c->shape[i] - 1) * side->strides[i] * c->width;
+    if (reach < 0) low -= reach; else high += reach;
+  }
+  side->low = (low + 7) / 8;
+  side->high = (high + 7) / 8;
+}
+
+static void copy_bits(unsigned char *to, int64_t to_bit, const unsigned char *from,
+                      int64_t from_bit, int64_t width) {
+  int64_t i;
+  if (((to_bit | from_bit | width) & 7) == 0) {
+    for (i = 0; i < width / 8; ++i) to[to_bit / 8 + i] = from[from_bit / 8 + i];
+    return;
+  }
+  for (i = 0; i < width; ++i) {
+    int bit = from[(from_bit + i) >> 3] >> ((from_bit + i) & 7) & 1;
+    unsigned char mask = (unsigned char)(1u << ((to_bit + i) & 7));
+    unsigned char *byte = &to[(to_bit + i) >> 3];
+    *byte = (unsigned char)(bit ? *byte | mask : *byte & ~mask);
+  }
+}
+
+/* Bits count from the least significant one of a byte, on every machine. */
+static void oracle(const one_case *c, const unsigned char *from, unsigned char *to) {
+  int64_t index[DIMS] = {0};
+  int64_t s = 8 * c->src.low, d = 8 * c->dst.low;
+  for (;;) {
+    int i = c->ndim;
+    copy_bits(to, d, from, s, c->width);
+    for (;;) {
+      if (i-- == 0) return;
+      s += c->src.strides[i] * c->width;
+      d += c->dst.strides[i] * c->width;
+      if (++index[i] < c->shape[i]) break;
+      s -= c->shape[i] * c->src.strides[i] * c->width;
+      d -= c->shape[i] * c->dst.strides[i] * c->width;
+      index[i] = 0;
+    }
+  }
+}
+
+static DLTensor tensor_of(one_case *c, layout *side, unsigned char *bytes) {
+  DLTensor tensor;
+  uint64_t offset = draw() % 3 * 5;
+  memset(&tensor, 0, sizeof tensor);
+  tensor.data = bytes + side->low - offset;
+  tensor.byte_offset = offset;
+  tensor.device.device_type = kDLCPU;
+  tensor.ndim = c->ndim;
+  tensor.dtype = c->dtype;
+  tensor.shape = c->shape;
+  tensor.strides = side->strides;
+  return tensor;
+}
+
+static int report(one_case *c, const char *what, const dlrs_error *error) {
+  ++failed;
+  printf("failed: %s %s\n", what, error->message);
+  describe(c);
+  return 0;
+}
+
+static int same(one_case *c, const unsigned char *found, size_t nbytes, const dlrs_error *error) {
+  size_t i;
+  for (i = 0; i < nbytes; ++i) {
+    if (found[i] != expected[i]) {
+      printf("byte %ld is %02x, not %02x\n", (long)i, found[i], expected[i]);
+      return report(c, "wrong bytes", error);
+    }
+  }
+  ++passed;
+  return 1;
+}
+
+static int check_clone(one_case *c, const DLTensor *from, const unsigned char *bytes) {
+  DLManagedTensorVersioned source, *clone = NULL;
+  dlrs_error error;
+  int64_t step = c->width, total = 1;
+  size_t nbytes;
+  int i, ok;
+  memset(&error, 0, sizeof error);
+  error.struct_size = sizeof error;
+  memset(&source, 0, sizeof source);
+  source.version.major = DLPACK_MAJOR_VERSION;
+  source.version.minor = DLPACK_MINOR_VERSION;
+  source.flags = c->flags;
+  source.dl_tensor = *from;
+  for (i = c->ndim; i-- > 0; total *= c->shape[i]) c->dst.strides[i] = total;
+  nbytes = (size_t)(total * step + 7) / 8;
+  c->dst.low = 0;
+  memset(expected, 0, nbytes);
+  oracle(c, bytes, expected);
+  if (dlrs_clone(&source, from->device, &c->options, &clone, &error) != DLRS_OK) {
+    return report(c, "dlrs_clone", &error);
+  }
+  /* The bits behind the last element of a packed tensor are nobody's. */
+  if (total * step % 8 != 0) {
+    unsigned char mask = (unsigned char)((1u << (total * step % 8)) - 1);
+    ((unsigned char *)clone->dl_tensor.data)[nbytes - 1] &= mask;
+  }
+  ok = same(c, (const unsigned char *)clone->dl_tensor.data, nbytes, &error);
+  clone->deleter(clone);
+  return ok;
+}
+
+/* 0 when it failed; a case that does not fit in the memory is left out. */
+static int check(one_case *c) {
+  DLTensor from, to;
+  dlrs_error error;
+  unsigned char *source, *target;
+  size_t source_bytes, target_bytes;
+  measure(c, &c->src);
+  measure(c, &c->dst);
+  source_bytes = (size_t)(c->src.low + c->src.high);
+  target_bytes = (size_t)(c->dst.low + c->dst.high);
+  if (source_bytes + 256 > ROOM || target_bytes + 256 > ROOM) return 1;
+  source = guarded_place(&from_room, source_bytes, (unsigned)draw());
+  target = guarded_place(&to_room, target_bytes, (unsigned)draw());
+  fill(source, source_bytes);
+  from = tensor_of(c, &c->src, source);
+  if (c->clone) return check_clone(c, &from, source);
+  fill(target, target_bytes);
+  memcpy(expected, target, target_bytes);
+  oracle(c, source, expected);
+  to = tensor_of(c, &c->dst, target);
+  memset(&error, 0, sizeof error);
+  error.struct_size = sizeof error;
+  if (dlrs_copy_desc(&from, c->flags, &to, c->flags, &c->options, &error) != DLRS_OK) {
+    return report(c, "dlrs_copy_desc", &error);
+  }
+  return same(c, target, target_bytes, &error);
+}
+
+/* ---- Random cases ---------------------------------------------------------------------------*/
+
+static const int64_t EXTENTS[] = {1,  2,  2,  3,  3,  4,  5,  6,  7,  8,  9,   12,
+                                  15, 16, 17, 24, 31, 33, 48, 64, 65, 100, 129, 300};
+
+/* Strides under which elements are distinct: a random order, random gaps, random signs. */
+static void draw_strides(const one_case *c, int64_t gaps, int64_t *strides) {
+  int order[DIMS], i;
+  int64_t next = 1;
+  for (i = 0; i < c->ndim; ++i) order[i] = i;
+  for (i = c->ndim - 1; i > 0; --i) {
+    int other = (int)below(i + 1), kept = order[i];
+    order[i] = order[other];
+    order[other] = kept;
+  }
+  if (below(4) == 0) {
+    for (i = 0; i < c->ndim; ++i) order[i] = c->ndim - 1 - i;
+  }
+  for (i = 0; i < c->ndim; ++i) {
+    if (below(4) < gaps) next += ONE_OF(1, 2, 1, 1, 64, 3);
+    strides[order[i]] = below(4) == 0 ? -next : next;
+    next *= c->shape[order[i]];
+  }
+}
+
+static int hook(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
+  size_t i;
+  ++*(long *)context;
+  for (i = n; i-- > 0;) body(body_context, i);
+  return 0;
+}
+
+static int refusing_hook(void *context, size_t n, void (*body)(void *, size_t), void *ignored) {
+  (void)n, (void)body, (void)ignored;
+  ++*(long *)context;
+  return 1;
+}
+
+static long hooked;
+
+static void draw_options(one_case *c) {
+  memset(&c->options, 0, sizeof c->options);
+  c->options.struct_size = sizeof c->options;
+  c->options.threads = (uint32_t)ONE_OF(0, 1, 1, 2, 3, 7);
+  if (below(8) == 0) {
+    c->options.parallel_for = below(4) == 0 ? refusing_hook : hook;
+    c->options.parallel_context = &hooked;
+  }
+  c->clone = below(6) == 0;
+}
+
+static DLDataType dtype_of(int code, int64_t bits, int64_t lanes) {
+  DLDataType dtype;
+  dtype.code = (uint8_t)code;
+  dtype.bits = (uint8_t)bits;
+  dtype.lanes = (uint16_t)lanes;
+  return dtype;
+}
+
+static void draw_bytes(one_case *c) {
+  int64_t bits = ONE_OF(8, 8, 16, 32, 32, 64, 64);
+  c->name = "bytes";
+  c->dtype = dtype_of(kDLUInt, bits, ONE_OF(1, 1, 1, 1, 2, 3, 4, 5, 12, 16, 100));
+  if (below(4) == 0) c->dtype = dtype_of(kDLComplex, ONE_OF(32, 64, 128), 1);
+  if (below(4) == 0) c->dtype = dtype_of(kDLInt, ONE_OF(1, 2, 4), 8); /* bytes after all */
+  c->flags = 0;
+  c->width = c->dtype.bits * c->dtype.lanes;
+  if (below(8) == 0) { /* a byte or two for each packed element */
+    c->dtype = dtype_of(kDLFloat6_e2m3fn, 6, ONE_OF(1, 1, 2));
+    c->flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+    c->width = (6 * c->dtype.lanes + 7) / 8 * 8;
+  }
+}
+
+static void draw_packed(one_case *c) {
+  int64_t bits = ONE_OF(1, 2, 4, 4, 4);
+  c->name = "bits";
+  c->flags = 0;
+  c->dtype = dtype_of(kDLUInt, bits, ONE_OF(1, 1, 1, 3, 5));
+  if (below(3) == 0) c->dtype = dtype_of(kDLFloat6_e3m2fn, 6, ONE_OF(1, 1, 3));
+  if (below(3) == 0) c->dtype = dtype_of(kDLFloat4_e2m1fn, 4, 1);
+  if (below(5) == 0) { /* what DLPack does not know, moved all the same */
+    c->dtype = dtype_of(99, ONE_OF(3, 5, 7, 9, 12, 63, 131), ONE_OF(1, 1, 3));
+    c->options.flags = DLRS_COPY_RAW_BYTES;
+  }
+  c->width = c->dtype.bits * c->dtype.lanes;
+}
+
+static int random_case(int packed) {
+  one_case c;
+  int64_t most, total = 1, dims = below(DIMS + 1);
+  memset(&c, 0, sizeof c);
+  draw_options(&c);
+  if (packed) draw_packed(&c); else draw_bytes(&c);
+  most = packed ? 3000 : (below(8) == 0 ? 30000 : 2000) * 8 / (8 + c.width / 8);
+  while (dims-- > 0) {
+    int64_t extent = one_of(EXTENTS, sizeof EXTENTS / sizeof *EXTENTS);
+    if (total * extent > most) continue;
+    c.shape[c.ndim++] = extent;
+    total *= extent;
+  }
+  draw_strides(&c, below(4), c.src.strides);
+  draw_strides(&c, below(2) * below(4), c.dst.strides);
+  for (dims = 0; dims < c.ndim; ++dims) {
+    if (below(8) == 0) c.src.strides[dims] = 0;
+  }
+  return check(&c);
+}
+
+/* Byte elements in groups with strides of any number of bytes: elements of every alignment. */
+static int grouped_case(void) {
+  one_case c;
+  int64_t group = ONE_OF(1, 2, 3, 4, 6, 8, 12, 16, 24), next;
+  int i;
+  memset(&c, 0, sizeof c);
+  draw_options(&c);
+  c.name = "groups";
+  c.dtype = dtype_of(kDLUInt, 8, 1);
+  c.width = 8;
+  c.ndim = 3;
+  for (i = 0; i < 2; ++i) c.shape[i] = ONE_OF(3, 16, 17, 40, 64, 70, 128, 200);
+  c.shape[2] = group;
+  c.src.strides[2] = c.dst.strides[2] = 1;
+  next = group + ONE_OF(0, 0, 1, 7, 64);
+  c.src.strides[1] = below(4) == 0 ? -next : next;
+  c.src.strides[0] = next * c.shape[1] + ONE_OF(0, 0, 1, 64, 5);
+  next = group + ONE_OF(0, 0, 0, 3, 64);
+  i = (int)below(2); /* transposed or not */
+  c.dst.strides[i] = below(4) == 0 ? -next : next;
+  c.dst.strides[1 - i] = next * c.shape[i] + ONE_OF(0, 0, 1, 64, 5);
+  return check(&c);
+}
+
+/* Large enough for threads and for stores past the caches. */
+static void large_cases(void) {
+  static const struct {
+    const char *name;
+    int bits;
+    int64_t rows, columns, by_row, by_column; /* of the source; the destination is dense */
+  } cases[] = {
+      {"dense", 32, 1500, 1000, 1000, 1},       {"rows", 32, 1500, 1000, 1003, 1},
+      {"transpose, 1 byte", 8, 2000, 2100, 1, 2000}, {"transpose, 2", 16, 1500, 1000, 1, 1500},
+      {"transpose, 4", 32, 1100, 1000, 1, 1103}, {"transpose, 8", 64, 700, 900, 1, 701},
+      {"backwards", 16, 1200, 1200, -1200, -1}, {"steps", 8, 1100, 2000, 6000, 3},
+      {"fill", 32, 1100, 1000, 1, 0},           {"packed", 4, 2100, 2100, 2102, 1},
+      {"packed transpose", 4, 2050, 2100, 1, 2050}, {"packed, odd rows", 4, 2100, 2101, 2103, 1},
+  };
+  size_t i;
+  int threads;
+  for (i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    for (threads = 0; threads < 4; ++threads) {
+      one_case c;
+      memset(&c, 0, sizeof c);
+      c.name = cases[i].name;
+      c.options.struct_size = sizeof c.options;
+      c.options.threads = (uint32_t)threads + 1;
+      if (threads == 3) {
+        c.options.parallel_for = i % 2 ? refusing_hook : hook;
+        c.options.parallel_context = &hooked;
+      }
+      c.dtype = dtype_of(kDLUInt, cases[i].bits, 1);
+      c.width = cases[i].bits;
+      c.ndim = 2;
+      c.shape[0] = cases[i].rows;
+      c.shape[1] = cases[i].columns;
+      c.src.strides[0] = cases[i].by_row;
+      c.src.strides[1] = cases[i].by_column;
+      c.dst.strides[0] = cases[i].columns;
+      c.dst.strides[1] = 1;
+      check(&c);
+    }
+  }
+  if (hooked == 0) {
+    ++failed;
+    printf("failed: the hook never ran\n");
+  }
+}
+
+int main(int argc, char **argv) {
+  long cases = argc > 1 ? atol(argv[1]) : 4000, i;
+  if (argc > 2) state ^= strtoull(argv[2], NULL, 0);
+  from_room = guarded_new(ROOM);
+  to_room = guarded_new(ROOM);
+  expected = (unsigned char *)malloc(ROOM);
+  if (expected == NULL) return 1;
+  for (i = 0; i < cases && failed < 5; ++i) random_case(0);
+  for (i = 0; i < cases && failed < 5; ++i) random_case(1);
+  for (i = 0; i < cases / 8 && failed < 5; ++i) grouped_case();
+  if (failed < 5) large_cases();
+  printf("%ld passed, %ld failed\n", passed, failed);
+  free(expected);
+  return failed != 0 || passed == 0;
+}

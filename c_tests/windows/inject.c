@@ -1,0 +1,137 @@
+/* inject.c for Windows. Allocations of the test program come here through the linker's --wrap,
+ * those of dlpack_rs.dll because its import table is rewritten when the program starts. All memory
+ * is _aligned_malloc's, so that every block can be freed by every free. */
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+static long live, calls, countdown, threads_refused;
+static int armed, forever_too, fired, refuse_threads, rewritten;
+
+int inject_works(void) { return rewritten; }
+long inject_live(void) { return __atomic_load_n(&live, __ATOMIC_RELAXED); }
+long inject_calls(void) { return __atomic_load_n(&calls, __ATOMIC_RELAXED); }
+
+void inject_arm(long k, int forever) {
+  countdown = k;
+  forever_too = forever;
+  fired = 0;
+  __atomic_store_n(&armed, k > 0, __ATOMIC_RELEASE);
+}
+
+int inject_disarm(void) {
+  __atomic_store_n(&armed, 0, __ATOMIC_RELEASE);
+  return fired;
+}
+
+long inject_threads(int fail) {
+  long before = threads_refused;
+  threads_refused = 0;
+  refuse_threads = fail;
+  return before;
+}
+
+static int fails(void) {
+  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+  if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE)) return 0;
+  long left = __atomic_sub_fetch(&countdown, 1, __ATOMIC_RELAXED);
+  if (left == 0 || (left < 0 && forever_too)) {
+    __atomic_store_n(&fired, 1, __ATOMIC_RELAXED);
+    errno = ENOMEM;
+    return 1;
+  }
+  return 0;
+}
+
+static void *counted(void *memory) {
+  if (memory != NULL) __atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
+  return memory;
+}
+
+static void *aligned(size_t alignment, size_t nbytes) {
+  return fails() ? NULL : counted(_aligned_malloc(nbytes ? nbytes : 1, alignment));
+}
+
+void *__wrap_malloc(size_t nbytes) { return aligned(16, nbytes); }
+void *aligned_alloc(size_t alignment, size_t nbytes) { return aligned(alignment, nbytes); }
+
+void *__wrap_calloc(size_t count, size_t nbytes) {
+  void *memory = aligned(16, count * nbytes);
+  return memory != NULL ? memset(memory, 0, count * nbytes) : NULL;
+}
+
+void *__wrap_realloc(void *memory, size_t nbytes) {
+  if (memory == NULL) return aligned(16, nbytes);
+  return fails() ? NULL : _aligned_realloc(memory, nbytes ? nbytes : 1, 16);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t nbytes) {
+  *out = aligned(alignment, nbytes);
+  return *out != NULL ? 0 : ENOMEM;
+}
+
+void __wrap_free(void *memory) {
+  if (memory != NULL) __atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
+  _aligned_free(memory);
+}
+
+static HANDLE WINAPI create_thread(LPSECURITY_ATTRIBUTES attributes, SIZE_T stack,
+                                   LPTHREAD_START_ROUTINE start, LPVOID argument, DWORD flags,
+                                   LPDWORD id) {
+  if (refuse_threads) {
+    __atomic_add_fetch(&threads_refused, 1, __ATOMIC_RELAXED);
+    return NULL;
+  }
+  return CreateThread(attributes, stack, start, argument, flags, id);
+}
+
+static const struct {
+  const char *name;
+  ULONG_PTR function;
+} replaced[] = {
+    {"malloc", (ULONG_PTR)__wrap_malloc},
+    {"free", (ULONG_PTR)__wrap_free},
+    {"CreateThread", (ULONG_PTR)create_thread},
+};
+
+static int replace(const char *name, ULONG_PTR *slot) {
+  size_t i;
+  DWORD before;
+  for (i = 0; i < sizeof replaced / sizeof *replaced; ++i) {
+    if (strcmp(name, replaced[i].name) != 0) continue;
+    VirtualProtect(slot, sizeof *slot, PAGE_READWRITE, &before);
+    *slot = replaced[i].function;
+    VirtualProtect(slot, sizeof *slot, before, &before);
+    return 1;
+  }
+  return 0;
+}
+
+/* Before main, and before the library is called: the library then never sees the real ones. */
+__attribute__((constructor)) static void rewrite_imports(void) {
+  unsigned char *base = (unsigned char *)LoadLibraryA("dlpack_rs.dll");
+  const IMAGE_NT_HEADERS *headers;
+  const IMAGE_IMPORT_DESCRIPTOR *from;
+  size_t count = 0;
+  if (base == NULL) {
+    printf("dlpack_rs.dll cannot be loaded: %lu\n", GetLastError());
+    exit(1);
+  }
+  headers = (const IMAGE_NT_HEADERS *)(base + ((const IMAGE_DOS_HEADER *)base)->e_lfanew);
+  from = (const IMAGE_IMPORT_DESCRIPTOR *)(base + headers->OptionalHeader
+             .DataDirectory[IMAGE_DIRECTORY_ENTRY_IMPORT].VirtualAddress);
+  for (; from->Name != 0; ++from) {
+    const IMAGE_THUNK_DATA *names = (const IMAGE_THUNK_DATA *)(base + from->OriginalFirstThunk);
+    IMAGE_THUNK_DATA *slots = (IMAGE_THUNK_DATA *)(base + from->FirstThunk);
+    for (; names->u1.AddressOfData != 0; ++names, ++slots) {
+      const IMAGE_IMPORT_BY_NAME *name =
+          (const IMAGE_IMPORT_BY_NAME *)(base + names->u1.AddressOfData);
+      count += (size_t)replace((const char *)name->Name, (ULONG_PTR *)&slots->u1.Function);
+    }
+  }
+  rewritten = count == sizeof replaced / sizeof *replaced;
+}
