@@ -94,7 +94,11 @@ typedef struct dlrs_error dlrs_error;
 typedef struct dlrs_abi_table dlrs_abi_table;
 typedef struct dlrs_allocator dlrs_allocator;
 typedef struct dlrs_alloc_options dlrs_alloc_options;
+typedef struct dlrs_pool dlrs_pool;
+typedef struct dlrs_pool_options dlrs_pool_options;
+typedef struct dlrs_pool_statistics dlrs_pool_statistics;
 typedef struct dlrs_import_options dlrs_import_options;
+typedef struct dlrs_view_step dlrs_view_step;
 typedef struct dlrs_copy_options dlrs_copy_options;
 typedef struct dlrs_print_options dlrs_print_options;
 
@@ -630,6 +634,159 @@ dlrs_status dlrs_allocator_set(DLDeviceType device_type,
                                const dlrs_allocator **old,
                                dlrs_error *error);
 
+/** An allocator of one device that keeps blocks for reuse. Made by dlrs_pool_create. */
+struct dlrs_pool;
+
+/* ---------------------------------------------------------------------------------------------
+ * Pools: allocators that keep freed blocks for the next request. For loops that make and release
+ * tensors of similar sizes, and for devices whose own allocation is slow.
+ */
+
+/** What a pool is to be. All members but `struct_size` may be 0. */
+struct dlrs_pool_options {
+  /** `sizeof(dlrs_pool_options)`. */
+  uint32_t struct_size;
+  /** The one device that the pool serves; {0, 0} for the CPU. */
+  DLDevice device;
+  /** No more than this is taken from `base`, in use and kept together; 0 for no limit. */
+  uint64_t limit_nbytes;
+  /**
+   * Where blocks come from; NULL for the library's own memory, on the CPU only. Read during the
+   * call; `alloc`, `free` and `context` are kept until the pool and its last block are gone.
+   */
+  const dlrs_allocator *base;
+};
+
+/**
+ * What a pool holds and did. Sizes are of whole blocks, which are larger than what was asked for:
+ * by less than a quarter, above 256 bytes.
+ */
+struct dlrs_pool_statistics {
+  /** `sizeof(dlrs_pool_statistics)`. */
+  uint32_t struct_size;
+  /** Bytes in use. */
+  uint64_t live_nbytes;
+  /** Blocks in use. */
+  uint64_t live_blocks;
+  /** Bytes kept for reuse. */
+  uint64_t cached_nbytes;
+  /** Blocks kept for reuse. */
+  uint64_t cached_blocks;
+  /** Requests answered with a block that was kept. */
+  uint64_t hits;
+  /** Requests answered by asking `base`, refused ones included. */
+  uint64_t misses;
+  /** The limit, 0 for none. */
+  uint64_t limit_nbytes;
+};
+
+/**
+ * Make a pool: an allocator that keeps freed blocks for the next request.
+ *
+ * Bytes:     requests are rounded up to four sizes per power of two, at least 256 bytes, and to
+ *            256-byte alignment; the same size and alignment reuse each other's blocks. A request
+ *            that would exceed options->limit_nbytes, or that base refuses, first frees what is
+ *            kept, then fails. The pool itself takes about 28 KiB, and 16 bytes per block.
+ * Device:    options->device; requests for another one fail. Device memory is never touched.
+ * Ownership: the caller owns *out, to be given to dlrs_pool_release. What
+ *            dlrs_pool_allocator(*out) allocated goes back to the pool.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or options; a function of base is NULL.
+ *            DLRS_STRUCT_SIZE: options or options->base.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device, or another one than CPU without base.
+ *            DLRS_NOMEM: no memory. On any error *out is NULL.
+ * Threads:   any. A pool has no lock and may be used on all threads at once; base's functions may
+ *            then run at once too. A forked child may use it, as far as it may use base; blocks
+ *            that other threads were about to take or give back are lost to it.
+ * Source:    this library; the lists are Treiber's stacks (IBM RJ 5118, 1986).
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_pool_create(const dlrs_pool_options *options,
+                             dlrs_pool **out,
+                             dlrs_error *error);
+
+/**
+ * Release a pool.
+ *
+ * Ownership: the pointer is dead afterwards, and so is its allocator for new tensors: set another
+ *            one first where dlrs_allocator_set set it. What is kept is freed now. Blocks in use
+ *            stay valid; they go to base when they are freed, the pool with the last of them.
+ *            NULL does nothing.
+ * Errors:    none.
+ * Threads:   any, once no other thread uses the pool; blocks may be freed meanwhile.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; a second release cannot be detected.
+ */
+DLRS_API
+void dlrs_pool_release(dlrs_pool *pool);
+
+/**
+ * Tell the allocator that a pool is, for dlrs_alloc_options or dlrs_allocator_set.
+ *
+ * Ownership: the pool's; valid until the pool is released.
+ * Errors:    none: NULL for NULL, which stands for the default where an allocator is asked for.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API const dlrs_allocator *dlrs_pool_allocator(const dlrs_pool *pool);
+
+/**
+ * Free blocks that a pool keeps, until they are few enough.
+ *
+ * Bytes:     at most keep_nbytes stay, 0 for none; those of large blocks go first.
+ * Ownership: blocks in use are not affected.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
+ * Threads:   any; what other threads give back meanwhile may stay too.
+ * Source:    cudaMemPoolTrimTo has the same meaning.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API dlrs_status dlrs_pool_trim(dlrs_pool *pool, uint64_t keep_nbytes, dlrs_error *error);
+
+/**
+ * Limit what a pool takes from its base.
+ *
+ * Bytes:     blocks in use and kept count together; 0 for no limit. Kept blocks beyond a lower
+ *            limit are freed now. Blocks in use may exceed it; requests then fail with DLRS_NOMEM
+ *            unless a kept block fits, until enough was given back.
+ * Ownership: blocks in use are not affected.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
+ * Threads:   any; a request under way may still go by the limit before.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_pool_set_limit(dlrs_pool *pool,
+                                uint64_t limit_nbytes,
+                                dlrs_error *error);
+
+/**
+ * Tell what a pool holds and did.
+ *
+ * Ownership: out->struct_size is set by the caller; the other members are written.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool or out. DLRS_STRUCT_SIZE: out.
+ *            Nothing is written then.
+ * Threads:   any; while others use the pool, the numbers are of slightly different moments.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_pool_stats(const dlrs_pool *pool,
+                            dlrs_pool_statistics *out,
+                            dlrs_error *error);
+
 /* ---------------------------------------------------------------------------------------------
  * Wrapping memory that somebody else owns.
  */
@@ -939,8 +1096,8 @@ DLRS_API void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
  *            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: order. DLRS_NOMEM: no memory.
  *            On error the chain is as it was and the callback will not run.
  * Threads:   any, also beside other attaches; the callback runs on the thread of the last
- *            release. It may use and release other tensors; calling the deleter of this very
- *            tensor again does nothing.
+ *            release. It may use and release other tensors. With DLRS_BEFORE_FREE it may even
+ *            call the deleter of this very tensor again, which does nothing.
  * Source:    this library.
  *
  * Safety:
@@ -970,6 +1127,583 @@ dlrs_status dlrs_detach(DLManagedTensorVersioned *tensor,
                         dlrs_free_fn callback,
                         void *context,
                         dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Views: what they have in common, and several steps at once.
+ *
+ * A view is a tensor over the memory of another one, its base. It keeps the base alive by a
+ * holder of its own, so that both are released in any order; it never uses a byte that the base
+ * does not use; its byte_offset says where it starts, so that opaque handles have views too, and
+ * data moves only where byte_offset would be negative. Flags are the base's, without IS_COPIED,
+ * which the base loses as well. READ_ONLY is added where a step makes elements share memory:
+ * expand, unfold, as_strided. A view without elements has data NULL and byte_offset 0. The base
+ * must be of this library: dlrs_import_take makes it so.
+ *
+ * Every dlrs_view_... function is one dlrs_view_step. dlrs_view_apply takes any number of steps
+ * and makes one tensor; dlrs_view_apply_desc does the same for bare DLTensors of anyone, with
+ * shape and strides in the caller's arrays, and allocates nothing.
+ *
+ * Not here, because a step says it: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
+ * with start INT64_MAX, stop INT64_MIN, step -1; real and imaginary parts are a bitcast of the
+ * unsqueezed tensor; broadcast_to is expand.
+ */
+
+/** In place of an axis of dlrs_view_squeeze and dlrs_view_flip: all of them. */
+#define DLRS_ALL_AXES INT32_MIN
+
+/** The steps: each does what the function with its name does, and takes these members. */
+enum dlrs_view_op {
+  /** shape, strides, ndim; start is the offset. */
+  DLRS_VIEW_AS_STRIDED = 1,
+  /** axis, start, stop, step. */
+  DLRS_VIEW_SLICE = 2,
+  /** axis; start is the index. */
+  DLRS_VIEW_SELECT = 3,
+  /** axis, start; stop is the count. */
+  DLRS_VIEW_NARROW = 4,
+  /** axis. */
+  DLRS_VIEW_FLIP = 5,
+  /** axis, step; start is the window. */
+  DLRS_VIEW_UNFOLD = 6,
+  /** axis, other_axis; start is the offset. */
+  DLRS_VIEW_DIAGONAL = 7,
+  /** shape are the axes; ndim. */
+  DLRS_VIEW_PERMUTE = 8,
+  /** axis, other_axis. */
+  DLRS_VIEW_TRANSPOSE = 9,
+  /** axis. */
+  DLRS_VIEW_SQUEEZE = 10,
+  /** axis. */
+  DLRS_VIEW_UNSQUEEZE = 11,
+  /** shape, ndim. */
+  DLRS_VIEW_RESHAPE = 12,
+  /** shape, ndim. */
+  DLRS_VIEW_EXPAND = 13,
+  /** dtype. */
+  DLRS_VIEW_BITCAST = 14,
+  /** start is the lanes. */
+  DLRS_VIEW_LANES = 15,
+  /** No member. */
+  DLRS_VIEW_READ_ONLY = 16,
+  /** start is what to normalize. */
+  DLRS_VIEW_NORMALIZE = 17,
+};
+
+/** One step of a view. Members that the step does not take may be 0. */
+struct dlrs_view_step {
+  /** `sizeof(dlrs_view_step)`; the same in every step of an array. */
+  uint32_t struct_size;
+  /** A `dlrs_view_op`. */
+  int32_t op;
+  /** Counts from the end when negative. */
+  int32_t axis;
+  /** The second axis, likewise. */
+  int32_t other_axis;
+  /** Values in `shape`, and in `strides` where the step takes them. */
+  int32_t ndim;
+  /** The dtype. */
+  DLDataType dtype;
+  /** The first number. */
+  int64_t start;
+  /** The second number. */
+  int64_t stop;
+  /** The third number. */
+  int64_t step;
+  /** Extents or axes; NULL is allowed when ndim is 0. */
+  const int64_t *shape;
+  /** Strides in elements. */
+  const int64_t *strides;
+};
+
+/**
+ * Make a view of a tensor by several steps, one after the other.
+ *
+ * Shape:     as the steps say; count may be 0: a view of everything.
+ * Bytes:     as if each step made a view of the one before; nothing outside base's own bytes.
+ * Device:    any.
+ * Ownership: the caller owns *out, which keeps base alive; no view in between is made. The steps
+ *            and their arrays are only read.
+ * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where a step adds it.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out.
+ *            DLRS_VERSION, DLRS_FOREIGN: base. What dlrs_validate_managed reports for base at
+ *            DLRS_LEVEL_LAYOUT. DLRS_STRUCT_SIZE: a step's, or not the same in all steps.
+ *            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
+ *            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
+ *            would start.
+ *            DLRS_REFCOUNT: too many holders of base. DLRS_NOMEM: no memory for the header.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_apply(DLManagedTensorVersioned *base,
+                            const dlrs_view_step *steps,
+                            uint64_t count,
+                            DLManagedTensorVersioned **out,
+                            dlrs_error *error);
+
+/**
+ * Describe a view of a bare tensor by several steps, in the caller's memory.
+ *
+ * Shape:     as the steps say. out->shape and out->strides are arrays of the caller's, out->ndim
+ *            tells for how many values each has room; the other members of *out are not read.
+ * Bytes:     as dlrs_view_apply.
+ * Device:    base's.
+ * Ownership: nothing is allocated or kept alive: the view is good for as long as base is. out may
+ *            be base, and its arrays base's.
+ * Flags:     base_flags are those of the managed tensor around base, or 0; *out_flags are those
+ *            of the view.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out, its
+ *            arrays, out_flags. DLRS_BUF_SMALL: out->ndim is below the view's.
+ *            The rest as dlrs_view_apply. On any error nothing is written.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; arrays of `*out` are writable.
+ */
+DLRS_API
+dlrs_status dlrs_view_apply_desc(const DLTensor *base,
+                                 uint64_t base_flags,
+                                 const dlrs_view_step *steps,
+                                 uint64_t count,
+                                 DLTensor *out,
+                                 uint64_t *out_flags,
+                                 dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Views: choosing elements along an axis.
+ */
+
+/**
+ * View every step-th element of an axis from start on, stop excluded: Python's a[start:stop:step].
+ *
+ * Shape:     along axis, as many elements as the slice has; start and stop count from the end when
+ *            negative and are then clamped, so INT64_MAX and INT64_MIN stand for what Python
+ *            leaves out.
+ * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: there is no such axis; step is 0.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    Python's slice.indices.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_slice(DLManagedTensorVersioned *base,
+                            int32_t axis,
+                            int64_t start,
+                            int64_t stop,
+                            int64_t step,
+                            DLManagedTensorVersioned **out,
+                            dlrs_error *error);
+
+/**
+ * View one index of an axis, which goes: a[index].
+ *
+ * Shape:     without axis; index counts from the end when negative.
+ * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: there is no such axis or index.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the select of torch.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_select(DLManagedTensorVersioned *base,
+                             int32_t axis,
+                             int64_t index,
+                             DLManagedTensorVersioned **out,
+                             dlrs_error *error);
+
+/**
+ * View count elements of an axis from start on, exactly: nothing is clamped.
+ *
+ * Shape:     count along axis; start counts from the end when negative.
+ * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: there is no such axis or start, or count is not between 0 and the
+ *            elements that are left (limit).
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the narrow of torch.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_narrow(DLManagedTensorVersioned *base,
+                             int32_t axis,
+                             int64_t start,
+                             int64_t count,
+                             DLManagedTensorVersioned **out,
+                             dlrs_error *error);
+
+/**
+ * View an axis, or with DLRS_ALL_AXES every axis, in the opposite direction.
+ *
+ * Shape:     unchanged; strides change their sign.
+ * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: there is no such axis.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the flip of NumPy, without its copy in torch.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_flip(DLManagedTensorVersioned *base,
+                           int32_t axis,
+                           DLManagedTensorVersioned **out,
+                           dlrs_error *error);
+
+/**
+ * View the windows of an axis: window elements each, step apart.
+ *
+ * Shape:     axis counts the windows, 1 + (extent - window) / step; a new last axis of extent
+ *            window is the place inside one.
+ * Bytes:     the same elements; byte_offset does not change.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     as base's without IS_COPIED, which base loses too; READ_ONLY where windows overlap.
+ * Errors:    DLRS_BAD_ARG: there is no such axis, window is not between 1 and the extent, or step
+ *            is not above 0.
+ *            DLRS_NDIM: base has 64 dimensions.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the unfold of torch, sliding_window_view of NumPy.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_unfold(DLManagedTensorVersioned *base,
+                             int32_t axis,
+                             int64_t window,
+                             int64_t step,
+                             DLManagedTensorVersioned **out,
+                             dlrs_error *error);
+
+/**
+ * View the diagonal of two axes, as a last axis.
+ *
+ * Shape:     without axis_a and axis_b; the new last axis begins at index (0, offset) of the two,
+ *            or at (-offset, 0) when offset is negative; 0 elements where there is no diagonal.
+ * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: there is no such axis, or both are the same.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the diagonal of NumPy and torch.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_diagonal(DLManagedTensorVersioned *base,
+                               int32_t axis_a,
+                               int32_t axis_b,
+                               int64_t offset,
+                               DLManagedTensorVersioned **out,
+                               dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Views: ordering, dropping and adding axes.
+ */
+
+/**
+ * View a tensor with its axes in another order.
+ *
+ * Shape:     axis axes[k] of base becomes axis k; ndim axes, as many as base has, each once;
+ *            negative ones count from the end.
+ * Bytes:     the same elements; byte_offset does not change.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: axes. DLRS_NDIM: ndim.
+ *            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or stands there twice.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the transpose of NumPy, permute of torch; see dlrs_stride_order.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_permute(DLManagedTensorVersioned *base,
+                              const int64_t *axes,
+                              int32_t ndim,
+                              DLManagedTensorVersioned **out,
+                              dlrs_error *error);
+
+/**
+ * View a tensor with two axes swapped.
+ *
+ * Shape:     the extents of axis_a and axis_b change places.
+ * Bytes:     the same elements; byte_offset does not change.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: there is no such axis.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the swapaxes of NumPy, transpose of torch.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_transpose(DLManagedTensorVersioned *base,
+                                int32_t axis_a,
+                                int32_t axis_b,
+                                DLManagedTensorVersioned **out,
+                                dlrs_error *error);
+
+/**
+ * View a tensor without an axis of extent 1, or with DLRS_ALL_AXES without any such axis.
+ *
+ * Shape:     without the axis.
+ * Bytes:     the same elements; byte_offset does not change.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: there is no such axis.
+ *            DLRS_SHAPE_MISMATCH: its extent is not 1.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the squeeze of NumPy.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_squeeze(DLManagedTensorVersioned *base,
+                              int32_t axis,
+                              DLManagedTensorVersioned **out,
+                              dlrs_error *error);
+
+/**
+ * View a tensor with one more axis, of extent 1.
+ *
+ * Shape:     the new axis is number axis of the result; -1 is behind the last.
+ * Bytes:     the same elements; byte_offset does not change.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: axis is not between -ndim - 1 and ndim.
+ *            DLRS_NDIM: base has 64 dimensions.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the expand_dims of NumPy, unsqueeze of torch.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_unsqueeze(DLManagedTensorVersioned *base,
+                                int32_t axis,
+                                DLManagedTensorVersioned **out,
+                                dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Views: other shapes, other elements.
+ */
+
+/** Move byte_offset into data. */
+#define DLRS_NORMALIZE_OFFSET (1U << 0U)
+
+/** Give every extent of 1 the stride 1, and an empty tensor compact strides. */
+#define DLRS_NORMALIZE_STRIDES (1U << 1U)
+
+/** Drop extents of 1 and merge dimensions that lie behind each other. */
+#define DLRS_NORMALIZE_MERGE (1U << 2U)
+
+/**
+ * View any elements inside the bytes that a tensor uses.
+ *
+ * Shape:     shape and strides, ndim values each; strides and offset count elements.
+ * Bytes:     element (0, ..., 0) is offset elements behind base's; only bytes between the first
+ *            and the last that base uses may be reached.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements share
+ *            memory, or where that could not be decided.
+ * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides. DLRS_NDIM: ndim.
+ *            DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: an extent, all of them.
+ *            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the worst byte, limit the base's,
+ *            both from base's first element.
+ *            DLRS_SUBBYTE: the first element would start inside a byte.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the as_strided of NumPy and torch, with the bounds that they leave to the caller.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_as_strided(DLManagedTensorVersioned *base,
+                                 const int64_t *shape,
+                                 const int64_t *strides,
+                                 int32_t ndim,
+                                 int64_t offset,
+                                 DLManagedTensorVersioned **out,
+                                 dlrs_error *error);
+
+/**
+ * View the elements of a tensor, in row-major order, in another shape.
+ *
+ * Shape:     ndim extents with as many elements; one may be -1 and is then found. {-1} flattens.
+ * Bytes:     the same elements; byte_offset does not change.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
+ *            DLRS_SIZE_OVERFLOW: an extent, all of them.
+ *            DLRS_SHAPE_MISMATCH: another number of elements. DLRS_BAD_ARG: more than one -1, or
+ *            one beside an extent of 0.
+ *            DLRS_NOT_VIEWABLE: no strides give this shape; make a compact copy first
+ *            (dlrs_contiguous).
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the reshape of NumPy with copy=False, view of torch.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_reshape(DLManagedTensorVersioned *base,
+                              const int64_t *shape,
+                              int32_t ndim,
+                              DLManagedTensorVersioned **out,
+                              dlrs_error *error);
+
+/**
+ * View a tensor repeated along axes of extent 1, and along new first axes.
+ *
+ * Shape:     ndim extents, right-aligned to base's; an extent of 1 of base takes any, other
+ *            extents must be equal; -1 keeps base's.
+ * Bytes:     repeated elements have stride 0; nothing is copied.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements repeat.
+ * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
+ *            DLRS_SIZE_OVERFLOW: an extent, all of them.
+ *            DLRS_SHAPE_MISMATCH: fewer dimensions than base, or an extent that is not 1 would
+ *            change.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the broadcast_to of NumPy, expand of torch; see dlrs_broadcast_shapes.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_expand(DLManagedTensorVersioned *base,
+                             const int64_t *shape,
+                             int32_t ndim,
+                             DLManagedTensorVersioned **out,
+                             dlrs_error *error);
+
+/**
+ * View the same bits as elements of another dtype.
+ *
+ * Shape:     unchanged for elements of the same bits; else the last axis must be dense and its
+ *            extent becomes what its bits hold, so complex64 becomes twice as many float32, and
+ *            float4 pairs become uint8.
+ * Bytes:     the same; the result may be less aligned than its dtype would like.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH:
+ *            between an opaque handle and anything else.
+ *            DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number
+ *            of new elements; no axis in a 0-d tensor.
+ *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW: the new extent, a new stride.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    the view of NumPy and torch.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_bitcast(DLManagedTensorVersioned *base,
+                              DLDataType dtype,
+                              DLManagedTensorVersioned **out,
+                              dlrs_error *error);
+
+/**
+ * View lanes as a last axis, or a last axis as lanes.
+ *
+ * Shape:     when lanes is 1, dtype.lanes becomes the extent of a new last axis; else base has 1
+ *            lane and a dense last axis of extent lanes, which goes.
+ * Bytes:     the same elements; byte_offset does not change.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: lanes is not between 1 and 65535. DLRS_SHAPE_MISMATCH: base has lanes
+ *            already, or no last axis of that extent.
+ *            DLRS_NOT_VIEWABLE: the last axis is not dense, or a stride is no whole number of new
+ *            elements. DLRS_FLAGS: padded sub-byte elements. DLRS_NDIM: base has 64 dimensions.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_lanes(DLManagedTensorVersioned *base,
+                            int32_t lanes,
+                            DLManagedTensorVersioned **out,
+                            dlrs_error *error);
+
+/**
+ * View a tensor that consumers must not write.
+ *
+ * Shape:     unchanged.
+ * Bytes:     the same elements; byte_offset does not change.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     READ_ONLY is set; base loses IS_COPIED.
+ * Errors:    what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_read_only(DLManagedTensorVersioned *base,
+                                DLManagedTensorVersioned **out,
+                                dlrs_error *error);
+
+/**
+ * View the same elements in the form that picky consumers want.
+ *
+ * Shape:     unchanged, unless DLRS_NORMALIZE_MERGE drops extents of 1 and merges dimensions that
+ *            lie behind each other; elements stay in row-major order.
+ * Bytes:     DLRS_NORMALIZE_OFFSET moves byte_offset into data. DLRS_NORMALIZE_STRIDES gives every
+ *            extent of 1 the stride 1, and an empty tensor compact strides.
+ * Ownership: the caller owns *out, which keeps base alive.
+ * Flags:     base's without IS_COPIED, which base loses too.
+ * Errors:    DLRS_BAD_ARG: what has other bits. DLRS_UNSUPPORTED: data is an opaque handle and
+ *            byte_offset cannot be moved into it.
+ *            what dlrs_view_apply reports for base and out.
+ * Threads:   any.
+ * Source:    bugs of consumers that ignore byte_offset or look at strides of extents of 1.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_view_normalize(DLManagedTensorVersioned *base,
+                                uint32_t what,
+                                DLManagedTensorVersioned **out,
+                                dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Questions about a tensor.
@@ -1082,6 +1816,156 @@ dlrs_status dlrs_span(const DLTensor *tensor,
                       dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
+ * Questions about shared memory.
+ */
+
+/** An answer that may not be found within bounded work. */
+enum dlrs_answer {
+  /** Proved: no. */
+  DLRS_NO = 0,
+  /** Proved: yes. */
+  DLRS_YES = 1,
+  /** Not found out: be careful. */
+  DLRS_UNDECIDED = 2,
+};
+
+/**
+ * Tell whether every element of a tensor has memory of its own.
+ *
+ * Bytes:     *out is DLRS_YES, DLRS_NO (two elements share at least a bit, as in a broadcast or a
+ *            sliding window), or, after bounded work, DLRS_UNDECIDED.
+ * Device:    any: only shape, strides and dtype count.
+ * Ownership: unchanged.
+ * Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+ *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+ * Threads:   any.
+ * Source:    bounded Diophantine equations, as in NumPy's solve_may_share_memory.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_is_unique(const DLTensor *tensor,
+                           uint64_t flags,
+                           int32_t *out,
+                           dlrs_error *error);
+
+/**
+ * Tell whether two tensors have elements in the same memory.
+ *
+ * Bytes:     *out is DLRS_NO, DLRS_YES (at least one bit is shared), or, after bounded work,
+ *            DLRS_UNDECIDED. Interleaved tensors that share no bit give DLRS_NO.
+ * Device:    addresses are compared whatever the devices are. Two opaque handles that are not the
+ *            same give DLRS_UNDECIDED.
+ * Ownership: unchanged.
+ * Flags:     those of the managed tensors around them, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out.
+ *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+ * Threads:   any.
+ * Source:    bounded Diophantine equations, as in NumPy's shares_memory.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_may_overlap(const DLTensor *a,
+                             uint64_t a_flags,
+                             const DLTensor *b,
+                             uint64_t b_flags,
+                             int32_t *out,
+                             dlrs_error *error);
+
+/**
+ * Tell whether two managed tensors keep the same owner of memory alive.
+ *
+ * Bytes:     nothing is said about elements: see dlrs_may_overlap.
+ * Ownership: unchanged. *out is 1 when views and boxes of both lead to the same tensor, else 0. A
+ *            tensor that was not made here leads to itself.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_VERSION: a or b. On any
+ *            error *out is untouched.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_same_storage(const DLManagedTensorVersioned *a,
+                              const DLManagedTensorVersioned *b,
+                              int32_t *out,
+                              dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Shapes and strides by themselves.
+ */
+
+/**
+ * Fill in the strides of a compact tensor.
+ *
+ * Shape:     ndim extents (0 to 64); may be NULL when ndim is 0. An extent of 0 counts as 1.
+ * Ownership: strides is an array of the caller's with room for ndim values; it may be shape.
+ * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides.
+ *            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
+ *            DLRS_BAD_ARG: order is neither 'C' (row-major) nor 'F' (column-major).
+ *            On any error nothing is written.
+ * Threads:   any.
+ * Source:    dlpack.h: strides count elements.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_compact_strides(const int64_t *shape,
+                                 int32_t ndim,
+                                 int32_t order,
+                                 int64_t *strides,
+                                 dlrs_error *error);
+
+/**
+ * Find the shape to which two tensors broadcast.
+ *
+ * Shape:     right-aligned: extents must be equal or 1. The result has the larger of both ndim.
+ *            For more than two shapes call it again with the result, which may stand in a.
+ * Ownership: shape is an array of the caller's with room for the larger ndim; it may be a or b.
+ * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: a, b, shape, ndim.
+ *            DLRS_NDIM, DLRS_SHAPE_NEG: a or b. DLRS_SHAPE_MISMATCH: dimension is the result's.
+ *            On any error nothing is written.
+ * Threads:   any.
+ * Source:    the array API standard, "Broadcasting".
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_broadcast_shapes(const int64_t *a,
+                                  int32_t a_ndim,
+                                  const int64_t *b,
+                                  int32_t b_ndim,
+                                  int64_t *shape,
+                                  int32_t *ndim,
+                                  dlrs_error *error);
+
+/**
+ * Find the order of the axes of a tensor in memory, outermost first.
+ *
+ * Shape:     axes[0] is the axis with the largest stride, signs not counted; equal strides keep
+ *            their order. dlrs_view_permute takes the result as it is, and is then row-major.
+ * Ownership: axes is an array of the caller's with room for the tensor's ndim.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, axes (with ndim above 0).
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error nothing is written.
+ * Threads:   any.
+ * Source:    order 'K' of NumPy, dim_order of torch.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_stride_order(const DLTensor *tensor,
+                              int64_t *axes,
+                              dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
  * Validation.
  */
 
@@ -1183,11 +2067,6 @@ dlrs_status dlrs_validate_within(const DLTensor *tensor,
                                  uint64_t nbytes,
                                  dlrs_error *error);
 
-typedef int32_t (*dlrs_parallel_for_fn)(void *context,
-                                        size_t n,
-                                        void (*body)(void *body_context, size_t index),
-                                        void *body_context);
-
 /* ---------------------------------------------------------------------------------------------
  * Copies.
  */
@@ -1197,6 +2076,16 @@ typedef int32_t (*dlrs_parallel_for_fn)(void *context,
 
 /** Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted. */
 #define DLRS_COPY_RAW_BYTES (1U << 1U)
+
+/**
+ * Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
+ * every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
+ * means that it could not and ran none: the calling thread then does all the work.
+ */
+typedef int32_t (*dlrs_parallel_for_fn)(void *context,
+                                        size_t n,
+                                        void (*body)(void *body_context, size_t index),
+                                        void *body_context);
 
 /** How to copy. All members but `struct_size` may be 0. */
 struct dlrs_copy_options {
@@ -1364,6 +2253,233 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
                            const dlrs_copy_options *options,
                            DLManagedTensorVersioned **out,
                            dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Conversion and filling.
+ */
+
+/**
+ * Convert the elements of one tensor to the dtype of another of the same shape.
+ *
+ * Between all of bool, int and uint of 1 to 64 bits, float16/32/64, bfloat16, the eight float8,
+ * the two float6, float4 and complex; lanes are converted one by one. Equal dtypes are copied to
+ * the bit; so this also converts between packed and padded sub-byte elements.
+ *
+ * To a float:   one rounding from the exact value, to nearest, ties to even. Too large becomes
+ *               infinity; NaN in formats without infinity (float8_*fn, *fnuz); the largest finite
+ *               value in float6 and float4, infinity too.
+ * NaN:          stays NaN with its sign; from 16 bits down it is the format's one quiet NaN;
+ *               *fnuz have only 0x80. Float6 and float4 have none: -0, and +0 for a negative NaN.
+ * float8_e8m0fnu: a power of two, ties up, 2^-127 for all below it; NaN for zero, for what is
+ *               negative or too large.
+ * Float to int: towards zero; out of range saturates; NaN becomes 0.
+ * Int to int:   the low bits (two's complement).
+ * To bool:      whether it is not 0; NaN is not. From bool: 0 or 1, any byte but 0 being true.
+ * Complex:      the imaginary part is dropped, except that to bool either part counts; from a
+ *               real dtype it is 0.
+ *
+ * Shape:     equal in rank and extents, lanes too; nothing is broadcast. Any strides on both
+ *            sides, including 0 (source only) and negative; elements may be unaligned.
+ * Bytes:     only those of the destination's elements are written; packed sub-byte elements bit
+ *            by bit; the unused bits of padded ones become 0.
+ * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     dst must not be READ_ONLY. IS_SUBBYTE_TYPE_PADDED may differ. None is changed.
+ * Errors:    as dlrs_copy, without that of different dtypes: DLRS_DTYPE_MISMATCH is different
+ *            lanes. DLRS_BAD_ARG: options, also for DLRS_COPY_RAW_BYTES.
+ *            DLRS_OVERLAP_SRC_DST: memory is shared, without DLRS_COPY_ALLOW_OVERLAP.
+ *            On any error nothing has been written.
+ * Threads:   any; conversion runs on the caller's. The thread's rounding mode, denormal mode and
+ *            floating-point exception flags neither matter nor change.
+ * Source:    the casts of NumPy and ml_dtypes, bit for bit where they round once.
+ *
+ * Safety:
+ * As dlrs_copy.
+ */
+DLRS_API
+dlrs_status dlrs_cast(const DLManagedTensorVersioned *src,
+                      DLManagedTensorVersioned *dst,
+                      const dlrs_copy_options *options,
+                      dlrs_error *error);
+
+/**
+ * Write one value to every element of a tensor.
+ *
+ * Shape:     any strides but those that let elements share memory; a tensor of size zero is fine.
+ * Bytes:     value points to one element of value_dtype, all its lanes, unaligned; a sub-byte one
+ *            in the low bits. It is converted as by dlrs_cast, or copied to the bit if the dtype
+ *            is dst's: a double fills a tensor of any dtype, a bit pattern one of its own.
+ * Device:    reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     dst must not be READ_ONLY. None is changed.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: dst or value. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
+ *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for dst, except
+ *            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
+ *            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
+ *            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
+ *            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP.
+ *            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
+ * Threads:   any; large fills use threads as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; value is readable, and nobody touches the elements of dst meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
+                      const void *value,
+                      DLDataType value_dtype,
+                      const dlrs_copy_options *options,
+                      dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Comparison.
+ */
+
+/** Elements are equal when their bits are: -0 is not 0, and a NaN equals itself. */
+#define DLRS_EQUAL_BITS 1
+
+/** Elements are equal when their numbers are: -0 is 0, and NaN is not equal to anything. */
+#define DLRS_EQUAL_VALUES 2
+
+/** As DLRS_EQUAL_VALUES, but any NaN is equal to any other. */
+#define DLRS_EQUAL_VALUES_OR_NAN 3
+
+/**
+ * Tell whether two tensors have the same shape and equal elements.
+ *
+ * Shape:     different shapes are an answer, 0; any strides, and tensors of size zero are equal.
+ * Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. Only floats
+ *            and complex have values apart from their bits; and bool, where any byte but 0 is
+ *            true. *out becomes 1 or 0.
+ * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements do not count.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
+ *            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL
+ *            and DLRS_SUBBYTE; first for a, then for b. DLRS_DTYPE_MISMATCH: dtypes differ:
+ *            convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not
+ *            reachable by the CPU. On any error *out is untouched.
+ * Threads:   any.
+ * Source:    array_equal of NumPy, with and without equal_nan.
+ *
+ * Safety:
+ * See the preface; nobody writes the elements meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
+                       const DLManagedTensorVersioned *b,
+                       int32_t level,
+                       int32_t *out,
+                       dlrs_error *error);
+
+/**
+ * Find the largest absolute difference of two elements at the same place.
+ *
+ * Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0.
+ * Bytes:     computed in double; for integers exact and rounded once. Equal elements differ by 0,
+ *            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
+ *            `*out <= tolerance` is false. Of complex elements, the larger difference of the
+ *            parts. True and false differ by 1.
+ * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
+ *            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for
+ *            a, then for b. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
+ *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not reachable by the CPU.
+ *            On any error *out is untouched.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * As dlrs_equal.
+ */
+DLRS_API
+dlrs_status dlrs_max_diff(const DLManagedTensorVersioned *a,
+                          const DLManagedTensorVersioned *b,
+                          double *out,
+                          dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Several copies in one call, and copies from and to plain bytes.
+ */
+
+/**
+ * Copy several tensors; nothing is written unless every pair can be copied.
+ *
+ * Shape:     src and dst are arrays of n tensors, possibly NULL when n is 0; each pair as in
+ *            dlrs_copy.
+ * Bytes:     as dlrs_copy. No dst may share memory with a tensor of another pair: that is not
+ *            checked, and the order of the pairs is not defined.
+ * Device:    as dlrs_copy.
+ * Ownership: unchanged.
+ * Flags:     as dlrs_copy.
+ * Errors:    as dlrs_copy for every pair, in the order of the pairs. When a pair is at fault and
+ *            failed is not NULL, *failed is its index; else *failed is n or untouched.
+ *            On any error nothing has been written.
+ * Threads:   as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * As dlrs_copy, for every pair; nobody changes the structs meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_copy_batch(uint64_t n,
+                            const DLManagedTensorVersioned *const *src,
+                            DLManagedTensorVersioned *const *dst,
+                            const dlrs_copy_options *options,
+                            uint64_t *failed,
+                            dlrs_error *error);
+
+/**
+ * Copy plain bytes into the elements of a tensor.
+ *
+ * Shape:     the bytes are the elements in row-major order, without gaps; any strides in dst.
+ * Bytes:     nbytes must be what dlrs_nbytes gives for flags 0: sub-byte elements are packed in
+ *            the bytes also when dst is padded. The machine's byte order. NULL when nbytes is 0.
+ * Device:    dst reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged; the bytes are not kept.
+ * Flags:     dst must not be READ_ONLY. No flag is changed.
+ * Errors:    as dlrs_copy, the bytes being src. DLRS_BUF_SMALL: nbytes is too small.
+ *            DLRS_BAD_ARG: nbytes is too large. On any error nothing has been written.
+ * Threads:   as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; nobody writes the bytes or touches the elements of dst meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_copy_from_bytes(const void *bytes,
+                                 uint64_t nbytes,
+                                 DLManagedTensorVersioned *dst,
+                                 const dlrs_copy_options *options,
+                                 dlrs_error *error);
+
+/**
+ * Copy the elements of a tensor into plain bytes.
+ *
+ * Shape:     the bytes become the elements in row-major order, without gaps; any strides in src.
+ * Bytes:     nbytes is the room; as many as dlrs_nbytes gives for flags 0 are written: sub-byte
+ *            elements are packed also when src is padded, and unused bits of the last byte are 0.
+ *            The machine's byte order. NULL when nbytes is 0.
+ * Device:    src reachable by the CPU: CPU, pinned, managed.
+ * Ownership: unchanged.
+ * Flags:     none matters but IS_SUBBYTE_TYPE_PADDED.
+ * Errors:    as dlrs_copy, the bytes being dst. DLRS_BUF_SMALL: nbytes is too small.
+ *            On any error nothing has been written.
+ * Threads:   as dlrs_copy.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; nobody writes the elements of src or touches the bytes meanwhile.
+ */
+DLRS_API
+dlrs_status dlrs_copy_to_bytes(const DLManagedTensorVersioned *src,
+                               void *bytes,
+                               uint64_t nbytes,
+                               const dlrs_copy_options *options,
+                               dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Names of dtypes and devices.

@@ -6,6 +6,7 @@ use crate::abi::*;
 use crate::device::cpu::{self, Parallel};
 use crate::device::plan::{Item, Plan};
 use crate::device_type;
+use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::overlap::{self, Strided, Verdict};
@@ -48,32 +49,142 @@ const DENSE_PLAIN: usize = 1 << 16;
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
+/// A copy that has been checked and can only fail for want of memory.
+pub struct Job {
+    plan: Plan,
+    /// Bytes to copy through, where source and destination share memory.
+    pub scratch_nbytes: Option<u64>,
+}
+
+/// Memory for the length of a call.
+pub struct Scratch(Option<NonNull<u8>>);
+
+impl Scratch {
+    /// As much as asked for, or none.
+    pub fn new(nbytes: Option<u64>) -> Result<Scratch> {
+        let Some(nbytes) = nbytes else { return Ok(Scratch(None)) };
+        match platform::memory(nbytes as usize) {
+            Some(memory) => Ok(Scratch(Some(memory))),
+            None => {
+                let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
+                Err(error.detail("no memory to copy through"))
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn memory(&self) -> Option<NonNull<u8>> {
+        self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(memory) = self.0 {
+            // SAFETY: it came from `platform::memory` and goes with its owner.
+            unsafe { platform::give_back(memory) }
+        }
+    }
+}
+
 /// Copies `src` to `dst`, both read and checked with [`Options::rules`].
 pub fn copy(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
+    finish(check(src, dst, options)?, options)
+}
+
+/// As [`copy`], between packed and padded elements too.
+pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
+    finish(check_repack(src, dst, options)?, options)
+}
+
+#[inline(never)]
+fn finish(job: Option<Job>, options: &Options) -> Result<()> {
+    if let Some(job) = job {
+        let scratch = Scratch::new(job.scratch_nbytes)?;
+        // SAFETY: just checked, and the scratch memory is what it asked for.
+        unsafe { run(&job, &scratch, options) };
+    }
+    Ok(())
+}
+
+/// Everything that [`copy`] checks; `None` when there is nothing to move.
+pub fn check(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option<Job>> {
+    check_pair(src, dst)?;
+    check_same_dtype(src, dst)?;
+    check_same_padding(src, dst)?;
+    check_job(src, dst, options)
+}
+
+/// Everything that [`repack`] checks.
+#[inline(never)]
+pub fn check_repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option<Job>> {
+    check_pair(src, dst)?;
+    check_same_dtype(src, dst)?;
+    check_job(src, dst, options)
+}
+
+/// A destination that may be written, of the source's shape.
+pub fn check_pair(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     if dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
         let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
         return Err(error.value(dst.flags as i64));
     }
-    check_same_shape(src, dst)?;
-    check_same_dtype(src, dst)?;
+    check_same_shape(src, dst)
+}
+
+#[inline(never)]
+fn check_job(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option<Job>> {
     check_copyable(src, options)?;
     check_copyable(dst, options)?;
     if src.empty {
-        return Ok(());
+        return Ok(None);
     }
-    let plan = plan(src, dst)?;
-    check_distinct(dst, &plan)?;
-    if same_place(src, dst) {
-        return Ok(());
+    let same = same_place(src, dst) && src.slot_bits() == dst.slot_bits();
+    let shared = check_memory(src, dst, options.allow_overlap || same)?;
+    if same {
+        return Ok(None);
     }
-    match pair_verdict(&plan) {
-        // SAFETY: every element has an address in memory that the caller vouched for, elements of
-        // `dst` are distinct, and the two do not touch.
-        Verdict::Disjoint => unsafe { cpu::copy(&plan, &options.parallel) },
-        _ if options.allow_overlap => copy_through_temporary(src, &plan, options)?,
-        verdict => return Err(overlap_error(DLRS_OVERLAP_SRC_DST, verdict)),
+    let scratch_nbytes = if shared { Some(dst.nbytes()?) } else { None };
+    Ok(Some(Job { plan: plan(src, dst)?, scratch_nbytes }))
+}
+
+/// Carries a copy out.
+///
+/// # Safety
+/// `job` was checked, for tensors that are live; `scratch` has at least the bytes it asks for.
+pub unsafe fn run(job: &Job, scratch: &Scratch, options: &Options) {
+    // SAFETY: every element has an address in memory that the caller vouched for, elements of
+    // the destination are distinct, and source and destination do not touch, or go through memory
+    // of their own.
+    unsafe {
+        match scratch.memory() {
+            Some(memory) if job.scratch_nbytes.is_some() => through(&job.plan, memory, options),
+            _ => cpu::copy(&job.plan, &options.parallel),
+        }
     }
-    Ok(())
+}
+
+/// Whether source and destination share memory; refused unless allowed.
+#[inline(never)]
+pub fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
+    let whole = (src.slot_bits() | dst.slot_bits()).is_multiple_of(8);
+    let unit_bits = if whole { 8 } else { 1 };
+    let [mut from, mut to] = [[0; MAX_NDIM]; 2];
+    let from = strided(src, unit_bits, &mut from)?;
+    let to = strided(dst, unit_bits, &mut to)?;
+    if !layout::is_contiguous(dst.shape(), dst.strides(), Order::C) {
+        match overlap::self_overlap(&to) {
+            Verdict::Disjoint => {}
+            verdict => {
+                return Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES));
+            }
+        }
+    }
+    match overlap::pair_overlap(&from, &to) {
+        Verdict::Disjoint => Ok(false),
+        _ if allowed => Ok(true),
+        verdict => Err(overlap_error(DLRS_OVERLAP_SRC_DST, verdict)),
+    }
 }
 
 fn overlap_error(status: crate::error::Status, verdict: Verdict) -> Error {
@@ -85,7 +196,8 @@ fn overlap_error(status: crate::error::Status, verdict: Verdict) -> Error {
     }
 }
 
-fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+/// Refuses different shapes.
+pub fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_SHAPE_MISMATCH);
     let (from, to) = (src.shape(), dst.shape());
     if from.len() != to.len() {
@@ -100,7 +212,8 @@ fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     }
 }
 
-fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+/// Refuses different dtypes; padding apart.
+pub fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_DTYPE_MISMATCH);
     let (from, to) = (src.dtype, dst.dtype);
     for (field, from, to) in [
@@ -112,15 +225,20 @@ fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
             return Err(error.field(field).value(to).limit(from));
         }
     }
+    Ok(())
+}
+
+fn check_same_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     if src.slot_bits() == dst.slot_bits() {
         return Ok(());
     }
+    let error = Error::new(DLRS_DTYPE_MISMATCH);
     let error = error.field(DLRS_FIELD_FLAGS).detail("one is packed and the other padded");
     Err(error.value((dst.flags & PADDED) as i64).limit((src.flags & PADDED) as i64))
 }
 
 /// Whether the elements can be reached and moved by the CPU.
-fn check_copyable(tensor: &Snapshot, options: &Options) -> Result<()> {
+pub fn check_copyable(tensor: &Snapshot, options: &Options) -> Result<()> {
     if tensor.dtype.code == DLDataTypeCode::kDLOpaqueHandle as u8 && !options.raw_bytes {
         let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
         let error = error.detail("opaque handles are copied only as raw bytes");
@@ -135,7 +253,7 @@ fn check_copyable(tensor: &Snapshot, options: &Options) -> Result<()> {
 }
 
 /// Strides in units of `unit_bits` bits, 0 where the extent is 1.
-fn unit_strides(tensor: &Snapshot, unit_bits: u32, out: &mut [i64; MAX_NDIM]) -> Result<()> {
+pub fn unit_strides(tensor: &Snapshot, unit_bits: u32, out: &mut [i64; MAX_NDIM]) -> Result<()> {
     let slots = i64::from(tensor.slot_bits() / unit_bits);
     let pairs = tensor.shape().iter().zip(tensor.strides());
     for (dim, ((&extent, &stride), out)) in pairs.zip(out).enumerate() {
@@ -151,15 +269,15 @@ fn unit_strides(tensor: &Snapshot, unit_bits: u32, out: &mut [i64; MAX_NDIM]) ->
     Ok(())
 }
 
-/// The byte plan of two tensors of the same shape and element size.
-fn plan(src: &Snapshot, dst: &Snapshot) -> Result<Plan> {
-    let item_bits = src.slot_bits();
-    let (item, unit_bits) = match item_bits % 8 {
-        0 => (Item::Bytes(item_bits as usize / 8), 8),
-        _ => {
-            let width = item_bits as usize;
-            (Item::Bits { width, dst_slot: width }, 1)
-        }
+/// The byte plan of two tensors of the same shape and dtype.
+pub fn plan(src: &Snapshot, dst: &Snapshot) -> Result<Plan> {
+    let slot_bits = dst.slot_bits();
+    let same = src.slot_bits() == slot_bits;
+    let (item, unit_bits) = if same && slot_bits.is_multiple_of(8) {
+        (Item::Bytes(slot_bits as usize / 8), 8)
+    } else {
+        let width = if same { slot_bits } else { dtype::item_bits(dst.dtype) };
+        (Item::Bits { width: width as usize, dst_slot: slot_bits as usize }, 1)
     };
     let mut plan = Plan {
         src: src.first(),
@@ -178,32 +296,20 @@ fn plan(src: &Snapshot, dst: &Snapshot) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The memory of one side of a plan, as the overlap decisions want it.
-fn strided<'a>(plan: &'a Plan, base: usize, strides: &'a [i64; MAX_NDIM]) -> Strided<'a> {
-    let (unit, item) = match plan.item {
-        Item::Bytes(nbytes) => (1, nbytes as i128),
-        Item::Bits { dst_slot, .. } => (8, dst_slot as i128),
-    };
-    let shape = plan.shape.get(..plan.ndim).unwrap_or(&[]);
-    let strides = strides.get(..plan.ndim).unwrap_or(&[]);
-    Strided { base: base as i128 * unit, shape, strides, item }
-}
-
-fn pair_verdict(plan: &Plan) -> Verdict {
-    let src = strided(plan, plan.src as usize, &plan.src_strides);
-    let dst = strided(plan, plan.dst as usize, &plan.dst_strides);
-    overlap::pair_overlap(&src, &dst)
-}
-
-/// Refuses a destination with elements in each other's memory.
-fn check_distinct(dst: &Snapshot, plan: &Plan) -> Result<()> {
-    if layout::is_contiguous(dst.shape(), dst.strides(), Order::C) {
-        return Ok(());
-    }
-    match overlap::self_overlap(&strided(plan, plan.dst as usize, &plan.dst_strides)) {
-        Verdict::Disjoint => Ok(()),
-        verdict => Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES)),
-    }
+/// The memory of a tensor, as the overlap decisions want it.
+fn strided<'a>(
+    tensor: &'a Snapshot,
+    unit_bits: u32,
+    strides: &'a mut [i64; MAX_NDIM],
+) -> Result<Strided<'a>> {
+    unit_strides(tensor, unit_bits, strides)?;
+    let shape = tensor.shape();
+    Ok(Strided {
+        base: tensor.first() as i128 * i128::from(8 / unit_bits),
+        shape,
+        strides: strides.get(..shape.len()).unwrap_or(&[]),
+        item: i128::from(tensor.slot_bits() / unit_bits),
+    })
 }
 
 /// Whether both are the same view of the same memory, so that there is nothing to move.
@@ -212,15 +318,14 @@ fn same_place(src: &Snapshot, dst: &Snapshot) -> bool {
     src.first() == dst.first() && dims.all(|(&extent, (from, to))| extent == 1 || from == to)
 }
 
-fn copy_through_temporary(src: &Snapshot, plan: &Plan, options: &Options) -> Result<()> {
-    let nbytes = src.nbytes()?;
-    let Some(temporary) = platform::memory(nbytes as usize) else {
-        return Err(Error::new(DLRS_NOMEM)
-            .value(nbytes as i64)
-            .detail("no memory to copy through"));
-    };
+/// Copies to compact memory and from there.
+///
+/// # Safety
+/// As [`run`]; `memory` has room for the compact elements of the destination.
+unsafe fn through(plan: &Plan, memory: NonNull<u8>, options: &Options) {
     let mut compact = [0; MAX_NDIM];
-    layout::compact_strides(src.shape(), Order::C, &mut compact);
+    let shape = plan.shape.get(..plan.ndim).unwrap_or(&[]);
+    layout::compact_strides(shape, Order::C, &mut compact);
     let unit = match plan.item {
         Item::Bytes(nbytes) => nbytes as i64,
         Item::Bits { dst_slot, .. } => dst_slot as i64,
@@ -228,15 +333,13 @@ fn copy_through_temporary(src: &Snapshot, plan: &Plan, options: &Options) -> Res
     for stride in &mut compact {
         *stride = stride.wrapping_mul(unit);
     }
-    let out = Plan { dst: temporary.as_ptr(), dst_strides: compact, ..*plan };
-    let back = Plan { src: temporary.as_ptr(), src_strides: compact, ..*plan };
-    // SAFETY: the temporary is compact, large enough and shared with nobody.
+    let out = Plan { dst: memory.as_ptr(), dst_strides: compact, ..*plan };
+    let back = Plan { src: memory.as_ptr(), src_strides: compact, ..*plan };
+    // SAFETY: the memory is compact, large enough and shared with nobody.
     unsafe {
         cpu::copy(&out, &options.parallel);
         cpu::copy(&back, &options.parallel);
-        platform::give_back(temporary);
     }
-    Ok(())
 }
 
 /// A deep copy, dense in `order`: IS_COPIED set, READ_ONLY clear, PADDED kept.

@@ -116,29 +116,21 @@ pub const fn packed_bytes(dtype: DLDataType, items: u64) -> u128 {
     (items as u128 * item_bits(dtype) as u128).div_ceil(8)
 }
 
-/// The widths that a code may have, as bits drawn from the table at compile time: validation asks
-/// at every call. Every width is a power of two, or 6.
-const WIDTHS: [u16; KINDS.len()] = {
-    let mut all = [0; KINDS.len()];
+/// The bits that a code may have, less 1, as a set drawn from the table at compile time:
+/// validation asks at every call.
+const LEGAL: [u128; KINDS.len()] = {
+    let mut sets = [0; KINDS.len()];
     let mut code = 0;
     while code < KINDS.len() {
         let mut place = 0;
         while place < KINDS[code].bits.len() {
-            all[code] |= width_bit(KINDS[code].bits[place]);
+            sets[code] |= 1 << (KINDS[code].bits[place] - 1);
             place += 1;
         }
         code += 1;
     }
-    all
+    sets
 };
-
-const fn width_bit(bits: u8) -> u16 {
-    match bits {
-        6 => 1 << 8,
-        bits if bits.is_power_of_two() => 1 << bits.trailing_zeros(),
-        _ => 0,
-    }
-}
 
 /// Demands that bits and lanes are not 0: enough to count and move bytes.
 #[inline]
@@ -155,8 +147,9 @@ pub fn defined(dtype: DLDataType) -> Result<()> {
 /// Demands a code of DLPack 1.3 with bits that it may have, and at least one lane.
 #[inline]
 pub fn legal(dtype: DLDataType) -> Result<()> {
-    match WIDTHS.get(usize::from(dtype.code)) {
-        Some(widths) if widths & width_bit(dtype.bits) != 0 => defined(dtype),
+    let place = u32::from(dtype.bits.wrapping_sub(1));
+    match LEGAL.get(usize::from(dtype.code)) {
+        Some(set) if place < u128::BITS && (set >> place) & 1 != 0 => defined(dtype),
         _ => Err(illegal(dtype)),
     }
 }

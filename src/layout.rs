@@ -138,31 +138,45 @@ pub fn byte_extent(shape: &[i64], strides: &[i64], item_bits: u32) -> Result<(i6
     }
 }
 
-/// Size and extent of a layout, dimension by dimension, without looking for the one at fault.
+/// Size and extent of a layout of moderate numbers, dimension by dimension: extents, sizes and
+/// strides below the limits here, so that nothing can wrap and nothing needs a check on the way.
 pub struct Sums {
     numel: i64,
     low: i64,
     high: i64,
+    /// All extents less 1, and all sizes, or-ed: negative if an extent is 0 or less.
+    sizes: i64,
+    /// The magnitudes of all strides, or-ed.
+    steps: i64,
 }
 
 impl Sums {
     /// No dimension yet.
-    pub const START: Sums = Sums { numel: 1, low: 0, high: 0 };
+    pub const START: Sums = Sums { numel: 1, low: 0, high: 0, sizes: 0, steps: 0 };
+    /// The most dimensions: 8 reaches of 2^31 * 2^28 elements still fit.
+    pub const NDIM_MAX: i32 = 8;
 
-    /// One more dimension; tells whether it is empty, negative, or more than fits.
+    /// One more dimension.
     #[inline(always)]
-    pub fn add(&mut self, extent: i64, stride: i64) -> bool {
-        let (numel, large) = self.numel.overflowing_mul(extent);
-        let (reach, far) = extent.wrapping_sub(1).overflowing_mul(stride);
-        let (low, under) = self.low.overflowing_add(reach.min(0));
-        let (high, over) = self.high.overflowing_add(reach.max(0));
-        *self = Sums { numel, low, high };
-        extent <= 0 || large || far || under || over
+    pub fn add(&mut self, extent: i64, stride: i64) {
+        let last = extent.wrapping_sub(1);
+        let reach = last.wrapping_mul(stride);
+        let down = reach & (reach >> 63);
+        self.sizes |= last | self.numel;
+        self.steps |= stride ^ (stride >> 63);
+        self.numel = self.numel.wrapping_mul(extent);
+        self.low = self.low.wrapping_add(down);
+        self.high = self.high.wrapping_add(reach.wrapping_sub(down));
     }
 
-    /// As [`byte_extent`], for elements of whole bytes.
+    /// As [`byte_extent`], for elements of whole bytes; `None` if a number was not moderate.
     #[inline(always)]
     pub fn byte_extent(&self, nbytes: i64) -> Option<(i64, i64)> {
+        let sizes = (self.sizes | self.numel) as u64 >> 31;
+        let steps = self.steps as u64 >> 28;
+        if sizes | steps != 0 {
+            return None;
+        }
         isize::try_from(self.numel.checked_mul(nbytes)?).ok()?;
         whole_bytes(self.low, self.high, nbytes)
     }
@@ -248,6 +262,20 @@ pub fn like_strides(shape: &[i64], strides: &[i64], out: &mut [i64]) {
         }
         if let Some(stride) = out.get_mut(dim) {
             *stride = step;
+        }
+    }
+}
+
+/// The dimensions from the outermost to the innermost, as [`like_strides`] places them.
+pub fn stride_order(strides: &[i64], out: &mut [i64]) {
+    for (dim, stride) in strides.iter().enumerate() {
+        let weight = stride.unsigned_abs();
+        let outside = strides.iter().enumerate().filter(|(other, stride)| {
+            let other_weight = stride.unsigned_abs();
+            other_weight > weight || other_weight == weight && *other < dim
+        });
+        if let Some(slot) = out.get_mut(outside.count()) {
+            *slot = dim as i64;
         }
     }
 }

@@ -34,7 +34,10 @@
 extern crate std;
 
 pub mod abi;
+pub mod batch;
 pub mod capi;
+pub mod cast;
+pub mod compare;
 pub mod copy;
 pub mod device;
 pub mod device_type;
@@ -42,6 +45,7 @@ pub mod dtype;
 pub mod error;
 pub mod float_formats;
 pub mod layout;
+pub mod numbers;
 pub mod overlap;
 pub mod platform;
 pub mod print;
@@ -49,3 +53,4 @@ pub mod reader;
 mod scan;
 pub mod tensor;
 pub mod validate;
+pub mod view;

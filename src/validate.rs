@@ -7,6 +7,8 @@
 //! Order: version, flags, ndim, shape pointer, dtype, device, shape values, strides, sizes,
 //! data and offset, bounds. The first fault found is reported, so the answer is deterministic.
 
+mod questions;
+
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -156,6 +158,7 @@ pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<D
 impl Snapshot {
     /// An empty one to read into; costs nothing.
     #[inline(always)]
+    #[allow(clippy::new_without_default)]
     pub const fn new() -> Snapshot {
         Snapshot {
             data: core::ptr::null_mut(),
@@ -245,14 +248,15 @@ impl Snapshot {
         self.dtype = tensor.dtype;
         self.flags = flags;
         // SAFETY: the caller's word about `shape` and `strides`.
-        if rules.layout && unsafe { self.read_plain(&tensor, rules) } {
+        if unsafe { self.read_plain(&tensor, rules) } {
             return Ok(());
         }
         // SAFETY: as above.
         unsafe { self.read_checked(&tensor, rules, strides_due) }
     }
 
-    /// The usual case in one pass: strides given, whole bytes, nothing empty, nothing wrong. On
+    /// The usual case in one pass: few dimensions, moderate numbers, strides given, whole bytes,
+    /// nothing empty, nothing wrong. On
     /// anything else it says no, and [`Snapshot::read_checked`] finds out what it is.
     ///
     /// # Safety
@@ -265,7 +269,7 @@ impl Snapshot {
             || (check_flags(self.flags).is_ok()
                 && dtype::legal(tensor.dtype).is_ok()
                 && device_type::check(tensor.device).is_ok());
-        let plain = tensor.ndim as u32 <= MAX_NDIM as u32
+        let plain = tensor.ndim as u32 <= layout::Sums::NDIM_MAX as u32
             && !(shape.is_null() || strides.is_null() || tensor.data.is_null())
             && (shape.is_aligned() && strides.is_aligned())
             && (item_bits != 0 && item_bits.is_multiple_of(8))
@@ -274,7 +278,7 @@ impl Snapshot {
             return false;
         }
         self.ndim = tensor.ndim as usize;
-        let (mut sums, mut odd) = (layout::Sums::START, false);
+        let mut sums = layout::Sums::START;
         let (to_shape, to_strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());
         for dim in 0..self.ndim {
             // SAFETY: `ndim` values each, by the caller's word, and `ndim` <= MAX_NDIM of ours;
@@ -286,20 +290,22 @@ impl Snapshot {
                 to_strides.add(dim).write(MaybeUninit::new(stride));
                 (extent, stride)
             };
-            odd |= sums.add(extent, stride);
+            sums.add(extent, stride);
         }
         (self.empty, self.strides_given) = (false, true);
         match sums.byte_extent(i64::from(item_bits / 8)) {
-            Some(byte_extent) if !odd => self.byte_extent = byte_extent,
-            _ => return false,
+            Some(byte_extent) => self.byte_extent = byte_extent,
+            None => return false,
         }
-        self.check_addresses().is_ok()
+        self.addresses_fit()
     }
 
     /// The checks in their fixed order.
     ///
     /// # Safety
     /// As [`Snapshot::read`].
+    #[cold]
+    #[inline(never)]
     unsafe fn read_checked(
         &mut self,
         tensor: &DLTensor,
@@ -390,25 +396,29 @@ impl Snapshot {
         self.check_addresses()
     }
 
-    #[inline]
-    fn check_addresses(&self) -> Result<()> {
+    /// What starts in the lower half must end there: no memory lies across the line.
+    #[inline(always)]
+    fn addresses_fit(&self) -> bool {
         let data = self.data as u64;
-        let Some(first) = data.checked_add(self.byte_offset) else {
-            let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET);
-            return Err(error.value(self.byte_offset as i64));
-        };
-        // What starts in the lower half must end there: no memory lies across the line.
         let limit = if data < LOW_HALF { LOW_HALF } else { usize::MAX as u64 };
-        if first > limit {
+        let (low, high) = self.byte_extent;
+        let Some(first) = data.checked_add(self.byte_offset) else { return false };
+        first <= limit
+            && first.checked_add_signed(low).is_some()
+            && first.checked_add_signed(high).is_some_and(|end| end <= limit)
+    }
+
+    fn check_addresses(&self) -> Result<()> {
+        if self.addresses_fit() {
+            return Ok(());
+        }
+        let data = self.data as u64;
+        let limit = if data < LOW_HALF { LOW_HALF } else { usize::MAX as u64 };
+        if data.checked_add(self.byte_offset).is_none_or(|first| first > limit) {
             let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET);
             return Err(error.value(self.byte_offset as i64));
         }
         let (low, high) = self.byte_extent;
-        let inside = first.checked_add_signed(low).is_some()
-            && first.checked_add_signed(high).is_some_and(|end| end <= limit);
-        if inside {
-            return Ok(());
-        }
         let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);
         Err(error.value(if high as u64 > low.unsigned_abs() { high } else { low }))
     }
@@ -436,65 +446,5 @@ impl Snapshot {
             return Ok(());
         }
         Err(Error::new(DLRS_SUBBYTE).field(DLRS_FIELD_STRIDES).limit(1))
-    }
-
-    /// Number of elements.
-    #[inline]
-    pub fn numel(&self) -> Result<i64> {
-        layout::numel(self.shape())
-    }
-
-    /// Bytes of the elements laid out without gaps.
-    #[inline]
-    pub fn nbytes(&self) -> Result<u64> {
-        layout::packed_nbytes(self.numel()?, self.slot_bits())
-    }
-
-    /// Refuses a tensor whose `data` is a handle and not an address.
-    pub fn check_addressed(&self) -> Result<()> {
-        if !device_type::opaque_handle(self.device.device_type) {
-            return Ok(());
-        }
-        let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DEVICE_TYPE);
-        let error = error.detail("data is an opaque handle on this device, not an address");
-        Err(error.value(self.device.device_type.into()))
-    }
-
-    /// Refuses a tensor that uses bytes outside `[base, base + nbytes)`. Layout has been checked.
-    pub fn check_within(&self, base: *const u8, nbytes: u64) -> Result<()> {
-        let Some(end) = (base as u64).checked_add(nbytes) else {
-            let error = Error::new(DLRS_OUT_OF_BOUNDS).detail("base + nbytes wraps");
-            return Err(error.value(nbytes as i64));
-        };
-        if self.empty {
-            return Ok(());
-        }
-        let first = self.first() as u64;
-        let (low, high) = self.byte_extent;
-        let low = i128::from(first) + i128::from(low) - i128::from(base as u64);
-        let high = i128::from(first) + i128::from(high) - i128::from(base as u64);
-        if low >= 0 && high <= i128::from(end - base as u64) {
-            return Ok(());
-        }
-        // Offsets from the caller's own base: tells how far out, without an address.
-        let worst = if low < 0 { low } else { high };
-        let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA);
-        Err(error.value(worst as i64).limit(nbytes as i64))
-    }
-
-    /// Refuses a first element that is not aligned to `align_bytes`, a power of two.
-    pub fn check_aligned(&self, align_bytes: usize) -> Result<()> {
-        let off = (self.first() as usize) & (align_bytes - 1);
-        if self.empty || off == 0 {
-            return Ok(());
-        }
-        let error = Error::new(DLRS_MISALIGNED).field(DLRS_FIELD_DATA);
-        Err(error.value(off as i64).limit(align_bytes as i64))
-    }
-}
-
-impl Default for Snapshot {
-    fn default() -> Self {
-        Self::new()
     }
 }

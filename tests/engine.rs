@@ -162,11 +162,23 @@ impl Case {
     }
 
     fn check(&self, memory: &[Guarded; 2], random: &mut Random, parallel: &Parallel, what: &str) {
+        let places = [random.next(), random.next()];
+        self.check_at(places, memory, random, parallel, what);
+    }
+
+    fn check_at(
+        &self,
+        places: [u64; 2],
+        memory: &[Guarded; 2],
+        random: &mut Random,
+        parallel: &Parallel,
+        what: &str,
+    ) {
         let (_, width, slot) = self.bits();
         let (src_low, src_high) = self.extent(|d| d.src, width);
         let (dst_low, dst_high) = self.extent(|d| d.dst, slot);
-        let src = memory[0].place((src_low + src_high) as usize, random.next());
-        let dst = memory[1].place((dst_low + dst_high) as usize, random.next());
+        let src = memory[0].place((src_low + src_high) as usize, places[0]);
+        let dst = memory[1].place((dst_low + dst_high) as usize, places[1]);
         random.fill(src);
         random.fill(dst);
         let mut expected = dst.to_vec();
@@ -323,6 +335,51 @@ fn transposes() {
     });
 }
 
+/// Destination rows whole lines apart, from every place in a line that an element can start at.
+#[test]
+fn transposes_in_phase() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0bad_cafe_0000_1234);
+        for size in [1i64, 2, 4, 8, 16] {
+            for phase in (0..64).step_by(size as usize) {
+                let (n, columns) = (5 * 64 / size + 3, 64 / size + 5);
+                let dims = vec![
+                    Dim { n, src: random.one_of(&[128, 200]) + columns * size, dst: size },
+                    Dim { n: columns, src: size, dst: (n * size + 63) / 64 * 64 },
+                ];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                let places = [random.next(), 1 + 4 * phase];
+                case.check_at(places, &memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
+/// Packed nibbles at whole bytes: more than one tile either way, and what is left over.
+#[test]
+fn nibbles() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x4444_4444_0000_0001);
+        for (a, b) in [(128, 32), (256, 64), (130, 33), (263, 70), (127, 40), (300, 31)] {
+            for gap in [0, 8, 24, 4] {
+                let (by_src, by_dst) = ((b * 4 + 7) / 8 * 8 + gap, (a * 4 + 511) / 512 * 512);
+                let by_dst = by_dst + random.one_of(&[0, 8, 4]);
+                let item = Item::Bits { width: 4, dst_slot: 4 };
+                let sign = random.one_of(&[1, -1]);
+                let dims = vec![
+                    Dim { n: 2, src: a * by_src + gap, dst: b * by_dst },
+                    Dim { n: a, src: sign * by_src, dst: 4 },
+                    Dim { n: b, src: 4, dst: by_dst },
+                ];
+                let case = Case { item, dims };
+                case.check_at([random.next(), 1], &memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
 /// Rows of every kind: runs, steps, fills, a few planes woven or unwoven, long enough to stream.
 #[test]
 fn rows() {
@@ -463,6 +520,20 @@ fn parallel() {
         let case = Case { item: Item::Bytes(1), dims };
         case.check(&memory, &mut random, &Parallel { threads: 4, hook }, what);
         assert_eq!(count, 4, "{what}: the hook ran every part");
+        // Packed bits are dealt out only where no two parts share a byte.
+        let inner = Dim { n: 16, src: 3, dst: 3 };
+        let woven = [Dim { n: 64, src: 6, dst: 4 }, Dim { n: 2, src: 3, dst: 262 }];
+        for (width, dims, parts) in [
+            (3, vec![Dim { n: 64, src: 60, dst: 48 }, inner], 4),
+            (3, vec![Dim { n: 64, src: 60, dst: 49 }, inner], 4),
+            (2, woven.to_vec(), 0),
+        ] {
+            count = 0;
+            let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast() });
+            let case = Case { item: Item::Bits { width, dst_slot: width }, dims };
+            case.check(&memory, &mut random, &Parallel { threads: 4, hook }, what);
+            assert_eq!(count, parts, "{what}: {case:?}");
+        }
     });
 }
 
@@ -491,4 +562,51 @@ fn kernels() {
     let packed = Item::Bits { width: 4, dst_slot: 4 };
     assert_eq!(kernel(packed, &[(9, 40, 40), (10, 4, 4)]).0, Kernel::Memcpy);
     assert_eq!(kernel(packed, &[(9, 48, 40), (10, 4, 4)]), (Kernel::Rows, Item::Bytes(5), 1));
+}
+
+/// A caller with little stack: 16 KiB in release builds, whose frames are the ones that count.
+#[test]
+fn small_stacks() {
+    extern "C" fn work(what: *mut c_void) -> *mut c_void {
+        let (plan, parallel): &(Plan, Parallel) =
+            // SAFETY: the test passes both, and joins before they go.
+            unsafe { &*what.cast() };
+        // SAFETY: the plan's extents are mapped.
+        unsafe { copy(plan, parallel) };
+        std::ptr::null_mut()
+    }
+    let memory = memory();
+    let stack = if cfg!(debug_assertions) { 128 << 10 } else { 16 << 10 };
+    everywhere(|what| {
+        let mut random = Random(0x1616_1616_1616_1616);
+        for i in 0..60 {
+            let bits = Item::Bits { width: 4, dst_slot: 4 };
+            let item = random.one_of(&[Item::Bytes(1), Item::Bytes(4), Item::Bytes(12), bits]);
+            let case = case(&mut random, item, 30_000);
+            let (_, width, slot) = case.bits();
+            let (src_low, src_high) = case.extent(|d| d.src, width);
+            let (dst_low, dst_high) = case.extent(|d| d.dst, slot);
+            let src = memory[0].place((src_low + src_high) as usize, 0);
+            let dst = memory[1].place((dst_low + dst_high) as usize, 2);
+            let mut expected = dst.to_vec();
+            case.oracle(src, src_low, &mut expected, dst_low);
+            let parallel = Parallel { threads: 1 + i % 3, hook: None };
+            // SAFETY: the extents are mapped; the thread is joined before anything goes.
+            unsafe {
+                let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
+                let plan = case.plan(from.add(src_low as usize), to.add(dst_low as usize));
+                let mut job = (plan, parallel);
+                let mut attributes = std::mem::zeroed();
+                let mut thread = std::mem::zeroed();
+                libc::pthread_attr_init(&mut attributes);
+                assert_eq!(libc::pthread_attr_setstacksize(&mut attributes, stack), 0);
+                let made =
+                    libc::pthread_create(&mut thread, &attributes, work, (&raw mut job).cast());
+                assert_eq!(made, 0);
+                libc::pthread_join(thread, std::ptr::null_mut());
+                libc::pthread_attr_destroy(&mut attributes);
+            }
+            assert!(dst == expected, "{what}: {case:?}");
+        }
+    });
 }

@@ -32,6 +32,25 @@ unsafe impl arg::Sized32 for dlrs_alloc_options {}
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_allocator {}
 
+/// The caller's allocator, if any; `functions` names its two functions when one is missing.
+///
+/// # Safety
+/// `allocator` is NULL or points to a live allocator.
+#[inline]
+pub(super) unsafe fn given(
+    allocator: *const dlrs_allocator,
+    functions: &'static str,
+    argument: Arg,
+) -> Result<Option<dlrs_allocator>> {
+    // SAFETY: the caller's word.
+    match unsafe { arg::options(allocator, argument) }? {
+        Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) => {
+            Err(Error::new(DLRS_NULL_ARG).of(argument).option(functions))
+        }
+        allocator => Ok(allocator),
+    }
+}
+
 const NO_OPTIONS: dlrs_alloc_options =
     dlrs_alloc_options { struct_size: 0, align_bytes: 0, flags: 0, allocator: null() };
 
@@ -55,13 +74,7 @@ impl Checked {
             return Err(error.value(options.flags as i64));
         }
         // SAFETY: NULL or a live allocator, by the options' contract.
-        let allocator = unsafe { arg::options(options.allocator, argument) }?;
-        if let Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) =
-            allocator
-        {
-            let error = Error::new(DLRS_NULL_ARG).of(argument);
-            return Err(error.option("allocator's alloc or free"));
-        }
+        let allocator = unsafe { given(options.allocator, "allocator's alloc or free", argument) }?;
         Ok(Checked { options, align_bytes, allocator })
     }
 
@@ -317,13 +330,7 @@ pub unsafe extern "C" fn dlrs_allocator_set(
     run("dlrs_allocator_set", error, || {
         let argument = &Parameter(2, "allocator");
         // SAFETY: NULL or a live allocator, by the contract.
-        let checked = unsafe { arg::options(allocator, argument) }?;
-        if let Some(dlrs_allocator { alloc: None, .. } | dlrs_allocator { free: None, .. }) =
-            checked
-        {
-            let error = Error::new(DLRS_NULL_ARG).of(argument);
-            return Err(error.option("alloc or free"));
-        }
+        unsafe { given(allocator, "alloc or free", argument) }?;
         let before = alloc::allocator_set(device_type, allocator.cast_mut())
             .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))?;
         if let Some(old) = NonNull::new(old) {

@@ -123,24 +123,29 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
     Ok(Some(unsafe { pointer.read() }))
 }
 
+/// Where `nbytes` bytes are; NULL is accepted for none.
+#[inline]
+pub fn place(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<NonNull<u8>> {
+    if bytes.is_null() && nbytes == 0 {
+        return Ok(NonNull::dangling());
+    }
+    let bytes = required(bytes.cast::<u8>(), arg)?;
+    if isize::try_from(nbytes).is_ok() {
+        return Ok(bytes);
+    }
+    let error = Error::new(DLRS_BAD_ARG).detail("no memory is this large, bytes").of(arg);
+    Err(error.value(nbytes as i64).limit(isize::MAX as i64))
+}
+
 /// `nbytes` readable bytes.
 ///
 /// # Safety
 /// `bytes` is NULL or points to `nbytes` bytes that stay unchanged during the call.
 #[inline]
 pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<&'a [u8]> {
-    if bytes.is_null() && nbytes == 0 {
-        return Ok(&[]);
-    }
-    let bytes = required(bytes.cast::<u8>(), arg)?;
-    match isize::try_from(nbytes) {
-        // SAFETY: not NULL, and the caller vouches for the bytes.
-        Ok(nbytes) => Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) }),
-        Err(_) => {
-            let error = Error::new(DLRS_BAD_ARG).detail("no memory is this large, bytes").of(arg);
-            Err(error.value(nbytes as i64).limit(isize::MAX as i64))
-        }
-    }
+    let bytes = place(bytes, nbytes, arg)?;
+    // SAFETY: not NULL, no more than isize::MAX, and the caller vouches for the bytes.
+    Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) })
 }
 
 /// `ndim` values; `None` for a NULL pointer, which a 0-d tensor may have.
@@ -159,4 +164,51 @@ pub unsafe fn values<'a>(values: *const i64, ndim: usize, arg: Arg) -> Result<&'
     let values = required(values, arg)?;
     // SAFETY: not NULL, aligned, `ndim` values by the caller's word.
     Ok(unsafe { core::slice::from_raw_parts(values.as_ptr(), ndim) })
+}
+
+/// Writes values into an array of the caller's.
+///
+/// # Safety
+/// `to` is NULL or has room for the values.
+#[inline]
+pub unsafe fn write_values(values: Option<&[i64]>, to: *mut i64, arg: Arg) -> Result<()> {
+    let values = values.unwrap_or(&[]);
+    if values.is_empty() {
+        return Ok(());
+    }
+    let to = required(to, arg)?;
+    // SAFETY: not NULL, aligned, with room by the caller's word; `values` are our own.
+    unsafe { to.as_ptr().copy_from(values.as_ptr(), values.len()) };
+    Ok(())
+}
+
+/// `n` tensors or other pointers; NULL is accepted for none.
+///
+/// # Safety
+/// `array` is NULL or points to `n` pointers that stay unchanged during the call.
+#[inline]
+pub unsafe fn array<'a, T>(array: *const T, n: u64, arg: Arg) -> Result<&'a [T]> {
+    if n == 0 {
+        return Ok(&[]);
+    }
+    let array = required(array, arg)?;
+    match usize::try_from(n) {
+        Ok(n) if n <= isize::MAX as usize / size_of::<T>().max(1) => {
+            // SAFETY: not NULL, aligned, and the caller vouches for `n` values.
+            Ok(unsafe { core::slice::from_raw_parts(array.as_ptr(), n) })
+        }
+        _ => Err(Error::new(DLRS_BAD_ARG).detail("no array is this large").of(arg)),
+    }
+}
+
+/// Writes a caller's variable, if there is one.
+///
+/// # Safety
+/// `out` is NULL or points to a writable variable.
+#[inline]
+pub unsafe fn report(out: *mut u64, value: u64) {
+    if !out.is_null() && out.is_aligned() {
+        // SAFETY: the caller's word.
+        unsafe { out.write(value) }
+    }
 }

@@ -41,8 +41,8 @@ fn check_callback(callback: dlrs_free_fn) -> Result<()> {
 ///            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: order. DLRS_NOMEM: no memory.
 ///            On error the chain is as it was and the callback will not run.
 /// Threads:   any, also beside other attaches; the callback runs on the thread of the last
-///            release. It may use and release other tensors; calling the deleter of this very
-///            tensor again does nothing.
+///            release. It may use and release other tensors. With DLRS_BEFORE_FREE it may even
+///            call the deleter of this very tensor again, which does nothing.
 /// Source:    this library.
 ///
 /// # Safety

@@ -1,3 +1,5 @@
-//! Devices: what a copy is (`plan`), and who carries it out.
+//! Devices: what a copy is (`plan`), who carries it out (`cpu`), and conversions (`cast`).
+pub mod cast;
 pub mod cpu;
+pub mod part;
 pub mod plan;

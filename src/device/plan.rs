@@ -3,6 +3,7 @@
 //! [`Plan::simplify`] brings a plan into its normal form and [`Plan::kernel`] names the cheapest
 //! way to carry it out. Both are pure: no byte is read or written.
 
+use super::part::Part;
 pub use crate::layout::MAX_NDIM;
 
 /// What one element is made of, and with it the unit of the strides.
@@ -248,41 +249,6 @@ impl Plan {
 
     /// The way to carry out this plan, which must be simplified.
     pub fn kernel(&self) -> Kernel {
-        let Item::Bytes(nbytes) = self.item else { return Kernel::Bits };
-        let (inner, bytes) = (self.inner(), nbytes as i64);
-        if self.ndim == 0 {
-            return Kernel::Memcpy;
-        }
-        if inner.dst != bytes {
-            return if nbytes > 16 { Kernel::Rows } else { Kernel::Scatter };
-        }
-        if inner.src == 0 {
-            return Kernel::Fill;
-        }
-        if nbytes > 16 || !nbytes.is_power_of_two() {
-            return Kernel::Rows;
-        }
-        let vector = |dim: Dim| dim.n.saturating_mul(bytes) >= 16;
-        let next = self.dim(self.ndim.wrapping_sub(2));
-        let weaves = next.src == bytes && next.dst == bytes.wrapping_mul(inner.n) && vector(next);
-        if weaves && nbytes <= 8 && inner.n <= MAX_STEP {
-            return Kernel::Interleave;
-        }
-        let steps = inner.src.checked_rem(bytes) == Some(0);
-        let step = inner.src.checked_div(bytes).unwrap_or(0);
-        let dense = (0..self.ndim - 1).find(|&i| self.dim(i).src.abs() == bytes);
-        match dense {
-            Some(dense) if vector(inner) && vector(self.dim(dense)) => Kernel::Transpose { dense },
-            _ if steps && step.abs() <= MAX_STEP && nbytes <= 8 => Kernel::Step(step),
-            _ => Kernel::Gather,
-        }
-    }
-
-    /// The dimension, other than the innermost, in which the source is nearest to dense, if it is
-    /// nearer there than in the innermost dimension.
-    pub fn source_inner(&self) -> Option<usize> {
-        let stride = |&i: &usize| self.dim(i).src.unsigned_abs();
-        let nearest = (0..self.ndim.saturating_sub(1)).filter(|i| stride(i) > 0).min_by_key(stride);
-        nearest.filter(|i| stride(i) < self.inner().src.unsigned_abs())
+        Part::whole(self).kernel()
     }
 }

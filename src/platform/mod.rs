@@ -1,8 +1,10 @@
-//! What the operating system and the machine give: memory, threads, where addresses can lie.
+//! What the operating system and the machine give: memory, threads, the settings of floating
+//! point, where addresses can lie.
 //!
 //! The only folder, besides the SIMD kernels, in which code differs between targets; a test looks
 //! for `cfg` elsewhere. Each system's file defines the same names.
 
+mod float_environment;
 #[cfg(unix)]
 #[path = "unix.rs"]
 mod os;
@@ -11,6 +13,7 @@ mod os;
 mod os;
 mod workers;
 
+pub use float_environment::FloatEnvironment;
 pub use os::{give_back, memory, processors, stay_loaded};
 pub use workers::{Body, WORKERS_MOST, side_by_side};
 

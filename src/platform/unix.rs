@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null, null_mut};
 
-use super::workers::{STACK, Task};
+use super::workers::{Queue, STACK};
 
 /// Memory from `malloc`, aligned for any C object; `None` when there is none.
 #[inline]
@@ -33,6 +33,9 @@ pub fn processors() -> usize {
     // SAFETY: sysconf has no precondition.
     unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
 }
+
+/// A running thread.
+pub(super) type Thread = libc::pthread_t;
 
 /// What [`thread_start`] needs.
 pub(super) type ThreadMaker = *const libc::pthread_attr_t;
@@ -63,24 +66,21 @@ pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
     }
 }
 
-extern "C" fn work(task: *mut c_void) -> *mut c_void {
+extern "C" fn work(queue: *mut c_void) -> *mut c_void {
     // SAFETY: `thread_start`'s caller vouches for its argument.
-    unsafe { Task::run(task) };
+    unsafe { Queue::run(queue) };
     null_mut()
 }
 
-/// A thread that runs a task; `None` when there is none to be had.
+/// A thread that works on a queue; `None` when there is none to be had.
 ///
 /// # Safety
-/// `maker` is that of [`with_thread_maker`], `task` as [`Task::run`] wants it.
-pub(super) unsafe fn thread_start(
-    maker: ThreadMaker,
-    task: *mut c_void,
-) -> Option<libc::pthread_t> {
+/// `maker` is that of [`with_thread_maker`], `queue` as [`Queue::run`] wants it.
+pub(super) unsafe fn thread_start(maker: ThreadMaker, queue: *mut c_void) -> Option<Thread> {
     let mut made = MaybeUninit::uninit();
     // SAFETY: the attributes are live or NULL; the thread is written on success.
     unsafe {
-        (libc::pthread_create(made.as_mut_ptr(), maker, work, task) == 0)
+        (libc::pthread_create(made.as_mut_ptr(), maker, work, queue) == 0)
             .then(|| made.assume_init())
     }
 }
@@ -89,7 +89,7 @@ pub(super) unsafe fn thread_start(
 ///
 /// # Safety
 /// `thread` came from [`thread_start`] and was not joined yet.
-pub(super) unsafe fn thread_join(thread: libc::pthread_t) {
+pub(super) unsafe fn thread_join(thread: Thread) {
     // SAFETY: the caller's word.
     unsafe { libc::pthread_join(thread, null_mut()) };
 }

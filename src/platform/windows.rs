@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::workers::{STACK, Task};
+use super::workers::{Queue, STACK};
 
 /// A kernel object; NULL where there is none.
 type Handle = *mut c_void;
@@ -85,6 +85,9 @@ pub fn processors() -> usize {
     }
 }
 
+/// A running thread.
+pub(super) type Thread = Handle;
+
 /// What [`thread_start`] needs: nothing here.
 pub(super) type ThreadMaker = ();
 
@@ -93,19 +96,19 @@ pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
     make(());
 }
 
-unsafe extern "system" fn work(task: *mut c_void) -> u32 {
+unsafe extern "system" fn work(queue: *mut c_void) -> u32 {
     // SAFETY: `thread_start`'s caller vouches for its argument.
-    unsafe { Task::run(task) };
+    unsafe { Queue::run(queue) };
     0
 }
 
-/// A thread that runs a task; `None` when there is none to be had.
+/// A thread that works on a queue; `None` when there is none to be had.
 ///
 /// # Safety
-/// `task` is as [`Task::run`] wants it.
-pub(super) unsafe fn thread_start(_: ThreadMaker, task: *mut c_void) -> Option<Handle> {
+/// `queue` is as [`Queue::run`] wants it.
+pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<Thread> {
     // SAFETY: `work` uses nothing of the C run-time that a thread must be registered for.
-    let made = unsafe { CreateThread(null_mut(), STACK, work, task, RESERVE_ONLY, null_mut()) };
+    let made = unsafe { CreateThread(null_mut(), STACK, work, queue, RESERVE_ONLY, null_mut()) };
     (!made.is_null()).then_some(made)
 }
 
@@ -113,7 +116,7 @@ pub(super) unsafe fn thread_start(_: ThreadMaker, task: *mut c_void) -> Option<H
 ///
 /// # Safety
 /// `thread` came from [`thread_start`] and was not joined yet.
-pub(super) unsafe fn thread_join(thread: Handle) {
+pub(super) unsafe fn thread_join(thread: Thread) {
     // SAFETY: the caller's word. The wait can only fail for a handle that is none.
     unsafe {
         WaitForSingleObject(thread, INFINITE);

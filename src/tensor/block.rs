@@ -173,6 +173,24 @@ pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
     Ok(block)
 }
 
+/// As [`new`], for a block whose owner is `base`: it gets a holder of `base` of its own.
+///
+/// # Safety
+/// `base` is live.
+#[inline]
+pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>> {
+    let block = new(spec)?;
+    // SAFETY: the caller's word.
+    match unsafe { base.as_ref() }.hold() {
+        Ok(()) => Ok(block),
+        Err(error) => {
+            // SAFETY: nobody else has seen the block; only its memory goes, for it holds nothing.
+            unsafe { platform::give_back(block.cast()) };
+            Err(error)
+        }
+    }
+}
+
 /// Writes extents and strides behind the block, and returns where they are. A 0-d tensor has none:
 /// NULL, as consumers expect.
 ///
@@ -333,10 +351,13 @@ unsafe fn drop_holder(block: *mut Block) {
         };
         // SAFETY: both lists are ours alone now.
         after = unsafe { chain::join(own_after, after) };
+        // The block goes after its owner: a `free` that calls this tensor's deleter again finds 0
+        // holders and is ignored.
+        // SAFETY: the owner's holder was this block's.
+        let base = unsafe { free_owner(owner) };
         // SAFETY: the block came from `platform::memory`, and `block` is not used again.
         unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
-        // SAFETY: the owner's holder was this block's.
-        match unsafe { free_owner(owner) } {
+        match base {
             Some(base) => block = base.as_ptr(),
             None => break,
         }

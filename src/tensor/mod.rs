@@ -8,7 +8,9 @@ pub mod alloc;
 pub mod block;
 pub mod chain;
 pub mod convert;
+pub mod pool;
 pub mod share;
+pub mod view;
 pub mod wrap;
 
 use core::ptr::NonNull;

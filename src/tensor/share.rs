@@ -9,6 +9,13 @@ use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::validate::{check_flags, check_version};
 
+/// Keeps the call before it from being the last: a frame of ours then stays below the callback, and
+/// an exception thrown there ends in std::terminate, as everywhere, instead of passing by.
+#[inline(always)]
+fn keep_frame() {
+    core::hint::black_box(());
+}
+
 /// Gives up one holder of a tensor of any major, ours or foreign: calls its deleter, if any.
 ///
 /// # Safety
@@ -19,6 +26,7 @@ pub unsafe fn release(tensor: Versioned) {
     if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
         // SAFETY: the producer's deleter, called once by the holder.
         unsafe { deleter(tensor.as_ptr()) }
+        keep_frame();
     }
 }
 
@@ -32,6 +40,7 @@ pub unsafe fn release_legacy(tensor: Legacy) {
     if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
         // SAFETY: the producer's deleter, called once by the holder.
         unsafe { deleter(tensor.as_ptr()) }
+        keep_frame();
     }
 }
 
@@ -100,4 +109,28 @@ pub unsafe fn holders(tensor: Versioned) -> usize {
     unsafe {
         block::of_versioned(tensor).map_or(0, |block: NonNull<Block>| block.as_ref().holders())
     }
+}
+
+/// The place of the tensor that owns the memory: views and boxes lead to it.
+///
+/// # Safety
+/// `tensor` is live.
+pub unsafe fn storage(tensor: Versioned) -> usize {
+    let mut place = tensor;
+    // SAFETY: the caller's word; each block holds its owner, so every step of the way is live.
+    while let Some(block) = unsafe { block::of_versioned(place) } {
+        // SAFETY: as above.
+        match unsafe { block.as_ref() }.owner() {
+            Owner::Versioned(base) => place = base,
+            Owner::Legacy(base) => {
+                // SAFETY: as above.
+                match unsafe { block::of_legacy(base) } {
+                    Some(block) => place = Block::versioned(block),
+                    None => return base.as_ptr() as usize,
+                }
+            }
+            _ => break,
+        }
+    }
+    place.as_ptr() as usize
 }

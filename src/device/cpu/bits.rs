@@ -1,17 +1,18 @@
 //! Elements that are not whole bytes: by bit runs if wide, else through bytes, in tiles.
+use core::ops::Range;
+
+use super::nibbles;
 use super::ops::Ops;
 use super::pack::Spread;
-use super::transpose::{Face, transpose};
+use super::transpose::{Face, direct};
 use super::walk::walk;
 use super::{bitrun, stream::Buffer};
-use crate::device::plan::{Dim, Item, Plan};
+use crate::device::part::Part;
+use crate::device::plan::{Dim, Item};
 
-/// A plan of bits whose destination strides are all positive: `src_bit` and `dst_bit` are where
-/// its first element starts.
-struct Bits {
-    plan: Plan,
-    src_bit: i64,
-    dst_bit: i64,
+/// A plan of bits.
+struct Bits<'a> {
+    plan: &'a Part<'a>,
     width: usize,
     slot: usize,
     spread: Spread,
@@ -21,25 +22,18 @@ struct Bits {
 ///
 /// # Safety
 /// As [`super::copy`].
-pub(super) unsafe fn copy(ops: &Ops, plan: &Plan) {
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn copy(ops: &Ops, plan: &Part, streams: bool) {
     let Item::Bits { width, dst_slot } = plan.item else { return };
     let spread = Spread::new(width.min(8) as u32);
     let slot = dst_slot.max(width);
-    let mut bits = Bits { plan: *plan, src_bit: 0, dst_bit: 0, width, slot, spread };
-    for i in 0..plan.ndim {
-        let Dim { n, src, dst } = plan.dim(i);
-        if dst < 0 {
-            bits.src_bit += (n - 1) * src;
-            bits.dst_bit += (n - 1) * dst;
-            bits.plan.set(i, Dim { n, src: -src, dst: -dst });
-        }
-    }
+    let bits = Bits { plan, width, slot, spread };
     // SAFETY: the same elements as the caller's plan.
     unsafe {
         match (width, bits.tiled()) {
             (0, _) => bits.zeros(),
             (9.., _) => bits.runs(),
-            (_, Some(dense)) => bits.tiles(ops, dense),
+            (_, Some(dense)) => bits.both(ops, dense, streams),
             _ => bits.rows(),
         }
     }
@@ -51,7 +45,7 @@ const CHUNK: usize = 1024;
 const TILE_DST: usize = 64;
 const TILE_SRC: usize = 32;
 
-impl Bits {
+impl Bits<'_> {
     /// The dimension in which the source is dense, if tiles are worth it.
     fn tiled(&self) -> Option<usize> {
         let dense = self.plan.source_inner()?;
@@ -61,17 +55,17 @@ impl Bits {
 
     /// Slots of nothing but zeros.
     unsafe fn zeros(&self) {
-        walk(&self.plan, [None, None], |_, dst_at| {
+        walk(self.plan, [None, None], |_, dst_at| {
             // SAFETY: a slot of the caller's plan.
-            unsafe { bitrun::zero(self.plan.dst, self.dst_bit + dst_at as i64, self.slot) };
+            unsafe { bitrun::zero(self.plan.dst, self.plan.dst_bit + dst_at as i64, self.slot) };
         });
     }
 
     /// Elements of more than 8 bits, each a run.
     unsafe fn runs(&self) {
-        let Plan { src, dst, .. } = self.plan;
-        walk(&self.plan, [None, None], |src_at, dst_at| {
-            let (from, to) = (self.src_bit + src_at as i64, self.dst_bit + dst_at as i64);
+        let Part { src, dst, .. } = *self.plan;
+        walk(self.plan, [None, None], |src_at, dst_at| {
+            let (from, to) = (self.plan.src_bit + src_at as i64, self.plan.dst_bit + dst_at as i64);
             // SAFETY: an element and its slot, of the caller's plan.
             unsafe {
                 bitrun::copy(dst, to, src, from, self.width);
@@ -81,13 +75,14 @@ impl Bits {
     }
 
     /// Row by row, through bytes.
+    #[inline(never)] // a frame of its own: stacks may be small
     unsafe fn rows(&self) {
         let row = self.plan.inner();
         let last = self.plan.ndim.checked_sub(1);
         let n = row.n as usize;
         let mut buffer = Buffer::new();
         let bytes = buffer.ptr();
-        walk(&self.plan, [last, None], |src_at, dst_at| {
+        walk(self.plan, [last, None], |src_at, dst_at| {
             let mut at = 0;
             while at < n {
                 let count = CHUNK.min(n - at);
@@ -95,16 +90,80 @@ impl Bits {
                 let to = dst_at as i64 + at as i64 * row.dst;
                 // SAFETY: a part of a row of the caller's plan, through CHUNK bytes.
                 unsafe {
-                    self.load(bytes, from, row.src, count, n - at);
-                    self.store(to, row.dst, bytes, count);
+                    match self.in_place(from, row.src, to, row.dst) {
+                        (Some(bytes), _) => self.store(to, row.dst, bytes, count),
+                        (_, Some(bytes)) => self.load(bytes, from, row.src, count, n - at),
+                        _ => {
+                            self.load(bytes, from, row.src, count, n - at);
+                            self.store(to, row.dst, bytes, count);
+                        }
+                    }
                 }
                 at += count;
             }
         });
     }
 
+    /// The source's bytes, where packing can read them, or the destination's, where unpacking can
+    /// write them, without the buffer between.
+    fn in_place(
+        &self,
+        from: i64,
+        src_stride: i64,
+        to: i64,
+        dst_stride: i64,
+    ) -> (Option<*const u8>, Option<*mut u8>) {
+        let w = self.width as i64;
+        let (from, shift) = bitrun::at(self.plan.src, self.plan.src_bit + from);
+        let packs = src_stride == 8 && shift == 0 && dst_stride == w && self.slot == self.width;
+        let (to, shift) = bitrun::at(self.plan.dst, self.plan.dst_bit + to);
+        let unpacks = src_stride == w && dst_stride == 8 && shift == 0 && self.slot == 8;
+        (packs.then_some(from), unpacks.then_some(to.cast_mut()))
+    }
+
+    /// Whole tiles of nibbles by their own kernel, the rest (or all) through bytes.
+    unsafe fn both(&self, ops: &Ops, dense: usize, streams: bool) {
+        let (row, column) = (self.plan.inner(), self.plan.dim(dense));
+        let last = self.plan.ndim.wrapping_sub(1);
+        let apart = |i: usize| if i == last || i == dense { 0 } else { self.plan.dim(i).src };
+        let odd =
+            (0..self.plan.ndim).fold(row.src | self.plan.src_bit | self.plan.dst_bit, |all, i| {
+                let Dim { dst, .. } = self.plan.dim(i);
+                all | apart(i) | if i == last { 0 } else { dst }
+            });
+        let nibbles = self.width == 4 && self.slot == 4 && row.dst == 4 && odd % 8 == 0;
+        let whole = |n: i64, tile: i64| if nibbles { n & -tile } else { 0 };
+        let (d, s) = (whole(row.n, nibbles::TILE_DST), whole(column.n, nibbles::TILE_SRC));
+        let (d, s) = if d == 0 || s == 0 { (0, 0) } else { (d, s) };
+        // SAFETY: three parts of the caller's plan, whole tiles for the first.
+        unsafe {
+            if d > 0 {
+                nibbles::tiles(ops, self.plan, dense, d, s, streams);
+                self.blocks(ops, dense, 0..d, s..column.n);
+            }
+            self.blocks(ops, dense, d..row.n, 0..column.n);
+        }
+    }
+
+    /// Tiles in blocks whose lines, on both sides, stay in the caches until they are done.
+    unsafe fn blocks(&self, ops: &Ops, dense: usize, ds: Range<i64>, ss: Range<i64>) {
+        let mut d = ds.start;
+        while d < ds.end {
+            let d_end = ds.end.min(d + 4 * TILE_DST as i64);
+            let mut s = ss.start;
+            while s < ss.end {
+                let s_end = ss.end.min(s + 8 * TILE_SRC as i64);
+                // SAFETY: a part of the caller's plan.
+                unsafe { self.tiles(ops, dense, d..d_end, s..s_end) };
+                s = s_end;
+            }
+            d = d_end;
+        }
+    }
+
     /// Tile by tile: source runs to bytes, bytes transposed, bytes to destination runs.
-    unsafe fn tiles(&self, ops: &Ops, dense: usize) {
+    #[inline(never)] // a frame of its own: stacks may be small
+    unsafe fn tiles(&self, ops: &Ops, dense: usize, ds: Range<i64>, ss: Range<i64>) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
         let last = self.plan.ndim.checked_sub(1);
         let mut buffer = Buffer::new();
@@ -113,22 +172,14 @@ impl Bits {
             buffer.ptr().write_bytes(0, 2 * TILE_DST * TILE_SRC);
             buffer.ptr()
         };
-        let face = Face {
-            src: bytes,
-            dst: bytes.wrapping_add(TILE_DST * TILE_SRC),
-            n_dst: TILE_DST,
-            n_src: TILE_SRC,
-            src_stride: TILE_SRC as isize,
-            dst_stride: TILE_DST as isize,
-            log: 0,
-        };
-        walk(&self.plan, [last, Some(dense)], |src_at, dst_at| {
-            let mut d = 0;
-            while d < row.n {
-                let n_dst = (row.n - d).min(TILE_DST as i64);
-                let mut s = 0;
-                while s < column.n {
-                    let n_src = (column.n - s).min(TILE_SRC as i64) as usize;
+        let face = Self::face(bytes);
+        walk(self.plan, [last, Some(dense)], |src_at, dst_at| {
+            let mut d = ds.start;
+            while d < ds.end {
+                let n_dst = (ds.end - d).min(TILE_DST as i64);
+                let mut s = ss.start;
+                while s < ss.end {
+                    let n_src = (ss.end - s).min(TILE_SRC as i64) as usize;
                     let from = src_at as i64 + d * row.src + s * column.src;
                     let to = dst_at as i64 + d * row.dst + s * column.dst;
                     // SAFETY: a tile of the caller's plan, through both halves of the buffer.
@@ -138,12 +189,8 @@ impl Bits {
                             let room = (column.n - s) as usize;
                             self.load(line, from + i * row.src, column.src, n_src, room);
                         }
-                        transpose(ops, &face, false);
-                        for i in 0..n_src {
-                            let line = face.dst.wrapping_add(i * TILE_DST);
-                            let to = to + i as i64 * column.dst;
-                            self.store(to, row.dst, line, n_dst as usize);
-                        }
+                        direct(ops, &face);
+                        self.store_tile(&face, to, n_dst as usize, n_src, dense);
                     }
                     s += TILE_SRC as i64;
                 }
@@ -152,9 +199,32 @@ impl Bits {
         });
     }
 
+    /// The destination's rows of a tile.
+    unsafe fn store_tile(&self, face: &Face, to: i64, n_dst: usize, n_src: usize, dense: usize) {
+        let (row, column) = (self.plan.inner(), self.plan.dim(dense));
+        for i in 0..n_src {
+            let line = face.dst.wrapping_add(i * TILE_DST);
+            // SAFETY: slots of the caller's plan.
+            unsafe { self.store(to + i as i64 * column.dst, row.dst, line, n_dst) };
+        }
+    }
+
+    /// The buffer's two halves: 64 rows of 32 source elements, and what they turn into.
+    fn face(bytes: *mut u8) -> Face {
+        Face {
+            src: bytes,
+            dst: bytes.wrapping_add(TILE_DST * TILE_SRC),
+            n_dst: TILE_DST,
+            n_src: TILE_SRC,
+            src_stride: TILE_SRC as isize,
+            dst_stride: TILE_DST as isize,
+            log: 0,
+        }
+    }
+
     /// `n` elements, `stride` bits apart, to bytes; `room` of them may be read.
     unsafe fn load(&self, to: *mut u8, bit: i64, stride: i64, n: usize, room: usize) {
-        let (src, bit, w) = (self.plan.src, self.src_bit + bit, self.width as u32);
+        let (src, bit, w) = (self.plan.src, self.plan.src_bit + bit, self.width as u32);
         // SAFETY: the caller's elements.
         unsafe {
             if stride == i64::from(w) {
@@ -176,7 +246,7 @@ impl Bits {
 
     /// `n` bytes to slots `stride` bits apart.
     unsafe fn store(&self, bit: i64, stride: i64, from: *const u8, n: usize) {
-        let (dst, bit, w) = (self.plan.dst, self.dst_bit + bit, self.width);
+        let (dst, bit, w) = (self.plan.dst, self.plan.dst_bit + bit, self.width);
         // SAFETY: the caller's slots, and no bit outside them.
         unsafe {
             if self.slot == 8 && stride == 8 {

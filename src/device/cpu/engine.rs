@@ -2,18 +2,22 @@
 use super::transpose::{Face, transpose};
 use super::walk::walk;
 use super::{bits, level, lines, ops::Ops, stream, strided};
-use crate::device::plan::{Item, Kernel, Plan};
+use crate::device::part::Part;
+use crate::device::plan::{Item, Kernel};
 
 /// Carries out a simplified plan on the calling thread.
 ///
 /// # Safety
 /// As [`super::copy`].
-pub(super) unsafe fn serial(plan: &Plan, large: bool) {
+pub(super) unsafe fn serial(plan: &Part, large: bool) {
     let ops = level::ops();
     let streams = large && ops.streams;
     let Item::Bytes(size) = plan.item else {
         // SAFETY: the caller's promise.
-        return unsafe { bits::copy(ops, plan) };
+        unsafe {
+            bits::copy(ops, plan, streams);
+            return (ops.fence)();
+        }
     };
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
@@ -34,7 +38,8 @@ pub(super) unsafe fn serial(plan: &Plan, large: bool) {
 }
 
 /// The transposes of a plan: the innermost dimension against `dense`.
-unsafe fn faces(ops: &Ops, plan: &Plan, size: usize, dense: usize, streams: bool) {
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn faces(ops: &Ops, plan: &Part, size: usize, dense: usize, streams: bool) {
     let (last, row, column) = (plan.ndim.wrapping_sub(1), plan.inner(), plan.dim(dense));
     // A source that runs backwards along its rows: start at the other end on both sides.
     let back = if column.src < 0 { column.n - 1 } else { 0 };

@@ -3,13 +3,13 @@ use super::ops::Ops;
 use super::step::{Step, Weave};
 use super::walk::walk;
 use super::{stream, strided};
-use crate::device::plan::{Dim, Plan};
+use crate::device::{part::Part, plan::Dim};
 
 /// Copies a plan row by row: `produce(to, from, count)` makes `count` elements of a row. Rows
 /// that share source lines are made together.
 unsafe fn rows(
     ops: &Ops,
-    plan: &Plan,
+    plan: &Part,
     size: usize,
     streams: bool,
     produce: impl Fn(*mut u8, *const u8, usize),
@@ -42,7 +42,8 @@ unsafe fn rows(
 ///
 /// # Safety
 /// As [`super::copy`]; the plan is simplified.
-pub(super) unsafe fn gather(ops: &Ops, plan: &Plan, size: usize, streams: bool) {
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     let ss = plan.inner().src as isize;
     let dense = plan.inner().dst == size as i64;
     // SAFETY: parts of the caller's plan; `rows` asks for no more than a row has.
@@ -60,7 +61,7 @@ pub(super) unsafe fn gather(ops: &Ops, plan: &Plan, size: usize, streams: bool) 
 }
 
 /// Long runs, one by one.
-unsafe fn blocks(ops: &Ops, plan: &Plan, size: usize, streams: bool) {
+unsafe fn blocks(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     walk(plan, [None, None], |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         // SAFETY: an element of the caller's plan.
@@ -78,7 +79,8 @@ unsafe fn blocks(ops: &Ops, plan: &Plan, size: usize, streams: bool) {
 ///
 /// # Safety
 /// As [`super::copy`]; the plan is simplified.
-pub(super) unsafe fn fill(ops: &Ops, plan: &Plan, size: usize, streams: bool) {
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn fill(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     // SAFETY: parts of the caller's plan; a row's source is one element.
     unsafe {
         if size > 1024 {
@@ -115,7 +117,8 @@ unsafe fn repeat(size: usize, to: *mut u8, from: *const u8, n: usize) {
 /// # Safety
 /// As [`super::copy`]; the plan is simplified, and its source's innermost stride is `step` times
 /// `size` (1, 2, 4, 8).
-pub(super) unsafe fn step(ops: &Ops, plan: &Plan, size: usize, step: i64, streams: bool) {
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn step(ops: &Ops, plan: &Part, size: usize, step: i64, streams: bool) {
     let how = Step::new(size, step as isize);
     // SAFETY: parts of the caller's plan.
     unsafe {
@@ -131,7 +134,8 @@ pub(super) unsafe fn step(ops: &Ops, plan: &Plan, size: usize, step: i64, stream
 ///
 /// # Safety
 /// As [`super::copy`]; the plan is simplified and of the kind that the kernel's name promises.
-pub(super) unsafe fn interleave(ops: &Ops, plan: &Plan, size: usize, streams: bool) {
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     let (last, run) = (plan.ndim.wrapping_sub(1), plan.ndim.checked_sub(2));
     let (planes, n) = (plan.inner().n as usize, run.map_or(1, |i| plan.dim(i).n as usize));
     let stride = plan.inner().src as isize;

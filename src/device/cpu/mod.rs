@@ -33,6 +33,7 @@ mod bits;
 mod engine;
 mod level;
 mod lines;
+mod nibbles;
 mod ops;
 mod pack;
 mod portable;

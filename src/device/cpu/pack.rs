@@ -55,6 +55,10 @@ impl Spread {
             // SAFETY: the caller's n bytes.
             return unsafe { bitrun::copy(to, 0, src, bit, 8 * n) };
         }
+        if w == 4 && shift == 0 {
+            // SAFETY: the caller's n elements and bytes.
+            return unsafe { unpack_nibbles(to, from, n) };
+        }
         // Groups of eight whose eight-byte load stays within the room; then byte by byte.
         let groups = if room < 64 { 0 } else { ((room - 64) >> 3) / w.max(1) + 1 };
         let groups = groups.min(n / 8);
@@ -90,6 +94,10 @@ impl Spread {
             // SAFETY: the caller's n bytes.
             return unsafe { bitrun::copy(dst, bit, from, 0, 8 * n) };
         }
+        if w == 4 && shift == 0 {
+            // SAFETY: the caller's n elements and bytes.
+            return unsafe { pack_nibbles(to, from, n) };
+        }
         // An eight-byte store may run over what this call writes next, never further.
         let groups = if n * w < 72 { 0 } else { ((n * w - 72) >> 3) / w.max(1) + 1 };
         let groups = groups.min(n / 8);
@@ -106,16 +114,27 @@ impl Spread {
                 to.write_unaligned(word.to_le());
                 carry = word >> (8 * w);
             }
-            for at in (8 * groups..n).step_by(8) {
-                let count = (n - at).min(8);
+            let (to, from) = (to.wrapping_add(groups * w), from.wrapping_add(8 * groups));
+            self.pack_rest(to, shift, from, n - 8 * groups, carry);
+        }
+    }
+
+    /// What no eight-byte store fits: byte by byte. `carry` is what precedes in the first byte.
+    unsafe fn pack_rest(&self, to: *mut u8, shift: u32, from: *const u8, n: usize, carry: u64) {
+        let keep = |bits: u32| (1u64 << bits) - 1;
+        let (w, mut carry) = (self.width as usize, carry);
+        for at in (0..n).step_by(8) {
+            let count = (n - at).min(8);
+            let bits = shift as usize + count * w;
+            let whole = if count == 8 { w } else { bits / 8 };
+            let to = to.wrapping_add(at / 8 * w);
+            let (last, rest) = (to.wrapping_add(whole), (bits - 8 * whole) as u32);
+            // SAFETY: the caller's bytes, and exactly those that hold the elements.
+            unsafe {
                 let packed = self.gather(load(from.wrapping_add(at), count));
                 let word = carry | packed << shift;
-                let to = to.wrapping_add(at / 8 * w);
-                let bits = shift as usize + count * w;
-                let whole = if count == 8 { w } else { bits / 8 };
                 store(to, word, whole);
                 carry = word >> (8 * whole);
-                let (last, rest) = (to.wrapping_add(whole), (bits - 8 * whole) as u32);
                 if at + 8 >= n && rest > 0 {
                     *last = (*last & !(keep(rest) as u8)) | (carry & keep(rest)) as u8;
                 }
@@ -137,5 +156,35 @@ unsafe fn store(to: *mut u8, word: u64, n: usize) {
     for i in 0..n.min(8) {
         // SAFETY: the caller's n bytes.
         unsafe { *to.wrapping_add(i) = (word >> (8 * i)) as u8 };
+    }
+}
+
+/// The common case, in a form that compilers make vectors of.
+unsafe fn unpack_nibbles(to: *mut u8, from: *const u8, n: usize) {
+    // SAFETY: the caller's n elements and n bytes; an odd last one uses half a byte.
+    unsafe {
+        for i in 0..n / 2 {
+            let both = *from.wrapping_add(i);
+            *to.wrapping_add(2 * i).cast::<[u8; 2]>() = [both & 15, both >> 4];
+        }
+        if n % 2 == 1 {
+            *to.wrapping_add(n - 1) = *from.wrapping_add(n / 2) & 15;
+        }
+    }
+}
+
+/// Likewise; what follows an odd last element is kept.
+unsafe fn pack_nibbles(to: *mut u8, from: *const u8, n: usize) {
+    // SAFETY: as above.
+    unsafe {
+        for i in 0..n / 2 {
+            let both = from.wrapping_add(2 * i).cast::<u16>().read_unaligned();
+            let both = u16::from_le(both);
+            *to.wrapping_add(i) = (both & 15 | both >> 4 & 0xf0) as u8;
+        }
+        if n % 2 == 1 {
+            let last = to.wrapping_add(n / 2);
+            *last = *last & 0xf0 | *from.wrapping_add(n - 1) & 15;
+        }
     }
 }

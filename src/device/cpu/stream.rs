@@ -74,24 +74,31 @@ pub(super) unsafe fn run(
         done += count;
         fill += count * size;
         let full = fill & !63;
-        let skip = if foreign > 0 { 64.min(full) } else { 0 };
         // SAFETY: the buffer's first `fill` bytes (but `foreign`) belong at `line`, within the
         // run; size ≤ 1024 keeps `fill` within the buffer: 63 + most * size ≤ 4095.
         unsafe {
-            if skip > 0 {
-                let own = 64 - foreign;
-                let at = foreign;
-                copy_nonoverlapping(buffer.wrapping_add(at), line.wrapping_add(at), own);
-                foreign = 0;
-            }
-            let rest = (full - skip) / 64;
-            (ops.stream)(line.wrapping_add(skip), buffer.wrapping_add(skip), rest);
+            flush(ops, line, buffer, full, foreign);
             copy_nonoverlapping(buffer.wrapping_add(full), buffer, fill - full);
         }
+        foreign = 0;
         line = line.wrapping_add(full);
         fill -= full;
     }
-    let at = foreign;
+    // The first flush has dealt with what is foreign: a run is longer than a line.
     // SAFETY: what is left in the buffer is the run's last, partial line.
-    unsafe { copy_nonoverlapping(buffer.wrapping_add(at), line.wrapping_add(at), fill - at) };
+    unsafe { copy_nonoverlapping(buffer, line, fill) };
+}
+
+/// Writes `full` bytes, whole lines and at least one, but the first `foreign` of them.
+#[inline]
+unsafe fn flush(ops: &Ops, line: *mut u8, buffer: *const u8, full: usize, foreign: usize) {
+    let skip = if foreign > 0 { 64 } else { 0 };
+    // SAFETY: the caller's bytes; the first line by its own part of it.
+    unsafe {
+        if foreign > 0 {
+            let (from, to) = (buffer.wrapping_add(foreign), line.wrapping_add(foreign));
+            copy_nonoverlapping(from, to, 64 - foreign);
+        }
+        (ops.stream)(line.wrapping_add(skip), buffer.wrapping_add(skip), (full - skip) / 64);
+    }
 }

@@ -2,7 +2,7 @@
 use core::ptr::copy_nonoverlapping;
 
 use super::walk::walk;
-use crate::device::plan::{Dim, Plan};
+use crate::device::{part::Part, plan::Dim};
 
 /// Copies `n` elements of `size` bytes from one stride to another.
 ///
@@ -79,7 +79,7 @@ unsafe fn any(size: usize, dst: *mut u8, src: *const u8, n: usize, ss: isize, ds
 const BLOCK: usize = 256;
 
 /// The inner loop's dimension, and the one around it.
-fn loops(plan: &Plan) -> (usize, Option<usize>) {
+fn loops(plan: &Part) -> (usize, Option<usize>) {
     let last = plan.ndim.wrapping_sub(1);
     let (beside, near) = (plan.ndim.checked_sub(2), plan.source_inner());
     if plan.dim(last).n >= 16 {
@@ -97,7 +97,8 @@ fn loops(plan: &Plan) -> (usize, Option<usize>) {
 ///
 /// # Safety
 /// As [`super::copy`]; the plan is simplified.
-pub(super) unsafe fn copy(plan: &Plan, size: usize) {
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn copy(plan: &Part, size: usize) {
     let (inner, outer) = loops(plan);
     let (a, b) = (plan.dim(inner), outer.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss, ds) = (a.n as usize, a.src as isize, a.dst as isize);

@@ -5,6 +5,7 @@ use core::ffi::c_void;
 
 use super::engine::serial;
 use super::level::{stream_from, thread_from};
+use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::platform::{self, WORKERS_MOST};
 
@@ -38,7 +39,7 @@ const DECIDED_MOST: usize = 16;
 
 /// Which units of a plan are dealt out, and how many to each part.
 struct Deal<'a> {
-    plan: &'a Plan,
+    plan: Part<'a>,
     /// The dimension dealt out; `None`: the bytes of the element.
     dim: Option<usize>,
     units: usize,
@@ -59,22 +60,13 @@ impl Deal<'_> {
         if n == 0 {
             return;
         }
-        let mut plan = *self.plan;
-        let unit = if matches!(plan.item, Item::Bytes(_)) { 1 } else { 8 };
-        let (mut by_src, mut by_dst) = (first as i64, first as i64);
-        match self.dim {
-            None => plan.item = Item::Bytes(n),
-            Some(at) => {
-                let Dim { src, dst, .. } = plan.dim(at);
-                (by_src, by_dst) = (by_src * src / unit, by_dst * dst / unit);
-                plan.set(at, Dim { n: n as i64, src, dst });
-            }
-        }
-        plan.src = plan.src.wrapping_offset(by_src as isize);
-        plan.dst = plan.dst.wrapping_offset(by_dst as isize);
+        let part = match self.dim {
+            None => self.plan.of_bytes(first, n),
+            Some(dim) => self.plan.of_dim(dim, first as i64, n as i64),
+        };
         // SAFETY: a part of the caller's plan; parts share no element, and `deal` sees to it that
         // they share no byte.
-        unsafe { serial(&plan, self.large) };
+        unsafe { serial(&part, self.large) };
     }
 }
 
@@ -91,11 +83,15 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
         0 => DECIDED_MOST,
         n => n,
     };
-    let deal = if threads.min(useful) > 1 { deal(plan, threads.min(useful), large) } else { None };
+    let deal = if threads.min(useful) > 1 {
+        deal(Part::whole(plan), threads.min(useful), large)
+    } else {
+        None
+    };
     // SAFETY: the caller's promise; the parts make up the plan.
     unsafe {
         match deal {
-            None => serial(plan, large),
+            None => serial(&Part::whole(plan), large),
             Some(deal) => match parallel.hook {
                 None => platform::side_by_side(deal.parts(), body, context(&deal)),
                 Some(hook) => hooked(&deal, hook),
@@ -113,7 +109,7 @@ unsafe fn hooked(deal: &Deal, hook: ParallelFor) {
     // SAFETY: the hook is the caller's; `deal` outlives the call. Nonzero says that no body ran.
     unsafe {
         if (hook.run)(hook.ctx, deal.parts(), body, context(deal)) != 0 {
-            serial(deal.plan, deal.large);
+            serial(&deal.plan, deal.large);
         }
     }
 }
@@ -125,7 +121,7 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
 
 /// Chooses what to deal out in `parts`: the element's bytes if it is large, else the outermost
 /// dimension that has enough to deal, else the longest.
-fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
+fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
     let even = |units: usize, grain: usize| {
         let each = units.div_ceil(parts.max(1));
         each.div_ceil(grain.max(1)).saturating_mul(grain.max(1))
@@ -134,7 +130,7 @@ fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
         Item::Bytes(units) if units >= 1 << 18 => {
             return Some(Deal { plan, dim: None, units, each: even(units, 4096), large });
         }
-        Item::Bits { .. } if !nested(plan) => return None,
+        Item::Bits { .. } if !nested(&plan) => return None,
         _ => {}
     }
     let n = |i: usize| plan.dim(i).n as usize;
@@ -157,14 +153,11 @@ fn deal(plan: &Plan, parts: usize, large: bool) -> Option<Deal<'_>> {
 
 /// Whether each step of the outermost destination dimension lies beyond all that the inner ones
 /// reach: then parts of it that start at whole bytes share no byte.
-fn nested(plan: &Plan) -> bool {
+fn nested(plan: &Part) -> bool {
     let Item::Bits { dst_slot, .. } = plan.item else { return true };
     let mut reach = dst_slot as i64;
     for i in 1..plan.ndim {
         let Dim { n, dst, .. } = plan.dim(i);
-        if dst < 0 {
-            return false;
-        }
         reach = reach.saturating_add((n - 1).saturating_mul(dst));
     }
     plan.dim(0).dst >= reach

@@ -69,7 +69,10 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
 
 /// Tiles straight from the source into the destination. The last tile of a row or column moves
 /// back over its predecessor, and writes the same bytes again.
-unsafe fn direct(ops: &Ops, face: &Face) {
+///
+/// # Safety
+/// As [`transpose`].
+pub(super) unsafe fn direct(ops: &Ops, face: &Face) {
     let log = face.log as usize & 15;
     let wide = face.n_dst << log >= ops.width;
     let (width, tiles) = if wide { (ops.width, &ops.tiles) } else { (16, &ops.narrow) };
@@ -126,6 +129,7 @@ unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
 }
 
 /// A strip whose destination rows all start at the same offset in a line.
+#[inline(never)] // a frame of its own: stacks may be small
 unsafe fn strip_aligned(ops: &Ops, face: &Face, streams: bool) {
     let (vector, line) = (face.vector(), face.line());
     let flush = if streams { ops.flush } else { super::portable::flush };
@@ -154,6 +158,7 @@ unsafe fn strip_aligned(ops: &Ops, face: &Face, streams: bool) {
 }
 
 /// A strip whose destination rows start anywhere: the buffer keeps the former 64 bytes of each.
+#[inline(never)] // a frame of its own: stacks may be small
 unsafe fn strip_shifted(ops: &Ops, face: &Face, streams: bool) {
     let line = face.line();
     let flush = if streams { ops.flush_shifted } else { super::portable::flush_shifted };

@@ -1,9 +1,9 @@
 //! Visits every index of the dimensions that a kernel does not handle itself.
-use crate::device::plan::{MAX_NDIM, Plan};
+use crate::device::{part::Part, plan::MAX_NDIM};
 
 /// Calls `visit(source offset, destination offset)`, in the unit of the plan's strides, for every
 /// index of all dimensions but those in `inner`; the innermost of the others runs fastest.
-pub(super) fn walk(plan: &Plan, inner: [Option<usize>; 2], mut visit: impl FnMut(isize, isize)) {
+pub(super) fn walk(plan: &Part, inner: [Option<usize>; 2], mut visit: impl FnMut(isize, isize)) {
     let mut index = [0i64; MAX_NDIM];
     let (mut src, mut dst) = (0i64, 0i64);
     loop {

@@ -266,6 +266,8 @@ unsafe fn weaves<const K: usize>(
             *plane = unsafe { _mm256_loadu_si256(from.wrapping_add(32 * pair_of_rounds).cast()) };
         }
         let to = dst.wrapping_add(32 * K * pair_of_rounds);
+        // From memory in every round: hoisted, K² masks would fill the stack.
+        let masks = core::hint::black_box(masks);
         for (r, result) in masks.iter().take(K).enumerate() {
             let mut all = _mm256_setzero_si256();
             for (&plane, mask) in planes.iter().zip(result) {

@@ -1,0 +1,76 @@
+/* Runs the whole catalogue and counts its rows. `--list` also prints one line per row. */
+#include "catalogue.h"
+
+/* Sections and how many rows the catalogue has of each. */
+static const struct {
+  char letter;
+  int rows;
+} sections[] = {{'V', 61}, {'W', 19}, {'C', 20}, {'K', 31}, {'F', 25}, {'P', 15}};
+
+static unsigned char tested[128][64], listed[128][64];
+
+static unsigned char *slot(unsigned char table[128][64], const char *id) {
+  return &table[(int)id[0]][atoi(id + 1)];
+}
+
+static void mark(const char *id) { *slot(tested, id) = 1; }
+
+static void run(const c_row *rows) {
+  long live = inject_live();
+  for (; rows->id != NULL; ++rows) {
+    t_context = rows->id;
+    rows->run();
+    t_unwatch();
+    t_guards_free();
+    EQUAL(inject_live(), live);
+    mark(rows->id);
+  }
+  t_context = "";
+}
+
+static void list_choices(const c_row *rows) {
+  for (; rows->id != NULL; ++rows) {
+    if (rows->choice[0] != '\0') printf("%s choice: %s\n", rows->id, rows->choice);
+  }
+}
+
+int main(int argc, char **argv) {
+  const c_row *const tables[] = {c_rows_v, c_rows_w, c_rows_c, c_rows_k, c_rows_f, c_rows_p};
+  const c_absent *absent;
+  int list = argc > 1 && strcmp(argv[1], "--list") == 0;
+  int here = 0, elsewhere = 0, impossible = 0;
+  size_t i;
+  c_load_locales();
+  c_data_rows(mark);
+  for (i = 0; i < sizeof tables / sizeof *tables; ++i) {
+    run(tables[i]);
+    if (list) list_choices(tables[i]);
+  }
+  for (absent = c_absent_rows; absent->id != NULL; ++absent) {
+    *slot(listed, absent->id) = 1;
+    t_context = absent->id;
+    CHECK(!*slot(tested, absent->id));
+    if (absent->where != NULL) {
+      ++elsewhere;
+    } else {
+      ++impossible;
+    }
+    if (list && absent->where != NULL) printf("%s in %s: %s\n", absent->id, absent->where, absent->why);
+    if (list && absent->where == NULL) printf("%s not applicable: %s\n", absent->id, absent->why);
+  }
+  for (i = 0; i < sizeof sections / sizeof *sections; ++i) {
+    int number;
+    for (number = 1; number <= sections[i].rows; ++number) {
+      char id[16];
+      snprintf(id, sizeof id, "%c%02d", sections[i].letter, number);
+      t_context = id;
+      here += *slot(tested, id);
+      CHECK(*slot(tested, id) || *slot(listed, id));
+      if (list && *slot(tested, id)) printf("%s tested\n", id);
+    }
+  }
+  t_context = "";
+  printf("rows: %d tested here, %d in other programs, %d not applicable, of 171\n", here,
+         elsewhere, impossible);
+  return t_close();
+}

@@ -1,0 +1,45 @@
+/* The catalogue of hostile inputs as a table. Ids are those of the catalogue; a row is either
+ * tested here, tested by another program, or cannot be tested, and then the table says why. */
+#ifndef C_TESTS_CATALOGUE_H_
+#define C_TESTS_CATALOGUE_H_
+
+#include "harness.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A row that is code: several calls, or a choice that the catalogue left open. */
+typedef struct c_row {
+  const char *id;
+  const char *choice; /* what was chosen where the catalogue offers a choice, else "" */
+  void (*run)(void);
+} c_row;
+
+/* A row that is not tested here. */
+typedef struct c_absent {
+  const char *id;
+  const char *where; /* the program that tests it, or NULL */
+  const char *why;   /* why it cannot be, or a remark */
+} c_absent;
+
+/* Each ends with an id of NULL. */
+extern const c_row c_rows_v[];
+extern const c_row c_rows_w[];
+extern const c_row c_rows_c[];
+extern const c_row c_rows_k[];
+extern const c_row c_rows_f[];
+extern const c_row c_rows_p[];
+extern const c_absent c_absent_rows[];
+
+/* The C library keeps what it loads for a locale: done once, before memory is counted. */
+void c_load_locales(void);
+
+/* Runs the rows of rows.inc through every function that reads a tensor; marks their ids. */
+void c_data_rows(void (*mark)(const char *id));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

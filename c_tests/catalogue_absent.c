@@ -1,0 +1,35 @@
+/* Rows that other programs test, and rows that nothing can test. */
+#include "catalogue.h"
+
+const c_absent c_absent_rows[] = {
+    {"V59", "threads.c", "the shape is rewritten during the call"},
+    {"W15", "sweep.c", ""},
+    {"W18", "threads.c", ""},
+    {"C15", "sweep.c", ""},
+    {"C17", "threads.c", "on a stack of 64 KiB"},
+    {"C18", "threads.c", ""},
+    {"K23", "sweep.c", ""},
+    {"K28", "threads.c", ""},
+    {"F06", "threads.c", ""},
+    {"F07", "threads.c", ""},
+    {"F09", "tests/saturation.rs", "needs the count set from inside"},
+    {"F13", "sweep.c", ""},
+    {"F14", "threads.c", "on a stack of 64 KiB"},
+    {"F15", "throw.cpp", "run by laws.sh"},
+    {"F18", "lifecycle.c", ""},
+    {"F20", "lifecycle.c", "from atexit"},
+    {"F21", "laws.sh", "no name of Python is imported, so its state cannot be touched"},
+    {"F22", "laws.sh", "as F21: without an interpreter's names no lock of it is needed"},
+    {"P14", "test_print.c", ""},
+    {"K24", NULL,
+     "undetectable; the header: nobody writes the elements of src or touches those of dst"},
+    {"F04", NULL, "undetectable; the header: a second release of the same holder cannot be detected"},
+    {"F08", NULL,
+     "undetectable: the memory of the count is gone; the header: a freed struct cannot be detected"},
+    {"F16", NULL,
+     "forbidden to the caller; the header: a callback must return: not throw, longjmp, or end its "
+     "thread"},
+    {"F17", NULL, "a panic of another runtime aborts in that runtime's own extern \"C\" frame; F15"},
+    {"F19", NULL, "undetectable: the code of the caller's callback is gone"},
+    {NULL, NULL, NULL},
+};

@@ -1,0 +1,219 @@
+/* Section F: freeing, chains, holders. What needs threads is in threads.c. */
+#include "catalogue.h"
+
+static void f01(void) {
+  dlrs_release(NULL);
+  dlrs_release_legacy(NULL);
+  EQUAL(dlrs_ref_count(NULL), 0);
+  EQUAL(dlrs_is_own(NULL), 0);
+  CHECK(dlrs_get_user_data(NULL) == NULL);
+}
+
+static void f02(void) {
+  t_tensor good;
+  t_make(&good);
+  good.managed.deleter = NULL;
+  good.legacy.deleter = NULL;
+  dlrs_release(&good.managed);
+  dlrs_release_legacy(&good.legacy);
+  EQUAL(good.values[5], 5);
+}
+
+static void f03(void) {
+  size_t known = offsetof(DLManagedTensorVersioned, dl_tensor);
+  DLManagedTensorVersioned *other = (DLManagedTensorVersioned *)t_before_guard(known);
+  long deleted = t_deleted;
+  memset(other, 0xA5, known);
+  other->version.major = 2;
+  other->deleter = t_delete_versioned;
+  dlrs_release(other);
+  EQUAL(t_deleted, deleted + 1);
+}
+
+/* A tensor of the library whose data goes back through t_count(&freed). */
+static DLManagedTensorVersioned *wrapped(t_tensor *good, int *freed) {
+  DLManagedTensorVersioned *out = NULL;
+  t_make(good);
+  *freed = 0;
+  WORKS(dlrs_tensor_wrap(&good->managed.dl_tensor, 0, t_count, freed, &out, ERR));
+  return out;
+}
+
+static void f05(void) {
+  t_tensor good;
+  int freed;
+  DLManagedTensorVersioned *out = wrapped(&good, &freed), *more;
+  DLManagedTensor *legacy;
+  WORKS(dlrs_retain(out, &more, ERR));
+  CHECK(more == out);
+  out->deleter(out);
+  EQUAL(freed, 0);
+  WORKS(dlrs_to_legacy_take(&more, 0, &legacy, ERR));
+  legacy->deleter(legacy);
+  EQUAL(freed, 1);
+}
+
+/* What a callback may do: everything, with any other tensor, also with another share. */
+static struct {
+  DLManagedTensorVersioned *sibling, *self;
+  int runs;
+} reenter;
+
+static void busy(void *context) {
+  DLManagedTensorVersioned *fresh = NULL;
+  int64_t shape[1] = {7};
+  (void)context;
+  ++reenter.runs;
+  CHECK(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &fresh, NULL) == DLRS_OK);
+  CHECK(dlrs_validate_managed(fresh, DLRS_LEVEL_STRICT, NULL) == DLRS_OK);
+  CHECK(dlrs_attach(fresh, t_count, NULL, DLRS_AFTER_FREE, NULL) == DLRS_OK);
+  dlrs_release(fresh);
+  dlrs_release(reenter.sibling);
+  reenter.sibling = NULL;
+}
+
+static void f10(void) {
+  t_tensor good, other;
+  int freed, other_freed;
+  int32_t order;
+  for (order = DLRS_BEFORE_FREE; order <= DLRS_AFTER_FREE; ++order) {
+    DLManagedTensorVersioned *out = wrapped(&good, &freed);
+    reenter.sibling = wrapped(&other, &other_freed);
+    reenter.runs = 0;
+    WORKS(dlrs_attach(out, busy, NULL, order, ERR));
+    dlrs_release(out);
+    EQUAL(reenter.runs, 1);
+    EQUAL(freed, 1);
+    EQUAL(other_freed, 1);
+  }
+  /* free_fn itself releases another holder of a tensor that it keeps alive. */
+  {
+    DLManagedTensorVersioned *base = wrapped(&other, &other_freed), *out;
+    reenter.sibling = base;
+    reenter.runs = 0;
+    WORKS(dlrs_tensor_wrap(&base->dl_tensor, 0, busy, NULL, &out, ERR));
+    dlrs_release(out);
+    EQUAL(reenter.runs, 1);
+    EQUAL(other_freed, 1);
+  }
+}
+
+static void again(void *context) {
+  (void)context;
+  ++reenter.runs;
+  if (reenter.runs < 5) reenter.self->deleter(reenter.self);
+}
+
+static void f11(void) {
+  t_tensor good;
+  int freed;
+  reenter.runs = 0;
+  reenter.self = wrapped(&good, &freed);
+  WORKS(dlrs_attach(reenter.self, again, NULL, DLRS_BEFORE_FREE, ERR));
+  dlrs_release(reenter.self);
+  EQUAL(reenter.runs, 1);
+  EQUAL(freed, 1);
+  reenter.runs = 0;
+  t_make(&good);
+  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, again, NULL, &reenter.self, ERR));
+  dlrs_release(reenter.self);
+  EQUAL(reenter.runs, 1);
+}
+
+static char log_of[16];
+
+static void logs(void *context) { strcat(log_of, (const char *)context); }
+
+static void logs_free(void *context) {
+  (void)context;
+  strcat(log_of, "*");
+}
+
+/* String literals as contexts. */
+static void *text(const char *letter) { return (void *)(uintptr_t)letter; }
+
+static void f12(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *out;
+  t_make(&good);
+  log_of[0] = '\0';
+  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, logs_free, NULL, &out, ERR));
+  WORKS(dlrs_attach(out, logs, text("A"), DLRS_BEFORE_FREE, ERR));
+  WORKS(dlrs_attach(out, logs, text("x"), DLRS_AFTER_FREE, ERR));
+  WORKS(dlrs_attach(out, logs, text("B"), DLRS_BEFORE_FREE, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1,
+          dlrs_attach(out, NULL, text("!"), DLRS_BEFORE_FREE, ERR));
+  WORKS(dlrs_attach(out, logs, text("C"), DLRS_BEFORE_FREE, ERR));
+  WORKS(dlrs_attach(out, logs, text("y"), DLRS_AFTER_FREE, ERR));
+  WORKS(dlrs_attach(out, logs, text("D"), DLRS_BEFORE_FREE, ERR));
+  WORKS(dlrs_detach(out, logs, text("D"), ERR));
+  dlrs_release(out);
+  CHECK(strcmp(log_of, "CBA*yx") == 0);
+}
+
+static void f23(void) {
+  t_tensor good;
+  int freed;
+  DLManagedTensorVersioned *out = wrapped(&good, &freed);
+  DLManagedTensor *legacy;
+  out->manager_ctx = (void *)(uintptr_t)0x123;
+  EQUAL(dlrs_ref_count(out), 1);
+  WORKS(dlrs_to_legacy_take(&out, 0, &legacy, ERR));
+  legacy->manager_ctx = NULL;
+  dlrs_release_legacy(legacy);
+  EQUAL(freed, 1);
+}
+
+static void f24(void) {
+  t_tensor good;
+  int freed;
+  DLManagedTensorVersioned *out = wrapped(&good, &freed);
+  out->dl_tensor.shape[0] = INT64_MIN;
+  out->dl_tensor.strides[1] = INT64_MAX;
+  out->dl_tensor.shape = NULL;
+  out->dl_tensor.strides = (int64_t *)t_guard();
+  out->dl_tensor.ndim = 2000;
+  out->dl_tensor.data = t_guard();
+  out->version.major = 77;
+  dlrs_release(out);
+  EQUAL(freed, 1);
+}
+
+static DLManagedTensorVersioned *own_deleter_ran;
+static void (*own_deleter)(DLManagedTensorVersioned *self);
+
+static void outer_deleter(DLManagedTensorVersioned *self) {
+  own_deleter_ran = self;
+  own_deleter(self);
+}
+
+static void f25(void) {
+  t_tensor good;
+  int freed;
+  DLManagedTensorVersioned *out = wrapped(&good, &freed), *more;
+  out->flags = UINT64_MAX; /* a consumer's scribble */
+  own_deleter = out->deleter;
+  out->deleter = outer_deleter;
+  /* A tensor with another deleter is another's: it is not shared, and freed through it. */
+  EQUAL(dlrs_is_own(out), 0);
+  t_result(&more);
+  REFUSED(DLRS_FOREIGN, 1, DLRS_FIELD_NONE, -1, dlrs_retain(out, &more, ERR));
+  own_deleter_ran = NULL;
+  dlrs_release(out);
+  CHECK(own_deleter_ran == out);
+  EQUAL(freed, 1);
+}
+
+const c_row c_rows_f[] = {
+    {"F01", "", f01},
+    {"F02", "a silent no-op", f02},
+    {"F03", "", f03},
+    {"F05", "", f05},
+    {"F10", "", f10},
+    {"F11", "ignored, in a callback before the free and in free_fn", f11},
+    {"F12", "last in, first out; a NULL callback is refused when it is attached", f12},
+    {"F23", "", f23},
+    {"F24", "", f24},
+    {"F25", "release calls the deleter that stands in the struct", f25},
+    {NULL, "", NULL},
+};

@@ -1,0 +1,312 @@
+/* Rows of section V that are more than one tensor: pointers, the error struct, alignment. */
+#include "catalogue.h"
+
+static void v01(void) {
+  t_tensor good;
+  int64_t numel = 77;
+  t_make(&good);
+  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_validate(NULL, 0, DLRS_LEVEL_STRICT, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1,
+          dlrs_validate_managed(NULL, DLRS_LEVEL_STRICT, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1,
+          dlrs_validate_legacy(NULL, DLRS_LEVEL_STRICT, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_numel(NULL, &numel, ERR));
+  EQUAL(dlrs_validate(NULL, 0, DLRS_LEVEL_STRICT, NULL), DLRS_NULL_ARG);
+  EQUAL(dlrs_validate_managed(NULL, 0, NULL), DLRS_NULL_ARG);
+  EQUAL(dlrs_validate(&good.managed.dl_tensor, 0, DLRS_LEVEL_STRICT, NULL), DLRS_OK);
+  EQUAL(dlrs_numel(&good.managed.dl_tensor, NULL, NULL), DLRS_NULL_ARG);
+}
+
+static void v02(void) {
+  /* Nothing behind these pointers can be read. */
+  char *guard = (char *)t_guard();
+  const DLTensor *bare = (const DLTensor *)(guard + 4);
+  const DLManagedTensorVersioned *versioned = (const DLManagedTensorVersioned *)(guard + 1);
+  DLManagedTensorVersioned *taken = (DLManagedTensorVersioned *)(guard + 2), *out;
+  t_result(&out);
+  t_watch(&taken, sizeof taken);
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
+          dlrs_validate(bare, 0, DLRS_LEVEL_STRUCT, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
+          dlrs_validate_managed(versioned, DLRS_LEVEL_STRUCT, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
+          dlrs_clone(versioned, CPU, NULL, &out, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
+          dlrs_import_take(&taken, NULL, &out, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1, dlrs_retain(taken, &out, ERR));
+}
+
+/* An error struct of `size` bytes gets exactly its first `size` bytes written. */
+static void error_of_size(uint32_t size) {
+  unsigned char *memory = (unsigned char *)t_behind_guard(4096);
+  dlrs_error *error = (dlrs_error *)memory, full;
+  size_t i, known = size < sizeof full ? size : sizeof full;
+  memset(&full, 0, sizeof full);
+  full.struct_size = sizeof full;
+  EQUAL(dlrs_validate(NULL, 0, DLRS_LEVEL_STRICT, &full), DLRS_NULL_ARG);
+  memset(memory, 0x5A, 4096);
+  memcpy(memory, &size, sizeof size);
+  EQUAL(dlrs_validate(NULL, 0, DLRS_LEVEL_STRICT, error), DLRS_NULL_ARG);
+  EQUAL(error->struct_size, size);
+  for (i = known > 4 ? known : 4; i < 4096 && memory[i] == 0x5A; ++i) {
+  }
+  EQUAL(i, 4096);
+  if (known > 4) {
+    size_t text = offsetof(dlrs_error, message), plain = known < text ? known : text;
+    CHECK(memcmp(memory + 4, (char *)&full + 4, plain - 4) == 0);
+    if (known > text) {
+      CHECK(memchr(memory + text, 0, known - text) != NULL);
+      CHECK(strncmp((char *)memory + text, full.message, strlen((char *)memory + text)) == 0);
+    }
+  }
+}
+
+static void v03(void) {
+  uint32_t size;
+  for (size = 0; size <= sizeof(dlrs_error) + 8; ++size) {
+    error_of_size(size);
+    t_guards_free();
+  }
+  error_of_size(4096);
+  error_of_size(UINT32_MAX);
+  /* A pointer that is not aligned cannot be written through: the code is still returned. */
+  EQUAL(dlrs_validate(NULL, 0, 1, (dlrs_error *)((char *)t_guard() + 4)), DLRS_NULL_ARG);
+}
+
+static void of_major(uint32_t major) {
+  /* The struct ends, and what cannot be read begins, right behind `flags`. */
+  size_t known = offsetof(DLManagedTensorVersioned, dl_tensor);
+  DLManagedTensorVersioned *other = (DLManagedTensorVersioned *)t_before_guard(known);
+  DLManagedTensorVersioned *taken = other, *out;
+  DLManagedTensor *legacy_out;
+  t_tensor good;
+  long deleted;
+  int32_t level, version = DLRS_FIELD_VERSION;
+  memset(other, 0xA5, known);
+  other->version.major = major;
+  other->deleter = t_delete_versioned;
+  t_make(&good);
+  t_watch(other, known);
+  t_watch(&taken, sizeof taken);
+  t_watch(&good, sizeof good);
+  t_result(&out);
+  t_result(&legacy_out);
+  for (level = 1; level <= 3; ++level) {
+    REFUSED(DLRS_VERSION, 1, version, -1, dlrs_validate_managed(other, level, ERR));
+  }
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_import_take(&taken, NULL, &out, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_to_legacy_take(&taken, 1, &legacy_out, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_copy(other, &good.managed, NULL, ERR));
+  REFUSED(DLRS_VERSION, 2, version, -1, dlrs_copy(&good.managed, other, NULL, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_clone(other, CPU, NULL, &out, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_contiguous(other, 'C', NULL, &out, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_to_device(other, CPU, 0, NULL, &out, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_retain(other, &out, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_set_flags(other, 1, 0, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_set_user_data(other, &good, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_attach(other, t_count, NULL, 0, ERR));
+  REFUSED(DLRS_VERSION, 1, version, -1, dlrs_detach(other, t_count, NULL, ERR));
+  EQUAL(dlrs_is_own(other), 0);
+  EQUAL(dlrs_ref_count(other), 0);
+  CHECK(dlrs_get_user_data(other) == NULL);
+  deleted = t_deleted;
+  dlrs_release(other);
+  EQUAL(t_deleted, deleted + 1);
+  t_unwatch();
+}
+
+static void v04(void) {
+  of_major(2);
+  of_major(0);
+  of_major(UINT32_MAX);
+}
+
+static void v41(void) {
+  t_tensor good;
+  DLTensor *tensor = &good.managed.dl_tensor;
+  DLManagedTensorVersioned *taken, *out;
+  dlrs_import_options options;
+  int32_t aligned = 77;
+  char *memory = (char *)t_behind_guard(4096); /* page aligned */
+  t_make(&good);
+  tensor->data = memory;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.copy = -1;
+  options.align_bytes = 64;
+  WORKS(dlrs_is_aligned(tensor, 256, &aligned, ERR));
+  EQUAL(aligned, 1);
+  /* The offset counts: aligned data, element 0 is not. */
+  tensor->byte_offset = 4;
+  WORKS(dlrs_is_aligned(tensor, 4, &aligned, ERR));
+  EQUAL(aligned, 1);
+  WORKS(dlrs_is_aligned(tensor, 8, &aligned, ERR));
+  EQUAL(aligned, 0);
+  /* And the other way round. */
+  tensor->data = memory + 4;
+  tensor->byte_offset = 60;
+  WORKS(dlrs_is_aligned(tensor, 64, &aligned, ERR));
+  EQUAL(aligned, 1);
+  /* Not aligned for its dtype: fine until alignment is asked for. */
+  tensor->byte_offset = 61;
+  WORKS(dlrs_validate(tensor, 0, DLRS_LEVEL_STRICT, ERR));
+  WORKS(dlrs_is_aligned(tensor, 4, &aligned, ERR));
+  EQUAL(aligned, 0);
+  taken = &good.managed;
+  t_watch(&good, sizeof good);
+  t_watch(&taken, sizeof taken);
+  t_result(&out);
+  REFUSED(DLRS_MISALIGNED, 1, DLRS_FIELD_DATA, -1, dlrs_import_take(&taken, &options, &out, ERR));
+  options.align_bytes = 256;
+  REFUSED(DLRS_MISALIGNED, 1, DLRS_FIELD_DATA, -1, dlrs_import_take(&taken, &options, &out, ERR));
+  t_unwatch();
+  options.copy = 0; /* a copy is aligned */
+  WORKS(dlrs_import_take(&taken, &options, &out, ERR));
+  CHECK((uintptr_t)out->dl_tensor.data % 256 == 0 && out->dl_tensor.byte_offset == 0);
+  dlrs_release(out);
+}
+
+static void v42(void) {
+  static const uint64_t wrong[] = {3, 24, 2147483648u, 4294967296u, UINT64_MAX};
+  t_tensor good;
+  DLManagedTensorVersioned *taken = &good.managed, *out;
+  dlrs_alloc_options alloc;
+  dlrs_import_options import;
+  int32_t aligned = 77;
+  size_t i;
+  t_make(&good);
+  memset(&alloc, 0, sizeof alloc);
+  alloc.struct_size = sizeof alloc;
+  memset(&import, 0, sizeof import);
+  import.struct_size = sizeof import;
+  t_watch(&good, sizeof good);
+  t_watch(&taken, sizeof taken);
+  t_watch(&aligned, sizeof aligned);
+  t_result(&out);
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1,
+          dlrs_is_aligned(&good.managed.dl_tensor, 0, &aligned, ERR));
+  for (i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1,
+            dlrs_is_aligned(&good.managed.dl_tensor, wrong[i], &aligned, ERR));
+    alloc.align_bytes = (uint32_t)wrong[i];
+    import.align_bytes = (uint32_t)wrong[i];
+    if (alloc.align_bytes == 0) continue; /* 0 is the default in an options struct */
+    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1,
+            dlrs_tensor_new_like(&good.managed.dl_tensor, &alloc, &out, ERR));
+    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1,
+            dlrs_import_take(&taken, &import, &out, ERR));
+  }
+}
+
+static void v60(void) {
+  char memory[64];
+  int64_t shape[1] = {4}, strides[1] = {2};
+  DLTensor tensor = t_describe(memory + 16, F32, 1, shape, strides);
+  char *base = memory + 16;
+  t_watch(&tensor, sizeof tensor);
+  t_watch(shape, sizeof shape);
+  /* 4 elements, stride 2: bytes 0..28 from `base`. */
+  WORKS(dlrs_validate_within(&tensor, 0, base, 28, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
+          dlrs_validate_within(&tensor, 0, base, 27, ERR));
+  EQUAL(t_error.value, 28);
+  EQUAL(t_error.limit, 27);
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
+          dlrs_validate_within(&tensor, 0, base + 1, 40, ERR));
+  EQUAL(t_error.value, -1);
+  t_unwatch();
+  strides[0] = -2;
+  tensor.byte_offset = 24; /* the low end is at `base` again */
+  t_watch(&tensor, sizeof tensor);
+  WORKS(dlrs_validate_within(&tensor, 0, base, 28, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
+          dlrs_validate_within(&tensor, 0, base + 1, 40, ERR));
+  EQUAL(t_error.value, -1);
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
+          dlrs_validate_within(&tensor, 0, base, 27, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1,
+          dlrs_validate_within(&tensor, 0, base, UINT64_MAX, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1,
+          dlrs_validate_within(&tensor, 0, (void *)UINTPTR_MAX, 2, ERR));
+  t_unwatch();
+  shape[0] = 0; /* no elements: within anything, even nothing */
+  WORKS(dlrs_validate_within(&tensor, 0, NULL, 0, ERR));
+}
+
+/* Every code and every number of bits, against the list of the contract's E10. */
+static void v47(void) {
+  static const unsigned char legal[18][8] = {
+      {1, 2, 4, 8, 16, 32, 64}, {1, 2, 4, 8, 16, 32, 64}, {16, 32, 64}, {64}, {16}, {32, 64, 128},
+      {8}, {8}, {8}, {8}, {8}, {8}, {8}, {8}, {8}, {6}, {6}, {4}};
+  t_tensor good;
+  int code, bits, wrong = 0;
+  t_make(&good);
+  good.strides[0] = 0; /* as small as possible, so that only the dtype matters */
+  good.shape[0] = good.shape[1] = 1;
+  for (code = 0; code < 256; ++code) {
+    for (bits = 0; bits < 256; ++bits) {
+      int32_t want = bits == 0    ? (int32_t)DLRS_DTYPE_BITS
+                     : code >= 18 ? (int32_t)DLRS_DTYPE_CODE
+                                  : (int32_t)DLRS_DTYPE_BITS;
+      if (code < 18 && bits > 0 && memchr(legal[code], bits, 8) != NULL) want = DLRS_OK;
+      good.managed.dl_tensor.dtype = t_dtype(code, bits, 1);
+      wrong += dlrs_validate_managed(&good.managed, DLRS_LEVEL_STRICT, NULL) != want;
+    }
+  }
+  EQUAL(wrong, 0);
+}
+
+/* The sizes of the rows that are legal. */
+static void v51(void) {
+  t_tensor good;
+  DLTensor *tensor = &good.managed.dl_tensor;
+  uint64_t nbytes = 0;
+  int64_t numel = 0;
+  int32_t dense = 0;
+  t_make(&good);
+  good.shape[0] = 5;
+  good.shape[1] = 1;
+  tensor->dtype = t_dtype(kDLFloat4_e2m1fn, 4, 1);
+  WORKS(dlrs_nbytes(tensor, 0, &nbytes, ERR));
+  EQUAL(nbytes, 3);
+  WORKS(dlrs_nbytes(tensor, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED, &nbytes, ERR));
+  EQUAL(nbytes, 5);
+  t_context = "V54";
+  tensor->dtype.lanes = 2;
+  WORKS(dlrs_nbytes(tensor, 0, &nbytes, ERR));
+  EQUAL(nbytes, 5);
+  t_context = "V46";
+  tensor->dtype = t_dtype(kDLFloat, 32, 3);
+  WORKS(dlrs_nbytes(tensor, 0, &nbytes, ERR));
+  EQUAL(nbytes, 60);
+  t_context = "V20";
+  good.shape[0] = 0;
+  good.shape[1] = INT64_MAX;
+  WORKS(dlrs_numel(tensor, &numel, ERR));
+  EQUAL(numel, 0);
+  WORKS(dlrs_nbytes(tensor, 0, &nbytes, ERR));
+  EQUAL(nbytes, 0);
+  t_context = "V61";
+  WORKS(dlrs_is_contiguous(tensor, 'C', &dense, ERR));
+  EQUAL(dense, 1);
+  good.shape[0] = 1;
+  good.shape[1] = 3;
+  good.strides[0] = INT64_MIN;
+  WORKS(dlrs_is_contiguous(tensor, 'C', &dense, ERR));
+  EQUAL(dense, 1);
+}
+
+const c_row c_rows_v[] = {
+    {"V01", "", v01},
+    {"V02", "", v02},
+    {"V03", "any struct_size: only that many bytes are written, 0 to 4 write nothing", v03},
+    {"V04", "", v04},
+    {"V08", "padding on a type of whole bytes is ignored", v51},
+    {"V41", "the question answers 0 or 1; an import that demands alignment refuses", v41},
+    {"V42", "BAD_ARG; 0 in an options struct is the default", v42},
+    {"V47", "", v47},
+    {"V51", "", v51},
+    {"V53", "sizes are computed in 128 bits: only what no address space holds is refused", v51},
+    {"V60", "", v60},
+    {NULL, "", NULL},
+};

@@ -1,0 +1,397 @@
+/* Section W: allocation and wrapping. */
+#include <limits.h>
+
+#include "catalogue.h"
+
+static dlrs_alloc_options options_of(uint32_t align_bytes) {
+  dlrs_alloc_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.align_bytes = align_bytes;
+  return options;
+}
+
+static void w01(void) {
+  t_tensor good;
+  char bytes[24] = {0};
+  t_make(&good);
+  long calls = inject_calls();
+  REFUSED(DLRS_NULL_ARG, 6, DLRS_FIELD_NONE, -1,
+          dlrs_tensor_new(good.shape, 2, F32, CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1,
+          dlrs_tensor_new_like(&good.managed.dl_tensor, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 5, DLRS_FIELD_NONE, -1,
+          dlrs_tensor_from_bytes(bytes, 24, &good.managed.dl_tensor, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 5, DLRS_FIELD_NONE, -1,
+          dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, NULL, NULL, ERR));
+  EQUAL(inject_calls(), calls);
+}
+
+static void w02(void) {
+  int64_t shape[65] = {2, -3}, huge[2] = {INT64_MAX, INT64_MAX};
+  DLManagedTensorVersioned *out;
+  t_result(&out);
+  REFUSED(DLRS_SHAPE_NULL, 1, DLRS_FIELD_NONE, -1,
+          dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
+  REFUSED(DLRS_SHAPE_NEG, ANY, DLRS_FIELD_SHAPE, 1,
+          dlrs_tensor_new(shape, 2, F32, CPU, NULL, &out, ERR));
+  REFUSED(DLRS_SIZE_OVERFLOW, ANY, DLRS_FIELD_SHAPE, 1,
+          dlrs_tensor_new(huge, 2, F32, CPU, NULL, &out, ERR));
+  REFUSED(DLRS_NDIM, 2, DLRS_FIELD_NONE, -1,
+          dlrs_tensor_new(shape, 65, F32, CPU, NULL, &out, ERR));
+  REFUSED(DLRS_NDIM, 2, DLRS_FIELD_NONE, -1,
+          dlrs_tensor_new(shape, INT_MIN, F32, CPU, NULL, &out, ERR));
+  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &out, ERR));
+  dlrs_release(out);
+}
+
+static void w03(void) {
+  static const int64_t sizes[] = {INT64_MAX, INT64_MAX - 63, INT64_MAX - 4096, (int64_t)1 << 62};
+  DLManagedTensorVersioned *out;
+  dlrs_alloc_options wide = options_of(1u << 30);
+  int64_t shape[2] = {1, 0};
+  size_t i;
+  t_result(&out);
+  for (i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    int32_t status;
+    shape[0] = sizes[i];
+    status = dlrs_tensor_new(shape, 1, t_dtype(kDLInt, 8, 1), CPU, NULL, &out, NULL);
+    CHECK(status == DLRS_SIZE_OVERFLOW || status == DLRS_NOMEM);
+    status = dlrs_tensor_new(shape, 1, t_dtype(kDLInt, 8, 1), CPU, &wide, &out, NULL);
+    CHECK(status == DLRS_SIZE_OVERFLOW || status == DLRS_NOMEM);
+  }
+  shape[0] = (int64_t)1 << 58; /* 2^64 - 64 bytes: with padding for alignment it would wrap */
+  REFUSED(DLRS_SIZE_OVERFLOW, ANY, DLRS_FIELD_SHAPE, -1,
+          dlrs_tensor_new(shape, 1, t_dtype(kDLInt, 64, 8), CPU, NULL, &out, ERR));
+  shape[0] = (int64_t)1 << 62;
+  REFUSED(DLRS_NOMEM, ANY, ANY, -1,
+          dlrs_tensor_new(shape, 1, t_dtype(kDLInt, 8, 1), CPU, NULL, &out, ERR));
+}
+
+static void w04(void) {
+  static const uint32_t wrong[] = {3, 100, (1u << 30) + 1, 1u << 31, UINT32_MAX};
+  int64_t shape[1] = {4};
+  DLManagedTensorVersioned *out;
+  dlrs_alloc_options options = options_of(0);
+  size_t i;
+  t_result(&out);
+  for (i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+    options.align_bytes = wrong[i];
+    REFUSED(DLRS_BAD_ARG, 5, DLRS_FIELD_OPTION, -1,
+            dlrs_tensor_new(shape, 1, F32, CPU, &options, &out, ERR));
+  }
+  for (i = 0; i <= 20; ++i) {
+    options.align_bytes = 1u << i;
+    WORKS(dlrs_tensor_new(shape, 1, F32, CPU, &options, &out, ERR));
+    CHECK((uintptr_t)out->dl_tensor.data % options.align_bytes == 0);
+    dlrs_release(out);
+  }
+  options.align_bytes = 0;
+  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, &options, &out, ERR));
+  CHECK((uintptr_t)out->dl_tensor.data % 256 == 0);
+  dlrs_release(out);
+}
+
+static void w05(void) {
+  DLManagedTensorVersioned *out;
+  int64_t shape[1];
+  int wrong = 0;
+  for (shape[0] = 1; shape[0] <= 4097; ++shape[0]) {
+    wrong += dlrs_tensor_new(shape, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &out, NULL) != DLRS_OK;
+    wrong += (uintptr_t)out->dl_tensor.data % 256 != 0 || out->dl_tensor.byte_offset != 0;
+    memset(out->dl_tensor.data, 0xEE, (size_t)shape[0]); /* valgrind and the heap's checks */
+    dlrs_release(out);
+  }
+  EQUAL(wrong, 0);
+}
+
+static void w06(void) {
+  DLManagedTensorVersioned *out;
+  int64_t shape[3] = {3, 0, INT64_MAX};
+  WORKS(dlrs_tensor_new(shape, 3, F32, CPU, NULL, &out, ERR));
+  CHECK(out->dl_tensor.data == NULL && out->dl_tensor.byte_offset == 0);
+  CHECK(out->dl_tensor.shape != shape && out->dl_tensor.shape[2] == INT64_MAX);
+  out->deleter(out);
+  WORKS(dlrs_tensor_new(NULL, 0, F32, CPU, NULL, &out, ERR));
+  CHECK(out->dl_tensor.data != NULL && out->dl_tensor.shape == NULL);
+  out->deleter(out);
+}
+
+static void w07(void) {
+  int64_t shape[1] = {4};
+  DLManagedTensorVersioned *out;
+  long calls = inject_calls();
+  t_result(&out);
+  REFUSED(DLRS_DTYPE_CODE, ANY, DLRS_FIELD_DTYPE_CODE, -1,
+          dlrs_tensor_new(shape, 1, t_dtype(18, 32, 1), CPU, NULL, &out, ERR));
+  REFUSED(DLRS_DTYPE_BITS, ANY, DLRS_FIELD_DTYPE_BITS, -1,
+          dlrs_tensor_new(shape, 1, t_dtype(2, 31, 1), CPU, NULL, &out, ERR));
+  REFUSED(DLRS_DTYPE_LANES, ANY, DLRS_FIELD_DTYPE_LANES, -1,
+          dlrs_tensor_new(shape, 1, t_dtype(2, 32, 0), CPU, NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, ANY, DLRS_FIELD_DEVICE_TYPE, -1,
+          dlrs_tensor_new(shape, 1, F32, t_device(19, 0), NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, -1,
+          dlrs_tensor_new(shape, 1, F32, t_device(kDLCPU, 1), NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, ANY, DLRS_FIELD_DEVICE_TYPE, -1,
+          dlrs_tensor_new(shape, 1, F32, t_device(kDLVulkan, 0), NULL, &out, ERR));
+  EQUAL(inject_calls(), calls);
+}
+
+static void w08(void) {
+  static const int bits[] = {0, 1, 3, 40, 63};
+  int64_t shape[1] = {4};
+  t_tensor good;
+  DLManagedTensorVersioned *out;
+  dlrs_alloc_options options = options_of(0);
+  int freed = 0;
+  size_t i;
+  t_make(&good);
+  t_watch(&freed, sizeof freed);
+  t_result(&out);
+  for (i = 0; i < sizeof bits / sizeof *bits; ++i) {
+    options.flags = (uint64_t)1 << bits[i];
+    REFUSED(DLRS_FLAGS, 5, DLRS_FIELD_FLAGS, -1,
+            dlrs_tensor_new(shape, 1, F32, CPU, &options, &out, ERR));
+    if (bits[i] < 3) continue;
+    REFUSED(DLRS_FLAGS, 2, DLRS_FIELD_FLAGS, -1,
+            dlrs_tensor_wrap(&good.managed.dl_tensor, options.flags, t_count, &freed, &out, ERR));
+  }
+}
+
+static void w09(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *out;
+  t_make(&good);
+  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, NULL, &good, &out, ERR));
+  CHECK(out->deleter != NULL && out->dl_tensor.data == good.values);
+  out->deleter(out);
+  EQUAL(good.values[5], 5);
+}
+
+static void w10(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *out;
+  int freed = 0;
+  t_make(&good);
+  good.shape[0] = -1;
+  t_watch(&good, sizeof good);
+  t_watch(&freed, sizeof freed);
+  t_result(&out);
+  REFUSED(DLRS_SHAPE_NEG, 1, DLRS_FIELD_SHAPE, 0,
+          dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &freed, &out, ERR));
+  inject_arm(1, 0);
+  t_unwatch();
+  good.shape[0] = 2;
+  t_result(&out);
+  if (inject_works()) {
+    REFUSED(DLRS_NOMEM, ANY, ANY, -1,
+            dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &freed, &out, ERR));
+  }
+  inject_disarm();
+  EQUAL(freed, 0);
+  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &freed, &out, ERR));
+  dlrs_release(out);
+  EQUAL(freed, 1);
+}
+
+static void w11(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *out;
+  long deleted = t_deleted;
+  t_make(&good);
+  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, NULL, &out, ERR));
+  dlrs_release(out); /* t_count would have followed a context that is not NULL */
+  EQUAL(t_deleted, deleted + 1);
+}
+
+static void w12(void) {
+  float values[6] = {0, 1, 2, 3, 4, 5};
+  int64_t *arrays = (int64_t *)malloc(4 * sizeof *arrays);
+  DLManagedTensorVersioned *out;
+  DLTensor tensor = t_describe(values, F32, 2, arrays, arrays + 2);
+  arrays[0] = 3;
+  arrays[1] = 2;
+  arrays[2] = 1;
+  arrays[3] = 3;
+  WORKS(dlrs_tensor_wrap(&tensor, 0, NULL, NULL, &out, ERR));
+  memset(arrays, 0xFF, 4 * sizeof *arrays);
+  free(arrays);
+  CHECK(out->dl_tensor.shape[0] == 3 && out->dl_tensor.shape[1] == 2);
+  CHECK(out->dl_tensor.strides[0] == 1 && out->dl_tensor.strides[1] == 3);
+  dlrs_release(out);
+}
+
+static void w13(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *out;
+  uint64_t flags;
+  t_make(&good);
+  good.managed.dl_tensor.strides = NULL;
+  good.managed.dl_tensor.byte_offset = 4;
+  for (flags = 0; flags < 8; ++flags) {
+    WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, flags, NULL, NULL, &out, ERR));
+    EQUAL(out->version.major, 1);
+    EQUAL(out->version.minor, 3);
+    EQUAL(out->flags, flags);
+    CHECK(out->dl_tensor.strides[0] == 3 && out->dl_tensor.strides[1] == 1);
+    EQUAL(out->dl_tensor.byte_offset, 4);
+    dlrs_release(out);
+  }
+}
+
+static void w14(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *out;
+  DLManagedTensor *legacy;
+  t_make(&good);
+  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, DLPACK_FLAG_BITMASK_READ_ONLY, NULL, NULL, &out,
+                         ERR));
+  t_result(&legacy);
+  REFUSED(DLRS_READ_ONLY, 1, DLRS_FIELD_FLAGS, -1,
+          dlrs_to_legacy_take(&out, DLRS_LEGACY_REFUSE, &legacy, ERR));
+  dlrs_release(out);
+}
+
+static void w16(void) {
+  int64_t shape[2] = {2, 3};
+  DLTensor prototype = t_describe(t_guard(), F32, 2, shape, (int64_t *)t_guard());
+  DLManagedTensorVersioned *out;
+  uint64_t nbytes = 0, align_bytes = 0;
+  prototype.byte_offset = UINT64_MAX;
+  WORKS(dlrs_tensor_new_like(&prototype, NULL, &out, ERR));
+  CHECK(out->dl_tensor.shape[1] == 3 && out->dl_tensor.strides[0] == 3);
+  dlrs_release(out);
+  prototype.strides = (int64_t *)((char *)prototype.strides + 1);
+  WORKS(dlrs_tensor_requirements(&prototype, NULL, &nbytes, &align_bytes, ERR));
+  EQUAL(nbytes, 24);
+  EQUAL(align_bytes, 256);
+  WORKS(dlrs_tensor_from_bytes("0123456789012345678901234567890", 24, &prototype, NULL, &out, ERR));
+  dlrs_release(out);
+}
+
+/* An allocator that misbehaves as told. */
+static struct {
+  int gives_null, gives_odd, freed;
+  uint64_t nbytes, align_bytes;
+  DLDevice device;
+  void *block, *given;
+} pool;
+
+static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
+  (void)context;
+  if (pool.gives_null) return NULL;
+  pool.nbytes = nbytes;
+  pool.align_bytes = align_bytes;
+  pool.device = device;
+  pool.block = malloc((size_t)(nbytes + align_bytes + 1));
+  pool.given = (char *)pool.block + align_bytes - (uintptr_t)pool.block % align_bytes;
+  if (pool.gives_odd) pool.given = (char *)pool.given + 1;
+  return pool.given;
+}
+
+static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
+                      DLDevice device) {
+  CHECK(context == &pool && data == pool.given && nbytes == pool.nbytes);
+  CHECK(align_bytes == pool.align_bytes && device.device_type == pool.device.device_type);
+  CHECK(device.device_id == pool.device.device_id);
+  ++pool.freed;
+  free(pool.block);
+}
+
+static dlrs_allocator pool_allocator(void) {
+  dlrs_allocator allocator;
+  memset(&allocator, 0, sizeof allocator);
+  allocator.struct_size = sizeof allocator;
+  allocator.context = &pool;
+  allocator.alloc = pool_alloc;
+  allocator.free = pool_free;
+  memset(&pool, 0, sizeof pool);
+  return allocator;
+}
+
+static void w17(void) {
+  int64_t shape[2] = {2, 3};
+  DLManagedTensorVersioned *out;
+  dlrs_allocator allocator = pool_allocator(), broken = pool_allocator();
+  dlrs_alloc_options options = options_of(64);
+  options.allocator = &allocator;
+  t_result(&out);
+  pool.gives_null = 1;
+  REFUSED(DLRS_NOMEM, ANY, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  EQUAL(pool.freed, 0);
+  pool.gives_null = 0;
+  pool.gives_odd = 1;
+  REFUSED(DLRS_MISALIGNED, ANY, ANY, -1,
+          dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  EQUAL(pool.freed, 1);
+  pool.gives_odd = 0;
+  options.allocator = &broken;
+  broken.free = NULL;
+  REFUSED(DLRS_NULL_ARG, 5, DLRS_FIELD_OPTION, -1,
+          dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  broken = allocator;
+  broken.alloc = NULL;
+  REFUSED(DLRS_NULL_ARG, 5, DLRS_FIELD_OPTION, -1,
+          dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  broken = allocator;
+  broken.struct_size = 8;
+  REFUSED(DLRS_STRUCT_SIZE, 5, DLRS_FIELD_STRUCT_SIZE, -1,
+          dlrs_tensor_new(shape, 2, F32, CPU, &options, &out, ERR));
+  EQUAL(pool.freed, 1);
+  options.allocator = &allocator;
+  WORKS(dlrs_tensor_new(shape, 2, F32, t_device(kDLVPI, 3), &options, &out, ERR));
+  EQUAL(pool.nbytes, 24);
+  EQUAL(pool.align_bytes, 64);
+  CHECK(out->dl_tensor.data == pool.given && pool.device.device_id == 3);
+  dlrs_release(out);
+  EQUAL(pool.freed, 2);
+}
+
+static void w19(void) {
+  int64_t shape[1] = {4};
+  DLManagedTensorVersioned *out;
+  struct {
+    dlrs_alloc_options known;
+    unsigned char unknown[32];
+  } larger;
+  dlrs_alloc_options *options = &larger.known;
+  uint32_t size;
+  memset(&larger, 0xEE, sizeof larger);
+  *options = options_of(512);
+  options->struct_size = sizeof larger;
+  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, options, &out, ERR));
+  CHECK((uintptr_t)out->dl_tensor.data % 512 == 0);
+  dlrs_release(out);
+  t_result(&out);
+  for (size = 0; size < sizeof *options; ++size) {
+    /* Only struct_size itself may be read. */
+    uint32_t *tiny = (uint32_t *)t_before_guard(8);
+    *tiny = size;
+    REFUSED(DLRS_STRUCT_SIZE, 5, DLRS_FIELD_STRUCT_SIZE, -1,
+            dlrs_tensor_new(shape, 1, F32, CPU, (dlrs_alloc_options *)tiny, &out, ERR));
+    EQUAL(t_error.value, size);
+    EQUAL(t_error.limit, sizeof *options);
+    t_guards_free();
+  }
+}
+
+const c_row c_rows_w[] = {
+    {"W01", "", w01},
+    {"W02", "", w02},
+    {"W03", "", w03},
+    {"W04", "0 is the default of 256, as every member of an options struct", w04},
+    {"W05", "", w05},
+    {"W06", "", w06},
+    {"W07", "", w07},
+    {"W08", "allocation takes only the padding flag", w08},
+    {"W09", "", w09},
+    {"W10", "", w10},
+    {"W11", "", w11},
+    {"W12", "", w12},
+    {"W13", "", w13},
+    {"W14", "", w14},
+    {"W16", "", w16},
+    {"W17", "", w17},
+    {"W19", "", w19},
+    {NULL, "", NULL},
+};

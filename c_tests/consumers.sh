@@ -1,0 +1,237 @@
+#!/usr/bin/env bash
+# Does every way of finding the library work? Each row configures, builds and runs real programs:
+#   {build tree, install tree, relocated prefix, DESTDIR} x {Ninja, Unix Makefiles} with
+#   find_package, the same four trees with pkg-config, add_subdirectory with both generators;
+#   each in C and C++, shared and static. Then what a package manager looks at.
+# One line a row; ends with `N passed, N failed`. What a failed row said comes before its line.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+missing=
+for tool in cargo:cargo cmake:cmake ninja:ninja-build make:make pkg-config:pkg-config gcc:gcc \
+    g++:g++ readelf:binutils; do
+  command -v "${tool%:*}" >/dev/null || missing="$missing ${tool#*:}"
+done
+[ -z "$missing" ] || { echo "consumers.sh: missing tools: apt-get install$missing"; exit 1; }
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+unset LD_LIBRARY_PATH CMAKE_PREFIX_PATH PKG_CONFIG_PATH DESTDIR CARGO_TARGET_DIR
+passed=0 failed=0
+row() { # row NAME COMMAND...: in a subshell that stops at the first failure
+  local name=$1; shift
+  (set -e; "$@") >"$work/log" 2>&1 # not as a condition: that would switch `set -e` off
+  if [ $? -eq 0 ]; then # shellcheck disable=SC2181
+    passed=$((passed + 1)); echo "pass  $name"
+  else
+    failed=$((failed + 1)); tail -n 25 "$work/log"; echo "FAIL  $name"
+  fi
+}
+fails() { if "$@"; then echo "should have failed: $*"; return 1; fi; } # `set -e` ignores `!`
+cargo_dir=-DDLPACK_RS_CARGO_TARGET_DIR=$root/target # built once, for all rows
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
+soname=libdlpack_rs.so.${version%%.*}
+
+# ---- the trees --------------------------------------------------------------------------------
+make_trees() {
+  cmake -S "$root" -B "$work/build" -G Ninja "$cargo_dir"
+  cmake --build "$work/build"
+  cmake --install "$work/build" --prefix "$work/installed"
+  DESTDIR=$work/destdir cmake --install "$work/build" --prefix /opt/dlrs
+  cmake --install "$work/build" --prefix "$work/first"
+  mv "$work/first" "$work/moved"
+}
+# Not through row(): when this fails every row would.
+(set -e; make_trees) >"$work/log" 2>&1
+if [ $? -ne 0 ]; then # shellcheck disable=SC2181
+  cat "$work/log"; echo "consumers: 0 passed, 1 failed (the library does not build)"; exit 1
+fi
+declare -A prefix=([build]=$work/build/stage [install]=$work/installed
+  [relocated]=$work/moved [destdir]=$work/destdir/opt/dlrs)
+
+# ---- running what was built -------------------------------------------------------------------
+needs_library() { readelf -d "$1" | grep -F NEEDED | grep -F libdlpack_rs; }
+run_programs() { # run_programs DIR LIBDIR: four programs; the shared ones must use that LIBDIR
+  local dir=$1 libdir program
+  libdir=$(realpath "$2")
+  for program in hello_c hello_c_static; do
+    "$dir/$program" | diff "$root/examples/expected/c-hello.txt" -
+  done
+  for program in hello_cpp hello_cpp_shared; do
+    "$dir/$program" | diff "$root/examples/expected/cpp-hello.txt" -
+  done
+  for program in hello_c hello_cpp_shared; do
+    needs_library "$dir/$program" | grep -F "[$soname]"
+    ldd "$dir/$program" | grep -F "$soname => " # resolved at all
+    [ "$(realpath "$(dirname "$(ldd "$dir/$program" | sed -n "s/.*$soname => \(.*\) (.*/\1/p")")")" \
+      = "$libdir" ]
+  done
+  for program in hello_c_static hello_cpp; do
+    fails needs_library "$dir/$program"
+  done
+}
+
+find_package() { # TREE GENERATOR
+  local dir=$work/cmake-$1-${2// /}
+  cmake -S "$root/examples/cmake_consumer" -B "$dir" -G "$2" -DCMAKE_PREFIX_PATH="${prefix[$1]}"
+  cmake --build "$dir"
+  run_programs "$dir" "${prefix[$1]}/lib"
+}
+use_pkg_config() { # TREE
+  local dir=$work/pkgconfig-$1
+  mkdir "$dir"
+  PKG_CONFIG_PATH=${prefix[$1]}/lib/pkgconfig \
+    make -C "$root/examples/pkgconfig_consumer" OUT="$dir"
+  run_programs "$dir" "${prefix[$1]}/lib"
+}
+add_subdirectory() { # GENERATOR
+  local dir=$work/sub-${1// /}
+  cmake -S "$root/examples/subdirectory_consumer" -B "$dir" -G "$1" "$cargo_dir"
+  cmake --build "$dir"
+  run_programs "$dir" "$dir/dlpack_rs/stage/lib"
+  # A build with nothing to do links nothing.
+  local before; before=$(stat -c %Y.%y "$dir/hello_c" "$dir/hello_c_static")
+  cmake --build "$dir"
+  [ "$before" = "$(stat -c %Y.%y "$dir/hello_c" "$dir/hello_c_static")" ]
+}
+
+for tree in build install relocated destdir; do
+  for generator in Ninja "Unix Makefiles"; do
+    row "find_package, $tree tree, $generator" find_package "$tree" "$generator"
+  done
+  row "pkg-config, $tree tree" use_pkg_config "$tree"
+done
+for generator in Ninja "Unix Makefiles"; do
+  row "add_subdirectory, $generator" add_subdirectory "$generator"
+done
+
+# ---- options and refusals ---------------------------------------------------------------------
+consumer() { cmake -S "$root/examples/cmake_consumer" -B "$work/$1" -G Ninja "${@:2}"; }
+static_by_option() {
+  consumer static -DCMAKE_PREFIX_PATH="$work/installed" -DDLPACK_RS_USE_STATIC=ON
+  cmake --build "$work/static" --target hello_c
+  "$work/static/hello_c" | diff "$root/examples/expected/c-hello.txt" -
+  fails needs_library "$work/static/hello_c"
+}
+build_directory_itself() { # dlpack_rs_DIR may name the build tree
+  consumer by_dir -Ddlpack_rs_DIR="$work/build" -Ddlpack_DIR="$work/build/stage/lib/cmake/dlpack"
+}
+versions() { # 0.x: another minor version is another interface; DLPack 1.x is one
+  mkdir "$work/versions"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(v LANGUAGES NONE)' \
+    'find_package(dlpack_rs ${WANT} CONFIG REQUIRED)' 'find_package(dlpack ${DL} CONFIG REQUIRED)' \
+    >"$work/versions/CMakeLists.txt"
+  local ask="cmake -S $work/versions -DCMAKE_PREFIX_PATH=$work/installed"
+  $ask -B "$work/v1" -DWANT="$version" -DDL=1.3
+  fails $ask -B "$work/v2" -DWANT=99.0 -DDL=1.3
+  fails $ask -B "$work/v3" -DWANT="${version%.*}.9999" -DDL=1.3
+  fails $ask -B "$work/v4" -DWANT="$version" -DDL=2.0
+  [ "$(PKG_CONFIG_PATH=$work/installed/lib/pkgconfig pkg-config --modversion dlpack_rs)" = "$version" ]
+}
+system_dlpack() { # our dlpack.h left out: upstream's folder is found by CMake and pkg-config
+  mkdir -p "$work/system/include/dlpack"
+  cp "$root/include/dlpack.h" "$work/system/include/dlpack/"
+  cmake -S "$root" -B "$work/without" -G Ninja "$cargo_dir" -DDLPACK_RS_INSTALL_DLPACK_H=OFF \
+    -DDLPACK_RS_SYSTEM_DLPACK="$work/system/include"
+  cmake --build "$work/without"
+  cmake --install "$work/without" --prefix "$work/bare"
+  [ ! -e "$work/bare/include/dlpack/dlpack.h" ]
+  [ ! -e "$work/bare/lib/cmake/dlpack" ]
+  mkdir "$work/pkgconfig-bare"
+  PKG_CONFIG_PATH=$work/bare/lib/pkgconfig \
+    make -C "$root/examples/pkgconfig_consumer" OUT="$work/pkgconfig-bare"
+  run_programs "$work/pkgconfig-bare" "$work/bare/lib"
+  sed '/find_package(dlpack 1/,$d' "$root/examples/cmake_consumer/CMakeLists.txt" |
+    sed "s|\.\./|$root/examples/|" >"$work/system/CMakeLists.txt"
+  cmake -S "$work/system" -B "$work/system/b" -G Ninja -DCMAKE_PREFIX_PATH="$work/bare"
+  cmake --build "$work/system/b"
+  run_programs "$work/system/b" "$work/bare/lib"
+  # None found, or one that is too old: refused with what to do.
+  echo '#define DLPACK_VERSION 60' >"$work/system/include/dlpack/dlpack.h"
+  fails cmake -S "$root" -B "$work/old" -DDLPACK_RS_INSTALL_DLPACK_H=OFF \
+    -DDLPACK_RS_SYSTEM_DLPACK="$work/system/include" 2>"$work/said"
+  grep -F libdlpack-dev "$work/said"
+}
+own_dlpack_target() { # a project that has a dlpack::dlpack keeps its own
+  mkdir "$work/own"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(own LANGUAGES NONE)' \
+    'add_library(dlpack::dlpack INTERFACE IMPORTED)' 'find_package(dlpack REQUIRED)' \
+    'get_target_property(found dlpack::dlpack INTERFACE_INCLUDE_DIRECTORIES)' \
+    'if(found)' 'message(FATAL_ERROR "${found}")' 'endif()' >"$work/own/CMakeLists.txt"
+  cmake -S "$work/own" -B "$work/own/b" -DCMAKE_PREFIX_PATH="$work/installed"
+}
+refuses() { # refuses TEXT CMAKE-ARGUMENT...
+  local text=$1; shift
+  rm -rf "$work/refused"
+  fails cmake -S "$root" -B "$work/refused" -G Ninja "$@" 2>"$work/said"
+  tr -s ' \n' '  ' <"$work/said" | tee "$work/flat"
+  grep -qF "$text" "$work/flat"
+}
+no_cargo() { # as if it were nowhere
+  HOME=$work CARGO_HOME=$work refuses "cargo was not found. Install Rust" \
+    -DCMAKE_C_COMPILER="$(command -v gcc)" -DCMAKE_MAKE_PROGRAM="$(command -v ninja)" \
+    -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF
+}
+fake_cargo() {
+  printf '#!/bin/sh\necho "cargo 1.63.0"\n' >"$work/old-cargo"; chmod +x "$work/old-cargo"
+  refuses "1.63.0, too old. Install Rust" -DDLPACK_RS_CARGO="$work/old-cargo"
+}
+cross_linker() { # the target reaches cargo, and the C compiler is its linker
+  cat >"$work/cross-cargo" <<'SH'
+#!/bin/sh
+[ "$1" = --version ] && { echo "cargo 1.99.0"; exit; }
+echo "$* LINKER=$CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER"; exit 1
+SH
+  chmod +x "$work/cross-cargo"
+  cmake -S "$root" -B "$work/cross" -G Ninja -DDLPACK_RS_CARGO="$work/cross-cargo" \
+    -DDLPACK_RS_CARGO_TARGET=aarch64-unknown-linux-gnu -DDLPACK_RS_CARGO_FLAGS="--offline;-v"
+  fails cmake --build "$work/cross" >"$work/said"
+  grep -F -e "--target aarch64-unknown-linux-gnu --offline -v LINKER=/" "$work/said"
+}
+
+row "DLPACK_RS_USE_STATIC chooses the static library" static_by_option
+row "dlpack_rs_DIR names the build tree" build_directory_itself
+row "versions: what is compatible is found, the rest is refused" versions
+row "dlpack.h left to the system" system_dlpack
+row "a project's own dlpack::dlpack stays" own_dlpack_target
+row "no cargo: says what to install" no_cargo
+row "cargo too old: says what to install" fake_cargo
+row "cross-compiling without a target: says what to set" refuses "set DLPACK_RS_CARGO_TARGET" \
+  -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
+row "cross-compiling: target, flags and linker reach cargo" cross_linker
+
+# ---- what is installed ------------------------------------------------------------------------
+layout() {
+  (cd "$work/destdir/opt/dlrs" && find . ! -type d ! -path './share/*' | sort) >"$work/found"
+  printf '%s\n' ./include/dlpack/dlpack{.h,_rs.h,_rs.hpp} \
+    ./lib/cmake/dlpack_rs/dlpack_rs{Config,ConfigVersion,Targets}.cmake \
+    ./lib/cmake/dlpack/dlpack{Config,ConfigVersion}.cmake ./lib/pkgconfig/dlpack_rs.pc \
+    ./lib/libdlpack_rs.{a,so} ./lib/"$soname" ./lib/libdlpack_rs.so."$version" |
+    sort | diff - "$work/found"
+}
+names() { # a real file with the full version, links to it, and the SONAME in it
+  cd "$work/installed/lib"
+  [ ! -L "libdlpack_rs.so.$version" ]
+  [ -x "libdlpack_rs.so.$version" ]
+  [ "$(readlink "$soname")" = "libdlpack_rs.so.$version" ]
+  [ -L libdlpack_rs.so ]
+  [ "$(realpath libdlpack_rs.so)" = "$PWD/libdlpack_rs.so.$version" ]
+  readelf -d libdlpack_rs.so | grep -F "soname: [$soname]"
+}
+no_paths() { # relocatable: no file says where it was built or installed
+  fails grep -rIlF -e "$work" -e "$root" "$work/installed"
+}
+static_libs() { # Libs.private is what rustc says
+  (cd "$root" && cargo rustc --release --locked -p dlpack_rs_cdylib --crate-type staticlib \
+    --target-dir "$work/cargo" -- --print native-static-libs) 2>&1 | tee "$work/said"
+  local said; said=$(sed -n 's/^note: native-static-libs: //p' "$work/said")
+  echo "$said"
+  [ -n "$said" ]
+  grep -x "Libs.private: $said" "$work/installed/lib/pkgconfig/dlpack_rs.pc"
+}
+row "installed files are exactly these" layout
+row "file names, links and SONAME" names
+row "no installed file names a build folder" no_paths
+row "Libs.private is what rustc says" static_libs
+
+echo "consumers: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

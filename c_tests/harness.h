@@ -1,0 +1,121 @@
+/* What every C test shares: checks that count, inputs between guard pages, deleters that count,
+ * and the contract of a refused call (nothing taken, nothing written, nothing leaked). */
+#ifndef C_TESTS_HARNESS_H_
+#define C_TESTS_HARNESS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dlpack_rs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Checks ---------------------------------------------------------------------------------*/
+
+/* A context for messages: the row or scenario that is running. */
+extern const char *t_context;
+
+int t_check(int ok, const char *file, int line, const char *what);
+int t_equal(long long got, long long want, const char *file, int line, const char *what);
+/* Prints "N passed, N failed", and answers the exit status. Frees what the harness holds. */
+int t_close(void);
+
+#define CHECK(x) t_check((x) ? 1 : 0, __FILE__, __LINE__, #x)
+#define EQUAL(got, want) \
+  t_equal((long long)(got), (long long)(want), __FILE__, __LINE__, #got " == " #want)
+
+/* ---- Calls ----------------------------------------------------------------------------------*/
+
+/* The error carrier of the calls below. */
+extern dlrs_error t_error;
+#define ERR (&t_error)
+
+/* What a refused call must leave as it is; and a pointer variable that must be NULL afterwards when
+ * the call has it as an argument. */
+void t_watch(const void *memory, size_t nbytes);
+void t_watch_result(void *variable, const char *text);
+#define t_result(variable) t_watch_result(variable, #variable)
+void t_unwatch(void);
+
+void t_before(void);
+int t_refused(const char *file, int line, const char *call, int32_t got, int32_t want,
+              int32_t argument, int32_t field, int32_t dimension);
+int t_worked(const char *file, int line, const char *call, int32_t got);
+
+/* -2 for "any": argument, field and dimension of the error are then not looked at. */
+#define ANY (-2)
+/* The call fails so, says so, and leaves everything as it was. It must pass ERR. */
+#define REFUSED(status, argument, field, dimension, call) \
+  (t_before(), t_refused(__FILE__, __LINE__, #call, (call), status, argument, field, dimension))
+/* The call works, and leaves the error carrier alone. */
+#define WORKS(call) (t_before(), t_worked(__FILE__, __LINE__, #call, (call)))
+
+/* ---- Memory between guard pages -------------------------------------------------------------*/
+
+/* nbytes that end right before (or start right behind) a page that cannot be touched. */
+void *t_before_guard(size_t nbytes);
+void *t_behind_guard(size_t nbytes);
+/* A page that cannot be touched. */
+void *t_guard(void);
+/* Unmaps all of the above. */
+void t_guards_free(void);
+
+/* ---- Tensors of a foreign producer ----------------------------------------------------------*/
+
+/* How often the deleters below, or t_count, have run. */
+extern long t_deleted;
+void t_count(void *context); /* also adds 1 to *(int *)context, when there is one */
+void t_delete_versioned(DLManagedTensorVersioned *self);
+void t_delete_legacy(DLManagedTensor *self);
+
+/* A row-major float32 tensor of 2 x 3 on the CPU whose values are 0, 1, ... 5, in both kinds. The
+ * deleters count and free nothing. */
+typedef struct t_tensor {
+  DLManagedTensorVersioned managed;
+  DLManagedTensor legacy;
+  int64_t shape[2];
+  int64_t strides[2];
+  float values[6];
+} t_tensor;
+void t_make(t_tensor *tensor);
+
+DLDevice t_device(int32_t device_type, int32_t device_id);
+DLDataType t_dtype(int code, int bits, int lanes);
+#define CPU t_device(kDLCPU, 0)
+#define F32 t_dtype(kDLFloat, 32, 1)
+
+/* A bare tensor. */
+DLTensor t_describe(void *data, DLDataType dtype, int32_t ndim, int64_t *shape, int64_t *strides);
+
+/* A versioned tensor around a bare one, whose deleter counts and frees nothing. */
+DLManagedTensorVersioned t_managed(DLTensor tensor, uint64_t flags);
+/* Its strides for a row-major layout. */
+void t_compact(int32_t ndim, const int64_t *shape, int64_t *strides);
+
+/* A hash of memory. */
+uint64_t t_hash(const void *memory, size_t nbytes);
+
+/* ---- Allocations (inject.c) -----------------------------------------------------------------*/
+
+/* Whether allocations are counted and can be made to fail (not under a sanitizer). */
+int inject_works(void);
+/* Blocks that are live, and calls so far, of the whole process. */
+long inject_live(void);
+long inject_calls(void);
+/* The k-th allocation from now on (k >= 1) fails; with `forever`, also all later ones. 0: none. */
+void inject_arm(long k, int forever);
+/* Whether a failure was injected since inject_arm; ends the injection. */
+int inject_disarm(void);
+/* Makes pthread_create fail with EAGAIN; tells how often it did. */
+long inject_threads(int fail);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,139 @@
+/* Counts the process's allocations and makes them fail on demand. The functions stand in the test
+ * program, so the shared library's calls come here too; they go on to the C library's. Under
+ * valgrind, run with --soname-synonyms=somalloc=nouserintercepts: valgrind then watches the C
+ * library's allocator, to which these forward. Always compiled as C. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+static long live, calls, countdown, threads_refused;
+static int armed, forever_too, fired, refuse_threads;
+
+int inject_works(void) {
+#ifdef SANITIZED
+  return 0;
+#else
+  return 1;
+#endif
+}
+
+long inject_live(void) { return __atomic_load_n(&live, __ATOMIC_RELAXED); }
+long inject_calls(void) { return __atomic_load_n(&calls, __ATOMIC_RELAXED); }
+
+void inject_arm(long k, int forever) {
+  countdown = k;
+  forever_too = forever;
+  fired = 0;
+  __atomic_store_n(&armed, k > 0, __ATOMIC_RELEASE);
+}
+
+int inject_disarm(void) {
+  __atomic_store_n(&armed, 0, __ATOMIC_RELEASE);
+  return fired;
+}
+
+long inject_threads(int fail) {
+  long before = threads_refused;
+  threads_refused = 0;
+  refuse_threads = fail;
+  return before;
+}
+
+#ifndef SANITIZED
+
+/* Function pointers are not data pointers to ISO C: the address is copied as bytes. */
+#define NEXT(function)                            \
+  do {                                            \
+    if (function == NULL) {                       \
+      void *found = dlsym(RTLD_NEXT, &#function[5]); \
+      memcpy(&function, &found, sizeof function); \
+    }                                             \
+  } while (0)
+
+static void *(*next_malloc)(size_t);
+static void *(*next_calloc)(size_t, size_t);
+static void *(*next_realloc)(void *, size_t);
+static int (*next_posix_memalign)(void **, size_t, size_t);
+static void *(*next_aligned_alloc)(size_t, size_t);
+static void (*next_free)(void *);
+static int (*next_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+static int fails(void) {
+  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+  if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE)) return 0;
+  long left = __atomic_sub_fetch(&countdown, 1, __ATOMIC_RELAXED);
+  if (left == 0 || (left < 0 && forever_too)) {
+    __atomic_store_n(&fired, 1, __ATOMIC_RELAXED);
+    errno = ENOMEM;
+    return 1;
+  }
+  return 0;
+}
+
+static void *counted(void *memory) {
+  if (memory != NULL) __atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
+  return memory;
+}
+
+void *malloc(size_t nbytes) {
+  NEXT(next_malloc);
+  return fails() ? NULL : counted(next_malloc(nbytes));
+}
+
+void *calloc(size_t count, size_t nbytes) {
+  NEXT(next_calloc);
+  return fails() ? NULL : counted(next_calloc(count, nbytes));
+}
+
+void *realloc(void *memory, size_t nbytes) {
+  NEXT(next_realloc);
+  if (fails()) return NULL;
+  void *moved = next_realloc(memory, nbytes);
+  if (memory == NULL) return counted(moved);
+  if (nbytes == 0 && moved == NULL) __atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
+  return moved;
+}
+
+int posix_memalign(void **out, size_t alignment, size_t nbytes) {
+  NEXT(next_posix_memalign);
+  if (fails()) return ENOMEM;
+  int answer = next_posix_memalign(out, alignment, nbytes);
+  if (answer == 0) counted(*out);
+  return answer;
+}
+
+void *aligned_alloc(size_t alignment, size_t nbytes) {
+  NEXT(next_aligned_alloc);
+  return fails() ? NULL : counted(next_aligned_alloc(alignment, nbytes));
+}
+
+void free(void *memory) {
+  NEXT(next_free);
+  if (memory != NULL) __atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
+  next_free(memory);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                   void *argument) {
+  NEXT(next_pthread_create);
+  if (refuse_threads) {
+    __atomic_add_fetch(&threads_refused, 1, __ATOMIC_RELAXED);
+    return EAGAIN;
+  }
+  return next_pthread_create(thread, attributes, start, argument);
+}
+
+#endif

@@ -1,0 +1,496 @@
+/* Every allocation of every function that allocates fails, once and for ever: the call answers
+ * DLRS_NOMEM, nothing is taken, written or leaked, no deleter runs, and the next call works.
+ * `sweep N` runs only every N-th scenario. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "harness.h"
+
+/* What the scenarios work on; made afresh for each call. */
+static struct {
+  t_tensor src, dst;
+  int64_t shape[64], arrays[128];
+  float values[64];
+  DLManagedTensorVersioned *in, *own;
+  DLManagedTensor *legacy, *own_legacy;
+  DLTensor bare, target;
+  dlrs_alloc_options alloc;
+  dlrs_allocator allocator;
+  dlrs_import_options import;
+  dlrs_copy_options copy;
+  char bytes[64];
+  int freed;
+  float *large;
+} S;
+
+/* What they make. */
+static struct {
+  DLManagedTensorVersioned *out;
+  DLManagedTensor *legacy_out;
+} R;
+
+static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
+  void *memory = NULL;
+  (void)context;
+  (void)device;
+  if (align_bytes < sizeof(void *)) align_bytes = sizeof(void *);
+  return posix_memalign(&memory, (size_t)align_bytes, (size_t)nbytes) == 0 ? memory : NULL;
+}
+
+static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
+                      DLDevice device) {
+  (void)context;
+  (void)nbytes;
+  (void)align_bytes;
+  (void)device;
+  free(data);
+}
+
+static void noop(void *context) { (void)context; }
+
+/* ---- Setups ---------------------------------------------------------------------------------*/
+
+static void plain(void) {
+  int i;
+  memset(&S, 0, sizeof S);
+  t_make(&S.src);
+  t_make(&S.dst);
+  S.in = &S.src.managed;
+  S.legacy = &S.src.legacy;
+  for (i = 0; i < 64; ++i) {
+    S.shape[i] = 1 + (i == 3);
+    S.values[i] = (float)i;
+  }
+  S.alloc.struct_size = sizeof S.alloc;
+  S.allocator.struct_size = sizeof S.allocator;
+  S.allocator.alloc = pool_alloc;
+  S.allocator.free = pool_free;
+  S.import.struct_size = sizeof S.import;
+  S.copy.struct_size = sizeof S.copy;
+  S.bare = t_describe(S.values, F32, 2, S.src.shape, S.src.strides);
+  S.target = t_describe(S.values + 1, F32, 2, S.src.shape, S.src.strides);
+}
+
+static void with_allocator(void) {
+  plain();
+  S.alloc.allocator = &S.allocator;
+}
+
+static void with_global_allocator(void) {
+  plain();
+  CHECK(dlrs_allocator_set(kDLCPU, &S.allocator, NULL, NULL) == DLRS_OK);
+}
+
+static void aligned(void) {
+  plain();
+  S.alloc.align_bytes = 1u << 16;
+}
+
+static void unaligned_pool(void) {
+  with_allocator();
+  S.alloc.align_bytes = 4096;
+}
+
+static void padded(void) {
+  plain();
+  S.alloc.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+}
+
+static void empty(void) {
+  plain();
+  S.src.shape[1] = 0;
+  S.shape[1] = 0;
+}
+
+static void no_strides(void) {
+  plain();
+  S.src.managed.dl_tensor.strides = NULL;
+  S.src.legacy.dl_tensor.strides = NULL;
+  S.bare.strides = NULL;
+}
+
+static void no_deleter(void) {
+  plain();
+  S.src.managed.deleter = NULL;
+  S.src.legacy.deleter = NULL;
+}
+
+static void read_only(void) {
+  plain();
+  S.src.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  S.import.writable = 1;
+}
+
+static void scalar(void) {
+  plain();
+  S.src.managed.dl_tensor.ndim = S.bare.ndim = S.src.legacy.dl_tensor.ndim = 0;
+}
+
+static void transposed(void) {
+  plain();
+  S.src.strides[0] = 1;
+  S.src.strides[1] = 2;
+  S.import.order = 'C';
+}
+
+static void broadcast(void) {
+  plain();
+  S.src.strides[0] = 0;
+  S.import.order = 'K';
+}
+
+static void fortran(void) {
+  plain();
+  S.import.order = 'F';
+}
+
+static void misaligned(void) {
+  plain();
+  S.src.managed.dl_tensor.data = (char *)S.src.values + 1;
+  S.src.shape[0] = 1;
+  S.import.align_bytes = 64;
+}
+
+static void always_copy(void) {
+  plain();
+  S.import.copy = 1;
+  S.import.copy_options = &S.copy;
+}
+
+static void loose(void) {
+  plain();
+  S.import.level = DLRS_LEVEL_STRUCT;
+  S.src.managed.dl_tensor.dtype = t_dtype(200, 7, 3);
+}
+
+static void gpu(void) {
+  plain();
+  S.src.managed.dl_tensor.device = t_device(kDLCUDA, 3);
+  S.src.legacy.dl_tensor = S.bare = S.src.managed.dl_tensor;
+}
+
+static void pinned(void) {
+  plain();
+  S.src.managed.dl_tensor.device = t_device(kDLCUDAHost, 0);
+}
+
+static void float4(void) {
+  plain();
+  S.src.managed.dl_tensor.dtype = S.bare.dtype = t_dtype(kDLFloat4_e2m1fn, 4, 1);
+  S.target = S.bare;
+  S.src.legacy.dl_tensor = S.src.managed.dl_tensor;
+}
+
+static void handles(void) {
+  plain();
+  S.src.managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
+  S.src.shape[0] = 1;
+  S.copy.flags = DLRS_COPY_RAW_BYTES;
+}
+
+static void overlap(void) {
+  plain();
+  S.copy.flags = DLRS_COPY_ALLOW_OVERLAP;
+}
+
+static void overlap_transposed(void) {
+  overlap();
+  S.src.shape[0] = S.src.shape[1] = 3;
+  S.arrays[0] = 1;
+  S.arrays[1] = 3;
+  S.target = t_describe(S.values, F32, 2, S.src.shape, S.arrays);
+}
+
+static void overlap_bits(void) {
+  float4();
+  S.copy.flags = DLRS_COPY_ALLOW_OVERLAP;
+  S.target.data = (char *)S.bare.data + 1;
+}
+
+static void overlap_managed(void) {
+  overlap();
+  S.dst.managed.dl_tensor.data = (char *)S.src.values + 4;
+  S.src.shape[0] = S.dst.shape[0] = 1;
+}
+
+static void overlap_threads(void) {
+  overlap();
+  S.copy.threads = 4;
+}
+
+static void own(void) {
+  plain();
+  CHECK(dlrs_tensor_new(S.src.shape, 2, F32, CPU, NULL, &S.own, NULL) == DLRS_OK);
+  memcpy(S.own->dl_tensor.data, S.values, 24);
+  S.in = NULL;
+}
+
+static void own_read_only(void) {
+  own();
+  CHECK(dlrs_set_flags(S.own, DLPACK_FLAG_BITMASK_READ_ONLY, 0, NULL) == DLRS_OK);
+}
+
+static void own_attached(void) {
+  own();
+  CHECK(dlrs_attach(S.own, noop, &S, DLRS_BEFORE_FREE, NULL) == DLRS_OK);
+}
+
+static void own_wrapped(void) {
+  plain();
+  CHECK(dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &S.own, NULL) == DLRS_OK);
+}
+
+static void own_boxed(void) {
+  plain();
+  CHECK(dlrs_import_take(&S.in, NULL, &S.own, NULL) == DLRS_OK);
+}
+
+static void own_copying(void) {
+  own();
+  S.import.copy = 1;
+}
+
+static void own_legacy(void) {
+  own();
+  CHECK(dlrs_to_legacy_take(&S.own, 0, &S.own_legacy, NULL) == DLRS_OK);
+}
+
+static void large_copy(void) {
+  plain();
+  S.copy.threads = 4;
+  S.large = (float *)calloc(1 << 21, sizeof *S.large);
+  S.arrays[0] = S.arrays[1] = 1024;
+  S.arrays[2] = 1;
+  S.arrays[3] = 1024;
+  S.src.managed.dl_tensor = t_describe(S.large, F32, 2, S.arrays, S.arrays + 2);
+  S.arrays[4] = 1024;
+  S.arrays[5] = 1;
+  S.target = t_describe(S.large + (1 << 20), F32, 2, S.arrays, S.arrays + 4);
+  S.bare = S.src.managed.dl_tensor;
+}
+
+/* ---- Scenarios ------------------------------------------------------------------------------*/
+
+/* setup, then the call; `survives`: it may also work although an allocation failed. */
+#define SCENARIOS(X)                                                                               \
+  X(plain, 0, dlrs_tensor_new(S.shape, 1, F32, CPU, NULL, &R.out, ERR))                            \
+  X(plain, 0, dlrs_tensor_new(S.shape, 4, F32, CPU, &S.alloc, &R.out, ERR))                        \
+  X(plain, 0, dlrs_tensor_new(S.shape, 64, F32, CPU, NULL, &R.out, ERR))                           \
+  X(plain, 0, dlrs_tensor_new(NULL, 0, F32, CPU, NULL, &R.out, ERR))                               \
+  X(empty, 0, dlrs_tensor_new(S.shape, 2, F32, CPU, NULL, &R.out, ERR))                            \
+  X(empty, 0, dlrs_tensor_new(S.shape, 2, F32, t_device(kDLCUDA, 1), NULL, &R.out, ERR))           \
+  X(plain, 0, dlrs_tensor_new(S.shape, 4, t_dtype(17, 4, 1), CPU, NULL, &R.out, ERR))              \
+  X(padded, 0, dlrs_tensor_new(S.shape, 4, t_dtype(17, 4, 1), CPU, &S.alloc, &R.out, ERR))         \
+  X(aligned, 0, dlrs_tensor_new(S.shape, 4, F32, CPU, &S.alloc, &R.out, ERR))                      \
+  X(with_allocator, 0, dlrs_tensor_new(S.shape, 4, F32, CPU, &S.alloc, &R.out, ERR))               \
+  X(with_allocator, 0, dlrs_tensor_new(S.shape, 4, F32, t_device(kDLVPI, 2), &S.alloc, &R.out, ERR)) \
+  X(unaligned_pool, 0, dlrs_tensor_new(S.shape, 4, F32, CPU, &S.alloc, &R.out, ERR))               \
+  X(with_global_allocator, 0, dlrs_tensor_new(S.shape, 4, F32, CPU, NULL, &R.out, ERR))            \
+  X(plain, 0, dlrs_tensor_new_like(&S.bare, NULL, &R.out, ERR))                                    \
+  X(scalar, 0, dlrs_tensor_new_like(&S.bare, &S.alloc, &R.out, ERR))                               \
+  X(empty, 0, dlrs_tensor_new_like(&S.bare, NULL, &R.out, ERR))                                    \
+  X(with_allocator, 0, dlrs_tensor_new_like(&S.bare, &S.alloc, &R.out, ERR))                       \
+  X(with_global_allocator, 0, dlrs_tensor_new_like(&S.bare, NULL, &R.out, ERR))                    \
+  X(plain, 0, dlrs_tensor_from_bytes(S.bytes, 24, &S.bare, NULL, &R.out, ERR))                     \
+  X(empty, 0, dlrs_tensor_from_bytes(NULL, 0, &S.bare, NULL, &R.out, ERR))                         \
+  X(with_allocator, 0, dlrs_tensor_from_bytes(S.bytes, 24, &S.bare, &S.alloc, &R.out, ERR))        \
+  X(plain, 0, dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &R.out, ERR))                        \
+  X(plain, 0, dlrs_tensor_wrap(&S.bare, 0, NULL, NULL, &R.out, ERR))                               \
+  X(plain, 0, dlrs_tensor_wrap(&S.bare, 7, t_count, NULL, &R.out, ERR))                            \
+  X(no_strides, 0, dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &R.out, ERR))                   \
+  X(scalar, 0, dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &R.out, ERR))                       \
+  X(gpu, 0, dlrs_tensor_wrap(&S.bare, 0, t_count, &S.freed, &R.out, ERR))                          \
+  X(plain, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                                    \
+  X(plain, 0, dlrs_from_legacy_take(&S.legacy, 1, &R.out, ERR))                                    \
+  X(no_strides, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                               \
+  X(no_deleter, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                               \
+  X(gpu, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                                      \
+  X(scalar, 0, dlrs_from_legacy_take(&S.legacy, 0, &R.out, ERR))                                   \
+  X(own_legacy, 0, dlrs_from_legacy_take(&S.own_legacy, 1, &R.out, ERR))                           \
+  X(plain, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_REFUSE, &R.legacy_out, ERR))                  \
+  X(no_strides, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_REFUSE, &R.legacy_out, ERR))             \
+  X(no_deleter, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_REFUSE, &R.legacy_out, ERR))             \
+  X(read_only, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_DROP, &R.legacy_out, ERR))                \
+  X(read_only, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_COPY, &R.legacy_out, ERR))                \
+  X(own_read_only, 0, dlrs_to_legacy_take(&S.own, DLRS_LEGACY_COPY, &R.legacy_out, ERR))           \
+  X(gpu, 0, dlrs_to_legacy_take(&S.in, DLRS_LEGACY_REFUSE, &R.legacy_out, ERR))                    \
+  X(plain, 0, dlrs_import_take(&S.in, NULL, &R.out, ERR))                                          \
+  X(no_strides, 0, dlrs_import_take(&S.in, NULL, &R.out, ERR))                                     \
+  X(no_deleter, 0, dlrs_import_take(&S.in, &S.import, &R.out, ERR))                                \
+  X(read_only, 0, dlrs_import_take(&S.in, NULL, &R.out, ERR))                                      \
+  X(read_only, 0, dlrs_import_take(&S.in, &S.import, &R.out, ERR))                                 \
+  X(transposed, 0, dlrs_import_take(&S.in, &S.import, &R.out, ERR))                                \
+  X(broadcast, 0, dlrs_import_take(&S.in, &S.import, &R.out, ERR))                                 \
+  X(fortran, 0, dlrs_import_take(&S.in, &S.import, &R.out, ERR))                                   \
+  X(misaligned, 0, dlrs_import_take(&S.in, &S.import, &R.out, ERR))                                \
+  X(always_copy, 0, dlrs_import_take(&S.in, &S.import, &R.out, ERR))                               \
+  X(loose, 0, dlrs_import_take(&S.in, &S.import, &R.out, ERR))                                     \
+  X(own_copying, 0, dlrs_import_take(&S.own, &S.import, &R.out, ERR))                              \
+  X(own, 0, dlrs_attach(S.own, noop, &S, DLRS_BEFORE_FREE, ERR))                                   \
+  X(own, 0, dlrs_attach(S.own, noop, &S, DLRS_AFTER_FREE, ERR))                                    \
+  X(own_attached, 0, dlrs_attach(S.own, noop, &S, DLRS_BEFORE_FREE, ERR))                          \
+  X(own_wrapped, 0, dlrs_attach(S.own, noop, NULL, DLRS_AFTER_FREE, ERR))                          \
+  X(own_boxed, 0, dlrs_attach(S.own, noop, NULL, DLRS_BEFORE_FREE, ERR))                           \
+  X(plain, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                                  \
+  X(transposed, 0, dlrs_clone(&S.src.managed, CPU, &S.copy, &R.out, ERR))                          \
+  X(broadcast, 0, dlrs_clone(&S.src.managed, CPU, &S.copy, &R.out, ERR))                           \
+  X(read_only, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                              \
+  X(empty, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                                  \
+  X(scalar, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                                 \
+  X(float4, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                                 \
+  X(handles, 0, dlrs_clone(&S.src.managed, CPU, &S.copy, &R.out, ERR))                             \
+  X(own, 0, dlrs_clone(S.own, CPU, NULL, &R.out, ERR))                                             \
+  X(with_global_allocator, 0, dlrs_clone(&S.src.managed, CPU, NULL, &R.out, ERR))                  \
+  X(large_copy, 1, dlrs_clone(&S.src.managed, CPU, &S.copy, &R.out, ERR))                          \
+  X(plain, 0, dlrs_clone_legacy(&S.src.legacy, CPU, NULL, &R.legacy_out, ERR))                     \
+  X(transposed, 0, dlrs_clone_legacy(&S.src.legacy, CPU, NULL, &R.legacy_out, ERR))                \
+  X(float4, 0, dlrs_clone_legacy(&S.src.legacy, CPU, NULL, &R.legacy_out, ERR))                    \
+  X(transposed, 0, dlrs_contiguous(&S.src.managed, 'C', NULL, &R.out, ERR))                        \
+  X(plain, 0, dlrs_contiguous(&S.src.managed, 'F', NULL, &R.out, ERR))                             \
+  X(broadcast, 0, dlrs_contiguous(&S.src.managed, 'A', NULL, &R.out, ERR))                         \
+  X(broadcast, 0, dlrs_contiguous(&S.src.managed, 'K', NULL, &R.out, ERR))                         \
+  X(plain, 0, dlrs_to_device(&S.src.managed, CPU, 1, NULL, &R.out, ERR))                           \
+  X(pinned, 0, dlrs_to_device(&S.src.managed, CPU, 0, &S.copy, &R.out, ERR))                       \
+  X(own, 0, dlrs_to_device(S.own, CPU, 1, NULL, &R.out, ERR))                                      \
+  X(overlap, 0, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))                            \
+  X(overlap_transposed, 0, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))                 \
+  X(overlap_bits, 0, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))                       \
+  X(overlap_threads, 0, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))                    \
+  X(overlap_managed, 0, dlrs_copy(&S.src.managed, &S.dst.managed, &S.copy, ERR))                   \
+  X(large_copy, 1, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))
+
+typedef struct scenario {
+  const char *call, *label;
+  void (*setup)(void);
+  int survives;
+} scenario;
+
+#define ROW(setup, survives, call) {#call, #setup ", " #call, setup, survives},
+static const scenario scenarios[] = {SCENARIOS(ROW)};
+enum { COUNT = sizeof scenarios / sizeof *scenarios };
+
+#define CASE(setup, survives, call) \
+  if (number-- == 0) return call;
+static int32_t run_scenario(int number) {
+  SCENARIOS(CASE)
+  return -1;
+}
+
+static void teardown(const scenario *row) {
+  /* A result variable holds the poison of t_before when the call does not have it. */
+  if (strstr(row->call, "&R.out") != NULL) dlrs_release(R.out);
+  if (strstr(row->call, "&R.legacy_out") != NULL) dlrs_release_legacy(R.legacy_out);
+  dlrs_release(S.own);
+  dlrs_release_legacy(S.own_legacy);
+  free(S.large);
+  CHECK(dlrs_allocator_set(kDLCPU, NULL, NULL, NULL) == DLRS_OK);
+}
+
+/* Runs a scenario whose k-th allocation fails; tells whether there was a k-th. */
+static int point(int number, long k, int forever) {
+  const scenario *row = &scenarios[number];
+  char context[256];
+  int32_t status;
+  int fired;
+  long live = inject_live(), deleted;
+  snprintf(context, sizeof context, "%.180s, allocation %ld%s", row->label, k, forever ? " on" : "");
+  t_context = context;
+  row->setup();
+  deleted = t_deleted;
+  t_watch(&S, sizeof S);
+  if (S.own != NULL) t_watch(S.own, sizeof *S.own);
+  t_result(&R.out);
+  t_result(&R.legacy_out);
+  t_before();
+  inject_arm(k, forever);
+  status = run_scenario(number);
+  fired = inject_disarm();
+  if (!fired) {
+    t_worked(__FILE__, __LINE__, row->call, status);
+  } else if (status != DLRS_OK || !row->survives) {
+    t_refused(__FILE__, __LINE__, row->call, status, DLRS_NOMEM, ANY, ANY, ANY);
+    t_before();
+    t_worked(__FILE__, __LINE__, row->call, run_scenario(number));
+  }
+  t_unwatch();
+  teardown(row);
+  CHECK(t_deleted - deleted <= 1); /* the foreign tensor's, or the callback of the memory lent */
+  /* The C library keeps a few blocks with the stacks of threads that have ended. */
+  CHECK(inject_live() >= live && inject_live() <= live + (row->survives ? 8 : 0));
+  t_context = "";
+  return fired;
+}
+
+/* What does not make a tensor does not allocate either. */
+static void allocates_nothing(void) {
+  DLManagedTensorVersioned *more;
+  DLManagedTensor *legacy;
+  DLDataType dtype;
+  DLDevice device;
+  char text[512];
+  int64_t numel, low, high;
+  uint64_t nbytes, align_bytes;
+  int32_t answer;
+  size_t length;
+  long calls;
+  t_context = "allocates nothing";
+  own();
+  calls = inject_calls();
+  inject_arm(1, 1);
+  WORKS(dlrs_validate_managed(S.own, DLRS_LEVEL_STRICT, ERR));
+  WORKS(dlrs_validate(&S.bare, 0, DLRS_LEVEL_STRICT, ERR));
+  WORKS(dlrs_validate_legacy(&S.src.legacy, DLRS_LEVEL_STRICT, ERR));
+  WORKS(dlrs_validate_within(&S.bare, 0, S.values, sizeof S.values, ERR));
+  WORKS(dlrs_numel(&S.bare, &numel, ERR));
+  WORKS(dlrs_nbytes(&S.bare, 0, &nbytes, ERR));
+  WORKS(dlrs_is_contiguous(&S.bare, 'K', &answer, ERR));
+  WORKS(dlrs_is_aligned(&S.bare, 4, &answer, ERR));
+  WORKS(dlrs_span(&S.bare, 0, &low, &high, ERR));
+  WORKS(dlrs_tensor_requirements(&S.bare, NULL, &nbytes, &align_bytes, ERR));
+  WORKS(dlrs_dtype_parse("float32x4", 9, &dtype, ERR));
+  WORKS(dlrs_dtype_format(dtype, text, sizeof text, &length, ERR));
+  WORKS(dlrs_device_parse("cuda:3", 6, &device, ERR));
+  WORKS(dlrs_device_format(device, text, sizeof text, &length, ERR));
+  WORKS(dlrs_tensor_to_string(&S.bare, 0, NULL, text, sizeof text, &length, ERR));
+  WORKS(dlrs_managed_to_string(S.own, NULL, text, sizeof text, &length, ERR));
+  WORKS(dlrs_retain(S.own, &more, ERR));
+  dlrs_release(more);
+  WORKS(dlrs_contiguous(S.own, 'C', NULL, &more, ERR));
+  dlrs_release(more);
+  WORKS(dlrs_to_device(S.own, CPU, 0, NULL, &more, ERR));
+  dlrs_release(more);
+  WORKS(dlrs_set_flags(S.own, DLPACK_FLAG_BITMASK_READ_ONLY, 0, ERR));
+  WORKS(dlrs_set_flags(S.own, 0, DLPACK_FLAG_BITMASK_READ_ONLY, ERR));
+  WORKS(dlrs_set_user_data(S.own, &S, ERR));
+  WORKS(dlrs_copy(&S.src.managed, S.own, NULL, ERR));
+  WORKS(dlrs_to_legacy_take(&S.own, 0, &legacy, ERR));
+  WORKS(dlrs_from_legacy_take(&legacy, 0, &S.own, ERR));
+  WORKS(dlrs_import_take(&S.own, NULL, &more, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, ANY, dlrs_validate(NULL, 0, 1, ERR));
+  EQUAL(inject_calls(), calls);
+  inject_disarm();
+  dlrs_release(more);
+}
+
+int main(int argc, char **argv) {
+  int step = argc > 1 ? atoi(argv[1]) : 1, number, forever;
+  long points = 0, runs = 0;
+  if (!inject_works()) {
+    printf("allocations cannot be made to fail here\n");
+    CHECK(1);
+    return t_close();
+  }
+  for (number = 0; number < COUNT; number += step) {
+    for (forever = 0; forever <= 1; ++forever) {
+      long k = 1;
+      while (point(number, k, forever) && k < 1000) ++k;
+      CHECK(k > 1 || scenarios[number].survives);
+      points += k - 1;
+      ++runs;
+    }
+  }
+  allocates_nothing();
+  printf("sweep: %d scenarios, %ld points of failure, %ld calls without\n", (COUNT + step - 1) / step,
+         points, runs);
+  return t_close();
+}

@@ -1,0 +1,287 @@
+/* Conversion, filling, comparison, batches and plain bytes, from plain C. */
+#include <float.h>
+#include <math.h>
+
+#include "harness.h"
+
+/* The functions are pure C; the numbers behind them are checked in tests/cast.rs and in
+ * tests/python/test_cast.py. */
+
+typedef struct made {
+  DLManagedTensorVersioned managed;
+  int64_t shape[2];
+  int64_t strides[2];
+} made;
+
+static DLManagedTensorVersioned *make(made *m, void *data, DLDataType dtype, int64_t rows,
+                                      int64_t columns, uint64_t flags) {
+  m->shape[0] = rows;
+  m->shape[1] = columns;
+  t_compact(2, m->shape, m->strides);
+  m->managed = t_managed(t_describe(data, dtype, 2, m->shape, m->strides), flags);
+  return &m->managed;
+}
+
+static void test_cast_values(void) {
+  float from[6] = {1.5f, -2.5f, 300.0f, -1e9f, NAN, 0.0f};
+  int8_t ints[6];
+  uint8_t bools[6], e4m3[6];
+  double wide[12];
+  made a, b;
+  DLManagedTensorVersioned *src = make(&a, from, F32, 2, 3, 0);
+  t_context = "values";
+  WORKS(dlrs_cast(src, make(&b, ints, t_dtype(kDLInt, 8, 1), 2, 3, 0), NULL, ERR));
+  EQUAL(ints[0], 1);
+  EQUAL(ints[1], -2);
+  EQUAL(ints[2], 127);
+  EQUAL(ints[3], -128);
+  EQUAL(ints[4], 0);
+  WORKS(dlrs_cast(src, make(&b, bools, t_dtype(kDLBool, 8, 1), 2, 3, 0), NULL, ERR));
+  EQUAL(bools[0], 1);
+  EQUAL(bools[4], 1);
+  EQUAL(bools[5], 0);
+  WORKS(dlrs_cast(src, make(&b, e4m3, t_dtype(kDLFloat8_e4m3fn, 8, 1), 2, 3, 0), NULL, ERR));
+  EQUAL(e4m3[0], 0x3c);
+  EQUAL(e4m3[3], 0xff);
+  EQUAL(e4m3[4] & 0x7f, 0x7f);
+  WORKS(dlrs_cast(src, make(&b, wide, t_dtype(kDLComplex, 128, 1), 2, 3, 0), NULL, ERR));
+  CHECK(wide[0] == 1.5 && wide[1] == 0.0 && wide[2] == -2.5 && wide[11] == 0.0);
+  /* The transpose, read with strides; an int of 4 bits, packed. */
+  uint8_t packed[3] = {0xff, 0xff, 0xff};
+  float small[6] = {1, 2, 3, 4, 5, -6};
+  src = make(&a, small, F32, 3, 2, 0);
+  a.strides[0] = 1;
+  a.strides[1] = 3;
+  WORKS(dlrs_cast(src, make(&b, packed, t_dtype(kDLInt, 4, 1), 3, 2, 0), NULL, ERR));
+  EQUAL(packed[0], 0x41);
+  EQUAL(packed[1], 0x52);
+  EQUAL(packed[2], 0xa3);
+}
+
+static void test_repacking(void) {
+  uint8_t packed[3] = {0x21, 0x43, 0x65}, padded[6], back[3] = {0, 0, 0};
+  DLDataType fp4 = t_dtype(kDLFloat4_e2m1fn, 4, 1);
+  const uint64_t flag = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  made a, b, c;
+  int32_t same = -1;
+  t_context = "packed and padded";
+  DLManagedTensorVersioned *one = make(&a, packed, fp4, 2, 3, 0);
+  DLManagedTensorVersioned *two = make(&b, padded, fp4, 2, 3, flag);
+  WORKS(dlrs_cast(one, two, NULL, ERR));
+  for (int i = 0; i < 6; i++) EQUAL(padded[i], i + 1);
+  for (int i = 0; i < 6; i++) padded[i] |= 0xa0; /* unused bits do not count */
+  WORKS(dlrs_cast(two, make(&c, back, fp4, 2, 3, 0), NULL, ERR));
+  EQUAL(memcmp(back, packed, 3), 0);
+  WORKS(dlrs_equal(one, two, DLRS_EQUAL_BITS, &same, ERR));
+  EQUAL(same, 1);
+  uint8_t bytes[4] = {9, 9, 9, 9};
+  WORKS(dlrs_copy_to_bytes(two, bytes, 4, NULL, ERR));
+  EQUAL(memcmp(bytes, packed, 3), 0);
+  EQUAL(bytes[3], 9);
+  memset(padded, 0xff, sizeof padded);
+  WORKS(dlrs_copy_from_bytes(bytes, 3, two, NULL, ERR));
+  EQUAL(padded[5], 6);
+  /* Three of four bits: the last half of the last byte becomes 0. */
+  make(&a, packed, fp4, 1, 3, 0);
+  WORKS(dlrs_copy_to_bytes(&a.managed, bytes, 4, NULL, ERR));
+  EQUAL(bytes[0], 0x21);
+  EQUAL(bytes[1], 0x03);
+}
+
+static void test_refusals(void) {
+  float values[6] = {0};
+  int32_t ints[6] = {0};
+  uint64_t handles[6] = {0};
+  made a, b, c;
+  DLManagedTensorVersioned *src = make(&a, values, F32, 2, 3, 0);
+  DLManagedTensorVersioned *dst = make(&b, ints, t_dtype(kDLInt, 32, 1), 2, 3, 0);
+  dlrs_copy_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  t_context = "cast refuses";
+  t_watch(ints, sizeof ints);
+  REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_cast(NULL, dst, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_cast(src, NULL, NULL, ERR));
+  options.flags = DLRS_COPY_RAW_BYTES;
+  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_cast(src, dst, &options, ERR));
+  b.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  REFUSED(DLRS_READ_ONLY, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
+  b.managed.flags = 0;
+  b.managed.dl_tensor.dtype.lanes = 2;
+  REFUSED(DLRS_DTYPE_MISMATCH, 2, ANY, -1, dlrs_cast(src, dst, NULL, ERR));
+  b.managed.dl_tensor.dtype.lanes = 1;
+  b.shape[1] = 2;
+  REFUSED(DLRS_SHAPE_MISMATCH, 2, ANY, 1, dlrs_cast(src, dst, NULL, ERR));
+  b.shape[1] = 3;
+  b.strides[0] = 0;
+  REFUSED(DLRS_OVERLAP_DST, 2, ANY, ANY, dlrs_cast(src, dst, NULL, ERR));
+  b.strides[0] = 3;
+  make(&c, handles, t_dtype(kDLOpaqueHandle, 64, 1), 2, 3, 0);
+  REFUSED(DLRS_UNSUPPORTED, 2, ANY, -1, dlrs_cast(&c.managed, dst, NULL, ERR));
+  t_unwatch();
+  /* In place: refused, or through a temporary. */
+  values[1] = 7.75f;
+  make(&b, values, t_dtype(kDLInt, 32, 1), 2, 3, 0);
+  REFUSED(DLRS_OVERLAP_SRC_DST, 2, ANY, ANY, dlrs_cast(src, dst, NULL, ERR));
+  options.flags = DLRS_COPY_ALLOW_OVERLAP;
+  WORKS(dlrs_cast(src, dst, &options, ERR));
+  memcpy(ints, values, sizeof ints);
+  EQUAL(ints[1], 7);
+}
+
+static void test_fill(void) {
+  double value = 2.5, pair[2] = {1, 2};
+  uint16_t halves[6];
+  double complexes[12];
+  made a;
+  DLManagedTensorVersioned *dst = make(&a, halves, t_dtype(kDLBfloat, 16, 1), 2, 3, 0);
+  DLDataType f64 = t_dtype(kDLFloat, 64, 1);
+  t_context = "fill";
+  memset(halves, 0, sizeof halves);
+  WORKS(dlrs_fill(dst, &value, f64, NULL, ERR));
+  for (int i = 0; i < 6; i++) EQUAL(halves[i], 0x4020);
+  uint16_t bits = 0x7fc1; /* its own dtype: to the bit */
+  WORKS(dlrs_fill(dst, &bits, t_dtype(kDLBfloat, 16, 1), NULL, ERR));
+  EQUAL(halves[5], 0x7fc1);
+  make(&a, complexes, t_dtype(kDLComplex, 128, 1), 2, 3, 0);
+  WORKS(dlrs_fill(dst, &value, f64, NULL, ERR));
+  CHECK(complexes[10] == 2.5 && complexes[11] == 0.0);
+  WORKS(dlrs_fill(dst, pair, t_dtype(kDLComplex, 128, 1), NULL, ERR));
+  CHECK(complexes[10] == 1.0 && complexes[11] == 2.0);
+  uint8_t packed[3] = {0, 0, 0};
+  make(&a, packed, t_dtype(kDLUInt, 4, 1), 1, 5, 0);
+  WORKS(dlrs_fill(dst, &value, f64, NULL, ERR));
+  EQUAL(packed[0], 0x22);
+  EQUAL(packed[2], 0x02); /* the neighbour's bits stay */
+  t_watch(packed, sizeof packed);
+  REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_fill(NULL, &value, f64, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_fill(dst, NULL, f64, NULL, ERR));
+  REFUSED(DLRS_DTYPE_CODE, 3, ANY, -1, dlrs_fill(dst, &value, t_dtype(99, 8, 1), NULL, ERR));
+  REFUSED(DLRS_DTYPE_MISMATCH, 1, ANY, -1,
+          dlrs_fill(dst, &value, t_dtype(kDLFloat, 32, 2), NULL, ERR));
+  a.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  REFUSED(DLRS_READ_ONLY, 1, ANY, -1, dlrs_fill(dst, &value, f64, NULL, ERR));
+  t_unwatch();
+}
+
+static void test_comparison(void) {
+  float x[6] = {0.0f, 1, 2, 3, 4, NAN}, y[6] = {-0.0f, 1, 2, 3, 4, NAN};
+  made a, b;
+  DLManagedTensorVersioned *one = make(&a, x, F32, 2, 3, 0), *two = make(&b, y, F32, 2, 3, 0);
+  int32_t same = -1;
+  double apart = -1;
+  t_context = "comparison";
+  WORKS(dlrs_equal(one, one, DLRS_EQUAL_BITS, &same, ERR));
+  EQUAL(same, 1);
+  WORKS(dlrs_equal(one, two, DLRS_EQUAL_BITS, &same, ERR));
+  EQUAL(same, 0);
+  WORKS(dlrs_equal(one, two, DLRS_EQUAL_VALUES_OR_NAN, &same, ERR));
+  EQUAL(same, 1);
+  WORKS(dlrs_equal(one, two, DLRS_EQUAL_VALUES, &same, ERR));
+  EQUAL(same, 0);
+  WORKS(dlrs_max_diff(one, two, &apart, ERR));
+  CHECK(apart == 0.0);
+  y[3] = 2.25f;
+  WORKS(dlrs_max_diff(one, two, &apart, ERR));
+  CHECK(apart == 0.75);
+  y[5] = 1;
+  WORKS(dlrs_max_diff(one, two, &apart, ERR));
+  CHECK(apart != apart);
+  int64_t far[2] = {INT64_MIN, 0}, near[2] = {INT64_MAX, 0};
+  made c, d;
+  make(&c, far, t_dtype(kDLInt, 64, 1), 1, 2, 0);
+  make(&d, near, t_dtype(kDLInt, 64, 1), 1, 2, 0);
+  WORKS(dlrs_max_diff(&c.managed, &d.managed, &apart, ERR));
+  CHECK(apart == 18446744073709551615.0);
+  WORKS(dlrs_equal(one, two, DLRS_EQUAL_VALUES, &same, ERR));
+  t_watch(&same, sizeof same);
+  t_watch(&apart, sizeof apart);
+  REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_equal(NULL, two, DLRS_EQUAL_BITS, &same, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_equal(one, NULL, DLRS_EQUAL_BITS, &same, ERR));
+  REFUSED(DLRS_NULL_ARG, 4, 0, -1, dlrs_equal(one, two, DLRS_EQUAL_BITS, NULL, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, 0, -1, dlrs_equal(one, two, 0, &same, ERR));
+  REFUSED(DLRS_DTYPE_MISMATCH, 2, ANY, -1,
+          dlrs_equal(one, &c.managed, DLRS_EQUAL_BITS, &same, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_max_diff(NULL, two, &apart, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, 0, -1, dlrs_max_diff(one, two, NULL, ERR));
+  a.shape[0] = 1;
+  REFUSED(DLRS_SHAPE_MISMATCH, 2, ANY, ANY, dlrs_max_diff(one, two, &apart, ERR));
+  t_unwatch();
+  WORKS(dlrs_equal(one, two, DLRS_EQUAL_VALUES, &same, ERR));
+  EQUAL(same, 0);
+}
+
+static void test_batch(void) {
+  float x[6] = {1, 2, 3, 4, 5, 6}, y[6] = {0}, z[6] = {0};
+  made a, b, c;
+  make(&a, x, F32, 2, 3, 0);
+  make(&b, y, F32, 2, 3, 0);
+  make(&c, z, F32, 2, 3, 0);
+  const DLManagedTensorVersioned *src[2] = {&a.managed, &a.managed};
+  DLManagedTensorVersioned *dst[2] = {&b.managed, &c.managed};
+  uint64_t failed = 77;
+  t_context = "batch";
+  WORKS(dlrs_copy_batch(0, NULL, NULL, NULL, NULL, ERR));
+  c.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  t_watch(y, sizeof y);
+  t_watch(z, sizeof z);
+  REFUSED(DLRS_READ_ONLY, 3, ANY, -1, dlrs_copy_batch(2, src, dst, NULL, &failed, ERR));
+  EQUAL(failed, 1);
+  REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_copy_batch(2, NULL, dst, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, 0, -1, dlrs_copy_batch(2, src, NULL, NULL, NULL, ERR));
+  src[0] = NULL;
+  REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_copy_batch(2, src, dst, NULL, &failed, ERR));
+  EQUAL(failed, 0);
+  src[0] = &a.managed;
+  t_unwatch();
+  c.managed.flags = 0;
+  WORKS(dlrs_copy_batch(2, src, dst, NULL, NULL, ERR));
+  EQUAL(memcmp(y, x, sizeof x) | memcmp(z, x, sizeof x), 0);
+  /* Through memory of the library's, where allowed: rows exchanged in place. */
+  dlrs_copy_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.flags = DLRS_COPY_ALLOW_OVERLAP;
+  make(&b, x, F32, 2, 3, 0);
+  b.managed.dl_tensor.byte_offset = 3 * sizeof(float);
+  b.strides[0] = -3;
+  WORKS(dlrs_copy_batch(1, src, dst, &options, NULL, ERR));
+  CHECK(x[0] == 4 && x[3] == 1);
+}
+
+static void test_bytes(void) {
+  float x[6] = {1, 2, 3, 4, 5, 6}, turned[6], y[6] = {0};
+  made a, b;
+  DLManagedTensorVersioned *src = make(&a, x, F32, 3, 2, 0);
+  a.strides[0] = 1;
+  a.strides[1] = 3;
+  t_context = "bytes";
+  WORKS(dlrs_copy_to_bytes(src, turned, sizeof turned, NULL, ERR));
+  CHECK(turned[0] == 1 && turned[1] == 4 && turned[5] == 6);
+  DLManagedTensorVersioned *dst = make(&b, y, F32, 3, 2, 0);
+  WORKS(dlrs_copy_from_bytes(turned, sizeof turned, dst, NULL, ERR));
+  CHECK(y[0] == 1 && y[1] == 4);
+  t_watch(y, sizeof y);
+  t_watch(turned, sizeof turned);
+  REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_copy_from_bytes(NULL, 24, dst, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, 0, -1, dlrs_copy_from_bytes(turned, 24, NULL, NULL, ERR));
+  REFUSED(DLRS_BUF_SMALL, 3, ANY, -1, dlrs_copy_from_bytes(turned, 23, dst, NULL, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_copy_from_bytes(turned, 25, dst, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_copy_to_bytes(NULL, turned, 24, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_copy_to_bytes(src, NULL, 24, NULL, ERR));
+  REFUSED(DLRS_BUF_SMALL, 1, ANY, -1, dlrs_copy_to_bytes(src, turned, 23, NULL, ERR));
+  t_unwatch();
+  make(&a, NULL, F32, 0, 2, 0);
+  WORKS(dlrs_copy_to_bytes(src, NULL, 0, NULL, ERR));
+}
+
+int main(void) {
+  test_cast_values();
+  test_repacking();
+  test_refusals();
+  test_fill();
+  test_comparison();
+  test_batch();
+  test_bytes();
+  return t_close();
+}

@@ -1,0 +1,561 @@
+/* Views: values, flags, holders and offsets of each; what each refuses; steps and descriptions;
+ * questions about shared memory. */
+#include "harness.h"
+
+typedef DLManagedTensorVersioned *mt;
+
+static const int64_t shape234[3] = {2, 3, 4};
+
+/* A tensor of 2 x 3 x 4 int32 whose values are 0, 1, ... 23. */
+static mt make_base(void) {
+  mt base = NULL;
+  int32_t *values;
+  int i;
+  WORKS(dlrs_tensor_new(shape234, 3, t_dtype(kDLInt, 32, 1), CPU, NULL, &base, ERR));
+  values = (int32_t *)base->dl_tensor.data;
+  for (i = 0; i < 24; ++i) values[i] = i;
+  return base;
+}
+
+static int32_t value_at(mt tensor, const int64_t *index) {
+  const DLTensor *t = &tensor->dl_tensor;
+  const char *first = (const char *)t->data + t->byte_offset;
+  int64_t element = 0;
+  int32_t value, dim;
+  for (dim = 0; dim < t->ndim; ++dim) element += index[dim] * t->strides[dim];
+  memcpy(&value, first + element * 4, 4);
+  return value;
+}
+
+/* The values in row-major order are these; then releases the view. */
+static void expect(mt view, int32_t ndim, const int64_t *shape, const int32_t *values, int line) {
+  int64_t index[8] = {0};
+  int32_t dim;
+  int64_t left = 1;
+  if (!t_check(view != NULL, __FILE__, line, "there is a view")) return;
+  t_equal(view->dl_tensor.ndim, ndim, __FILE__, line, "ndim");
+  for (dim = 0; dim < ndim; ++dim) {
+    t_equal(view->dl_tensor.shape[dim], shape[dim], __FILE__, line, "extent");
+    left *= shape[dim];
+  }
+  for (; left > 0; --left, ++values) {
+    t_equal(value_at(view, index), *values, __FILE__, line, "value");
+    for (dim = ndim - 1; dim >= 0 && ++index[dim] == shape[dim]; --dim) index[dim] = 0;
+  }
+  t_equal(view->version.major * 100 + view->version.minor, 103, __FILE__, line, "version");
+  dlrs_release(view);
+}
+
+#define SHAPE(...) (const int64_t[]){__VA_ARGS__}
+#define VALUES(...) (const int32_t[]){__VA_ARGS__}
+#define EXPECT(view, ndim, shape, values) expect(view, ndim, shape, values, __LINE__)
+
+static void test_index(mt base) {
+  mt v = NULL;
+  t_context = "index";
+  WORKS(dlrs_view_slice(base, 2, INT64_MAX, INT64_MIN, -2, &v, ERR));
+  EXPECT(v, 3, SHAPE(2, 3, 2), VALUES(3, 1, 7, 5, 11, 9, 15, 13, 19, 17, 23, 21));
+  WORKS(dlrs_view_slice(base, -2, -2, 100, 1, &v, ERR));
+  EXPECT(v, 3, SHAPE(2, 2, 4), VALUES(4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23));
+  WORKS(dlrs_view_select(base, 0, -1, &v, ERR));
+  EXPECT(v, 2, SHAPE(3, 4), VALUES(12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23));
+  WORKS(dlrs_view_narrow(base, 1, 1, 1, &v, ERR));
+  EXPECT(v, 3, SHAPE(2, 1, 4), VALUES(4, 5, 6, 7, 16, 17, 18, 19));
+  WORKS(dlrs_view_flip(base, 0, &v, ERR));
+  EQUAL(value_at(v, SHAPE(0, 0, 0)), 12);
+  dlrs_release(v);
+  WORKS(dlrs_view_flip(base, DLRS_ALL_AXES, &v, ERR));
+  EQUAL(value_at(v, SHAPE(0, 0, 0)), 23);
+  EQUAL(value_at(v, SHAPE(1, 2, 3)), 0);
+  EQUAL(v->dl_tensor.byte_offset, 23 * 4); /* data does not move */
+  CHECK(v->dl_tensor.data == base->dl_tensor.data);
+  dlrs_release(v);
+  WORKS(dlrs_view_slice(base, 0, 2, 2, 1, &v, ERR)); /* no elements: no data */
+  CHECK(v->dl_tensor.data == NULL && v->dl_tensor.byte_offset == 0);
+  EXPECT(v, 3, SHAPE(0, 3, 4), VALUES(0));
+  WORKS(dlrs_view_unfold(base, 2, 2, 1, &v, ERR));
+  EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY); /* windows overlap */
+  EXPECT(v, 4, SHAPE(2, 3, 3, 2), VALUES(0, 1, 1, 2, 2, 3, 4, 5, 5, 6, 6, 7, 8, 9, 9, 10, 10, 11, 12,
+                                         13, 13, 14, 14, 15, 16, 17, 17, 18, 18, 19, 20, 21, 21, 22,
+                                         22, 23));
+  WORKS(dlrs_view_unfold(base, 2, 2, 2, &v, ERR));
+  EQUAL(v->flags, 0);
+  dlrs_release(v);
+  WORKS(dlrs_view_diagonal(base, 1, 2, 1, &v, ERR));
+  EXPECT(v, 2, SHAPE(2, 3), VALUES(1, 6, 11, 13, 18, 23));
+  WORKS(dlrs_view_diagonal(base, 1, 2, INT64_MIN, &v, ERR));
+  EXPECT(v, 2, SHAPE(2, 0), VALUES(0));
+}
+
+static void test_axes(mt base) {
+  mt v = NULL, w = NULL;
+  t_context = "axes";
+  WORKS(dlrs_view_permute(base, SHAPE(2, 0, -2), 3, &v, ERR));
+  EQUAL(value_at(v, SHAPE(3, 1, 2)), 23);
+  EQUAL(value_at(v, SHAPE(1, 0, 2)), 9);
+  dlrs_release(v);
+  WORKS(dlrs_view_transpose(base, 0, -1, &v, ERR));
+  EQUAL(value_at(v, SHAPE(3, 2, 1)), 23);
+  dlrs_release(v);
+  WORKS(dlrs_view_unsqueeze(base, -1, &v, ERR));
+  EQUAL(v->dl_tensor.ndim, 4);
+  EQUAL(v->dl_tensor.shape[3], 1);
+  WORKS(dlrs_view_squeeze(v, 3, &w, ERR));
+  EQUAL(w->dl_tensor.ndim, 3);
+  dlrs_release(w);
+  WORKS(dlrs_view_squeeze(v, DLRS_ALL_AXES, &w, ERR));
+  EQUAL(w->dl_tensor.ndim, 3);
+  dlrs_release(v); /* its view keeps it */
+  EQUAL(value_at(w, SHAPE(1, 2, 3)), 23);
+  dlrs_release(w);
+}
+
+static void test_shape(mt base) {
+  mt v = NULL, w = NULL;
+  t_context = "shape";
+  WORKS(dlrs_view_reshape(base, SHAPE(4, -1), 2, &v, ERR));
+  EQUAL(v->dl_tensor.shape[1], 6);
+  EQUAL(value_at(v, SHAPE(3, 5)), 23);
+  dlrs_release(v);
+  WORKS(dlrs_view_transpose(base, 0, 1, &v, ERR));
+  REFUSED(DLRS_NOT_VIEWABLE, 2, DLRS_FIELD_NONE, 0, dlrs_view_reshape(v, SHAPE(6, 4), 2, &w, ERR));
+  WORKS(dlrs_view_reshape(v, SHAPE(3, 2, 2, 2), 4, &w, ERR)); /* splits only */
+  EQUAL(value_at(w, SHAPE(2, 1, 1, 1)), 23);
+  dlrs_release(w);
+  dlrs_release(v);
+  WORKS(dlrs_view_select(base, 2, 0, &v, ERR));
+  WORKS(dlrs_view_unsqueeze(v, 2, &w, ERR));
+  dlrs_release(v);
+  WORKS(dlrs_view_expand(w, SHAPE(2, -1, 3, 5), 4, &v, ERR));
+  EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  EQUAL(v->dl_tensor.strides[0], 0);
+  EQUAL(value_at(v, SHAPE(1, 1, 2, 4)), 20);
+  dlrs_release(v);
+  dlrs_release(w);
+  WORKS(dlrs_view_as_strided(base, SHAPE(3, 3), SHAPE(-4, 5), 2, 12, &v, ERR));
+  EXPECT(v, 2, SHAPE(3, 3), VALUES(12, 17, 22, 8, 13, 18, 4, 9, 14));
+  WORKS(dlrs_view_as_strided(base, SHAPE(2, 2), SHAPE(1, 1), 2, 0, &v, ERR));
+  EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY); /* elements share memory */
+  dlrs_release(v);
+  WORKS(dlrs_view_bitcast(base, t_dtype(kDLUInt, 8, 1), &v, ERR));
+  EQUAL(v->dl_tensor.shape[2], 16);
+  EQUAL(v->dl_tensor.strides[1], 16);
+  dlrs_release(v);
+  WORKS(dlrs_view_bitcast(base, t_dtype(kDLFloat, 64, 1), &v, ERR));
+  EQUAL(v->dl_tensor.shape[2], 2);
+  EQUAL(v->dl_tensor.strides[0], 6);
+  dlrs_release(v);
+  WORKS(dlrs_view_lanes(base, 4, &v, ERR));
+  EQUAL(v->dl_tensor.ndim, 2);
+  EQUAL(v->dl_tensor.dtype.lanes, 4);
+  EQUAL(v->dl_tensor.strides[1], 1);
+  WORKS(dlrs_view_lanes(v, 1, &w, ERR));
+  EXPECT(w, 3, shape234, VALUES(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
+                                20, 21, 22, 23));
+  dlrs_release(v);
+}
+
+static void test_form(mt base) {
+  mt v = NULL, w = NULL;
+  DLManagedTensorVersioned metal;
+  DLTensor bare = base->dl_tensor;
+  t_context = "form";
+  WORKS(dlrs_view_read_only(base, &v, ERR));
+  EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  WORKS(dlrs_view_flip(v, 0, &w, ERR));
+  EQUAL(w->flags, DLPACK_FLAG_BITMASK_READ_ONLY); /* inherited */
+  dlrs_release(v);
+  dlrs_release(w);
+  WORKS(dlrs_view_select(base, 1, 2, &v, ERR));
+  WORKS(dlrs_view_normalize(v, DLRS_NORMALIZE_OFFSET | DLRS_NORMALIZE_MERGE, &w, ERR));
+  EQUAL(w->dl_tensor.byte_offset, 0);
+  CHECK((char *)w->dl_tensor.data == (char *)base->dl_tensor.data + 32);
+  EXPECT(w, 2, SHAPE(2, 4), VALUES(8, 9, 10, 11, 20, 21, 22, 23));
+  dlrs_release(v);
+  WORKS(dlrs_view_normalize(base, DLRS_NORMALIZE_MERGE | DLRS_NORMALIZE_STRIDES, &w, ERR));
+  EQUAL(w->dl_tensor.ndim, 1);
+  EQUAL(w->dl_tensor.shape[0], 24);
+  dlrs_release(w);
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_normalize(base, 8, &w, ERR));
+  /* A handle has views through byte_offset alone. */
+  bare.device = t_device(kDLMetal, 0);
+  bare.byte_offset = 64;
+  metal = t_managed(bare, 0);
+  REFUSED(DLRS_FOREIGN, 1, DLRS_FIELD_NONE, -1, dlrs_view_select(&metal, 0, 1, &w, ERR));
+  WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &v, ERR));
+  WORKS(dlrs_view_select(v, 0, 1, &w, ERR));
+  CHECK(w->dl_tensor.data == base->dl_tensor.data);
+  EQUAL(w->dl_tensor.byte_offset, 64 + 48);
+  dlrs_release(w);
+  REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DEVICE_TYPE, -1,
+          dlrs_view_normalize(v, DLRS_NORMALIZE_OFFSET, &w, ERR));
+  dlrs_release(v);
+  /* Where the offset would be negative, data moves; a handle cannot. */
+  bare.byte_offset = 0;
+  bare.data = (char *)base->dl_tensor.data + 23 * 4;
+  bare.strides = (int64_t[]){-12, -4, -1};
+  bare.device = CPU;
+  WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &v, ERR));
+  WORKS(dlrs_view_flip(v, DLRS_ALL_AXES, &w, ERR));
+  CHECK(w->dl_tensor.data == base->dl_tensor.data);
+  EQUAL(w->dl_tensor.byte_offset, 0);
+  dlrs_release(w);
+  dlrs_release(v);
+  bare.device = t_device(kDLMetal, 0);
+  WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &v, ERR));
+  REFUSED(DLRS_OFFSET, 1, DLRS_FIELD_BYTE_OFFSET, -1, dlrs_view_flip(v, 0, &w, ERR));
+  dlrs_release(v);
+}
+
+static void test_holders(void) {
+  mt base = NULL, copy = NULL, v = NULL, w = NULL;
+  DLTensor bare;
+  t_tensor foreign;
+  long before = t_deleted, live = inject_live();
+  int32_t status;
+  int i;
+  t_context = "holders";
+  t_make(&foreign);
+  bare = foreign.managed.dl_tensor;
+  WORKS(dlrs_tensor_wrap(&bare, 0, t_count, NULL, &base, ERR));
+  WORKS(dlrs_view_select(base, 0, 0, &v, ERR));
+  EQUAL(dlrs_ref_count(base), 2);
+  dlrs_release(base);
+  EQUAL(t_deleted, before);
+  WORKS(dlrs_view_flip(v, 0, &w, ERR));
+  v->deleter(v); /* as any consumer would */
+  EQUAL(t_deleted, before);
+  w->deleter(w);
+  EQUAL(t_deleted, before + 1);
+  base = make_base();
+  WORKS(dlrs_clone(base, CPU, NULL, &copy, ERR));
+  EQUAL(copy->flags, DLPACK_FLAG_BITMASK_IS_COPIED);
+  WORKS(dlrs_view_select(copy, 0, 0, &v, ERR));
+  EQUAL(copy->flags, 0); /* shared: not the consumer's alone */
+  EQUAL(v->flags, 0);
+  dlrs_release(v);
+  dlrs_release(copy);
+  if (inject_works()) {
+    WORKS(dlrs_clone(base, CPU, NULL, &copy, ERR));
+    inject_arm(1, 1);
+    status = dlrs_view_select(copy, 0, 0, &v, ERR);
+    if (inject_disarm()) { /* not under valgrind, which has its own malloc */
+      EQUAL(status, DLRS_NOMEM);
+      CHECK(v == NULL);
+      EQUAL(copy->flags, DLPACK_FLAG_BITMASK_IS_COPIED); /* nothing has changed */
+      EQUAL(dlrs_ref_count(copy), 1);
+    } else {
+      dlrs_release(v);
+    }
+    dlrs_release(copy);
+  }
+  for (v = base, i = 0; i < 10000; ++i, v = w) { /* a long chain, freed without recursion */
+    if (dlrs_view_flip(v, i % 3, &w, NULL) != DLRS_OK) break;
+    dlrs_release(v);
+  }
+  EQUAL(i, 10000);
+  dlrs_release(v);
+  EQUAL(inject_live(), live);
+}
+
+static void test_refusals(mt base) {
+  mt v = NULL;
+  DLManagedTensorVersioned other = *base;
+  const int64_t big[2] = {INT64_C(1) << 40, INT64_C(1) << 40};
+  t_context = "refusals";
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_slice(base, 3, 0, 1, 1, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_slice(base, INT32_MIN, 0, 1, 1, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 5, DLRS_FIELD_NONE, -1, dlrs_view_slice(base, 0, 0, 1, 0, &v, ERR));
+  WORKS(dlrs_view_slice(base, 0, INT64_MIN, INT64_MAX, INT64_MAX, &v, ERR));
+  EQUAL(v->dl_tensor.shape[0], 1);
+  dlrs_release(v);
+  WORKS(dlrs_view_slice(base, 0, INT64_MAX, INT64_MIN, INT64_MIN, &v, ERR));
+  EQUAL(v->dl_tensor.shape[0], 1);
+  dlrs_release(v);
+  v = NULL;
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, 2, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, INT64_MIN, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 5, 0, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 1, 4, &v, ERR));
+  EQUAL(t_error.limit, 3);
+  REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 1, INT64_MIN, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_flip(base, -4, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 2, dlrs_view_unfold(base, 2, 5, 1, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, -1, dlrs_view_unfold(base, 2, 2, 0, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, -1, dlrs_view_unfold(base, 2, 2, INT64_MIN, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_view_diagonal(base, 1, -2, 0, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_view_permute(base, SHAPE(0, 1), 2, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 2, dlrs_view_permute(base, SHAPE(0, 1, -2), 3, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 1,
+          dlrs_view_permute(base, SHAPE(0, INT64_MIN, 2), 3, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_view_transpose(base, 0, 3, &v, ERR));
+  REFUSED(DLRS_SHAPE_MISMATCH, 1, DLRS_FIELD_NONE, 0, dlrs_view_squeeze(base, 0, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_unsqueeze(base, 4, &v, ERR));
+  REFUSED(DLRS_NDIM, 3, DLRS_FIELD_NONE, -1, dlrs_view_reshape(base, shape234, 65, &v, ERR));
+  REFUSED(DLRS_NDIM, 3, DLRS_FIELD_NONE, -1, dlrs_view_reshape(base, shape234, INT32_MIN, &v, ERR));
+  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NONE, -1,
+          dlrs_view_reshape(base, SHAPE(5, -1), 2, &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(base, SHAPE(-1, -1), 2, &v, ERR));
+  REFUSED(DLRS_SHAPE_NEG, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(base, SHAPE(-1, -2), 2, &v, ERR));
+  REFUSED(DLRS_SIZE_OVERFLOW, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(base, big, 2, &v, ERR));
+  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NONE, 0,
+          dlrs_view_expand(base, SHAPE(4, 3, 4), 3, &v, ERR));
+  REFUSED(DLRS_SHAPE_MISMATCH, 3, DLRS_FIELD_NONE, -1,
+          dlrs_view_expand(base, SHAPE(3, 4), 2, &v, ERR));
+  REFUSED(DLRS_SIZE_OVERFLOW, 1, DLRS_FIELD_SHAPE, ANY,
+          dlrs_view_expand(base, SHAPE(INT64_C(1) << 60, 2, 3, 4), 4, &v, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
+          dlrs_view_as_strided(base, SHAPE(25), SHAPE(1), 1, 0, &v, ERR));
+  EQUAL(t_error.value, 100);
+  EQUAL(t_error.limit, 96);
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
+          dlrs_view_as_strided(base, SHAPE(1), SHAPE(1), 1, -1, &v, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
+          dlrs_view_as_strided(base, SHAPE(1), SHAPE(1), 1, INT64_MIN, &v, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
+          dlrs_view_as_strided(base, SHAPE(2), SHAPE(INT64_MAX), 1, 0, &v, ERR));
+  REFUSED(DLRS_EXTENT_OVERFLOW, 3, DLRS_FIELD_NONE, 0,
+          dlrs_view_as_strided(base, SHAPE(3), SHAPE(INT64_MIN), 1, 0, &v, ERR));
+  REFUSED(DLRS_DTYPE_BITS, 2, DLRS_FIELD_NONE, -1,
+          dlrs_view_bitcast(base, t_dtype(kDLFloat, 24, 1), &v, ERR));
+  REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_NONE, -1,
+          dlrs_view_bitcast(base, t_dtype(kDLOpaqueHandle, 64, 1), &v, ERR));
+  REFUSED(DLRS_NOT_VIEWABLE, 1, DLRS_FIELD_STRIDES, 1,
+          dlrs_view_bitcast(base, t_dtype(kDLFloat, 32, 3), &v, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_lanes(base, 0, &v, ERR));
+  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NONE, 2, dlrs_view_lanes(base, 3, &v, ERR));
+  other.deleter = t_delete_versioned;
+  REFUSED(DLRS_FOREIGN, 1, DLRS_FIELD_NONE, -1, dlrs_view_flip(&other, 0, &v, ERR));
+  other.version.major = 2;
+  REFUSED(DLRS_VERSION, 1, DLRS_FIELD_VERSION, -1, dlrs_view_flip(&other, 0, &v, ERR));
+}
+
+static void test_limits(void) {
+  int64_t ones[64], odd[64];
+  float value = 0;
+  DLTensor bare;
+  mt base = NULL, v = NULL, w = NULL;
+  int i;
+  t_context = "limits";
+  for (i = 0; i < 64; ++i) ones[i] = 1, odd[i] = i % 2 ? INT64_MIN : INT64_MAX;
+  WORKS(dlrs_tensor_new(ones, 64, F32, CPU, NULL, &base, ERR));
+  REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NONE, -1, dlrs_view_unsqueeze(base, 0, &v, ERR));
+  REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NONE, -1, dlrs_view_unfold(base, 0, 1, 1, &v, ERR));
+  REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NONE, -1, dlrs_view_lanes(base, 1, &v, ERR));
+  WORKS(dlrs_view_squeeze(base, DLRS_ALL_AXES, &v, ERR));
+  EQUAL(v->dl_tensor.ndim, 0);
+  CHECK(v->dl_tensor.shape == NULL && v->dl_tensor.strides == NULL);
+  dlrs_release(v);
+  WORKS(dlrs_view_reshape(base, NULL, 0, &v, ERR));
+  EQUAL(v->dl_tensor.ndim, 0);
+  REFUSED(DLRS_NOT_VIEWABLE, 2, DLRS_FIELD_NONE, -1,
+          dlrs_view_bitcast(v, t_dtype(kDLUInt, 8, 1), &w, ERR)); /* 0-d */
+  dlrs_release(v);
+  dlrs_release(base);
+  /* Strides of extents of 1 are never used, whatever they are. */
+  bare = t_describe(&value, F32, 64, ones, odd);
+  WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &base, ERR));
+  WORKS(dlrs_view_flip(base, DLRS_ALL_AXES, &v, ERR));
+  WORKS(dlrs_view_diagonal(v, 0, 1, 0, &w, ERR));
+  EQUAL(w->dl_tensor.ndim, 63);
+  EQUAL(w->dl_tensor.byte_offset, 0);
+  dlrs_release(w);
+  WORKS(dlrs_view_normalize(v, DLRS_NORMALIZE_STRIDES, &w, ERR));
+  EQUAL(w->dl_tensor.strides[63], 1);
+  dlrs_release(w);
+  dlrs_release(v);
+  dlrs_release(base);
+}
+
+static void test_steps(mt base) {
+  dlrs_view_step steps[3];
+  int64_t shape[4], strides[4];
+  DLTensor out;
+  uint64_t flags = 99;
+  mt v = NULL;
+  t_context = "steps";
+  memset(steps, 0, sizeof steps);
+  steps[0].struct_size = steps[1].struct_size = steps[2].struct_size = sizeof *steps;
+  steps[0].op = DLRS_VIEW_SELECT; /* base[1, ::-1, None] */
+  steps[0].start = 1;
+  steps[1].op = DLRS_VIEW_FLIP;
+  steps[2].op = DLRS_VIEW_UNSQUEEZE;
+  steps[2].axis = 1;
+  WORKS(dlrs_view_apply(base, steps, 3, &v, ERR));
+  EXPECT(v, 3, SHAPE(3, 1, 4), VALUES(20, 21, 22, 23, 16, 17, 18, 19, 12, 13, 14, 15));
+  EQUAL(dlrs_ref_count(base), 1);
+  WORKS(dlrs_view_apply(base, NULL, 0, &v, ERR));
+  EQUAL(v->dl_tensor.ndim, 3);
+  dlrs_release(v);
+  v = NULL;
+  out = base->dl_tensor;
+  out.ndim = 4;
+  out.shape = shape;
+  out.strides = strides;
+  WORKS(dlrs_view_apply_desc(&base->dl_tensor, DLPACK_FLAG_BITMASK_IS_COPIED, steps, 3, &out, &flags,
+                             ERR));
+  EQUAL(out.ndim, 3);
+  EQUAL(shape[0] * 100 + shape[1] * 10 + shape[2], 314);
+  EQUAL(strides[0], -4);
+  EQUAL(out.byte_offset, 20 * 4);
+  EQUAL(flags, 0);
+  out.ndim = 2;
+  REFUSED(DLRS_BUF_SMALL, 5, DLRS_FIELD_NDIM, -1,
+          dlrs_view_apply_desc(&base->dl_tensor, 0, steps, 3, &out, &flags, ERR));
+  out.ndim = 4;
+  out.shape = NULL;
+  REFUSED(DLRS_NULL_ARG, 5, DLRS_FIELD_SHAPE, -1,
+          dlrs_view_apply_desc(&base->dl_tensor, 0, steps, 3, &out, &flags, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1,
+          dlrs_view_apply_desc(NULL, 0, steps, 3, &out, &flags, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_apply(base, NULL, 1, &v, ERR));
+  steps[2].axis = 9;
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 2, dlrs_view_apply(base, steps, 3, &v, ERR));
+  steps[2].op = 0;
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 2, dlrs_view_apply(base, steps, 3, &v, ERR));
+  steps[1].struct_size = 8;
+  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, 1, dlrs_view_apply(base, steps, 3, &v, ERR));
+  steps[1].struct_size = sizeof *steps + 8;
+  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, 1, dlrs_view_apply(base, steps, 3, &v, ERR));
+}
+
+static void test_packed(void) {
+  mt base = NULL, v = NULL, w = NULL;
+  t_context = "packed";
+  WORKS(dlrs_tensor_new(SHAPE(3, 4), 2, t_dtype(kDLFloat4_e2m1fn, 4, 1), CPU, NULL, &base, ERR));
+  REFUSED(DLRS_SUBBYTE, 1, DLRS_FIELD_NONE, -1, dlrs_view_narrow(base, 1, 1, 2, &v, ERR));
+  WORKS(dlrs_view_narrow(base, 1, 2, 2, &v, ERR));
+  EQUAL(v->dl_tensor.byte_offset, 1);
+  dlrs_release(v);
+  WORKS(dlrs_view_bitcast(base, t_dtype(kDLUInt, 8, 1), &v, ERR));
+  EQUAL(v->dl_tensor.shape[1], 2);
+  EQUAL(v->dl_tensor.strides[0], 2);
+  dlrs_release(v);
+  WORKS(dlrs_view_narrow(base, 1, 0, 2, &v, ERR));
+  WORKS(dlrs_view_lanes(v, 2, &w, ERR)); /* pairs, as torch has them */
+  EQUAL(w->dl_tensor.ndim, 1);
+  EQUAL(w->dl_tensor.strides[0], 2);
+  dlrs_release(w);
+  dlrs_release(v);
+  dlrs_release(base);
+}
+
+static void test_questions(mt base) {
+  mt even = NULL, odd = NULL, wide = NULL;
+  int32_t answer = 9, ndim = 0;
+  int64_t axes[3], strides[3], shape[3];
+  DLTensor handle = base->dl_tensor;
+  t_context = "questions";
+  WORKS(dlrs_view_slice(base, 2, 0, 4, 2, &even, ERR));
+  WORKS(dlrs_view_slice(base, 2, 1, 4, 2, &odd, ERR));
+  WORKS(dlrs_view_expand(base, SHAPE(2, 2, 3, 4), 4, &wide, ERR));
+  WORKS(dlrs_is_unique(&even->dl_tensor, 0, &answer, ERR));
+  EQUAL(answer, DLRS_YES);
+  WORKS(dlrs_is_unique(&wide->dl_tensor, 0, &answer, ERR));
+  EQUAL(answer, DLRS_NO);
+  WORKS(dlrs_may_overlap(&even->dl_tensor, 0, &odd->dl_tensor, 0, &answer, ERR));
+  EQUAL(answer, DLRS_NO); /* interleaved */
+  WORKS(dlrs_may_overlap(&even->dl_tensor, 0, &base->dl_tensor, 0, &answer, ERR));
+  EQUAL(answer, DLRS_YES);
+  handle.device = t_device(kDLMetal, 0);
+  WORKS(dlrs_may_overlap(&even->dl_tensor, 0, &handle, 0, &answer, ERR));
+  EQUAL(answer, DLRS_UNDECIDED);
+  WORKS(dlrs_same_storage(even, odd, &answer, ERR));
+  EQUAL(answer, 1);
+  dlrs_release(odd);
+  odd = make_base();
+  WORKS(dlrs_same_storage(even, odd, &answer, ERR));
+  EQUAL(answer, 0);
+  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_is_unique(NULL, 0, &answer, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_is_unique(&odd->dl_tensor, 0, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, DLRS_FIELD_NONE, -1,
+          dlrs_may_overlap(&odd->dl_tensor, 0, NULL, 0, &answer, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_same_storage(odd, NULL, &answer, ERR));
+  dlrs_release(even);
+  dlrs_release(wide);
+  WORKS(dlrs_view_permute(odd, SHAPE(1, 2, 0), 3, &even, ERR));
+  WORKS(dlrs_stride_order(&even->dl_tensor, axes, ERR));
+  EQUAL(axes[0] * 100 + axes[1] * 10 + axes[2], 201);
+  WORKS(dlrs_view_permute(even, axes, 3, &wide, ERR));
+  WORKS(dlrs_is_contiguous(&wide->dl_tensor, 'C', &answer, ERR));
+  EQUAL(answer, 1);
+  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_stride_order(&odd->dl_tensor, NULL, ERR));
+  dlrs_release(odd);
+  dlrs_release(even);
+  dlrs_release(wide);
+  WORKS(dlrs_compact_strides(shape234, 3, 'C', strides, ERR));
+  EQUAL(strides[0] * 100 + strides[1] * 10 + strides[2], 1241);
+  WORKS(dlrs_compact_strides(shape234, 3, 'F', strides, ERR));
+  EQUAL(strides[0] * 100 + strides[1] * 10 + strides[2], 126);
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_compact_strides(shape234, 3, 'K', strides, ERR));
+  REFUSED(DLRS_NULL_ARG, 4, DLRS_FIELD_NONE, -1, dlrs_compact_strides(shape234, 3, 'C', NULL, ERR));
+  REFUSED(DLRS_SIZE_OVERFLOW, 1, DLRS_FIELD_SHAPE, 1,
+          dlrs_compact_strides(SHAPE(INT64_MAX, INT64_MAX), 2, 'C', strides, ERR));
+  WORKS(dlrs_broadcast_shapes(SHAPE(2, 1, 4), 3, SHAPE(3, 1), 2, shape, &ndim, ERR));
+  EQUAL(ndim * 1000 + shape[0] * 100 + shape[1] * 10 + shape[2], 3234);
+  WORKS(dlrs_broadcast_shapes(NULL, 0, SHAPE(0), 1, shape, &ndim, ERR));
+  EQUAL(ndim * 10 + shape[0], 10);
+  REFUSED(DLRS_SHAPE_MISMATCH, 3, DLRS_FIELD_NONE, 1,
+          dlrs_broadcast_shapes(SHAPE(2, 3), 2, SHAPE(2), 1, shape, &ndim, ERR));
+  REFUSED(DLRS_NULL_ARG, 6, DLRS_FIELD_NONE, -1,
+          dlrs_broadcast_shapes(SHAPE(1), 1, SHAPE(2), 1, shape, NULL, ERR));
+}
+
+/* NULL for the base and for out, in every function. */
+static void test_null(mt base) {
+  mt v = NULL;
+  t_context = "NULL";
+#define NULLS(last, no_base, no_out)                           \
+  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, no_base), \
+      REFUSED(DLRS_NULL_ARG, last, DLRS_FIELD_NONE, -1, no_out)
+  NULLS(4, dlrs_view_apply(NULL, NULL, 0, &v, ERR), dlrs_view_apply(base, NULL, 0, NULL, ERR));
+  NULLS(6, dlrs_view_slice(NULL, 0, 0, 1, 1, &v, ERR),
+        dlrs_view_slice(base, 0, 0, 1, 1, NULL, ERR));
+  NULLS(4, dlrs_view_select(NULL, 0, 0, &v, ERR), dlrs_view_select(base, 0, 0, NULL, ERR));
+  NULLS(5, dlrs_view_narrow(NULL, 0, 0, 1, &v, ERR), dlrs_view_narrow(base, 0, 0, 1, NULL, ERR));
+  NULLS(3, dlrs_view_flip(NULL, 0, &v, ERR), dlrs_view_flip(base, 0, NULL, ERR));
+  NULLS(5, dlrs_view_unfold(NULL, 0, 1, 1, &v, ERR), dlrs_view_unfold(base, 0, 1, 1, NULL, ERR));
+  NULLS(5, dlrs_view_diagonal(NULL, 0, 1, 0, &v, ERR),
+        dlrs_view_diagonal(base, 0, 1, 0, NULL, ERR));
+  NULLS(4, dlrs_view_permute(NULL, shape234, 3, &v, ERR),
+        dlrs_view_permute(base, shape234, 3, NULL, ERR));
+  NULLS(4, dlrs_view_transpose(NULL, 0, 1, &v, ERR), dlrs_view_transpose(base, 0, 1, NULL, ERR));
+  NULLS(3, dlrs_view_squeeze(NULL, 0, &v, ERR), dlrs_view_squeeze(base, 0, NULL, ERR));
+  NULLS(3, dlrs_view_unsqueeze(NULL, 0, &v, ERR), dlrs_view_unsqueeze(base, 0, NULL, ERR));
+  NULLS(6, dlrs_view_as_strided(NULL, shape234, shape234, 3, 0, &v, ERR),
+        dlrs_view_as_strided(base, shape234, shape234, 3, 0, NULL, ERR));
+  NULLS(4, dlrs_view_reshape(NULL, shape234, 3, &v, ERR),
+        dlrs_view_reshape(base, shape234, 3, NULL, ERR));
+  NULLS(4, dlrs_view_expand(NULL, shape234, 3, &v, ERR),
+        dlrs_view_expand(base, shape234, 3, NULL, ERR));
+  NULLS(3, dlrs_view_bitcast(NULL, F32, &v, ERR), dlrs_view_bitcast(base, F32, NULL, ERR));
+  NULLS(3, dlrs_view_lanes(NULL, 1, &v, ERR), dlrs_view_lanes(base, 1, NULL, ERR));
+  NULLS(3, dlrs_view_normalize(NULL, 0, &v, ERR), dlrs_view_normalize(base, 0, NULL, ERR));
+  EQUAL(dlrs_view_flip(NULL, 0, NULL, NULL), DLRS_NULL_ARG);
+  REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_view_read_only(NULL, &v, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_read_only(base, NULL, ERR));
+  REFUSED(DLRS_SHAPE_NULL, 2, DLRS_FIELD_NONE, -1, dlrs_view_reshape(base, NULL, 3, &v, ERR));
+  REFUSED(DLRS_SHAPE_NULL, 2, DLRS_FIELD_NONE, -1, dlrs_view_expand(base, NULL, 3, &v, ERR));
+  REFUSED(DLRS_SHAPE_NULL, 2, DLRS_FIELD_NONE, -1, dlrs_view_permute(base, NULL, 3, &v, ERR));
+  REFUSED(DLRS_SHAPE_NULL, 3, DLRS_FIELD_NONE, -1,
+          dlrs_view_as_strided(base, shape234, NULL, 3, 0, &v, ERR));
+}
+
+int main(void) {
+  mt base = make_base();
+  test_index(base);
+  test_axes(base);
+  test_shape(base);
+  test_form(base);
+  test_refusals(base);
+  test_steps(base);
+  test_questions(base);
+  test_null(base);
+  t_context = "";
+  EQUAL(dlrs_ref_count(base), 1);
+  dlrs_release(base);
+  test_holders();
+  test_limits();
+  test_packed();
+  return t_close();
+}

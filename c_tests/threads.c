@@ -1,0 +1,363 @@
+/* Holders on many threads, long chains, small stacks. `threads N` divides the counts by N. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <limits.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+enum { THREADS_MAX = 64 };
+
+static long divisor = 1;
+static long scaled(long count) { return count / divisor > 1 ? count / divisor : 1; }
+
+/* Counts atomically: callbacks run on any thread. */
+static long runs;
+static void ran(void *context) {
+  (void)context;
+  __atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED);
+}
+
+static void run_threads(int count, void *(*start)(void *), void *const *arguments) {
+  pthread_t threads[THREADS_MAX];
+  int i;
+  for (i = 0; i < count; ++i) {
+    if (pthread_create(&threads[i], NULL, start, arguments[i]) != 0) abort();
+  }
+  for (i = 0; i < count; ++i) pthread_join(threads[i], NULL);
+}
+
+/* On a thread of its own with a stack of so many KiB. */
+static void on_stack(size_t kib, void *(*start)(void *), void *argument) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  CHECK(pthread_attr_setstacksize(&attributes, kib * 1024) == 0);
+  CHECK(pthread_create(&thread, &attributes, start, argument) == 0);
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&attributes);
+}
+
+/* ---- F07, F06: holders ----------------------------------------------------------------------*/
+
+static void *share_and_release(void *argument) {
+  DLManagedTensorVersioned *mine = *(DLManagedTensorVersioned **)argument, *more;
+  long i;
+  for (i = 0; i < scaled(2000); ++i) {
+    if (dlrs_retain(mine, &more, NULL) != DLRS_OK) abort();
+    if (i % 2 == 0) {
+      dlrs_release(more);
+    } else {
+      more->deleter(more);
+    }
+  }
+  dlrs_release(mine);
+  return NULL;
+}
+
+static void f07(void) {
+  static const int counts[] = {2, 3, 8, 16, 64};
+  t_tensor good;
+  size_t i;
+  t_make(&good);
+  for (i = 0; i < sizeof counts / sizeof *counts; ++i) {
+    DLManagedTensorVersioned *tensor;
+    void *arguments[THREADS_MAX];
+    DLManagedTensorVersioned *holders[THREADS_MAX];
+    int n;
+    runs = 0;
+    CHECK(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, ran, NULL, &tensor, NULL) == DLRS_OK);
+    CHECK(dlrs_attach(tensor, ran, NULL, DLRS_BEFORE_FREE, NULL) == DLRS_OK);
+    for (n = 0; n < counts[i]; ++n) {
+      holders[n] = tensor;
+      arguments[n] = &holders[n];
+      if (n > 0) CHECK(dlrs_retain(tensor, &holders[n], NULL) == DLRS_OK);
+    }
+    EQUAL(dlrs_ref_count(tensor), counts[i]);
+    run_threads(counts[i], share_and_release, arguments);
+    EQUAL(runs, 2);
+  }
+}
+
+/* F06: made on a thread that is gone, freed on another. */
+static void *makes(void *argument) {
+  int64_t shape[1] = {100};
+  if (dlrs_tensor_new(shape, 1, F32, CPU, NULL, (DLManagedTensorVersioned **)argument, NULL) != DLRS_OK) abort();
+  return NULL;
+}
+
+static void *frees(void *argument) {
+  dlrs_release((DLManagedTensorVersioned *)argument);
+  return NULL;
+}
+
+static void f06(void) {
+  DLManagedTensorVersioned *tensor = NULL;
+  long live = inject_live();
+  on_stack(64, makes, &tensor);
+  CHECK(dlrs_attach(tensor, ran, NULL, DLRS_AFTER_FREE, NULL) == DLRS_OK);
+  runs = 0;
+  on_stack(64, frees, tensor);
+  EQUAL(runs, 1);
+  CHECK(inject_live() <= live + 2); /* the C library's own, for its threads */
+}
+
+/* Chains grow and shrink beside each other. */
+static void *attaches(void *argument) {
+  DLManagedTensorVersioned *tensor = (DLManagedTensorVersioned *)argument;
+  int mark;
+  long i;
+  for (i = 0; i < scaled(1000); ++i) {
+    if (dlrs_attach(tensor, ran, &mark, (int32_t)(i & 1), NULL) != DLRS_OK) abort();
+    if (i % 4 == 0 && dlrs_detach(tensor, ran, &mark, NULL) != DLRS_OK) abort();
+  }
+  return NULL;
+}
+
+static void attach_beside(void) {
+  DLManagedTensorVersioned *tensor = NULL;
+  void *arguments[8];
+  long n = scaled(1000), kept = n - (n + 3) / 4;
+  int i;
+  makes(&tensor);
+  for (i = 0; i < 8; ++i) arguments[i] = tensor;
+  runs = 0;
+  run_threads(8, attaches, arguments);
+  EQUAL(runs, 0);
+  dlrs_release(tensor);
+  EQUAL(runs, 8 * kept);
+}
+
+/* ---- W18: allocation in random order --------------------------------------------------------*/
+
+static void *allocates(void *argument) {
+  DLManagedTensorVersioned *slots[256] = {NULL};
+  uint32_t state = 12345u + *(uint32_t *)argument;
+  long i;
+  for (i = 0; i < scaled(125000); ++i) {
+    int64_t shape[2];
+    unsigned slot;
+    state = state * 1664525u + 1013904223u;
+    slot = state >> 24;
+    if (slots[slot] != NULL) {
+      dlrs_release(slots[slot]);
+      slots[slot] = NULL;
+      continue;
+    }
+    shape[0] = state >> 20 & 15;
+    shape[1] = state >> 12 & 63;
+    if (dlrs_tensor_new(shape, 2, F32, CPU, NULL, &slots[slot], NULL) != DLRS_OK) abort();
+    if (slots[slot]->dl_tensor.data != NULL) *(float *)slots[slot]->dl_tensor.data = 1;
+  }
+  for (i = 0; i < 256; ++i) dlrs_release(slots[i]);
+  return NULL;
+}
+
+static void w18(void) {
+  uint32_t seeds[8];
+  void *arguments[8];
+  long live = inject_live();
+  int i;
+  for (i = 0; i < 8; ++i) {
+    seeds[i] = (uint32_t)i;
+    arguments[i] = &seeds[i];
+  }
+  run_threads(8, allocates, arguments);
+  CHECK(inject_live() <= live + 16); /* the C library's own, for its threads */
+}
+
+/* ---- Chains on a stack of 64 KiB ------------------------------------------------------------*/
+
+static void *f14(void *argument) {
+  DLManagedTensorVersioned *tensor = NULL;
+  long i, links = scaled(1000000);
+  makes(&tensor);
+  runs = 0;
+  for (i = 0; i < links; ++i) {
+    if (dlrs_attach(tensor, ran, argument, (int32_t)(i & 1), NULL) != DLRS_OK) abort();
+  }
+  dlrs_release(tensor);
+  EQUAL(runs, links);
+  return NULL;
+}
+
+static void *c17(void *argument) {
+  t_tensor good;
+  DLManagedTensor *legacy;
+  DLManagedTensorVersioned *versioned = NULL;
+  long i, depth = scaled(10000), deleted = t_deleted;
+  (void)argument;
+  t_make(&good);
+  legacy = &good.legacy;
+  for (i = 0; i < depth; ++i) {
+    /* Other flags than the base's: one more wrapper each time. */
+    if (dlrs_from_legacy_take(&legacy, (uint64_t)(i & 1), &versioned, NULL) != DLRS_OK) abort();
+    if (dlrs_to_legacy_take(&versioned, DLRS_LEGACY_DROP, &legacy, NULL) != DLRS_OK) abort();
+  }
+  EQUAL(t_deleted, deleted);
+  dlrs_release_legacy(legacy);
+  EQUAL(t_deleted, deleted + 1);
+  return NULL;
+}
+
+/* ---- C18: converting beside another thread's release ----------------------------------------*/
+
+static void *converts(void *argument) {
+  DLManagedTensorVersioned *mine = *(DLManagedTensorVersioned **)argument;
+  DLManagedTensor *legacy;
+  long i;
+  for (i = 0; i < scaled(2000); ++i) {
+    DLManagedTensorVersioned *more;
+    if (dlrs_retain(mine, &more, NULL) != DLRS_OK) abort();
+    if (dlrs_to_legacy_take(&more, 0, &legacy, NULL) != DLRS_OK) abort();
+    if (legacy->dl_tensor.shape[1] != 3) abort();
+    if (dlrs_from_legacy_take(&legacy, 0, &more, NULL) != DLRS_OK) abort();
+    dlrs_release(more);
+  }
+  dlrs_release(mine);
+  return NULL;
+}
+
+static void c18(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *tensor, *holders[4];
+  void *arguments[4];
+  int i;
+  t_make(&good);
+  runs = 0;
+  CHECK(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, ran, NULL, &tensor, NULL) == DLRS_OK);
+  for (i = 0; i < 4; ++i) {
+    holders[i] = tensor;
+    arguments[i] = &holders[i];
+    if (i > 0) CHECK(dlrs_retain(tensor, &holders[i], NULL) == DLRS_OK);
+  }
+  run_threads(4, converts, arguments);
+  EQUAL(runs, 1);
+}
+
+/* ---- V59: the shape is rewritten during the call --------------------------------------------*/
+
+/* A caller's bug, so a data race by design: under a thread sanitizer this is left out. */
+#if defined(__SANITIZE_THREAD__)
+#define RACES 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RACES 0
+#endif
+#endif
+#ifndef RACES
+#define RACES 1
+#endif
+
+static int stop_writing;
+
+static void *rewrites(void *argument) {
+  volatile int64_t *shape = (volatile int64_t *)argument;
+  while (!__atomic_load_n(&stop_writing, __ATOMIC_RELAXED)) {
+    shape[0] = -1;
+    shape[0] = INT64_MAX;
+    shape[0] = 2;
+  }
+  return NULL;
+}
+
+static void v59(void) {
+  t_tensor good;
+  pthread_t writer;
+  long i, wrong = 0, seen[3] = {0, 0, 0};
+  if (!RACES) return;
+  t_make(&good);
+  stop_writing = 0;
+  CHECK(pthread_create(&writer, NULL, rewrites, good.shape) == 0);
+  for (i = 0; i < scaled(200000); ++i) {
+    dlrs_error error;
+    int32_t status;
+    error.struct_size = sizeof error;
+    status = dlrs_validate_managed(&good.managed, DLRS_LEVEL_STRICT, &error);
+    if (status == DLRS_OK) {
+      ++seen[0];
+    } else if (status == DLRS_SHAPE_NEG && error.value == -1 && error.dimension == 0) {
+      ++seen[1];
+    } else if (status == DLRS_SIZE_OVERFLOW) {
+      ++seen[2];
+    } else {
+      ++wrong;
+    }
+  }
+  __atomic_store_n(&stop_writing, 1, __ATOMIC_RELAXED);
+  pthread_join(writer, NULL);
+  EQUAL(wrong, 0);
+}
+
+/* ---- K28, Z21: every kind of call on the smallest stack -------------------------------------*/
+
+static void *everything(void *argument) {
+  t_tensor good;
+  DLManagedTensorVersioned *out, *clone, *taken;
+  DLManagedTensor *legacy;
+  DLDataType dtype;
+  dlrs_copy_options options;
+  int64_t shape[2] = {5, 7}, src_strides[2] = {1, 5}, dst_strides[2] = {-7, 1};
+  float from[35] = {0}, into[35];
+  DLTensor src = t_describe(from, F32, 2, shape, src_strides);
+  DLTensor dst = t_describe(into + 28, F32, 2, shape, dst_strides);
+  int *failures = (int *)argument;
+  char text[256];
+  dlrs_error error;
+  error.struct_size = sizeof error;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.flags = DLRS_COPY_ALLOW_OVERLAP;
+  t_make(&good);
+  *failures += dlrs_validate_managed(&good.managed, DLRS_LEVEL_STRICT, &error) != DLRS_OK;
+  *failures += dlrs_validate_managed(NULL, DLRS_LEVEL_STRICT, &error) != DLRS_NULL_ARG;
+  *failures += dlrs_copy_desc(&src, 0, &dst, 0, NULL, &error) != DLRS_OK;
+  dst.data = from;
+  dst_strides[0] = 7;
+  *failures += dlrs_copy_desc(&src, 0, &dst, 0, &options, &error) != DLRS_OK;
+  *failures += dlrs_copy_desc(&src, 0, &dst, 0, NULL, &error) != DLRS_OVERLAP_SRC_DST;
+  *failures += dlrs_clone(&good.managed, CPU, NULL, &clone, &error) != DLRS_OK;
+  *failures += dlrs_managed_to_string(clone, NULL, text, sizeof text, NULL, &error) != DLRS_OK;
+  dlrs_release(clone);
+  taken = &good.managed;
+  *failures += dlrs_import_take(&taken, NULL, &out, &error) != DLRS_OK;
+  *failures += dlrs_attach(out, ran, NULL, DLRS_AFTER_FREE, &error) != DLRS_OK;
+  *failures += dlrs_to_legacy_take(&out, 0, &legacy, &error) != DLRS_OK;
+  *failures += dlrs_from_legacy_take(&legacy, 1, &out, &error) != DLRS_OK;
+  dlrs_release(out);
+  *failures += dlrs_dtype_parse("complex128x7", 12, &dtype, &error) != DLRS_OK;
+  *failures += dlrs_dtype_parse("complex128y7", 12, &dtype, &error) != DLRS_PARSE;
+  return NULL;
+}
+
+static void z21(void) {
+  static const size_t kib[] = {64, 32, 16};
+  size_t i;
+  for (i = 0; i < sizeof kib / sizeof *kib; ++i) {
+    int failures = 0;
+    if (kib[i] * 1024 < (size_t)sysconf(_SC_THREAD_STACK_MIN)) continue;
+    on_stack(kib[i], everything, &failures);
+    EQUAL(failures, 0);
+  }
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *id;
+    void (*run)(void);
+  } tests[] = {{"F07", f07}, {"F06", f06}, {"attach beside", attach_beside}, {"W18", w18},
+               {"C18", c18}, {"V59", v59}, {"K28 Z21", z21}};
+  size_t i;
+  if (argc > 1) divisor = atol(argv[1]);
+  for (i = 0; i < sizeof tests / sizeof *tests; ++i) {
+    t_context = tests[i].id;
+    tests[i].run();
+  }
+  t_context = "F14";
+  on_stack(64, f14, NULL);
+  t_context = "C17";
+  on_stack(64, c17, NULL);
+  return t_close();
+}

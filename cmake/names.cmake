@@ -1,0 +1,33 @@
+# What cargo makes, and what it is called where it is installed.
+#   DLPACK_RS_SHARED   the file that holds the code; DLPACK_RS_LINKS are symbolic links to it
+#   DLPACK_RS_SONAME   what the program asks the loader for
+#   DLPACK_RS_IMPLIB   the import library (Windows)
+#   DLPACK_RS_STATIC   the static library; DLPACK_RS_STATIC_LIBS is what it needs besides
+set(DLPACK_RS_IMPLIB "")
+set(DLPACK_RS_LINKS "")
+set(DLPACK_RS_SONAME "")
+set(DLPACK_RS_STATIC_LIBS "")
+set(DLPACK_RS_STATIC "libdlpack_rs.a")
+set(DLPACK_RS_SHARED_DIR "${DLPACK_RS_LIBDIR}")
+if(WIN32)
+  set(DLPACK_RS_SHARED_DIR "${CMAKE_INSTALL_BINDIR}")
+  set(DLPACK_RS_CARGO_SHARED "dlpack_rs.dll")
+  set(DLPACK_RS_SHARED "dlpack_rs.dll")
+  if(MSVC)
+    set(DLPACK_RS_IMPLIB "dlpack_rs.dll.lib")
+    set(DLPACK_RS_STATIC "dlpack_rs.lib")
+  else()
+    set(DLPACK_RS_IMPLIB "libdlpack_rs.dll.a")
+  endif()
+elseif(APPLE)
+  set(DLPACK_RS_CARGO_SHARED "libdlpack_rs.dylib")
+  set(DLPACK_RS_SHARED "libdlpack_rs.dylib")
+else()
+  set(DLPACK_RS_CARGO_SHARED "libdlpack_rs.so")
+  set(DLPACK_RS_SHARED "libdlpack_rs.so.${PROJECT_VERSION}")
+  set(DLPACK_RS_SONAME "libdlpack_rs.so.${PROJECT_VERSION_MAJOR}") # as build.rs sets it
+  set(DLPACK_RS_LINKS "${DLPACK_RS_SONAME}" "libdlpack_rs.so")
+  # What `cargo rustc -p dlpack_rs_cdylib -- --print native-static-libs` says;
+  # c_tests/consumers.sh compares.
+  set(DLPACK_RS_STATIC_LIBS c m rt pthread)
+endif()

@@ -1,0 +1,70 @@
+# Headers, CMake packages and the pkg-config file, in the stage.
+set(_dlrs_include "${DLPACK_RS_STAGE}/${DLPACK_RS_INCLUDEDIR}/dlpack")
+set(_dlrs_cmakedir "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/cmake")
+
+set(_dlrs_headers dlpack_rs.h dlpack_rs.hpp)
+set(DLPACK_RS_DLPACK_DIR "") # an include folder with upstream's dlpack.h, when it is not ours
+if(DLPACK_RS_INSTALL_DLPACK_H)
+  list(APPEND _dlrs_headers dlpack.h)
+else()
+  file(REMOVE "${_dlrs_include}/dlpack.h")
+  file(REMOVE_RECURSE "${_dlrs_cmakedir}/dlpack")
+  find_path(DLPACK_RS_SYSTEM_DLPACK dlpack/dlpack.h DOC "Include folder of upstream's DLPack")
+  set(_dlrs_found "")
+  if(DLPACK_RS_SYSTEM_DLPACK)
+    file(STRINGS "${DLPACK_RS_SYSTEM_DLPACK}/dlpack/dlpack.h" _dlrs_found
+      REGEX "^#define DLPACK_MAJOR_VERSION 1$")
+  endif()
+  if(NOT _dlrs_found)
+    message(FATAL_ERROR "DLPACK_RS_INSTALL_DLPACK_H is OFF, but no dlpack/dlpack.h of DLPack 1.x was "
+      "found (Debian 12's libdlpack-dev is 0.6, too old). Set DLPACK_RS_SYSTEM_DLPACK to the folder "
+      "that holds dlpack/dlpack.h, or switch the option on.")
+  endif()
+  set(DLPACK_RS_DLPACK_DIR "${DLPACK_RS_SYSTEM_DLPACK}/dlpack")
+endif()
+foreach(_dlrs_header IN LISTS _dlrs_headers)
+  configure_file("include/${_dlrs_header}" "${_dlrs_include}/${_dlrs_header}" COPYONLY)
+endforeach()
+
+# From <libdir>/cmake/dlpack_rs and <libdir>/pkgconfig up to the prefix.
+file(RELATIVE_PATH DLPACK_RS_UP "/${DLPACK_RS_LIBDIR}/cmake/dlpack_rs" "/")
+file(RELATIVE_PATH DLPACK_RS_PC_UP "/${DLPACK_RS_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" DLPACK_RS_UP "${DLPACK_RS_UP}")
+string(REGEX REPLACE "/$" "" DLPACK_RS_PC_UP "${DLPACK_RS_PC_UP}")
+foreach(_dlrs_file IN ITEMS dlpack_rsConfig dlpack_rsTargets)
+  configure_file("cmake/${_dlrs_file}.cmake.in"
+    "${_dlrs_cmakedir}/dlpack_rs/${_dlrs_file}.cmake" @ONLY)
+endforeach()
+set(_dlrs_compatible SameMajorVersion)
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(_dlrs_compatible SameMinorVersion)
+endif()
+write_basic_package_version_file("${_dlrs_cmakedir}/dlpack_rs/dlpack_rsConfigVersion.cmake"
+  COMPATIBILITY ${_dlrs_compatible})
+
+# Upstream's package name, for projects that only want dlpack.h.
+if(DLPACK_RS_INSTALL_DLPACK_H)
+  file(STRINGS include/dlpack.h _dlrs_lines REGEX "^#define DLPACK_M[AJINOR]+_VERSION [0-9]+$")
+  string(REGEX MATCHALL "[0-9]+" _dlrs_numbers "${_dlrs_lines}")
+  list(JOIN _dlrs_numbers "." _dlrs_dlpack_version)
+  configure_file(cmake/dlpackConfig.cmake.in "${_dlrs_cmakedir}/dlpack/dlpackConfig.cmake" @ONLY)
+  write_basic_package_version_file("${_dlrs_cmakedir}/dlpack/dlpackConfigVersion.cmake"
+    VERSION "${_dlrs_dlpack_version}" COMPATIBILITY SameMajorVersion)
+endif()
+
+set(_dlrs_pc_libs "")
+foreach(_dlrs_lib IN LISTS DLPACK_RS_STATIC_LIBS)
+  string(APPEND _dlrs_pc_libs " -l${_dlrs_lib}")
+endforeach()
+set(_dlrs_pc_cflags "")
+if(DLPACK_RS_DLPACK_DIR)
+  set(_dlrs_pc_cflags " -I${DLPACK_RS_DLPACK_DIR}")
+endif()
+configure_file(cmake/dlpack_rs.pc.in
+  "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/pkgconfig/dlpack_rs.pc" @ONLY)
+
+# find_package(dlpack_rs) with dlpack_rs_DIR or CMAKE_PREFIX_PATH set to the build tree itself.
+foreach(_dlrs_file IN ITEMS Config ConfigVersion)
+  file(WRITE "${PROJECT_BINARY_DIR}/dlpack_rs${_dlrs_file}.cmake"
+    "include(\"${_dlrs_cmakedir}/dlpack_rs/dlpack_rs${_dlrs_file}.cmake\")\n")
+endforeach()

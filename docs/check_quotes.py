@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Code in the documentation is quoted from files that are compiled and run: this checks it.
+
+In a Markdown file, `<!-- quote examples/c/hello.c hello -->` stands before a fenced block that must
+equal the lines between `[quote:hello]` and `[/quote]` in that file, without their common indent;
+without a name it must equal the whole file. `--fix` rewrites the blocks instead.
+"""
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REGION = re.compile(r"^[^\n]*\[quote:(\w+)\][^\n]*\n(.*?)^[^\n]*\[/quote\]", re.M | re.S)
+BLOCK = re.compile(r"(^<!-- quote (\S+)(?: (\w+))? -->\n+```\w*\n)(.*?)(^```$)", re.M | re.S)
+MARK = re.compile(r"^<!-- quote ", re.M)
+
+
+def quoted(path, name):
+    """The text that a mark asks for; ValueError says what is wrong with the mark."""
+    file = ROOT / path
+    if not file.is_file():
+        raise ValueError(f"{path} does not exist")
+    text = file.read_text()
+    if name is None:
+        return text
+    regions = dict(REGION.findall(text))
+    if name not in regions:
+        raise ValueError(f"{path} has no [quote:{name}] ... [/quote]")
+    return textwrap.dedent(regions[name])
+
+
+def check(file, fix):
+    """Passed and failed quotes of one Markdown file."""
+    text = file.read_text()
+    passed = failed = 0
+
+    def one(match):
+        nonlocal passed, failed
+        head, path, name, body, tail = match.groups()
+        problem = "differs; run docs/check_quotes.py --fix"
+        wanted = None
+        try:
+            wanted = quoted(path, name)
+        except ValueError as error:
+            problem = str(error)
+        where = f"{file.relative_to(ROOT)}: {path} {name or ''}".rstrip()
+        if wanted == body or (fix and wanted is not None):
+            passed += 1
+            print(f"pass  {where}")
+            return head + wanted + tail
+        failed += 1
+        print(f"FAIL  {where}: {problem}")
+        return match.group(0)
+
+    fixed = BLOCK.sub(one, text)
+    lost = len(MARK.findall(text)) - passed - failed
+    if lost:
+        failed += lost
+        print(f"FAIL  {file.relative_to(ROOT)}: {lost} quote mark(s) without a fenced block")
+    if fix and fixed != text:
+        file.write_text(fixed)
+    return passed, failed
+
+
+def main():
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.md"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout.split()
+    passed = failed = 0
+    for name in listed:
+        good, bad = check(ROOT / name, "--fix" in sys.argv[1:])
+        passed, failed = passed + good, failed + bad
+    print(f"quotes: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

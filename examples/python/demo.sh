@@ -1,0 +1,15 @@
+#!/bin/sh
+# Exchanges real tensors between Python's frameworks through libdlpack_rs, and shows what happened.
+#
+#   demo.sh [LIBRARY]       default: target/release/libdlpack_rs.so
+#
+# NumPy and tvm-ffi are installed into target/venv; PyTorch, JAX and TensorFlow take part where the
+# environment has them: see venv.sh for using your own.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+python=$("$here/venv.sh" "$here/requirements.txt")
+if [ $# -gt 0 ]; then
+    DLPACK_RS_LIBRARY=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+    export DLPACK_RS_LIBRARY
+fi
+exec "$python" "$here/demo.py"

@@ -1,0 +1,266 @@
+"""libdlpack_rs from Python with cffi: the headers themselves are the declarations.
+
+    import dlpack_cffi as dlpack
+    tensor = dlpack.from_dlpack(array)      # any object with __dlpack__: NumPy, PyTorch, ...
+    numpy.from_dlpack(tensor.clone())
+
+ABI mode: no compiler is needed. The library is found through the environment variable
+DLPACK_RS_LIBRARY, the headers through DLPACK_RS_INCLUDE; else both in this checkout.
+dlpack_ctypes.py does the same and more with ctypes; its comments are not repeated here.
+"""
+
+import itertools
+import os
+import re
+import sys
+from pathlib import Path
+
+import cffi
+
+import capsules
+
+ROOT = Path(__file__).resolve().parents[2]
+INCLUDE = Path(os.environ.get("DLPACK_RS_INCLUDE", ROOT / "include"))
+BUILT = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}.get(sys.platform,
+                                                                    "libdlpack_rs.so")
+LIBRARY = os.environ.get("DLPACK_RS_LIBRARY") or str(ROOT / "target" / "release" / BUILT)
+
+
+def declarations(header):
+    """What cffi understands of a header: no comments, no C++, of the macros whole numbers."""
+    text = re.sub(r"/\*.*?\*/", "", (INCLUDE / header).read_text(), flags=re.DOTALL)
+    kept, seen = [], []
+    for line in text.replace("\\\n", " ").splitlines():
+        if re.match(r"\s*#\s*if", line):
+            seen.append("ifndef" in line)  # the include guard; all other conditions are false
+        elif re.match(r"\s*#\s*else", line):
+            seen[-1] = not seen[-1]
+        elif re.match(r"\s*#\s*endif", line):
+            seen.pop()
+        elif all(seen) and re.match(r"[^#]|#define \w+ \d+$", line):
+            kept.append(line.replace("DLRS_API", ""))
+    return "\n".join(kept)
+
+
+ffi = cffi.FFI()
+ffi.cdef(declarations("dlpack.h"))
+ffi.cdef(declarations("dlpack_rs.h"))
+lib = ffi.dlopen(LIBRARY)
+
+READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
+COPY_ALLOW_OVERLAP = 1  # macros with casts and shifts are beyond cffi
+EXCEPTIONS = {3: BufferError, 4: MemoryError, 5: RuntimeError, 6: RuntimeError, 9: RuntimeError}
+
+
+def struct(name, **members):
+    """A struct that starts with its size."""
+    return ffi.new(f"{name} *", {"struct_size": ffi.sizeof(name), **members})
+
+
+def call(function, *arguments):
+    error = struct("dlrs_error")
+    status = function(*arguments, error)
+    if status != lib.DLRS_OK:
+        message = ffi.string(error.message).decode()
+        exception = EXCEPTIONS.get(status // 100, ValueError)(message)
+        exception.status = status
+        exception.name = ffi.string(lib.dlrs_status_name(status)).decode()
+        raise exception
+
+
+def check_layout():
+    """Compares what cffi made of the headers with what the library was compiled with."""
+    structs = {"version": "DLPackVersion", "device": "DLDevice", "dtype": "DLDataType",
+               "tensor": "DLTensor", "legacy": "DLManagedTensor",
+               "versioned": "DLManagedTensorVersioned",
+               "exchange_header": "DLPackExchangeAPIHeader", "exchange_api": "DLPackExchangeAPI"}
+    expected = struct("dlrs_abi_table", pointer_size=ffi.sizeof("void *"),
+                      big_endian=sys.byteorder == "big",
+                      dlpack_major=lib.DLPACK_MAJOR_VERSION,
+                      dlpack_minor=lib.DLPACK_MINOR_VERSION,
+                      tensor_align=ffi.alignof("DLTensor"))
+    for prefix, name in structs.items():
+        setattr(expected, f"{prefix}_size", ffi.sizeof(name))
+        if prefix in ("tensor", "legacy", "versioned"):
+            for member, field in ffi.typeof(name).fields:
+                setattr(expected, f"{prefix}_{member}", field.offset)
+    header = (lib.DLRS_VERSION_MAJOR * 1_000_000 + lib.DLRS_VERSION_MINOR * 1_000
+              + lib.DLRS_VERSION_PATCH)
+    call(lib.dlrs_abi_check, header, expected)
+
+
+check_layout()
+
+callbacks = {}
+_keys = itertools.count(1)
+
+
+@ffi.callback("void(void *)")
+def run_callback(context, callbacks=callbacks, key_of=ffi.cast):
+    callbacks.pop(int(key_of("uintptr_t", context)))()
+
+
+_forever = capsules.immortal((ffi, lib, run_callback))  # tensors may outlive this module
+
+
+class Tensor:
+    """One holder of a managed tensor of the library; released with the object."""
+
+    def __init__(self, pointer):
+        self.pointer = pointer
+
+    def close(self, release=lib.dlrs_release, null=ffi.NULL):
+        pointer, self.pointer = self.pointer, null
+        if pointer:
+            release(pointer)
+            capsules.sweep()
+
+    def __del__(self):
+        self.close()
+
+    @property
+    def _tensor(self):
+        if not self.pointer:
+            raise ValueError("the tensor is closed")
+        return self.pointer.dl_tensor
+
+    @property
+    def shape(self):
+        return tuple(ffi.unpack(self._tensor.shape, self._tensor.ndim)) if self._tensor.ndim else ()
+
+    @property
+    def strides(self):
+        tensor = self._tensor
+        return tuple(ffi.unpack(tensor.strides, tensor.ndim)) if tensor.ndim else ()
+
+    @property
+    def dtype(self):
+        text = ffi.new("char[64]")
+        call(lib.dlrs_dtype_format, self._tensor.dtype, text, len(text), ffi.NULL)
+        return ffi.string(text).decode()
+
+    @property
+    def address(self):
+        data = int(ffi.cast("uintptr_t", self._tensor.data))
+        return data + self._tensor.byte_offset if data else None
+
+    @property
+    def flags(self):
+        return self.pointer.flags
+
+    @property
+    def holders(self):
+        return lib.dlrs_ref_count(self.pointer)
+
+    def is_contiguous(self, order="C"):
+        answer = ffi.new("int32_t *")
+        call(lib.dlrs_is_contiguous, ffi.addressof(self._tensor), ord(order), answer)
+        return bool(answer[0])
+
+    def validate(self, level=3):
+        call(lib.dlrs_validate_managed, self.pointer, level)
+
+    def describe(self):
+        nbytes = ffi.new("size_t *")
+        call(lib.dlrs_managed_to_string, self.pointer, ffi.NULL, ffi.NULL, 0, nbytes)
+        text = ffi.new("char[]", nbytes[0] + 1)
+        call(lib.dlrs_managed_to_string, self.pointer, ffi.NULL, text, len(text), ffi.NULL)
+        return ffi.string(text).decode()
+
+    def __str__(self):
+        return self.describe().partition("\n")[2]
+
+    def _made(self, function, *arguments):
+        out = ffi.new("DLManagedTensorVersioned **")
+        call(function, *arguments, out)
+        return Tensor(out[0])
+
+    def share(self):
+        return self._made(lib.dlrs_retain, self.pointer)
+
+    def clone(self):
+        return self._made(lib.dlrs_clone, self.pointer, (lib.kDLCPU, 0), ffi.NULL)
+
+    def contiguous(self, order="C"):
+        return self._made(lib.dlrs_contiguous, self.pointer, ord(order), ffi.NULL)
+
+    def attach(self, function, order=1):
+        key = next(_keys)
+        callbacks[key] = function
+        try:
+            call(lib.dlrs_attach, self.pointer, run_callback, ffi.cast("void *", key), order)
+        except BaseException:
+            del callbacks[key]
+            raise
+        return key
+
+    def detach(self, key):
+        call(lib.dlrs_detach, self.pointer, run_callback, ffi.cast("void *", key))
+        del callbacks[key]
+
+    def __dlpack_device__(self):
+        return self._tensor.device.device_type, self._tensor.device.device_id
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if stream is not None:
+            raise ValueError("stream must be None for memory of the CPU")
+        device = dl_device or self.__dlpack_device__()
+        policy = {None: 0, False: -1, True: 1}[copy]
+        shared = self._made(lib.dlrs_to_device, self.pointer, device, policy, ffi.NULL)
+        if max_version is not None and max_version[0] >= 1:
+            pointer, shared.pointer = shared.pointer, ffi.NULL
+            return capsules.hand_out(int(ffi.cast("uintptr_t", pointer)), True, _release)
+        slot = ffi.new("DLManagedTensorVersioned **", shared.pointer)
+        legacy = ffi.new("DLManagedTensor **")
+        try:
+            call(lib.dlrs_to_legacy_take, slot, lib.DLRS_LEGACY_REFUSE, legacy)
+        except BufferError:
+            shared.close()
+            raise
+        shared.pointer = ffi.NULL
+        return capsules.hand_out(int(ffi.cast("uintptr_t", legacy[0])), False, _release_legacy)
+
+
+def _release(address):
+    lib.dlrs_release(ffi.cast("DLManagedTensorVersioned *", address))
+
+
+def _release_legacy(address):
+    lib.dlrs_release_legacy(ffi.cast("DLManagedTensor *", address))
+
+
+def from_dlpack(obj, *, copy=None, order=None, align_bytes=0, writable=False,
+                legacy_flags=READ_ONLY):
+    """Takes the tensor of any object with __dlpack__; without a copy where that is possible."""
+    options = struct("dlrs_import_options", copy={None: 0, False: -1, True: 1}[copy],
+                     order=ord(order) if order else 0, align_bytes=align_bytes, writable=writable)
+    out = ffi.new("DLManagedTensorVersioned **")
+    with capsules.taking(capsules.request(obj)) as (slot, versioned):
+        address = capsules.address_of(slot)
+        if versioned:
+            taken = ffi.cast("DLManagedTensorVersioned **", address)
+            call(lib.dlrs_import_take, taken, options, out)
+            return Tensor(out[0])
+        call(lib.dlrs_from_legacy_take, ffi.cast("DLManagedTensor **", address), legacy_flags, out)
+    slot = ffi.new("DLManagedTensorVersioned **", out[0])
+    try:
+        call(lib.dlrs_import_take, slot, options, out)
+    except BaseException:
+        lib.dlrs_release(slot[0])
+        raise
+    return Tensor(out[0])
+
+
+def empty(shape, dtype="float32"):
+    """A new tensor, not initialised."""
+    out, parsed, text = ffi.new("DLManagedTensorVersioned **"), ffi.new("DLDataType *"), dtype.encode()
+    call(lib.dlrs_dtype_parse, text, len(text), parsed)
+    device = ffi.new("DLDevice *", (lib.kDLCPU, 0))
+    call(lib.dlrs_tensor_new, list(shape), len(shape), parsed[0], device[0], ffi.NULL, out)
+    return Tensor(out[0])
+
+
+def copy(src, dst, allow_overlap=False):
+    """Copies elements: shapes and dtypes must be equal, strides need not."""
+    options = struct("dlrs_copy_options", flags=COPY_ALLOW_OVERLAP if allow_overlap else 0)
+    call(lib.dlrs_copy, src.pointer, dst.pointer, options)

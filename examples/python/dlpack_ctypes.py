@@ -1,0 +1,442 @@
+"""libdlpack_rs from Python, with nothing but ctypes.
+
+    import dlpack_ctypes as dlpack
+    tensor = dlpack.from_dlpack(array)      # any object with __dlpack__: NumPy, PyTorch, ...
+    print(tensor)
+    numpy.from_dlpack(tensor.clone())
+
+The library is found through the environment variable DLPACK_RS_LIBRARY, else in this checkout's
+target/release, else by its name. This file is an example of how to call the C library; the manual
+of every function is include/dlpack_rs.h.
+"""
+
+import itertools
+import os
+import sys
+from ctypes import (CDLL, CFUNCTYPE, POINTER, Structure, addressof, byref, c_char, c_char_p, c_int32,
+                    c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, cast,
+                    create_string_buffer, sizeof)
+from pathlib import Path
+
+import capsules
+
+# --- The structs of dlpack.h and dlpack_rs.h --------------------------------------------------
+
+
+class DLPackVersion(Structure):
+    _fields_ = [("major", c_uint32), ("minor", c_uint32)]
+
+
+class DLDevice(Structure):
+    _fields_ = [("device_type", c_int32), ("device_id", c_int32)]
+
+
+class DLDataType(Structure):
+    _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
+
+
+class DLTensor(Structure):
+    _fields_ = [("data", c_void_p), ("device", DLDevice), ("ndim", c_int32), ("dtype", DLDataType),
+                ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
+                ("byte_offset", c_uint64)]
+
+
+class DLManagedTensor(Structure):
+    _fields_ = [("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p)]
+
+
+class DLManagedTensorVersioned(Structure):
+    _fields_ = [("version", DLPackVersion), ("manager_ctx", c_void_p), ("deleter", c_void_p),
+                ("flags", c_uint64), ("dl_tensor", DLTensor)]
+
+
+class DLPackExchangeAPIHeader(Structure):
+    _fields_ = [("version", DLPackVersion), ("prev_api", c_void_p)]
+
+
+class DLPackExchangeAPI(Structure):
+    _fields_ = [("header", DLPackExchangeAPIHeader), ("functions", c_void_p * 5)]
+
+
+class dlrs_error(Structure):
+    _fields_ = [("struct_size", c_uint32), ("status", c_int32), ("argument", c_int32),
+                ("field", c_int32), ("dimension", c_int32), ("driver_code", c_int32),
+                ("value", c_int64), ("limit", c_int64), ("message", c_char * 256)]
+
+
+class dlrs_abi_table(Structure):
+    _fields_ = [(name, c_uint32) for name in """
+        struct_size pointer_size big_endian dlpack_major dlpack_minor version_size device_size
+        dtype_size tensor_size tensor_align tensor_data tensor_device tensor_ndim tensor_dtype
+        tensor_shape tensor_strides tensor_byte_offset legacy_size legacy_dl_tensor
+        legacy_manager_ctx legacy_deleter versioned_size versioned_version versioned_manager_ctx
+        versioned_deleter versioned_flags versioned_dl_tensor exchange_header_size
+        exchange_api_size""".split()]
+
+
+class dlrs_copy_options(Structure):
+    _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("threads", c_uint32),
+                ("reserved", c_uint32), ("parallel_for", c_void_p), ("parallel_context", c_void_p)]
+
+
+class dlrs_import_options(Structure):
+    _fields_ = [("struct_size", c_uint32), ("level", c_int32), ("copy", c_int32),
+                ("order", c_int32), ("align_bytes", c_uint32), ("writable", c_int32),
+                ("copy_options", POINTER(dlrs_copy_options))]
+
+
+READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
+LEVEL_STRUCT, LEVEL_LAYOUT, LEVEL_STRICT = 1, 2, 3
+LEGACY_REFUSE, LEGACY_DROP, LEGACY_COPY = 0, 1, 2
+BEFORE_FREE, AFTER_FREE = 0, 1
+COPY_ALLOW_OVERLAP, COPY_RAW_BYTES = 1, 2
+CPU = DLDevice(1, 0)
+
+# --- The functions ----------------------------------------------------------------------------
+
+Legacy = POINTER(DLManagedTensor)
+Versioned = POINTER(DLManagedTensorVersioned)
+FREE_FN = CFUNCTYPE(None, c_void_p)
+
+# Functions that report errors: they return a status, and their last parameter is a dlrs_error.
+FALLIBLE = {
+    "dlrs_abi_check": (c_uint32, POINTER(dlrs_abi_table)),
+    "dlrs_attach": (Versioned, c_void_p, c_void_p, c_int32),
+    "dlrs_clone": (Versioned, DLDevice, POINTER(dlrs_copy_options), POINTER(Versioned)),
+    "dlrs_contiguous": (Versioned, c_int32, POINTER(dlrs_copy_options), POINTER(Versioned)),
+    "dlrs_copy": (Versioned, Versioned, POINTER(dlrs_copy_options)),
+    "dlrs_detach": (Versioned, c_void_p, c_void_p),
+    "dlrs_device_format": (DLDevice, c_char_p, c_size_t, POINTER(c_size_t)),
+    "dlrs_dtype_format": (DLDataType, c_char_p, c_size_t, POINTER(c_size_t)),
+    "dlrs_dtype_parse": (c_char_p, c_size_t, POINTER(DLDataType)),
+    "dlrs_from_legacy_take": (POINTER(Legacy), c_uint64, POINTER(Versioned)),
+    "dlrs_import_take": (POINTER(Versioned), POINTER(dlrs_import_options), POINTER(Versioned)),
+    "dlrs_is_contiguous": (POINTER(DLTensor), c_int32, POINTER(c_int32)),
+    "dlrs_managed_to_string": (Versioned, c_void_p, c_char_p, c_size_t, POINTER(c_size_t)),
+    "dlrs_nbytes": (POINTER(DLTensor), c_uint64, POINTER(c_uint64)),
+    "dlrs_retain": (Versioned, POINTER(Versioned)),
+    "dlrs_set_flags": (Versioned, c_uint64, c_uint64),
+    "dlrs_tensor_new": (POINTER(c_int64), c_int32, DLDataType, DLDevice, c_void_p,
+                        POINTER(Versioned)),
+    "dlrs_tensor_wrap": (POINTER(DLTensor), c_uint64, c_void_p, c_void_p, POINTER(Versioned)),
+    "dlrs_to_device": (Versioned, DLDevice, c_int32, POINTER(dlrs_copy_options),
+                       POINTER(Versioned)),
+    "dlrs_to_legacy_take": (POINTER(Versioned), c_int32, POINTER(Legacy)),
+    "dlrs_validate_managed": (Versioned, c_int32),
+}
+# Functions that cannot fail: result, parameters.
+OTHERS = {
+    "dlrs_abi_layout": (POINTER(dlrs_abi_table),),
+    "dlrs_is_own": (c_int32, Versioned),
+    "dlrs_ref_count": (c_int64, Versioned),
+    "dlrs_release": (None, Versioned),
+    "dlrs_release_legacy": (None, Legacy),
+    "dlrs_status_name": (c_char_p, c_int32),
+    "dlrs_version": (c_uint32,),
+    "dlrs_version_string": (c_char_p,),
+}
+OLDEST_LIBRARY = 1_000  # 0.1.0: the first version with all of these
+
+
+def load():
+    """Loads the library and declares its functions: ctypes guesses int for everything else."""
+    names = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}
+    name = names.get(sys.platform, "libdlpack_rs.so")
+    path = os.environ.get("DLPACK_RS_LIBRARY")
+    if not path:
+        built = Path(__file__).resolve().parents[2] / "target" / "release" / name
+        path = str(built) if built.exists() else name
+    library = CDLL(path)
+    for name, parameters in FALLIBLE.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = c_int32, (*parameters, POINTER(dlrs_error))
+    for name, (result, *parameters) in OTHERS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, parameters
+    return library
+
+
+EXCEPTIONS = {3: BufferError, 4: MemoryError, 5: RuntimeError, 6: RuntimeError, 9: RuntimeError}
+
+
+def call(function, *arguments):
+    """Calls a fallible function; a failure becomes an exception with the library's message."""
+    error = dlrs_error(struct_size=sizeof(dlrs_error))
+    status = function(*arguments, byref(error))
+    if status != 0:
+        exception = EXCEPTIONS.get(status // 100, ValueError)(error.message.decode())
+        exception.status = status
+        exception.name = lib.dlrs_status_name(status).decode()
+        raise exception
+
+
+def check_layout():
+    """Compares the structs above with those the library was compiled with."""
+    expected = dlrs_abi_table(
+        struct_size=sizeof(dlrs_abi_table), pointer_size=sizeof(c_void_p),
+        big_endian=sys.byteorder == "big", dlpack_major=1, dlpack_minor=3,
+        version_size=sizeof(DLPackVersion), device_size=sizeof(DLDevice),
+        dtype_size=sizeof(DLDataType), tensor_size=sizeof(DLTensor),
+        tensor_align=sizeof(c_void_p), legacy_size=sizeof(DLManagedTensor),
+        versioned_size=sizeof(DLManagedTensorVersioned),
+        exchange_header_size=sizeof(DLPackExchangeAPIHeader),
+        exchange_api_size=sizeof(DLPackExchangeAPI))
+    for prefix, struct in (("tensor", DLTensor), ("legacy", DLManagedTensor),
+                           ("versioned", DLManagedTensorVersioned)):
+        for member, _ in struct._fields_:
+            setattr(expected, f"{prefix}_{member}", getattr(struct, member).offset)
+    call(lib.dlrs_abi_check, OLDEST_LIBRARY, byref(expected))
+
+
+lib = load()
+check_layout()
+
+# --- Callbacks --------------------------------------------------------------------------------
+
+# One C function serves every callback; its context is a key into this dictionary. Python objects
+# are so kept alive until they are called, and no C function is freed while it runs.
+callbacks = {}
+_keys = itertools.count(1)
+
+
+@FREE_FN
+def run_callback(key, callbacks=callbacks):
+    callbacks.pop(key)()
+
+
+RUN_CALLBACK = cast(capsules.immortal(run_callback), c_void_p)  # tensors may outlive this module
+
+
+def _register(function):
+    key = next(_keys)
+    callbacks[key] = function
+    return key
+
+
+# --- Tensors ----------------------------------------------------------------------------------
+
+
+class Tensor:
+    """One holder of a managed tensor of the library; released with the object."""
+
+    def __init__(self, pointer):
+        self.pointer = pointer
+
+    def close(self, release=lib.dlrs_release):  # bound early: at exit this module may be gone
+        pointer, self.pointer = self.pointer, None
+        if pointer:
+            release(pointer)
+            capsules.sweep()
+
+    def __del__(self):
+        self.close()
+
+    @property
+    def _managed(self):
+        if not self.pointer:
+            raise ValueError("the tensor is closed")
+        return self.pointer.contents
+
+    # What it is.
+
+    @property
+    def shape(self):
+        tensor = self._managed.dl_tensor
+        return tuple(tensor.shape[:tensor.ndim]) if tensor.ndim else ()
+
+    @property
+    def strides(self):
+        """In elements, as DLPack counts."""
+        tensor = self._managed.dl_tensor
+        return tuple(tensor.strides[:tensor.ndim]) if tensor.ndim else ()
+
+    @property
+    def dtype(self):
+        text = create_string_buffer(64)
+        call(lib.dlrs_dtype_format, self._managed.dl_tensor.dtype, text, len(text), None)
+        return text.value.decode()
+
+    @property
+    def device(self):
+        text = create_string_buffer(64)
+        call(lib.dlrs_device_format, self._managed.dl_tensor.device, text, len(text), None)
+        return text.value.decode()
+
+    @property
+    def address(self):
+        """Of the first element; None when there is none."""
+        tensor = self._managed.dl_tensor
+        return tensor.data and tensor.data + tensor.byte_offset
+
+    @property
+    def flags(self):
+        return self._managed.flags
+
+    @property
+    def holders(self):
+        return lib.dlrs_ref_count(self.pointer)
+
+    def is_contiguous(self, order="C"):
+        answer = c_int32()
+        call(lib.dlrs_is_contiguous, self._managed.dl_tensor, ord(order), byref(answer))
+        return bool(answer)
+
+    def validate(self, level=LEVEL_STRICT):
+        call(lib.dlrs_validate_managed, self.pointer, level)
+
+    def describe(self):
+        """One line about the tensor, then its values as NumPy prints them."""
+        nbytes = c_size_t()
+        call(lib.dlrs_managed_to_string, self.pointer, None, None, 0, byref(nbytes))
+        text = create_string_buffer(nbytes.value + 1)
+        call(lib.dlrs_managed_to_string, self.pointer, None, text, len(text), None)
+        return text.value.decode()
+
+    def __str__(self):
+        return self.describe().partition("\n")[2]
+
+    def __repr__(self):
+        return self.describe().partition("\n")[0] if self.pointer else "Tensor(closed)"
+
+    # What can be done with it.
+
+    def _made(self, function, *arguments):
+        out = Versioned()
+        call(function, *arguments, byref(out))
+        return type(self)(out)
+
+    def share(self):
+        """One more holder of the same tensor."""
+        return self._made(lib.dlrs_retain, self.pointer)
+
+    def clone(self):
+        """A copy of its own, flagged IS_COPIED."""
+        return self._made(lib.dlrs_clone, self.pointer, CPU, None)
+
+    def contiguous(self, order="C"):
+        """This tensor when it is dense in that order, else a dense copy."""
+        return self._made(lib.dlrs_contiguous, self.pointer, ord(order), None)
+
+    def to_legacy_and_back(self, flags=0, policy=LEGACY_REFUSE):
+        """Turns the struct itself into a legacy one and back into a versioned one."""
+        legacy, out = Legacy(), Versioned()
+        call(lib.dlrs_to_legacy_take, byref(self.pointer), policy, byref(legacy))
+        try:
+            call(lib.dlrs_from_legacy_take, byref(legacy), flags, byref(out))
+        except Exception:
+            lib.dlrs_release_legacy(legacy)
+            raise
+        self.pointer = out
+
+    def set_flags(self, set=0, clear=0):
+        call(lib.dlrs_set_flags, self.pointer, set, clear)
+
+    def attach(self, function, order=AFTER_FREE):
+        """Has function() called once, when the last holder goes. Returns a key for detach.
+
+        The thread that goes last calls it, perhaps one that Python has never seen.
+        """
+        key = _register(function)
+        try:
+            call(lib.dlrs_attach, self.pointer, RUN_CALLBACK, key, order)
+        except BaseException:
+            del callbacks[key]
+            raise
+        return key
+
+    def detach(self, key):
+        call(lib.dlrs_detach, self.pointer, RUN_CALLBACK, key)
+        del callbacks[key]
+
+    # The protocol.
+
+    def __dlpack_device__(self):
+        device = self._managed.dl_tensor.device
+        return device.device_type, device.device_id
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if stream is not None:
+            raise ValueError("stream must be None for memory of the CPU")
+        device = DLDevice(*(dl_device or self.__dlpack_device__()))
+        policy = {None: 0, False: -1, True: 1}[copy]
+        shared = self._made(lib.dlrs_to_device, self.pointer, device, policy, None)
+        if max_version is not None and max_version[0] >= 1:
+            address = cast(shared.pointer, c_void_p).value
+            capsule = capsules.hand_out(address, True, _release)
+            shared.pointer = None  # the capsule's now
+            return capsule
+        legacy = Legacy()
+        try:
+            call(lib.dlrs_to_legacy_take, byref(shared.pointer), LEGACY_REFUSE, byref(legacy))
+        except BufferError:
+            shared.close()  # now: the exception's traceback would keep it
+            raise
+        return capsules.hand_out(cast(legacy, c_void_p).value, False, _release_legacy)
+
+
+def _release(address):
+    lib.dlrs_release(cast(address, Versioned))
+
+
+def _release_legacy(address):
+    lib.dlrs_release_legacy(cast(address, Legacy))
+
+
+def from_dlpack(obj, *, copy=None, order=None, align_bytes=0, writable=False,
+                legacy_flags=READ_ONLY):
+    """Takes the tensor of any object with __dlpack__; without a copy where that is possible.
+
+    A legacy tensor does not say whether it may be written: like NumPy, this assumes that not.
+    """
+    options = dlrs_import_options(
+        struct_size=sizeof(dlrs_import_options), copy={None: 0, False: -1, True: 1}[copy],
+        order=ord(order) if order else 0, align_bytes=align_bytes, writable=writable)
+    out = Versioned()
+    with capsules.taking(capsules.request(obj)) as (slot, versioned):
+        if versioned:
+            taken = capsules.slot_as(slot, Versioned)
+            call(lib.dlrs_import_take, taken, byref(options), byref(out))
+            return Tensor(out)
+        taken = capsules.slot_as(slot, Legacy)
+        call(lib.dlrs_from_legacy_take, taken, legacy_flags, byref(out))
+    ours, out = Tensor(out), Versioned()
+    call(lib.dlrs_import_take, byref(ours.pointer), byref(options), byref(out))
+    return Tensor(out)
+
+
+def parse_dtype(name):
+    dtype, text = DLDataType(), name.encode()
+    call(lib.dlrs_dtype_parse, text, len(text), byref(dtype))
+    return dtype
+
+
+def empty(shape, dtype="float32"):
+    """A new tensor, not initialised."""
+    extents, out = (c_int64 * len(shape))(*shape), Versioned()
+    call(lib.dlrs_tensor_new, extents, len(shape), parse_dtype(dtype), CPU, None, byref(out))
+    return Tensor(out)
+
+
+def wrap(buffer, shape, dtype="uint8", flags=0):
+    """A tensor over writable memory of Python's, which stays alive as long as the tensor."""
+    memory = (c_char * memoryview(buffer).nbytes).from_buffer(buffer)
+    extents, out = (c_int64 * len(shape))(*shape), Versioned()
+    tensor = DLTensor(addressof(memory), CPU, len(shape), parse_dtype(dtype), extents)
+    nbytes = c_uint64()
+    call(lib.dlrs_nbytes, byref(tensor), flags, byref(nbytes))
+    if nbytes.value > sizeof(memory):
+        raise ValueError(f"{nbytes.value} bytes are needed, the buffer has {sizeof(memory)}")
+    key = _register(lambda: memory and None)  # holds `memory` until it is called
+    try:
+        call(lib.dlrs_tensor_wrap, byref(tensor), flags, RUN_CALLBACK, key, byref(out))
+    except BaseException:
+        del callbacks[key]
+        raise
+    return Tensor(out)
+
+
+def copy(src, dst, allow_overlap=False):
+    """Copies elements: shapes and dtypes must be equal, strides need not."""
+    options = dlrs_copy_options(struct_size=sizeof(dlrs_copy_options),
+                                flags=COPY_ALLOW_OVERLAP if allow_overlap else 0)
+    call(lib.dlrs_copy, src.pointer, dst.pointer, byref(options))

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds the C and C++ examples, runs them under valgrind, and compares what they print with
+# examples/expected/. BLESS=1 rewrites those files. Arguments: INCLUDE LIBDIR of a built library
+# (`make build` leaves them in target/include and target/lib).
+set -u
+cd "$(dirname "$0")/.." || exit 1
+include=$(realpath "${1:-target/include}") && lib=$(realpath "${2:-target/lib}") || exit 1
+for tool in gcc:gcc g++:g++ valgrind:valgrind; do
+  command -v "${tool%:*}" >/dev/null ||
+    { echo "examples/run.sh needs ${tool%:*}: apt-get install ${tool#*:}"; exit 1; }
+done
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+warn="-Wall -Wextra -Wpedantic -Werror -g"
+link="-L$lib -ldlpack_rs -Wl,-rpath,$lib"
+passed=0 failed=0
+
+for source in examples/c/*.c examples/cpp/*.cpp; do
+  name=$(basename "${source%.*}") dir=$(basename "$(dirname "$source")")
+  case $source in *.cpp) compile="g++ -std=c++17" ;; *) compile="gcc -std=c11" ;; esac
+  expected=examples/expected/$dir-$name.txt
+  # shellcheck disable=SC2086
+  if $compile $warn -I"$include" "$source" $link -o "$out/$name" >"$out/log" 2>&1 &&
+     valgrind -q --leak-check=full --error-exitcode=9 "$out/$name" >"$out/said" 2>"$out/log" &&
+     { [ -z "${BLESS:-}" ] || cp "$out/said" "$expected"; } &&
+     diff -u "$expected" "$out/said" >"$out/log" 2>&1; then
+    passed=$((passed + 1)); echo "pass  $source"
+  else
+    failed=$((failed + 1)); cat "$out/log"; echo "FAIL  $source"
+  fi
+done
+echo "examples: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

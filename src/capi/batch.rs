@@ -1,0 +1,151 @@
+//! Several copies in one call, and copies from and to plain bytes.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use super::arg;
+use super::cast::numbers;
+use super::copy::{CopyArgs, dlrs_copy_options};
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::batch;
+use crate::copy::Options;
+use crate::error::{Arg, Parameter, Result};
+use crate::validate::Snapshot;
+
+/// Copy several tensors; nothing is written unless every pair can be copied.
+///
+/// Shape:     src and dst are arrays of n tensors, possibly NULL when n is 0; each pair as in
+///            dlrs_copy.
+/// Bytes:     as dlrs_copy. No dst may share memory with a tensor of another pair: that is not
+///            checked, and the order of the pairs is not defined.
+/// Device:    as dlrs_copy.
+/// Ownership: unchanged.
+/// Flags:     as dlrs_copy.
+/// Errors:    as dlrs_copy for every pair, in the order of the pairs. When a pair is at fault and
+///            failed is not NULL, *failed is its index; else *failed is n or untouched.
+///            On any error nothing has been written.
+/// Threads:   as dlrs_copy.
+/// Source:    this library.
+///
+/// # Safety
+/// As dlrs_copy, for every pair; nobody changes the structs meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_copy_batch(
+    n: u64,
+    src: *const *const DLManagedTensorVersioned,
+    dst: *const *mut DLManagedTensorVersioned,
+    options: *const dlrs_copy_options,
+    failed: *mut u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_copy_batch", error, || {
+        let args: [Arg; 2] = [&Parameter(2, "src"), &Parameter(3, "dst")];
+        // SAFETY: arrays of live tensors, and live options, by the preface.
+        unsafe {
+            let (from, to) = (arg::array(src, n, args[0])?, arg::array(dst, n, args[1])?);
+            let options = CopyArgs::read(options, &Parameter(4, "options"))?;
+            let pairs = from.iter().zip(to).map(|(&src, &dst)| {
+                Ok((arg::required(src, args[0])?, arg::required(dst.cast_const(), args[1])?))
+            });
+            batch::copy_batch(pairs, args, &options).map_err(|(index, error)| {
+                arg::report(failed, index as u64);
+                error
+            })
+        }
+    })
+}
+
+/// Reads the tensor and the bytes of the two functions below.
+///
+/// # Safety
+/// The preface's contract for every pointer.
+#[inline(never)]
+unsafe fn tensor_and_bytes(
+    (tensor, argument): (*const DLManagedTensorVersioned, Arg),
+    (bytes, nbytes, bytes_argument): (*const c_void, u64, Arg),
+    options: *const dlrs_copy_options,
+    out: &mut Snapshot,
+) -> Result<(NonNull<u8>, Options)> {
+    arg::required(tensor, argument)?;
+    let bytes = arg::place(bytes, nbytes, bytes_argument)?;
+    // SAFETY: the caller's word.
+    unsafe {
+        let options = CopyArgs::read(options, &Parameter(4, "options"))?;
+        numbers(tensor, argument, options.rules(), out)?;
+        Ok((bytes, options))
+    }
+}
+
+/// Copy plain bytes into the elements of a tensor.
+///
+/// Shape:     the bytes are the elements in row-major order, without gaps; any strides in dst.
+/// Bytes:     nbytes must be what dlrs_nbytes gives for flags 0: sub-byte elements are packed in
+///            the bytes also when dst is padded. The machine's byte order. NULL when nbytes is 0.
+/// Device:    dst reachable by the CPU: CPU, pinned, managed.
+/// Ownership: unchanged; the bytes are not kept.
+/// Flags:     dst must not be READ_ONLY. No flag is changed.
+/// Errors:    as dlrs_copy, the bytes being src. DLRS_BUF_SMALL: nbytes is too small.
+///            DLRS_BAD_ARG: nbytes is too large. On any error nothing has been written.
+/// Threads:   as dlrs_copy.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; nobody writes the bytes or touches the elements of dst meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_copy_from_bytes(
+    bytes: *const c_void,
+    nbytes: u64,
+    dst: *mut DLManagedTensorVersioned,
+    options: *const dlrs_copy_options,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_copy_from_bytes", error, || {
+        let (source, target) = (&Parameter(1, "bytes"), &Parameter(3, "dst"));
+        let mut to = Snapshot::new();
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let given = (bytes, nbytes, source as Arg);
+            let (bytes, options) = tensor_and_bytes((dst, target), given, options, &mut to)?;
+            let copied = batch::copy_from_bytes(bytes.as_ptr(), nbytes, &to, &options);
+            copied.map_err(|e| e.of(target))
+        }
+    })
+}
+
+/// Copy the elements of a tensor into plain bytes.
+///
+/// Shape:     the bytes become the elements in row-major order, without gaps; any strides in src.
+/// Bytes:     nbytes is the room; as many as dlrs_nbytes gives for flags 0 are written: sub-byte
+///            elements are packed also when src is padded, and unused bits of the last byte are 0.
+///            The machine's byte order. NULL when nbytes is 0.
+/// Device:    src reachable by the CPU: CPU, pinned, managed.
+/// Ownership: unchanged.
+/// Flags:     none matters but IS_SUBBYTE_TYPE_PADDED.
+/// Errors:    as dlrs_copy, the bytes being dst. DLRS_BUF_SMALL: nbytes is too small.
+///            On any error nothing has been written.
+/// Threads:   as dlrs_copy.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; nobody writes the elements of src or touches the bytes meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_copy_to_bytes(
+    src: *const DLManagedTensorVersioned,
+    bytes: *mut c_void,
+    nbytes: u64,
+    options: *const dlrs_copy_options,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_copy_to_bytes", error, || {
+        let (source, target) = (&Parameter(1, "src"), &Parameter(2, "bytes"));
+        let mut from = Snapshot::new();
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let given = (bytes.cast_const(), nbytes, target as Arg);
+            let (bytes, options) = tensor_and_bytes((src, source), given, options, &mut from)?;
+            let copied = batch::copy_to_bytes(&from, bytes.as_ptr(), nbytes, &options);
+            copied.map_err(|e| e.of(source))
+        }
+    })
+}

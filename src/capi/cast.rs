@@ -1,0 +1,150 @@
+//! Conversion and filling.
+
+use core::ffi::c_void;
+
+use super::arg;
+use super::copy::{CopyArgs, dlrs_copy_options};
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::cast;
+use crate::copy::Options;
+use crate::dtype;
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::validate::{Rules, Snapshot};
+
+/// Options of a function that has to understand elements, not only move them.
+///
+/// # Safety
+/// `options` is NULL or a live options struct.
+#[inline(never)]
+pub(super) unsafe fn value_options(
+    options: *const dlrs_copy_options,
+    argument: Arg,
+) -> Result<Options> {
+    // SAFETY: the caller's word.
+    let options = unsafe { CopyArgs::read(options, argument) }?;
+    if options.raw_bytes {
+        let error = Error::new(DLRS_BAD_ARG).option("flags").of(argument);
+        return Err(error.detail("DLRS_COPY_RAW_BYTES does not go with elements as numbers"));
+    }
+    Ok(options)
+}
+
+/// Reads a tensor, once for all functions here.
+///
+/// # Safety
+/// `tensor` is NULL or live.
+#[inline(never)]
+pub(super) unsafe fn numbers(
+    tensor: *const DLManagedTensorVersioned,
+    argument: Arg,
+    rules: Rules,
+    out: &mut Snapshot,
+) -> Result<()> {
+    let tensor = arg::required(tensor, argument)?;
+    // SAFETY: the caller's word.
+    unsafe { out.read_managed(tensor.as_ptr(), rules) }.map_err(|e| e.of(argument))
+}
+
+/// Convert the elements of one tensor to the dtype of another of the same shape.
+///
+/// Between all of bool, int and uint of 1 to 64 bits, float16/32/64, bfloat16, the eight float8,
+/// the two float6, float4 and complex; lanes are converted one by one. Equal dtypes are copied to
+/// the bit; so this also converts between packed and padded sub-byte elements.
+///
+/// To a float:   one rounding from the exact value, to nearest, ties to even. Too large becomes
+///               infinity; NaN in formats without infinity (float8_*fn, *fnuz); the largest finite
+///               value in float6 and float4, infinity too.
+/// NaN:          stays NaN with its sign; from 16 bits down it is the format's one quiet NaN;
+///               *fnuz have only 0x80. Float6 and float4 have none: -0, and +0 for a negative NaN.
+/// float8_e8m0fnu: a power of two, ties up, 2^-127 for all below it; NaN for zero, for what is
+///               negative or too large.
+/// Float to int: towards zero; out of range saturates; NaN becomes 0.
+/// Int to int:   the low bits (two's complement).
+/// To bool:      whether it is not 0; NaN is not. From bool: 0 or 1, any byte but 0 being true.
+/// Complex:      the imaginary part is dropped, except that to bool either part counts; from a
+///               real dtype it is 0.
+///
+/// Shape:     equal in rank and extents, lanes too; nothing is broadcast. Any strides on both
+///            sides, including 0 (source only) and negative; elements may be unaligned.
+/// Bytes:     only those of the destination's elements are written; packed sub-byte elements bit
+///            by bit; the unused bits of padded ones become 0.
+/// Device:    both reachable by the CPU: CPU, pinned, managed.
+/// Ownership: unchanged.
+/// Flags:     dst must not be READ_ONLY. IS_SUBBYTE_TYPE_PADDED may differ. None is changed.
+/// Errors:    as dlrs_copy, without that of different dtypes: DLRS_DTYPE_MISMATCH is different
+///            lanes. DLRS_BAD_ARG: options, also for DLRS_COPY_RAW_BYTES.
+///            DLRS_OVERLAP_SRC_DST: memory is shared, without DLRS_COPY_ALLOW_OVERLAP.
+///            On any error nothing has been written.
+/// Threads:   any; conversion runs on the caller's. The thread's rounding mode, denormal mode and
+///            floating-point exception flags neither matter nor change.
+/// Source:    the casts of NumPy and ml_dtypes, bit for bit where they round once.
+///
+/// # Safety
+/// As dlrs_copy.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_cast(
+    src: *const DLManagedTensorVersioned,
+    dst: *mut DLManagedTensorVersioned,
+    options: *const dlrs_copy_options,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_cast", error, || {
+        let (source, target) = (&Parameter(1, "src"), &Parameter(2, "dst"));
+        let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
+        // SAFETY: live tensors and options, by the preface.
+        let options = unsafe {
+            arg::required(src, source)?;
+            arg::required(dst, target)?;
+            let options = value_options(options, &Parameter(3, "options"))?;
+            numbers(src, source, Rules::COPY, &mut from)?;
+            numbers(dst, target, Rules::COPY, &mut to)?;
+            options
+        };
+        cast::cast(&from, &to, &options).map_err(|e| e.of(target))
+    })
+}
+
+/// Write one value to every element of a tensor.
+///
+/// Shape:     any strides but those that let elements share memory; a tensor of size zero is fine.
+/// Bytes:     value points to one element of value_dtype, all its lanes, unaligned; a sub-byte one
+///            in the low bits. It is converted as by dlrs_cast, or copied to the bit if the dtype
+///            is dst's: a double fills a tensor of any dtype, a bit pattern one of its own.
+/// Device:    reachable by the CPU: CPU, pinned, managed.
+/// Ownership: unchanged.
+/// Flags:     dst must not be READ_ONLY. None is changed.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: dst or value. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
+///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for dst, except
+///            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
+///            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
+///            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
+///            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP.
+///            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
+/// Threads:   any; large fills use threads as dlrs_copy.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; value is readable, and nobody touches the elements of dst meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_fill(
+    dst: *mut DLManagedTensorVersioned,
+    value: *const c_void,
+    value_dtype: DLDataType,
+    options: *const dlrs_copy_options,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_fill", error, || {
+        let target = &Parameter(1, "dst");
+        let mut to = Snapshot::new();
+        arg::required(dst, target)?;
+        let value = arg::required(value.cast::<u8>(), &Parameter(2, "value"))?;
+        // SAFETY: a live tensor, options and an element, by the preface.
+        unsafe {
+            let options = value_options(options, &Parameter(4, "options"))?;
+            numbers(dst, target, Rules::COPY, &mut to)?;
+            dtype::legal(value_dtype).map_err(|e| e.of(&Parameter(3, "value_dtype")))?;
+            cast::fill(value.as_ptr(), value_dtype, &to, &options).map_err(|e| e.of(target))
+        }
+    })
+}

@@ -1,0 +1,119 @@
+//! Comparison.
+
+use super::arg;
+use super::cast::numbers;
+use super::copy::CopyArgs;
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::compare::{self, Equality};
+use crate::error::{Error, Parameter, Result, Status::*};
+use crate::validate::{Rules, Snapshot};
+
+/// Elements are equal when their bits are: -0 is not 0, and a NaN equals itself.
+pub const DLRS_EQUAL_BITS: i32 = 1;
+/// Elements are equal when their numbers are: -0 is 0, and NaN is not equal to anything.
+pub const DLRS_EQUAL_VALUES: i32 = 2;
+/// As DLRS_EQUAL_VALUES, but any NaN is equal to any other.
+pub const DLRS_EQUAL_VALUES_OR_NAN: i32 = 3;
+
+/// Reads both tensors, asks, and hands the answer over.
+///
+/// # Safety
+/// The preface's contract for every pointer.
+unsafe fn ask<T>(
+    (a, b): (*const DLManagedTensorVersioned, *const DLManagedTensorVersioned),
+    (out, place): (*mut T, i32),
+    question: impl FnOnce(&Snapshot, &Snapshot) -> Result<T>,
+) -> Result<()> {
+    let (first, second) = (&Parameter(1, "a"), &Parameter(2, "b"));
+    arg::required(a, first)?;
+    arg::required(b, second)?;
+    let argument = if place == 3 { &Parameter(3, "out") } else { &Parameter(4, "out") };
+    let out = arg::required(out, argument)?;
+    let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
+    // SAFETY: live tensors and a writable variable, by the caller's word.
+    unsafe {
+        numbers(a, first, Rules::COPY, &mut from)?;
+        numbers(b, second, Rules::COPY, &mut to)?;
+        out.write(question(&from, &to).map_err(|e| e.of(second))?);
+    }
+    Ok(())
+}
+
+/// Tell whether two tensors have the same shape and equal elements.
+///
+/// Shape:     different shapes are an answer, 0; any strides, and tensors of size zero are equal.
+/// Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. Only floats
+///            and complex have values apart from their bits; and bool, where any byte but 0 is
+///            true. *out becomes 1 or 0.
+/// Device:    both reachable by the CPU: CPU, pinned, managed.
+/// Ownership: unchanged.
+/// Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements do not count.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
+///            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL
+///            and DLRS_SUBBYTE; first for a, then for b. DLRS_DTYPE_MISMATCH: dtypes differ:
+///            convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not
+///            reachable by the CPU. On any error *out is untouched.
+/// Threads:   any.
+/// Source:    array_equal of NumPy, with and without equal_nan.
+///
+/// # Safety
+/// See the preface; nobody writes the elements meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_equal(
+    a: *const DLManagedTensorVersioned,
+    b: *const DLManagedTensorVersioned,
+    level: i32,
+    out: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_equal", error, || {
+        let equality = match level {
+            DLRS_EQUAL_BITS => Some(Equality::Bits),
+            DLRS_EQUAL_VALUES => Some(Equality::Values),
+            DLRS_EQUAL_VALUES_OR_NAN => Some(Equality::ValuesOrNan),
+            _ => None,
+        };
+        // SAFETY: the preface.
+        unsafe {
+            ask((a, b), (out, 4), |a, b| {
+                let unknown = Error::new(DLRS_BAD_ARG).of(&Parameter(3, "level"));
+                let equality = equality.ok_or(unknown.value(level.into()))?;
+                compare::equal(a, b, equality, &CopyArgs::DEFAULT).map(i32::from)
+            })
+        }
+    })
+}
+
+/// Find the largest absolute difference of two elements at the same place.
+///
+/// Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0.
+/// Bytes:     computed in double; for integers exact and rounded once. Equal elements differ by 0,
+///            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
+///            `*out <= tolerance` is false. Of complex elements, the larger difference of the
+///            parts. True and false differ by 1.
+/// Device:    both reachable by the CPU: CPU, pinned, managed.
+/// Ownership: unchanged.
+/// Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
+///            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for
+///            a, then for b. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
+///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not reachable by the CPU.
+///            On any error *out is untouched.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// As dlrs_equal.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_max_diff(
+    a: *const DLManagedTensorVersioned,
+    b: *const DLManagedTensorVersioned,
+    out: *mut f64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_max_diff", error, || {
+        // SAFETY: the preface.
+        unsafe { ask((a, b), (out, 3), |a, b| compare::max_diff(a, b, &CopyArgs::DEFAULT)) }
+    })
+}

@@ -1,0 +1,181 @@
+//! Questions about shared memory.
+
+use core::ptr::NonNull;
+
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::device_type;
+use crate::error::{Arg, Of, Parameter, Result};
+use crate::overlap::Verdict;
+use crate::tensor::share;
+use crate::validate::{Level, Rules, Snapshot};
+use crate::view::sharing::{self, Elements};
+
+/// An answer that may not be found within bounded work.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(non_camel_case_types)]
+pub enum dlrs_answer {
+    /// Proved: no.
+    DLRS_NO = 0,
+    /// Proved: yes.
+    DLRS_YES = 1,
+    /// Not found out: be careful.
+    DLRS_UNDECIDED = 2,
+}
+
+use dlrs_answer::*;
+
+/// Reads a tensor of which the addresses matter.
+///
+/// # Safety
+/// `tensor` is NULL or a readable tensor.
+unsafe fn read(tensor: *const DLTensor, flags: u64, argument: Arg) -> Result<Snapshot> {
+    let tensor = arg::required(tensor, argument)?;
+    let mut snapshot = Snapshot::new();
+    let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+    // SAFETY: the caller's word.
+    unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.of(argument)?;
+    Ok(snapshot)
+}
+
+fn elements(tensor: &Snapshot) -> Elements<'_> {
+    Elements {
+        address: tensor.first() as u64,
+        shape: tensor.shape(),
+        strides: tensor.strides(),
+        item_bits: tensor.slot_bits(),
+    }
+}
+
+/// Whether the addresses of two tensors can be compared: handles only with themselves.
+fn comparable(a: &Snapshot, b: &Snapshot) -> bool {
+    let opaque = |tensor: &Snapshot| device_type::opaque_handle(tensor.device.device_type);
+    let same = a.data == b.data
+        && a.device.device_type == b.device.device_type
+        && a.device.device_id == b.device.device_id;
+    same || !(opaque(a) || opaque(b))
+}
+
+/// Tell whether every element of a tensor has memory of its own.
+///
+/// Bytes:     *out is DLRS_YES, DLRS_NO (two elements share at least a bit, as in a broadcast or a
+///            sliding window), or, after bounded work, DLRS_UNDECIDED.
+/// Device:    any: only shape, strides and dtype count.
+/// Ownership: unchanged.
+/// Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
+///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+/// Threads:   any.
+/// Source:    bounded Diophantine equations, as in NumPy's solve_may_share_memory.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_is_unique(
+    tensor: *const DLTensor,
+    flags: u64,
+    out: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_is_unique", error, || {
+        arg::required(tensor, &Parameter(1, "tensor"))?;
+        let out = arg::required(out, &Parameter(3, "out"))?;
+        // SAFETY: the preface.
+        let tensor = unsafe { read(tensor, flags, &Parameter(1, "tensor")) }?;
+        let bits = tensor.slot_bits();
+        let answer = match sharing::self_verdict(tensor.shape(), tensor.strides(), bits) {
+            Verdict::Disjoint => DLRS_YES,
+            Verdict::Overlap => DLRS_NO,
+            Verdict::Undecided => DLRS_UNDECIDED,
+        };
+        // SAFETY: a writable variable of the caller.
+        unsafe { out.write(answer as i32) };
+        Ok(())
+    })
+}
+
+/// Tell whether two tensors have elements in the same memory.
+///
+/// Bytes:     *out is DLRS_NO, DLRS_YES (at least one bit is shared), or, after bounded work,
+///            DLRS_UNDECIDED. Interleaved tensors that share no bit give DLRS_NO.
+/// Device:    addresses are compared whatever the devices are. Two opaque handles that are not the
+///            same give DLRS_UNDECIDED.
+/// Ownership: unchanged.
+/// Flags:     those of the managed tensors around them, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out.
+///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+/// Threads:   any.
+/// Source:    bounded Diophantine equations, as in NumPy's shares_memory.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_may_overlap(
+    a: *const DLTensor,
+    a_flags: u64,
+    b: *const DLTensor,
+    b_flags: u64,
+    out: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_may_overlap", error, || {
+        let (first, second) = (&Parameter(1, "a"), &Parameter(3, "b"));
+        arg::required(a, first)?;
+        arg::required(b, second)?;
+        let out = arg::required(out, &Parameter(5, "out"))?;
+        // SAFETY: the preface.
+        let (a, b) = unsafe { (read(a, a_flags, first)?, read(b, b_flags, second)?) };
+        let verdict = match comparable(&a, &b) || a.empty || b.empty {
+            true => sharing::pair_verdict(&elements(&a), &elements(&b)),
+            false => Verdict::Undecided,
+        };
+        let answer = match verdict {
+            Verdict::Disjoint => DLRS_NO,
+            Verdict::Overlap => DLRS_YES,
+            Verdict::Undecided => DLRS_UNDECIDED,
+        };
+        // SAFETY: a writable variable of the caller.
+        unsafe { out.write(answer as i32) };
+        Ok(())
+    })
+}
+
+/// Tell whether two managed tensors keep the same owner of memory alive.
+///
+/// Bytes:     nothing is said about elements: see dlrs_may_overlap.
+/// Ownership: unchanged. *out is 1 when views and boxes of both lead to the same tensor, else 0. A
+///            tensor that was not made here leads to itself.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_VERSION: a or b. On any
+///            error *out is untouched.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_same_storage(
+    a: *const DLManagedTensorVersioned,
+    b: *const DLManagedTensorVersioned,
+    out: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_same_storage", error, || {
+        let place = |tensor: NonNull<DLManagedTensorVersioned>, argument: Arg| {
+            // SAFETY: a live tensor, by the preface.
+            unsafe {
+                crate::validate::check_version(tensor.as_ptr())
+                    .map(|_| share::storage(tensor))
+                    .of(argument)
+            }
+        };
+        let (first, second) = (&Parameter(1, "a"), &Parameter(2, "b"));
+        let (a, b) = (arg::required(a, first)?, arg::required(b, second)?);
+        let out = arg::required(out, &Parameter(3, "out"))?;
+        let same = place(a, first)? == place(b, second)?;
+        // SAFETY: a writable variable of the caller.
+        unsafe { out.write(same.into()) };
+        Ok(())
+    })
+}

@@ -1,0 +1,120 @@
+//! Shapes and strides by themselves.
+
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run};
+use super::view::{named, values_of};
+use crate::abi::DLTensor;
+use crate::error::{Error, Of, Parameter, Status::*};
+use crate::layout::{self, MAX_NDIM, Order};
+use crate::validate::{Level, Rules, Snapshot};
+use crate::view;
+
+/// Fill in the strides of a compact tensor.
+///
+/// Shape:     ndim extents (0 to 64); may be NULL when ndim is 0. An extent of 0 counts as 1.
+/// Ownership: strides is an array of the caller's with room for ndim values; it may be shape.
+/// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides.
+///            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
+///            DLRS_BAD_ARG: order is neither 'C' (row-major) nor 'F' (column-major).
+///            On any error nothing is written.
+/// Threads:   any.
+/// Source:    dlpack.h: strides count elements.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_compact_strides(
+    shape: *const i64,
+    ndim: i32,
+    order: i32,
+    strides: *mut i64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[Parameter(1, "shape"), Parameter(2, "ndim")];
+    run("dlrs_compact_strides", error, || {
+        // SAFETY: the preface.
+        let shape = unsafe { values_of(shape, ndim, [&NAMES[0], &NAMES[1]]) }?;
+        let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
+            return Err(Error::new(DLRS_BAD_ARG).of(&Parameter(3, "order")).value(order.into()));
+        };
+        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(&NAMES[0])?;
+        let mut filled = [0; MAX_NDIM];
+        layout::compact_strides(shape, order, &mut filled);
+        // SAFETY: room for ndim values, by the preface.
+        unsafe { arg::write_values(filled.get(..shape.len()), strides, &Parameter(4, "strides")) }
+    })
+}
+
+/// Find the shape to which two tensors broadcast.
+///
+/// Shape:     right-aligned: extents must be equal or 1. The result has the larger of both ndim.
+///            For more than two shapes call it again with the result, which may stand in a.
+/// Ownership: shape is an array of the caller's with room for the larger ndim; it may be a or b.
+/// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: a, b, shape, ndim.
+///            DLRS_NDIM, DLRS_SHAPE_NEG: a or b. DLRS_SHAPE_MISMATCH: dimension is the result's.
+///            On any error nothing is written.
+/// Threads:   any.
+/// Source:    the array API standard, "Broadcasting".
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_broadcast_shapes(
+    a: *const i64,
+    a_ndim: i32,
+    b: *const i64,
+    b_ndim: i32,
+    shape: *mut i64,
+    ndim: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] =
+        &[Parameter(1, "a"), Parameter(2, "a_ndim"), Parameter(3, "b"), Parameter(4, "b_ndim")];
+    run("dlrs_broadcast_shapes", error, || {
+        // SAFETY: the preface.
+        let (a, b) = unsafe {
+            let a = values_of(a, a_ndim, [&NAMES[0], &NAMES[1]])?;
+            (a, values_of(b, b_ndim, [&NAMES[2], &NAMES[3]])?)
+        };
+        let ndim = arg::required(ndim, &Parameter(6, "ndim"))?;
+        let (broadcast, count) = view::broadcast_shapes(a, b).map_err(|e| named(e, NAMES))?;
+        // SAFETY: room for `count` values and a writable variable, by the preface.
+        unsafe {
+            arg::write_values(broadcast.get(..count), shape, &Parameter(5, "shape"))?;
+            ndim.write(count as i32);
+        }
+        Ok(())
+    })
+}
+
+/// Find the order of the axes of a tensor in memory, outermost first.
+///
+/// Shape:     axes[0] is the axis with the largest stride, signs not counted; equal strides keep
+///            their order. dlrs_view_permute takes the result as it is, and is then row-major.
+/// Ownership: axes is an array of the caller's with room for the tensor's ndim.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, axes (with ndim above 0).
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error nothing is written.
+/// Threads:   any.
+/// Source:    order 'K' of NumPy, dim_order of torch.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_stride_order(
+    tensor: *const DLTensor,
+    axes: *mut i64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_stride_order", error, || {
+        let argument = &Parameter(1, "tensor");
+        let tensor = arg::required(tensor, argument)?;
+        let (mut snapshot, mut order) = (Snapshot::new(), [0; MAX_NDIM]);
+        let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
+        // SAFETY: a live tensor, by the preface.
+        unsafe { snapshot.read(tensor.as_ptr(), 0, rules) }.of(argument)?;
+        layout::stride_order(snapshot.strides(), &mut order);
+        let order = order.get(..snapshot.strides().len());
+        // SAFETY: room for ndim values, by the preface.
+        unsafe { arg::write_values(order, axes, &Parameter(2, "axes")) }
+    })
+}

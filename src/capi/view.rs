@@ -1,0 +1,426 @@
+//! Views: what they have in common, and several steps at once.
+//!
+//! A view is a tensor over the memory of another one, its base. It keeps the base alive by a
+//! holder of its own, so that both are released in any order; it never uses a byte that the base
+//! does not use; its byte_offset says where it starts, so that opaque handles have views too, and
+//! data moves only where byte_offset would be negative. Flags are the base's, without IS_COPIED,
+//! which the base loses as well. READ_ONLY is added where a step makes elements share memory:
+//! expand, unfold, as_strided. A view without elements has data NULL and byte_offset 0. The base
+//! must be of this library: dlrs_import_take makes it so.
+//!
+//! Every dlrs_view_... function is one dlrs_view_step. dlrs_view_apply takes any number of steps
+//! and makes one tensor; dlrs_view_apply_desc does the same for bare DLTensors of anyone, with
+//! shape and strides in the caller's arrays, and allocates nothing.
+//!
+//! Not here, because a step says it: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
+//! with start INT64_MAX, stop INT64_MIN, step -1; real and imaginary parts are a bitcast of the
+//! unsqueezed tensor; broadcast_to is expand.
+
+use core::ptr::NonNull;
+
+use super::arg::{self, Out};
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::tensor::block::Block;
+use crate::tensor::view::{self, Placed};
+use crate::tensor::{Versioned, share};
+use crate::validate::{self, Level, Rules, Snapshot};
+use crate::view::{Step, View};
+
+/// In place of an axis of dlrs_view_squeeze and dlrs_view_flip: all of them.
+pub const DLRS_ALL_AXES: i32 = i32::MIN;
+
+/// The steps: each does what the function with its name does, and takes these members.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(non_camel_case_types)]
+pub enum dlrs_view_op {
+    /// shape, strides, ndim; start is the offset.
+    DLRS_VIEW_AS_STRIDED = 1,
+    /// axis, start, stop, step.
+    DLRS_VIEW_SLICE = 2,
+    /// axis; start is the index.
+    DLRS_VIEW_SELECT = 3,
+    /// axis, start; stop is the count.
+    DLRS_VIEW_NARROW = 4,
+    /// axis.
+    DLRS_VIEW_FLIP = 5,
+    /// axis, step; start is the window.
+    DLRS_VIEW_UNFOLD = 6,
+    /// axis, other_axis; start is the offset.
+    DLRS_VIEW_DIAGONAL = 7,
+    /// shape are the axes; ndim.
+    DLRS_VIEW_PERMUTE = 8,
+    /// axis, other_axis.
+    DLRS_VIEW_TRANSPOSE = 9,
+    /// axis.
+    DLRS_VIEW_SQUEEZE = 10,
+    /// axis.
+    DLRS_VIEW_UNSQUEEZE = 11,
+    /// shape, ndim.
+    DLRS_VIEW_RESHAPE = 12,
+    /// shape, ndim.
+    DLRS_VIEW_EXPAND = 13,
+    /// dtype.
+    DLRS_VIEW_BITCAST = 14,
+    /// start is the lanes.
+    DLRS_VIEW_LANES = 15,
+    /// No member.
+    DLRS_VIEW_READ_ONLY = 16,
+    /// start is what to normalize.
+    DLRS_VIEW_NORMALIZE = 17,
+}
+
+/// One step of a view. Members that the step does not take may be 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_view_step {
+    /// `sizeof(dlrs_view_step)`; the same in every step of an array.
+    pub struct_size: u32,
+    /// A `dlrs_view_op`.
+    pub op: i32,
+    /// Counts from the end when negative.
+    pub axis: i32,
+    /// The second axis, likewise.
+    pub other_axis: i32,
+    /// Values in `shape`, and in `strides` where the step takes them.
+    pub ndim: i32,
+    /// The dtype.
+    pub dtype: DLDataType,
+    /// The first number.
+    pub start: i64,
+    /// The second number.
+    pub stop: i64,
+    /// The third number.
+    pub step: i64,
+    /// Extents or axes; NULL is allowed when ndim is 0.
+    pub shape: *const i64,
+    /// Strides in elements.
+    pub strides: *const i64,
+}
+
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_view_step {}
+
+const STEPS: Arg = &Parameter(2, "steps");
+
+impl dlrs_view_op {
+    const ALL: [dlrs_view_op; 17] = {
+        use dlrs_view_op::*;
+        [
+            DLRS_VIEW_AS_STRIDED,
+            DLRS_VIEW_SLICE,
+            DLRS_VIEW_SELECT,
+            DLRS_VIEW_NARROW,
+            DLRS_VIEW_FLIP,
+            DLRS_VIEW_UNFOLD,
+            DLRS_VIEW_DIAGONAL,
+            DLRS_VIEW_PERMUTE,
+            DLRS_VIEW_TRANSPOSE,
+            DLRS_VIEW_SQUEEZE,
+            DLRS_VIEW_UNSQUEEZE,
+            DLRS_VIEW_RESHAPE,
+            DLRS_VIEW_EXPAND,
+            DLRS_VIEW_BITCAST,
+            DLRS_VIEW_LANES,
+            DLRS_VIEW_READ_ONLY,
+            DLRS_VIEW_NORMALIZE,
+        ]
+    };
+}
+
+impl dlrs_view_step {
+    /// The step in the core's words.
+    ///
+    /// # Safety
+    /// `shape` and `strides` hold `ndim` values where the step takes them.
+    unsafe fn read<'a>(&self) -> Result<Step<'a>> {
+        use dlrs_view_op::*;
+        let &Self { axis, other_axis, dtype, start, stop, step, .. } = self;
+        let Some(op) = dlrs_view_op::ALL.into_iter().find(|known| *known as i32 == self.op) else {
+            let error = Error::new(DLRS_BAD_ARG).detail("op is not a dlrs_view_op");
+            return Err(error.value(self.op.into()));
+        };
+        // SAFETY: the caller's word.
+        let values = |array| unsafe { values_of(array, self.ndim, [STEPS; 2]) };
+        Ok(match op {
+            DLRS_VIEW_AS_STRIDED => {
+                let (shape, strides) = (values(self.shape)?, values(self.strides)?);
+                Step::AsStrided { shape, strides, offset: start }
+            }
+            DLRS_VIEW_SLICE => Step::Slice { axis, start, stop, step },
+            DLRS_VIEW_SELECT => Step::Select { axis, index: start },
+            DLRS_VIEW_NARROW => Step::Narrow { axis, start, count: stop },
+            DLRS_VIEW_FLIP => Step::Flip { axis },
+            DLRS_VIEW_UNFOLD => Step::Unfold { axis, window: start, step },
+            DLRS_VIEW_DIAGONAL => {
+                Step::Diagonal { axis_a: axis, axis_b: other_axis, offset: start }
+            }
+            DLRS_VIEW_PERMUTE => Step::Permute { axes: values(self.shape)? },
+            DLRS_VIEW_TRANSPOSE => Step::Transpose { axis_a: axis, axis_b: other_axis },
+            DLRS_VIEW_SQUEEZE => Step::Squeeze { axis },
+            DLRS_VIEW_UNSQUEEZE => Step::Unsqueeze { axis },
+            DLRS_VIEW_RESHAPE => Step::Reshape { shape: values(self.shape)? },
+            DLRS_VIEW_EXPAND => Step::Expand { shape: values(self.shape)? },
+            DLRS_VIEW_BITCAST => Step::Bitcast { dtype },
+            DLRS_VIEW_LANES => Step::Lanes { lanes: i32::try_from(start).unwrap_or(-1) },
+            DLRS_VIEW_READ_ONLY => Step::ReadOnly,
+            DLRS_VIEW_NORMALIZE => {
+                Step::Normalize { what: u32::try_from(start).unwrap_or(u32::MAX) }
+            }
+        })
+    }
+}
+
+/// `ndim` values of the caller's.
+///
+/// # Safety
+/// `array` is NULL or holds `ndim` values.
+#[inline]
+pub(super) unsafe fn values_of<'a>(
+    array: *const i64,
+    ndim: i32,
+    [array_arg, ndim_arg]: [Arg; 2],
+) -> Result<&'a [i64]> {
+    let count = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE)).of(ndim_arg)?;
+    // SAFETY: the caller's word.
+    unsafe { arg::values(array, count, array_arg) }
+}
+
+/// Gives the parameter that an error of the core names its place, or else names the first one.
+pub(super) fn named(mut error: Error, parameters: &'static [Parameter]) -> Error {
+    match error.argument {
+        Some(Parameter(0, name)) => {
+            error.argument = parameters.iter().find(|parameter| parameter.1 == *name);
+            error.field(DLRS_FIELD_NONE)
+        }
+        Some(_) => error,
+        None => parameters.first().map_or(error, |first| error.of(first)),
+    }
+}
+
+/// An error of a step, which has no parameters: names the step by its place.
+fn at_step(mut error: Error, place: u64) -> Error {
+    if let Some(Parameter(0, _)) = error.argument {
+        error.argument = None;
+        error.field = DLRS_FIELD_NONE;
+    }
+    error.of(STEPS).dim(place.min(i8::MAX as u64) as usize)
+}
+
+/// The base of a view, read and checked.
+///
+/// # Safety
+/// `base` is NULL or a live tensor.
+#[inline]
+unsafe fn base_of(
+    base: *mut DLManagedTensorVersioned,
+    snapshot: &mut Snapshot,
+) -> Result<NonNull<Block>> {
+    let base: Versioned = NonNull::new(base).ok_or(Error::new(DLRS_NULL_ARG))?;
+    // SAFETY: the caller's word.
+    unsafe {
+        let block = NonNull::from(share::own(base)?);
+        snapshot.read_managed(base.as_ptr(), Rules::of(Level::DLRS_LEVEL_LAYOUT))?;
+        Ok(block)
+    }
+}
+
+/// Makes the view of one step. `parameters` are those of the C function; `out` is the last.
+///
+/// # Safety
+/// `base` and `out` are as in the preface.
+pub(super) unsafe fn make(
+    base: *mut DLManagedTensorVersioned,
+    out: *mut *mut DLManagedTensorVersioned,
+    step: Result<Step>,
+    parameters: &'static [Parameter],
+) -> Result<()> {
+    let (Some(first), Some(last)) = (parameters.first(), parameters.last()) else {
+        return Err(Error::new(DLRS_INTERNAL));
+    };
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe {
+        let out = Out::clear(out);
+        arg::required(base, first)?;
+        out.check(last)?;
+        let block = base_of(base, &mut snapshot).of(first)?;
+        let placed =
+            step.and_then(|step| view::step(&snapshot, &step)).map_err(|e| named(e, parameters))?;
+        out.set(view::share(&placed, block, &snapshot).of(first)?);
+    }
+    Ok(())
+}
+
+/// Applies `count` steps; an error names the step by its place.
+///
+/// # Safety
+/// `steps` holds `count` steps, each of the size that the first one says.
+unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Result<()> {
+    if count > 0 {
+        arg::required(steps, STEPS)?;
+    }
+    let (mut next, mut size) = (steps, None);
+    for place in 0..count {
+        // SAFETY: the caller's word: a live step.
+        let step = unsafe { arg::options(next, STEPS) }.map_err(|e| at_step(e, place))?;
+        let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(STEPS)) };
+        let size = *size.get_or_insert(step.struct_size);
+        if step.struct_size != size {
+            let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE);
+            let error = error.detail("steps of one array have different sizes");
+            let error = error.value(step.struct_size.into()).limit(size.into());
+            return Err(at_step(error, place));
+        }
+        // SAFETY: as above, for the arrays of the step.
+        let done = unsafe { step.read() }.and_then(|step| view.apply(&step));
+        done.map_err(|e| at_step(e, place))?;
+        next = next.wrapping_byte_add(size as usize);
+    }
+    Ok(())
+}
+
+/// Make a view of a tensor by several steps, one after the other.
+///
+/// Shape:     as the steps say; count may be 0: a view of everything.
+/// Bytes:     as if each step made a view of the one before; nothing outside base's own bytes.
+/// Device:    any.
+/// Ownership: the caller owns *out, which keeps base alive; no view in between is made. The steps
+///            and their arrays are only read.
+/// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where a step adds it.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out.
+///            DLRS_VERSION, DLRS_FOREIGN: base. What dlrs_validate_managed reports for base at
+///            DLRS_LEVEL_LAYOUT. DLRS_STRUCT_SIZE: a step's, or not the same in all steps.
+///            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
+///            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
+///            would start.
+///            DLRS_REFCOUNT: too many holders of base. DLRS_NOMEM: no memory for the header.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_apply(
+    base: *mut DLManagedTensorVersioned,
+    steps: *const dlrs_view_step,
+    count: u64,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_view_apply", error, || {
+        let (base_arg, out_arg) = (&Parameter(1, "base"), &Parameter(4, "out"));
+        let mut snapshot = Snapshot::new();
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let out = Out::clear(out);
+            arg::required(base, base_arg)?;
+            out.check(out_arg)?;
+            let block = base_of(base, &mut snapshot).of(base_arg)?;
+            let mut changed = view::start(&snapshot);
+            apply(&mut changed, steps, count)?;
+            let placed = view::place(&snapshot, changed).of(base_arg)?;
+            out.set(view::share(&placed, block, &snapshot).of(base_arg)?);
+        }
+        Ok(())
+    })
+}
+
+/// Describe a view of a bare tensor by several steps, in the caller's memory.
+///
+/// Shape:     as the steps say. out->shape and out->strides are arrays of the caller's, out->ndim
+///            tells for how many values each has room; the other members of *out are not read.
+/// Bytes:     as dlrs_view_apply.
+/// Device:    base's.
+/// Ownership: nothing is allocated or kept alive: the view is good for as long as base is. out may
+///            be base, and its arrays base's.
+/// Flags:     base_flags are those of the managed tensor around base, or 0; *out_flags are those
+///            of the view.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out, its
+///            arrays, out_flags. DLRS_BUF_SMALL: out->ndim is below the view's.
+///            The rest as dlrs_view_apply. On any error nothing is written.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; arrays of `*out` are writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_apply_desc(
+    base: *const DLTensor,
+    base_flags: u64,
+    steps: *const dlrs_view_step,
+    count: u64,
+    out: *mut DLTensor,
+    out_flags: *mut u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_view_apply_desc", error, || {
+        let (base_arg, out_arg): (Arg, Arg) = (&Parameter(1, "base"), &Parameter(5, "out"));
+        let base = arg::required(base, base_arg)?;
+        arg::required(out, out_arg)?;
+        let out_flags = arg::required(out_flags, &Parameter(6, "out_flags"))?;
+        let mut snapshot = Snapshot::new();
+        let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            snapshot.read(base.as_ptr(), base_flags, rules).of(base_arg)?;
+            let mut changed = view::start(&snapshot);
+            apply(&mut changed, steps, count)?;
+            let placed = view::place(&snapshot, changed).of(base_arg)?;
+            Description::of(out, placed.view.shape().len(), out_arg)?.write(&placed, &snapshot);
+            out_flags.write(placed.view.flags);
+        }
+        Ok(())
+    })
+}
+
+/// The caller's struct for a description, with room in its arrays.
+struct Description {
+    out: *mut DLTensor,
+    shape: *mut i64,
+    strides: *mut i64,
+}
+
+impl Description {
+    /// # Safety
+    /// `out` is a live struct whose arrays hold `ndim` values as it says.
+    unsafe fn of(out: *mut DLTensor, ndim: usize, argument: Arg) -> Result<Self> {
+        // SAFETY: the caller's word.
+        let (room, shape, strides) = unsafe { ((*out).ndim, (*out).shape, (*out).strides) };
+        if usize::try_from(room).unwrap_or(0) < ndim {
+            let error = Error::new(DLRS_BUF_SMALL).field(DLRS_FIELD_NDIM).of(argument);
+            return Err(error.value(room.into()).limit(ndim as i64));
+        }
+        for (array, field) in [(shape, DLRS_FIELD_SHAPE), (strides, DLRS_FIELD_STRIDES)] {
+            if ndim > 0 {
+                arg::required(array, argument).map_err(|e| e.field(field))?;
+            }
+        }
+        Ok(Description { out, shape, strides })
+    }
+
+    /// # Safety
+    /// As [`Description::of`], with the `ndim` of `placed`.
+    unsafe fn write(self, placed: &Placed, base: &Snapshot) {
+        let (shape, strides) = (placed.view.shape(), placed.view.strides());
+        // SAFETY: room and pointers were checked; the values are in memory of our own.
+        unsafe {
+            if !shape.is_empty() {
+                self.shape.copy_from(shape.as_ptr(), shape.len());
+                self.strides.copy_from(strides.as_ptr(), strides.len());
+            }
+            self.out.write(DLTensor {
+                data: placed.data,
+                device: base.device,
+                ndim: shape.len() as i32,
+                dtype: placed.view.dtype,
+                shape: self.shape,
+                strides: self.strides,
+                byte_offset: placed.byte_offset,
+            });
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Views: ordering, dropping and adding axes.
+
+use super::error::{dlrs_error, dlrs_status, run};
+use super::view::{make, values_of};
+use crate::abi::*;
+use crate::error::Parameter;
+use crate::view::Step;
+
+/// View a tensor with its axes in another order.
+///
+/// Shape:     axis axes[k] of base becomes axis k; ndim axes, as many as base has, each once;
+///            negative ones count from the end.
+/// Bytes:     the same elements; byte_offset does not change.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: axes. DLRS_NDIM: ndim.
+///            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or stands there twice.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the transpose of NumPy, permute of torch; see dlrs_stride_order.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_permute(
+    base: *mut DLManagedTensorVersioned,
+    axes: *const i64,
+    ndim: i32,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] =
+        &[Parameter(1, "base"), Parameter(2, "axes"), Parameter(3, "ndim"), Parameter(4, "out")];
+    run("dlrs_view_permute", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let axes = values_of(axes, ndim, [&NAMES[1], &NAMES[2]]);
+            make(base, out, axes.map(|axes| Step::Permute { axes }), NAMES)
+        }
+    })
+}
+
+/// View a tensor with two axes swapped.
+///
+/// Shape:     the extents of axis_a and axis_b change places.
+/// Bytes:     the same elements; byte_offset does not change.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: there is no such axis.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the swapaxes of NumPy, transpose of torch.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_transpose(
+    base: *mut DLManagedTensorVersioned,
+    axis_a: i32,
+    axis_b: i32,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[
+        Parameter(1, "base"),
+        Parameter(2, "axis_a"),
+        Parameter(3, "axis_b"),
+        Parameter(4, "out"),
+    ];
+    run("dlrs_view_transpose", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Transpose { axis_a, axis_b }), NAMES) }
+    })
+}
+
+/// View a tensor without an axis of extent 1, or with DLRS_ALL_AXES without any such axis.
+///
+/// Shape:     without the axis.
+/// Bytes:     the same elements; byte_offset does not change.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: there is no such axis.
+///            DLRS_SHAPE_MISMATCH: its extent is not 1.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the squeeze of NumPy.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_squeeze(
+    base: *mut DLManagedTensorVersioned,
+    axis: i32,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "axis"), Parameter(3, "out")];
+    run("dlrs_view_squeeze", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Squeeze { axis }), NAMES) }
+    })
+}
+
+/// View a tensor with one more axis, of extent 1.
+///
+/// Shape:     the new axis is number axis of the result; -1 is behind the last.
+/// Bytes:     the same elements; byte_offset does not change.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: axis is not between -ndim - 1 and ndim.
+///            DLRS_NDIM: base has 64 dimensions.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the expand_dims of NumPy, unsqueeze of torch.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_unsqueeze(
+    base: *mut DLManagedTensorVersioned,
+    axis: i32,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "axis"), Parameter(3, "out")];
+    run("dlrs_view_unsqueeze", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Unsqueeze { axis }), NAMES) }
+    })
+}

@@ -1,0 +1,212 @@
+//! Views: choosing elements along an axis.
+
+use super::error::{dlrs_error, dlrs_status, run};
+use super::view::make;
+use crate::abi::*;
+use crate::error::Parameter;
+use crate::view::Step;
+
+/// View every step-th element of an axis from start on, stop excluded: Python's a[start:stop:step].
+///
+/// Shape:     along axis, as many elements as the slice has; start and stop count from the end when
+///            negative and are then clamped, so INT64_MAX and INT64_MIN stand for what Python
+///            leaves out.
+/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: there is no such axis; step is 0.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    Python's slice.indices.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_slice(
+    base: *mut DLManagedTensorVersioned,
+    axis: i32,
+    start: i64,
+    stop: i64,
+    step: i64,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[
+        Parameter(1, "base"),
+        Parameter(2, "axis"),
+        Parameter(3, "start"),
+        Parameter(4, "stop"),
+        Parameter(5, "step"),
+        Parameter(6, "out"),
+    ];
+    run("dlrs_view_slice", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Slice { axis, start, stop, step }), NAMES) }
+    })
+}
+
+/// View one index of an axis, which goes: a[index].
+///
+/// Shape:     without axis; index counts from the end when negative.
+/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: there is no such axis or index.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the select of torch.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_select(
+    base: *mut DLManagedTensorVersioned,
+    axis: i32,
+    index: i64,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] =
+        &[Parameter(1, "base"), Parameter(2, "axis"), Parameter(3, "index"), Parameter(4, "out")];
+    run("dlrs_view_select", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Select { axis, index }), NAMES) }
+    })
+}
+
+/// View count elements of an axis from start on, exactly: nothing is clamped.
+///
+/// Shape:     count along axis; start counts from the end when negative.
+/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: there is no such axis or start, or count is not between 0 and the
+///            elements that are left (limit).
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the narrow of torch.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_narrow(
+    base: *mut DLManagedTensorVersioned,
+    axis: i32,
+    start: i64,
+    count: i64,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[
+        Parameter(1, "base"),
+        Parameter(2, "axis"),
+        Parameter(3, "start"),
+        Parameter(4, "count"),
+        Parameter(5, "out"),
+    ];
+    run("dlrs_view_narrow", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Narrow { axis, start, count }), NAMES) }
+    })
+}
+
+/// View an axis, or with DLRS_ALL_AXES every axis, in the opposite direction.
+///
+/// Shape:     unchanged; strides change their sign.
+/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: there is no such axis.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the flip of NumPy, without its copy in torch.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_flip(
+    base: *mut DLManagedTensorVersioned,
+    axis: i32,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "axis"), Parameter(3, "out")];
+    run("dlrs_view_flip", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Flip { axis }), NAMES) }
+    })
+}
+
+/// View the windows of an axis: window elements each, step apart.
+///
+/// Shape:     axis counts the windows, 1 + (extent - window) / step; a new last axis of extent
+///            window is the place inside one.
+/// Bytes:     the same elements; byte_offset does not change.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     as base's without IS_COPIED, which base loses too; READ_ONLY where windows overlap.
+/// Errors:    DLRS_BAD_ARG: there is no such axis, window is not between 1 and the extent, or step
+///            is not above 0.
+///            DLRS_NDIM: base has 64 dimensions.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the unfold of torch, sliding_window_view of NumPy.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_unfold(
+    base: *mut DLManagedTensorVersioned,
+    axis: i32,
+    window: i64,
+    step: i64,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[
+        Parameter(1, "base"),
+        Parameter(2, "axis"),
+        Parameter(3, "window"),
+        Parameter(4, "step"),
+        Parameter(5, "out"),
+    ];
+    run("dlrs_view_unfold", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Unfold { axis, window, step }), NAMES) }
+    })
+}
+
+/// View the diagonal of two axes, as a last axis.
+///
+/// Shape:     without axis_a and axis_b; the new last axis begins at index (0, offset) of the two,
+///            or at (-offset, 0) when offset is negative; 0 elements where there is no diagonal.
+/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: there is no such axis, or both are the same.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the diagonal of NumPy and torch.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_diagonal(
+    base: *mut DLManagedTensorVersioned,
+    axis_a: i32,
+    axis_b: i32,
+    offset: i64,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[
+        Parameter(1, "base"),
+        Parameter(2, "axis_a"),
+        Parameter(3, "axis_b"),
+        Parameter(4, "offset"),
+        Parameter(5, "out"),
+    ];
+    run("dlrs_view_diagonal", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Diagonal { axis_a, axis_b, offset }), NAMES) }
+    })
+}

@@ -1,0 +1,255 @@
+//! Views: other shapes, other elements.
+
+use super::error::{dlrs_error, dlrs_status, run};
+use super::view::{make, values_of};
+use crate::abi::*;
+use crate::error::Parameter;
+use crate::view::Step;
+
+/// Move byte_offset into data.
+pub const DLRS_NORMALIZE_OFFSET: u32 = 1 << 0;
+/// Give every extent of 1 the stride 1, and an empty tensor compact strides.
+pub const DLRS_NORMALIZE_STRIDES: u32 = 1 << 1;
+/// Drop extents of 1 and merge dimensions that lie behind each other.
+pub const DLRS_NORMALIZE_MERGE: u32 = 1 << 2;
+
+/// View any elements inside the bytes that a tensor uses.
+///
+/// Shape:     shape and strides, ndim values each; strides and offset count elements.
+/// Bytes:     element (0, ..., 0) is offset elements behind base's; only bytes between the first
+///            and the last that base uses may be reached.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements share
+///            memory, or where that could not be decided.
+/// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides. DLRS_NDIM: ndim.
+///            DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: an extent, all of them.
+///            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the worst byte, limit the base's,
+///            both from base's first element.
+///            DLRS_SUBBYTE: the first element would start inside a byte.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the as_strided of NumPy and torch, with the bounds that they leave to the caller.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_as_strided(
+    base: *mut DLManagedTensorVersioned,
+    shape: *const i64,
+    strides: *const i64,
+    ndim: i32,
+    offset: i64,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[
+        Parameter(1, "base"),
+        Parameter(2, "shape"),
+        Parameter(3, "strides"),
+        Parameter(4, "ndim"),
+        Parameter(5, "offset"),
+        Parameter(6, "out"),
+    ];
+    run("dlrs_view_as_strided", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[3]]);
+            let strides = values_of(strides, ndim, [&NAMES[2], &NAMES[3]]);
+            let step =
+                shape.and_then(|shape| Ok(Step::AsStrided { shape, strides: strides?, offset }));
+            make(base, out, step, NAMES)
+        }
+    })
+}
+
+/// View the elements of a tensor, in row-major order, in another shape.
+///
+/// Shape:     ndim extents with as many elements; one may be -1 and is then found. {-1} flattens.
+/// Bytes:     the same elements; byte_offset does not change.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
+///            DLRS_SIZE_OVERFLOW: an extent, all of them.
+///            DLRS_SHAPE_MISMATCH: another number of elements. DLRS_BAD_ARG: more than one -1, or
+///            one beside an extent of 0.
+///            DLRS_NOT_VIEWABLE: no strides give this shape; make a compact copy first
+///            (dlrs_contiguous).
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the reshape of NumPy with copy=False, view of torch.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_reshape(
+    base: *mut DLManagedTensorVersioned,
+    shape: *const i64,
+    ndim: i32,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] =
+        &[Parameter(1, "base"), Parameter(2, "shape"), Parameter(3, "ndim"), Parameter(4, "out")];
+    run("dlrs_view_reshape", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]]);
+            make(base, out, shape.map(|shape| Step::Reshape { shape }), NAMES)
+        }
+    })
+}
+
+/// View a tensor repeated along axes of extent 1, and along new first axes.
+///
+/// Shape:     ndim extents, right-aligned to base's; an extent of 1 of base takes any, other
+///            extents must be equal; -1 keeps base's.
+/// Bytes:     repeated elements have stride 0; nothing is copied.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements repeat.
+/// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape. DLRS_NDIM: ndim. DLRS_SHAPE_NEG,
+///            DLRS_SIZE_OVERFLOW: an extent, all of them.
+///            DLRS_SHAPE_MISMATCH: fewer dimensions than base, or an extent that is not 1 would
+///            change.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the broadcast_to of NumPy, expand of torch; see dlrs_broadcast_shapes.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_expand(
+    base: *mut DLManagedTensorVersioned,
+    shape: *const i64,
+    ndim: i32,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] =
+        &[Parameter(1, "base"), Parameter(2, "shape"), Parameter(3, "ndim"), Parameter(4, "out")];
+    run("dlrs_view_expand", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]]);
+            make(base, out, shape.map(|shape| Step::Expand { shape }), NAMES)
+        }
+    })
+}
+
+/// View the same bits as elements of another dtype.
+///
+/// Shape:     unchanged for elements of the same bits; else the last axis must be dense and its
+///            extent becomes what its bits hold, so complex64 becomes twice as many float32, and
+///            float4 pairs become uint8.
+/// Bytes:     the same; the result may be less aligned than its dtype would like.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH:
+///            between an opaque handle and anything else.
+///            DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number
+///            of new elements; no axis in a 0-d tensor.
+///            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW: the new extent, a new stride.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    the view of NumPy and torch.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_bitcast(
+    base: *mut DLManagedTensorVersioned,
+    dtype: DLDataType,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "dtype"), Parameter(3, "out")];
+    run("dlrs_view_bitcast", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Bitcast { dtype }), NAMES) }
+    })
+}
+
+/// View lanes as a last axis, or a last axis as lanes.
+///
+/// Shape:     when lanes is 1, dtype.lanes becomes the extent of a new last axis; else base has 1
+///            lane and a dense last axis of extent lanes, which goes.
+/// Bytes:     the same elements; byte_offset does not change.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: lanes is not between 1 and 65535. DLRS_SHAPE_MISMATCH: base has lanes
+///            already, or no last axis of that extent.
+///            DLRS_NOT_VIEWABLE: the last axis is not dense, or a stride is no whole number of new
+///            elements. DLRS_FLAGS: padded sub-byte elements. DLRS_NDIM: base has 64 dimensions.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_lanes(
+    base: *mut DLManagedTensorVersioned,
+    lanes: i32,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "lanes"), Parameter(3, "out")];
+    run("dlrs_view_lanes", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Lanes { lanes }), NAMES) }
+    })
+}
+
+/// View a tensor that consumers must not write.
+///
+/// Shape:     unchanged.
+/// Bytes:     the same elements; byte_offset does not change.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     READ_ONLY is set; base loses IS_COPIED.
+/// Errors:    what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    DLPACK_FLAG_BITMASK_READ_ONLY of dlpack.h.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_read_only(
+    base: *mut DLManagedTensorVersioned,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "out")];
+    run("dlrs_view_read_only", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::ReadOnly), NAMES) }
+    })
+}
+
+/// View the same elements in the form that picky consumers want.
+///
+/// Shape:     unchanged, unless DLRS_NORMALIZE_MERGE drops extents of 1 and merges dimensions that
+///            lie behind each other; elements stay in row-major order.
+/// Bytes:     DLRS_NORMALIZE_OFFSET moves byte_offset into data. DLRS_NORMALIZE_STRIDES gives every
+///            extent of 1 the stride 1, and an empty tensor compact strides.
+/// Ownership: the caller owns *out, which keeps base alive.
+/// Flags:     base's without IS_COPIED, which base loses too.
+/// Errors:    DLRS_BAD_ARG: what has other bits. DLRS_UNSUPPORTED: data is an opaque handle and
+///            byte_offset cannot be moved into it.
+///            what dlrs_view_apply reports for base and out.
+/// Threads:   any.
+/// Source:    bugs of consumers that ignore byte_offset or look at strides of extents of 1.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_view_normalize(
+    base: *mut DLManagedTensorVersioned,
+    what: u32,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "what"), Parameter(3, "out")];
+    run("dlrs_view_normalize", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { make(base, out, Ok(Step::Normalize { what }), NAMES) }
+    })
+}

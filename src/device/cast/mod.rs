@@ -1,0 +1,171 @@
+//! Conversion of numbers from one type to another, on the CPU: pointers, strides, two types.
+//!
+//! ```text
+//!   source ─ cursor (gather) ─ tile ─ pipeline (load, widen, round, store) ─ tile ─ cursor ─ dst
+//! ```
+//! Dense rows skip the gathering and the scattering. A pipeline is at most four loops, chosen once;
+//! types of one byte go through a table of their 256 values instead. `round` has the rules.
+mod avx2;
+mod cursor;
+mod pipeline;
+mod round;
+mod simd;
+mod steps;
+
+pub use cursor::{Cursor, DIMS, Dims, Side};
+pub use pipeline::{Kind, Pipeline, TILE, Tile};
+
+use crate::platform::FloatEnvironment;
+use steps::Table;
+
+/// A conversion of `dims` numbers.
+pub struct Cast {
+    /// The type and the place of what is read.
+    pub src: (Kind, Side),
+    /// The type and the place of what is written.
+    pub dst: (Kind, Side),
+    /// The dimensions of both.
+    pub dims: Dims,
+    /// For bytes: what is written is "or"ed to what is there.
+    pub merge: bool,
+}
+
+/// From how many numbers of one byte on a table pays.
+const TABLE_FROM: u64 = 1024;
+
+impl Dims {
+    /// None yet.
+    pub const fn new() -> Dims {
+        Dims { ndim: 0, shape: [1; DIMS] }
+    }
+
+    /// How many numbers there are (saturating).
+    pub fn count(&self) -> u64 {
+        let used = self.shape.iter().take(self.ndim);
+        used.fold(1, |n: u64, &extent| n.saturating_mul(extent.max(0) as u64))
+    }
+
+    /// Adds an innermost dimension, or lengthens the innermost one when both sides allow it.
+    pub fn push(&mut self, extent: i64, sides: [(&mut Side, i64); 2]) {
+        let [(a, by_a), (b, by_b)] = sides;
+        if extent == 1 && self.ndim > 0 {
+            return;
+        }
+        let last = self.ndim.wrapping_sub(1);
+        if let (Some(outer), Some(outer_a), Some(outer_b)) =
+            (self.shape.get_mut(last), a.strides.get_mut(last), b.strides.get_mut(last))
+        {
+            let spans = |outer: i64, inner: i64| inner.checked_mul(extent) == Some(outer);
+            let fits = *outer == 1 || (spans(*outer_a, by_a) && spans(*outer_b, by_b));
+            if let (Some(merged), true) = (outer.checked_mul(extent), fits) {
+                (*outer, *outer_a, *outer_b) = (merged, by_a, by_b);
+                return;
+            }
+        }
+        let next = self.ndim;
+        if let (Some(shape), Some(to_a), Some(to_b)) =
+            (self.shape.get_mut(next), a.strides.get_mut(next), b.strides.get_mut(next))
+        {
+            (*shape, *to_a, *to_b) = (extent, by_a, by_b);
+            self.ndim += 1;
+        }
+    }
+}
+
+impl Default for Dims {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Converts.
+///
+/// # Safety
+/// Every number lies in memory that is readable (source) or writable (destination); source and
+/// destination do not overlap; the destination's numbers are distinct.
+pub unsafe fn run(cast: &Cast) {
+    let environment = FloatEnvironment::enter();
+    let pipeline = Pipeline::new(cast.src.0, cast.dst.0);
+    // SAFETY: the caller's word.
+    unsafe {
+        match cast.src.0.nbytes() {
+            1 if cast.dims.count() >= TABLE_FROM => tabulated(cast, &pipeline),
+            _ => tiles(cast, &pipeline, None),
+        }
+    }
+    environment.leave();
+}
+
+#[inline(never)]
+unsafe fn tabulated(cast: &Cast, pipeline: &Pipeline) {
+    let table = pipeline.tabulate(cast.dst.0.nbytes());
+    // SAFETY: the caller's word.
+    unsafe { tiles(cast, pipeline, Some(&table)) }
+}
+
+#[inline(never)]
+unsafe fn tiles(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
+    let (mut from, mut to) = (Tile::ZERO, Tile::ZERO);
+    let mut spares = [Tile::ZERO, Tile::ZERO];
+    let mut src = Cursor::new(&cast.src.1, &cast.dims);
+    let mut dst = Cursor::new(&cast.dst.1, &cast.dims);
+    let (src_nbytes, dst_nbytes) = (cast.src.0.nbytes(), cast.dst.0.nbytes());
+    let mut left = cast.dims.count();
+    while left > 0 {
+        let n = left.min(TILE as u64) as usize;
+        // SAFETY: the next `n` numbers of both sides are the caller's; tiles have room for them,
+        // and no number of the destination is one of the source.
+        unsafe {
+            let read = src.tile(&mut from, n);
+            let dense = if cast.merge { None } else { dst.dense(n) };
+            let written = dense.unwrap_or(to.0.as_mut_ptr());
+            let input = core::slice::from_raw_parts(read, n * src_nbytes);
+            let output = core::slice::from_raw_parts_mut(written, n * dst_nbytes);
+            match table {
+                Some(table) => table.look_up(input, output, dst_nbytes),
+                None => pipeline.run(input, output, n, &mut spares),
+            }
+            if dense.is_none() {
+                dst.scatter(written, n, cast.merge);
+            }
+        }
+        left -= n as u64;
+    }
+}
+
+/// Reads two walks side by side, both as `kind`, and shows their tiles, of `kind`'s bytes per
+/// number, until `visit` is content.
+///
+/// # Safety
+/// Every number of both sides is readable.
+pub unsafe fn side_by_side(
+    sides: [&(Kind, Side); 2],
+    kind: Kind,
+    dims: &Dims,
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+) {
+    let environment = FloatEnvironment::enter();
+    let [mut tiles, mut wide] = [const { [Tile::ZERO, Tile::ZERO] }; 2];
+    let mut spares = [Tile::ZERO, Tile::ZERO];
+    let mut cursors = sides.map(|(_, side)| Cursor::new(side, dims));
+    let pipelines = sides.map(|&(from, _)| Pipeline::new(from, kind));
+    let mut left = dims.count();
+    while left > 0 {
+        let n = left.min(TILE as u64) as usize;
+        let nbytes = n * kind.nbytes();
+        let places =
+            cursors.iter_mut().zip(&mut tiles).zip(&mut wide).zip(sides.iter().zip(&pipelines));
+        for (((cursor, tile), wide), ((from, _), pipeline)) in places {
+            // SAFETY: the next `n` numbers are the caller's.
+            let input =
+                unsafe { core::slice::from_raw_parts(cursor.tile(tile, n), n * from.nbytes()) };
+            pipeline.run(input, wide.first(nbytes), n, &mut spares);
+        }
+        let [a, b] = &mut wide;
+        if visit(a.first(nbytes), b.first(nbytes)) {
+            break;
+        }
+        left -= n as u64;
+    }
+    environment.leave();
+}

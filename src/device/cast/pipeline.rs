@@ -1,0 +1,274 @@
+//! Which steps lead from one type to another.
+#![forbid(unsafe_code)]
+
+use super::round::Target;
+use super::simd::fastest;
+use super::steps::{self, Params, Step, Table};
+use crate::abi::DLDataTypeCode::*;
+use crate::float_formats::{self, BFLOAT16, FLOAT16, FLOAT64, FloatFormat};
+
+/// A type of single numbers.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// One byte; not 0 is true.
+    Bool,
+    /// An integer in two's complement.
+    Int {
+        /// Bits: 1, 2, 4, 8, 16, 32, 64.
+        bits: u8,
+        /// Whether it has a sign.
+        signed: bool,
+    },
+    /// A binary floating-point format.
+    Float(&'static FloatFormat),
+}
+
+impl Kind {
+    /// The 64-bit signed integer.
+    pub const INT64: Kind = Kind::Int { bits: 64, signed: true };
+    /// IEEE 754 binary64.
+    pub const FLOAT64: Kind = Kind::Float(&FLOAT64);
+
+    /// The type of a legal dtype, or that of both parts of a complex one; `None` for handles.
+    pub fn of(code: u8, bits: u8) -> Option<Kind> {
+        const INT: u8 = kDLInt as u8;
+        const UINT: u8 = kDLUInt as u8;
+        const BOOL: u8 = kDLBool as u8;
+        const COMPLEX: u8 = kDLComplex as u8;
+        match code {
+            INT | UINT => Some(Kind::Int { bits, signed: code == INT }),
+            BOOL => Some(Kind::Bool),
+            COMPLEX => float_formats::of(kDLFloat as u8, bits / 2).map(Kind::Float),
+            _ => float_formats::of(code, bits).map(Kind::Float),
+        }
+    }
+
+    /// Bits of a number.
+    pub fn bits(self) -> u32 {
+        match self {
+            Kind::Bool => 8,
+            Kind::Int { bits, .. } => bits.into(),
+            Kind::Float(format) => format.width(),
+        }
+    }
+
+    /// Bytes of a number that has bytes of its own.
+    pub fn nbytes(self) -> usize {
+        self.bits().div_ceil(8) as usize
+    }
+
+    /// Whether it is a floating-point format.
+    pub fn is_float(self) -> bool {
+        matches!(self, Kind::Float(_))
+    }
+}
+
+/// Most elements that are converted at a time.
+pub const TILE: usize = 128;
+
+/// Room for a tile of the widest numbers.
+#[repr(C, align(64))]
+pub struct Tile(pub [u8; TILE * 8]);
+
+impl Tile {
+    /// A tile of zeros.
+    pub const ZERO: Tile = Tile([0; TILE * 8]);
+
+    /// The first bytes of it.
+    #[inline(always)]
+    pub fn first(&mut self, nbytes: usize) -> &mut [u8] {
+        let (first, _) = self.0.split_at_mut_checked(nbytes).unwrap_or_default();
+        first
+    }
+}
+
+const MOST_STEPS: usize = 4;
+
+/// The steps from one type to another.
+#[derive(Clone, Copy)]
+pub struct Pipeline {
+    steps: [Step; MOST_STEPS],
+    count: usize,
+    params: Params,
+}
+
+/// What an element is between the steps.
+#[derive(Clone, Copy, PartialEq)]
+enum Wide {
+    /// 64 bits that hold an integer of at most 32.
+    Int32,
+    Int64,
+    F32,
+    F64,
+}
+
+impl Pipeline {
+    /// The steps from `src` to `dst`; none when they are the same type.
+    pub fn new(src: Kind, dst: Kind) -> Pipeline {
+        let steps = [steps::F32_TO_F64; MOST_STEPS];
+        let mut pipeline = Pipeline { steps, count: 0, params: params(src, dst) };
+        if src == dst {
+            return pipeline;
+        }
+        let wide = pipeline.load(src);
+        let integer = matches!(wide, Wide::Int32 | Wide::Int64);
+        match dst {
+            Kind::Bool | Kind::Int { .. } if integer => pipeline.store_int(dst),
+            Kind::Bool => {
+                pipeline.reach_f32(wide, true);
+                pipeline.push(steps::F32_TO_BOOL);
+            }
+            Kind::Int { bits, signed } => {
+                pipeline.reach_f64(wide);
+                pipeline.push(match (bits, signed) {
+                    (64, false) => steps::F64_TO_UINT64,
+                    (64, true) | (32, false) => steps::F64_TO_INT64,
+                    _ => steps::F64_TO_INT32,
+                });
+                pipeline.store_int(dst);
+            }
+            Kind::Float(format) => pipeline.store_float(wide, format),
+        }
+        pipeline
+    }
+
+    fn push(&mut self, step: Step) {
+        if let Some(slot) = self.steps.get_mut(self.count) {
+            *slot = fastest(step);
+            self.count += 1;
+        }
+    }
+
+    fn load(&mut self, src: Kind) -> Wide {
+        let (step, wide) = match src {
+            Kind::Bool => (steps::BOOL_TO_INT, Wide::Int32),
+            Kind::Int { bits: 64, .. } => return Wide::Int64,
+            Kind::Int { bits, signed } => (load_int(bits, signed), Wide::Int32),
+            Kind::Float(format) => match format.width() {
+                64 => return Wide::F64,
+                32 => return Wide::F32,
+                16 if format.bias == FLOAT16.bias => (steps::F16_TO_F32, Wide::F32),
+                16 => (steps::BF16_TO_F32, Wide::F32),
+                _ => (steps::SMALL_TO_F32, Wide::F32),
+            },
+        };
+        self.push(step);
+        wide
+    }
+
+    fn reach_f64(&mut self, wide: Wide) {
+        match wide {
+            Wide::Int32 => self.push(steps::INT_TO_F64),
+            Wide::Int64 => self.push(steps::INT64_TO_F64),
+            Wide::F32 => self.push(steps::F32_TO_F64),
+            Wide::F64 => {}
+        }
+    }
+
+    fn reach_f32(&mut self, wide: Wide, odd: bool) {
+        if wide != Wide::F32 {
+            self.reach_f64(wide);
+            self.push(if odd { steps::F64_TO_F32_ODD } else { steps::F64_TO_F32 });
+        }
+    }
+
+    fn store_int(&mut self, dst: Kind) {
+        match (dst, dst.nbytes()) {
+            (Kind::Bool, _) => self.push(steps::INT_TO_BOOL),
+            (_, 1) => self.push(steps::INT_TO_8),
+            (_, 2) => self.push(steps::INT_TO_16),
+            (_, 4) => self.push(steps::INT_TO_32),
+            _ => {}
+        }
+    }
+
+    fn store_float(&mut self, wide: Wide, format: &FloatFormat) {
+        let width = format.width();
+        if width == 64 {
+            return self.reach_f64(wide);
+        }
+        self.reach_f32(wide, width < 32);
+        match width {
+            32 => {}
+            16 => self.push(steps::F32_TO_SMALL16),
+            _ if !format.signed => self.push(steps::F32_TO_OCTAVE),
+            _ => self.push(steps::F32_TO_SMALL8),
+        }
+    }
+
+    /// Converts `n` elements of `src` to those of `dst`, which has room for no more than a tile.
+    pub fn run(&self, src: &[u8], dst: &mut [u8], n: usize, spares: &mut [Tile; 2]) {
+        let [a, b] = spares;
+        let call = |step: &Step, src: &[u8], dst: &mut [u8]| (step.run)(src, dst, &self.params);
+        match self.steps.get(..self.count) {
+            Some([first, last]) => {
+                let wide = a.first(n * first.nbytes);
+                call(first, src, wide);
+                call(last, wide, dst);
+            }
+            Some([first, second, rest @ ..]) => {
+                let (wide, wider) = (a.first(n * first.nbytes), b.first(n * second.nbytes));
+                call(first, src, wide);
+                call(second, wide, wider);
+                match rest {
+                    [last] => call(last, wider, dst),
+                    [third, last] => {
+                        let wide = a.first(n * third.nbytes);
+                        call(third, wider, wide);
+                        call(last, wide, dst);
+                    }
+                    _ => {}
+                }
+            }
+            Some([only]) => call(only, src, dst),
+            _ => dst.iter_mut().zip(src).for_each(|(to, from)| *to = *from),
+        }
+    }
+
+    /// The values of all sources of one byte, `nbytes` each.
+    pub fn tabulate(&self, nbytes: usize) -> Table {
+        let mut spares = [Tile::ZERO, Tile::ZERO];
+        let mut table = Table([0; 2048]);
+        let mut codes = [0u8; 256];
+        codes.iter_mut().zip(0..=u8::MAX).for_each(|(to, code)| *to = code);
+        for (codes, values) in codes.chunks(TILE).zip(table.0.chunks_mut(TILE * nbytes.max(1))) {
+            self.run(codes, values, TILE, &mut spares);
+        }
+        table
+    }
+}
+
+fn load_int(bits: u8, signed: bool) -> Step {
+    match (bits, signed) {
+        (32, true) => steps::INT32_TO_INT,
+        (32, false) => steps::UINT32_TO_INT,
+        (16, true) => steps::INT16_TO_INT,
+        (16, false) => steps::UINT16_TO_INT,
+        (_, true) => steps::INT8_TO_INT,
+        (_, false) => steps::UINT8_TO_INT,
+    }
+}
+
+fn params(src: Kind, dst: Kind) -> Params {
+    let (bits, signed) = match dst {
+        Kind::Int { bits, signed } => (u32::from(bits), signed),
+        _ => (8, false),
+    };
+    let power = |bits: u32| f64::from_bits(u64::from(1023 + bits) << 52);
+    let half = power(bits - 1);
+    let (low, high) = if signed { (-half, half - 1.0) } else { (0.0, power(bits) - 1.0) };
+    let target = match dst {
+        Kind::Float(format) if format.width() <= 16 && format.signed => Target::new(format),
+        _ => Target::new(&BFLOAT16),
+    };
+    Params {
+        unused: 8u32.saturating_sub(src.bits()),
+        signed: matches!(src, Kind::Int { signed: true, .. }),
+        odd: !matches!(dst, Kind::Float(format) if format.width() == 64),
+        mask: (power(bits.min(8)) - 1.0) as u8,
+        low,
+        high,
+        source: if let Kind::Float(format) = src { Some(format) } else { None },
+        target,
+    }
+}

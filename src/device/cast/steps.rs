@@ -1,0 +1,205 @@
+//! The loops: each turns a run of elements of one representation into another.
+//!
+//! Between load and store an element is wide: an `i64` (or `u64` bits), an `f32` that is exact or
+//! rounded to odd, or an `f64` likewise. Rounding to odd (the last bit is set when anything was
+//! lost) keeps a later rounding to nearest right, as if there had been only one.
+#![forbid(unsafe_code)]
+
+use super::round::{Target, either, octave};
+use crate::float_formats::{Class, FloatFormat};
+
+/// What the steps of one conversion need to know about its two types.
+#[derive(Clone, Copy)]
+pub struct Params {
+    /// Bits of a source integer that are not there in its byte.
+    pub unused: u32,
+    /// Whether the source integer has a sign.
+    pub signed: bool,
+    /// Whether a 64-bit integer is rounded to odd on its way to `f64`, else to nearest.
+    pub odd: bool,
+    /// Bits of a destination integer in its lowest byte.
+    pub mask: u8,
+    /// Least value of the destination integer.
+    pub low: f64,
+    /// Greatest value of the destination integer, rounded to nearest.
+    pub high: f64,
+    /// A source float of a byte.
+    pub source: Option<&'static FloatFormat>,
+    /// A destination float of at most 16 bits.
+    pub target: Target,
+}
+
+/// Converts a run of elements, unaligned on both sides.
+pub type Run = fn(&[u8], &mut [u8], &Params);
+
+/// One loop and the bytes of what it writes.
+#[derive(Clone, Copy)]
+pub struct Step {
+    /// The loop.
+    pub run: Run,
+    /// Bytes of an element it writes.
+    pub nbytes: usize,
+}
+
+#[inline(always)]
+fn map<const A: usize, const B: usize>(src: &[u8], dst: &mut [u8], f: impl Fn([u8; A]) -> [u8; B]) {
+    for (to, from) in dst.as_chunks_mut().0.iter_mut().zip(src.as_chunks().0) {
+        *to = f(*from);
+    }
+}
+
+macro_rules! steps {
+    ($($(#[$doc:meta])* $name:ident: $from:ty => $to:ty, |$x:ident, $p:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        pub const $name: Step = {
+            fn run(src: &[u8], dst: &mut [u8], $p: &Params) {
+                let _ = $p;
+                map(src, dst, |bytes| {
+                    let $x = <$from>::from_ne_bytes(bytes);
+                    let wide: $to = $body;
+                    wide.to_ne_bytes()
+                });
+            }
+            Step { run, nbytes: size_of::<$to>() }
+        };
+    )*};
+}
+
+/// Added to a small integer as bits, subtracted as a number: an exact conversion to `f64`.
+pub const MAGIC: f64 = 6755399441055744.0; // 1.5 * 2^52
+
+steps! {
+    /// A byte that is not 0 is true.
+    BOOL_TO_INT: u8 => i64, |x, _p| i64::from(x != 0);
+    /// A signed integer of up to 8 bits.
+    INT8_TO_INT: u8 => i64, |x, p| i64::from((x << (p.unused & 7)) as i8 >> (p.unused & 7));
+    /// An unsigned integer of up to 8 bits.
+    UINT8_TO_INT: u8 => i64, |x, p| i64::from(x << (p.unused & 7) >> (p.unused & 7));
+    /// Sign extension.
+    INT16_TO_INT: i16 => i64, |x, _p| i64::from(x);
+    /// Zero extension.
+    UINT16_TO_INT: u16 => i64, |x, _p| i64::from(x);
+    /// Sign extension.
+    INT32_TO_INT: i32 => i64, |x, _p| i64::from(x);
+    /// Zero extension.
+    UINT32_TO_INT: u32 => i64, |x, _p| i64::from(x);
+
+    /// Two's complement, the low bits.
+    INT_TO_8: i64 => u8, |x, p| x as u8 & p.mask;
+    /// Two's complement, the low bits.
+    INT_TO_16: i64 => u16, |x, _p| x as u16;
+    /// Two's complement, the low bits.
+    INT_TO_32: i64 => u32, |x, _p| x as u32;
+    /// Whether it is not 0.
+    INT_TO_BOOL: i64 => u8, |x, _p| u8::from(x != 0);
+
+    /// An integer of up to 32 bits, exactly.
+    INT_TO_F64: i64 => f64, |x, _p| {
+        f64::from_bits((x as u64).wrapping_add(const { MAGIC.to_bits() })) - MAGIC
+    };
+    /// An integer of 64 bits, rounded to nearest or to odd.
+    INT64_TO_F64: i64 => f64, |x, p| int64_to_f64(x, p);
+
+    /// IEEE 754 binary16.
+    F16_TO_F32: u16 => f32, |x, _p| f16_to_f32(x);
+    /// The upper half of a binary32.
+    BF16_TO_F32: u16 => f32, |x, _p| f32::from_bits(u32::from(x) << 16);
+    /// A float of up to 8 bits, by its format.
+    SMALL_TO_F32: u8 => f32, |x, p| small_to_f32(x, p);
+    /// Exact.
+    F32_TO_F64: f32 => f64, |x, _p| f64::from(x);
+    /// Rounded to nearest.
+    F64_TO_F32: f64 => f32, |x, _p| x as f32;
+    /// Rounded to odd.
+    F64_TO_F32_ODD: f64 => f32, |x, _p| f64_to_f32_odd(x);
+
+    /// Towards zero, saturated; NaN is 0. For ranges inside that of `i32`.
+    F64_TO_INT32: f64 => i64, |x, p| i64::from(bounded(x, p) as i32);
+    /// Towards zero, saturated; NaN is 0. For ranges inside that of `i64`.
+    F64_TO_INT64: f64 => i64, |x, p| bounded(x, p) as i64;
+    /// Towards zero, saturated; NaN is 0.
+    F64_TO_UINT64: f64 => u64, |x, _p| x as u64;
+    /// Whether it is not 0; NaN is not.
+    F32_TO_BOOL: f32 => u8, |x, _p| u8::from(x != 0.0);
+
+    /// To a float of up to 8 bits.
+    F32_TO_SMALL8: u32 => u8, |x, p| p.target.round(x) as u8;
+    /// To a float of 16 bits.
+    F32_TO_SMALL16: u32 => u16, |x, p| p.target.round(x) as u16;
+    /// To e8m0, which has only powers of two.
+    F32_TO_OCTAVE: u32 => u8, |x, _p| octave(x) as u8;
+}
+
+#[inline(always)]
+fn int64_to_f64(x: i64, p: &Params) -> f64 {
+    let negative = x >> 63 & i64::from(p.signed).wrapping_neg(); // all bits or none
+    let magnitude = (x ^ negative).wrapping_sub(negative) as u64;
+    // 53 bits are kept in front of bit 11; what is behind them only matters as not being 0.
+    let lost = u64::from(p.odd & (magnitude >> 53 != 0)) * 0x7ff;
+    let sticky = u64::from(magnitude & lost != 0) << 11;
+    let magnitude = magnitude & !lost | sticky;
+    // Both halves are exact, so the sum is rounded once.
+    let high = f64::from((magnitude >> 32) as u32) * 4_294_967_296.0;
+    let value = high + f64::from(magnitude as u32);
+    f64::from_bits(value.to_bits() | (negative as u64) << 63)
+}
+
+#[inline(always)]
+fn f16_to_f32(x: u16) -> f32 {
+    const REBIAS: u32 = (127 - 15) << 23;
+    let magnitude = u32::from(x & 0x7fff);
+    let normal = (magnitude << 13) + REBIAS;
+    let not_finite = if magnitude >= 0x7c00 { REBIAS } else { 0 };
+    // As an integer times 2^-24: no subnormal number on the way.
+    let subnormal = (magnitude as i32 as f32 * const { 1.0 / 16_777_216.0 }).to_bits();
+    let bits = either(magnitude < 0x400, subnormal, normal + not_finite);
+    f32::from_bits(bits | u32::from(x >> 15) << 31)
+}
+
+fn small_to_f32(x: u8, p: &Params) -> f32 {
+    let Some(format) = p.source else { return f32::NAN };
+    let parts = format.parts(x.into());
+    if parts.class == Class::Nan {
+        return f32::from_bits(0x7fc0_0000 | u32::from(parts.negative) << 31);
+    }
+    parts.value() as f32
+}
+
+#[inline(always)]
+fn f64_to_f32_odd(x: f64) -> f32 {
+    let nearest = x as f32;
+    let bits = nearest.to_bits();
+    let (rounded, exact) = (f64::from(nearest).abs(), x.abs());
+    let even = bits & 1 == 0;
+    let down = u32::from(even & (rounded > exact));
+    let up = u32::from(even & (rounded < exact));
+    f32::from_bits(bits.wrapping_sub(down).wrapping_add(up))
+}
+
+/// Inside the destination's range, unless it is NaN.
+#[inline(always)]
+fn bounded(x: f64, p: &Params) -> f64 {
+    let x = if x < p.low { p.low } else { x };
+    if x > p.high { p.high } else { x }
+}
+
+/// The values of all 256 bytes, for sources of one byte.
+pub struct Table(pub [u8; 2048]);
+
+impl Table {
+    fn apply<const B: usize>(&self, src: &[u8], dst: &mut [u8]) {
+        if let Some(table) = self.0.as_chunks::<B>().0.first_chunk::<256>() {
+            map(src, dst, |[code]| table[usize::from(code)]);
+        }
+    }
+
+    /// Replaces every byte by its value of `nbytes` bytes.
+    pub fn look_up(&self, src: &[u8], dst: &mut [u8], nbytes: usize) {
+        match nbytes {
+            1 => self.apply::<1>(src, dst),
+            2 => self.apply::<2>(src, dst),
+            4 => self.apply::<4>(src, dst),
+            _ => self.apply::<8>(src, dst),
+        }
+    }
+}

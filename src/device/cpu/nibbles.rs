@@ -1,0 +1,90 @@
+//! Transposes of packed 4-bit elements at whole bytes: two rows become one byte row for the even
+//! columns and one for the odd, and bytes are what is transposed.
+use super::ops::Ops;
+use super::portable;
+use super::stream::Buffer;
+use super::transpose::{Face, direct};
+use super::walk::walk;
+use crate::device::part::Part;
+
+/// A tile's extents: 64 destination bytes along its innermost dimension, 16 source bytes along
+/// the source's.
+pub(super) const TILE_DST: i64 = 128;
+pub(super) const TILE_SRC: i64 = 32;
+
+/// Pairs of rows in a tile, and the bytes that one of them fills.
+const PAIRS: usize = 64;
+const PITCH: usize = 32;
+
+/// The first `n_dst` by `n_src` elements, whole tiles, of the innermost dimension and `dense`.
+///
+/// # Safety
+/// As [`super::copy`]; strides in bits, whole bytes but for the two that are 4.
+pub(super) unsafe fn tiles(
+    ops: &Ops,
+    plan: &Part,
+    dense: usize,
+    n_dst: i64,
+    n_src: i64,
+    streams: bool,
+) {
+    let last = plan.ndim.checked_sub(1);
+    let (ss, ds) = (plan.inner().src as isize / 8, plan.dim(dense).dst as isize / 8);
+    walk(plan, [last, Some(dense)], |src_at, dst_at| {
+        let src = plan.src.wrapping_offset((plan.src_bit as isize + src_at) / 8);
+        let dst = plan.dst.wrapping_offset((plan.dst_bit as isize + dst_at) / 8);
+        let mut d = 0;
+        while d < n_dst as isize {
+            let mut s = 0;
+            while s < n_src as isize {
+                let from = src.wrapping_offset(d * ss + s / 2);
+                let to = dst.wrapping_offset(s * ds + d / 2);
+                // SAFETY: a whole tile of the caller's plan.
+                unsafe { tile(ops, from, ss, to, ds, streams) };
+                s += TILE_SRC as isize;
+            }
+            d += TILE_DST as isize;
+        }
+    });
+}
+
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn tile(ops: &Ops, src: *const u8, ss: isize, dst: *mut u8, ds: isize, streams: bool) {
+    const LOW: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    let mut buffer = Buffer::new();
+    let (pairs, lines) = (buffer.ptr(), buffer.ptr().wrapping_add(PAIRS * PITCH));
+    let aligned = dst as usize & 63 == 0 && ds & 63 == 0;
+    let flush = if streams && aligned { ops.flush } else { portable::flush };
+    let mut from = src;
+    for pair in 0..PAIRS {
+        let other = from.wrapping_offset(ss);
+        let to = pairs.wrapping_add(pair * PITCH);
+        for half in [0, 8] {
+            // SAFETY: 16 bytes of each of the tile's rows; 32 bytes a pair in the buffer.
+            unsafe {
+                let a = from.wrapping_add(half).cast::<u64>().read_unaligned();
+                let b = other.wrapping_add(half).cast::<u64>().read_unaligned();
+                let (even, odd) = (a & LOW | (b & LOW) << 4, a >> 4 & LOW | b & !LOW);
+                to.wrapping_add(half).cast::<u64>().write_unaligned(even);
+                to.wrapping_add(16 + half).cast::<u64>().write_unaligned(odd);
+            }
+        }
+        from = other.wrapping_offset(ss);
+    }
+    let face = Face {
+        src: pairs,
+        dst: lines,
+        n_dst: PAIRS,
+        n_src: PITCH,
+        src_stride: PITCH as isize,
+        dst_stride: 64,
+        log: 0,
+    };
+    // SAFETY: both halves of the buffer are 2 KiB; each line is 64 bytes of a destination row,
+    // the even rows' first.
+    unsafe {
+        direct(ops, &face);
+        flush(lines, 64, dst, 2 * ds, 16);
+        flush(lines.wrapping_add(16 * 64), 64, dst.wrapping_offset(ds), 2 * ds, 16);
+    }
+}

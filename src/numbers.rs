@@ -1,0 +1,152 @@
+//! The numbers of a tensor: its elements taken apart into lanes and complex parts.
+
+use core::ptr::null_mut;
+
+use crate::abi::{DLDataTypeCode::*, *};
+use crate::copy::unit_strides;
+use crate::device::cast::{Cast, DIMS, Dims, Kind, Side};
+use crate::dtype;
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::layout::MAX_NDIM;
+use crate::validate::{Rules, Snapshot};
+
+/// One number of every lane of every element.
+#[derive(Clone, Copy)]
+pub struct Part {
+    /// Its type; of a complex dtype, that of both parts.
+    pub kind: Kind,
+    /// Where the first one starts.
+    pub first: *mut u8,
+    /// Bits that are read or written per number.
+    pub access_bits: u32,
+    /// Bits from lane to lane.
+    pub step: i64,
+    /// Bits from element to element.
+    pub strides: [i64; MAX_NDIM],
+}
+
+/// Whether a tensor's numbers are complex.
+pub fn is_complex(tensor: &Snapshot) -> bool {
+    tensor.dtype.code == kDLComplex as u8
+}
+
+impl Part {
+    /// The numbers of a tensor, or the real parts of complex ones.
+    #[inline(never)]
+    pub fn of(tensor: &Snapshot) -> Result<Part> {
+        let dtype = tensor.dtype;
+        let Some(kind) = Kind::of(dtype.code, dtype.bits) else {
+            let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
+            return Err(error.detail("elements have no numeric value").value(dtype.code.into()));
+        };
+        let mut strides = [0; MAX_NDIM];
+        unit_strides(tensor, 1, &mut strides)?;
+        let own_byte = dtype.lanes == 1 && tensor.slot_bits() == 8;
+        let access_bits = if own_byte { 8 } else { kind.bits() };
+        Ok(Part { kind, first: tensor.first(), access_bits, step: dtype.bits.into(), strides })
+    }
+
+    /// A zero in place of every number.
+    pub fn zero() -> Part {
+        static ZERO: u8 = 0;
+        let kind = Kind::Int { bits: 8, signed: false };
+        let first = (&raw const ZERO).cast_mut(); // only read
+        Part { kind, first, access_bits: 8, step: 0, strides: [0; MAX_NDIM] }
+    }
+
+    /// The imaginary parts, where this is the real ones.
+    pub fn imaginary(&self) -> Part {
+        Part { first: self.first.wrapping_add(self.kind.nbytes()), ..*self }
+    }
+
+    /// Real and imaginary parts as one row of numbers.
+    pub fn both(&self) -> Part {
+        Part { step: self.step / 2, ..*self }
+    }
+
+    fn stride(&self, dim: usize) -> i64 {
+        self.strides.get(dim).map_or(0, |&stride| stride)
+    }
+
+    fn side(&self) -> (Kind, Side) {
+        (self.kind, Side { first: self.first, bits: self.access_bits, strides: [0; DIMS] })
+    }
+}
+
+/// How many lanes, or parts of lanes, an element has.
+pub fn per_element(tensor: &Snapshot) -> i64 {
+    i64::from(tensor.dtype.lanes) * if is_complex(tensor) { 2 } else { 1 }
+}
+
+/// The conversion of `numbers` numbers of every element, in the order of the destination's memory.
+#[inline(never)]
+pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64) -> Cast {
+    let (from, to) = (src.side(), dst.side());
+    let mut cast = Cast { src: from, dst: to, dims: Dims::new(), merge: false };
+    let Cast { src: (_, from), dst: (_, to), dims, .. } = &mut cast;
+    let weight = |dim: usize| (dst.stride(dim).unsigned_abs(), src.stride(dim).unsigned_abs());
+    let mut order = [0u8; MAX_NDIM];
+    for dim in 0..shape.len().min(MAX_NDIM) {
+        let mut at = dim;
+        // Insertion: largest strides outermost.
+        while let Some(&before) = order.get(at.wrapping_sub(1))
+            && weight(before.into()) < weight(dim)
+        {
+            if let Some(slot) = order.get_mut(at) {
+                *slot = before;
+            }
+            at -= 1;
+        }
+        if let Some(slot) = order.get_mut(at) {
+            *slot = dim as u8;
+        }
+    }
+    for &dim in order.iter().take(shape.len()) {
+        let dim = usize::from(dim);
+        let extent = shape.get(dim).map_or(1, |&extent| extent);
+        dims.push(extent, [(from, src.stride(dim)), (to, dst.stride(dim))]);
+    }
+    dims.push(numbers, [(from, src.step), (to, dst.step)]);
+    cast
+}
+
+/// Reads a tensor in memory of the host, of the shape of another: where it starts, and its strides
+/// unless it is compact row-major. `flags` are its own.
+///
+/// # Safety
+/// The elements stay readable as long as the snapshot is used.
+#[inline(never)]
+pub unsafe fn view(
+    like: &Snapshot,
+    dtype: DLDataType,
+    (data, strides): (*mut u8, Option<&[i64; MAX_NDIM]>),
+    flags: u64,
+    out: &mut Snapshot,
+) -> Result<()> {
+    let view = DLTensor {
+        data: data.cast(),
+        device: DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 },
+        ndim: like.shape().len() as i32,
+        dtype,
+        shape: like.shape().as_ptr().cast_mut(),
+        strides: strides.map_or(null_mut(), |strides| strides.as_ptr().cast_mut()),
+        byte_offset: 0,
+    };
+    // SAFETY: a struct of our own; shape and strides hold `ndim` values.
+    unsafe { out.read(&raw const view, flags, Rules::RAW) }
+}
+
+/// Refuses different lanes.
+pub fn check_same_lanes(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+    let (from, to) = (src.dtype.lanes, dst.dtype.lanes);
+    if from == to {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_DTYPE_MISMATCH).field(DLRS_FIELD_DTYPE_LANES);
+    Err(error.value(to.into()).limit(from.into()))
+}
+
+/// Bits of an element that belong to nothing: padding behind several lanes.
+pub fn has_gap(tensor: &Snapshot) -> bool {
+    tensor.dtype.lanes > 1 && tensor.slot_bits() != dtype::item_bits(tensor.dtype)
+}

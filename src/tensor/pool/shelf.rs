@@ -1,0 +1,156 @@
+//! Shelves: stacks of blocks that are not in use, without locks.
+//!
+//! A shelf holds nodes, and a node holds the address of a block: the block itself is never
+//! touched, for it may lie on a device. Nodes have numbers and live in chunks that stay until the
+//! pool goes, so a thread that reads a node which another one takes away reads valid memory; a
+//! counter beside the number keeps such a thread from being deceived (Treiber's stack). Without
+//! a lock, a process forked in the middle of an operation has nothing to wait for.
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+
+use crate::platform;
+
+/// Nodes of the first chunk; each further one holds twice as many as the one before.
+const FIRST: u64 = 64;
+/// As many chunks as 32-bit numbers can count.
+const CHUNKS: usize = 26;
+
+struct Node {
+    /// The number of the next node, or 0.
+    next: AtomicU32,
+    data: AtomicPtr<c_void>,
+}
+
+/// A stack: below, the number of its first node or 0; above, how often it was changed. All zeros
+/// is an empty one.
+pub struct Shelf(AtomicU64);
+
+/// All nodes of a pool, and the ones that hold no block. All zeros is none.
+pub struct Nodes {
+    chunks: [AtomicPtr<Node>; CHUNKS],
+    made: AtomicU64,
+    spare: Shelf,
+}
+
+fn number(head: u64) -> u32 {
+    head as u32
+}
+
+/// The head that follows `head` with this first node.
+fn head(before: u64, number: u32) -> u64 {
+    ((before >> 32).wrapping_add(1) << 32) | u64::from(number)
+}
+
+impl Nodes {
+    /// Takes a block off a shelf.
+    pub fn take(&self, shelf: &Shelf) -> Option<NonNull<c_void>> {
+        let (number, node) = self.pop(shelf)?;
+        let data = node.data.load(Relaxed);
+        self.push(&self.spare, number, node);
+        NonNull::new(data)
+    }
+
+    /// Puts a block on a shelf; `false` when no node is left for it, which [`Nodes::reserve`]
+    /// prevents.
+    pub fn put(&self, shelf: &Shelf, data: *mut c_void) -> bool {
+        let Some((number, node)) = self.pop(&self.spare) else { return false };
+        node.data.store(data, Relaxed);
+        self.push(shelf, number, node);
+        true
+    }
+
+    /// Makes nodes until there are as many as blocks; `false` when there is no memory for them.
+    pub fn reserve(&self, blocks: u64) -> bool {
+        self.made.load(Acquire) >= blocks || self.grow(blocks)
+    }
+
+    #[cold]
+    fn grow(&self, blocks: u64) -> bool {
+        for (chunk, start) in self.chunks.iter().enumerate() {
+            if start.load(Relaxed).is_null() && !self.add_chunk(chunk, start) {
+                return false;
+            }
+            if self.made.load(Acquire) >= blocks {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Fills the place of a chunk, unless another thread is faster; `false` for no memory.
+    fn add_chunk(&self, chunk: usize, start: &AtomicPtr<Node>) -> bool {
+        let count = FIRST << chunk;
+        let first = (count - FIRST + 1) as u32;
+        let last = first + (count - 1) as u32;
+        let nbytes = (count as usize).checked_mul(size_of::<Node>());
+        let Some(memory) = nbytes.and_then(platform::memory) else { return false };
+        let nodes: NonNull<Node> = memory.cast();
+        for (place, number) in (first..=last).enumerate() {
+            let next = AtomicU32::new(if number == last { 0 } else { number + 1 });
+            // SAFETY: fresh memory for `count` nodes.
+            unsafe { nodes.add(place).write(Node { next, data: AtomicPtr::new(null_mut()) }) };
+        }
+        // Release: whoever finds the chunk finds its nodes written.
+        if start.compare_exchange(null_mut(), nodes.as_ptr(), Release, Relaxed).is_err() {
+            // SAFETY: nobody has seen this memory.
+            unsafe { platform::give_back(memory) };
+            return true;
+        }
+        if let Some(node) = self.node(last) {
+            self.push(&self.spare, first, node);
+        }
+        self.made.fetch_add(count, Release);
+        true
+    }
+
+    /// The node with this number; `None` for 0.
+    fn node(&self, number: u32) -> Option<&Node> {
+        let place = u64::from(number.checked_sub(1)?) + FIRST;
+        let chunk = place.ilog2() - FIRST.ilog2();
+        let start = self.chunks.get(chunk as usize)?.load(Acquire);
+        // SAFETY: numbers come from `add_chunk`, when their chunk is there, and chunks stay; the
+        // chunk's nodes count from `FIRST << chunk`.
+        unsafe { start.add((place - (FIRST << chunk)) as usize).as_ref() }
+    }
+
+    fn pop(&self, shelf: &Shelf) -> Option<(u32, &Node)> {
+        let mut now = shelf.0.load(Acquire);
+        loop {
+            let node = self.node(number(now))?;
+            // Another thread may have the node by now: `next` is then wrong, and so is `now`.
+            let next = head(now, node.next.load(Relaxed));
+            match shelf.0.compare_exchange_weak(now, next, Acquire, Acquire) {
+                Ok(_) => return Some((number(now), node)),
+                Err(changed) => now = changed,
+            }
+        }
+    }
+
+    /// Puts the nodes from `first` to `last`, which hang together, on a shelf.
+    fn push(&self, shelf: &Shelf, first: u32, last: &Node) {
+        let mut now = shelf.0.load(Relaxed);
+        loop {
+            last.next.store(number(now), Relaxed);
+            // Release: whoever takes the node finds its data, and what was done with the block.
+            match shelf.0.compare_exchange_weak(now, head(now, first), Release, Relaxed) {
+                Ok(_) => return,
+                Err(changed) => now = changed,
+            }
+        }
+    }
+
+    /// Gives the nodes' memory back.
+    ///
+    /// # Safety
+    /// Nobody uses the nodes or the shelves any more.
+    pub unsafe fn give_back(&self) {
+        for chunk in &self.chunks {
+            if let Some(memory) = NonNull::new(chunk.load(Acquire)) {
+                // SAFETY: `add_chunk` took it from `platform::memory`.
+                unsafe { platform::give_back(memory.cast()) };
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What can be asked of a snapshot that has been checked.
+#![forbid(unsafe_code)]
+
+use super::Snapshot;
+use crate::device_type;
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::layout;
+
+impl Snapshot {
+    /// Number of elements.
+    #[inline]
+    pub fn numel(&self) -> Result<i64> {
+        layout::numel(self.shape())
+    }
+
+    /// Bytes of the elements laid out without gaps.
+    #[inline]
+    pub fn nbytes(&self) -> Result<u64> {
+        layout::packed_nbytes(self.numel()?, self.slot_bits())
+    }
+
+    /// Refuses a tensor whose `data` is a handle and not an address.
+    pub fn check_addressed(&self) -> Result<()> {
+        if !device_type::opaque_handle(self.device.device_type) {
+            return Ok(());
+        }
+        let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DEVICE_TYPE);
+        let error = error.detail("data is an opaque handle on this device, not an address");
+        Err(error.value(self.device.device_type.into()))
+    }
+
+    /// Refuses a tensor that uses bytes outside `[base, base + nbytes)`. Layout has been checked.
+    pub fn check_within(&self, base: *const u8, nbytes: u64) -> Result<()> {
+        let Some(end) = (base as u64).checked_add(nbytes) else {
+            let error = Error::new(DLRS_OUT_OF_BOUNDS).detail("base + nbytes wraps");
+            return Err(error.value(nbytes as i64));
+        };
+        if self.empty {
+            return Ok(());
+        }
+        let first = self.first() as u64;
+        let (low, high) = self.byte_extent;
+        let low = i128::from(first) + i128::from(low) - i128::from(base as u64);
+        let high = i128::from(first) + i128::from(high) - i128::from(base as u64);
+        if low >= 0 && high <= i128::from(end - base as u64) {
+            return Ok(());
+        }
+        // Offsets from the caller's own base: tells how far out, without an address.
+        let worst = if low < 0 { low } else { high };
+        let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA);
+        Err(error.value(worst as i64).limit(nbytes as i64))
+    }
+
+    /// Refuses a first element that is not aligned to `align_bytes`, a power of two.
+    pub fn check_aligned(&self, align_bytes: usize) -> Result<()> {
+        let off = (self.first() as usize) & (align_bytes - 1);
+        if self.empty || off == 0 {
+            return Ok(());
+        }
+        let error = Error::new(DLRS_MISALIGNED).field(DLRS_FIELD_DATA);
+        Err(error.value(off as i64).limit(align_bytes as i64))
+    }
+}

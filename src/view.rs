@@ -1,0 +1,293 @@
+//! Views as arithmetic: a layout goes in, [`Step`]s change it, a layout comes out. No memory is
+//! looked at.
+//!
+//! A [`View`] is what a tensor says about its elements, and how far its first element lies from
+//! that of the base. Every step is one change of it, so that a view through ten steps costs one
+//! tensor, and a step says only what is its own: [`View::settle`] checks at the end, once for all,
+//! that no byte outside the base is reached, that the sizes fit and that the first element starts
+//! on a whole byte.
+//!
+//! Between steps a first element may lie inside a byte, and strides of extents of 1, or of a
+//! tensor without elements, may be anything: they are never used.
+#![forbid(unsafe_code)]
+
+mod axes;
+mod elements;
+mod index;
+mod reshape;
+pub mod sharing;
+
+pub use reshape::broadcast_shapes;
+
+use core::mem::swap;
+
+use crate::abi::{DLDataType, DLPACK_FLAG_BITMASK_READ_ONLY};
+use crate::dtype;
+use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
+use crate::layout::{self, MAX_NDIM};
+use crate::overlap::Verdict;
+
+/// In place of an axis: every axis that the step can change.
+pub const ALL_AXES: i32 = i32::MIN;
+
+/// Move `byte_offset` into `data`.
+pub const NORMALIZE_OFFSET: u32 = 1 << 0;
+/// Give every extent of 1 the stride 1, and an empty tensor compact strides.
+pub const NORMALIZE_STRIDES: u32 = 1 << 1;
+/// Drop extents of 1 and merge dimensions that lie behind each other.
+pub const NORMALIZE_MERGE: u32 = 1 << 2;
+
+/// One change of a layout. An axis counts from the end when it is negative.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)] // the members are the parameters of the C functions, and explained there
+pub enum Step<'a> {
+    AsStrided { shape: &'a [i64], strides: &'a [i64], offset: i64 },
+    Slice { axis: i32, start: i64, stop: i64, step: i64 },
+    Select { axis: i32, index: i64 },
+    Narrow { axis: i32, start: i64, count: i64 },
+    Flip { axis: i32 },
+    Unfold { axis: i32, window: i64, step: i64 },
+    Diagonal { axis_a: i32, axis_b: i32, offset: i64 },
+    Permute { axes: &'a [i64] },
+    Transpose { axis_a: i32, axis_b: i32 },
+    Squeeze { axis: i32 },
+    Unsqueeze { axis: i32 },
+    Reshape { shape: &'a [i64] },
+    Expand { shape: &'a [i64] },
+    Bitcast { dtype: DLDataType },
+    Lanes { lanes: i32 },
+    ReadOnly,
+    Normalize { what: u32 },
+}
+
+/// A layout on its way from a base to a view of it.
+pub struct View {
+    /// Element type.
+    pub dtype: DLDataType,
+    /// Flags.
+    pub flags: u64,
+    /// `byte_offset` is to be moved into `data`.
+    pub fold: bool,
+    /// From the base's element (0, …, 0) to this one's.
+    at_bits: i128,
+    ndim: usize,
+    shape: [i64; MAX_NDIM],
+    strides: [i64; MAX_NDIM],
+}
+
+/// An error about a parameter of the C function. In this module parameters have names but no
+/// places: several functions have one of the same name.
+#[cold]
+fn bad(parameter: Arg, detail: &'static str, value: i64) -> Error {
+    Error::new(DLRS_BAD_ARG).of(parameter).detail(detail).value(value)
+}
+
+#[cold]
+fn not_viewable(detail: &'static str, dim: usize, value: i64) -> Error {
+    Error::new(DLRS_NOT_VIEWABLE).detail(detail).dim(dim).value(value)
+}
+
+impl View {
+    /// A base as a view of itself. Both arrays have the same length, at most `MAX_NDIM`.
+    #[inline]
+    pub fn new(dtype: DLDataType, flags: u64, shape: &[i64], strides: &[i64]) -> View {
+        let (zeros, ndim) = ([0; MAX_NDIM], shape.len().min(MAX_NDIM));
+        let mut view =
+            View { dtype, flags, fold: false, at_bits: 0, ndim, shape: zeros, strides: zeros };
+        copy(&mut view.shape, shape);
+        copy(&mut view.strides, strides);
+        view
+    }
+
+    /// Extents.
+    #[inline]
+    pub fn shape(&self) -> &[i64] {
+        self.shape.get(..self.ndim).unwrap_or(&[])
+    }
+
+    /// Strides in elements.
+    #[inline]
+    pub fn strides(&self) -> &[i64] {
+        self.strides.get(..self.ndim).unwrap_or(&[])
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.shape().contains(&0)
+    }
+
+    /// Changes the layout by one step. After an error it is of no use.
+    pub fn apply(&mut self, step: &Step) -> Result<()> {
+        use Step::*;
+        match *step {
+            AsStrided { shape, strides, offset } => self.as_strided(shape, strides, offset),
+            Slice { axis, start, stop, step } => self.slice(axis, start, stop, step),
+            Select { axis, index } => self.select(axis, index),
+            Narrow { axis, start, count } => self.narrow(axis, start, count),
+            Flip { axis } => self.flip(axis),
+            Unfold { axis, window, step } => self.unfold(axis, window, step),
+            Diagonal { axis_a, axis_b, offset } => self.diagonal(axis_a, axis_b, offset),
+            Permute { axes } => self.permute(axes),
+            Transpose { axis_a, axis_b } => self.transpose(axis_a, axis_b),
+            Squeeze { axis } => self.squeeze(axis),
+            Unsqueeze { axis } => self.unsqueeze(axis),
+            Reshape { shape } => self.reshape(shape),
+            Expand { shape } => self.expand(shape),
+            Bitcast { dtype } => self.bitcast(dtype),
+            Lanes { lanes } => self.lanes(lanes),
+            ReadOnly => {
+                self.set_read_only();
+                Ok(())
+            }
+            Normalize { what } => self.normalize(what),
+        }
+    }
+
+    /// Bytes from the base's first element to this one's, `None` when there are no elements, once
+    /// it is certain that the view stays inside `base_span`, the bytes that the base uses, counted
+    /// from its first element.
+    pub fn settle(&self, base_span: (i64, i64)) -> Result<Option<i64>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        layout::packed_nbytes(layout::numel(self.shape())?, self.slot_bits())?;
+        let (low, high) = self.span()?;
+        inside((low, high), (base_span.0.into(), base_span.1.into()))?;
+        // Inside the base's span, so it fits.
+        match self.at_bits & 7 {
+            0 => Ok(Some((self.at_bits >> 3) as i64)),
+            bit => {
+                let error = Error::new(DLRS_SUBBYTE).value(bit as i64).limit(0);
+                Err(error.detail("the view's first element would start inside a byte, at bit"))
+            }
+        }
+    }
+
+    /// First byte used and one past the last, from the base's first element. There are elements.
+    fn span(&self) -> Result<(i128, i128)> {
+        let (low, high) = layout::extent(self.shape(), self.strides())?;
+        let bits = i128::from(self.slot_bits());
+        let first = self.at_bits.saturating_add(i128::from(low) * bits);
+        let last = self.at_bits.saturating_add(i128::from(high) * bits).saturating_add(bits + 7);
+        Ok((first >> 3, last >> 3))
+    }
+
+    #[inline]
+    fn slot_bits(&self) -> u32 {
+        dtype::slot_bits(self.dtype, self.flags)
+    }
+
+    /// What shares memory must not be written element by element.
+    fn set_read_only(&mut self) {
+        self.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+    }
+
+    /// The dimension that an axis names.
+    #[inline]
+    fn dim_of(&self, axis: i32, parameter: Arg) -> Result<usize> {
+        let ndim = self.ndim as i64;
+        let dim = if axis < 0 { i64::from(axis) + ndim } else { axis.into() };
+        if (0..ndim).contains(&dim) {
+            return Ok(dim as usize);
+        }
+        Err(bad(parameter, "there is no such axis", axis.into()).limit(ndim - 1))
+    }
+
+    #[inline]
+    fn extent(&self, dim: usize) -> i64 {
+        self.shape().get(dim).copied().unwrap_or(1)
+    }
+
+    #[inline]
+    fn stride(&self, dim: usize) -> i64 {
+        self.strides().get(dim).copied().unwrap_or(0)
+    }
+
+    /// Moves the first element; without elements there is none.
+    #[inline]
+    fn advance(&mut self, elements: i128) {
+        if elements != 0 && !self.is_empty() {
+            let bits = elements.saturating_mul(self.slot_bits().into());
+            self.at_bits = self.at_bits.saturating_add(bits);
+        }
+    }
+
+    /// Gives a dimension another extent and stride.
+    #[inline]
+    fn set(&mut self, dim: usize, extent: i64, stride: i128) -> Result<()> {
+        if let Some(to) = self.shape.get_mut(dim) {
+            *to = extent;
+        }
+        let stride = self.fit(dim, extent, stride)?;
+        if let Some(to) = self.strides.get_mut(dim) {
+            *to = stride;
+        }
+        Ok(())
+    }
+
+    /// A stride in 64 bits: one that is never used is only brought near.
+    #[inline]
+    fn fit(&self, dim: usize, extent: i64, stride: i128) -> Result<i64> {
+        match i64::try_from(stride) {
+            Ok(stride) => Ok(stride),
+            Err(_) if extent <= 1 || self.is_empty() => {
+                Ok(if stride < 0 { i64::MIN } else { i64::MAX })
+            }
+            Err(_) => {
+                let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);
+                Err(error.dim(dim).limit(i64::MAX))
+            }
+        }
+    }
+
+    /// Adds a dimension before `dim`.
+    fn insert(&mut self, dim: usize, extent: i64, stride: i128) -> Result<()> {
+        if self.ndim >= MAX_NDIM {
+            let error = Error::new(DLRS_NDIM).value(self.ndim as i64 + 1);
+            return Err(error.limit(MAX_NDIM as i64).detail("the view would have too many axes"));
+        }
+        let stride = self.fit(dim, extent, stride)?;
+        self.ndim += 1;
+        for (array, mut carried) in [(&mut self.shape, extent), (&mut self.strides, stride)] {
+            let moved = array.iter_mut().take(self.ndim).skip(dim);
+            moved.for_each(|slot| swap(slot, &mut carried));
+        }
+        Ok(())
+    }
+
+    /// Takes a dimension out.
+    fn remove(&mut self, dim: usize) {
+        for array in [&mut self.shape, &mut self.strides] {
+            let mut carried = 0;
+            let moved = array.get_mut(dim..self.ndim).unwrap_or_default();
+            moved.iter_mut().rev().for_each(|slot| swap(slot, &mut carried));
+        }
+        self.ndim = self.ndim.saturating_sub(1);
+    }
+
+    /// Takes over extents and strides of at most `MAX_NDIM` dimensions.
+    fn replace(&mut self, shape: &[i64], strides: &[i64]) {
+        self.ndim = shape.len().min(MAX_NDIM);
+        copy(&mut self.shape, shape);
+        copy(&mut self.strides, strides);
+    }
+}
+
+/// The front of `to` becomes `from`.
+#[inline]
+fn copy(to: &mut [i64; MAX_NDIM], from: &[i64]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+}
+
+/// Refuses bytes outside of `base`.
+fn inside((low, high): (i128, i128), base: (i128, i128)) -> Result<()> {
+    if low >= base.0 && high <= base.1 {
+        return Ok(());
+    }
+    let near =
+        |bytes: i128| i64::try_from(bytes).unwrap_or(if bytes < 0 { i64::MIN } else { i64::MAX });
+    let (worst, limit) = if low < base.0 { (low, base.0) } else { (high, base.1) };
+    let error = Error::new(DLRS_OUT_OF_BOUNDS).value(near(worst)).limit(near(limit));
+    Err(error.detail("the view would reach outside its base, bytes from the first element"))
+}

@@ -1,0 +1,87 @@
+//! Steps that order, drop and add axes.
+
+use super::{ALL_AXES, View, bad};
+use crate::error::{Error, Parameter, Result, Status::*};
+use crate::layout::MAX_NDIM;
+
+impl View {
+    pub(super) fn permute(&mut self, axes: &[i64]) -> Result<()> {
+        if axes.len() != self.ndim {
+            let error = bad(
+                &Parameter(0, "ndim"),
+                "there must be as many axes as dimensions",
+                axes.len() as i64,
+            );
+            return Err(error.limit(self.ndim as i64));
+        }
+        let (mut shape, mut strides, mut seen) = ([0; MAX_NDIM], [0; MAX_NDIM], 0u64);
+        let slots = shape.iter_mut().zip(&mut strides);
+        for (place, (&axis, (extent, stride))) in axes.iter().zip(slots).enumerate() {
+            // What does not fit into 32 bits is no axis either.
+            let narrow = i32::try_from(axis).unwrap_or(i32::MAX);
+            let dim =
+                self.dim_of(narrow, &Parameter(0, "axes")).map_err(|e| e.dim(place).value(axis))?;
+            let bit = 1u64.wrapping_shl(dim as u32);
+            if seen & bit != 0 {
+                return Err(
+                    bad(&Parameter(0, "axes"), "every axis may stand there once", axis).dim(place)
+                );
+            }
+            seen |= bit;
+            (*extent, *stride) = (self.extent(dim), self.stride(dim));
+        }
+        (self.shape, self.strides) = (shape, strides);
+        Ok(())
+    }
+
+    pub(super) fn transpose(&mut self, axis_a: i32, axis_b: i32) -> Result<()> {
+        let a = self.dim_of(axis_a, &Parameter(0, "axis_a"))?;
+        let b = self.dim_of(axis_b, &Parameter(0, "axis_b"))?;
+        for array in [&mut self.shape, &mut self.strides] {
+            let value = |dim| array.get(dim).copied().unwrap_or(0);
+            let (first, second) = (value(a), value(b));
+            for (dim, value) in [(a, second), (b, first)] {
+                if let Some(slot) = array.get_mut(dim) {
+                    *slot = value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn squeeze(&mut self, axis: i32) -> Result<()> {
+        if axis != ALL_AXES {
+            let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+            let extent = self.extent(dim);
+            if extent != 1 {
+                let error = Error::new(DLRS_SHAPE_MISMATCH).detail("only an extent of 1 can go");
+                return Err(error.dim(dim).value(extent).limit(1));
+            }
+            self.remove(dim);
+            return Ok(());
+        }
+        let mut dim = 0;
+        while dim < self.ndim {
+            if self.extent(dim) == 1 { self.remove(dim) } else { dim += 1 }
+        }
+        Ok(())
+    }
+
+    /// The new axis stands before the one that it names; -1 is behind the last.
+    pub(super) fn unsqueeze(&mut self, axis: i32) -> Result<()> {
+        let places = self.ndim as i64 + 1;
+        let dim = if axis < 0 { i64::from(axis) + places } else { axis.into() };
+        if !(0..places).contains(&dim) {
+            return Err(bad(
+                &Parameter(0, "axis"),
+                "there is no such place for an axis",
+                axis.into(),
+            )
+            .limit(places - 1));
+        }
+        let dim = dim as usize;
+        // The stride that a dense tensor would have there.
+        let inner = i128::from(self.extent(dim)) * i128::from(self.stride(dim));
+        self.insert(dim, 1, if dim < self.ndim { inner } else { 1 })
+    }
+}

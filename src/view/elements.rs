@@ -1,0 +1,106 @@
+//! Steps that read the same bits as other elements.
+
+use super::*;
+use crate::abi::{DLDataTypeCode, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED};
+
+const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
+
+impl View {
+    /// NumPy's rule: another size of element needs a dense last axis, whose extent changes.
+    pub(super) fn bitcast(&mut self, dtype: DLDataType) -> Result<()> {
+        dtype::legal(dtype).map_err(|e| e.of(&Parameter(0, "dtype")))?;
+        if (dtype.code == HANDLE) != (self.dtype.code == HANDLE) {
+            let error = Error::new(DLRS_DTYPE_MISMATCH).of(&Parameter(0, "dtype"));
+            let error = error.detail("opaque handles are not bits, and bits no handles");
+            return Err(error.value(dtype.code.into()).limit(self.dtype.code.into()));
+        }
+        let (from, to) = (self.slot_bits(), dtype::slot_bits(dtype, self.flags));
+        self.dtype = dtype;
+        if from == to {
+            return Ok(());
+        }
+        let Some(last) = self.ndim.checked_sub(1) else {
+            let error = Error::new(DLRS_NOT_VIEWABLE).of(&Parameter(0, "dtype")).value(to.into());
+            let error = error.detail("a 0-d tensor has no axis to hold elements of other bits");
+            return Err(error.limit(from.into()));
+        };
+        let (extent, empty) = (self.extent(last), self.is_empty());
+        if extent != 1 && self.stride(last) != 1 && !empty {
+            let error = not_viewable("the last axis must be dense", last, self.stride(last));
+            return Err(error.field(DLRS_FIELD_STRIDES).limit(1));
+        }
+        let ratio = Ratio::new(from, to);
+        for dim in 0..last {
+            let stride = self.stride(dim);
+            let scaled = match ratio.of(stride) {
+                Some(scaled) => scaled,
+                None if self.extent(dim) == 1 || empty => 0, // never used
+                None => {
+                    let error = not_viewable("is no whole number of such elements", dim, stride);
+                    return Err(error.field(DLRS_FIELD_STRIDES));
+                }
+            };
+            self.set(dim, self.extent(dim), scaled)?;
+        }
+        let error = |status| Error::new(status).field(DLRS_FIELD_SHAPE).dim(last).value(extent);
+        match ratio.of(extent).map(i64::try_from) {
+            Some(Ok(extent)) => self.set(last, extent, 1),
+            Some(Err(_)) => Err(error(DLRS_SIZE_OVERFLOW)),
+            None => Err(error(DLRS_NOT_VIEWABLE).detail("is no whole number of such elements")),
+        }
+    }
+
+    /// Lanes become a last axis when 1 is wanted, else a last axis of that extent becomes lanes.
+    pub(super) fn lanes(&mut self, lanes: i32) -> Result<()> {
+        let Some(wanted) = u16::try_from(lanes).ok().filter(|&lanes| lanes > 0) else {
+            return Err(bad(&Parameter(0, "lanes"), "lanes are 1 to 65535", lanes.into())
+                .limit(u16::MAX.into()));
+        };
+        let padded = self.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
+        if padded && !self.dtype.bits.is_multiple_of(8) {
+            let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value(self.flags as i64);
+            return Err(error.detail("lanes have no padding between them, elements have"));
+        }
+        let dtype = DLDataType { lanes: wanted, ..self.dtype };
+        if wanted == 1 {
+            self.insert(self.ndim, 1, 1)?;
+            return self.bitcast(dtype);
+        }
+        let last = self.ndim.saturating_sub(1);
+        let extent = self.shape().last().copied().unwrap_or(0);
+        if self.dtype.lanes != 1 || extent != i64::from(wanted) {
+            let error = Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "lanes")).dim(last);
+            let error = error.detail("needs scalars and a last axis of so many");
+            return Err(error.value(lanes.into()).limit(extent));
+        }
+        self.bitcast(dtype)?;
+        self.remove(last);
+        Ok(())
+    }
+}
+
+/// Counts in elements of `from` bits, counted in elements of `to` bits. Without 128-bit division,
+/// which would bring a large function along.
+struct Ratio {
+    from: i64,
+    to: i64,
+}
+
+impl Ratio {
+    fn new(from: u32, to: u32) -> Self {
+        let (mut divisor, mut rest) = (from, to);
+        while let Some(next) = divisor.checked_rem(rest) {
+            (divisor, rest) = (rest, next);
+        }
+        let reduced = |bits: u32| i64::from(bits.checked_div(divisor).unwrap_or(bits));
+        Ratio { from: reduced(from), to: reduced(to) }
+    }
+
+    /// `None` for what is no whole number.
+    fn of(&self, count: i64) -> Option<i128> {
+        match (count.checked_rem(self.to), count.checked_div(self.to)) {
+            (Some(0), Some(groups)) => Some(i128::from(groups) * i128::from(self.from)),
+            _ => None,
+        }
+    }
+}

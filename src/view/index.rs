@@ -1,0 +1,125 @@
+//! Steps that choose elements along an axis.
+
+use core::num::NonZeroU64;
+
+use super::{ALL_AXES, View, bad};
+use crate::error::{Parameter, Result};
+
+impl View {
+    /// Python's `[start:stop:step]`: indices from the end when negative, then clamped.
+    pub(super) fn slice(&mut self, axis: i32, start: i64, stop: i64, step: i64) -> Result<()> {
+        let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+        let Some(size) = NonZeroU64::new(step.unsigned_abs()) else {
+            return Err(bad(&Parameter(0, "step"), "a slice needs a step other than 0", 0));
+        };
+        let count = i128::from(self.extent(dim));
+        // Where an index can stand: going back, it can stand before the first element.
+        let (low, high) = if step > 0 { (0, count) } else { (-1, count - 1) };
+        let clamped = |index: i64| {
+            let index = i128::from(index);
+            (if index < 0 { index + count } else { index }).max(low).min(high)
+        };
+        let (start, stop) = (clamped(start), clamped(stop));
+        let gap = if step > 0 { stop - start } else { start - stop };
+        let extent = if gap <= 0 { 0 } else { (gap as u64 - 1) / size + 1 };
+        self.walk(dim, start, extent as i64, step)
+    }
+
+    /// Keeps `extent` elements from `start` on, every `step`th.
+    fn walk(&mut self, dim: usize, start: i128, extent: i64, step: i64) -> Result<()> {
+        let stride = i128::from(self.stride(dim));
+        if extent > 0 {
+            self.advance(start * stride);
+        }
+        self.set(dim, extent, stride * i128::from(step))
+    }
+
+    pub(super) fn select(&mut self, axis: i32, index: i64) -> Result<()> {
+        let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+        let extent = self.extent(dim);
+        let at = if index < 0 { index.saturating_add(extent) } else { index };
+        if !(0..extent).contains(&at) {
+            return Err(bad(&Parameter(0, "index"), "there is no such index", index)
+                .dim(dim)
+                .limit(extent - 1));
+        }
+        let stride = self.stride(dim);
+        self.advance(i128::from(at) * i128::from(stride));
+        self.remove(dim);
+        Ok(())
+    }
+
+    /// As a slice of step 1, but what is not there is an error.
+    pub(super) fn narrow(&mut self, axis: i32, start: i64, count: i64) -> Result<()> {
+        let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+        let extent = self.extent(dim);
+        let at = if start < 0 { start.saturating_add(extent) } else { start };
+        if !(0..=extent).contains(&at) {
+            return Err(bad(&Parameter(0, "start"), "there is no such index", start)
+                .dim(dim)
+                .limit(extent));
+        }
+        if !(0..=extent - at).contains(&count) {
+            let error = bad(&Parameter(0, "count"), "there are not so many elements", count);
+            return Err(error.dim(dim).limit(extent - at));
+        }
+        self.walk(dim, at.into(), count, 1)
+    }
+
+    pub(super) fn flip(&mut self, axis: i32) -> Result<()> {
+        if axis != ALL_AXES {
+            return self.slice(axis, i64::MAX, i64::MIN, -1);
+        }
+        (0..self.ndim as i32).try_for_each(|axis| self.flip(axis))
+    }
+
+    /// The axis becomes the windows' places, a new last axis the place inside a window.
+    pub(super) fn unfold(&mut self, axis: i32, window: i64, step: i64) -> Result<()> {
+        let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+        let (extent, stride) = (self.extent(dim), i128::from(self.stride(dim)));
+        if !(1..=extent).contains(&window) {
+            let error = bad(
+                &Parameter(0, "window"),
+                "a window holds 1 to all elements of the axis",
+                window,
+            );
+            return Err(error.dim(dim).limit(extent));
+        }
+        let size = match NonZeroU64::new(step as u64) {
+            Some(size) if step > 0 => size,
+            _ => {
+                return Err(
+                    bad(&Parameter(0, "step"), "windows need a step above 0", step).limit(1)
+                );
+            }
+        };
+        let windows = ((extent - window) as u64 / size + 1) as i64;
+        self.set(dim, windows, stride * i128::from(step))?;
+        self.insert(self.ndim, window, stride)?;
+        if windows > 1 && step < window && !self.is_empty() {
+            self.set_read_only();
+        }
+        Ok(())
+    }
+
+    /// Two axes become one at the end, along which both grow.
+    pub(super) fn diagonal(&mut self, axis_a: i32, axis_b: i32, offset: i64) -> Result<()> {
+        let a = self.dim_of(axis_a, &Parameter(0, "axis_a"))?;
+        let b = self.dim_of(axis_b, &Parameter(0, "axis_b"))?;
+        if a == b {
+            return Err(bad(&Parameter(0, "axis_b"), "the two axes are the same", axis_b.into()));
+        }
+        let stride = |dim| i128::from(self.stride(dim));
+        let (down, right) = (stride(a), stride(b));
+        let (skip_a, skip_b) = (-i128::from(offset.min(0)), i128::from(offset.max(0)));
+        let left_a = i128::from(self.extent(a)) - skip_a;
+        let left_b = i128::from(self.extent(b)) - skip_b;
+        let extent = left_a.min(left_b).max(0) as i64;
+        if extent > 0 {
+            self.advance(skip_a * down + skip_b * right);
+        }
+        self.remove(a.max(b));
+        self.remove(a.min(b));
+        self.insert(self.ndim, extent, down + right)
+    }
+}

@@ -1,0 +1,210 @@
+//! Steps that give another shape, and the rules of broadcasting.
+//!
+//! A reshape needs no copy exactly when the new shape splits the dimensions that are left after
+//! all neighbours that lie behind each other are merged: an extent that reached over two merged
+//! dimensions would need one stride where there are two.
+
+use super::*;
+use crate::layout::Order;
+
+impl View {
+    pub(super) fn as_strided(&mut self, shape: &[i64], strides: &[i64], offset: i64) -> Result<()> {
+        layout::check_shape(shape).map_err(|e| e.of(&Parameter(0, "shape")))?;
+        let room = if self.is_empty() { (0, 0) } else { self.span()? };
+        self.replace(shape, strides);
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.advance(offset.into());
+        inside(self.span().map_err(|e| e.of(&Parameter(0, "strides")))?, room)?;
+        if sharing::self_verdict(self.shape(), self.strides(), self.slot_bits())
+            != Verdict::Disjoint
+        {
+            self.set_read_only();
+        }
+        Ok(())
+    }
+
+    pub(super) fn reshape(&mut self, shape: &[i64]) -> Result<()> {
+        let (shape, ndim) = self.inferred(shape)?;
+        let shape = shape.get(..ndim).unwrap_or(&[]);
+        let mut strides = [0; MAX_NDIM];
+        if self.is_empty() {
+            layout::compact_strides(shape, Order::C, &mut strides);
+        } else {
+            self.merge();
+            self.split(shape, &mut strides)?;
+        }
+        self.replace(shape, &strides);
+        Ok(())
+    }
+
+    /// The shape with its -1 replaced; it has as many elements as there are.
+    fn inferred(&self, wanted: &[i64]) -> Result<([i64; MAX_NDIM], usize)> {
+        let (mut shape, mut unknown) = ([0; MAX_NDIM], None);
+        copy(&mut shape, wanted);
+        for (dim, &extent) in wanted.iter().enumerate() {
+            if extent == -1 && unknown.is_some() {
+                return Err(bad(&Parameter(0, "shape"), "only one extent may be -1", -1).dim(dim));
+            }
+            if extent == -1 {
+                unknown = Some(dim);
+            }
+        }
+        let elements = layout::numel(self.shape())?;
+        if let Some(slot) = unknown.and_then(|dim| shape.get_mut(dim)) {
+            *slot = 1;
+        }
+        let shown = shape.get(..wanted.len()).unwrap_or(&[]);
+        layout::check_shape(shown).map_err(|e| e.of(&Parameter(0, "shape")))?;
+        let known = layout::numel(shown).map_err(|e| e.of(&Parameter(0, "shape")))?;
+        let mismatch =
+            Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "shape")).value(known).limit(elements);
+        let Some(unknown) = unknown else {
+            let mismatch = mismatch.detail("the numbers of elements differ");
+            return if known == elements { Ok((shape, wanted.len())) } else { Err(mismatch) };
+        };
+        match elements.checked_div(known) {
+            Some(extent) if extent.wrapping_mul(known) == elements => {
+                if let Some(slot) = shape.get_mut(unknown) {
+                    *slot = extent;
+                }
+                Ok((shape, wanted.len()))
+            }
+            Some(_) => Err(mismatch.detail("the other extents do not divide the elements")),
+            None => {
+                Err(bad(&Parameter(0, "shape"), "beside an extent of 0, -1 can be anything", -1)
+                    .dim(unknown))
+            }
+        }
+    }
+
+    /// Drops extents of 1 and merges neighbours that lie behind each other. There are elements.
+    pub(super) fn merge(&mut self) {
+        let (mut shape, mut strides) = ([0; MAX_NDIM], [0; MAX_NDIM]);
+        let mut slots = shape.iter_mut().zip(&mut strides);
+        let mut last: Option<(&mut i64, &mut i64)> = None;
+        let mut ndim = 0;
+        for (&extent, &stride) in self.shape().iter().zip(self.strides()) {
+            match &mut last {
+                _ if extent == 1 => {}
+                Some((outer, step))
+                    if i128::from(extent) * i128::from(stride) == i128::from(**step) =>
+                {
+                    **outer = outer.saturating_mul(extent);
+                    **step = stride;
+                }
+                _ => {
+                    last = slots.next();
+                    if let Some((outer, step)) = &mut last {
+                        (**outer, **step) = (extent, stride);
+                    }
+                    ndim += 1;
+                }
+            }
+        }
+        (self.shape, self.strides, self.ndim) = (shape, strides, ndim);
+    }
+
+    /// Strides for `shape`, which has as many elements, or no view: splits merged dimensions.
+    fn split(&self, shape: &[i64], strides: &mut [i64; MAX_NDIM]) -> Result<()> {
+        let mut groups = self.shape().iter().rev().zip(self.strides().iter().rev());
+        let (mut left, mut step) = (1i64, 1i64);
+        let slots = strides.get_mut(..shape.len()).unwrap_or_default();
+        let places = (0..shape.len()).rev();
+        for (dim, (&extent, slot)) in places.zip(shape.iter().rev().zip(slots.iter_mut().rev())) {
+            if extent != 1
+                && left == 1
+                && let Some((&elements, &stride)) = groups.next()
+            {
+                (left, step) = (elements, stride);
+            }
+            *slot = step;
+            if left.checked_rem(extent) != Some(0) {
+                let error = not_viewable("this extent reaches over a gap in memory", dim, extent);
+                return Err(error.of(&Parameter(0, "shape")));
+            }
+            left = left.checked_div(extent).unwrap_or(1);
+            step = step.saturating_mul(extent);
+        }
+        Ok(())
+    }
+
+    pub(super) fn expand(&mut self, shape: &[i64]) -> Result<()> {
+        let Some(added) = shape.len().checked_sub(self.ndim) else {
+            let error =
+                Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "ndim")).value(shape.len() as i64);
+            let error = error.detail("a tensor cannot be expanded to fewer dimensions");
+            return Err(error.limit(self.ndim as i64));
+        };
+        let (mut extents, mut strides, mut repeats) = ([0; MAX_NDIM], [0; MAX_NDIM], false);
+        let slots = extents.iter_mut().zip(&mut strides);
+        for (dim, (&wanted, (slot, stride))) in shape.iter().zip(slots).enumerate() {
+            let own = dim.checked_sub(added);
+            let extent = own.map_or(1, |own| self.extent(own));
+            let wanted = if wanted == -1 && own.is_some() { extent } else { wanted };
+            if wanted < 0 {
+                let error = Error::new(DLRS_SHAPE_NEG).of(&Parameter(0, "shape")).dim(dim);
+                return Err(error.value(wanted).limit(0));
+            }
+            if extent != wanted && extent != 1 {
+                let error = Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "shape")).dim(dim);
+                let error = error.detail("only an extent of 1 can be expanded");
+                return Err(error.value(wanted).limit(extent));
+            }
+            repeats |= extent != wanted;
+            *slot = wanted;
+            *stride = own.filter(|_| extent == wanted).map_or(0, |own| self.stride(own));
+        }
+        self.replace(extents.get(..shape.len()).unwrap_or(&[]), &strides);
+        if repeats && !self.is_empty() {
+            self.set_read_only();
+        }
+        Ok(())
+    }
+
+    pub(super) fn normalize(&mut self, what: u32) -> Result<()> {
+        let unknown = what & !(NORMALIZE_OFFSET | NORMALIZE_STRIDES | NORMALIZE_MERGE);
+        if unknown != 0 {
+            return Err(bad(&Parameter(0, "what"), "these bits are not known", unknown.into()));
+        }
+        self.fold |= what & NORMALIZE_OFFSET != 0;
+        if what & NORMALIZE_MERGE != 0 && !self.is_empty() {
+            self.merge();
+        }
+        if what & NORMALIZE_STRIDES == 0 {
+            return Ok(());
+        }
+        if self.is_empty() {
+            let shape = self.shape.get(..self.ndim).unwrap_or(&[]);
+            layout::compact_strides(shape, Order::C, &mut self.strides);
+        }
+        for (&extent, stride) in self.shape.iter().zip(&mut self.strides) {
+            *stride = if extent == 1 { 1 } else { *stride };
+        }
+        Ok(())
+    }
+}
+
+/// The shape to which two shapes broadcast, right-aligned, and its number of dimensions.
+pub fn broadcast_shapes(a: &[i64], b: &[i64]) -> Result<([i64; MAX_NDIM], usize)> {
+    layout::check_shape(a).map_err(|e| e.of(&Parameter(0, "a")))?;
+    layout::check_shape(b).map_err(|e| e.of(&Parameter(0, "b")))?;
+    let (mut shape, ndim) = ([1; MAX_NDIM], a.len().max(b.len()));
+    let extent = |shape: &[i64], dim: usize| {
+        let own = dim.checked_sub(ndim.saturating_sub(shape.len()));
+        own.and_then(|own| shape.get(own)).copied().unwrap_or(1)
+    };
+    for (dim, slot) in shape.iter_mut().take(ndim).enumerate() {
+        *slot = match (extent(a, dim), extent(b, dim)) {
+            (a, b) if a == b || b == 1 => a,
+            (1, b) => b,
+            (a, b) => {
+                let error = Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "b")).dim(dim);
+                let error = error.detail("extents must be equal or 1");
+                return Err(error.value(b).limit(a));
+            }
+        };
+    }
+    Ok((shape, ndim))
+}

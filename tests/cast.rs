@@ -1,0 +1,388 @@
+//! Conversion against an oracle that shares nothing with it but the table of formats: the nearest
+//! value is searched for among all values of the format. `tests/python/test_cast.py` compares with
+//! NumPy and ml_dtypes.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use dlpack_rs::abi::*;
+use dlpack_rs::capi::cast::dlrs_cast;
+use dlpack_rs::device::cpu;
+use dlpack_rs::float_formats::{self, FloatFormat, Specials};
+
+const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+
+fn dtype(code: u8, bits: u8, lanes: u16) -> DLDataType {
+    DLDataType { code, bits, lanes }
+}
+
+/// A tensor over borrowed memory.
+fn tensor<T>(
+    data: &[T],
+    dtype: DLDataType,
+    shape: &[i64],
+    strides: Option<&[i64]>,
+    flags: u64,
+) -> DLManagedTensorVersioned {
+    DLManagedTensorVersioned {
+        version: DLPackVersion { major: 1, minor: 1 },
+        manager_ctx: null_mut(),
+        deleter: None,
+        flags,
+        dl_tensor: DLTensor {
+            data: data.as_ptr() as *mut c_void,
+            device: DLDevice { device_type: 1, device_id: 0 },
+            ndim: shape.len() as i32,
+            dtype,
+            shape: shape.as_ptr().cast_mut(),
+            strides: strides.map_or(null_mut(), |strides| strides.as_ptr().cast_mut()),
+            byte_offset: 0,
+        },
+    }
+}
+
+fn cast(src: &DLManagedTensorVersioned, dst: &mut DLManagedTensorVersioned) {
+    // SAFETY: live tensors over live memory.
+    assert_eq!(unsafe { dlrs_cast(src, dst, null(), null_mut()) }, 0);
+}
+
+/// Converts dense elements to dense, padded ones.
+fn convert<A, B: Clone + Default>(from: &[A], src: DLDataType, dst: DLDataType) -> Vec<B> {
+    let shape = [from.len() as i64];
+    let mut to = vec![B::default(); from.len()];
+    let out = to.as_mut_slice();
+    cast(&tensor(from, src, &shape, None, PADDED), &mut tensor(out, dst, &shape, None, PADDED));
+    to
+}
+
+/// The float formats of at most 16 bits: code and bits.
+fn small() -> Vec<(u8, u8)> {
+    let mut all = vec![(2, 16), (4, 16)];
+    all.extend((7..=14).map(|code| (code, 8)));
+    all.extend([(15, 6), (16, 6), (17, 4)]);
+    all
+}
+
+struct Oracle {
+    format: &'static FloatFormat,
+    /// Non-negative finite values and their codes, ascending.
+    values: Vec<(f64, u64)>,
+}
+
+impl Oracle {
+    fn new(code: u8, bits: u8) -> Self {
+        let format = float_formats::of(code, bits).unwrap();
+        let magnitudes = 0..1u64 << (bits - u8::from(format.signed));
+        let mut values: Vec<_> =
+            magnitudes.map(|raw| (float_formats::decode(code, bits, raw), raw)).collect();
+        values.retain(|(value, _)| value.is_finite());
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Oracle { format, values }
+    }
+
+    fn sign(&self) -> u64 {
+        u64::from(self.format.signed) << (self.format.width() - 1)
+    }
+
+    fn largest(&self) -> (f64, u64) {
+        *self.values.last().unwrap()
+    }
+
+    fn nan(&self, negative: bool) -> u64 {
+        let all = (1u64 << self.format.exponent_bits << self.format.mantissa_bits) - 1;
+        let sign = if negative { self.sign() } else { 0 };
+        match self.format.specials {
+            Specials::Ieee => sign | (all & !((1 << (self.format.mantissa_bits - 1)) - 1)),
+            Specials::AllOnes => sign | all,
+            Specials::MinusZero => self.sign(),
+            Specials::None => self.sign() ^ sign,
+        }
+    }
+
+    /// What a magnitude beyond the largest finite one becomes.
+    fn beyond(&self, negative: bool) -> u64 {
+        let sign = if negative { self.sign() } else { 0 };
+        match self.format.specials {
+            Specials::Ieee => sign | (self.largest().1 + 1),
+            Specials::None => sign | self.largest().1,
+            _ => self.nan(negative),
+        }
+    }
+
+    fn round(&self, x: f64) -> u64 {
+        if !self.format.signed {
+            return self.octave(x);
+        }
+        let (negative, x) = (x.is_sign_negative(), x.abs());
+        if x.is_nan() {
+            return self.nan(negative);
+        }
+        let above = self.values.partition_point(|(value, _)| *value < x);
+        let (below, above) = match self.values.get(above) {
+            Some(&exact) if exact.0 == x => (exact, exact),
+            Some(&next) => (self.values[above - 1], next),
+            None => {
+                let (last, code) = self.largest();
+                let step = last - self.values[self.values.len() - 2].0;
+                ((last, code), (last + step, u64::MAX))
+            }
+        };
+        // Exact: the values have few bits.
+        let middle = (below.0 + above.0) / 2.0;
+        let even = if below.1 & 1 == 0 { below.1 } else { above.1 };
+        let code = match x.total_cmp(&middle) {
+            std::cmp::Ordering::Less => below.1,
+            std::cmp::Ordering::Greater => above.1,
+            std::cmp::Ordering::Equal => even,
+        };
+        match code {
+            u64::MAX => self.beyond(negative),
+            0 if self.format.specials == Specials::MinusZero => 0,
+            code => code | if negative { self.sign() } else { 0 },
+        }
+    }
+
+    /// e8m0: ties up; all between 2^-127 and 2^-126 too; nothing but positive numbers.
+    fn octave(&self, x: f64) -> u64 {
+        let smallest = 2f64.powi(-127);
+        if x.is_nan() || x <= 0.0 || x >= 1.5 * 2f64.powi(127) {
+            return 0xff;
+        }
+        if x <= 2.0 * smallest {
+            return u64::from(x > smallest);
+        }
+        let exponent = (x.to_bits() >> 52) as i64 - 1023;
+        let up = x >= 1.5 * 2f64.powi(exponent as i32);
+        (exponent + 127) as u64 + u64::from(up)
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    }
+}
+
+/// Every value, every middle of two, and their neighbours; special and random numbers.
+fn interesting(oracle: &Oracle) -> Vec<f64> {
+    let mut all = vec![0.0, f64::INFINITY, f64::NAN, f64::MAX, 5e-324, 1e-300, f64::MIN_POSITIVE];
+    let (last, _) = oracle.largest();
+    let step = last - oracle.values[oracle.values.len() - 2].0;
+    let values = oracle.values.iter().map(|(value, _)| *value).chain([last + step]);
+    let values: Vec<f64> = values.collect();
+    for pair in values.windows(2) {
+        for x in [pair[0], (pair[0] + pair[1]) / 2.0, pair[1]] {
+            // Far below what binary32 can see, too: two roundings would go wrong.
+            all.extend([x, x.next_up(), x.next_down(), x * (1.0 + 1e-12), x * (1.0 - 1e-12)]);
+            all.extend([(x as f32).next_up().into(), f64::from((x as f32).next_down())]);
+        }
+    }
+    let mut random = Random(u64::from(oracle.format.width()));
+    all.extend((0..100_000).map(|_| f64::from_bits(random.next())));
+    all.extend((0..100_000).map(|_| f64::from(f32::from_bits(random.next() as u32))));
+    all.iter().flat_map(|&x| [x, -x]).collect()
+}
+
+fn check<T: Copy>(
+    what: &str,
+    from: &[T],
+    got: &[u64],
+    want: impl Fn(T) -> u64,
+    show: impl Fn(T) -> String,
+) {
+    assert_eq!(from.len(), got.len());
+    for (&x, &got) in from.iter().zip(got) {
+        let want = want(x);
+        assert_eq!(got, want, "{what}: {} became {got:#x}, not {want:#x}", show(x));
+    }
+}
+
+fn to_small<T>(from: &[T], src: DLDataType, (code, bits): (u8, u8)) -> Vec<u64> {
+    if bits == 16 {
+        let codes = convert::<_, u16>(from, src, dtype(code, bits, 1));
+        return codes.into_iter().map(u64::from).collect();
+    }
+    let codes = convert::<_, u8>(from, src, dtype(code, bits, 1));
+    codes.into_iter().map(u64::from).collect()
+}
+
+fn floats_round_to_nearest() {
+    for (code, bits) in small() {
+        let oracle = Oracle::new(code, bits);
+        let what = format!("({code}, {bits})");
+        let from = interesting(&oracle);
+        let got = to_small(&from, dtype(2, 64, 1), (code, bits));
+        check(&what, &from, &got, |x| oracle.round(x), |x| format!("{x:e}"));
+        let from: Vec<f32> = from.iter().map(|&x| x as f32).collect();
+        let got = to_small(&from, dtype(2, 32, 1), (code, bits));
+        check(&what, &from, &got, |x| oracle.round(x.into()), |x| format!("{x:e}"));
+    }
+}
+
+fn integers_round_once() {
+    let mut random = Random(7);
+    let mut from: Vec<i64> =
+        (0..100_000).map(|_| random.next() as i64 >> (random.next() & 63)).collect();
+    for shift in 0..63 {
+        // A middle of bfloat16, and one more: through binary32 it would be a tie.
+        let middle = (0x101i64 << 54 >> shift.min(54)) | 1;
+        from.extend([middle, -middle, (1 << shift) - 1, 1 << shift, i64::MIN, i64::MAX]);
+    }
+    for (code, bits) in small() {
+        let oracle = Oracle::new(code, bits);
+        let got = to_small(&from, dtype(0, 64, 1), (code, bits));
+        // binary64 with what was lost in its last bit is as good as the integer here.
+        let exact = |x: i64| {
+            let near = x as f64;
+            let lost = near as i128 - i128::from(x);
+            let odd = near.to_bits() & 1 != 0;
+            match lost.signum() * i128::from(x.signum()) {
+                1 if !odd => f64::from_bits(near.to_bits() - 1),
+                -1 if !odd => f64::from_bits(near.to_bits() + 1),
+                _ => near,
+            }
+        };
+        check("int64", &from, &got, |x| oracle.round(exact(x)), |x| x.to_string());
+    }
+    let got = convert::<_, u32>(&from, dtype(0, 64, 1), dtype(2, 32, 1));
+    let got: Vec<u64> = got.into_iter().map(u64::from).collect();
+    check("float32", &from, &got, |x| (x as f32).to_bits().into(), |x| x.to_string());
+    let unsigned: Vec<u64> = from.iter().map(|&x| x as u64).collect();
+    let got = convert::<_, u64>(&unsigned, dtype(1, 64, 1), dtype(2, 64, 1));
+    check("float64", &unsigned, &got, |x| (x as f64).to_bits(), |x| x.to_string());
+}
+
+fn every_code_has_its_value() {
+    for (code, bits) in small() {
+        let codes: Vec<u16> =
+            (0..=u16::MAX).map(|raw| (u32::from(raw) & ((1 << bits) - 1)) as u16).collect();
+        let bytes: Vec<u8> = codes.iter().map(|&raw| raw as u8).collect();
+        for (count, target) in [(codes.len(), 64u8), (200, 64)] {
+            let src = dtype(code, bits, 1);
+            let got: Vec<f64> = match bits {
+                16 => convert(&codes[..count], src, dtype(2, target, 1)),
+                _ => convert(&bytes[..count], src, dtype(2, target, 1)),
+            };
+            for (&raw, got) in codes.iter().zip(got) {
+                let want = float_formats::decode(code, bits, raw.into());
+                assert!(got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan());
+            }
+        }
+    }
+}
+
+fn floats_become_integers_as_in_rust() {
+    let mut from = interesting(&Oracle::new(2, 16));
+    for power in 0..66 {
+        let x = 2f64.powi(power);
+        from.extend([x, x.next_down(), x.next_up(), -x, -x.next_up(), x + 0.5, 0.5 - x]);
+    }
+    macro_rules! same {
+        ($($int:ty: $code:expr;)*) => {$(
+            let got: Vec<$int> = convert(&from, dtype(2, 64, 1), dtype($code, <$int>::BITS as u8, 1));
+            let want: Vec<$int> = from.iter().map(|&x| x as $int).collect();
+            assert!(got == want, stringify!($int));
+        )*};
+    }
+    same! { i8: 0; i16: 0; i32: 0; i64: 0; u8: 1; u16: 1; u32: 1; u64: 1; }
+}
+
+#[test]
+fn all_of_it_at_both_levels() {
+    for level in [cpu::level(), dlpack_rs::device::cpu::Level::Portable] {
+        assert!(cpu::set_level(level));
+        floats_round_to_nearest();
+        integers_round_once();
+        every_code_has_its_value();
+        floats_become_integers_as_in_rust();
+    }
+    cpu::set_level(cpu::detected());
+}
+
+#[test]
+fn packed_lanes_and_strides() {
+    // int4 with 3 lanes, padded to 16 bits: lanes are packed inside, the gap becomes 0.
+    let from = [1i32, -2, 3, 4, 5, -6];
+    let mut to = [0xffu8; 4];
+    let out = &mut to[..];
+    let src = tensor(&from, dtype(0, 32, 3), &[2], None, 0);
+    cast(&src, &mut tensor(out, dtype(0, 4, 3), &[2], None, PADDED));
+    assert_eq!(to, [0xe1, 0x03, 0x54, 0x0a]);
+    // And packed, 12 bits each.
+    let mut to = [0xffu8; 4];
+    let out = &mut to[..];
+    cast(&src, &mut tensor(out, dtype(0, 4, 3), &[2], None, 0));
+    assert_eq!(to, [0xe1, 0x43, 0xa5, 0xff]);
+    // float6, packed: a transpose of 7 x 5 there and back.
+    let from: Vec<f32> = (0..35).map(|i| i as f32 / 8.0).collect();
+    let (shape, turned) = ([7i64, 5], [1i64, 7]);
+    let mut packed = [0u8; 27];
+    let mut to = [0f32; 35];
+    let e2m3 = dtype(15, 6, 1);
+    let out = &mut packed[..];
+    let src = tensor(&from, dtype(2, 32, 1), &shape, Some(&turned), 0);
+    cast(&src, &mut tensor(out, e2m3, &shape, None, 0));
+    let out = &mut to[..];
+    let mut back = tensor(out, dtype(2, 32, 1), &shape, Some(&turned), 0);
+    cast(&tensor(&packed, e2m3, &shape, None, 0), &mut back);
+    let want: Vec<f32> = from
+        .iter()
+        .map(|&x| float_formats::decode(15, 6, Oracle::new(15, 6).round(x.into())) as f32)
+        .collect();
+    assert_eq!(to[..], want[..]);
+}
+
+#[test]
+fn complex_of_all_sizes() {
+    let from: Vec<[f32; 2]> = (0..300).map(|i| [i as f32 * 0.3, -(i as f32)]).collect();
+    let halves: Vec<[u16; 2]> = convert(&from, dtype(5, 64, 1), dtype(5, 32, 1));
+    let oracle = Oracle::new(2, 16);
+    for (from, to) in from.iter().zip(&halves) {
+        assert_eq!(from.map(|x| oracle.round(x.into()) as u16), *to);
+    }
+    let wide: Vec<[f64; 2]> = convert(&halves, dtype(5, 32, 1), dtype(5, 128, 1));
+    let real: Vec<f64> = convert(&halves, dtype(5, 32, 1), dtype(2, 64, 1));
+    assert!(wide.iter().zip(&real).all(|(z, x)| z[0] == *x));
+    let back: Vec<[f32; 2]> = convert(&real, dtype(2, 64, 1), dtype(5, 64, 1));
+    assert!(back.iter().zip(&real).all(|(z, x)| *z == [*x as f32, 0.0]));
+    let any: Vec<u8> = convert(
+        &[[0f32, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, f32::NAN]],
+        dtype(5, 64, 1),
+        dtype(6, 8, 1),
+    );
+    assert_eq!(any, [0, 1, 1, 1]);
+}
+
+/// The host may have set another rounding direction, flushing of subnormals, or traps.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_callers_floating_point_settings_do_not_matter() {
+    use std::arch::asm;
+    let swap = |new: u32| {
+        let mut old = 0u32;
+        // SAFETY: MXCSR of this thread, put back below.
+        unsafe {
+            asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &raw mut old, in(reg) &raw const new)
+        };
+        old
+    };
+    let from = [
+        1.0f64 + 1e-9,
+        1e-40,
+        f64::from_bits(1),
+        -1.0 - 1e-9,
+        f64::from_bits(0x7ff0_0000_0000_0001),
+    ];
+    let usual: Vec<u32> = convert(&from, dtype(2, 64, 1), dtype(2, 32, 1));
+    // Round up, flush, treat as zero, trap on everything.
+    let before = swap(0xc040 | 0x4000);
+    let other: Vec<u32> = convert(&from, dtype(2, 64, 1), dtype(2, 32, 1));
+    let after = swap(before);
+    assert_eq!(usual, other);
+    assert_eq!(after, 0xc040 | 0x4000, "settings and flags are as they were");
+}

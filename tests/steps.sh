@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Runs the test steps given, each a command line, with a header; goes on after a failure. Prints how
+# long each took and ends with the counts of all steps together: `N passed, N failed`. A step whose
+# script does not exist counts as failed.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+passed=0 failed=0 summary=
+
+# Adds up what a step said: cargo's `test result:` lines, or else the last line that has
+# `N passed` in it, as our scripts and pytest write it.
+count() {
+  awk '{ p = f = -1
+         for (i = 2; i <= NF; i++) {
+           if ($i ~ /^passed[;,]?$/ && $(i - 1) ~ /^[0-9]+$/) p = $(i - 1)
+           if ($i ~ /^failed[;,]?$/ && $(i - 1) ~ /^[0-9]+$/) f = $(i - 1) }
+         if (p < 0 && f < 0) next
+         if (p < 0) p = 0
+         if (f < 0) f = 0
+         if (/^test result:/) { cargo = 1; cp += p; cf += f } else { lp = p; lf = f } }
+       END { if (cargo) print cp + 0, cf + 0; else print lp + 0, lf + 0 }' "$log"
+}
+
+for step in "$@"; do
+  printf '\n==== %s\n' "$step"
+  started=$SECONDS
+  bash -c "$step" 2>&1 | tee "$log"
+  status=${PIPESTATUS[0]}
+  read -r good bad < <(count)
+  # A step that fails without counting, or that counts nothing, has failed once.
+  if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$good" -eq 0 ]; }; then bad=1; fi
+  passed=$((passed + good)) failed=$((failed + bad))
+  [ "$bad" -eq 0 ] && word=pass || word=FAIL
+  summary+=$(printf '%s  %5d passed %3d failed %4d s  %s' "$word" "$good" "$bad" \
+    $((SECONDS - started)) "$step")$'\n'
+done
+printf '\n%s%d passed, %d failed\n' "$summary" "$passed" "$failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

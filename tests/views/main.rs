@@ -1,0 +1,611 @@
+//! Random chains of views against lists of element places: the view has exactly those elements,
+//! never one outside its base; a chain is its steps one by one; a description is the tensor.
+#![allow(clippy::undocumented_unsafe_blocks)] // all: the C API with live tensors of this file
+
+mod model;
+
+use std::ffi::c_void;
+use std::ptr::{null_mut, without_provenance_mut};
+
+use dlpack_rs::abi::*;
+use dlpack_rs::capi::view::{
+    dlrs_view_apply, dlrs_view_apply_desc, dlrs_view_op::*, dlrs_view_step,
+};
+use dlpack_rs::capi::{share::*, view_axes::*, view_index::*, view_shape::*, wrap::*};
+use dlpack_rs::dtype::slot_bits;
+use dlpack_rs::view::{ALL_AXES, Step};
+use model::Model;
+
+type Managed = *mut DLManagedTensorVersioned;
+
+const READ_ONLY: u64 = DLPACK_FLAG_BITMASK_READ_ONLY;
+const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+const SUBBYTE: i32 = 216;
+const OFFSET: i32 = 211;
+const UNSUPPORTED: i32 = 501;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: i64) -> i64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) % n as u64) as i64
+    }
+    fn range(&mut self, low: i64, high: i64) -> i64 {
+        low + self.below(high - low + 1)
+    }
+    fn odds(&mut self, one_in: i64) -> bool {
+        self.below(one_in) == 0
+    }
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as i64) as usize]
+    }
+}
+
+const fn dtype(code: u8, bits: u8, lanes: u16) -> DLDataType {
+    DLDataType { code, bits, lanes }
+}
+
+const DTYPES: &[DLDataType] = &[
+    dtype(2, 32, 1),
+    dtype(2, 32, 1),
+    dtype(1, 8, 1),
+    dtype(0, 16, 1),
+    dtype(5, 64, 1),
+    dtype(2, 64, 1),
+    dtype(2, 32, 3),
+    dtype(2, 16, 4),
+    dtype(17, 4, 1),
+    dtype(17, 4, 2),
+    dtype(15, 6, 1),
+    dtype(1, 1, 1),
+];
+
+/// A base over memory that is nowhere: views never look at it.
+fn base(random: &mut Random) -> (Managed, Model, DLDataType, u64) {
+    let dtype = random.of(DTYPES);
+    let ndim = random.below(5) as usize;
+    let flags = random.of(&[0, 0, 0, PADDED, READ_ONLY, DLPACK_FLAG_BITMASK_IS_COPIED]);
+    let mut shape: Vec<i64> = (0..ndim).map(|_| random.range(1, 5)).collect();
+    if ndim > 0 && random.odds(12) {
+        shape[random.below(ndim as i64) as usize] = 0;
+    }
+    let mut strides: Vec<i64> = vec![0; ndim];
+    let mut step = 1;
+    for dim in (0..ndim).rev() {
+        strides[dim] = step;
+        step *= shape[dim].max(1);
+    }
+    for stride in &mut strides {
+        match random.below(10) {
+            0 => *stride = -*stride,
+            1 => *stride *= 2,
+            2 => *stride = random.range(-3, 3),
+            _ => {}
+        }
+    }
+    if ndim > 1 && random.odds(3) {
+        let (a, b) = (random.below(ndim as i64) as usize, random.below(ndim as i64) as usize);
+        shape.swap(a, b);
+        strides.swap(a, b);
+    }
+    for (extent, stride) in shape.iter().zip(&mut strides) {
+        if *extent == 1 && random.odds(8) {
+            *stride = random.of(&[i64::MIN, i64::MAX, 0]); // never used
+        }
+    }
+    let device_type = random.of(&[1, 2, 8]); // CPU, CUDA, Metal
+    let byte_offset = random.of(&[0u64, 4, 4096]);
+    let tensor = DLTensor {
+        data: without_provenance_mut(1 << 20),
+        device: DLDevice { device_type, device_id: 0 },
+        ndim: ndim as i32,
+        dtype,
+        shape: shape.as_mut_ptr(),
+        strides: strides.as_mut_ptr(),
+        byte_offset,
+    };
+    let mut out = null_mut();
+    let status =
+        unsafe { dlrs_tensor_wrap(&tensor, flags, None, null_mut(), &mut out, null_mut()) };
+    assert_eq!(status, 0);
+    let used: Vec<i64> =
+        shape.iter().zip(&strides).map(|(n, s)| if *n == 1 { 0 } else { *s }).collect();
+    (out, Model::strided(&shape, &used, slot_bits(dtype, flags), 0), dtype, flags)
+}
+
+/// A step, mostly one that can be done, with its arrays.
+struct Given {
+    kind: i64,
+    axis: i32,
+    other: i32,
+    numbers: [i64; 3],
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+    dtype: DLDataType,
+}
+
+impl Given {
+    fn new(random: &mut Random, model: &Model) -> Given {
+        let ndim = model.shape.len() as i64;
+        let axis = |random: &mut Random| match ndim {
+            0 => random.range(-1, 0) as i32,
+            _ if random.odds(25) => {
+                random.of(&[ndim as i32, -1 - ndim as i32, i32::MIN + 1, i32::MAX])
+            }
+            _ => random.range(-ndim, ndim - 1) as i32,
+        };
+        let (first, other) = (axis(random), axis(random));
+        let number = |random: &mut Random| match random.below(12) {
+            0 => random.of(&[i64::MIN, i64::MAX, i64::MIN + 1]),
+            _ => random.range(-6, 6),
+        };
+        let numbers = [number(random), number(random), number(random)];
+        let kind = random.range(1, 17);
+        let mut given = Given {
+            kind,
+            axis: first,
+            other,
+            numbers,
+            shape: vec![],
+            strides: vec![],
+            dtype: random.of(DTYPES),
+        };
+        given.fill(random, model);
+        given
+    }
+
+    fn fill(&mut self, random: &mut Random, model: &Model) {
+        let ndim = model.shape.len();
+        match self.kind {
+            1 => {
+                self.shape = (0..random.below(4)).map(|_| random.range(0, 3)).collect();
+                self.strides = self.shape.iter().map(|_| random.range(-3, 4)).collect();
+                self.numbers[0] = random.range(-2, 4);
+            }
+            5 | 10 if random.odds(4) => self.axis = ALL_AXES,
+            3 | 4 if !random.odds(8) => {
+                let dim = (self.axis as i64).rem_euclid(ndim.max(1) as i64) as usize;
+                let extent = model.shape.get(dim).copied().unwrap_or(0);
+                let at = random.range(0, (extent - 1).max(0));
+                let from_end = if random.odds(3) && extent > 0 { extent } else { 0 };
+                self.numbers = [at - from_end, random.range(0, (extent - at).max(0)), 0];
+            }
+            6 if random.odds(8) => self.numbers = [random.range(0, 6), 0, random.range(0, 3)],
+            6 => self.numbers = [random.range(1, 3), 0, random.range(1, 3)],
+            7 => self.numbers[0] = random.range(-4, 4),
+            8 => {
+                self.shape = (0..ndim as i64).collect();
+                for place in (1..ndim).rev() {
+                    self.shape.swap(place, random.below(place as i64 + 1) as usize);
+                }
+                if ndim > 0 && random.odds(10) {
+                    self.shape[0] = random.range(-2, 3);
+                }
+            }
+            12 => self.shape = reshape(random, model),
+            13 => {
+                self.shape = (0..random.below(2)).map(|_| random.range(0, 2)).collect();
+                let extents = model.shape.iter().map(|n| match random.below(10) {
+                    0 => -1,
+                    1 => random.range(0, 3),
+                    _ if *n == 1 => random.range(1, 3),
+                    _ => *n,
+                });
+                self.shape.extend(extents);
+            }
+            14 if random.odds(2) => self.dtype = dtype(1, 8, 1),
+            15 => {
+                let last = model.shape.last().copied().unwrap_or(1);
+                self.numbers[0] = random.of(&[1, last, last, 0]);
+            }
+            17 => self.numbers[0] = random.of(&[0, 1, 2, 3]),
+            _ => {}
+        }
+    }
+
+    fn step(&self) -> Step<'_> {
+        let Given { axis, other, numbers: [a, b, c], .. } = *self;
+        let (shape, strides) = (&self.shape[..], &self.strides[..]);
+        match self.kind {
+            1 => Step::AsStrided { shape, strides, offset: a },
+            2 => Step::Slice { axis, start: a, stop: b, step: c },
+            3 => Step::Select { axis, index: a },
+            4 => Step::Narrow { axis, start: a.max(-9), count: b.clamp(-1, 9) },
+            5 => Step::Flip { axis },
+            6 => Step::Unfold { axis, window: a, step: c },
+            7 => Step::Diagonal { axis_a: axis, axis_b: other, offset: a },
+            8 => Step::Permute { axes: shape },
+            9 => Step::Transpose { axis_a: axis, axis_b: other },
+            10 => Step::Squeeze { axis },
+            11 => Step::Unsqueeze { axis },
+            12 => Step::Reshape { shape },
+            13 => Step::Expand { shape },
+            14 => Step::Bitcast { dtype: self.dtype },
+            15 => Step::Lanes { lanes: a as i32 },
+            16 => Step::ReadOnly,
+            _ => Step::Normalize { what: a as u32 },
+        }
+    }
+}
+
+/// The extents of the model, split and joined at random.
+fn reshape(random: &mut Random, model: &Model) -> Vec<i64> {
+    let mut left: i64 = model.shape.iter().product();
+    let mut shape = vec![];
+    while left > 1 && shape.len() < 4 {
+        let divisors: Vec<i64> = (1..=left).filter(|n| left % n == 0).collect();
+        let extent = random.of(&divisors);
+        shape.push(extent);
+        left /= extent;
+    }
+    shape.push(left);
+    if random.odds(6) {
+        shape.insert(random.below(shape.len() as i64) as usize, 1);
+    }
+    if random.odds(3) {
+        let place = random.below(shape.len() as i64) as usize;
+        shape[place] = if random.odds(9) { random.range(-2, 4) } else { -1 };
+    }
+    shape
+}
+
+fn c_step(step: &Step) -> dlrs_view_step {
+    let mut c = dlrs_view_step {
+        struct_size: size_of::<dlrs_view_step>() as u32,
+        op: 0,
+        axis: 0,
+        other_axis: 0,
+        ndim: 0,
+        dtype: dtype(0, 0, 0),
+        start: 0,
+        stop: 0,
+        step: 0,
+        shape: null_mut(),
+        strides: null_mut(),
+    };
+    let mut array = |shape: &[i64]| (c.shape, c.ndim) = (shape.as_ptr(), shape.len() as i32);
+    c.op = match *step {
+        Step::AsStrided { shape, strides, offset } => {
+            array(shape);
+            (c.strides, c.start) = (strides.as_ptr(), offset);
+            DLRS_VIEW_AS_STRIDED
+        }
+        Step::Slice { axis, start, stop, step } => {
+            (c.axis, c.start, c.stop, c.step) = (axis, start, stop, step);
+            DLRS_VIEW_SLICE
+        }
+        Step::Select { axis, index } => {
+            (c.axis, c.start) = (axis, index);
+            DLRS_VIEW_SELECT
+        }
+        Step::Narrow { axis, start, count } => {
+            (c.axis, c.start, c.stop) = (axis, start, count);
+            DLRS_VIEW_NARROW
+        }
+        Step::Flip { axis } => {
+            c.axis = axis;
+            DLRS_VIEW_FLIP
+        }
+        Step::Unfold { axis, window, step } => {
+            (c.axis, c.start, c.step) = (axis, window, step);
+            DLRS_VIEW_UNFOLD
+        }
+        Step::Diagonal { axis_a, axis_b, offset } => {
+            (c.axis, c.other_axis, c.start) = (axis_a, axis_b, offset);
+            DLRS_VIEW_DIAGONAL
+        }
+        Step::Permute { axes } => {
+            array(axes);
+            DLRS_VIEW_PERMUTE
+        }
+        Step::Transpose { axis_a, axis_b } => {
+            (c.axis, c.other_axis) = (axis_a, axis_b);
+            DLRS_VIEW_TRANSPOSE
+        }
+        Step::Squeeze { axis } => {
+            c.axis = axis;
+            DLRS_VIEW_SQUEEZE
+        }
+        Step::Unsqueeze { axis } => {
+            c.axis = axis;
+            DLRS_VIEW_UNSQUEEZE
+        }
+        Step::Reshape { shape } => {
+            array(shape);
+            DLRS_VIEW_RESHAPE
+        }
+        Step::Expand { shape } => {
+            array(shape);
+            DLRS_VIEW_EXPAND
+        }
+        Step::Bitcast { dtype } => {
+            c.dtype = dtype;
+            DLRS_VIEW_BITCAST
+        }
+        Step::Lanes { lanes } => {
+            c.start = lanes.into();
+            DLRS_VIEW_LANES
+        }
+        Step::ReadOnly => DLRS_VIEW_READ_ONLY,
+        Step::Normalize { what } => {
+            c.start = what.into();
+            DLRS_VIEW_NORMALIZE
+        }
+    } as i32;
+    c
+}
+
+fn named(base: Managed, step: &Step) -> Result<Managed, i32> {
+    let mut out: Managed = null_mut();
+    let (o, e) = (&raw mut out, null_mut());
+    let n = |values: &[i64]| values.len() as i32;
+    let p = |values: &[i64]| values.as_ptr();
+    let status = unsafe {
+        match *step {
+            Step::AsStrided { shape, strides, offset } => {
+                dlrs_view_as_strided(base, p(shape), p(strides), n(shape), offset, o, e)
+            }
+            Step::Slice { axis, start, stop, step } => {
+                dlrs_view_slice(base, axis, start, stop, step, o, e)
+            }
+            Step::Select { axis, index } => dlrs_view_select(base, axis, index, o, e),
+            Step::Narrow { axis, start, count } => dlrs_view_narrow(base, axis, start, count, o, e),
+            Step::Flip { axis } => dlrs_view_flip(base, axis, o, e),
+            Step::Unfold { axis, window, step } => dlrs_view_unfold(base, axis, window, step, o, e),
+            Step::Diagonal { axis_a, axis_b, offset } => {
+                dlrs_view_diagonal(base, axis_a, axis_b, offset, o, e)
+            }
+            Step::Permute { axes } => dlrs_view_permute(base, p(axes), n(axes), o, e),
+            Step::Transpose { axis_a, axis_b } => dlrs_view_transpose(base, axis_a, axis_b, o, e),
+            Step::Squeeze { axis } => dlrs_view_squeeze(base, axis, o, e),
+            Step::Unsqueeze { axis } => dlrs_view_unsqueeze(base, axis, o, e),
+            Step::Reshape { shape } => dlrs_view_reshape(base, p(shape), n(shape), o, e),
+            Step::Expand { shape } => dlrs_view_expand(base, p(shape), n(shape), o, e),
+            Step::Bitcast { dtype } => dlrs_view_bitcast(base, dtype, o, e),
+            Step::Lanes { lanes } => dlrs_view_lanes(base, lanes, o, e),
+            Step::ReadOnly => dlrs_view_read_only(base, o, e),
+            Step::Normalize { what } => dlrs_view_normalize(base, what, o, e),
+        }
+    };
+    assert_eq!(status == 0, !out.is_null());
+    if status == 0 { Ok(out) } else { Err(status) }
+}
+
+unsafe fn arrays<'a>(tensor: &DLTensor) -> (&'a [i64], &'a [i64]) {
+    if tensor.ndim == 0 {
+        return (&[], &[]);
+    }
+    let of = |array: *mut i64| unsafe { std::slice::from_raw_parts(array, tensor.ndim as usize) };
+    (of(tensor.shape), of(tensor.strides))
+}
+
+/// The model of a tensor of ours, its places counted from `origin`.
+fn model_of(tensor: &DLTensor, flags: u64, origin: i128) -> Model {
+    let (shape, strides) = unsafe { arrays(tensor) };
+    let used: Vec<i64> =
+        shape.iter().zip(strides).map(|(n, s)| if *n == 1 { 0 } else { *s }).collect();
+    let first = tensor.data as usize as i128 + tensor.byte_offset as i128 - origin;
+    Model::strided(shape, &used, slot_bits(tensor.dtype, flags), first * 8)
+}
+
+fn origin_of(base: Managed) -> i128 {
+    let tensor = unsafe { &(*base).dl_tensor };
+    tensor.data as usize as i128 + tensor.byte_offset as i128
+}
+
+fn check_description(base: Managed, base_flags: u64, steps: &[dlrs_view_step], view: Managed) {
+    let (mut shape, mut strides, mut flags) = ([7; 64], [7; 64], 0);
+    let mut out: DLTensor = unsafe { (*view).dl_tensor };
+    (out.ndim, out.shape, out.strides) = (64, shape.as_mut_ptr(), strides.as_mut_ptr());
+    let (count, base) = (steps.len() as u64, unsafe { &raw const (*base).dl_tensor });
+    let status = unsafe {
+        dlrs_view_apply_desc(
+            base,
+            base_flags,
+            steps.as_ptr(),
+            count,
+            &mut out,
+            &mut flags,
+            null_mut(),
+        )
+    };
+    let tensor = unsafe { &(*view).dl_tensor };
+    assert_eq!(status, 0);
+    assert_eq!(flags, unsafe { (*view).flags });
+    assert_eq!(
+        (out.data, out.byte_offset, out.ndim),
+        (tensor.data, tensor.byte_offset, tensor.ndim)
+    );
+    assert_eq!(out.dtype.code, tensor.dtype.code);
+    unsafe { assert_eq!(arrays(&out), arrays(tensor)) };
+}
+
+/// What the dtype becomes, so that the model knows the bits of an element.
+fn retyped(dtype: DLDataType, step: &Step) -> DLDataType {
+    match *step {
+        Step::Bitcast { dtype } => dtype,
+        Step::Lanes { lanes } => DLDataType { lanes: lanes as u16, ..dtype },
+        _ => dtype,
+    }
+}
+
+fn refused(dtype: DLDataType, flags: u64, step: &Step) -> bool {
+    match *step {
+        Step::Lanes { lanes } => {
+            lanes <= 0
+                || flags & PADDED != 0 && !dtype.bits.is_multiple_of(8)
+                || lanes > 1 && dtype.lanes != 1
+        }
+        _ => false,
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    made: u32,
+    failed: u32,
+    elements: u64,
+    kinds: [u32; 18],
+}
+
+/// One chain: all steps that the model can do, and maybe a last one that it cannot.
+fn chain(random: &mut Random, counts: &mut Counts) {
+    let (base, start, mut dtype, mut flags) = base(random);
+    let origin = origin_of(base);
+    let room = start.span().unwrap_or((0, 0));
+    let opaque = unsafe { (*base).dl_tensor.device.device_type } == 8;
+    let (mut model, mut steps, mut one_by_one) = (start.clone(), vec![], Ok(base));
+    let length = random.range(0, 5);
+    let (mut fails, mut fold, mut told) = (false, false, String::new());
+    let (mut expect_read_only, mut may_repeat) = (flags & READ_ONLY != 0, false);
+    for _ in 0..length {
+        let given = Box::leak(Box::new(Given::new(random, &model)));
+        let step = given.step();
+        let item = |step: &Step| slot_bits(retyped(dtype, step), flags);
+        let next = match refused(dtype, flags, &step) {
+            true => None,
+            false => model.apply(&step, room, item),
+        };
+        one_by_one = one_by_one.and_then(|held: Managed| {
+            let next = named(held, &step);
+            if held != base {
+                unsafe { dlrs_release(held) };
+            }
+            next
+        });
+        steps.push(c_step(&step));
+        fold |= matches!(step, Step::Normalize { what: 1 | 3 });
+        told = format!("{step:?}");
+        let Some(next) = next else {
+            fails = true;
+            break;
+        };
+        counts.kinds[given.kind as usize] += 1;
+        may_repeat |= matches!(
+            step,
+            Step::Expand { .. } | Step::Unfold { .. } | Step::AsStrided { .. } | Step::ReadOnly
+        );
+        expect_read_only |= matches!(step, Step::ReadOnly);
+        expect_read_only |= next.shares() && !model.shares();
+        (model, dtype) = (next, retyped(dtype, &step));
+    }
+    flags &= !DLPACK_FLAG_BITMASK_IS_COPIED;
+    let mut out: Managed = null_mut();
+    let status =
+        unsafe { dlrs_view_apply(base, steps.as_ptr(), steps.len() as u64, &mut out, null_mut()) };
+    if status == 0 {
+        assert!(!fails, "a step that cannot be done was done: {told:?} of {model:?} {dtype:?}");
+        counts.made += 1;
+        counts.elements += model.bits.len() as u64;
+        check(base, out, &model, (dtype, flags, expect_read_only), (origin, room));
+        assert!(may_repeat || unsafe { (*out).flags } == flags, "flags are inherited");
+        check_description(base, flags, &steps, out);
+        match one_by_one {
+            Ok(view) => unsafe {
+                assert_eq!(arrays(&(*view).dl_tensor), arrays(&(*out).dl_tensor));
+                assert_eq!((*view).flags | READ_ONLY, (*out).flags | READ_ONLY);
+                assert_eq!(
+                    (*view).flags,
+                    if steps.is_empty() { (*view).flags } else { (*out).flags }
+                );
+            },
+            Err(status) => {
+                assert!(status == SUBBYTE || opaque && [OFFSET, UNSUPPORTED].contains(&status))
+            }
+        }
+        unsafe { dlrs_release(out) };
+    } else {
+        counts.failed += 1;
+        assert!(out.is_null());
+        let inside = model.bits.first().is_some_and(|bit| bit % 8 != 0);
+        let before = opaque && model.bits.first().is_some_and(|bit| *bit < 0);
+        assert!(
+            fails
+                || status == SUBBYTE && inside
+                || status == OFFSET && before
+                || status == UNSUPPORTED && opaque && fold,
+            "{status} {told} of {model:?}"
+        );
+        if fails {
+            assert!(one_by_one.is_err());
+        }
+    }
+    if let Ok(view) = one_by_one
+        && view != base
+    {
+        unsafe { dlrs_release(view) };
+    }
+    unsafe {
+        assert_eq!(dlrs_ref_count(base), 1);
+        dlrs_release(base);
+    }
+}
+
+fn check(
+    base: Managed,
+    view: Managed,
+    model: &Model,
+    (dtype, flags, read_only): (DLDataType, u64, bool),
+    (origin, room): (i128, (i128, i128)),
+) {
+    let (view, base) = unsafe { (&*view, &*base) };
+    let tensor = &view.dl_tensor;
+    assert_eq!((tensor.dtype.code, tensor.dtype.bits), (dtype.code, dtype.bits));
+    assert_eq!(tensor.dtype.lanes, dtype.lanes);
+    assert_eq!((view.version.major, view.version.minor), (1, 3));
+    assert_eq!(view.flags & PADDED, flags & PADDED);
+    assert_eq!((view.flags | base.flags) & DLPACK_FLAG_BITMASK_IS_COPIED, 0);
+    if read_only {
+        assert_ne!(view.flags & READ_ONLY, 0, "shared memory is writable");
+    }
+    if model.bits.is_empty() {
+        assert_eq!((tensor.data, tensor.byte_offset), (null_mut::<c_void>(), 0));
+        unsafe { assert_eq!(arrays(tensor).0, model.shape) };
+        return;
+    }
+    let got = model_of(tensor, view.flags, origin);
+    assert_eq!(got.shape, model.shape);
+    assert_eq!(got.bits, model.bits);
+    let (low, high) = got.span().unwrap();
+    assert!(low >= room.0 && high <= room.1, "outside of the base");
+}
+
+#[test]
+fn chains_have_the_elements_that_their_steps_say() {
+    let (mut random, mut counts) = (Random(0x9e3779b97f4a7c15), Counts::default());
+    let chains = if cfg!(miri) { 200 } else { 80_000 };
+    for _ in 0..chains {
+        chain(&mut random, &mut counts);
+    }
+    println!("{} made, {} refused, {} elements", counts.made, counts.failed, counts.elements);
+    println!("by step: {:?}", &counts.kinds[1..]);
+    assert!(cfg!(miri) || counts.made >= 20_000);
+    assert!(cfg!(miri) || counts.kinds[1..].iter().all(|count| *count > 1_000));
+}
+
+#[test]
+fn merging_keeps_the_elements_and_leaves_nothing_to_merge() {
+    let mut random = Random(0x2545f4914f6cdd1d);
+    for _ in 0..5_000 {
+        let (base, model, _, flags) = base(&mut random);
+        let what = random.of(&[4, 6]);
+        let view = named(base, &Step::Normalize { what }).unwrap();
+        let tensor = unsafe { &(*view).dl_tensor };
+        let (shape, strides) = unsafe { arrays(tensor) };
+        if model.bits.is_empty() {
+            assert_eq!(shape, model.shape);
+        } else {
+            assert_eq!(model_of(tensor, flags, origin_of(base)).bits, model.bits);
+            assert!(!shape.contains(&1));
+            let apart = |k: &usize| strides[*k] != shape[k + 1] * strides[k + 1];
+            assert!((0..shape.len().saturating_sub(1)).all(|k| apart(&k)));
+        }
+        unsafe {
+            dlrs_release(base);
+            dlrs_release(view); // any order
+        }
+    }
+}
