@@ -4,12 +4,12 @@
 //!   C, C++, ctypes, cffi          include/dlpack_rs.h is generated from capi/
 //!            │
 //!   capi     │ one file per topic; each body a few lines, its comment is the manual
-//!   copy     │ a pair of tensors becomes a byte plan, and a device runs it
-//!   tensor   │ block: alloc, wrap, convert, chain, share
-//!   device   │ plan (bytes, no tensors) and cpu (the copy engine)
-//!   print    │ tensors as text, reader: their elements
+//!   copy     │ a pair of tensors becomes a byte plan, and a device runs it; import, cast,
+//!            │ compare, batch, numbers; print (tensors as text) and reader (their elements)
+//!   tensor   │ block: alloc, pool, wrap, convert, chain, share, view
+//!   device   │ plan (bytes, no tensors), cpu (the copy engine), cast (conversion of elements)
 //!   validate │ a foreign struct is read once, checked in a fixed order
-//!   layout, overlap, dtype, device_type, float_formats, scan      pure arithmetic and tables
+//!   layout, view, overlap, dtype, device_type, float_formats, scan     arithmetic and tables
 //!   platform │ what the operating system gives
 //!   error    │ Status, Field, Error: what went wrong, put into words in one place
 //!   abi      │ upstream's dlpack.h as plain data
@@ -44,6 +44,7 @@ pub mod device_type;
 pub mod dtype;
 pub mod error;
 pub mod float_formats;
+pub mod import;
 pub mod layout;
 pub mod numbers;
 pub mod overlap;

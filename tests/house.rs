@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["validate"],
     &["device"],
     &["tensor"],
-    &["copy", "numbers", "cast", "compare", "batch", "print", "reader"],
+    &["copy", "import", "numbers", "cast", "compare", "batch", "print", "reader"],
     &["capi"],
 ];
 

@@ -7,8 +7,9 @@ use super::copy::{CopyArgs, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::validate::level_of;
 use crate::abi::*;
-use crate::copy::{self, CopyPolicy, Import};
+use crate::copy::{self, CopyPolicy};
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::import::{self, Import};
 use crate::layout::Order;
 use crate::tensor::alloc::check_align;
 use crate::tensor::convert::{self, LegacyPolicy::*};
@@ -234,7 +235,7 @@ pub unsafe extern "C" fn dlrs_import_take(
             let taken = Taken::new(tensor, out, ARGS)?;
             let options = arg::options(options, &Parameter(2, "options"))?.unwrap_or(NO_OPTIONS);
             let import = import_of(&options).of(&Parameter(2, "options"))?;
-            let imported = copy::import(taken.tensor, &import).of(ARGS[0])?;
+            let imported = import::import(taken.tensor, &import).of(ARGS[0])?;
             taken.give(imported, out);
         }
         Ok(())

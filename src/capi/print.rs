@@ -6,7 +6,7 @@ use super::arg;
 use super::error::{Text, dlrs_error, dlrs_status, run};
 use super::names::write_text;
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Parameter, Result};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::print::{self, Description, Elements, PrintOptions};
 use crate::reader::Reader;
 use crate::validate::{Level, Rules, Snapshot};
@@ -55,8 +55,10 @@ fn write_tensor(
     checked: Result<()>,
     options: &PrintOptions,
 ) -> Result<impl FnOnce(&mut Text) -> core::fmt::Result> {
+    // A 0-d tensor has no extents either, and can be described when only its address is wrong.
     if let Err(error) = checked
         && tensor.shape().is_empty()
+        && !matches!(error.status, DLRS_DATA_NULL | DLRS_OFFSET | DLRS_EXTENT_OVERFLOW)
     {
         return Err(error);
     }

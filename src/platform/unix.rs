@@ -29,9 +29,6 @@ pub fn processors() -> usize {
     unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
 }
 
-/// A running thread.
-pub(super) type Thread = libc::pthread_t;
-
 /// What [`thread_start`] needs.
 pub(super) type ThreadMaker = *const libc::pthread_attr_t;
 
@@ -63,15 +60,18 @@ pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
 
 extern "C" fn work(queue: *mut c_void) -> *mut c_void {
     // SAFETY: `thread_start`'s caller vouches for its argument.
-    unsafe { Queue::run(queue) };
+    unsafe { Queue::work(queue) };
     null_mut()
 }
 
 /// A thread that works on a queue; `None` when there is none to be had.
 ///
 /// # Safety
-/// `maker` is that of [`with_thread_maker`], `queue` as [`Queue::run`] wants it.
-pub(super) unsafe fn thread_start(maker: ThreadMaker, queue: *mut c_void) -> Option<Thread> {
+/// `maker` is that of [`with_thread_maker`], `queue` as [`Queue::work`] wants it.
+pub(super) unsafe fn thread_start(
+    maker: ThreadMaker,
+    queue: *mut c_void,
+) -> Option<libc::pthread_t> {
     let mut made = MaybeUninit::uninit();
     // SAFETY: the attributes are live or NULL; the thread is written on success.
     unsafe {
@@ -84,7 +84,7 @@ pub(super) unsafe fn thread_start(maker: ThreadMaker, queue: *mut c_void) -> Opt
 ///
 /// # Safety
 /// `thread` came from [`thread_start`] and was not joined yet.
-pub(super) unsafe fn thread_join(thread: Thread) {
+pub(super) unsafe fn thread_join(thread: libc::pthread_t) {
     // SAFETY: the caller's word.
     unsafe { libc::pthread_join(thread, null_mut()) };
 }

@@ -87,9 +87,6 @@ pub fn processors() -> usize {
     }
 }
 
-/// A running thread.
-pub(super) type Thread = Handle;
-
 /// What [`thread_start`] needs: nothing here.
 pub(super) type ThreadMaker = ();
 
@@ -100,15 +97,15 @@ pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
 
 unsafe extern "system" fn work(queue: *mut c_void) -> u32 {
     // SAFETY: `thread_start`'s caller vouches for its argument.
-    unsafe { Queue::run(queue) };
+    unsafe { Queue::work(queue) };
     0
 }
 
 /// A thread that works on a queue; `None` when there is none to be had.
 ///
 /// # Safety
-/// `queue` is as [`Queue::run`] wants it.
-pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<Thread> {
+/// `queue` is as [`Queue::work`] wants it.
+pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<Handle> {
     // SAFETY: `work` uses nothing of the C run-time that a thread must be registered for.
     let made = unsafe { CreateThread(null_mut(), STACK, work, queue, RESERVE_ONLY, null_mut()) };
     (!made.is_null()).then_some(made)
@@ -118,7 +115,7 @@ pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<
 ///
 /// # Safety
 /// `thread` came from [`thread_start`] and was not joined yet.
-pub(super) unsafe fn thread_join(thread: Thread) {
+pub(super) unsafe fn thread_join(thread: Handle) {
     // SAFETY: the caller's word. The wait can only fail for a handle that is none.
     unsafe {
         WaitForSingleObject(thread, INFINITE);

@@ -1,17 +1,17 @@
 //! Threads for one call: made, used, joined. Nothing outlives it.
+
 use core::ffi::c_void;
-use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::os;
 
-/// The most threads that [`side_by_side`] makes, and one.
+/// The most threads that [`side_by_side`] uses.
 pub const WORKERS_MOST: usize = 64;
 
 /// Stack of a worker; it touches less than 16 KiB of it.
 pub(super) const STACK: usize = 256 << 10;
 
-/// One part of the work: `body(context, i)`.
+/// What a worker does: `body(context, i)`.
 pub type Body = unsafe extern "C" fn(context: *mut c_void, i: usize);
 
 /// Parts are taken one by one by whoever is free: a worker that could not be made is not missed.
@@ -23,53 +23,47 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    unsafe fn work(&self) {
+    /// What a new thread does with its argument: takes parts until there are none.
+    ///
+    /// # Safety
+    /// `queue` points to the Queue of a [`side_by_side`] that joins the calling thread.
+    pub(super) unsafe fn work(queue: *mut c_void) {
+        // SAFETY: the caller's word.
+        let Queue { body, context, parts, next } = unsafe { &*queue.cast::<Queue>() };
         loop {
-            let i = self.next.fetch_add(1, Relaxed);
-            if i >= self.parts {
+            let i = next.fetch_add(1, Relaxed);
+            if i >= *parts {
                 return;
             }
             // SAFETY: the word of `side_by_side`'s caller; each part is taken once.
-            unsafe { (self.body)(self.context, i) };
+            unsafe { body(*context, i) };
         }
-    }
-
-    /// What a new thread does with its argument.
-    ///
-    /// # Safety
-    /// `queue` points to a Queue of [`side_by_side`], which joins the calling thread.
-    pub(super) unsafe fn run(queue: *mut c_void) {
-        // SAFETY: the caller's word; the queue is only read, its counter is atomic.
-        unsafe { (*queue.cast::<Queue>()).work() };
     }
 }
 
-/// Calls `body(context, i)` once for every `i` below `parts`: on the calling thread, and on as
-/// many others as there are parts and can be had.
+/// Calls `body(context, i)` once for every `i` below `parts`, on the calling thread and on as many
+/// others as there are parts for and can be had, below [`WORKERS_MOST`].
 ///
 /// # Safety
 /// The body may be called so, on any threads at the same time.
 #[inline(never)] // a frame of its own: stacks may be small
 pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
     let queue = Queue { body, context, parts, next: AtomicUsize::new(0) };
-    let mut threads = [const { MaybeUninit::<os::Thread>::uninit() }; WORKERS_MOST - 1];
-    let mut made = 0;
-    // SAFETY: `queue` outlives the threads, which are joined here; the first `made` handles are
-    // initialised. The rest is the caller's word.
+    let argument: *mut c_void = (&raw const queue).cast_mut().cast();
+    let mut threads = [None; WORKERS_MOST];
+    // SAFETY: `queue` stays as it is until every thread is joined; the rest is the caller's word.
     unsafe {
         os::with_thread_maker(|maker| {
-            for place in threads.iter_mut().take(parts.saturating_sub(1)) {
-                let Some(thread) = os::thread_start(maker, (&raw const queue).cast_mut().cast())
-                else {
+            for thread in threads.iter_mut().take(parts.saturating_sub(1)) {
+                *thread = os::thread_start(maker, argument);
+                if thread.is_none() {
                     break;
-                };
-                place.write(thread);
-                made += 1;
+                }
             }
         });
-        queue.work();
-        for thread in threads.iter().take(made) {
-            os::thread_join(thread.assume_init());
+        Queue::work(argument);
+        for thread in threads.into_iter().map_while(|thread| thread) {
+            os::thread_join(thread);
         }
     }
 }

@@ -1,0 +1,78 @@
+#!/bin/sh
+# The laws that the release library's file can prove: laws.sh INCLUDE LIBDIR
+# Prints a line per law that fails, and closes with "N passed, N failed".
+here=$(cd "$(dirname "$0")" && pwd)
+include=$1
+lib=$2/libdlpack_rs.so
+[ -f "$lib" ] && [ -f "$include/exports.txt" ] || { echo "usage: laws.sh INCLUDE LIBDIR"; exit 2; }
+# Kilobytes of the stripped library: about 110 of them are the copy kernels, one set per CPU level.
+limit_kb=200
+passed=0
+failed=0
+
+law() { # law NAME TEST...: the test's output is shown when it fails
+    name=$1
+    shift
+    if said=$("$@" 2>&1); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'law: %s\n%s\n' "$name" "$said"
+    fi
+}
+
+symbols() { nm -D "$lib" | awk -v kind="$1" 'index(kind, $(NF - 1)) { sub(/@.*/, "", $NF); print $NF }' | LC_ALL=C sort -u; }
+
+no_tls() { ! readelf -lW "$lib" | grep -w TLS; }
+no_abort() { ! nm -D "$lib" | grep -wE 'abort|__assert_fail|_Unwind_[A-Za-z]*|__tls_get_addr'; }
+no_python() { ! nm -D "$lib" | grep -E ' _?Py'; }
+imports() { symbols U | LC_ALL=C diff "$here/imports.txt" -; }
+# The only names that may be missing: the C start-up files ask for them.
+weak() { ! symbols w | grep -vxE '_ITM_(de)?registerTMCloneTable|__cxa_finalize|__gmon_start__'; }
+exports() { nm -D --defined-only "$lib" | awk '{ print $NF }' | LC_ALL=C sort | diff "$include/exports.txt" -; }
+soname() {
+    major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
+    readelf -dW "$lib" | grep -q "SONAME.*\[libdlpack_rs\.so\.$major\]"
+}
+nodelete() { readelf -dW "$lib" | grep FLAGS_1 | grep -qw NODELETE; }
+bound_now() { readelf -dW "$lib" | grep FLAGS_1 | grep -qw NOW && readelf -lW "$lib" | grep -q GNU_RELRO; }
+stack() { readelf -lW "$lib" | grep GNU_STACK | grep -qw RW; }
+needs() { ! readelf -dW "$lib" | grep NEEDED | grep -vE '\[lib(c|pthread|dl|m)\.so|\[ld-linux'; }
+stripped_kb() {
+    copy=$(mktemp) || return 1
+    strip -o "$copy" "$lib"
+    bytes=$(wc -c <"$copy")
+    rm -f "$copy"
+}
+small() { [ "$bytes" -le $((limit_kb * 1024)) ] || { echo "$bytes bytes, not $limit_kb KB"; return 1; }; }
+# Each exported function is called by a topic's program, and each topic has one.
+called() {
+    missing=0
+    for name in $(cat "$include/exports.txt"); do
+        grep -qE "\b$name\(" "$here"/test_*.c || { echo "not called in test_*.c: $name"; missing=1; }
+    done
+    for topic in "$here"/../src/capi/*.rs; do
+        topic=$(basename "$topic" .rs)
+        case $topic in mod | arg) continue ;; esac
+        [ -f "$here/test_$topic.c" ] || { echo "no test_$topic.c"; missing=1; }
+    done
+    return $missing
+}
+
+law "no thread-local storage" no_tls
+law "no abort, no unwinding" no_abort
+law "nothing of Python" no_python
+law "imports are those of imports.txt" imports
+law "weak imports are the C start-up's" weak
+law "exports are those of exports.txt" exports
+law "SONAME carries the major version" soname
+law "stays loaded (nodelete)" nodelete
+law "bound at load, then read-only" bound_now
+law "no executable stack" stack
+law "needs the C library only" needs
+stripped_kb
+law "at most $limit_kb KB" small
+law "every export and topic has a test" called
+echo "stripped: $bytes bytes"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,139 @@
+#!/bin/sh
+# Builds and runs every C test: run.sh INCLUDE LIBDIR
+#   with gcc as C99 and C11, with clang where there is one, and everything again as C++17 with g++;
+#   then once more under valgrind, with fewer threads and scenarios and without suppressions.
+# The last line is "N passed, N failed". NO_VALGRIND=1 leaves valgrind out, CATALOGUE=1 lists the
+# catalogue's rows.
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# -eq 2 ] || { echo "usage: run.sh INCLUDE LIBDIR"; exit 2; }
+include=$(cd "$1" && pwd) && libdir=$(cd "$2" && pwd) || exit 2
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+jobs=$(nproc 2>/dev/null || echo 2)
+warnings="-Wall -Wextra -Wpedantic -Werror"
+# The programs look for the SONAME, which a build folder need not have.
+major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
+mkdir "$work/lib"
+cp "$libdir/libdlpack_rs.so" "$work/lib/libdlpack_rs.so" || exit 2
+ln -s libdlpack_rs.so "$work/lib/libdlpack_rs.so.$major"
+link="-L$work/lib -ldlpack_rs -Wl,-rpath,$work/lib -ldl -lpthread"
+passed=0
+failed=0
+
+# count NAME STATUS FILE: adds up the closing line of a program's output.
+count() {
+    line=$(tail -n 1 "$3")
+    case $line in
+    [0-9]*" passed, "[0-9]*" failed") ;;
+    *) line="0 passed, 1 failed" ;;
+    esac
+    p=${line%% *}
+    f=${line#*, }
+    f=${f%% *}
+    [ "$2" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    passed=$((passed + p))
+    failed=$((failed + f))
+    if [ "$f" -ne 0 ]; then
+        echo "$1: exit status $2"
+        tail -n 60 "$3"
+    elif [ "${CATALOGUE:-0}" = 1 ] || ! [ "${1#*catalogue}" = "$1" ] || ! [ "${1#*sweep}" = "$1" ] || ! [ "${1#*lifecycle}" = "$1" ]; then
+        sed "s|^|$1: |" "$3"
+    fi
+}
+
+programs="catalogue sweep threads"
+for source in "$here"/test_*.c; do programs="$programs $(basename "$source" .c)"; done
+
+# build COMPILER STANDARD LANGUAGE: all programs into $work/COMPILER-STANDARD/
+build() {
+    out=$work/$1-$2
+    mkdir "$out"
+    # Allocation hooks are C in every build.
+    "${1%++*}${CC_SUFFIX:-}" -c -g -std=c11 $warnings "$here/inject.c" -o "$out/inject.o" 2>/dev/null ||
+        gcc -c -g -std=c11 $warnings "$here/inject.c" -o "$out/inject.o" || return 1
+    for source in "$here"/*.c; do
+        name=$(basename "$source" .c)
+        case $name in inject) continue ;; esac
+        echo "$1 -x $3 -c -g -O1 -std=$2 $warnings -I$include -I$here $source -o $out/$name.o"
+    done | xargs -P "$jobs" -I{} sh -c '{}' || return 1
+    for name in $programs; do
+        case $name in
+        catalogue) objects=$(ls "$out"/catalogue*.o) ;;
+        *) objects=$out/$name.o ;;
+        esac
+        echo $1 $objects "$out/harness.o" "$out/inject.o" $link -o "$out/$name"
+    done | xargs -P "$jobs" -I{} sh -c '{}' || return 1
+    "$1" "$out/lifecycle.o" -ldl -lpthread -o "$out/lifecycle" || return 1
+}
+
+run_all() { # run_all BUILD
+    for name in $programs; do
+        arguments=
+        [ "$name" = catalogue ] && [ "${CATALOGUE:-0}" = 1 ] && [ "$1" = gcc-c11 ] && arguments=--list
+        MALLOC_PERTURB_=165 timeout 300 "$work/$1/$name" $arguments >"$work/log" 2>&1
+        count "$1 $name" $? "$work/log"
+    done
+    cp "$work/lib/libdlpack_rs.so" "$work/copy.so"
+    "$work/$1/lifecycle" "$work/lib/libdlpack_rs.so" "$work/copy.so" >"$work/log" 2>&1
+    count "$1 lifecycle" $? "$work/log"
+}
+
+for combination in "gcc c99 c" "gcc c11 c" "clang c11 c" "g++ c++17 c++"; do
+    set -- $combination
+    command -v "$1" >/dev/null || { echo "$1: not here"; continue; }
+    if build "$@" >"$work/build.log" 2>&1; then
+        run_all "$1-$2"
+    else
+        echo "$combination: does not build"
+        cat "$work/build.log"
+        failed=$((failed + 1))
+    fi
+done
+
+# Exceptions need C++.
+if command -v g++ >/dev/null; then
+    if g++ -g -std=c++17 $warnings "-I$include" "-I$here" "$here/throw.cpp" \
+        "$work/gcc-c11/harness.o" "$work/gcc-c11/inject.o" $link -o "$work/throw" 2>"$work/log"; then
+        "$work/throw" >"$work/log" 2>&1
+        count throw $? "$work/log"
+    else
+        cat "$work/log"
+        failed=$((failed + 1))
+    fi
+fi
+
+"$here/laws.sh" "$include" "$libdir" >"$work/log" 2>&1
+count laws $? "$work/log"
+grep '^stripped' "$work/log"
+
+# The program's own allocator hooks stay in place: they forward to the one valgrind watches.
+if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
+    for name in $programs lifecycle; do
+        case $name in
+        sweep) arguments=3 ;;
+        threads) arguments=100 ;;
+        lifecycle) arguments="$work/lib/libdlpack_rs.so $work/copy.so 1000" ;;
+        *) arguments= ;;
+        esac
+        echo "$name $arguments"
+    done >"$work/list"
+    xargs -P "$jobs" -I{} sh -c '
+        set -- {}
+        name=$1
+        shift
+        kinds=all
+        # The library stays loaded for ever, and so does what the loader noted about it.
+        [ "$name" = lifecycle ] && kinds=definite,indirect,possible
+        valgrind -q --leak-check=full --track-origins=yes --error-exitcode=9 \
+            --errors-for-leak-kinds=$kinds --soname-synonyms=somalloc=nouserintercepts \
+            --log-file='"$work"'/$name.%p.errors '"$work"'/gcc-c11/$name "$@" >'"$work"'/$name.log 2>&1
+        echo $? >'"$work"'/$name.status' <"$work/list"
+    for name in $programs lifecycle; do
+        status=$(cat "$work/$name.status")
+        cat "$work/$name".*.errors | head -n 60
+        count "valgrind $name" "${status:-1}" "$work/$name.log"
+    done
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

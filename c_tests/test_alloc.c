@@ -1,0 +1,165 @@
+/* Making tensors. */
+#include "harness.h"
+
+static int64_t shape[2] = {2, 3};
+
+static dlrs_alloc_options options_of(uint32_t align_bytes, uint64_t flags) {
+  dlrs_alloc_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.align_bytes = align_bytes;
+  options.flags = flags;
+  return options;
+}
+
+/* What every tensor made here must be. */
+static void is_fresh(const DLManagedTensorVersioned *out, uint64_t flags) {
+  const DLTensor *tensor = &out->dl_tensor;
+  EQUAL(out->version.major, DLPACK_MAJOR_VERSION);
+  EQUAL(out->version.minor, DLPACK_MINOR_VERSION);
+  CHECK(out->deleter != NULL && out->manager_ctx != NULL);
+  EQUAL(out->flags, flags);
+  CHECK(tensor->shape != shape && tensor->shape[0] == 2 && tensor->shape[1] == 3);
+  CHECK(tensor->strides[0] == 3 && tensor->strides[1] == 1);
+  EQUAL(tensor->byte_offset, 0);
+  CHECK((uintptr_t)tensor->data % 256 == 0);
+  EQUAL(dlrs_is_own(out), 1);
+  EQUAL(dlrs_ref_count(out), 1);
+  WORKS(dlrs_validate_managed(out, DLRS_LEVEL_STRICT, ERR));
+}
+
+static void makes(void) {
+  DLManagedTensorVersioned *out;
+  DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL);
+  float values[6] = {1, 2, 3, 4, 5, 6};
+  uint64_t nbytes = 0, align_bytes = 0;
+  dlrs_alloc_options options = options_of(1024, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED);
+  WORKS(dlrs_tensor_new(shape, 2, F32, CPU, NULL, &out, ERR));
+  is_fresh(out, 0);
+  memset(out->dl_tensor.data, 0x77, 24);
+  dlrs_release(out);
+  WORKS(dlrs_tensor_new_like(&prototype, NULL, &out, ERR));
+  is_fresh(out, 0);
+  dlrs_release(out);
+  WORKS(dlrs_tensor_from_bytes(values, sizeof values, &prototype, NULL, &out, ERR));
+  is_fresh(out, DLPACK_FLAG_BITMASK_IS_COPIED);
+  CHECK(memcmp(out->dl_tensor.data, values, sizeof values) == 0);
+  dlrs_release(out);
+  WORKS(dlrs_tensor_requirements(&prototype, NULL, &nbytes, &align_bytes, ERR));
+  EQUAL(nbytes, 24);
+  EQUAL(align_bytes, 256);
+  prototype.dtype = t_dtype(kDLFloat6_e2m3fn, 6, 1);
+  WORKS(dlrs_tensor_requirements(&prototype, NULL, &nbytes, &align_bytes, ERR));
+  EQUAL(nbytes, 5); /* 36 bits */
+  WORKS(dlrs_tensor_requirements(&prototype, &options, &nbytes, &align_bytes, ERR));
+  EQUAL(nbytes, 6);
+  EQUAL(align_bytes, 1024);
+  WORKS(dlrs_tensor_new_like(&prototype, &options, &out, ERR));
+  EQUAL(out->flags, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED);
+  CHECK((uintptr_t)out->dl_tensor.data % 1024 == 0);
+  dlrs_release(out);
+}
+
+static void refuses(void) {
+  DLManagedTensorVersioned *out;
+  DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL), device = prototype;
+  uint64_t nbytes = 77, align_bytes = 77;
+  float values[6];
+  t_watch(&nbytes, sizeof nbytes);
+  t_watch(&align_bytes, sizeof align_bytes);
+  t_watch(&prototype, sizeof prototype);
+  t_result(&out);
+  REFUSED(DLRS_SHAPE_NULL, 1, ANY, -1, dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 6, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+          dlrs_tensor_new((int64_t *)((char *)t_guard() + 4), 2, F32, CPU, NULL, &out, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 6, ANY, -1,
+          dlrs_tensor_new(shape, 2, F32, CPU, NULL,
+                          (DLManagedTensorVersioned **)((char *)t_guard() + 4), ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
+          dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)((char *)t_guard() + 4), &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_tensor_new_like(NULL, NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1,
+          dlrs_tensor_requirements(NULL, NULL, &nbytes, &align_bytes, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1,
+          dlrs_tensor_requirements(&prototype, NULL, NULL, &align_bytes, ERR));
+  REFUSED(DLRS_NULL_ARG, 4, ANY, -1,
+          dlrs_tensor_requirements(&prototype, NULL, &nbytes, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1,
+          dlrs_tensor_from_bytes(NULL, 24, &prototype, NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_tensor_from_bytes(values, 24, NULL, NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 5, ANY, -1,
+          dlrs_tensor_from_bytes(values, 24, &prototype, NULL, NULL, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1,
+          dlrs_tensor_from_bytes(values, 23, &prototype, NULL, &out, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1,
+          dlrs_tensor_from_bytes(NULL, 0, &prototype, NULL, &out, ERR));
+  device.device = t_device(kDLCUDA, 0);
+  REFUSED(DLRS_DEVICE_TYPE, 3, ANY, -1,
+          dlrs_tensor_from_bytes(values, 24, &device, NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
+  t_unwatch();
+  EQUAL(dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, NULL), DLRS_NULL_ARG);
+}
+
+static int allocated, freed;
+
+static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
+  CHECK(context == &allocated && nbytes == 24 && align_bytes == 256 && device.device_id == 1);
+  ++allocated;
+  return (char *)t_behind_guard(4096); /* page aligned */
+}
+
+static void pool_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
+                      DLDevice device) {
+  CHECK(context == &allocated && data != NULL && nbytes == 24 && align_bytes == 256);
+  CHECK(device.device_type == kDLROCM);
+  ++freed;
+}
+
+static void allocators(void) {
+  dlrs_allocator allocator, broken;
+  const dlrs_allocator *old = &broken;
+  DLManagedTensorVersioned *out;
+  memset(&allocator, 0, sizeof allocator);
+  allocator.struct_size = sizeof allocator;
+  allocator.context = &allocated;
+  allocator.alloc = pool_alloc;
+  allocator.free = pool_free;
+  WORKS(dlrs_allocator_set(kDLROCM, &allocator, &old, ERR));
+  CHECK(old == NULL);
+  WORKS(dlrs_tensor_new(shape, 2, F32, t_device(kDLROCM, 1), NULL, &out, ERR));
+  is_fresh(out, 0);
+  broken = allocator;
+  broken.free = NULL;
+  t_watch(&old, sizeof old);
+  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
+  broken = allocator;
+  broken.alloc = NULL;
+  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
+  broken = allocator;
+  broken.struct_size = 31;
+  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
+          dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1,
+          dlrs_allocator_set((DLDeviceType)19, &allocator, &old, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1,
+          dlrs_allocator_set((DLDeviceType)-1, &allocator, &old, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_allocator_set((DLDeviceType)0, NULL, &old, ERR));
+  t_unwatch();
+  WORKS(dlrs_allocator_set(kDLROCM, NULL, &old, ERR));
+  CHECK(old == &allocator);
+  WORKS(dlrs_allocator_set(kDLROCM, NULL, NULL, ERR));
+  EQUAL(freed, 0);
+  dlrs_release(out); /* the allocator is no longer set, and still gets its memory back */
+  EQUAL(allocated, 1);
+  EQUAL(freed, 1);
+}
+
+int main(void) {
+  makes();
+  refuses();
+  allocators();
+  return t_close();
+}

@@ -1,0 +1,152 @@
+/* Legacy, versioned, import. The rest is in section C of the catalogue. */
+#include "harness.h"
+
+static dlrs_import_options options_of(int32_t copy, int32_t order, uint32_t align_bytes,
+                                      int32_t writable) {
+  dlrs_import_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.copy = copy;
+  options.order = order;
+  options.align_bytes = align_bytes;
+  options.writable = writable;
+  return options;
+}
+
+static void directions(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *versioned, *out;
+  DLManagedTensor *legacy, *legacy_out;
+  long deleted = t_deleted;
+  t_make(&good);
+  legacy = &good.legacy;
+  WORKS(dlrs_from_legacy_take(&legacy, DLPACK_FLAG_BITMASK_READ_ONLY, &out, ERR));
+  CHECK(legacy == NULL && out->dl_tensor.data == good.values);
+  EQUAL(out->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  dlrs_release(out);
+  EQUAL(t_deleted, deleted + 1);
+  versioned = &good.managed;
+  WORKS(dlrs_to_legacy_take(&versioned, DLRS_LEGACY_REFUSE, &legacy_out, ERR));
+  CHECK(versioned == NULL && legacy_out->dl_tensor.data == good.values);
+  dlrs_release_legacy(legacy_out);
+  EQUAL(t_deleted, deleted + 2);
+  versioned = &good.managed;
+  legacy = &good.legacy;
+  t_watch(&good, sizeof good);
+  t_result(&out);
+  t_result(&legacy_out);
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_from_legacy_take(NULL, 0, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_from_legacy_take(&legacy, 0, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_to_legacy_take(NULL, 0, &legacy_out, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_to_legacy_take(&versioned, 0, NULL, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+          dlrs_to_legacy_take((DLManagedTensorVersioned **)((char *)t_guard() + 4), 0, &legacy_out, ERR));
+  t_unwatch();
+}
+
+/* One import: refused, boxed (same data) or copied (other data). */
+static void import_one(t_tensor *good, const dlrs_import_options *options, int32_t refusal,
+                       int copied) {
+  DLManagedTensorVersioned *in = &good->managed, *out;
+  long deleted = t_deleted;
+  if (refusal != DLRS_OK) {
+    t_watch(good, sizeof *good);
+    t_watch(&in, sizeof in);
+    t_result(&out);
+    REFUSED(refusal, 1, ANY, ANY, dlrs_import_take(&in, options, &out, ERR));
+    t_unwatch();
+    return;
+  }
+  WORKS(dlrs_import_take(&in, options, &out, ERR));
+  CHECK(in == NULL);
+  EQUAL(t_deleted, deleted + copied); /* a copy gives the original back at once */
+  CHECK((out->dl_tensor.data != good->managed.dl_tensor.data) == copied);
+  if (copied) EQUAL(out->flags & 3, DLPACK_FLAG_BITMASK_IS_COPIED);
+  if (!copied) EQUAL(out->flags, good->managed.flags);
+  dlrs_release(out);
+  EQUAL(t_deleted, deleted + 1);
+}
+
+static void imports(void) {
+  t_tensor good;
+  dlrs_import_options options;
+  t_make(&good);
+  import_one(&good, NULL, DLRS_OK, 0);
+  options = options_of(1, 0, 0, 0);
+  import_one(&good, &options, DLRS_OK, 1);
+  options = options_of(0, 'C', 4, 1);
+  import_one(&good, &options, DLRS_OK, 0);
+  options = options_of(-1, 'F', 0, 0);
+  import_one(&good, &options, DLRS_COPY_NEEDED, 0);
+  options = options_of(0, 'F', 0, 0);
+  import_one(&good, &options, DLRS_OK, 1);
+  options = options_of(-1, 'K', 0, 0);
+  import_one(&good, &options, DLRS_OK, 0);
+  options = options_of(-1, 'A', 0, 0);
+  import_one(&good, &options, DLRS_OK, 0);
+  good.managed.dl_tensor.data = (char *)good.values + 4;
+  good.shape[1] = 2;
+  good.strides[0] = 2;
+  options = options_of(-1, 0, 1u << 12, 0);
+  import_one(&good, &options, DLRS_MISALIGNED, 0);
+  good.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  options = options_of(-1, 0, 0, 1);
+  import_one(&good, &options, DLRS_READ_ONLY, 0);
+  options = options_of(0, 0, 0, 1);
+  import_one(&good, &options, DLRS_OK, 1);
+  options = options_of(0, 0, 0, 0);
+  import_one(&good, &options, DLRS_OK, 0);
+}
+
+static void import_refusals(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *in, *out;
+  dlrs_import_options options = options_of(0, 0, 0, 0);
+  t_make(&good);
+  in = &good.managed;
+  t_watch(&good, sizeof good);
+  t_watch(&in, sizeof in);
+  t_result(&out);
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_import_take(NULL, NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_import_take(&in, NULL, NULL, ERR));
+  options.struct_size = 12;
+  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1, dlrs_import_take(&in, &options, &out, ERR));
+  options = options_of(2, 0, 0, 0);
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
+  options = options_of(0, 'X', 0, 0);
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
+  options = options_of(0, 0, 48, 0);
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
+  options = options_of(0, 0, 0, 0);
+  options.level = 4;
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_import_take(&in, &options, &out, ERR));
+  options.level = -1;
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_import_take(&in, &options, &out, ERR));
+  t_unwatch();
+}
+
+/* A tensor of the library that serves comes back itself. */
+static void own(void) {
+  int64_t shape[1] = {4};
+  DLManagedTensorVersioned *tensor, *in, *out;
+  DLManagedTensor *legacy;
+  long live;
+  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &tensor, ERR));
+  in = tensor;
+  live = inject_live();
+  WORKS(dlrs_import_take(&in, NULL, &out, ERR));
+  CHECK(out == tensor && in == NULL);
+  WORKS(dlrs_to_legacy_take(&out, DLRS_LEGACY_REFUSE, &legacy, ERR));
+  WORKS(dlrs_from_legacy_take(&legacy, 0, &out, ERR));
+  CHECK(out == tensor);
+  EQUAL(inject_live(), live);
+  dlrs_release(out);
+}
+
+int main(void) {
+  directions();
+  imports();
+  import_refusals();
+  own();
+  return t_close();
+}

@@ -1,0 +1,146 @@
+/* Copies: functions, options, ownership; what is copied is section K of the catalogue. */
+#include "harness.h"
+
+static dlrs_copy_options options_of(uint32_t flags, uint32_t threads) {
+  dlrs_copy_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.flags = flags;
+  options.threads = threads;
+  return options;
+}
+
+static void copies(void) {
+  t_tensor src, dst;
+  DLManagedTensorVersioned *out, *own;
+  DLManagedTensor *legacy;
+  long deleted = t_deleted;
+  t_make(&src);
+  t_make(&dst);
+  memset(dst.values, 0, sizeof dst.values);
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  CHECK(memcmp(src.values, dst.values, sizeof src.values) == 0);
+  memset(dst.values, 0, sizeof dst.values);
+  WORKS(dlrs_copy_desc(&src.managed.dl_tensor, 0, &dst.managed.dl_tensor, 0, NULL, ERR));
+  CHECK(memcmp(src.values, dst.values, sizeof src.values) == 0);
+  WORKS(dlrs_clone(&src.managed, CPU, NULL, &own, ERR));
+  CHECK(own->dl_tensor.data != src.values && dlrs_is_own(own));
+  CHECK(memcmp(own->dl_tensor.data, src.values, sizeof src.values) == 0);
+  EQUAL(own->flags, DLPACK_FLAG_BITMASK_IS_COPIED);
+  WORKS(dlrs_clone_legacy(&src.legacy, CPU, NULL, &legacy, ERR));
+  CHECK(memcmp(legacy->dl_tensor.data, src.values, sizeof src.values) == 0);
+  dlrs_release_legacy(legacy);
+  /* Where no copy is needed: one more holder. */
+  WORKS(dlrs_contiguous(own, 'C', NULL, &out, ERR));
+  CHECK(out == own && dlrs_ref_count(own) == 2 && own->flags == 0);
+  dlrs_release(out);
+  WORKS(dlrs_to_device(own, CPU, 0, NULL, &out, ERR));
+  CHECK(out == own && dlrs_ref_count(own) == 2);
+  dlrs_release(out);
+  WORKS(dlrs_to_device(own, CPU, -1, NULL, &out, ERR));
+  CHECK(out == own);
+  dlrs_release(out);
+  WORKS(dlrs_to_device(own, CPU, 1, NULL, &out, ERR));
+  CHECK(out != own);
+  dlrs_release(out);
+  WORKS(dlrs_contiguous(own, 'F', NULL, &out, ERR));
+  CHECK(out != own && out->dl_tensor.strides[0] == 1 && out->dl_tensor.strides[1] == 2);
+  EQUAL(((float *)out->dl_tensor.data)[1], 3);
+  dlrs_release(out);
+  dlrs_release(own);
+  EQUAL(t_deleted, deleted); /* nothing of the sources was ever taken */
+}
+
+static int hook_calls, hook_fails;
+
+static int32_t parallel_for(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
+  size_t i;
+  CHECK(context == &hook_calls);
+  ++hook_calls;
+  if (hook_fails) return -1;
+  for (i = n; i > 0; --i) body(body_context, i - 1);
+  return 0;
+}
+
+/* A copy on the caller's own pool; the parts may run in any order. */
+static void hooks(void) {
+  int64_t shape[2] = {2000, 1500}, strides[2] = {1, 2000};
+  size_t count = 3000000, i, wrong = 0;
+  float *from = (float *)malloc(count * sizeof *from), *into = (float *)calloc(count, sizeof *into);
+  DLTensor src = t_describe(from, F32, 2, shape, strides), dst = t_describe(into, F32, 2, shape, NULL);
+  dlrs_copy_options options = options_of(0, 4);
+  options.parallel_for = parallel_for;
+  options.parallel_context = &hook_calls;
+  for (i = 0; i < count; ++i) from[i] = (float)i;
+  for (hook_fails = 0; hook_fails < 2; ++hook_fails) {
+    int32_t status = dlrs_copy_desc(&src, 0, &dst, 0, &options, NULL);
+    if (hook_fails) CHECK(status == DLRS_OK || status == DLRS_CALLBACK);
+    if (status != DLRS_OK) continue;
+    for (i = 0; i < count; ++i) wrong += into[i] != (float)(i % 1500 * 2000 + i / 1500);
+    memset(into, 0, count * sizeof *into);
+  }
+  CHECK(hook_calls > 0);
+  EQUAL(wrong, 0);
+  free(from);
+  free(into);
+}
+
+static void refuses(void) {
+  t_tensor src, dst;
+  DLManagedTensorVersioned *out;
+  DLManagedTensor *legacy_out;
+  DLTensor *from = &src.managed.dl_tensor, *into = &dst.managed.dl_tensor;
+  dlrs_copy_options options = options_of(4, 0);
+  dlrs_copy_options *odd = (dlrs_copy_options *)((char *)t_guard() + 4);
+  t_make(&src);
+  t_make(&dst);
+  t_watch(&src, sizeof src);
+  t_watch(&dst, sizeof dst);
+  t_result(&out);
+  t_result(&legacy_out);
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_copy(NULL, &dst.managed, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_copy(&src.managed, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_copy_desc(NULL, 0, into, 0, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_copy_desc(from, 0, NULL, 0, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_clone(NULL, CPU, NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_clone(&src.managed, CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_clone_legacy(NULL, CPU, NULL, &legacy_out, ERR));
+  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_clone_legacy(&src.legacy, CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_contiguous(NULL, 'C', NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_contiguous(&src.managed, 'C', NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_to_device(NULL, CPU, 0, NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 5, ANY, -1, dlrs_to_device(&src.managed, CPU, 0, NULL, NULL, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_contiguous(&src.managed, 'X', NULL, &out, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_contiguous(&src.managed, 0, NULL, &out, ERR));
+  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_contiguous(&src.managed, 'C', NULL, &out, ERR));
+  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_to_device(&src.managed, CPU, 0, NULL, &out, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_to_device(&src.managed, CPU, 2, NULL, &out, ERR));
+  REFUSED(DLRS_COPY_NEEDED, 1, ANY, -1,
+          dlrs_to_device(&src.managed, t_device(kDLCUDA, 0), -1, NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, -1,
+          dlrs_clone(&src.managed, t_device(kDLVulkan, 0), NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, -1,
+          dlrs_clone(&src.managed, t_device(99, 0), NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_ID, ANY, ANY, -1,
+          dlrs_clone(&src.managed, t_device(kDLCPU, 1), NULL, &out, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+  options = options_of(0, 0);
+  options.reserved = 1;
+  REFUSED(DLRS_BAD_ARG, 5, DLRS_FIELD_OPTION, -1, dlrs_copy_desc(from, 0, into, 0, &options, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_clone(&src.managed, CPU, &options, &out, ERR));
+  options.struct_size = 8;
+  REFUSED(DLRS_STRUCT_SIZE, 3, DLRS_FIELD_STRUCT_SIZE, -1,
+          dlrs_contiguous(&src.managed, 'F', &options, &out, ERR));
+  REFUSED(DLRS_STRUCT_SIZE, 4, DLRS_FIELD_STRUCT_SIZE, -1,
+          dlrs_to_device(&src.managed, CPU, 1, &options, &out, ERR));
+  REFUSED(DLRS_STRUCT_SIZE, 3, DLRS_FIELD_STRUCT_SIZE, -1,
+          dlrs_clone_legacy(&src.legacy, CPU, &options, &legacy_out, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 3, ANY, -1, dlrs_copy(&src.managed, &dst.managed, odd, ERR));
+}
+
+int main(void) {
+  copies();
+  hooks();
+  refuses();
+  return t_close();
+}

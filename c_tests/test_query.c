@@ -1,0 +1,119 @@
+/* Questions about a tensor. */
+#include "harness.h"
+
+static t_tensor good;
+static DLTensor *const bare = &good.managed.dl_tensor;
+
+static int32_t dense(int32_t order) {
+  int32_t answer = 77;
+  WORKS(dlrs_is_contiguous(bare, order, &answer, ERR));
+  return answer;
+}
+
+static void layout(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
+  good.shape[0] = rows;
+  good.shape[1] = columns;
+  good.strides[0] = row_stride;
+  good.strides[1] = column_stride;
+}
+
+static void contiguous(void) {
+  layout(2, 3, 3, 1);
+  CHECK(dense('C') && !dense('F') && dense('A') && dense('K'));
+  layout(2, 3, 1, 2);
+  CHECK(!dense('C') && dense('F') && dense('A') && dense('K'));
+  layout(2, 3, 4, 1);
+  CHECK(!dense('C') && !dense('F') && !dense('A') && !dense('K'));
+  layout(2, 3, 0, 1);
+  CHECK(!dense('C') && !dense('K'));
+  layout(2, 3, -3, 1);
+  CHECK(!dense('C') && !dense('K'));
+  layout(1, 3, 99, 1);
+  CHECK(dense('C') && dense('F'));
+  layout(0, 3, 99, -7);
+  CHECK(dense('C') && dense('F'));
+  bare->strides = NULL;
+  layout(2, 3, 0, 0);
+  CHECK(dense('C') && !dense('F'));
+  bare->strides = good.strides;
+}
+
+static void sizes(void) {
+  int64_t numel = 0, low = 77, high = 77;
+  uint64_t nbytes = 0;
+  int32_t aligned = 77;
+  layout(2, 3, 3, 1);
+  WORKS(dlrs_numel(bare, &numel, ERR));
+  EQUAL(numel, 6);
+  WORKS(dlrs_nbytes(bare, 0, &nbytes, ERR));
+  EQUAL(nbytes, 24);
+  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
+  CHECK(low == 0 && high == 24);
+  layout(2, 3, -10, 2);
+  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
+  CHECK(low == -40 && high == 20);
+  WORKS(dlrs_nbytes(bare, 0, &nbytes, ERR));
+  EQUAL(nbytes, 24);
+  bare->dtype = t_dtype(kDLUInt, 1, 1);
+  layout(3, 3, 3, 1);
+  WORKS(dlrs_nbytes(bare, 0, &nbytes, ERR));
+  EQUAL(nbytes, 2);
+  WORKS(dlrs_nbytes(bare, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED, &nbytes, ERR));
+  EQUAL(nbytes, 9);
+  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
+  CHECK(low == 0 && high == 2);
+  bare->dtype = F32;
+  bare->ndim = 0;
+  WORKS(dlrs_numel(bare, &numel, ERR));
+  EQUAL(numel, 1);
+  bare->ndim = 2;
+  layout(0, 3, 3, 1);
+  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
+  CHECK(low == 0 && high == 0);
+  bare->data = (char *)t_guard() + 1;
+  WORKS(dlrs_is_aligned(bare, 256, &aligned, ERR));
+  EQUAL(aligned, 1); /* without elements there is nothing that is not */
+  bare->data = good.values;
+}
+
+static void refuses(void) {
+  static const int32_t orders[] = {0, 'c', 'B', 'Z', -1, INT32_MAX};
+  int64_t numel = 77, low = 77, high = 77;
+  uint64_t nbytes = 77;
+  int32_t answer = 77;
+  size_t i;
+  layout(2, 3, 3, 1);
+  t_watch(&good, sizeof good);
+  t_watch(&numel, sizeof numel);
+  t_watch(&nbytes, sizeof nbytes);
+  t_watch(&answer, sizeof answer);
+  t_watch(&low, sizeof low);
+  t_watch(&high, sizeof high);
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_numel(NULL, &numel, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_numel(bare, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_nbytes(NULL, 0, &nbytes, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_nbytes(bare, 0, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_is_contiguous(NULL, 'C', &answer, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_is_contiguous(bare, 'C', NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_is_aligned(NULL, 8, &answer, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_is_aligned(bare, 8, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_span(NULL, 0, &low, &high, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_span(bare, 0, NULL, &high, ERR));
+  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_span(bare, 0, &low, NULL, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 2, ANY, -1,
+          dlrs_numel(bare, (int64_t *)((char *)t_guard() + 4), ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 4, ANY, -1,
+          dlrs_span(bare, 0, &low, (int64_t *)((char *)t_guard() + 4), ERR));
+  for (i = 0; i < sizeof orders / sizeof *orders; ++i) {
+    REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_is_contiguous(bare, orders[i], &answer, ERR));
+  }
+  t_unwatch();
+}
+
+int main(void) {
+  t_make(&good);
+  contiguous();
+  sizes();
+  refuses();
+  return t_close();
+}

@@ -1,0 +1,104 @@
+/* Holders, flags, the caller's pointer. */
+#include "harness.h"
+
+static DLManagedTensorVersioned *fresh(void) {
+  int64_t shape[1] = {4};
+  DLManagedTensorVersioned *out = NULL;
+  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &out, ERR));
+  return out;
+}
+
+#define COPIED DLPACK_FLAG_BITMASK_IS_COPIED
+#define READ_ONLY DLPACK_FLAG_BITMASK_READ_ONLY
+#define PADDED DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED
+
+static void holders(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *tensor, *out, *foreign;
+  int freed = 0;
+  t_make(&good);
+  foreign = &good.managed;
+  WORKS(dlrs_tensor_wrap(&foreign->dl_tensor, COPIED, t_count, &freed, &tensor, ERR));
+  WORKS(dlrs_retain(tensor, &out, ERR));
+  CHECK(out == tensor);
+  EQUAL(dlrs_ref_count(tensor), 2);
+  EQUAL(tensor->flags, 0); /* what is shared is no copy of its own */
+  dlrs_release(out);
+  EQUAL(dlrs_ref_count(tensor), 1);
+  EQUAL(freed, 0);
+  dlrs_release(tensor);
+  EQUAL(freed, 1);
+  EQUAL(dlrs_is_own(foreign), 0);
+  EQUAL(dlrs_ref_count(foreign), 0);
+  CHECK(dlrs_get_user_data(foreign) == NULL);
+  t_watch(&good, sizeof good);
+  t_result(&out);
+  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_retain(foreign, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_retain(NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_retain(foreign, NULL, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+          dlrs_retain((DLManagedTensorVersioned *)((char *)t_guard() + 4), &out, ERR));
+  t_unwatch();
+  dlrs_release(NULL);
+  dlrs_release_legacy(NULL);
+  dlrs_release(foreign);
+  dlrs_release_legacy(&good.legacy);
+}
+
+static void flags(void) {
+  DLManagedTensorVersioned *tensor = fresh(), *more, *view;
+  t_tensor good;
+  DLManagedTensorVersioned *in;
+  WORKS(dlrs_set_flags(tensor, READ_ONLY | COPIED, 0, ERR));
+  EQUAL(tensor->flags, READ_ONLY | COPIED);
+  WORKS(dlrs_set_flags(tensor, 0, READ_ONLY, ERR));
+  EQUAL(tensor->flags, COPIED);
+  t_watch(tensor, sizeof *tensor);
+  REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, 8, 0, ERR));
+  REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, 0, (uint64_t)1 << 63, ERR));
+  REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, READ_ONLY, READ_ONLY, ERR));
+  REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, PADDED, 0, ERR));
+  WORKS(dlrs_set_flags(tensor, COPIED, PADDED, ERR)); /* nothing would change */
+  t_unwatch();
+  WORKS(dlrs_retain(tensor, &more, ERR));
+  WORKS(dlrs_set_flags(tensor, READ_ONLY, 0, ERR));
+  REFUSED(DLRS_REFCOUNT, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, COPIED, 0, ERR));
+  REFUSED(DLRS_READ_ONLY, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, 0, READ_ONLY, ERR));
+  dlrs_release(more);
+  WORKS(dlrs_set_flags(tensor, COPIED, READ_ONLY, ERR));
+  dlrs_release(tensor);
+  t_make(&good); /* memory of another tensor is not ours to lift the protection of */
+  good.managed.flags = READ_ONLY;
+  in = &good.managed;
+  WORKS(dlrs_import_take(&in, NULL, &view, ERR));
+  REFUSED(DLRS_READ_ONLY, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(view, 0, READ_ONLY, ERR));
+  REFUSED(DLRS_REFCOUNT, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(view, COPIED, 0, ERR));
+  dlrs_release(view);
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_set_flags(NULL, 0, 0, ERR));
+  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_set_flags(&good.managed, 0, 0, ERR));
+}
+
+static void user_data(void) {
+  DLManagedTensorVersioned *tensor = fresh();
+  t_tensor good;
+  int mine;
+  t_make(&good);
+  CHECK(dlrs_get_user_data(tensor) == NULL);
+  WORKS(dlrs_set_user_data(tensor, &mine, ERR));
+  CHECK(dlrs_get_user_data(tensor) == &mine);
+  WORKS(dlrs_set_user_data(tensor, NULL, ERR));
+  CHECK(dlrs_get_user_data(tensor) == NULL);
+  dlrs_release(tensor);
+  CHECK(dlrs_get_user_data(NULL) == NULL);
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_set_user_data(NULL, &mine, ERR));
+  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_set_user_data(&good.managed, &mine, ERR));
+}
+
+int main(void) {
+  EQUAL(dlrs_is_own(NULL), 0);
+  EQUAL(dlrs_ref_count(NULL), 0);
+  holders();
+  flags();
+  user_data();
+  return t_close();
+}

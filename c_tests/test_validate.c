@@ -1,0 +1,73 @@
+/* Levels and arguments; the malformed tensors are section V of the catalogue. */
+#include "harness.h"
+
+int main(void) {
+  t_tensor good;
+  DLTensor *bare = &good.managed.dl_tensor;
+  int32_t level;
+  static const int32_t wrong[] = {0, 4, -1, INT32_MIN, INT32_MAX};
+  size_t i;
+  t_make(&good);
+  t_watch(&good, sizeof good);
+  for (level = DLRS_LEVEL_STRUCT; level <= DLRS_LEVEL_STRICT; ++level) {
+    WORKS(dlrs_validate(bare, 0, level, ERR));
+    WORKS(dlrs_validate(bare, 7, level, ERR));
+    WORKS(dlrs_validate_managed(&good.managed, level, ERR));
+    WORKS(dlrs_validate_legacy(&good.legacy, level, ERR));
+  }
+  WORKS(dlrs_validate_within(bare, 0, good.values, sizeof good.values, ERR));
+  for (i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+    REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, -1, dlrs_validate(bare, 0, wrong[i], ERR));
+    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_validate_managed(&good.managed, wrong[i], ERR));
+    REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_validate_legacy(&good.legacy, wrong[i], ERR));
+    EQUAL(t_error.value, wrong[i]);
+  }
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate(NULL, 0, 3, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate_managed(NULL, 3, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate_legacy(NULL, 3, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate_within(NULL, 0, good.values, 24, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+          dlrs_validate_within((DLTensor *)((char *)t_guard() + 4), 0, good.values, 24, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, NULL, 0, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, good.values, 23, ERR));
+  t_unwatch();
+  /* Several faults: the first in the fixed order is reported. */
+  good.managed.version.major = 2;
+  good.managed.flags = 8;
+  bare->ndim = -1;
+  bare->shape = NULL;
+  bare->dtype = t_dtype(99, 0, 0);
+  bare->device = t_device(99, -1);
+  REFUSED(DLRS_VERSION, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  good.managed.version.major = 1;
+  REFUSED(DLRS_FLAGS, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  good.managed.flags = 0;
+  REFUSED(DLRS_NDIM, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  bare->ndim = 2;
+  REFUSED(DLRS_SHAPE_NULL, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  bare->shape = good.shape;
+  good.shape[1] = -1;
+  REFUSED(DLRS_DTYPE_BITS, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  bare->dtype.bits = 32;
+  REFUSED(DLRS_DTYPE_LANES, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  bare->dtype.lanes = 1;
+  REFUSED(DLRS_DTYPE_CODE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  bare->dtype.code = kDLFloat;
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  bare->device.device_type = kDLCPU;
+  REFUSED(DLRS_DEVICE_ID, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  bare->device.device_id = 0;
+  bare->strides = NULL;
+  REFUSED(DLRS_SHAPE_NEG, 1, ANY, 1, dlrs_validate_managed(&good.managed, 3, ERR));
+  good.shape[1] = 3;
+  bare->data = NULL;
+  REFUSED(DLRS_STRIDES_NULL, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  bare->strides = good.strides;
+  good.strides[0] = INT64_MAX / 2;
+  REFUSED(DLRS_EXTENT_OVERFLOW, 1, ANY, ANY, dlrs_validate_managed(&good.managed, 3, ERR));
+  good.strides[0] = 3;
+  REFUSED(DLRS_DATA_NULL, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  bare->data = good.values;
+  WORKS(dlrs_validate_managed(&good.managed, 3, ERR));
+  return t_close();
+}

@@ -1,0 +1,43 @@
+/* Wrapping memory that somebody else owns. */
+#include "harness.h"
+
+int main(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *out;
+  DLTensor *bare = &good.managed.dl_tensor;
+  int freed = 0;
+  t_make(&good);
+  bare->byte_offset = 4;
+  WORKS(dlrs_tensor_wrap(bare, DLPACK_FLAG_BITMASK_READ_ONLY, t_count, &freed, &out, ERR));
+  CHECK(out->dl_tensor.data == good.values && out->dl_tensor.byte_offset == 4);
+  CHECK(out->dl_tensor.shape != good.shape && out->dl_tensor.strides != good.strides);
+  EQUAL(out->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  EQUAL(dlrs_is_own(out), 1);
+  EQUAL(freed, 0);
+  dlrs_release(out);
+  EQUAL(freed, 1);
+  good.shape[0] = 0; /* size zero: data is NULL, the memory is still given back */
+  WORKS(dlrs_tensor_wrap(bare, 0, t_count, &freed, &out, ERR));
+  CHECK(out->dl_tensor.data == NULL);
+  dlrs_release(out);
+  EQUAL(freed, 2);
+  good.shape[0] = 2;
+  t_watch(&good, sizeof good);
+  t_watch(&freed, sizeof freed);
+  t_result(&out);
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_tensor_wrap(NULL, 0, t_count, &freed, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 5, ANY, -1, dlrs_tensor_wrap(bare, 0, t_count, &freed, NULL, ERR));
+  REFUSED(DLRS_FLAGS, 2, DLRS_FIELD_FLAGS, -1,
+          dlrs_tensor_wrap(bare, 8, t_count, &freed, &out, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+          dlrs_tensor_wrap((DLTensor *)((char *)t_guard() + 4), 0, t_count, &freed, &out, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
+          dlrs_tensor_wrap(bare, 0, t_count, &freed,
+                           (DLManagedTensorVersioned **)((char *)t_guard() + 4), ERR));
+  EQUAL(dlrs_tensor_wrap(NULL, 0, NULL, NULL, &out, NULL), DLRS_NULL_ARG);
+  CHECK(out == NULL);
+  t_unwatch();
+  WORKS(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR)); /* only borrowed */
+  dlrs_release(out);
+  return t_close();
+}

@@ -1,0 +1,75 @@
+//! Taking a foreign tensor in: itself when it is ours and as wanted, else boxed, else copied.
+
+use core::ptr::NonNull;
+
+use crate::abi::*;
+use crate::copy::{CopyPolicy, Options, clone};
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::layout::{self, Order};
+use crate::tensor::{Versioned, block, convert, share};
+use crate::validate::{Rules, Snapshot};
+
+/// What an imported tensor must be.
+#[derive(Clone, Copy)]
+pub struct Import {
+    /// What is checked.
+    pub rules: Rules,
+    /// Alignment of the first element, 0 for any, else a power of two.
+    pub align_bytes: usize,
+    /// Dense in this order, or any layout.
+    pub order: Option<Order>,
+    /// The data must be writable.
+    pub writable: bool,
+    /// Whether a copy may serve what the tensor itself does not.
+    pub policy: CopyPolicy,
+    /// How it is copied.
+    pub options: Options,
+}
+
+/// Takes a tensor in: itself when it is ours and as wanted, else boxed, else copied.
+///
+/// # Safety
+/// `tensor` is live; on success the result owns the caller's holder.
+pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
+    let mut src = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { src.read_managed(tensor.as_ptr(), import.rules)? };
+    let lacking = lacking(&src, import);
+    match (lacking, import.policy) {
+        (Some(error), CopyPolicy::Never) => Err(error),
+        (None, CopyPolicy::Never | CopyPolicy::IfNeeded) => {
+            // SAFETY: the caller's word.
+            match unsafe { block::of_versioned(tensor) } {
+                Some(_) => Ok(tensor),
+                None => convert::box_snapshot(&src, tensor).map(NonNull::cast),
+            }
+        }
+        _ => {
+            let order = import.order.unwrap_or(Order::C);
+            let order = if order == Order::A { Order::C } else { order };
+            let device = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
+            let copy = clone(&src, order, device, &import.options)?;
+            // SAFETY: the copy stands for the caller's holder, which is now given up.
+            unsafe { share::release(tensor) };
+            Ok(copy)
+        }
+    }
+}
+
+/// The first thing asked for that the tensor itself does not give.
+fn lacking(src: &Snapshot, import: &Import) -> Option<Error> {
+    let needed = Error::new(DLRS_COPY_NEEDED);
+    if import.writable && src.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
+        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
+        return Some(error.value(src.flags as i64));
+    }
+    if let Some(order) = import.order
+        && !layout::is_contiguous(src.shape(), src.strides(), order)
+    {
+        return Some(needed.field(DLRS_FIELD_STRIDES).detail("the layout is not dense as asked"));
+    }
+    if import.align_bytes > 1 {
+        return src.check_aligned(import.align_bytes).err();
+    }
+    None
+}
