@@ -18,7 +18,7 @@ static int64_t shape4[4] = {2, 3, 4, 5};
 static int64_t strides4[4] = {60, 20, 5, 1};
 static float values[120];
 static DLTensor tensor4;
-static DLManagedTensorVersioned *kept;
+static DLManagedTensorVersioned *kept, *kept4;
 static const DLDataType f32 = {kDLFloat, 32, 1};
 static const DLDevice cpu = {kDLCPU, 0};
 
@@ -74,6 +74,38 @@ static void run_attach(void) {
   dlrs_release(t);
 }
 
+static dlrs_view_step steps[3] = {
+    {.struct_size = sizeof(dlrs_view_step), .op = DLRS_VIEW_SELECT, .start = 1},
+    {.struct_size = sizeof(dlrs_view_step), .op = DLRS_VIEW_FLIP},
+    {.struct_size = sizeof(dlrs_view_step), .op = DLRS_VIEW_UNSQUEEZE},
+};
+
+static void run_slice(void) {
+  DLManagedTensorVersioned *t;
+  dlrs_view_slice(kept4, 1, 1, 3, 1, &t, NULL);
+  dlrs_release(t);
+}
+
+static void run_reshape(void) {
+  static const int64_t shape[2] = {6, -1};
+  DLManagedTensorVersioned *t;
+  dlrs_view_reshape(kept4, shape, 2, &t, NULL);
+  dlrs_release(t);
+}
+
+static void run_steps(void) {
+  DLManagedTensorVersioned *t;
+  dlrs_view_apply(kept4, steps, 3, &t, NULL);
+  dlrs_release(t);
+}
+
+static void run_steps_desc(void) {
+  int64_t shape[4], strides[4];
+  uint64_t flags;
+  DLTensor view = {.ndim = 4, .shape = shape, .strides = strides};
+  dlrs_view_apply_desc(&tensor4, 0, steps, 3, &view, &flags, NULL);
+}
+
 static double now_ns(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -104,6 +136,10 @@ static const operation operations[] = {
     {"retain + release", run_retain, 1},
     {"validate, 4-D, strict", run_validate, 1.5},
     {"clone + release, 3x4 f32", run_clone, 5},
+    {"slice + release, 4-D view", run_slice, 0},
+    {"reshape + release, 4-D to 2-D", run_reshape, 0},
+    {"3 steps, one view + release", run_steps, 0},
+    {"3 steps, description", run_steps_desc, 0},
     {"wrap + attach + release", run_attach, 0},
 };
 #define COUNT (sizeof operations / sizeof *operations)
@@ -118,6 +154,7 @@ int main(void) {
   tensor4.strides = strides4;
   if (dlrs_tensor_new(shape2, 2, f32, cpu, NULL, &kept, NULL) != 0) return 1;
   memset(kept->dl_tensor.data, 0, 48);
+  if (dlrs_tensor_wrap(&tensor4, 0, NULL, NULL, &kept4, NULL) != 0) return 1;
   /* Rounds go through all operations in turn, so that a slow moment of the machine hits all. */
   for (int round = 0; round < ROUNDS; ++round)
     for (size_t i = 0; i < COUNT; ++i) {
@@ -138,5 +175,6 @@ int main(void) {
       printf("%-32s %8.1f %8.2f %8.1f\n", operations[i].name, ns, ns / base, operations[i].target);
   }
   dlrs_release(kept);
+  dlrs_release(kept4);
   return 0;
 }

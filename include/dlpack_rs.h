@@ -2270,8 +2270,8 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
  *               value in float6 and float4, infinity too.
  * NaN:          stays NaN with its sign; from 16 bits down it is the format's one quiet NaN;
  *               *fnuz have only 0x80. Float6 and float4 have none: -0, and +0 for a negative NaN.
- * float8_e8m0fnu: a power of two, ties up, 2^-127 for all below it; NaN for zero, for what is
- *               negative or too large.
+ * float8_e8m0fnu: a power of two, ties up; 2^-127 for all below it, 2^-126 for all between the
+ *               two; NaN for zero, for what is negative or too large.
  * Float to int: towards zero; out of range saturates; NaN becomes 0.
  * Int to int:   the low bits (two's complement).
  * To bool:      whether it is not 0; NaN is not. From bool: 0 or 1, any byte but 0 being true.

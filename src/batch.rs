@@ -13,31 +13,30 @@ use crate::validate::Snapshot;
 /// One copy of several.
 pub type Pair = (NonNull<Managed>, NonNull<Managed>);
 
-/// Copies every pair; everything that can fail is found out before the first byte is written.
+/// Copies `n` pairs; everything that can fail is found out before the first byte is written.
 /// On failure tells which pair it was.
 ///
 /// # Safety
 /// Every pair is live and stays as it is during the call.
 pub unsafe fn copy_batch(
-    pairs: impl Iterator<Item = Result<Pair>> + Clone,
+    n: usize,
+    pair: &dyn Fn(usize) -> Result<Pair>,
     args: [Arg; 2],
     options: &Options,
 ) -> core::result::Result<(), (usize, Error)> {
     let mut nbytes = None;
-    let mut count = 0;
-    for (index, pair) in pairs.clone().enumerate() {
-        // SAFETY: the caller's word.
-        let job = pair.and_then(|pair| unsafe { read(pair, args, options) });
-        if let Some(job) = job.map_err(|error| (index, error))? {
+    // SAFETY: the caller's word.
+    let job = |index| pair(index).and_then(|pair| unsafe { read(pair, args, options) });
+    for index in 0..n {
+        if let Some(job) = job(index).map_err(|error| (index, error))? {
             nbytes = nbytes.max(job.scratch_nbytes);
         }
-        count = index;
     }
-    let scratch = Scratch::new(nbytes).map_err(|error| (count, error))?;
-    for pair in pairs.flatten() {
+    let scratch = Scratch::new(nbytes).map_err(|error| (n, error))?;
+    for index in 0..n {
         // SAFETY: the caller's word; what was found before is found again.
         unsafe {
-            match read(pair, args, options) {
+            match job(index) {
                 Ok(Some(job)) if job.scratch_nbytes <= nbytes => {
                     copy::run(&job, &scratch, options);
                 }

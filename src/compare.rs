@@ -17,35 +17,33 @@ pub enum Equality {
     ValuesOrNan,
 }
 
-/// Shows the numbers of both tensors, of the same dtype, side by side, 8 bytes each.
+/// Shows the numbers of both tensors, of the same dtype, side by side: read as `narrow` (`None`:
+/// as they are), made `wide`, 8 bytes each, until `visit` has seen enough.
+#[inline(never)]
 fn visit(
     (a, b): (&Snapshot, &Snapshot),
-    as_kind: impl Fn(Kind) -> (Kind, Kind),
-    mut visit: impl FnMut([u8; 8], [u8; 8]) -> bool,
+    (narrow, wide): (Option<Kind>, Kind),
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
 ) -> Result<()> {
     let [mut from_a, mut from_b] = [Part::of(a)?, Part::of(b)?];
-    let (narrow, wide) = as_kind(from_a.kind);
     if a.empty {
         return Ok(());
     }
     for part in [&mut from_a, &mut from_b] {
-        part.kind = narrow;
+        part.kind = narrow.unwrap_or(part.kind);
         if numbers::is_complex(a) {
             *part = part.both();
         }
     }
     let pair = numbers::pair(a.shape(), &from_a, &from_b, numbers::per_element(a));
     // SAFETY: every element has an address in memory that the caller vouched for.
-    unsafe {
-        cast::side_by_side([&pair.src, &pair.dst], wide, &pair.dims, &mut |a, b| {
-            let mut stop = false;
-            for (a, b) in a.as_chunks().0.iter().zip(b.as_chunks().0) {
-                stop |= visit(*a, *b);
-            }
-            stop
-        });
-    }
+    unsafe { cast::side_by_side([&pair.src, &pair.dst], wide, &pair.dims, visit) };
     Ok(())
+}
+
+/// The numbers of two tiles, in pairs.
+fn pairs<'a>(a: &'a [u8], b: &'a [u8]) -> impl Iterator<Item = ([u8; 8], [u8; 8])> + 'a {
+    a.as_chunks().0.iter().copied().zip(b.as_chunks().0.iter().copied())
 }
 
 #[inline(never)]
@@ -61,26 +59,25 @@ pub fn equal(a: &Snapshot, b: &Snapshot, equality: Equality, options: &Options) 
     if a.shape() != b.shape() {
         return Ok(false);
     }
-    let values = equality != Equality::Bits;
     let mut same = true;
-    let mut floats = false;
-    let bits = |kind: Kind| Kind::Int { bits: kind.bits() as u8, signed: false };
-    let kinds = |kind: Kind| match kind {
-        Kind::Float(_) if values => (kind, Kind::FLOAT64),
-        Kind::Bool if values => (kind, Kind::INT64),
-        _ => (bits(kind), Kind::INT64),
-    };
-    if let Some(kind) = Kind::of(a.dtype.code, a.dtype.bits) {
-        floats = values && kind.is_float();
+    let kind = Kind::of(a.dtype.code, a.dtype.bits).unwrap_or(Kind::Bool);
+    if kind.is_float() && equality != Equality::Bits {
+        visit((a, b), (None, Kind::FLOAT64), &mut |a, b| {
+            for (a, b) in pairs(a, b) {
+                let (a, b) = (f64::from_ne_bytes(a), f64::from_ne_bytes(b));
+                let nans = a.is_nan() & b.is_nan() & (equality == Equality::ValuesOrNan);
+                same &= (a == b) | nans;
+            }
+            !same
+        })?;
+        return Ok(same);
     }
-    visit((a, b), kinds, |a, b| {
-        if floats {
-            let (a, b) = (f64::from_ne_bytes(a), f64::from_ne_bytes(b));
-            let nans = a.is_nan() && b.is_nan() && equality == Equality::ValuesOrNan;
-            same &= a == b || nans;
-        } else {
-            same &= a == b;
-        }
+    let narrow = match equality {
+        Equality::Bits => Some(Kind::Int { bits: kind.bits() as u8, signed: false }),
+        _ => None,
+    };
+    visit((a, b), (narrow, Kind::INT64), &mut |a, b| {
+        same &= pairs(a, b).fold(true, |same, (a, b)| same & (a == b));
         !same
     })?;
     Ok(same)
@@ -91,28 +88,28 @@ pub fn max_diff(a: &Snapshot, b: &Snapshot, options: &Options) -> Result<f64> {
     check_readable(a, b, options)?;
     copy::check_same_shape(a, b)?;
     let kind = Kind::of(a.dtype.code, a.dtype.bits).unwrap_or(Kind::Bool);
-    let signed = matches!(kind, Kind::Int { signed: true, .. });
-    let floats = kind.is_float();
-    let (mut largest, mut most) = (0.0f64, 0u64);
-    let wide = if floats { Kind::FLOAT64 } else { Kind::INT64 };
-    visit(
-        (a, b),
-        |kind| (kind, wide),
-        |a, b| {
-            if !floats {
-                let apart = i64::from_ne_bytes(a).abs_diff(i64::from_ne_bytes(b));
-                let whole = u64::from_ne_bytes(a).abs_diff(u64::from_ne_bytes(b));
-                most = most.max(if signed { apart } else { whole });
-                return false;
+    if kind.is_float() {
+        let mut largest = 0.0f64;
+        visit((a, b), (None, Kind::FLOAT64), &mut |a, b| {
+            for (a, b) in pairs(a, b) {
+                let (a, b) = (f64::from_ne_bytes(a), f64::from_ne_bytes(b));
+                let same = (a == b) | (a.is_nan() & b.is_nan());
+                let apart = if same { 0.0 } else { (a - b).abs() };
+                largest = if apart > largest || apart.is_nan() { apart } else { largest };
             }
-            let (a, b) = (f64::from_ne_bytes(a), f64::from_ne_bytes(b));
-            let same = a == b || a.is_nan() && b.is_nan();
-            let apart = if same { 0.0 } else { (a - b).abs() };
-            if apart > largest || apart.is_nan() && !largest.is_nan() {
-                largest = apart;
-            }
-            false
-        },
-    )?;
-    Ok(if floats { largest } else { most as f64 })
+            largest.is_nan()
+        })?;
+        return Ok(largest);
+    }
+    // What has a sign is ordered as if it had none, once the sign is turned round.
+    let turn = if matches!(kind, Kind::Int { signed: true, .. }) { 1 << 63 } else { 0u64 };
+    let mut largest = 0;
+    visit((a, b), (None, Kind::INT64), &mut |a, b| {
+        for (a, b) in pairs(a, b) {
+            let (a, b) = (u64::from_ne_bytes(a) ^ turn, u64::from_ne_bytes(b) ^ turn);
+            largest = largest.max(a.abs_diff(b));
+        }
+        false
+    })?;
+    Ok(largest as f64)
 }

@@ -88,15 +88,20 @@ fn not_viewable(detail: &'static str, dim: usize, value: i64) -> Error {
 }
 
 impl View {
-    /// A base as a view of itself. Both arrays have the same length, at most `MAX_NDIM`.
+    /// An empty place for a layout.
+    #[inline(always)] // built where it stays: a move is a kilobyte
+    pub const fn new() -> View {
+        let dtype = DLDataType { code: 0, bits: 0, lanes: 0 };
+        let (shape, strides) = ([0; MAX_NDIM], [0; MAX_NDIM]);
+        View { dtype, flags: 0, fold: false, at_bits: 0, ndim: 0, shape, strides }
+    }
+
+    /// Takes over a base, as a view of itself. Both arrays have the same length, at most
+    /// `MAX_NDIM`.
     #[inline]
-    pub fn new(dtype: DLDataType, flags: u64, shape: &[i64], strides: &[i64]) -> View {
-        let (zeros, ndim) = ([0; MAX_NDIM], shape.len().min(MAX_NDIM));
-        let mut view =
-            View { dtype, flags, fold: false, at_bits: 0, ndim, shape: zeros, strides: zeros };
-        copy(&mut view.shape, shape);
-        copy(&mut view.strides, strides);
-        view
+    pub fn start(&mut self, dtype: DLDataType, flags: u64, shape: &[i64], strides: &[i64]) {
+        (self.dtype, self.flags) = (dtype, flags);
+        self.replace(shape, strides);
     }
 
     /// Extents.
@@ -290,4 +295,10 @@ fn inside((low, high): (i128, i128), base: (i128, i128)) -> Result<()> {
     let (worst, limit) = if low < base.0 { (low, base.0) } else { (high, base.1) };
     let error = Error::new(DLRS_OUT_OF_BOUNDS).value(near(worst)).limit(near(limit));
     Err(error.detail("the view would reach outside its base, bytes from the first element"))
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self::new()
+    }
 }

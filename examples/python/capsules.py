@@ -1,21 +1,24 @@
-"""DLPack's Python capsules, for bindings that know only the C library.
+"""DLPack's Python capsules, and what Python must not do itself when tensors are freed.
 
 A capsule carries the address of a managed tensor under one of two names. Whoever takes the tensor
 renames the capsule to `used_...`; a capsule that nobody took still owns its tensor. Everything
 here deals in plain addresses, so that ctypes and cffi can share it.
 
-Why no destructor written in Python frees an unused capsule: CPython may destroy a capsule while
-an exception is on its way, typically because the consumer has just refused the tensor. A ctypes or
-cffi callback that runs at that moment loses the exception and crashes the interpreter. C can put
-the exception aside; Python cannot. So every capsule handed out is kept here until nobody else has
-it, and looked at later, from ordinary Python code: see `sweep`.
+No function written in Python is ever called by C here, neither as a capsule's destructor nor as a
+tensor's callback. Both may run while an exception is on its way: think of `f(capsule, 1 / 0)`, or
+of a consumer that has just refused the tensor. C can put the exception aside; a ctypes or cffi
+callback cannot: it loses the exception, and the interpreter crashes. Both may also run on threads
+that Python never saw, or after its end. So things that will have to be done are watched instead,
+and done a little later from ordinary Python code: see `watch` and `sweep`.
 """
 
+import atexit
 import sys
 import threading
+import traceback
 from contextlib import contextmanager
-from ctypes import (POINTER, PYFUNCTYPE, addressof, byref, c_char_p, c_int, c_void_p, cast, py_object,
-                    pythonapi)
+from ctypes import (POINTER, PYFUNCTYPE, addressof, byref, c_char_p, c_int, c_void_p, cast,
+                    py_object, pythonapi)
 
 MAX_VERSION = (1, 3)
 
@@ -84,8 +87,61 @@ def taking(capsule):
         raise
 
 
-_handed_out = []  # (capsule, name, release): kept alive until nobody else has the capsule
+watched = []
 _sweeping = threading.Lock()
+
+
+def watch(item):
+    """Has item.act() called once, by a sweep that finds item.due() true."""
+    watched.append(item)
+
+
+def unwatch(item):
+    watched.remove(item)
+
+
+def sweep(watched=watched, sweeping=_sweeping):
+    """Does what is due, the newest first. Returns how much that was.
+
+    Called whenever a tensor is exported or closed; call it where something should happen now.
+    """
+    if not watched or not sweeping.acquire(blocking=False):
+        return 0  # nothing to do, or in the middle of it already
+    done = 0
+    try:
+        for item in watched[::-1]:
+            if item.due():
+                watched.remove(item)
+                done += 1
+                try:
+                    item.act()
+                except Exception:
+                    traceback.print_exc()
+    finally:
+        sweeping.release()
+    return done
+
+
+@atexit.register
+def _leave():
+    """The interpreter ends, and memory with it: nothing is due any more."""
+    watched.clear()
+
+
+class _HandedOut:
+    """A capsule, kept alive until nobody else has it: then its tensor is released if unused."""
+
+    def __init__(self, capsule, name, release):
+        self.capsule, self.name, self.release = capsule, name, release
+
+    def due(self):
+        return sys.getrefcount(self.capsule) <= 2  # ours, and getrefcount's own argument
+
+    def act(self):
+        if _is_valid(self.capsule, self.name) and _get_destructor(self.capsule):
+            address = _get_pointer(self.capsule, self.name)
+            _set_name(self.capsule, _USED[self.name])
+            self.release(address)
 
 
 def hand_out(address, versioned, release):
@@ -93,33 +149,8 @@ def hand_out(address, versioned, release):
     sweep()
     name = VERSIONED if versioned else LEGACY
     capsule = _new(address, name, _NOTHING)
-    _handed_out.append((capsule, name, release))
+    watch(_HandedOut(capsule, name, release))
     return capsule
-
-
-def sweep():
-    """Releases the tensors of capsules that were dropped unused. Returns how many.
-
-    Called whenever a tensor is exported or freed; call it to have the memory back at once.
-    """
-    if not _handed_out or not _sweeping.acquire(blocking=False):
-        return 0  # nothing to do, or a tensor was freed in the middle of a sweep
-    released = 0
-    try:
-        for entry in _handed_out[:]:
-            # `entry` and getrefcount's own argument: nobody else has the capsule.
-            if sys.getrefcount(entry[0]) > 2:
-                continue
-            _handed_out.remove(entry)
-            capsule, name, release = entry
-            if _is_valid(capsule, name) and _get_destructor(capsule):
-                address = _get_pointer(capsule, name)
-                _set_name(capsule, _USED[name])
-                release(address)
-                released += 1
-    finally:
-        _sweeping.release()
-    return released
 
 
 def slot_as(slot, type_):

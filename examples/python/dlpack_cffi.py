@@ -9,7 +9,6 @@ DLPACK_RS_LIBRARY, the headers through DLPACK_RS_INCLUDE; else both in this chec
 dlpack_ctypes.py does the same and more with ctypes; its comments are not repeated here.
 """
 
-import itertools
 import os
 import re
 import sys
@@ -21,9 +20,9 @@ import capsules
 
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE = Path(os.environ.get("DLPACK_RS_INCLUDE", ROOT / "include"))
-BUILT = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}.get(sys.platform,
-                                                                    "libdlpack_rs.so")
-LIBRARY = os.environ.get("DLPACK_RS_LIBRARY") or str(ROOT / "target" / "release" / BUILT)
+NAMES = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}
+BUILT = ROOT / "target" / "release" / NAMES.get(sys.platform, "libdlpack_rs.so")
+LIBRARY = os.environ.get("DLPACK_RS_LIBRARY") or str(BUILT)
 
 
 def declarations(header):
@@ -91,16 +90,35 @@ def check_layout():
 
 check_layout()
 
-callbacks = {}
-_keys = itertools.count(1)
+capsules.immortal(lib)  # tensors may outlive this module
+RELEASE = ffi.cast("dlrs_free_fn", lib.dlrs_release)
+
+# Looked up once, before they are needed: cffi takes a lock to look up a function or a type, and
+# what frees a tensor may run anywhere, also inside cffi.
+ref_count, release, release_legacy = lib.dlrs_ref_count, lib.dlrs_release, lib.dlrs_release_legacy
+VERSIONED = ffi.typeof("DLManagedTensorVersioned *")
+LEGACY = ffi.typeof("DLManagedTensor *")
 
 
-@ffi.callback("void(void *)")
-def run_callback(context, callbacks=callbacks, key_of=ffi.cast):
-    callbacks.pop(int(key_of("uintptr_t", context)))()
+class Callback:
+    """A Python function to be called when C has given up one holder of a witness."""
 
+    def __init__(self, function):
+        self.function = function
+        self.witness = empty((0,))
+        self.given, self.spare = self.witness.share(), self.witness.share()
 
-_forever = capsules.immortal((ffi, lib, run_callback))  # tensors may outlive this module
+    def give(self):
+        self.given.pointer = ffi.NULL
+        capsules.watch(self)
+
+    def due(self):
+        return self.witness.holders < 3
+
+    def act(self):
+        if self.witness.holders != 2:
+            raise RuntimeError("a deleter was called twice")
+        self.function()
 
 
 class Tensor:
@@ -109,11 +127,11 @@ class Tensor:
     def __init__(self, pointer):
         self.pointer = pointer
 
-    def close(self, release=lib.dlrs_release, null=ffi.NULL):
+    def close(self, release=release, null=ffi.NULL, sweep=capsules.sweep):
         pointer, self.pointer = self.pointer, null
         if pointer:
             release(pointer)
-            capsules.sweep()
+            sweep()
 
     def __del__(self):
         self.close()
@@ -150,7 +168,7 @@ class Tensor:
 
     @property
     def holders(self):
-        return lib.dlrs_ref_count(self.pointer)
+        return ref_count(self.pointer)
 
     def is_contiguous(self, order="C"):
         answer = ffi.new("int32_t *")
@@ -184,19 +202,16 @@ class Tensor:
     def contiguous(self, order="C"):
         return self._made(lib.dlrs_contiguous, self.pointer, ord(order), ffi.NULL)
 
-    def attach(self, function, order=1):
-        key = next(_keys)
-        callbacks[key] = function
-        try:
-            call(lib.dlrs_attach, self.pointer, run_callback, ffi.cast("void *", key), order)
-        except BaseException:
-            del callbacks[key]
-            raise
-        return key
+    def attach(self, function):
+        callback = Callback(function)
+        call(lib.dlrs_attach, self.pointer, RELEASE, callback.given.pointer, lib.DLRS_AFTER_FREE)
+        callback.give()
+        return callback
 
-    def detach(self, key):
-        call(lib.dlrs_detach, self.pointer, run_callback, ffi.cast("void *", key))
-        del callbacks[key]
+    def detach(self, callback):
+        call(lib.dlrs_detach, self.pointer, RELEASE, callback.witness.pointer)
+        capsules.unwatch(callback)
+        lib.dlrs_release(callback.witness.pointer)
 
     def __dlpack_device__(self):
         return self._tensor.device.device_type, self._tensor.device.device_id
@@ -222,11 +237,11 @@ class Tensor:
 
 
 def _release(address):
-    lib.dlrs_release(ffi.cast("DLManagedTensorVersioned *", address))
+    release(ffi.cast(VERSIONED, address))
 
 
 def _release_legacy(address):
-    lib.dlrs_release_legacy(ffi.cast("DLManagedTensor *", address))
+    release_legacy(ffi.cast(LEGACY, address))
 
 
 def from_dlpack(obj, *, copy=None, order=None, align_bytes=0, writable=False,
@@ -253,7 +268,8 @@ def from_dlpack(obj, *, copy=None, order=None, align_bytes=0, writable=False,
 
 def empty(shape, dtype="float32"):
     """A new tensor, not initialised."""
-    out, parsed, text = ffi.new("DLManagedTensorVersioned **"), ffi.new("DLDataType *"), dtype.encode()
+    out, parsed = ffi.new("DLManagedTensorVersioned **"), ffi.new("DLDataType *")
+    text = dtype.encode()
     call(lib.dlrs_dtype_parse, text, len(text), parsed)
     device = ffi.new("DLDevice *", (lib.kDLCPU, 0))
     call(lib.dlrs_tensor_new, list(shape), len(shape), parsed[0], device[0], ffi.NULL, out)

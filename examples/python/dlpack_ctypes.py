@@ -10,10 +10,9 @@ target/release, else by its name. This file is an example of how to call the C l
 of every function is include/dlpack_rs.h.
 """
 
-import itertools
 import os
 import sys
-from ctypes import (CDLL, CFUNCTYPE, POINTER, Structure, addressof, byref, c_char, c_char_p, c_int32,
+from ctypes import (CDLL, POINTER, Structure, addressof, byref, c_char, c_char_p, c_int32,
                     c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, cast,
                     create_string_buffer, sizeof)
 from pathlib import Path
@@ -88,7 +87,7 @@ class dlrs_import_options(Structure):
 READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
 LEVEL_STRUCT, LEVEL_LAYOUT, LEVEL_STRICT = 1, 2, 3
 LEGACY_REFUSE, LEGACY_DROP, LEGACY_COPY = 0, 1, 2
-BEFORE_FREE, AFTER_FREE = 0, 1
+AFTER_FREE = 1
 COPY_ALLOW_OVERLAP, COPY_RAW_BYTES = 1, 2
 CPU = DLDevice(1, 0)
 
@@ -96,7 +95,6 @@ CPU = DLDevice(1, 0)
 
 Legacy = POINTER(DLManagedTensor)
 Versioned = POINTER(DLManagedTensorVersioned)
-FREE_FN = CFUNCTYPE(None, c_void_p)
 
 # Functions that report errors: they return a status, and their last parameter is a dlrs_error.
 FALLIBLE = {
@@ -191,29 +189,33 @@ def check_layout():
 lib = load()
 check_layout()
 
-# --- Callbacks --------------------------------------------------------------------------------
-
-# One C function serves every callback; its context is a key into this dictionary. Python objects
-# are so kept alive until they are called, and no C function is freed while it runs.
-callbacks = {}
-_keys = itertools.count(1)
-
-
-@FREE_FN
-def run_callback(key, callbacks=callbacks):
-    callbacks.pop(key)()
-
-
-RUN_CALLBACK = cast(capsules.immortal(run_callback), c_void_p)  # tensors may outlive this module
-
-
-def _register(function):
-    key = next(_keys)
-    callbacks[key] = function
-    return key
-
-
 # --- Tensors ----------------------------------------------------------------------------------
+
+# What C calls when a tensor is freed is the library's own dlrs_release, on a witness: an empty
+# tensor whose count of holders tells Python that it happened. See capsules.py for why.
+RELEASE = cast(lib.dlrs_release, c_void_p)
+
+
+class Callback:
+    """A Python function to be called when C has given up one holder of a witness."""
+
+    def __init__(self, function):
+        self.function = function
+        self.witness = empty((0,))
+        self.given, self.spare = self.witness.share(), self.witness.share()
+
+    def give(self):
+        """C has it now."""
+        self.given.pointer = None
+        capsules.watch(self)
+
+    def due(self):
+        return self.witness.holders < 3
+
+    def act(self):
+        if self.witness.holders != 2:
+            raise RuntimeError("a deleter was called twice")
+        self.function()
 
 
 class Tensor:
@@ -222,11 +224,12 @@ class Tensor:
     def __init__(self, pointer):
         self.pointer = pointer
 
-    def close(self, release=lib.dlrs_release):  # bound early: at exit this module may be gone
+    # Bound early: when the interpreter ends, this module may be gone before its tensors.
+    def close(self, release=lib.dlrs_release, sweep=capsules.sweep):
         pointer, self.pointer = self.pointer, None
         if pointer:
             release(pointer)
-            capsules.sweep()
+            sweep()
 
     def __del__(self):
         self.close()
@@ -331,22 +334,17 @@ class Tensor:
     def set_flags(self, set=0, clear=0):
         call(lib.dlrs_set_flags, self.pointer, set, clear)
 
-    def attach(self, function, order=AFTER_FREE):
-        """Has function() called once, when the last holder goes. Returns a key for detach.
+    def attach(self, function):
+        """Has function() called once, soon after the last holder goes; see capsules.sweep."""
+        callback = Callback(function)
+        call(lib.dlrs_attach, self.pointer, RELEASE, callback.given.pointer, AFTER_FREE)
+        callback.give()
+        return callback
 
-        The thread that goes last calls it, perhaps one that Python has never seen.
-        """
-        key = _register(function)
-        try:
-            call(lib.dlrs_attach, self.pointer, RUN_CALLBACK, key, order)
-        except BaseException:
-            del callbacks[key]
-            raise
-        return key
-
-    def detach(self, key):
-        call(lib.dlrs_detach, self.pointer, RUN_CALLBACK, key)
-        del callbacks[key]
+    def detach(self, callback):
+        call(lib.dlrs_detach, self.pointer, RELEASE, callback.witness.pointer)
+        capsules.unwatch(callback)
+        lib.dlrs_release(callback.witness.pointer)  # the holder that C had
 
     # The protocol.
 
@@ -426,12 +424,9 @@ def wrap(buffer, shape, dtype="uint8", flags=0):
     call(lib.dlrs_nbytes, byref(tensor), flags, byref(nbytes))
     if nbytes.value > sizeof(memory):
         raise ValueError(f"{nbytes.value} bytes are needed, the buffer has {sizeof(memory)}")
-    key = _register(lambda: memory and None)  # holds `memory` until it is called
-    try:
-        call(lib.dlrs_tensor_wrap, byref(tensor), flags, RUN_CALLBACK, key, byref(out))
-    except BaseException:
-        del callbacks[key]
-        raise
+    callback = Callback(lambda: memory and None)  # holds `memory` until then
+    call(lib.dlrs_tensor_wrap, byref(tensor), flags, RELEASE, callback.given.pointer, byref(out))
+    callback.give()
     return Tensor(out)
 
 

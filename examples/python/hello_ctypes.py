@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import capsules
 import dlpack_ctypes as dlpack
 
 array = np.arange(12, dtype=np.float32).reshape(3, 4)[::-1, ::2]
@@ -26,6 +27,7 @@ assert array[0, 0] == 8 and back.base is not None
 del clone
 print("NumPy still has", back.ravel())
 del back
+capsules.sweep()
 
 # Errors are exceptions with the library's own words.
 try:

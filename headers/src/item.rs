@@ -18,6 +18,8 @@ pub fn base(root: &Path) -> Result<Config> {
 pub fn c_name<'a>(base: &'a Config, item: &'a Item) -> Result<Option<&'a str>> {
     let ours = |name: &str| name.starts_with("dlrs_") || name.starts_with("DLRS_");
     match base.export.rename.get(&item.name) {
+        // Another module's enum may have the same name in Rust and no meaning in C.
+        Some(_) if item.kind == Kind::Enum && !item.lists_codes => Ok(None),
         Some(name) => Ok(Some(name)),
         None if ours(&item.name) => Ok(Some(&item.name)),
         None if item.lists_codes => {

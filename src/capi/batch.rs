@@ -1,7 +1,7 @@
 //! Several copies in one call, and copies from and to plain bytes.
 
 use core::ffi::c_void;
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null};
 
 use super::arg;
 use super::cast::numbers;
@@ -45,10 +45,12 @@ pub unsafe extern "C" fn dlrs_copy_batch(
         unsafe {
             let (from, to) = (arg::array(src, n, args[0])?, arg::array(dst, n, args[1])?);
             let options = CopyArgs::read(options, &Parameter(4, "options"))?;
-            let pairs = from.iter().zip(to).map(|(&src, &dst)| {
-                Ok((arg::required(src, args[0])?, arg::required(dst.cast_const(), args[1])?))
-            });
-            batch::copy_batch(pairs, args, &options).map_err(|(index, error)| {
+            let pair = |index: usize| {
+                let src = arg::required(from.get(index).map_or(null(), |&src| src), args[0])?;
+                let dst = to.get(index).map_or(null(), |dst| dst.cast_const());
+                Ok((src, arg::required(dst, args[1])?))
+            };
+            batch::copy_batch(from.len(), &pair, args, &options).map_err(|(index, error)| {
                 arg::report(failed, index as u64);
                 error
             })

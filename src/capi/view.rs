@@ -23,7 +23,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::tensor::block::Block;
-use crate::tensor::view::{self, Placed};
+use crate::tensor::view::{self, Place};
 use crate::tensor::{Versioned, share};
 use crate::validate::{self, Level, Rules, Snapshot};
 use crate::view::{Step, View};
@@ -241,16 +241,16 @@ pub(super) unsafe fn make(
     let (Some(first), Some(last)) = (parameters.first(), parameters.last()) else {
         return Err(Error::new(DLRS_INTERNAL));
     };
-    let mut snapshot = Snapshot::new();
+    let (mut snapshot, mut changed) = (Snapshot::new(), View::new());
     // SAFETY: the caller's word.
     unsafe {
         let out = Out::clear(out);
         arg::required(base, first)?;
         out.check(last)?;
         let block = base_of(base, &mut snapshot).of(first)?;
-        let placed =
-            step.and_then(|step| view::step(&snapshot, &step)).map_err(|e| named(e, parameters))?;
-        out.set(view::share(&placed, block, &snapshot).of(first)?);
+        view::start(&mut changed, &snapshot);
+        step.and_then(|step| changed.apply(&step)).map_err(|e| named(e, parameters))?;
+        out.set(view::share(&changed, block, &snapshot).of(first)?);
     }
     Ok(())
 }
@@ -313,17 +313,16 @@ pub unsafe extern "C" fn dlrs_view_apply(
 ) -> dlrs_status {
     run("dlrs_view_apply", error, || {
         let (base_arg, out_arg) = (&Parameter(1, "base"), &Parameter(4, "out"));
-        let mut snapshot = Snapshot::new();
+        let (mut snapshot, mut changed) = (Snapshot::new(), View::new());
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let out = Out::clear(out);
             arg::required(base, base_arg)?;
             out.check(out_arg)?;
             let block = base_of(base, &mut snapshot).of(base_arg)?;
-            let mut changed = view::start(&snapshot);
+            view::start(&mut changed, &snapshot);
             apply(&mut changed, steps, count)?;
-            let placed = view::place(&snapshot, changed).of(base_arg)?;
-            out.set(view::share(&placed, block, &snapshot).of(base_arg)?);
+            out.set(view::share(&changed, block, &snapshot).of(base_arg)?);
         }
         Ok(())
     })
@@ -362,16 +361,17 @@ pub unsafe extern "C" fn dlrs_view_apply_desc(
         let base = arg::required(base, base_arg)?;
         arg::required(out, out_arg)?;
         let out_flags = arg::required(out_flags, &Parameter(6, "out_flags"))?;
-        let mut snapshot = Snapshot::new();
+        let (mut snapshot, mut changed) = (Snapshot::new(), View::new());
         let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             snapshot.read(base.as_ptr(), base_flags, rules).of(base_arg)?;
-            let mut changed = view::start(&snapshot);
+            view::start(&mut changed, &snapshot);
             apply(&mut changed, steps, count)?;
-            let placed = view::place(&snapshot, changed).of(base_arg)?;
-            Description::of(out, placed.view.shape().len(), out_arg)?.write(&placed, &snapshot);
-            out_flags.write(placed.view.flags);
+            let place = view::place(&snapshot, &changed).of(base_arg)?;
+            let room = Description::of(out, changed.shape().len(), out_arg)?;
+            room.write(&changed, &place, &snapshot);
+            out_flags.write(changed.flags);
         }
         Ok(())
     })
@@ -403,9 +403,9 @@ impl Description {
     }
 
     /// # Safety
-    /// As [`Description::of`], with the `ndim` of `placed`.
-    unsafe fn write(self, placed: &Placed, base: &Snapshot) {
-        let (shape, strides) = (placed.view.shape(), placed.view.strides());
+    /// As [`Description::of`], with the `ndim` of `view`.
+    unsafe fn write(self, view: &View, place: &Place, base: &Snapshot) {
+        let (shape, strides) = (view.shape(), view.strides());
         // SAFETY: room and pointers were checked; the values are in memory of our own.
         unsafe {
             if !shape.is_empty() {
@@ -413,13 +413,13 @@ impl Description {
                 self.strides.copy_from(strides.as_ptr(), strides.len());
             }
             self.out.write(DLTensor {
-                data: placed.data,
+                data: place.data,
                 device: base.device,
                 ndim: shape.len() as i32,
-                dtype: placed.view.dtype,
+                dtype: view.dtype,
                 shape: self.shape,
                 strides: self.strides,
-                byte_offset: placed.byte_offset,
+                byte_offset: place.byte_offset,
             });
         }
     }

@@ -36,16 +36,18 @@ mod register {
         let (control, status): (u64, u64);
         // SAFETY: reads two registers.
         unsafe {
-            asm!("mrs {}, fpcr", "mrs {}, fpsr", out(reg) control, out(reg) status, options(nostack))
-        };
+            asm!("mrs {}, fpcr", out(reg) control, options(nostack));
+            asm!("mrs {}, fpsr", out(reg) status, options(nostack));
+        }
         (control, status)
     }
 
     pub fn write((control, status): Word) {
         // SAFETY: loads both with the default or with what was read from them.
         unsafe {
-            asm!("msr fpcr, {}", "msr fpsr, {}", in(reg) control, in(reg) status, options(nostack))
-        };
+            asm!("msr fpcr, {}", in(reg) control, options(nostack));
+            asm!("msr fpsr, {}", in(reg) status, options(nostack));
+        }
     }
 }
 

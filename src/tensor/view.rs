@@ -9,68 +9,60 @@ use crate::abi::DLPACK_FLAG_BITMASK_IS_COPIED;
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::validate::Snapshot;
-use crate::view::{Step, View};
+use crate::view::View;
 
-/// A view and the place of its elements.
-pub struct Placed {
-    /// The layout.
-    pub view: View,
+/// Where the elements of a view are.
+pub struct Place {
     /// `data`.
     pub data: *mut c_void,
     /// `byte_offset`.
     pub byte_offset: u64,
 }
 
-/// The view of `base`, whose layout has been checked, before any step.
+/// Begins with the view of all of `base`, whose layout has been checked.
 #[inline]
-pub fn start(base: &Snapshot) -> View {
+pub fn start(view: &mut View, base: &Snapshot) {
     // What shares memory with its base is no copy that one consumer alone owns.
     let flags = base.flags & !DLPACK_FLAG_BITMASK_IS_COPIED;
-    View::new(base.dtype, flags, base.shape(), base.strides())
-}
-
-/// One step of `base`.
-pub fn step(base: &Snapshot, step: &Step) -> Result<Placed> {
-    let mut view = start(base);
-    view.apply(step)?;
-    place(base, view)
+    view.start(base.dtype, flags, base.shape(), base.strides());
 }
 
 /// Where the elements of a view of `base` are: `byte_offset` takes the difference, so that
 /// opaque handles can be viewed too; `data` moves only where the offset would be negative.
-pub fn place(base: &Snapshot, view: View) -> Result<Placed> {
+pub fn place(base: &Snapshot, view: &View) -> Result<Place> {
     let Some(moved) = view.settle(base.byte_extent)? else {
-        return Ok(Placed { view, data: null_mut(), byte_offset: 0 });
+        return Ok(Place { data: null_mut(), byte_offset: 0 });
     };
     let byte_offset = i128::from(base.byte_offset) + i128::from(moved);
     if view.fold && byte_offset != 0 {
         base.check_addressed()?;
     }
     match u64::try_from(byte_offset) {
-        Ok(byte_offset) if !view.fold => Ok(Placed { view, data: base.data.cast(), byte_offset }),
+        Ok(byte_offset) if !view.fold => Ok(Place { data: base.data.cast(), byte_offset }),
         Err(_) if device_type::opaque_handle(base.device.device_type) => {
             let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET).value(moved);
             Err(error.detail("the view would start before the handle's memory, bytes moved"))
         }
         _ => {
             let data = base.data.wrapping_offset(byte_offset as isize).cast();
-            Ok(Placed { view, data, byte_offset: 0 })
+            Ok(Place { data, byte_offset: 0 })
         }
     }
 }
 
-/// A tensor for a view of `tensor`, which it keeps alive by a holder of its own.
+/// A tensor for `view` of `tensor`, which it keeps alive by a holder of its own.
 ///
 /// # Safety
-/// `tensor` is a live block of ours, with the device `device`.
-pub unsafe fn share(placed: &Placed, tensor: NonNull<Block>, base: &Snapshot) -> Result<Versioned> {
+/// `tensor` is a live block of ours, and `base` was read from it.
+pub unsafe fn share(view: &View, tensor: NonNull<Block>, base: &Snapshot) -> Result<Versioned> {
+    let place = place(base, view)?;
     let spec = Spec {
-        shape: placed.view.shape(),
-        strides: Some(placed.view.strides()),
-        dtype: placed.view.dtype,
+        shape: view.shape(),
+        strides: Some(view.strides()),
+        dtype: view.dtype,
         device: base.device,
-        flags: placed.view.flags,
-        data: Data::At(placed.data, placed.byte_offset),
+        flags: view.flags,
+        data: Data::At(place.data, place.byte_offset),
         owner: Owner::Versioned(Block::versioned(tensor)),
     };
     // SAFETY: the caller's word.

@@ -81,29 +81,25 @@ impl View {
 
     /// Drops extents of 1 and merges neighbours that lie behind each other. There are elements.
     pub(super) fn merge(&mut self) {
-        let (mut shape, mut strides) = ([0; MAX_NDIM], [0; MAX_NDIM]);
-        let mut slots = shape.iter_mut().zip(&mut strides);
-        let mut last: Option<(&mut i64, &mut i64)> = None;
-        let mut ndim = 0;
-        for (&extent, &stride) in self.shape().iter().zip(self.strides()) {
-            match &mut last {
-                _ if extent == 1 => {}
-                Some((outer, step))
-                    if i128::from(extent) * i128::from(stride) == i128::from(**step) =>
-                {
-                    **outer = outer.saturating_mul(extent);
-                    **step = stride;
-                }
-                _ => {
-                    last = slots.next();
-                    if let Some((outer, step)) = &mut last {
-                        (**outer, **step) = (extent, stride);
-                    }
-                    ndim += 1;
+        let mut kept = 0usize;
+        for dim in 0..self.ndim {
+            let (extent, stride) = (self.extent(dim), self.stride(dim));
+            if extent == 1 {
+                continue;
+            }
+            let outer = kept.checked_sub(1).filter(|&outer| {
+                i128::from(extent) * i128::from(stride) == i128::from(self.stride(outer))
+            });
+            let merged = outer.map_or(1, |outer| self.extent(outer)).saturating_mul(extent);
+            let place = outer.unwrap_or(kept);
+            kept = place + 1;
+            for (array, value) in [(&mut self.shape, merged), (&mut self.strides, stride)] {
+                if let Some(slot) = array.get_mut(place) {
+                    *slot = value;
                 }
             }
         }
-        (self.shape, self.strides, self.ndim) = (shape, strides, ndim);
+        self.ndim = kept;
     }
 
     /// Strides for `shape`, which has as many elements, or no view: splits merged dimensions.

@@ -11,9 +11,9 @@ use dlpack_rs::abi::*;
 use dlpack_rs::capi::view::{
     dlrs_view_apply, dlrs_view_apply_desc, dlrs_view_op::*, dlrs_view_step,
 };
-use dlpack_rs::capi::{share::*, view_axes::*, view_index::*, view_shape::*, wrap::*};
+use dlpack_rs::capi::{overlap::*, share::*, view_axes::*, view_index::*, view_shape::*, wrap::*};
 use dlpack_rs::dtype::slot_bits;
-use dlpack_rs::view::{ALL_AXES, Step};
+use dlpack_rs::view::{ALL_AXES, Step, View};
 use model::Model;
 
 type Managed = *mut DLManagedTensorVersioned;
@@ -544,6 +544,28 @@ fn chain(random: &mut Random, counts: &mut Counts) {
     }
 }
 
+/// The questions about shared memory, against the places.
+fn check_sharing(
+    base: &DLManagedTensorVersioned,
+    view: &DLManagedTensorVersioned,
+    model: &Model,
+    (origin, base_flags): (i128, u64),
+) {
+    let (tensor, mut answer) = (&view.dl_tensor, 9);
+    unsafe { dlrs_is_unique(tensor, view.flags, &mut answer, null_mut()) };
+    assert!(answer == 2 || answer == i32::from(!model.shares()));
+    let other = model_of(&base.dl_tensor, base_flags, origin);
+    let meet = |a: i128| {
+        let near = |b: &i128| *b < a + model.item as i128 && a < b + other.item as i128;
+        other.bits.iter().any(near)
+    };
+    let base = &base.dl_tensor;
+    unsafe { dlrs_may_overlap(tensor, view.flags, base, base_flags, &mut answer, null_mut()) };
+    if tensor.data == base.data || base.device.device_type != 8 {
+        assert!(answer == 2 || answer == i32::from(model.bits.iter().any(|bit| meet(*bit))));
+    }
+}
+
 fn check(
     base: Managed,
     view: Managed,
@@ -569,6 +591,7 @@ fn check(
     let got = model_of(tensor, view.flags, origin);
     assert_eq!(got.shape, model.shape);
     assert_eq!(got.bits, model.bits);
+    check_sharing(base, view, model, (origin, flags));
     let (low, high) = got.span().unwrap();
     assert!(low >= room.0 && high <= room.1, "outside of the base");
 }
@@ -608,4 +631,16 @@ fn merging_keeps_the_elements_and_leaves_nothing_to_merge() {
             dlrs_release(view); // any order
         }
     }
+}
+
+/// No step can reach further, so only a base that lies about itself shows this check.
+#[test]
+fn the_last_check_holds_by_itself() {
+    let mut view = View::new();
+    view.start(dtype(2, 32, 1), 0, &[2, 3], &[3, 1]);
+    assert_eq!(view.settle((0, 24)).unwrap(), Some(0));
+    assert_eq!(view.settle((0, 23)).unwrap_err().status as i32, 209);
+    view.apply(&Step::Flip { axis: 1 }).unwrap();
+    assert_eq!(view.settle((0, 24)).unwrap(), Some(8));
+    assert_eq!(view.settle((1, 24)).unwrap_err().status as i32, 209);
 }

@@ -9,6 +9,7 @@ mod avx2;
 mod cursor;
 mod pipeline;
 mod round;
+mod simd;
 mod steps;
 
 pub use cursor::{Cursor, DIMS, Dims, Side};
@@ -137,6 +138,7 @@ unsafe fn tiles(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
 ///
 /// # Safety
 /// Every number of both sides is readable.
+#[inline(never)]
 pub unsafe fn side_by_side(
     sides: [&(Kind, Side); 2],
     kind: Kind,
@@ -144,7 +146,8 @@ pub unsafe fn side_by_side(
     visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
 ) {
     let environment = FloatEnvironment::enter();
-    let [mut tiles, mut wide] = [const { [Tile::ZERO, Tile::ZERO] }; 2];
+    let mut tiles = [Tile::ZERO, Tile::ZERO];
+    let mut wide = [Tile::ZERO, Tile::ZERO];
     let mut spares = [Tile::ZERO, Tile::ZERO];
     let mut cursors = sides.map(|(_, side)| Cursor::new(side, dims));
     let pipelines = sides.map(|&(from, _)| Pipeline::new(from, kind));

@@ -8,7 +8,7 @@
 //! | float16, bfloat16, e3m4, e4m3, e5m2 | infinity | quiet, no payload | signed |
 //! | e4m3fn | NaN | 0x7f | signed |
 //! | e4m3fnuz, e4m3b11fnuz, e5m2fnuz | NaN | 0x80, no sign | 0 |
-//! | e2m3fn, e3m2fn (6 bits), e2m1fn (4 bits) | largest finite | -0, and of a negative NaN +0 | signed |
+//! | e2m3fn, e3m2fn, e2m1fn | largest finite | -0, and of a negative NaN +0 | signed |
 //! | e8m0fnu | NaN; so are zero and all negative numbers | 0xff | none |
 //!
 //! These are the answers of ml_dtypes. e8m0 rounds ties up; what is below 2^-127 to that, and what

@@ -154,3 +154,46 @@ impl Nodes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::MaybeUninit;
+
+    /// An empty shelf with no nodes yet.
+    fn empty() -> (Nodes, Shelf) {
+        // SAFETY: zeros are an empty shelf and no nodes, as both say.
+        unsafe { MaybeUninit::zeroed().assume_init() }
+    }
+
+    fn block(address: usize) -> *mut c_void {
+        core::ptr::without_provenance_mut(address)
+    }
+
+    #[test]
+    fn the_last_in_is_the_first_out_over_several_chunks() {
+        let (nodes, shelf) = empty();
+        assert!(!nodes.put(&shelf, block(1)), "no node was made");
+        assert!(nodes.reserve(1000));
+        assert!((1..=1000).all(|address| nodes.put(&shelf, block(address))));
+        assert!((1..=1000).rev().all(|address| nodes.take(&shelf) == NonNull::new(block(address))));
+        assert_eq!(nodes.take(&shelf), None);
+        // SAFETY: the test's own.
+        unsafe { nodes.give_back() };
+    }
+
+    /// A thread that read the head before, and sleeps, must not take the same node for unchanged.
+    #[test]
+    fn a_head_never_comes_back() {
+        let (nodes, shelf) = empty();
+        assert!(nodes.reserve(1) && nodes.put(&shelf, block(1)));
+        let before = shelf.0.load(Relaxed);
+        let data = nodes.take(&shelf).unwrap();
+        assert!(nodes.put(&shelf, data.as_ptr()));
+        let after = shelf.0.load(Relaxed);
+        assert_eq!(number(before), number(after));
+        assert_ne!(before, after);
+        // SAFETY: the test's own.
+        unsafe { nodes.give_back() };
+    }
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# The C and C++ tests on machines of other kinds, emulated: `cross.sh [aarch64|i686|armv7|s390x|
+# powerpc64]...`. DLRS_CROSS_STD=1 adds the Rust test of the copy engine, which needs std for the
+# target (a minute more each). One line a row; ends with `cross: N passed, N failed`.
+. "$(dirname "$0")/common.sh"
+
+describe() { # describe TARGET: Rust's name, GNU's name, qemu's name, Debian's packages
+  case $1 in
+    aarch64) set -- aarch64-unknown-linux-gnu aarch64-linux-gnu aarch64 aarch64-linux-gnu arm64 ;;
+    i686) set -- i686-unknown-linux-gnu i686-linux-gnu i386 i686-linux-gnu i386 ;;
+    armv7) set -- armv7-unknown-linux-gnueabihf arm-linux-gnueabihf arm arm-linux-gnueabihf armhf ;;
+    s390x) set -- s390x-unknown-linux-gnu s390x-linux-gnu s390x s390x-linux-gnu s390x ;;
+    powerpc64) set -- powerpc64-unknown-linux-gnu powerpc64-linux-gnu ppc64 powerpc64-linux-gnu \
+      ppc64 ;;
+    *) echo "cross.sh: unknown target $1"; exit 2 ;;
+  esac
+  triple=$1 gnu=$2 emulator=qemu-$3
+  packages="gcc-$4 g++-$4 libc6-dev-$5-cross"
+}
+
+emulated() { # emulated PROGRAM ARGUMENT...
+  "$emulator" -L "/usr/$gnu" -E "LD_LIBRARY_PATH=$out" "$@"
+}
+native() { # where this machine can run the target itself: with all its vector instructions
+  "/usr/$gnu/lib/ld-linux.so.2" --library-path "$out:/usr/$gnu/lib" "$@"
+}
+
+make_library() {
+  build "$triple" "$gnu-gcc"
+  mkdir -p "$out"
+  cp "$target_dir/$triple/release/libdlpack_rs.so" "$out/"
+  cp "$out/libdlpack_rs.so" "$out/libcopy.so"
+  ln -sf libdlpack_rs.so "$out/$soname"
+}
+# Law 6 holds here as well: no thread-local storage, and nothing that only a panic needs.
+lean() {
+  readelf -Wd "$out/libdlpack_rs.so" | grep -F "[$soname]"
+  readelf -Wd "$out/libdlpack_rs.so" | grep -F NODELETE
+  if readelf -Wl "$out/libdlpack_rs.so" | grep -E '^ +TLS'; then return 1; fi
+  readelf -W --dyn-syms "$out/libdlpack_rs.so" | sed -n 's/.* UND //p' | sort -u
+  if readelf -W --dyn-syms "$out/libdlpack_rs.so" | grep -E 'UND (abort|.*panic)'; then return 1; fi
+}
+exported() { # exactly the list
+  readelf -W --dyn-syms "$out/libdlpack_rs.so" | awk '$5 == "GLOBAL" && $7 != "UND" {print $8}' |
+    sort | diff include/exports.txt -
+}
+layouts() { # every offset, as constants, seen by the target's C and C++
+  local header standard
+  for header in dlpack.h dlpack_rs.h; do
+    for standard in c99 c11 c17; do
+      "$gnu-gcc" -std=$standard -Wall -Wextra -Werror -pedantic -fsyntax-only -include stddef.h \
+        -include stdint.h -Iinclude -DHEADER="\"$header\"" c_tests/headers/layout.c
+    done
+    for standard in c++11 c++17 c++20; do
+      "$gnu-g++" -x c++ -std=$standard -Wall -Wextra -Werror -fsyntax-only -include stddef.h \
+        -include stdint.h -Iinclude -DHEADER="\"$header\"" c_tests/headers/layout.c
+    done
+  done
+}
+
+compile_parts() {
+  local part
+  for part in $(parts); do
+    "$gnu-gcc" -std=gnu11 -O2 -Iinclude -I"$tests" -c "$part" -o "$out/$(basename "$part" .c).o"
+  done
+  rm -f "$out/libparts.a"
+  "$gnu-ar" rcs "$out/libparts.a" $(parts | sed "s|.*/\(.*\)\.c|$out/\1.o|")
+}
+link_with=(-lparts -ldlpack_rs -pthread -ldl)
+program() { # program RUNNER SOURCE
+  local name; name=$(basename "$2")
+  local exe=$out/${name%.*}
+  case $2 in
+    *.cpp) "$gnu-g++" -std=c++17 -O2 -Wall -Iinclude -I"$tests" "$2" -o "$exe" -L"$out" \
+      "${link_with[@]}" ;;
+    *) "$gnu-gcc" -std=gnu11 -O2 -Wall -Iinclude -I"$tests" "$2" -o "$exe" -L"$out" \
+      "${link_with[@]}" ;;
+  esac
+  # shellcheck disable=SC2046 # the arguments are words
+  case ${name%.*} in
+    lifecycle) "$1" "$exe" "$out/libdlpack_rs.so" "$out/libcopy.so" ;;
+    test_platform) "$1" "$exe" "$out/libcopy.so" ;;
+    *) "$1" "$exe" $(arguments "${name%.*}") ;;
+  esac
+}
+# The engine at every level of instructions, which only Rust can choose.
+rust_engine() {
+  local name=${triple^^}
+  export "CARGO_TARGET_${name//-/_}_LINKER=$gnu-gcc"
+  export "CARGO_TARGET_${name//-/_}_RUNNER=$emulator -L /usr/$gnu"
+  "$cargo" test --locked --release -p dlpack_rs --test engine --target "$triple" \
+    -Zbuild-std=std,panic_unwind --config 'profile.release.panic="unwind"' \
+    --config 'profile.release.lto=false'
+}
+
+find_rust
+need readelf:binutils qemu-s390x:qemu-user
+soname=libdlpack_rs.so.$(sed -n 's/^version = "\([0-9]*\).*/\1/p' Cargo.toml | head -n 1)
+[ $# -gt 0 ] || set -- aarch64 i686 armv7 s390x powerpc64
+for target in "$@"; do
+  describe "$target"
+  # shellcheck disable=SC2086
+  need "$gnu-gcc:$packages" "$gnu-g++:$packages" "$emulator:qemu-user" \
+    "/usr/$gnu/include/stdio.h:$packages"
+  out=$target_dir/cross/$target
+  row "$target: the library" make_library || continue
+  row "$target: exports are the list" exported
+  row "$target: no TLS, no panic path, stays loaded" lean
+  row "$target: layout tables, C and C++" layouts
+  row "$target: parts of the C tests" compile_parts || continue
+  for source in $(programs) $(cxx_programs); do
+    row "$target: $(basename "$source")" program emulated "$source"
+  done
+  if [ "$target" = i686 ] && native --version >/dev/null 2>&1; then
+    row "$target: test_engine.c, not emulated" program native "$tests/test_engine.c"
+  fi
+  [ -z "${DLRS_CROSS_STD:-}" ] || row "$target: tests/engine.rs" rust_engine
+done
+totals cross

@@ -1,0 +1,147 @@
+//! What source and destination of a copy or conversion must satisfy.
+
+use crate::abi::*;
+use crate::copy::Options;
+use crate::device_type;
+use crate::error::{Error, Field::*, Result, Status, Status::*};
+use crate::layout::{self, MAX_NDIM, Order};
+use crate::overlap::{self, Strided, Verdict};
+use crate::validate::Snapshot;
+
+const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+
+/// A destination that may be written, of the source's shape.
+pub fn check_pair(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+    if dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
+        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
+        return Err(error.value(dst.flags as i64));
+    }
+    check_same_shape(src, dst)
+}
+
+/// Whether source and destination share memory; refused unless allowed.
+#[inline(never)]
+pub fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
+    let whole = (src.slot_bits() | dst.slot_bits()).is_multiple_of(8);
+    let unit_bits = if whole { 8 } else { 1 };
+    let [mut from, mut to] = [[0; MAX_NDIM]; 2];
+    let from = strided(src, unit_bits, &mut from)?;
+    let to = strided(dst, unit_bits, &mut to)?;
+    if !layout::is_contiguous(dst.shape(), dst.strides(), Order::C) {
+        match overlap::self_overlap(&to) {
+            Verdict::Disjoint => {}
+            verdict => {
+                return Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES));
+            }
+        }
+    }
+    match overlap::pair_overlap(&from, &to) {
+        Verdict::Disjoint => Ok(false),
+        _ if allowed => Ok(true),
+        verdict => Err(overlap_error(DLRS_OVERLAP_SRC_DST, verdict)),
+    }
+}
+
+fn overlap_error(status: Status, verdict: Verdict) -> Error {
+    match verdict {
+        Verdict::Undecided => {
+            Error::new(status).detail("sharing of memory is undecided within bounds, so refused")
+        }
+        _ => Error::new(status),
+    }
+}
+
+/// Refuses different shapes.
+pub fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+    let error = Error::new(DLRS_SHAPE_MISMATCH);
+    let (from, to) = (src.shape(), dst.shape());
+    if from.len() != to.len() {
+        let error = error.field(DLRS_FIELD_NDIM).detail("ranks differ");
+        return Err(error.value(to.len() as i64).limit(from.len() as i64));
+    }
+    match from.iter().zip(to).enumerate().find(|(_, (from, to))| from != to) {
+        None => Ok(()),
+        Some((dim, (&from, &to))) => {
+            Err(error.field(DLRS_FIELD_SHAPE).dim(dim).value(to).limit(from))
+        }
+    }
+}
+
+/// Refuses different dtypes; padding apart.
+pub fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+    let error = Error::new(DLRS_DTYPE_MISMATCH);
+    let (from, to) = (src.dtype, dst.dtype);
+    for (field, from, to) in [
+        (DLRS_FIELD_DTYPE_CODE, i64::from(from.code), i64::from(to.code)),
+        (DLRS_FIELD_DTYPE_BITS, from.bits.into(), to.bits.into()),
+        (DLRS_FIELD_DTYPE_LANES, from.lanes.into(), to.lanes.into()),
+    ] {
+        if from != to {
+            return Err(error.field(field).value(to).limit(from));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_same_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+    if src.slot_bits() == dst.slot_bits() {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_DTYPE_MISMATCH);
+    let error = error.field(DLRS_FIELD_FLAGS).detail("one is packed and the other padded");
+    Err(error.value((dst.flags & PADDED) as i64).limit((src.flags & PADDED) as i64))
+}
+
+/// Whether the elements can be reached and moved by the CPU.
+pub fn check_copyable(tensor: &Snapshot, options: &Options) -> Result<()> {
+    if tensor.dtype.code == DLDataTypeCode::kDLOpaqueHandle as u8 && !options.raw_bytes {
+        let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
+        let error = error.detail("opaque handles are copied only as raw bytes");
+        return Err(error.value(tensor.dtype.code.into()));
+    }
+    if device_type::host_reachable(tensor.device.device_type) {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+    let error = error.detail("no backend of this build copies to or from this device");
+    Err(error.value(tensor.device.device_type.into()))
+}
+
+/// Strides in units of `unit_bits` bits, 0 where the extent is 1.
+pub fn unit_strides(tensor: &Snapshot, unit_bits: u32, out: &mut [i64; MAX_NDIM]) -> Result<()> {
+    let slots = i64::from(tensor.slot_bits() / unit_bits);
+    let pairs = tensor.shape().iter().zip(tensor.strides());
+    for (dim, ((&extent, &stride), out)) in pairs.zip(out).enumerate() {
+        *out = match stride.checked_mul(slots) {
+            _ if extent == 1 => 0,
+            Some(stride) => stride,
+            None => {
+                let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);
+                return Err(error.dim(dim).value(stride));
+            }
+        };
+    }
+    Ok(())
+}
+
+/// The memory of a tensor, as the overlap decisions want it.
+fn strided<'a>(
+    tensor: &'a Snapshot,
+    unit_bits: u32,
+    strides: &'a mut [i64; MAX_NDIM],
+) -> Result<Strided<'a>> {
+    unit_strides(tensor, unit_bits, strides)?;
+    let shape = tensor.shape();
+    Ok(Strided {
+        base: tensor.first() as i128 * i128::from(8 / unit_bits),
+        shape,
+        strides: strides.get(..shape.len()).unwrap_or(&[]),
+        item: i128::from(tensor.slot_bits() / unit_bits),
+    })
+}
+
+/// Whether both are the same view of the same memory, so that there is nothing to move.
+pub(super) fn same_place(src: &Snapshot, dst: &Snapshot) -> bool {
+    let mut dims = src.shape().iter().zip(src.strides().iter().zip(dst.strides()));
+    src.first() == dst.first() && dims.all(|(&extent, (from, to))| extent == 1 || from == to)
+}

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Tests of the library from Python, with NumPy as the judge, through ctypes and through cffi.
+#
+#   run.sh [LIBRARY [PYTEST_ARGUMENTS...]]      default: target/release/libdlpack_rs.so
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+examples=$here/../../examples/python
+python=$("$examples/venv.sh" "$examples/requirements.txt" "$here/requirements.txt")
+if [ $# -gt 0 ]; then
+    DLPACK_RS_LIBRARY=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+    export DLPACK_RS_LIBRARY
+    shift
+fi
+exec "$python" -B -m pytest -q --tb=short -p no:cacheprovider "$here" "$@"
