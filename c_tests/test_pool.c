@@ -43,7 +43,7 @@ static void *base_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DL
     add(&state->wrong, 1);
   }
   add(&state->balance_bytes, (long)nbytes);
-  if (state->untouchable) return (void *)(uintptr_t)((uint64_t)call << 32);
+  if (state->untouchable) return (void *)((uintptr_t)call << (sizeof(void *) * 4));
   memory = malloc((size_t)(nbytes + align_bytes + sizeof header + state->off));
   if (memory == NULL) return NULL;
   data = memory + sizeof header;

@@ -23,11 +23,6 @@ pub unsafe fn give_back(memory: NonNull<u8>) {
     unsafe { libc::free(memory.as_ptr().cast()) }
 }
 
-/// A pointer to one of our functions is about to be handed out. Nothing to do: the library was
-/// linked to stay (`-z nodelete`).
-#[inline]
-pub fn stay_loaded() {}
-
 /// Processors that are on line.
 pub fn processors() -> usize {
     // SAFETY: sysconf has no precondition.

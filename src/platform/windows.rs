@@ -34,9 +34,11 @@ unsafe extern "system" {
     fn GetModuleHandleExW(flags: u32, name: *const u16, module: *mut Handle) -> i32;
 }
 
-/// Memory from `malloc`, aligned for any C object; `None` when there is none.
+/// Memory from `malloc`, aligned for any C object; `None` when there is none. Whoever asks for it
+/// will hand out pointers to our functions with it, deleters first of all: so the library stays.
 #[inline]
 pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
+    stay_loaded();
     // SAFETY: malloc takes any size; `max(1)` keeps the answer for 0 bytes from being NULL.
     NonNull::new(unsafe { libc::malloc(nbytes.max(1)) }.cast())
 }
@@ -51,10 +53,10 @@ pub unsafe fn give_back(memory: NonNull<u8>) {
     unsafe { libc::free(memory.as_ptr().cast()) }
 }
 
-/// A pointer to one of our functions is about to be handed out: from now on FreeLibrary leaves
-/// the module where it is, as `-z nodelete` does on Linux. One load where it has been done.
+/// From now on FreeLibrary leaves the module where it is, as `-z nodelete` does on Linux. Not
+/// before: a host that only asks for the version gets its memory back. One load once it is done.
 #[inline]
-pub fn stay_loaded() {
+fn stay_loaded() {
     static STAYS: AtomicBool = AtomicBool::new(false);
     if !STAYS.load(Relaxed) {
         // Done twice by two threads it is as well; after a failure the next call tries again.

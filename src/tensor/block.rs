@@ -156,7 +156,6 @@ pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
     let Some(memory) = platform::memory(total) else {
         return Err(Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes"));
     };
-    platform::stay_loaded(); // the deleters are ours
     let block: NonNull<Block> = memory.cast();
     let (data, byte_offset) = match spec.data {
         Data::At(data, byte_offset) => (data, byte_offset),

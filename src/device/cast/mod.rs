@@ -9,6 +9,7 @@ mod avx2;
 mod cursor;
 mod pipeline;
 mod round;
+mod simd;
 mod steps;
 
 pub use cursor::{Cursor, DIMS, Dims, Side};

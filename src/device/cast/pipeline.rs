@@ -2,10 +2,9 @@
 #![forbid(unsafe_code)]
 
 use super::round::Target;
+use super::simd::fastest;
 use super::steps::{self, Params, Step, Table};
 use crate::abi::DLDataTypeCode::*;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-use crate::device::cpu::{Level, level};
 use crate::float_formats::{self, BFLOAT16, FLOAT16, FLOAT64, FloatFormat};
 
 /// A type of single numbers.
@@ -237,15 +236,6 @@ impl Pipeline {
         }
         table
     }
-}
-
-/// The step in the best instructions that the processor has.
-fn fastest(step: Step) -> Step {
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    if level() >= Level::Avx2 {
-        return super::avx2::step(step);
-    }
-    step
 }
 
 fn load_int(bits: u8, signed: bool) -> Step {
