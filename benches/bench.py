@@ -29,27 +29,38 @@ EVERYBODY = ("memcpy", "ours 1", "ours 2", "NumPy", "torch 1", "torch 2", "jax")
 class Run:
     """What was asked for, and the memory that all cases share."""
 
-    def __init__(self, quick):
+    def __init__(self, quick, minutes):
         self.quick = quick
+        self.minutes, self.started, self.due = minutes, time.time(), 0.0
         self.most = (64 if quick else 1024) * MIB
         self.memory = engines.Memory(max(self.most, 320 * MIB))
         self.rng = np.random.default_rng(20261120)
 
-    def one(self, case, names, budget, least=3):
-        """Checks and times one case."""
+    def section(self, name):
+        """Measures one; it has to end after its part of the time."""
+        self.due = self.started + 60 * self.minutes * SECTIONS[name]
+        print(f"{name}: {time.time() - self.started:.0f} s", flush=True)
+        return getattr(self, name)()
+
+    def late(self):
+        return time.time() > self.due
+
+    def one(self, case, names, budget):
+        """Checks and times one case: where time is short, with a single round."""
         prepare = (engines.bit_engines if isinstance(case, cases.BitCase)
                    else engines.engines_of)
         found, nbytes = prepare(case, self.memory, names)
-        result = measure(case.name, found, nbytes, budget, 1 if self.quick else least)
+        least = 1 if self.quick or self.late() else 3
+        result = measure(case.name, found, nbytes, budget, least)
         result.target = case.target
         return result
 
     def table(self):
-        budget, names = (0.3, EVERYBODY[:-1]) if self.quick else (3.0, EVERYBODY)
+        budget, names = (0.3, EVERYBODY[:-1]) if self.quick else (2.5, EVERYBODY)
         return [told(self.one(case, names, budget)) for case in cases.TABLE + cases.BITS]
 
     def edges(self):
-        budget, rows = (0.2, cases.EDGES[:4]) if self.quick else (2.0, cases.EDGES)
+        budget, rows = (0.2, cases.EDGES[:4]) if self.quick else (1.5, cases.EDGES)
         return [told(self.one(case, EVERYBODY[:-1], budget)) for case in rows]
 
     def threads(self):
@@ -82,6 +93,8 @@ class Run:
         results = []
         for place in range(count):
             case = cases.random_permutation(self.rng)
+            if self.late():
+                break
             results.append(self.one(case, names, 0.03))
             if (place + 1) % 200 == 0:
                 print(f"  {place + 1} permutations", flush=True)
@@ -108,13 +121,16 @@ def told(result, base="memcpy"):
     return result
 
 
-SECTIONS = ("table", "edges", "threads", "curves", "random", "small")
+# When each is to end, as a part of the whole time.
+SECTIONS = {"table": 0.36, "edges": 0.46, "threads": 0.54, "curves": 0.72, "random": 0.98,
+            "small": 1.0}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="at most a minute; target/bench")
     parser.add_argument("--only", default=",".join(SECTIONS), help="sections, with commas between")
+    parser.add_argument("--minutes", type=float, help="how long, about; 8, or 1 with --quick")
     parser.add_argument("--out", type=Path, help="folder for benchmarks.md and the plots")
     arguments = parser.parse_args()
     wanted = arguments.only.split(",")
@@ -123,14 +139,12 @@ def main():
     whole = not arguments.quick and set(wanted) == set(SECTIONS)
     out = arguments.out or ROOT / ("docs" if whole else "target/bench")
     out.mkdir(parents=True, exist_ok=True)
-    started = time.time()
-    run, found = Run(arguments.quick), {}
+    run = Run(arguments.quick, arguments.minutes or (1 if arguments.quick else 8))
+    command, found, text = " ".join(["benches/bench.sh", *sys.argv[1:]]), {}, ""
     for section in SECTIONS:
         if section in wanted:
-            print(f"{section}: {time.time() - started:.0f} s", flush=True)
-            found[section] = getattr(run, section)()
-    command = " ".join(["benches/bench.sh", *sys.argv[1:]])
-    text = report.write(out, found, command, time.time() - started)
+            found[section] = run.section(section)
+            text = report.write(out, found, command, time.time() - run.started)
     print("\n" + text + f"\nwritten to {out}")
 
 

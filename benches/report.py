@@ -46,7 +46,7 @@ def about(command, seconds):
         ["peers", ", ".join(found) + ", HPTT not installed (not on PyPI)"],
         ["command", f"`{command}`"],
         ["took", f"{seconds:.0f} s"],
-        ["load average at the end (1, 5, 15 min)", load],
+        ["load average of the last 1, 5, 15 minutes", load],
     ])
 
 
@@ -64,14 +64,14 @@ def missed(result):
 
 def copies(results):
     """The rows of a table of copies."""
-    head = ["case", "memcpy GB/s", "**ours**", *PEERS, "ours 2", "target", "reached"]
+    head = ["case", "memcpy GB/s", "**ours**", *PEERS, "ours 2", "target", "reached", "rounds"]
     rows = []
     for result in results:
         share = result.ratio("ours 1")
         rows.append([result.name, number(result.speed("memcpy") / 1e9, 1), f"**{share:.2f}**",
                      *(number(result.ratio(peer)) for peer in PEERS),
                      number(result.ratio("ours 2")), number(result.target),
-                     "no" if share < result.target else "yes"])
+                     "no" if share < result.target else "yes", str(len(result.rounds))])
     return table(head, rows)
 
 
@@ -190,7 +190,8 @@ def random_section(results, out):
                 ["NumPy's share of memcpy, median", number(median(x for x, _ in pairs))],
                 ["slower than NumPy (target 0)", str(slower)],
                 ["under 0.25 of memcpy (target 0)", str(len(under))],
-            ]) + "\n![](bench_permutations.svg)\n" + ("\nThe slowest:\n\n" + lines if lines else ""))
+            ]) + "\n![](bench_permutations.svg)\n"
+            + ("\nThe slowest:\n\n" + lines if lines else ""))
 
 
 def small_section(rows, out):
@@ -200,7 +201,8 @@ def small_section(rows, out):
              for name, ns, ratio, target in rows]
     short = [f"- {name}: {ratio:.2f} × malloc + free, target {target:.1f}\n"
              for name, _, ratio, target in rows if target and ratio > target]
-    axis = plot.Axis("nanoseconds by malloc(256) + free", plot.decades(0.2, 20), 0.2, 20)
+    high = max(10, *(row[2] for row in rows)) * 1.2
+    axis = plot.Axis("time / time of malloc(256) + free", plot.decades(0.2, high), 0.2, high)
     chart = plot.rows("Small tensors, one call through the C ABI", axis, [row[0] for row in rows],
                       {"ours": [max(row[2], 0.2) for row in rows]}, [row[3] for row in rows])
     (out / "bench_small.svg").write_text(chart.svg())
@@ -214,12 +216,13 @@ PREFACE = """# Benchmarks
 
 Written by `make bench`; do not edit. Figures are shares of memcpy's speed for as many bytes as the
 output has: 1.00 is memcpy, 2.00 twice as fast. Every round times each competitor once, one after
-the other, on the same memory; a share is the median of the ratios of single rounds. All copy into
-the same output, made and touched before, but jax, which makes its own. Everybody's result is
-compared with NumPy's, byte for byte, before it is timed. "1" and "2" are threads; memcpy and NumPy
-use one, jax all processors. "–" means that there is no such operation. NumPy's "–" in
-rows of packed elements: NumPy has none. A machine that does other work at the same time makes
-single figures worthless, ratios less so: see the load average.
+the other, on the same memory; a share is the median of the ratios of single rounds, of which there
+are `rounds` (at least three, one where time was short; slow competitors sit out some). All copy
+into the same output, made and touched before, but jax, which makes its own. Every result is
+compared with NumPy's, byte for byte, before it is timed. "1" and "2" are threads; memcpy, "ours"
+and NumPy use one, jax all processors. "–" means that it has no such operation or was not measured;
+packed elements have no peer. Other work on the machine spoils single figures, ratios less, but
+those of two threads too: see the load average, which is about 1 where the benchmark was alone.
 
 """
 
