@@ -18,10 +18,10 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test bench clean
+.PHONY: help build install demo test bench bench-engine clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
 
 build:  ## build the release library; leaves target/lib and target/include
 	$(call need,$(RUST) gcc:gcc)
@@ -59,9 +59,13 @@ test: build  ## run every test there is
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
 	@tests/steps.sh $(TESTS)
 
-bench:  ## run the benchmarks
+bench: build  ## next to memcpy, NumPy, torch; writes docs/benchmarks.md; BENCH=--quick: no docs
+	$(call need,$(PYTHON):python3 cc:gcc)
+	benches/bench.sh $(BENCH)
+
+bench-engine:  ## the copy engine alone, next to memcpy, from Rust
 	$(call need,$(RUST))
-	$(CARGO) bench
+	$(CARGO) bench --bench copy
 
 clean:  ## remove everything that was built
 	rm -rf target

@@ -1,0 +1,244 @@
+"""Turns results into Markdown and plots."""
+
+import datetime
+import os
+import platform
+from statistics import median
+
+import engines
+import plot
+
+PEERS = ("NumPy", "torch 1", "torch 2", "jax")
+
+
+def number(value, digits=2):
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def table(head, rows):
+    """A Markdown table; all columns but the first to the right."""
+    rule = ["---"] + ["--:"] * (len(head) - 1)
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, rule, *rows]) + "\n"
+
+
+def processor():
+    """The model, as Linux tells it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+        return f"{names[0]}, {len(names)} processors"
+    except (OSError, IndexError):
+        return f"{platform.machine()}, {os.cpu_count()} processors"
+
+
+def about(command, seconds):
+    """Where, when and with what it ran."""
+    load = " ".join(f"{part:.1f}" for part in os.getloadavg())
+    found = [f"NumPy {engines.np.__version__}"]
+    for name, module in (("torch", engines.torch), ("jax", engines.jax)):
+        found.append(f"{name} {module.__version__}" if module else f"{name} not installed")
+    version = engines.dlpack.lib.dlrs_version_string().decode()
+    return table(["what", "value"], [
+        ["date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")],
+        ["processor", processor()],
+        ["system", f"{platform.system()} {platform.release()}, {' '.join(platform.libc_ver())}"],
+        ["libdlpack_rs", version],
+        ["peers", ", ".join(found) + ", HPTT not installed (not on PyPI)"],
+        ["command", f"`{command}`"],
+        ["took", f"{seconds:.0f} s"],
+        ["load average of the last 1, 5, 15 minutes", load],
+    ])
+
+
+def missed(result):
+    """Why a row falls short, or an empty text."""
+    share, peer = result.ratio("ours 1"), result.ratio("NumPy")
+    reasons = []
+    if share < result.target:
+        reasons.append(f"{share:.2f} of memcpy, target {result.target:.2f}")
+    ahead = result.ratio("ours 1", "NumPy")
+    if peer is not None and ahead < 1:
+        reasons.append(f"{ahead:.2f} of NumPy's speed")
+    return ", ".join(reasons)
+
+
+def copies(results):
+    """The rows of a table of copies."""
+    head = ["case", "memcpy GB/s", "**ours**", *PEERS, "ours 2", "target", "reached", "rounds"]
+    rows = []
+    for result in results:
+        share = result.ratio("ours 1")
+        rows.append([result.name, number(result.speed("memcpy") / 1e9, 1), f"**{share:.2f}**",
+                     *(number(result.ratio(peer)) for peer in PEERS),
+                     number(result.ratio("ours 2")), number(result.target),
+                     "no" if share < result.target else "yes", str(len(result.rounds))])
+    return table(head, rows)
+
+
+def copies_plot(results):
+    names = [result.name for result in results]
+    series = {who: [result.ratio(who) for result in results]
+              for who in ("ours 1", "NumPy", "torch 1", "jax")}
+    axis = plot.Axis("share of memcpy's speed, the same bytes in the same round",
+                     plot.decades(0.005, 3), 0.005, 3)
+    return plot.rows("Copies, one thread (jax: all processors)", axis, names, series,
+                     [result.target for result in results])
+
+
+def table_section(results, title, out, name):
+    """A section with a table, the missed rows and a plot."""
+    (out / f"bench_{name}.svg").write_text(copies_plot(results).svg())
+    short = [(result.name, missed(result)) for result in results if missed(result)]
+    text = f"## {title}\n\n{copies(results)}\n![](bench_{name}.svg)\n\n"
+    if not short:
+        return text + "Every row is reached, and none is under NumPy.\n"
+    return text + f"Missed: {len(short)} of {len(results)} rows.\n\n" + "".join(
+        f"- {row}: {why}\n" for row, why in short)
+
+
+def threads_section(results, out):
+    """Two threads against one."""
+    rows, series, short = [], {}, []
+    for result in results:
+        gain = result.ratio("ours 2", "ours 1")
+        target = 1.8 if result.size >= 16 else 1.0
+        if gain < target:
+            short.append(f"- {result.name}, {result.size} MiB: {gain:.2f}, target {target:.1f}\n")
+        series.setdefault(result.name, []).append((result.size, gain))
+        rows.append([result.name, str(result.size), number(result.speed("ours 1") / 1e9, 1),
+                     number(result.speed("ours 2") / 1e9, 1), number(gain), number(target, 1),
+                     "yes" if gain >= target else "no"])
+    sizes = sorted({result.size for result in results})
+    top = max(2.2, *(gain for points in series.values() for _, gain in points))
+    axis = plot.Axis("MiB", [(size, str(size)) for size in sizes], sizes[0], sizes[-1])
+    ticks = [(tick / 4, f"{tick / 4:g}") for tick in range(0, int(top * 4) + 1)]
+    chart = plot.lines("Two threads next to one", axis,
+                       plot.Axis("speed with two / with one", ticks, 0, top, log=False), series)
+    for gain in (1.0, 1.8):
+        chart.line(chart.box[0], chart.py(gain), chart.box[2], chart.py(gain), plot.INK, 1, "4 4")
+    (out / "bench_threads.svg").write_text(chart.svg())
+    head = ["case", "MiB", "1 thread GB/s", "2 threads GB/s", "ratio", "target", "reached"]
+    text = f"## Two threads\n\n{table(head, rows)}\n![](bench_threads.svg)\n\n"
+    return text + (f"Missed: {len(short)} of {len(rows)}.\n\n" + "".join(short) if short
+                   else "Every size is reached.\n")
+
+
+def size_name(nbytes):
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes // unit} {name}"
+    return f"{nbytes} B"
+
+
+def curves_section(curves, out):
+    """Speed by size, and how it compares."""
+    text = ("## Speed by size\n\nGB/s, one thread. Below about 64 KiB the call from Python weighs "
+            "more than the copy: about 0.2 to 1 µs for everybody.\n\n")
+    for place, (name, points) in enumerate(curves.items()):
+        who = [engine for engine in ("ours 1", "memcpy", "NumPy", "torch 1")
+               if points[0][1].speed(engine)]
+        rows = [[size_name(size), *(number(result.speed(engine) / 1e9) for engine in who),
+                 number(result.ratio("ours 1")), number(result.ratio("ours 1", "NumPy"))]
+                for size, result in points]
+        series = {engine: [(size, result.speed(engine) / 1e9) for size, result in points]
+                  for engine in who}
+        speeds = [speed for line in series.values() for _, speed in line]
+        ticks = [(size, size_name(size)) for size, _ in points
+                 if (size.bit_length() - 1) % 3 == 1 or len(points) < 9]
+        low, high = 10 ** plot.math.floor(plot.math.log10(min(speeds))), max(speeds) * 1.2
+        chart = plot.lines(f"{name}, one thread", plot.Axis("bytes", ticks, *ends(points)),
+                           plot.Axis("GB/s", plot.decades(low, high), low, high), series)
+        file = f"bench_{('dense', 'transpose')[place]}.svg"
+        (out / file).write_text(chart.svg())
+        head = [name, *who, "ours / memcpy", "ours / NumPy"]
+        text += f"{table(head, rows)}\n![]({file})\n\n"
+    return text
+
+
+def ends(points):
+    return points[0][0], points[-1][0]
+
+
+def random_section(results, out):
+    """A scatter plot, and counts."""
+    pairs = [(result.ratio("NumPy"), result.ratio("ours 1")) for result in results]
+    slower = sum(result.ratio("ours 1", "NumPy") < 1 for result in results)
+    under = [result for result in results if result.ratio("ours 1") < 0.25]
+    low, high = 0.004, 4
+    ticks = plot.decades(low, high)
+    chart = plot.Chart(f"{len(pairs)} random permutations, 1 to 16 MiB, one thread",
+                       plot.Axis("NumPy's share of memcpy's speed", ticks, low, high),
+                       plot.Axis("our share of memcpy's speed", ticks, low, high),
+                       width=640, height=560, right=40)
+    left, top, right, bottom = chart.box
+    chart.line(left, bottom, right, top, plot.INK)
+    chart.line(left, chart.py(0.25), right, chart.py(0.25), plot.INK, 1, "4 4")
+    for theirs, our in pairs:
+        chart.dot(chart.px(theirs), chart.py(our), plot.color("ours"), 2.5, 0.5)
+    chart.text(right - 4, chart.py(0.25) - 6, "0.25 of memcpy", anchor="end", size=11)
+    chart.text(chart.px(0.0055), chart.py(0.0045), "below this line NumPy is faster", size=11)
+    (out / "bench_permutations.svg").write_text(chart.svg())
+    shares = sorted(our for _, our in pairs)
+    worst = sorted(under, key=lambda result: result.ratio("ours 1"))[:10]
+    lines = "".join(f"- {result.name}: {result.ratio('ours 1'):.2f}, NumPy "
+                    f"{result.ratio('NumPy'):.2f}\n" for result in worst)
+    return (f"## {len(pairs)} random permutations\n\nRank 2 to 6, elements of 1 to 16 bytes, 1 to "
+            "16 MiB, one thread; few repeats each.\n\n" + table(["what", "value"], [
+                ["our share of memcpy, median", number(median(shares))],
+                ["our share of memcpy, least and 5th percentile",
+                 f"{shares[0]:.3f}, {shares[len(shares) // 20]:.2f}"],
+                ["NumPy's share of memcpy, median", number(median(x for x, _ in pairs))],
+                ["slower than NumPy (target 0)", str(slower)],
+                ["under 0.25 of memcpy (target 0)", str(len(under))],
+            ]) + "\n![](bench_permutations.svg)\n"
+            + ("\nThe slowest:\n\n" + lines if lines else ""))
+
+
+def small_section(rows, out):
+    """The table of small.c."""
+    shown = [[name, number(ns, 1), number(ratio), number(target, 1) if target else "–",
+              "–" if not target else "yes" if ratio <= target else "no"]
+             for name, ns, ratio, target in rows]
+    short = [f"- {name}: {ratio:.2f} × malloc + free, target {target:.1f}\n"
+             for name, _, ratio, target in rows if target and ratio > target]
+    high = max(10, *(row[2] for row in rows)) * 1.2
+    axis = plot.Axis("time / time of malloc(256) + free", plot.decades(0.2, high), 0.2, high)
+    chart = plot.rows("Small tensors, one call through the C ABI", axis, [row[0] for row in rows],
+                      {"ours": [max(row[2], 0.2) for row in rows]}, [row[3] for row in rows])
+    (out / "bench_small.svg").write_text(chart.svg())
+    head = ["operation", "ns", "× malloc + free", "target", "reached"]
+    return (f"## Small tensors\n\n{table(head, shown)}\n![](bench_small.svg)\n\n"
+            + (f"Missed: {len(short)}.\n\n" + "".join(short) if short else "Every target is "
+               "reached.\n"))
+
+
+PREFACE = """# Benchmarks
+
+Written by `make bench`; do not edit. Figures are shares of memcpy's speed for as many bytes as the
+output has: 1.00 is memcpy, 2.00 twice as fast. Every round times each competitor once, one after
+the other, on the same memory; a share is the median of the ratios of single rounds, of which there
+are `rounds` (at least three, one where time was short; slow competitors sit out some). All copy
+into the same output, made and touched before, but jax, which makes its own. Every result is
+compared with NumPy's, byte for byte, before it is timed. "1" and "2" are threads; memcpy, "ours"
+and NumPy use one, jax all processors. "–" means that it has no such operation or was not measured;
+packed elements have no peer. Other work on the machine spoils single figures, ratios less, but
+those of two threads too: see the load average, which is about 1 where the benchmark was alone.
+
+"""
+
+
+def write(out, found, command, seconds):
+    """Writes everything into the folder and gives the text."""
+    sections = {
+        "table": lambda data: table_section(data, "Copies", out, "copies"),
+        "edges": lambda data: table_section(
+            data, "Odd sizes, tiny dimensions, negative strides", out, "edges"),
+        "threads": lambda data: threads_section(data, out),
+        "curves": lambda data: curves_section(data, out),
+        "random": lambda data: random_section(data, out),
+        "small": lambda data: small_section(data, out),
+    }
+    parts = [sections[name](data) for name, data in found.items()]
+    text = PREFACE + about(command, seconds) + "\n" + "\n".join(parts)
+    (out / "benchmarks.md").write_text(text)
+    return text
