@@ -17,8 +17,8 @@ import sys
 import threading
 import traceback
 from contextlib import contextmanager
-from ctypes import (POINTER, PYFUNCTYPE, addressof, byref, c_char_p, c_int, c_void_p, cast, py_object,
-                    pythonapi)
+from ctypes import (POINTER, PYFUNCTYPE, addressof, byref, c_char_p, c_int, c_void_p, cast,
+                    py_object, pythonapi)
 
 MAX_VERSION = (1, 3)
 
@@ -87,20 +87,20 @@ def taking(capsule):
         raise
 
 
-_watched = []
+watched = []
 _sweeping = threading.Lock()
 
 
 def watch(item):
     """Has item.act() called once, by a sweep that finds item.due() true."""
-    _watched.append(item)
+    watched.append(item)
 
 
 def unwatch(item):
-    _watched.remove(item)
+    watched.remove(item)
 
 
-def sweep(watched=_watched, sweeping=_sweeping):
+def sweep(watched=watched, sweeping=_sweeping):
     """Does what is due, the newest first. Returns how much that was.
 
     Called whenever a tensor is exported or closed; call it where something should happen now.
@@ -125,7 +125,7 @@ def sweep(watched=_watched, sweeping=_sweeping):
 @atexit.register
 def _leave():
     """The interpreter ends, and memory with it: nothing is due any more."""
-    _watched.clear()
+    watched.clear()
 
 
 class _HandedOut:

@@ -20,9 +20,9 @@ import capsules
 
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE = Path(os.environ.get("DLPACK_RS_INCLUDE", ROOT / "include"))
-BUILT = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}.get(sys.platform,
-                                                                    "libdlpack_rs.so")
-LIBRARY = os.environ.get("DLPACK_RS_LIBRARY") or str(ROOT / "target" / "release" / BUILT)
+NAMES = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}
+BUILT = ROOT / "target" / "release" / NAMES.get(sys.platform, "libdlpack_rs.so")
+LIBRARY = os.environ.get("DLPACK_RS_LIBRARY") or str(BUILT)
 
 
 def declarations(header):
@@ -268,7 +268,8 @@ def from_dlpack(obj, *, copy=None, order=None, align_bytes=0, writable=False,
 
 def empty(shape, dtype="float32"):
     """A new tensor, not initialised."""
-    out, parsed, text = ffi.new("DLManagedTensorVersioned **"), ffi.new("DLDataType *"), dtype.encode()
+    out, parsed = ffi.new("DLManagedTensorVersioned **"), ffi.new("DLDataType *")
+    text = dtype.encode()
     call(lib.dlrs_dtype_parse, text, len(text), parsed)
     device = ffi.new("DLDevice *", (lib.kDLCPU, 0))
     call(lib.dlrs_tensor_new, list(shape), len(shape), parsed[0], device[0], ffi.NULL, out)

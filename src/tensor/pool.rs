@@ -243,14 +243,16 @@ impl dlrs_pool {
         }
         // What can never fit does not cost the others what is kept.
         if add(0).is_some() {
-            self.shrink(|| add(self.held.load(Relaxed)).is_some());
+            self.shrink(&|| add(self.held.load(Relaxed)).is_some());
         }
         fits()
     }
 
     /// Frees blocks, those of large classes first, until it is enough or none is left; tells
     /// whether it freed any.
-    fn shrink(&self, enough: impl Fn() -> bool) -> bool {
+    #[cold]
+    #[inline(never)]
+    fn shrink(&self, enough: &dyn Fn() -> bool) -> bool {
         let mut freed = false;
         for (index, shelf) in self.shelves.iter().enumerate().rev() {
             if self.cached.load(Relaxed) == 0 {
@@ -269,7 +271,7 @@ impl dlrs_pool {
 
     /// Frees what is kept until it is at most `keep_nbytes`; tells whether anything was freed.
     pub fn trim(&self, keep_nbytes: u64) -> bool {
-        self.shrink(|| self.cached.load(Relaxed) <= keep_nbytes)
+        self.shrink(&|| self.cached.load(Relaxed) <= keep_nbytes)
     }
 
     fn limit(&self) -> u64 {
@@ -280,7 +282,7 @@ impl dlrs_pool {
     pub fn set_limit(&self, limit_nbytes: u64) {
         let limit = if limit_nbytes == 0 { u64::MAX } else { limit_nbytes };
         self.limit.store(limit, Relaxed);
-        self.shrink(|| self.held.load(Relaxed) <= limit);
+        self.shrink(&|| self.held.load(Relaxed) <= limit);
     }
 
     /// What the pool holds and did; while others use it, of slightly different moments.

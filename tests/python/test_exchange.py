@@ -68,9 +68,9 @@ def test_names_are_those_of_ml_dtypes(dlpack, name, scalar):
 
 
 @pytest.mark.parametrize("make", [
-    lambda a: a[::2], lambda a: a[:, ::-1], lambda a: a[::-2, ::-3], lambda a: a.T, lambda a: a[1:1],
-    lambda a: a[:, :0], lambda a: a[2, 3, ...], lambda a: a[None, :, None], unaligned,
-    lambda a: np.broadcast_to(a[0], (3, 6)), lambda a: np.broadcast_to(a[:, :1], (4, 5)),
+    lambda a: a[::2], lambda a: a[:, ::-1], lambda a: a[::-2, ::-3], lambda a: a.T,
+    lambda a: a[1:1], lambda a: a[:, :0], lambda a: a[2, 3, ...], lambda a: a[None, :, None],
+    unaligned, lambda a: np.broadcast_to(a[0], (3, 6)), lambda a: np.broadcast_to(a[:, :1], (4, 5)),
     lambda a: np.asfortranarray(a), lambda a: a.ravel()[3:], lambda a: np.array(a[0, 0]),
     lambda a: np.lib.stride_tricks.as_strided(a, (0, 5), (0, 0)),
     lambda a: np.lib.stride_tricks.sliding_window_view(a, (2, 2)),

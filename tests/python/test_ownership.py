@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 
-import ml_dtypes  # noqa: F401  registers its dtypes; nothing here may depend on it
 import numpy as np
 import pytest
 import tvm_ffi

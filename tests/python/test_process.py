@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import dlpack_ctypes
 from conftest import EXAMPLES
 
 START = """
@@ -34,13 +36,14 @@ def run(binding, script, **keywords):
     "in another module that goes first or last": "sys.kept = tensor; np.kept = tensor.share(); "
                                                  "atexit.kept = np.from_dlpack(tensor)",
     "a cycle": "class A: pass\na = A(); a.a = a; a.t = tensor; a.n = np.from_dlpack(tensor); del a",
-    "the bindings themselves go first": "import ctypes; sys.kept = tensor; del sys.modules['capsules'], "
-                                        "sys.modules[dlpack.__name__]; del dlpack; gc.collect()",
+    "the bindings themselves go first": "sys.kept = tensor; del sys.modules['capsules']; "
+                                        "del sys.modules[dlpack.__name__], dlpack; gc.collect()",
     "releasing at exit": "atexit.register(tensor.close)",
     "a callback with much to do": "tensor.attach(lambda: dlpack.empty((3,)).clone().validate())",
     "for ever": "import ctypes; ctypes.pythonapi.Py_IncRef(ctypes.py_object(tensor)); "
                 "ctypes.pythonapi.Py_IncRef(ctypes.py_object(np.from_dlpack(tensor.clone())))",
-    "daemon threads": "def churn():\n    while True: np.from_dlpack(dlpack.from_dlpack(array).clone())\n"
+    "daemon threads": "def churn():\n    while True:\n"
+                      "        np.from_dlpack(dlpack.from_dlpack(array).clone())\n"
                       "for _ in range(3): threading.Thread(target=churn, daemon=True).start()\n"
                       "import time; time.sleep(0.2)",
     "a thread that ends last": "def late():\n    import time; time.sleep(0.2); tensor.close()\n"
@@ -120,3 +123,9 @@ def test_examples_run(script):
     done = subprocess.run([sys.executable, "-B", str(EXAMPLES / script)], capture_output=True,
                           text=True, timeout=60)
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_casts():
+    done = subprocess.run([sys.executable, "-B", str(Path(__file__).with_name("test_cast.py")),
+                           dlpack_ctypes.lib._name], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and " 0 failed" in done.stdout, done.stdout + done.stderr
