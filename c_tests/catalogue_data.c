@@ -46,7 +46,7 @@ static int64_t *array(const int64_t *spec) {
   int64_t *values;
   if (spec[0] == -1) return NULL;
   if (spec[0] == -2) return (int64_t *)t_guard();
-  if (spec[0] == -3) return (int64_t *)((char *)t_before_guard(16) + 4);
+  if (spec[0] == -3) return (int64_t *)((char *)t_before_guard(16) + 2);
   count = (size_t)spec[0];
   values = (int64_t *)t_before_guard(count * sizeof *values);
   for (i = 0; i < count; ++i) values[i] = spec[1 + (count > 8 ? 0 : i)];
