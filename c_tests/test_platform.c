@@ -17,6 +17,10 @@
 
 #include "dlpack_rs.h"
 
+/* What the alignment of a struct is read off. */
+struct behind_char_bare { char c; DLTensor t; };
+struct behind_char_managed { char c; DLManagedTensorVersioned t; };
+
 static long passed, failed;
 
 static int check(int ok, int line, const char *what) {
@@ -110,7 +114,7 @@ static void layouts(void) {
   here.device_size = sizeof(DLDevice);
   here.dtype_size = sizeof(DLDataType);
   here.tensor_size = sizeof(DLTensor);
-  here.tensor_align = (uint32_t)offsetof(struct { char c; DLTensor t; }, t);
+  here.tensor_align = (uint32_t)offsetof(struct behind_char_bare, t);
 #define AT(member, type, field) here.member = (uint32_t)offsetof(type, field)
   AT(tensor_data, DLTensor, data);
   AT(tensor_device, DLTensor, device);
@@ -232,7 +236,7 @@ static void least_alignment(void) {
     uint64_t align;
     unsigned char bytes[sizeof(DLManagedTensorVersioned) + 16];
   } room;
-  size_t align = offsetof(struct { char c; DLManagedTensorVersioned t; }, t), at;
+  size_t align = offsetof(struct behind_char_managed, t), at;
   float value = 1;
   int64_t extent = 1;
   for (at = 0; at < 16; at += align) {

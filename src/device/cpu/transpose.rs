@@ -54,7 +54,7 @@ const RUN: usize = 4096;
 /// # Safety
 /// Every element is readable and writable; no overlap.
 pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
-    let line = face.line();
+    let line = face.line().max(1);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
         if face.n_dst < 4 * line || face.n_src < line {
@@ -154,7 +154,7 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
 /// they end. So many at a time that the source rows in use are few, and runs of destination lines
 /// are written together.
 unsafe fn squares(square: Square, face: &Face, mut d: usize, streams: bool) -> usize {
-    let line = face.line();
+    let line = face.line().max(1);
     let group = if face.log == 0 { face.n_src } else { 4 * line };
     while d + line <= face.n_dst {
         let end = (d + 2 * line).min(face.n_dst - (face.n_dst - d) % line);
