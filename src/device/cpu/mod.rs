@@ -6,7 +6,8 @@
 //!        stream    one contiguous block                         ├ Memcpy
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose tiles, through a 4 KiB buffer                ├ Transpose
-//!        strided   two loops over single elements               ├ Scatter, and all that is tiny
+//!        strided   two loops over single elements               ├ Scatter
+//!        tables    two loops over tables of offsets             ├ whatever has many tiny dimensions
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
 //! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
@@ -40,6 +41,7 @@ mod portable;
 mod step;
 mod stream;
 mod strided;
+mod tables;
 mod threads;
 mod transpose;
 mod walk;
