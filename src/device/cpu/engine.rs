@@ -1,7 +1,7 @@
 //! One thread's work: from the plan's kernel to its driver.
 use super::transpose::{Face, transpose};
 use super::walk::{set, walk};
-use super::{bits, level, lines, ops::Ops, stream, strided, tables};
+use super::{bits, level, lines, ops::Ops, slim, stream, strided, tables};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Kernel};
 
@@ -23,7 +23,8 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     unsafe {
         let kernel = plan.kernel();
         let tiny = matches!(kernel, Kernel::Gather | Kernel::Step(_) | Kernel::Scatter);
-        if tiny && tables::copy(plan, size) {
+        let slim = kernel == Kernel::Gather && size == 1;
+        if (slim && slim::copy(ops, plan)) || (tiny && tables::copy(plan, size)) {
             return;
         }
         match kernel {

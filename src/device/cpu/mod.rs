@@ -7,6 +7,7 @@
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose tiles, through a 4 KiB buffer                ├ Transpose
 //!        strided   two loops over single elements               ├ Scatter
+//!        slim      tiles of bytes in 9 to 15 channels           ├ some of Gather
 //!        tables    two loops over tables of offsets             ├ whatever has many tiny dimensions
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
@@ -38,6 +39,7 @@ mod nibbles;
 mod ops;
 mod pack;
 mod portable;
+mod slim;
 mod step;
 mod stream;
 mod strided;
