@@ -356,6 +356,50 @@ fn transposes_in_phase() {
     });
 }
 
+/// Bytes in a few channels, to planes and back, and what is side by side in many tiny dimensions.
+#[test]
+fn channels() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0c0f_fee0_0000_4321);
+        for i in 0..72 {
+            let (channels, pixels) = (7 + i % 10, random.one_of(&[40, 64, 65, 66, 67, 200, 321]));
+            let gap = random.one_of(&[0, 0, 1, 9]);
+            let (apart, plane) = (channels + gap, pixels + gap);
+            let dims = if i % 2 == 0 {
+                vec![
+                    Dim { n: 2, src: pixels * apart, dst: channels * plane },
+                    Dim { n: pixels, src: apart, dst: 1 },
+                    Dim { n: channels, src: 1, dst: plane },
+                ]
+            } else {
+                vec![
+                    Dim { n: 2, src: channels * plane, dst: pixels * apart },
+                    Dim { n: pixels, src: 1, dst: apart },
+                    Dim { n: channels, src: plane, dst: 1 },
+                ]
+            };
+            let case = Case { item: Item::Bytes(1), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+        for i in 0..24 {
+            let size = [1, 2, 4, 8][i % 4];
+            let shape: Vec<i64> = (0..5 + i % 4).map(|_| random.one_of(&[2, 2, 3, 4, 5])).collect();
+            let (mut src, mut dst, mut dims) = (size, size, Vec::new());
+            for &n in &shape {
+                dims.push(Dim { n, src, dst: 0 });
+                src *= n;
+            }
+            for dim in dims.iter_mut().rev() {
+                dim.dst = dst;
+                dst *= dim.n;
+            }
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
 /// Packed nibbles at whole bytes: more than one tile either way, and what is left over.
 #[test]
 fn nibbles() {

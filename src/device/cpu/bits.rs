@@ -5,7 +5,7 @@ use super::nibbles;
 use super::ops::Ops;
 use super::pack::Spread;
 use super::transpose::{Face, direct};
-use super::walk::walk;
+use super::walk::{set, walk};
 use super::{bitrun, stream::Buffer};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item};
@@ -55,7 +55,7 @@ impl Bits<'_> {
 
     /// Slots of nothing but zeros.
     unsafe fn zeros(&self) {
-        walk(self.plan, [None, None], |_, dst_at| {
+        walk(self.plan, 0, |_, dst_at| {
             // SAFETY: a slot of the caller's plan.
             unsafe { bitrun::zero(self.plan.dst, self.plan.dst_bit + dst_at as i64, self.slot) };
         });
@@ -64,7 +64,7 @@ impl Bits<'_> {
     /// Elements of more than 8 bits, each a run.
     unsafe fn runs(&self) {
         let Part { src, dst, .. } = *self.plan;
-        walk(self.plan, [None, None], |src_at, dst_at| {
+        walk(self.plan, 0, |src_at, dst_at| {
             let (from, to) = (self.plan.src_bit + src_at as i64, self.plan.dst_bit + dst_at as i64);
             // SAFETY: an element and its slot, of the caller's plan.
             unsafe {
@@ -82,7 +82,7 @@ impl Bits<'_> {
         let n = row.n as usize;
         let mut buffer = Buffer::new();
         let bytes = buffer.ptr();
-        walk(self.plan, [last, None], |src_at, dst_at| {
+        walk(self.plan, set(&[last, None]), |src_at, dst_at| {
             let mut at = 0;
             while at < n {
                 let count = CHUNK.min(n - at);
@@ -173,7 +173,7 @@ impl Bits<'_> {
             buffer.ptr()
         };
         let face = Self::face(bytes);
-        walk(self.plan, [last, Some(dense)], |src_at, dst_at| {
+        walk(self.plan, set(&[last, Some(dense)]), |src_at, dst_at| {
             let mut d = ds.start;
             while d < ds.end {
                 let n_dst = (ds.end - d).min(TILE_DST as i64);

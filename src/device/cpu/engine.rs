@@ -1,9 +1,9 @@
 //! One thread's work: from the plan's kernel to its driver.
 use super::transpose::{Face, transpose};
-use super::walk::walk;
-use super::{bits, level, lines, ops::Ops, stream, strided};
+use super::walk::{set, walk};
+use super::{bits, level, lines, ops::Ops, slim, stream, strided, tables};
 use crate::device::part::Part;
-use crate::device::plan::{Item, Kernel};
+use crate::device::plan::{Dim, Item, Kernel};
 
 /// Carries out a simplified plan on the calling thread.
 ///
@@ -21,7 +21,13 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     };
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
-        match plan.kernel() {
+        let kernel = plan.kernel();
+        let tiny = matches!(kernel, Kernel::Gather | Kernel::Step(_) | Kernel::Scatter);
+        let slim = kernel == Kernel::Gather && size == 1;
+        if (slim && slim::copy(ops, plan)) || (tiny && tables::copy(plan, size)) {
+            return;
+        }
+        match kernel {
             Kernel::Memcpy if streams => stream::block(ops, plan.dst, plan.src, size),
             Kernel::Memcpy => core::ptr::copy_nonoverlapping(plan.src, plan.dst, size),
             Kernel::Rows | Kernel::Gather => lines::gather(ops, plan, size, streams),
@@ -46,17 +52,35 @@ unsafe fn faces(ops: &Ops, plan: &Part, size: usize, dense: usize, streams: bool
     let sign = if column.src < 0 { -1 } else { 1 };
     let first_src = (back * column.src) as isize;
     let first_dst = (back * column.dst) as isize;
-    walk(plan, [Some(last), Some(dense)], |src_at, dst_at| {
-        let face = Face {
-            src: plan.src.wrapping_offset(src_at + first_src),
-            dst: plan.dst.wrapping_offset(dst_at + first_dst),
-            n_dst: row.n as usize,
-            n_src: column.n as usize,
-            src_stride: row.src as isize,
-            dst_stride: (sign * column.dst) as isize,
-            log: size.trailing_zeros(),
-        };
-        // SAFETY: elements of the caller's plan.
-        unsafe { transpose(ops, &face, streams) };
+    let first = Face {
+        src: plan.src.wrapping_offset(first_src),
+        dst: plan.dst.wrapping_offset(first_dst),
+        n_dst: row.n as usize,
+        n_src: column.n as usize,
+        src_stride: row.src as isize,
+        dst_stride: (sign * column.dst) as isize,
+        log: size.trailing_zeros(),
+    };
+    // Faces side by side in the source follow one another, of each only a few that are side by
+    // side in the destination: runs on both sides, as within a large face.
+    let others = || (0..last).filter(|&i| i != dense);
+    let below = others().next_back();
+    let beside = others().filter(|&i| Some(i) != below).min_by_key(|&i| plan.dim(i).src.abs());
+    let near = |i: Option<usize>| i.map_or(Dim::NONE, |i| plan.dim(i));
+    let (outer, inner) = (near(beside), near(below));
+    let few = (256 / (first.n_dst * size).max(1)).clamp(1, 16) as i64;
+    walk(plan, set(&[Some(last), Some(dense), below, beside]), |src_at, dst_at| {
+        for from in (0..inner.n).step_by(few as usize) {
+            for i in 0..outer.n {
+                for j in from..inner.n.min(from + few) {
+                    let src_at = src_at + (i * outer.src + j * inner.src) as isize;
+                    let dst_at = dst_at + (i * outer.dst + j * inner.dst) as isize;
+                    let (src, dst) = (first.src, first.dst);
+                    let (src, dst) = (src.wrapping_offset(src_at), dst.wrapping_offset(dst_at));
+                    // SAFETY: elements of the caller's plan.
+                    unsafe { transpose(ops, &Face { src, dst, ..first }, streams) };
+                }
+            }
+        }
     });
 }

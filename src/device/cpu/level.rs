@@ -61,7 +61,7 @@ pub(super) fn ops() -> &'static Ops {
 
 /// Bytes from which an output goes past the caches, and bytes that are worth a thread.
 static STREAM_FROM: AtomicUsize = AtomicUsize::new(3 << 20);
-static THREAD_FROM: AtomicUsize = AtomicUsize::new(1 << 20);
+static THREAD_FROM: AtomicUsize = AtomicUsize::new(4 << 20);
 
 pub(super) fn stream_from() -> u64 {
     STREAM_FROM.load(Ordering::Relaxed) as u64

@@ -1,7 +1,7 @@
 //! Destination rows: contiguous along the innermost dimension, made piece by piece.
 use super::ops::Ops;
 use super::step::{Step, Weave};
-use super::walk::walk;
+use super::walk::{set, walk};
 use super::{stream, strided};
 use crate::device::{part::Part, plan::Dim};
 
@@ -18,7 +18,7 @@ unsafe fn rows(
     let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss) = (row.n as usize, row.src as isize);
     let block = if near.is_some() { (16384 / ss.unsigned_abs().max(64)).max(256) } else { n };
-    walk(plan, [Some(last), near], |src_at, dst_at| {
+    walk(plan, set(&[Some(last), near]), |src_at, dst_at| {
         let mut at = 0;
         while at < n {
             let count = block.min(n - at);
@@ -62,7 +62,7 @@ pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) 
 
 /// Long runs, one by one.
 unsafe fn blocks(ops: &Ops, plan: &Part, size: usize, streams: bool) {
-    walk(plan, [None, None], |src_at, dst_at| {
+    walk(plan, 0, |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         // SAFETY: an element of the caller's plan.
         unsafe {
@@ -140,7 +140,7 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
     let (planes, n) = (plan.inner().n as usize, run.map_or(1, |i| plan.dim(i).n as usize));
     let stride = plan.inner().src as isize;
     let how = Weave::new(size, planes);
-    walk(plan, [Some(last), run], |src_at, dst_at| {
+    walk(plan, set(&[Some(last), run]), |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         // SAFETY: the caller's planes and its contiguous destination.
         unsafe {

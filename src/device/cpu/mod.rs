@@ -6,7 +6,9 @@
 //!        stream    one contiguous block                         ├ Memcpy
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose tiles, through a 4 KiB buffer                ├ Transpose
-//!        strided   two loops over single elements               ├ Scatter, and all that is tiny
+//!        strided   two loops over single elements               ├ Scatter
+//!        slim      tiles of bytes in 9 to 15 channels           ├ some of Gather
+//!        tables    two loops over tables of offsets             ├ whatever has many tiny dimensions
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
 //! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
@@ -37,9 +39,11 @@ mod nibbles;
 mod ops;
 mod pack;
 mod portable;
+mod slim;
 mod step;
 mod stream;
 mod strided;
+mod tables;
 mod threads;
 mod transpose;
 mod walk;

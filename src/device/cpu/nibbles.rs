@@ -4,7 +4,7 @@ use super::ops::Ops;
 use super::portable;
 use super::stream::Buffer;
 use super::transpose::{Face, direct};
-use super::walk::walk;
+use super::walk::{set, walk};
 use crate::device::part::Part;
 
 /// A tile's extents: 64 destination bytes along its innermost dimension, 16 source bytes along
@@ -30,7 +30,7 @@ pub(super) unsafe fn tiles(
 ) {
     let last = plan.ndim.checked_sub(1);
     let (ss, ds) = (plan.inner().src as isize / 8, plan.dim(dense).dst as isize / 8);
-    walk(plan, [last, Some(dense)], |src_at, dst_at| {
+    walk(plan, set(&[last, Some(dense)]), |src_at, dst_at| {
         let src = plan.src.wrapping_offset((plan.src_bit as isize + src_at) / 8);
         let dst = plan.dst.wrapping_offset((plan.dst_bit as isize + dst_at) / 8);
         let mut d = 0;

@@ -1,7 +1,7 @@
 //! One element at a time: two strides, any element size.
 use core::ptr::copy_nonoverlapping;
 
-use super::walk::walk;
+use super::walk::{set, walk};
 use crate::device::{part::Part, plan::Dim};
 
 /// Copies `n` elements of `size` bytes from one stride to another.
@@ -102,7 +102,7 @@ pub(super) unsafe fn copy(plan: &Part, size: usize) {
     let (inner, outer) = loops(plan);
     let (a, b) = (plan.dim(inner), outer.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss, ds) = (a.n as usize, a.src as isize, a.dst as isize);
-    walk(plan, [Some(inner), outer], |src_at, dst_at| {
+    walk(plan, set(&[Some(inner), outer]), |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         let mut at = 0;
         while at < n {

@@ -57,7 +57,8 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
     let line = face.line().max(1);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        if face.n_dst < 4 * line || face.n_src < line {
+        let least = if ops.square.is_some() { line } else { 4 * line };
+        if face.n_dst < least || face.n_src < line {
             return direct(ops, face);
         }
         let mut at = 0;

@@ -2,8 +2,8 @@
 use crate::device::{part::Part, plan::MAX_NDIM};
 
 /// Calls `visit(source offset, destination offset)`, in the unit of the plan's strides, for every
-/// index of all dimensions but those in `inner`; the innermost of the others runs fastest.
-pub(super) fn walk(plan: &Part, inner: [Option<usize>; 2], mut visit: impl FnMut(isize, isize)) {
+/// index of all dimensions but those in the set `inner`; the innermost of the others runs fastest.
+pub(super) fn walk(plan: &Part, inner: u64, mut visit: impl FnMut(isize, isize)) {
     let mut index = [0i64; MAX_NDIM];
     let (mut src, mut dst) = (0i64, 0i64);
     loop {
@@ -14,7 +14,7 @@ pub(super) fn walk(plan: &Part, inner: [Option<usize>; 2], mut visit: impl FnMut
                 return;
             }
             i -= 1;
-            if inner.contains(&Some(i)) {
+            if inner >> (i & 63) & 1 == 1 {
                 continue;
             }
             let (dim, Some(at)) = (plan.dim(i), index.get_mut(i)) else { return };
@@ -29,4 +29,9 @@ pub(super) fn walk(plan: &Part, inner: [Option<usize>; 2], mut visit: impl FnMut
             *at = 0;
         }
     }
+}
+
+/// The set of some dimensions.
+pub(super) fn set(dims: &[Option<usize>]) -> u64 {
+    dims.iter().flatten().fold(0, |set, &i| set | 1u64.wrapping_shl(i as u32))
 }
