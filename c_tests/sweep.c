@@ -1,5 +1,6 @@
 /* Every allocation of every function that allocates fails, once and for ever: the call answers
- * DLRS_NOMEM, nothing is taken, written or leaked, no deleter runs, and the next call works.
+ * DLRS_NOMEM, nothing is taken, written or leaked, no deleter runs, and the next call works. What a
+ * pool keeps on purpose is swept in test_pool.c.
  * `sweep N` runs only every N-th scenario. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -18,7 +19,10 @@ static struct {
   dlrs_allocator allocator;
   dlrs_import_options import;
   dlrs_copy_options copy;
+  dlrs_view_step steps[2];
+  dlrs_pool_options pool_options;
   char bytes[64];
+  int64_t flat_shape, flat_stride, axes[2];
   int freed;
   float *large;
 } S;
@@ -27,6 +31,7 @@ static struct {
 static struct {
   DLManagedTensorVersioned *out;
   DLManagedTensor *legacy_out;
+  dlrs_pool *pool;
 } R;
 
 static void *pool_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
@@ -67,6 +72,9 @@ static void plain(void) {
   S.allocator.free = pool_free;
   S.import.struct_size = sizeof S.import;
   S.copy.struct_size = sizeof S.copy;
+  S.flat_shape = 6;
+  S.flat_stride = 1;
+  S.axes[0] = 1;
   S.bare = t_describe(S.values, F32, 2, S.src.shape, S.src.strides);
   S.target = t_describe(S.values + 1, F32, 2, S.src.shape, S.src.strides);
 }
@@ -255,6 +263,35 @@ static void own_legacy(void) {
   CHECK(dlrs_to_legacy_take(&S.own, 0, &S.own_legacy, NULL) == DLRS_OK);
 }
 
+static void steps(void) {
+  own();
+  memset(S.steps, 0, sizeof S.steps);
+  S.steps[0].struct_size = S.steps[1].struct_size = sizeof S.steps[0];
+  S.steps[0].op = DLRS_VIEW_FLIP;
+  S.steps[1].op = DLRS_VIEW_TRANSPOSE;
+  S.steps[1].other_axis = 1;
+}
+
+static void own_flags(void) {
+  own();
+  S.own->dl_tensor.byte_offset = 0;
+  CHECK(dlrs_set_flags(S.own, DLPACK_FLAG_BITMASK_IS_COPIED, 0, NULL) == DLRS_OK);
+}
+
+static void cast_onto_itself(void) {
+  overlap();
+  S.dst.managed.dl_tensor.data = S.src.values;
+  S.dst.managed.dl_tensor.dtype = t_dtype(kDLInt, 32, 1);
+  S.dst.strides[0] = 1;
+  S.dst.strides[1] = 2;
+}
+
+static void pool(void) {
+  plain();
+  S.pool_options.struct_size = sizeof S.pool_options;
+  S.pool_options.device = CPU;
+}
+
 static void large_copy(void) {
   plain();
   S.copy.threads = 4;
@@ -357,6 +394,25 @@ static void large_copy(void) {
   X(overlap_bits, 0, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))                       \
   X(overlap_threads, 0, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))                    \
   X(overlap_managed, 0, dlrs_copy(&S.src.managed, &S.dst.managed, &S.copy, ERR))                   \
+  X(cast_onto_itself, 0, dlrs_cast(&S.src.managed, &S.dst.managed, &S.copy, ERR))                  \
+  X(own_flags, 0, dlrs_view_transpose(S.own, 0, 1, &R.out, ERR))                                   \
+  X(own, 0, dlrs_view_flip(S.own, 0, &R.out, ERR))                                                 \
+  X(own, 0, dlrs_view_select(S.own, 0, 1, &R.out, ERR))                                            \
+  X(own, 0, dlrs_view_slice(S.own, 1, 0, 3, 2, &R.out, ERR))                                       \
+  X(own, 0, dlrs_view_narrow(S.own, 1, 1, 2, &R.out, ERR))                                         \
+  X(own, 0, dlrs_view_unsqueeze(S.own, 0, &R.out, ERR))                                            \
+  X(own, 0, dlrs_view_permute(S.own, S.axes, 2, &R.out, ERR))                                      \
+  X(own, 0, dlrs_view_expand(S.own, S.src.shape, 2, &R.out, ERR))                                  \
+  X(own, 0, dlrs_view_diagonal(S.own, 0, 1, 0, &R.out, ERR))                                       \
+  X(own, 0, dlrs_view_unfold(S.own, 1, 2, 1, &R.out, ERR))                                         \
+  X(own, 0, dlrs_view_lanes(S.own, 3, &R.out, ERR))                                                \
+  X(own, 0, dlrs_view_bitcast(S.own, t_dtype(kDLInt, 32, 1), &R.out, ERR))                         \
+  X(own, 0, dlrs_view_read_only(S.own, &R.out, ERR))                                               \
+  X(own, 0, dlrs_view_reshape(S.own, &S.flat_shape, 1, &R.out, ERR))                              \
+  X(own, 0, dlrs_view_as_strided(S.own, &S.flat_shape, &S.flat_stride, 1, 0, &R.out, ERR))       \
+  X(steps, 0, dlrs_view_apply(S.own, S.steps, 2, &R.out, ERR))                                     \
+  X(pool, 0, dlrs_pool_create(NULL, &R.pool, ERR))                                                 \
+  X(pool, 0, dlrs_pool_create(&S.pool_options, &R.pool, ERR))                                      \
   X(large_copy, 1, dlrs_copy_desc(&S.bare, 0, &S.target, 0, &S.copy, ERR))
 
 typedef struct scenario {
@@ -380,6 +436,7 @@ static void teardown(const scenario *row) {
   /* A result variable holds the poison of t_before when the call does not have it. */
   if (strstr(row->call, "&R.out") != NULL) dlrs_release(R.out);
   if (strstr(row->call, "&R.legacy_out") != NULL) dlrs_release_legacy(R.legacy_out);
+  if (strstr(row->call, "&R.pool") != NULL) dlrs_pool_release(R.pool);
   dlrs_release(S.own);
   dlrs_release_legacy(S.own_legacy);
   free(S.large);
@@ -401,6 +458,7 @@ static int point(int number, long k, int forever) {
   if (S.own != NULL) t_watch(S.own, sizeof *S.own);
   t_result(&R.out);
   t_result(&R.legacy_out);
+  t_result(&R.pool);
   t_before();
   inject_arm(k, forever);
   status = run_scenario(number);

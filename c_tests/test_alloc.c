@@ -72,12 +72,12 @@ static void refuses(void) {
   REFUSED(DLRS_SHAPE_NULL, 1, ANY, -1, dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
   REFUSED(DLRS_NULL_ARG, 6, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_tensor_new((int64_t *)((char *)t_guard() + 4), 2, F32, CPU, NULL, &out, ERR));
+          dlrs_tensor_new((int64_t *)((char *)t_guard() + 2), 2, F32, CPU, NULL, &out, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 6, ANY, -1,
           dlrs_tensor_new(shape, 2, F32, CPU, NULL,
-                          (DLManagedTensorVersioned **)((char *)t_guard() + 4), ERR));
+                          (DLManagedTensorVersioned **)((char *)t_guard() + 2), ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
-          dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)((char *)t_guard() + 4), &out, ERR));
+          dlrs_tensor_new(shape, 2, F32, CPU, (dlrs_alloc_options *)((char *)t_guard() + 2), &out, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_tensor_new_like(NULL, NULL, &out, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_tensor_new_like(&prototype, NULL, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1,

@@ -19,7 +19,7 @@ int main(void) {
   REFUSED(DLRS_BAD_ARG, 4, ANY, -1, dlrs_attach(tensor, t_count, NULL, -1, ERR));
   REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_attach(&good.managed, t_count, NULL, 0, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_attach((DLManagedTensorVersioned *)((char *)t_guard() + 4), t_count, NULL, 0, ERR));
+          dlrs_attach((DLManagedTensorVersioned *)((char *)t_guard() + 2), t_count, NULL, 0, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_detach(NULL, t_count, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_detach(tensor, NULL, NULL, ERR));
   REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, t_count, NULL, ERR));

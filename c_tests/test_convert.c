@@ -40,7 +40,7 @@ static void directions(void) {
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_to_legacy_take(NULL, 0, &legacy_out, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_to_legacy_take(&versioned, 0, NULL, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_to_legacy_take((DLManagedTensorVersioned **)((char *)t_guard() + 4), 0, &legacy_out, ERR));
+          dlrs_to_legacy_take((DLManagedTensorVersioned **)((char *)t_guard() + 2), 0, &legacy_out, ERR));
   t_unwatch();
 }
 

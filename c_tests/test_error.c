@@ -61,7 +61,7 @@ int main(void) {
   forwards(DLRS_INTERNAL, "RuntimeError");
   REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_error_forward(NULL, &seen, set_error, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, DLRS_FIELD_NONE, -1,
-          dlrs_error_forward((dlrs_error *)((char *)t_guard() + 4), &seen, set_error, ERR));
+          dlrs_error_forward((dlrs_error *)((char *)t_guard() + 2), &seen, set_error, ERR));
   /* From a call that failed to an exception. */
   failure.struct_size = sizeof failure;
   EQUAL(dlrs_validate(NULL, 0, DLRS_LEVEL_STRICT, &failure), DLRS_NULL_ARG);

@@ -4,7 +4,9 @@
 #include "harness.h"
 
 #include <pthread.h>
+#ifndef _WIN32
 #include <sys/wait.h>
+#endif
 #include <unistd.h>
 
 /* ---- A base that counts, can fail, and can serve memory that nobody may touch ----------------*/
@@ -651,6 +653,7 @@ static void *busy(void *argument) {
   return NULL;
 }
 
+#ifndef _WIN32
 static void forked(void) {
   worker self = {NULL, 0, 0};
   pthread_t id;
@@ -680,6 +683,7 @@ static void forked(void) {
   pthread_join(id, NULL);
   dlrs_pool_release(self.pool);
 }
+#endif
 
 int main(int argc, char **argv) {
   long live = inject_live();
@@ -699,6 +703,8 @@ int main(int argc, char **argv) {
   EQUAL(inject_live(), live);
   threads();
   release_race();
+#ifndef _WIN32
   if (argc == 1) forked();
+#endif
   return t_close();
 }

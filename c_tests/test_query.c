@@ -101,9 +101,9 @@ static void refuses(void) {
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_span(bare, 0, NULL, &high, ERR));
   REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_span(bare, 0, &low, NULL, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 2, ANY, -1,
-          dlrs_numel(bare, (int64_t *)((char *)t_guard() + 4), ERR));
+          dlrs_numel(bare, (int64_t *)((char *)t_guard() + 2), ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 4, ANY, -1,
-          dlrs_span(bare, 0, &low, (int64_t *)((char *)t_guard() + 4), ERR));
+          dlrs_span(bare, 0, &low, (int64_t *)((char *)t_guard() + 2), ERR));
   for (i = 0; i < sizeof orders / sizeof *orders; ++i) {
     REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_is_contiguous(bare, orders[i], &answer, ERR));
   }

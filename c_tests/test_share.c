@@ -37,7 +37,7 @@ static void holders(void) {
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_retain(NULL, &out, ERR));
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_retain(foreign, NULL, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_retain((DLManagedTensorVersioned *)((char *)t_guard() + 4), &out, ERR));
+          dlrs_retain((DLManagedTensorVersioned *)((char *)t_guard() + 2), &out, ERR));
   t_unwatch();
   dlrs_release(NULL);
   dlrs_release_legacy(NULL);

@@ -27,7 +27,7 @@ int main(void) {
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate_legacy(NULL, 3, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_validate_within(NULL, 0, good.values, 24, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_validate_within((DLTensor *)((char *)t_guard() + 4), 0, good.values, 24, ERR));
+          dlrs_validate_within((DLTensor *)((char *)t_guard() + 2), 0, good.values, 24, ERR));
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, NULL, 0, ERR));
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, good.values, 23, ERR));
   t_unwatch();

@@ -30,10 +30,10 @@ int main(void) {
   REFUSED(DLRS_FLAGS, 2, DLRS_FIELD_FLAGS, -1,
           dlrs_tensor_wrap(bare, 8, t_count, &freed, &out, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
-          dlrs_tensor_wrap((DLTensor *)((char *)t_guard() + 4), 0, t_count, &freed, &out, ERR));
+          dlrs_tensor_wrap((DLTensor *)((char *)t_guard() + 2), 0, t_count, &freed, &out, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
           dlrs_tensor_wrap(bare, 0, t_count, &freed,
-                           (DLManagedTensorVersioned **)((char *)t_guard() + 4), ERR));
+                           (DLManagedTensorVersioned **)((char *)t_guard() + 2), ERR));
   EQUAL(dlrs_tensor_wrap(NULL, 0, NULL, NULL, &out, NULL), DLRS_NULL_ARG);
   CHECK(out == NULL);
   t_unwatch();

@@ -76,8 +76,8 @@ build() {
 programs() { grep -lE '^int main\(' "$tests"/*.c; }
 parts() { grep -LE '^int main\(' "$tests"/*.c; }
 cxx_programs() { grep -lE '^int main\(' "$tests"/*.cpp 2>/dev/null; }
-# POSIX processes: nothing of that on Windows.
-forks() { grep -qE 'sys/wait\.h' "$1"; }
+# Needs POSIX processes, and says nothing about Windows.
+forks() { grep -qE 'sys/wait\.h' "$1" && ! grep -q _WIN32 "$1"; }
 
 # Fewer rounds where every instruction is emulated.
 arguments() {

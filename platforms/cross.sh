@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The C and C++ tests on machines of other kinds, emulated: `cross.sh [aarch64|i686|armv7|s390x|
+# The C and C++ tests on machines of other kinds, emulated (i686 is run as it is, where the processor
+# can, for qemu-i386 8 and older may hang in a fork): `cross.sh [aarch64|i686|armv7|s390x|
 # powerpc64]...`. DLRS_CROSS_STD=1 adds the Rust test of the copy engine, which needs std for the
 # target (a minute more each). One line a row; ends with `cross: N passed, N failed`.
 . "$(dirname "$0")/common.sh"
@@ -19,10 +20,10 @@ describe() { # describe TARGET: Rust's name, GNU's name, qemu's name, Debian's p
 }
 
 emulated() { # emulated PROGRAM ARGUMENT...
-  "$emulator" -L "/usr/$gnu" -E "LD_LIBRARY_PATH=$out" "$@"
+  timeout 600 "$emulator" -L "/usr/$gnu" -E "LD_LIBRARY_PATH=$out" "$@"
 }
 native() { # where this machine can run the target itself: with all its vector instructions
-  "/usr/$gnu/lib/ld-linux.so.2" --library-path "$out:/usr/$gnu/lib" "$@"
+  timeout 600 "/usr/$gnu/lib/ld-linux.so.2" --library-path "$out:/usr/$gnu/lib" "$@"
 }
 
 make_library() {
@@ -32,13 +33,24 @@ make_library() {
   cp "$out/libdlpack_rs.so" "$out/libcopy.so"
   ln -sf libdlpack_rs.so "$out/$soname"
 }
-# Law 6 holds here as well: no thread-local storage, and nothing that only a panic needs.
+# Law 6 holds here as well: no thread-local storage, and nothing that only a panic needs. But
+# `core` itself keeps one check, of an index into its own buffer, where it formats 64-bit integers
+# with 32-bit registers: there, and only there, a call of a panic is let pass.
 lean() {
-  readelf -Wd "$out/libdlpack_rs.so" | grep -F "[$soname]"
-  readelf -Wd "$out/libdlpack_rs.so" | grep -F NODELETE
-  if readelf -Wl "$out/libdlpack_rs.so" | grep -E '^ +TLS'; then return 1; fi
-  readelf -W --dyn-syms "$out/libdlpack_rs.so" | sed -n 's/.* UND //p' | sort -u
-  if readelf -W --dyn-syms "$out/libdlpack_rs.so" | grep -E 'UND (abort|.*panic)'; then return 1; fi
+  local lib=$out/libdlpack_rs.so
+  readelf -Wd "$lib" | grep -F "[$soname]"
+  readelf -Wd "$lib" | grep -F NODELETE
+  if readelf -Wl "$lib" | grep -E '^ +TLS'; then return 1; fi
+  readelf -W --dyn-syms "$lib" | sed -n 's/.* UND //p' | sort -u
+  if readelf -W --dyn-syms "$lib" | grep -E 'UND (_Unwind|__tls_get_addr)'; then return 1; fi
+  if readelf -W --dyn-syms "$lib" | grep -E 'UND abort'; then
+    readelf -h "$lib" | grep -F ELF32
+    "$gnu-objdump" -d --no-show-raw-insn "$lib" | awk '
+      / <.*>:$/ { caller = $2 }
+      / <[^>]*(panick|begin_unwind)/ && caller !~ /panick|begin_unwind/ { print caller, $0 }' |
+      tee "$out/panics.txt"
+    if grep -v '^<_RN[^ ]*4core3fmt3num' "$out/panics.txt"; then return 1; fi
+  fi
 }
 exported() { # exactly the list
   readelf -W --dyn-syms "$out/libdlpack_rs.so" | awk '$5 == "GLOBAL" && $7 != "UND" {print $8}' |
@@ -108,12 +120,13 @@ for target in "$@"; do
   row "$target: no TLS, no panic path, stays loaded" lean
   row "$target: layout tables, C and C++" layouts
   row "$target: parts of the C tests" compile_parts || continue
+  runner=emulated
+  if [ "$target" = i686 ] && native --version >/dev/null 2>&1; then runner=native; fi
   for source in $(programs) $(cxx_programs); do
-    row "$target: $(basename "$source")" program emulated "$source"
+    row "$target: $(basename "$source")" program $runner "$source"
   done
-  if [ "$target" = i686 ] && native --version >/dev/null 2>&1; then
-    row "$target: test_engine.c, not emulated" program native "$tests/test_engine.c"
-  fi
+  [ $runner = emulated ] ||
+    row "$target: test_engine.c, emulated too" program emulated "$tests/test_engine.c"
   [ -z "${DLRS_CROSS_STD:-}" ] || row "$target: tests/engine.rs" rust_engine
 done
 totals cross

@@ -16,14 +16,12 @@ pub(super) fn table(level: Level) -> &'static Ops {
 
 static OPS: Ops = Ops {
     width: 16,
+    square: None,
     tiles: TILES,
     narrow: TILES,
-    flush: portable::flush,
-    flush_shifted: portable::flush_shifted,
     stream: portable::stream,
     step,
     weave,
-    prefetch: portable::prefetch,
     fence: portable::fence,
     streams: false,
 };

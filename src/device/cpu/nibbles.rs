@@ -54,7 +54,7 @@ unsafe fn tile(ops: &Ops, src: *const u8, ss: isize, dst: *mut u8, ds: isize, st
     let mut buffer = Buffer::new();
     let (pairs, lines) = (buffer.ptr(), buffer.ptr().wrapping_add(PAIRS * PITCH));
     let aligned = dst as usize & 63 == 0 && ds & 63 == 0;
-    let flush = if streams && aligned { ops.flush } else { portable::flush };
+    let stream = if streams && aligned { ops.stream } else { portable::stream };
     let mut from = src;
     for pair in 0..PAIRS {
         let other = from.wrapping_offset(ss);
@@ -84,7 +84,9 @@ unsafe fn tile(ops: &Ops, src: *const u8, ss: isize, dst: *mut u8, ds: isize, st
     // the even rows' first.
     unsafe {
         direct(ops, &face);
-        flush(lines, 64, dst, 2 * ds, 16);
-        flush(lines.wrapping_add(16 * 64), 64, dst.wrapping_offset(ds), 2 * ds, 16);
+        for i in 0..PITCH {
+            let row = if i < 16 { 2 * i } else { 2 * (i - 16) + 1 } as isize;
+            stream(dst.wrapping_offset(row * ds), lines.wrapping_add(i * 64), 1);
+        }
     }
 }

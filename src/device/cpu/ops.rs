@@ -6,6 +6,18 @@
 pub(super) type Tile =
     unsafe fn(src: *const u8, src_stride: isize, dst: *mut u8, dst_stride: isize, blocks: usize);
 
+/// Transposes 64 bytes of each of 64 / size source rows into as many destination rows of 64 bytes,
+/// for elements of 1 << `log` bytes. If it `streams`, the destination's lines are aligned, and are
+/// written past the caches.
+pub(super) type Square = unsafe fn(
+    log: u32,
+    src: *const u8,
+    src_stride: isize,
+    dst: *mut u8,
+    dst_stride: isize,
+    streams: bool,
+);
+
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
 /// planes into one run: one table for both directions.
 pub(super) struct Masks {
@@ -27,15 +39,8 @@ pub(super) struct Ops {
     pub(super) tiles: [Tile; 5],
     /// The same with destination rows of 16 bytes.
     pub(super) narrow: [Tile; 5],
-    /// Writes one 64-byte line from each of `rows` rows of a buffer (`pitch` bytes apart, aligned)
-    /// to aligned lines `dst_stride` bytes apart, past the caches.
-    pub(super) flush:
-        unsafe fn(buffer: *const u8, pitch: usize, dst: *mut u8, dst_stride: isize, rows: usize),
-    /// The same for rows of any alignment: `buffer` has 128 bytes a row, the former 64 and the
-    /// latest 64; `dst` is where the latest belong. Writes the aligned line that `dst` lies in
-    /// (so up to 63 of the former and the rest of the latest) and makes the latest the former.
-    pub(super) flush_shifted:
-        unsafe fn(buffer: *mut u8, dst: *mut u8, dst_stride: isize, rows: usize),
+    /// Squares of 64 bytes either way, where there is something better than tiles.
+    pub(super) square: Option<Square>,
     /// Copies whole lines to an aligned destination, past the caches.
     pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
     /// Picks up to `n` elements by [`Masks`]; returns how many 16-byte results were written.
@@ -43,11 +48,9 @@ pub(super) struct Ops {
     /// Weaves `how.loads` planes: `rounds` times 16 bytes of each. `masks` has one table of
     /// `planes` results of `planes` loads.
     pub(super) weave: Weave,
-    /// Asks for the lines that hold `nbytes` bytes of each of `rows` rows.
-    pub(super) prefetch: unsafe fn(src: *const u8, src_stride: isize, rows: usize, nbytes: usize),
     /// Orders the stores that went past the caches before whatever follows.
     pub(super) fence: unsafe fn(),
-    /// Whether `flush` and `stream` are worth using for large outputs.
+    /// Whether `stream` and `square` are worth using for large outputs.
     pub(super) streams: bool,
 }
 

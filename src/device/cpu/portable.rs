@@ -3,14 +3,12 @@ use super::ops::{Masks, Ops};
 
 pub(super) static OPS: Ops = Ops {
     width: 16,
+    square: None,
     tiles: TILES,
     narrow: TILES,
-    flush,
-    flush_shifted,
     stream,
     step,
     weave,
-    prefetch,
     fence,
     streams: false,
 };
@@ -38,28 +36,6 @@ unsafe fn tile<const SIZE: usize, const C: usize>(
     }
 }
 
-pub(super) unsafe fn flush(buffer: *const u8, pitch: usize, dst: *mut u8, ds: isize, rows: usize) {
-    for row in 0..rows {
-        let from: *const [u8; 64] = buffer.wrapping_add(row * pitch).cast();
-        // SAFETY: the caller vouches for one line of the buffer and one of the destination.
-        unsafe { *dst.wrapping_offset(row as isize * ds).cast() = *from };
-    }
-}
-
-pub(super) unsafe fn flush_shifted(buffer: *mut u8, dst: *mut u8, ds: isize, rows: usize) {
-    for row in 0..rows {
-        let former = buffer.wrapping_add(row * 128);
-        let at = dst.wrapping_offset(row as isize * ds);
-        let phase = at as usize & 63;
-        let from: *const [u8; 64] = former.wrapping_add(64 - phase).cast();
-        // SAFETY: a row of the buffer is 128 bytes; the caller vouches for the line.
-        unsafe {
-            *at.wrapping_sub(phase).cast() = *from;
-            *former.cast() = *former.wrapping_add(64).cast::<[u8; 64]>();
-        }
-    }
-}
-
 pub(super) unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
     // SAFETY: the caller vouches for `lines` lines that do not overlap.
     unsafe { core::ptr::copy_nonoverlapping(src, dst, 64 * lines) };
@@ -81,9 +57,6 @@ unsafe fn weave(
 ) -> usize {
     0
 }
-
-/// None.
-pub(super) unsafe fn prefetch(_: *const u8, _: isize, _: usize, _: usize) {}
 
 /// Ordinary stores need none.
 pub(super) unsafe fn fence() {}

@@ -1,7 +1,7 @@
 //! Two-dimensional transposes: the source is dense along one dimension (columns), the destination
 //! along the other.
 
-use super::ops::Ops;
+use super::ops::{Ops, Square};
 use super::stream::{BUFFER, Buffer};
 
 /// A transpose. Along `n_dst` the destination is dense and the source steps by `src_stride`;
@@ -45,6 +45,9 @@ impl Face {
 /// Elements of the destination's rows that are finished before the next strip of columns: bounds
 /// the source pages in use.
 const REACH: usize = 1024;
+
+/// Bytes of a source row that are used up in one go: the processor fetches ahead along them.
+const RUN: usize = 4096;
 
 /// Transposes a face of at least 16 bytes either way.
 ///
@@ -95,13 +98,9 @@ pub(super) unsafe fn direct(ops: &Ops, face: &Face) {
     }
 }
 
-/// Strips of columns, through the buffer.
+/// Strips of columns: whole squares, and what is left over.
 unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
-    let vector = face.vector();
-    let size = 1usize << face.log;
-    let aligned = face.dst_stride & 63 == 0 && face.dst as usize & (size - 1) == 0;
-    let pitch = if aligned { 64 } else { 128 };
-    let most = (BUFFER / pitch).min(256 >> face.log);
+    let (vector, line) = (face.vector(), face.line());
     // Strips that start at the source's lines read each line once.
     let lead = (face.src as usize).wrapping_neg() & 63;
     let lead = if face.src_stride & 63 == 0 { lead >> face.log } else { 0 };
@@ -112,97 +111,114 @@ unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
             direct(ops, &face.part(0, face.n_dst, 0, lead.max(vector)));
             s = lead;
         }
-        while s < face.n_src {
-            let count = most.min(face.n_src - s) & !(vector - 1);
-            if count == 0 {
-                return direct(ops, &face.part(0, face.n_dst, face.n_src - vector, vector));
-            }
-            let strip = face.part(0, face.n_dst, s, count);
-            if aligned {
-                strip_aligned(ops, &strip, streams);
-            } else {
-                strip_shifted(ops, &strip, streams);
-            }
+        while s + line <= face.n_src {
+            let count = (RUN >> face.log).min(face.n_src - s) & !(line - 1);
+            strip(ops, &face.part(0, face.n_dst, s, count), streams);
             s += count;
+        }
+        if s < face.n_src {
+            let count = (face.n_src - s).max(vector);
+            direct(ops, &face.part(0, face.n_dst, face.n_src - count, count));
         }
     }
 }
 
-/// A strip whose destination rows all start at the same offset in a line.
-#[inline(never)] // a frame of its own: stacks may be small
-unsafe fn strip_aligned(ops: &Ops, face: &Face, streams: bool) {
-    let (vector, line) = (face.vector(), face.line());
-    let flush = if streams { ops.flush } else { super::portable::flush };
-    let mut buffer = Buffer::new();
+/// A strip of whole lines of source columns.
+unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
+    let size = 1usize << face.log;
+    let aligned = face.dst_stride & 63 == 0 && face.dst as usize & (size - 1) == 0;
     let head = ((face.dst as usize).wrapping_neg() & 63) >> face.log;
-    let blocks = (face.n_src << face.log) / 16;
-    let mut d = head;
-    // SAFETY: parts of the caller's face; `flush` gets whole lines of it, and the buffer holds
-    // one line for each of at most 64 rows.
+    // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
-        if head > 0 {
-            direct(ops, &face.part(0, head.max(vector), 0, face.n_src));
+        let start = match ops.square {
+            None if aligned => head,
+            Some(_) if aligned && streams => head,
+            Some(_) if !streams => 0,
+            _ => face.line(), // each row's first line is its own
+        };
+        if start > 0 {
+            direct(ops, &face.part(0, start.max(face.vector()), 0, face.n_src));
         }
-        while d + line <= face.n_dst {
-            let part = face.part(d, line, 0, face.n_src);
-            ahead(ops, face, d + line);
-            fill(ops, &part, buffer.ptr(), 64, blocks);
-            flush(buffer.ptr(), 64, part.dst, part.dst_stride, face.n_src);
-            d += line;
-        }
-        if d < face.n_dst {
-            let count = (face.n_dst - d).max(vector);
+        let done = match ops.square {
+            Some(square) if !streams || aligned => squares(square, face, start, streams),
+            _ => windows(ops, face, if aligned { start } else { 0 }, aligned, streams),
+        };
+        if done < face.n_dst {
+            let count = (face.n_dst - done).max(face.vector());
             direct(ops, &face.part(face.n_dst - count, count, 0, face.n_src));
         }
     }
 }
 
-/// A strip whose destination rows start anywhere: the buffer keeps the former 64 bytes of each.
-#[inline(never)] // a frame of its own: stacks may be small
-unsafe fn strip_shifted(ops: &Ops, face: &Face, streams: bool) {
+/// Squares from the source straight to the destination, from column `d` of it on; returns where
+/// they end. So many at a time that the source rows in use are few, and runs of destination lines
+/// are written together.
+unsafe fn squares(square: Square, face: &Face, mut d: usize, streams: bool) -> usize {
     let line = face.line();
-    let flush = if streams { ops.flush_shifted } else { super::portable::flush_shifted };
+    let group = if face.log == 0 { face.n_src } else { 4 * line };
+    while d + line <= face.n_dst {
+        let end = (d + 2 * line).min(face.n_dst - (face.n_dst - d) % line);
+        for s in (0..face.n_src).step_by(group.max(1)) {
+            for d in (d..end).step_by(line) {
+                for s in (s..face.n_src.min(s + group)).step_by(line) {
+                    let part = face.part(d, line, s, line);
+                    let Face { src, dst, src_stride, dst_stride, .. } = part;
+                    // SAFETY: a part of the caller's face, which has aligned lines if it streams.
+                    unsafe { square(face.log, src, src_stride, dst, dst_stride, streams) };
+                }
+            }
+        }
+        d = end;
+    }
+    d
+}
+
+/// Windows of some lines of each of some destination rows, made in the buffer, from column `d`
+/// on; returns where they end. Of rows that start anywhere in a line, a window shows one line
+/// less than it holds: those that are whole.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: bool) -> usize {
+    let stream = if streams { ops.stream } else { super::portable::stream };
+    let pitch = (64usize << face.log).max(128);
+    let (rows, held) = (BUFFER / pitch, pitch / 64);
+    let shown = if aligned { held } else { held - 1 };
     let mut buffer = Buffer::new();
     let buffer = buffer.ptr();
-    let blocks = (face.n_src << face.log) / 16;
-    let mut d = line;
-    // SAFETY: as above, with two lines for each of at most 32 rows. The lines flushed lie between
-    // the end of the first `line` elements of each row and that of the last whole `line`.
-    unsafe {
-        direct(ops, &face.part(0, line, 0, face.n_src));
-        fill(ops, &face.part(0, line, 0, face.n_src), buffer, 128, blocks);
-        while d + line <= face.n_dst {
-            let part = face.part(d, line, 0, face.n_src);
-            ahead(ops, face, d + line);
-            fill(ops, &part, buffer.wrapping_add(64), 128, blocks);
-            flush(buffer, part.dst, part.dst_stride, face.n_src);
-            d += line;
+    while d + held * face.line() <= face.n_dst {
+        for s in (0..face.n_src).step_by(rows.max(1)) {
+            let part = face.part(d, held * face.line(), s, rows);
+            // SAFETY: a part of the caller's face; the buffer has `rows` rows of `held` lines.
+            unsafe { fill(ops, &part, buffer, pitch) };
+            for row in 0..rows {
+                let to = part.dst.wrapping_offset(row as isize * part.dst_stride);
+                let skew = (to as usize).wrapping_neg() & 63;
+                let from = buffer.wrapping_add(row * pitch + skew);
+                // SAFETY: the row's first whole lines, in the buffer and in the destination.
+                unsafe { stream(to.wrapping_add(skew), from, shown) };
+            }
         }
-        let from = d - line;
-        direct(ops, &face.part(from, face.n_dst - from, 0, face.n_src));
+        d += shown * face.line();
     }
+    d
 }
 
-/// Asks for the source of the line after this one.
-#[inline]
-unsafe fn ahead(ops: &Ops, face: &Face, d: usize) {
-    let rows = face.line().min(face.n_dst.saturating_sub(d));
-    let next = face.part(d, rows, 0, face.n_src);
-    // SAFETY: a prefetch touches nothing.
-    unsafe { (ops.prefetch)(next.src, next.src_stride, rows, face.n_src << face.log) };
-}
-
-/// One line of every destination row of `part` into the buffer.
-#[inline]
-unsafe fn fill(ops: &Ops, part: &Face, buffer: *mut u8, pitch: isize, blocks: usize) {
-    let Some(&tile) = ops.tiles.get(part.log as usize) else { return };
-    let rows = (ops.width >> part.log) as isize;
-    let mut at = 0;
-    let mut src = part.src;
-    while at < 64 {
-        // SAFETY: the caller's part is one line wide, and its buffer has `pitch` bytes a row.
-        unsafe { tile(src, part.src_stride, buffer.wrapping_add(at), pitch, blocks) };
-        src = src.wrapping_offset(rows * part.src_stride);
-        at += ops.width;
+/// A window into the buffer.
+unsafe fn fill(ops: &Ops, part: &Face, buffer: *mut u8, pitch: usize) {
+    let Face { src_stride: ss, n_dst, n_src, log, .. } = *part;
+    let line = part.line();
+    let square = ops.square.filter(|_| n_src == line);
+    let Some(&tile) = ops.tiles.get(log as usize) else { return };
+    let rows = ops.width >> log;
+    let step = if square.is_some() { line } else { rows };
+    for d in (0..n_dst).step_by(step.max(1)) {
+        let src = part.src.wrapping_offset(d as isize * ss);
+        let to = buffer.wrapping_add(d << log);
+        // SAFETY: the caller's part, and `pitch` bytes of the buffer for each of its rows.
+        unsafe {
+            match square {
+                Some(square) => square(log, src, ss, to, pitch as isize, false),
+                None => tile(src, ss, to, pitch as isize, (n_src << log) / 16),
+            }
+        }
     }
 }

@@ -11,14 +11,12 @@ pub(super) static OPS: Ops = TABLE;
 
 pub(super) const TABLE: Ops = Ops {
     width: 32,
+    square: None,
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
-    flush,
-    flush_shifted,
     stream,
     step,
     weave,
-    prefetch,
     fence,
     streams: true,
 };
@@ -116,40 +114,6 @@ narrow!(
 narrow!(narrow16, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
 
 #[target_feature(enable = "avx2")]
-unsafe fn flush(buffer: *const u8, pitch: usize, dst: *mut u8, ds: isize, rows: usize) {
-    for row in 0..rows {
-        let from: *const __m256i = buffer.wrapping_add(row * pitch).cast();
-        let to: *mut __m256i = dst.wrapping_offset(row as isize * ds).cast();
-        // SAFETY: the caller vouches for a line of the buffer and of the destination, both
-        // aligned to 64 bytes.
-        unsafe {
-            let (low, high) = (_mm256_load_si256(from), _mm256_load_si256(from.add(1)));
-            _mm256_stream_si256(to, low);
-            _mm256_stream_si256(to.add(1), high);
-        }
-    }
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn flush_shifted(buffer: *mut u8, dst: *mut u8, ds: isize, rows: usize) {
-    for row in 0..rows {
-        let former: *mut __m256i = buffer.wrapping_add(row * 128).cast();
-        let at = dst.wrapping_offset(row as isize * ds);
-        let phase = at as usize & 63;
-        let from: *const __m256i = former.cast::<u8>().wrapping_add(64 - phase).cast();
-        let to: *mut __m256i = at.wrapping_sub(phase).cast();
-        // SAFETY: a row of the buffer is 128 aligned bytes, of which `from` covers 64; the line
-        // `to` is aligned, and the caller vouches for it.
-        unsafe {
-            _mm256_stream_si256(to, _mm256_loadu_si256(from));
-            _mm256_stream_si256(to.add(1), _mm256_loadu_si256(from.add(1)));
-            _mm256_store_si256(former, _mm256_load_si256(former.add(2)));
-            _mm256_store_si256(former.add(1), _mm256_load_si256(former.add(3)));
-        }
-    }
-}
-
-#[target_feature(enable = "avx2")]
 unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
     for line in 0..lines {
         let from: *const __m256i = src.wrapping_add(64 * line).cast();
@@ -160,18 +124,6 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
             let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
             _mm256_stream_si256(to, low);
             _mm256_stream_si256(to.add(1), high);
-        }
-    }
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn prefetch(src: *const u8, ss: isize, rows: usize, nbytes: usize) {
-    for row in 0..rows {
-        let from = src.wrapping_offset(row as isize * ss);
-        let mut at = 0;
-        while at < nbytes {
-            _mm_prefetch::<_MM_HINT_T1>(from.wrapping_add(at).cast());
-            at += 64;
         }
     }
 }

@@ -6,97 +6,98 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::Ops;
+use super::stream::Buffer;
 use super::x86_avx2;
 
-pub(super) static OPS: Ops = Ops {
-    width: 64,
-    tiles: [tile1, tile2, tile4, tile8, tile16],
-    flush,
-    flush_shifted,
-    stream,
-    ..x86_avx2::TABLE
-};
+pub(super) static OPS: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
 
-/// Rows `i`, `i + C`, `i + 2 C`, `i + 3 C` as the quarters of one register.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-unsafe fn four(row: *const u8, stride: isize) -> __m512i {
-    let at = |i: isize| row.wrapping_offset(i * stride).cast::<__m128i>();
-    // SAFETY: the caller's rows have 16 bytes each.
-    unsafe {
-        let low = _mm256_castsi128_si256(_mm_loadu_si128(at(0)));
-        let low = _mm256_inserti128_si256::<1>(low, _mm_loadu_si128(at(1)));
-        let high = _mm256_castsi128_si256(_mm_loadu_si128(at(2)));
-        let high = _mm256_inserti128_si256::<1>(high, _mm_loadu_si128(at(3)));
-        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
-    }
-}
-
-/// As AVX2's, with a C × C matrix in each of four lanes.
-macro_rules! tile {
+/// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
+/// times over. Row `r` of group `g` goes to line `g` C + `r` of the buffer.
+macro_rules! lanes {
     (
         $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
         [$($i:literal)*], [$($h:literal)*]
     ) => {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-        unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
+        #[target_feature(enable = "avx512f,avx512bw")]
+        unsafe fn $name(src: *const u8, ss: isize, buffer: *mut u8) {
             const C: usize = [$($i),*].len();
-            for block in 0..blocks {
-                let from = src.wrapping_add(16 * block);
-                let to = dst.wrapping_offset((block * C) as isize * ds);
-                let row = |i: isize| from.wrapping_offset(i * ss);
-                // SAFETY: the caller vouches for 4 C rows of 16 bytes.
-                let mut rows = unsafe { [$(four(row($i), C as isize * ss)),*] };
+            for group in 0..4 {
+                let from = src.wrapping_offset((group * C) as isize * ss);
+                let row = |i: isize| from.wrapping_offset(i * ss).cast();
+                // SAFETY: the caller vouches for 4 C rows of 64 bytes.
+                let mut rows = unsafe {
+                    [$(_mm512_loadu_si512(row($i))),*]
+                };
                 shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                let row = |i: isize| to.wrapping_offset(i * ds).cast();
-                // SAFETY: the caller vouches for C destination rows of 64 bytes.
-                unsafe { $(_mm512_storeu_si512(row($i), rows[$i]);)* }
+                let line = |i: usize| buffer.wrapping_add(64 * (group * C + i)).cast();
+                // SAFETY: the buffer has 4 C lines, and is aligned.
+                unsafe { $(_mm512_store_si512(line($i), rows[$i]);)* }
             }
         }
     };
 }
-tile!(
-    tile1, 4, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8,
+lanes!(
+    lanes1, 4, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8,
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
 );
-tile!(
-    tile2, 3, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16,
+lanes!(
+    lanes2, 3, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
-tile!(
-    tile4, 2, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32,
+lanes!(
+    lanes4, 2, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32,
     [0 1 2 3], [0 1]
 );
-tile!(
-    tile8, 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64,
+lanes!(
+    lanes8, 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64,
     [0 1], [0]
 );
-tile!(tile16, 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, [0], []);
+lanes!(lanes16, 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, [0], []);
 
-#[target_feature(enable = "avx512f")]
-unsafe fn flush(buffer: *const u8, pitch: usize, dst: *mut u8, ds: isize, rows: usize) {
-    for row in 0..rows {
-        let from: *const __m512i = buffer.wrapping_add(row * pitch).cast();
-        let to: *mut __m512i = dst.wrapping_offset(row as isize * ds).cast();
-        // SAFETY: the caller vouches for a line of the buffer and of the destination, both
-        // aligned to 64 bytes.
-        unsafe { _mm512_stream_si512(to, _mm512_load_si512(from)) };
-    }
-}
-
-#[target_feature(enable = "avx512f")]
-unsafe fn flush_shifted(buffer: *mut u8, dst: *mut u8, ds: isize, rows: usize) {
-    for row in 0..rows {
-        let former: *mut __m512i = buffer.wrapping_add(row * 128).cast();
-        let at = dst.wrapping_offset(row as isize * ds);
-        let phase = at as usize & 63;
-        let from: *const __m512i = former.cast::<u8>().wrapping_add(64 - phase).cast();
-        let to: *mut __m512i = at.wrapping_sub(phase).cast();
-        // SAFETY: a row of the buffer is 128 aligned bytes, of which `from` covers 64; the line
-        // `to` is aligned, and the caller vouches for it.
-        unsafe {
-            _mm512_stream_si512(to, _mm512_loadu_si512(from));
-            _mm512_store_si512(former, _mm512_load_si512(former.add(1)));
+/// The second half: the 16-byte quarters of lines `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
+/// matrix, and its rows are destination rows.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn square(log: u32, src: *const u8, ss: isize, dst: *mut u8, ds: isize, streams: bool) {
+    let mut buffer = Buffer::new();
+    let buffer = buffer.ptr();
+    let c = 16usize >> log;
+    // SAFETY: the caller vouches for the square on both sides, and for aligned lines if they are
+    // to go past the caches; the buffer has 64 lines.
+    unsafe {
+        match log {
+            0 => lanes1(src, ss, buffer),
+            1 => lanes2(src, ss, buffer),
+            2 => lanes4(src, ss, buffer),
+            3 => lanes8(src, ss, buffer),
+            _ => lanes16(src, ss, buffer),
+        }
+        let (one, far) = (64 * c, c as isize * ds);
+        for i in 0..c {
+            let line = |g: usize| buffer.wrapping_add(64 * i + g * one).cast();
+            let row = |l: isize| dst.wrapping_offset(i as isize * ds + l * far).cast();
+            let (a, b) = (_mm512_load_si512(line(0)), _mm512_load_si512(line(1)));
+            let (c, d) = (_mm512_load_si512(line(2)), _mm512_load_si512(line(3)));
+            let low = (_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0x44>(c, d));
+            let high = (_mm512_shuffle_i64x2::<0xee>(a, b), _mm512_shuffle_i64x2::<0xee>(c, d));
+            let (a, b) = (
+                _mm512_shuffle_i64x2::<0x88>(low.0, low.1),
+                _mm512_shuffle_i64x2::<0xdd>(low.0, low.1),
+            );
+            let (c, d) = (
+                _mm512_shuffle_i64x2::<0x88>(high.0, high.1),
+                _mm512_shuffle_i64x2::<0xdd>(high.0, high.1),
+            );
+            if streams {
+                _mm512_stream_si512(row(0), a);
+                _mm512_stream_si512(row(1), b);
+                _mm512_stream_si512(row(2), c);
+                _mm512_stream_si512(row(3), d);
+            } else {
+                _mm512_storeu_si512(row(0).cast(), a);
+                _mm512_storeu_si512(row(1).cast(), b);
+                _mm512_storeu_si512(row(2).cast(), c);
+                _mm512_storeu_si512(row(3).cast(), d);
+            }
         }
     }
 }
