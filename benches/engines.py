@@ -40,14 +40,14 @@ if jax:
 class Memory:
     """Random bytes to read and touched bytes to write, for all cases."""
 
-    def __init__(self, nbytes, seed=1):
+    def __init__(self, nbytes, align=0, seed=1):
         block = np.random.default_rng(seed).integers(0, 1 << 64, 1 << 20, np.uint64)
-        self.source = np.empty(nbytes, np.uint8)
+        self.source = aligned(nbytes, align)
         words = self.source.view(np.uint64)
         for at in range(0, len(words), len(block)):  # each block differs from the others
             part = words[at:at + len(block)]
             np.bitwise_xor(block[:len(part)], np.uint64(at * 0x9E3779B97F4A7C15 % (1 << 64)), part)
-        self.target = np.empty(nbytes, np.uint8)
+        self.target = aligned(nbytes, align)
         self.target.fill(1)
 
     def input(self, dtype, shape):
@@ -55,6 +55,18 @@ class Memory:
 
     def output(self, dtype, shape):
         return carve(self.target, dtype, shape)
+
+
+def aligned(nbytes, align):
+    """Memory of NumPy's, where it happens to be or from the next multiple of `align` on."""
+    memory = np.empty(nbytes + align, np.uint8)
+    skip = -memory.ctypes.data % align if align else 0
+    return memory[skip:skip + nbytes]
+
+
+def alignment(memory):
+    """What the address of an array is a multiple of."""
+    return memory.ctypes.data & -memory.ctypes.data
 
 
 def carve(memory, dtype, shape):
@@ -85,16 +97,16 @@ class Engine:
         self.name, self.work, self.before, self.after = name, work, before, after
 
     def run(self, calls=1):
-        """Seconds per call."""
+        """Seconds per call: those that passed, and those that this thread worked."""
         if self.before:
             self.before()
-        work, start = self.work, time.perf_counter_ns()
+        work, start, busy = self.work, time.perf_counter_ns(), time.thread_time_ns()
         for _ in range(calls):
             work()
-        seconds = (time.perf_counter_ns() - start) * 1e-9 / calls
+        busy, passed = time.thread_time_ns() - busy, time.perf_counter_ns() - start
         if self.after:
             self.after()
-        return seconds
+        return passed * 1e-9 / calls, busy * 1e-9 / calls
 
 
 def memcpy(target, source, nbytes):

@@ -31,7 +31,7 @@ def processor():
         return f"{platform.machine()}, {os.cpu_count()} processors"
 
 
-def about(command, seconds):
+def about(facts):
     """Where, when and with what it ran."""
     load = " ".join(f"{part:.1f}" for part in os.getloadavg())
     found = [f"NumPy {engines.np.__version__}"]
@@ -44,8 +44,7 @@ def about(command, seconds):
         ["system", f"{platform.system()} {platform.release()}, {' '.join(platform.libc_ver())}"],
         ["libdlpack_rs", version],
         ["peers", ", ".join(found) + ", HPTT not installed (not on PyPI)"],
-        ["command", f"`{command}`"],
-        ["took", f"{seconds:.0f} s"],
+        *([name, value] for name, value in facts.items()),
         ["load average of the last 1, 5, 15 minutes", load],
     ])
 
@@ -78,10 +77,12 @@ def copies(results):
 def copies_plot(results):
     names = [result.name for result in results]
     series = {who: [result.ratio(who) for result in results]
-              for who in ("ours 1", "NumPy", "torch 1", "jax")}
+              for who in ("ours 1", "NumPy", "torch 1", "jax")
+              if any(result.ratio(who) for result in results)}
     axis = plot.Axis("share of memcpy's speed, the same bytes in the same round",
                      plot.decades(0.005, 3), 0.005, 3)
-    return plot.rows("Copies, one thread (jax: all processors)", axis, names, series,
+    title = "Copies, one thread" + (" (jax: all processors)" if "jax" in series else "")
+    return plot.rows(title, axis, names, series,
                      [result.target for result in results])
 
 
@@ -133,7 +134,7 @@ def size_name(nbytes):
 def curves_section(curves, out):
     """Speed by size, and how it compares."""
     text = ("## Speed by size\n\nGB/s, one thread. Below about 64 KiB the call from Python weighs "
-            "more than the copy: about 0.2 to 1 µs for everybody.\n\n")
+            "more than the copy: about 0.2 to\n1 µs for everybody; memory is warm there.\n\n")
     for place, (name, points) in enumerate(curves.items()):
         who = [engine for engine in ("ours 1", "memcpy", "NumPy", "torch 1")
                if points[0][1].speed(engine)]
@@ -215,19 +216,20 @@ def small_section(rows, out):
 PREFACE = """# Benchmarks
 
 Written by `make bench`; do not edit. Figures are shares of memcpy's speed for as many bytes as the
-output has: 1.00 is memcpy, 2.00 twice as fast. Every round times each competitor once, one after
-the other, on the same memory; a share is the median of the ratios of single rounds, of which there
-are `rounds` (at least three, one where time was short; slow competitors sit out some). All copy
-into the same output, made and touched before, but jax, which makes its own. Every result is
-compared with NumPy's, byte for byte, before it is timed. "1" and "2" are threads; memcpy, "ours"
-and NumPy use one, jax all processors. "–" means that it has no such operation or was not measured;
-packed elements have no peer. Other work on the machine spoils single figures, ratios less, but
-those of two threads too: see the load average, which is about 1 where the benchmark was alone.
+output has: 1.00 is memcpy, 2.00 twice as fast. Every round times each competitor once, in random
+order, on the same memory; a share is the median of the ratios of single rounds, of which there are
+`rounds` (at least three, one where time was short; slow competitors sit out some). Between those of
+one thread (memcpy, "ours", NumPy, "torch 1") the time that the thread worked counts, else the time
+that passed. All copy into the same output, made and touched before, but jax, which makes its own
+and uses all processors. Every result is compared with NumPy's, byte for byte, before it is timed.
+"1" and "2" are threads. "–" means that it has no such operation or was not measured; packed
+elements have no peer. Other work on the machine spoils all figures, most of all those of two
+threads: see the load average, which is about 1 where the benchmark was alone.
 
 """
 
 
-def write(out, found, command, seconds):
+def write(out, found, facts):
     """Writes everything into the folder and gives the text."""
     sections = {
         "table": lambda data: table_section(data, "Copies", out, "copies"),
@@ -239,6 +241,6 @@ def write(out, found, command, seconds):
         "small": lambda data: small_section(data, out),
     }
     parts = [sections[name](data) for name, data in found.items()]
-    text = PREFACE + about(command, seconds) + "\n" + "\n".join(parts)
+    text = PREFACE + about(facts) + "\n" + "\n".join(parts)
     (out / "benchmarks.md").write_text(text)
     return text
