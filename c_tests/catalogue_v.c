@@ -20,7 +20,7 @@ static void v01(void) {
 static void v02(void) {
   /* Nothing behind these pointers can be read. */
   char *guard = (char *)t_guard();
-  const DLTensor *bare = (const DLTensor *)(guard + 4);
+  const DLTensor *bare = (const DLTensor *)(guard + 2);
   const DLManagedTensorVersioned *versioned = (const DLManagedTensorVersioned *)(guard + 1);
   DLManagedTensorVersioned *taken = (DLManagedTensorVersioned *)(guard + 2), *out;
   t_result(&out);

@@ -139,7 +139,7 @@ static void allocators(void) {
   broken.alloc = NULL;
   REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
   broken = allocator;
-  broken.struct_size = 31;
+  broken.struct_size = sizeof broken - 1;
   REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
           dlrs_allocator_set(kDLROCM, &broken, &old, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1,

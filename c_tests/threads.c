@@ -29,12 +29,13 @@ static void run_threads(int count, void *(*start)(void *), void *const *argument
   for (i = 0; i < count; ++i) pthread_join(threads[i], NULL);
 }
 
-/* On a thread of its own with a stack of so many KiB. */
+/* On a thread of its own with a stack of so many KiB, or the least that the system gives. */
 static void on_stack(size_t kib, void *(*start)(void *), void *argument) {
   pthread_attr_t attributes;
   pthread_t thread;
+  size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN), nbytes = kib * 1024;
   pthread_attr_init(&attributes);
-  CHECK(pthread_attr_setstacksize(&attributes, kib * 1024) == 0);
+  CHECK(pthread_attr_setstacksize(&attributes, nbytes > least ? nbytes : least) == 0);
   CHECK(pthread_create(&thread, &attributes, start, argument) == 0);
   pthread_join(thread, NULL);
   pthread_attr_destroy(&attributes);
