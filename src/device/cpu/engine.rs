@@ -70,7 +70,8 @@ unsafe fn faces(ops: &Ops, plan: &Part, size: usize, dense: usize, streams: bool
     let (outer, inner) = (near(beside), near(below));
     let few = (256 / (first.n_dst * size).max(1)).clamp(1, 16) as i64;
     walk(plan, set(&[Some(last), Some(dense), below, beside]), |src_at, dst_at| {
-        for from in (0..inner.n).step_by(few as usize) {
+        let mut from = 0;
+        while from < inner.n {
             for i in 0..outer.n {
                 for j in from..inner.n.min(from + few) {
                     let src_at = src_at + (i * outer.src + j * inner.src) as isize;
@@ -81,6 +82,7 @@ unsafe fn faces(ops: &Ops, plan: &Part, size: usize, dense: usize, streams: bool
                     unsafe { transpose(ops, &Face { src, dst, ..first }, streams) };
                 }
             }
+            from += few;
         }
     });
 }

@@ -8,7 +8,7 @@
 //!        transpose tiles, through a 4 KiB buffer                ├ Transpose
 //!        strided   two loops over single elements               ├ Scatter
 //!        slim      tiles of bytes in 9 to 15 channels           ├ some of Gather
-//!        tables    two loops over tables of offsets             ├ whatever has many tiny dimensions
+//!        tables    two loops over tables of offsets             ├ many tiny dimensions
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
 //! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.

@@ -158,10 +158,11 @@ unsafe fn squares(square: Square, face: &Face, mut d: usize, streams: bool) -> u
     let line = face.line().max(1);
     let group = if face.log == 0 { face.n_src } else { 4 * line };
     while d + line <= face.n_dst {
-        let end = (d + 2 * line).min(face.n_dst - (face.n_dst - d) % line);
+        let whole = (face.n_dst - d) & !(line - 1);
+        let end = d + whole.min(2 * line);
         for s in (0..face.n_src).step_by(group.max(1)) {
-            for d in (d..end).step_by(line) {
-                for s in (s..face.n_src.min(s + group)).step_by(line) {
+            for d in (d..end).step_by(line.max(1)) {
+                for s in (s..face.n_src.min(s + group)).step_by(line.max(1)) {
                     let part = face.part(d, line, s, line);
                     let Face { src, dst, src_stride, dst_stride, .. } = part;
                     // SAFETY: a part of the caller's face, which has aligned lines if it streams.

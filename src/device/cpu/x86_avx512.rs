@@ -54,6 +54,19 @@ lanes!(
 );
 lanes!(lanes16, 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, [0], []);
 
+/// Turns a 4 × 4 matrix of 16-byte quarters.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    let (low, high) = (_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0x44>(c, d));
+    let (first, second) =
+        (_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high));
+    let (low, high) = (_mm512_shuffle_i64x2::<0xee>(a, b), _mm512_shuffle_i64x2::<0xee>(c, d));
+    let (third, fourth) =
+        (_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high));
+    [first, second, third, fourth]
+}
+
 /// The second half: the 16-byte quarters of lines `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
 /// matrix, and its rows are destination rows.
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -75,18 +88,12 @@ unsafe fn square(log: u32, src: *const u8, ss: isize, dst: *mut u8, ds: isize, s
         for i in 0..c {
             let line = |g: usize| buffer.wrapping_add(64 * i + g * one).cast();
             let row = |l: isize| dst.wrapping_offset(i as isize * ds + l * far).cast();
-            let (a, b) = (_mm512_load_si512(line(0)), _mm512_load_si512(line(1)));
-            let (c, d) = (_mm512_load_si512(line(2)), _mm512_load_si512(line(3)));
-            let low = (_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0x44>(c, d));
-            let high = (_mm512_shuffle_i64x2::<0xee>(a, b), _mm512_shuffle_i64x2::<0xee>(c, d));
-            let (a, b) = (
-                _mm512_shuffle_i64x2::<0x88>(low.0, low.1),
-                _mm512_shuffle_i64x2::<0xdd>(low.0, low.1),
-            );
-            let (c, d) = (
-                _mm512_shuffle_i64x2::<0x88>(high.0, high.1),
-                _mm512_shuffle_i64x2::<0xdd>(high.0, high.1),
-            );
+            let [a, b, c, d] = quarters([
+                _mm512_load_si512(line(0)),
+                _mm512_load_si512(line(1)),
+                _mm512_load_si512(line(2)),
+                _mm512_load_si512(line(3)),
+            ]);
             if streams {
                 _mm512_stream_si512(row(0), a);
                 _mm512_stream_si512(row(1), b);
