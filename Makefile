@@ -18,7 +18,7 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test bench bench-engine clean
+.PHONY: help build install demo test test-windows test-cross bench bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -58,6 +58,14 @@ test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
 	@tests/steps.sh $(TESTS)
+
+test-windows:  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
+	$(call need,gcc:gcc)
+	platforms/windows.sh
+
+test-cross:  ## other processors under qemu (docs/platforms.md)
+	$(call need,gcc:gcc)
+	platforms/cross.sh
 
 bench: build  ## next to memcpy, NumPy, torch; writes docs/benchmarks.md; BENCH=--quick: no docs
 	$(call need,$(PYTHON):python3 cc:gcc)
