@@ -42,7 +42,7 @@ count() {
 }
 
 # These use what C++ does not have.
-c_only="test_engine test_pool test_view"
+c_only="test_engine test_platform test_pool test_view"
 programs="catalogue sweep threads"
 for source in "$here"/test_*.c; do programs="$programs $(basename "$source" .c)"; done
 
