@@ -1,6 +1,9 @@
 //! A range of a simplified plan: what one thread is given, without a copy of the plan.
 use super::plan::{Dim, Item, Kernel, MAX_STEP, Plan};
 
+/// No dimension's number, and none that counting below 0 gives either.
+const NO_DIM: usize = usize::MAX / 2;
+
 /// A simplified plan, or the part of it with fewer units of one dimension.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
@@ -18,8 +21,9 @@ pub struct Part<'a> {
     pub item: Item,
     /// Number of dimensions.
     pub ndim: usize,
-    /// The dimension that was dealt out, and what is left of its extent.
-    only: Option<(usize, i64)>,
+    /// The dimension that was dealt out ([`NO_DIM`] for none) and what is left of its extent. Not
+    /// an `Option`: its empty payload, looked at before its tag, is an alarm of valgrind's.
+    only: (usize, i64),
 }
 
 impl<'a> Part<'a> {
@@ -31,7 +35,7 @@ impl<'a> Part<'a> {
             src_bit += (dim.n - 1).wrapping_mul(dim.src);
             dst_bit += (dim.n - 1).wrapping_mul(dim.dst);
         }
-        Part { plan, src, dst, src_bit, dst_bit, item, ndim, only: None }
+        Part { plan, src, dst, src_bit, dst_bit, item, ndim, only: (NO_DIM, 0) }
     }
 
     /// `n` of dimension `i`, from `first` on; for bits, `first` strides must be whole bytes.
@@ -41,7 +45,7 @@ impl<'a> Part<'a> {
         Part {
             src: self.src.wrapping_offset((first.wrapping_mul(src) / unit) as isize),
             dst: self.dst.wrapping_offset((first.wrapping_mul(dst) / unit) as isize),
-            only: Some((i, n)),
+            only: (i, n),
             ..*self
         }
     }
@@ -60,7 +64,7 @@ impl<'a> Part<'a> {
     #[inline]
     pub fn dim(&self, i: usize) -> Dim {
         let Dim { n, src, dst } = self.plan.dim(i);
-        let n = self.only.filter(|only| only.0 == i).map_or(n, |only| only.1);
+        let n = if self.only.0 == i { self.only.1 } else { n };
         if dst < 0 {
             return Dim { n, src: src.wrapping_neg(), dst: dst.wrapping_neg() };
         }
