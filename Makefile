@@ -47,7 +47,7 @@ TESTS = \
 	"cargo test --locked --no-fail-fast" \
 	"headers/check.sh" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
-	"c_tests/laws.sh" \
+	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/consumers.sh" \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
