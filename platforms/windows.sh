@@ -124,6 +124,27 @@ unload() {
   in_wine "$out/unload.exe" dlpack_rs.dll copy.dll
 }
 
+# Installed by CMake with the toolchain file, found by another project, run with the DLL beside it.
+cmake_package() {
+  local toolchain=-DCMAKE_TOOLCHAIN_FILE=$root/cmake/mingw-toolchain.cmake program name
+  rm -rf "$out/cmake" "$out/package" "$out/consumer"
+  cmake -S . -B "$out/cmake" -G Ninja "$toolchain" -DDLPACK_RS_CARGO="$cargo" \
+    -DDLPACK_RS_CARGO_FLAGS=-Zbuild-std=core -DDLPACK_RS_CARGO_TARGET_DIR="$target_dir"
+  cmake --build "$out/cmake"
+  cmake --install "$out/cmake" --prefix "$out/package"
+  cmake -S examples/cmake_consumer -B "$out/consumer" -G Ninja "$toolchain" \
+    -DCMAKE_PREFIX_PATH="$out/package"
+  cmake --build "$out/consumer"
+  cp "$out/package/bin/dlpack_rs.dll" "$out/consumer/"
+  for program in hello_c:c hello_c_static:c hello_cpp:cpp hello_cpp_shared:cpp; do
+    name=${program%:*}
+    in_wine "$out/consumer/$name.exe" | tr -d '\r' |
+      diff "examples/expected/${program#*:}-hello.txt" -
+  done
+  uses_dll "$out/consumer/hello_c.exe"
+  if uses_dll "$out/consumer/hello_c_static.exe"; then return 1; fi
+}
+
 # What can be said about Microsoft's compiler without it.
 msvc_compiles() { build x86_64-pc-windows-msvc link.exe check; }
 msvc_layouts() { # by clang's idea of its ABI
@@ -163,6 +184,11 @@ for source in $(programs) $(cxx_programs); do
 done
 row "test_engine.c, static library" static_program "$tests/test_engine.c"
 row "unload.c, LoadLibrary and FreeLibrary" unload
+if command -v cmake >/dev/null && command -v ninja >/dev/null; then
+  row "find_package with cmake/mingw-toolchain.cmake" cmake_package
+else
+  not_run "find_package with cmake/mingw-toolchain.cmake" "apt-get install cmake ninja-build"
+fi
 row "MSVC: the sources compile" msvc_compiles
 if command -v clang >/dev/null; then
   row "MSVC: layout tables by clang" msvc_layouts
