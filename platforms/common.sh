@@ -27,7 +27,6 @@ row() {
   rm -f "$log"
   return $status
 }
-not_run() { echo "  --  $1: not run: $2"; }
 totals() {
   echo "$1: $passed passed, $failed failed"
   [ $failed -eq 0 ] && [ $passed -gt 0 ]
@@ -76,9 +75,6 @@ build() {
 programs() { grep -lE '^int main\(' "$tests"/*.c; }
 parts() { grep -LE '^int main\(' "$tests"/*.c; }
 cxx_programs() { grep -lE '^int main\(' "$tests"/*.cpp 2>/dev/null; }
-# Needs POSIX processes, and says nothing about Windows.
-forks() { grep -qE 'sys/wait\.h' "$1" && ! grep -q _WIN32 "$1"; }
-
 # Fewer rounds where every instruction is emulated.
 arguments() {
   case $1 in
