@@ -66,7 +66,8 @@ find_rust() {
 # build TARGET LINKER [WHAT [ARGUMENT...]]: cargo build of the shipped library for a target.
 build() {
   local name=${1^^}
-  export "CARGO_TARGET_${name//-/_}_LINKER=$2"
+  # The whole path, as CMake gives it: for another name cargo would build everything again.
+  export "CARGO_TARGET_${name//-/_}_LINKER=$(command -v "$2")"
   "$cargo" "${3:-build}" --release --locked -p dlpack_rs_cdylib --target "$1" -Zbuild-std=core \
     "${@:4}"
 }
@@ -75,10 +76,3 @@ build() {
 programs() { grep -lE '^int main\(' "$tests"/*.c; }
 parts() { grep -LE '^int main\(' "$tests"/*.c; }
 cxx_programs() { grep -lE '^int main\(' "$tests"/*.cpp 2>/dev/null; }
-# Fewer rounds where every instruction is emulated.
-arguments() {
-  case $1 in
-    threads) echo 50 ;;
-    test_engine) echo 1000 ;;
-  esac
-}

@@ -2,7 +2,8 @@
 # The library for Windows and the C and C++ tests with it, run by wine. Wine is not Windows: what
 # passes here has been seen to work with wine's loader, threads and C run-time only. Each test
 # program is linked, delay-loaded, and loaded by LoadLibrary. For a file of c_tests/ that Windows
-# needs otherwise, c_tests/windows/ has one of the same name. One line a row; ends with
+# needs otherwise, c_tests/windows/ has one of the same name. Then the same programs with the DLL
+# for MSVC, as far as it can be had without Microsoft's tools. One line a row; ends with
 # `windows: N passed, N failed`.
 . "$(dirname "$0")/common.sh"
 
@@ -10,7 +11,14 @@ triple=x86_64-pc-windows-gnu gnu=x86_64-w64-mingw32
 out=$target_dir/windows
 export WINEPREFIX=${WINEPREFIX:-$target_dir/wine} WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
 
-in_wine() { (cd "$out" && "$wine" "$@"); }
+in_wine() { (cd "$(dirname "$1")" && "$wine" "$@"); } # in the program's folder, with its DLLs
+run_program() { # run_program NAME EXE
+  case $1 in
+    lifecycle) in_wine "$2" dlpack_rs.dll copy.dll ;;
+    test_platform) in_wine "$2" copy.dll ;;
+    *) in_wine "$2" ;;
+  esac
+}
 
 make_library() {
   build $triple $gnu-gcc
@@ -25,21 +33,15 @@ make_def() {
     >"$out/dlpack_rs.def"
   $gnu-dlltool -d "$out/dlpack_rs.def" -D dlpack_rs.dll -y "$out/libdlpack_rs_delay.a"
 }
-exported() {
-  $gnu-objdump -p "$out/dlpack_rs.dll" | sed -n '/Ordinal\/Name Pointer/,/^$/s/.*\] //p' |
+exported() { # exported DLL
+  $gnu-objdump -p "$1" | sed -n '/Ordinal\/Name Pointer/,/^$/s/.*\] //p' |
     grep -v '^Table$' | sort | diff include/exports.txt -
 }
 # Law 6: these names and no others; no thread-local storage; nothing runs when it is loaded.
-lean() {
-  $gnu-objdump -p "$out/dlpack_rs.dll" >"$out/headers.txt"
-  sed -n 's/^\t[0-9a-f]\+\t \+[0-9]\+ \+\([A-Za-z_]\w*\).*/\1/p' "$out/headers.txt" | sort \
-    >"$out/imports.txt"
-  printf '%s\n' CloseHandle CreateThread GetActiveProcessorCount GetCurrentProcess \
-    GetModuleHandleExW GetProcAddress GetProcessAffinityMask LoadLibraryExW LoadLibraryW \
-    WaitForSingleObject calloc free malloc memcmp memcpy memmove memset | sort |
-    comm -13 - "$out/imports.txt" >"$out/unexpected.txt"
-  cat "$out/imports.txt"
-  [ ! -s "$out/unexpected.txt" ]
+lean() { # lean DLL
+  $gnu-objdump -p "$1" >"$out/headers.txt"
+  sed -n 's/^\t[0-9a-f]\+\t \+[0-9]\+ \+\([A-Za-z_]\w*\).*/\1/p' "$out/headers.txt" |
+    LC_ALL=C sort | diff c_tests/windows/imports.txt -
   grep -E '^AddressOfEntryPoint\s+0+$' "$out/headers.txt"
   grep -E '^Entry 9 0+ 0+ Thread' "$out/headers.txt"
   grep HIGH_ENTROPY_VA "$out/headers.txt"
@@ -110,11 +112,7 @@ program() { # program MODE SOURCE
     linked) uses_dll "$exe" ;;
     *) if uses_dll "$exe"; then return 1; fi ;;
   esac
-  # shellcheck disable=SC2046 # the arguments are words
-  case $name in
-    test_platform) in_wine "$exe" copy.dll ;;
-    *) in_wine "$exe" $(arguments "$name") ;;
-  esac
+  run_program "$name" "$exe"
 }
 static_program() { # the static library, and no DLL beside it
   $gnu-gcc -std=gnu11 "${flags[@]}" -DDLRS_STATIC "$1" -o "$out/static.exe" -L"$out" \
@@ -124,7 +122,7 @@ static_program() { # the static library, and no DLL beside it
 }
 lifecycle() { # loads the library itself
   $gnu-gcc -std=gnu11 "${flags[@]}" c_tests/windows/lifecycle.c -o "$out/lifecycle.exe"
-  in_wine "$out/lifecycle.exe" dlpack_rs.dll copy.dll
+  run_program lifecycle "$out/lifecycle.exe"
 }
 
 # Installed by CMake with the toolchain file, found by another project, run with the DLL beside it.
@@ -148,8 +146,31 @@ cmake_package() {
   if uses_dll "$out/consumer/hello_c_static.exe"; then return 1; fi
 }
 
-# What can be said about Microsoft's compiler without it.
-msvc_compiles() { build x86_64-pc-windows-msvc link.exe check; }
+# What can be said about MSVC without it. Microsoft's import libraries are replaced by some that
+# have the names we import and no others, its linker by LLVM's.
+msvc=$out/msvc
+import_library() { # import_library FILE DLL PATTERN
+  { echo "LIBRARY $2"; echo EXPORTS; grep -E "$3" c_tests/windows/imports.txt; } >"$msvc/$1.def"
+  $gnu-dlltool -d "$msvc/$1.def" -l "$msvc/$1.lib"
+}
+msvc_library() {
+  local triple=x86_64-pc-windows-msvc
+  mkdir -p "$msvc"
+  import_library kernel32 KERNEL32.dll '^[A-Z]'
+  import_library vcruntime VCRUNTIME140.dll '^mem'
+  import_library ucrt ucrtbase.dll '^[a-z]*alloc$|^free$'
+  clang --target=$triple -c platforms/msvc_crt.c -o "$msvc/crt.obj"
+  lld-link /lib "$msvc/crt.obj" "/out:$msvc/msvcrt.lib"
+  cp "$msvc/msvcrt.lib" "$msvc/legacy_stdio_definitions.lib" # which the crate `libc` names
+  CARGO_TARGET_X86_64_PC_WINDOWS_MSVC_RUSTFLAGS="-Lnative=$msvc" build $triple lld-link
+  cp "$target_dir/$triple/release/dlpack_rs.dll" "$target_dir/$triple/release/dlpack_rs.dll.lib" \
+    "$msvc/"
+  cp "$msvc/dlpack_rs.dll" "$msvc/copy.dll"
+}
+msvc_program() { # msvc_program NAME EXE: one that was built above
+  cp "$out/$2" "$msvc/"
+  run_program "$1" "$msvc/$2"
+}
 msvc_layouts() { # by clang's idea of its ABI
   local header
   for header in dlpack.h dlpack_rs.h; do
@@ -167,12 +188,12 @@ for wine in "${WINE:-}" wine64 /usr/lib/wine/wine64 wine; do
   [ -n "$wine" ] && command -v "$wine" >/dev/null && break
 done
 need $gnu-gcc:gcc-mingw-w64-x86-64 $gnu-g++:g++-mingw-w64-x86-64 "$wine:wine64 wine" \
-  cmake:cmake ninja:ninja-build clang:clang
+  cmake:cmake ninja:ninja-build clang:clang lld-link:lld
 mkdir -p "$WINEPREFIX"
 row "dlpack_rs.dll and its import library" make_library || { totals windows; exit 1; }
 row ".def file and delay-load library" make_def
-row "exports are the list" exported
-row "imports, no TLS, no panic path, no start-up code" lean
+row "exports are the list" exported "$out/dlpack_rs.dll"
+row "imports, no TLS, no panic path, no start-up code" lean "$out/dlpack_rs.dll"
 row "layout tables, C and C++" layouts
 row "dllimport, and DLPACK_DLL as upstream has it" imports_marked
 row "parts of the C tests" compile_parts || { totals windows; exit 1; }
@@ -186,7 +207,16 @@ done
 row "lifecycle.c, LoadLibrary and FreeLibrary" lifecycle
 row "test_engine.c, static library" static_program "$tests/test_engine.c"
 row "find_package with cmake/mingw-toolchain.cmake" cmake_package
-row "MSVC: the sources compile" msvc_compiles
 row "MSVC: layout tables by clang" msvc_layouts
-echo "MSVC: linking and running: not run: needs Microsoft's linker and libraries"
+row "MSVC: dlpack_rs.dll and its import library, by LLVM's linker" msvc_library || {
+  totals windows; exit 1; }
+row "MSVC: exports are the list" exported "$msvc/dlpack_rs.dll"
+row "MSVC: imports, no TLS, no panic path, no start-up code" lean "$msvc/dlpack_rs.dll"
+for source in $(programs) $(cxx_programs); do
+  name=$(basename "$source"); name=${name%.*}
+  exe=$name-linked.exe
+  [ $name != lifecycle ] || exe=lifecycle.exe
+  row "MSVC: $(basename "$source") with that DLL" msvc_program $name $exe
+done
+echo "MSVC: Microsoft's compiler, linker and C run-time: not run"
 totals windows
