@@ -112,14 +112,17 @@ one_target() { # one_target TARGET
   # shellcheck disable=SC2086
   need "$gnu-gcc:$packages" "$gnu-g++:$packages" "$emulator:qemu-user" \
     "/usr/$gnu/include/stdio.h:$packages"
-  row "$1: the library" make_library || return
+  row "$1: the library" make_library
+  $worked || return
   row "$1: exports are the list" exported
   row "$1: no TLS, no panic path, stays loaded" lean
   row "$1: layout tables, C and C++" layouts
-  row "$1: parts of the C tests" compile_parts || return
+  row "$1: parts of the C tests" compile_parts
+  $worked || return
   if [ "$1" = i686 ]; then
     runner=native
-    row "i686: this machine runs its programs" native --version || return
+    row "i686: this machine runs its programs" native --version
+    $worked || return
   fi
   for source in $(programs) $(cxx_programs); do
     row "$1: $(basename "$source")" program $runner "$source"

@@ -41,7 +41,10 @@ exported() { # exported DLL
 lean() { # lean DLL
   $gnu-objdump -p "$1" >"$out/headers.txt"
   sed -n 's/^\t[0-9a-f]\+\t \+[0-9]\+ \+\([A-Za-z_]\w*\).*/\1/p' "$out/headers.txt" |
-    LC_ALL=C sort | diff c_tests/windows/imports.txt -
+    LC_ALL=C sort >"$out/imports.txt"
+  # A compiler may do without some of them.
+  LC_ALL=C comm -13 c_tests/windows/imports.txt "$out/imports.txt" | tee "$out/unexpected.txt"
+  [ ! -s "$out/unexpected.txt" ]
   grep -E '^AddressOfEntryPoint\s+0+$' "$out/headers.txt"
   grep -E '^Entry 9 0+ 0+ Thread' "$out/headers.txt"
   grep HIGH_ENTROPY_VA "$out/headers.txt"
@@ -158,7 +161,7 @@ msvc_library() {
   mkdir -p "$msvc"
   import_library kernel32 KERNEL32.dll '^[A-Z]'
   import_library vcruntime VCRUNTIME140.dll '^mem'
-  import_library ucrt ucrtbase.dll '^[a-z]*alloc$|^free$'
+  import_library ucrt ucrtbase.dll '^[a-ln-z]|^malloc'
   clang --target=$triple -c platforms/msvc_crt.c -o "$msvc/crt.obj"
   lld-link /lib "$msvc/crt.obj" "/out:$msvc/msvcrt.lib"
   cp "$msvc/msvcrt.lib" "$msvc/legacy_stdio_definitions.lib" # which the crate `libc` names
@@ -190,13 +193,15 @@ done
 need $gnu-gcc:gcc-mingw-w64-x86-64 $gnu-g++:g++-mingw-w64-x86-64 "$wine:wine64 wine" \
   cmake:cmake ninja:ninja-build clang:clang lld-link:lld
 mkdir -p "$WINEPREFIX"
-row "dlpack_rs.dll and its import library" make_library || { totals windows; exit 1; }
+row "dlpack_rs.dll and its import library" make_library
+$worked || { totals windows; exit 1; }
 row ".def file and delay-load library" make_def
 row "exports are the list" exported "$out/dlpack_rs.dll"
 row "imports, no TLS, no panic path, no start-up code" lean "$out/dlpack_rs.dll"
 row "layout tables, C and C++" layouts
 row "dllimport, and DLPACK_DLL as upstream has it" imports_marked
-row "parts of the C tests" compile_parts || { totals windows; exit 1; }
+row "parts of the C tests" compile_parts
+$worked || { totals windows; exit 1; }
 for source in $(programs) $(cxx_programs); do
   name=$(basename "$source")
   [ "$name" != lifecycle.c ] || continue
@@ -208,8 +213,8 @@ row "lifecycle.c, LoadLibrary and FreeLibrary" lifecycle
 row "test_engine.c, static library" static_program "$tests/test_engine.c"
 row "find_package with cmake/mingw-toolchain.cmake" cmake_package
 row "MSVC: layout tables by clang" msvc_layouts
-row "MSVC: dlpack_rs.dll and its import library, by LLVM's linker" msvc_library || {
-  totals windows; exit 1; }
+row "MSVC: dlpack_rs.dll and its import library, by LLVM's linker" msvc_library
+$worked || { totals windows; exit 1; }
 row "MSVC: exports are the list" exported "$msvc/dlpack_rs.dll"
 row "MSVC: imports, no TLS, no panic path, no start-up code" lean "$msvc/dlpack_rs.dll"
 for source in $(programs) $(cxx_programs); do
