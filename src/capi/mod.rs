@@ -49,6 +49,7 @@ pub mod names;
 pub mod overlap;
 pub mod pool;
 pub mod print;
+pub mod py_module;
 pub mod query;
 pub mod shape;
 pub mod share;

@@ -3,6 +3,7 @@
 //! Nothing links libpython. One library serves every CPython from 3.9 on, with and without the
 //! GIL, because only functions of the stable ABI are called and only opaque objects are seen.
 
+pub mod module;
 mod object;
 mod symbols;
 
