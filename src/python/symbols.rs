@@ -300,6 +300,7 @@ symbols! {
             *mut PyObject, *const *mut PyObject, usize, *mut PyObject
         ) -> *mut PyObject;
         fn PyObject_GetOptionalAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
+        fn _PyType_Lookup(*mut PyObject, *mut PyObject) -> *mut PyObject;
         fn _PyObject_LookupAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
     }
 }

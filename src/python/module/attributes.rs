@@ -2,7 +2,6 @@
 
 use core::ffi::{c_char, c_void};
 use core::fmt::Write;
-use core::sync::atomic::Ordering::Relaxed;
 
 use super::failure::{Answer, Message, answer, done, made};
 use super::tensor;
@@ -90,23 +89,13 @@ attributes! {
         tensor.check_addressed()?;
         whole(python, if tensor.empty { 0 } else { tensor.first() as u64 })
     };
+    get_flags, "flags", |python, tensor| whole(python, tensor.flags);
+    get_read_only, "readonly", |python, tensor| {
+        let read_only = tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0;
+        // SAFETY: attached, by `Python`.
+        unsafe { made(python.PyBool_FromLong(read_only.into())) }
+    };
     get_byte_offset, "byte_offset", |python, tensor| whole(python, tensor.byte_offset);
-}
-
-unsafe extern "C" fn get_flags(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
-    // SAFETY: Python calls it for a `Tensor`.
-    unsafe { answer("flags", |python| whole(python, tensor::block_of(object).flags().load(Relaxed))) }
-}
-
-unsafe extern "C" fn get_read_only(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
-    // SAFETY: Python calls it for a `Tensor`.
-    unsafe {
-        answer("readonly", |python| {
-            let flags = tensor::block_of(object).flags().load(Relaxed);
-            let read_only = flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0;
-            made(python.PyBool_FromLong(read_only.into()))
-        })
-    }
 }
 
 /// The attributes.

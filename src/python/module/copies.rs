@@ -15,6 +15,7 @@ use crate::error::{Error, Result, Status::*};
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::{Owned, PyObject, Python};
 use crate::tensor::Versioned;
+use crate::tensor::block::Block;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::validate::Snapshot;
 
@@ -43,7 +44,7 @@ unsafe fn derived(
         tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
         let long = snapshot.nbytes()? > LONG_NBYTES;
         let made = detached(python, long, || make(&snapshot));
-        tensor::wrapped(python, tensor::kind_of(object), made)
+        tensor::wrapped(python, tensor::type_of(object), made)
     }
 }
 
@@ -79,7 +80,7 @@ method!(
         let mut values = [null_mut()];
         call.bind(&[ORDER], 1, &mut values)?;
         let order = order(call.python, values[0])?;
-        let tensor = tensor::tensor_of(object);
+        let tensor = Block::versioned(tensor::block_of(object)?);
         derived(call.python, object, |from| copy::contiguous(from, tensor, order, &OPTIONS))
     }
 );
@@ -93,7 +94,7 @@ method!(
         }
         let device = arguments::device(call.python, values[0])?;
         let policy = arguments::policy(call.python, values[1])?;
-        let tensor = tensor::tensor_of(object);
+        let tensor = Block::versioned(tensor::block_of(object)?);
         derived(call.python, object, |from| {
             copy::to_device(from, tensor, device, policy, &OPTIONS)
         })

@@ -40,7 +40,7 @@ method!(
         let python = call.python;
         let mut values = [null_mut(); 4];
         call.bind(&[c"max_version", c"stream", c"dl_device", c"copy"], 0, &mut values)?;
-        let tensor = share::retain(tensor::tensor_of(object))?;
+        let tensor = share::retain(crate::tensor::block::Block::versioned(tensor::block_of(object)?))?;
         let capsule =
             made(python.PyCapsule_New(tensor.as_ptr().cast(), VERSIONED.as_ptr(), Some(destroy)));
         if capsule.is_err() {
@@ -75,13 +75,12 @@ method!(
 unsafe fn import(python: Python, state: &State, object: *mut PyObject) -> Answer<Versioned> {
     unsafe {
         let api = {
-            let kind = made(python.PyObject_Type(object))?;
-            let mut found = null_mut();
-            let lookup = match python.PyObject_GetOptionalAttr() {
-                Some(l) => l,
-                None => python._PyObject_LookupAttr().ok_or(Failure::Raised)?,
+            let kind = tensor::type_of(object);
+            let found = match python._PyType_Lookup() {
+                Some(lookup) => lookup(kind, state.exchange_api),
+                None => null_mut(),
             };
-            done(lookup(kind.as_ptr(), state.exchange_api, &mut found))?;
+            if !found.is_null() { python.Py_IncRef(found) }
             Owned::new(found)
         };
         let tensor: *mut DLManagedTensorVersioned = if let Some(api) = api {
@@ -94,9 +93,9 @@ unsafe fn import(python: Python, state: &State, object: *mut PyObject) -> Answer
             }
             out
         } else {
-            let args = [object, state.version];
+            let args = [null_mut(), object, state.version];
             let call = python.PyObject_VectorcallMethod().ok_or(Failure::Raised)?;
-            let capsule = made(call(state.dlpack, args.as_ptr(), 1, state.keywords))?;
+            let capsule = made(call(state.dlpack, args.as_ptr().add(1), 1 | 1 << 63, state.keywords))?;
             let tensor = python.PyCapsule_GetPointer(capsule.as_ptr(), VERSIONED.as_ptr());
             if tensor.is_null() {
                 return Err(Failure::Raised);
@@ -105,18 +104,12 @@ unsafe fn import(python: Python, state: &State, object: *mut PyObject) -> Answer
             tensor.cast()
         };
         let tensor = NonNull::new(tensor).ok_or(Failure::Raised)?;
-        let rules = crate::import::Import {
-            rules: crate::validate::Rules { strides_given: false, ..crate::validate::Rules::of(crate::validate::Level::DLRS_LEVEL_STRICT) },
-            align_bytes: 0,
-            order: None,
-            writable: false,
-            policy: CopyPolicy::IfNeeded,
-            options: super::copies::OPTIONS,
-        };
-        match crate::import::import(tensor, &rules) {
-            Ok(t) => Ok(t),
-            Err(e) => { share::release(tensor); Err(e.into()) }
+        let mut snap = crate::validate::Snapshot::new();
+        if let Err(e) = snap.read_managed(tensor.as_ptr(), tensor::RULES) {
+            share::release(tensor);
+            return Err(e.into());
         }
+        Ok(tensor)
     }
 }
 
@@ -147,7 +140,7 @@ unsafe extern "C" fn from_object(
     out: *mut *mut DLManagedTensorVersioned,
 ) -> c_int {
     unsafe {
-        match share::retain(tensor::tensor_of(object.cast())) {
+        match tensor::block_of(object.cast()).and_then(|b|share::retain(b.cast())) {
             Ok(tensor) => { out.write(tensor.as_ptr()); 0 }
             Err(error) => { raise(Python::calling(), "Tensor", &error.into()); -1 }
         }

@@ -96,6 +96,9 @@ fn make(python: Python) -> Answer<Owned> {
         let keyword = intern(c"max_version")?;
         done(python.PyTuple_SetItem(keywords.as_ptr(), 0, keyword.into_ptr()))?;
         state.keywords = keywords.into_ptr();
+        if !tensor::check_header(python, &module)? {
+            return Err(unknown_header(0));
+        }
         let kind = tensor_type(python, &module)?;
         set(python, &kind, c"__dlpack_c_exchange_api__", exchange::api_capsule(python))?;
         python.Py_IncRef(kind.as_ptr());
@@ -193,11 +196,13 @@ fn header_nbytes(python: Python) -> Answer<usize> {
     let nbytes = arguments::number(python, size.as_ptr())? as usize;
     match nbytes.is_multiple_of(align_of::<ModuleDef>()) && nbytes <= HEADER_MOST {
         true => Ok(nbytes),
-        false => {
-            let error = Error::new(DLRS_UNSUPPORTED).value(nbytes as i64);
-            Err(error.detail("this Python has objects with an unknown header, bytes").into())
-        }
+        false => Err(unknown_header(nbytes)),
     }
+}
+
+fn unknown_header(nbytes: usize) -> Failure {
+    let error = Error::new(DLRS_UNSUPPORTED).value(nbytes as i64);
+    error.detail("objects of this Python have a header that is not known here, bytes").into()
 }
 
 /// [`module`], for C: an exception becomes an error.

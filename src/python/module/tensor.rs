@@ -1,26 +1,33 @@
-//! The `Tensor` object: it holds one holder of a block, and no reference to a Python object but
+//! The `Tensor` object: it holds one holder of a tensor, and no reference to a Python object but
 //! its type. So there is nothing for the garbage collector to visit.
+//!
+//! The tensor is a foreign one as it was taken in, until somebody wants to share it: then it is put
+//! in a block of ours. Most tensors that pass through are only looked at, and cost no block.
 
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
 use super::failure::{Answer, made};
-use crate::abi::DLTensor;
+use crate::abi::{DLManagedTensorVersioned, DLTensor};
 use crate::error::Result;
+use crate::platform;
 use crate::python::{Owned, PyObject, Python};
-use crate::tensor::block::Block;
-use crate::tensor::{Versioned, share};
-use crate::validate::{Rules, Snapshot};
+use crate::tensor::block::{self, Block};
+use crate::tensor::{Versioned, convert, share};
+use crate::validate::{Level, Rules, Snapshot};
 
-/// What follows the header that Python knows. Never changes while the object lives.
+/// What follows the header that Python knows.
 #[repr(C)]
 struct Payload {
-    tensor: Versioned,
-    kind: *mut PyObject,
+    /// Never NULL; changes at most once, from a foreign tensor to the block that then owns it.
+    tensor: AtomicPtr<DLManagedTensorVersioned>,
     weak_references: *mut PyObject,
 }
+
+/// What a tensor must be to become an object: strict, but for strides that are not given.
+pub const RULES: Rules = Rules { strides_given: false, ..Rules::of(Level::DLRS_LEVEL_STRICT) };
 
 /// Bytes of the header of every object: 16, more where there is no GIL. The same in every
 /// interpreter of the process; set before the first type is made.
@@ -49,24 +56,72 @@ unsafe fn payload(object: *mut PyObject) -> *mut Payload {
     unsafe { object.byte_add(HEADER.load(Relaxed)).cast() }
 }
 
-/// The tensor of an object, borrowed: one of ours.
+/// The type of any object, borrowed.
+///
+/// # Safety
+/// `object` is live.
+#[inline]
+pub unsafe fn type_of(object: *mut PyObject) -> *mut PyObject {
+    // SAFETY: the type stands at the end of the header; `check_header` has seen that it does.
+    unsafe { object.byte_add(HEADER.load(Relaxed)).cast::<*mut PyObject>().sub(1).read() }
+}
+
+/// Whether the header ends with the type, as in every CPython so far.
+pub fn check_header(python: Python, object: &Owned) -> Answer<bool> {
+    // SAFETY: a live object, whose header has as many bytes.
+    unsafe {
+        let kind = made(python.PyObject_Type(object.as_ptr()))?;
+        Ok(type_of(object.as_ptr()) == kind.as_ptr())
+    }
+}
+
+/// The tensor of an object, borrowed.
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
 #[inline]
 pub unsafe fn tensor_of(object: *mut PyObject) -> Versioned {
-    // SAFETY: the caller's word.
-    unsafe { (*payload(object)).tensor }
+    // SAFETY: the caller's word; it is never NULL. Acquire: who finds a block finds it written.
+    unsafe { NonNull::new_unchecked((*payload(object)).tensor.load(Acquire)) }
 }
 
-/// The block of an object.
+/// The block of an object, made when it is first asked for. It lives as long as the object.
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
 #[inline]
-pub unsafe fn block_of<'a>(object: *mut PyObject) -> &'a Block {
-    // SAFETY: the caller's word, and every tensor that is taken in is a block of ours.
-    unsafe { tensor_of(object).cast::<Block>().as_ref() }
+pub unsafe fn block_of(object: *mut PyObject) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let tensor = tensor_of(object);
+        match block::of_versioned(tensor) {
+            Some(block) => Ok(block),
+            None => boxed(object, tensor),
+        }
+    }
+}
+
+/// # Safety
+/// `object` is a live `Tensor`, and `tensor` the foreign one that it holds.
+#[cold]
+unsafe fn boxed(object: *mut PyObject, tensor: Versioned) -> Result<NonNull<Block>> {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word. The object's holder passes to the block that gets in first.
+    unsafe {
+        snapshot.read_managed(tensor.as_ptr(), RULES)?;
+        let block = convert::box_snapshot(&snapshot, tensor)?;
+        let slot = &(*payload(object)).tensor;
+        let boxed = Block::versioned(block).as_ptr();
+        match slot.compare_exchange(tensor.as_ptr(), boxed, AcqRel, Acquire) {
+            Ok(_) => Ok(block),
+            Err(first) => {
+                // Without the GIL another thread may have been faster: ours was never seen, and
+                // only its memory goes.
+                platform::give_back(block.cast());
+                Ok(NonNull::new_unchecked(first).cast())
+            }
+        }
+    }
 }
 
 /// The description of an object's tensor.
@@ -75,37 +130,8 @@ pub unsafe fn block_of<'a>(object: *mut PyObject) -> &'a Block {
 /// `object` is a live `Tensor`.
 #[inline]
 pub unsafe fn description<'a>(object: *mut PyObject) -> &'a DLTensor {
-    // SAFETY: the caller's word; whoever shares a block never writes its description.
+    // SAFETY: the caller's word; a holder never writes the description of a tensor.
     unsafe { &(*tensor_of(object).as_ptr()).dl_tensor }
-}
-
-/// Extents and strides.
-///
-/// # Safety
-/// As [`description`].
-#[inline]
-pub unsafe fn layout<'a>(tensor: &'a DLTensor) -> (&'a [i64], &'a [i64]) {
-    let ndim = tensor.ndim.max(0) as usize;
-    if ndim == 0 {
-        return (&[], &[]);
-    }
-    // SAFETY: a block of ours always has both arrays.
-    unsafe {
-        (
-            core::slice::from_raw_parts(tensor.shape, ndim),
-            core::slice::from_raw_parts(tensor.strides, ndim),
-        )
-    }
-}
-
-/// The type of an object.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-#[inline]
-pub unsafe fn kind_of(object: *mut PyObject) -> *mut PyObject {
-    // SAFETY: the caller's word.
-    unsafe { (*payload(object)).kind }
 }
 
 /// Reads and checks the tensor of an object.
@@ -121,18 +147,15 @@ pub unsafe fn read(object: *mut PyObject, rules: Rules, snapshot: &mut Snapshot)
 /// A new object that takes `tensor`, also on failure.
 ///
 /// # Safety
-/// `kind` is a `Tensor` type; `tensor` is a live block of ours, with one holder to give.
+/// `kind` is a `Tensor` type; `tensor` is live, satisfies [`RULES`], and has one holder to give.
 #[inline]
 pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Answer<Owned> {
     // SAFETY: a live type; the object is fresh and as large as the type says.
     unsafe {
         match made(python._PyObject_New(kind)) {
             Ok(object) => {
-                payload(object.as_ptr()).write(Payload {
-                    tensor,
-                    kind,
-                    weak_references: null_mut(),
-                });
+                let tensor = AtomicPtr::new(tensor.as_ptr());
+                payload(object.as_ptr()).write(Payload { tensor, weak_references: null_mut() });
                 Ok(object)
             }
             Err(failure) => {
@@ -151,10 +174,12 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
     // SAFETY: Python's word; nothing of the object is used after it was freed.
     unsafe {
         let python = Python::calling();
-        let Payload { tensor, kind, weak_references } = payload(object).read();
+        let Payload { tensor, weak_references } = payload(object).read();
+        let kind = type_of(object);
         if !weak_references.is_null() {
             python.PyObject_ClearWeakRefs(object);
         }
+        let tensor = NonNull::new_unchecked(tensor.into_inner());
         quietly(python, || share::release(tensor));
         python.PyObject_Free(object.cast::<c_void>());
         python.Py_DecRef(kind);
@@ -198,7 +223,7 @@ pub fn detached<T>(python: Python, long: bool, work: impl FnOnce() -> T) -> T {
 pub unsafe fn wrapped(
     python: Python,
     kind: *mut PyObject,
-    tensor: Result<NonNull<crate::abi::DLManagedTensorVersioned>>,
+    tensor: Result<Versioned>,
 ) -> Answer<Owned> {
     // SAFETY: the caller's word.
     unsafe { wrap(python, kind, tensor?) }

@@ -6,6 +6,7 @@ use core::ptr::null_mut;
 use super::arguments::{self, Call};
 use super::failure::{Answer, Failure, answer};
 use super::tensor;
+use crate::abi::DLTensor;
 use crate::error::{Error, Status::*};
 use crate::layout::MAX_NDIM;
 use crate::python::{Owned, PyObject, Python};
@@ -30,8 +31,8 @@ unsafe fn view_of(
         tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
         view::start(&mut changed, &snapshot);
         change(&mut changed)?;
-        let shared = view::share(&changed, tensor::tensor_of(object).cast(), &snapshot);
-        tensor::wrapped(python, tensor::kind_of(object), shared)
+        let shared = view::share(&changed, tensor::block_of(object)?, &snapshot);
+        tensor::wrapped(python, tensor::type_of(object), shared)
     }
 }
 
@@ -311,9 +312,10 @@ pub unsafe extern "C" fn item(object: *mut PyObject, index: isize) -> *mut PyObj
 pub unsafe extern "C" fn length(object: *mut PyObject) -> isize {
     // SAFETY: Python's word.
     unsafe {
-        match tensor::layout(tensor::description(object)).0.first() {
-            Some(&extent) => extent as isize,
-            None => {
+        let &DLTensor { ndim, shape, .. } = tensor::description(object);
+        match ndim {
+            1.. => shape.read() as isize,
+            _ => {
                 let failure = Failure::Call("of a tensor without axes");
                 super::failure::raise(Python::calling(), "len", &failure);
                 -1
