@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use super::arg::Out;
 use super::error::{dlrs_error, dlrs_status, run};
-use crate::error::{Of, Parameter};
+use crate::error::Parameter;
 use crate::python::{Python, module};
 
 /// Give the Python module of this library: functions and a Tensor type, without an extension module.
