@@ -1,12 +1,34 @@
 //! The Python module.
 
 use core::ffi::c_void;
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null_mut};
 
 use super::arg::Out;
 use super::error::{dlrs_error, dlrs_status, run};
+use super::exchange::dlrs_managed_tensor_allocator;
+use crate::abi::*;
 use crate::error::Parameter;
-use crate::python::{Python, module};
+use crate::python::exchange::current_work_stream;
+use crate::python::module::{self, exchange};
+use crate::python::Python;
+
+struct Table(DLPackExchangeAPI);
+
+// SAFETY: a table of constants.
+unsafe impl Sync for Table {}
+
+/// The exchange API of the type Tensor.
+static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
+    header: DLPackExchangeAPIHeader {
+        version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
+        prev_api: null_mut(),
+    },
+    managed_tensor_allocator: Some(dlrs_managed_tensor_allocator),
+    managed_tensor_from_py_object_no_sync: Some(exchange::from_object),
+    managed_tensor_to_py_object_no_sync: Some(exchange::to_object),
+    dltensor_from_py_object_no_sync: Some(exchange::describe),
+    current_work_stream: Some(current_work_stream),
+});
 
 /// Give the Python module of this library: functions and a Tensor type, without an extension module.
 ///
@@ -16,7 +38,7 @@ use crate::python::{Python, module};
 /// Ownership: *out is a new reference to a module object (PyObject *): the caller's.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: there is no Python 3.9
 ///            or newer in the process, it is not running, or this thread is not attached to it.
-///            DLRS_INTERNAL: Python refused. No exception is left set.
+///            DLRS_CALLBACK: Python raised an exception, which stays set.
 /// Threads:   one that is attached to Python (in ctypes: PyDLL). Subinterpreters and builds
 ///            without the GIL are served; each interpreter has its own module.
 /// Source:    CPython's stable ABI.
@@ -33,7 +55,7 @@ pub unsafe extern "C" fn dlrs_py_module(
         let out = unsafe { Out::clear(out) };
         out.check(&Parameter(1, "out"))?;
         let python = Python::get()?;
-        let object = module::module_for_c(python)?.into_ptr();
+        let object = module::module(python, &EXCHANGE_API.0)?.into_ptr();
         if let Some(object) = NonNull::new(object.cast()) {
             out.set(object);
         }

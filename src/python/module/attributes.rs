@@ -92,8 +92,7 @@ attributes! {
     get_flags, "flags", |python, tensor| whole(python, tensor.flags);
     get_read_only, "readonly", |python, tensor| {
         let read_only = tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0;
-        // SAFETY: attached, by `Python`.
-        unsafe { made(python.PyBool_FromLong(read_only.into())) }
+        made(python.PyBool_FromLong(read_only.into()))
     };
     get_byte_offset, "byte_offset", |python, tensor| whole(python, tensor.byte_offset);
 }

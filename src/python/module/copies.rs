@@ -9,9 +9,9 @@ use super::state::State;
 use super::tensor::{self, detached};
 use super::views::method;
 use crate::abi::*;
-use crate::copy::{self, CopyPolicy, Options};
+use crate::copy::{self, Options};
 use crate::device::cpu::Parallel;
-use crate::error::{Error, Result, Status::*};
+use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::{Owned, PyObject, Python};
 use crate::tensor::Versioned;
@@ -131,26 +131,3 @@ method!(
         tensor::wrapped(python, kind, alloc::new(&request))
     }
 );
-
-/// What [`super::exchange`] needs of copies: `tensor` itself or, as `policy` says, a copy.
-///
-/// # Safety
-/// `tensor` is live.
-pub unsafe fn on_device(
-    python: Python,
-    tensor: Versioned,
-    device: Option<DLDevice>,
-    policy: CopyPolicy,
-) -> Result<Versioned> {
-    let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
-    unsafe {
-        snapshot.read_managed(tensor.as_ptr(), OPTIONS.rules())?;
-        let device = device.unwrap_or(snapshot.device);
-        if policy == CopyPolicy::Never && device != snapshot.device {
-            return Err(Error::new(DLRS_COPY_NEEDED).detail("another device needs a copy"));
-        }
-        let long = snapshot.nbytes()? > LONG_NBYTES;
-        detached(python, long, || copy::to_device(&snapshot, tensor, device, policy, &OPTIONS))
-    }
-}

@@ -67,6 +67,12 @@ pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyOb
     let mut text = Message::EMPTY;
     let kind = match failure {
         Failure::Raised => return null_mut(),
+        // SAFETY: attached, by `Python`.
+        Failure::Error(Error { status: DLRS_CALLBACK, .. })
+            if unsafe { !python.PyErr_Occurred().is_null() } =>
+        {
+            return null_mut();
+        }
         Failure::Call(what) => {
             let _ = write!(text, "{name}() {what}");
             python.PyExc_TypeError()
@@ -87,13 +93,11 @@ pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyOb
 /// The exception that fits a status.
 fn kind_of(python: Python, status: Status) -> *mut PyObject {
     match (status, status as i32 / 100) {
-        (DLRS_NOT_VIEWABLE | DLRS_SHAPE_MISMATCH | DLRS_COPY_NEEDED, _) => {
-            python.PyExc_ValueError()
-        }
+        (DLRS_NOT_VIEWABLE | DLRS_SHAPE_MISMATCH, _) => python.PyExc_ValueError(),
         (DLRS_DTYPE_MISMATCH, _) => python.PyExc_TypeError(),
         (DLRS_DEVICE_TYPE | DLRS_DEVICE_ID | DLRS_READ_ONLY, _) => python.PyExc_BufferError(),
         (_, 1 | 2) => python.PyExc_ValueError(),
-        (_, 4) => python.PyExc_MemoryError(),
+        (DLRS_NOMEM | DLRS_DEV_OOM, _) => python.PyExc_MemoryError(),
         (DLRS_UNSUPPORTED, _) | (_, 3) => python.PyExc_BufferError(),
         _ => python.PyExc_RuntimeError(),
     }

@@ -12,7 +12,7 @@ mod arguments;
 mod attributes;
 mod buffer;
 mod copies;
-mod exchange;
+pub mod exchange;
 mod failure;
 mod methods;
 mod spec;
@@ -26,9 +26,11 @@ use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
-use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackExchangeAPI};
 use crate::error::{Error, Result, Status::*};
-use crate::python::{Owned, Python};
+use crate::python::capsule::EXCHANGE_API;
+use crate::python::raise::raised;
+use crate::python::{Owned, PyObject, Python};
 use failure::{Answer, Failure, done, made};
 use spec::*;
 use state::State;
@@ -51,24 +53,40 @@ static DEFINITION: Definition = Definition(UnsafeCell::new([0; _]));
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// The module of this interpreter, made if there is none yet: a new reference. Where the error is
-/// [`Failure::Raised`], an exception is set.
-pub fn module(python: Python) -> Answer<Owned> {
-    // SAFETY: attached, by `Python`; the dictionary is borrowed.
-    unsafe {
-        let kept = python.PyInterpreterState_GetDict(python.PyInterpreterState_Get());
-        if kept.is_null() {
-            return Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending").into());
-        }
-        let found = made(python.PyMapping_GetItemString(kept, KEY.as_ptr()));
-        if let Ok(module) = found {
-            return Ok(module);
-        }
-        python.PyErr_Clear();
-        let module = make(python)?;
-        done(python.PyDict_SetItemString(kept, KEY.as_ptr(), module.as_ptr()))?;
-        Ok(module)
+/// The interpreter's dictionary, borrowed.
+fn dictionary(python: Python) -> Answer<*mut PyObject> {
+    // SAFETY: attached, by `Python`.
+    let found = unsafe { python.PyInterpreterState_GetDict(python.PyInterpreterState_Get()) };
+    match found.is_null() {
+        true => Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending").into()),
+        false => Ok(found),
     }
+}
+
+/// The module of this interpreter: a new reference. Where there is none, an exception is set.
+pub(super) fn kept(python: Python) -> Answer<Owned> {
+    // SAFETY: attached, by `Python`.
+    unsafe { made(python.PyMapping_GetItemString(dictionary(python)?, KEY.as_ptr())) }
+}
+
+/// The module of this interpreter, made if there is none yet: a new reference. `api` goes to its
+/// type.
+pub fn module(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned> {
+    let found = kept(python).or_else(|failure| {
+        if let Failure::Raised = failure {
+            // SAFETY: attached, by `Python`.
+            unsafe { python.PyErr_Clear() };
+        }
+        let module = make(python, api)?;
+        let kept = dictionary(python)?;
+        // SAFETY: live objects.
+        done(unsafe { python.PyDict_SetItemString(kept, KEY.as_ptr(), module.as_ptr()) })?;
+        Ok(module)
+    });
+    found.map_err(|failure| match failure {
+        Failure::Error(error) | Failure::Index(error) => error,
+        Failure::Raised | Failure::Call(_) => raised(),
+    })
 }
 
 /// Sets an attribute; `value` is given away.
@@ -80,7 +98,7 @@ fn set(python: Python, object: &Owned, name: &CStr, value: Answer<Owned>) -> Ans
 }
 
 /// Makes a module.
-fn make(python: Python) -> Answer<Owned> {
+fn make(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned> {
     let version = [DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()];
     // SAFETY: attached, by `Python`; the definition lives for ever.
     unsafe {
@@ -100,7 +118,9 @@ fn make(python: Python) -> Answer<Owned> {
             return Err(unknown_header(0));
         }
         let kind = tensor_type(python, &module)?;
-        set(python, &kind, c"__dlpack_c_exchange_api__", exchange::api_capsule(python))?;
+        let api = (&raw const *api).cast_mut().cast();
+        let api = made(python.PyCapsule_New(api, EXCHANGE_API.as_ptr(), None));
+        set(python, &kind, c"__dlpack_c_exchange_api__", api)?;
         python.Py_IncRef(kind.as_ptr());
         state.kind = kind.as_ptr();
         set(python, &module, c"Tensor", Ok(kind))?;
@@ -203,16 +223,4 @@ fn header_nbytes(python: Python) -> Answer<usize> {
 fn unknown_header(nbytes: usize) -> Failure {
     let error = Error::new(DLRS_UNSUPPORTED).value(nbytes as i64);
     error.detail("objects of this Python have a header that is not known here, bytes").into()
-}
-
-/// [`module`], for C: an exception becomes an error.
-pub fn module_for_c(python: Python) -> Result<Owned> {
-    module(python).map_err(|failure| match failure {
-        Failure::Error(error) | Failure::Index(error) => error,
-        Failure::Raised | Failure::Call(_) => {
-            // SAFETY: attached, by `Python`.
-            unsafe { python.PyErr_Clear() };
-            Error::new(DLRS_INTERNAL).detail("Python refused to make the module")
-        }
-    })
 }

@@ -13,6 +13,7 @@ use super::failure::{Answer, made};
 use crate::abi::{DLManagedTensorVersioned, DLTensor};
 use crate::error::Result;
 use crate::platform;
+use crate::python::raise::aside;
 use crate::python::{Owned, PyObject, Python};
 use crate::tensor::block::{self, Block};
 use crate::tensor::{Versioned, convert, share};
@@ -150,20 +151,28 @@ pub unsafe fn read(object: *mut PyObject, rules: Rules, snapshot: &mut Snapshot)
 /// `kind` is a `Tensor` type; `tensor` is live, satisfies [`RULES`], and has one holder to give.
 #[inline]
 pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Answer<Owned> {
-    // SAFETY: a live type; the object is fresh and as large as the type says.
+    // SAFETY: a live type; the object is fresh.
     unsafe {
         match made(python._PyObject_New(kind)) {
-            Ok(object) => {
-                let tensor = AtomicPtr::new(tensor.as_ptr());
-                payload(object.as_ptr()).write(Payload { tensor, weak_references: null_mut() });
-                Ok(object)
-            }
+            Ok(object) => Ok(fill(object, tensor)),
             Err(failure) => {
                 share::release(tensor);
                 Err(failure)
             }
         }
     }
+}
+
+/// A fresh object that gets `tensor`.
+///
+/// # Safety
+/// `object` comes from `_PyObject_New` with a `Tensor` type; `tensor` is as [`wrap`] says.
+#[inline]
+pub unsafe fn fill(object: Owned, tensor: Versioned) -> Owned {
+    let tensor = AtomicPtr::new(tensor.as_ptr());
+    // SAFETY: the object is as large as its type says.
+    unsafe { payload(object.as_ptr()).write(Payload { tensor, weak_references: null_mut() }) };
+    object
 }
 
 /// `tp_dealloc`.
@@ -180,26 +189,13 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
             python.PyObject_ClearWeakRefs(object);
         }
         let tensor = NonNull::new_unchecked(tensor.into_inner());
-        quietly(python, || share::release(tensor));
+        // A deleter may be one that a program wrote in Python.
+        match python.PyErr_Occurred().is_null() {
+            true => share::release(tensor),
+            false => aside(python, || share::release(tensor)),
+        }
         python.PyObject_Free(object.cast::<c_void>());
         python.Py_DecRef(kind);
-    }
-}
-
-/// Runs a deleter, which may be one that a program wrote in Python: an exception that is on its
-/// way is put aside meanwhile.
-#[inline]
-fn quietly(python: Python, body: impl FnOnce()) {
-    // SAFETY: attached, by `Python`; what is fetched is restored.
-    unsafe {
-        if python.PyErr_Occurred().is_null() {
-            return body();
-        }
-        let mut aside = [null_mut(); 3];
-        let [kind, value, trace] = &mut aside;
-        python.PyErr_Fetch(kind, value, trace);
-        body();
-        python.PyErr_Restore(*kind, *value, *trace);
     }
 }
 
