@@ -3640,6 +3640,31 @@ dlrs_status dlrs_py_import(void *object,
  */
 DLRS_API dlrs_status dlrs_py_error_set(const dlrs_error *failure, dlrs_error *error);
 
+/* ---------------------------------------------------------------------------------------------
+ * The Python module.
+ */
+
+/**
+ * Give the Python module of this library: functions and a Tensor type, without an extension module.
+ *
+ * Made on the first call in an interpreter, which then keeps it: every call gives the same module.
+ * What it offers is documented in Python: help(module).
+ *
+ * Ownership: *out is a new reference to a module object (PyObject *): the caller's.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: there is no Python 3.9
+ *            or newer in the process, it is not running, or this thread is not attached to it.
+ *            DLRS_CALLBACK: Python raised an exception, which stays set.
+ * Threads:   one that is attached to Python (in ctypes: PyDLL). Subinterpreters and builds
+ *            without the GIL are served; each interpreter has its own module.
+ * Source:    CPython's stable ABI.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_py_module(void **out,
+                           dlrs_error *error);
+
 #ifdef __cplusplus
 }  /* extern "C" */
 #endif

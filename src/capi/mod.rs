@@ -55,6 +55,7 @@ pub mod pool;
 pub mod print;
 pub mod python;
 pub mod python_stream;
+pub mod py_module;
 pub mod query;
 pub mod shape;
 pub mod share;
