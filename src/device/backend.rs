@@ -144,7 +144,7 @@ pub trait Backend: Sync {
     }
 
     /// A stream that does not wait for the default stream.
-    fn stream_create(&self, device: DLDevice) -> Result<Stream> {
+    fn stream_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
         unsupported(Lack::STREAMS)
     }
 
@@ -171,7 +171,7 @@ pub trait Backend: Sync {
     }
 
     /// An event.
-    fn event_create(&self, device: DLDevice) -> Result<Event> {
+    fn event_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
         unsupported(Lack::EVENTS)
     }
 

@@ -371,10 +371,10 @@ impl Backend for Plugged {
         Ok(Pointer { device, base, nbytes })
     }
 
-    fn stream_create(&self, device: DLDevice) -> Result<Stream> {
+    fn stream_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
         let mut stream = null_mut();
         ask!(self.0, stream_create, STREAMS, device, &mut stream)?;
-        handle(stream).map(NonNull::as_ptr)
+        handle(stream)
     }
 
     unsafe fn stream_destroy(&self, device: DLDevice, stream: Stream) -> Result<()> {
@@ -394,10 +394,10 @@ impl Backend for Plugged {
         Ok(done != 0)
     }
 
-    fn event_create(&self, device: DLDevice) -> Result<Event> {
+    fn event_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
         let mut event = null_mut();
         ask!(self.0, event_create, EVENTS, device, &mut event)?;
-        handle(event).map(NonNull::as_ptr)
+        handle(event)
     }
 
     unsafe fn event_destroy(&self, device: DLDevice, event: Event) -> Result<()> {

@@ -4,6 +4,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use super::backend::Backend;
+use super::host::Host;
 use super::plugged::{Plugged, dlrs_backend};
 use crate::abi::{DLDeviceType::*, DeviceCode};
 use crate::device_type;
@@ -22,8 +23,11 @@ pub fn registered(device_type: DeviceCode) -> *mut dlrs_backend {
 }
 
 /// The library's own backend for a device type.
-fn own(_device_type: DeviceCode) -> Option<&'static dyn Backend> {
-    None
+fn own(device_type: DeviceCode) -> Option<&'static dyn Backend> {
+    match device_type {
+        code if code == kDLCPU as DeviceCode => Some(&Host),
+        _ => None,
+    }
 }
 
 /// The backend that `table` is, or the library's own for NULL.
