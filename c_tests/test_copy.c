@@ -90,7 +90,7 @@ static void refuses(void) {
   DLManagedTensorVersioned *out;
   DLManagedTensor *legacy_out;
   DLTensor *from = &src.managed.dl_tensor, *into = &dst.managed.dl_tensor;
-  dlrs_copy_options options = options_of(4, 0);
+  dlrs_copy_options options = options_of(8, 0);
   dlrs_copy_options *odd = (dlrs_copy_options *)((char *)t_guard() + 2);
   t_make(&src);
   t_make(&dst);
