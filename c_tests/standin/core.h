@@ -7,6 +7,16 @@
 #endif
 #include "standin.h"
 
+#include <stdlib.h>
+
+/* Not the program's malloc, which tests count and make fail. */
+void *__libc_malloc(size_t nbytes);
+void *__libc_calloc(size_t n, size_t nbytes);
+void __libc_free(void *memory);
+#define malloc __libc_malloc
+#define calloc __libc_calloc
+#define free __libc_free
+
 /* The numbers are the same in CUDA and HIP. */
 enum {
   OK = 0,
@@ -167,6 +177,7 @@ int stream_context(void *handle, context **out);
 int stream_capturing(void *handle, int *status);
 int capture_begin(void *handle, int mode);
 int capture_end(void *handle, void **graph);
+int capture_exchange(int *mode);
 int capture_forbids(void); /* an unsafe call: breaks the captures that forbid it */
 int context_sync(context *self);
 void context_forget_work(context *self);

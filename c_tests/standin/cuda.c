@@ -421,6 +421,14 @@ EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *out) {
   ANSWER(code);
 }
 
+EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
+  ENTER(0);
+  if (mode == NULL) return (CUresult)E_VALUE;
+  int value = (int)*mode, code = capture_exchange(&value);
+  *mode = (CUstreamCaptureMode)value;
+  ANSWER(code);
+}
+
 EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   ENTER(CURRENT);
   ANSWER(capture_begin(stream, (int)mode));

@@ -333,6 +333,14 @@ EXPORT hipError_t hipStreamGetDevice(hipStream_t stream, int *out) {
 }
 #endif
 
+EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode) {
+  ENTER(0);
+  if (mode == NULL) return (hipError_t)E_VALUE;
+  int value = (int)*mode, code = capture_exchange(&value);
+  *mode = (hipStreamCaptureMode)value;
+  ANSWER(code);
+}
+
 EXPORT hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
   ENTER(CURRENT);
   ANSWER(capture_begin(stream, (int)mode));
