@@ -22,6 +22,7 @@ mod context;
 mod copy;
 mod cuda;
 pub mod driver;
+mod launch;
 mod memory;
 mod rocm;
 mod stage;
