@@ -562,6 +562,7 @@ static void streams(void) {
   DLManagedTensorVersioned *there;
   dlrs_copy_options options;
   int producer, consumer;
+  char text[200];
   memset(&options, 0, sizeof options);
   options.struct_size = sizeof options;
   t_make(&host);
@@ -585,6 +586,8 @@ static void streams(void) {
   there->dl_tensor.strides[1] = 2;
   WORKS(dlrs_copy(there, &host.managed, &options, ERR));
   CHECK(fake.syncs > 1);
+  WORKS(dlrs_copy_explain(&there->dl_tensor, 0, &host.managed.dl_tensor, 0, NULL, text, sizeof text, NULL, ERR));
+  CHECK(strcmp(text, "stand-in: asked when it is carried out; 4 bytes x 2 (12 <- 4) x 3 (4 <- 8)") == 0);
   dlrs_release(there);
   EQUAL(fake.events, 0);
 }

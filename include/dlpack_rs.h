@@ -2743,6 +2743,34 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
                            dlrs_error *error);
 
 /**
+ * Say which way a copy would go: who carries it out and how, and what of it is left after all
+ * simplification. Nothing is copied.
+ *
+ * Shape:     as dlrs_copy.
+ * Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.
+ * Device:    as dlrs_copy; a device's driver may be looked for.
+ * Ownership: unchanged.
+ * Flags:     as dlrs_copy_desc.
+ * Errors:    what dlrs_copy_desc refuses. DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+ *            DLRS_BAD_ARG: capacity is beyond any memory. DLRS_BUF_SMALL: the text was cut.
+ * Threads:   any. The text is for people: it may change with every version.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; elements are not touched.
+ */
+DLRS_API
+dlrs_status dlrs_copy_explain(const DLTensor *src,
+                              uint64_t src_flags,
+                              const DLTensor *dst,
+                              uint64_t dst_flags,
+                              const dlrs_copy_options *options,
+                              char *buffer,
+                              size_t capacity,
+                              size_t *nbytes,
+                              dlrs_error *error);
+
+/**
  * Copy a tensor to a device into a new, compact, row-major tensor.
  *
  * Shape:     the source's, compact row-major; any strides are read.

@@ -2,7 +2,9 @@
 
 mod pair;
 pub mod route;
+mod stage;
 
+use core::fmt::{self, Write};
 use core::ptr::{NonNull, null_mut};
 
 use crate::abi::*;
@@ -148,6 +150,34 @@ fn check_job(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option
     Ok(Some(Job { transfer: transfer(src, dst)?, scratch_nbytes }))
 }
 
+/// The way of a copy, to be put into words.
+pub struct Explained {
+    scratch_nbytes: Option<u64>,
+    way: Option<route::Way>,
+}
+
+/// Finds out which way a copy would go, without doing it; what it would refuse is refused.
+pub fn explain(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Explained> {
+    let Some(job) = check(src, dst, options)? else {
+        return Ok(Explained { scratch_nbytes: None, way: None });
+    };
+    let way = Some(route::explain(&job.transfer, options)?);
+    Ok(Explained { scratch_nbytes: job.scratch_nbytes, way })
+}
+
+impl Explained {
+    /// One line of text.
+    pub fn write(&self, out: &mut impl Write) -> fmt::Result {
+        if let Some(nbytes) = self.scratch_nbytes {
+            write!(out, "twice, through {nbytes} bytes of compact memory; ")?;
+        }
+        match &self.way {
+            None => out.write_str("nothing to move"),
+            Some(way) => way.write(out),
+        }
+    }
+}
+
 /// Carries a copy out.
 ///
 /// # Safety
@@ -158,7 +188,7 @@ pub unsafe fn run(job: &Job, scratch: &Scratch, options: &Options) -> Result<()>
     unsafe {
         match scratch.memory() {
             Some(memory) if job.scratch_nbytes.is_some() => through(&job.transfer, memory, options),
-            _ => route::execute(&job.transfer, options).map(|_| ()),
+            _ => route::execute(&job.transfer, options),
         }
     }
 }
@@ -282,7 +312,7 @@ unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Res
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
     // SAFETY: the source was checked, the destination is fresh.
-    unsafe { route::execute(&transfer(src, &dst)?, options) }.map(|_| ())
+    unsafe { route::execute(&transfer(src, &dst)?, options) }
 }
 
 /// Whether the CPU reaches the memory of a device.

@@ -4,6 +4,7 @@
 //!   C, C++, ctypes, cffi          include/dlpack_rs.h is generated from capi/
 //!            │
 //!   capi     │ one file per topic; each body a few lines, its comment is the manual
+//!   python   │ capsules, `__dlpack__`, the exchange API; CPython's functions found at run time
 //!   copy     │ a pair of tensors becomes a byte plan, and a device runs it; import, cast,
 //!            │ compare, batch, numbers; print (tensors as text) and reader (their elements)
 //!   tensor   │ block: alloc, pool, wrap, convert, chain, share, view
@@ -50,6 +51,7 @@ pub mod numbers;
 pub mod overlap;
 pub mod platform;
 pub mod print;
+pub mod python;
 pub mod reader;
 mod scan;
 pub mod tensor;

@@ -13,6 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["device"],
     &["tensor"],
     &["copy", "import", "numbers", "cast", "compare", "batch", "print", "reader"],
+    &["python"],
     &["capi"],
 ];
 

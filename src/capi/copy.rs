@@ -1,11 +1,12 @@
 //! Copies.
 
-use core::ffi::c_void;
+use core::ffi::{c_char, c_void};
 use core::ptr::NonNull;
 
 use super::arg::{self, Out};
 use super::convert::{order_of, policy_of};
 use super::error::{dlrs_error, dlrs_status, run};
+use super::names::write_text;
 use crate::abi::*;
 use crate::copy::{self, Options, Streams};
 use crate::device::cpu::{Parallel, ParallelFor};
@@ -194,6 +195,49 @@ pub unsafe extern "C" fn dlrs_copy_desc(
             options
         };
         copy::copy(&from, &to, &options).of(target)
+    })
+}
+
+/// Say which way a copy would go: who carries it out and how, and what of it is left after all
+/// simplification. Nothing is copied.
+///
+/// Shape:     as dlrs_copy.
+/// Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.
+/// Device:    as dlrs_copy; a device's driver may be looked for.
+/// Ownership: unchanged.
+/// Flags:     as dlrs_copy_desc.
+/// Errors:    what dlrs_copy_desc refuses. DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+///            DLRS_BAD_ARG: capacity is beyond any memory. DLRS_BUF_SMALL: the text was cut.
+/// Threads:   any. The text is for people: it may change with every version.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; elements are not touched.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_copy_explain(
+    src: *const DLTensor,
+    src_flags: u64,
+    dst: *const DLTensor,
+    dst_flags: u64,
+    options: *const dlrs_copy_options,
+    buffer: *mut c_char,
+    capacity: usize,
+    nbytes: *mut usize,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_copy_explain", error, || {
+        let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
+        let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
+        let args: [Arg; 2] = [&Parameter(6, "buffer"), &Parameter(7, "capacity")];
+        let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+        // SAFETY: live tensors, options and buffer, by the preface.
+        unsafe {
+            let options = CopyArgs::read(options, &Parameter(5, "options"))?;
+            from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
+            to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
+            let way = copy::explain(&from, &to, &options).of(target)?;
+            write_text(buffer, capacity, args, nbytes, |text| way.write(text))
+        }
     })
 }
 

@@ -117,6 +117,11 @@ pub trait Backend: Sync {
     /// distinct and none of the source's.
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()>;
 
+    /// How [`Backend::copy`] would do it, in a few words.
+    fn explain(&self, transfer: &Transfer) -> Result<&'static str> {
+        Ok("asked when it is carried out")
+    }
+
     /// Bytes that are free, and bytes in all.
     fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
         unsupported(Lack::QUESTIONS)

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-use super::backend::{Backend, Lack, Pointer, Stream, Transfer, unsupported};
+use super::backend::{Backend, Lack, Pointer, Side, Stream, Transfer, unsupported};
 use super::cpu::{self, Parallel};
 use crate::abi::{DLDevice, DeviceCode};
 use crate::device_type;
@@ -69,14 +69,18 @@ impl Backend for Host {
 
     unsafe fn copy(&self, transfer: &Transfer, _: DLDevice, stream: Stream) -> Result<()> {
         no_stream(stream)?;
-        for side in [transfer.src, transfer.dst] {
-            if !device_type::host_reachable(side.device.device_type) {
-                return unsupported(Lack::COPIES);
-            }
-        }
+        self.explain(transfer)?;
         // SAFETY: the caller's word; the CPU reaches both sides.
         unsafe { cpu::copy(&transfer.plan, &Parallel { threads: 0, hook: None }) };
         Ok(())
+    }
+
+    fn explain(&self, transfer: &Transfer) -> Result<&'static str> {
+        let reached = |side: Side| device_type::host_reachable(side.device.device_type);
+        match reached(transfer.src) && reached(transfer.dst) {
+            true => Ok("the copy engine"),
+            false => unsupported(Lack::COPIES),
+        }
     }
 
     fn pointer(&self, _: *const c_void) -> Result<Pointer> {

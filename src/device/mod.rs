@@ -3,6 +3,7 @@
 pub mod backend;
 pub mod cast;
 pub mod cpu;
+pub mod gpu;
 pub mod host;
 pub mod part;
 pub mod plan;
