@@ -840,6 +840,8 @@ enum dlrs_level {
   DLRS_LEVEL_LAYOUT = 2,
   /** Also everything is known to DLPack 1.3: dtype, device, flags, strides given, whole bytes. */
   DLRS_LEVEL_STRICT = 3,
+  /** Also the driver of the device, where it tells, knows the memory as what the tensor says. */
+  DLRS_LEVEL_DEVICE = 4,
 };
 
 /* ---------------------------------------------------------------------------------------------
@@ -1993,6 +1995,8 @@ dlrs_status dlrs_stride_order(const DLTensor *tensor,
  *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
  *            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
  *            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): what the driver knows
+ *            about the memory differs; limit is what it says. Classes 5 and 6: the driver.
  * Threads:   any; a struct that another thread rewrites meanwhile is judged by one reading.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
  *

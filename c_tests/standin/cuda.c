@@ -306,6 +306,7 @@ EXPORT CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which, CUde
   case 11: memcpy(bytes, &it->address, 8); break;
   case 12: memcpy(bytes, &it->nbytes, 8); break;
   case 13: bytes[0] = 1; break;
+  case 17: bytes[0] = (unsigned char)it->pool; break; /* a handle: not NULL for pools' memory */
   default: return (CUresult)E_VALUE;
   }
   memcpy(out, bytes, nbytes);

@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, ALIGN = 256, BLOCKS = 8192, QUARANTINE = 512, PATTERN = 0xEB };
+enum { PAGE = 4096, ALIGN = 256, BLOCKS = 8192, QUARANTINE = 512, PATTERN = 0xEB,
+       FILLED = 64 << 20 /* larger blocks stay sparse, and 0 */ };
 
 static block *live[BLOCKS];
 static int count;
@@ -81,7 +82,7 @@ static int map(block *self) {
   self->address = self->map + PAGE + before;
   self->bytes = self->map_bytes + before;
   memset(self->map_bytes, PATTERN, before);
-  memset(self->bytes, 0xA5, self->nbytes);
+  if (self->nbytes <= FILLED) memset(self->bytes, 0xA5, self->nbytes);
   memset(self->bytes + self->nbytes, PATTERN, reach - self->nbytes);
   return OK;
 }
