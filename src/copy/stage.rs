@@ -30,6 +30,9 @@ pub(super) unsafe fn staged(transfer: &Transfer, options: &Options) -> Result<()
     } else {
         Some(Worker::required(&transfer.dst, streams.dst)?)
     };
+    for worker in [fetch, store].iter().flatten() {
+        worker.waitable()?;
+    }
     if !matches!(transfer.plan.item, Item::Bytes(_)) {
         // SAFETY: the caller's word.
         return unsafe { stage_bits(transfer, fetch, store, options) };

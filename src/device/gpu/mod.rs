@@ -244,6 +244,11 @@ impl Backend for Gpu {
         unsafe { self.0.stream_sync(stream) }
     }
 
+    unsafe fn stream_waitable(&self, device: DLDevice, stream: Stream) -> Result<()> {
+        let _here = self.enter(device, stream)?;
+        self.0.not_capturing(stream)
+    }
+
     unsafe fn stream_query(&self, device: DLDevice, stream: Stream) -> Result<bool> {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
