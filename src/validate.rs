@@ -7,6 +7,7 @@
 //! Order: version, flags, ndim, shape pointer, dtype, device, shape values, strides, sizes,
 //! data and offset, bounds. The first fault found is reported, so the answer is deterministic.
 
+pub mod exchange;
 mod questions;
 
 use core::mem::MaybeUninit;
