@@ -451,7 +451,7 @@ static void asked(void) {
   WORKS(dlrs_mem_info(EXT, NULL, NULL, ERR));
   WORKS(dlrs_pointer_device(kDLExtDev, &done, &info, ERR));
   CHECK(info.device.device_type == kDLExtDev && info.nbytes == 400);
-  CHECK((char *)info.base == (char *)&done - 4);
+  CHECK((uintptr_t)info.base == (uintptr_t)&done - 4);
   WORKS(dlrs_mem_alloc(EXT, 100, 0, NULL, &data, ERR));
   CHECK(data != NULL && fake.live == 1);
   WORKS(dlrs_mem_free(EXT, data, 100, 0, NULL, ERR));
@@ -493,6 +493,26 @@ static void asked(void) {
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_register_host(kDLExtDev, &fake, 8, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_unregister_host(kDLExtDev, &fake, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_info(CPU, NULL, NULL, ERR));
+}
+
+/* The driver knows 400 bytes from 4 in front of any address, of ext_dev:0. */
+static void driver_level(void) {
+  int64_t n = 99, more = 100;
+  DLTensor tensor = t_describe((void *)(uintptr_t)4096, F32, 1, &n, NULL);
+  tensor.device = EXT;
+  WORKS(dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  tensor.shape = &more;
+  WORKS(dlrs_validate(&tensor, 0, DLRS_LEVEL_STRICT, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, ANY, dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  tensor.shape = &n;
+  tensor.device.device_id = 1;
+  REFUSED(DLRS_DEVICE_ID, 1, DLRS_FIELD_DEVICE_ID, -1, dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  EQUAL(t_error.limit, 0);
+  tensor.device = t_device(kDLTrn, 0);
+  WORKS(dlrs_backend_set(kDLTrn, &stand_in, NULL, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, DLRS_FIELD_DEVICE_TYPE, -1, dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  WORKS(dlrs_backend_set(kDLTrn, NULL, NULL, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_validate(&tensor, 0, 5, ERR));
 }
 
 static void nulls(void) {
@@ -623,6 +643,7 @@ int main(void) {
   faults();
   fake.able = STRIDED;
   asked();
+  driver_level();
   nulls();
   deferred();
   streams();

@@ -105,6 +105,8 @@ typedef struct dlrs_backend dlrs_backend;
 typedef struct dlrs_pointer_info dlrs_pointer_info;
 typedef struct dlrs_copy_options dlrs_copy_options;
 typedef struct dlrs_print_options dlrs_print_options;
+typedef struct dlrs_py_request dlrs_py_request;
+typedef struct dlrs_py_import_options dlrs_py_import_options;
 
 /**
  * What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
@@ -320,8 +322,8 @@ DLRS_API const char *dlrs_status_name(dlrs_status status);
  *
  * Ownership: nothing is kept; kind and message are valid during the callback.
  * Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
- *            The kind is "MemoryError" for class 4, "BufferError" for class 3, "RuntimeError" for
- *            classes 5, 6 and 9, else "ValueError".
+ *            The kind is "MemoryError" for class 4, "BufferError" for class 3, DLRS_DEVICE_TYPE
+ *            and DLRS_UNSUPPORTED, "RuntimeError" for other classes 5, 6 and 9, else "ValueError".
  * Threads:   as the callback.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
  *
@@ -840,6 +842,8 @@ enum dlrs_level {
   DLRS_LEVEL_LAYOUT = 2,
   /** Also everything is known to DLPack 1.3: dtype, device, flags, strides given, whole bytes. */
   DLRS_LEVEL_STRICT = 3,
+  /** Also the driver of the device, where it tells, knows the memory as what the tensor says. */
+  DLRS_LEVEL_DEVICE = 4,
 };
 
 /* ---------------------------------------------------------------------------------------------
@@ -1993,6 +1997,8 @@ dlrs_status dlrs_stride_order(const DLTensor *tensor,
  *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
  *            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
  *            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): what the driver knows
+ *            about the memory differs; limit is what it says. Classes 5 and 6: the driver.
  * Threads:   any; a struct that another thread rewrites meanwhile is judged by one reading.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
  *
@@ -3259,6 +3265,405 @@ dlrs_status dlrs_managed_to_string(const DLManagedTensorVersioned *tensor,
                                    size_t capacity,
                                    size_t *nbytes,
                                    dlrs_error *error);
+
+/** Who writes it so. */
+enum dlrs_notation {
+  /** The buffer protocol and the module struct: `f`, `<d`, `Zf`, `?`, `4f`. */
+  DLRS_NOTATION_PEP3118 = 1,
+  /** `__array_interface__` and `__cuda_array_interface__`: `<f4`, `|b1`, `<c8`. */
+  DLRS_NOTATION_TYPESTR = 2,
+  /** Arrow's C data interface: `f`, `g`, `c`, `C`. */
+  DLRS_NOTATION_ARROW = 3,
+};
+
+/* ---------------------------------------------------------------------------------------------
+ * Dtypes as others write them: buffer protocol, array interface, Arrow.
+ */
+
+/**
+ * Understand a dtype in the notation of the buffer protocol, the array interface or Arrow.
+ *
+ * Bytes:     nbytes bytes of text are read; no NUL is needed.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
+ *            DLRS_PARSE: not a dtype that DLPack has; value is the byte at fault.
+ *            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: too many.
+ *            On any error *out is untouched.
+ * Threads:   any; the locale does not matter.
+ * Source:    PEP 3118 and the module struct: "f", "<d", "Zf", "?", and "4f" for four lanes;
+ *            NumPy's array interface: "<f4", "|b1"; Arrow's C data interface: "f", "g"; its packed
+ *            booleans "b" are uint1.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_dtype_parse_as(const char *text,
+                                size_t nbytes,
+                                int32_t notation,
+                                DLDataType *out,
+                                dlrs_error *error);
+
+/**
+ * Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
+ *
+ * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
+ *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
+ *            only asks for it.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+ *            DLRS_BAD_ARG: notation (a dlrs_notation); capacity is beyond any memory.
+ *            what dlrs_validate reports of a dtype; DLRS_UNSUPPORTED: it has no name there.
+ *            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.
+ * Threads:   any; the locale does not matter.
+ * Source:    see dlrs_dtype_parse_as, which understands every text written here.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_dtype_format_as(DLDataType dtype,
+                                 int32_t notation,
+                                 char *buffer,
+                                 size_t capacity,
+                                 size_t *nbytes,
+                                 dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * DLPack's C exchange API: our allocator, and the tables of others.
+ */
+
+/**
+ * Make a tensor like a prototype: the managed_tensor_allocator of an exchange API table.
+ *
+ * Shape:     as dlrs_tensor_new_like.
+ * Bytes:     as dlrs_tensor_new_like.
+ * Device:    as dlrs_tensor_new_like; no stream waits.
+ * Ownership: on 0 the caller owns *out; on -1 *out is NULL.
+ * Flags:     0.
+ * Errors:    -1, after SetError(error_ctx, kind, message) was called once, if it is not NULL; the
+ *            kinds are those of dlrs_error_forward. Python is not touched.
+ * Threads:   any, attached to Python or not.
+ * Source:    DLPackManagedTensorAllocator in dlpack.h.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+int dlrs_managed_tensor_allocator(DLTensor *prototype,
+                                  DLManagedTensorVersioned **out,
+                                  void *error_ctx,
+                                  dlrs_set_error_fn SetError);
+
+/**
+ * Find the table of a major version in a framework's exchange API.
+ *
+ * Ownership: *out is as static as the framework's own table.
+ * Errors:    DLRS_NULL_ARG: header or out; a function of the table of major 1 is NULL, which only
+ *            dltensor_from_py_object_no_sync may be.
+ *            DLRS_MISALIGNED_STRUCT: a table of the chain. DLRS_VERSION: no table of this major
+ *            among the first 16; value is the newest. *out is then NULL.
+ * Threads:   any; needs no Python.
+ * Source:    DLPackExchangeAPIHeader in dlpack.h: prev_api leads to older majors.
+ *
+ * Safety:
+ * `header` is the head of a chain of live tables.
+ */
+DLRS_API
+dlrs_status dlrs_exchange_api_find(const DLPackExchangeAPIHeader *header,
+                                   uint32_t major,
+                                   const DLPackExchangeAPI **out,
+                                   dlrs_error *error);
+
+/**
+ * Find the exchange API of a Python type, in the major version that this library knows.
+ *
+ * Ownership: *out is as static as the framework's own table.
+ * Errors:    DLRS_NULL_ARG: type or out. DLRS_UNSUPPORTED: the type has no
+ *            `__dlpack_c_exchange_api__`; no Python, as dlrs_py_capsule_new_take.
+ *            DLRS_CALLBACK: Python raised an exception, which stays set.
+ *            what dlrs_exchange_api_find reports. *out is then NULL.
+ * Threads:   attached to Python.
+ * Source:    dlpack.h 1.3: a capsule named "dlpack_exchange_api" on the type.
+ *
+ * Safety:
+ * `type` is a live Python type.
+ */
+DLRS_API
+dlrs_status dlrs_exchange_api_from_type(void *type,
+                                        const DLPackExchangeAPI **out,
+                                        dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Stream numbers of `__dlpack__`.
+ */
+
+/** The stream number that stands for Python's `None`. */
+#define DLRS_PY_STREAM_NONE INT64_MIN
+
+/**
+ * Understand the `stream` argument of `__dlpack__`.
+ *
+ * Device:    CUDA and managed memory: None and 1 are the legacy default stream, 2 the per-thread
+ *            one. ROCm: None and 0 are the default stream; 1 and 2 are refused. Elsewhere None is
+ *            the default. Above these the number is the handle; -1 asks for no synchronization.
+ *            In host memory there is only None.
+ * Ownership: *out is a handle of the device's API; NULL is its default stream. For CUDA's default
+ *            streams it is the handle 1 or 2, which says the same under every compiler flag.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or sync.
+ *            DLRS_STREAM: no number of this device. On any error nothing is written.
+ * Threads:   any; needs no Python.
+ * Source:    the array API standard's `__dlpack__`. *sync is 0 for -1, else 1.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_stream_from_py(int64_t number,
+                                DLDevice device,
+                                void **out,
+                                int32_t *sync,
+                                dlrs_error *error);
+
+/**
+ * Number a stream for the `stream` argument of `__dlpack__`.
+ *
+ * Device:    as dlrs_stream_from_py; NULL is the device's default stream.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
+ *            DLRS_STREAM: the stream has no number on this device. *out is then untouched.
+ * Threads:   any; needs no Python.
+ * Source:    the array API standard's `__dlpack__`. DLRS_PY_STREAM_NONE is to be passed as None.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_stream_to_py(void *stream,
+                              DLDevice device,
+                              int64_t *out,
+                              dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Python: capsules, `__dlpack__` both ways, exceptions. Nothing links libpython.
+ */
+
+/**
+ * Put a tensor into a capsule named "dltensor_versioned".
+ *
+ * Shape:     unchanged. A foreign tensor without deleter, manager_ctx or strides is boxed in one
+ *            that has them, since there are consumers that need them.
+ * Bytes:     data and byte_offset stay as they are.
+ * Device:    any; no stream waits.
+ * Ownership: on success *tensor is taken and set to NULL, and *out is a new reference. If nobody
+ *            takes the tensor out of the capsule, its destructor calls the tensor's deleter.
+ * Flags:     unchanged.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
+ *            DLRS_VERSION: major version is not 1. DLRS_UNSUPPORTED: there is no Python in this
+ *            process, it is not running, or this thread is not attached to it.
+ *            DLRS_CALLBACK: Python raised an exception, which stays set.
+ *            when it must be boxed, what dlrs_import_take reports at DLRS_LEVEL_STRUCT.
+ * Threads:   attached to Python (holding its lock, where it has one).
+ * Source:    python_spec: the producer names the capsule and frees what nobody consumed.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_py_capsule_new_take(DLManagedTensorVersioned **tensor,
+                                     void **out,
+                                     dlrs_error *error);
+
+/**
+ * Put a legacy tensor into a capsule named "dltensor".
+ *
+ * Shape:     unchanged.
+ * Bytes:     data and byte_offset stay as they are.
+ * Device:    any; no stream waits. Of a tensor that the host cannot reach the capsule has a holder
+ *            of its own: TensorFlow calls the deleter of what it refuses and leaves the name.
+ * Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
+ * Flags:     the legacy struct has none.
+ * Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.
+ * Threads:   attached to Python (holding its lock, where it has one).
+ * Source:    python_spec: max_version None asks for the legacy struct.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_py_capsule_new_legacy_take(DLManagedTensor **tensor,
+                                            void **out,
+                                            dlrs_error *error);
+
+/**
+ * Take the tensor out of a capsule, of either kind.
+ *
+ * Shape:     unchanged; a legacy tensor's NULL strides become compact row-major.
+ * Bytes:     data and byte_offset stay as they are.
+ * Device:    any; no stream waits.
+ * Ownership: the caller owns *out, and the capsule is renamed: "used_dltensor_versioned" or
+ *            "used_dltensor". A legacy tensor is boxed in a versioned one. On error the capsule
+ *            keeps its tensor and its name.
+ * Flags:     kept; those of a legacy tensor are legacy_flags, for its struct has none. NumPy takes
+ *            legacy tensors as DLPACK_FLAG_BITMASK_READ_ONLY.
+ * Errors:    DLRS_NULL_ARG: capsule or out. DLRS_FLAGS: legacy_flags.
+ *            DLRS_BAD_ARG: no capsule of DLPack, or it was consumed before.
+ *            DLRS_VERSION: major version is not 1; the capsule will call the deleter.
+ *            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. of a legacy tensor, what dlrs_validate
+ *            reports at DLRS_LEVEL_STRUCT. What is in a versioned one is not looked at: ask
+ *            dlrs_validate_managed, or use dlrs_py_import.
+ * Threads:   attached to Python; two threads must not consume the same capsule at once.
+ * Source:    python_spec: the consumer renames the capsule.
+ *
+ * Safety:
+ * `capsule` is a live Python object.
+ */
+DLRS_API
+dlrs_status dlrs_py_capsule_consume(void *capsule,
+                                    uint64_t legacy_flags,
+                                    DLManagedTensorVersioned **out,
+                                    dlrs_error *error);
+
+/** What a consumer passed to `__dlpack__`: borrowed objects; NULL and None are the default. */
+struct dlrs_py_request {
+  /** `sizeof(dlrs_py_request)`. */
+  uint32_t struct_size;
+  /** `stream`: an integer, see dlrs_stream_from_py. */
+  void *stream;
+  /** `max_version`: two integers; None asks for the legacy struct. */
+  void *max_version;
+  /** `dl_device`: two integers, device type and ordinal. */
+  void *dl_device;
+  /** `copy`: true always, false never, None if needed. */
+  void *copy;
+};
+
+/**
+ * Answer `__dlpack__(stream, max_version, dl_device, copy)` for a tensor of this library.
+ *
+ * Shape:     unchanged; a copy is dense in the order of the strides.
+ * Bytes:     data and byte_offset stay as they are, unless a copy is made.
+ * Device:    the tensor's own, or the CPU for memory that the host reaches.
+ * Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
+ *            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
+ * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
+ *            DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.
+ *            DLRS_BAD_ARG: max_version or dl_device. DLRS_STREAM: stream does not fit the device.
+ *            DLRS_COPY_NEEDED: copy is false and the device another.
+ *            DLRS_READ_ONLY, DLRS_FLAGS: the legacy struct cannot say so; a copy can be legacy.
+ *            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no such copy, or no such stream.
+ *            DLRS_NOMEM: no memory. DLRS_CALLBACK: Python raised an exception, which stays set;
+ *            dlrs_py_error_set turns every other failure into one.
+ * Threads:   attached to Python.
+ * Source:    the array API standard's `__dlpack__`.
+ *
+ * Safety:
+ * See the preface; the request's objects are NULL or live.
+ */
+DLRS_API
+dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
+                           const dlrs_py_request *request,
+                           void **out,
+                           dlrs_error *error);
+
+/** Legacy tensors are taken as writable: their struct cannot say, and read-only is assumed. */
+#define DLRS_PY_LEGACY_WRITABLE (1U << 0U)
+
+/**
+ * The exchange API of the object's type is not used. PyTorch's exports tensors that its
+ * `__dlpack__` refuses: those that require gradients or are lazily conjugated.
+ */
+#define DLRS_PY_NO_EXCHANGE_API (1U << 1U)
+
+/** How to take a Python object in. All members but `struct_size` may be 0. */
+struct dlrs_py_import_options {
+  /** `sizeof(dlrs_py_import_options)`. */
+  uint32_t struct_size;
+  /** `DLRS_PY_*` bits. */
+  uint32_t flags;
+  /**
+   * The stream on which the tensor will be used, as dlrs_stream_to_py numbers it; 0 or
+   * DLRS_PY_STREAM_NONE for the default stream. Not passed on for data in host memory.
+   */
+  int64_t stream;
+  /** Where the tensor is wanted; device_type 0 for wherever it is. */
+  DLDevice dl_device;
+  /** What the tensor must be, and whether it may be copied; NULL for the defaults. */
+  const dlrs_import_options *import;
+};
+
+/**
+ * Take in the tensor of a Python object, whatever protocol it speaks.
+ *
+ * Shape:     as dlrs_import_take.
+ * Bytes:     as dlrs_import_take.
+ * Device:    as the object's; with options->dl_device the producer is asked to copy, and what the
+ *            host reaches is copied to the CPU here.
+ * Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
+ *            thread; what belongs to Python is then given back attached to it, or left alone when
+ *            Python is gone.
+ * Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
+ * Errors:    DLRS_NULL_ARG: object or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
+ *            DLRS_CALLBACK: the object raised an exception, which stays set.
+ *            DLRS_UNSUPPORTED: the object speaks no protocol, or of a buffer or array interface
+ *            what DLPack cannot say; no Python, as dlrs_py_capsule_new_take.
+ *            DLRS_VERSION: major version is not 1. DLRS_COPY_NEEDED: see options.
+ *            what dlrs_import_take reports.
+ * Threads:   attached to Python.
+ * Source:    the array API standard's from_dlpack. Tried in this order: the exchange API of the
+ *            type, for data in host memory; `__dlpack__` with the keywords of 2023.12, then,
+ *            after a TypeError, with fewer; a capsule itself; the buffer protocol; array
+ *            interfaces. What the object answers is believed, not what it was asked for.
+ *
+ * Safety:
+ * `object` is a live Python object.
+ */
+DLRS_API
+dlrs_status dlrs_py_import(void *object,
+                           const dlrs_py_import_options *options,
+                           DLManagedTensorVersioned **out,
+                           dlrs_error *error);
+
+/**
+ * Raise the Python exception that fits a failure.
+ *
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_UNSUPPORTED: as
+ *            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
+ *            already set, that one stays. The kinds are those of dlrs_error_forward.
+ * Threads:   attached to Python.
+ * Source:    the array API standard wants BufferError for data that cannot be exported.
+ *
+ * Safety:
+ * `failure` was filled by a function of this library, with its full `struct_size`.
+ */
+DLRS_API dlrs_status dlrs_py_error_set(const dlrs_error *failure, dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * The Python module.
+ */
+
+/**
+ * Give the Python module of this library: functions and a Tensor type, without an extension module.
+ *
+ * Made on the first call in an interpreter, which then keeps it: every call gives the same module.
+ * What it offers is documented in Python: help(module).
+ *
+ * Ownership: *out is a new reference to a module object (PyObject *): the caller's.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: there is no Python 3.9
+ *            or newer in the process, it is not running, or this thread is not attached to it.
+ *            DLRS_CALLBACK: Python raised an exception, which stays set.
+ * Threads:   one that is attached to Python (in ctypes: PyDLL). Subinterpreters and builds
+ *            without the GIL are served; each interpreter has its own module.
+ * Source:    CPython's stable ABI.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_py_module(void **out,
+                           dlrs_error *error);
 
 #ifdef __cplusplus
 }  /* extern "C" */

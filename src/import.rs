@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use crate::abi::*;
-use crate::copy::{CopyPolicy, Options, clone};
+use crate::copy::{CopyPolicy, Options, check_pointer, clone};
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
@@ -35,6 +35,7 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
     let mut src = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { src.read_managed(tensor.as_ptr(), import.rules)? };
+    check_pointer(&src, import.rules)?;
     let lacking = lacking(&src, import);
     match (lacking, import.policy) {
         (Some(error), CopyPolicy::Never) => Err(error),

@@ -10,7 +10,7 @@
 //!   tensor   │ block: alloc, pool, wrap, convert, chain, share, view
 //!   device   │ plan (bytes, no tensors), cpu (the copy engine), cast (conversion of elements)
 //!   validate │ a foreign struct is read once, checked in a fixed order
-//!   layout, view, overlap, dtype, device_type, float_formats, scan     arithmetic and tables
+//!   layout, view, overlap, dtype(_notation), device_type, ... scan      arithmetic and tables
 //!   platform │ what the operating system gives
 //!   error    │ Status, Field, Error: what went wrong, put into words in one place
 //!   abi      │ upstream's dlpack.h as plain data
@@ -43,6 +43,7 @@ pub mod copy;
 pub mod device;
 pub mod device_type;
 pub mod dtype;
+pub mod dtype_notation;
 pub mod error;
 pub mod float_formats;
 pub mod import;

@@ -9,7 +9,7 @@ use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::overlap::{self, Strided, Verdict};
-use crate::validate::Snapshot;
+use crate::validate::{Rules, Snapshot};
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
@@ -120,6 +120,35 @@ pub fn check_host(tensor: &Snapshot, options: &Options) -> Result<()> {
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
     let error = error.detail("only the CPU does this, and it does not reach this device's memory");
     Err(error.value(tensor.device.device_type.into()))
+}
+
+/// Asks the driver of the device, where the rules demand it, whether the memory is what the tensor
+/// says. A backend that does not tell, or memory that no driver gives, passes.
+pub fn check_pointer(tensor: &Snapshot, rules: Rules) -> Result<()> {
+    let said = tensor.device;
+    let cpu = said.device_type == DLDeviceType::kDLCPU as i32;
+    if !rules.driver || tensor.empty || cpu || is_handle(tensor) {
+        return Ok(());
+    }
+    let backend = registry::required(said.device_type)?;
+    let known = match backend.pointer(tensor.first().cast()) {
+        Err(error) if error.status == DLRS_UNSUPPORTED => return Ok(()),
+        known => known?,
+    };
+    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+    let error = error.detail("the driver knows this memory as another kind of device's");
+    if known.device.device_type != said.device_type {
+        return Err(error.value(said.device_type.into()).limit(known.device.device_type.into()));
+    }
+    let error = Error::new(DLRS_DEVICE_ID).field(DLRS_FIELD_DEVICE_ID);
+    let error = error.detail("the driver knows this memory as another device's");
+    if known.device.device_id != said.device_id {
+        return Err(error.value(said.device_id.into()).limit(known.device.device_id.into()));
+    }
+    match known.nbytes {
+        0 => Ok(()),
+        nbytes => tensor.check_within(known.base.cast(), nbytes),
+    }
 }
 
 fn check_movable(tensor: &Snapshot, options: &Options) -> Result<()> {

@@ -68,13 +68,51 @@ impl Python {
             if python.Py_IsInitialized() == 0 {
                 return Err(refuse("Python is not running: not yet, or not any more"));
             }
-            if python.PyGILState_Check().is_some_and(|check| check() == 0) {
+            if !python.attached() {
                 return Err(refuse(
                     "this thread is not attached to Python (ctypes: load with PyDLL, not CDLL)",
                 ));
             }
         }
         Ok(python)
+    }
+
+    /// Whether this thread may call Python. Where only `PyGILState_Check` can be asked and the
+    /// process has subinterpreters, it says yes to everyone.
+    #[inline]
+    fn attached(self) -> bool {
+        // SAFETY: both may be called on any thread while Python runs.
+        unsafe {
+            match (self.PyThreadState_GetUnchecked(), self.PyGILState_Check()) {
+                (Some(current), _) => !current().is_null(),
+                (None, Some(check)) => check() != 0,
+                (None, None) => true,
+            }
+        }
+    }
+
+    /// Runs `body` attached to Python; does not, and says so, when Python is gone or going: what
+    /// it still holds is then left alone, as python_spec asks of deleters.
+    pub fn attach(body: impl FnOnce(Python)) -> bool {
+        if !READY.load(Acquire) {
+            return false;
+        }
+        let python = Python(PhantomData);
+        // SAFETY: these may be called on any thread; `Ensure` is undone on the same one.
+        unsafe {
+            let ends = python.Py_IsFinalizing().or(python._Py_IsFinalizing());
+            if python.Py_IsInitialized() == 0 || ends.is_some_and(|ends| ends() != 0) {
+                return false;
+            }
+            if python.attached() {
+                body(python);
+            } else {
+                let state = python.PyGILState_Ensure();
+                body(python);
+                python.PyGILState_Release(state);
+            }
+        }
+        true
     }
 
     /// Python, for functions that Python itself is calling.
@@ -84,13 +122,6 @@ impl Python {
     #[inline]
     pub unsafe fn calling() -> Python {
         Python(PhantomData)
-    }
-
-    /// Python, in a process where the table has been filled, whatever its state is now. Only
-    /// `Py_IsInitialized` and `PyGILState_Ensure` may be called before more is known.
-    #[inline]
-    pub fn seen() -> Option<Python> {
-        READY.load(Acquire).then_some(Python(PhantomData))
     }
 }
 
@@ -191,8 +222,14 @@ macro_rules! symbols {
     (@object variable $address:ident) => { unsafe { $address.cast::<*mut PyObject>().read() } };
 }
 
+// The first one finds the module to look in: Windows' python3.dll, which may be loaded beside the
+// real one, has it only since 3.12. It and the buffer functions joined the stable ABI after 3.9,
+// which exports them in the same form.
 symbols! {
     functions {
+        fn PyObject_VectorcallMethod(
+            name: *mut PyObject, args: *const *mut PyObject, n: usize, names: *mut PyObject
+        ) -> *mut PyObject;
         fn Py_IsInitialized() -> c_int;
         fn Py_IncRef(object: *mut PyObject);
         fn Py_DecRef(object: *mut PyObject);
@@ -204,13 +241,15 @@ symbols! {
         fn PyErr_Restore(kind: *mut PyObject, value: *mut PyObject, trace: *mut PyObject);
         fn PyErr_ExceptionMatches(kind: *mut PyObject) -> c_int;
         fn PyErr_SetString(kind: *mut PyObject, message: *const c_char);
-        fn PyErr_NoMemory() -> *mut PyObject;
         fn PyCapsule_New(
             pointer: *mut c_void, name: *const c_char, destructor: Option<Destructor>
         ) -> *mut PyObject;
         fn PyCapsule_IsValid(capsule: *mut PyObject, name: *const c_char) -> c_int;
         fn PyCapsule_GetPointer(capsule: *mut PyObject, name: *const c_char) -> *mut c_void;
         fn PyCapsule_SetName(capsule: *mut PyObject, name: *const c_char) -> c_int;
+        fn PyCapsule_SetPointer(capsule: *mut PyObject, pointer: *mut c_void) -> c_int;
+        fn PyCapsule_GetContext(capsule: *mut PyObject) -> *mut c_void;
+        fn PyCapsule_SetContext(capsule: *mut PyObject, context: *mut c_void) -> c_int;
         fn PyObject_Type(object: *mut PyObject) -> *mut PyObject;
         fn PyObject_GetAttr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject;
         fn PyObject_Call(
@@ -218,21 +257,16 @@ symbols! {
         ) -> *mut PyObject;
         fn PyObject_IsTrue(object: *mut PyObject) -> c_int;
         fn PyUnicode_InternFromString(text: *const c_char) -> *mut PyObject;
-        fn PyUnicode_AsUTF8String(text: *mut PyObject) -> *mut PyObject;
-        fn PyBytes_AsStringAndSize(
-            bytes: *mut PyObject, text: *mut *mut c_char, nbytes: *mut isize
-        ) -> c_int;
+        fn PyUnicode_AsUTF8AndSize(text: *mut PyObject, nbytes: *mut isize) -> *const c_char;
         fn PyLong_FromLongLong(value: c_longlong) -> *mut PyObject;
         fn PyLong_AsLongLong(value: *mut PyObject) -> c_longlong;
-        fn PyLong_AsUnsignedLongLongMask(value: *mut PyObject) -> u64;
         fn PyBool_FromLong(value: c_long) -> *mut PyObject;
         fn PyTuple_New(n: isize) -> *mut PyObject;
         fn PyTuple_SetItem(tuple: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
         fn PySequence_Size(sequence: *mut PyObject) -> isize;
         fn PySequence_GetItem(sequence: *mut PyObject, place: isize) -> *mut PyObject;
-        fn PyDict_New() -> *mut PyObject;
-        fn PyDict_SetItem(dict: *mut PyObject, key: *mut PyObject, item: *mut PyObject) -> c_int;
         fn PyMapping_GetItemString(mapping: *mut PyObject, key: *const c_char) -> *mut PyObject;
+        fn PyObject_CheckBuffer(object: *mut PyObject) -> c_int;
         fn PyObject_GetBuffer(object: *mut PyObject, view: *mut PyBuffer, flags: c_int) -> c_int;
         fn PyBuffer_Release(view: *mut PyBuffer);
         fn PyGILState_Ensure() -> c_int;
@@ -243,13 +277,51 @@ symbols! {
         fn PyDict_SetItemString(
             dict: *mut PyObject, key: *const c_char, item: *mut PyObject
         ) -> c_int;
+        fn PyModule_Create2(definition: *mut c_void, api: c_int) -> *mut PyObject;
+        fn PyModule_GetState(module: *mut PyObject) -> *mut c_void;
+        fn PyType_FromModuleAndSpec(
+            module: *mut PyObject, spec: *const c_void, bases: *mut PyObject
+        ) -> *mut PyObject;
+        fn PyType_GetModuleState(kind: *mut PyObject) -> *mut c_void;
+        fn PyType_GetSlot(kind: *mut PyObject, slot: c_int) -> *mut c_void;
+        fn _PyObject_New(kind: *mut PyObject) -> *mut PyObject;
+        fn PyObject_Free(memory: *mut c_void);
+        fn PyObject_ClearWeakRefs(object: *mut PyObject);
+        fn PyObject_GetAttrString(object: *mut PyObject, name: *const c_char) -> *mut PyObject;
+        fn PyObject_SetAttrString(
+            object: *mut PyObject, name: *const c_char, value: *mut PyObject
+        ) -> c_int;
+        fn PyObject_IsInstance(object: *mut PyObject, kind: *mut PyObject) -> c_int;
+        fn PyImport_ImportModule(name: *const c_char) -> *mut PyObject;
+        fn PyIndex_Check(object: *mut PyObject) -> c_int;
+        fn PyNumber_AsSsize_t(object: *mut PyObject, overflow: *mut PyObject) -> isize;
+        fn PySlice_Unpack(
+            slice: *mut PyObject, start: *mut isize, stop: *mut isize, step: *mut isize
+        ) -> c_int;
+        fn PyTuple_Size(tuple: *mut PyObject) -> isize;
+        fn PyTuple_GetItem(tuple: *mut PyObject, place: isize) -> *mut PyObject;
+        fn PyList_New(n: isize) -> *mut PyObject;
+        fn PyList_SetItem(list: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
+        fn PyUnicode_FromStringAndSize(text: *const c_char, nbytes: isize) -> *mut PyObject;
+        fn PyUnicode_CompareWithASCIIString(text: *mut PyObject, with: *const c_char) -> c_int;
+        fn PyLong_FromUnsignedLongLong(value: u64) -> *mut PyObject;
+        fn PyFloat_FromDouble(value: f64) -> *mut PyObject;
+        fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> *mut PyObject;
+        fn PyEval_SaveThread() -> *mut c_void;
+        fn PyEval_RestoreThread(thread: *mut c_void);
     }
     objects {
+        itself _Py_EllipsisObject;
+        itself PyBaseObject_Type;
+        itself PySlice_Type;
+        itself PyTuple_Type;
+        variable PyExc_IndexError;
         itself _Py_NoneStruct;
         itself _Py_TrueStruct;
         itself _Py_FalseStruct;
         variable PyExc_AttributeError;
         variable PyExc_BufferError;
+        variable PyExc_KeyError;
         variable PyExc_MemoryError;
         variable PyExc_RuntimeError;
         variable PyExc_TypeError;
@@ -257,10 +329,11 @@ symbols! {
     }
     optional {
         fn PyGILState_Check() -> c_int;
-        fn PyObject_VectorcallMethod(
-            *mut PyObject, *const *mut PyObject, usize, *mut PyObject
-        ) -> *mut PyObject;
+        fn PyThreadState_GetUnchecked() -> *mut c_void;
+        fn Py_IsFinalizing() -> c_int;
+        fn _Py_IsFinalizing() -> c_int;
         fn PyObject_GetOptionalAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
+        fn _PyType_Lookup(*mut PyObject, *mut PyObject) -> *mut PyObject;
         fn _PyObject_LookupAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
     }
 }
