@@ -8,7 +8,7 @@ mkdir -p "$3"
 out=$(cd "$3" && pwd)
 shift 3
 "$here/../standin/build.sh" "$out/standin" || exit 2
-${CC:-gcc} -std=c11 -g -O1 -Wall -Wextra -Werror -I "$include" -I "$here/../../include" "$@" \
+${CC:-gcc} -std=c11 -g -O2 -Wall -Wextra -Werror -I "$include" -I "$here/../../include" "$@" \
     "$here/test_gpu_backend.c" "$here/../harness.c" "$here/../inject.c" -o "$out/test_gpu_backend" \
     -L "$lib" -Wl,-rpath,"$lib" -ldlpack_rs -lpthread -ldl || exit 2
 status=0

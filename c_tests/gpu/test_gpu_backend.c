@@ -58,6 +58,7 @@ static void memory(void) {
   void *data = NULL, *stream = NULL;
   uint64_t free_nbytes = 0, total = 0;
   int32_t count = 0;
+  standin_stats_t before = now();
   WORKS(dlrs_device_count(device.device_type, &count, ERR));
   EQUAL(count, 2);
   WORKS(dlrs_device_count(pinned.device_type, &count, ERR));
@@ -84,7 +85,7 @@ static void memory(void) {
     EQUAL(free_nbytes, total);
   }
   WORKS(dlrs_mem_alloc(pinned, 1000, 64, NULL, &data, ERR));
-  EQUAL(now().pinned, 1);
+  EQUAL(now().pinned - before.pinned, 1);
   memset(data, 1, 1000);
   WORKS(dlrs_mem_free(pinned, data, 1000, 64, NULL, ERR));
   if (!rocm) {
@@ -92,17 +93,19 @@ static void memory(void) {
     memset(data, 1, 1000);
     WORKS(dlrs_mem_free(managed, data, 1000, 64, NULL, ERR));
   }
-  EQUAL(now().device_blocks + now().pinned + now().managed + now().streams, 0);
+  EQUAL(now().device_blocks + now().managed + now().streams, 0);
+  EQUAL(now().pinned, before.pinned);
   DLDevice third = {device.device_type, 2};
   REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, ANY,
           dlrs_mem_alloc(third, 1000, 64, NULL, &data, ERR));
-  EQUAL(now().depth, 0);
+  EQUAL(now().depth, before.depth);
   NO_VIOLATION();
 }
 
 static void streams(void) {
   void *a = NULL, *b = NULL, *event = NULL;
   int32_t done = 0;
+  long events = now().events;
   WORKS(dlrs_stream_create(device, &a, ERR));
   WORKS(dlrs_stream_create(second, &b, ERR));
   if (!rocm) REFUSED(DLRS_STREAM, ANY, ANY, ANY, dlrs_stream_sync(device, b, ERR));
@@ -119,7 +122,7 @@ static void streams(void) {
   WORKS(dlrs_stream_sync(second, b, ERR));
   WORKS(dlrs_stream_destroy(device, a, ERR));
   WORKS(dlrs_stream_destroy(second, b, ERR));
-  EQUAL(now().streams + now().events, 0);
+  EQUAL(now().streams + now().events, events);
   NO_VIOLATION();
 }
 
@@ -240,6 +243,157 @@ static void copies(void) {
   EQUAL(now().depth, 0);
 }
 
+static void dense(side *self, DLDevice on, int64_t rows, int64_t columns, int turned) {
+  memset(self, 0, sizeof *self);
+  side_new(self, on, (size_t)(rows * columns));
+  self->shape[0] = rows;
+  self->shape[1] = columns;
+  self->strides[0] = turned ? 1 : columns;
+  self->strides[1] = turned ? rows : 1;
+  self->tensor.ndim = 2;
+  self->tensor.shape = self->shape;
+  self->tensor.strides = self->strides;
+  self->tensor.dtype = (DLDataType){kDLUInt, 8, 1};
+  place(self);
+}
+
+static int same(const side *src, const side *dst) {
+  for (int64_t i = 0; i < src->shape[0]; ++i) {
+    for (int64_t j = 0; j < src->shape[1]; ++j) {
+      if (dst->bytes[i * dst->strides[0] + j * dst->strides[1]] !=
+          src->bytes[i * src->strides[0] + j * src->strides[1]]) {
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+/* Through the pinned buffers: contiguous and turned, several pieces, twice, so that buffers are
+ * taken up again. Asynchronously from pageable memory, which may change once the call is back. */
+static void large(void) {
+  void *stream = NULL;
+  WORKS(dlrs_stream_create(device, &stream, ERR));
+  for (int turn = 0; turn < 6; ++turn) {
+    side src, dst;
+    int up = turn & 1, turned = turn >> 1 & 1, async = turn < 4;
+    dense(&src, up ? cpu : device, 7000, 5003, 0);
+    dense(&dst, up ? device : cpu, 7000, 5003, turned);
+    ctl(STANDIN_SEED, turn & 2, 0, NULL);
+    dlrs_copy_options options = {0};
+    options.struct_size = sizeof options;
+    options.flags = async ? DLRS_COPY_ASYNC : 0;
+    if (up) options.dst_stream = stream;
+    else options.src_stream = stream;
+    WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
+    if (async && up) {
+      unsigned char *kept = malloc(src.nbytes);
+      memcpy(kept, src.bytes, src.nbytes);
+      memset(src.bytes, 0, src.nbytes);
+      WORKS(dlrs_stream_sync(device, stream, ERR));
+      memcpy(src.bytes, kept, src.nbytes);
+      free(kept);
+    } else if (async) {
+      WORKS(dlrs_stream_sync(device, stream, ERR));
+    }
+    CHECK(same(&src, &dst));
+    NO_VIOLATION();
+    side_free(&src);
+    side_free(&dst);
+  }
+  ctl(STANDIN_SEED, 0, 0, NULL);
+  CHECK(now().pinned <= 4); /* kept, two a device */
+  EQUAL(now().events, now().pinned);
+  WORKS(dlrs_stream_destroy(device, stream, ERR));
+}
+
+/* ---- Contexts and captures of the caller's --------------------------------------------------*/
+
+static void *find(const char *path, const char *name) {
+  return dlsym(dlopen(path, RTLD_NOW | RTLD_LOCAL), name);
+}
+
+static void contexts(const char *path) {
+  int (*create)(void **, unsigned, int) = NULL, (*destroy)(void *) = NULL, (*set)(int) = NULL;
+  void *mine = NULL;
+  if (rocm) {
+    *(void **)&set = find(path, "hipSetDevice");
+    EQUAL(set(1), 0);
+  } else {
+    *(void **)&create = find(path, "cuCtxCreate_v2");
+    *(void **)&destroy = find(path, "cuCtxDestroy_v2");
+    EQUAL(create(&mine, 0, 1), 0);
+  }
+  void *current = now().current;
+  memory();
+  streams();
+  for (int i = 0; i < 40; ++i) copy_once(i & 1 ? cpu : device, i & 2 ? second : cpu, 9, i % 3);
+  side src, dst;
+  dense(&src, cpu, 7000, 5003, 0);
+  dense(&dst, second, 7000, 5003, 0);
+  WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, NULL, ERR));
+  CHECK(same(&src, &dst));
+  side_free(&src);
+  side_free(&dst);
+  CHECK(now().current == current);
+  EQUAL(now().device, 1);
+  if (rocm) EQUAL(set(0), 0);
+  else EQUAL(destroy(mine), 0);
+  NO_VIOLATION();
+}
+
+static void captures(const char *path) {
+  int (*begin)(void *, int), (*end)(void *, void **), (*drop)(void *);
+  void *stream = NULL, *graph = NULL, *data = NULL;
+  int32_t answer = 0;
+  *(void **)&begin = find(path, rocm ? "hipStreamBeginCapture" : "cuStreamBeginCapture_v2");
+  *(void **)&end = find(path, rocm ? "hipStreamEndCapture" : "cuStreamEndCapture");
+  *(void **)&drop = find(path, rocm ? "hipGraphDestroy" : "cuGraphDestroy");
+  WORKS(dlrs_stream_create(device, &stream, ERR));
+  side src, dst;
+  dense(&src, device, 50, 20, 0);
+  dense(&dst, device, 50, 20, 0);
+  void *current = now().current;
+  if (!rocm) { /* a context must be current for the test's own calls */
+    int (*push)(void *), (*retain)(void **, int);
+    void *context = NULL;
+    *(void **)&push = find(path, "cuCtxPushCurrent_v2");
+    *(void **)&retain = find(path, "cuDevicePrimaryCtxRetain");
+    EQUAL(retain(&context, 0), 0);
+    EQUAL(push(context), 0);
+    current = context;
+  }
+  EQUAL(begin(stream, 0), 0);
+  REFUSED(DLRS_CAPTURING, ANY, ANY, ANY, dlrs_stream_sync(device, stream, ERR));
+  REFUSED(DLRS_CAPTURING, ANY, ANY, ANY, dlrs_stream_query(device, stream, &answer, ERR));
+  REFUSED(DLRS_CAPTURING, ANY, ANY, ANY, dlrs_mem_alloc(device, 64, 0, stream, &data, ERR));
+  WORKS(dlrs_mem_alloc(device, 64, 0, NULL, &data, ERR));
+  WORKS(dlrs_mem_free(device, data, 64, 0, NULL, ERR));
+  dlrs_copy_options options = {0};
+  options.struct_size = sizeof options;
+  options.dst_stream = stream;
+  REFUSED(DLRS_CAPTURING, ANY, ANY, ANY,
+          dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
+  options.flags = DLRS_COPY_ASYNC;
+  WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
+  EQUAL(now().captures_broken, 0);
+  EQUAL(end(stream, &graph), 0);
+  CHECK(graph != NULL);
+  EQUAL(drop(graph), 0);
+  if (!rocm) {
+    int (*pop)(void **), (*release)(int);
+    *(void **)&pop = find(path, "cuCtxPopCurrent_v2");
+    *(void **)&release = find(path, "cuDevicePrimaryCtxRelease_v2");
+    CHECK(now().current == current);
+    EQUAL(pop(&current), 0);
+    EQUAL(release(0), 0);
+  }
+  side_free(&src);
+  side_free(&dst);
+  WORKS(dlrs_stream_destroy(device, stream, ERR));
+  NO_VIOLATION();
+}
+
 /* ---- Environment ----------------------------------------------------------------------------*/
 
 static void forked(void) {
@@ -278,6 +432,9 @@ int main(int argc, char **argv) {
   memory();
   streams();
   copies();
+  large();
+  contexts(argv[2]);
+  captures(argv[2]);
   forked();
   exiting();
   NO_VIOLATION();

@@ -25,6 +25,16 @@ pub struct Current<'a> {
     former: i32,
 }
 
+impl Current<'_> {
+    /// Whether this is the device's primary context, which stays; HIP has no other.
+    pub fn is_primary(&self) -> Result<bool> {
+        match self.driver.vendor {
+            Vendor::Cuda => Ok(cuda::primary(self.driver, self.ordinal)? == self.context),
+            Vendor::Rocm => Ok(true),
+        }
+    }
+}
+
 impl Drop for Current<'_> {
     fn drop(&mut self) {
         // SAFETY: as many as were pushed; a device that was current. Nothing can be done about an

@@ -6,7 +6,7 @@
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
-use core::ptr::null_mut;
+use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
 
 use super::codes;
@@ -189,6 +189,8 @@ functions! {
         height: usize, kind: i32, stream: Ptr) = "", "hipMemcpy2DAsync";
 }
 
+/// In the place of a function's address: the library lacks it.
+const ABSENT: usize = 1;
 /// Bytes in front of a function's name in [`LACKS`].
 const LACKS_FROM: usize = "the driver lacks ".len();
 
@@ -286,7 +288,7 @@ impl Driver {
     #[inline]
     fn symbol(&self, function: Function) -> Result<Ptr> {
         match self.kept.symbols.get(function as usize).map(|place| place.load(Acquire)) {
-            Some(address) if !address.is_null() => Ok(address),
+            Some(address) if address.addr() > ABSENT => Ok(address),
             _ => self.resolve(function),
         }
     }
@@ -297,19 +299,20 @@ impl Driver {
             Vendor::Cuda => cuda,
             Vendor::Rocm => hip,
         });
+        let words = lacks.get(..lacks.len().wrapping_sub(1)).unwrap_or("");
+        let missing = Err(Error::new(DLRS_DRV_SYMBOL).detail(words));
+        let Some(place) = self.kept.symbols.get(function as usize) else { return missing };
+        if words.len() <= LACKS_FROM || place.load(Acquire).addr() == ABSENT {
+            return missing;
+        }
         let name = lacks.as_ptr().wrapping_add(LACKS_FROM);
         // SAFETY: the texts end with NUL; the library was opened, for good.
-        let address = match lacks.len() > LACKS_FROM + 1 {
-            true => unsafe { platform::symbol(self.library(), name.cast()) },
-            false => null_mut(),
-        };
+        let address = unsafe { platform::symbol(self.library(), name.cast()) };
         if address.is_null() {
-            let words = lacks.get(..lacks.len().wrapping_sub(1)).unwrap_or("");
-            return Err(Error::new(DLRS_DRV_SYMBOL).detail(words));
+            place.store(without_provenance_mut(ABSENT), Release);
+            return missing;
         }
-        if let Some(place) = self.kept.symbols.get(function as usize) {
-            place.store(address, Release);
-        }
+        place.store(address, Release);
         Ok(address)
     }
 

@@ -22,6 +22,7 @@ mod context;
 mod copy;
 mod cuda;
 pub mod driver;
+mod launch;
 mod memory;
 mod rocm;
 mod stage;
@@ -241,6 +242,11 @@ impl Backend for Gpu {
         self.0.not_capturing(stream)?;
         // SAFETY: the caller's word.
         unsafe { self.0.stream_sync(stream) }
+    }
+
+    unsafe fn stream_waitable(&self, device: DLDevice, stream: Stream) -> Result<()> {
+        let _here = self.enter(device, stream)?;
+        self.0.not_capturing(stream)
     }
 
     unsafe fn stream_query(&self, device: DLDevice, stream: Stream) -> Result<bool> {
