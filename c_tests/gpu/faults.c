@@ -324,8 +324,7 @@ static int32_t host_register(void) {
 static void host_unregister(void) { (void)dlrs_mem_unregister_host(G.type, S.page, ERR); }
 static int32_t register_both(void) {
   int32_t status = host_register();
-  int32_t second = dlrs_mem_unregister_host(G.type, S.page, ERR);
-  return status != DLRS_OK ? status : second;
+  return status != DLRS_OK ? status : dlrs_mem_unregister_host(G.type, S.page, ERR);
 }
 
 static int32_t stream_create(void) { return dlrs_stream_create(DEV(0), &S.handle, ERR); }
@@ -370,7 +369,7 @@ static void drain(void) {
 static int32_t copy_batch(void) {
   const DLManagedTensorVersioned *from[2] = {&S.host.managed, &S.dev0.managed};
   DLManagedTensorVersioned *to[2] = {&S.out0.managed, &S.target.managed};
-  return dlrs_copy_batch(2, from, to, &S.options, ERR);
+  return dlrs_copy_batch(2, from, to, &S.options, &S.a, ERR);
 }
 static int batch_good(void) { return out_good() && target_good(); }
 
@@ -448,27 +447,43 @@ enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 /* ---- The sweep ------------------------------------------------------------------------------*/
 
-static long points, mapped, another_way, garbled;
+/* Points of the sweep: in all, answered with the code's status, done in another way, garbage. */
+#define points gpu_tally[0]
+#define mapped gpu_tally[1]
+#define another_way gpu_tally[2]
+#define garbled gpu_tally[3]
+
+/* The name of the k-th call of the driver since the counts were reset. */
+static const char *call_name(long k) {
+  static char log[1 << 16];
+  size_t n = G.log(log, sizeof log - 1);
+  log[n < sizeof log ? n : sizeof log - 1] = '\0';
+  char *name = strtok(log, "\n");
+  while (name != NULL && --k > 0) name = strtok(NULL, "\n");
+  return name ? name : "?";
+}
 
 /* The k-th call fails, or answers garbage, once or for ever. 0: there is no k-th call. */
 static int point(const scenario *it, int what, long k, int code) {
-  static char where[160];
-  snprintf(where, sizeof where, "%s, call %ld, %s %d", it->name, k,
-           what == STANDIN_GARBAGE ? "garbage" : what == STANDIN_FAIL ? "once" : "always", code);
+  static char where[160] = "";
   t_context = where;
   fresh();
   gpu_state before = gpu_now();
   long deleted = t_deleted;
   t_before();
+  G.calls(NULL);
   G.ctl(what, k, code, NULL);
   int32_t status = it->run();
   G.ctl(STANDIN_FAIL, 0, 0, NULL);
   gpu_state after = gpu_now();
   int happened = after.stats.injected != before.stats.injected;
   int ok = 1;
+  const char *failing = call_name(k);
+  snprintf(where, sizeof where, "%s, call %ld %s, %s %d", it->name, k, failing,
+           what == STANDIN_GARBAGE ? "garbage" : what == STANDIN_FAIL ? "once" : "always", code);
   if (status == DLRS_OK) {
     if (what != STANDIN_GARBAGE) ok &= CHECK(it->good());
-    if (happened) ++(what == STANDIN_GARBAGE ? garbled : another_way);
+    gpu_tally[what == STANDIN_GARBAGE ? 3 : 2] += happened;
   } else if (what == STANDIN_GARBAGE) {
     ++garbled;
   } else {
@@ -527,27 +542,21 @@ static void warm_row(void) {
   WORKS(dlrs_event_create(DEV(0), &made, ERR));
   S.event0 = made;
   sweep(chosen, step);
-  printf("points %ld %ld %ld %ld\n", points, mapped, another_way, garbled);
 }
 
 int main(int argc, char **argv) {
-  static gpu_row rows[SCENARIOS];
   if (argc < 2 || !gpu_open(argv[1]) || !G.standin) {
     puts("usage: faults cuda|rocm [STEP]: with a stand-in as the driver");
     return 2;
   }
   if (argc > 2) step = atoi(argv[2]);
-  long all[4] = {0, 0, 0, 0};
   printf("%d scenarios\n", SCENARIOS);
   for (int i = 0; i < SCENARIOS; ++i) {
-    rows[i].id = "Z09";
-    rows[i].what = scenarios[i].name;
-    rows[i].run = warm_row;
-  }
-  (void)all;
-  for (int i = 0; i < SCENARIOS; ++i) {
+    gpu_row row = {"Z09", scenarios[i].name, warm_row};
     chosen = &scenarios[i];
-    gpu_run(&rows[i]);
+    gpu_run(&row);
   }
+  printf("%ld points: %ld answered with their status, %ld done in another way, %ld garbage\n", points,
+         mapped, another_way, garbled);
   return gpu_end();
 }

@@ -11,6 +11,7 @@
 
 gpu_driver G;
 int gpu_left_out;
+long gpu_tally[4];
 
 /* ---- The driver -----------------------------------------------------------------------------*/
 
@@ -371,13 +372,15 @@ static long all_passed, all_failed, all_left_out;
 /* Prints what a row said but for its closing line, which is counted. */
 static void count(const gpu_row *row, char *said, int status) {
   char *last = strrchr(said, '\n');
-  long passed = 0, failed = 1;
+  long passed = 0, failed = 1, tally[4];
   int left_out = 0;
   if (last != NULL) {
     *last = '\0';
     last = strrchr(said, '\n');
     char *closing = last == NULL ? said : last + 1;
-    if (sscanf(closing, "%ld passed, %ld failed, %d left out", &passed, &failed, &left_out) == 3) {
+    if (sscanf(closing, "%ld passed, %ld failed, %d %ld %ld %ld %ld", &passed, &failed, &left_out,
+               &tally[0], &tally[1], &tally[2], &tally[3]) == 7) {
+      for (int i = 0; i < 4; ++i) gpu_tally[i] += tally[i];
       if (closing == said) *said = '\0';
       else *last = '\0';
     }
@@ -395,6 +398,7 @@ static void child(const gpu_row *row, int out) {
   dup2(out, 1);
   close(out);
   t_context = row->id;
+  memset(gpu_tally, 0, sizeof gpu_tally);
   gpu_start();
   row->run();
   if (G.standin) {
@@ -403,19 +407,18 @@ static void child(const gpu_row *row, int out) {
     if (stats.violations) printf("%s: %s\n", row->id, G.violation());
     EQUAL(stats.violations, 0);
   }
-  if (gpu_left_out) {
-    printf("0 passed, 0 failed, 1 left out\n");
-    fflush(stdout);
-    _exit(0);
-  }
-  /* t_close prints "N passed, N failed"; the parent reads a third number. */
+  /* The parent reads more numbers than t_close prints. */
+  char more[120];
+  snprintf(more, sizeof more, ", %d %ld %ld %ld %ld", gpu_left_out, gpu_tally[0], gpu_tally[1],
+           gpu_tally[2], gpu_tally[3]);
   fflush(stdout);
-  t_close_with(", 0 left out");
+  if (gpu_left_out) printf("0 passed, 0 failed%s\n", more);
+  else t_close_with(more);
   fflush(stdout);
-  _exit(0);
+  exit(0); /* with the handlers that the row left */
 }
 
-static void run_row(const gpu_row *row) {
+void gpu_run(const gpu_row *row) {
   static char said[1 << 16];
   int ends[2], status;
   size_t n = 0;
@@ -435,12 +438,8 @@ static void run_row(const gpu_row *row) {
   count(row, said, status);
 }
 
-int gpu_rows(const gpu_row *rows, size_t n, int list) {
-  for (size_t i = 0; i < n; ++i) {
-    if (list) printf("%s %s: %s\n", G.name, rows[i].id, rows[i].what);
-    run_row(&rows[i]);
-  }
-  printf("%zu rows, %ld of them left out\n", n, all_left_out);
+int gpu_end(void) {
+  if (all_left_out) printf("%ld rows left out\n", all_left_out);
   printf("%ld passed, %ld failed\n", all_passed, all_failed);
   return all_failed != 0 || all_passed == 0;
 }

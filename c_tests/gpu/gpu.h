@@ -103,7 +103,12 @@ extern int gpu_left_out;
     return;             \
   }
 
-/* Runs each row in a process of its own; prints the failures and "N passed, N failed". */
-int gpu_rows(const gpu_row *rows, size_t n, int list);
+/* Numbers that rows add to; here the sum of all rows that have run. */
+extern long gpu_tally[4];
+
+/* Runs a row in a process of its own, and prints its failures. */
+void gpu_run(const gpu_row *row);
+/* Prints "N passed, N failed"; answers the exit status. */
+int gpu_end(void);
 
 #endif

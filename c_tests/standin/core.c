@@ -23,7 +23,7 @@ static char said[256];
 
 static struct {
   long countdown, code, garbage;
-  int always;
+  int always, fired;
   char only[64];
 } fault;
 
@@ -51,6 +51,8 @@ static int injected(guard *self, const function *called, unsigned like) {
   if (fault.countdown == 0) return OK;
   if (fault.only[0] && strcmp(fault.only, called->name) != 0) return OK;
   if (fault.countdown > 1) return --fault.countdown, OK;
+  if (fault.fired && like & KEEPS) return OK;
+  fault.fired = 1;
   if (!fault.always) fault.countdown = 0;
   ++stats.injected;
   if (fault.garbage) {

@@ -64,6 +64,7 @@ enum {
   EARLY = 1,    /* works before initialisation */
   CURRENT = 2,  /* needs a current context that is not lost */
   RELEASES = 4, /* gives something back: does so even when it reports an error */
+  KEEPS = 16,   /* bookkeeping of the host, which a broken device does not break */
   UNSAFE = 8    /* not permitted while this thread, or with a global capture any thread, captures */
 };
 

@@ -40,14 +40,14 @@ EXPORT CUresult cuDriverGetVersion(int *out) {
 }
 
 EXPORT CUresult cuDeviceGetCount(int *out) {
-  ENTER(0);
+  ENTER(KEEPS);
   OUTPUT(out);
   *out = set.devices;
   ANSWER(OK);
 }
 
 EXPORT CUresult cuDeviceGet(CUdevice *out, int ordinal) {
-  ENTER(0);
+  ENTER(KEEPS);
   OUTPUT(out);
   if (!is_device(ordinal)) return (CUresult)E_DEVICE;
   *out = ordinal;
@@ -110,7 +110,7 @@ EXPORT CUresult cuGetErrorName(CUresult code, const char **out) {
 /* ---- Contexts -------------------------------------------------------------------------------*/
 
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device) {
-  ENTER(0);
+  ENTER(KEEPS);
   OUTPUT(out);
   ANSWER(context_retain(device, (void **)out));
 }
@@ -147,29 +147,29 @@ EXPORT CUresult cuCtxDestroy_v2(CUcontext self_context) {
 }
 
 EXPORT CUresult cuCtxGetCurrent(CUcontext *out) {
-  ENTER(0);
+  ENTER(KEEPS);
   OUTPUT(out);
   *out = context_handle(current());
   ANSWER(OK);
 }
 
 EXPORT CUresult cuCtxSetCurrent(CUcontext to) {
-  ENTER(0);
+  ENTER(KEEPS);
   ANSWER(context_set(to));
 }
 
 EXPORT CUresult cuCtxPushCurrent_v2(CUcontext on) {
-  ENTER(0);
+  ENTER(KEEPS);
   ANSWER(context_push(on));
 }
 
 EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *out) {
-  ENTER(RELEASES);
+  ENTER(RELEASES | KEEPS);
   ANSWER(context_pop((void **)out));
 }
 
 EXPORT CUresult cuCtxGetDevice(CUdevice *out) {
-  ENTER(0);
+  ENTER(KEEPS);
   OUTPUT(out);
   if (current() == NULL) return (CUresult)E_CONTEXT;
   *out = current()->device;
@@ -414,7 +414,7 @@ EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *out)
 }
 
 EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *out) {
-  ENTER(CURRENT);
+  ENTER(CURRENT | KEEPS);
   OUTPUT(out);
   context *owner = NULL;
   int code = stream_context(stream, &owner);
@@ -423,7 +423,7 @@ EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *out) {
 }
 
 EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
-  ENTER(0);
+  ENTER(KEEPS);
   if (mode == NULL) return (CUresult)E_VALUE;
   int value = (int)*mode, code = capture_exchange(&value);
   *mode = (CUstreamCaptureMode)value;

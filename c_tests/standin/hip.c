@@ -43,21 +43,21 @@ EXPORT hipError_t hipRuntimeGetVersion(int *out) {
 }
 
 EXPORT hipError_t hipGetDeviceCount(int *out) {
-  ENTER(EARLY);
+  ENTER(EARLY | KEEPS);
   OUTPUT(out);
   *out = set.devices;
   ANSWER(set.devices ? core_init() : E_NO_DEVICE);
 }
 
 EXPORT hipError_t hipGetDevice(int *out) {
-  ENTER(0);
+  ENTER(KEEPS);
   OUTPUT(out);
   *out = device_get();
   ANSWER(OK);
 }
 
 EXPORT hipError_t hipSetDevice(int device) {
-  ENTER(0);
+  ENTER(KEEPS);
   ANSWER(device_set(device));
 }
 
@@ -324,7 +324,7 @@ EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatu
 
 #if STANDIN_HIP >= 6
 EXPORT hipError_t hipStreamGetDevice(hipStream_t stream, int *out) {
-  ENTER(CURRENT);
+  ENTER(CURRENT | KEEPS);
   OUTPUT(out);
   context *owner = NULL;
   int code = stream_context(stream, &owner);
@@ -334,7 +334,7 @@ EXPORT hipError_t hipStreamGetDevice(hipStream_t stream, int *out) {
 #endif
 
 EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode) {
-  ENTER(0);
+  ENTER(KEEPS);
   if (mode == NULL) return (hipError_t)E_VALUE;
   int value = (int)*mode, code = capture_exchange(&value);
   *mode = (hipStreamCaptureMode)value;

@@ -152,18 +152,22 @@ int capture_forbids(void) {
   return code;
 }
 
-/* Work on the legacy stream would wait for blocking streams that capture. */
-static int legacy_forbidden(const stream *self) {
+/* Work on the legacy stream would wait for blocking streams that capture. Asking whether it
+ * captures says so too, but breaks nothing. */
+static int legacy_captures(const stream *self, int breaks) {
   int code = OK;
   if (!self->legacy) return OK;
   for (int i = 0; i < STREAMS; ++i) {
     stream *it = &streams[i];
     if (it->live && it->capture && it->context == self->context && !it->nonblocking) {
-      code = capture_break(it->capture, E_CAPTURE_IMPLICIT);
+      code = E_CAPTURE_IMPLICIT;
+      if (breaks) capture_break(it->capture, code);
     }
   }
   return code;
 }
+
+static int legacy_forbidden(const stream *self) { return legacy_captures(self, 1); }
 
 /* What waits for a stream or asks about it is not permitted while it captures. */
 static int capture_waits(const stream *self) {
@@ -253,7 +257,7 @@ int capture_end(void *handle, void **out) {
 int stream_capturing(void *handle, int *status) {
   stream *self = stream_of(handle);
   if (self == NULL) return E_HANDLE;
-  if (self->legacy && legacy_forbidden(self) != OK) return E_CAPTURE_IMPLICIT;
+  if (legacy_captures(self, 0) != OK) return E_CAPTURE_IMPLICIT;
   *status = self->capture == NULL ? 0 : self->capture->state;
   return OK;
 }
