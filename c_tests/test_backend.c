@@ -451,7 +451,7 @@ static void asked(void) {
   WORKS(dlrs_mem_info(EXT, NULL, NULL, ERR));
   WORKS(dlrs_pointer_device(kDLExtDev, &done, &info, ERR));
   CHECK(info.device.device_type == kDLExtDev && info.nbytes == 400);
-  CHECK((char *)info.base == (char *)&done - 4);
+  CHECK((uintptr_t)info.base == (uintptr_t)&done - 4);
   WORKS(dlrs_mem_alloc(EXT, 100, 0, NULL, &data, ERR));
   CHECK(data != NULL && fake.live == 1);
   WORKS(dlrs_mem_free(EXT, data, 100, 0, NULL, ERR));

@@ -3357,6 +3357,20 @@ int dlrs_managed_tensor_allocator(DLTensor *prototype,
                                   dlrs_set_error_fn SetError);
 
 /**
+ * Give the exchange API of this library's type Tensor.
+ *
+ * Ownership: the table is static; never free it.
+ * Errors:    none: never NULL. Its functions report theirs as Python exceptions; before
+ *            dlrs_py_module was called in an interpreter, no Tensor can be made there.
+ * Threads:   any; needs no Python. Its functions need what dlpack.h says.
+ * Source:    DLPackExchangeAPI in dlpack.h. The capsule on the type holds the same table.
+ *
+ * Safety:
+ * None.
+ */
+DLRS_API const DLPackExchangeAPI *dlrs_exchange_api(void);
+
+/**
  * Find the table of a major version in a framework's exchange API.
  *
  * Ownership: *out is as static as the framework's own table.
@@ -3644,6 +3658,31 @@ dlrs_status dlrs_py_import(void *object,
  * `failure` was filled by a function of this library, with its full `struct_size`.
  */
 DLRS_API dlrs_status dlrs_py_error_set(const dlrs_error *failure, dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * The Python module.
+ */
+
+/**
+ * Give the Python module of this library: functions and a Tensor type, without an extension module.
+ *
+ * Made on the first call in an interpreter, which then keeps it: every call gives the same module.
+ * What it offers is documented in Python: help(module).
+ *
+ * Ownership: *out is a new reference to a module object (PyObject *): the caller's.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: there is no Python 3.9
+ *            or newer in the process, it is not running, or this thread is not attached to it.
+ *            DLRS_CALLBACK: Python raised an exception, which stays set.
+ * Threads:   one that is attached to Python (in ctypes: PyDLL). Subinterpreters and builds
+ *            without the GIL are served; each interpreter has its own module.
+ * Source:    CPython's stable ABI.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_py_module(void **out,
+                           dlrs_error *error);
 
 #ifdef __cplusplus
 }  /* extern "C" */

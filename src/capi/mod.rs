@@ -53,6 +53,7 @@ pub mod notation;
 pub mod overlap;
 pub mod pool;
 pub mod print;
+pub mod py_module;
 pub mod python;
 pub mod python_stream;
 pub mod query;

@@ -10,6 +10,7 @@ pub mod constants;
 pub mod exchange;
 pub mod export;
 pub mod import;
+pub mod module;
 mod object;
 pub mod raise;
 pub mod stream;

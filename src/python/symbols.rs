@@ -277,8 +277,45 @@ symbols! {
         fn PyDict_SetItemString(
             dict: *mut PyObject, key: *const c_char, item: *mut PyObject
         ) -> c_int;
+        fn PyModule_Create2(definition: *mut c_void, api: c_int) -> *mut PyObject;
+        fn PyModule_GetState(module: *mut PyObject) -> *mut c_void;
+        fn PyType_FromModuleAndSpec(
+            module: *mut PyObject, spec: *const c_void, bases: *mut PyObject
+        ) -> *mut PyObject;
+        fn PyType_GetModuleState(kind: *mut PyObject) -> *mut c_void;
+        fn PyType_GetSlot(kind: *mut PyObject, slot: c_int) -> *mut c_void;
+        fn _PyObject_New(kind: *mut PyObject) -> *mut PyObject;
+        fn PyObject_Free(memory: *mut c_void);
+        fn PyObject_ClearWeakRefs(object: *mut PyObject);
+        fn PyObject_GetAttrString(object: *mut PyObject, name: *const c_char) -> *mut PyObject;
+        fn PyObject_SetAttrString(
+            object: *mut PyObject, name: *const c_char, value: *mut PyObject
+        ) -> c_int;
+        fn PyObject_IsInstance(object: *mut PyObject, kind: *mut PyObject) -> c_int;
+        fn PyImport_ImportModule(name: *const c_char) -> *mut PyObject;
+        fn PyIndex_Check(object: *mut PyObject) -> c_int;
+        fn PyNumber_AsSsize_t(object: *mut PyObject, overflow: *mut PyObject) -> isize;
+        fn PySlice_Unpack(
+            slice: *mut PyObject, start: *mut isize, stop: *mut isize, step: *mut isize
+        ) -> c_int;
+        fn PyTuple_Size(tuple: *mut PyObject) -> isize;
+        fn PyTuple_GetItem(tuple: *mut PyObject, place: isize) -> *mut PyObject;
+        fn PyList_New(n: isize) -> *mut PyObject;
+        fn PyList_SetItem(list: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
+        fn PyUnicode_FromStringAndSize(text: *const c_char, nbytes: isize) -> *mut PyObject;
+        fn PyUnicode_CompareWithASCIIString(text: *mut PyObject, with: *const c_char) -> c_int;
+        fn PyLong_FromUnsignedLongLong(value: u64) -> *mut PyObject;
+        fn PyFloat_FromDouble(value: f64) -> *mut PyObject;
+        fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> *mut PyObject;
+        fn PyEval_SaveThread() -> *mut c_void;
+        fn PyEval_RestoreThread(thread: *mut c_void);
     }
     objects {
+        itself _Py_EllipsisObject;
+        itself PyBaseObject_Type;
+        itself PySlice_Type;
+        itself PyTuple_Type;
+        variable PyExc_IndexError;
         itself _Py_NoneStruct;
         itself _Py_TrueStruct;
         itself _Py_FalseStruct;
@@ -297,5 +334,6 @@ symbols! {
         fn _Py_IsFinalizing() -> c_int;
         fn PyObject_GetOptionalAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
         fn _PyType_Lookup(*mut PyObject, *mut PyObject) -> *mut PyObject;
+        fn _PyObject_LookupAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
     }
 }

@@ -35,10 +35,12 @@ for name, parameters in {
     "dlrs_py_export": (Versioned, POINTER(Request), POINTER(c_void_p)),
     "dlrs_py_import": (py_object, POINTER(ImportOptions), POINTER(Versioned)),
     "dlrs_exchange_api_from_type": (py_object, POINTER(c_void_p)),
+    "dlrs_py_module": (POINTER(c_void_p),),
 }.items():
     function = getattr(lib, name)
     function.restype, function.argtypes = c_int32, (*parameters, POINTER(dlrs_error))
 
+lib.dlrs_exchange_api.restype = c_void_p
 lib.dlrs_py_error_set.argtypes = (POINTER(dlrs_error), c_void_p)
 lib.dlrs_release.restype, lib.dlrs_release.argtypes = None, (Versioned,)
 

@@ -270,6 +270,13 @@ def test_the_table_of_a_type():
         with pytest.raises(BufferError, match="__dlpack_c_exchange_api__"):
             pyabi.call(find, bad, byref(api))
         assert api.value is None
+    own = c_void_p()
+    pyabi.call(pyabi.lib.dlrs_py_module, byref(own))
+    module = pyabi._object(own)
+    pyabi.call(find, module.Tensor, byref(api))
+    assert api.value == pyabi.lib.dlrs_exchange_api()
+    t = import_(module.from_dlpack(ones()))
+    assert np.array_equal(np.from_dlpack(t), ones())
     for table, match in ((Table(hands_out, major=2), "major"), (Table(hands_out, holes=[0]), "NULL")):
         with pytest.raises(ValueError, match=match):
             pyabi.call(find, type(with_table(table)), byref(api))
