@@ -81,6 +81,7 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
             rules: RULES,
             align_bytes: 0,
             order: None,
+            device,
             writable: false,
             policy,
             options: crate::copy::Options::DEFAULT,
@@ -89,7 +90,6 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
         legacy_flags: DLPACK_FLAG_BITMASK_READ_ONLY,
         exchange_api: true,
         stream: stream::NONE,
-        device,
     }
 }
 
@@ -102,7 +102,7 @@ unsafe fn plain(python: Python, state: &State, object: *mut PyObject) -> Answer<
     // SAFETY: the caller's word; a type is live as long as an object of it.
     unsafe {
         let found = match has(python, tensor::type_of(object), state.exchange_api)? {
-            true => exchange::from_object(python, object)?,
+            true => exchange::from_object(python, object, stream::NONE)?,
             false => None,
         };
         let tensor = match found {
