@@ -8,9 +8,9 @@ use super::error::{dlrs_error, dlrs_status, run};
 use super::exchange::dlrs_managed_tensor_allocator;
 use crate::abi::*;
 use crate::error::Parameter;
+use crate::python::Python;
 use crate::python::exchange::current_work_stream;
 use crate::python::module::{self, exchange};
-use crate::python::Python;
 
 struct Table(DLPackExchangeAPI);
 
@@ -30,7 +30,7 @@ static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
     current_work_stream: Some(current_work_stream),
 });
 
-/// Give the Python module of this library: functions and a Tensor type, without an extension module.
+/// Give the Python module of this library: from_dlpack, empty and the type Tensor.
 ///
 /// Made on the first call in an interpreter, which then keeps it: every call gives the same module.
 /// What it offers is documented in Python: help(module).

@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::{Owned, PyObject, Python};
 use crate::tensor::Versioned;
-use crate::tensor::block::Block;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
+use crate::tensor::block::Block;
 use crate::validate::Snapshot;
 
 /// As [`copy`] is done for Python.

@@ -31,12 +31,44 @@ method!(
         let mut values = [null_mut(); 4];
         call.bind(&NAMES, 0, &mut values)?;
         let [max_version, stream, dl_device, copy] = values;
+        if [stream, dl_device, copy].iter().all(|&value| arguments::is_none(call.python, value))
+            && knows_versions(call.python, max_version)
+        {
+            let tensor = share::retain(Block::versioned(tensor::block_of(object)?))?;
+            return capsule::new(call.python, tensor).map_err(|error| {
+                share::release(tensor);
+                error.into()
+            });
+        }
         let keywords = export::Keywords { stream, max_version, dl_device, copy };
         let request = export::read(call.python, &keywords)?;
         let tensor = Block::versioned(tensor::block_of(object)?);
         Ok(export::export(call.python, tensor, &request)?)
     }
 );
+
+/// Whether `max_version` is a pair of a consumer that knows versions, as in nearly every call.
+/// Anything odd is left to [`export::read`].
+///
+/// # Safety
+/// The object is NULL or live.
+#[inline]
+unsafe fn knows_versions(python: Python, max_version: *mut PyObject) -> bool {
+    // SAFETY: the caller's word; a tuple gives what it has.
+    unsafe {
+        if max_version.is_null() || tensor::type_of(max_version) != python.PyTuple_Type() {
+            return false;
+        }
+        if python.PyTuple_Size(max_version) != 2 {
+            return false;
+        }
+        let major = python.PyLong_AsLongLong(python.PyTuple_GetItem(max_version, 0));
+        if major == -1 {
+            python.PyErr_Clear();
+        }
+        major >= 1
+    }
+}
 
 method!(
     /// `__dlpack_device__()`
@@ -238,17 +270,16 @@ pub unsafe extern "C" fn to_object(
 ///
 /// # Safety
 /// `object` is a live object.
-unsafe fn give(
-    object: *mut PyObject,
-    body: impl FnOnce(*mut PyObject) -> Result<()>,
-) -> c_int {
+unsafe fn give(object: *mut PyObject, body: impl FnOnce(*mut PyObject) -> Result<()>) -> c_int {
     // SAFETY: attached to Python, by the contract of the exchange API.
     unsafe {
         let python = Python::calling();
         let dealloc = python.PyType_GetSlot(tensor::type_of(object), Slot::Dealloc as c_int);
-        let done = match dealloc as usize == tensor::dealloc as *const () as usize {
+        let done = match core::ptr::eq(dealloc, tensor::dealloc as *const c_void) {
             true => body(object),
-            false => Err(Error::new(DLRS_BAD_ARG).detail("the object is no Tensor of this library")),
+            false => {
+                Err(Error::new(DLRS_BAD_ARG).detail("the object is no Tensor of this library"))
+            }
         };
         match done {
             Ok(()) => 0,
