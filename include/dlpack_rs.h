@@ -2907,7 +2907,7 @@ dlrs_status dlrs_py_capsule_consume(void *capsule,
                                     DLManagedTensorVersioned **out,
                                     dlrs_error *error);
 
-/** What a consumer passed to `__dlpack__`: Python objects, borrowed; NULL and None are the default. */
+/** What a consumer passed to `__dlpack__`: borrowed objects; NULL and None are the default. */
 struct dlrs_py_request {
   /** `sizeof(dlrs_py_request)`. */
   uint32_t struct_size;

@@ -134,7 +134,7 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
     })
 }
 
-/// What a consumer passed to `__dlpack__`: Python objects, borrowed; NULL and None are the default.
+/// What a consumer passed to `__dlpack__`: borrowed objects; NULL and None are the default.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]

@@ -1,6 +1,6 @@
 //! The exchange API: a table of functions on a framework's tensor type, instead of Python calls.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
 use super::capsule::EXCHANGE_API;
@@ -14,24 +14,30 @@ use crate::error::{Error, Result, Status::*};
 use crate::tensor::{Versioned, share};
 use crate::validate::exchange::{find, read};
 
-/// The table that a type has under `__dlpack_c_exchange_api__`, of the newest major first; NULL
-/// where it has none.
+/// The head of the chain in what a type has under `__dlpack_c_exchange_api__`; NULL for anything
+/// but a capsule of the right name. The tables are static, so they outlive the capsule.
+pub fn header_in(python: Python, found: Option<Owned>) -> *const DLPackExchangeAPIHeader {
+    let Some(found) = found else { return null_mut() };
+    // SAFETY: a live object; the name says what is inside.
+    unsafe {
+        match python.PyCapsule_IsValid(found.as_ptr(), EXCHANGE_API.as_ptr()) {
+            0 => null_mut(),
+            _ => python.PyCapsule_GetPointer(found.as_ptr(), EXCHANGE_API.as_ptr()).cast(),
+        }
+    }
+}
+
+/// The head of the chain of a type, or of any object that may be none; NULL when it has none.
 ///
 /// # Safety
-/// `kind` is a live type.
+/// `kind` is a live object.
 pub unsafe fn of_type(
     python: Python,
     kind: *mut PyObject,
 ) -> Result<*const DLPackExchangeAPIHeader> {
     let name = constants::get(python, Constant::ExchangeApi)?;
-    // SAFETY: live objects; the table is static, so it outlives the reference to its capsule.
-    unsafe {
-        let Some(found) = python.attribute(kind, name.as_ptr())? else { return Ok(null_mut()) };
-        match python.PyCapsule_IsValid(found.as_ptr(), EXCHANGE_API.as_ptr()) {
-            0 => Ok(null_mut()),
-            _ => Ok(python.PyCapsule_GetPointer(found.as_ptr(), EXCHANGE_API.as_ptr()).cast()),
-        }
-    }
+    // SAFETY: live objects.
+    Ok(header_in(python, unsafe { python.attribute(kind, name.as_ptr()) }?))
 }
 
 /// The tensor of an object whose type has an exchange API; `None` when it has none that serves.
@@ -39,10 +45,12 @@ pub unsafe fn of_type(
 /// # Safety
 /// `object` is live.
 pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
-    // SAFETY: the caller's word; the chain is the framework's own, static and live.
+    // SAFETY: the caller's word; `kind` is a type; the chain is the framework's, static and live.
     let table = unsafe {
-        let kind: Owned = required(python.PyObject_Type(object))?;
-        let header = of_type(python, kind.as_ptr())?;
+        let name = constants::get(python, Constant::ExchangeApi)?;
+        let kind = required(python.PyObject_Type(object))?;
+        let found = python.attribute_of_type(kind.as_ptr(), name.as_ptr())?;
+        let header = header_in(python, found);
         if header.is_null() || !header.is_aligned() {
             return Ok(None);
         }
@@ -82,17 +90,20 @@ fn failed(python: Python) -> Error {
     }
 }
 
-/// The work stream that our own table tells: tensors of ours are ready when they are handed out, so
-/// it is the default stream everywhere.
+/// The work stream that a table of ours tells. Tensors made here are ready when they are handed
+/// out, so it is the default stream of every device, and there is none in host memory.
+///
+/// # Safety
+/// `out` is NULL or a writable variable.
 pub unsafe extern "C" fn current_work_stream(
     _: DeviceCode,
     _: i32,
     out: *mut *mut c_void,
-) -> core::ffi::c_int {
+) -> c_int {
     if out.is_null() {
         return -1;
     }
-    // SAFETY: a variable of the caller.
+    // SAFETY: the caller's word.
     unsafe { out.write(null_mut()) };
     0
 }

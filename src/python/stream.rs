@@ -2,10 +2,10 @@
 //!
 //! | device | `None` | -1 | 0 | 1 | 2 | above 2 |
 //! |---|---|---|---|---|---|---|
-//! | CUDA | legacy default | no synchronization | refused | legacy default | per-thread default | handle |
-//! | ROCm | default | no synchronization | default | refused | refused | handle |
-//! | other devices | default | no synchronization | refused | handle | handle | handle |
-//! | host memory | the only one | refused | refused | refused | refused | refused |
+//! | CUDA | legacy default | no wait | refused | legacy default | per-thread default | handle |
+//! | ROCm | default | no wait | default | refused | refused | handle |
+//! | other devices | default | no wait | refused | handle | handle | handle |
+//! | host memory | nothing to wait for | refused | refused | refused | refused | refused |
 #![forbid(unsafe_code)]
 
 use crate::abi::{DLDeviceType::*, DeviceCode};

@@ -134,9 +134,10 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
 unsafe fn plain(python: Python, state: &State, object: *mut PyObject) -> Answer<Option<Versioned>> {
     // SAFETY: the caller's word; a type is live as long as an object of it.
     unsafe {
-        let found = match has(python, tensor::type_of(object), state.exchange_api)? {
-            true => exchange::from_object(python, object)?,
-            false => None,
+        let kind = tensor::type_of(object);
+        let found = match python.attribute_of_type(kind, state.exchange_api)? {
+            Some(_) => exchange::from_object(python, object)?,
+            None => None,
         };
         let tensor = match found {
             Some(tensor) => tensor,
@@ -155,21 +156,6 @@ unsafe fn plain(python: Python, state: &State, object: *mut PyObject) -> Answer<
                 share::release(tensor);
                 Err(error.into())
             }
-        }
-    }
-}
-
-/// Whether a type has an attribute; without the exception that a plain look-up makes and drops.
-///
-/// # Safety
-/// Both objects are live, `kind` is a type.
-#[inline]
-unsafe fn has(python: Python, kind: *mut PyObject, name: *mut PyObject) -> Result<bool> {
-    // SAFETY: the caller's word; the answer is borrowed.
-    unsafe {
-        match python._PyType_Lookup() {
-            Some(look_up) => Ok(!look_up(kind, name).is_null()),
-            None => Ok(python.attribute(kind, name)?.is_some()),
         }
     }
 }
