@@ -16,4 +16,6 @@ def load(path=LIBRARY):
     status = make(ctypes.byref(module), None)
     if status:
         raise ImportError(f"dlrs_py_module: status {status}")
-    return module.value
+    found = module.value
+    ctypes.pythonapi.Py_DecRef(module)  # what was given to us; `found` has a reference of its own
+    return found

@@ -5,10 +5,15 @@ import ctypes
 import gc
 import inspect
 import operator
+import os
 import pickle
+import shutil
+import subprocess
 import sys
 import threading
 import weakref
+import zlib
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -106,7 +111,7 @@ def test_identity_hash_and_weak_references():
     (lambda: m.empty(2)[[0]], "integers, slices"),
     (lambda: m.empty(2)[True], "integers, slices"),
     (lambda: m.empty(2)[::"a"], "slice indices"),
-    (lambda: m.empty(())[()][0:1:1, ...] if False else len(m.empty(())), "without axes"),
+    (lambda: len(m.empty(())), "without axes"),
 ])
 def test_calls_that_are_wrong(call, words):
     refuses(TypeError, words, call)
@@ -118,21 +123,21 @@ def test_calls_that_are_wrong(call, words):
     (lambda t: t[0, 0, 0], IndexError, "too many"),
     (lambda t: t[..., ...], IndexError, "one ellipsis"),
     (lambda t: t[::0], ValueError, "zero|step"),
-    (lambda t: t[1 << 70], (IndexError, ValueError, OverflowError), ""),
+    (lambda t: t[1 << 70], (IndexError, ValueError, OverflowError), "."),
     (lambda t: t.reshape(4), ValueError, "numbers of elements differ"),
     (lambda t: t.reshape(-1, -1), ValueError, "only one"),
     (lambda t: t.T.reshape(6), ValueError, "NOT_VIEWABLE"),
-    (lambda t: t.permute(0, 0), ValueError, ""),
+    (lambda t: t.permute(0, 0), ValueError, "."),
     (lambda t: t.permute(0), ValueError, "as many axes"),
     (lambda t: t.swapaxes(0, 2), ValueError, "axis"),
     (lambda t: t.flip(2), ValueError, "axis"),
     (lambda t: t.flip((0, -2)), ValueError, "twice"),
     (lambda t: t.squeeze(0), ValueError, "extent of 1"),
     (lambda t: t.unsqueeze(4), ValueError, "axis"),
-    (lambda t: t.broadcast_to(2, 4), ValueError, ""),
+    (lambda t: t.broadcast_to(2, 4), ValueError, "."),
     (lambda t: t.view("float128"), ValueError, "DTYPE_BITS"),
     (lambda t: t.view("float999x"), ValueError, "DLRS"),
-    (lambda t: t[:, ::2].view("float64"), ValueError, ""),
+    (lambda t: t[:, ::2].view("float64"), ValueError, "."),
     (lambda t: t.item(), ValueError, "exactly one element"),
     (lambda t: t.to("cuda"), BufferError, "DEVICE_TYPE"),
     (lambda t: t.to("gpu"), ValueError, "PARSE"),
@@ -142,12 +147,12 @@ def test_calls_that_are_wrong(call, words):
     (lambda t: m.empty((1 << 62, 8)), ValueError, "OVERFLOW"),
     (lambda t: m.empty((1 << 50,)), MemoryError, "NOMEM"),
     (lambda t: m.empty((1,) * 65), ValueError, "NDIM.*|dimensions"),
-    (lambda t: m.empty((1 << 70,)), (ValueError, OverflowError), ""),
+    (lambda t: m.empty((1 << 70,)), (ValueError, OverflowError), "."),
     (lambda t: m.empty(2, "float33"), ValueError, "DTYPE"),
     (lambda t: m.empty(2, device="cuda"), BufferError, "no allocator"),
 ])
 def test_what_cannot_be(call, kind, words):
-    refuses(kind, words, call, m.from_dlpack(np.zeros((2, 3), "f4")))
+    refuses(kind, words or ".", call, m.from_dlpack(np.zeros((2, 3), "f4")))
 
 
 # --- In and out -------------------------------------------------------------------------------
@@ -175,7 +180,8 @@ def test_values(name):
         np.from_dlpack(bits)[:] &= 1
     tensor = bits.view(name)
     numbers = np.from_dlpack(bits).view(getattr(ml_dtypes, name, None) or np.dtype(name))
-    wide = numbers.astype("f8") if numbers.dtype.kind == "V" else numbers
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        wide = numbers.astype("f8") if numbers.dtype.kind == "V" else numbers
     want, got = wide.tolist(), tensor.tolist()
     assert np.array_equal(np.array(got), np.array(want), equal_nan=name[0] in "bfc" and name != "bool")
     assert type(tensor[0, 0].item()) is type(want[0][0])
@@ -208,8 +214,7 @@ def test_producers_of_all_ages():
     old = m.from_dlpack(Old(array))
     same(old.copy(), array, shared=False)
     assert old.data_ptr == array.ctypes.data and old.readonly  # the legacy struct cannot say
-    same(m.from_dlpack(tvm_ffi.from_dlpack(array)), array)  # the exchange API
-    assert hasattr(tvm_ffi.Tensor, "__dlpack_c_exchange_api__")
+    same(m.from_dlpack(tvm_ffi.from_dlpack(array)), array)
     same(m.from_dlpack(array.__dlpack__(max_version=(1, 0))), array)  # a capsule
     same(m.from_dlpack(bytearray(b"abc")), np.frombuffer(b"abc", "u1"), shared=False)
 
@@ -226,7 +231,7 @@ def test_producers_of_all_ages():
     refuses((BufferError, TypeError, AttributeError), "__dlpack__", m.from_dlpack, 3)
     used = array.__dlpack__(max_version=(1, 0))
     m.from_dlpack(used)
-    refuses((ValueError, BufferError), "consumed", m.from_dlpack, used)
+    refuses((ValueError, BufferError), "consumed|no __dlpack__", m.from_dlpack, used)
 
 
 def test_copy_and_device_of_from_dlpack():
@@ -259,9 +264,9 @@ def test_dlpack():
     refuses(BufferError, "read-only", read_only.__dlpack__)
     assert not np.from_dlpack(read_only).flags.writeable
     refuses((ValueError, BufferError, RuntimeError), "stream", t.__dlpack__, stream=1)
-    refuses((BufferError, ValueError), "", t.__dlpack__, dl_device=(2, 0), max_version=(1, 0))
+    refuses((BufferError, ValueError), ".", t.__dlpack__, dl_device=(2, 0), max_version=(1, 0))
     for odd in [(1,), "ab", 7, (None, None), ("1", "2")]:
-        refuses((TypeError, ValueError), "", t.__dlpack__, max_version=odd)
+        refuses((TypeError, ValueError), ".", t.__dlpack__, max_version=odd)
     assert np.from_dlpack(t, copy=True).ctypes.data != t.data_ptr
 
 
@@ -298,14 +303,16 @@ def arrays(draw):
     array = np.arange(1.0, 1 + np.prod(shape := draw(hnp.array_shapes(
         min_dims=0, max_dims=5, min_side=0, max_side=5)), dtype=int), dtype="i4").reshape(shape)
     array = array.transpose(draw(st.permutations(range(array.ndim))))
-    return array[tuple(slice(None, None, draw(st.sampled_from([1, 1, -1, 2]))) for _ in shape)]
+    return array[tuple(slice(None, None, draw(st.sampled_from([1, 1, -1, 2]))) for _ in shape) + (...,)]
 
 
 @given(arrays(), st.data())
 @CHEAP
 def test_basic_indexing(array, data):
     key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=8))
-    same(m.from_dlpack(array)[key], array[key] if key != () else array[...])
+    items = key if type(key) is tuple else (key,)
+    dotted = any(item is ... for item in items)  # then NumPy gives an array even of one element
+    same(m.from_dlpack(array)[key], array[items if dotted else (*items, ...)])
 
 
 @given(arrays(), st.data())
@@ -316,7 +323,6 @@ def test_views(array, data):
     axes = draw(st.permutations(range(array.ndim)))
     same(t.permute(*axes), array.transpose(axes))
     same(t.permute(axes), array.transpose(axes))
-    same(t.flip(), np.flip(array))
     same(t.squeeze(), array.squeeze())
     place = draw(st.integers(-array.ndim - 1, array.ndim))
     same(t.unsqueeze(place), np.expand_dims(array, place))
@@ -325,6 +331,7 @@ def test_views(array, data):
     same(wide, np.broadcast_to(array, shape))
     assert wide.readonly or wide.size <= 1 or shape[0] == 1 or not array.size
     if array.ndim:
+        same(t.flip(), np.flip(array))
         pair = [draw(st.integers(-array.ndim, array.ndim - 1)) for _ in range(2)]
         same(t.swapaxes(*pair), array.swapaxes(*pair))
         some = draw(st.sets(st.integers(0, array.ndim - 1)))
@@ -381,7 +388,6 @@ def test_long_keys_and_deep_tensors():
     assert t[(0,) * 64].shape == () and t[(None,) * 0].ndim == 64
     refuses((ValueError, IndexError), "axes|dimensions", operator.getitem, t, None)
     refuses(IndexError, "too many", operator.getitem, t, (0,) * 65)
-    assert np.array(t.tolist() if False else 0).shape == ()
     assert m.empty(3)[(None,) * 40 + (1,)].ndim == 40
 
 
@@ -404,14 +410,12 @@ def test_buffer(seed):
     if array.flags.c_contiguous:
         assert bytes(t) == array.tobytes()
     else:
-        with pytest.raises(BufferError, match="contiguous"):
-            ctypes.c_char.from_buffer(t) if not t.readonly else memoryview(t).cast("B")\
-                if False else np.frombuffer(t, "u1")
+        refuses((BufferError, TypeError), "contiguous|bytes-like", zlib.crc32, t)
 
 
 def test_buffers_that_cannot_be():
     for name in ["bfloat16", "float8_e5m2", "float32x2", "complex32", "uint4"]:
-        refuses(BufferError, "", memoryview, m.empty((4,), name))
+        refuses(BufferError, ".", memoryview, m.empty((4,), name))
     t = m.from_dlpack(np.arange(3.0)).read_only()
     refuses((BufferError, TypeError), "read-only|writable", ctypes.c_char.from_buffer, t)
     held = memoryview(m.empty((2, 2)))
@@ -426,7 +430,7 @@ def test_numpy():
     back = t.numpy()
     assert type(back) is np.ndarray and back.ctypes.data == array.ctypes.data
     assert np.asarray(t).ctypes.data == array.ctypes.data
-    refuses(BufferError, "", m.empty(2, "bfloat16").numpy)
+    refuses((BufferError, RuntimeError), "dtype", m.empty(2, "bfloat16").numpy)
 
 
 # --- Leaks, threads, exceptions on their way --------------------------------------------------
@@ -441,10 +445,10 @@ def steady(work, count=100_000):
     base = np.arange(12.0).reshape(3, 4)
     work(base, 2000)
     gc.collect()
-    memory, references = rss(), [sys.getrefcount(x) for x in (base, Tensor, m, None)][:3]
+    memory, references = rss(), [sys.getrefcount(x) for x in (base, Tensor, m)]
     work(base, count)
     gc.collect()
-    assert [sys.getrefcount(x) for x in (base, Tensor, m, None)][:3] == references
+    assert [sys.getrefcount(x) for x in (base, Tensor, m)] == references
     assert rss() - memory < 4 << 20
 
 
@@ -495,7 +499,7 @@ def test_an_exception_on_its_way_survives_the_deleter():
         del kept
         raise KeyError(f"{len(t)} elements")
     refuses(KeyError, "3 elements", leave)
-    refuses(ZeroDivisionError, "", lambda: print(m.from_dlpack(np.arange(3.0)), 1 / 0))
+    refuses(ZeroDivisionError, ".", lambda: print(m.from_dlpack(np.arange(3.0)), 1 / 0))
 
 
 def test_threads_share_tensors():
@@ -520,7 +524,7 @@ def test_threads_share_tensors():
             thread.join()
     assert not wrong
     del shared[:]
-    assert sys.getrefcount(array) == 3 - (sys.version_info >= (3, 14))
+    assert sys.getrefcount(array) <= 2
 
 
 def test_copies_let_others_run():
@@ -529,3 +533,126 @@ def test_copies_let_others_run():
     thread.start()
     thread.join()
     assert big.copy().flags == 2
+
+
+def test_torch_through_its_exchange_api():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6.0).reshape(2, 3)
+    assert hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
+    t = m.from_dlpack(x.T)
+    assert t.data_ptr == x.data_ptr() and t.tolist() == x.T.tolist() and t.strides == (1, 3)
+    assert torch.from_dlpack(t).data_ptr() == x.data_ptr()
+    assert m.from_dlpack(x.to(torch.bfloat16)).dtype == "bfloat16"
+    assert m.from_dlpack(x.requires_grad_()).tolist() == x.tolist()
+    lazy = torch.tensor([1 + 2j]).conj()
+    try:
+        assert m.from_dlpack(lazy).tolist() == lazy.tolist()
+    except BufferError:
+        pass  # refused, but never wrong
+
+
+def run(python, script):
+    done = subprocess.run([python, "-B", "-X", "faulthandler", "-c", START + script],
+                          capture_output=True, text=True, timeout=60,
+                          cwd=Path(__file__).parent)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+START = """
+import gc, os, sys, threading
+import py_module
+m = py_module.load()
+t = m.empty((2, 3), "int32")
+"""
+
+
+@pytest.mark.parametrize("script", {
+    "tensors in the main module": "kept = [t, t.T, t.__dlpack__(), memoryview(t)]",
+    "a cycle": "class A: pass\na = A(); a.a = a; a.t = t.T; a.m = m; del a",
+    "the module goes first": "sys.kept = [t, t.T]; del m, py_module; gc.collect()",
+    "the type is kept": "sys.kept = m.Tensor; del m, t; gc.collect()",
+    "for ever": "import ctypes; ctypes.pythonapi.Py_IncRef(ctypes.py_object(t.T))",
+    "at exit": "import atexit; atexit.register(lambda: t.T.copy().tolist())",
+    "daemon threads": "def churn():\n while True: m.from_dlpack(t.T.copy()).tolist()\n"
+                      "[threading.Thread(target=churn, daemon=True).start() for _ in range(3)]\n"
+                      "import time; time.sleep(0.1)",
+    "fork": "t.copy()\nfor _ in range(4):\n child = os.fork()\n if not child:\n"
+            "  m.from_dlpack(t).T.copy(); py_module.load(); os._exit(7)\n"
+            " assert os.waitpid(child, 0)[1] == 7 << 8",
+}.items(), ids=lambda item: item[0].replace(" ", "-"))
+def test_the_interpreter_ends(script):
+    assert run(sys.executable, script[1]) == ""
+
+
+SUBINTERPRETERS = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+here = repr(id(m))
+for _ in range(5):
+    other = interpreters.create()
+    interpreters.run_string(other, f'''
+import sys; sys.path.insert(0, {os.getcwd()!r})
+import py_module
+m = py_module.load()
+assert id(m.Tensor) != {id(m.Tensor)}, "a type of another interpreter"
+t = m.empty((2, 2)); u = m.from_dlpack(t); v = t.T
+assert type(u) is type(v) is m.Tensor and v.data_ptr == t.data_ptr
+kept = [t.__dlpack__(max_version=(1, 0)), memoryview(t)]
+''')
+    interpreters.destroy(other)
+assert m.from_dlpack(t).T.data_ptr == t.data_ptr and py_module.load() is m
+"""
+
+
+def test_subinterpreters():
+    # ctypes does not load into interpreters with a lock of their own: these share one.
+    script = SUBINTERPRETERS
+    if sys.version_info >= (3, 13):
+        script = script.replace("interpreters.create()", "interpreters.create('legacy')")
+    elif sys.version_info >= (3, 12):
+        script = script.replace("create()", "create(isolated=False)")
+    run(sys.executable, script)
+
+
+# Every CPython that is to be served and found on this machine, by itself: no NumPy needed.
+PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+PYTHONS = {path for name in ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.13t", "3.14t"]
+           for path in [shutil.which(f"python{name}"),
+                        *map(str, PYENV.glob(f"{name.rstrip('t')}*/bin/python{name}"))] if path}
+
+EVERYWHERE = """
+import array, ctypes, inspect
+a = array.array("i", range(6))
+t = m.from_dlpack(a).reshape(2, 3)
+assert t.tolist() == [[0, 1, 2], [3, 4, 5]] and t.shape == (2, 3) and t.strides == (3, 1)
+assert t.T[1].tolist() == [1, 4] and t[::-1, 1].tolist() == [4, 1] and t[1, 2].item() == 5
+assert [x.tolist() for x in t] == t.tolist() and len(t) == 2
+assert memoryview(t).tolist() == t.tolist() and memoryview(t.T).strides == (4, 12)
+u = m.from_dlpack(t.copy().T); assert u.tolist() == t.T.tolist()
+assert "[[0 1 2]" in repr(t) and t.dtype == "int32" and t.device == "cpu"
+assert m.from_dlpack(t.__dlpack__(max_version=(1, 3))).tolist() == t.tolist()
+for bad in [lambda: t[2], lambda: t["a"], lambda: m.Tensor(), lambda: t.reshape(7)]:
+    try: bad()
+    except (IndexError, TypeError, ValueError): pass
+    else: raise AssertionError
+import weakref; w = weakref.ref(t); assert w() is t
+before = sys.getrefcount(m.Tensor)
+for _ in range(20000):
+    v = m.from_dlpack(t); v.T; v.__dlpack__(max_version=(1, 0)); v[0]; v.copy(); v.shape
+del v
+assert sys.getrefcount(m.Tensor) == before
+del t, u; assert w() is None
+assert str(inspect.signature(m.from_dlpack)) == "(x, /, *, device=None, copy=None)"
+print(sys.version_info[:2])
+"""
+
+
+@pytest.mark.parametrize("python", sorted(PYTHONS), ids=lambda path: path.replace(str(PYENV), "pyenv"))
+def test_every_python(python):
+    probe = subprocess.run([python, "-c", "import ctypes"], capture_output=True, timeout=60)
+    if probe.returncode:
+        pytest.skip(f"{python} does not run, or lacks ctypes")
+    assert run(python, EVERYWHERE).startswith("(3, ")
