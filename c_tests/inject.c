@@ -71,11 +71,7 @@ static void *(*next_aligned_alloc)(size_t, size_t);
 static void (*next_free)(void *);
 static int (*next_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-<<<<<<< HEAD
-/* Before the first failed look-up: dlsym frees its last message, and would call itself. */
-=======
 /* Before anything fails to be found: dlsym frees the text of its last failure. */
->>>>>>> py
 __attribute__((constructor)) static void find_free(void) { NEXT(next_free); }
 
 static int fails(void) {

@@ -5,7 +5,6 @@ use core::ptr::{NonNull, null_mut};
 
 use super::arguments::{self, Call};
 use super::attributes::tuple;
-use super::copies::OPTIONS;
 use super::failure::{Answer, Failure, answer, made, raise as raise_failure};
 use super::spec::Slot;
 use super::state::State;
@@ -116,7 +115,7 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
             order: None,
             writable: false,
             policy,
-            options: OPTIONS,
+            options: crate::copy::Options::DEFAULT,
         },
         // As NumPy does: the legacy struct cannot say.
         legacy_flags: DLPACK_FLAG_BITMASK_READ_ONLY,
