@@ -3665,7 +3665,7 @@ DLRS_API dlrs_status dlrs_py_error_set(const dlrs_error *failure, dlrs_error *er
  */
 
 /**
- * Give the Python module of this library: functions and a Tensor type, without an extension module.
+ * Give the Python module of this library: from_dlpack, empty and the type Tensor.
  *
  * Made on the first call in an interpreter, which then keeps it: every call gives the same module.
  * What it offers is documented in Python: help(module).

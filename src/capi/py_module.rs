@@ -30,7 +30,7 @@ pub(super) static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
     current_work_stream: Some(current_work_stream),
 });
 
-/// Give the Python module of this library: functions and a Tensor type, without an extension module.
+/// Give the Python module of this library: from_dlpack, empty and the type Tensor.
 ///
 /// Made on the first call in an interpreter, which then keeps it: every call gives the same module.
 /// What it offers is documented in Python: help(module).
