@@ -9,13 +9,10 @@ dlpack_ctypes.py does the same and more with ctypes; its comments are not repeat
 """
 
 import sys
-from pathlib import Path
 
 import cffi
 
 import capsules
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))  # or: pip install dlpack_rs
 
 from dlpack_rs import abi
 

@@ -1,4 +1,4 @@
-"""libdlpack_rs from Python, with nothing but ctypes.
+"""libdlpack_rs from Python, with ctypes.
 
     import dlpack_ctypes as dlpack
     tensor = dlpack.from_dlpack(array)      # any object with __dlpack__: NumPy, PyTorch, ...
@@ -9,14 +9,10 @@ The structs, the functions and the library itself come from dlpack_rs.abi. This 
 of how to call them; the manual of every function is include/dlpack_rs.h.
 """
 
-import sys
 from ctypes import (POINTER, addressof, byref, c_char, c_int32, c_int64, c_size_t, c_uint64,
                     c_void_p, cast, create_string_buffer, sizeof)
-from pathlib import Path
 
 import capsules
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))  # or: pip install dlpack_rs
 
 from dlpack_rs.abi import (IS_COPIED, READ_ONLY, DLDataType, DLDevice, DLTensor, Legacy, Versioned,
                            call, dlrs_copy_options, dlrs_import_options, lib)

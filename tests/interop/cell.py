@@ -12,11 +12,26 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from checks import CHECKS, Refused, Skip  # noqa: E402
+import checks  # noqa: E402
+from checks import CHECKS, Refused, Skip, Wrong  # noqa: E402
 
 
 def say(**words):
     print(json.dumps(words), flush=True)
+
+
+def judged(check, function, system):
+    """(result, text) of a check; what the table of consumers foretells must be what happens."""
+    checks.verdict = None
+    result, text = run(function, system)
+    if result == "wrong" and check in getattr(system, "FAULTS", ()):
+        result, text = "fault", f"{system.FAULTS[check]} ({text})"
+    if result not in ("wrong", "skip"):
+        try:
+            checks.must_be_foretold(check, result, text)
+        except Wrong as wrong:
+            return "wrong", str(wrong)
+    return result, text
 
 
 def run(check, system):
@@ -38,9 +53,7 @@ def main():
     for check, function in getattr(system, "CHECKS", CHECKS).items():
         if check not in known:
             say(started=check, fault=getattr(system, "FAULTS", {}).get(check))
-            result, text = run(function, system)
-            if result == "wrong" and check in getattr(system, "FAULTS", ()):
-                result, text = "fault", f"{system.FAULTS[check]} ({text})"
+            result, text = judged(check, function, system)
             say(check=check, result=result, text=" ".join(text.split())[:400])
     say(finished=True)
 

@@ -10,7 +10,10 @@ import gc
 import numpy as np
 
 from ours import (Capsule, Counted, Facts, Made, capsules, ctypes_binding, dtype_of, facts,
-                  of_array, take)
+                  of_array, take)  # first: it knows where dlpack_rs is
+
+from dlpack_rs import inspect
+from dlpack_rs.consumers import BREAKS, COPIES, REFUSES, TAKES
 
 
 class Wrong(Exception):
@@ -166,8 +169,13 @@ def imported(system, made, expected, zero_copy=True):
     return x, expected.size and address == made.address
 
 
+verdict = None  # what dlpack_rs.consumers foretold of the last tensor offered
+
+
 def offer(system, made):
     """Their from_dlpack; a refusal must leave our tensor as it was, and freed once in the end."""
+    global verdict
+    verdict = foretold(system.__name__.rpartition(".")[2], made.tensor)
     try:
         return system.take(made.tensor)
     except Exception as error:
@@ -179,6 +187,22 @@ def offer(system, made):
     made.tensor = None
     must(made.times_freed() == 1, f"freed {made.times_freed()} times after {reason}")
     raise Refused(reason)
+
+
+def foretold(name, tensor):
+    """(verdict, reason) of the table of consumers; None for who is not in it."""
+    known = [found for found in inspect(tensor).consumers if found[0].name == name]
+    return known[0][1:] if known else None
+
+
+def must_be_foretold(check, result, text):
+    """Holds the table of consumers against what happened."""
+    if verdict is None or check in ("import empty", "import deleter"):
+        return  # whether an empty tensor was copied cannot be seen
+    happened = {"refused": REFUSES, "fault": BREAKS}.get(result, TAKES)
+    if result == "ok" and (text.startswith("copied") or text.startswith("comes back")):
+        happened = COPIES
+    must(happened == verdict[0], f"dlpack_rs.consumers foretells {verdict}, not {happened}: {text}")
 
 
 def import_(system):

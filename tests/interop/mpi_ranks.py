@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import numpy as np  # noqa: E402
 from mpi4py import MPI  # noqa: E402
 
+import checks  # noqa: E402
 from checks import DTYPES, MATRIX  # noqa: E402
 from ours import Made, capsules, dtype_of, of_array  # noqa: E402
 
@@ -31,6 +32,7 @@ LAYOUTS = {
 
 def exchange(sent, received):
     """Rank 0 sends `sent`, rank 1 receives into `received`; an error is told to both."""
+    foretold = checks.foretold("mpi4py", sent.tensor)
     try:
         if COMM.rank == 0:
             request, error = COMM.Isend(sent.tensor, 1), None
@@ -39,6 +41,8 @@ def exchange(sent, received):
     except Exception as refusal:
         request, error = None, f"{type(refusal).__name__}: {refusal}"
     errors = COMM.allgather(error)
+    if (foretold[0] == "refuses") != bool(errors[0]):
+        raise checks.Wrong(f"dlpack_rs.consumers foretells {foretold}: {errors[0]}")
     if any(errors):
         if request is not None:
             request.Cancel()

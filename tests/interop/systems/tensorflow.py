@@ -7,6 +7,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf  # noqa: E402
 
 VENV, PIP = "tensorflow", ["numpy==2.4.6", "tensorflow-cpu==2.21.0"]
+FAULTS = {"import unaligned": "takes unaligned memory, then ends the process"}
 
 
 def version():
@@ -22,7 +23,7 @@ def take(tensor):
 
 
 def values(x):
-    return tf.identity(x).numpy()
+    return (x + tf.zeros_like(x)).numpy()  # an operation: it may be the end
 
 
 def address(x):
