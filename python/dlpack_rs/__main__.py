@@ -20,7 +20,8 @@ def evaluate(text):
     return eval(expression, {**vars(module), name.partition(".")[0]: module})
 
 
-def main(arguments):
+def main(arguments=None):
+    arguments = sys.argv[1:] if arguments is None else arguments
     if len(arguments) == 2 and arguments[0] == "inspect":
         import dlpack_rs
 
@@ -41,4 +42,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
