@@ -18,7 +18,7 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test interop test-windows test-cross bench bench-engine clean
+.PHONY: help build install demo test wheel interop test-windows test-cross bench bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -53,12 +53,18 @@ TESTS = \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
 	"docs/check_quotes.py" \
 	"tests/python/run.sh" \
-	"tests/interop/run.py --fast"
+	"tests/interop/run.py --fast" \
+	"python/wheel.sh && python/test_wheel.sh"
 
 test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
 	@tests/steps.sh $(TESTS)
+
+wheel:  ## build the Python wheel into target/wheel, for glibc 2.17 and later, and test it
+	$(call need,$(RUST) gcc:gcc $(PYTHON):python3 readelf:binutils)
+	python/wheel.sh
+	python/test_wheel.sh
 
 interop: build  ## exchange tensors with every system there is; writes docs/interop.md
 	$(call need,$(PYTHON):python3)

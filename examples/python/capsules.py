@@ -21,7 +21,7 @@ from ctypes import (POINTER, PYFUNCTYPE, addressof, byref, c_char_p, c_int, c_vo
                     py_object, pythonapi)
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))  # or: pip install dlpack_rs
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))  # or: pip install dlpack_rs
 
 from dlpack_rs.abi import capsule as _names
 from dlpack_rs.abi.capsule import MAX_VERSION, get_pointer, is_valid, peek, request

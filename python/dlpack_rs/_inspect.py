@@ -37,8 +37,9 @@ class Inspection:
         if hasattr(obj, "__dlpack_device__"):
             self.says_device = tuple(obj.__dlpack_device__())
         try:
-            if capsules.peek(obj.__dlpack__()) is None:
-                self.legacy_error = "nothing that can be used"
+            found = capsules.peek(obj.__dlpack__())
+            if found is None or found[1]:
+                self.legacy_error = "here is a versioned one" if found else "nothing of use"
         except Exception as error:
             self.legacy_error = f"{type(error).__name__}: {error}"
 

@@ -36,6 +36,7 @@ class Consumer:
     version: str
     dtypes: str  # names, with spaces
     capsule: str = "versioned"  # or "legacy": what it asks for
+    exchange_api: bool = False  # asks the C exchange API of the type first
     devices: tuple = (1,)  # DLDeviceType codes
     strides: str = "any"  # "gaps": not negative; "permuted": a dense block; "C": dense, row-major
     otherwise: str = REFUSES  # what other strides meet
@@ -67,7 +68,8 @@ CONSUMERS = (
              note="read from its source: no GPU there"),
     Consumer("tvm", "0.27.0", _EVERY, capsule="legacy", devices=tuple(range(1, 19)), strides="C",
              align=64),
-    Consumer("tvm_ffi", "0.1.15", _EVERY, capsule="legacy", devices=tuple(range(1, 19))),
+    Consumer("tvm_ffi", "0.1.15", _EVERY, capsule="legacy", exchange_api=True,
+             devices=tuple(range(1, 19)), read_only="ignores"),
     Consumer("mxnet", "1.9.1", "int8 int32 int64 uint8 float16 float32 float64 bfloat16",
              capsule="legacy", devices=(1, 2, 3), strides="C", byte_offset=BREAKS),
     Consumer("paddle", "3.3.1", f"{_NUMPY} bfloat16 float8_e4m3fn float8_e5m2",
@@ -103,6 +105,8 @@ def dense(shape, strides, order="C"):
 
 def judge(consumer, tensor):
     """(verdict, reason) for a tensor with the attributes of dlpack_rs.Inspection."""
+    if not tensor.valid:
+        return BREAKS, "may believe a malformed struct"
     return next(_reasons(consumer, tensor), (TAKES, ""))
 
 
@@ -110,7 +114,8 @@ def _reasons(consumer, tensor):
     empty, strides = 0 in tensor.shape, tensor.strides or (0,) * len(tensor.shape)
     if tensor.device[0] not in consumer.devices:
         yield REFUSES, f"takes no tensors on {tensor.device_name}"
-    if consumer.capsule == "legacy" and tensor.legacy_error:
+    direct = consumer.exchange_api and tensor.exchange_api
+    if consumer.capsule == "legacy" and tensor.legacy_error and not direct:
         yield REFUSES, f"asks for a legacy capsule, and the producer says {tensor.legacy_error}"
     if tensor.dtype_name not in consumer.dtypes.split() + list(consumer.converts):
         yield REFUSES, f"has no {tensor.dtype_name}"

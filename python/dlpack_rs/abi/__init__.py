@@ -17,7 +17,7 @@ import sys
 from ctypes import CDLL, POINTER, alignment, byref, c_void_p, sizeof
 
 from .._library import library_path
-from . import _declarations
+from . import _declarations, capsule
 from ._declarations import *  # noqa: F403
 from ._declarations import FUNCTIONS, dlrs_abi_table, dlrs_error
 from ._headers import cdef, include
