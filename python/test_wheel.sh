@@ -41,5 +41,20 @@ print(f"import dlpack_rs: {milliseconds('import dlpack_rs') - bare:.1f} ms over 
 E2
 clean bin/python -B -m pytest -q -p no:cacheprovider --noconftest --tb=short test_package.py |
   tee pytest.log
+cat >smoke.py <<'E2'
+import sys, dlpack_rs
+tensor = dlpack_rs.empty((2, 3), "int16")
+memoryview(tensor).cast("B")[:] = bytes(range(12))
+again = dlpack_rs.from_dlpack(tensor)
+assert again.data_ptr == tensor.data_ptr and again.tolist()[1][2] == 11 * 256 + 10
+assert dlpack_rs.inspect(again).valid == "strictly"
+print("wheel: works on Python", sys.version.split()[0])
+E2
+pythons=0
+for python in "$HOME"/.pyenv/versions/*/bin/python /usr/bin/python3.*; do
+  [ -x "$python" ] && "$python" -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || continue
+  clean "PYTHONPATH=$here/unpacked" "$python" -B smoke.py
+  pythons=$((pythons + 1))
+done
 laws=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' "$here/laws")
-echo "wheel: $((laws + 1 + $(sed -n 's/^\([0-9]*\) passed.*/\1/p' pytest.log))) passed, 0 failed"
+echo "wheel: $((laws + 1 + pythons + $(sed -n 's/^\([0-9]*\) passed.*/\1/p' pytest.log))) passed, 0 failed"

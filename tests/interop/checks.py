@@ -107,6 +107,18 @@ def export_and_back(system):
     return "zero-copy" if address(x) == address(back) else "copied by the peer"
 
 
+def export_copy(system):
+    """copy=True is memory of our own, which says so; copy=False is theirs."""
+    x = system.make(MATRIX)
+    x = system.exporter(x) if hasattr(system, "exporter") else x
+    theirs = Facts(capsules.request(x)).address
+    copied, shared = take(x, copy=True), take(x, copy=False)
+    must(facts(copied).address != theirs == facts(shared).address, "copied or not the wrong way")
+    must(copied.flags == 2, f"a copy has flags {copied.flags}")
+    must(np.array_equal(as_numpy(copied), MATRIX), "values differ")
+    return "works"
+
+
 def export_0d(system):
     exported(system, system.make(np.array(2.5, np.float32)), np.array(2.5, np.float32))
     return "works"
@@ -321,7 +333,7 @@ def dtype(system, name):
 
 
 CHECKS = {
-    "export": export, "export direct": export_direct, "export and back": export_and_back,
+    "export": export, "export direct": export_direct, "export and back": export_and_back, "export copy": export_copy,
     "export 0-d": export_0d,
     "export empty": export_empty, "export transposed": export_transposed,
     "export reversed": export_reversed, "export read-only": export_read_only,

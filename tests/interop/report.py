@@ -3,7 +3,7 @@
 import platform
 
 TO_US = {"protocol": "export", "straight": "export direct", "and back": "export and back",
-         "0-d": "export 0-d", "size 0": "export empty", "transposed": "export transposed",
+         "copy=": "export copy", "0-d": "export 0-d", "size 0": "export empty", "transposed": "export transposed",
          "reversed": "export reversed", "READ_ONLY": "export read-only",
          "their deleter": "export deleter"}
 TO_THEM = {"dense": "import", "0-d": "import 0-d", "size 0": "import empty",
@@ -32,7 +32,8 @@ TO_US_HEAD = """
 *protocol*: the version of what they export when asked for 1.3. *straight*: how `from_dlpack(x)` got
 the tensor of the object itself. *and back*: given back to them, their own memory; refused where
 their capsule is legacy, which cannot say that it may be written, and they ask for a legacy one back.
-*READ_ONLY*: their read-only data stays so.
+*copy=*: `copy=True` makes a copy, flagged so, `copy=False` none. *READ_ONLY*: their read-only data
+stays so.
 """
 TO_THEM_HEAD = """
 ## Ours to theirs
