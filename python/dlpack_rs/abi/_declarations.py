@@ -119,6 +119,46 @@ class dlrs_alloc_options(Structure):
         ("allocator", POINTER(dlrs_allocator))]
 
 
+class dlrs_backend(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("name", c_char_p),
+        ("context", c_void_p),
+        ("device_count", c_void_p),
+        ("alloc", c_void_p),
+        ("free", c_void_p),
+        ("copy", c_void_p),
+        ("stream_sync", c_void_p),
+        ("stream_query", c_void_p),
+        ("stream_create", c_void_p),
+        ("stream_destroy", c_void_p),
+        ("event_create", c_void_p),
+        ("event_destroy", c_void_p),
+        ("event_record", c_void_p),
+        ("event_wait", c_void_p),
+        ("event_sync", c_void_p),
+        ("event_query", c_void_p),
+        ("memory_info", c_void_p),
+        ("pointer", c_void_p)]
+
+
+class dlrs_byte_plan(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("ndim", c_int32),
+        ("src_device", DLDevice),
+        ("dst_device", DLDevice),
+        ("src", c_void_p),
+        ("dst", c_void_p),
+        ("src_offset", c_uint64),
+        ("dst_offset", c_uint64),
+        ("item_nbytes", c_uint64),
+        ("shape", POINTER(c_int64)),
+        ("src_strides", POINTER(c_int64)),
+        ("dst_strides", POINTER(c_int64))]
+
+
 class dlrs_copy_options(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -126,7 +166,9 @@ class dlrs_copy_options(Structure):
         ("threads", c_uint32),
         ("reserved", c_uint32),
         ("parallel_for", c_void_p),
-        ("parallel_context", c_void_p)]
+        ("parallel_context", c_void_p),
+        ("src_stream", c_void_p),
+        ("dst_stream", c_void_p)]
 
 
 class dlrs_error(Structure):
@@ -142,6 +184,13 @@ class dlrs_error(Structure):
         ("message", c_char * 256)]
 
 
+class dlrs_fault(Structure):
+    _fields_ = [
+        ("driver_code", c_int32),
+        ("reserved", c_uint32),
+        ("detail", c_char_p)]
+
+
 class dlrs_import_options(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -151,6 +200,15 @@ class dlrs_import_options(Structure):
         ("align_bytes", c_uint32),
         ("writable", c_int32),
         ("copy_options", POINTER(dlrs_copy_options))]
+
+
+class dlrs_pointer_info(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("device", DLDevice),
+        ("base", c_void_p),
+        ("nbytes", c_uint64)]
 
 
 class dlrs_pool_options(Structure):
@@ -180,6 +238,24 @@ class dlrs_print_options(Structure):
         ("threshold", c_uint64),
         ("line_width", c_uint32),
         ("precision", c_uint32)]
+
+
+class dlrs_py_import_options(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("flags", c_uint32),
+        ("stream", c_int64),
+        ("dl_device", DLDevice),
+        ("import", POINTER(dlrs_import_options))]
+
+
+class dlrs_py_request(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("stream", c_void_p),
+        ("max_version", c_void_p),
+        ("dl_device", c_void_p),
+        ("copy", c_void_p)]
 
 
 class dlrs_view_step(Structure):
@@ -223,6 +299,7 @@ DLRS_BUF_SMALL = 105
 DLRS_CALLBACK = 403
 DLRS_CAPTURING = 604
 DLRS_COPY_ALLOW_OVERLAP = 1
+DLRS_COPY_ASYNC = 4
 DLRS_COPY_NEEDED = 309
 DLRS_COPY_RAW_BYTES = 2
 DLRS_CTX_LOST = 607
@@ -268,6 +345,7 @@ DLRS_LAUNCH = 605
 DLRS_LEGACY_COPY = 2
 DLRS_LEGACY_DROP = 1
 DLRS_LEGACY_REFUSE = 0
+DLRS_LEVEL_DEVICE = 4
 DLRS_LEVEL_LAYOUT = 2
 DLRS_LEVEL_STRICT = 3
 DLRS_LEVEL_STRUCT = 1
@@ -279,6 +357,9 @@ DLRS_NOMEM = 401
 DLRS_NORMALIZE_MERGE = 4
 DLRS_NORMALIZE_OFFSET = 1
 DLRS_NORMALIZE_STRIDES = 2
+DLRS_NOTATION_ARROW = 3
+DLRS_NOTATION_PEP3118 = 1
+DLRS_NOTATION_TYPESTR = 2
 DLRS_NOT_VIEWABLE = 308
 DLRS_NO_DEVICE = 506
 DLRS_NULL_ARG = 101
@@ -289,6 +370,8 @@ DLRS_OVERLAP_DST = 304
 DLRS_OVERLAP_SRC_DST = 305
 DLRS_PARSE = 106
 DLRS_PEER = 602
+DLRS_PY_LEGACY_WRITABLE = 1
+DLRS_PY_NO_EXCHANGE_API = 2
 DLRS_READ_ONLY = 301
 DLRS_REENTRANT = 307
 DLRS_REFCOUNT = 306
@@ -368,6 +451,8 @@ FUNCTIONS = {
         POINTER(POINTER(dlrs_allocator)), POINTER(dlrs_error)),
     "dlrs_attach": (c_int32, POINTER(DLManagedTensorVersioned), c_void_p, c_void_p, c_int32,
         POINTER(dlrs_error)),
+    "dlrs_backend_set": (c_int32, c_int32, POINTER(dlrs_backend), POINTER(POINTER(dlrs_backend)),
+        POINTER(dlrs_error)),
     "dlrs_broadcast_shapes": (c_int32, POINTER(c_int64), c_int32, POINTER(c_int64), c_int32,
         POINTER(c_int64), POINTER(c_int32), POINTER(dlrs_error)),
     "dlrs_cast": (c_int32, POINTER(DLManagedTensorVersioned), POINTER(DLManagedTensorVersioned),
@@ -388,22 +473,39 @@ FUNCTIONS = {
         POINTER(dlrs_error)),
     "dlrs_copy_desc": (c_int32, POINTER(DLTensor), c_uint64, POINTER(DLTensor), c_uint64,
         POINTER(dlrs_copy_options), POINTER(dlrs_error)),
+    "dlrs_copy_explain": (c_int32, POINTER(DLTensor), c_uint64, POINTER(DLTensor), c_uint64,
+        POINTER(dlrs_copy_options), c_char_p, c_size_t, POINTER(c_size_t), POINTER(dlrs_error)),
     "dlrs_copy_from_bytes": (c_int32, c_void_p, c_uint64, POINTER(DLManagedTensorVersioned),
         POINTER(dlrs_copy_options), POINTER(dlrs_error)),
     "dlrs_copy_to_bytes": (c_int32, POINTER(DLManagedTensorVersioned), c_void_p, c_uint64,
         POINTER(dlrs_copy_options), POINTER(dlrs_error)),
     "dlrs_detach": (c_int32, POINTER(DLManagedTensorVersioned), c_void_p, c_void_p,
         POINTER(dlrs_error)),
+    "dlrs_device_count": (c_int32, c_int32, POINTER(c_int32), POINTER(dlrs_error)),
     "dlrs_device_format": (c_int32, DLDevice, c_char_p, c_size_t, POINTER(c_size_t),
         POINTER(dlrs_error)),
     "dlrs_device_parse": (c_int32, c_char_p, c_size_t, POINTER(DLDevice), POINTER(dlrs_error)),
     "dlrs_dlpack_version": (DLPackVersion,),
     "dlrs_dtype_format": (c_int32, DLDataType, c_char_p, c_size_t, POINTER(c_size_t),
         POINTER(dlrs_error)),
+    "dlrs_dtype_format_as": (c_int32, DLDataType, c_int32, c_char_p, c_size_t, POINTER(c_size_t),
+        POINTER(dlrs_error)),
     "dlrs_dtype_parse": (c_int32, c_char_p, c_size_t, POINTER(DLDataType), POINTER(dlrs_error)),
+    "dlrs_dtype_parse_as": (c_int32, c_char_p, c_size_t, c_int32, POINTER(DLDataType),
+        POINTER(dlrs_error)),
     "dlrs_equal": (c_int32, POINTER(DLManagedTensorVersioned), POINTER(DLManagedTensorVersioned),
         c_int32, POINTER(c_int32), POINTER(dlrs_error)),
     "dlrs_error_forward": (c_int32, POINTER(dlrs_error), c_void_p, c_void_p, POINTER(dlrs_error)),
+    "dlrs_event_create": (c_int32, DLDevice, POINTER(c_void_p), POINTER(dlrs_error)),
+    "dlrs_event_destroy": (c_int32, DLDevice, c_void_p, POINTER(dlrs_error)),
+    "dlrs_event_query": (c_int32, DLDevice, c_void_p, POINTER(c_int32), POINTER(dlrs_error)),
+    "dlrs_event_record": (c_int32, DLDevice, c_void_p, c_void_p, POINTER(dlrs_error)),
+    "dlrs_event_sync": (c_int32, DLDevice, c_void_p, POINTER(dlrs_error)),
+    "dlrs_event_wait": (c_int32, DLDevice, c_void_p, c_void_p, POINTER(dlrs_error)),
+    "dlrs_exchange_api_find": (c_int32, POINTER(DLPackExchangeAPIHeader), c_uint32,
+        POINTER(POINTER(DLPackExchangeAPI)), POINTER(dlrs_error)),
+    "dlrs_exchange_api_from_type": (c_int32, c_void_p, POINTER(POINTER(DLPackExchangeAPI)),
+        POINTER(dlrs_error)),
     "dlrs_fill": (c_int32, POINTER(DLManagedTensorVersioned), c_void_p, DLDataType,
         POINTER(dlrs_copy_options), POINTER(dlrs_error)),
     "dlrs_from_legacy_take": (c_int32, POINTER(POINTER(DLManagedTensor)), c_uint64,
@@ -418,14 +520,25 @@ FUNCTIONS = {
         POINTER(dlrs_error)),
     "dlrs_is_own": (c_int32, POINTER(DLManagedTensorVersioned)),
     "dlrs_is_unique": (c_int32, POINTER(DLTensor), c_uint64, POINTER(c_int32), POINTER(dlrs_error)),
+    "dlrs_managed_tensor_allocator": (c_int, POINTER(DLTensor),
+        POINTER(POINTER(DLManagedTensorVersioned)), c_void_p, c_void_p),
     "dlrs_managed_to_string": (c_int32, POINTER(DLManagedTensorVersioned),
         POINTER(dlrs_print_options), c_char_p, c_size_t, POINTER(c_size_t), POINTER(dlrs_error)),
     "dlrs_max_diff": (c_int32, POINTER(DLManagedTensorVersioned), POINTER(DLManagedTensorVersioned),
         POINTER(c_double), POINTER(dlrs_error)),
     "dlrs_may_overlap": (c_int32, POINTER(DLTensor), c_uint64, POINTER(DLTensor), c_uint64,
         POINTER(c_int32), POINTER(dlrs_error)),
+    "dlrs_mem_alloc": (c_int32, DLDevice, c_uint64, c_uint64, c_void_p, POINTER(c_void_p),
+        POINTER(dlrs_error)),
+    "dlrs_mem_free": (c_int32, DLDevice, c_void_p, c_uint64, c_uint64, c_void_p,
+        POINTER(dlrs_error)),
+    "dlrs_mem_info": (c_int32, DLDevice, POINTER(c_uint64), POINTER(c_uint64), POINTER(dlrs_error)),
+    "dlrs_mem_register_host": (c_int32, c_int32, c_void_p, c_uint64, POINTER(dlrs_error)),
+    "dlrs_mem_unregister_host": (c_int32, c_int32, c_void_p, POINTER(dlrs_error)),
     "dlrs_nbytes": (c_int32, POINTER(DLTensor), c_uint64, POINTER(c_uint64), POINTER(dlrs_error)),
     "dlrs_numel": (c_int32, POINTER(DLTensor), POINTER(c_int64), POINTER(dlrs_error)),
+    "dlrs_pointer_device": (c_int32, c_int32, c_void_p, POINTER(dlrs_pointer_info),
+        POINTER(dlrs_error)),
     "dlrs_pool_allocator": (POINTER(dlrs_allocator), c_void_p),
     "dlrs_pool_create": (c_int32, POINTER(dlrs_pool_options), POINTER(c_void_p),
         POINTER(dlrs_error)),
@@ -433,8 +546,23 @@ FUNCTIONS = {
     "dlrs_pool_set_limit": (c_int32, c_void_p, c_uint64, POINTER(dlrs_error)),
     "dlrs_pool_stats": (c_int32, c_void_p, POINTER(dlrs_pool_statistics), POINTER(dlrs_error)),
     "dlrs_pool_trim": (c_int32, c_void_p, c_uint64, POINTER(dlrs_error)),
+    "dlrs_py_capsule_consume": (c_int32, c_void_p, c_uint64,
+        POINTER(POINTER(DLManagedTensorVersioned)), POINTER(dlrs_error)),
+    "dlrs_py_capsule_new_legacy_take": (c_int32, POINTER(POINTER(DLManagedTensor)),
+        POINTER(c_void_p), POINTER(dlrs_error)),
+    "dlrs_py_capsule_new_take": (c_int32, POINTER(POINTER(DLManagedTensorVersioned)),
+        POINTER(c_void_p), POINTER(dlrs_error)),
+    "dlrs_py_error_set": (c_int32, POINTER(dlrs_error), POINTER(dlrs_error)),
+    "dlrs_py_export": (c_int32, POINTER(DLManagedTensorVersioned), POINTER(dlrs_py_request),
+        POINTER(c_void_p), POINTER(dlrs_error)),
+    "dlrs_py_import": (c_int32, c_void_p, POINTER(dlrs_py_import_options),
+        POINTER(POINTER(DLManagedTensorVersioned)), POINTER(dlrs_error)),
+    "dlrs_py_module": (c_int32, POINTER(c_void_p), POINTER(dlrs_error)),
     "dlrs_ref_count": (c_int64, POINTER(DLManagedTensorVersioned)),
     "dlrs_release": (None, POINTER(DLManagedTensorVersioned)),
+    "dlrs_release_after_take": (c_int32, POINTER(POINTER(DLManagedTensorVersioned)), DLDevice,
+        c_void_p, POINTER(dlrs_error)),
+    "dlrs_release_drain": (c_int32, POINTER(c_uint64), POINTER(dlrs_error)),
     "dlrs_release_legacy": (None, POINTER(DLManagedTensor)),
     "dlrs_retain": (c_int32, POINTER(DLManagedTensorVersioned),
         POINTER(POINTER(DLManagedTensorVersioned)), POINTER(dlrs_error)),
@@ -447,6 +575,14 @@ FUNCTIONS = {
     "dlrs_span": (c_int32, POINTER(DLTensor), c_uint64, POINTER(c_int64), POINTER(c_int64),
         POINTER(dlrs_error)),
     "dlrs_status_name": (c_char_p, c_int32),
+    "dlrs_stream_create": (c_int32, DLDevice, POINTER(c_void_p), POINTER(dlrs_error)),
+    "dlrs_stream_destroy": (c_int32, DLDevice, c_void_p, POINTER(dlrs_error)),
+    "dlrs_stream_from_py": (c_int32, c_int64, DLDevice, POINTER(c_void_p), POINTER(c_int32),
+        POINTER(dlrs_error)),
+    "dlrs_stream_query": (c_int32, DLDevice, c_void_p, POINTER(c_int32), POINTER(dlrs_error)),
+    "dlrs_stream_sync": (c_int32, DLDevice, c_void_p, POINTER(dlrs_error)),
+    "dlrs_stream_to_py": (c_int32, c_void_p, DLDevice, POINTER(c_int64), POINTER(dlrs_error)),
+    "dlrs_stream_wait": (c_int32, DLDevice, c_void_p, c_void_p, POINTER(dlrs_error)),
     "dlrs_stride_order": (c_int32, POINTER(DLTensor), POINTER(c_int64), POINTER(dlrs_error)),
     "dlrs_tensor_from_bytes": (c_int32, c_void_p, c_uint64, POINTER(DLTensor),
         POINTER(dlrs_alloc_options), POINTER(POINTER(DLManagedTensorVersioned)),
