@@ -1,0 +1,3 @@
+//! One backend for CUDA and ROCm.
+pub mod kernels;
+pub mod launches;
