@@ -37,10 +37,13 @@ def compile_ptx(nvrtc, source):
 
 
 def shorten(ptx):
-    """The same program without comments, blank lines, indentation and spaces after commas."""
+    """The same program without comments and indentation, with short names for what is local."""
     ptx = re.sub(r"//.*", "", ptx)
     ptx = re.sub(r"[ \t]+", " ", ptx)
     ptx = re.sub(r" ?, ?", ",", ptx)
+    ptx = re.sub(r"\bdlrs_\w+_param_0\b", "p", ptx)
+    ptx = re.sub(r"\$L__BB", "$", ptx)
+    ptx = re.sub(r"\b_ZZ\d+dlrs_\w+?E\d+(\w+)", r"\1", ptx)
     lines = (line.strip() for line in ptx.splitlines())
     return "\n".join(line for line in lines if line) + "\n"
 

@@ -126,10 +126,9 @@ KERNEL dlrs_copy4(const Args a) { copy<u32>(a); }
 KERNEL dlrs_copy8(const Args a) { copy<u64>(a); }
 KERNEL dlrs_copy16(const Args a) { copy<uint4>(a); }
 
-// A tile's corner, and how many bytes of its rows and of its columns exist.
+// Where a tile begins on both sides, and how many bytes of its rows and of its columns exist.
 struct Tile {
-  const u8 *src;
-  u8 *dst;
+  i64 src, dst;
   u32 across, down;
 };
 
@@ -148,7 +147,7 @@ __device__ __forceinline__ void load(const Args &a, const Tile *tiles, u8 *room)
       u32 row = i >> across & ((1u << down) - 1);
       const Tile &tile = tiles[i >> (across + down)];
       exists[k] = byte < tile.across && row << a.log[2] < tile.down;
-      if (exists[k]) value[k] = *(const W *)(tile.src + row * a.src_step + byte);
+      if (exists[k]) value[k] = *(const W *)(a.src + (tile.src + row * a.src_step + byte));
     }
 #pragma unroll
     for (int k = 0; k < TURN; ++k) {
@@ -181,7 +180,7 @@ __device__ __forceinline__ void store(const Args &a, const Tile *tiles, const u8
       u32 rest = sizeof(T) < 4 ? 0 : 4 * k & ((1u << element) - 1);
       value.piece[k] = *(const T *)(room + ((from + (row << a.log[1]) + rest) ^ (byte & 0x70)));
     }
-    *(W *)(tile.dst + col * a.dst_step + byte) = value.whole;
+    *(W *)(a.dst + (tile.dst + col * a.dst_step + byte)) = value.whole;
   }
 }
 
@@ -201,7 +200,7 @@ KERNEL dlrs_transpose(const Args a) {
       digit(a.digit[0], across);
       across = digit(a.digit[1], across);
       walk(a, i, down, src, dst);
-      Tile tile = {a.src + src[0], a.dst + dst[0], a.n[1] - (across << a.log[1]),
+      Tile tile = {src[0], dst[0], a.n[1] - (across << a.log[1]),
                    a.n[0] - (down[0] << a.log[0])};
       if (base + t >= a.count) tile.across = 0;
       tiles[t] = tile;
