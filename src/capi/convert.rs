@@ -105,7 +105,7 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
     // SAFETY: the caller's word.
     match unsafe { convert::to_legacy(tensor, policy) } {
         Err(error) if error.status == DLRS_READ_ONLY && policy == DLRS_LEGACY_COPY => {
-            let options = CopyArgs::DEFAULT;
+            let options = copy::Options::DEFAULT;
             let mut src = Snapshot::new();
             // SAFETY: the caller's word; the copy stands for the caller's holder, given up last.
             unsafe {
@@ -144,7 +144,7 @@ pub struct dlrs_import_options {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_import_options {}
 
-const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
+pub(super) const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
     struct_size: 0,
     level: 0,
     copy: 0,
@@ -179,7 +179,7 @@ pub(super) fn policy_of(copy: i32) -> Result<CopyPolicy> {
 
 /// # Safety
 /// The pointers in `options` are NULL or live.
-unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
+pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
     let level = match options.level {
         0 => Level::DLRS_LEVEL_STRICT,
         level => level_of(level)?,
@@ -194,6 +194,7 @@ unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
         rules,
         align_bytes,
         order: order_of(options.order)?,
+        device: None,
         writable: options.writable != 0,
         policy: policy_of(options.copy)?,
         // SAFETY: the caller's word.

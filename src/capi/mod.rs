@@ -23,7 +23,8 @@
 //! succeeds: the caller's pointer is then set to NULL.
 //!
 //! Options. Every options struct starts with `struct_size`, to be set to `sizeof` the struct; the
-//! other members are 0 for the default. NULL options are defaults throughout.
+//! other members are 0 for the default. NULL options are defaults throughout. Later versions add
+//! members at the end only, and take the shorter structs of callers that were built before.
 //!
 //! Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
 //! count bytes.
@@ -38,20 +39,28 @@
 pub mod abi_layout;
 pub mod alloc;
 mod arg;
+pub mod backend;
 pub mod batch;
 pub mod cast;
 pub mod chain;
 pub mod compare;
 pub mod convert;
 pub mod copy;
+pub mod device;
 pub mod error;
+pub mod exchange;
 pub mod names;
+pub mod notation;
 pub mod overlap;
 pub mod pool;
 pub mod print;
+pub mod py_module;
+pub mod python;
+pub mod python_stream;
 pub mod query;
 pub mod shape;
 pub mod share;
+pub mod stream;
 pub mod validate;
 pub mod version;
 pub mod view;
