@@ -6,6 +6,8 @@
 //!   memory   │ allocation, what the driver knows about addresses
 //!   context  │ the current context or device, changed and put back
 //!   driver   │ the library, its functions by both vendors' names; codes: what they answer
+//!   launch   │ kernels loaded and launched; kernels.rs chooses them; hiprtc compiles for ROCm
+//!   stage    │ pinned buffers between a device and pageable memory
 //!   cuda, rocm  what only one of them has
 //! ```
 //! No library is loaded before a function of a device is called. CUDA's primary context of a device
@@ -22,7 +24,10 @@ mod context;
 mod copy;
 mod cuda;
 pub mod driver;
+mod hiprtc;
+pub mod kernels;
 mod launch;
+pub mod launches;
 mod memory;
 mod rocm;
 mod stage;
