@@ -136,12 +136,16 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
     let head = face.head();
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
-        let start = if aligned { head } else { face.line() }; // each row's first line is its own
+        let start = match ops.square {
+            _ if aligned => head,
+            Some(_) if !streams => 0,
+            _ => face.line(), // each row's first line is its own
+        };
         if start > 0 {
             direct(ops, &face.part(0, start.max(face.vector()), 0, face.n_src));
         }
         let done = match ops.square {
-            Some(square) if aligned => squares(ops, square, face, head, streams),
+            Some(square) if aligned || !streams => squares(ops, square, face, start, streams),
             _ => windows(ops, face, if aligned { head } else { 0 }, aligned, streams),
         };
         if done < face.n_dst {
