@@ -34,7 +34,17 @@ impl Table {
     fn new(size: usize) -> Table {
         let most = REACH.checked_div(size).unwrap_or(0).clamp(16, MOST);
         let (line, first) = (Dim::NONE, Dim::NONE);
-        Table { at: [(0, 0); MOST], n: 1, most, part: None, line, first, dense: true, size, dims: 0 }
+        Table {
+            at: [(0, 0); MOST],
+            n: 1,
+            most,
+            part: None,
+            line,
+            first,
+            dense: true,
+            size,
+            dims: 0,
+        }
     }
 
     /// Adds dimension `i` outside those already there, or as much of it as there is room for.

@@ -52,7 +52,6 @@ lanes!(
     lanes8, 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64,
     [0 1], [0]
 );
-lanes!(lanes16, 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, [0], []);
 
 /// Turns a 4 × 4 matrix of 16-byte quarters.
 #[inline]
@@ -78,6 +77,8 @@ unsafe fn square(
     streams: bool,
 ) {
     let c = 16isize >> log;
+    // Elements of 16 bytes are whole quarters: there is no first half.
+    let half = if log == 4 { (src.0.cast_mut(), src.1) } else { half };
     // SAFETY: the caller vouches for the square on both sides and for the place between, and for
     // aligned lines if they are to go past the caches.
     unsafe {
@@ -86,7 +87,7 @@ unsafe fn square(
             1 => lanes2(src, half),
             2 => lanes4(src, half),
             3 => lanes8(src, half),
-            _ => lanes16(src, half),
+            _ => {}
         }
         for i in 0..c {
             let from = |l: isize| half.0.wrapping_offset((i + l * c) * half.1).cast();
