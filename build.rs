@@ -18,9 +18,12 @@ fn main() {
     // No start-up code, so no thread-local storage and no imports of its own. `platform::windows`
     // does what nodelete does.
     let windows = ["-nostartfiles", "-Wl,--entry=0"];
+    // Without std nobody else names the C run-time.
+    let msvc = ["/NOENTRY", "/DEFAULTLIB:vcruntime", "/DEFAULTLIB:ucrt"];
     let arguments: &[&str] = match (&*var("CARGO_CFG_TARGET_OS"), &*var("CARGO_CFG_TARGET_ENV")) {
         ("linux", _) => &linux,
         ("windows", "gnu") => &windows,
+        ("windows", "msvc") => &msvc,
         _ => &[],
     };
     for argument in arguments {

@@ -71,6 +71,9 @@ static void *(*next_aligned_alloc)(size_t, size_t);
 static void (*next_free)(void *);
 static int (*next_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
+/* Before anything fails to be found: dlsym frees the text of its last failure. */
+__attribute__((constructor)) static void find_free(void) { NEXT(next_free); }
+
 static int fails(void) {
   __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
   if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE)) return 0;

@@ -118,7 +118,7 @@ static void import_refusals(void) {
   options = options_of(0, 0, 48, 0);
   REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_import_take(&in, &options, &out, ERR));
   options = options_of(0, 0, 0, 0);
-  options.level = 4;
+  options.level = 5;
   REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_import_take(&in, &options, &out, ERR));
   options.level = -1;
   REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_import_take(&in, &options, &out, ERR));

@@ -51,6 +51,49 @@ static void copies(void) {
   EQUAL(t_deleted, deleted); /* nothing of the sources was ever taken */
 }
 
+static void explanations(void) {
+  t_tensor src, dst;
+  DLTensor *from = &src.managed.dl_tensor, *to = &dst.managed.dl_tensor;
+  int64_t columns[2] = {1, 2}, large[2] = {1024, 1024}, turned[2] = {1, 1024};
+  char text[256];
+  size_t nbytes = 0;
+  dlrs_copy_options options = options_of(0, 1);
+  t_make(&src);
+  t_make(&dst);
+  WORKS(dlrs_copy_explain(from, 0, to, 0, &options, text, sizeof text, &nbytes, ERR));
+  CHECK(strstr(text, "cpu: memcpy, 1 at a time, ") == text && strstr(text, "; 24 bytes") != NULL);
+  EQUAL(nbytes, strlen(text));
+  WORKS(dlrs_copy_explain(from, 0, to, 0, &options, NULL, 0, &nbytes, ERR));
+  EQUAL(nbytes, strlen(text));
+  REFUSED(DLRS_BUF_SMALL, 7, ANY, -1, dlrs_copy_explain(from, 0, to, 0, &options, text, nbytes, NULL, ERR));
+  EQUAL(strlen(text), nbytes - 1);
+  WORKS(dlrs_copy_explain(from, 0, from, 0, NULL, text, sizeof text, NULL, ERR));
+  CHECK(strcmp(text, "nothing to move") == 0);
+  from->strides = columns;
+  WORKS(dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+  CHECK(strstr(text, "; 4 bytes x 2 (12 <- 4) x 3 (4 <- 8)") != NULL);
+  /* Elements are not touched: there are none. */
+  from->shape = to->shape = large;
+  from->strides = turned;
+  to->strides = NULL;
+  from->data = (void *)4096;
+  to->data = (void *)((uintptr_t)1 << 24);
+  WORKS(dlrs_copy_explain(from, 0, to, 0, &options, text, sizeof text, NULL, ERR));
+  CHECK(strstr(text, "cpu: transpose, 1 at a time, ") == text);
+  options = options_of(DLRS_COPY_ALLOW_OVERLAP, 1);
+  to->data = (void *)8192;
+  WORKS(dlrs_copy_explain(from, 0, to, 0, &options, text, sizeof text, NULL, ERR));
+  CHECK(strstr(text, "twice, through 4194304 bytes of compact memory; cpu: ") == text);
+  strcpy(text, "as it was");
+  REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
+          dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+  CHECK(strcmp(text, "as it was") == 0);
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_copy_explain(NULL, 0, to, 0, NULL, text, 9, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_copy_explain(from, 0, NULL, 0, NULL, text, 9, NULL, ERR));
+  to->data = (void *)((uintptr_t)1 << 24);
+  REFUSED(DLRS_NULL_ARG, 6, ANY, -1, dlrs_copy_explain(from, 0, to, 0, NULL, NULL, 9, NULL, ERR));
+}
+
 static int hook_calls, hook_fails;
 
 static int32_t parallel_for(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
@@ -90,7 +133,7 @@ static void refuses(void) {
   DLManagedTensorVersioned *out;
   DLManagedTensor *legacy_out;
   DLTensor *from = &src.managed.dl_tensor, *into = &dst.managed.dl_tensor;
-  dlrs_copy_options options = options_of(4, 0);
+  dlrs_copy_options options = options_of(8, 0);
   dlrs_copy_options *odd = (dlrs_copy_options *)((char *)t_guard() + 2);
   t_make(&src);
   t_make(&dst);
@@ -140,6 +183,7 @@ static void refuses(void) {
 
 int main(void) {
   copies();
+  explanations();
   hooks();
   refuses();
   return t_close();

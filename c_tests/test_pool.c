@@ -642,6 +642,7 @@ static void release_race(void) {
   balanced();
 }
 
+#ifndef _WIN32 /* which does not fork */
 /* Children of a process whose other thread is busy in the pool: they do not hang. */
 static void *busy(void *argument) {
   worker *self = argument;
@@ -653,7 +654,6 @@ static void *busy(void *argument) {
   return NULL;
 }
 
-#ifndef _WIN32
 static void forked(void) {
   worker self = {NULL, 0, 0};
   pthread_t id;

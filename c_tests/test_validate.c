@@ -5,11 +5,11 @@ int main(void) {
   t_tensor good;
   DLTensor *bare = &good.managed.dl_tensor;
   int32_t level;
-  static const int32_t wrong[] = {0, 4, -1, INT32_MIN, INT32_MAX};
+  static const int32_t wrong[] = {0, 5, -1, INT32_MIN, INT32_MAX};
   size_t i;
   t_make(&good);
   t_watch(&good, sizeof good);
-  for (level = DLRS_LEVEL_STRUCT; level <= DLRS_LEVEL_STRICT; ++level) {
+  for (level = DLRS_LEVEL_STRUCT; level <= DLRS_LEVEL_DEVICE; ++level) {
     WORKS(dlrs_validate(bare, 0, level, ERR));
     WORKS(dlrs_validate(bare, 7, level, ERR));
     WORKS(dlrs_validate_managed(&good.managed, level, ERR));

@@ -99,8 +99,14 @@ typedef struct dlrs_pool_options dlrs_pool_options;
 typedef struct dlrs_pool_statistics dlrs_pool_statistics;
 typedef struct dlrs_import_options dlrs_import_options;
 typedef struct dlrs_view_step dlrs_view_step;
+typedef struct dlrs_fault dlrs_fault;
+typedef struct dlrs_byte_plan dlrs_byte_plan;
+typedef struct dlrs_backend dlrs_backend;
+typedef struct dlrs_pointer_info dlrs_pointer_info;
 typedef struct dlrs_copy_options dlrs_copy_options;
 typedef struct dlrs_print_options dlrs_print_options;
+typedef struct dlrs_py_request dlrs_py_request;
+typedef struct dlrs_py_import_options dlrs_py_import_options;
 
 /**
  * What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
@@ -316,8 +322,8 @@ DLRS_API const char *dlrs_status_name(dlrs_status status);
  *
  * Ownership: nothing is kept; kind and message are valid during the callback.
  * Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
- *            The kind is "MemoryError" for class 4, "BufferError" for class 3, "RuntimeError" for
- *            classes 5, 6 and 9, else "ValueError".
+ *            The kind is "MemoryError" for class 4, "BufferError" for class 3, DLRS_DEVICE_TYPE
+ *            and DLRS_UNSUPPORTED, "RuntimeError" for other classes 5, 6 and 9, else "ValueError".
  * Threads:   as the callback.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
  *
@@ -836,6 +842,8 @@ enum dlrs_level {
   DLRS_LEVEL_LAYOUT = 2,
   /** Also everything is known to DLPack 1.3: dtype, device, flags, strides given, whole bytes. */
   DLRS_LEVEL_STRICT = 3,
+  /** Also the driver of the device, where it tells, knows the memory as what the tensor says. */
+  DLRS_LEVEL_DEVICE = 4,
 };
 
 /* ---------------------------------------------------------------------------------------------
@@ -1989,6 +1997,8 @@ dlrs_status dlrs_stride_order(const DLTensor *tensor,
  *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
  *            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
  *            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): what the driver knows
+ *            about the memory differs; limit is what it says. Classes 5 and 6: the driver.
  * Threads:   any; a struct that another thread rewrites meanwhile is judged by one reading.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
  *
@@ -2067,6 +2077,565 @@ dlrs_status dlrs_validate_within(const DLTensor *tensor,
                                  uint64_t nbytes,
                                  dlrs_error *error);
 
+/** Where a function of a backend says more about a failure. All 0 when it is called. */
+struct dlrs_fault {
+  /** The driver's own code. */
+  int32_t driver_code;
+  /** Must stay 0. */
+  uint32_t reserved;
+  /** What went wrong, as static ASCII text; NULL for the status's own words. */
+  const char *detail;
+};
+
+/**
+ * A copy in bytes: `shape` items of `item_nbytes` contiguous bytes each. Normalised: no extent is
+ * 1, destination strides are positive and sorted, outermost first, and what is contiguous on both
+ * sides is one item; so a contiguous copy has `ndim` 0.
+ */
+struct dlrs_byte_plan {
+  /** `sizeof(dlrs_byte_plan)`. */
+  uint32_t struct_size;
+  /** Number of dimensions, 0 to 64. */
+  int32_t ndim;
+  /** Device of the source. */
+  DLDevice src_device;
+  /** Device of the destination. */
+  DLDevice dst_device;
+  /** Address of the first item of the source; on devices with opaque handles the handle. */
+  const void *src;
+  /** Address of the first item of the destination; on devices with opaque handles the handle. */
+  void *dst;
+  /** Bytes from `src` to the first item: 0 unless it is a handle. */
+  uint64_t src_offset;
+  /** Bytes from `dst` to the first item: 0 unless it is a handle. */
+  uint64_t dst_offset;
+  /** Contiguous bytes of one item. */
+  uint64_t item_nbytes;
+  /** Extents, `ndim` of them. */
+  const int64_t *shape;
+  /** Bytes from item to item of the source: any, 0 and negative included. */
+  const int64_t *src_strides;
+  /** Bytes from item to item of the destination. */
+  const int64_t *dst_strides;
+};
+
+/**
+ * A device's driver, given by the caller. Members that are NULL are things it does not do.
+ *
+ * Every function returns 0 or a `dlrs_status_code` and may be called on any thread.
+ * `DLRS_UNSUPPORTED` means that nothing was done and another way shall be found: the library then
+ * goes through memory of the host, for which contiguous copies between the device and
+ * `kDLCPU` (plans with `ndim` 0) are enough. `fault` is never NULL. `device` is always one of a
+ * type that the table was registered for.
+ */
+struct dlrs_backend {
+  /** `sizeof(dlrs_backend)`. */
+  uint32_t struct_size;
+  /** Must be 0. */
+  uint32_t reserved;
+  /** Its name, static ASCII text; NULL for none. */
+  const char *name;
+  /** Handed to every function. */
+  void *context;
+  /** Number of devices. */
+  int32_t (*device_count)(void *context,
+                          int32_t device_type,
+                          int32_t *out_count,
+                          dlrs_fault *fault);
+  /**
+   * `nbytes` (above 0) bytes, aligned to `align_bytes`. `stream` is where they are used first;
+   * NULL: anywhere.
+   */
+  int32_t (*alloc)(void *context,
+                   DLDevice device,
+                   uint64_t nbytes,
+                   uint64_t align_bytes,
+                   void *stream,
+                   void **out_data,
+                   dlrs_fault *fault);
+  /** Takes memory back, after the work on `stream`; NULL: after all work of the device. */
+  int32_t (*free)(void *context,
+                  DLDevice device,
+                  void *data,
+                  uint64_t nbytes,
+                  uint64_t align_bytes,
+                  void *stream,
+                  dlrs_fault *fault);
+  /**
+   * Enqueues a copy on a stream of `device`, or carries it out at once. Both sides stay alive
+   * until `stream_sync`.
+   */
+  int32_t (*copy)(void *context,
+                  DLDevice device,
+                  const dlrs_byte_plan *plan,
+                  void *stream,
+                  dlrs_fault *fault);
+  /** Waits for all work of a stream; NULL when `copy` carries out at once. */
+  int32_t (*stream_sync)(void *context, DLDevice device, void *stream, dlrs_fault *fault);
+  /** Whether all work of a stream is done: 0 or 1. */
+  int32_t (*stream_query)(void *context,
+                          DLDevice device,
+                          void *stream,
+                          int32_t *out_done,
+                          dlrs_fault *fault);
+  /** Makes a stream that does not wait for the default stream. */
+  int32_t (*stream_create)(void *context, DLDevice device, void **out_stream, dlrs_fault *fault);
+  /** Destroys a stream; work on it still ends. */
+  int32_t (*stream_destroy)(void *context, DLDevice device, void *stream, dlrs_fault *fault);
+  /** Makes an event. */
+  int32_t (*event_create)(void *context, DLDevice device, void **out_event, dlrs_fault *fault);
+  /** Destroys an event. */
+  int32_t (*event_destroy)(void *context, DLDevice device, void *event, dlrs_fault *fault);
+  /** The event happens when the stream has got here. */
+  int32_t (*event_record)(void *context,
+                          DLDevice device,
+                          void *event,
+                          void *stream,
+                          dlrs_fault *fault);
+  /** Later work of the stream starts after the event. */
+  int32_t (*event_wait)(void *context,
+                        DLDevice device,
+                        void *event,
+                        void *stream,
+                        dlrs_fault *fault);
+  /** Waits for an event. */
+  int32_t (*event_sync)(void *context, DLDevice device, void *event, dlrs_fault *fault);
+  /** Whether an event has happened: 0 or 1. */
+  int32_t (*event_query)(void *context,
+                         DLDevice device,
+                         void *event,
+                         int32_t *out_done,
+                         dlrs_fault *fault);
+  /** Bytes that are free, and bytes in all. */
+  int32_t (*memory_info)(void *context,
+                         DLDevice device,
+                         uint64_t *out_free_nbytes,
+                         uint64_t *out_total_nbytes,
+                         dlrs_fault *fault);
+  /** What kind of memory an address is in, and its allocation (NULL and 0 when not known). */
+  int32_t (*pointer)(void *context,
+                     const void *data,
+                     DLDevice *out_device,
+                     void **out_base,
+                     uint64_t *out_nbytes,
+                     dlrs_fault *fault);
+};
+
+/* ---------------------------------------------------------------------------------------------
+ * Backends: drivers of devices, given by the caller.
+ */
+
+/**
+ * Set who drives the devices of a type, for the whole process.
+ *
+ * Device:    any known type but kDLCPU; a table may be set for several types. It comes before the
+ *            library's own backend for the type.
+ * Ownership: *backend must stay valid until another is set and nothing made with it is left;
+ *            tensors keep the backend that allocated them. NULL brings the library's own back.
+ *            *old, when old is not NULL, receives the one before, or NULL.
+ * Errors:    DLRS_DEVICE_TYPE: unknown, or kDLCPU. DLRS_STRUCT_SIZE, DLRS_MISALIGNED_STRUCT:
+ *            backend. DLRS_BAD_ARG: its reserved is not 0. DLRS_NULL_ARG: it does not copy, or
+ *            allocates and does not free.
+ * Threads:   any; as its functions.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; the functions of the backend do what dlrs_backend says.
+ */
+DLRS_API
+dlrs_status dlrs_backend_set(int32_t device_type,
+                             const dlrs_backend *backend,
+                             const dlrs_backend **old,
+                             dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Devices and their memory.
+ */
+
+/** What a driver knows about an address. */
+struct dlrs_pointer_info {
+  /** `sizeof(dlrs_pointer_info)`. */
+  uint32_t struct_size;
+  /** Must be 0. */
+  uint32_t reserved;
+  /** The kind of memory and its device, as a DLTensor would say. */
+  DLDevice device;
+  /** Start of the allocation it lies in; NULL when the driver does not tell. */
+  void *base;
+  /** Size of that allocation in bytes; 0 when the driver does not tell. */
+  uint64_t nbytes;
+};
+
+/**
+ * Count the devices of a type; the driver is looked for now, if it was not yet.
+ *
+ * Device:    any type that a backend serves; of the CPU and of host memory there is one.
+ * Ownership: *out is the caller's; it is 0 on error.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE: unknown, or no backend
+ *            serves it. Classes 5 and 6: why the driver cannot be used, which names it tried:
+ *            DLRS_DRV_MISSING, DLRS_DRV_STUB, DLRS_DRV_OLD, DLRS_DRV_SYMBOL, DLRS_DRV_INIT,
+ *            DLRS_NO_DEVICE, DLRS_FORKED.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_device_count(int32_t device_type,
+                              int32_t *out,
+                              dlrs_error *error);
+
+/**
+ * Allocate memory on a device.
+ *
+ * Bytes:     nbytes, aligned to align_bytes (a power of two, 0 for 256); none for 0 bytes, and
+ *            then *out is NULL.
+ * Device:    any that a backend serves. stream is where it is used first, for drivers whose
+ *            allocation is ordered on streams; NULL: anywhere.
+ * Ownership: the caller owns *out, to be given to dlrs_mem_free.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
+ *            device. DLRS_BAD_ARG: align_bytes. DLRS_NOMEM, DLRS_DEV_OOM: no memory.
+ *            DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6: its driver.
+ * Threads:   any.
+ * Source:    this library; stream order as cuMemAllocAsync has it.
+ *
+ * Safety:
+ * See the preface; stream is NULL or a live stream of the device.
+ */
+DLRS_API
+dlrs_status dlrs_mem_alloc(DLDevice device,
+                           uint64_t nbytes,
+                           uint64_t align_bytes,
+                           void *stream,
+                           void **out,
+                           dlrs_error *error);
+
+/**
+ * Free memory of a device.
+ *
+ * Bytes:     nbytes and align_bytes as they were allocated.
+ * Device:    as it was allocated. The memory goes after the work on stream; with NULL after all
+ *            work of the device.
+ * Ownership: data is dead afterwards; NULL does nothing.
+ * Errors:    as dlrs_mem_alloc; then data is still allocated.
+ * Threads:   any.
+ * Source:    this library; stream order as cuMemFreeAsync has it.
+ *
+ * Safety:
+ * See the preface; data came from dlrs_mem_alloc for the same values.
+ */
+DLRS_API
+dlrs_status dlrs_mem_free(DLDevice device,
+                          void *data,
+                          uint64_t nbytes,
+                          uint64_t align_bytes,
+                          void *stream,
+                          dlrs_error *error);
+
+/**
+ * Tell how much memory a device has.
+ *
+ * Bytes:     *out_free and *out_total; NULL where not wanted.
+ * Device:    any whose backend tells.
+ * Ownership: unchanged.
+ * Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend does not
+ *            tell. Classes 5 and 6: its driver.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_mem_info(DLDevice device,
+                          uint64_t *out_free,
+                          uint64_t *out_total,
+                          dlrs_error *error);
+
+/**
+ * Tell what kind of memory an address is in, by asking a driver.
+ *
+ * Device:    device_type is one of the types of the backend to ask; the answer may be another,
+ *            such as kDLCUDAManaged, or kDLCPU for memory that the driver does not know.
+ * Ownership: unchanged.
+ * Errors:    DLRS_NULL_ARG: data or out. DLRS_STRUCT_SIZE: out. DLRS_DEVICE_TYPE: no backend
+ *            serves it. DLRS_UNSUPPORTED: its backend does not tell. Classes 5 and 6: its driver.
+ * Threads:   any.
+ * Source:    cuPointerGetAttribute, hipPointerGetAttributes.
+ *
+ * Safety:
+ * See the preface; data is not followed.
+ */
+DLRS_API
+dlrs_status dlrs_pointer_device(int32_t device_type,
+                                const void *data,
+                                dlrs_pointer_info *out,
+                                dlrs_error *error);
+
+/**
+ * Make a driver know memory of the host, for faster and asynchronous copies.
+ *
+ * Bytes:     nbytes (above 0) from data on.
+ * Device:    device_type is one of the types of the backend to tell.
+ * Ownership: unchanged; call dlrs_mem_unregister_host before the memory goes.
+ * Errors:    DLRS_NULL_ARG: data. DLRS_DEVICE_TYPE: no backend serves it. DLRS_UNSUPPORTED: its
+ *            backend has no such thing. Classes 5 and 6: its driver.
+ * Threads:   any.
+ * Source:    cuMemHostRegister, hipHostRegister.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_mem_register_host(int32_t device_type,
+                                   void *data,
+                                   uint64_t nbytes,
+                                   dlrs_error *error);
+
+/**
+ * Undo dlrs_mem_register_host.
+ *
+ * Device:    as it was registered.
+ * Ownership: unchanged.
+ * Errors:    as dlrs_mem_register_host.
+ * Threads:   any.
+ * Source:    cuMemHostUnregister, hipHostUnregister.
+ *
+ * Safety:
+ * See the preface; no device uses the memory any more.
+ */
+DLRS_API
+dlrs_status dlrs_mem_unregister_host(int32_t device_type,
+                                     void *data,
+                                     dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Streams, events, and tensors whose release waits for them.
+ */
+
+/**
+ * Make a stream that does not wait for the default stream.
+ *
+ * Device:    any whose backend has streams.
+ * Ownership: the caller owns *out, to be given to dlrs_stream_destroy.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID:
+ *            the device. DLRS_UNSUPPORTED: its backend has none. Classes 5 and
+ *            6: its driver.
+ * Threads:   any.
+ * Source:    CU_STREAM_NON_BLOCKING.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API dlrs_status dlrs_stream_create(DLDevice device, void **out, dlrs_error *error);
+
+/**
+ * Destroy a stream; work that it was given still ends.
+ *
+ * Device:    of the stream.
+ * Ownership: stream is dead afterwards.
+ * Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend has none.
+ *            Classes 5 and 6: its driver.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; stream came from dlrs_stream_create for the device.
+ */
+DLRS_API
+dlrs_status dlrs_stream_destroy(DLDevice device,
+                                void *stream,
+                                dlrs_error *error);
+
+/**
+ * Wait for all work of a stream.
+ *
+ * Device:    of the stream; NULL is its default stream. On the CPU, where nothing is pending,
+ *            only NULL.
+ * Ownership: unchanged.
+ * Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend has none.
+ *            DLRS_STREAM: not a stream of the device. Classes 5 and 6: its driver.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; stream is NULL or a live stream of the device.
+ */
+DLRS_API
+dlrs_status dlrs_stream_sync(DLDevice device,
+                             void *stream,
+                             dlrs_error *error);
+
+/**
+ * Tell whether all work of a stream is done, without waiting.
+ *
+ * Device:    as dlrs_stream_sync.
+ * Ownership: unchanged; *out is 0 or 1.
+ * Errors:    as dlrs_stream_sync, and DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; stream is NULL or a live stream of the device.
+ */
+DLRS_API
+dlrs_status dlrs_stream_query(DLDevice device,
+                              void *stream,
+                              int32_t *out,
+                              dlrs_error *error);
+
+/**
+ * Make later work of one stream wait for what another was given until now.
+ *
+ * Device:    of both streams; the host does not wait. On the CPU both are NULL, and nothing
+ *            happens.
+ * Ownership: unchanged.
+ * Errors:    as dlrs_stream_sync.
+ * Threads:   any.
+ * Source:    __dlpack__(stream=...) of the array API: the producer does this for the consumer.
+ *
+ * Safety:
+ * See the preface; both are NULL or live streams of the device.
+ */
+DLRS_API
+dlrs_status dlrs_stream_wait(DLDevice device,
+                             void *consumer,
+                             void *producer,
+                             dlrs_error *error);
+
+/**
+ * Make an event.
+ *
+ * Device:    any whose backend has events.
+ * Ownership: the caller owns *out, to be given to dlrs_event_destroy.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out; others as dlrs_stream_create.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API dlrs_status dlrs_event_create(DLDevice device, void **out, dlrs_error *error);
+
+/**
+ * Destroy an event; who waits for it still waits.
+ *
+ * Device:    of the event.
+ * Ownership: event is dead afterwards.
+ * Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; event came from dlrs_event_create for the device.
+ */
+DLRS_API dlrs_status dlrs_event_destroy(DLDevice device, void *event, dlrs_error *error);
+
+/**
+ * Let an event happen when a stream has got here.
+ *
+ * Device:    of both.
+ * Ownership: unchanged.
+ * Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; event and stream are the device's.
+ */
+DLRS_API
+dlrs_status dlrs_event_record(DLDevice device,
+                              void *event,
+                              void *stream,
+                              dlrs_error *error);
+
+/**
+ * Make later work of a stream wait for an event; the host does not wait.
+ *
+ * Device:    of the stream; the event may be another device's of the same backend.
+ * Ownership: unchanged.
+ * Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; event and stream are live.
+ */
+DLRS_API
+dlrs_status dlrs_event_wait(DLDevice device,
+                            void *event,
+                            void *stream,
+                            dlrs_error *error);
+
+/**
+ * Wait for an event.
+ *
+ * Device:    of the event.
+ * Ownership: unchanged.
+ * Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; event came from dlrs_event_create for the device.
+ */
+DLRS_API dlrs_status dlrs_event_sync(DLDevice device, void *event, dlrs_error *error);
+
+/**
+ * Tell whether an event has happened, without waiting.
+ *
+ * Device:    of the event.
+ * Ownership: unchanged; *out is 0 or 1.
+ * Errors:    DLRS_NULL_ARG: event or out; others as dlrs_stream_sync.
+ * Threads:   any.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; event came from dlrs_event_create for the device.
+ */
+DLRS_API
+dlrs_status dlrs_event_query(DLDevice device,
+                             void *event,
+                             int32_t *out,
+                             dlrs_error *error);
+
+/**
+ * Release a tensor once a stream has got here.
+ *
+ * Device:    of the stream, which may still use the tensor.
+ * Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
+ *            the
+ *            stream has got here; nothing else does, so call it now and then.
+ * Errors:    DLRS_NULL_ARG: tensor or *tensor. DLRS_NOMEM: no memory; others as dlrs_stream_sync.
+ *            On
+ *            any error nothing was taken.
+ * Threads:   any.
+ * Source:    dlpack.h: keep the tensor alive until asynchronous work on it is done.
+ *
+ * Safety:
+ * See the preface; stream is NULL or a live stream of the device.
+ */
+DLRS_API
+dlrs_status dlrs_release_after_take(DLManagedTensorVersioned **tensor,
+                                    DLDevice device,
+                                    void *stream,
+                                    dlrs_error *error);
+
+/**
+ * Release the tensors that dlrs_release_after_take kept and whose streams have got there.
+ *
+ * Device:    any.
+ * Ownership: their holders are given up: deleters run, on this thread.
+ * Errors:    DLRS_MISALIGNED_STRUCT: out. Faults of a device count as its end.
+ * Threads:   any; several drain beside each other.
+ * Source:    this library; for threads on which deleters may run.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API dlrs_status dlrs_release_drain(uint64_t *out_waiting, dlrs_error *error);
+
 /* ---------------------------------------------------------------------------------------------
  * Copies.
  */
@@ -2076,6 +2645,14 @@ dlrs_status dlrs_validate_within(const DLTensor *tensor,
 
 /** Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted. */
 #define DLRS_COPY_RAW_BYTES (1U << 1U)
+
+/**
+ * A copy that a device carries out alone may return once it is enqueued. The caller keeps source
+ * and destination alive, and the source's elements unchanged, until the stream has got there
+ * (dlrs_stream_sync, an event, or dlrs_release_after_take). Copies that need memory of the host
+ * for the way wait as without this flag.
+ */
+#define DLRS_COPY_ASYNC (1U << 2U)
 
 /**
  * Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
@@ -2101,6 +2678,16 @@ struct dlrs_copy_options {
   dlrs_parallel_for_fn parallel_for;
   /** Handed to `parallel_for`. */
   void *parallel_context;
+  /**
+   * Stream of the source's device on which its elements are being made; NULL for the default
+   * stream. The copy comes after what that stream has been given until now.
+   */
+  void *src_stream;
+  /**
+   * Stream of the destination's device on which the result will be used; NULL for the default
+   * stream. The copy is done there, or before what that stream is given from now on.
+   */
+  void *dst_stream;
 };
 
 /**
@@ -2110,7 +2697,9 @@ struct dlrs_copy_options {
  *            including 0 (source only) and negative; elements may be unaligned.
  * Bytes:     only those of the destination's elements are written; packed sub-byte elements are
  *            written bit by bit, their neighbours in the same byte kept.
- * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Device:    any pair. Between CPU, pinned and managed memory the CPU copies; else the backend of
+ *            the destination's device is asked, then that of the source's; what neither does goes
+ *            through memory of the host, a piece at a time.
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY; both must agree on IS_SUBBYTE_TYPE_PADDED for sub-byte
  *            types. No flag is changed.
@@ -2118,11 +2707,12 @@ struct dlrs_copy_options {
  *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
  *            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
  *            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
- *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not reachable by the CPU.
+ *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: no backend serves the device.
  *            DLRS_OVERLAP_DST: elements of dst share memory, or it could not be decided.
  *            DLRS_OVERLAP_SRC_DST: src and dst do, without DLRS_COPY_ALLOW_OVERLAP; copying a
  *            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
- *            On any error nothing has been written.
+ *            Classes 5 and 6, DLRS_DEV_OOM: what the device's driver reports. On any error of
+ *            classes 1 to 4 nothing has been written; after a device's fault dst is undefined.
  * Threads:   any; large copies use threads of their own, or options->parallel_for.
  * Source:    this library.
  *
@@ -2159,17 +2749,46 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
                            dlrs_error *error);
 
 /**
+ * Say which way a copy would go: who carries it out and how, and what of it is left after all
+ * simplification. Nothing is copied.
+ *
+ * Shape:     as dlrs_copy.
+ * Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.
+ * Device:    as dlrs_copy; a device's driver may be looked for.
+ * Ownership: unchanged.
+ * Flags:     as dlrs_copy_desc.
+ * Errors:    what dlrs_copy_desc refuses. DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+ *            DLRS_BAD_ARG: capacity is beyond any memory. DLRS_BUF_SMALL: the text was cut.
+ * Threads:   any. The text is for people: it may change with every version.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; elements are not touched.
+ */
+DLRS_API
+dlrs_status dlrs_copy_explain(const DLTensor *src,
+                              uint64_t src_flags,
+                              const DLTensor *dst,
+                              uint64_t dst_flags,
+                              const dlrs_copy_options *options,
+                              char *buffer,
+                              size_t capacity,
+                              size_t *nbytes,
+                              dlrs_error *error);
+
+/**
  * Copy a tensor to a device into a new, compact, row-major tensor.
  *
  * Shape:     the source's, compact row-major; any strides are read.
  * Bytes:     256-byte aligned, byte_offset 0; exact to the bit.
- * Device:    from any the CPU can reach to the CPU.
+ * Device:    from any to any, as dlrs_copy.
  * Ownership: the caller owns *out; nothing of src is kept.
  * Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
  *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
  *            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
- *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM: no memory.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
+ *            memory. Classes 5 and 6: what the device's driver reports.
  * Threads:   as dlrs_copy.
  * Source:    python_spec: IS_COPIED on every copy.
  *
@@ -2188,7 +2807,7 @@ dlrs_status dlrs_clone(const DLManagedTensorVersioned *src,
  *
  * Shape:     as dlrs_clone.
  * Bytes:     as dlrs_clone.
- * Device:    from any the CPU can reach to the CPU.
+ * Device:    from any to any, as dlrs_copy.
  * Ownership: the caller owns *out; nothing of src is kept.
  * Flags:     a legacy struct has none.
  * Errors:    as dlrs_clone.
@@ -2211,7 +2830,7 @@ dlrs_status dlrs_clone_legacy(const DLManagedTensor *src,
  * Shape:     unchanged. order is 'C', 'F', 'A' (C or F; copies to C) or 'K' (any dense order;
  *            copies keep the order of the strides).
  * Bytes:     a copy as dlrs_clone.
- * Device:    any when no copy is needed; else from any the CPU can reach to the CPU.
+ * Device:    any; a copy stays on it.
  * Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
  * Flags:     a copy as dlrs_clone; without one as dlrs_retain.
  * Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
@@ -2234,7 +2853,7 @@ dlrs_status dlrs_contiguous(DLManagedTensorVersioned *src,
  *
  * Shape:     unchanged; a copy is compact row-major.
  * Bytes:     a copy as dlrs_clone.
- * Device:    where src is, or the CPU.
+ * Device:    from any to any, as dlrs_copy.
  * Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
  * Flags:     a copy as dlrs_clone; without one as dlrs_retain.
  * Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
@@ -2646,6 +3265,405 @@ dlrs_status dlrs_managed_to_string(const DLManagedTensorVersioned *tensor,
                                    size_t capacity,
                                    size_t *nbytes,
                                    dlrs_error *error);
+
+/** Who writes it so. */
+enum dlrs_notation {
+  /** The buffer protocol and the module struct: `f`, `<d`, `Zf`, `?`, `4f`. */
+  DLRS_NOTATION_PEP3118 = 1,
+  /** `__array_interface__` and `__cuda_array_interface__`: `<f4`, `|b1`, `<c8`. */
+  DLRS_NOTATION_TYPESTR = 2,
+  /** Arrow's C data interface: `f`, `g`, `c`, `C`. */
+  DLRS_NOTATION_ARROW = 3,
+};
+
+/* ---------------------------------------------------------------------------------------------
+ * Dtypes as others write them: buffer protocol, array interface, Arrow.
+ */
+
+/**
+ * Understand a dtype in the notation of the buffer protocol, the array interface or Arrow.
+ *
+ * Bytes:     nbytes bytes of text are read; no NUL is needed.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
+ *            DLRS_PARSE: not a dtype that DLPack has; value is the byte at fault.
+ *            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: too many.
+ *            On any error *out is untouched.
+ * Threads:   any; the locale does not matter.
+ * Source:    PEP 3118 and the module struct: "f", "<d", "Zf", "?", and "4f" for four lanes;
+ *            NumPy's array interface: "<f4", "|b1"; Arrow's C data interface: "f", "g"; its packed
+ *            booleans "b" are uint1.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_dtype_parse_as(const char *text,
+                                size_t nbytes,
+                                int32_t notation,
+                                DLDataType *out,
+                                dlrs_error *error);
+
+/**
+ * Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
+ *
+ * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
+ *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
+ *            only asks for it.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+ *            DLRS_BAD_ARG: notation (a dlrs_notation); capacity is beyond any memory.
+ *            what dlrs_validate reports of a dtype; DLRS_UNSUPPORTED: it has no name there.
+ *            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.
+ * Threads:   any; the locale does not matter.
+ * Source:    see dlrs_dtype_parse_as, which understands every text written here.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_dtype_format_as(DLDataType dtype,
+                                 int32_t notation,
+                                 char *buffer,
+                                 size_t capacity,
+                                 size_t *nbytes,
+                                 dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * DLPack's C exchange API: our allocator, and the tables of others.
+ */
+
+/**
+ * Make a tensor like a prototype: the managed_tensor_allocator of an exchange API table.
+ *
+ * Shape:     as dlrs_tensor_new_like.
+ * Bytes:     as dlrs_tensor_new_like.
+ * Device:    as dlrs_tensor_new_like; no stream waits.
+ * Ownership: on 0 the caller owns *out; on -1 *out is NULL.
+ * Flags:     0.
+ * Errors:    -1, after SetError(error_ctx, kind, message) was called once, if it is not NULL; the
+ *            kinds are those of dlrs_error_forward. Python is not touched.
+ * Threads:   any, attached to Python or not.
+ * Source:    DLPackManagedTensorAllocator in dlpack.h.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+int dlrs_managed_tensor_allocator(DLTensor *prototype,
+                                  DLManagedTensorVersioned **out,
+                                  void *error_ctx,
+                                  dlrs_set_error_fn SetError);
+
+/**
+ * Find the table of a major version in a framework's exchange API.
+ *
+ * Ownership: *out is as static as the framework's own table.
+ * Errors:    DLRS_NULL_ARG: header or out; a function of the table of major 1 is NULL, which only
+ *            dltensor_from_py_object_no_sync may be.
+ *            DLRS_MISALIGNED_STRUCT: a table of the chain. DLRS_VERSION: no table of this major
+ *            among the first 16; value is the newest. *out is then NULL.
+ * Threads:   any; needs no Python.
+ * Source:    DLPackExchangeAPIHeader in dlpack.h: prev_api leads to older majors.
+ *
+ * Safety:
+ * `header` is the head of a chain of live tables.
+ */
+DLRS_API
+dlrs_status dlrs_exchange_api_find(const DLPackExchangeAPIHeader *header,
+                                   uint32_t major,
+                                   const DLPackExchangeAPI **out,
+                                   dlrs_error *error);
+
+/**
+ * Find the exchange API of a Python type, in the major version that this library knows.
+ *
+ * Ownership: *out is as static as the framework's own table.
+ * Errors:    DLRS_NULL_ARG: type or out. DLRS_UNSUPPORTED: the type has no
+ *            `__dlpack_c_exchange_api__`; no Python, as dlrs_py_capsule_new_take.
+ *            DLRS_CALLBACK: Python raised an exception, which stays set.
+ *            what dlrs_exchange_api_find reports. *out is then NULL.
+ * Threads:   attached to Python.
+ * Source:    dlpack.h 1.3: a capsule named "dlpack_exchange_api" on the type.
+ *
+ * Safety:
+ * `type` is a live Python type.
+ */
+DLRS_API
+dlrs_status dlrs_exchange_api_from_type(void *type,
+                                        const DLPackExchangeAPI **out,
+                                        dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Stream numbers of `__dlpack__`.
+ */
+
+/** The stream number that stands for Python's `None`. */
+#define DLRS_PY_STREAM_NONE INT64_MIN
+
+/**
+ * Understand the `stream` argument of `__dlpack__`.
+ *
+ * Device:    CUDA and managed memory: None and 1 are the legacy default stream, 2 the per-thread
+ *            one. ROCm: None and 0 are the default stream; 1 and 2 are refused. Elsewhere None is
+ *            the default. Above these the number is the handle; -1 asks for no synchronization.
+ *            In host memory there is only None.
+ * Ownership: *out is a handle of the device's API; NULL is its default stream. For CUDA's default
+ *            streams it is the handle 1 or 2, which says the same under every compiler flag.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or sync.
+ *            DLRS_STREAM: no number of this device. On any error nothing is written.
+ * Threads:   any; needs no Python.
+ * Source:    the array API standard's `__dlpack__`. *sync is 0 for -1, else 1.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_stream_from_py(int64_t number,
+                                DLDevice device,
+                                void **out,
+                                int32_t *sync,
+                                dlrs_error *error);
+
+/**
+ * Number a stream for the `stream` argument of `__dlpack__`.
+ *
+ * Device:    as dlrs_stream_from_py; NULL is the device's default stream.
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
+ *            DLRS_STREAM: the stream has no number on this device. *out is then untouched.
+ * Threads:   any; needs no Python.
+ * Source:    the array API standard's `__dlpack__`. DLRS_PY_STREAM_NONE is to be passed as None.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_stream_to_py(void *stream,
+                              DLDevice device,
+                              int64_t *out,
+                              dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Python: capsules, `__dlpack__` both ways, exceptions. Nothing links libpython.
+ */
+
+/**
+ * Put a tensor into a capsule named "dltensor_versioned".
+ *
+ * Shape:     unchanged. A foreign tensor without deleter, manager_ctx or strides is boxed in one
+ *            that has them, since there are consumers that need them.
+ * Bytes:     data and byte_offset stay as they are.
+ * Device:    any; no stream waits.
+ * Ownership: on success *tensor is taken and set to NULL, and *out is a new reference. If nobody
+ *            takes the tensor out of the capsule, its destructor calls the tensor's deleter.
+ * Flags:     unchanged.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
+ *            DLRS_VERSION: major version is not 1. DLRS_UNSUPPORTED: there is no Python in this
+ *            process, it is not running, or this thread is not attached to it.
+ *            DLRS_CALLBACK: Python raised an exception, which stays set.
+ *            when it must be boxed, what dlrs_import_take reports at DLRS_LEVEL_STRUCT.
+ * Threads:   attached to Python (holding its lock, where it has one).
+ * Source:    python_spec: the producer names the capsule and frees what nobody consumed.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_py_capsule_new_take(DLManagedTensorVersioned **tensor,
+                                     void **out,
+                                     dlrs_error *error);
+
+/**
+ * Put a legacy tensor into a capsule named "dltensor".
+ *
+ * Shape:     unchanged.
+ * Bytes:     data and byte_offset stay as they are.
+ * Device:    any; no stream waits. Of a tensor that the host cannot reach the capsule has a holder
+ *            of its own: TensorFlow calls the deleter of what it refuses and leaves the name.
+ * Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
+ * Flags:     the legacy struct has none.
+ * Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.
+ * Threads:   attached to Python (holding its lock, where it has one).
+ * Source:    python_spec: max_version None asks for the legacy struct.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_py_capsule_new_legacy_take(DLManagedTensor **tensor,
+                                            void **out,
+                                            dlrs_error *error);
+
+/**
+ * Take the tensor out of a capsule, of either kind.
+ *
+ * Shape:     unchanged; a legacy tensor's NULL strides become compact row-major.
+ * Bytes:     data and byte_offset stay as they are.
+ * Device:    any; no stream waits.
+ * Ownership: the caller owns *out, and the capsule is renamed: "used_dltensor_versioned" or
+ *            "used_dltensor". A legacy tensor is boxed in a versioned one. On error the capsule
+ *            keeps its tensor and its name.
+ * Flags:     kept; those of a legacy tensor are legacy_flags, for its struct has none. NumPy takes
+ *            legacy tensors as DLPACK_FLAG_BITMASK_READ_ONLY.
+ * Errors:    DLRS_NULL_ARG: capsule or out. DLRS_FLAGS: legacy_flags.
+ *            DLRS_BAD_ARG: no capsule of DLPack, or it was consumed before.
+ *            DLRS_VERSION: major version is not 1; the capsule will call the deleter.
+ *            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. of a legacy tensor, what dlrs_validate
+ *            reports at DLRS_LEVEL_STRUCT. What is in a versioned one is not looked at: ask
+ *            dlrs_validate_managed, or use dlrs_py_import.
+ * Threads:   attached to Python; two threads must not consume the same capsule at once.
+ * Source:    python_spec: the consumer renames the capsule.
+ *
+ * Safety:
+ * `capsule` is a live Python object.
+ */
+DLRS_API
+dlrs_status dlrs_py_capsule_consume(void *capsule,
+                                    uint64_t legacy_flags,
+                                    DLManagedTensorVersioned **out,
+                                    dlrs_error *error);
+
+/** What a consumer passed to `__dlpack__`: borrowed objects; NULL and None are the default. */
+struct dlrs_py_request {
+  /** `sizeof(dlrs_py_request)`. */
+  uint32_t struct_size;
+  /** `stream`: an integer, see dlrs_stream_from_py. */
+  void *stream;
+  /** `max_version`: two integers; None asks for the legacy struct. */
+  void *max_version;
+  /** `dl_device`: two integers, device type and ordinal. */
+  void *dl_device;
+  /** `copy`: true always, false never, None if needed. */
+  void *copy;
+};
+
+/**
+ * Answer `__dlpack__(stream, max_version, dl_device, copy)` for a tensor of this library.
+ *
+ * Shape:     unchanged; a copy is dense in the order of the strides.
+ * Bytes:     data and byte_offset stay as they are, unless a copy is made.
+ * Device:    the tensor's own, or the CPU for memory that the host reaches.
+ * Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
+ *            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
+ * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
+ *            DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.
+ *            DLRS_BAD_ARG: max_version or dl_device. DLRS_STREAM: stream does not fit the device.
+ *            DLRS_COPY_NEEDED: copy is false and the device another.
+ *            DLRS_READ_ONLY, DLRS_FLAGS: the legacy struct cannot say so; a copy can be legacy.
+ *            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no such copy, or no such stream.
+ *            DLRS_NOMEM: no memory. DLRS_CALLBACK: Python raised an exception, which stays set;
+ *            dlrs_py_error_set turns every other failure into one.
+ * Threads:   attached to Python.
+ * Source:    the array API standard's `__dlpack__`.
+ *
+ * Safety:
+ * See the preface; the request's objects are NULL or live.
+ */
+DLRS_API
+dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
+                           const dlrs_py_request *request,
+                           void **out,
+                           dlrs_error *error);
+
+/** Legacy tensors are taken as writable: their struct cannot say, and read-only is assumed. */
+#define DLRS_PY_LEGACY_WRITABLE (1U << 0U)
+
+/**
+ * The exchange API of the object's type is not used. PyTorch's exports tensors that its
+ * `__dlpack__` refuses: those that require gradients or are lazily conjugated.
+ */
+#define DLRS_PY_NO_EXCHANGE_API (1U << 1U)
+
+/** How to take a Python object in. All members but `struct_size` may be 0. */
+struct dlrs_py_import_options {
+  /** `sizeof(dlrs_py_import_options)`. */
+  uint32_t struct_size;
+  /** `DLRS_PY_*` bits. */
+  uint32_t flags;
+  /**
+   * The stream on which the tensor will be used, as dlrs_stream_to_py numbers it; 0 or
+   * DLRS_PY_STREAM_NONE for the default stream. Not passed on for data in host memory.
+   */
+  int64_t stream;
+  /** Where the tensor is wanted; device_type 0 for wherever it is. */
+  DLDevice dl_device;
+  /** What the tensor must be, and whether it may be copied; NULL for the defaults. */
+  const dlrs_import_options *import;
+};
+
+/**
+ * Take in the tensor of a Python object, whatever protocol it speaks.
+ *
+ * Shape:     as dlrs_import_take.
+ * Bytes:     as dlrs_import_take.
+ * Device:    as the object's; with options->dl_device the producer is asked to copy, and what the
+ *            host reaches is copied to the CPU here.
+ * Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
+ *            thread; what belongs to Python is then given back attached to it, or left alone when
+ *            Python is gone.
+ * Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
+ * Errors:    DLRS_NULL_ARG: object or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
+ *            DLRS_CALLBACK: the object raised an exception, which stays set.
+ *            DLRS_UNSUPPORTED: the object speaks no protocol, or of a buffer or array interface
+ *            what DLPack cannot say; no Python, as dlrs_py_capsule_new_take.
+ *            DLRS_VERSION: major version is not 1. DLRS_COPY_NEEDED: see options.
+ *            what dlrs_import_take reports.
+ * Threads:   attached to Python.
+ * Source:    the array API standard's from_dlpack. Tried in this order: the exchange API of the
+ *            type, for data in host memory; `__dlpack__` with the keywords of 2023.12, then,
+ *            after a TypeError, with fewer; a capsule itself; the buffer protocol; array
+ *            interfaces. What the object answers is believed, not what it was asked for.
+ *
+ * Safety:
+ * `object` is a live Python object.
+ */
+DLRS_API
+dlrs_status dlrs_py_import(void *object,
+                           const dlrs_py_import_options *options,
+                           DLManagedTensorVersioned **out,
+                           dlrs_error *error);
+
+/**
+ * Raise the Python exception that fits a failure.
+ *
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_UNSUPPORTED: as
+ *            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
+ *            already set, that one stays. The kinds are those of dlrs_error_forward.
+ * Threads:   attached to Python.
+ * Source:    the array API standard wants BufferError for data that cannot be exported.
+ *
+ * Safety:
+ * `failure` was filled by a function of this library, with its full `struct_size`.
+ */
+DLRS_API dlrs_status dlrs_py_error_set(const dlrs_error *failure, dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * The Python module.
+ */
+
+/**
+ * Give the Python module of this library: functions and a Tensor type, without an extension module.
+ *
+ * Made on the first call in an interpreter, which then keeps it: every call gives the same module.
+ * What it offers is documented in Python: help(module).
+ *
+ * Ownership: *out is a new reference to a module object (PyObject *): the caller's.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: there is no Python 3.9
+ *            or newer in the process, it is not running, or this thread is not attached to it.
+ *            DLRS_CALLBACK: Python raised an exception, which stays set.
+ * Threads:   one that is attached to Python (in ctypes: PyDLL). Subinterpreters and builds
+ *            without the GIL are served; each interpreter has its own module.
+ * Source:    CPython's stable ABI.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_py_module(void **out,
+                           dlrs_error *error);
 
 #ifdef __cplusplus
 }  /* extern "C" */

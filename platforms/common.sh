@@ -9,25 +9,24 @@ export CARGO_TARGET_DIR=$target_dir
 
 passed=0 failed=0
 # row NAME COMMAND...: one line; what a failed command said comes before it. A command that prints
-# "N passed, M failed" has that in its line.
+# "N passed, M failed" has that in its line. Leaves `true` or `false` in $worked: where a row is a
+# condition, in `row ... || return`, bash would go on after a failed line of the command.
 row() {
   local name=$1 start=$SECONDS log count; shift
   log=$(mktemp)
-  (set -e; "$@") >"$log" 2>&1 # not as a condition: that would switch `set -e` off
+  (set -e; "$@") >"$log" 2>&1
   local status=$?
   count=$(grep -aoE '[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
   if [ $status -eq 0 ]; then
-    passed=$((passed + 1))
+    passed=$((passed + 1)) worked=true
     echo "pass  $name${count:+: $count} ($((SECONDS - start)) s)"
   else
-    failed=$((failed + 1))
+    failed=$((failed + 1)) worked=false
     tail -n 30 "$log"
     echo "FAIL  $name${count:+: $count} (status $status)"
   fi
   rm -f "$log"
-  return $status
 }
-not_run() { echo "  --  $1: not run: $2"; }
 totals() {
   echo "$1: $passed passed, $failed failed"
   [ $failed -eq 0 ] && [ $passed -gt 0 ]
@@ -59,7 +58,7 @@ find_rust() {
     fi
   done
   echo "$0: no Rust compiler with the sources of its standard library. On Debian:"
-  echo "  apt-get install --no-install-recommends rustc-web cargo-web rust-web-src rust-web-llvm"
+  echo "  apt-get install --no-install-recommends rustc-web cargo-web rust-web-src"
   echo "or, with rustup: rustup component add rust-src"
   exit 1
 }
@@ -67,7 +66,8 @@ find_rust() {
 # build TARGET LINKER [WHAT [ARGUMENT...]]: cargo build of the shipped library for a target.
 build() {
   local name=${1^^}
-  export "CARGO_TARGET_${name//-/_}_LINKER=$2"
+  # The whole path, as CMake gives it: for another name cargo would build everything again.
+  export "CARGO_TARGET_${name//-/_}_LINKER=$(command -v "$2")"
   "$cargo" "${3:-build}" --release --locked -p dlpack_rs_cdylib --target "$1" -Zbuild-std=core \
     "${@:4}"
 }
@@ -76,13 +76,3 @@ build() {
 programs() { grep -lE '^int main\(' "$tests"/*.c; }
 parts() { grep -LE '^int main\(' "$tests"/*.c; }
 cxx_programs() { grep -lE '^int main\(' "$tests"/*.cpp 2>/dev/null; }
-# Needs POSIX processes, and says nothing about Windows.
-forks() { grep -qE 'sys/wait\.h' "$1" && ! grep -q _WIN32 "$1"; }
-
-# Fewer rounds where every instruction is emulated.
-arguments() {
-  case $1 in
-    threads) echo 50 ;;
-    test_engine) echo 1000 ;;
-  esac
-}

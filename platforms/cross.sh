@@ -3,7 +3,8 @@
 # s390x|powerpc64]...`. i686 is not emulated: the processor of this machine runs it, so with all its
 # vector instructions (and qemu-i386 7.2 hangs in these tests). DLRS_CROSS_STD=1 adds the Rust test
 # of the copy engine at every level of instructions, which needs std for the target: a minute more
-# each. One line a row; ends with `cross: N passed, N failed`.
+# each. As many targets at a time as there are processors. One line a row; ends with
+# `cross: N passed, N failed`.
 . "$(dirname "$0")/common.sh"
 
 describe() { # describe TARGET: Rust's name, GNU's name, qemu's name, Debian's packages
@@ -89,11 +90,11 @@ program() { # program RUNNER SOURCE
     *) "$gnu-gcc" -std=gnu11 -O2 -Wall -Iinclude -I"$tests" "$2" -o "$exe" -L"$out" \
       "${link_with[@]}" ;;
   esac
-  # shellcheck disable=SC2046 # the arguments are words
   case ${name%.*} in
     lifecycle) "$1" "$exe" "$out/libdlpack_rs.so" "$out/libcopy.so" ;;
     test_platform) "$1" "$exe" "$out/libcopy.so" ;;
-    *) "$1" "$exe" $(arguments "${name%.*}") ;;
+    threads) "$1" "$exe" 50 ;; # fewer rounds where every instruction is emulated
+    *) "$1" "$exe" ;;
   esac
 }
 # The engine at every level of instructions, which only Rust can choose.
@@ -106,32 +107,49 @@ rust_engine() {
     --config 'profile.release.lto=false'
 }
 
+one_target() { # one_target TARGET
+  local source runner=emulated
+  # shellcheck disable=SC2086
+  need "$gnu-gcc:$packages" "$gnu-g++:$packages" "$emulator:qemu-user" \
+    "/usr/$gnu/include/stdio.h:$packages"
+  row "$1: the library" make_library
+  $worked || return
+  row "$1: exports are the list" exported
+  row "$1: no TLS, no panic path, stays loaded" lean
+  row "$1: layout tables, C and C++" layouts
+  row "$1: parts of the C tests" compile_parts
+  $worked || return
+  if [ "$1" = i686 ]; then
+    runner=native
+    row "i686: this machine runs its programs" native --version
+    $worked || return
+  fi
+  for source in $(programs) $(cxx_programs); do
+    row "$1: $(basename "$source")" program $runner "$source"
+  done
+  [ -z "${DLRS_CROSS_STD:-}" ] || row "$1: tests/engine.rs" rust_engine
+}
+
 find_rust
 need readelf:binutils qemu-s390x:qemu-user
 soname=libdlpack_rs.so.$(sed -n 's/^version = "\([0-9]*\).*/\1/p' Cargo.toml | head -n 1)
 [ $# -gt 0 ] || set -- aarch64 i686 armv7 s390x powerpc64
-for target in "$@"; do
-  describe "$target"
-  # shellcheck disable=SC2086
-  need "$gnu-gcc:$packages" "$gnu-g++:$packages" "$emulator:qemu-user" \
-    "/usr/$gnu/include/stdio.h:$packages"
-  out=$target_dir/cross/$target
-  row "$target: the library" make_library || continue
-  row "$target: exports are the list" exported
-  row "$target: no TLS, no panic path, stays loaded" lean
-  row "$target: layout tables, C and C++" layouts
-  row "$target: parts of the C tests" compile_parts || continue
-  runner=emulated
-  if [ "$target" = i686 ]; then
-    runner=native
-    if ! native --version >/dev/null; then
-      not_run "i686: the programs" "this machine cannot run them"
-      continue
-    fi
-  fi
-  for source in $(programs) $(cxx_programs); do
-    row "$target: $(basename "$source")" program $runner "$source"
-  done
-  [ -z "${DLRS_CROSS_STD:-}" ] || row "$target: tests/engine.rs" rust_engine
-done
-totals cross
+if [ $# -eq 1 ]; then
+  describe "$1"
+  out=$target_dir/cross/$1
+  # A folder each, because cargo locks it.
+  target_dir=$out/cargo CARGO_TARGET_DIR=$out/cargo
+  one_target "$1"
+  totals "cross, $1"
+else
+  log=$(mktemp)
+  printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" | tee "$log"
+  each='s/^cross, .*: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p'
+  while read -r p f; do
+    passed=$((passed + p)) failed=$((failed + f))
+  done < <(sed -n "$each" "$log")
+  # One that ended without its counts has failed.
+  failed=$((failed + $# - $(sed -n "$each" "$log" | wc -l)))
+  rm -f "$log"
+  totals cross
+fi

@@ -38,7 +38,7 @@ pub unsafe fn copy_batch(
         unsafe {
             match job(index) {
                 Ok(Some(job)) if job.scratch_nbytes <= nbytes => {
-                    copy::run(&job, &scratch, options);
+                    copy::run(&job, &scratch, options).map_err(|error| (index, error))?;
                 }
                 _ => {} // nothing to move
             }
@@ -114,7 +114,7 @@ pub unsafe fn copy_to_bytes(
         numbers::view(src, src.dtype, (bytes, None), 0, &mut dst)?;
         if let Some(job) = copy::check_repack(src, &dst, options)? {
             let scratch = Scratch::new(job.scratch_nbytes)?;
-            copy::run(&job, &scratch, options);
+            copy::run(&job, &scratch, options)?;
             let rest = (src.numel()? as u64).wrapping_mul(dtype::item_bits(src.dtype).into()) % 8;
             if rest != 0 {
                 let last = bytes.wrapping_add(needed as usize - 1);

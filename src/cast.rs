@@ -20,8 +20,8 @@ pub fn cast(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
     }
     copy::check_pair(src, dst)?;
     numbers::check_same_lanes(src, dst)?;
-    copy::check_copyable(src, options)?;
-    copy::check_copyable(dst, options)?;
+    copy::check_host(src, options)?;
+    copy::check_host(dst, options)?;
     let [from, to] = [Part::of(src)?, Part::of(dst)?];
     if src.empty {
         return Ok(());
@@ -104,6 +104,9 @@ pub unsafe fn fill(
     options: &Options,
 ) -> Result<()> {
     let padded = dst.flags & PADDED;
+    // The value may be gone when the call returns, so the call waits.
+    let streams = copy::Streams { enqueue_only: false, ..options.streams };
+    let options = &Options { streams, ..*options };
     if dtype == dst.dtype || dtype::item_bits(dst.dtype) > ONCE {
         // SAFETY: the caller's word.
         return unsafe { spread(value, dtype, dst, options) };

@@ -49,8 +49,8 @@ fn pairs<'a>(a: &'a [u8], b: &'a [u8]) -> impl Iterator<Item = ([u8; 8], [u8; 8]
 #[inline(never)]
 fn check_readable(a: &Snapshot, b: &Snapshot, options: &Options) -> Result<()> {
     copy::check_same_dtype(a, b)?;
-    copy::check_copyable(a, options)?;
-    copy::check_copyable(b, options)
+    copy::check_host(a, options)?;
+    copy::check_host(b, options)
 }
 
 /// Whether two tensors of the same dtype have the same shape and equal elements.

@@ -1,12 +1,17 @@
 //! Copies: what is checked, how a pair of tensors becomes a byte plan, and who runs it.
 
 mod pair;
+pub mod route;
+mod stage;
 
-use core::ptr::NonNull;
+use core::fmt::{self, Write};
+use core::ptr::{NonNull, null_mut};
 
 use crate::abi::*;
-use crate::device::cpu::{self, Parallel};
+use crate::device::backend::{Side, Transfer};
+use crate::device::cpu::Parallel;
 use crate::device::plan::{Item, Plan};
+use crate::device::registry;
 use crate::device_type;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
@@ -17,6 +22,7 @@ use crate::tensor::{Versioned, share};
 use crate::validate::{Rules, Snapshot};
 
 pub use pair::*;
+pub use route::Streams;
 
 /// How a copy is to be done.
 #[derive(Clone, Copy)]
@@ -27,6 +33,8 @@ pub struct Options {
     pub raw_bytes: bool,
     /// Threads.
     pub parallel: Parallel,
+    /// Order with other work of devices.
+    pub streams: Streams,
 }
 
 impl Options {
@@ -52,9 +60,9 @@ const DENSE_PLAIN: usize = 1 << 16;
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
-/// A copy that has been checked and can only fail for want of memory.
+/// A copy that has been checked: it can only fail for want of memory, or with its device.
 pub struct Job {
-    plan: Plan,
+    transfer: Transfer,
     /// Bytes to copy through, where source and destination share memory.
     pub scratch_nbytes: Option<u64>,
 }
@@ -105,7 +113,7 @@ fn finish(job: Option<Job>, options: &Options) -> Result<()> {
     if let Some(job) = job {
         let scratch = Scratch::new(job.scratch_nbytes)?;
         // SAFETY: just checked, and the scratch memory is what it asked for.
-        unsafe { run(&job, &scratch, options) };
+        unsafe { run(&job, &scratch, options)? };
     }
     Ok(())
 }
@@ -139,23 +147,59 @@ fn check_job(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option
         return Ok(None);
     }
     let scratch_nbytes = if shared { Some(dst.nbytes()?) } else { None };
-    Ok(Some(Job { plan: plan(src, dst)?, scratch_nbytes }))
+    Ok(Some(Job { transfer: transfer(src, dst)?, scratch_nbytes }))
+}
+
+/// The way of a copy, to be put into words.
+pub struct Explained {
+    scratch_nbytes: Option<u64>,
+    way: Option<route::Way>,
+}
+
+/// Finds out which way a copy would go, without doing it; what it would refuse is refused.
+pub fn explain(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Explained> {
+    let Some(job) = check(src, dst, options)? else {
+        return Ok(Explained { scratch_nbytes: None, way: None });
+    };
+    let way = Some(route::explain(&job.transfer, options)?);
+    Ok(Explained { scratch_nbytes: job.scratch_nbytes, way })
+}
+
+impl Explained {
+    /// One line of text.
+    pub fn write(&self, out: &mut impl Write) -> fmt::Result {
+        if let Some(nbytes) = self.scratch_nbytes {
+            write!(out, "twice, through {nbytes} bytes of compact memory; ")?;
+        }
+        match &self.way {
+            None => out.write_str("nothing to move"),
+            Some(way) => way.write(out),
+        }
+    }
 }
 
 /// Carries a copy out.
 ///
 /// # Safety
 /// `job` was checked, for tensors that are live; `scratch` has at least the bytes it asks for.
-pub unsafe fn run(job: &Job, scratch: &Scratch, options: &Options) {
-    // SAFETY: every element has an address in memory that the caller vouched for, elements of
-    // the destination are distinct, and source and destination do not touch, or go through memory
-    // of their own.
+pub unsafe fn run(job: &Job, scratch: &Scratch, options: &Options) -> Result<()> {
+    // SAFETY: every element is in memory that the caller vouched for, elements of the destination
+    // are distinct, and source and destination do not touch, or go through memory of their own.
     unsafe {
         match scratch.memory() {
-            Some(memory) if job.scratch_nbytes.is_some() => through(&job.plan, memory, options),
-            _ => cpu::copy(&job.plan, &options.parallel),
+            Some(memory) if job.scratch_nbytes.is_some() => through(&job.transfer, memory, options),
+            _ => route::execute(&job.transfer, options),
         }
     }
+}
+
+/// What is to be copied between two tensors of the same shape and dtype.
+fn transfer(src: &Snapshot, dst: &Snapshot) -> Result<Transfer> {
+    let side = |tensor: &Snapshot| {
+        let handle = if is_handle(tensor) { tensor.data.cast() } else { null_mut() };
+        Side { device: tensor.device, handle }
+    };
+    Ok(Transfer { plan: plan(src, dst)?, src: side(src), dst: side(dst) })
 }
 
 /// The byte plan of two tensors of the same shape and dtype.
@@ -169,8 +213,8 @@ pub fn plan(src: &Snapshot, dst: &Snapshot) -> Result<Plan> {
         (Item::Bits { width: width as usize, dst_slot: slot_bits as usize }, 1)
     };
     let mut plan = Plan {
-        src: src.first(),
-        dst: dst.first(),
+        src: place(src),
+        dst: place(dst),
         item,
         ndim: src.shape().len().min(MAX_NDIM),
         shape: [1; MAX_NDIM],
@@ -189,7 +233,8 @@ pub fn plan(src: &Snapshot, dst: &Snapshot) -> Result<Plan> {
 ///
 /// # Safety
 /// As [`run`]; `memory` has room for the compact elements of the destination.
-unsafe fn through(plan: &Plan, memory: NonNull<u8>, options: &Options) {
+unsafe fn through(transfer: &Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
+    let plan = &transfer.plan;
     let mut compact = [0; MAX_NDIM];
     let shape = plan.shape.get(..plan.ndim).unwrap_or(&[]);
     layout::compact_strides(shape, Order::C, &mut compact);
@@ -202,11 +247,15 @@ unsafe fn through(plan: &Plan, memory: NonNull<u8>, options: &Options) {
     }
     let out = Plan { dst: memory.as_ptr(), dst_strides: compact, ..*plan };
     let back = Plan { src: memory.as_ptr(), src_strides: compact, ..*plan };
+    // The memory goes when the call ends, so the call waits.
+    let streams = Streams { enqueue_only: false, ..options.streams };
+    let options = &Options { streams, ..*options };
     // SAFETY: the memory is compact, large enough and shared with nobody.
     unsafe {
-        cpu::copy(&out, &options.parallel);
-        cpu::copy(&back, &options.parallel);
+        route::execute(&Transfer { plan: out, dst: route::HOST, ..*transfer }, options)?;
+        route::execute(&Transfer { plan: back, src: route::HOST, ..*transfer }, options)?;
     }
+    Ok(())
 }
 
 /// A deep copy, dense in `order`: IS_COPIED set, READ_ONLY clear, PADDED kept.
@@ -240,7 +289,8 @@ pub fn clone(
     if src.empty {
         return Ok(tensor);
     }
-    if dense && nbytes < DENSE_PLAIN {
+    let plain = dense && nbytes < DENSE_PLAIN && !options.streams.any();
+    if plain && is_host(src.device) && is_host(device) {
         // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
         unsafe {
             let data: *mut u8 = (*tensor.as_ptr()).dl_tensor.data.cast();
@@ -261,21 +311,22 @@ unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Res
     let mut dst = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
-    let plan = plan(src, &dst)?;
     // SAFETY: the source was checked, the destination is fresh.
-    unsafe { cpu::copy(&plan, &options.parallel) };
-    Ok(())
+    unsafe { route::execute(&transfer(src, &dst)?, options) }
 }
 
-/// Refuses a device to which this build cannot copy.
+/// Whether the CPU reaches the memory of a device.
+fn is_host(device: DLDevice) -> bool {
+    device_type::host_reachable(device.device_type)
+}
+
+/// Refuses a device that does not exist, or on which nobody allocates.
 fn check_target(device: DLDevice) -> Result<()> {
     device_type::check(device)?;
-    if device.device_type == DLDeviceType::kDLCPU as i32 {
+    if alloc::served(device.device_type) {
         return Ok(());
     }
-    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    let error = error.detail("no backend of this build copies to this device");
-    Err(error.value(device.device_type.into()))
+    registry::required(device.device_type).map(|_| ())
 }
 
 /// `tensor` itself with one more holder when it is already dense in `order`, else a dense copy.

@@ -137,6 +137,13 @@ pub fn host_reachable(code: DeviceCode) -> bool {
     Codes::HOST.contain(code)
 }
 
+/// Whether its addresses mean something else on no other device of this sort: the memory of the
+/// host, CUDA's and ROCm's lie in one address space.
+#[inline]
+pub fn unified_addresses(code: DeviceCode) -> bool {
+    host_reachable(code) || code == kDLCUDA as DeviceCode || code == kDLROCM as DeviceCode
+}
+
 /// Whether `data` is a handle instead of an address. Of unknown kinds: no.
 #[inline]
 pub fn opaque_handle(code: DeviceCode) -> bool {

@@ -3,7 +3,8 @@
 use core::ptr::NonNull;
 
 use crate::abi::*;
-use crate::copy::{CopyPolicy, Options, clone};
+use crate::copy::{CopyPolicy, Options, check_pointer, clone};
+use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::{Versioned, block, convert, share};
@@ -34,6 +35,7 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
     let mut src = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { src.read_managed(tensor.as_ptr(), import.rules)? };
+    check_pointer(&src, import.rules)?;
     let lacking = lacking(&src, import);
     match (lacking, import.policy) {
         (Some(error), CopyPolicy::Never) => Err(error),
@@ -47,7 +49,10 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
         _ => {
             let order = import.order.unwrap_or(Order::C);
             let order = if order == Order::A { Order::C } else { order };
-            let device = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
+            // Where the CPU reaches it, a copy is its own; what a device has stays there.
+            let cpu = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
+            let host = device_type::host_reachable(src.device.device_type);
+            let device = if host { cpu } else { src.device };
             let copy = clone(&src, order, device, &import.options)?;
             // SAFETY: the copy stands for the caller's holder, which is now given up.
             unsafe { share::release(tensor) };

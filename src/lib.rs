@@ -4,12 +4,13 @@
 //!   C, C++, ctypes, cffi          include/dlpack_rs.h is generated from capi/
 //!            │
 //!   capi     │ one file per topic; each body a few lines, its comment is the manual
+//!   python   │ capsules, `__dlpack__`, the exchange API; CPython's functions found at run time
 //!   copy     │ a pair of tensors becomes a byte plan, and a device runs it; import, cast,
 //!            │ compare, batch, numbers; print (tensors as text) and reader (their elements)
 //!   tensor   │ block: alloc, pool, wrap, convert, chain, share, view
 //!   device   │ plan (bytes, no tensors), cpu (the copy engine), cast (conversion of elements)
 //!   validate │ a foreign struct is read once, checked in a fixed order
-//!   layout, view, overlap, dtype, device_type, float_formats, scan     arithmetic and tables
+//!   layout, view, overlap, dtype(_notation), device_type, ... scan      arithmetic and tables
 //!   platform │ what the operating system gives
 //!   error    │ Status, Field, Error: what went wrong, put into words in one place
 //!   abi      │ upstream's dlpack.h as plain data
@@ -42,6 +43,7 @@ pub mod copy;
 pub mod device;
 pub mod device_type;
 pub mod dtype;
+pub mod dtype_notation;
 pub mod error;
 pub mod float_formats;
 pub mod import;
@@ -50,6 +52,7 @@ pub mod numbers;
 pub mod overlap;
 pub mod platform;
 pub mod print;
+pub mod python;
 pub mod reader;
 mod scan;
 pub mod tensor;

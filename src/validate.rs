@@ -7,6 +7,7 @@
 //! Order: version, flags, ndim, shape pointer, dtype, device, shape values, strides, sizes,
 //! data and offset, bounds. The first fault found is reported, so the answer is deterministic.
 
+pub mod exchange;
 mod questions;
 
 use core::mem::MaybeUninit;
@@ -29,6 +30,8 @@ pub enum Level {
     DLRS_LEVEL_LAYOUT = 2,
     /// Also everything is known to DLPack 1.3: dtype, device, flags, strides given, whole bytes.
     DLRS_LEVEL_STRICT = 3,
+    /// Also the driver of the device, where it tells, knows the memory as what the tensor says.
+    DLRS_LEVEL_DEVICE = 4,
 }
 
 /// Single demands, so that a caller inside the library can ask for other mixtures than levels.
@@ -42,20 +45,27 @@ pub struct Rules {
     pub strides_given: bool,
     /// Rows of packed sub-byte elements start on whole bytes.
     pub whole_bytes: bool,
+    /// The driver of the device knows the memory so; a snapshot alone cannot ask it.
+    pub driver: bool,
 }
 
 impl Rules {
     /// What a level demands.
     pub const fn of(level: Level) -> Rules {
         let n = level as u32;
-        Rules { layout: n >= 2, known: n >= 3, strides_given: n >= 3, whole_bytes: n >= 3 }
+        let strict = n >= 3;
+        Rules {
+            layout: n >= 2,
+            known: strict,
+            strides_given: strict,
+            whole_bytes: strict,
+            driver: n >= 4,
+        }
     }
     /// What a copy demands: it moves sub-byte elements bit by bit wherever they start.
-    pub const COPY: Rules =
-        Rules { layout: true, known: true, strides_given: false, whole_bytes: false };
+    pub const COPY: Rules = Rules { known: true, ..Rules::of(Level::DLRS_LEVEL_LAYOUT) };
     /// What a copy of elements as raw bytes demands: their size, not their meaning.
-    pub const RAW: Rules =
-        Rules { layout: true, known: false, strides_given: false, whole_bytes: false };
+    pub const RAW: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 }
 
 const FLAGS_KNOWN: u64 = DLPACK_FLAG_BITMASK_READ_ONLY

@@ -8,11 +8,21 @@ const LAYERS: &[&[&str]] = &[
     &["abi"],
     &["error"],
     &["platform"],
-    &["layout", "overlap", "scan", "dtype", "device_type", "float_formats", "view"],
+    &[
+        "layout",
+        "overlap",
+        "scan",
+        "dtype",
+        "dtype_notation",
+        "device_type",
+        "float_formats",
+        "view",
+    ],
     &["validate"],
     &["device"],
     &["tensor"],
     &["copy", "import", "numbers", "cast", "compare", "batch", "print", "reader"],
+    &["python"],
     &["capi"],
 ];
 

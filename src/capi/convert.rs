@@ -144,7 +144,7 @@ pub struct dlrs_import_options {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_import_options {}
 
-const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
+pub(super) const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
     struct_size: 0,
     level: 0,
     copy: 0,
@@ -179,7 +179,7 @@ pub(super) fn policy_of(copy: i32) -> Result<CopyPolicy> {
 
 /// # Safety
 /// The pointers in `options` are NULL or live.
-unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
+pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
     let level = match options.level {
         0 => Level::DLRS_LEVEL_STRICT,
         level => level_of(level)?,

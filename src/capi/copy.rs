@@ -1,13 +1,14 @@
 //! Copies.
 
-use core::ffi::c_void;
+use core::ffi::{c_char, c_void};
 use core::ptr::NonNull;
 
 use super::arg::{self, Out};
 use super::convert::{order_of, policy_of};
 use super::error::{dlrs_error, dlrs_status, run};
+use super::names::write_text;
 use crate::abi::*;
-use crate::copy::{self, Options};
+use crate::copy::{self, Options, Streams};
 use crate::device::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
@@ -19,6 +20,12 @@ use crate::validate::Snapshot;
 pub const DLRS_COPY_ALLOW_OVERLAP: u32 = 1 << 0;
 /// Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted.
 pub const DLRS_COPY_RAW_BYTES: u32 = 1 << 1;
+
+/// A copy that a device carries out alone may return once it is enqueued. The caller keeps source
+/// and destination alive, and the source's elements unchanged, until the stream has got there
+/// (dlrs_stream_sync, an event, or dlrs_release_after_take). Copies that need memory of the host
+/// for the way wait as without this flag.
+pub const DLRS_COPY_ASYNC: u32 = 1 << 2;
 
 /// Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
 /// every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
@@ -50,6 +57,12 @@ pub struct dlrs_copy_options {
     pub parallel_for: dlrs_parallel_for_fn,
     /// Handed to `parallel_for`.
     pub parallel_context: *mut c_void,
+    /// Stream of the source's device on which its elements are being made; NULL for the default
+    /// stream. The copy comes after what that stream has been given until now.
+    pub src_stream: *mut c_void,
+    /// Stream of the destination's device on which the result will be used; NULL for the default
+    /// stream. The copy is done there, or before what that stream is given from now on.
+    pub dst_stream: *mut c_void,
 }
 
 // SAFETY: plain data, u32 first.
@@ -64,6 +77,7 @@ impl CopyArgs {
         allow_overlap: false,
         raw_bytes: false,
         parallel: Parallel { threads: 0, hook: None },
+        streams: Streams::NONE,
     };
 
     /// # Safety
@@ -74,7 +88,7 @@ impl CopyArgs {
         let Some(options) = (unsafe { arg::options(options, argument) })? else {
             return Ok(Self::DEFAULT);
         };
-        let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES;
+        let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC;
         for (name, value, known) in
             [("flags", options.flags, known), ("reserved", options.reserved, 0)]
         {
@@ -89,6 +103,11 @@ impl CopyArgs {
             allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
             raw_bytes: options.flags & DLRS_COPY_RAW_BYTES != 0,
             parallel: Parallel { threads: options.threads as usize, hook },
+            streams: Streams {
+                src: options.src_stream,
+                dst: options.dst_stream,
+                enqueue_only: options.flags & DLRS_COPY_ASYNC != 0,
+            },
         })
     }
 }
@@ -99,7 +118,9 @@ impl CopyArgs {
 ///            including 0 (source only) and negative; elements may be unaligned.
 /// Bytes:     only those of the destination's elements are written; packed sub-byte elements are
 ///            written bit by bit, their neighbours in the same byte kept.
-/// Device:    both reachable by the CPU: CPU, pinned, managed.
+/// Device:    any pair. Between CPU, pinned and managed memory the CPU copies; else the backend of
+///            the destination's device is asked, then that of the source's; what neither does goes
+///            through memory of the host, a piece at a time.
 /// Ownership: unchanged.
 /// Flags:     dst must not be READ_ONLY; both must agree on IS_SUBBYTE_TYPE_PADDED for sub-byte
 ///            types. No flag is changed.
@@ -107,11 +128,12 @@ impl CopyArgs {
 ///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
 ///            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
 ///            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
-///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not reachable by the CPU.
+///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: no backend serves the device.
 ///            DLRS_OVERLAP_DST: elements of dst share memory, or it could not be decided.
 ///            DLRS_OVERLAP_SRC_DST: src and dst do, without DLRS_COPY_ALLOW_OVERLAP; copying a
 ///            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
-///            On any error nothing has been written.
+///            Classes 5 and 6, DLRS_DEV_OOM: what the device's driver reports. On any error of
+///            classes 1 to 4 nothing has been written; after a device's fault dst is undefined.
 /// Threads:   any; large copies use threads of their own, or options->parallel_for.
 /// Source:    this library.
 ///
@@ -176,17 +198,61 @@ pub unsafe extern "C" fn dlrs_copy_desc(
     })
 }
 
+/// Say which way a copy would go: who carries it out and how, and what of it is left after all
+/// simplification. Nothing is copied.
+///
+/// Shape:     as dlrs_copy.
+/// Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.
+/// Device:    as dlrs_copy; a device's driver may be looked for.
+/// Ownership: unchanged.
+/// Flags:     as dlrs_copy_desc.
+/// Errors:    what dlrs_copy_desc refuses. DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+///            DLRS_BAD_ARG: capacity is beyond any memory. DLRS_BUF_SMALL: the text was cut.
+/// Threads:   any. The text is for people: it may change with every version.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; elements are not touched.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_copy_explain(
+    src: *const DLTensor,
+    src_flags: u64,
+    dst: *const DLTensor,
+    dst_flags: u64,
+    options: *const dlrs_copy_options,
+    buffer: *mut c_char,
+    capacity: usize,
+    nbytes: *mut usize,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_copy_explain", error, || {
+        let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
+        let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
+        let args: [Arg; 2] = [&Parameter(6, "buffer"), &Parameter(7, "capacity")];
+        let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+        // SAFETY: live tensors, options and buffer, by the preface.
+        unsafe {
+            let options = CopyArgs::read(options, &Parameter(5, "options"))?;
+            from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
+            to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
+            let way = copy::explain(&from, &to, &options).of(target)?;
+            write_text(buffer, capacity, args, nbytes, |text| way.write(text))
+        }
+    })
+}
+
 /// Copy a tensor to a device into a new, compact, row-major tensor.
 ///
 /// Shape:     the source's, compact row-major; any strides are read.
 /// Bytes:     256-byte aligned, byte_offset 0; exact to the bit.
-/// Device:    from any the CPU can reach to the CPU.
+/// Device:    from any to any, as dlrs_copy.
 /// Ownership: the caller owns *out; nothing of src is kept.
 /// Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
 ///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
 ///            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
-///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM: no memory.
+///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
+///            memory. Classes 5 and 6: what the device's driver reports.
 /// Threads:   as dlrs_copy.
 /// Source:    python_spec: IS_COPIED on every copy.
 ///
@@ -239,7 +305,7 @@ unsafe fn source(
 ///
 /// Shape:     as dlrs_clone.
 /// Bytes:     as dlrs_clone.
-/// Device:    from any the CPU can reach to the CPU.
+/// Device:    from any to any, as dlrs_copy.
 /// Ownership: the caller owns *out; nothing of src is kept.
 /// Flags:     a legacy struct has none.
 /// Errors:    as dlrs_clone.
@@ -280,7 +346,7 @@ pub unsafe extern "C" fn dlrs_clone_legacy(
 /// Shape:     unchanged. order is 'C', 'F', 'A' (C or F; copies to C) or 'K' (any dense order;
 ///            copies keep the order of the strides).
 /// Bytes:     a copy as dlrs_clone.
-/// Device:    any when no copy is needed; else from any the CPU can reach to the CPU.
+/// Device:    any; a copy stays on it.
 /// Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
 /// Flags:     a copy as dlrs_clone; without one as dlrs_retain.
 /// Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
@@ -324,7 +390,7 @@ fn required_order(order: i32) -> Result<Order> {
 ///
 /// Shape:     unchanged; a copy is compact row-major.
 /// Bytes:     a copy as dlrs_clone.
-/// Device:    where src is, or the CPU.
+/// Device:    from any to any, as dlrs_copy.
 /// Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
 /// Flags:     a copy as dlrs_clone; without one as dlrs_retain.
 /// Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).

@@ -185,8 +185,8 @@ pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char 
 ///
 /// Ownership: nothing is kept; kind and message are valid during the callback.
 /// Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
-///            The kind is "MemoryError" for class 4, "BufferError" for class 3, "RuntimeError" for
-///            classes 5, 6 and 9, else "ValueError".
+///            The kind is "MemoryError" for class 4, "BufferError" for class 3, DLRS_DEVICE_TYPE
+///            and DLRS_UNSUPPORTED, "RuntimeError" for other classes 5, 6 and 9, else "ValueError".
 /// Threads:   as the callback.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
 ///
@@ -214,7 +214,11 @@ pub unsafe extern "C" fn dlrs_error_forward(
 }
 
 /// The Python exception that fits a status.
-fn kind_of(status: dlrs_status) -> &'static core::ffi::CStr {
+pub(super) fn kind_of(status: dlrs_status) -> &'static core::ffi::CStr {
+    // What the array API standard wants of data that cannot be exported.
+    if [Status::DLRS_DEVICE_TYPE as i32, Status::DLRS_UNSUPPORTED as i32].contains(&status) {
+        return c"BufferError";
+    }
     match status / 100 {
         3 => c"BufferError",
         4 => c"MemoryError",

@@ -5,6 +5,7 @@ use core::ffi::c_void;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
+use crate::copy;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::validate::{Level, Level::*, Rules, Snapshot};
 
@@ -12,10 +13,10 @@ const TENSOR: Arg = &Parameter(1, "tensor");
 
 /// A `dlrs_level` of C.
 pub(super) fn level_of(level: i32) -> Result<Level> {
-    let levels = [DLRS_LEVEL_STRUCT, DLRS_LEVEL_LAYOUT, DLRS_LEVEL_STRICT];
+    let levels = [DLRS_LEVEL_STRUCT, DLRS_LEVEL_LAYOUT, DLRS_LEVEL_STRICT, DLRS_LEVEL_DEVICE];
     levels.into_iter().find(|known| *known as i32 == level).ok_or_else(|| {
         let error = Error::new(DLRS_BAD_ARG).detail("is not a dlrs_level").value(level.into());
-        error.limit(DLRS_LEVEL_STRICT as i64)
+        error.limit(DLRS_LEVEL_DEVICE as i64)
     })
 }
 
@@ -38,6 +39,8 @@ pub(super) fn level_of(level: i32) -> Result<Level> {
 ///            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
 ///            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
 ///            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
+///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): what the driver knows
+///            about the memory differs; limit is what it says. Classes 5 and 6: the driver.
 /// Threads:   any; a struct that another thread rewrites meanwhile is judged by one reading.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
 ///
@@ -55,7 +58,8 @@ pub unsafe extern "C" fn dlrs_validate(
         let rules = Rules::of(level_of(level).of(&Parameter(3, "level"))?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.of(TENSOR)
+        unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.of(TENSOR)?;
+        copy::check_pointer(&snapshot, rules).of(TENSOR)
     })
 }
 
@@ -85,7 +89,8 @@ pub unsafe extern "C" fn dlrs_validate_managed(
         let rules = Rules::of(level_of(level).of(&Parameter(2, "level"))?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.of(TENSOR)
+        unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.of(TENSOR)?;
+        copy::check_pointer(&snapshot, rules).of(TENSOR)
     })
 }
 
@@ -113,7 +118,8 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
         let rules = Rules::of(level_of(level).of(&Parameter(2, "level"))?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface; the first member is the tensor.
-        unsafe { snapshot.read(tensor.as_ptr().cast(), 0, rules) }.of(TENSOR)
+        unsafe { snapshot.read(tensor.as_ptr().cast(), 0, rules) }.of(TENSOR)?;
+        copy::check_pointer(&snapshot, rules).of(TENSOR)
     })
 }
 

@@ -1,12 +1,15 @@
 //! What source and destination of a copy or conversion must satisfy.
 
+use core::ptr::null_mut;
+
 use crate::abi::*;
 use crate::copy::Options;
+use crate::device::registry;
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::overlap::{self, Strided, Verdict};
-use crate::validate::Snapshot;
+use crate::validate::{Rules, Snapshot};
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
@@ -34,6 +37,9 @@ pub fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<boo
                 return Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES));
             }
         }
+    }
+    if !comparable(src, dst) {
+        return Ok(false);
     }
     match overlap::pair_overlap(&from, &to) {
         Verdict::Disjoint => Ok(false),
@@ -92,19 +98,107 @@ pub(super) fn check_same_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     Err(error.value((dst.flags & PADDED) as i64).limit((src.flags & PADDED) as i64))
 }
 
-/// Whether the elements can be reached and moved by the CPU.
+/// Whether the elements can be moved: by the CPU, or by the backend of their device.
 pub fn check_copyable(tensor: &Snapshot, options: &Options) -> Result<()> {
-    if tensor.dtype.code == DLDataTypeCode::kDLOpaqueHandle as u8 && !options.raw_bytes {
-        let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
-        let error = error.detail("opaque handles are copied only as raw bytes");
-        return Err(error.value(tensor.dtype.code.into()));
+    check_movable(tensor, options)?;
+    if device_type::host_reachable(tensor.device.device_type) {
+        return Ok(());
     }
+    registry::required(tensor.device.device_type)?;
+    if is_handle(tensor) && !tensor.empty {
+        check_handle(tensor)?;
+    }
+    Ok(())
+}
+
+/// Whether the elements can be read and written by the CPU.
+pub fn check_host(tensor: &Snapshot, options: &Options) -> Result<()> {
+    check_movable(tensor, options)?;
     if device_type::host_reachable(tensor.device.device_type) {
         return Ok(());
     }
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    let error = error.detail("no backend of this build copies to or from this device");
+    let error = error.detail("only the CPU does this, and it does not reach this device's memory");
     Err(error.value(tensor.device.device_type.into()))
+}
+
+/// Asks the driver of the device, where the rules demand it, whether the memory is what the tensor
+/// says. A backend that does not tell, or memory that no driver gives, passes.
+pub fn check_pointer(tensor: &Snapshot, rules: Rules) -> Result<()> {
+    let said = tensor.device;
+    let cpu = said.device_type == DLDeviceType::kDLCPU as i32;
+    if !rules.driver || tensor.empty || cpu || is_handle(tensor) {
+        return Ok(());
+    }
+    let backend = registry::required(said.device_type)?;
+    let known = match backend.pointer(tensor.first().cast()) {
+        Err(error) if error.status == DLRS_UNSUPPORTED => return Ok(()),
+        known => known?,
+    };
+    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+    let error = error.detail("the driver knows this memory as another kind of device's");
+    if known.device.device_type != said.device_type {
+        return Err(error.value(said.device_type.into()).limit(known.device.device_type.into()));
+    }
+    let error = Error::new(DLRS_DEVICE_ID).field(DLRS_FIELD_DEVICE_ID);
+    let error = error.detail("the driver knows this memory as another device's");
+    if known.device.device_id != said.device_id {
+        return Err(error.value(said.device_id.into()).limit(known.device.device_id.into()));
+    }
+    match known.nbytes {
+        0 => Ok(()),
+        nbytes => tensor.check_within(known.base.cast(), nbytes),
+    }
+}
+
+fn check_movable(tensor: &Snapshot, options: &Options) -> Result<()> {
+    if tensor.dtype.code != DLDataTypeCode::kDLOpaqueHandle as u8 || options.raw_bytes {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
+    let error = error.detail("opaque handles are copied only as raw bytes");
+    Err(error.value(tensor.dtype.code.into()))
+}
+
+/// An opaque handle that is there, and offsets into it that are not negative.
+fn check_handle(tensor: &Snapshot) -> Result<()> {
+    if tensor.data.is_null() {
+        return Err(Error::new(DLRS_DATA_NULL).field(DLRS_FIELD_DATA));
+    }
+    let (low, high) = tensor.byte_extent;
+    let inside = i64::try_from(tensor.byte_offset)
+        .is_ok_and(|offset| offset >= low.wrapping_neg() && offset.checked_add(high).is_some());
+    if inside {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET);
+    Err(error.value(tensor.byte_offset as i64))
+}
+
+/// Whether `data` is an opaque handle, which only `byte_offset` can move.
+pub(super) fn is_handle(tensor: &Snapshot) -> bool {
+    device_type::opaque_handle(tensor.device.device_type)
+}
+
+/// Where element (0, ..., 0) is: an address, or bytes from the start of what the handle stands for.
+pub(super) fn place(tensor: &Snapshot) -> *mut u8 {
+    match is_handle(tensor) {
+        true => null_mut::<u8>().wrapping_add(tensor.byte_offset as usize),
+        false => tensor.first(),
+    }
+}
+
+/// Whether places of the two can be compared: addresses of one address space, or offsets into the
+/// same object.
+fn comparable(a: &Snapshot, b: &Snapshot) -> bool {
+    match (is_handle(a), is_handle(b)) {
+        (true, true) => a.device == b.device && a.data == b.data,
+        (false, false) => {
+            let unified = |t: &Snapshot| device_type::unified_addresses(t.device.device_type);
+            a.device == b.device || unified(a) && unified(b)
+        }
+        _ => false,
+    }
 }
 
 /// Strides in units of `unit_bits` bits, 0 where the extent is 1.
@@ -133,7 +227,7 @@ fn strided<'a>(
     unit_strides(tensor, unit_bits, strides)?;
     let shape = tensor.shape();
     Ok(Strided {
-        base: tensor.first() as i128 * i128::from(8 / unit_bits),
+        base: place(tensor) as i128 * i128::from(8 / unit_bits),
         shape,
         strides: strides.get(..shape.len()).unwrap_or(&[]),
         item: i128::from(tensor.slot_bits() / unit_bits),
@@ -143,5 +237,7 @@ fn strided<'a>(
 /// Whether both are the same view of the same memory, so that there is nothing to move.
 pub(super) fn same_place(src: &Snapshot, dst: &Snapshot) -> bool {
     let mut dims = src.shape().iter().zip(src.strides().iter().zip(dst.strides()));
-    src.first() == dst.first() && dims.all(|(&extent, (from, to))| extent == 1 || from == to)
+    comparable(src, dst)
+        && place(src) == place(dst)
+        && dims.all(|(&extent, (from, to))| extent == 1 || from == to)
 }

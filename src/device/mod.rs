@@ -1,5 +1,10 @@
-//! Devices: what a copy is (`plan`), who carries it out (`cpu`), and conversions (`cast`).
+//! Devices: what a copy is (`plan`), who carries it out (`cpu` in memory of the host, a `backend`
+//! from the `registry` elsewhere), and conversions (`cast`).
+pub mod backend;
 pub mod cast;
 pub mod cpu;
+pub mod host;
 pub mod part;
 pub mod plan;
+pub mod plugged;
+pub mod registry;

@@ -13,7 +13,7 @@ mod os;
 mod workers;
 
 pub use float_environment::FloatEnvironment;
-pub use os::{give_back, memory, processors};
+pub use os::{Library, give_back, library_with, memory, processors, symbol};
 pub use workers::{Body, WORKERS_MOST, side_by_side};
 
 /// One past the highest address of the half of the address space that starts at 0. Memory that

@@ -1,6 +1,6 @@
 //! POSIX.
 
-use core::ffi::c_void;
+use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null, null_mut};
 
@@ -21,6 +21,28 @@ pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
 pub unsafe fn give_back(memory: NonNull<u8>) {
     // SAFETY: the caller's word.
     unsafe { libc::free(memory.as_ptr().cast()) }
+}
+
+/// Where [`symbol`] looks: here in everything that the process has loaded for all to see.
+#[derive(Clone, Copy)]
+pub struct Library(());
+
+/// Where the process has a symbol, which then stands for its neighbours.
+///
+/// # Safety
+/// `name` ends with NUL.
+pub unsafe fn library_with(name: *const c_char) -> Option<Library> {
+    // SAFETY: the caller's word.
+    (!unsafe { symbol(Library(()), name) }.is_null()).then_some(Library(()))
+}
+
+/// The address of a symbol, NULL when there is none.
+///
+/// # Safety
+/// `name` ends with NUL.
+pub unsafe fn symbol(_: Library, name: *const c_char) -> *mut c_void {
+    // SAFETY: the caller's word.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name) }
 }
 
 /// Processors that are on line.

@@ -1,6 +1,6 @@
 //! Windows: the C run-time of the toolchain for memory, kernel32 for the rest.
 
-use core::ffi::c_void;
+use core::ffi::{c_char, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -31,6 +31,13 @@ unsafe extern "system" {
     fn GetCurrentProcess() -> Handle;
     fn GetProcessAffinityMask(process: Handle, own: *mut usize, system: *mut usize) -> i32;
     fn GetActiveProcessorCount(group: u16) -> u32;
+    fn K32EnumProcessModules(
+        process: Handle,
+        modules: *mut Handle,
+        nbytes: u32,
+        needed: *mut u32,
+    ) -> i32;
+    fn GetProcAddress(module: Handle, name: *const c_char) -> *mut c_void;
     fn GetModuleHandleExW(flags: u32, name: *const u16, module: *mut Handle) -> i32;
 }
 
@@ -70,6 +77,42 @@ fn pin() -> bool {
     let mut module: Handle = null_mut();
     // SAFETY: with FROM_ADDRESS the name is any address in the module; the result is a variable.
     unsafe { GetModuleHandleExW(FROM_ADDRESS | PIN, inside.cast(), &raw mut module) != 0 }
+}
+
+/// Where [`symbol`] looks: one module.
+#[derive(Clone, Copy)]
+pub struct Library(Handle);
+
+/// The first loaded module that exports a symbol, which then stands for its neighbours. Python's
+/// is called python3.dll, python39.dll, python314t.dll, libpython3.12.dll ...: so all are asked.
+///
+/// # Safety
+/// `name` ends with NUL.
+pub unsafe fn library_with(name: *const c_char) -> Option<Library> {
+    const MODULES_MOST: usize = 1024;
+    let mut modules: [Handle; MODULES_MOST] = [null_mut(); MODULES_MOST];
+    let mut needed = 0u32;
+    let nbytes = size_of_val(&modules) as u32;
+    // SAFETY: room for `nbytes` bytes, and a variable.
+    let known = unsafe {
+        let process = GetCurrentProcess();
+        K32EnumProcessModules(process, modules.as_mut_ptr(), nbytes, &raw mut needed)
+    };
+    if known == 0 {
+        return None;
+    }
+    let loaded = modules.into_iter().take(needed as usize / size_of::<Handle>());
+    // SAFETY: the caller's word.
+    loaded.map(Library).find(|module| !unsafe { symbol(*module, name) }.is_null())
+}
+
+/// The address of a symbol, NULL when there is none.
+///
+/// # Safety
+/// `name` ends with NUL.
+pub unsafe fn symbol(module: Library, name: *const c_char) -> *mut c_void {
+    // SAFETY: a module's handle; the caller's word about the name.
+    unsafe { GetProcAddress(module.0, name) }
 }
 
 /// Processors that this process may run on.

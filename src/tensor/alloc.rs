@@ -1,12 +1,13 @@
 //! Allocation: header, extents, strides and CPU data in one block, or data from an allocator.
 
 use core::ffi::c_void;
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use super::Versioned;
 use super::block::{self, Allocation, Block, Data, Owner, Spec};
 use crate::abi::*;
+use crate::device::registry;
 use crate::device_type;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
@@ -111,12 +112,46 @@ pub fn new_sized(request: &Request, nbytes: usize) -> Result<Versioned> {
             let data = Data::Inside(nbytes, request.align_bytes);
             Ok(Block::versioned(block::new(&spec(request, data, Owner::Block))?))
         }
-        _ => {
-            let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-            let error = error.detail("this device has no allocator here");
-            Err(error.value(request.device.device_type.into()))
-        }
+        _ => new_on_device(request, nbytes),
     }
+}
+
+/// Data from the backend of the device.
+#[inline(never)]
+fn new_on_device(request: &Request, nbytes: usize) -> Result<Versioned> {
+    let device = request.device;
+    let table = registry::registered(device.device_type);
+    let backend = registry::required(device.device_type)?;
+    let (nbytes, align_bytes) = (nbytes as u64, request.align_bytes as u64);
+    let data = backend.alloc(device, nbytes, align_bytes, null_mut())?;
+    let (context, data) = (table.cast(), data.as_ptr());
+    let free = give_back_to_device;
+    let allocation = Allocation { free, context, data, nbytes, align_bytes, device };
+    let spec = spec(request, Data::At(data, 0), Owner::Allocator(allocation));
+    // SAFETY: what was just allocated, for the same values.
+    let give_back = |_: &Error| unsafe { free(context, data, nbytes, align_bytes, device) };
+    block::new(&spec).map(Block::versioned).inspect_err(give_back)
+}
+
+/// `context` is the table of the backend that allocated, or NULL for the library's own. A deleter
+/// cannot fail: when the driver refuses, at the end of the process, the memory goes with it.
+unsafe extern "C" fn give_back_to_device(
+    context: *mut c_void,
+    data: *mut c_void,
+    nbytes: u64,
+    align_bytes: u64,
+    device: DLDevice,
+) {
+    let backend = registry::backend_of(device.device_type, context.cast());
+    if let (Some(backend), Some(data)) = (backend, NonNull::new(data)) {
+        // SAFETY: as it was allocated; NULL: after all work of the device.
+        let _ = unsafe { backend.free(device, data, nbytes, align_bytes, null_mut()) };
+    }
+}
+
+/// Whether an allocator was set for a device type.
+pub fn served(device_type: DeviceCode) -> bool {
+    !allocator_of(device_type).is_null()
 }
 
 fn spec<'a>(request: &'a Request, data: Data, owner: Owner) -> Spec<'a> {

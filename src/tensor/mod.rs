@@ -8,6 +8,7 @@ pub mod alloc;
 pub mod block;
 pub mod chain;
 pub mod convert;
+pub mod deferred;
 pub mod pool;
 pub mod share;
 pub mod view;

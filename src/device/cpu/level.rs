@@ -18,6 +18,18 @@ pub enum Level {
     Avx512 = 4,
 }
 
+impl Level {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Portable => "portable",
+            Level::Neon => "neon",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+        }
+    }
+}
+
 /// 0: not asked yet.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 

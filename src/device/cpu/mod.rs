@@ -56,7 +56,7 @@ mod x86_avx2;
 mod x86_avx512;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};
-pub use threads::{Parallel, ParallelFor};
+pub use threads::{Parallel, ParallelFor, parts};
 
 use super::plan::{Item, Plan};
 

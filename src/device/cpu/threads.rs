@@ -70,28 +70,34 @@ impl Deal<'_> {
     }
 }
 
-/// Carries out a simplified plan.
-///
-/// # Safety
-/// As [`super::copy`].
-pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
+/// How a simplified plan is dealt out; `None`: one thread does it.
+fn dealt<'a>(plan: &'a Plan, parallel: &Parallel) -> Option<Deal<'a>> {
     let nbytes = plan.nbytes();
-    let large = nbytes >= stream_from();
     let useful = nbytes.checked_div(thread_from()).unwrap_or(1).min(WORKERS_MOST as u64) as usize;
     let threads = match parallel.threads {
         0 if useful > 1 && parallel.hook.is_none() => platform::processors().min(DECIDED_MOST),
         0 => DECIDED_MOST,
         n => n,
     };
-    let deal = if threads.min(useful) > 1 {
-        deal(Part::whole(plan), threads.min(useful), large)
-    } else {
-        None
-    };
+    let threads = threads.min(useful);
+    let large = nbytes >= stream_from();
+    if threads > 1 { deal(Part::whole(plan), threads, large) } else { None }
+}
+
+/// In how many parts a simplified plan is carried out side by side.
+pub fn parts(plan: &Plan, parallel: &Parallel) -> usize {
+    dealt(plan, parallel).map_or(1, |deal| deal.parts())
+}
+
+/// Carries out a simplified plan.
+///
+/// # Safety
+/// As [`super::copy`].
+pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
     // SAFETY: the caller's promise; the parts make up the plan.
     unsafe {
-        match deal {
-            None => serial(&Part::whole(plan), large),
+        match dealt(plan, parallel) {
+            None => serial(&Part::whole(plan), plan.nbytes() >= stream_from()),
             Some(deal) => match parallel.hook {
                 None => platform::side_by_side(deal.parts(), body, context(&deal)),
                 Some(hook) => hooked(&deal, hook),

@@ -1,0 +1,662 @@
+/* Backends given from C: who is asked, what goes through the host, what faults do.
+ *
+ * The devices here are stand-ins over memory of the host: "ext_dev" has addresses that cannot be
+ * followed, "opencl" has handles. Copies are compared with the same copies between host tensors. */
+#include "harness.h"
+
+#define SHIFT ((uintptr_t)1 << 44) /* a device's address is so far below the memory behind it */
+#define EXT t_device(kDLExtDev, 0)
+#define OPENCL t_device(kDLOpenCL, 0)
+
+enum { DENSE, ROWS, STRIDED }; /* what the stand-in can copy */
+
+typedef struct Object { /* behind a handle */
+  unsigned char *bytes;
+} Object;
+
+static struct {
+  int able;       /* DENSE, ROWS or STRIDED */
+  int fail_at;    /* this call fails, counted from 1; 0: none */
+  int32_t status; /* with this */
+  int calls, copies, syncs, live, streams, events;
+  void *stream; /* of the last copy */
+  int count;
+} fake;
+
+static int32_t enter(dlrs_fault *fault) {
+  CHECK(fault != NULL && fault->driver_code == 0 && fault->detail == NULL);
+  if (++fake.calls != fake.fail_at) return DLRS_OK;
+  fault->driver_code = 77;
+  fault->detail = "the stand-in fails as told";
+  return fake.status;
+}
+
+static int32_t fake_count(void *context, int32_t type, int32_t *out, dlrs_fault *fault) {
+  int32_t status = enter(fault);
+  CHECK(context == &fake && (type == kDLExtDev || type == kDLOpenCL));
+  if (status == DLRS_OK) *out = fake.count;
+  return status;
+}
+
+static int32_t fake_alloc(void *context, DLDevice device, uint64_t nbytes, uint64_t align, void *stream,
+                          void **out, dlrs_fault *fault) {
+  int32_t status = enter(fault);
+  char *memory;
+  (void)context;
+  (void)stream;
+  if (status != DLRS_OK) return status;
+  memory = (char *)malloc((size_t)nbytes + (size_t)align + 64);
+  if (!memory) return DLRS_DEV_OOM;
+  ++fake.live;
+  if (device.device_type == kDLOpenCL) {
+    Object *object = (Object *)memory;
+    object->bytes = (unsigned char *)(object + 1);
+    *out = object;
+  } else {
+    uintptr_t at = ((uintptr_t)memory + 16 + align) & ~(uintptr_t)(align - 1);
+    ((void **)at)[-1] = memory;
+    *out = (void *)(at - SHIFT);
+  }
+  return DLRS_OK;
+}
+
+static int32_t fake_free(void *context, DLDevice device, void *data, uint64_t nbytes, uint64_t align,
+                         void *stream, dlrs_fault *fault) {
+  (void)context;
+  (void)nbytes;
+  (void)align;
+  (void)stream;
+  (void)fault;
+  --fake.live;
+  free(device.device_type == kDLOpenCL ? data : ((void **)((uintptr_t)data + SHIFT))[-1]);
+  return DLRS_OK;
+}
+
+static unsigned char *behind(DLDevice device, const void *data, uint64_t offset) {
+  if (device.device_type == kDLOpenCL) return ((const Object *)data)->bytes + offset;
+  EQUAL(offset, 0);
+  return (unsigned char *)((uintptr_t)data + (device.device_type == kDLExtDev ? SHIFT : 0));
+}
+
+static int32_t fake_copy(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
+                         dlrs_fault *fault) {
+  int32_t status = enter(fault), i;
+  int64_t at[64] = {0};
+  unsigned char *src, *dst;
+  (void)context;
+  EQUAL(plan->struct_size, sizeof *plan);
+  CHECK(device.device_type == plan->src_device.device_type ||
+        device.device_type == plan->dst_device.device_type);
+  if (status != DLRS_OK) return status;
+  if (plan->src_device.device_type != kDLCPU && plan->dst_device.device_type != kDLCPU &&
+      plan->src_device.device_type != plan->dst_device.device_type)
+    return DLRS_UNSUPPORTED; /* not between two kinds of devices */
+  if (plan->ndim > (fake.able == STRIDED ? 64 : fake.able)) return DLRS_UNSUPPORTED;
+  ++fake.copies;
+  fake.stream = stream;
+  src = behind(plan->src_device, plan->src, plan->src_offset);
+  dst = behind(plan->dst_device, plan->dst, plan->dst_offset);
+  for (;;) {
+    memcpy(dst, src, (size_t)plan->item_nbytes);
+    for (i = plan->ndim - 1; i >= 0; --i) {
+      src += plan->src_strides[i];
+      dst += plan->dst_strides[i];
+      if (++at[i] < plan->shape[i]) break;
+      src -= plan->shape[i] * plan->src_strides[i];
+      dst -= plan->shape[i] * plan->dst_strides[i];
+      at[i] = 0;
+    }
+    if (i < 0) return DLRS_OK;
+  }
+}
+
+static int32_t fake_sync(void *context, DLDevice device, void *stream, dlrs_fault *fault) {
+  (void)context;
+  (void)device;
+  (void)stream;
+  ++fake.syncs;
+  return enter(fault);
+}
+
+static int32_t fake_query(void *context, DLDevice device, void *object, int32_t *done, dlrs_fault *fault) {
+  int32_t status = enter(fault);
+  (void)context;
+  (void)device;
+  *done = *(int *)object;
+  return status;
+}
+
+static int32_t fake_make(void *context, DLDevice device, void **out, dlrs_fault *fault) {
+  int32_t status = enter(fault);
+  (void)context;
+  (void)device;
+  if (status != DLRS_OK) return status;
+  *out = calloc(1, sizeof(int));
+  ++fake.events;
+  return DLRS_OK;
+}
+
+static int32_t fake_drop(void *context, DLDevice device, void *object, dlrs_fault *fault) {
+  (void)context;
+  (void)device;
+  (void)fault;
+  free(object);
+  --fake.events;
+  return DLRS_OK;
+}
+
+static int *last_event;
+static int32_t fake_order(void *context, DLDevice device, void *event, void *stream, dlrs_fault *fault) {
+  (void)context;
+  (void)device;
+  (void)stream;
+  last_event = (int *)event;
+  return enter(fault);
+}
+
+static int32_t fake_memory(void *context, DLDevice device, uint64_t *out_free, uint64_t *total,
+                           dlrs_fault *fault) {
+  (void)context;
+  (void)device;
+  *out_free = 5;
+  *total = 7;
+  return enter(fault);
+}
+
+static int32_t fake_pointer(void *context, const void *data, DLDevice *device, void **base,
+                            uint64_t *nbytes, dlrs_fault *fault) {
+  (void)context;
+  *device = EXT;
+  *base = (char *)(uintptr_t)data - 4;
+  *nbytes = 400;
+  return enter(fault);
+}
+
+static dlrs_backend table(void) {
+  dlrs_backend backend;
+  memset(&backend, 0, sizeof backend);
+  backend.struct_size = sizeof backend;
+  backend.name = "stand-in";
+  backend.context = &fake;
+  backend.device_count = fake_count;
+  backend.alloc = fake_alloc;
+  backend.free = fake_free;
+  backend.copy = fake_copy;
+  backend.stream_sync = fake_sync;
+  backend.stream_query = fake_query;
+  backend.event_query = fake_query;
+  backend.stream_create = fake_make;
+  backend.event_create = fake_make;
+  backend.stream_destroy = fake_drop;
+  backend.event_destroy = fake_drop;
+  backend.event_record = fake_order;
+  backend.event_wait = fake_order;
+  backend.event_sync = fake_drop; /* replaced where it is used */
+  backend.memory_info = fake_memory;
+  backend.pointer = fake_pointer;
+  return backend;
+}
+
+static dlrs_backend stand_in;
+
+static void set(const dlrs_backend *ext, const dlrs_backend *opencl) {
+  WORKS(dlrs_backend_set(kDLExtDev, ext, NULL, ERR));
+  WORKS(dlrs_backend_set(kDLOpenCL, opencl, NULL, ERR));
+}
+
+static void setting(void) {
+  const dlrs_backend *old = (const dlrs_backend *)&fake;
+  dlrs_backend broken = stand_in;
+  int32_t n = 5;
+  DLManagedTensorVersioned *out;
+  int64_t two = 2;
+  t_before();
+  REFUSED(DLRS_DEVICE_TYPE, 1, DLRS_FIELD_DEVICE_TYPE, -1, dlrs_device_count(kDLExtDev, &n, ERR));
+  EQUAL(n, 0);
+  REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, -1, dlrs_tensor_new(&two, 1, F32, EXT, NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_backend_set(kDLCPU, &stand_in, NULL, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_backend_set(99, &stand_in, NULL, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_backend_set(-1, NULL, NULL, ERR));
+  broken.copy = NULL;
+  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_backend_set(kDLExtDev, &broken, NULL, ERR));
+  broken = stand_in;
+  broken.free = NULL;
+  REFUSED(DLRS_NULL_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_backend_set(kDLExtDev, &broken, NULL, ERR));
+  broken = stand_in;
+  broken.reserved = 1;
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_backend_set(kDLExtDev, &broken, NULL, ERR));
+  broken.struct_size = 16;
+  REFUSED(DLRS_STRUCT_SIZE, 2, ANY, -1, dlrs_backend_set(kDLExtDev, &broken, NULL, ERR));
+  WORKS(dlrs_backend_set(kDLExtDev, &stand_in, &old, ERR));
+  CHECK(old == NULL);
+  WORKS(dlrs_device_count(kDLExtDev, &n, ERR));
+  EQUAL(n, 3);
+  WORKS(dlrs_backend_set(kDLExtDev, NULL, &old, ERR));
+  CHECK(old == &stand_in);
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------*/
+
+static uint64_t state = 88172645463325252u;
+static uint64_t draw(uint64_t n) {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return state % n;
+}
+
+#define ROOM 8192
+
+/* A random layout of `shape` inside ROOM bytes whose elements are distinct (or not, for sources). */
+static int layout(int ndim, const int64_t *shape, int64_t bits, int source, int64_t *strides,
+                  uint64_t *byte_offset) {
+  int order[6], i, j;
+  int64_t step = 1, low = 0, high = 0;
+  for (i = 0; i < ndim; ++i) order[i] = i;
+  for (i = ndim - 1; i > 0; --i) {
+    j = (int)draw((uint64_t)i + 1);
+    { int swap = order[i]; order[i] = order[j]; order[j] = swap; }
+  }
+  for (i = 0; i < ndim; ++i) {
+    int64_t stride = step;
+    step = step * shape[order[i]] + (int64_t)draw(3) * (draw(3) == 0);
+    if (draw(4) == 0 && bits >= 8) stride = -stride;
+    if (source && draw(9) == 0) stride = 0;
+    strides[order[i]] = stride;
+    *(stride < 0 ? &low : &high) += (shape[order[i]] - 1) * stride;
+  }
+  *byte_offset = (uint64_t)(-low * bits / 8);
+  return (high - low + 1) * bits / 8 + 1 <= ROOM;
+}
+
+typedef struct Place { /* one tensor of a device, all of whose memory can be seen */
+  DLManagedTensorVersioned *memory;
+  DLManagedTensorVersioned tensor;
+} Place;
+
+static void fill_room(DLManagedTensorVersioned *room, const unsigned char *bytes) {
+  int64_t n = ROOM;
+  DLTensor host = t_describe((void *)(uintptr_t)bytes, t_dtype(kDLUInt, 8, 1), 1, &n, NULL);
+  WORKS(dlrs_copy_desc(&host, 0, &room->dl_tensor, 0, NULL, ERR));
+}
+
+static void read_room(DLManagedTensorVersioned *room, unsigned char *bytes) {
+  int64_t n = ROOM;
+  DLTensor host = t_describe(bytes, t_dtype(kDLUInt, 8, 1), 1, &n, NULL);
+  WORKS(dlrs_copy_desc(&room->dl_tensor, 0, &host, 0, NULL, ERR));
+}
+
+static DLTensor placed(DLManagedTensorVersioned *room, DLDataType dtype, int ndim, int64_t *shape,
+                       int64_t *strides, uint64_t byte_offset) {
+  DLTensor tensor = t_describe(room->dl_tensor.data, dtype, ndim, shape, strides);
+  tensor.device = room->dl_tensor.device;
+  tensor.byte_offset = byte_offset;
+  return tensor;
+}
+
+static void copies(DLDevice from, DLDevice to, int able, int rounds) {
+  static unsigned char seed[2][ROOM], want[ROOM], got[ROOM];
+  static const int widths[] = {8, 16, 24, 32, 64, 96, 128, 4, 6};
+  DLManagedTensorVersioned *src, *dst, *host_src, *host_dst;
+  int64_t n = ROOM, shape[6], src_strides[6], dst_strides[6];
+  int round, i;
+  fake.able = able;
+  WORKS(dlrs_tensor_new(&n, 1, t_dtype(kDLUInt, 8, 1), from, NULL, &src, ERR));
+  WORKS(dlrs_tensor_new(&n, 1, t_dtype(kDLUInt, 8, 1), to, NULL, &dst, ERR));
+  WORKS(dlrs_tensor_new(&n, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &host_src, ERR));
+  WORKS(dlrs_tensor_new(&n, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &host_dst, ERR));
+  for (round = 0; round < rounds; ++round) {
+    int bits = widths[draw(9)], ndim = (int)draw(6);
+    DLDataType dtype = bits == 4 ? t_dtype(kDLFloat4_e2m1fn, 4, 1)
+                       : bits == 6 ? t_dtype(kDLFloat6_e2m3fn, 6, 1)
+                                   : t_dtype(kDLUInt, 8, bits / 8);
+    uint64_t src_offset, dst_offset;
+    DLTensor a, b;
+    for (i = 0; i < ndim; ++i) shape[i] = (int64_t)draw(6) + (draw(20) != 0);
+    if (!layout(ndim, shape, bits, 1, src_strides, &src_offset)) continue;
+    if (!layout(ndim, shape, bits, 0, dst_strides, &dst_offset)) continue;
+    for (i = 0; i < ROOM; ++i) {
+      seed[0][i] = (unsigned char)draw(256);
+      seed[1][i] = (unsigned char)draw(256);
+    }
+    fill_room(src, seed[0]);
+    fill_room(host_src, seed[0]);
+    fill_room(dst, seed[1]);
+    fill_room(host_dst, seed[1]);
+    a = placed(host_src, dtype, ndim, shape, src_strides, src_offset);
+    b = placed(host_dst, dtype, ndim, shape, dst_strides, dst_offset);
+    WORKS(dlrs_copy_desc(&a, 0, &b, 0, NULL, ERR));
+    a = placed(src, dtype, ndim, shape, src_strides, src_offset);
+    b = placed(dst, dtype, ndim, shape, dst_strides, dst_offset);
+    WORKS(dlrs_copy_desc(&a, 0, &b, 0, NULL, ERR));
+    read_room(host_dst, want);
+    read_room(dst, got);
+    if (!CHECK(memcmp(want, got, ROOM) == 0)) {
+      printf("bits %d ndim %d able %d from %d to %d\n", bits, ndim, able, from.device_type, to.device_type);
+      break;
+    }
+  }
+  dlrs_release(src);
+  dlrs_release(dst);
+  dlrs_release(host_src);
+  dlrs_release(host_dst);
+  EQUAL(fake.live, 0);
+}
+
+static void all_pairs(void) {
+  DLDevice devices[3];
+  int i, j, able;
+  devices[0] = CPU;
+  devices[1] = EXT;
+  devices[2] = OPENCL;
+  for (able = DENSE; able <= STRIDED; ++able)
+    for (i = 0; i < 3; ++i)
+      for (j = 0; j < 3; ++j) copies(devices[i], devices[j], able, i || j ? 60 : 5);
+}
+
+/* Pieces of more than what is brought to the host at a time. */
+static void large(void) {
+  int64_t shape[2] = {3, 12 << 20}, strides[2] = {1, 3};
+  DLManagedTensorVersioned *host, *there, *back;
+  int64_t i, wrong = 0;
+  const unsigned char *x, *y;
+  unsigned char *fill;
+  fake.able = DENSE;
+  WORKS(dlrs_tensor_new(shape, 2, t_dtype(kDLUInt, 8, 1), CPU, NULL, &host, ERR));
+  fill = (unsigned char *)host->dl_tensor.data;
+  for (i = 0; i < shape[0] * shape[1]; ++i) fill[i] = (unsigned char)(i * 2654435761u >> 13);
+  WORKS(dlrs_to_device(host, EXT, 0, NULL, &there, ERR));
+  EQUAL(there->flags, DLPACK_FLAG_BITMASK_IS_COPIED);
+  EQUAL(there->dl_tensor.device.device_type, kDLExtDev);
+  WORKS(dlrs_contiguous(there, 'C', NULL, &back, ERR));
+  CHECK(back == there);
+  dlrs_release(back);
+  WORKS(dlrs_to_device(there, CPU, 0, NULL, &back, ERR));
+  CHECK(memcmp(back->dl_tensor.data, host->dl_tensor.data, (size_t)(shape[0] * shape[1])) == 0);
+  dlrs_release(back);
+  /* Columns there to rows here. */
+  there->dl_tensor.strides[0] = strides[0];
+  there->dl_tensor.strides[1] = strides[1];
+  WORKS(dlrs_to_device(there, CPU, 0, NULL, &back, ERR));
+  x = (const unsigned char *)back->dl_tensor.data;
+  y = (const unsigned char *)host->dl_tensor.data;
+  for (i = 0; i < shape[1]; ++i) wrong += x[i] != y[3 * i] || x[shape[1] * 2 + i] != y[3 * i + 2];
+  EQUAL(wrong, 0);
+  dlrs_release(back);
+  dlrs_release(there);
+  dlrs_release(host);
+  EQUAL(fake.live, 0);
+}
+
+/* ---- Faults ---------------------------------------------------------------------------------*/
+
+static int32_t clone_there_and_back(void) {
+  DLManagedTensorVersioned *there, *back;
+  t_tensor host;
+  int32_t status;
+  int64_t strides[2] = {1, 2};
+  t_make(&host);
+  host.managed.dl_tensor.strides = strides;
+  status = dlrs_clone(&host.managed, EXT, NULL, &there, ERR);
+  if (status != DLRS_OK) {
+    CHECK(there == NULL);
+    return status;
+  }
+  there->dl_tensor.strides[0] = 1;
+  there->dl_tensor.strides[1] = 2;
+  status = dlrs_clone(there, OPENCL, NULL, &back, ERR);
+  CHECK((status == DLRS_OK) == (back != NULL));
+  dlrs_release(there);
+  dlrs_release(back);
+  return status;
+}
+
+static void faults(void) {
+  static const int32_t codes[] = {DLRS_DEV_OOM, DLRS_ASYNC_FAULT, DLRS_CTX_LOST, DLRS_STREAM, 123456, -1};
+  int able, k, calls;
+  size_t c;
+  for (able = DENSE; able <= STRIDED; ++able) {
+    fake.able = able;
+    fake.calls = 0;
+    EQUAL(clone_there_and_back(), DLRS_OK);
+    calls = fake.calls;
+    CHECK(calls > 3);
+    for (k = 1; k <= calls; ++k)
+      for (c = 0; c < sizeof codes / sizeof *codes; ++c) {
+        int32_t want = codes[c] == 123456 || codes[c] == -1 ? DLRS_CALLBACK : codes[c];
+        fake.calls = 0;
+        fake.fail_at = k;
+        fake.status = codes[c];
+        EQUAL(clone_there_and_back(), want);
+        EQUAL(t_error.driver_code, 77);
+        EQUAL(fake.live, 0);
+        fake.fail_at = 0;
+        EQUAL(clone_there_and_back(), DLRS_OK);
+        EQUAL(fake.live, 0);
+      }
+  }
+}
+
+/* ---- The other slots ------------------------------------------------------------------------*/
+
+static void asked(void) {
+  dlrs_pointer_info info;
+  uint64_t free_nbytes, total;
+  void *data, *stream, *event, *dangling = &fake;
+  int32_t done = 7;
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  WORKS(dlrs_mem_info(EXT, &free_nbytes, &total, ERR));
+  CHECK(free_nbytes == 5 && total == 7);
+  WORKS(dlrs_mem_info(EXT, NULL, NULL, ERR));
+  WORKS(dlrs_pointer_device(kDLExtDev, &done, &info, ERR));
+  CHECK(info.device.device_type == kDLExtDev && info.nbytes == 400);
+  CHECK((uintptr_t)info.base == (uintptr_t)&done - 4);
+  WORKS(dlrs_mem_alloc(EXT, 100, 0, NULL, &data, ERR));
+  CHECK(data != NULL && fake.live == 1);
+  WORKS(dlrs_mem_free(EXT, data, 100, 0, NULL, ERR));
+  EQUAL(fake.live, 0);
+  WORKS(dlrs_mem_alloc(EXT, 0, 0, NULL, &data, ERR));
+  CHECK(data == NULL);
+  WORKS(dlrs_mem_free(EXT, NULL, 0, 0, NULL, ERR));
+  WORKS(dlrs_mem_alloc(CPU, 100, 4096, NULL, &data, ERR));
+  CHECK(((uintptr_t)data & 4095) == 0);
+  memset(data, 1, 100);
+  WORKS(dlrs_mem_free(CPU, data, 100, 4096, NULL, ERR));
+  WORKS(dlrs_stream_create(EXT, &stream, ERR));
+  WORKS(dlrs_stream_query(EXT, stream, &done, ERR));
+  EQUAL(done, 0);
+  *(int *)stream = 1;
+  WORKS(dlrs_stream_query(EXT, stream, &done, ERR));
+  EQUAL(done, 1);
+  WORKS(dlrs_stream_sync(EXT, stream, ERR));
+  WORKS(dlrs_event_create(EXT, &event, ERR));
+  WORKS(dlrs_event_record(EXT, event, stream, ERR));
+  WORKS(dlrs_event_wait(EXT, event, NULL, ERR));
+  CHECK(last_event == event);
+  WORKS(dlrs_event_query(EXT, event, &done, ERR));
+  WORKS(dlrs_stream_wait(EXT, NULL, stream, ERR));
+  WORKS(dlrs_stream_wait(EXT, stream, stream, ERR));
+  WORKS(dlrs_event_sync(EXT, event, ERR)); /* fake_drop: this event is gone */
+  WORKS(dlrs_stream_destroy(EXT, stream, ERR));
+  EQUAL(fake.events, 0);
+  WORKS(dlrs_event_create(EXT, &event, ERR));
+  WORKS(dlrs_event_destroy(EXT, event, ERR));
+  EQUAL(fake.events, 0);
+  WORKS(dlrs_stream_sync(CPU, NULL, ERR));
+  WORKS(dlrs_stream_query(CPU, NULL, &done, ERR));
+  EQUAL(done, 1);
+  WORKS(dlrs_stream_wait(CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_STREAM, 2, ANY, -1, dlrs_stream_sync(CPU, dangling, ERR));
+  REFUSED(DLRS_UNSUPPORTED, 1, ANY, -1, dlrs_stream_create(CPU, &stream, ERR));
+  REFUSED(DLRS_UNSUPPORTED, 1, ANY, -1, dlrs_event_create(CPU, &event, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_register_host(kDLExtDev, &fake, 8, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_unregister_host(kDLExtDev, &fake, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_info(CPU, NULL, NULL, ERR));
+}
+
+/* The driver knows 400 bytes from 4 in front of any address, of ext_dev:0. */
+static void driver_level(void) {
+  int64_t n = 99, more = 100;
+  DLTensor tensor = t_describe((void *)(uintptr_t)4096, F32, 1, &n, NULL);
+  tensor.device = EXT;
+  WORKS(dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  tensor.shape = &more;
+  WORKS(dlrs_validate(&tensor, 0, DLRS_LEVEL_STRICT, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, ANY, dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  tensor.shape = &n;
+  tensor.device.device_id = 1;
+  REFUSED(DLRS_DEVICE_ID, 1, DLRS_FIELD_DEVICE_ID, -1, dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  EQUAL(t_error.limit, 0);
+  tensor.device = t_device(kDLTrn, 0);
+  WORKS(dlrs_backend_set(kDLTrn, &stand_in, NULL, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, DLRS_FIELD_DEVICE_TYPE, -1, dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  WORKS(dlrs_backend_set(kDLTrn, NULL, NULL, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_validate(&tensor, 0, 5, ERR));
+}
+
+static void nulls(void) {
+  void *out = NULL;
+  int32_t n = 1;
+  DLManagedTensorVersioned *none = NULL;
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_device_count(kDLExtDev, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 5, ANY, -1, dlrs_mem_alloc(EXT, 4, 0, NULL, NULL, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_mem_alloc(EXT, 4, 3, NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_ID, 1, ANY, -1, dlrs_mem_alloc(t_device(kDLExtDev, -1), 4, 0, NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_pointer_device(kDLExtDev, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_pointer_device(kDLExtDev, &n, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_register_host(kDLExtDev, NULL, 8, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_unregister_host(kDLExtDev, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_stream_create(EXT, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_stream_destroy(EXT, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_stream_query(EXT, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_create(EXT, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_destroy(EXT, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_record(EXT, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_wait(EXT, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_sync(EXT, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_query(EXT, NULL, &n, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_event_query(EXT, &n, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_release_after_take(NULL, EXT, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_release_after_take(&none, EXT, NULL, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_stream_sync(t_device(kDLVulkan, 0), NULL, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_stream_wait(t_device(kDLVulkan, 0), NULL, NULL, ERR));
+}
+
+/* ---- Order ----------------------------------------------------------------------------------*/
+
+static void deferred(void) {
+  t_tensor host;
+  DLManagedTensorVersioned *held;
+  uint64_t waiting = 9;
+  long before;
+  t_make(&host);
+  before = t_deleted;
+  held = &host.managed;
+  last_event = NULL;
+  WORKS(dlrs_release_after_take(&held, EXT, NULL, ERR));
+  CHECK(held == NULL && t_deleted == before && last_event != NULL);
+  WORKS(dlrs_release_drain(&waiting, ERR));
+  CHECK(waiting == 1 && t_deleted == before);
+  *last_event = 1;
+  WORKS(dlrs_release_drain(NULL, ERR));
+  EQUAL(t_deleted, before + 1);
+  EQUAL(fake.events, 0);
+  held = &host.managed;
+  WORKS(dlrs_release_after_take(&held, CPU, NULL, ERR));
+  EQUAL(t_deleted, before + 1);
+  WORKS(dlrs_release_drain(&waiting, ERR));
+  CHECK(waiting == 0 && t_deleted == before + 2);
+  /* Faults: nothing is taken. */
+  held = &host.managed;
+  fake.calls = 0;
+  fake.fail_at = 2;
+  fake.status = DLRS_STREAM;
+  EQUAL(dlrs_release_after_take(&held, EXT, NULL, ERR), DLRS_STREAM);
+  CHECK(held == &host.managed && fake.events == 0);
+  fake.fail_at = 0;
+}
+
+static void streams(void) {
+  t_tensor host;
+  DLManagedTensorVersioned *there;
+  dlrs_copy_options options;
+  int producer, consumer;
+  char text[200];
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  t_make(&host);
+  fake.able = STRIDED;
+  WORKS(dlrs_clone(&host.managed, EXT, NULL, &there, ERR));
+  CHECK(fake.stream == NULL);
+  options.dst_stream = &consumer;
+  fake.syncs = 0;
+  WORKS(dlrs_copy(&host.managed, there, &options, ERR));
+  CHECK(fake.stream == &consumer && fake.syncs == 1);
+  options.flags = DLRS_COPY_ASYNC;
+  WORKS(dlrs_copy(&host.managed, there, &options, ERR));
+  EQUAL(fake.syncs, 1);
+  options.dst_stream = NULL;
+  options.src_stream = &producer;
+  WORKS(dlrs_copy(there, &host.managed, &options, ERR));
+  CHECK(fake.stream == &producer && fake.syncs == 1);
+  /* What goes through the host is done when the call returns. */
+  fake.able = DENSE;
+  there->dl_tensor.strides[0] = 1;
+  there->dl_tensor.strides[1] = 2;
+  WORKS(dlrs_copy(there, &host.managed, &options, ERR));
+  CHECK(fake.syncs > 1);
+  WORKS(dlrs_copy_explain(&there->dl_tensor, 0, &host.managed.dl_tensor, 0, NULL, text, sizeof text, NULL, ERR));
+  CHECK(strcmp(text, "stand-in: asked when it is carried out; 4 bytes x 2 (12 <- 4) x 3 (4 <- 8)") == 0);
+  dlrs_release(there);
+  EQUAL(fake.events, 0);
+}
+
+/* An opaque handle has offsets, and none below its start. */
+static void handles(void) {
+  int64_t two = 2, down = -1;
+  DLManagedTensorVersioned *there;
+  DLTensor tensor, out;
+  float values[2] = {0, 0};
+  double difference;
+  WORKS(dlrs_tensor_new(&two, 1, F32, OPENCL, NULL, &there, ERR));
+  tensor = there->dl_tensor;
+  out = t_describe(values, F32, 1, &two, NULL);
+  tensor.strides = &down;
+  REFUSED(DLRS_OFFSET, ANY, DLRS_FIELD_BYTE_OFFSET, -1, dlrs_copy_desc(&tensor, 0, &out, 0, NULL, ERR));
+  tensor.byte_offset = 4;
+  WORKS(dlrs_copy_desc(&tensor, 0, &out, 0, NULL, ERR));
+  tensor.data = NULL;
+  REFUSED(DLRS_DATA_NULL, ANY, DLRS_FIELD_DATA, -1, dlrs_copy_desc(&tensor, 0, &out, 0, NULL, ERR));
+  /* Elements of a device are for copies; the CPU's own functions refuse them. */
+  REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, -1, dlrs_max_diff(there, there, &difference, ERR));
+  dlrs_release(there);
+}
+
+int main(void) {
+  stand_in = table();
+  fake.count = 3;
+  setting();
+  set(&stand_in, &stand_in);
+  all_pairs();
+  large();
+  faults();
+  fake.able = STRIDED;
+  asked();
+  driver_level();
+  nulls();
+  deferred();
+  streams();
+  handles();
+  /* Gone while a tensor lives: it remembers who allocated it. */
+  {
+    int64_t two = 2;
+    DLManagedTensorVersioned *there;
+    WORKS(dlrs_tensor_new(&two, 1, F32, EXT, NULL, &there, ERR));
+    set(NULL, NULL);
+    EQUAL(fake.live, 1);
+    dlrs_release(there);
+    EQUAL(fake.live, 0);
+  }
+  return t_close();
+}

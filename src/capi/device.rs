@@ -1,0 +1,257 @@
+//! Devices and their memory.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use super::arg::{self, Out};
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::device::backend::{Backend, Pointer};
+use crate::device::registry;
+use crate::device_type;
+use crate::error::{Arg, Of, Parameter, Result};
+use crate::tensor::alloc;
+
+/// What a driver knows about an address.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_pointer_info {
+    /// `sizeof(dlrs_pointer_info)`.
+    pub struct_size: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// The kind of memory and its device, as a DLTensor would say.
+    pub device: DLDevice,
+    /// Start of the allocation it lies in; NULL when the driver does not tell.
+    pub base: *mut c_void,
+    /// Size of that allocation in bytes; 0 when the driver does not tell.
+    pub nbytes: u64,
+}
+
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_pointer_info {}
+
+/// The backend of a device that is known to DLPack 1.3.
+pub(super) fn backend(device: DLDevice, argument: Arg) -> Result<&'static dyn Backend> {
+    device_type::check(device).of(argument)?;
+    registry::required(device.device_type).of(argument)
+}
+
+/// Count the devices of a type; the driver is looked for now, if it was not yet.
+///
+/// Device:    any type that a backend serves; of the CPU and of host memory there is one.
+/// Ownership: *out is the caller's; it is 0 on error.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE: unknown, or no backend
+///            serves it. Classes 5 and 6: why the driver cannot be used, which names it tried:
+///            DLRS_DRV_MISSING, DLRS_DRV_STUB, DLRS_DRV_OLD, DLRS_DRV_SYMBOL, DLRS_DRV_INIT,
+///            DLRS_NO_DEVICE, DLRS_FORKED.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_device_count(
+    device_type: i32,
+    out: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_device_count", error, || {
+        let out = arg::required(out, &Parameter(2, "out"))?;
+        // SAFETY: a variable of the caller's.
+        unsafe { out.write(0) };
+        let argument = &Parameter(1, "device_type");
+        let backend = backend(DLDevice { device_type, device_id: 0 }, argument)?;
+        let count = backend.device_count(device_type).of(argument)?;
+        // SAFETY: as above.
+        unsafe { out.write(count) };
+        Ok(())
+    })
+}
+
+/// Allocate memory on a device.
+///
+/// Bytes:     nbytes, aligned to align_bytes (a power of two, 0 for 256); none for 0 bytes, and
+///            then *out is NULL.
+/// Device:    any that a backend serves. stream is where it is used first, for drivers whose
+///            allocation is ordered on streams; NULL: anywhere.
+/// Ownership: the caller owns *out, to be given to dlrs_mem_free.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
+///            device. DLRS_BAD_ARG: align_bytes. DLRS_NOMEM, DLRS_DEV_OOM: no memory.
+///            DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6: its driver.
+/// Threads:   any.
+/// Source:    this library; stream order as cuMemAllocAsync has it.
+///
+/// # Safety
+/// See the preface; stream is NULL or a live stream of the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_mem_alloc(
+    device: DLDevice,
+    nbytes: u64,
+    align_bytes: u64,
+    stream: *mut c_void,
+    out: *mut *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_mem_alloc", error, || {
+        // SAFETY: a variable of the caller's.
+        let out = unsafe { Out::clear(out) };
+        out.check(&Parameter(5, "out"))?;
+        let backend = backend(device, &Parameter(1, "device"))?;
+        let align_bytes = alloc::check_align(align_bytes).of(&Parameter(3, "align_bytes"))?;
+        if nbytes > 0 {
+            out.set(backend.alloc(device, nbytes, align_bytes as u64, stream)?);
+        }
+        Ok(())
+    })
+}
+
+/// Free memory of a device.
+///
+/// Bytes:     nbytes and align_bytes as they were allocated.
+/// Device:    as it was allocated. The memory goes after the work on stream; with NULL after all
+///            work of the device.
+/// Ownership: data is dead afterwards; NULL does nothing.
+/// Errors:    as dlrs_mem_alloc; then data is still allocated.
+/// Threads:   any.
+/// Source:    this library; stream order as cuMemFreeAsync has it.
+///
+/// # Safety
+/// See the preface; data came from dlrs_mem_alloc for the same values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_mem_free(
+    device: DLDevice,
+    data: *mut c_void,
+    nbytes: u64,
+    align_bytes: u64,
+    stream: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_mem_free", error, || {
+        let backend = backend(device, &Parameter(1, "device"))?;
+        let align_bytes = alloc::check_align(align_bytes).of(&Parameter(4, "align_bytes"))?;
+        let Some(data) = NonNull::new(data) else { return Ok(()) };
+        // SAFETY: the caller's word.
+        unsafe { backend.free(device, data, nbytes, align_bytes as u64, stream) }
+    })
+}
+
+/// Tell how much memory a device has.
+///
+/// Bytes:     *out_free and *out_total; NULL where not wanted.
+/// Device:    any whose backend tells.
+/// Ownership: unchanged.
+/// Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend does not
+///            tell. Classes 5 and 6: its driver.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_mem_info(
+    device: DLDevice,
+    out_free: *mut u64,
+    out_total: *mut u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_mem_info", error, || {
+        let (free, total) = backend(device, &Parameter(1, "device"))?.memory_info(device)?;
+        // SAFETY: NULL or variables of the caller's.
+        unsafe {
+            arg::report(out_free, free);
+            arg::report(out_total, total);
+        }
+        Ok(())
+    })
+}
+
+/// Tell what kind of memory an address is in, by asking a driver.
+///
+/// Device:    device_type is one of the types of the backend to ask; the answer may be another,
+///            such as kDLCUDAManaged, or kDLCPU for memory that the driver does not know.
+/// Ownership: unchanged.
+/// Errors:    DLRS_NULL_ARG: data or out. DLRS_STRUCT_SIZE: out. DLRS_DEVICE_TYPE: no backend
+///            serves it. DLRS_UNSUPPORTED: its backend does not tell. Classes 5 and 6: its driver.
+/// Threads:   any.
+/// Source:    cuPointerGetAttribute, hipPointerGetAttributes.
+///
+/// # Safety
+/// See the preface; data is not followed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_pointer_device(
+    device_type: i32,
+    data: *const c_void,
+    out: *mut dlrs_pointer_info,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_pointer_device", error, || {
+        let argument = &Parameter(1, "device_type");
+        let data = arg::required(data, &Parameter(2, "data"))?;
+        let out = arg::required(out, &Parameter(3, "out"))?;
+        // SAFETY: a live struct, by the preface.
+        unsafe { arg::options(out.as_ptr().cast_const(), &Parameter(3, "out")) }?;
+        let backend = backend(DLDevice { device_type, device_id: 0 }, argument)?;
+        let Pointer { device, base, nbytes } = backend.pointer(data.as_ptr())?;
+        // SAFETY: not NULL, aligned, and large enough.
+        unsafe {
+            let struct_size = (*out.as_ptr()).struct_size;
+            out.write(dlrs_pointer_info { struct_size, reserved: 0, device, base, nbytes });
+        }
+        Ok(())
+    })
+}
+
+/// Make a driver know memory of the host, for faster and asynchronous copies.
+///
+/// Bytes:     nbytes (above 0) from data on.
+/// Device:    device_type is one of the types of the backend to tell.
+/// Ownership: unchanged; call dlrs_mem_unregister_host before the memory goes.
+/// Errors:    DLRS_NULL_ARG: data. DLRS_DEVICE_TYPE: no backend serves it. DLRS_UNSUPPORTED: its
+///            backend has no such thing. Classes 5 and 6: its driver.
+/// Threads:   any.
+/// Source:    cuMemHostRegister, hipHostRegister.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_mem_register_host(
+    device_type: i32,
+    data: *mut c_void,
+    nbytes: u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_mem_register_host", error, || {
+        let data = arg::required(data, &Parameter(2, "data"))?;
+        let device = DLDevice { device_type, device_id: 0 };
+        let backend = backend(device, &Parameter(1, "device_type"))?;
+        // SAFETY: the caller's word.
+        unsafe { backend.host_register(data, nbytes) }
+    })
+}
+
+/// Undo dlrs_mem_register_host.
+///
+/// Device:    as it was registered.
+/// Ownership: unchanged.
+/// Errors:    as dlrs_mem_register_host.
+/// Threads:   any.
+/// Source:    cuMemHostUnregister, hipHostUnregister.
+///
+/// # Safety
+/// See the preface; no device uses the memory any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_mem_unregister_host(
+    device_type: i32,
+    data: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_mem_unregister_host", error, || {
+        let data = arg::required(data, &Parameter(2, "data"))?;
+        let device = DLDevice { device_type, device_id: 0 };
+        let backend = backend(device, &Parameter(1, "device_type"))?;
+        // SAFETY: the caller's word.
+        unsafe { backend.host_unregister(data) }
+    })
+}

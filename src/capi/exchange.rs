@@ -1,0 +1,150 @@
+//! DLPack's C exchange API: our allocator, and the tables of others.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::{null, null_mut};
+
+use super::alloc::dlrs_tensor_new_like;
+use super::arg;
+use super::error::{DLRS_ERROR_MESSAGE_SIZE, dlrs_error, dlrs_error_forward, dlrs_set_error_fn};
+use super::error::{dlrs_status, run};
+use crate::abi::*;
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::python::{PyObject, Python, exchange};
+use crate::validate::exchange::{find, read};
+
+/// Make a tensor like a prototype: the managed_tensor_allocator of an exchange API table.
+///
+/// Shape:     as dlrs_tensor_new_like.
+/// Bytes:     as dlrs_tensor_new_like.
+/// Device:    as dlrs_tensor_new_like; no stream waits.
+/// Ownership: on 0 the caller owns *out; on -1 *out is NULL.
+/// Flags:     0.
+/// Errors:    -1, after SetError(error_ctx, kind, message) was called once, if it is not NULL; the
+///            kinds are those of dlrs_error_forward. Python is not touched.
+/// Threads:   any, attached to Python or not.
+/// Source:    DLPackManagedTensorAllocator in dlpack.h.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn dlrs_managed_tensor_allocator(
+    prototype: *mut DLTensor,
+    out: *mut *mut DLManagedTensorVersioned,
+    error_ctx: *mut c_void,
+    SetError: dlrs_set_error_fn,
+) -> c_int {
+    let mut failure = dlrs_error {
+        struct_size: size_of::<dlrs_error>() as u32,
+        status: DLRS_OK as i32,
+        argument: 0,
+        field: 0,
+        dimension: -1,
+        driver_code: 0,
+        value: 0,
+        limit: 0,
+        message: [0; DLRS_ERROR_MESSAGE_SIZE],
+    };
+    // SAFETY: the caller's pointers, by the preface; `failure` is ours.
+    unsafe {
+        if dlrs_tensor_new_like(prototype, null(), out, &raw mut failure) == DLRS_OK as i32 {
+            return 0;
+        }
+        dlrs_error_forward(&raw const failure, error_ctx, SetError, null_mut());
+    }
+    -1
+}
+
+/// # Safety
+/// `out` is NULL or a writable variable; the chain is NULL or live.
+unsafe fn find_table(
+    header: *const DLPackExchangeAPIHeader,
+    major: u32,
+    out: *mut *const DLPackExchangeAPI,
+    args: [Arg; 2],
+) -> Result<()> {
+    let header = arg::required(header, args[0])?;
+    let out = arg::required(out, args[1])?;
+    // SAFETY: the caller's word.
+    unsafe {
+        let table = find(header.as_ptr(), major).of(args[0])?;
+        if major == DLPACK_MAJOR_VERSION {
+            read(table).of(args[0])?;
+        }
+        out.write(table);
+    }
+    Ok(())
+}
+
+/// Find the table of a major version in a framework's exchange API.
+///
+/// Ownership: *out is as static as the framework's own table.
+/// Errors:    DLRS_NULL_ARG: header or out; a function of the table of major 1 is NULL, which only
+///            dltensor_from_py_object_no_sync may be.
+///            DLRS_MISALIGNED_STRUCT: a table of the chain. DLRS_VERSION: no table of this major
+///            among the first 16; value is the newest. *out is then NULL.
+/// Threads:   any; needs no Python.
+/// Source:    DLPackExchangeAPIHeader in dlpack.h: prev_api leads to older majors.
+///
+/// # Safety
+/// `header` is the head of a chain of live tables.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_exchange_api_find(
+    header: *const DLPackExchangeAPIHeader,
+    major: u32,
+    out: *mut *const DLPackExchangeAPI,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_exchange_api_find", error, || {
+        // SAFETY: the caller's word.
+        unsafe {
+            clear(out);
+            find_table(header, major, out, [&Parameter(1, "header"), &Parameter(3, "out")])
+        }
+    })
+}
+
+/// Find the exchange API of a Python type, in the major version that this library knows.
+///
+/// Ownership: *out is as static as the framework's own table.
+/// Errors:    DLRS_NULL_ARG: type or out. DLRS_UNSUPPORTED: the type has no
+///            `__dlpack_c_exchange_api__`; no Python, as dlrs_py_capsule_new_take.
+///            DLRS_CALLBACK: Python raised an exception, which stays set.
+///            what dlrs_exchange_api_find reports. *out is then NULL.
+/// Threads:   attached to Python.
+/// Source:    dlpack.h 1.3: a capsule named "dlpack_exchange_api" on the type.
+///
+/// # Safety
+/// `type` is a live Python type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_exchange_api_from_type(
+    r#type: *mut c_void,
+    out: *mut *const DLPackExchangeAPI,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const TYPE: Arg = &Parameter(1, "type");
+    const OUT: Arg = &Parameter(2, "out");
+    run("dlrs_exchange_api_from_type", error, || {
+        // SAFETY: the caller's word.
+        unsafe {
+            clear(out);
+            let kind = arg::required(r#type.cast::<PyObject>(), TYPE)?;
+            arg::required(out, OUT)?;
+            let header = exchange::of_type(Python::get()?, kind.as_ptr()).of(TYPE)?;
+            if header.is_null() {
+                let error = Error::new(DLRS_UNSUPPORTED).of(TYPE);
+                return Err(error.detail("has no __dlpack_c_exchange_api__"));
+            }
+            find_table(header, DLPACK_MAJOR_VERSION, out, [TYPE, OUT])
+        }
+    })
+}
+
+/// # Safety
+/// `out` is NULL or a writable variable.
+unsafe fn clear(out: *mut *const DLPackExchangeAPI) {
+    if !out.is_null() && out.is_aligned() {
+        // SAFETY: the caller's word.
+        unsafe { out.write(null()) }
+    }
+}

@@ -1,0 +1,91 @@
+//! Dtypes as others write them: buffer protocol, array interface, Arrow.
+
+use core::ffi::c_char;
+
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run, run_quoting};
+use super::names::write_text;
+use crate::abi::DLDataType;
+use crate::dtype_notation::{self, Notation, Notation::*};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+
+const TEXT: Arg = &Parameter(1, "text");
+
+fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
+    let known = [DLRS_NOTATION_PEP3118, DLRS_NOTATION_TYPESTR, DLRS_NOTATION_ARROW];
+    known.into_iter().find(|known| *known as i32 == notation).ok_or_else(|| {
+        let error = Error::new(DLRS_BAD_ARG).of(argument).value(notation.into());
+        error.limit(DLRS_NOTATION_ARROW as i64)
+    })
+}
+
+/// Understand a dtype in the notation of the buffer protocol, the array interface or Arrow.
+///
+/// Bytes:     nbytes bytes of text are read; no NUL is needed.
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
+///            DLRS_PARSE: not a dtype that DLPack has; value is the byte at fault.
+///            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: too many.
+///            On any error *out is untouched.
+/// Threads:   any; the locale does not matter.
+/// Source:    PEP 3118 and the module struct: "f", "<d", "Zf", "?", and "4f" for four lanes;
+///            NumPy's array interface: "<f4", "|b1"; Arrow's C data interface: "f", "g"; its packed
+///            booleans "b" are uint1.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_dtype_parse_as(
+    text: *const c_char,
+    nbytes: usize,
+    notation: i32,
+    out: *mut DLDataType,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    // SAFETY: the preface: NULL, or `nbytes` readable bytes.
+    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
+    run_quoting("dlrs_dtype_parse_as", error, quoted, || {
+        arg::required(text, TEXT)?;
+        let notation = notation_of(notation, &Parameter(3, "notation"))?;
+        let out = arg::required(out, &Parameter(4, "out"))?;
+        // SAFETY: the preface; `out` is a writable variable of the caller.
+        unsafe {
+            let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
+            out.write(dtype_notation::parse(text, notation).of(TEXT)?);
+        }
+        Ok(())
+    })
+}
+
+/// Write a dtype in the notation of the buffer protocol, the array interface or Arrow.
+///
+/// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
+///            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
+///            only asks for it.
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+///            DLRS_BAD_ARG: notation (a dlrs_notation); capacity is beyond any memory.
+///            what dlrs_validate reports of a dtype; DLRS_UNSUPPORTED: it has no name there.
+///            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.
+/// Threads:   any; the locale does not matter.
+/// Source:    see dlrs_dtype_parse_as, which understands every text written here.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_dtype_format_as(
+    dtype: DLDataType,
+    notation: i32,
+    buffer: *mut c_char,
+    capacity: usize,
+    nbytes: *mut usize,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const BUFFER: [Arg; 2] = [&Parameter(3, "buffer"), &Parameter(4, "capacity")];
+    run("dlrs_dtype_format_as", error, || {
+        let notation = notation_of(notation, &Parameter(2, "notation"))?;
+        let text = dtype_notation::text(dtype, notation).of(&Parameter(1, "dtype"))?;
+        // SAFETY: the preface.
+        unsafe { write_text(buffer, capacity, BUFFER, nbytes, |out| text.write(out)) }
+    })
+}

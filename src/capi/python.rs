@@ -1,0 +1,342 @@
+//! Python: capsules, `__dlpack__` both ways, exceptions. Nothing links libpython.
+
+use core::ffi::{c_char, c_void};
+use core::ptr::{NonNull, null, null_mut};
+
+use super::arg::{self, Out, Taken};
+use super::convert::{NO_OPTIONS, dlrs_import_options, import_of};
+use super::error::{dlrs_error, dlrs_status, kind_of, run};
+use crate::abi::*;
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::python::import::Wanted;
+use crate::python::{self, Owned, PyObject, Python, capsule, export, raise, stream};
+use crate::validate::check_flags;
+
+/// A live Python object, borrowed.
+fn object(object: *mut c_void, argument: Arg) -> Result<*mut PyObject> {
+    arg::required(object.cast::<PyObject>(), argument).map(NonNull::as_ptr)
+}
+
+/// A new reference, for the caller.
+fn give(out: Out<c_void>, made: Owned) {
+    if let Some(made) = NonNull::new(made.into_ptr()) {
+        out.set(made.cast());
+    }
+}
+
+/// Put a tensor into a capsule named "dltensor_versioned".
+///
+/// Shape:     unchanged. A foreign tensor without deleter, manager_ctx or strides is boxed in one
+///            that has them, since there are consumers that need them.
+/// Bytes:     data and byte_offset stay as they are.
+/// Device:    any; no stream waits.
+/// Ownership: on success *tensor is taken and set to NULL, and *out is a new reference. If nobody
+///            takes the tensor out of the capsule, its destructor calls the tensor's deleter.
+/// Flags:     unchanged.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
+///            DLRS_VERSION: major version is not 1. DLRS_UNSUPPORTED: there is no Python in this
+///            process, it is not running, or this thread is not attached to it.
+///            DLRS_CALLBACK: Python raised an exception, which stays set.
+///            when it must be boxed, what dlrs_import_take reports at DLRS_LEVEL_STRUCT.
+/// Threads:   attached to Python (holding its lock, where it has one).
+/// Source:    python_spec: the producer names the capsule and frees what nobody consumed.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_capsule_new_take(
+    tensor: *mut *mut DLManagedTensorVersioned,
+    out: *mut *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(2, "out")];
+    run("dlrs_py_capsule_new_take", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let taken = Taken::new(tensor, out, ARGS)?;
+            let made = capsule::new(Python::get()?, taken.tensor).of(ARGS[0])?;
+            taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
+        }
+        Ok(())
+    })
+}
+
+/// Put a legacy tensor into a capsule named "dltensor".
+///
+/// Shape:     unchanged.
+/// Bytes:     data and byte_offset stay as they are.
+/// Device:    any; no stream waits. Of a tensor that the host cannot reach the capsule has a holder
+///            of its own: TensorFlow calls the deleter of what it refuses and leaves the name.
+/// Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
+/// Flags:     the legacy struct has none.
+/// Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.
+/// Threads:   attached to Python (holding its lock, where it has one).
+/// Source:    python_spec: max_version None asks for the legacy struct.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(
+    tensor: *mut *mut DLManagedTensor,
+    out: *mut *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(2, "out")];
+    run("dlrs_py_capsule_new_legacy_take", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let taken = Taken::new(tensor, out, ARGS)?;
+            let made = capsule::new_legacy(Python::get()?, taken.tensor).of(ARGS[0])?;
+            taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
+        }
+        Ok(())
+    })
+}
+
+/// Take the tensor out of a capsule, of either kind.
+///
+/// Shape:     unchanged; a legacy tensor's NULL strides become compact row-major.
+/// Bytes:     data and byte_offset stay as they are.
+/// Device:    any; no stream waits.
+/// Ownership: the caller owns *out, and the capsule is renamed: "used_dltensor_versioned" or
+///            "used_dltensor". A legacy tensor is boxed in a versioned one. On error the capsule
+///            keeps its tensor and its name.
+/// Flags:     kept; those of a legacy tensor are legacy_flags, for its struct has none. NumPy takes
+///            legacy tensors as DLPACK_FLAG_BITMASK_READ_ONLY.
+/// Errors:    DLRS_NULL_ARG: capsule or out. DLRS_FLAGS: legacy_flags.
+///            DLRS_BAD_ARG: no capsule of DLPack, or it was consumed before.
+///            DLRS_VERSION: major version is not 1; the capsule will call the deleter.
+///            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. of a legacy tensor, what dlrs_validate
+///            reports at DLRS_LEVEL_STRUCT. What is in a versioned one is not looked at: ask
+///            dlrs_validate_managed, or use dlrs_py_import.
+/// Threads:   attached to Python; two threads must not consume the same capsule at once.
+/// Source:    python_spec: the consumer renames the capsule.
+///
+/// # Safety
+/// `capsule` is a live Python object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_capsule_consume(
+    capsule: *mut c_void,
+    legacy_flags: u64,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const CAPSULE: Arg = &Parameter(1, "capsule");
+    run("dlrs_py_capsule_consume", error, || {
+        // SAFETY: a variable of the caller.
+        let out = unsafe { Out::clear(out) };
+        let capsule = object(capsule, CAPSULE)?;
+        out.check(&Parameter(3, "out"))?;
+        check_flags(legacy_flags).of(&Parameter(2, "legacy_flags"))?;
+        // SAFETY: a live object, by the contract.
+        out.set(unsafe { capsule::consume(Python::get()?, capsule, legacy_flags) }.of(CAPSULE)?);
+        Ok(())
+    })
+}
+
+/// What a consumer passed to `__dlpack__`: borrowed objects; NULL and None are the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_py_request {
+    /// `sizeof(dlrs_py_request)`.
+    pub struct_size: u32,
+    /// `stream`: an integer, see dlrs_stream_from_py.
+    pub stream: *mut c_void,
+    /// `max_version`: two integers; None asks for the legacy struct.
+    pub max_version: *mut c_void,
+    /// `dl_device`: two integers, device type and ordinal.
+    pub dl_device: *mut c_void,
+    /// `copy`: true always, false never, None if needed.
+    pub copy: *mut c_void,
+}
+
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_py_request {}
+
+/// Answer `__dlpack__(stream, max_version, dl_device, copy)` for a tensor of this library.
+///
+/// Shape:     unchanged; a copy is dense in the order of the strides.
+/// Bytes:     data and byte_offset stay as they are, unless a copy is made.
+/// Device:    the tensor's own, or the CPU for memory that the host reaches.
+/// Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
+///            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
+/// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
+///            DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.
+///            DLRS_BAD_ARG: max_version or dl_device. DLRS_STREAM: stream does not fit the device.
+///            DLRS_COPY_NEEDED: copy is false and the device another.
+///            DLRS_READ_ONLY, DLRS_FLAGS: the legacy struct cannot say so; a copy can be legacy.
+///            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no such copy, or no such stream.
+///            DLRS_NOMEM: no memory. DLRS_CALLBACK: Python raised an exception, which stays set;
+///            dlrs_py_error_set turns every other failure into one.
+/// Threads:   attached to Python.
+/// Source:    the array API standard's `__dlpack__`.
+///
+/// # Safety
+/// See the preface; the request's objects are NULL or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_export(
+    tensor: *mut DLManagedTensorVersioned,
+    request: *const dlrs_py_request,
+    out: *mut *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_py_export", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            let out = Out::clear(out);
+            let tensor = arg::required(tensor, &Parameter(1, "tensor"))?;
+            let request = arg::options(request, &Parameter(2, "request"))?;
+            out.check(&Parameter(3, "out"))?;
+            let python = Python::get()?;
+            let given = |pick: fn(&dlrs_py_request) -> *mut c_void| {
+                request.as_ref().map_or(null_mut(), |request| pick(request).cast())
+            };
+            let keywords = export::Keywords {
+                stream: given(|request| request.stream),
+                max_version: given(|request| request.max_version),
+                dl_device: given(|request| request.dl_device),
+                copy: given(|request| request.copy),
+            };
+            let request = export::read(python, &keywords).of(&Parameter(2, "request"))?;
+            let made = export::export(python, tensor, &request).of(&Parameter(1, "tensor"))?;
+            give(out, made);
+        }
+        Ok(())
+    })
+}
+
+/// Legacy tensors are taken as writable: their struct cannot say, and read-only is assumed.
+pub const DLRS_PY_LEGACY_WRITABLE: u32 = 1 << 0;
+/// The exchange API of the object's type is not used. PyTorch's exports tensors that its
+/// `__dlpack__` refuses: those that require gradients or are lazily conjugated.
+pub const DLRS_PY_NO_EXCHANGE_API: u32 = 1 << 1;
+
+/// How to take a Python object in. All members but `struct_size` may be 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_py_import_options {
+    /// `sizeof(dlrs_py_import_options)`.
+    pub struct_size: u32,
+    /// `DLRS_PY_*` bits.
+    pub flags: u32,
+    /// The stream on which the tensor will be used, as dlrs_stream_to_py numbers it; 0 or
+    /// DLRS_PY_STREAM_NONE for the default stream. Not passed on for data in host memory.
+    pub stream: i64,
+    /// Where the tensor is wanted; device_type 0 for wherever it is.
+    pub dl_device: DLDevice,
+    /// What the tensor must be, and whether it may be copied; NULL for the defaults.
+    pub import: *const dlrs_import_options,
+}
+
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_py_import_options {}
+
+const DEFAULTS: dlrs_py_import_options = dlrs_py_import_options {
+    struct_size: 0,
+    flags: 0,
+    stream: 0,
+    dl_device: DLDevice { device_type: 0, device_id: 0 },
+    import: null(),
+};
+
+/// # Safety
+/// The pointers in `options` are NULL or live.
+unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
+    let known = DLRS_PY_LEGACY_WRITABLE | DLRS_PY_NO_EXCHANGE_API;
+    if options.flags & !known != 0 {
+        return Err(Error::new(DLRS_BAD_ARG).option("flags").value(options.flags.into()));
+    }
+    // SAFETY: the caller's word.
+    let import = unsafe { arg::options(options.import, &Parameter(2, "options"))? };
+    let writable = options.flags & DLRS_PY_LEGACY_WRITABLE != 0;
+    Ok(Wanted {
+        // SAFETY: the caller's word.
+        import: unsafe { import_of(&import.unwrap_or(NO_OPTIONS)) }?,
+        legacy_flags: if writable { 0 } else { DLPACK_FLAG_BITMASK_READ_ONLY },
+        exchange_api: options.flags & DLRS_PY_NO_EXCHANGE_API == 0,
+        stream: if options.stream == 0 { stream::NONE } else { options.stream },
+        device: (options.dl_device.device_type != 0).then_some(options.dl_device),
+    })
+}
+
+/// Take in the tensor of a Python object, whatever protocol it speaks.
+///
+/// Shape:     as dlrs_import_take.
+/// Bytes:     as dlrs_import_take.
+/// Device:    as the object's; with options->dl_device the producer is asked to copy, and what the
+///            host reaches is copied to the CPU here.
+/// Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
+///            thread; what belongs to Python is then given back attached to it, or left alone when
+///            Python is gone.
+/// Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
+/// Errors:    DLRS_NULL_ARG: object or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
+///            DLRS_CALLBACK: the object raised an exception, which stays set.
+///            DLRS_UNSUPPORTED: the object speaks no protocol, or of a buffer or array interface
+///            what DLPack cannot say; no Python, as dlrs_py_capsule_new_take.
+///            DLRS_VERSION: major version is not 1. DLRS_COPY_NEEDED: see options.
+///            what dlrs_import_take reports.
+/// Threads:   attached to Python.
+/// Source:    the array API standard's from_dlpack. Tried in this order: the exchange API of the
+///            type, for data in host memory; `__dlpack__` with the keywords of 2023.12, then,
+///            after a TypeError, with fewer; a capsule itself; the buffer protocol; array
+///            interfaces. What the object answers is believed, not what it was asked for.
+///
+/// # Safety
+/// `object` is a live Python object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_import(
+    object: *mut c_void,
+    options: *const dlrs_py_import_options,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const OBJECT: Arg = &Parameter(1, "object");
+    const OPTIONS: Arg = &Parameter(2, "options");
+    run("dlrs_py_import", error, || {
+        // SAFETY: the preface's contract for every pointer; a live object.
+        unsafe {
+            let out = Out::clear(out);
+            let object = self::object(object, OBJECT)?;
+            let options = arg::options(options, OPTIONS)?.unwrap_or(DEFAULTS);
+            let wanted = wanted(&options).of(OPTIONS)?;
+            out.check(&Parameter(3, "out"))?;
+            out.set(python::import::import(Python::get()?, object, &wanted).of(OBJECT)?);
+        }
+        Ok(())
+    })
+}
+
+/// Raise the Python exception that fits a failure.
+///
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_UNSUPPORTED: as
+///            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
+///            already set, that one stays. The kinds are those of dlrs_error_forward.
+/// Threads:   attached to Python.
+/// Source:    the array API standard wants BufferError for data that cannot be exported.
+///
+/// # Safety
+/// `failure` was filled by a function of this library, with its full `struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_error_set(
+    failure: *const dlrs_error,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_py_error_set", error, || {
+        let failure = arg::required(failure, &Parameter(1, "failure"))?.as_ptr();
+        let python = Python::get()?;
+        // SAFETY: a live struct by the contract; its message ends with NUL.
+        unsafe {
+            let status = (&raw const (*failure).status).read();
+            if status == DLRS_CALLBACK as i32 && !python.PyErr_Occurred().is_null() {
+                return Ok(());
+            }
+            let message: *const c_char = (&raw const (*failure).message).cast();
+            python.PyErr_SetString(raise::class_of(python, kind_of(status)), message);
+        }
+        Ok(())
+    })
+}

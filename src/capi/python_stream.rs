@@ -1,0 +1,81 @@
+//! Stream numbers of `__dlpack__`.
+
+use core::ffi::c_void;
+use core::ptr::{null_mut, with_exposed_provenance_mut};
+
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::DLDevice;
+use crate::error::{Of, Parameter};
+use crate::python::stream::{self, Stream};
+
+/// The stream number that stands for Python's `None`.
+pub const DLRS_PY_STREAM_NONE: i64 = i64::MIN;
+
+/// Understand the `stream` argument of `__dlpack__`.
+///
+/// Device:    CUDA and managed memory: None and 1 are the legacy default stream, 2 the per-thread
+///            one. ROCm: None and 0 are the default stream; 1 and 2 are refused. Elsewhere None is
+///            the default. Above these the number is the handle; -1 asks for no synchronization.
+///            In host memory there is only None.
+/// Ownership: *out is a handle of the device's API; NULL is its default stream. For CUDA's default
+///            streams it is the handle 1 or 2, which says the same under every compiler flag.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or sync.
+///            DLRS_STREAM: no number of this device. On any error nothing is written.
+/// Threads:   any; needs no Python.
+/// Source:    the array API standard's `__dlpack__`. *sync is 0 for -1, else 1.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_stream_from_py(
+    number: i64,
+    device: DLDevice,
+    out: *mut *mut c_void,
+    sync: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_stream_from_py", error, || {
+        let out = arg::required(out, &Parameter(3, "out"))?;
+        let sync = arg::required(sync, &Parameter(4, "sync"))?;
+        let found = stream::from_python(number, device.device_type).of(&Parameter(1, "number"))?;
+        let (handle, wait) = match found {
+            Stream::NoSync => (null_mut(), 0),
+            Stream::Handle(handle) => (with_exposed_provenance_mut(handle), 1),
+        };
+        // SAFETY: variables of the caller.
+        unsafe {
+            out.write(handle);
+            sync.write(wait);
+        }
+        Ok(())
+    })
+}
+
+/// Number a stream for the `stream` argument of `__dlpack__`.
+///
+/// Device:    as dlrs_stream_from_py; NULL is the device's default stream.
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
+///            DLRS_STREAM: the stream has no number on this device. *out is then untouched.
+/// Threads:   any; needs no Python.
+/// Source:    the array API standard's `__dlpack__`. DLRS_PY_STREAM_NONE is to be passed as None.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_stream_to_py(
+    stream: *mut c_void,
+    device: DLDevice,
+    out: *mut i64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_stream_to_py", error, || {
+        let out = arg::required(out, &Parameter(3, "out"))?;
+        let stream = Stream::Handle(stream.addr());
+        let number = stream::to_python(stream, device.device_type).of(&Parameter(1, "stream"))?;
+        // SAFETY: a variable of the caller.
+        unsafe { out.write(number) };
+        Ok(())
+    })
+}

@@ -1,0 +1,367 @@
+//! Streams, events, and tensors whose release waits for them.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+
+use super::arg::{self, Out};
+use super::device::backend;
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::*;
+use crate::copy::route;
+use crate::error::{Arg, Of, Parameter, Result};
+use crate::tensor::deferred;
+
+const DEVICE: Arg = &Parameter(1, "device");
+
+/// Writes 0 or 1 into a caller's variable.
+fn answer(out: *mut i32, argument: Arg, ask: impl FnOnce() -> Result<bool>) -> Result<()> {
+    let out = arg::required(out, argument)?;
+    // SAFETY: a variable of the caller's, by the preface.
+    unsafe { out.write(0) };
+    let yes = ask()?;
+    // SAFETY: as above.
+    unsafe { out.write(yes.into()) };
+    Ok(())
+}
+
+/// Make a stream that does not wait for the default stream.
+///
+/// Device:    any whose backend has streams.
+/// Ownership: the caller owns *out, to be given to dlrs_stream_destroy.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID:
+///            the device. DLRS_UNSUPPORTED: its backend has none. Classes 5 and
+///            6: its driver.
+/// Threads:   any.
+/// Source:    CU_STREAM_NON_BLOCKING.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_stream_create(
+    device: DLDevice,
+    out: *mut *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_stream_create", error, || {
+        // SAFETY: a variable of the caller's.
+        let out = unsafe { Out::clear(out) };
+        out.check(&Parameter(2, "out"))?;
+        out.set(backend(device, DEVICE)?.stream_create(device).of(DEVICE)?);
+        Ok(())
+    })
+}
+
+/// Destroy a stream; work that it was given still ends.
+///
+/// Device:    of the stream.
+/// Ownership: stream is dead afterwards.
+/// Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend has none.
+///            Classes 5 and 6: its driver.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; stream came from dlrs_stream_create for the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_stream_destroy(
+    device: DLDevice,
+    stream: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_stream_destroy", error, || {
+        let stream = arg::required(stream.cast::<u8>(), &Parameter(2, "stream"))?;
+        // SAFETY: the caller's word.
+        unsafe { backend(device, DEVICE)?.stream_destroy(device, stream.as_ptr().cast()) }
+    })
+}
+
+/// Wait for all work of a stream.
+///
+/// Device:    of the stream; NULL is its default stream. On the CPU, where nothing is pending,
+///            only NULL.
+/// Ownership: unchanged.
+/// Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend has none.
+///            DLRS_STREAM: not a stream of the device. Classes 5 and 6: its driver.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; stream is NULL or a live stream of the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_stream_sync(
+    device: DLDevice,
+    stream: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_stream_sync", error, || {
+        // SAFETY: the caller's word.
+        unsafe { backend(device, DEVICE)?.stream_sync(device, stream) }.of(&Parameter(2, "stream"))
+    })
+}
+
+/// Tell whether all work of a stream is done, without waiting.
+///
+/// Device:    as dlrs_stream_sync.
+/// Ownership: unchanged; *out is 0 or 1.
+/// Errors:    as dlrs_stream_sync, and DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; stream is NULL or a live stream of the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_stream_query(
+    device: DLDevice,
+    stream: *mut c_void,
+    out: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_stream_query", error, || {
+        answer(out, &Parameter(3, "out"), || {
+            // SAFETY: the caller's word.
+            unsafe { backend(device, DEVICE)?.stream_query(device, stream) }
+        })
+    })
+}
+
+/// Make later work of one stream wait for what another was given until now.
+///
+/// Device:    of both streams; the host does not wait. On the CPU both are NULL, and nothing
+///            happens.
+/// Ownership: unchanged.
+/// Errors:    as dlrs_stream_sync.
+/// Threads:   any.
+/// Source:    __dlpack__(stream=...) of the array API: the producer does this for the consumer.
+///
+/// # Safety
+/// See the preface; both are NULL or live streams of the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_stream_wait(
+    device: DLDevice,
+    consumer: *mut c_void,
+    producer: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_stream_wait", error, || {
+        let backend = backend(device, DEVICE)?;
+        if consumer == producer {
+            return Ok(()); // one stream is in order with itself
+        }
+        // SAFETY: the caller's word.
+        unsafe { route::stream_wait(backend, (device, consumer), (device, producer)) }
+    })
+}
+
+/// Make an event.
+///
+/// Device:    any whose backend has events.
+/// Ownership: the caller owns *out, to be given to dlrs_event_destroy.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out; others as dlrs_stream_create.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_event_create(
+    device: DLDevice,
+    out: *mut *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_event_create", error, || {
+        // SAFETY: a variable of the caller's.
+        let out = unsafe { Out::clear(out) };
+        out.check(&Parameter(2, "out"))?;
+        out.set(backend(device, DEVICE)?.event_create(device).of(DEVICE)?);
+        Ok(())
+    })
+}
+
+/// Destroy an event; who waits for it still waits.
+///
+/// Device:    of the event.
+/// Ownership: event is dead afterwards.
+/// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; event came from dlrs_event_create for the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_event_destroy(
+    device: DLDevice,
+    event: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_event_destroy", error, || {
+        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
+        // SAFETY: the caller's word.
+        unsafe { backend(device, DEVICE)?.event_destroy(device, event) }
+    })
+}
+
+/// Let an event happen when a stream has got here.
+///
+/// Device:    of both.
+/// Ownership: unchanged.
+/// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; event and stream are the device's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_event_record(
+    device: DLDevice,
+    event: *mut c_void,
+    stream: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_event_record", error, || {
+        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
+        // SAFETY: the caller's word.
+        unsafe { backend(device, DEVICE)?.event_record(device, event, stream) }
+    })
+}
+
+/// Make later work of a stream wait for an event; the host does not wait.
+///
+/// Device:    of the stream; the event may be another device's of the same backend.
+/// Ownership: unchanged.
+/// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; event and stream are live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_event_wait(
+    device: DLDevice,
+    event: *mut c_void,
+    stream: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_event_wait", error, || {
+        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
+        // SAFETY: the caller's word.
+        unsafe { backend(device, DEVICE)?.event_wait(device, event, stream) }
+    })
+}
+
+/// Wait for an event.
+///
+/// Device:    of the event.
+/// Ownership: unchanged.
+/// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; event came from dlrs_event_create for the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_event_sync(
+    device: DLDevice,
+    event: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_event_sync", error, || {
+        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
+        // SAFETY: the caller's word.
+        unsafe { backend(device, DEVICE)?.event_sync(device, event) }
+    })
+}
+
+/// Tell whether an event has happened, without waiting.
+///
+/// Device:    of the event.
+/// Ownership: unchanged; *out is 0 or 1.
+/// Errors:    DLRS_NULL_ARG: event or out; others as dlrs_stream_sync.
+/// Threads:   any.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; event came from dlrs_event_create for the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_event_query(
+    device: DLDevice,
+    event: *mut c_void,
+    out: *mut i32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_event_query", error, || {
+        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
+        answer(out, &Parameter(3, "out"), || {
+            // SAFETY: the caller's word.
+            unsafe { backend(device, DEVICE)?.event_query(device, event) }
+        })
+    })
+}
+
+/// Release a tensor once a stream has got here.
+///
+/// Device:    of the stream, which may still use the tensor.
+/// Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
+///            the
+///            stream has got here; nothing else does, so call it now and then.
+/// Errors:    DLRS_NULL_ARG: tensor or *tensor. DLRS_NOMEM: no memory; others as dlrs_stream_sync.
+///            On
+///            any error nothing was taken.
+/// Threads:   any.
+/// Source:    dlpack.h: keep the tensor alive until asynchronous work on it is done.
+///
+/// # Safety
+/// See the preface; stream is NULL or a live stream of the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_release_after_take(
+    tensor: *mut *mut DLManagedTensorVersioned,
+    device: DLDevice,
+    stream: *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_release_after_take", error, || {
+        let argument = &Parameter(1, "tensor");
+        let slot = arg::required(tensor, argument)?;
+        // SAFETY: a variable of the caller's.
+        let held = arg::required(unsafe { slot.read() }, argument)?;
+        backend(device, &Parameter(2, "device"))?;
+        // SAFETY: a live tensor and stream, by the caller's word.
+        unsafe {
+            let on = device_order(device, stream);
+            deferred::release_later(held, on)?;
+            slot.write(null_mut());
+        }
+        Ok(())
+    })
+}
+
+/// What to wait for: nothing on the CPU, where work is done when the call returns.
+fn device_order(device: DLDevice, stream: *mut c_void) -> Option<(DLDevice, *mut c_void)> {
+    let cpu = device.device_type == DLDeviceType::kDLCPU as i32;
+    (!cpu || !stream.is_null()).then_some((device, stream))
+}
+
+/// Release the tensors that dlrs_release_after_take kept and whose streams have got there.
+///
+/// Device:    any.
+/// Ownership: their holders are given up: deleters run, on this thread.
+/// Errors:    DLRS_MISALIGNED_STRUCT: out. Faults of a device count as its end.
+/// Threads:   any; several drain beside each other.
+/// Source:    this library; for threads on which deleters may run.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_release_drain(
+    out_waiting: *mut u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_release_drain", error, || {
+        let waiting = deferred::drain();
+        if !out_waiting.is_null() {
+            let out = arg::required(out_waiting, &Parameter(1, "out_waiting"))?;
+            // SAFETY: a variable of the caller's.
+            unsafe { out.write(waiting) };
+        }
+        Ok(())
+    })
+}

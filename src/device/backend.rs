@@ -1,0 +1,222 @@
+//! What a device can do, as the rest of the library asks for it: bytes, handles, no tensors.
+//!
+//! [`Backend`] is the interface; CUDA and ROCm carry it out, and [`super::plugged`] is it for a
+//! table of C functions. Every slot may answer `DLRS_UNSUPPORTED`, before it has done anything: the
+//! caller then looks for another way.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use super::plan::Plan;
+use crate::abi::{DLDevice, DeviceCode};
+use crate::error::{Error, Result, Status::*};
+
+/// A stream of a backend, by its own handle; NULL is the device's default stream.
+pub type Stream = *mut c_void;
+/// An event of a backend, by its own handle.
+pub type Event = *mut c_void;
+
+/// Where one side of a transfer lives.
+#[derive(Clone, Copy)]
+pub struct Side {
+    /// The device.
+    pub device: DLDevice,
+    /// The memory object on devices where `data` is an opaque handle, else NULL.
+    pub handle: *mut c_void,
+}
+
+/// A copy between devices. Where a side has a handle, the plan's address of that side is the
+/// offset into it, in bytes.
+#[derive(Clone, Copy)]
+pub struct Transfer {
+    /// What to copy.
+    pub plan: Plan,
+    /// The source's side.
+    pub src: Side,
+    /// The destination's side.
+    pub dst: Side,
+}
+
+/// What a driver knows about an address.
+#[derive(Clone, Copy)]
+pub struct Pointer {
+    /// The kind of memory and its device.
+    pub device: DLDevice,
+    /// Start of the allocation it lies in; NULL when the driver does not tell.
+    pub base: *mut c_void,
+    /// Size of that allocation in bytes; 0 when the driver does not tell.
+    pub nbytes: u64,
+}
+
+/// What a backend may lack, in words.
+pub struct Lack;
+
+impl Lack {
+    /// Allocation.
+    pub const MEMORY: &str = "this device's backend does not allocate";
+    /// This kind of copy.
+    pub const COPIES: &str = "this device's backend does not copy so";
+    /// Streams.
+    pub const STREAMS: &str = "this device's backend has no streams";
+    /// Events.
+    pub const EVENTS: &str = "this device's backend has no events";
+    /// Answers about devices and memory.
+    pub const QUESTIONS: &str = "this device's backend does not tell";
+    /// Registering memory of the host.
+    pub const REGISTRATION: &str = "this device's backend does not register memory of the host";
+}
+
+/// "This backend does not do that": nothing was done.
+#[cold]
+pub fn unsupported<T>(lack: &'static str) -> Result<T> {
+    Err(Error::new(DLRS_UNSUPPORTED).detail(lack))
+}
+
+/// A device's driver. Streams and events belong to the device that is named with them.
+///
+/// Work may be asynchronous: whoever enqueues a copy keeps both sides alive until the stream has
+/// been waited for, or an event recorded behind it.
+#[allow(unused_variables)]
+pub trait Backend: Sync {
+    /// Its name, for messages and explanations.
+    fn name(&self) -> &'static str;
+
+    /// Number of devices of a type. The driver is looked for here if it was not yet.
+    fn device_count(&self, device_type: DeviceCode) -> Result<i32>;
+
+    /// `nbytes` (above 0) bytes on a device. `stream`: usable there at once, everywhere when NULL.
+    fn alloc(
+        &self,
+        device: DLDevice,
+        nbytes: u64,
+        align_bytes: u64,
+        stream: Stream,
+    ) -> Result<NonNull<c_void>> {
+        unsupported(Lack::MEMORY)
+    }
+
+    /// Gives memory back, after the work on `stream`, or all work of the device when NULL.
+    ///
+    /// # Safety
+    /// `data` came from `alloc` for the same values.
+    unsafe fn free(
+        &self,
+        device: DLDevice,
+        data: NonNull<c_void>,
+        nbytes: u64,
+        align_bytes: u64,
+        stream: Stream,
+    ) -> Result<()> {
+        unsupported(Lack::MEMORY)
+    }
+
+    /// Enqueues a copy on `stream` of `device`, which is one of the two sides' and this backend's.
+    ///
+    /// # Safety
+    /// Both sides stay alive until the stream has got here; elements of the destination are
+    /// distinct and none of the source's.
+    unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()>;
+
+    /// How [`Backend::copy`] would do it, in a few words.
+    fn explain(&self, transfer: &Transfer) -> Result<&'static str> {
+        Ok("asked when it is carried out")
+    }
+
+    /// Bytes that are free, and bytes in all.
+    fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
+        unsupported(Lack::QUESTIONS)
+    }
+
+    /// What kind of memory an address is in.
+    fn pointer(&self, data: *const c_void) -> Result<Pointer> {
+        unsupported(Lack::QUESTIONS)
+    }
+
+    /// Makes the driver know memory of the host, for faster and asynchronous copies.
+    ///
+    /// # Safety
+    /// `nbytes` bytes from `data` on stay allocated until `host_unregister`.
+    unsafe fn host_register(&self, data: NonNull<c_void>, nbytes: u64) -> Result<()> {
+        unsupported(Lack::REGISTRATION)
+    }
+
+    /// Undoes [`Backend::host_register`].
+    ///
+    /// # Safety
+    /// `data` is registered.
+    unsafe fn host_unregister(&self, data: NonNull<c_void>) -> Result<()> {
+        unsupported(Lack::REGISTRATION)
+    }
+
+    /// A stream that does not wait for the default stream.
+    fn stream_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
+        unsupported(Lack::STREAMS)
+    }
+
+    /// Destroys a stream; work on it still ends.
+    ///
+    /// # Safety
+    /// `stream` is the device's, made by `stream_create`.
+    unsafe fn stream_destroy(&self, device: DLDevice, stream: Stream) -> Result<()> {
+        unsupported(Lack::STREAMS)
+    }
+
+    /// Waits for all work of a stream.
+    ///
+    /// # Safety
+    /// `stream` is NULL or the device's.
+    unsafe fn stream_sync(&self, device: DLDevice, stream: Stream) -> Result<()>;
+
+    /// Whether all work of a stream is done.
+    ///
+    /// # Safety
+    /// `stream` is NULL or the device's.
+    unsafe fn stream_query(&self, device: DLDevice, stream: Stream) -> Result<bool> {
+        unsupported(Lack::STREAMS)
+    }
+
+    /// An event.
+    fn event_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
+        unsupported(Lack::EVENTS)
+    }
+
+    /// Destroys an event.
+    ///
+    /// # Safety
+    /// `event` is the device's.
+    unsafe fn event_destroy(&self, device: DLDevice, event: Event) -> Result<()> {
+        unsupported(Lack::EVENTS)
+    }
+
+    /// The event happens when `stream` has got here.
+    ///
+    /// # Safety
+    /// Both are the device's.
+    unsafe fn event_record(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
+        unsupported(Lack::EVENTS)
+    }
+
+    /// Later work of `stream` starts after the event.
+    ///
+    /// # Safety
+    /// `stream` is the device's; the event is one of this backend.
+    unsafe fn event_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
+        unsupported(Lack::EVENTS)
+    }
+
+    /// Waits for an event.
+    ///
+    /// # Safety
+    /// `event` is the device's.
+    unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {
+        unsupported(Lack::EVENTS)
+    }
+
+    /// Whether an event has happened.
+    ///
+    /// # Safety
+    /// `event` is the device's.
+    unsafe fn event_query(&self, device: DLDevice, event: Event) -> Result<bool> {
+        unsupported(Lack::EVENTS)
+    }
+}

@@ -1,0 +1,195 @@
+//! How others write a dtype: PEP 3118 (the buffer protocol), typestr (the array interfaces), and
+//! Arrow's format strings.
+//!
+//! One table; what has no row in it cannot be said. Only native byte order is understood, for
+//! DLPack knows no other. `l` and `L` of PEP 3118 are as wide as C's `long` unless the text starts
+//! with `=`, `<` or `>`, and so are `n`, `N` and `P`, which then do not exist. Lanes are PEP 3118's
+//! count, `4f`; the other notations have none.
+#![forbid(unsafe_code)]
+
+use core::ffi::c_long;
+use core::fmt::{self, Write};
+
+use crate::abi::{DLDataType, DLDataTypeCode, DLDataTypeCode::*};
+use crate::dtype;
+use crate::error::{Error, Result, Status::*};
+use crate::scan::Scan;
+
+/// Who writes it so.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(non_camel_case_types)]
+pub enum Notation {
+    /// The buffer protocol and the module struct: `f`, `<d`, `Zf`, `?`, `4f`.
+    DLRS_NOTATION_PEP3118 = 1,
+    /// `__array_interface__` and `__cuda_array_interface__`: `<f4`, `|b1`, `<c8`.
+    DLRS_NOTATION_TYPESTR = 2,
+    /// Arrow's C data interface: `f`, `g`, `c`, `C`.
+    DLRS_NOTATION_ARROW = 3,
+}
+
+use Notation::*;
+
+/// Code, bits, and the type's name in the three notations, "" for none. PEP 3118's is the one of
+/// standard sizes.
+type Row = (DLDataTypeCode, u8, [&'static str; 3]);
+
+const TABLE: [Row; 18] = [
+    (kDLInt, 8, ["b", "i1", "c"]),
+    (kDLInt, 16, ["h", "i2", "s"]),
+    (kDLInt, 32, ["i", "i4", "i"]),
+    (kDLInt, 64, ["q", "i8", "l"]),
+    (kDLUInt, 8, ["B", "u1", "C"]),
+    (kDLUInt, 16, ["H", "u2", "S"]),
+    (kDLUInt, 32, ["I", "u4", "I"]),
+    (kDLUInt, 64, ["Q", "u8", "L"]),
+    (kDLFloat, 16, ["e", "f2", "e"]),
+    (kDLFloat, 32, ["f", "f4", "f"]),
+    (kDLFloat, 64, ["d", "f8", "g"]),
+    (kDLComplex, 64, ["Zf", "c8", ""]),
+    (kDLComplex, 128, ["Zd", "c16", ""]),
+    (kDLBool, 8, ["?", "b1", ""]),
+    // Arrow packs its booleans into bits.
+    (kDLUInt, 1, ["", "", "b"]),
+    // Read only: a character is a byte, and standard long has 4.
+    (kDLUInt, 8, ["c", "", ""]),
+    (kDLInt, 32, ["l", "", ""]),
+    (kDLUInt, 32, ["L", "", ""]),
+];
+
+const LONG_BITS: u8 = c_long::BITS as u8;
+const POINTER_BITS: u8 = usize::BITS as u8;
+
+/// What differs in PEP 3118's native sizes, which the prefix `@` or none stands for.
+const NATIVE: [Row; 5] = [
+    (kDLInt, LONG_BITS, ["l", "", ""]),
+    (kDLUInt, LONG_BITS, ["L", "", ""]),
+    (kDLInt, POINTER_BITS, ["n", "", ""]),
+    (kDLUInt, POINTER_BITS, ["N", "", ""]),
+    (kDLOpaqueHandle, POINTER_BITS, ["P", "", ""]),
+];
+
+/// What a prefix says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Native order and sizes.
+    Native,
+    /// Native order, standard sizes.
+    Standard,
+    /// The other order: only for single bytes.
+    Foreign,
+    /// The type has none: only for single bytes.
+    Absent,
+}
+
+/// Reads the prefix.
+fn order(scan: &mut Scan, notation: Notation) -> Result<Order> {
+    let (little, big) = match cfg!(target_endian = "little") {
+        true => (Order::Standard, Order::Foreign),
+        false => (Order::Foreign, Order::Standard),
+    };
+    let pep3118 = notation == DLRS_NOTATION_PEP3118;
+    match notation {
+        DLRS_NOTATION_ARROW => Ok(Order::Native),
+        _ if scan.eat("<") => Ok(little),
+        _ if scan.eat(">") || (pep3118 && scan.eat("!")) => Ok(big),
+        DLRS_NOTATION_PEP3118 if scan.eat("=") => Ok(Order::Standard),
+        DLRS_NOTATION_PEP3118 => {
+            scan.eat("@");
+            Ok(Order::Native)
+        }
+        DLRS_NOTATION_TYPESTR if scan.eat("|") => Ok(Order::Absent),
+        DLRS_NOTATION_TYPESTR => Err(scan.fail()),
+    }
+}
+
+fn name(row: &Row, notation: Notation) -> &'static str {
+    let (.., [pep3118, typestr, arrow]) = row;
+    match notation {
+        DLRS_NOTATION_PEP3118 => pep3118,
+        DLRS_NOTATION_TYPESTR => typestr,
+        DLRS_NOTATION_ARROW => arrow,
+    }
+}
+
+/// Reads a dtype.
+pub fn parse(text: &[u8], notation: Notation) -> Result<DLDataType> {
+    let mut scan = Scan::new(text);
+    let order = order(&mut scan, notation)?;
+    let start = scan;
+    let lanes = match notation {
+        DLRS_NOTATION_PEP3118 => scan.number().unwrap_or(1),
+        _ => 1,
+    };
+    let &(code, bits, _) = read_name(&mut scan, notation, order == Order::Native)?;
+    scan.end()?;
+    match order {
+        Order::Foreign if bits != 8 => {
+            return Err(unsupported("another byte order, which DLPack cannot say"));
+        }
+        Order::Absent if bits != 8 => return Err(start.fail()),
+        _ => {}
+    }
+    match u16::try_from(lanes) {
+        Ok(lanes @ 1..) => Ok(DLDataType { code: code as u8, bits, lanes }),
+        _ => Err(Error::new(DLRS_DTYPE_LANES).value(lanes).limit(u16::MAX.into())),
+    }
+}
+
+/// Reads the name of a type: the longest that fits, PEP 3118's native one before the standard one.
+fn read_name(scan: &mut Scan, notation: Notation, native: bool) -> Result<&'static Row> {
+    const ROWS: &[Row] = &TABLE;
+    const NATIVE_ROWS: &[Row] = &NATIVE;
+    let first = if native && notation == DLRS_NOTATION_PEP3118 { NATIVE_ROWS } else { &[] };
+    let known = first.iter().chain(ROWS).filter(|row| !name(row, notation).is_empty());
+    let mut best: Option<&Row> = None;
+    for row in known {
+        let longer = best.is_none_or(|best| name(row, notation).len() > name(best, notation).len());
+        if longer && { *scan }.eat(name(row, notation)) {
+            best = Some(row);
+        }
+    }
+    let Some(row) = best else { return Err(scan.fail()) };
+    scan.eat(name(row, notation));
+    Ok(row)
+}
+
+/// A dtype's name, with what stands before it.
+pub struct Text {
+    prefix: &'static str,
+    lanes: u16,
+    name: &'static str,
+}
+
+/// What to write for a dtype; [`parse`] reads it back.
+pub fn text(dtype: DLDataType, notation: Notation) -> Result<Text> {
+    dtype::legal(dtype)?;
+    let row = TABLE.iter().find(|row| (row.0 as u8, row.1) == (dtype.code, dtype.bits));
+    let name = row.map_or("", |row| name(row, notation));
+    if name.is_empty() || (dtype.lanes != 1 && notation != DLRS_NOTATION_PEP3118) {
+        return Err(unsupported("the notation has no name for this dtype"));
+    }
+    let prefix = match notation {
+        DLRS_NOTATION_TYPESTR if dtype.bits == 8 => "|",
+        DLRS_NOTATION_TYPESTR if cfg!(target_endian = "little") => "<",
+        DLRS_NOTATION_TYPESTR => ">",
+        _ => "",
+    };
+    Ok(Text { prefix, lanes: dtype.lanes, name })
+}
+
+impl Text {
+    /// Writes it.
+    pub fn write(&self, out: &mut impl Write) -> fmt::Result {
+        out.write_str(self.prefix)?;
+        if self.lanes != 1 {
+            write!(out, "{}", self.lanes)?;
+        }
+        out.write_str(self.name)
+    }
+}
+
+#[cold]
+fn unsupported(detail: &'static str) -> Error {
+    Error::new(DLRS_UNSUPPORTED).detail(detail)
+}

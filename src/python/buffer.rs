@@ -1,0 +1,131 @@
+//! The buffer protocol, for objects that know nothing of DLPack: bytes, array.array, memoryview.
+
+use core::ffi::{CStr, c_void};
+use core::ptr::NonNull;
+
+use super::raise::{aside, raised};
+use super::symbols::{PyBuffer, PyObject, Python};
+use crate::abi::*;
+use crate::dtype_notation::{self, Notation};
+use crate::error::{Error, Result, Status::*};
+use crate::layout::MAX_NDIM;
+use crate::platform;
+use crate::tensor::Versioned;
+use crate::tensor::block::{Block, Owner};
+use crate::tensor::wrap;
+use crate::validate::{Level, Rules, Snapshot, check_ndim};
+
+/// Extents, strides and format; no pointers to pointers, and not necessarily writable.
+const STRIDED: i32 = 0x10 | 0x08 | 0x04; // PyBUF_STRIDES | PyBUF_FORMAT
+
+/// A tensor over the object's buffer; `None` when it has none.
+///
+/// # Safety
+/// `object` is live.
+pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
+    // SAFETY: the caller's word.
+    if unsafe { python.PyObject_CheckBuffer(object) } == 0 {
+        return Ok(None);
+    }
+    let Some(memory) = platform::memory(size_of::<PyBuffer>()) else {
+        return Err(Error::new(DLRS_NOMEM).value(size_of::<PyBuffer>() as i64));
+    };
+    let view: NonNull<PyBuffer> = memory.cast();
+    // SAFETY: the memory has room for a Py_buffer, which is filled on success, and stays until the
+    // buffer is released.
+    unsafe {
+        if python.PyObject_GetBuffer(object, view.as_ptr(), STRIDED) != 0 {
+            platform::give_back(memory);
+            return Err(raised());
+        }
+        let tensor = over(view);
+        if tensor.is_err() {
+            python.PyBuffer_Release(view.as_ptr());
+            platform::give_back(memory);
+        }
+        tensor.map(Some)
+    }
+}
+
+/// # Safety
+/// `view` was filled by PyObject_GetBuffer; on success the tensor releases it.
+unsafe fn over(view: NonNull<PyBuffer>) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    let PyBuffer { buf, itemsize, readonly, ndim, format, shape, strides, .. } =
+        unsafe { view.read() };
+    let ndim = check_ndim(ndim)?;
+    let format = match format.is_null() {
+        true => c"B",
+        // SAFETY: PEP 3118: a text that ends with NUL.
+        false => unsafe { CStr::from_ptr(format) },
+    };
+    let dtype = dtype_notation::parse(format.to_bytes(), Notation::DLRS_NOTATION_PEP3118)
+        .map_err(|_| Error::new(DLRS_UNSUPPORTED).detail("the buffer's format is no dtype"))?;
+    if crate::dtype::padded_bytes(dtype) as isize != itemsize {
+        let error = Error::new(DLRS_UNSUPPORTED).value(itemsize as i64);
+        return Err(error.detail("the buffer's itemsize is not that of its format"));
+    }
+    let (mut extents, mut steps) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
+    for (dim, (extent, step)) in extents.iter_mut().zip(&mut steps).take(ndim).enumerate() {
+        // SAFETY: PEP 3118: with PyBUF_STRIDES both arrays hold ndim values.
+        let nbytes = unsafe {
+            *extent = shape.add(dim).read() as i64;
+            strides.add(dim).read()
+        };
+        *step = in_items(nbytes as i64, itemsize as i64, dim)?;
+    }
+    let tensor = DLTensor {
+        data: buf,
+        device: DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 },
+        ndim: ndim as i32,
+        dtype,
+        shape: extents.as_mut_ptr(),
+        strides: steps.as_mut_ptr(),
+        byte_offset: 0,
+    };
+    let flags = if readonly != 0 { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
+    // SAFETY: a tensor of our own making, over arrays of `ndim` values.
+    unsafe { wrapped(&tensor, flags, Owner::Callback(Some(release), view.as_ptr().cast())) }
+}
+
+/// Strides count bytes in Python and elements in DLPack.
+pub fn in_items(nbytes: i64, item_nbytes: i64, dim: usize) -> Result<i64> {
+    match (nbytes.checked_rem(item_nbytes), nbytes.checked_div(item_nbytes)) {
+        (Some(0), Some(items)) => Ok(items),
+        _ => {
+            let error = Error::new(DLRS_UNSUPPORTED).dim(dim).value(nbytes).limit(item_nbytes);
+            Err(error.detail("a stride is no multiple of the element's bytes"))
+        }
+    }
+}
+
+/// A block around memory that Python lends.
+///
+/// # Safety
+/// As `Snapshot::read`; on success the owner is the tensor's.
+pub unsafe fn wrapped(tensor: &DLTensor, flags: u64, owner: Owner) -> Result<Versioned> {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
+    Ok(Block::versioned(wrap::wrap(&snapshot, owner)?))
+}
+
+unsafe extern "C" fn release(view: *mut c_void) {
+    let Some(memory) = NonNull::new(view) else { return };
+    // SAFETY: the buffer of `from_object`, released once. Its exporter may run Python code.
+    let released = Python::attach(|python| unsafe {
+        aside(python, || python.PyBuffer_Release(view.cast()));
+    });
+    if released {
+        // SAFETY: it came from `platform::memory`.
+        unsafe { platform::give_back(memory.cast()) }
+    }
+}
+
+/// Keeps an object alive until the tensor goes.
+pub unsafe extern "C" fn let_go(object: *mut c_void) {
+    if !object.is_null() {
+        // SAFETY: the tensor's own reference. What it takes with it may be Python code.
+        Python::attach(|python| unsafe { aside(python, || python.Py_DecRef(object.cast())) });
+    }
+}

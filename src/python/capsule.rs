@@ -1,0 +1,207 @@
+//! Capsules: how a tensor passes through Python, and what becomes of one that nobody takes.
+//!
+//! Destructors run at odd moments: with an exception pending, while the interpreter ends, on any
+//! thread. They are native, call Python only to look at the capsule itself, and set a pending
+//! exception aside before a producer's deleter runs, which may be Python code.
+
+use core::ffi::{CStr, c_void};
+use core::ptr::NonNull;
+
+use super::object::Owned;
+use super::raise::{aside, raised, required};
+use super::symbols::{Destructor, PyObject, Python};
+use crate::abi::*;
+use crate::device_type;
+use crate::error::{Error, Result, Status::*};
+use crate::tensor::block::{self, Block, Owner};
+use crate::tensor::{Legacy, Versioned, convert, share, wrap};
+use crate::validate::{Level, Rules, Snapshot, check_version};
+
+/// A legacy tensor that nobody has taken.
+pub const LEGACY: &CStr = c"dltensor";
+/// A legacy tensor's empty shell.
+pub const LEGACY_USED: &CStr = c"used_dltensor";
+/// A versioned tensor that nobody has taken.
+pub const VERSIONED: &CStr = c"dltensor_versioned";
+/// A versioned tensor's empty shell.
+pub const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
+/// An exchange API table.
+pub const EXCHANGE_API: &CStr = c"dlpack_exchange_api";
+
+/// A capsule that owns `tensor`.
+///
+/// # Safety
+/// `tensor` is live; on success the capsule owns the caller's holder.
+pub unsafe fn new(python: Python, tensor: Versioned) -> Result<Owned> {
+    // SAFETY: the caller's word. While it is called used, nobody frees what is in the capsule.
+    unsafe {
+        check_version(tensor.as_ptr())?;
+        let capsule = shell(python, tensor.as_ptr().cast(), VERSIONED_USED, destroy_versioned)?;
+        let presentable = presentable(tensor)?;
+        python.PyCapsule_SetPointer(capsule.as_ptr(), presentable.as_ptr().cast());
+        python.PyCapsule_SetName(capsule.as_ptr(), VERSIONED.as_ptr());
+        Ok(capsule)
+    }
+}
+
+/// As [`new`], for consumers that only know the legacy struct.
+///
+/// # Safety
+/// `tensor` is live; on success the capsule owns the caller's holder.
+pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
+    // SAFETY: the caller's word. As in `new`.
+    unsafe {
+        let device = (&raw const (*tensor.as_ptr()).dl_tensor.device).read();
+        let watched = !device_type::host_reachable(device.device_type);
+        let destroy = if watched { destroy_watched } else { destroy_legacy };
+        let capsule = shell(python, tensor.as_ptr().cast(), LEGACY_USED, destroy)?;
+        let presentable = match block::of_legacy(tensor) {
+            Some(_) if !watched => tensor,
+            _ => Block::legacy(boxed_legacy(tensor)?),
+        };
+        if let Some(block) = block::of_legacy(presentable).filter(|_| watched) {
+            block.as_ref().hold()?;
+            python.PyCapsule_SetContext(capsule.as_ptr(), presentable.as_ptr().cast());
+        }
+        python.PyCapsule_SetPointer(capsule.as_ptr(), presentable.as_ptr().cast());
+        python.PyCapsule_SetName(capsule.as_ptr(), LEGACY.as_ptr());
+        Ok(capsule)
+    }
+}
+
+/// # Safety
+/// `pointer` is not NULL; the name is static.
+unsafe fn shell(
+    python: Python,
+    pointer: *mut c_void,
+    name: &'static CStr,
+    destroy: Destructor,
+) -> Result<Owned> {
+    // SAFETY: attached; the caller's word.
+    unsafe { required(python.PyCapsule_New(pointer, name.as_ptr(), Some(destroy))) }
+}
+
+/// A tensor that no consumer stumbles over: with a deleter, a context and strides, which some take
+/// for granted (Paddle never calls the deleter of a tensor without context).
+///
+/// # Safety
+/// `tensor` is live, of major 1; on success the result owns the caller's holder.
+unsafe fn presentable(tensor: Versioned) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    let (ours, found) = unsafe { (block::of_versioned(tensor), tensor.as_ptr().read()) };
+    let bare = found.dl_tensor.ndim > 0 && found.dl_tensor.strides.is_null();
+    if ours.is_some() || !(found.deleter.is_none() || found.manager_ctx.is_null() || bare) {
+        return Ok(tensor);
+    }
+    // SAFETY: the caller's word.
+    unsafe { convert::boxed(tensor).map(Block::versioned) }
+}
+
+/// # Safety
+/// `tensor` is live; on success the block owns the caller's holder.
+unsafe fn boxed_legacy(tensor: Legacy) -> Result<NonNull<Block>> {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe {
+        let tensor = &raw const (*tensor.as_ptr()).dl_tensor;
+        snapshot.read(tensor, 0, Rules::of(Level::DLRS_LEVEL_STRUCT))?;
+    }
+    block::new(&wrap::spec_of(&snapshot, 0, Owner::Legacy(tensor)))
+}
+
+/// What is in a capsule of that name; `None` for any other, which is not ours to free: renamed, or
+/// no capsule at all. Sets no exception.
+///
+/// # Safety
+/// `capsule` is a live object; the name says the type.
+unsafe fn contents<T>(python: Python, capsule: *mut PyObject, name: &CStr) -> Option<NonNull<T>> {
+    // SAFETY: the caller's word; a valid capsule's pointer is not NULL.
+    unsafe {
+        match python.PyCapsule_IsValid(capsule, name.as_ptr()) {
+            0 => None,
+            _ => NonNull::new(python.PyCapsule_GetPointer(capsule, name.as_ptr()).cast()),
+        }
+    }
+}
+
+unsafe extern "C" fn destroy_versioned(capsule: *mut PyObject) {
+    // SAFETY: Python calls, with a capsule of ours; under this name it still owns its tensor.
+    unsafe {
+        let python = Python::calling();
+        if let Some(tensor) = contents(python, capsule, VERSIONED) {
+            aside(python, || share::release(tensor));
+        }
+    }
+}
+
+unsafe extern "C" fn destroy_legacy(capsule: *mut PyObject) {
+    // SAFETY: as above.
+    unsafe {
+        let python = Python::calling();
+        if let Some(tensor) = contents(python, capsule, LEGACY) {
+            aside(python, || share::release_legacy(tensor));
+        }
+    }
+}
+
+/// Of a tensor on a device the capsule has a holder of its own. TensorFlow, given a device that it
+/// does not have, calls the deleter and yet leaves the name: only the holders then tell.
+unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
+    // SAFETY: as above; the context is the legacy face of a block that only this capsule and its
+    // consumer hold.
+    unsafe {
+        let python = Python::calling();
+        let Some(tensor) = NonNull::new(python.PyCapsule_GetContext(capsule).cast()) else {
+            return;
+        };
+        let untaken = contents::<DLManagedTensor>(python, capsule, LEGACY).is_some();
+        let twice = block::of_legacy(tensor).is_some_and(|b| untaken && b.as_ref().holders() > 1);
+        aside(python, || {
+            if twice {
+                share::release_legacy(tensor);
+            }
+            share::release_legacy(tensor);
+        });
+    }
+}
+
+/// Takes the tensor out of a capsule, which is renamed; a legacy one gets `legacy_flags`.
+///
+/// # Safety
+/// `capsule` is a live object.
+pub unsafe fn consume(
+    python: Python,
+    capsule: *mut PyObject,
+    legacy_flags: u64,
+) -> Result<Versioned> {
+    // SAFETY: the caller's word; the name says what is inside, and the new name that it is ours.
+    unsafe {
+        if let Some(tensor) = contents::<DLManagedTensorVersioned>(python, capsule, VERSIONED) {
+            // Of another major the capsule keeps it, and its destructor calls the deleter.
+            check_version(tensor.as_ptr())?;
+            rename(python, capsule, VERSIONED_USED)?;
+            return Ok(tensor);
+        }
+        if let Some(tensor) = contents::<DLManagedTensor>(python, capsule, LEGACY) {
+            let versioned = convert::from_legacy(tensor, legacy_flags)?;
+            rename(python, capsule, LEGACY_USED)?;
+            return Ok(versioned);
+        }
+        for used in [VERSIONED_USED, LEGACY_USED] {
+            if contents::<c_void>(python, capsule, used).is_some() {
+                return Err(Error::new(DLRS_BAD_ARG).detail("the capsule was consumed before"));
+            }
+        }
+        Err(Error::new(DLRS_BAD_ARG).detail("is no capsule with a DLPack tensor"))
+    }
+}
+
+/// # Safety
+/// `capsule` is a valid capsule, so this cannot fail.
+unsafe fn rename(python: Python, capsule: *mut PyObject, name: &'static CStr) -> Result<()> {
+    // SAFETY: the caller's word.
+    match unsafe { python.PyCapsule_SetName(capsule, name.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(raised()),
+    }
+}

@@ -1,0 +1,109 @@
+//! The exchange API: a table of functions on a framework's tensor type, instead of Python calls.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::{NonNull, null_mut};
+
+use super::capsule::EXCHANGE_API;
+use super::constants::{self, Constant};
+use super::object::Owned;
+use super::raise::{raised, required};
+use super::symbols::{PyObject, Python};
+use crate::abi::*;
+use crate::device_type::host_reachable;
+use crate::error::{Error, Result, Status::*};
+use crate::tensor::{Versioned, share};
+use crate::validate::exchange::{find, read};
+
+/// The head of the chain in what a type has under `__dlpack_c_exchange_api__`; NULL for anything
+/// but a capsule of the right name. The tables are static, so they outlive the capsule.
+pub fn header_in(python: Python, found: Option<Owned>) -> *const DLPackExchangeAPIHeader {
+    let Some(found) = found else { return null_mut() };
+    // SAFETY: a live object; the name says what is inside.
+    unsafe {
+        match python.PyCapsule_IsValid(found.as_ptr(), EXCHANGE_API.as_ptr()) {
+            0 => null_mut(),
+            _ => python.PyCapsule_GetPointer(found.as_ptr(), EXCHANGE_API.as_ptr()).cast(),
+        }
+    }
+}
+
+/// The head of the chain of a type, or of any object that may be none; NULL when it has none.
+///
+/// # Safety
+/// `kind` is a live object.
+pub unsafe fn of_type(
+    python: Python,
+    kind: *mut PyObject,
+) -> Result<*const DLPackExchangeAPIHeader> {
+    let name = constants::get(python, Constant::ExchangeApi)?;
+    // SAFETY: live objects.
+    Ok(header_in(python, unsafe { python.attribute(kind, name.as_ptr()) }?))
+}
+
+/// The tensor of an object whose type has an exchange API; `None` when it has none that serves.
+///
+/// # Safety
+/// `object` is live.
+pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
+    // SAFETY: the caller's word; `kind` is a type; the chain is the framework's, static and live.
+    let table = unsafe {
+        let name = constants::get(python, Constant::ExchangeApi)?;
+        let kind = required(python.PyObject_Type(object))?;
+        let found = python.attribute_of_type(kind.as_ptr(), name.as_ptr())?;
+        let header = header_in(python, found);
+        if header.is_null() || !header.is_aligned() {
+            return Ok(None);
+        }
+        // A table of another major only, or one with holes: `__dlpack__` will do.
+        let Ok(table) = find(header, DLPACK_MAJOR_VERSION) else { return Ok(None) };
+        read(table)
+    };
+    let Ok(DLPackExchangeAPI { managed_tensor_from_py_object_no_sync: Some(export), .. }) = table
+    else {
+        return Ok(None);
+    };
+    let mut tensor = null_mut();
+    // SAFETY: the table's contract: an object of its type, and a variable.
+    unsafe {
+        if export(object.cast(), &raw mut tensor) != 0 {
+            return Err(failed(python));
+        }
+        let Some(tensor) = NonNull::new(tensor) else { return Err(failed(python)) };
+        let device = (&raw const (*tensor.as_ptr()).dl_tensor.device).read();
+        if (*tensor.as_ptr()).version.major != DLPACK_MAJOR_VERSION
+            || host_reachable(device.device_type)
+        {
+            return Ok(Some(tensor));
+        }
+        // Nothing here has waited for the producer's stream; `__dlpack__` does.
+        share::release(tensor);
+    }
+    Ok(None)
+}
+
+#[cold]
+fn failed(python: Python) -> Error {
+    // SAFETY: attached.
+    match unsafe { python.PyErr_Occurred() }.is_null() {
+        true => Error::new(DLRS_CALLBACK).detail("the exchange API failed without an exception"),
+        false => raised(),
+    }
+}
+
+/// The work stream that a table of ours tells. Tensors made here are ready when they are handed
+/// out, so it is the default stream of every device, and there is none in host memory.
+///
+/// # Safety
+/// `out` is NULL or a writable variable.
+pub unsafe extern "C" fn current_work_stream(
+    _: DeviceCode,
+    _: i32,
+    out: *mut *mut c_void,
+) -> c_int {
+    if out.is_null() {
+        return -1;
+    }
+    // SAFETY: the caller's word.
+    unsafe { out.write(null_mut()) };
+    0
+}

@@ -1,0 +1,120 @@
+//! Attributes of a `Tensor`.
+
+use core::ffi::{c_char, c_void};
+use core::fmt::Write;
+
+use super::failure::{Answer, Message, answer, done, made};
+use super::tensor;
+use super::views::get_transposed;
+use crate::abi::*;
+use crate::python::module::spec::GetSetDef;
+use crate::python::{Owned, PyObject, Python};
+use crate::validate::{Level, Rules, Snapshot};
+use crate::{device_type, dtype};
+
+/// A tuple of numbers.
+pub fn tuple(python: Python, numbers: &[i64]) -> Answer<Owned> {
+    // SAFETY: a fresh tuple, filled with fresh numbers before anybody sees it.
+    unsafe {
+        let tuple = made(python.PyTuple_New(numbers.len() as isize))?;
+        for (place, &number) in numbers.iter().enumerate() {
+            let number = made(python.PyLong_FromLongLong(number))?;
+            done(python.PyTuple_SetItem(tuple.as_ptr(), place as isize, number.into_ptr()))?;
+        }
+        Ok(tuple)
+    }
+}
+
+/// A text of Python's.
+pub fn text(python: Python, text: &[u8]) -> Answer<Owned> {
+    let start: *const c_char = text.as_ptr().cast();
+    // SAFETY: as many bytes as there are.
+    unsafe { made(python.PyUnicode_FromStringAndSize(start, text.len() as isize)) }
+}
+
+/// A number of Python's.
+pub fn whole(python: Python, number: u64) -> Answer<Owned> {
+    // SAFETY: attached, by `Python`.
+    unsafe { made(python.PyLong_FromUnsignedLongLong(number)) }
+}
+
+/// What a tensor is asked for, when its layout has been read.
+type Question = fn(Python, &Snapshot) -> Answer<Owned>;
+
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn ask(object: *mut PyObject, name: &'static str, question: Question) -> *mut PyObject {
+    // SAFETY: the caller's word.
+    unsafe {
+        answer(name, |python| {
+            let mut snapshot = Snapshot::new();
+            tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
+            question(python, &snapshot)
+        })
+    }
+}
+
+/// Getters: what each gives, of a snapshot.
+macro_rules! attributes {
+    ($( $name:ident, $shown:literal, $question:expr; )*) => {
+        $(
+            unsafe extern "C" fn $name(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+                // SAFETY: Python calls it for a `Tensor`.
+                unsafe { ask(object, $shown, $question) }
+            }
+        )*
+    };
+}
+
+attributes! {
+    get_shape, "shape", |python, tensor| tuple(python, tensor.shape());
+    get_strides, "strides", |python, tensor| tuple(python, tensor.strides());
+    get_ndim, "ndim", |python, tensor| whole(python, tensor.shape().len() as u64);
+    get_dtype, "dtype", |python, tensor| {
+        let mut name = Message::EMPTY;
+        let _ = dtype::format(tensor.dtype, &mut name);
+        text(python, name.text())
+    };
+    get_device, "device", |python, tensor| {
+        let mut name = Message::EMPTY;
+        let _ = write!(name, "{}", device_type::Name(tensor.device));
+        text(python, name.text())
+    };
+    get_size, "size", |python, tensor| whole(python, tensor.numel()? as u64);
+    get_nbytes, "nbytes", |python, tensor| whole(python, tensor.nbytes()?);
+    get_itemsize, "itemsize", |python, tensor| {
+        whole(python, dtype::padded_bytes(tensor.dtype).into())
+    };
+    get_data_ptr, "data_ptr", |python, tensor| {
+        tensor.check_addressed()?;
+        whole(python, if tensor.empty { 0 } else { tensor.first() as u64 })
+    };
+    get_flags, "flags", |python, tensor| whole(python, tensor.flags);
+    get_read_only, "readonly", |python, tensor| {
+        let read_only = tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0;
+        made(python.PyBool_FromLong(read_only.into()))
+    };
+    get_byte_offset, "byte_offset", |python, tensor| whole(python, tensor.byte_offset);
+}
+
+/// The attributes.
+pub static ATTRIBUTES: [GetSetDef; 14] = [
+    GetSetDef::new(c"shape", get_shape, "Extents, a tuple.\0"),
+    GetSetDef::new(c"strides", get_strides, "Elements to step along each axis, a tuple.\0"),
+    GetSetDef::new(c"ndim", get_ndim, "Number of axes.\0"),
+    GetSetDef::new(c"dtype", get_dtype, "Element type, its name: 'float32', 'bfloat16'.\0"),
+    GetSetDef::new(c"device", get_device, "Device, its name: 'cpu', 'cuda:0'.\0"),
+    GetSetDef::new(c"size", get_size, "Number of elements.\0"),
+    GetSetDef::new(c"nbytes", get_nbytes, "Bytes of the elements without gaps.\0"),
+    GetSetDef::new(
+        c"itemsize",
+        get_itemsize,
+        "Bytes of one element, rounded up where it is smaller than a byte.\0",
+    ),
+    GetSetDef::new(c"data_ptr", get_data_ptr, "Address of element (0, ..., 0); 0 without any.\0"),
+    GetSetDef::new(c"byte_offset", get_byte_offset, "byte_offset of the DLTensor.\0"),
+    GetSetDef::new(c"flags", get_flags, "DLPACK_FLAG_BITMASK_... bits, a number.\0"),
+    GetSetDef::new(c"readonly", get_read_only, "Whether the elements must not be written.\0"),
+    GetSetDef::new(c"T", get_transposed, "The view whose axes are in the opposite order.\0"),
+    GetSetDef::END,
+];

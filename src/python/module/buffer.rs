@@ -1,0 +1,172 @@
+//! The buffer protocol: `memoryview(t)`, and everything that takes a buffer.
+//!
+//! For memory that the CPU reaches and for the types that the module struct and PEP 3118 name.
+//! A buffer keeps the object, and with it the tensor.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr::{NonNull, null_mut};
+
+use super::failure::{Answer, raise};
+use super::tensor;
+use crate::abi::{DLDataTypeCode::*, *};
+use crate::device_type;
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::layout::{self, Order};
+use crate::platform;
+use crate::python::{PyBuffer, PyObject, Python};
+use crate::validate::{Rules, Snapshot};
+
+const WRITABLE: c_int = 1;
+const FORMAT: c_int = 4;
+const ND: c_int = 8;
+const STRIDES: c_int = 0x10 | ND;
+const C_CONTIGUOUS: c_int = 0x20 | STRIDES;
+const F_CONTIGUOUS: c_int = 0x40 | STRIDES;
+const ANY_CONTIGUOUS: c_int = 0x80 | STRIDES;
+
+/// The format of an element type, if there is one.
+fn format(dtype: DLDataType) -> Option<&'static CStr> {
+    const ALL: [(DLDataTypeCode, u8, &CStr); 14] = [
+        (kDLInt, 8, c"b"),
+        (kDLInt, 16, c"h"),
+        (kDLInt, 32, c"i"),
+        (kDLInt, 64, c"q"),
+        (kDLUInt, 8, c"B"),
+        (kDLUInt, 16, c"H"),
+        (kDLUInt, 32, c"I"),
+        (kDLUInt, 64, c"Q"),
+        (kDLFloat, 16, c"e"),
+        (kDLFloat, 32, c"f"),
+        (kDLFloat, 64, c"d"),
+        (kDLBool, 8, c"?"),
+        (kDLComplex, 64, c"Zf"),
+        (kDLComplex, 128, c"Zd"),
+    ];
+    let is = |row: &&(DLDataTypeCode, u8, _)| row.0 as u8 == dtype.code && row.1 == dtype.bits;
+    ALL.iter().find(is).filter(|_| dtype.lanes == 1).map(|row| row.2)
+}
+
+fn refuse(detail: &'static str) -> Error {
+    Error::new(DLRS_UNSUPPORTED).detail(detail)
+}
+
+/// `bf_getbuffer`.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn get(
+    object: *mut PyObject,
+    view: *mut PyBuffer,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: Python's word.
+    unsafe {
+        let python = Python::calling();
+        match export(python, object, view, flags) {
+            Ok(()) => 0,
+            Err(failure) => {
+                (*view).obj = null_mut();
+                raise(python, "Tensor buffer", &failure);
+                -1
+            }
+        }
+    }
+}
+
+/// Everything that can be refused.
+fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
+    if !device_type::host_reachable(tensor.device.device_type) {
+        return Err(refuse("the CPU does not reach this memory"));
+    }
+    let Some(format) = format(tensor.dtype) else {
+        return Err(refuse("PEP 3118 has no such element type: use from_dlpack").option("dtype"));
+    };
+    if flags & WRITABLE != 0 && tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
+        return Err(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS));
+    }
+    let asks = |what| flags & what == what;
+    let order = match () {
+        () if asks(C_CONTIGUOUS) || !asks(STRIDES) => Some(Order::C),
+        () if asks(F_CONTIGUOUS) => Some(Order::F),
+        () if asks(ANY_CONTIGUOUS) => Some(Order::A),
+        () => None,
+    };
+    match order {
+        Some(order) if !layout::is_contiguous(tensor.shape(), tensor.strides(), order) => {
+            Err(refuse("the elements are not dense as asked: make a contiguous copy"))
+        }
+        _ => Ok(format),
+    }
+}
+
+/// # Safety
+/// As [`get`].
+unsafe fn export(
+    python: Python,
+    object: *mut PyObject,
+    view: *mut PyBuffer,
+    flags: c_int,
+) -> Answer<()> {
+    let mut tensor = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { tensor::read(object, Rules::COPY, &mut tensor)? };
+    let format = check(&tensor, flags)?;
+    let ndim = tensor.shape().len();
+    let itemsize = isize::from(tensor.dtype.bits / 8);
+    let nbytes = tensor.nbytes()? as isize;
+    let arrays = arrays(&tensor, itemsize)?;
+    let shape = arrays.map_or(null_mut(), NonNull::as_ptr);
+    let wants = |what| flags & what == what;
+    // SAFETY: Python's struct; the arrays hold twice `ndim` values.
+    unsafe {
+        python.Py_IncRef(object);
+        view.write(PyBuffer {
+            buf: if tensor.empty { EMPTY.as_ptr().cast_mut().cast() } else { tensor.first().cast() },
+            obj: object,
+            len: nbytes,
+            itemsize,
+            readonly: (tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0).into(),
+            ndim: if wants(ND) { ndim as c_int } else { 1 },
+            format: if wants(FORMAT) { format.as_ptr().cast_mut() } else { null_mut() },
+            shape: if wants(ND) { shape } else { null_mut() },
+            strides: if wants(STRIDES) { shape.wrapping_add(ndim) } else { null_mut() },
+            suboffsets: null_mut(),
+            internal: shape.cast::<c_void>(),
+        });
+    }
+    Ok(())
+}
+
+/// Where a buffer without elements points to.
+static EMPTY: [u64; 2] = [0; 2];
+
+/// Extents, and strides in bytes behind them, in memory of their own.
+fn arrays(tensor: &Snapshot, itemsize: isize) -> Result<Option<NonNull<isize>>> {
+    let ndim = tensor.shape().len();
+    if ndim == 0 {
+        return Ok(None);
+    }
+    let nbytes = 2 * ndim * size_of::<isize>();
+    let memory = platform::memory(nbytes).ok_or(Error::new(DLRS_NOMEM).value(nbytes as i64))?;
+    let array: NonNull<isize> = memory.cast();
+    let extents = tensor.shape().iter().map(|&extent| extent as isize);
+    let strides = tensor.strides().iter().map(|&stride| (stride as isize).wrapping_mul(itemsize));
+    for (place, number) in extents.chain(strides).enumerate() {
+        // SAFETY: room for twice `ndim` numbers.
+        unsafe { array.add(place).write(number) };
+    }
+    Ok(Some(array))
+}
+
+/// `bf_releasebuffer`.
+///
+/// # Safety
+/// Python calls it once for what [`get`] filled.
+pub unsafe extern "C" fn release(_: *mut PyObject, view: *mut PyBuffer) {
+    // SAFETY: Python's word: the arrays are those of `get`.
+    unsafe {
+        if let Some(arrays) = NonNull::new((*view).internal.cast()) {
+            platform::give_back(arrays);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Copies, and new tensors.
+
+use core::ffi::CStr;
+use core::ptr::null_mut;
+
+use super::arguments::{self, Call};
+use super::failure::{Answer, Failure, answer};
+use super::state::State;
+use super::tensor::{self, detached};
+use super::views::method;
+use crate::abi::*;
+use crate::copy::{self, Options};
+use crate::device::cpu::Parallel;
+use crate::error::Result;
+use crate::layout::{MAX_NDIM, Order};
+use crate::python::{Owned, PyObject, Python};
+use crate::tensor::Versioned;
+use crate::tensor::block::Block;
+use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
+use crate::validate::Snapshot;
+
+/// As [`copy`] is done for Python.
+pub const OPTIONS: Options = Options {
+    allow_overlap: false,
+    raw_bytes: false,
+    parallel: Parallel { threads: 0, hook: None },
+};
+
+/// A copy of more bytes lets other threads run.
+const LONG_NBYTES: u64 = 1 << 16;
+
+/// The tensor that `make` makes of the elements of `object`.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn derived(
+    python: Python,
+    object: *mut PyObject,
+    make: impl FnOnce(&Snapshot) -> Result<Versioned>,
+) -> Answer<Owned> {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word; the reference that the call has keeps the object.
+    unsafe {
+        tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
+        let long = snapshot.nbytes()? > LONG_NBYTES;
+        let made = detached(python, long, || make(&snapshot));
+        tensor::wrapped(python, tensor::type_of(object), made)
+    }
+}
+
+/// A memory order: 'C', 'F', 'A' or 'K'; C when it is not given.
+fn order(python: Python, object: *mut PyObject) -> Answer<Order> {
+    if object.is_null() {
+        return Ok(Order::C);
+    }
+    match *arguments::text(python, object)? {
+        [letter] => Order::from_char(letter.into()),
+        _ => None,
+    }
+    .ok_or(Failure::Call("takes 'C', 'F', 'A' or 'K' as order"))
+}
+
+const ORDER: &CStr = c"order";
+
+method!(
+    /// `copy(order='C')`
+    copy_method, "copy", |object, call| {
+        let mut values = [null_mut()];
+        call.bind(&[ORDER], 1, &mut values)?;
+        let order = match order(call.python, values[0])? {
+            Order::A => Order::C,
+            order => order,
+        };
+        derived(call.python, object, |from| copy::clone(from, order, from.device, &OPTIONS))
+    }
+);
+method!(
+    /// `contiguous(order='C')`
+    contiguous, "contiguous", |object, call| {
+        let mut values = [null_mut()];
+        call.bind(&[ORDER], 1, &mut values)?;
+        let order = order(call.python, values[0])?;
+        let tensor = Block::versioned(tensor::block_of(object)?);
+        derived(call.python, object, |from| copy::contiguous(from, tensor, order, &OPTIONS))
+    }
+);
+method!(
+    /// `to(device, *, copy=None)`
+    to, "to", |object, call| {
+        let mut values = [null_mut(); 2];
+        call.bind(&[c"device", c"copy"], 1, &mut values)?;
+        if values[0].is_null() {
+            return Err(Failure::Call("needs a device"));
+        }
+        let device = arguments::device(call.python, values[0])?;
+        let policy = arguments::policy(call.python, values[1])?;
+        let tensor = Block::versioned(tensor::block_of(object)?);
+        derived(call.python, object, |from| {
+            copy::to_device(from, tensor, device, policy, &OPTIONS)
+        })
+    }
+);
+method!(
+    /// `empty(shape, dtype='float32', device='cpu')`
+    empty, "empty", |module, call| {
+        let python = call.python;
+        let mut values = [null_mut(); 3];
+        call.bind(&[c"shape", c"dtype", c"device"], 3, &mut values)?;
+        let [shape, dtype, device] = values;
+        if shape.is_null() {
+            return Err(Failure::Call("needs a shape"));
+        }
+        let mut room = [0; MAX_NDIM];
+        let shape = arguments::shape(python, shape, &mut room)?;
+        let request = Request {
+            shape,
+            strides: None,
+            dtype: match dtype.is_null() {
+                true => DLDataType { code: DLDataTypeCode::kDLFloat as u8, bits: 32, lanes: 1 },
+                false => arguments::dtype(python, dtype)?,
+            },
+            device: match device.is_null() {
+                true => DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 },
+                false => arguments::device(python, device)?,
+            },
+            flags: 0,
+            align_bytes: ALIGN_BYTES,
+            allocator: None,
+        };
+        let kind = State::of_module(python, module)?.kind;
+        tensor::wrapped(python, kind, alloc::new(&request))
+    }
+);

@@ -1,0 +1,137 @@
+//! Failures on their way to becoming exceptions.
+
+use core::ffi::c_char;
+use core::fmt::{self, Write};
+use core::ptr::null_mut;
+
+use crate::error::{Error, Status, Status::*};
+use crate::python::{Owned, PyObject, Python};
+
+/// Why a call from Python has no result.
+pub enum Failure {
+    /// An exception is set already.
+    Raised,
+    /// An error of the library, for which an exception is yet to be set.
+    Error(Error),
+    /// A call with arguments that the function does not have: `TypeError`.
+    Call(&'static str),
+    /// No such element: `IndexError`, by which iteration ends too.
+    Index(Error),
+}
+
+/// What a function for Python answers.
+pub type Answer<T> = Result<T, Failure>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Error(error)
+    }
+}
+
+/// The new reference that a function of Python returned, or the exception that it raised.
+///
+/// # Safety
+/// As [`Owned::new`].
+#[inline]
+pub unsafe fn made(object: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: the caller's word.
+    unsafe { Owned::new(object) }.ok_or(Failure::Raised)
+}
+
+/// What a function of Python returned that is not negative, or the exception that it raised.
+#[inline]
+pub fn done(answer: i32) -> Answer<bool> {
+    if answer < 0 { Err(Failure::Raised) } else { Ok(answer > 0) }
+}
+
+/// Runs the body of a function that Python calls. `name` is the one that Python knows it by.
+///
+/// # Safety
+/// Python is calling.
+#[inline]
+pub unsafe fn answer(
+    name: &'static str,
+    body: impl FnOnce(Python) -> Answer<Owned>,
+) -> *mut PyObject {
+    // SAFETY: the caller's word.
+    let python = unsafe { Python::calling() };
+    match body(python) {
+        Ok(object) => object.into_ptr(),
+        Err(failure) => raise(python, name, &failure),
+    }
+}
+
+/// Sets the exception of a failure; NULL, to be returned.
+#[cold]
+pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyObject {
+    let mut text = Message::EMPTY;
+    let kind = match failure {
+        Failure::Raised => return null_mut(),
+        // SAFETY: attached, by `Python`.
+        Failure::Error(Error { status: DLRS_CALLBACK, .. })
+            if unsafe { !python.PyErr_Occurred().is_null() } =>
+        {
+            return null_mut();
+        }
+        Failure::Call(what) => {
+            let _ = write!(text, "{name}() {what}");
+            python.PyExc_TypeError()
+        }
+        Failure::Error(error) | Failure::Index(error) => {
+            let _ = error.write(name, None, &mut text);
+            match failure {
+                Failure::Index(_) => python.PyExc_IndexError(),
+                _ => kind_of(python, error.status),
+            }
+        }
+    };
+    // SAFETY: attached, by `Python`; the text ends with NUL.
+    unsafe { python.PyErr_SetString(kind, text.as_ptr()) };
+    null_mut()
+}
+
+/// The exception that fits a status.
+fn kind_of(python: Python, status: Status) -> *mut PyObject {
+    match (status, status as i32 / 100) {
+        (DLRS_NOT_VIEWABLE | DLRS_SHAPE_MISMATCH, _) => python.PyExc_ValueError(),
+        (DLRS_DTYPE_MISMATCH, _) => python.PyExc_TypeError(),
+        (DLRS_DEVICE_TYPE | DLRS_DEVICE_ID | DLRS_READ_ONLY, _) => python.PyExc_BufferError(),
+        (_, 1 | 2) => python.PyExc_ValueError(),
+        (DLRS_NOMEM | DLRS_DEV_OOM, _) => python.PyExc_MemoryError(),
+        (DLRS_UNSUPPORTED, _) | (_, 3) => python.PyExc_BufferError(),
+        _ => python.PyExc_RuntimeError(),
+    }
+}
+
+/// A text of moderate length, with its NUL.
+pub struct Message {
+    bytes: [u8; 400],
+    nbytes: usize,
+}
+
+impl Message {
+    /// No text.
+    pub const EMPTY: Message = Message { bytes: [0; 400], nbytes: 0 };
+
+    /// The text for C.
+    pub fn as_ptr(&self) -> *const c_char {
+        self.bytes.as_ptr().cast()
+    }
+
+    /// The text.
+    pub fn text(&self) -> &[u8] {
+        self.bytes.get(..self.nbytes).unwrap_or(&[])
+    }
+}
+
+impl Write for Message {
+    /// What does not fit is left out; messages are ASCII.
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes.len() - 1;
+        let free = self.bytes.get_mut(self.nbytes..room).unwrap_or_default();
+        let count = free.len().min(text.len());
+        free.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
+        self.nbytes += count;
+        Ok(())
+    }
+}

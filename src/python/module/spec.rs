@@ -1,0 +1,198 @@
+//! The tables that CPython reads: structs and numbers of its stable ABI.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+use crate::python::PyObject;
+
+/// A method or function with the `METH_FASTCALL | METH_KEYWORDS` convention, which has been the
+/// same since 3.7 and is part of the stable ABI since 3.10.
+pub type Method = unsafe extern "C" fn(
+    object: *mut PyObject,
+    args: *const *mut PyObject,
+    nargs: isize,
+    keywords: *mut PyObject,
+) -> *mut PyObject;
+/// Reads an attribute.
+pub type Getter = unsafe extern "C" fn(*mut PyObject, *mut c_void) -> *mut PyObject;
+/// `visitproc`.
+pub type Visit = unsafe extern "C" fn(object: *mut PyObject, arg: *mut c_void) -> c_int;
+
+/// `METH_FASTCALL | METH_KEYWORDS`.
+pub const METH_CALL: c_int = 0x80 | 2;
+
+/// `Py_TPFLAGS_DEFAULT`, which is `Py_TPFLAGS_HAVE_VERSION_TAG`. Without `BASETYPE`: no subclasses,
+/// so an object of the type is one of ours to the last byte.
+pub const TYPE_FLAGS: c_uint = 1 << 18;
+
+/// What of a type is set; the numbers are part of the stable ABI.
+#[derive(Clone, Copy)]
+#[repr(i32)]
+pub enum Slot {
+    /// `bf_getbuffer`.
+    GetBuffer = 1,
+    /// `bf_releasebuffer`.
+    ReleaseBuffer = 2,
+    /// `mp_length`.
+    Length = 4,
+    /// `mp_subscript`.
+    Subscript = 5,
+    /// `sq_item`, by which Python iterates.
+    Item = 44,
+    /// `sq_length`.
+    SequenceLength = 45,
+    /// `tp_dealloc`.
+    Dealloc = 52,
+    /// `tp_doc`.
+    Doc = 56,
+    /// `tp_methods`.
+    Methods = 64,
+    /// `tp_new`.
+    New = 65,
+    /// `tp_repr`.
+    Repr = 66,
+    /// `tp_members`.
+    Members = 72,
+    /// `tp_getset`.
+    GetSet = 73,
+}
+
+/// `PyType_Slot`.
+#[repr(C)]
+pub struct TypeSlot {
+    slot: c_int,
+    value: *mut c_void,
+}
+
+impl TypeSlot {
+    /// One slot; the value is a function or a table that lives for ever.
+    pub const fn new(slot: Slot, value: *const c_void) -> TypeSlot {
+        TypeSlot { slot: slot as c_int, value: value.cast_mut() }
+    }
+
+    /// Ends a list.
+    pub const END: TypeSlot = TypeSlot { slot: 0, value: core::ptr::null_mut() };
+}
+
+/// `PyType_Spec`.
+#[repr(C)]
+pub struct TypeSpec {
+    /// Name with the module's.
+    pub name: *const c_char,
+    /// Bytes of an object.
+    pub basicsize: c_int,
+    /// 0.
+    pub itemsize: c_int,
+    /// `Py_TPFLAGS_*`.
+    pub flags: c_uint,
+    /// A list that `TypeSlot::END` ends.
+    pub slots: *const TypeSlot,
+}
+
+/// `PyMethodDef`.
+#[repr(C)]
+pub struct MethodDef {
+    name: *const c_char,
+    method: Option<Method>,
+    flags: c_int,
+    doc: *const c_char,
+}
+
+impl MethodDef {
+    /// Name, function, and a text that begins with the signature.
+    pub const fn new(name: &'static core::ffi::CStr, method: Method, doc: &'static str) -> Self {
+        let doc = doc.as_ptr().cast();
+        MethodDef { name: name.as_ptr(), method: Some(method), flags: METH_CALL, doc }
+    }
+
+    /// Ends a list.
+    pub const END: MethodDef =
+        MethodDef { name: core::ptr::null(), method: None, flags: 0, doc: core::ptr::null() };
+}
+
+// SAFETY: a table of constants.
+unsafe impl Sync for MethodDef {}
+
+/// `PyGetSetDef`.
+#[repr(C)]
+pub struct GetSetDef {
+    name: *const c_char,
+    get: Option<Getter>,
+    set: *const c_void,
+    doc: *const c_char,
+    closure: *mut c_void,
+}
+
+impl GetSetDef {
+    /// An attribute that cannot be set.
+    pub const fn new(name: &'static core::ffi::CStr, get: Getter, doc: &'static str) -> Self {
+        let (set, closure) = (core::ptr::null(), core::ptr::null_mut());
+        GetSetDef { name: name.as_ptr(), get: Some(get), set, doc: doc.as_ptr().cast(), closure }
+    }
+
+    /// Ends a list.
+    pub const END: GetSetDef = GetSetDef {
+        name: core::ptr::null(),
+        get: None,
+        set: core::ptr::null(),
+        doc: core::ptr::null(),
+        closure: core::ptr::null_mut(),
+    };
+}
+
+// SAFETY: a table of constants.
+unsafe impl Sync for GetSetDef {}
+
+/// `PyMemberDef`.
+#[repr(C)]
+pub struct MemberDef {
+    /// Name.
+    pub name: *const c_char,
+    /// `T_PYSSIZET` here.
+    pub kind: c_int,
+    /// Bytes from the start of the object.
+    pub offset: isize,
+    /// `READONLY` here.
+    pub flags: c_int,
+    /// Documentation.
+    pub doc: *const c_char,
+}
+
+/// `T_PYSSIZET`.
+pub const T_PYSSIZET: c_int = 19;
+/// `READONLY`.
+pub const READONLY: c_int = 1;
+
+/// `PyModuleDef` behind its object header, whose size is known only at run time.
+#[repr(C)]
+pub struct ModuleDef {
+    /// `m_base`: `m_init`, `m_index`, `m_copy`, which are Python's.
+    pub base: [*mut c_void; 3],
+    /// Name.
+    pub name: *const c_char,
+    /// Documentation.
+    pub doc: *const c_char,
+    /// Bytes of the state of a module.
+    pub state_nbytes: isize,
+    /// Functions.
+    pub methods: *const MethodDef,
+    /// None: the module is whole when it is made.
+    pub slots: *const c_void,
+    /// Visits what the state refers to.
+    pub traverse:
+        Option<unsafe extern "C" fn(module: *mut PyObject, visit: Visit, arg: *mut c_void) -> c_int>,
+    /// Empties the state.
+    pub clear: Option<unsafe extern "C" fn(module: *mut PyObject) -> c_int>,
+    /// Likewise, at the end.
+    pub free: Option<unsafe extern "C" fn(module: *mut c_void)>,
+}
+
+impl MemberDef {
+    /// Ends a list.
+    pub const END: MemberDef = MemberDef {
+        name: core::ptr::null(),
+        kind: 0,
+        offset: 0,
+        flags: 0,
+        doc: core::ptr::null(),
+    };
+}

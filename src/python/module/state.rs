@@ -1,0 +1,93 @@
+//! What a module keeps: one per interpreter, and never a Python object outside of it.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use super::failure::{Answer, Failure};
+use super::spec::Visit;
+use crate::python::{PyObject, Python};
+
+/// The state of a module; Python makes it of zeroes.
+#[repr(C)]
+pub struct State {
+    /// The type `Tensor`.
+    pub kind: *mut PyObject,
+    /// `"__dlpack__"`.
+    pub dlpack: *mut PyObject,
+    /// `"__dlpack_c_exchange_api__"`.
+    pub exchange_api: *mut PyObject,
+    /// `("max_version",)`.
+    pub keywords: *mut PyObject,
+    /// `(1, 3)`.
+    pub version: *mut PyObject,
+}
+
+impl State {
+    /// The state of our module.
+    ///
+    /// # Safety
+    /// `module` is one of ours.
+    #[inline]
+    pub unsafe fn of_module<'a>(python: Python, module: *mut PyObject) -> Answer<&'a mut State> {
+        // SAFETY: the caller's word.
+        unsafe {
+            let state: *mut State = python.PyModule_GetState(module).cast();
+            state.as_mut().ok_or(Failure::Raised)
+        }
+    }
+
+    fn objects(&mut self) -> [&mut *mut PyObject; 5] {
+        let State { kind, dlpack, exchange_api, keywords, version } = self;
+        [kind, dlpack, exchange_api, keywords, version]
+    }
+}
+
+/// `m_traverse`: the type refers to the module, so both go only if the collector sees it.
+///
+/// # Safety
+/// Python calls it for a module of ours.
+pub unsafe extern "C" fn traverse(module: *mut PyObject, visit: Visit, arg: *mut c_void) -> c_int {
+    // SAFETY: Python's word.
+    unsafe {
+        let state: *mut State = Python::calling().PyModule_GetState(module).cast();
+        let Some(state) = state.as_mut() else { return 0 };
+        for object in state.objects() {
+            if !object.is_null() {
+                match visit(*object, arg) {
+                    0 => {}
+                    answer => return answer,
+                }
+            }
+        }
+    }
+    0
+}
+
+/// `m_clear`.
+///
+/// # Safety
+/// Python calls it for a module of ours.
+pub unsafe extern "C" fn clear(module: *mut PyObject) -> c_int {
+    // SAFETY: Python's word; each variable is emptied before its object goes.
+    unsafe {
+        let python = Python::calling();
+        let state: *mut State = python.PyModule_GetState(module).cast();
+        let Some(state) = state.as_mut() else { return 0 };
+        for object in state.objects() {
+            let gone = core::mem::replace(object, null_mut());
+            if !gone.is_null() {
+                python.Py_DecRef(gone);
+            }
+        }
+    }
+    0
+}
+
+/// `m_free`.
+///
+/// # Safety
+/// Python calls it for a module of ours.
+pub unsafe extern "C" fn free(module: *mut c_void) {
+    // SAFETY: Python's word.
+    unsafe { clear(module.cast()) };
+}

@@ -1,0 +1,225 @@
+//! Elements as Python's own objects, and tensors as text.
+
+use core::fmt::{self, Write};
+use core::ptr::NonNull;
+
+use super::arguments::Call;
+use super::attributes::text;
+use super::failure::{Answer, answer, done, made};
+use super::tensor;
+use super::views::method;
+use crate::abi::*;
+use crate::dtype;
+use crate::error::{Error, Result, Status::*};
+use crate::float_formats;
+use crate::layout::MAX_NDIM;
+use crate::platform;
+use crate::print::{self, Description, Elements, PrintOptions};
+use crate::python::{Owned, PyObject, Python};
+use crate::reader::Reader;
+use crate::validate::{Level, Rules, Snapshot};
+
+/// Reads the tensor of an object whose elements have values.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn read(object: *mut PyObject, snapshot: &mut Snapshot) -> Result<()> {
+    // SAFETY: the caller's word.
+    unsafe { tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), snapshot)? };
+    dtype::legal(snapshot.dtype)
+}
+
+/// The elements of a tensor.
+///
+/// # Safety
+/// `tensor` was read without error, and its memory is live.
+unsafe fn reader(tensor: &Snapshot) -> Result<Reader<'_>> {
+    let error = Error::new(DLRS_DEVICE_TYPE).detail("the CPU cannot read these elements");
+    // SAFETY: the caller's word.
+    unsafe { Reader::new(tensor) }.ok_or(error.value(tensor.device.device_type.into()))
+}
+
+/// One value, of the bits of one lane.
+fn value(python: Python, dtype: DLDataType, bits: u128) -> Answer<Owned> {
+    const INT: u8 = DLDataTypeCode::kDLInt as u8;
+    const UINT: u8 = DLDataTypeCode::kDLUInt as u8;
+    const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
+    const BOOL: u8 = DLDataTypeCode::kDLBool as u8;
+    const COMPLEX: u8 = DLDataTypeCode::kDLComplex as u8;
+    const FLOAT: u8 = DLDataTypeCode::kDLFloat as u8;
+    let width = u32::from(dtype.bits).clamp(1, 128);
+    let bits = bits & (u128::MAX >> (128 - width));
+    // SAFETY: attached, by `Python`.
+    let object = unsafe {
+        match dtype.code {
+            INT => {
+                let up = 64 - width.min(64);
+                python.PyLong_FromLongLong(((bits as u64) << up) as i64 >> up)
+            }
+            UINT | HANDLE => python.PyLong_FromUnsignedLongLong(bits as u64),
+            BOOL => python.PyBool_FromLong((bits != 0).into()),
+            COMPLEX => {
+                let part = |raw: u128| float_formats::decode(FLOAT, dtype.bits / 2, raw as u64);
+                python.PyComplex_FromDoubles(part(bits), part(bits >> (width / 2)))
+            }
+            code => {
+                python.PyFloat_FromDouble(float_formats::decode(code, dtype.bits, bits as u64))
+            }
+        }
+    };
+    // SAFETY: a new reference, or NULL with an exception.
+    unsafe { made(object) }
+}
+
+/// A list of `count` items.
+fn list(
+    python: Python,
+    count: i64,
+    mut item: impl FnMut(i64) -> Answer<Owned>,
+) -> Answer<Owned> {
+    // SAFETY: a fresh list, filled before anybody sees it.
+    unsafe {
+        let list = made(python.PyList_New(count as isize))?;
+        for place in 0..count {
+            done(python.PyList_SetItem(list.as_ptr(), place as isize, item(place)?.into_ptr()))?;
+        }
+        Ok(list)
+    }
+}
+
+/// The elements of `tensor` from dimension `dim` on; several lanes are a list as well.
+fn nested(
+    python: Python,
+    (tensor, reader): (&Snapshot, &Reader),
+    index: &mut [i64; MAX_NDIM],
+    dim: usize,
+) -> Answer<Owned> {
+    let dtype = tensor.dtype;
+    match tensor.shape().get(dim) {
+        Some(&extent) => list(python, extent, |at| {
+            if let Some(slot) = index.get_mut(dim) {
+                *slot = at;
+            }
+            nested(python, (tensor, reader), index, dim + 1)
+        }),
+        None => {
+            let place = index.get(..dim).unwrap_or(&[]);
+            match dtype.lanes {
+                1 => value(python, dtype, reader.bits(place, 0)),
+                lanes => list(python, lanes.into(), |lane| {
+                    value(python, dtype, reader.bits(place, lane as u16))
+                }),
+            }
+        }
+    }
+}
+
+method!(
+    /// `tolist()`
+    tolist, "tolist", |object, call| {
+        call.bind(&[], 0, &mut [])?;
+        let mut snapshot = Snapshot::new();
+        read(object, &mut snapshot)?;
+        let reader = reader(&snapshot)?;
+        nested(call.python, (&snapshot, &reader), &mut [0; MAX_NDIM], 0)
+    }
+);
+method!(
+    /// `item()`
+    item, "item", |object, call| {
+        call.bind(&[], 0, &mut [])?;
+        let mut snapshot = Snapshot::new();
+        read(object, &mut snapshot)?;
+        let numel = snapshot.numel()?;
+        if numel != 1 {
+            let error = Error::new(DLRS_SHAPE_MISMATCH).detail("there must be exactly one element");
+            return Err(error.value(numel).limit(1).into());
+        }
+        let reader = reader(&snapshot)?;
+        let dims = snapshot.shape().len();
+        nested(call.python, (&snapshot, &reader), &mut [0; MAX_NDIM], dims)
+    }
+);
+method!(
+    /// `numpy()`
+    numpy, "numpy", |object, call| {
+        call.bind(&[], 0, &mut [])?;
+        let python = call.python;
+        let module = made(python.PyImport_ImportModule(c"numpy".as_ptr()))?;
+        let name = c"from_dlpack".as_ptr();
+        let import = made(python.PyObject_GetAttrString(module.as_ptr(), name))?;
+        let args = made(python.PyTuple_New(1))?;
+        python.Py_IncRef(object);
+        done(python.PyTuple_SetItem(args.as_ptr(), 0, object))?;
+        made(python.PyObject_Call(import.as_ptr(), args.as_ptr(), core::ptr::null_mut()))
+    }
+);
+
+/// Text in memory of fixed size; counts what the whole would need.
+struct Page {
+    memory: Option<NonNull<u8>>,
+    room: usize,
+    nbytes: usize,
+}
+
+impl Write for Page {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let now = self.room.saturating_sub(self.nbytes).min(text.len());
+        if let Some(memory) = self.memory {
+            // SAFETY: `now` bytes fit behind what was written.
+            unsafe { memory.as_ptr().wrapping_add(self.nbytes).copy_from(text.as_ptr(), now) };
+        }
+        self.nbytes = self.nbytes.saturating_add(text.len());
+        Ok(())
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory {
+            // SAFETY: it came from `platform::memory` and goes with its owner.
+            unsafe { platform::give_back(memory) }
+        }
+    }
+}
+
+/// `repr(t)`: the description, and the values as NumPy prints them.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn repr(object: *mut PyObject) -> *mut PyObject {
+    // SAFETY: Python's word.
+    unsafe {
+        answer("Tensor.__repr__", |python| {
+            let mut snapshot = Snapshot::new();
+            tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
+            let mut page = Page { memory: None, room: 0, nbytes: 0 };
+            let _ = write(&snapshot, &mut page);
+            // Elements may change between the two runs: then the end is cut.
+            let room = page.nbytes;
+            let error = Error::new(DLRS_NOMEM).value(room as i64);
+            let memory = platform::memory(room).ok_or(error)?;
+            let mut page = Page { memory: Some(memory), room, nbytes: 0 };
+            let _ = write(&snapshot, &mut page);
+            let written = page.nbytes.min(room);
+            text(python, core::slice::from_raw_parts(memory.as_ptr(), written))
+        })
+    }
+}
+
+/// # Safety
+/// The snapshot is that of a live tensor.
+unsafe fn write(tensor: &Snapshot, out: &mut Page) -> fmt::Result {
+    let description = Description {
+        shape: tensor.shape(),
+        strides: Some(tensor.strides()),
+        dtype: tensor.dtype,
+        device: tensor.device,
+        byte_offset: tensor.byte_offset,
+        flags: Some(tensor.flags),
+    };
+    // SAFETY: the caller's word.
+    let reader = unsafe { Reader::new(tensor) };
+    let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
+    print::write_tensor(&description, elements, &PrintOptions::DEFAULT, out)
+}

@@ -1,0 +1,325 @@
+//! Views: `t[...]` and the methods that give another shape, order or type to the same memory.
+
+use core::ffi::CStr;
+use core::ptr::null_mut;
+
+use super::arguments::{self, Call};
+use super::failure::{Answer, Failure, answer};
+use super::tensor;
+use crate::abi::DLTensor;
+use crate::error::{Error, Status::*};
+use crate::layout::MAX_NDIM;
+use crate::python::{Owned, PyObject, Python};
+use crate::tensor::view;
+use crate::validate::{Level, Rules, Snapshot};
+use crate::view::{ALL_AXES, Step, View};
+
+const AXIS: &CStr = c"axis";
+
+/// The view of `object` that the steps of `change` make.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn view_of(
+    python: Python,
+    object: *mut PyObject,
+    change: &mut dyn FnMut(&mut View) -> Answer<()>,
+) -> Answer<Owned> {
+    let (mut snapshot, mut changed) = (Snapshot::new(), View::new());
+    // SAFETY: the caller's word; the object holds its block meanwhile.
+    unsafe {
+        tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
+        view::start(&mut changed, &snapshot);
+        change(&mut changed)?;
+        let shared = view::share(&changed, tensor::block_of(object)?, &snapshot);
+        tensor::wrapped(python, tensor::type_of(object), shared)
+    }
+}
+
+/// The view of one step.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn step(python: Python, object: *mut PyObject, step: Step) -> Answer<Owned> {
+    // SAFETY: the caller's word.
+    unsafe { view_of(python, object, &mut |view| Ok(view.apply(&step)?)) }
+}
+
+/// A method whose body gets the call.
+macro_rules! method {
+    ($(#[$doc:meta])* $name:ident, $shown:literal, |$object:ident, $call:ident| $body:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Python calls it for a `Tensor`.
+        pub unsafe extern "C" fn $name(
+            $object: *mut PyObject,
+            args: *const *mut PyObject,
+            nargs: isize,
+            keywords: *mut PyObject,
+        ) -> *mut PyObject {
+            // SAFETY: Python's word.
+            unsafe {
+                answer($shown, |python| {
+                    let $call = Call::new(python, args, nargs, keywords);
+                    $body
+                })
+            }
+        }
+    };
+}
+pub(super) use method;
+
+method!(
+    /// `reshape(*shape)`
+    reshape, "reshape", |object, call| {
+        let mut room = [0; MAX_NDIM];
+        step(call.python, object, Step::Reshape { shape: call.numbers(&mut room)? })
+    }
+);
+method!(
+    /// `broadcast_to(*shape)`
+    broadcast_to, "broadcast_to", |object, call| {
+        let mut room = [0; MAX_NDIM];
+        step(call.python, object, Step::Expand { shape: call.numbers(&mut room)? })
+    }
+);
+method!(
+    /// `permute(*axes)`
+    permute, "permute", |object, call| {
+        let mut room = [0; MAX_NDIM];
+        step(call.python, object, Step::Permute { axes: call.numbers(&mut room)? })
+    }
+);
+method!(
+    /// `swapaxes(axis_a, axis_b, /)`
+    swapaxes, "swapaxes", |object, call| {
+        let &[a, b] = call.no_keywords()?.positional else {
+            return Err(Failure::Call("takes exactly two axes"));
+        };
+        let axis_a = arguments::axis(call.python, a)?;
+        let axis_b = arguments::axis(call.python, b)?;
+        step(call.python, object, Step::Transpose { axis_a, axis_b })
+    }
+);
+method!(
+    /// `flip(axis=None)`
+    flip, "flip", |object, call| {
+        let mut axis = [null_mut()];
+        call.bind(&[AXIS], 1, &mut axis)?;
+        axes(call.python, object, axis[0], |axis| Step::Flip { axis })
+    }
+);
+method!(
+    /// `squeeze(axis=None)`
+    squeeze, "squeeze", |object, call| {
+        let mut axis = [null_mut()];
+        call.bind(&[AXIS], 1, &mut axis)?;
+        axes(call.python, object, axis[0], |axis| Step::Squeeze { axis })
+    }
+);
+method!(
+    /// `unsqueeze(axis)`
+    unsqueeze, "unsqueeze", |object, call| {
+        let mut axis = [null_mut()];
+        call.bind(&[AXIS], 1, &mut axis)?;
+        if axis[0].is_null() {
+            return Err(Failure::Call("needs an axis"));
+        }
+        let axis = arguments::axis(call.python, axis[0])?;
+        step(call.python, object, Step::Unsqueeze { axis })
+    }
+);
+method!(
+    /// `view(dtype, /)`
+    view_as, "view", |object, call| {
+        let dtype = arguments::dtype(call.python, call.sole()?)?;
+        step(call.python, object, Step::Bitcast { dtype })
+    }
+);
+method!(
+    /// `read_only()`
+    read_only, "read_only", |object, call| {
+        call.bind(&[], 0, &mut [])?;
+        step(call.python, object, Step::ReadOnly)
+    }
+);
+
+/// One step for every axis of an argument that is None (all axes), a number or a sequence.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn axes(
+    python: Python,
+    object: *mut PyObject,
+    wanted: *mut PyObject,
+    step: fn(i32) -> Step<'static>,
+) -> Answer<Owned> {
+    if arguments::is_none(python, wanted) {
+        // SAFETY: the caller's word.
+        return unsafe { self::step(python, object, step(ALL_AXES)) };
+    }
+    let mut room = [0; MAX_NDIM];
+    let wanted = arguments::shape(python, wanted, &mut room)?;
+    // SAFETY: the caller's word.
+    unsafe {
+        let ndim = i64::from(tensor::description(object).ndim);
+        let mut chosen = 0u64;
+        for &axis in wanted {
+            let dim = if axis < 0 { axis + ndim } else { axis };
+            let bit = 1u64.wrapping_shl(dim as u32);
+            if !(0..ndim).contains(&dim) || chosen & bit != 0 {
+                let error = Error::new(DLRS_BAD_ARG).detail("no such axis, or it is given twice");
+                return Err(error.value(axis).limit(ndim - 1).into());
+            }
+            chosen |= bit;
+        }
+        view_of(python, object, &mut |view| {
+            // From the last axis to the first: taking one out does not rename those to come.
+            (0..ndim as i32)
+                .rev()
+                .filter(|&dim| chosen & 1u64.wrapping_shl(dim as u32) != 0)
+                .try_for_each(|dim| Ok(view.apply(&step(dim))?))
+        })
+    }
+}
+
+/// `T`: the axes in the opposite order.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn get_transposed(
+    object: *mut PyObject,
+    _: *mut core::ffi::c_void,
+) -> *mut PyObject {
+    // SAFETY: Python's word.
+    unsafe {
+        answer("T", |python| {
+            let ndim = i64::from(tensor::description(object).ndim);
+            let mut axes = [0; MAX_NDIM];
+            axes.iter_mut().zip((0..ndim).rev()).for_each(|(to, axis)| *to = axis);
+            let axes = axes.get(..ndim as usize).unwrap_or(&[]);
+            step(python, object, Step::Permute { axes })
+        })
+    }
+}
+
+/// `mp_subscript`.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn subscript(object: *mut PyObject, key: *mut PyObject) -> *mut PyObject {
+    // SAFETY: Python's word.
+    unsafe {
+        answer("Tensor.__getitem__", |python| {
+            let several = arguments::done_is_tuple(python, key)?;
+            let count = if several { python.PyTuple_Size(key).max(0) } else { 1 };
+            let item = |place| if several { python.PyTuple_GetItem(key, place) } else { key };
+            let ndim = i64::from(tensor::description(object).ndim);
+            let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
+            view_of(python, object, &mut |view| {
+                let mut at = Position { axis: 0, left: ndim - used, dotted: false };
+                (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
+            })
+        })
+    }
+}
+
+/// Where in the view the next item of a key applies.
+struct Position {
+    axis: i32,
+    /// Axes that no item names.
+    left: i64,
+    /// An ellipsis has been met.
+    dotted: bool,
+}
+
+/// Whether an item of a key stands for an axis: all but None and the ellipsis do.
+fn uses_axis(python: Python, item: *mut PyObject) -> bool {
+    item != python._Py_NoneStruct() && item != python._Py_EllipsisObject()
+}
+
+/// One item of a key: a number, a slice, None, or an ellipsis.
+///
+/// # Safety
+/// `item` is a live object.
+fn index(
+    python: Python,
+    view: &mut View,
+    item: *mut PyObject,
+    at: &mut Position,
+) -> Answer<()> {
+    let axis = at.axis;
+    if item == python._Py_EllipsisObject() {
+        if at.dotted {
+            let error = Error::new(DLRS_BAD_ARG).detail("an index can have only one ellipsis");
+            return Err(Failure::Index(error));
+        }
+        at.dotted = true;
+        at.axis += at.left.max(0) as i32;
+        return Ok(());
+    }
+    if item == python._Py_NoneStruct() {
+        at.axis += 1;
+        return Ok(view.apply(&Step::Unsqueeze { axis })?);
+    }
+    if at.left < 0 {
+        let error = Error::new(DLRS_BAD_ARG).detail("too many indices, axes too few by");
+        return Err(Failure::Index(error.value(-at.left)));
+    }
+    if arguments::is_index(python, item) && !is_bool(python, item) {
+        let index = arguments::number(python, item)?;
+        return view.apply(&Step::Select { axis, index }).map_err(Failure::Index);
+    }
+    let [mut start, mut stop, mut step] = [0isize; 3];
+    // SAFETY: live objects, and variables of ours; a slice is unpacked only if it is one.
+    unsafe {
+        use super::failure::done;
+        if !done(python.PyObject_IsInstance(item, python.PySlice_Type()))? {
+            return Err(Failure::Call("takes integers, slices, None and ..., alone or in a tuple"));
+        }
+        done(python.PySlice_Unpack(item, &mut start, &mut stop, &mut step))?;
+    }
+    at.axis += 1;
+    let (start, stop, step) = (start as i64, stop as i64, step as i64);
+    Ok(view.apply(&Step::Slice { axis, start, stop, step })?)
+}
+
+fn is_bool(python: Python, object: *mut PyObject) -> bool {
+    object == python._Py_TrueStruct() || object == python._Py_FalseStruct()
+}
+
+/// `sq_item`: `t[i]`, until there is no such index.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn item(object: *mut PyObject, index: isize) -> *mut PyObject {
+    // SAFETY: Python's word.
+    unsafe {
+        answer("Tensor.__getitem__", |python| {
+            view_of(python, object, &mut |view| {
+                let step = Step::Select { axis: 0, index: index as i64 };
+                view.apply(&step).map_err(Failure::Index)
+            })
+        })
+    }
+}
+
+/// `mp_length` and `sq_length`: the first extent.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn length(object: *mut PyObject) -> isize {
+    // SAFETY: Python's word.
+    unsafe {
+        let &DLTensor { ndim, shape, .. } = tensor::description(object);
+        match ndim {
+            1.. => shape.read() as isize,
+            _ => {
+                let failure = Failure::Call("of a tensor without axes");
+                super::failure::raise(Python::calling(), "len", &failure);
+                -1
+            }
+        }
+    }
+}

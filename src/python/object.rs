@@ -1,0 +1,124 @@
+//! Owned references, so that none is forgotten on the way out of a function.
+
+use core::marker::PhantomData;
+use core::mem::forget;
+use core::ptr::{NonNull, null_mut};
+
+use super::raise::{is, raised};
+use super::symbols::{PyObject, Python};
+use crate::error::Result;
+
+/// A reference that we own; given back when it goes out of scope, on the same thread.
+pub struct Owned(NonNull<PyObject>, PhantomData<*mut ()>);
+
+impl Owned {
+    /// What a function of Python returned; `None` when it raised.
+    ///
+    /// # Safety
+    /// `object` is NULL or a new reference, which is taken; this thread is attached.
+    #[inline]
+    pub unsafe fn new(object: *mut PyObject) -> Option<Owned> {
+        Some(Owned(NonNull::new(object)?, PhantomData))
+    }
+
+    /// One more reference to a borrowed object.
+    ///
+    /// # Safety
+    /// `object` is live; this thread is attached.
+    #[inline]
+    pub unsafe fn share(python: Python, object: NonNull<PyObject>) -> Owned {
+        // SAFETY: the caller's word.
+        unsafe { python.Py_IncRef(object.as_ptr()) };
+        Owned(object, PhantomData)
+    }
+
+    /// The object, borrowed.
+    #[inline]
+    pub fn as_ptr(&self) -> *mut PyObject {
+        self.0.as_ptr()
+    }
+
+    /// The reference itself, now the caller's.
+    #[inline]
+    pub fn into_ptr(self) -> *mut PyObject {
+        let object = self.0.as_ptr();
+        forget(self);
+        object
+    }
+}
+
+impl Drop for Owned {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: made while attached to Python, and never leaves the thread nor the call.
+        unsafe { Python::calling().Py_DecRef(self.0.as_ptr()) }
+    }
+}
+
+impl Python {
+    /// An attribute; `None` when the object has none of that name.
+    ///
+    /// # Safety
+    /// Both objects are live.
+    pub unsafe fn attribute(
+        self,
+        object: *mut PyObject,
+        name: *mut PyObject,
+    ) -> Result<Option<Owned>> {
+        // SAFETY: the caller's word.
+        unsafe {
+            if let Some(look_up) = self.PyObject_GetOptionalAttr() {
+                let mut found = null_mut();
+                let answer = look_up(object, name, &raw mut found);
+                return if answer < 0 { Err(raised()) } else { Ok(Owned::new(found)) };
+            }
+            let found = Owned::new(self.PyObject_GetAttr(object, name));
+            if found.is_none() {
+                if !is(self, self.PyExc_AttributeError()) {
+                    return Err(raised());
+                }
+                self.PyErr_Clear();
+            }
+            Ok(found)
+        }
+    }
+
+    /// An attribute of an object's type. Most types do not have the one that is asked for: so an
+    /// exception, made and thrown away, would cost more than all the rest. Python 3.13 has a
+    /// function for that; the older ones, which will not change any more, have `_PyType_Lookup`.
+    ///
+    /// # Safety
+    /// Both objects are live.
+    #[inline]
+    pub unsafe fn attribute_of_type(
+        self,
+        kind: *mut PyObject,
+        name: *mut PyObject,
+    ) -> Result<Option<Owned>> {
+        // SAFETY: the caller's word.
+        unsafe {
+            match (self.PyObject_GetOptionalAttr(), self._PyType_Lookup()) {
+                (None, Some(look_up)) => {
+                    let found = NonNull::new(look_up(kind, name));
+                    Ok(found.map(|found| Owned::share(self, found)))
+                }
+                _ => self.attribute(kind, name),
+            }
+        }
+    }
+
+    /// The value of an integer object.
+    ///
+    /// # Safety
+    /// `object` is live.
+    pub unsafe fn number(self, object: *mut PyObject) -> Result<i64> {
+        // SAFETY: the caller's word.
+        unsafe {
+            let number = self.PyLong_AsLongLong(object);
+            if number == -1 && !self.PyErr_Occurred().is_null() {
+                return Err(raised());
+            }
+            Ok(number)
+        }
+    }
+}

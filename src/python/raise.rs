@@ -1,0 +1,60 @@
+//! Failures on their way between Python and us.
+//!
+//! One rule for every function: when Python code raised, its exception stays set and the status is
+//! `DLRS_CALLBACK`; on any other failure, and on success, none is set.
+
+use core::ffi::CStr;
+use core::ptr::null_mut;
+
+use super::object::Owned;
+use super::symbols::{PyObject, Python};
+use crate::error::{Error, Result, Status::*};
+
+/// The error that stands for an exception that Python has set.
+#[cold]
+pub fn raised() -> Error {
+    Error::new(DLRS_CALLBACK).detail("Python raised an exception, which is still set")
+}
+
+/// What a function of Python returned, or that it raised.
+///
+/// # Safety
+/// `object` is NULL or a new reference, which is taken; this thread is attached.
+#[inline]
+pub unsafe fn required(object: *mut PyObject) -> Result<Owned> {
+    // SAFETY: the caller's word.
+    unsafe { Owned::new(object) }.ok_or_else(raised)
+}
+
+/// What a function of Python that answers a size returned, or that it raised.
+pub fn size(size: isize) -> Result<usize> {
+    usize::try_from(size).map_err(|_| raised())
+}
+
+/// Whether the exception that is set is of a kind.
+pub fn is(python: Python, kind: *mut PyObject) -> bool {
+    // SAFETY: attached, and an exception is set.
+    unsafe { python.PyErr_ExceptionMatches(kind) != 0 }
+}
+
+/// Keeps a pending exception from being seen, and from being lost, by what `body` calls.
+pub fn aside<T>(python: Python, body: impl FnOnce() -> T) -> T {
+    let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
+    // SAFETY: attached; what was fetched is put back.
+    unsafe {
+        python.PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace);
+        let result = body();
+        python.PyErr_Restore(kind, value, trace);
+        result
+    }
+}
+
+/// The exception of a name that `kind_of` in capi/error.rs answers.
+pub fn class_of(python: Python, kind: &CStr) -> *mut PyObject {
+    match kind.to_bytes() {
+        b"BufferError" => python.PyExc_BufferError(),
+        b"MemoryError" => python.PyExc_MemoryError(),
+        b"ValueError" => python.PyExc_ValueError(),
+        _ => python.PyExc_RuntimeError(),
+    }
+}

@@ -1,0 +1,87 @@
+//! Stream numbers, as the array API standard defines them for `__dlpack__(stream=...)`.
+//!
+//! | device | `None` | -1 | 0 | 1 | 2 | above 2 |
+//! |---|---|---|---|---|---|---|
+//! | CUDA | legacy default | no wait | refused | legacy default | per-thread default | handle |
+//! | ROCm | default | no wait | default | refused | refused | handle |
+//! | other devices | default | no wait | refused | handle | handle | handle |
+//! | host memory | nothing to wait for | refused | refused | refused | refused | refused |
+#![forbid(unsafe_code)]
+
+use crate::abi::{DLDeviceType::*, DeviceCode};
+use crate::device_type::host_reachable;
+use crate::error::{Error, Result, Status::*};
+
+/// The number that stands for Python's `None`.
+pub const NONE: i64 = i64::MIN;
+/// The number that asks for no synchronization.
+const NO_SYNC: i64 = -1;
+/// CUDA's handles of its two default streams; the numbers are the same.
+const CUDA_LEGACY: usize = 1;
+const CUDA_PER_THREAD: usize = 2;
+
+/// What a consumer says about its stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stream {
+    /// Nothing shall wait.
+    NoSync,
+    /// The data shall be ready for work on this stream; 0 is the device's default stream.
+    Handle(usize),
+}
+
+#[derive(PartialEq, Eq)]
+enum Rules {
+    Host,
+    Cuda,
+    Rocm,
+    Other,
+}
+
+fn rules(device: DeviceCode) -> Rules {
+    match device {
+        // Managed memory is written by kernels on streams, although the host reaches it.
+        code if code == kDLCUDA as i32 || code == kDLCUDAManaged as i32 => Rules::Cuda,
+        code if code == kDLROCM as i32 => Rules::Rocm,
+        code if host_reachable(code) => Rules::Host,
+        _ => Rules::Other,
+    }
+}
+
+/// What a number means on a device.
+pub fn from_python(number: i64, device: DeviceCode) -> Result<Stream> {
+    let handle = usize::try_from(number).ok();
+    match (rules(device), number, handle) {
+        (Rules::Cuda, NONE, _) => Ok(Stream::Handle(CUDA_LEGACY)),
+        (_, NONE, _) => Ok(Stream::Handle(0)),
+        (Rules::Host, ..) => Err(refuse(number, "tensors in host memory take stream None only")),
+        (_, NO_SYNC, _) => Ok(Stream::NoSync),
+        (Rules::Rocm, 0, _) => Ok(Stream::Handle(0)),
+        (Rules::Rocm, 1 | 2, _) => Err(refuse(number, "1 and 2 are no streams of ROCm")),
+        (_, 0, _) => Err(refuse(number, "0 is ambiguous: 1 is the default stream, None too")),
+        (_, _, Some(handle)) => Ok(Stream::Handle(handle)),
+        _ => Err(refuse(number, "is no stream number")),
+    }
+}
+
+/// The number of a stream on a device.
+pub fn to_python(stream: Stream, device: DeviceCode) -> Result<i64> {
+    match (rules(device), stream) {
+        (Rules::Host, Stream::Handle(0)) => Ok(NONE),
+        (Rules::Host, _) => Err(Error::new(DLRS_STREAM).detail("host memory has no streams")),
+        (_, Stream::NoSync) => Ok(NO_SYNC),
+        (Rules::Cuda, Stream::Handle(0)) => Ok(CUDA_LEGACY as i64),
+        (Rules::Other, Stream::Handle(0)) => Ok(NONE),
+        (Rules::Rocm, Stream::Handle(CUDA_LEGACY | CUDA_PER_THREAD)) => {
+            Err(Error::new(DLRS_STREAM).detail("ROCm has no number for this stream"))
+        }
+        (_, Stream::Handle(handle)) => match i64::try_from(handle) {
+            Ok(number) => Ok(number),
+            Err(_) => Err(Error::new(DLRS_STREAM).detail("is no handle of a stream")),
+        },
+    }
+}
+
+#[cold]
+fn refuse(number: i64, detail: &'static str) -> Error {
+    Error::new(DLRS_STREAM).value(number).detail(detail)
+}

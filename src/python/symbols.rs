@@ -1,0 +1,339 @@
+//! The table of CPython's functions, filled once from the running process.
+//!
+//! A line of the `symbols!` list at the end is all that a new function needs. The table is filled
+//! by whoever comes first; several threads that come at once write the same addresses, so there is
+//! no lock. Where there is no Python the next call looks again: it may be loaded by then.
+#![allow(non_snake_case)]
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_void};
+use core::marker::PhantomData;
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+
+use crate::error::{Error, Result, Status::*};
+use crate::platform;
+
+/// A Python object, seen through pointers only.
+#[repr(C)]
+pub struct PyObject([u8; 0]);
+
+/// `PyCapsule_Destructor`.
+pub type Destructor = unsafe extern "C" fn(capsule: *mut PyObject);
+
+/// `Py_buffer`, whose layout has not changed since 3.0 and is part of the stable ABI since 3.11.
+#[repr(C)]
+pub struct PyBuffer {
+    /// First element.
+    pub buf: *mut c_void,
+    /// The exporter.
+    pub obj: *mut PyObject,
+    /// Bytes of all elements.
+    pub len: isize,
+    /// Bytes of one element.
+    pub itemsize: isize,
+    /// Not 0: the memory must not be written.
+    pub readonly: c_int,
+    /// Number of dimensions.
+    pub ndim: c_int,
+    /// Element type as in the module struct; NULL for unsigned bytes.
+    pub format: *mut c_char,
+    /// Extents.
+    pub shape: *mut isize,
+    /// Bytes to step per dimension.
+    pub strides: *mut isize,
+    /// Not NULL: some dimension goes through pointers.
+    pub suboffsets: *mut isize,
+    /// The exporter's own.
+    pub internal: *mut c_void,
+}
+
+/// The right to call Python: it is in the process, runs, and is attached to this thread. Bound to
+/// the thread that asked.
+#[derive(Clone, Copy)]
+pub struct Python(PhantomData<*mut ()>);
+
+static READY: AtomicBool = AtomicBool::new(false);
+
+impl Python {
+    /// Python, when this thread may call it.
+    #[inline]
+    pub fn get() -> Result<Python> {
+        if !READY.load(Acquire) {
+            find()?;
+        }
+        let python = Python(PhantomData);
+        // SAFETY: both may be called at any time, on any thread.
+        unsafe {
+            if python.Py_IsInitialized() == 0 {
+                return Err(refuse("Python is not running: not yet, or not any more"));
+            }
+            if !python.attached() {
+                return Err(refuse(
+                    "this thread is not attached to Python (ctypes: load with PyDLL, not CDLL)",
+                ));
+            }
+        }
+        Ok(python)
+    }
+
+    /// Whether this thread may call Python. Where only `PyGILState_Check` can be asked and the
+    /// process has subinterpreters, it says yes to everyone.
+    #[inline]
+    fn attached(self) -> bool {
+        // SAFETY: both may be called on any thread while Python runs.
+        unsafe {
+            match (self.PyThreadState_GetUnchecked(), self.PyGILState_Check()) {
+                (Some(current), _) => !current().is_null(),
+                (None, Some(check)) => check() != 0,
+                (None, None) => true,
+            }
+        }
+    }
+
+    /// Runs `body` attached to Python; does not, and says so, when Python is gone or going: what
+    /// it still holds is then left alone, as python_spec asks of deleters.
+    pub fn attach(body: impl FnOnce(Python)) -> bool {
+        if !READY.load(Acquire) {
+            return false;
+        }
+        let python = Python(PhantomData);
+        // SAFETY: these may be called on any thread; `Ensure` is undone on the same one.
+        unsafe {
+            let ends = python.Py_IsFinalizing().or(python._Py_IsFinalizing());
+            if python.Py_IsInitialized() == 0 || ends.is_some_and(|ends| ends() != 0) {
+                return false;
+            }
+            if python.attached() {
+                body(python);
+            } else {
+                let state = python.PyGILState_Ensure();
+                body(python);
+                python.PyGILState_Release(state);
+            }
+        }
+        true
+    }
+
+    /// Python, for functions that Python itself is calling.
+    ///
+    /// # Safety
+    /// [`Python::get`] has succeeded once in this process, and this thread is attached.
+    #[inline]
+    pub unsafe fn calling() -> Python {
+        Python(PhantomData)
+    }
+}
+
+#[cold]
+fn refuse(detail: &'static str) -> Error {
+    Error::new(DLRS_UNSUPPORTED).detail(detail)
+}
+
+/// Fills the table.
+#[cold]
+fn find() -> Result<()> {
+    let mut name: *const c_char = NAMES.as_ptr().cast();
+    // SAFETY: the list starts with a text that ends with NUL.
+    let Some(library) = (unsafe { platform::library_with(name) }) else {
+        return Err(refuse("there is no Python in this process"));
+    };
+    for (place, slot) in TABLE.iter().enumerate() {
+        // SAFETY: `name` walks over as many texts as there are slots, each ending with NUL.
+        let address = unsafe {
+            let address = platform::symbol(library, name);
+            name = name.add(CStr::from_ptr(name).count_bytes() + 1);
+            address
+        };
+        if address.is_null() && place < REQUIRED {
+            return Err(refuse("the Python of this process is older than 3.9"));
+        }
+        slot.store(address, Relaxed);
+    }
+    READY.store(true, Release);
+    Ok(())
+}
+
+/// One method of [`Python`] per line, in three groups. `functions` are called right away; each is
+/// unsafe as C is: see CPython's manual for what its arguments must be. `objects` answer a borrowed
+/// object: `itself` one, or a `variable` that holds one. `optional` functions answer `None` where
+/// this Python lacks them.
+macro_rules! symbols {
+    (
+        functions { $(
+            fn $name:ident($($arg:ident: $type:ty),*) $(-> $returns:ty)?;
+        )* }
+        objects { $( $kind:ident $object:ident; )* }
+        optional { $(
+            fn $perhaps:ident($($ptype:ty),*) $(-> $preturns:ty)?;
+        )* }
+    ) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Place { $($name,)* $($object,)* $($perhaps,)* End }
+
+        const REQUIRED: usize =
+            Place::End as usize - [$(stringify!($perhaps)),*].len();
+
+        /// The names in the order of the places, each with its NUL.
+        const NAMES: &str = concat!(
+            $(stringify!($name), "\0",)* $(stringify!($object), "\0",)*
+            $(stringify!($perhaps), "\0",)*
+        );
+
+        static TABLE: [AtomicPtr<c_void>; Place::End as usize] =
+            [const { AtomicPtr::new(null_mut()) }; Place::End as usize];
+
+        #[allow(missing_docs, clippy::too_many_arguments)]
+        impl Python {
+            $(
+                #[inline]
+                pub unsafe fn $name(self, $($arg: $type),*) $(-> $returns)? {
+                    let address = TABLE[Place::$name as usize].load(Relaxed);
+                    // SAFETY: the table is filled, and this is the function's type.
+                    unsafe {
+                        let call: unsafe extern "C" fn($($type),*) $(-> $returns)? =
+                            transmute(address);
+                        call($($arg),*)
+                    }
+                }
+            )*
+            $(
+                #[inline]
+                pub fn $object(self) -> *mut PyObject {
+                    let address = TABLE[Place::$object as usize].load(Relaxed);
+                    symbols!(@object $kind address)
+                }
+            )*
+            $(
+                #[inline]
+                #[allow(clippy::type_complexity)]
+                pub fn $perhaps(self)
+                    -> Option<unsafe extern "C" fn($($ptype),*) $(-> $preturns)?>
+                {
+                    let address = TABLE[Place::$perhaps as usize].load(Relaxed);
+                    // SAFETY: NULL is None; else this is the function's type.
+                    unsafe { transmute(address) }
+                }
+            )*
+        }
+    };
+    (@object itself $address:ident) => { $address.cast() };
+    // SAFETY: the variable is set for as long as Python runs.
+    (@object variable $address:ident) => { unsafe { $address.cast::<*mut PyObject>().read() } };
+}
+
+// The first one finds the module to look in: Windows' python3.dll, which may be loaded beside the
+// real one, has it only since 3.12. It and the buffer functions joined the stable ABI after 3.9,
+// which exports them in the same form.
+symbols! {
+    functions {
+        fn PyObject_VectorcallMethod(
+            name: *mut PyObject, args: *const *mut PyObject, n: usize, names: *mut PyObject
+        ) -> *mut PyObject;
+        fn Py_IsInitialized() -> c_int;
+        fn Py_IncRef(object: *mut PyObject);
+        fn Py_DecRef(object: *mut PyObject);
+        fn PyErr_Occurred() -> *mut PyObject;
+        fn PyErr_Clear();
+        fn PyErr_Fetch(
+            kind: *mut *mut PyObject, value: *mut *mut PyObject, trace: *mut *mut PyObject
+        );
+        fn PyErr_Restore(kind: *mut PyObject, value: *mut PyObject, trace: *mut PyObject);
+        fn PyErr_ExceptionMatches(kind: *mut PyObject) -> c_int;
+        fn PyErr_SetString(kind: *mut PyObject, message: *const c_char);
+        fn PyCapsule_New(
+            pointer: *mut c_void, name: *const c_char, destructor: Option<Destructor>
+        ) -> *mut PyObject;
+        fn PyCapsule_IsValid(capsule: *mut PyObject, name: *const c_char) -> c_int;
+        fn PyCapsule_GetPointer(capsule: *mut PyObject, name: *const c_char) -> *mut c_void;
+        fn PyCapsule_SetName(capsule: *mut PyObject, name: *const c_char) -> c_int;
+        fn PyCapsule_SetPointer(capsule: *mut PyObject, pointer: *mut c_void) -> c_int;
+        fn PyCapsule_GetContext(capsule: *mut PyObject) -> *mut c_void;
+        fn PyCapsule_SetContext(capsule: *mut PyObject, context: *mut c_void) -> c_int;
+        fn PyObject_Type(object: *mut PyObject) -> *mut PyObject;
+        fn PyObject_GetAttr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject;
+        fn PyObject_Call(
+            callable: *mut PyObject, args: *mut PyObject, kwargs: *mut PyObject
+        ) -> *mut PyObject;
+        fn PyObject_IsTrue(object: *mut PyObject) -> c_int;
+        fn PyUnicode_InternFromString(text: *const c_char) -> *mut PyObject;
+        fn PyUnicode_AsUTF8AndSize(text: *mut PyObject, nbytes: *mut isize) -> *const c_char;
+        fn PyLong_FromLongLong(value: c_longlong) -> *mut PyObject;
+        fn PyLong_AsLongLong(value: *mut PyObject) -> c_longlong;
+        fn PyBool_FromLong(value: c_long) -> *mut PyObject;
+        fn PyTuple_New(n: isize) -> *mut PyObject;
+        fn PyTuple_SetItem(tuple: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
+        fn PySequence_Size(sequence: *mut PyObject) -> isize;
+        fn PySequence_GetItem(sequence: *mut PyObject, place: isize) -> *mut PyObject;
+        fn PyMapping_GetItemString(mapping: *mut PyObject, key: *const c_char) -> *mut PyObject;
+        fn PyObject_CheckBuffer(object: *mut PyObject) -> c_int;
+        fn PyObject_GetBuffer(object: *mut PyObject, view: *mut PyBuffer, flags: c_int) -> c_int;
+        fn PyBuffer_Release(view: *mut PyBuffer);
+        fn PyGILState_Ensure() -> c_int;
+        fn PyGILState_Release(state: c_int);
+        fn PyInterpreterState_Get() -> *mut c_void;
+        fn PyInterpreterState_GetID(interpreter: *mut c_void) -> i64;
+        fn PyInterpreterState_GetDict(interpreter: *mut c_void) -> *mut PyObject;
+        fn PyDict_SetItemString(
+            dict: *mut PyObject, key: *const c_char, item: *mut PyObject
+        ) -> c_int;
+        fn PyModule_Create2(definition: *mut c_void, api: c_int) -> *mut PyObject;
+        fn PyModule_GetState(module: *mut PyObject) -> *mut c_void;
+        fn PyType_FromModuleAndSpec(
+            module: *mut PyObject, spec: *const c_void, bases: *mut PyObject
+        ) -> *mut PyObject;
+        fn PyType_GetModuleState(kind: *mut PyObject) -> *mut c_void;
+        fn PyType_GetSlot(kind: *mut PyObject, slot: c_int) -> *mut c_void;
+        fn _PyObject_New(kind: *mut PyObject) -> *mut PyObject;
+        fn PyObject_Free(memory: *mut c_void);
+        fn PyObject_ClearWeakRefs(object: *mut PyObject);
+        fn PyObject_GetAttrString(object: *mut PyObject, name: *const c_char) -> *mut PyObject;
+        fn PyObject_SetAttrString(
+            object: *mut PyObject, name: *const c_char, value: *mut PyObject
+        ) -> c_int;
+        fn PyObject_IsInstance(object: *mut PyObject, kind: *mut PyObject) -> c_int;
+        fn PyImport_ImportModule(name: *const c_char) -> *mut PyObject;
+        fn PyIndex_Check(object: *mut PyObject) -> c_int;
+        fn PyNumber_AsSsize_t(object: *mut PyObject, overflow: *mut PyObject) -> isize;
+        fn PySlice_Unpack(
+            slice: *mut PyObject, start: *mut isize, stop: *mut isize, step: *mut isize
+        ) -> c_int;
+        fn PyTuple_Size(tuple: *mut PyObject) -> isize;
+        fn PyTuple_GetItem(tuple: *mut PyObject, place: isize) -> *mut PyObject;
+        fn PyList_New(n: isize) -> *mut PyObject;
+        fn PyList_SetItem(list: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
+        fn PyUnicode_FromStringAndSize(text: *const c_char, nbytes: isize) -> *mut PyObject;
+        fn PyUnicode_CompareWithASCIIString(text: *mut PyObject, with: *const c_char) -> c_int;
+        fn PyLong_FromUnsignedLongLong(value: u64) -> *mut PyObject;
+        fn PyFloat_FromDouble(value: f64) -> *mut PyObject;
+        fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> *mut PyObject;
+        fn PyEval_SaveThread() -> *mut c_void;
+        fn PyEval_RestoreThread(thread: *mut c_void);
+    }
+    objects {
+        itself _Py_EllipsisObject;
+        itself PyBaseObject_Type;
+        itself PySlice_Type;
+        itself PyTuple_Type;
+        variable PyExc_IndexError;
+        itself _Py_NoneStruct;
+        itself _Py_TrueStruct;
+        itself _Py_FalseStruct;
+        variable PyExc_AttributeError;
+        variable PyExc_BufferError;
+        variable PyExc_KeyError;
+        variable PyExc_MemoryError;
+        variable PyExc_RuntimeError;
+        variable PyExc_TypeError;
+        variable PyExc_ValueError;
+    }
+    optional {
+        fn PyGILState_Check() -> c_int;
+        fn PyThreadState_GetUnchecked() -> *mut c_void;
+        fn Py_IsFinalizing() -> c_int;
+        fn _Py_IsFinalizing() -> c_int;
+        fn PyObject_GetOptionalAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
+        fn _PyType_Lookup(*mut PyObject, *mut PyObject) -> *mut PyObject;
+        fn _PyObject_LookupAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
+    }
+}
