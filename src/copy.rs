@@ -38,6 +38,14 @@ pub struct Options {
 }
 
 impl Options {
+    /// As careful and as parallel as the library decides, and done when the call returns.
+    pub const DEFAULT: Options = Options {
+        allow_overlap: false,
+        raw_bytes: false,
+        parallel: Parallel { threads: 0, hook: None },
+        streams: Streams::NONE,
+    };
+
     /// What source and destination must satisfy.
     pub fn rules(&self) -> Rules {
         if self.raw_bytes { Rules::RAW } else { Rules::COPY }

@@ -2,10 +2,10 @@
 
 use super::arg;
 use super::cast::numbers;
-use super::copy::CopyArgs;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::compare::{self, Equality};
+use crate::copy;
 use crate::error::{Error, Parameter, Result, Status::*};
 use crate::validate::{Rules, Snapshot};
 
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn dlrs_equal(
             ask((a, b), (out, 4), |a, b| {
                 let unknown = Error::new(DLRS_BAD_ARG).of(&Parameter(3, "level"));
                 let equality = equality.ok_or(unknown.value(level.into()))?;
-                compare::equal(a, b, equality, &CopyArgs::DEFAULT).map(i32::from)
+                compare::equal(a, b, equality, &copy::Options::DEFAULT).map(i32::from)
             })
         }
     })
@@ -114,6 +114,6 @@ pub unsafe extern "C" fn dlrs_max_diff(
 ) -> dlrs_status {
     run("dlrs_max_diff", error, || {
         // SAFETY: the preface.
-        unsafe { ask((a, b), (out, 3), |a, b| compare::max_diff(a, b, &CopyArgs::DEFAULT)) }
+        unsafe { ask((a, b), (out, 3), |a, b| compare::max_diff(a, b, &copy::Options::DEFAULT)) }
     })
 }

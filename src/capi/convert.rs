@@ -105,7 +105,7 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
     // SAFETY: the caller's word.
     match unsafe { convert::to_legacy(tensor, policy) } {
         Err(error) if error.status == DLRS_READ_ONLY && policy == DLRS_LEGACY_COPY => {
-            let options = CopyArgs::DEFAULT;
+            let options = copy::Options::DEFAULT;
             let mut src = Snapshot::new();
             // SAFETY: the caller's word; the copy stands for the caller's holder, given up last.
             unsafe {

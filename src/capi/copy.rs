@@ -72,21 +72,13 @@ unsafe impl arg::Sized32 for dlrs_copy_options {}
 pub(super) struct CopyArgs;
 
 impl CopyArgs {
-    /// What NULL options mean.
-    pub const DEFAULT: Options = Options {
-        allow_overlap: false,
-        raw_bytes: false,
-        parallel: Parallel { threads: 0, hook: None },
-        streams: Streams::NONE,
-    };
-
     /// # Safety
     /// `options` is NULL or a live options struct.
     #[inline]
     pub unsafe fn read(options: *const dlrs_copy_options, argument: Arg) -> Result<Options> {
         // SAFETY: the caller's word.
         let Some(options) = (unsafe { arg::options(options, argument) })? else {
-            return Ok(Self::DEFAULT);
+            return Ok(Options::DEFAULT);
         };
         let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC;
         for (name, value, known) in

@@ -8,9 +8,9 @@ use super::error::{dlrs_error, dlrs_status, run};
 use super::exchange::dlrs_managed_tensor_allocator;
 use crate::abi::*;
 use crate::error::Parameter;
+use crate::python::Python;
 use crate::python::exchange::current_work_stream;
 use crate::python::module::{self, exchange};
-use crate::python::Python;
 
 struct Table(DLPackExchangeAPI);
 

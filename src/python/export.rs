@@ -7,7 +7,6 @@ use super::stream::{self, Stream};
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options};
-use crate::device::cpu::Parallel;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::tensor::convert::{self, LegacyPolicy};
 use crate::tensor::{Versioned, share};
@@ -129,8 +128,7 @@ unsafe fn serve(tensor: Versioned, request: &Request) -> Result<Versioned> {
         let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
         return Err(error.value(here.device_type.into()).limit(target.device_type.into()));
     }
-    let parallel = Parallel { threads: 0, hook: None };
-    let options = Options { allow_overlap: false, raw_bytes: true, parallel };
+    let options = Options { raw_bytes: true, ..Options::DEFAULT };
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { snapshot.read_managed(tensor.as_ptr(), options.rules()) }?;

@@ -141,22 +141,14 @@ pub fn axis(python: Python, object: *mut PyObject) -> Answer<i32> {
 }
 
 /// The numbers of a sequence, or one number.
-pub fn shape(
-    python: Python,
-    object: *mut PyObject,
-    room: &mut [i64; MAX_NDIM],
-) -> Answer<&[i64]> {
+pub fn shape(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Answer<&[i64]> {
     if is_index(python, object) {
         return fill(room, 1, |_| number(python, object));
     }
     sequence(python, object, room)
 }
 
-fn sequence(
-    python: Python,
-    object: *mut PyObject,
-    room: &mut [i64; MAX_NDIM],
-) -> Answer<&[i64]> {
+fn sequence(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Answer<&[i64]> {
     // SAFETY: a live object.
     let count = unsafe { python.PySequence_Size(object) };
     let Ok(count) = usize::try_from(count) else { return Err(Failure::Raised) };

@@ -54,11 +54,7 @@ fn refuse(detail: &'static str) -> Error {
 ///
 /// # Safety
 /// Python calls it for a `Tensor`.
-pub unsafe extern "C" fn get(
-    object: *mut PyObject,
-    view: *mut PyBuffer,
-    flags: c_int,
-) -> c_int {
+pub unsafe extern "C" fn get(object: *mut PyObject, view: *mut PyBuffer, flags: c_int) -> c_int {
     // SAFETY: Python's word.
     unsafe {
         let python = Python::calling();
@@ -121,7 +117,11 @@ unsafe fn export(
     unsafe {
         python.Py_IncRef(object);
         view.write(PyBuffer {
-            buf: if tensor.empty { EMPTY.as_ptr().cast_mut().cast() } else { tensor.first().cast() },
+            buf: if tensor.empty {
+                EMPTY.as_ptr().cast_mut().cast()
+            } else {
+                tensor.first().cast()
+            },
             obj: object,
             len: nbytes,
             itemsize,

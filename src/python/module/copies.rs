@@ -10,21 +10,13 @@ use super::tensor::{self, detached};
 use super::views::method;
 use crate::abi::*;
 use crate::copy::{self, Options};
-use crate::device::cpu::Parallel;
 use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::{Owned, PyObject, Python};
 use crate::tensor::Versioned;
-use crate::tensor::block::Block;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
+use crate::tensor::block::Block;
 use crate::validate::Snapshot;
-
-/// As [`copy`] is done for Python.
-pub const OPTIONS: Options = Options {
-    allow_overlap: false,
-    raw_bytes: false,
-    parallel: Parallel { threads: 0, hook: None },
-};
 
 /// A copy of more bytes lets other threads run.
 const LONG_NBYTES: u64 = 1 << 16;
@@ -41,7 +33,7 @@ unsafe fn derived(
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; the reference that the call has keeps the object.
     unsafe {
-        tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
+        tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
         let long = snapshot.nbytes()? > LONG_NBYTES;
         let made = detached(python, long, || make(&snapshot));
         tensor::wrapped(python, tensor::type_of(object), made)
@@ -71,7 +63,7 @@ method!(
             Order::A => Order::C,
             order => order,
         };
-        derived(call.python, object, |from| copy::clone(from, order, from.device, &OPTIONS))
+        derived(call.python, object, |from| copy::clone(from, order, from.device, &Options::DEFAULT))
     }
 );
 method!(
@@ -81,7 +73,7 @@ method!(
         call.bind(&[ORDER], 1, &mut values)?;
         let order = order(call.python, values[0])?;
         let tensor = Block::versioned(tensor::block_of(object)?);
-        derived(call.python, object, |from| copy::contiguous(from, tensor, order, &OPTIONS))
+        derived(call.python, object, |from| copy::contiguous(from, tensor, order, &Options::DEFAULT))
     }
 );
 method!(
@@ -96,7 +88,7 @@ method!(
         let policy = arguments::policy(call.python, values[1])?;
         let tensor = Block::versioned(tensor::block_of(object)?);
         derived(call.python, object, |from| {
-            copy::to_device(from, tensor, device, policy, &OPTIONS)
+            copy::to_device(from, tensor, device, policy, &Options::DEFAULT)
         })
     }
 );

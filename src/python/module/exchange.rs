@@ -5,7 +5,6 @@ use core::ptr::{NonNull, null_mut};
 
 use super::arguments::{self, Call};
 use super::attributes::tuple;
-use super::copies::OPTIONS;
 use super::failure::{Answer, Failure, answer, made, raise as raise_failure};
 use super::spec::Slot;
 use super::state::State;
@@ -84,7 +83,7 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
             order: None,
             writable: false,
             policy,
-            options: OPTIONS,
+            options: crate::copy::Options::DEFAULT,
         },
         // As NumPy does: the legacy struct cannot say.
         legacy_flags: DLPACK_FLAG_BITMASK_READ_ONLY,
@@ -238,17 +237,16 @@ pub unsafe extern "C" fn to_object(
 ///
 /// # Safety
 /// `object` is a live object.
-unsafe fn give(
-    object: *mut PyObject,
-    body: impl FnOnce(*mut PyObject) -> Result<()>,
-) -> c_int {
+unsafe fn give(object: *mut PyObject, body: impl FnOnce(*mut PyObject) -> Result<()>) -> c_int {
     // SAFETY: attached to Python, by the contract of the exchange API.
     unsafe {
         let python = Python::calling();
         let dealloc = python.PyType_GetSlot(tensor::type_of(object), Slot::Dealloc as c_int);
         let done = match dealloc as usize == tensor::dealloc as *const () as usize {
             true => body(object),
-            false => Err(Error::new(DLRS_BAD_ARG).detail("the object is no Tensor of this library")),
+            false => {
+                Err(Error::new(DLRS_BAD_ARG).detail("the object is no Tensor of this library"))
+            }
         };
         match done {
             Ok(()) => 0,

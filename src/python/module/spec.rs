@@ -178,8 +178,9 @@ pub struct ModuleDef {
     /// None: the module is whole when it is made.
     pub slots: *const c_void,
     /// Visits what the state refers to.
-    pub traverse:
-        Option<unsafe extern "C" fn(module: *mut PyObject, visit: Visit, arg: *mut c_void) -> c_int>,
+    pub traverse: Option<
+        unsafe extern "C" fn(module: *mut PyObject, visit: Visit, arg: *mut c_void) -> c_int,
+    >,
     /// Empties the state.
     pub clear: Option<unsafe extern "C" fn(module: *mut PyObject) -> c_int>,
     /// Likewise, at the end.
@@ -188,11 +189,6 @@ pub struct ModuleDef {
 
 impl MemberDef {
     /// Ends a list.
-    pub const END: MemberDef = MemberDef {
-        name: core::ptr::null(),
-        kind: 0,
-        offset: 0,
-        flags: 0,
-        doc: core::ptr::null(),
-    };
+    pub const END: MemberDef =
+        MemberDef { name: core::ptr::null(), kind: 0, offset: 0, flags: 0, doc: core::ptr::null() };
 }

@@ -62,9 +62,7 @@ fn value(python: Python, dtype: DLDataType, bits: u128) -> Answer<Owned> {
                 let part = |raw: u128| float_formats::decode(FLOAT, dtype.bits / 2, raw as u64);
                 python.PyComplex_FromDoubles(part(bits), part(bits >> (width / 2)))
             }
-            code => {
-                python.PyFloat_FromDouble(float_formats::decode(code, dtype.bits, bits as u64))
-            }
+            code => python.PyFloat_FromDouble(float_formats::decode(code, dtype.bits, bits as u64)),
         }
     };
     // SAFETY: a new reference, or NULL with an exception.
@@ -72,11 +70,7 @@ fn value(python: Python, dtype: DLDataType, bits: u128) -> Answer<Owned> {
 }
 
 /// A list of `count` items.
-fn list(
-    python: Python,
-    count: i64,
-    mut item: impl FnMut(i64) -> Answer<Owned>,
-) -> Answer<Owned> {
+fn list(python: Python, count: i64, mut item: impl FnMut(i64) -> Answer<Owned>) -> Answer<Owned> {
     // SAFETY: a fresh list, filled before anybody sees it.
     unsafe {
         let list = made(python.PyList_New(count as isize))?;

@@ -243,12 +243,7 @@ fn uses_axis(python: Python, item: *mut PyObject) -> bool {
 ///
 /// # Safety
 /// `item` is a live object.
-fn index(
-    python: Python,
-    view: &mut View,
-    item: *mut PyObject,
-    at: &mut Position,
-) -> Answer<()> {
+fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position) -> Answer<()> {
     let axis = at.axis;
     if item == python._Py_EllipsisObject() {
         if at.dotted {
