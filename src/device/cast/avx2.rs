@@ -53,11 +53,38 @@ vectors! {
     F32_TO_F64: __m128 => __m256d, |x, _p| _mm256_cvtps_pd(x);
     F64_TO_F32: __m256d => __m128, |x, _p| _mm256_cvtpd_ps(x);
     F64_TO_F32_ODD: __m256d => __m128i, |x, _p| f64_to_f32_odd(x);
-    INT32_TO_INT: __m128i => __m256i, |x, _p| _mm256_cvtepi32_epi64(x);
-    INT_TO_32: __m256i => __m128i, |x, _p| even32(x);
-    INT_TO_F64: __m256i => __m256d, |x, _p| int_to_f64(x);
+    BOOL_TO_INT32: u64 => __m256i, |x, _p| _mm256_min_epu32(bytes(x), _mm256_set1_epi32(1));
+    INT8_TO_INT32: u64 => __m256i, |x, p| {
+        let shift = _mm_cvtsi32_si128(24 + (p.unused & 7) as i32);
+        _mm256_sra_epi32(_mm256_sll_epi32(bytes(x), shift), shift)
+    };
+    UINT8_TO_INT32: u64 => __m256i, |x, p| {
+        _mm256_and_si256(bytes(x), _mm256_set1_epi32(0xff >> (p.unused & 7)))
+    };
+    INT16_TO_INT32: __m128i => __m256i, |x, _p| _mm256_cvtepi16_epi32(x);
+    UINT16_TO_INT32: __m128i => __m256i, |x, _p| _mm256_cvtepu16_epi32(x);
+    INT32_TO_INT64: __m128i => __m256i, |x, _p| _mm256_cvtepi32_epi64(x);
+    UINT32_TO_INT64: __m128i => __m256i, |x, _p| _mm256_cvtepu32_epi64(x);
+    INT32_TO_8: __m256i => u64, |x, p| {
+        low8(_mm256_and_si256(x, _mm256_set1_epi32(p.mask.into())))
+    };
+    INT32_TO_16: __m256i => __m128i, |x, _p| {
+        low16(_mm256_and_si256(x, _mm256_set1_epi32(0xffff)))
+    };
+    INT32_TO_BOOL: __m256i => u64, |x, _p| low8(_mm256_min_epu32(x, _mm256_set1_epi32(1)));
+    INT64_TO_INT32: __m256i => __m128i, |x, _p| even32(x);
+    INT64_TO_ANY32: __m256i => __m128i, |x, _p| {
+        even32(_mm256_or_si256(x, _mm256_srli_epi64::<32>(x)))
+    };
+    INT32_TO_F32: __m256i => __m256, |x, _p| _mm256_cvtepi32_ps(x);
+    INT32_TO_F64: __m128i => __m256d, |x, _p| _mm256_cvtepi32_pd(x);
+    UINT32_TO_F64: __m256i => __m256d, |x, _p| int_to_f64(x);
+    F32_TO_BOOL: __m256 => u64, |x, _p| {
+        let not_zero = _mm256_cmp_ps::<_CMP_NEQ_UQ>(x, _mm256_setzero_ps());
+        low8(_mm256_srli_epi32::<31>(_mm256_castps_si256(not_zero)))
+    };
     INT64_TO_F64: __m256i => __m256d, |x, p| int64_to_f64(x, p);
-    F64_TO_INT32: __m256d => __m256i, |x, p| f64_to_int32(x, p);
+    F64_TO_INT32: __m256d => __m128i, |x, p| f64_to_int32(x, p);
 }
 
 /// [`Target::round`].
@@ -101,6 +128,14 @@ fn low8(x: __m256i) -> u64 {
     // SAFETY: 8 bytes are stored, in 8 bytes.
     unsafe { _mm_storel_epi64((&raw mut bytes).cast(), _mm_packus_epi16(halves, halves)) };
     bytes
+}
+
+/// 8 bytes as integers.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn bytes(x: u64) -> __m256i {
+    // SAFETY: 8 bytes are loaded, of 8 bytes.
+    _mm256_cvtepu8_epi32(unsafe { _mm_loadl_epi64((&raw const x).cast()) })
 }
 
 /// The low halves of 4 integers.
@@ -176,10 +211,10 @@ fn int64_to_f64(x: __m256i, p: &Params) -> __m256d {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn f64_to_int32(x: __m256d, p: &Params) -> __m256i {
+fn f64_to_int32(x: __m256d, p: &Params) -> __m128i {
     let number = _mm256_cmp_pd::<_CMP_ORD_Q>(x, x);
     let x = _mm256_and_pd(x, number);
     let x = _mm256_max_pd(x, _mm256_set1_pd(p.low));
     let x = _mm256_min_pd(x, _mm256_set1_pd(p.high));
-    _mm256_cvtepi32_epi64(_mm256_cvttpd_epi32(x))
+    _mm256_cvttpd_epi32(x)
 }
