@@ -75,7 +75,8 @@ class dlrs_abi_table(Structure):
 
 class dlrs_copy_options(Structure):
     _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("threads", c_uint32),
-                ("reserved", c_uint32), ("parallel_for", c_void_p), ("parallel_context", c_void_p)]
+                ("reserved", c_uint32), ("parallel_for", c_void_p), ("parallel_context", c_void_p),
+                ("src_stream", c_void_p), ("dst_stream", c_void_p)]
 
 
 class dlrs_import_options(Structure):

@@ -65,6 +65,33 @@ vectors! {
     UINT16_TO_INT32: __m128i => __m256i, |x, _p| _mm256_cvtepu16_epi32(x);
     INT32_TO_INT64: __m128i => __m256i, |x, _p| _mm256_cvtepi32_epi64(x);
     UINT32_TO_INT64: __m128i => __m256i, |x, _p| _mm256_cvtepu32_epi64(x);
+    BYTE_TO_BOOL: __m256i => __m256i, |x, _p| _mm256_min_epu8(x, _mm256_set1_epi8(1));
+    BOOL_TO_INT16: __m128i => __m256i, |x, _p| {
+        _mm256_min_epu16(_mm256_cvtepu8_epi16(x), _mm256_set1_epi16(1))
+    };
+    INT8_TO_INT16: __m128i => __m256i, |x, _p| _mm256_cvtepi8_epi16(x);
+    UINT8_TO_INT16: __m128i => __m256i, |x, _p| _mm256_cvtepu8_epi16(x);
+    INT16_TO_INT8: __m256i => __m128i, |x, _p| {
+        low_bytes(_mm256_and_si256(x, _mm256_set1_epi16(0xff)))
+    };
+    INT16_TO_BOOL: __m256i => __m128i, |x, _p| {
+        low_bytes(_mm256_min_epu16(x, _mm256_set1_epi16(1)))
+    };
+    UINT32_TO_F32: __m256i => __m256, |x, _p| {
+        let high = _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(x));
+        let low = _mm256_cvtepi32_ps(_mm256_and_si256(x, _mm256_set1_epi32(0xffff)));
+        // Both are exact, so the sum is rounded once.
+        _mm256_add_ps(_mm256_mul_ps(high, _mm256_set1_ps(65_536.0)), low)
+    };
+    F32_TO_INT32: __m256 => __m256i, |x, p| f32_to_int32(x, p);
+    F32_TO_UINT32: __m256 => __m256i, |x, _p| f32_to_uint32(x);
+    F64_TO_UINT32: __m256d => __m128i, |x, _p| {
+        let x = _mm256_max_pd(x, _mm256_setzero_pd()); // 0 for NaN
+        let x = _mm256_min_pd(x, _mm256_set1_pd(4_294_967_295.0));
+        let whole = _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(x);
+        // The low bits of what has no bits behind the point.
+        even32(_mm256_castpd_si256(_mm256_add_pd(whole, _mm256_set1_pd(steps::MAGIC))))
+    };
     INT32_TO_8: __m256i => u64, |x, p| {
         low8(_mm256_and_si256(x, _mm256_set1_epi32(p.mask.into())))
     };
@@ -128,6 +155,38 @@ fn low8(x: __m256i) -> u64 {
     // SAFETY: 8 bytes are stored, in 8 bytes.
     unsafe { _mm_storel_epi64((&raw mut bytes).cast(), _mm_packus_epi16(halves, halves)) };
     bytes
+}
+
+/// Towards zero; what is too large has been, or is, brought to the bounds.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn f32_to_int32(x: __m256, p: &Params) -> __m256i {
+    let number = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_ORD_Q>(x, x));
+    let x = _mm256_max_ps(x, _mm256_set1_ps(p.low as f32));
+    let x = _mm256_min_ps(x, _mm256_set1_ps(p.high as f32));
+    // 2^31, which 2^31 - 1 was rounded to, becomes -2^31, and that 2^31 - 1.
+    let large = _mm256_cmp_ps::<_CMP_GE_OQ>(x, _mm256_set1_ps(2_147_483_648.0));
+    let whole = _mm256_xor_si256(_mm256_cvttps_epi32(x), _mm256_castps_si256(large));
+    _mm256_and_si256(whole, number)
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn f32_to_uint32(x: __m256) -> __m256i {
+    let x = _mm256_max_ps(x, _mm256_setzero_ps()); // 0 for NaN
+    let two31 = _mm256_set1_ps(2_147_483_648.0);
+    let upper = _mm256_cmp_ps::<_CMP_GE_OQ>(x, two31);
+    let too_large = _mm256_cmp_ps::<_CMP_GE_OQ>(x, _mm256_set1_ps(4_294_967_296.0));
+    let low = _mm256_cvttps_epi32(_mm256_sub_ps(x, _mm256_and_ps(upper, two31)));
+    let high = _mm256_slli_epi32::<31>(_mm256_castps_si256(upper));
+    _mm256_or_si256(_mm256_xor_si256(low, high), _mm256_castps_si256(too_large))
+}
+
+/// The low bytes of 16 integers, whose high ones are 0.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn low_bytes(x: __m256i) -> __m128i {
+    _mm_packus_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x))
 }
 
 /// 8 bytes as integers.

@@ -113,6 +113,10 @@ impl Pipeline {
         if src == dst || (same && src.bits() >= 8) {
             return pipeline;
         }
+        if let Some(step) = only(src, dst) {
+            pipeline.push(step);
+            return pipeline;
+        }
         let wide = pipeline.load(src, dst);
         let integer = matches!(wide, Wide::Int32 | Wide::Uint32 | Wide::Int64);
         match dst {
@@ -122,10 +126,16 @@ impl Pipeline {
                 pipeline.push(steps::F32_TO_BOOL);
             }
             Kind::Int { bits, signed } => {
-                pipeline.reach_f64(wide);
+                let single = wide == Wide::F32 && bits <= 32;
+                if !single {
+                    pipeline.reach_f64(wide);
+                }
                 let (step, wide) = match (bits, signed) {
                     (64, false) => (steps::F64_TO_UINT64, Wide::Int64),
-                    (64, true) | (32, false) => (steps::F64_TO_INT64, Wide::Int64),
+                    (64, true) => (steps::F64_TO_INT64, Wide::Int64),
+                    (32, false) if single => (steps::F32_TO_UINT32, Wide::Int32),
+                    (32, false) => (steps::F64_TO_UINT32, Wide::Int32),
+                    _ if single => (steps::F32_TO_INT32, Wide::Int32),
                     _ => (steps::F64_TO_INT32, Wide::Int32),
                 };
                 pipeline.push(step);
@@ -247,6 +257,20 @@ impl Pipeline {
         }
     }
 
+    /// Converts any number of elements, of so many bytes in `src` and in `dst`.
+    pub fn long(&self, src: &[u8], dst: &mut [u8], nbytes: [usize; 2], spares: &mut [Tile; 2]) {
+        let [from, to] = nbytes.map(|nbytes| nbytes.max(1));
+        let between = self.count.saturating_sub(1);
+        let between = self.steps.get(..between).unwrap_or(&[]);
+        let widest = between.iter().fold(0, |most: usize, step| most.max(step.nbytes));
+        // A tile is as long as its widest numbers let it be; one step needs none.
+        let n = if widest == 0 { usize::MAX } else { (TILE * 8).checked_div(widest).unwrap_or(TILE) };
+        let (by_src, by_dst) = (n.saturating_mul(from).max(1), n.saturating_mul(to).max(1));
+        for (src, dst) in src.chunks(by_src).zip(dst.chunks_mut(by_dst)) {
+            self.run(src, dst, src.len().checked_div(from).unwrap_or(0), spares);
+        }
+    }
+
     /// The values of all sources of one byte, `nbytes` each.
     pub fn tabulate(&self, nbytes: usize) -> Table {
         let mut spares = [Tile::ZERO, Tile::ZERO];
@@ -258,6 +282,23 @@ impl Pipeline {
         }
         table
     }
+}
+
+/// The one step between some pairs of types.
+fn only(src: Kind, dst: Kind) -> Option<Step> {
+    use Kind::{Bool, Int};
+    Some(match (src, dst) {
+        (Bool, Int { bits: 8, .. }) | (Int { bits: 8, .. }, Bool) => steps::BYTE_TO_BOOL,
+        (Bool, Int { bits: 16, .. }) => steps::BOOL_TO_INT16,
+        (Int { bits: 8, signed: true }, Int { bits: 16, .. }) => steps::INT8_TO_INT16,
+        (Int { bits: 8, .. }, Int { bits: 16, .. }) => steps::UINT8_TO_INT16,
+        (Int { bits: 16, .. }, Int { bits: 8, .. }) => steps::INT16_TO_INT8,
+        (Int { bits: 16, .. }, Bool) => steps::INT16_TO_BOOL,
+        (Int { bits: 32, signed: false }, Kind::Float(f)) if f.width() == 32 => {
+            steps::UINT32_TO_F32
+        }
+        _ => return None,
+    })
 }
 
 fn load_int(bits: u8, signed: bool) -> Step {

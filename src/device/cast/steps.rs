@@ -84,6 +84,19 @@ steps! {
     /// Zero extension.
     UINT32_TO_INT64: u32 => i64, |x, _p| i64::from(x);
 
+    /// A byte that is not 0 is true.
+    BYTE_TO_BOOL: u8 => u8, |x, _p| u8::from(x != 0);
+    /// A byte that is not 0 is true.
+    BOOL_TO_INT16: u8 => u16, |x, _p| u16::from(x != 0);
+    /// Sign extension.
+    INT8_TO_INT16: i8 => i16, |x, _p| i16::from(x);
+    /// Zero extension.
+    UINT8_TO_INT16: u8 => u16, |x, _p| u16::from(x);
+    /// The low byte.
+    INT16_TO_INT8: u16 => u8, |x, _p| x as u8;
+    /// Whether it is not 0.
+    INT16_TO_BOOL: u16 => u8, |x, _p| u8::from(x != 0);
+
     /// Two's complement, the low bits.
     INT32_TO_8: i32 => u8, |x, p| x as u8 & p.mask;
     /// Two's complement, the low bits.
@@ -97,6 +110,8 @@ steps! {
 
     /// Rounded to nearest.
     INT32_TO_F32: i32 => f32, |x, _p| x as f32;
+    /// Rounded to nearest.
+    UINT32_TO_F32: u32 => f32, |x, _p| x as f32;
     /// Exact.
     INT32_TO_F64: i32 => f64, |x, _p| f64::from(x);
     /// An integer of up to 32 bits, exactly.
@@ -119,6 +134,12 @@ steps! {
     /// Rounded to odd.
     F64_TO_F32_ODD: f64 => f32, |x, _p| f64_to_f32_odd(x);
 
+    /// Towards zero, saturated; NaN is 0. For ranges inside that of `i32`.
+    F32_TO_INT32: f32 => i32, |x, p| bounded(f64::from(x), p) as i32;
+    /// Towards zero, saturated; NaN is 0.
+    F32_TO_UINT32: f32 => u32, |x, _p| x as u32;
+    /// Towards zero, saturated; NaN is 0.
+    F64_TO_UINT32: f64 => u32, |x, _p| x as u32;
     /// Towards zero, saturated; NaN is 0. For ranges inside that of `i32`.
     F64_TO_INT32: f64 => i32, |x, p| bounded(x, p) as i32;
     /// Towards zero, saturated; NaN is 0. For ranges inside that of `i64`.
