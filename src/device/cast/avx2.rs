@@ -111,6 +111,8 @@ vectors! {
         low8(_mm256_srli_epi32::<31>(_mm256_castps_si256(not_zero)))
     };
     INT64_TO_F64: __m256i => __m256d, |x, p| int64_to_f64(x, p);
+    F64_TO_INT64: __m256d => __m256i, |x, _p| f64_to_64(x, -TWO63, TWO63, i64::MAX);
+    F64_TO_UINT64: __m256d => __m256i, |x, _p| f64_to_64(x, 0.0, 2.0 * TWO63, -1);
     F64_TO_INT32: __m256d => __m128i, |x, p| f64_to_int32(x, p);
 }
 
@@ -180,6 +182,28 @@ fn f32_to_uint32(x: __m256) -> __m256i {
     let low = _mm256_cvttps_epi32(_mm256_sub_ps(x, _mm256_and_ps(upper, two31)));
     let high = _mm256_slli_epi32::<31>(_mm256_castps_si256(upper));
     _mm256_or_si256(_mm256_xor_si256(low, high), _mm256_castps_si256(too_large))
+}
+
+const TWO63: f64 = 9_223_372_036_854_775_808.0;
+
+/// Towards zero, both halves by themselves; `most` from `limit` on.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn f64_to_64(x: __m256d, low: f64, limit: f64, most: i64) -> __m256i {
+    let number = _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_ORD_Q>(x, x));
+    let too_large = _mm256_cmp_pd::<_CMP_GE_OQ>(x, _mm256_set1_pd(limit));
+    let (all, magic) = (|value: f64| _mm256_set1_pd(value), _mm256_set1_pd(steps::MAGIC));
+    let whole = _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(x);
+    let whole = _mm256_max_pd(whole, all(low));
+    let high = _mm256_floor_pd(_mm256_mul_pd(whole, all(1.0 / 4_294_967_296.0)));
+    let low = _mm256_sub_pd(whole, _mm256_mul_pd(high, all(4_294_967_296.0)));
+    // The low bits of the sums are the integers.
+    let high = _mm256_castpd_si256(_mm256_add_pd(high, magic));
+    let low = _mm256_castpd_si256(_mm256_add_pd(low, magic));
+    let both = _mm256_blend_epi32::<0b1010_1010>(low, _mm256_slli_epi64::<32>(high));
+    let most = _mm256_set1_epi64x(most);
+    let both = _mm256_blendv_epi8(both, most, _mm256_castpd_si256(too_large));
+    _mm256_and_si256(both, number)
 }
 
 /// The low bytes of 16 integers, whose high ones are 0.

@@ -109,7 +109,8 @@ impl Pipeline {
         let steps = [steps::F32_TO_F64; MOST_STEPS];
         let mut pipeline = Pipeline { steps, count: 0, params: params(src, dst) };
         // Two's complement: a sign makes no difference to integers of as many bits.
-        let same = matches!((src, dst), (Kind::Int { bits: a, .. }, Kind::Int { bits: b, .. }) if a == b);
+        let same =
+            matches!((src, dst), (Kind::Int { bits: a, .. }, Kind::Int { bits: b, .. }) if a == b);
         if src == dst || (same && src.bits() >= 8) {
             return pipeline;
         }
@@ -264,7 +265,8 @@ impl Pipeline {
         let between = self.steps.get(..between).unwrap_or(&[]);
         let widest = between.iter().fold(0, |most: usize, step| most.max(step.nbytes));
         // A tile is as long as its widest numbers let it be; one step needs none.
-        let n = if widest == 0 { usize::MAX } else { (TILE * 8).checked_div(widest).unwrap_or(TILE) };
+        let n =
+            if widest == 0 { usize::MAX } else { (TILE * 8).checked_div(widest).unwrap_or(TILE) };
         let (by_src, by_dst) = (n.saturating_mul(from).max(1), n.saturating_mul(to).max(1));
         for (src, dst) in src.chunks(by_src).zip(dst.chunks_mut(by_dst)) {
             self.run(src, dst, src.len().checked_div(from).unwrap_or(0), spares);
