@@ -45,6 +45,7 @@
 #if DLPACK_MINOR_VERSION < 2
 typedef struct DLManagedTensorVersioned DLManagedTensorVersioned;
 typedef struct DLPackExchangeAPI DLPackExchangeAPI;
+typedef struct DLPackExchangeAPIHeader DLPackExchangeAPIHeader;
 #endif
 
 #ifdef __cplusplus
