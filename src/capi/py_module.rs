@@ -12,13 +12,13 @@ use crate::python::Python;
 use crate::python::exchange::current_work_stream;
 use crate::python::module::{self, exchange};
 
-struct Table(DLPackExchangeAPI);
+pub(super) struct Table(pub(super) DLPackExchangeAPI);
 
 // SAFETY: a table of constants.
 unsafe impl Sync for Table {}
 
 /// The exchange API of the type Tensor.
-static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
+pub(super) static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
     header: DLPackExchangeAPIHeader {
         version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
         prev_api: null_mut(),

@@ -113,6 +113,7 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
             rules: RULES,
             align_bytes: 0,
             order: None,
+            device,
             writable: false,
             policy,
             options: crate::copy::Options::DEFAULT,
@@ -121,7 +122,6 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
         legacy_flags: DLPACK_FLAG_BITMASK_READ_ONLY,
         exchange_api: true,
         stream: stream::NONE,
-        device,
     }
 }
 
@@ -135,7 +135,7 @@ unsafe fn plain(python: Python, state: &State, object: *mut PyObject) -> Answer<
     unsafe {
         let kind = tensor::type_of(object);
         let found = match python.attribute_of_type(kind, state.exchange_api)? {
-            Some(_) => exchange::from_object(python, object)?,
+            Some(_) => exchange::from_object(python, object, stream::NONE)?,
             None => None,
         };
         let tensor = match found {
