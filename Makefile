@@ -18,7 +18,8 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test wheel interop test-windows test-cross bench bench-engine clean
+.PHONY: help build install demo test wheel interop test-windows test-cross bench bench-python \
+	bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -83,6 +84,10 @@ test-cross:  ## other processors under qemu (docs/platforms.md)
 bench: build  ## next to memcpy, NumPy, torch; writes docs/benchmarks.md; BENCH=--quick: no docs
 	$(call need,$(PYTHON):python3 cc:gcc)
 	benches/bench.sh $(BENCH)
+
+bench-python: build  ## what an exchange in Python costs, next to NumPy, torch, tvm-ffi
+	$(call need,$(PYTHON):python3)
+	benches/bench.sh python --write
 
 bench-engine:  ## the copy engine alone, next to memcpy, from Rust
 	$(call need,$(RUST))

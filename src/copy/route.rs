@@ -73,6 +73,12 @@ impl Worker {
         unsafe { self.backend.copy(transfer, self.device, self.stream) }
     }
 
+    /// Refuses a stream that cannot be waited for, before anything is enqueued on it.
+    pub(super) fn waitable(&self) -> Result<()> {
+        // SAFETY: the caller of the copy named the device's own stream.
+        unsafe { self.backend.stream_waitable(self.device, self.stream) }
+    }
+
     pub(super) fn sync(&self) -> Result<()> {
         // SAFETY: the caller of the copy named the device's own stream.
         unsafe { self.backend.stream_sync(self.device, self.stream) }
@@ -207,6 +213,9 @@ unsafe fn direct(asked: &Asked, transfer: &Transfer, streams: &Streams) -> Resul
     let (own, other) = ((worker.device, worker.stream), (peer.device, *stream));
     // SAFETY: both streams are the devices' own, by the caller's word; one backend serves both.
     unsafe {
+        if !streams.enqueue_only {
+            worker.waitable()?;
+        }
         if waits && *writes {
             stream_wait(worker.backend, own, other)?;
         }

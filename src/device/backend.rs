@@ -167,6 +167,14 @@ pub trait Backend: Sync {
     /// `stream` is NULL or the device's.
     unsafe fn stream_sync(&self, device: DLDevice, stream: Stream) -> Result<()>;
 
+    /// Whether the stream could be waited for: not while it is being captured.
+    ///
+    /// # Safety
+    /// As [`Backend::stream_sync`].
+    unsafe fn stream_waitable(&self, device: DLDevice, stream: Stream) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether all work of a stream is done.
     ///
     /// # Safety

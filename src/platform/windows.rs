@@ -4,6 +4,7 @@ use core::ffi::{c_char, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use super::names::Names;
 use super::workers::{Queue, STACK};
 
 /// A kernel object; NULL where there is none.
@@ -38,6 +39,9 @@ unsafe extern "system" {
         needed: *mut u32,
     ) -> i32;
     fn GetProcAddress(module: Handle, name: *const c_char) -> *mut c_void;
+    fn GetModuleHandleA(name: *const c_char) -> Handle;
+    fn LoadLibraryA(name: *const c_char) -> Handle;
+    fn GetCurrentProcessId() -> u32;
     fn GetModuleHandleExW(flags: u32, name: *const u16, module: *mut Handle) -> i32;
 }
 
@@ -81,7 +85,7 @@ fn pin() -> bool {
 
 /// Where [`symbol`] looks: one module.
 #[derive(Clone, Copy)]
-pub struct Library(Handle);
+pub struct Library(pub(super) Handle);
 
 /// The first loaded module that exports a symbol, which then stands for its neighbours. Python's
 /// is called python3.dll, python39.dll, python314t.dll, libpython3.12.dll ...: so all are asked.
@@ -105,6 +109,54 @@ pub unsafe fn library_with(name: *const c_char) -> Option<Library> {
     // SAFETY: the caller's word.
     loaded.map(Library).find(|module| !unsafe { symbol(*module, name) }.is_null())
 }
+
+/// Loads a library, for good.
+///
+/// # Safety
+/// `name` ends with NUL; what the library does when it is loaded is harmless.
+pub unsafe fn library_open(name: *const c_char) -> Option<Library> {
+    // SAFETY: the caller's word.
+    handle(unsafe { LoadLibraryA(name) })
+}
+
+/// A library, if the process has loaded it already.
+///
+/// # Safety
+/// `name` ends with NUL.
+pub unsafe fn library_loaded(name: *const c_char) -> Option<Library> {
+    // SAFETY: the caller's word.
+    handle(unsafe { GetModuleHandleA(name) })
+}
+
+fn handle(library: Handle) -> Option<Library> {
+    (!library.is_null()).then_some(Library(library))
+}
+
+/// The number of the calling process.
+#[inline]
+pub fn process_id() -> i32 {
+    // SAFETY: no precondition.
+    unsafe { GetCurrentProcessId() as i32 }
+}
+
+/// NVIDIA's driver.
+pub const CUDA: Names = Names {
+    loaded: &[],
+    opened: &[c"nvcuda.dll"],
+    missing: "the NVIDIA driver's library is not found: nvcuda.dll",
+};
+/// AMD's runtime; two in a process are one too many.
+pub const HIP: Names = Names {
+    loaded: &[c"amdhip64_7.dll", c"amdhip64_6.dll", c"amdhip64.dll"],
+    opened: &[c"amdhip64_7.dll", c"amdhip64_6.dll", c"amdhip64.dll"],
+    missing: "AMD's HIP library is not found: amdhip64_7.dll, amdhip64_6.dll or amdhip64.dll",
+};
+/// AMD's compiler at run time, where it is not in [`HIP`].
+pub const HIPRTC: Names = Names {
+    loaded: &[],
+    opened: &[c"hiprtc0700.dll", c"hiprtc0600.dll", c"hiprtc0507.dll"],
+    missing: "AMD's hiprtc library is not found: hiprtc0700.dll, hiprtc0600.dll or hiprtc0507.dll",
+};
 
 /// The address of a symbol, NULL when there is none.
 ///

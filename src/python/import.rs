@@ -20,6 +20,7 @@ use crate::device_type::host_reachable;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::import::{self, Import};
 use crate::tensor::{Versioned, share};
+use crate::validate::{check_version, flags_of};
 
 /// What is wanted of an object.
 pub struct Wanted {
@@ -31,8 +32,6 @@ pub struct Wanted {
     pub exchange_api: bool,
     /// The number of the stream on which the tensor will be used.
     pub stream: i64,
-    /// The device on which it is wanted, if not wherever it is.
-    pub device: Option<DLDevice>,
 }
 
 /// Takes the tensor of `object` in.
@@ -54,30 +53,19 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
 unsafe fn serve(tensor: Versioned, wanted: &Wanted) -> Result<Versioned> {
-    // SAFETY: the caller's word. The version is that of a struct of any major; past it, of major 1.
-    let (device, flags) = unsafe {
-        crate::validate::check_version(tensor.as_ptr())?;
-        (
-            (&raw const (*tensor.as_ptr()).dl_tensor.device).read(),
-            crate::validate::flags_of(tensor.as_ptr()),
-        )
+    // SAFETY: the caller's word; past the check the struct is of major 1.
+    let flags = unsafe {
+        check_version(tensor.as_ptr())?;
+        flags_of(tensor.as_ptr())
     };
     let mut import = wanted.import;
-    if import.policy == CopyPolicy::Never && flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
-        return Err(Error::new(DLRS_COPY_NEEDED).detail("the producer made a copy"));
-    }
-    if import.policy == CopyPolicy::Always && flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
-        import.policy = CopyPolicy::IfNeeded; // the producer did it
-    }
-    if let Some(target) = wanted.device.filter(|target| *target != device) {
-        let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
-        let error = error.value(device.device_type.into()).limit(target.device_type.into());
-        if target.device_type != DLDeviceType::kDLCPU as i32 {
-            return Err(error.detail("the producer cannot put the tensor on this device"));
-        }
+    if flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
         match import.policy {
-            CopyPolicy::Never => return Err(error.detail("the tensor is on another device")),
-            _ => import.policy = CopyPolicy::Always,
+            CopyPolicy::Never => {
+                let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_FLAGS);
+                return Err(error.value(flags as i64).detail("the producer made a copy"));
+            }
+            _ => import.policy = CopyPolicy::IfNeeded, // it is there already
         }
     }
     // SAFETY: the caller's word.
@@ -89,12 +77,12 @@ unsafe fn serve(tensor: Versioned, wanted: &Wanted) -> Result<Versioned> {
 /// # Safety
 /// `object` is live.
 unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Result<Versioned> {
-    let plain = wanted.device.is_none() && wanted.stream == stream::NONE;
     // SAFETY: the caller's word throughout.
     unsafe {
+        // It cannot be told where the tensor is wanted.
         if wanted.exchange_api
-            && plain
-            && let Some(tensor) = exchange::from_object(python, object)?
+            && wanted.import.device.is_none()
+            && let Some(tensor) = exchange::from_object(python, object, wanted.stream)?
         {
             return Ok(tensor);
         }
@@ -119,7 +107,7 @@ unsafe fn other_ways(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
         if let Some(tensor) = buffer::from_object(python, object)? {
             return Ok(tensor);
         }
-        if let Some(tensor) = array_interface::from_object(python, object)? {
+        if let Some(tensor) = array_interface::from_object(python, object, wanted.stream)? {
             return Ok(tensor);
         }
     }
@@ -137,7 +125,7 @@ unsafe fn call_dlpack(
     wanted: &Wanted,
 ) -> Result<Option<Owned>> {
     let method = constants::get(python, Constant::Dlpack)?;
-    let full = wanted.device.is_some() || wanted.import.policy == CopyPolicy::Never;
+    let full = wanted.import.device.is_some() || wanted.import.policy == CopyPolicy::Never;
     // SAFETY: the caller's word.
     let streamed = wanted.stream != stream::NONE && !unsafe { on_host(python, object) }?;
     // Newest first. Each row: max_version, stream, dl_device and copy.
@@ -242,7 +230,7 @@ impl Keywords {
             let version = constants::get(python, Constant::Version)?;
             add(Some(text(python, c"max_version")?), version);
         }
-        if let Some(device) = wanted.device.filter(|_| full) {
+        if let Some(device) = wanted.import.device.filter(|_| full) {
             let kind = integer(python, device.device_type.into())?;
             let ordinal = integer(python, device.device_id.into())?;
             let pair = tuple(python, [Some(kind), Some(ordinal)])?;

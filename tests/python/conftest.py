@@ -31,3 +31,9 @@ def dlpack(request):
     gc.collect()
     capsules.sweep()
     assert not capsules.watched, "a callback never ran, or a capsule is still out"
+
+
+@pytest.fixture
+def leak_rounds():
+    """How many exchanges a search for leaks makes: LEAK_ROUNDS=1000000 for a long one."""
+    return int(os.environ.get("LEAK_ROUNDS", 100_000))

@@ -67,10 +67,7 @@ pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyOb
     let mut text = Message::EMPTY;
     let kind = match failure {
         Failure::Raised => return null_mut(),
-        // SAFETY: attached, by `Python`.
-        Failure::Error(Error { status: DLRS_CALLBACK, .. })
-            if unsafe { !python.PyErr_Occurred().is_null() } =>
-        {
+        Failure::Error(error) if error.status == DLRS_CALLBACK && is_set(python) => {
             return null_mut();
         }
         Failure::Call(what) => {
@@ -88,6 +85,12 @@ pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyOb
     // SAFETY: attached, by `Python`; the text ends with NUL.
     unsafe { python.PyErr_SetString(kind, text.as_ptr()) };
     null_mut()
+}
+
+/// Whether Python code has raised, and says more than we can.
+fn is_set(python: Python) -> bool {
+    // SAFETY: attached, by `Python`.
+    unsafe { !python.PyErr_Occurred().is_null() }
 }
 
 /// The exception that fits a status.
