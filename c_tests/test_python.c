@@ -442,7 +442,7 @@ int main(void) {
   streams();
   notations();
   notation_refusals();
+  allocator(); /* called once, its address is known also to a program that loads the library late */
   exchange_tables();
-  allocator();
   return t_close();
 }
