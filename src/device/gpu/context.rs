@@ -84,8 +84,8 @@ impl Driver {
             if here.context.is_null() {
                 self.push(here, cuda::primary(self, device.unwrap_or(0))?)?;
             }
+            let mut owner = null_mut();
             if is_handle(stream) {
-                let mut owner = null_mut();
                 match self.cu_stream_context(stream, &mut owner) {
                     Err(error) if error.driver_code == NOT_SUPPORTED => {}
                     answer => answer?,
@@ -103,7 +103,7 @@ impl Driver {
             if handle == self.handle(here.ordinal)? {
                 return Ok(());
             }
-            if is_handle(stream) {
+            if !owner.is_null() {
                 return foreign();
             }
             self.push(here, cuda::primary(self, here.ordinal)?)
