@@ -197,14 +197,22 @@ impl Driver {
     /// until the stream has got here.
     pub(super) unsafe fn upload(&self, here: &Current, plan: &Plan, stream: Ptr) -> Result<()> {
         let mut buffers = Buffers::new(self, here)?;
-        pieces::each(plan, BUFFER_NBYTES, |piece| {
+        // In the order of the host's memory, which the CPU reads fastest, where the device can turn
+        // it round; else in that of the device's.
+        let turn = plan.ndim > 0 && self.has_kernels(here);
+        let mut order = if turn { pieces::reversed(plan) } else { *plan };
+        order.simplify();
+        pieces::each(&order, BUFFER_NBYTES, |piece| {
             let (buffer, _) = buffers.turn().map_err(or_another_way)?;
-            let (into, back) = pieces::through(piece, buffer.bytes());
+            let (mut into, mut back) = pieces::through(piece, buffer.bytes());
+            if turn {
+                (into, back) = (pieces::reversed(&back), pieces::reversed(&into));
+                back.simplify();
+            }
             // SAFETY: the buffer is large enough and this call's; the rest is the caller's word.
             unsafe {
                 cpu::copy(&into, &PARALLEL);
-                let place = Place { here, stream, host: true };
-                let enqueued = self.on_device(&back, &place);
+                let enqueued = self.on_device(&back, &Place { here, stream, host: true });
                 // An error may come after some of it was enqueued.
                 buffer.record(self, stream).and(enqueued)
             }
