@@ -176,6 +176,7 @@ static int change(int what, long a, long b, const char *text) {
   case STANDIN_PAGEABLE: set.pageable = (int)a; return 0;
   case STANDIN_UNKNOWN_IS_OK: set.unknown_is_ok = (int)a; return 0;
   case STANDIN_LAUNCH: set.launch = (int)a; return 0;
+  case STANDIN_FORGIVE: stats.violations = a; return 0;
   case STANDIN_RUN: return run(a);
   case STANDIN_CTX_LOST: return lose((int)a, b ? (int)b : E_CONTEXT_DESTROYED);
   default: return -1;

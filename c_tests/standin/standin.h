@@ -45,6 +45,7 @@ enum standin_what {
   STANDIN_UNKNOWN_IS_OK, /* HIP: attributes of an unknown pointer: 1 answers "unregistered" */
   STANDIN_LAUNCH,      /* 0: kernels are accepted, but do nothing */
   STANDIN_RUN,         /* executes a operations now (-1: all), if there are so many */
+  STANDIN_FORGIVE,     /* a violations have happened, and no more */
   STANDIN_CTX_LOST     /* the context of device a is destroyed, as by somebody else */
 };
 

@@ -44,7 +44,8 @@ impl Drop for Current<'_> {
                 let mut popped = null_mut();
                 let _ = self.driver.cu_pop(&mut popped);
             }
-            if self.former >= 0 {
+            if self.former >= 0 && self.driver.hip_set_device(self.former).is_err() {
+                // An error may be one of earlier work, and is reported once.
                 let _ = self.driver.hip_set_device(self.former);
             }
         }

@@ -115,7 +115,7 @@ macro_rules! functions {
             pub unsafe fn $method(&self $(, $argument: $type)*) -> Result<()> {
                 let address = self.symbol(Function::$method)?;
                 // SAFETY: the vendor's function of that name; the rest is the caller's word.
-                self.check(unsafe {
+                self.check(Function::$method, unsafe {
                     let call: unsafe extern "system" fn($($type),*) -> i32 = transmute(address);
                     call($($argument),*)
                 })
@@ -194,6 +194,16 @@ functions! {
 
 /// In the place of a function's address: the library lacks it.
 const ABSENT: usize = 1;
+/// Whether a success says that the device is well; bookkeeping works after any fault.
+#[cold]
+fn uses_device(function: Function) -> bool {
+    use Function::*;
+    matches!(
+        function,
+        cu_copy | cu_copy_2d | hip_copy | hip_copy_2d | launch | mem_alloc | stream_sync
+    )
+}
+
 /// Bytes in front of a function's name in [`LACKS`].
 const LACKS_FROM: usize = "the driver lacks ".len();
 
@@ -319,11 +329,12 @@ impl Driver {
         Ok(address)
     }
 
-    /// What a code says. A fault that is reported again, with no success between, is here to stay.
+    /// What a code says. A fault that is reported again, with no success of the device between, is
+    /// here to stay.
     #[inline]
-    fn check(&self, code: i32) -> Result<()> {
+    fn check(&self, function: Function, code: i32) -> Result<()> {
         if code == 0 {
-            if self.fault.load(Relaxed) != 0 {
+            if self.fault.load(Relaxed) != 0 && uses_device(function) {
                 self.fault.store(0, Relaxed);
             }
             return Ok(());

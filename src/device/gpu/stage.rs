@@ -93,9 +93,10 @@ impl Buffer {
         self.lost = true;
         // SAFETY: the buffer's own event; a stream of the current context.
         unsafe {
-            let recorded = driver.event_record(self.event, stream);
-            if recorded.is_err() {
-                driver.stream_sync(stream).and(recorded)?;
+            if let Err(error) = driver.event_record(self.event, stream) {
+                driver.stream_sync(stream)?;
+                self.lost = false;
+                return Err(error);
             }
         }
         (self.lost, self.pending) = (false, true);
