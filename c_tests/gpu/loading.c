@@ -109,7 +109,9 @@ static void broken(int32_t bad, int32_t good) {
   int32_t n;
   t_before();
   int32_t status = dlrs_device_count(bad, &n, ERR);
-  CHECK(status == DLRS_DRV_MISSING || status == DLRS_DRV_SYMBOL);
+  /* ROCm has names for older versions, and the system may have one of those without devices. */
+  CHECK(status == DLRS_DRV_MISSING || status == DLRS_DRV_SYMBOL ||
+        (bad == kDLROCM && status == DLRS_NO_DEVICE));
   EQUAL(n, 0);
   CHECK(strlen(t_error.message) > 20);
   EQUAL(there_and_back(good), DLRS_OK);
