@@ -507,6 +507,7 @@ static int point(const scenario *it, int what, long k, int code) {
     ok &= CHECK(t_error.driver_code == code || status == DLRS_UNSUPPORTED || code == 1);
     ++mapped;
   }
+  if (getenv("FAULTS_VERBOSE")) fprintf(stderr, "%s: status %d\n", where, status);
   if (what == STANDIN_GARBAGE) {
     /* Garbage for a handle cannot be told from one; nor garbage for what is current. */
     if (S.handle == (void *)-1) S.handle = NULL;

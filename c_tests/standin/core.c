@@ -52,6 +52,7 @@ static int injected(guard *self, const function *called, unsigned like) {
   if (fault.only[0] && strcmp(fault.only, called->name) != 0) return OK;
   if (fault.countdown > 1) return --fault.countdown, OK;
   if (fault.fired && like & KEEPS) return OK;
+  if (fault.always && !fault.fired && !fault.only[0]) drop_work();
   fault.fired = 1;
   if (!fault.always) fault.countdown = 0;
   ++stats.injected;
