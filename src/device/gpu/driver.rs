@@ -228,8 +228,11 @@ impl Driver {
     /// # Safety
     /// `path` is NULL or a text that stays.
     pub unsafe fn set_path(&self, path: *const c_char) -> bool {
-        self.path.store(path.cast_mut(), Release);
-        self.library.load(Acquire).is_null()
+        let early = self.library.load(Acquire).is_null();
+        if early {
+            self.path.store(path.cast_mut(), Release);
+        }
+        early
     }
 
     /// Demands a driver that works, and the process in which it was started.
