@@ -79,9 +79,13 @@ impl Worker {
         unsafe { self.backend.stream_waitable(self.device, self.stream) }
     }
 
+    /// Waits, and once more after an error: memory that enqueued work uses may go afterwards.
     pub(super) fn sync(&self) -> Result<()> {
         // SAFETY: the caller of the copy named the device's own stream.
-        unsafe { self.backend.stream_sync(self.device, self.stream) }
+        let wait = || unsafe { self.backend.stream_sync(self.device, self.stream) };
+        wait().inspect_err(|_| {
+            let _ = wait();
+        })
     }
 }
 
@@ -221,7 +225,10 @@ unsafe fn direct(asked: &Asked, transfer: &Transfer, streams: &Streams) -> Resul
         }
         worker.copy(transfer)?;
         if waits && !*writes {
-            worker.backend.stream_wait(other, own)?;
+            // The caller of a refused copy may free both sides.
+            worker.backend.stream_wait(other, own).inspect_err(|_| {
+                let _ = worker.sync();
+            })?;
         }
     }
     if streams.enqueue_only { Ok(()) } else { worker.sync() }

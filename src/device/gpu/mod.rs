@@ -288,7 +288,9 @@ impl Backend for Gpu {
     }
 
     unsafe fn event_destroy(&self, device: DLDevice, event: Event) -> Result<()> {
-        let _here = self.enter(device, null_mut())?;
+        // Drivers destroy an event whatever is current.
+        self.0.ready()?;
+        let _here = self.enter(device, null_mut());
         // SAFETY: the caller's word.
         unsafe { self.0.event_destroy(event) }
     }
