@@ -18,7 +18,7 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test wheel interop test-windows test-cross bench bench-python \
+.PHONY: help build install demo test wheel interop test-oneapi test-windows test-cross bench bench-python \
 	bench-engine clean
 
 help:  ## list the targets
@@ -52,6 +52,7 @@ TESTS = \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/consumers.sh" \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
+	"tests/gpu/kernels.sh" \
 	"docs/check_quotes.py" \
 	"tests/python/run.sh" \
 	"tests/interop/run.py --fast" \
@@ -63,6 +64,10 @@ test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
 	@tests/steps.sh $(TESTS) $(PLATFORM_TESTS)
+
+test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU
+	$(call need,gcc:gcc $(PYTHON):python3)
+	examples/oneapi/run.sh $(INCLUDE) $(LIB)
 
 wheel:  ## build the Python wheel into target/wheel, for glibc 2.17 and later, and test it
 	$(call need,$(RUST) gcc:gcc $(PYTHON):python3 readelf:binutils)

@@ -4,8 +4,8 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlpack/dlpack_rs.h>
-#include <stdio.h>
-#include <string.h>
+
+#include "backend_demo.h"
 
 enum { DEVICES = 8 };
 
@@ -14,7 +14,7 @@ typedef struct Driver {
   cl_device_id devices[DEVICES];
   cl_command_queue queues[DEVICES]; /* the default streams: commands run in order */
   cl_uint count;
-  int blocks, rectangles; /* what was copied how, for the demonstration below */
+  int blocks, rectangles; /* what was copied how, for the demonstration */
 } Driver;
 
 /* OpenCL's code as a status of the library. */
@@ -153,59 +153,6 @@ static void stop(Driver *driver) {
   clReleaseContext(driver->context);
 }
 
-/* ---- Its use: nothing below knows OpenCL ------------------------------------------------------*/
-
-static const DLDevice cpu = {kDLCPU, 0}, opencl = {kDLOpenCL, 0};
-static const int64_t shape[] = {6, 10, 8};
-enum { COUNT = 6 * 10 * 8, VIEWS = 200 };
-static dlrs_error error = {.struct_size = sizeof error};
-
-static int draw(int n) {
-  static unsigned state = 2463534242u;
-  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
-  return (int)(state % (unsigned)n);
-}
-
-/* Views of two tensors: the same slices, the same order of the axes. */
-static int views(DLManagedTensorVersioned *of[2], DLManagedTensorVersioned *out[2]) {
-  static const int64_t orders[][3] = {{0, 1, 2}, {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {2, 1, 0}};
-  dlrs_view_step steps[4] = {0};
-  for (int axis = 0; axis < 3; ++axis)
-    steps[axis] = (dlrs_view_step){.struct_size = sizeof *steps, .op = DLRS_VIEW_SLICE,
-                                   .axis = axis, .start = draw(3), .stop = shape[axis] - draw(3),
-                                   .step = draw(3) ? 1 : 2};
-  steps[3] = (dlrs_view_step){.struct_size = sizeof *steps, .op = DLRS_VIEW_PERMUTE, .ndim = 3,
-                              .shape = orders[draw(5)]};
-  return dlrs_view_apply(of[0], steps, 4, &out[0], &error) == DLRS_OK &&
-         dlrs_view_apply(of[1], steps, 4, &out[1], &error) == DLRS_OK;
-}
-
-/* A view agrees with the host's when it is copied on the device, read, and written. */
-static int agree(DLManagedTensorVersioned *host, DLManagedTensorVersioned *there) {
-  DLManagedTensorVersioned *both[2] = {host, there}, *view[2] = {0}, *read[3] = {0}, *whole = NULL;
-  int good = views(both, view) && !dlrs_clone(view[0], cpu, NULL, &read[0], &error) &&
-             !dlrs_clone(view[1], cpu, NULL, &read[1], &error) &&
-             !dlrs_clone(view[1], opencl, NULL, &whole, &error) &&
-             !dlrs_to_device(whole, cpu, 0, NULL, &read[2], &error);
-  dlrs_release(whole);
-  whole = NULL;
-  if (good) {
-    const int64_t *n = view[0]->dl_tensor.shape, count = n[0] * n[1] * n[2];
-    float *values = read[0]->dl_tensor.data;
-    for (int i = 1; i < 3; ++i)
-      good = good && !memcmp(values, read[i]->dl_tensor.data, (size_t)count * sizeof *values);
-    for (int64_t i = 0; i < count; ++i) values[i] += 1;
-  }
-  for (int i = 0; i < 2 && good; ++i)
-    good = !dlrs_copy_desc(&read[0]->dl_tensor, 0, &view[i]->dl_tensor, 0, NULL, &error);
-  good = good && !dlrs_to_device(there, cpu, 0, NULL, &whole, &error) &&
-         memcmp(whole->dl_tensor.data, host->dl_tensor.data, COUNT * sizeof(float)) == 0;
-  dlrs_release(whole);
-  for (int i = 0; i < 2; ++i) dlrs_release(view[i]);
-  for (int i = 0; i < 3; ++i) dlrs_release(read[i]);
-  return good;
-}
-
 int main(void) {
   static Driver driver;
   const dlrs_backend backend = {.struct_size = sizeof backend,
@@ -218,35 +165,10 @@ int main(void) {
                                 .stream_sync = stream_sync,
                                 .stream_create = stream_create,
                                 .stream_destroy = stream_destroy};
-  const DLDataType float32 = {kDLFloat, 32, 1};
-  DLManagedTensorVersioned *host = NULL, *there = NULL, *corner = NULL, *back = NULL;
-  char text[512];
-  int good = 0, result = 1;
   if (!start(&driver)) return puts("no OpenCL device: apt-get install pocl-opencl-icd"), 1;
-  if (dlrs_backend_set(kDLOpenCL, &backend, NULL, &error)) goto done;
-
-  if (dlrs_tensor_new(shape, 3, float32, cpu, NULL, &host, &error)) goto done;
-  for (int i = 0; i < COUNT; ++i) ((float *)host->dl_tensor.data)[i] = (float)i;
-  if (dlrs_to_device(host, opencl, 0, NULL, &there, &error)) goto done;
-
-  /* A view of the device's tensor is a byte_offset and strides. */
-  const dlrs_view_step steps[] = {
-      {.struct_size = sizeof *steps, .op = DLRS_VIEW_SELECT, .axis = 0, .start = 2},
-      {.struct_size = sizeof *steps, .op = DLRS_VIEW_SLICE, .axis = 0, .stop = 10, .step = 4},
-      {.struct_size = sizeof *steps, .op = DLRS_VIEW_NARROW, .axis = 1, .start = 4, .stop = 4}};
-  if (dlrs_view_apply(there, steps, 3, &corner, &error)) goto done;
-  printf("there: data is a cl_mem, byte_offset %d\n", (int)corner->dl_tensor.byte_offset);
-  if (dlrs_clone(corner, cpu, NULL, &back, &error)) goto done;
-  if (dlrs_managed_to_string(back, NULL, text, sizeof text, NULL, &error)) goto done;
-  puts(text);
-
-  driver.blocks = driver.rectangles = 0;
-  for (int i = 0; i < VIEWS; ++i) good += agree(host, there);
-  printf("%d of %d views agree with the host's\n", good, VIEWS);
-  result = good != VIEWS || driver.rectangles == 0 || driver.blocks == 0;
-done:
-  if (result) fprintf(stderr, "%s\n", error.message);
-  dlrs_release(back), dlrs_release(corner), dlrs_release(there), dlrs_release(host);
+  if (dlrs_backend_set(kDLOpenCL, &backend, NULL, &error)) return puts(error.message), 1;
+  int result = demonstrate((DLDevice){kDLOpenCL, 0}); /* nothing in it knows OpenCL */
+  if (driver.rectangles == 0 || driver.blocks == 0) result = 1;
   dlrs_backend_set(kDLOpenCL, NULL, NULL, NULL);
   stop(&driver);
   return result;
