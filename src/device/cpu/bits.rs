@@ -15,7 +15,7 @@ struct Bits<'a> {
     plan: &'a Part<'a>,
     width: usize,
     slot: usize,
-    spread: Spread,
+    spread: Spread<'a>,
 }
 
 /// Carries out a simplified plan of [`Item::Bits`].
@@ -25,7 +25,7 @@ struct Bits<'a> {
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn copy(ops: &Ops, plan: &Part, streams: bool) {
     let Item::Bits { width, dst_slot } = plan.item else { return };
-    let spread = Spread::new(width.min(8) as u32);
+    let spread = Spread::new(ops, width.min(8) as u32);
     let slot = dst_slot.max(width);
     let bits = Bits { plan, width, slot, spread };
     // SAFETY: the same elements as the caller's plan.
