@@ -7,6 +7,8 @@ use super::ops::Ops;
 pub(super) struct Spread<'a> {
     ops: &'a Ops,
     width: u32,
+    /// Groups at a run's end that an eight-byte store of the first of them could run over.
+    behind: usize,
     /// The low `4`, `2`, `1` × `width` bits of each 64-, 32- and 16-bit field.
     masks: [u64; 3],
 }
@@ -21,7 +23,8 @@ impl Spread<'_> {
         let low = |n: u32| if n >= 64 { u64::MAX } else { (1u64 << n) - 1 };
         let quarter = low(2 * width) | low(2 * width) << 32;
         let eighth = low(width) * 0x0001_0001_0001_0001;
-        Spread { ops, width, masks: [low(4 * width), quarter, eighth] }
+        let behind = 8usize.div_ceil(width.max(1) as usize);
+        Spread { ops, width, behind, masks: [low(4 * width), quarter, eighth] }
     }
 
     /// Eight packed elements, one to each byte.
@@ -111,8 +114,7 @@ impl Spread<'_> {
             return unsafe { pack_nibbles(to, from, n) };
         }
         // An eight-byte store may run over what this call writes next, never further.
-        let groups = if n * w < 72 { 0 } else { ((n * w - 72) >> 3) / w.max(1) + 1 };
-        let groups = groups.min(n / 8);
+        let groups = (n / 8).saturating_sub(self.behind);
         let keep = |bits: u32| (1u64 << bits) - 1;
         // SAFETY: groups as just said; the carry starts with the bits below ours, and the last
         // byte keeps those above.
@@ -160,15 +162,27 @@ impl Spread<'_> {
 #[inline]
 unsafe fn load(from: *const u8, n: usize) -> u64 {
     // SAFETY: the caller's n bytes.
-    (0..n.min(8)).fold(0, |word, i| word | u64::from(unsafe { *from.wrapping_add(i) }) << (8 * i))
+    unsafe {
+        if n == 8 {
+            return u64::from_le(from.cast::<u64>().read_unaligned());
+        }
+        (0..n.min(8)).fold(0, |word, i| word | u64::from(*from.wrapping_add(i)) << (8 * i))
+    }
 }
 
 /// Writes the low `n` (at most 8) bytes of `word`, the lowest first.
 #[inline]
 unsafe fn store(to: *mut u8, word: u64, n: usize) {
-    for i in 0..n.min(8) {
-        // SAFETY: the caller's n bytes.
-        unsafe { *to.wrapping_add(i) = (word >> (8 * i)) as u8 };
+    // SAFETY: the caller's n bytes; of four and more, the second half may overlap the first.
+    unsafe {
+        if n >= 4 {
+            let (last, high) = (to.wrapping_add(n - 4), word >> (8 * (n - 4)));
+            to.cast::<u32>().write_unaligned((word as u32).to_le());
+            return last.cast::<u32>().write_unaligned((high as u32).to_le());
+        }
+        for i in 0..n {
+            *to.wrapping_add(i) = (word >> (8 * i)) as u8;
+        }
     }
 }
 
