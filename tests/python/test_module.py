@@ -429,7 +429,10 @@ def test_numpy():
     back = t.numpy()
     assert type(back) is np.ndarray and back.ctypes.data == array.ctypes.data
     assert np.asarray(t).ctypes.data == array.ctypes.data
-    refuses((BufferError, RuntimeError), "dtype", m.empty(2, "bfloat16").numpy)
+    for take in [Tensor.numpy, np.asarray, np.array]:
+        refuses((BufferError, RuntimeError), "dtype", take, m.empty(2, "bfloat16"))
+    assert np.asarray(t, dtype="f4").dtype == np.float32 and np.array(t).ctypes.data != t.data_ptr
+    assert t.__array__().ctypes.data == t.data_ptr != t.__array__(copy=True).ctypes.data
 
 
 # --- Leaks, threads, exceptions on their way --------------------------------------------------
