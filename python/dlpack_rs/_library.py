@@ -1,8 +1,7 @@
-"""Where the shared library is."""
+"""Where the shared library is. No pathlib: it would take longer to load than the library."""
 
 import os
 import sys
-from pathlib import Path
 
 _NAMES = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}
 
@@ -12,8 +11,9 @@ def library_path():
     given = os.environ.get("DLPACK_RS_LIBRARY")
     if given:
         return given
-    name, here = _NAMES.get(sys.platform, "libdlpack_rs.so"), Path(__file__).resolve().parent
-    for path in (here / name, here.parents[1] / "target" / "release" / name):
-        if path.exists():
-            return str(path)
+    name, here = _NAMES.get(sys.platform, "libdlpack_rs.so"), os.path.dirname(__file__)
+    for folder in (here, os.path.join(here, "..", "..", "target", "release")):
+        path = os.path.abspath(os.path.join(folder, name))
+        if os.path.exists(path):
+            return path
     raise ImportError(f"{name} is not in {here}: install the wheel, or `make build` in a checkout")

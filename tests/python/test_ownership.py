@@ -62,8 +62,9 @@ class Pointer:
         self.pointer = pointer
 
 
-# A NULL buffer of capacity 0 asks for the length; a batch of none is copied.
-NOTHING_IS_FINE = ("dlrs_dtype_format", "dlrs_device_format", "dlrs_copy_batch")
+# A NULL buffer of capacity 0 asks for the length; a batch of none is copied; none waits.
+NOTHING_IS_FINE = ("dlrs_dtype_format", "dlrs_device_format", "dlrs_copy_batch",
+                   "dlrs_release_drain")
 
 
 def test_ctypes_refuses_what_is_no_pointer_of_that_type():

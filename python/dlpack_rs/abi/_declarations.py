@@ -255,7 +255,8 @@ class dlrs_py_request(Structure):
         ("stream", c_void_p),
         ("max_version", c_void_p),
         ("dl_device", c_void_p),
-        ("copy", c_void_p)]
+        ("copy", c_void_p),
+        ("work_stream", c_void_p)]
 
 
 class dlrs_view_step(Structure):
@@ -502,6 +503,7 @@ FUNCTIONS = {
     "dlrs_event_record": (c_int32, DLDevice, c_void_p, c_void_p, POINTER(dlrs_error)),
     "dlrs_event_sync": (c_int32, DLDevice, c_void_p, POINTER(dlrs_error)),
     "dlrs_event_wait": (c_int32, DLDevice, c_void_p, c_void_p, POINTER(dlrs_error)),
+    "dlrs_exchange_api": (POINTER(DLPackExchangeAPI),),
     "dlrs_exchange_api_find": (c_int32, POINTER(DLPackExchangeAPIHeader), c_uint32,
         POINTER(POINTER(DLPackExchangeAPI)), POINTER(dlrs_error)),
     "dlrs_exchange_api_from_type": (c_int32, c_void_p, POINTER(POINTER(DLPackExchangeAPI)),

@@ -6,22 +6,19 @@ use core::ptr::null_mut;
 use super::arguments::{self, Call};
 use super::failure::{Answer, Failure, answer};
 use super::state::State;
-use super::tensor::{self, detached};
+use super::tensor;
 use super::views::method;
 use crate::abi::*;
 use crate::copy::{self, Options};
 use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
-use crate::python::{Owned, PyObject, Python};
+use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::block::Block;
 use crate::validate::Snapshot;
 
 const OPTIONS: &Options = &Options::DEFAULT;
-
-/// A copy of more bytes lets other threads run.
-const LONG_NBYTES: u64 = 1 << 16;
 
 /// The tensor that `make` makes of the elements of `object`.
 ///
@@ -36,8 +33,7 @@ unsafe fn derived(
     // SAFETY: the caller's word; the reference that the call has keeps the object.
     unsafe {
         tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
-        let long = snapshot.nbytes()? > LONG_NBYTES;
-        let made = detached(python, long, || make(&snapshot));
+        let made = detached(python, snapshot.nbytes()?, || make(&snapshot));
         tensor::wrapped(python, tensor::type_of(object), made)
     }
 }
