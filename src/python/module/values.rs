@@ -148,9 +148,10 @@ method!(
     array, "Tensor.__array__", |object, call| {
         let mut values = [null_mut(); 2];
         call.bind(&[c"dtype", c"copy"], 2, &mut values)?;
-        match arguments::policy(call.python, values[1])? {
-            CopyPolicy::Always => array_of(call.python, copies::copy_of(call.python, object)?.as_ptr()),
-            _ => array_of(call.python, object),
+        let python = call.python;
+        match arguments::policy(python, values[1])? {
+            CopyPolicy::Always => array_of(python, copies::copy_of(python, object)?.as_ptr()),
+            _ => array_of(python, object),
         }
     }
 );
