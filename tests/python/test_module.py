@@ -619,6 +619,50 @@ def test_subinterpreters():
     run(sys.executable, script)
 
 
+FORGETFUL = """
+import ctypes, weakref
+api = ctypes.pythonapi
+for name in ["PyInterpreterState_Get", "PyInterpreterState_GetDict"]:
+    getattr(api, name).restype = ctypes.c_void_p
+api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
+kept = ctypes.cast(api.PyInterpreterState_GetDict(api.PyInterpreterState_Get()),
+                   ctypes.py_object).value
+
+def rss():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+def another():
+    kept.pop("libdlpack_rs.module")
+    module = py_module.load()
+    assert module is not m
+    tensor = module.empty((2, 3)).T
+    return weakref.ref(module), weakref.ref(module.Tensor), tensor
+
+links = [another() for _ in range(3)]
+gc.collect()
+# A module that only its tensors need stays; the last one is the interpreter's.
+assert all(module() is not None and kind() is not None for module, kind, tensor in links)
+assert all(type(tensor) is kind() and tensor.T.shape == (2, 3) for _, kind, tensor in links)
+links = [link[:2] for link in links]
+gc.collect()
+assert [module() is not None for module, kind in links] == [False, False, True]
+assert [kind() is not None for module, kind in links] == [False, False, True]
+for round in range(2):
+    before = rss()
+    for count in range(1000):
+        another()
+        if count % 50 == 0:
+            gc.collect()
+    gc.collect()
+assert rss() - before < 3 << 20, rss() - before  # a module and its type are 10 KB
+"""
+
+
+def test_a_module_that_nobody_needs_goes_with_its_type():
+    run(sys.executable, FORGETFUL)
+
+
 # Every CPython that is to be served and found on this machine, by itself: no NumPy needed.
 PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
 PYTHONS = {path for name in ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.13t", "3.14t"]
