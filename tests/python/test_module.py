@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import capsules
 import dlpack_ctypes
 import py_module
 from views import DTYPES, random_bytes, random_destination, random_view
@@ -233,6 +234,77 @@ def test_producers_of_all_ages():
     used = array.__dlpack__(max_version=(1, 0))
     m.from_dlpack(used)
     refuses((ValueError, BufferError), "consumed|no __dlpack__", m.from_dlpack, used)
+
+
+class Forger:
+    """A producer whose tensor is what `change` makes of an honest one; counts deleter calls."""
+
+    def __init__(self, change):
+        self.deleted, self.numbers = 0, (ctypes.c_int64 * 130)(2, 3, 3, 1)
+        self.delete = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self.count)
+        self.memory, self.tensor = ctypes.create_string_buffer(64), dlpack_ctypes.Versioned._type_()
+        self.tensor.version.major, self.tensor.version.minor = 1, 3
+        self.tensor.deleter = ctypes.cast(self.delete, ctypes.c_void_p).value
+        inner = self.tensor.dl_tensor
+        inner.data, inner.ndim = ctypes.addressof(self.memory), 2
+        inner.device.device_type = 1
+        inner.dtype.code, inner.dtype.bits, inner.dtype.lanes = 2, 32, 1
+        inner.shape = ctypes.cast(self.numbers, type(inner.shape))
+        inner.strides = ctypes.cast(ctypes.byref(self.numbers, 16), type(inner.strides))
+        change(self.tensor, inner)
+
+    def count(self, _):
+        self.deleted += 1
+
+    def __dlpack__(self, **keywords):
+        return capsules._new(ctypes.addressof(self.tensor), capsules.VERSIONED, None)
+
+
+def setting(path, value):
+    def change(tensor, inner):
+        *way, last = path.split(".")
+        for name in way:
+            inner = getattr(inner, name)
+        setattr(inner, last, value)
+    return change
+
+
+@pytest.mark.parametrize("change, words", [
+    (setting("ndim", 65), "NDIM"), (setting("ndim", -1), "NDIM"),
+    (setting("shape", None), "SHAPE_NULL"), (setting("data", None), "DATA_NULL"),
+    (setting("dtype.bits", 0), "DTYPE_BITS"), (setting("dtype.code", 200), "DTYPE_CODE"),
+    (setting("dtype.lanes", 0), "DTYPE_LANES"), (setting("device.device_type", 999), "DEVICE_TYPE"),
+    (setting("device.device_id", 1), "DEVICE_ID"), (setting("byte_offset", 1 << 63), "OFFSET"),
+    (lambda t, inner: setattr(t, "flags", 1 << 40), "FLAGS"),
+    (lambda t, inner: inner.shape.__setitem__(0, -1), "SHAPE_NEG"),
+    (lambda t, inner: inner.shape.__setitem__(0, 1 << 62), "OVERFLOW"),
+    (lambda t, inner: inner.strides.__setitem__(0, 1 << 61), "OVERFLOW"),
+])
+def test_forged_tensors_are_refused_and_released_once(change, words):
+    forger = Forger(change)
+    for keywords in [{}, {"copy": True}]:
+        forger.deleted = 0
+        refuses((ValueError, BufferError), words, m.from_dlpack, forger, **keywords)
+        assert forger.deleted == 1
+
+
+def test_what_an_honest_tensor_may_be():
+    forger = Forger(lambda t, inner: None)
+    t = m.from_dlpack(forger)
+    assert t.shape == (2, 3) and t.T.copy().tolist() == [[0.0] * 2] * 3 and not forger.deleted
+    view = t[0]
+    del t
+    assert forger.deleted == 0
+    del view
+    assert forger.deleted == 1
+    assert m.from_dlpack(Forger(setting("strides", None))).strides == (3, 1)
+    assert m.from_dlpack(Forger(setting("strides", None))).T.strides == (1, 3)
+    empty = Forger(lambda t, inner: (inner.shape.__setitem__(0, 0), setting("data", None)(t, inner)))
+    assert m.from_dlpack(empty).tolist() == [] and m.from_dlpack(empty).data_ptr == 0
+    unfreed = Forger(lambda t, inner: setattr(t, "deleter", None))
+    assert m.from_dlpack(unfreed)[1].tolist() == [0.0] * 3
+    major = Forger(lambda t, inner: setattr(t.version, "major", 2))
+    refuses((ValueError, BufferError), "VERSION", m.from_dlpack, major)
 
 
 def test_copy_and_device_of_from_dlpack():
