@@ -215,7 +215,7 @@ impl Launches {
             let whole = count.saturating_mul(n) <= limit && digits < MAX_DIGITS;
             let full = count > limit || digits >= MAX_DIGITS;
             if !whole {
-                let part = limit.checked_div(count).unwrap_or(1).clamp(1, each.dim.n);
+                let part = limit.checked_div(count).unwrap_or(1).min(each.dim.n).max(1);
                 // Whole tiles, and whole bytes of bits.
                 let part = if part > 256 {
                     part & !255
