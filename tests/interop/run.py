@@ -4,8 +4,8 @@
     run.py [--fast] [--tidy] [--bless] [SYSTEM...]
 
 Each system has a file in systems/, and an environment in target/interop which pip fills. Its checks
-run in a process of its own; what kills it is recorded, and the rest goes on in another. Outcomes are
-compared with expected.txt, which --bless rewrites; with all systems, docs/interop.md is written.
+run in a process of its own; what kills it is recorded, and the rest goes on in another. Outcomes
+are compared with expected.txt, which --bless rewrites; with all systems, docs/interop.md is written.
 --fast: the systems that `make test` runs, and no environment that takes long. --tidy: environments
 are removed after use, 7 GB at most then instead of 23.
 """
@@ -142,7 +142,8 @@ def compare(name, found, bless, counts):
         counts[not fine] += 1
         if not fine:
             wrong.append(f"  {check}: {result}: {text} (expected {expected.get(check)})")
-    said = found.get("why") or f"{len(found['outcomes']) - len(wrong)} as expected, {len(wrong)} not"
+    good = len(found["outcomes"]) - len(wrong)
+    said = found.get("why") or f"{good} as expected, {len(wrong)} not"
     print(f"{name} {found['version']}: {said}", *wrong, sep="\n", flush=True)
 
 
