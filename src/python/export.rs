@@ -5,12 +5,13 @@ use core::ptr::null_mut;
 
 use super::array_interface::numbers;
 use super::capsule;
-use super::object::Owned;
+use super::object::{Owned, detached};
 use super::stream;
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::error::{Error, Field::*, Result, Status::*};
+use crate::layout::Order;
 use crate::tensor::convert::{self, LegacyPolicy};
 use crate::tensor::{Versioned, share};
 use crate::validate::Snapshot;
@@ -98,7 +99,7 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
     // SAFETY: the caller's word; `shared` is a holder of ours until the capsule has it.
     unsafe {
         share::own(tensor)?;
-        let shared = serve(tensor, request)?;
+        let shared = serve(python, tensor, request)?;
         let capsule = match request.major {
             0 => convert::to_legacy(shared, LegacyPolicy::DLRS_LEGACY_REFUSE)
                 .and_then(|legacy| capsule::new_legacy(python, legacy)),
@@ -115,7 +116,7 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
 ///
 /// # Safety
 /// `tensor` is live and ours.
-unsafe fn serve(tensor: Versioned, request: &Request) -> Result<Versioned> {
+unsafe fn serve(python: Python, tensor: Versioned, request: &Request) -> Result<Versioned> {
     // SAFETY: the caller's word.
     let here = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
     let target = request.device.unwrap_or(here);
@@ -140,5 +141,5 @@ unsafe fn serve(tensor: Versioned, request: &Request) -> Result<Versioned> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { snapshot.read_managed(tensor.as_ptr(), options.rules()) }?;
-    copy::clone(&snapshot, crate::layout::Order::K, target, &options)
+    detached(python, snapshot.nbytes()?, || copy::clone(&snapshot, Order::K, target, &options))
 }

@@ -9,7 +9,7 @@ use core::ptr::null_mut;
 use super::array_interface::numbers;
 use super::capsule;
 use super::constants::{self, Constant, integer, text, tuple};
-use super::object::Owned;
+use super::object::{Owned, detached};
 use super::raise::{is, raised, required};
 use super::stream;
 use super::symbols::{PyObject, Python};
@@ -20,7 +20,7 @@ use crate::device_type::host_reachable;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::import::{self, Import};
 use crate::tensor::{Versioned, share};
-use crate::validate::{check_version, flags_of};
+use crate::validate::{Snapshot, check_version, flags_of};
 
 /// What is wanted of an object.
 pub struct Wanted {
@@ -42,7 +42,7 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
     // SAFETY: the caller's word; `tensor` is then ours.
     unsafe {
         let tensor = acquire(python, object, wanted)?;
-        let result = serve(tensor, wanted);
+        let result = serve(python, tensor, wanted);
         if result.is_err() {
             share::release(tensor);
         }
@@ -52,7 +52,7 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
 
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
-unsafe fn serve(tensor: Versioned, wanted: &Wanted) -> Result<Versioned> {
+unsafe fn serve(python: Python, tensor: Versioned, wanted: &Wanted) -> Result<Versioned> {
     // SAFETY: the caller's word; past the check the struct is of major 1.
     let flags = unsafe {
         check_version(tensor.as_ptr())?;
@@ -68,8 +68,20 @@ unsafe fn serve(tensor: Versioned, wanted: &Wanted) -> Result<Versioned> {
             _ => import.policy = CopyPolicy::IfNeeded, // it is there already
         }
     }
-    // SAFETY: the caller's word.
-    unsafe { import::import(tensor, &import) }
+    let any = import.order.is_none() && import.align_bytes <= 1 && !import.writable;
+    let asis = any && import.device.is_none() && import.policy == CopyPolicy::IfNeeded;
+    if asis || import.policy == CopyPolicy::Never {
+        // SAFETY: the caller's word.
+        return unsafe { import::import(tensor, &import) };
+    }
+    // It may be copied.
+    let mut snapshot = Snapshot::new();
+    // SAFETY: as above.
+    unsafe {
+        snapshot.read_managed(tensor.as_ptr(), import.rules)?;
+        let nbytes = if import.rules.layout { snapshot.nbytes()? } else { 0 };
+        detached(python, nbytes, || import::import(tensor, &import))
+    }
 }
 
 /// The tensor as the object gives it.

@@ -98,6 +98,9 @@ class Tensor:
         device = self.struct.dl_tensor.device
         return device.device_type, device.device_id
 
+    def values(self, n):
+        return (ctypes.c_double * n).from_address(self.address)
+
     def take(self):
         taken, self.versioned = self.versioned, None
         return taken
@@ -158,3 +161,8 @@ def consume(obj, legacy_flags=1):
     out = Versioned()
     call(lib.dlrs_py_capsule_consume, obj, legacy_flags, byref(out))
     return Tensor(out)
+
+
+def sum_of(array):
+    """For other processes, which find it by its name."""
+    return sum(import_(array).values(array.size))
