@@ -9,7 +9,7 @@ from ctypes import (POINTER, Structure, byref, c_int32, c_int64, c_uint32, c_uin
                     py_object, pythonapi, sizeof)
 
 import dlpack_ctypes as dlpack
-from dlpack_ctypes import (DLDevice, DLManagedTensor, DLManagedTensorVersioned, dlrs_error,
+from dlpack_rs.abi import (DLDevice, DLManagedTensor, DLManagedTensorVersioned, dlrs_error,
                            dlrs_import_options)
 
 lib = ctypes.PyDLL(dlpack.lib._name)
