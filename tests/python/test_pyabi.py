@@ -416,7 +416,16 @@ def test_array_interfaces_that_lie(changes, error):
     assert sys.getrefcount(obj) == before
 
 
-def test_cuda_memory_needs_a_backend():
+def cuda_devices():
+    count, function = ctypes.c_int32(), dlpack.lib.dlrs_device_count
+    return 0 if function(2, byref(count), None) else count.value
+
+
+WITHOUT_CUDA = pytest.mark.skipif(cuda_devices() > 0, reason="there is a CUDA device")
+
+
+@WITHOUT_CUDA
+def test_cuda_memory_needs_a_driver():
     with pytest.raises(BufferError):
         import_(Interface(ones(), "__cuda_array_interface__", stream=1))
     empty = Interface(np.zeros((0, 3)), "__cuda_array_interface__", data=(0, False))
@@ -463,11 +472,11 @@ def test_export_copies_and_devices():
     assert copied.address != t.address and copied.flags == 2
     assert copied.strides == t.strides  # in the order of the strides
     assert np.array_equal(np.from_dlpack(copied), ones().T)
-    for device in ((2, 0), (99, 0), (1, 1)):
+    for device in ((16, 0), (99, 0), (1, 1)):
         with pytest.raises((BufferError, ValueError)):
             export(t, dl_device=device)
     with pytest.raises(BufferError):
-        export(t, dl_device=(2, 0), copy=False)
+        export(t, dl_device=(16, 0), copy=False)
     for stream in (0, 1, -1, 2**40):
         with pytest.raises(RuntimeError, match="stream None"):
             export(t, stream=stream)
@@ -582,13 +591,14 @@ def test_tensorflow_deletes_and_leaves_the_name():
     assert keeper.holders() == 1
 
 
-def test_streams_of_a_device_without_backend():
+@WITHOUT_CUDA
+def test_streams_of_a_device_without_driver():
     t = device_tensor()
     assert consume(export(t, stream=-1, max_version=(1, 0))).device == (2, 0)
     for stream in (None, 1):  # the data is made on the default stream itself
         assert consume(export(t, stream=stream, max_version=(1, 0))).device == (2, 0)
     for stream in (2, 0x1000):
-        with pytest.raises(BufferError, match="no backend"):
+        with pytest.raises(BufferError):
             export(t, stream=stream, max_version=(1, 0))
     with pytest.raises(RuntimeError, match="ambiguous"):
         export(t, stream=0)
@@ -623,7 +633,7 @@ def test_x06_without_the_lock_it_is_refused():
 @pytest.mark.parametrize("status, kind", [
     (101, ValueError), (201, ValueError), (217, BufferError), (301, BufferError),
     (309, BufferError), (401, MemoryError), (403, RuntimeError), (501, BufferError),
-    (502, RuntimeError), (603, RuntimeError), (901, RuntimeError)])
+    (502, BufferError), (603, RuntimeError), (901, RuntimeError)])
 def test_error_set(status, kind):
     error = dlpack.dlrs_error(struct_size=ctypes.sizeof(dlpack.dlrs_error), status=status,
                               message=b"words")
