@@ -18,7 +18,8 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test test-windows test-cross bench bench-python bench-engine clean
+.PHONY: help build install demo test wheel interop test-windows test-cross bench bench-python \
+	bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -52,7 +53,9 @@ TESTS = \
 	"c_tests/consumers.sh" \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
 	"docs/check_quotes.py" \
-	"tests/python/run.sh"
+	"tests/python/run.sh" \
+	"tests/interop/run.py --fast" \
+	"python/wheel.sh && python/test_wheel.sh"
 # What needs tools for other platforms: .ci/run adds them.
 PLATFORM_TESTS =
 
@@ -60,6 +63,15 @@ test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
 	@tests/steps.sh $(TESTS) $(PLATFORM_TESTS)
+
+wheel:  ## build the Python wheel into target/wheel, for glibc 2.17 and later, and test it
+	$(call need,$(RUST) gcc:gcc $(PYTHON):python3 readelf:binutils)
+	python/wheel.sh
+	python/test_wheel.sh
+
+interop: build  ## exchange tensors with every system there is; writes docs/interop.md
+	$(call need,$(PYTHON):python3)
+	$(PYTHON) -B tests/interop/run.py
 
 test-windows:  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
 	$(call need,gcc:gcc)

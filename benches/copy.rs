@@ -2,7 +2,7 @@
 //!
 //! Each figure is the median, over pairs measured one after the other, of memcpy's time for the
 //! same bytes divided by ours: 1.0 is memcpy's speed, 2.0 twice as fast. `LEVEL=avx2|portable`,
-//! `PAGES=small` (no huge pages), `STREAM=bytes` and `BUSY=1` (this thread's time instead of the
+//! `PAGES=small` (no huge pages), `SKIP=bytes` (to misalign both sides), `STREAM=bytes` and `BUSY=1` (this thread's time instead of the
 //! clock's, and one thread only: for a machine with other work) change the run.
 
 use dlpack_rs::device::cpu::{Level, Parallel, copy, set_level, set_thresholds};
@@ -178,6 +178,8 @@ fn main() {
     }
     let busy = std::env::var_os("BUSY").is_some();
     let (src, dst) = (Memory::new(288 << 20, 1), Memory::new(288 << 20, 2));
+    let skip = std::env::var("SKIP").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let (src, dst) = (Memory(src.0.wrapping_add(skip)), Memory(dst.0.wrapping_add(skip)));
     println!(
         "{:38} {:>8} {:>8} {:>7} {:>7} {:>6}",
         "case", "GB/s", "memcpy", "ratio", "2 thr", "target"

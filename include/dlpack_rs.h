@@ -2290,6 +2290,25 @@ dlrs_status dlrs_device_count(int32_t device_type,
                               dlrs_error *error);
 
 /**
+ * Set the file to load as the driver of a kind of device, in place of the names that the system
+ * knows (libcuda.so.1, libamdhip64.so.7, ...), for the whole process.
+ *
+ * Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
+ * Ownership: path is copied, and the copy never freed; NULL brings the usual names back.
+ * Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already.
+ *            DLRS_NOMEM: no memory. Whether the file is there is found out when it is needed.
+ * Threads:   any; call it before the first use of a device.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; path ends with NUL, and names a driver.
+ */
+DLRS_API
+dlrs_status dlrs_driver_path_set(int32_t device_type,
+                                 const char *path,
+                                 dlrs_error *error);
+
+/**
  * Allocate memory on a device.
  *
  * Bytes:     nbytes, aligned to align_bytes (a power of two, 0 for 256); none for 0 bytes, and

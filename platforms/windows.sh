@@ -190,9 +190,17 @@ find_rust
 for wine in "${WINE:-}" wine64 /usr/lib/wine/wine64 wine; do
   [ -n "$wine" ] && command -v "$wine" >/dev/null && break
 done
-need $gnu-gcc:gcc-mingw-w64-x86-64 $gnu-g++:g++-mingw-w64-x86-64 "$wine:wine64 wine" \
+for server in "${WINESERVER:-}" wineserver /usr/lib/wine/wineserver64; do
+  [ -n "$server" ] && command -v "$server" >/dev/null && break
+done
+need $gnu-gcc:gcc-mingw-w64-x86-64 $gnu-g++:g++-mingw-w64-x86-64 "$wine:wine64 wine" "$server:wine" \
   cmake:cmake ninja:ninja-build clang:clang lld-link:lld
 mkdir -p "$WINEPREFIX"
+# One server for all programs: left alone, it goes and comes between them, and a program that calls
+# it just then fails.
+"$server" -p >/dev/null 2>&1 </dev/null
+trap '"$server" -k' EXIT
+row "wine starts" "$wine" wineboot --init
 row "dlpack_rs.dll and its import library" make_library
 $worked || { totals windows; exit 1; }
 row ".def file and delay-load library" make_def

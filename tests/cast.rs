@@ -287,9 +287,54 @@ fn floats_become_integers_as_in_rust() {
             let got: Vec<$int> = convert(&from, dtype(2, 64, 1), dtype($code, <$int>::BITS as u8, 1));
             let want: Vec<$int> = from.iter().map(|&x| x as $int).collect();
             assert!(got == want, stringify!($int));
+            let single: Vec<_> = from.iter().map(|&x| x as f32).collect();
+            let to = dtype($code, <$int>::BITS as u8, 1);
+            let got: Vec<$int> = convert(&single, dtype(2, 32, 1), to);
+            let want: Vec<$int> = single.iter().map(|&x| x as $int).collect();
+            assert!(got == want, "binary32 to {}", stringify!($int));
         )*};
     }
     same! { i8: 0; i16: 0; i32: 0; i64: 0; u8: 1; u16: 1; u32: 1; u64: 1; }
+}
+
+/// Every pair of integer types, and both ways to bool, in runs of every kind of length.
+fn integers_become_integers_as_in_rust() {
+    let mut state = 1u64;
+    let mut from: Vec<u64> = (0..1717u64)
+        .map(|i| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(i);
+            if i % 3 == 0 { state >> 60 << (i % 64) } else { state }
+        })
+        .collect();
+    from.extend([0, 1, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x1_0000, 0x7fff_ffff]);
+    from.extend([0x8000_0000, 0xffff_ffff, 1 << 32, 1 << 63, u64::MAX, u64::MAX << 8]);
+    macro_rules! pairs {
+        ($from:ident $code:literal, $($to:ident $to_code:literal;)*) => {
+            for n in [from.len(), 1, 7, 8, 31, 33, 129] {
+                let values: Vec<$from> = from[from.len() - n..].iter().map(|&x| x as $from).collect();
+                let source = dtype($code, <$from>::BITS as u8, 1);
+                $(if stringify!($from) != stringify!($to) {
+                    let got: Vec<$to> =
+                        convert(&values, source, dtype($to_code, <$to>::BITS as u8, 1));
+                    let want: Vec<_> = values.iter().map(|&x| x as $to).collect();
+                    assert!(got == want, "{} to {}", stringify!($from), stringify!($to));
+                })*
+                let got: Vec<u8> = convert(&values, source, dtype(6, 8, 1));
+                let want: Vec<_> = values.iter().map(|&x| u8::from(x != 0)).collect();
+                assert!(got == want, "{} to bool", stringify!($from));
+                let bytes: Vec<u8> = values.iter().map(|&x| x as u8).collect();
+                let got: Vec<$from> = convert(&bytes, dtype(6, 8, 1), source);
+                let want: Vec<_> = bytes.iter().map(|&x| <$from>::from(x != 0)).collect();
+                assert!(got == want, "bool to {}", stringify!($from));
+            }
+        };
+    }
+    macro_rules! all {
+        ($($from:ident $code:literal;)*) => {$(
+            pairs! { $from $code, i8 0; u8 1; i16 0; u16 1; i32 0; u32 1; i64 0; u64 1; }
+        )*};
+    }
+    all! { i8 0; u8 1; i16 0; u16 1; i32 0; u32 1; i64 0; u64 1; }
 }
 
 #[test]
@@ -300,6 +345,7 @@ fn all_of_it_at_both_levels() {
         integers_round_once();
         every_code_has_its_value();
         floats_become_integers_as_in_rust();
+        integers_become_integers_as_in_rust();
     }
     cpu::set_level(cpu::detected());
 }

@@ -10,12 +10,14 @@
 #include <stdlib.h>
 
 /* Not the program's malloc, which tests count and make fail. */
+#ifndef __SANITIZE_ADDRESS__
 void *__libc_malloc(size_t nbytes);
 void *__libc_calloc(size_t n, size_t nbytes);
 void __libc_free(void *memory);
 #define malloc __libc_malloc
 #define calloc __libc_calloc
 #define free __libc_free
+#endif
 
 /* The numbers are the same in CUDA and HIP. */
 enum {
@@ -63,7 +65,7 @@ typedef struct function {
 enum {
   EARLY = 1,    /* works before initialisation */
   CURRENT = 2,  /* needs a current context that is not lost */
-  RELEASES = 4, /* gives something back: does so even when it reports an error */
+  RELEASES = 4, /* gives something back, or waits: does so even when it reports an error */
   KEEPS = 16,   /* bookkeeping of the host, which a broken device does not break */
   UNSAFE = 8    /* not permitted while this thread, or with a global capture any thread, captures */
 };

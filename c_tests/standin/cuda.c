@@ -177,7 +177,7 @@ EXPORT CUresult cuCtxGetDevice(CUdevice *out) {
 }
 
 EXPORT CUresult cuCtxSynchronize(void) {
-  ENTER(CURRENT);
+  ENTER(CURRENT | RELEASES);
   ANSWER(context_sync(current()));
 }
 
@@ -391,7 +391,7 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 
 EXPORT CUresult cuStreamSynchronize(CUstream stream) {
-  ENTER(CURRENT);
+  ENTER(CURRENT | RELEASES);
   ANSWER(stream_sync(stream));
 }
 
@@ -488,7 +488,7 @@ EXPORT CUresult cuEventQuery(CUevent event) {
 }
 
 EXPORT CUresult cuEventSynchronize(CUevent event) {
-  ENTER(CURRENT | UNSAFE);
+  ENTER(CURRENT | UNSAFE | RELEASES);
   ANSWER(event_sync(event));
 }
 

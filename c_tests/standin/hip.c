@@ -95,7 +95,7 @@ EXPORT hipError_t hipDeviceDisablePeerAccess(int peer) {
 }
 
 EXPORT hipError_t hipDeviceSynchronize(void) {
-  ENTER(CURRENT);
+  ENTER(CURRENT | RELEASES);
   ANSWER(context_sync(current()));
 }
 
@@ -300,7 +300,7 @@ EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
 }
 
 EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
-  ENTER(CURRENT);
+  ENTER(CURRENT | RELEASES);
   ANSWER(stream_sync(stream));
 }
 
@@ -401,7 +401,7 @@ EXPORT hipError_t hipEventQuery(hipEvent_t event) {
 }
 
 EXPORT hipError_t hipEventSynchronize(hipEvent_t event) {
-  ENTER(CURRENT | UNSAFE);
+  ENTER(CURRENT | UNSAFE | RELEASES);
   ANSWER(event_sync(event));
 }
 

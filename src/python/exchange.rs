@@ -74,13 +74,25 @@ pub unsafe fn from_object(
             return Err(failed(python));
         }
         let Some(tensor) = NonNull::new(tensor) else { return Err(failed(python)) };
-        if check_version(tensor.as_ptr()).is_err() || ordered(&table, tensor, stream).is_ok() {
+        let foreign = check_version(tensor.as_ptr()).is_err();
+        if foreign || (literal(tensor) && ordered(&table, tensor, stream).is_ok()) {
             return Ok(Some(tensor));
         }
-        // Streams that cannot be made to wait here: `__dlpack__` does it itself.
+        // `__dlpack__` refuses what the elements do not say, and makes streams wait itself.
         share::release(tensor);
     }
     Ok(None)
+}
+
+/// Whether the elements are what they seem: PyTorch's table gives lazily conjugated tensors away as
+/// if they were not, which its `__dlpack__` refuses.
+///
+/// # Safety
+/// `tensor` is live, of major 1.
+unsafe fn literal(tensor: Versioned) -> bool {
+    // SAFETY: the caller's word.
+    let code = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.dtype.code).read() };
+    code != DLDataTypeCode::kDLComplex as u8
 }
 
 /// Makes the consumer's stream wait for the framework's, on which the tensor is being made.

@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import dlpack_ctypes
 import py_module
 from views import DTYPES, random_bytes, random_destination, random_view
 
@@ -139,17 +140,17 @@ def test_calls_that_are_wrong(call, words):
     (lambda t: t.view("float999x"), ValueError, "DLRS"),
     (lambda t: t[:, ::2].view("float64"), ValueError, "."),
     (lambda t: t.item(), ValueError, "exactly one element"),
-    (lambda t: t.to("cuda"), BufferError, "DEVICE_TYPE"),
+    (lambda t: t.to("vulkan"), BufferError, "DEVICE_TYPE"),
     (lambda t: t.to("gpu"), ValueError, "PARSE"),
     (lambda t: t.to("cpu:1"), BufferError, "DEVICE_ID"),
-    (lambda t: t.to("cuda", copy=False), BufferError, "copy is needed"),
+    (lambda t: t.to("vulkan", copy=False), BufferError, "copy is needed"),
     (lambda t: m.empty((-1,)), ValueError, "negative"),
     (lambda t: m.empty((1 << 62, 8)), ValueError, "OVERFLOW"),
     (lambda t: m.empty((1 << 50,)), MemoryError, "NOMEM"),
     (lambda t: m.empty((1,) * 65), ValueError, "NDIM.*|dimensions"),
     (lambda t: m.empty((1 << 70,)), (ValueError, OverflowError), "."),
     (lambda t: m.empty(2, "float33"), ValueError, "DTYPE"),
-    (lambda t: m.empty(2, device="cuda"), BufferError, "no allocator"),
+    (lambda t: m.empty(2, device="vulkan"), BufferError, "DEVICE_TYPE"),
 ])
 def test_what_cannot_be(call, kind, words):
     refuses(kind, words or ".", call, m.from_dlpack(np.zeros((2, 3), "f4")))
@@ -244,7 +245,7 @@ def test_copy_and_device_of_from_dlpack():
         assert (tensor.flags & 2 != 0) is not shared
         same(tensor, array, shared)
     with pytest.raises(BufferError):
-        m.from_dlpack(array, device="cuda")
+        m.from_dlpack(array, device="vulkan")
 
 
 def test_dlpack():
@@ -264,30 +265,28 @@ def test_dlpack():
     refuses(BufferError, "read-only", read_only.__dlpack__)
     assert not np.from_dlpack(read_only).flags.writeable
     refuses((ValueError, BufferError, RuntimeError), "stream", t.__dlpack__, stream=1)
-    refuses((BufferError, ValueError), ".", t.__dlpack__, dl_device=(2, 0), max_version=(1, 0))
+    refuses((BufferError, ValueError), ".", t.__dlpack__, dl_device=(7, 0), max_version=(1, 0))
     for odd in [(1,), "ab", 7, (None, None), ("1", "2")]:
         refuses((TypeError, ValueError), ".", t.__dlpack__, max_version=odd)
     assert np.from_dlpack(t, copy=True).ctypes.data != t.data_ptr
 
 
 def test_exchange_api():
-    import dlpack_ctypes as dlpack
     capsule = Tensor.__dlpack_c_exchange_api__
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = dlpack.DLPackExchangeAPI.from_address(get(capsule, b"dlpack_exchange_api"))
-    assert (table.header.version.major, table.header.version.minor) == (1, 3)
-    assert all(table.functions)
+    table = (ctypes.c_void_p * 7).from_address(get(capsule, b"dlpack_exchange_api"))
+    assert table[0] == 1 | 3 << 32 and table[1] is None and all(table[2:])
     call = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
-    give, describe = call(table.functions[1]), call(table.functions[3])
+    give, describe = call(table[3]), call(table[5])
     take = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p,
-                             ctypes.POINTER(ctypes.py_object))(table.functions[2])
+                             ctypes.POINTER(ctypes.py_object))(table[4])
     array = np.arange(6.0).reshape(2, 3)
     t, out, back = m.from_dlpack(array), ctypes.c_void_p(), ctypes.py_object()
     assert give(t, ctypes.byref(out)) == 0
     assert take(out, ctypes.byref(back)) == 0
     same(back.value, array)
-    view = dlpack.DLTensor()
+    view = dlpack_ctypes.DLTensor()
     assert describe(t, ctypes.addressof(view)) == 0
     assert view.data + view.byte_offset == t.data_ptr and view.shape[:2] == [2, 3]
     for wrong in [3, array, object(), Tensor]:
@@ -467,11 +466,11 @@ def test_exchanges_leave_nothing():
 
 
 def test_failures_leave_nothing():
-    calls = [lambda t: t[9], lambda t: t["x"], lambda t: t.reshape(5), lambda t: t.to("cuda"),
+    calls = [lambda t: t[9], lambda t: t["x"], lambda t: t.reshape(5), lambda t: t.to("vulkan"),
              lambda t: t.view("nonsense"), lambda t: m.from_dlpack(3), lambda t: m.empty((1 << 50,)),
              lambda t: t.__dlpack__(max_version=3), lambda t: t.permute(0, 0), lambda t: t.item(),
              lambda t: memoryview(t.view("bfloat16")), lambda t: t.copy(order="Q"),
-             lambda t: m.from_dlpack(t, device="cuda"), lambda t: Tensor()]
+             lambda t: m.from_dlpack(t, device="vulkan"), lambda t: Tensor()]
 
     def work(base, count):
         t = m.from_dlpack(base)

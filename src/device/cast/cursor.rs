@@ -86,12 +86,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// How many of the next numbers lie one after the other in bytes of their own.
+    pub fn run(&self) -> usize {
+        let (left, stride) = self.rest();
+        let dense = self.side.bits >= 8 && stride == i64::from(self.side.bits);
+        if dense { left as usize } else { 0 }
+    }
+
     /// The next `n` numbers, when they lie one after the other in bytes of their own.
     #[inline(never)]
     pub fn dense(&mut self, n: usize) -> Option<*mut u8> {
-        let (left, stride) = self.rest();
-        let dense = self.side.bits >= 8 && stride == i64::from(self.side.bits);
-        if !dense || left < n as i64 {
+        if self.run() < n {
             return None;
         }
         let first = self.side.first.wrapping_offset((self.at >> 3) as isize);

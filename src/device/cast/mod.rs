@@ -88,12 +88,23 @@ pub unsafe fn run(cast: &Cast) {
     let pipeline = Pipeline::new(cast.src.0, cast.dst.0);
     // SAFETY: the caller's word.
     unsafe {
-        match cast.src.0.nbytes() {
-            1 if cast.dims.count() >= TABLE_FROM => tabulated(cast, &pipeline),
-            _ => tiles(cast, &pipeline, None),
+        if tabular(cast) {
+            tabulated(cast, &pipeline);
+        } else {
+            tiles(cast, &pipeline, None);
         }
     }
     environment.leave();
+}
+
+/// Whether a table of the source's values pays: not where vectors are as good.
+fn tabular(cast: &Cast) -> bool {
+    let wide = match cast.dst.0 {
+        Kind::Float(format) => format.width() >= 32,
+        _ => true,
+    };
+    let vectors = simd::vectors() && !cast.src.0.is_float() && wide;
+    cast.src.0.nbytes() == 1 && cast.dims.count() >= TABLE_FROM && !vectors
 }
 
 #[inline(never)]
@@ -113,6 +124,17 @@ unsafe fn tiles(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
     let mut left = cast.dims.count();
     while left > 0 {
         let n = left.min(TILE as u64) as usize;
+        let long = if table.is_none() && !cast.merge { src.run().min(dst.run()) } else { 0 };
+        if let (true, Some(from), Some(to)) = (long > n, src.dense(long), dst.dense(long)) {
+            // SAFETY: as below; they lie one after the other on both sides.
+            unsafe {
+                let input = core::slice::from_raw_parts(from, long * src_nbytes);
+                let output = core::slice::from_raw_parts_mut(to, long * dst_nbytes);
+                pipeline.long(input, output, [src_nbytes, dst_nbytes], &mut spares);
+            }
+            left -= long as u64;
+            continue;
+        }
         // SAFETY: the next `n` numbers of both sides are the caller's; tiles have room for them,
         // and no number of the destination is one of the source.
         unsafe {

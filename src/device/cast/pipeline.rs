@@ -95,8 +95,9 @@ pub struct Pipeline {
 /// What an element is between the steps.
 #[derive(Clone, Copy, PartialEq)]
 enum Wide {
-    /// 64 bits that hold an integer of at most 32.
     Int32,
+    /// 64 bits that hold an unsigned integer of 32.
+    Uint32,
     Int64,
     F32,
     F64,
@@ -107,27 +108,41 @@ impl Pipeline {
     pub fn new(src: Kind, dst: Kind) -> Pipeline {
         let steps = [steps::F32_TO_F64; MOST_STEPS];
         let mut pipeline = Pipeline { steps, count: 0, params: params(src, dst) };
-        if src == dst {
+        // Two's complement: a sign makes no difference to integers of as many bits.
+        let same =
+            matches!((src, dst), (Kind::Int { bits: a, .. }, Kind::Int { bits: b, .. }) if a == b);
+        if src == dst || (same && src.bits() >= 8) {
             return pipeline;
         }
-        let wide = pipeline.load(src);
-        let integer = matches!(wide, Wide::Int32 | Wide::Int64);
+        if let Some(step) = only(src, dst) {
+            pipeline.push(step);
+            return pipeline;
+        }
+        let wide = pipeline.load(src, dst);
+        let integer = matches!(wide, Wide::Int32 | Wide::Uint32 | Wide::Int64);
         match dst {
-            Kind::Bool | Kind::Int { .. } if integer => pipeline.store_int(dst),
+            Kind::Bool | Kind::Int { .. } if integer => pipeline.store_int(wide, dst),
             Kind::Bool => {
                 pipeline.reach_f32(wide, true);
                 pipeline.push(steps::F32_TO_BOOL);
             }
             Kind::Int { bits, signed } => {
-                pipeline.reach_f64(wide);
-                pipeline.push(match (bits, signed) {
-                    (64, false) => steps::F64_TO_UINT64,
-                    (64, true) | (32, false) => steps::F64_TO_INT64,
-                    _ => steps::F64_TO_INT32,
-                });
-                pipeline.store_int(dst);
+                let single = wide == Wide::F32 && bits <= 32;
+                if !single {
+                    pipeline.reach_f64(wide);
+                }
+                let (step, wide) = match (bits, signed) {
+                    (64, false) => (steps::F64_TO_UINT64, Wide::Int64),
+                    (64, true) => (steps::F64_TO_INT64, Wide::Int64),
+                    (32, false) if single => (steps::F32_TO_UINT32, Wide::Int32),
+                    (32, false) => (steps::F64_TO_UINT32, Wide::Int32),
+                    _ if single => (steps::F32_TO_INT32, Wide::Int32),
+                    _ => (steps::F64_TO_INT32, Wide::Int32),
+                };
+                pipeline.push(step);
+                pipeline.store_int(wide, dst);
             }
-            Kind::Float(format) => pipeline.store_float(wide, format),
+            Kind::Float(format) => pipeline.store_float(wide, format, src.bits() <= 16),
         }
         pipeline
     }
@@ -139,10 +154,14 @@ impl Pipeline {
         }
     }
 
-    fn load(&mut self, src: Kind) -> Wide {
+    fn load(&mut self, src: Kind, dst: Kind) -> Wide {
         let (step, wide) = match src {
-            Kind::Bool => (steps::BOOL_TO_INT, Wide::Int32),
+            Kind::Bool => (steps::BOOL_TO_INT32, Wide::Int32),
             Kind::Int { bits: 64, .. } => return Wide::Int64,
+            Kind::Int { bits: 32, signed } if signed || (!dst.is_float() && dst.bits() <= 32) => {
+                return Wide::Int32;
+            }
+            Kind::Int { bits: 32, .. } => (steps::UINT32_TO_INT64, Wide::Uint32),
             Kind::Int { bits, signed } => (load_int(bits, signed), Wide::Int32),
             Kind::Float(format) => match format.width() {
                 64 => return Wide::F64,
@@ -158,7 +177,8 @@ impl Pipeline {
 
     fn reach_f64(&mut self, wide: Wide) {
         match wide {
-            Wide::Int32 => self.push(steps::INT_TO_F64),
+            Wide::Int32 => self.push(steps::INT32_TO_F64),
+            Wide::Uint32 => self.push(steps::UINT32_TO_F64),
             Wide::Int64 => self.push(steps::INT64_TO_F64),
             Wide::F32 => self.push(steps::F32_TO_F64),
             Wide::F64 => {}
@@ -166,28 +186,40 @@ impl Pipeline {
     }
 
     fn reach_f32(&mut self, wide: Wide, odd: bool) {
-        if wide != Wide::F32 {
-            self.reach_f64(wide);
-            self.push(if odd { steps::F64_TO_F32_ODD } else { steps::F64_TO_F32 });
+        match wide {
+            Wide::F32 => {}
+            Wide::Int32 if !odd => self.push(steps::INT32_TO_F32),
+            _ => {
+                self.reach_f64(wide);
+                self.push(if odd { steps::F64_TO_F32_ODD } else { steps::F64_TO_F32 });
+            }
         }
     }
 
-    fn store_int(&mut self, dst: Kind) {
-        match (dst, dst.nbytes()) {
-            (Kind::Bool, _) => self.push(steps::INT_TO_BOOL),
-            (_, 1) => self.push(steps::INT_TO_8),
-            (_, 2) => self.push(steps::INT_TO_16),
-            (_, 4) => self.push(steps::INT_TO_32),
+    fn store_int(&mut self, wide: Wide, dst: Kind) {
+        let nbytes = dst.nbytes();
+        match wide {
+            Wide::Int32 if nbytes == 8 => return self.push(steps::INT32_TO_INT64),
+            Wide::Int32 => {}
+            _ if nbytes == 8 => return,
+            _ if dst == Kind::Bool => self.push(steps::INT64_TO_ANY32),
+            _ => self.push(steps::INT64_TO_INT32),
+        }
+        match (dst, nbytes) {
+            (Kind::Bool, _) => self.push(steps::INT32_TO_BOOL),
+            (_, 1) => self.push(steps::INT32_TO_8),
+            (_, 2) => self.push(steps::INT32_TO_16),
             _ => {}
         }
     }
 
-    fn store_float(&mut self, wide: Wide, format: &FloatFormat) {
+    /// `small`: integers are exact as binary32.
+    fn store_float(&mut self, wide: Wide, format: &FloatFormat, small: bool) {
         let width = format.width();
         if width == 64 {
             return self.reach_f64(wide);
         }
-        self.reach_f32(wide, width < 32);
+        self.reach_f32(wide, width < 32 && !(small && wide == Wide::Int32));
         match width {
             32 => {}
             16 => self.push(steps::F32_TO_SMALL16),
@@ -221,7 +253,23 @@ impl Pipeline {
                 }
             }
             Some([only]) => call(only, src, dst),
-            _ => dst.iter_mut().zip(src).for_each(|(to, from)| *to = *from),
+            _ if dst.len() == src.len() => dst.copy_from_slice(src),
+            _ => {}
+        }
+    }
+
+    /// Converts any number of elements, of so many bytes in `src` and in `dst`.
+    pub fn long(&self, src: &[u8], dst: &mut [u8], nbytes: [usize; 2], spares: &mut [Tile; 2]) {
+        let [from, to] = nbytes.map(|nbytes| nbytes.max(1));
+        let between = self.count.saturating_sub(1);
+        let between = self.steps.get(..between).unwrap_or(&[]);
+        let widest = between.iter().fold(0, |most: usize, step| most.max(step.nbytes));
+        // A tile is as long as its widest numbers let it be; one step needs none.
+        let n =
+            if widest == 0 { usize::MAX } else { (TILE * 8).checked_div(widest).unwrap_or(TILE) };
+        let (by_src, by_dst) = (n.saturating_mul(from).max(1), n.saturating_mul(to).max(1));
+        for (src, dst) in src.chunks(by_src).zip(dst.chunks_mut(by_dst)) {
+            self.run(src, dst, src.len().checked_div(from).unwrap_or(0), spares);
         }
     }
 
@@ -238,14 +286,29 @@ impl Pipeline {
     }
 }
 
+/// The one step between some pairs of types.
+fn only(src: Kind, dst: Kind) -> Option<Step> {
+    use Kind::{Bool, Int};
+    Some(match (src, dst) {
+        (Bool, Int { bits: 8, .. }) | (Int { bits: 8, .. }, Bool) => steps::BYTE_TO_BOOL,
+        (Bool, Int { bits: 16, .. }) => steps::BOOL_TO_INT16,
+        (Int { bits: 8, signed: true }, Int { bits: 16, .. }) => steps::INT8_TO_INT16,
+        (Int { bits: 8, .. }, Int { bits: 16, .. }) => steps::UINT8_TO_INT16,
+        (Int { bits: 16, .. }, Int { bits: 8, .. }) => steps::INT16_TO_INT8,
+        (Int { bits: 16, .. }, Bool) => steps::INT16_TO_BOOL,
+        (Int { bits: 32, signed: false }, Kind::Float(f)) if f.width() == 32 => {
+            steps::UINT32_TO_F32
+        }
+        _ => return None,
+    })
+}
+
 fn load_int(bits: u8, signed: bool) -> Step {
     match (bits, signed) {
-        (32, true) => steps::INT32_TO_INT,
-        (32, false) => steps::UINT32_TO_INT,
-        (16, true) => steps::INT16_TO_INT,
-        (16, false) => steps::UINT16_TO_INT,
-        (_, true) => steps::INT8_TO_INT,
-        (_, false) => steps::UINT8_TO_INT,
+        (16, true) => steps::INT16_TO_INT32,
+        (16, false) => steps::UINT16_TO_INT32,
+        (_, true) => steps::INT8_TO_INT32,
+        (_, false) => steps::UINT8_TO_INT32,
     }
 }
 

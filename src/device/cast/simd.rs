@@ -1,15 +1,27 @@
 //! Which vector instructions this target has for casts.
 use super::steps::Step;
 
+/// Whether there are vectors for numbers.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+pub fn vectors() -> bool {
+    use crate::device::cpu::{Level, level};
+    level() >= Level::Avx2
+}
+
 /// The step in the best instructions that the processor has.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub fn fastest(step: Step) -> Step {
-    use crate::device::cpu::{Level, level};
-    if level() >= Level::Avx2 { super::avx2::step(step) } else { step }
+    if vectors() { super::avx2::step(step) } else { step }
 }
 
 /// The step itself.
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
 pub fn fastest(step: Step) -> Step {
     step
+}
+
+/// There are none.
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+pub fn vectors() -> bool {
+    false
 }

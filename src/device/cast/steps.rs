@@ -1,6 +1,6 @@
 //! The loops: each turns a run of elements of one representation into another.
 //!
-//! Between load and store an element is wide: an `i64` (or `u64` bits), an `f32` that is exact or
+//! Between load and store an element is wide: an `i32`, an `i64` (or `u64` bits), an `f32` that is exact or
 //! rounded to odd, or an `f64` likewise. Rounding to odd (the last bit is set when anything was
 //! lost) keeps a later rounding to nearest right, as if there had been only one.
 #![forbid(unsafe_code)]
@@ -70,31 +70,52 @@ pub const MAGIC: f64 = 6755399441055744.0; // 1.5 * 2^52
 
 steps! {
     /// A byte that is not 0 is true.
-    BOOL_TO_INT: u8 => i64, |x, _p| i64::from(x != 0);
+    BOOL_TO_INT32: u8 => i32, |x, _p| i32::from(x != 0);
     /// A signed integer of up to 8 bits.
-    INT8_TO_INT: u8 => i64, |x, p| i64::from((x << (p.unused & 7)) as i8 >> (p.unused & 7));
+    INT8_TO_INT32: u8 => i32, |x, p| i32::from((x << (p.unused & 7)) as i8 >> (p.unused & 7));
     /// An unsigned integer of up to 8 bits.
-    UINT8_TO_INT: u8 => i64, |x, p| i64::from(x << (p.unused & 7) >> (p.unused & 7));
+    UINT8_TO_INT32: u8 => i32, |x, p| i32::from(x << (p.unused & 7) >> (p.unused & 7));
     /// Sign extension.
-    INT16_TO_INT: i16 => i64, |x, _p| i64::from(x);
+    INT16_TO_INT32: i16 => i32, |x, _p| i32::from(x);
     /// Zero extension.
-    UINT16_TO_INT: u16 => i64, |x, _p| i64::from(x);
+    UINT16_TO_INT32: u16 => i32, |x, _p| i32::from(x);
     /// Sign extension.
-    INT32_TO_INT: i32 => i64, |x, _p| i64::from(x);
+    INT32_TO_INT64: i32 => i64, |x, _p| i64::from(x);
     /// Zero extension.
-    UINT32_TO_INT: u32 => i64, |x, _p| i64::from(x);
+    UINT32_TO_INT64: u32 => i64, |x, _p| i64::from(x);
 
-    /// Two's complement, the low bits.
-    INT_TO_8: i64 => u8, |x, p| x as u8 & p.mask;
-    /// Two's complement, the low bits.
-    INT_TO_16: i64 => u16, |x, _p| x as u16;
-    /// Two's complement, the low bits.
-    INT_TO_32: i64 => u32, |x, _p| x as u32;
+    /// A byte that is not 0 is true.
+    BYTE_TO_BOOL: u8 => u8, |x, _p| u8::from(x != 0);
+    /// A byte that is not 0 is true.
+    BOOL_TO_INT16: u8 => u16, |x, _p| u16::from(x != 0);
+    /// Sign extension.
+    INT8_TO_INT16: i8 => i16, |x, _p| i16::from(x);
+    /// Zero extension.
+    UINT8_TO_INT16: u8 => u16, |x, _p| u16::from(x);
+    /// The low byte.
+    INT16_TO_INT8: u16 => u8, |x, _p| x as u8;
     /// Whether it is not 0.
-    INT_TO_BOOL: i64 => u8, |x, _p| u8::from(x != 0);
+    INT16_TO_BOOL: u16 => u8, |x, _p| u8::from(x != 0);
 
+    /// Two's complement, the low bits.
+    INT32_TO_8: i32 => u8, |x, p| x as u8 & p.mask;
+    /// Two's complement, the low bits.
+    INT32_TO_16: i32 => u16, |x, _p| x as u16;
+    /// Whether it is not 0.
+    INT32_TO_BOOL: i32 => u8, |x, _p| u8::from(x != 0);
+    /// Two's complement, the low bits.
+    INT64_TO_INT32: i64 => i32, |x, _p| x as i32;
+    /// What is 0 only for 0.
+    INT64_TO_ANY32: i64 => i32, |x, _p| x as i32 | (x >> 32) as i32;
+
+    /// Rounded to nearest.
+    INT32_TO_F32: i32 => f32, |x, _p| x as f32;
+    /// Rounded to nearest.
+    UINT32_TO_F32: u32 => f32, |x, _p| x as f32;
+    /// Exact.
+    INT32_TO_F64: i32 => f64, |x, _p| f64::from(x);
     /// An integer of up to 32 bits, exactly.
-    INT_TO_F64: i64 => f64, |x, _p| {
+    UINT32_TO_F64: i64 => f64, |x, _p| {
         f64::from_bits((x as u64).wrapping_add(const { MAGIC.to_bits() })) - MAGIC
     };
     /// An integer of 64 bits, rounded to nearest or to odd.
@@ -114,7 +135,13 @@ steps! {
     F64_TO_F32_ODD: f64 => f32, |x, _p| f64_to_f32_odd(x);
 
     /// Towards zero, saturated; NaN is 0. For ranges inside that of `i32`.
-    F64_TO_INT32: f64 => i64, |x, p| i64::from(bounded(x, p) as i32);
+    F32_TO_INT32: f32 => i32, |x, p| bounded(f64::from(x), p) as i32;
+    /// Towards zero, saturated; NaN is 0.
+    F32_TO_UINT32: f32 => u32, |x, _p| x as u32;
+    /// Towards zero, saturated; NaN is 0.
+    F64_TO_UINT32: f64 => u32, |x, _p| x as u32;
+    /// Towards zero, saturated; NaN is 0. For ranges inside that of `i32`.
+    F64_TO_INT32: f64 => i32, |x, p| bounded(x, p) as i32;
     /// Towards zero, saturated; NaN is 0. For ranges inside that of `i64`.
     F64_TO_INT64: f64 => i64, |x, p| bounded(x, p) as i64;
     /// Towards zero, saturated; NaN is 0.

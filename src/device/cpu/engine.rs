@@ -22,10 +22,19 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
         let kernel = plan.kernel();
-        let tiny = matches!(kernel, Kernel::Gather | Kernel::Step(_) | Kernel::Scatter);
         let slim = kernel == Kernel::Gather && size == 1;
-        if (slim && slim::copy(ops, plan)) || (tiny && tables::copy(plan, size)) {
+        if slim && slim::copy(ops, plan) {
             return;
+        }
+        let short = plan.inner().n < 16;
+        let tables = match kernel {
+            Kernel::Gather | Kernel::Scatter => true,
+            Kernel::Rows => size <= 16,
+            Kernel::Step(_) => short && plan.ndim >= 3,
+            _ => false,
+        };
+        if tables {
+            return tables::copy(plan, size);
         }
         match kernel {
             Kernel::Memcpy if streams => stream::block(ops, plan.dst, plan.src, size),

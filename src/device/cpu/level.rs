@@ -72,7 +72,7 @@ pub(super) fn ops() -> &'static Ops {
 }
 
 /// Bytes from which an output goes past the caches, and bytes that are worth a thread.
-static STREAM_FROM: AtomicUsize = AtomicUsize::new(3 << 20);
+static STREAM_FROM: AtomicUsize = AtomicUsize::new(16 << 20);
 static THREAD_FROM: AtomicUsize = AtomicUsize::new(4 << 20);
 
 pub(super) fn stream_from() -> u64 {

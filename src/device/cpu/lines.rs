@@ -17,7 +17,7 @@ unsafe fn rows(
     let (last, near) = (plan.ndim.wrapping_sub(1), plan.source_inner());
     let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss) = (row.n as usize, row.src as isize);
-    let block = if near.is_some() { (16384 / ss.unsigned_abs().max(64)).max(256) } else { n };
+    let block = if near.is_some() { (16384 / ss.unsigned_abs().max(64)).max(64) } else { n };
     walk(plan, set(&[Some(last), near]), |src_at, dst_at| {
         let mut at = 0;
         while at < n {

@@ -19,6 +19,7 @@ static OPS: Ops = Ops {
     square: None,
     tiles: TILES,
     narrow: TILES,
+    fetch: portable::fetch,
     stream: portable::stream,
     step,
     weave,

@@ -7,14 +7,14 @@ pub(super) type Tile =
     unsafe fn(src: *const u8, src_stride: isize, dst: *mut u8, dst_stride: isize, blocks: usize);
 
 /// Transposes 64 bytes of each of 64 / size source rows into as many destination rows of 64 bytes,
-/// for elements of 1 << `log` bytes. If it `streams`, the destination's lines are aligned, and are
-/// written past the caches.
+/// for elements of 1 << `log` bytes. What is half done is put into rows at `half`, which may be
+/// those of the destination. If it `streams`, the destination's lines are aligned, and are written
+/// past the caches.
 pub(super) type Square = unsafe fn(
     log: u32,
-    src: *const u8,
-    src_stride: isize,
-    dst: *mut u8,
-    dst_stride: isize,
+    src: (*const u8, isize),
+    dst: (*mut u8, isize),
+    half: (*mut u8, isize),
     streams: bool,
 );
 
@@ -41,6 +41,8 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
     pub(super) square: Option<Square>,
+    /// Asks for `lines` lines from `at` on, and of the rows below; any address will do.
+    pub(super) fetch: fn(at: *const u8, stride: isize, rows: usize, lines: usize),
     /// Copies whole lines to an aligned destination, past the caches.
     pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
     /// Picks up to `n` elements by [`Masks`]; returns how many 16-byte results were written.
@@ -50,7 +52,7 @@ pub(super) struct Ops {
     pub(super) weave: Weave,
     /// Orders the stores that went past the caches before whatever follows.
     pub(super) fence: unsafe fn(),
-    /// Whether `stream` and `square` are worth using for large outputs.
+    /// Whether `stream` is worth using for large outputs.
     pub(super) streams: bool,
 }
 

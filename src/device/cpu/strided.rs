@@ -22,12 +22,12 @@ pub(super) unsafe fn line(
         match size {
             1 => fixed::<1>(dst, src, n, ss, ds),
             2 => fixed::<2>(dst, src, n, ss, ds),
-            3 => fixed::<3>(dst, src, n, ss, ds),
+            3 => pair::<2>(size, dst, src, n, ss, ds),
             4 => fixed::<4>(dst, src, n, ss, ds),
-            6 => fixed::<6>(dst, src, n, ss, ds),
             8 => fixed::<8>(dst, src, n, ss, ds),
-            12 => fixed::<12>(dst, src, n, ss, ds),
+            5..=7 => pair::<4>(size, dst, src, n, ss, ds),
             16 => fixed::<16>(dst, src, n, ss, ds),
+            9..=15 => pair::<8>(size, dst, src, n, ss, ds),
             32 => fixed::<32>(dst, src, n, ss, ds),
             17..=64 => short(size, dst, src, n, ss, ds),
             _ => any(size, dst, src, n, ss, ds),
@@ -35,11 +35,72 @@ pub(super) unsafe fn line(
     }
 }
 
-unsafe fn fixed<const SIZE: usize>(dst: *mut u8, src: *const u8, n: usize, ss: isize, ds: isize) {
+/// One element, at offsets.
+///
+/// # Safety
+/// As [`line`].
+#[inline(always)]
+pub(super) unsafe fn one<const SIZE: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    (from, to): (isize, isize),
+) {
+    let from: *const [u8; SIZE] = src.wrapping_offset(from).cast();
+    // SAFETY: the caller's element; byte arrays have no alignment.
+    unsafe { *dst.wrapping_offset(to).cast() = *from };
+}
+
+/// [`line`] for one size, four elements at a time.
+///
+/// # Safety
+/// As [`line`].
+#[inline(always)]
+pub(super) unsafe fn fixed<const SIZE: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    ss: isize,
+    ds: isize,
+) {
     let (mut from, mut to) = (src, dst);
+    // SAFETY: the caller's n elements.
+    unsafe {
+        for _ in 0..n / 4 {
+            one::<SIZE>(to, from, (0, 0));
+            one::<SIZE>(to, from, (ss, ds));
+            one::<SIZE>(to, from, (2 * ss, 2 * ds));
+            one::<SIZE>(to, from, (3 * ss, 3 * ds));
+            from = from.wrapping_offset(4 * ss);
+            to = to.wrapping_offset(4 * ds);
+        }
+        for _ in 0..n % 4 {
+            one::<SIZE>(to, from, (0, 0));
+            from = from.wrapping_offset(ss);
+            to = to.wrapping_offset(ds);
+        }
+    }
+}
+
+/// [`line`] for sizes from `V` to 2 `V`: two parts, which may overlap.
+///
+/// # Safety
+/// As [`line`].
+pub(super) unsafe fn pair<const V: usize>(
+    size: usize,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    ss: isize,
+    ds: isize,
+) {
+    let (mut from, mut to, last) = (src, dst, size - V);
     for _ in 0..n {
-        // SAFETY: the caller's n elements; byte arrays have no alignment.
-        unsafe { *to.cast::<[u8; SIZE]>() = *from.cast::<[u8; SIZE]>() };
+        // SAFETY: both parts lie within the caller's element.
+        unsafe {
+            let high = *from.wrapping_add(last).cast::<[u8; V]>();
+            one::<V>(to, from, (0, 0));
+            *to.wrapping_add(last).cast() = high;
+        }
         from = from.wrapping_offset(ss);
         to = to.wrapping_offset(ds);
     }

@@ -1,110 +1,193 @@
-//! Many tiny dimensions: two tables of offsets in place of loops. One holds the innermost
-//! dimensions of the destination, the other those of the source: lines on both sides are used up
-//! while they are in the cache.
+//! Elements of up to 16 bytes in any order: two tables of offsets in place of loops. One holds the
+//! innermost dimensions of the destination, the other those of the source: lines on both sides are
+//! used up while they are in the cache.
+use super::strided::{fixed, one, pair};
 use super::walk::walk;
-use crate::device::{part::Part, plan::Dim};
+use crate::device::part::Part;
+use crate::device::plan::Dim;
 
 /// Offsets in a table at most; two tables are 4 KiB.
 const MOST: usize = 128;
+
+/// What a table covers on its side at most, in bytes, if its elements are not tiny.
+const REACH: usize = 256;
 
 /// The offsets of every index of some dimensions, in source and destination.
 struct Table {
     at: [(isize, isize); MOST],
     n: usize,
+    most: usize,
+    /// The dimension of which each table has only a part, and how much of it.
+    part: Option<(usize, usize)>,
+    /// The only dimension.
+    line: Dim,
+    /// The first dimension, in whole.
+    first: Dim,
+    /// Whether the destination is dense in the order of the table.
+    dense: bool,
+    size: usize,
+    dims: u64,
 }
 
 impl Table {
     #[inline(always)]
-    fn new() -> Table {
-        Table { at: [(0, 0); MOST], n: 1 }
+    fn new(size: usize) -> Table {
+        let most = REACH.checked_div(size).unwrap_or(0).clamp(16, MOST);
+        let (line, first) = (Dim::NONE, Dim::NONE);
+        Table {
+            at: [(0, 0); MOST],
+            n: 1,
+            most,
+            part: None,
+            line,
+            first,
+            dense: true,
+            size,
+            dims: 0,
+        }
     }
 
-    /// Adds a dimension outside those already there, if there is room.
-    fn add(&mut self, dim: Dim) -> bool {
+    /// Adds dimension `i` outside those already there, or as much of it as there is room for.
+    fn add(&mut self, i: usize, dim: Dim) {
         let n = self.n;
-        let Some(all) = n.checked_mul(dim.n as usize).filter(|&all| all <= MOST) else {
-            return false;
-        };
-        for i in n..all {
-            let Some(&(src, dst)) = self.at.get(i - n) else { return false };
-            if let Some(at) = self.at.get_mut(i) {
+        let room = self.most.checked_div(n).unwrap_or(0);
+        let count = room.min(dim.n as usize);
+        if count < dim.n as usize {
+            self.part = Some((i, count));
+        }
+        for to in n..(n * count).min(MOST) {
+            let Some(&(src, dst)) = self.at.get(to - n) else { return };
+            if let Some(at) = self.at.get_mut(to) {
                 *at = (src + dim.src as isize, dst + dim.dst as isize);
             }
         }
-        self.n = all;
-        true
+        self.first = if self.dims == 0 { dim } else { self.first };
+        self.dense &= dim.dst == (self.size * n) as i64;
+        self.line = if self.dims == 0 { Dim { n: count as i64, ..dim } } else { Dim::NONE };
+        (self.n, self.dims) = (n * count, self.dims | 1 << (i & 63));
+    }
+
+    /// Whether nothing can be added.
+    fn full(&self) -> bool {
+        self.part.is_some() || 2 * self.n > self.most
     }
 }
 
-/// The dimensions that are in a table, as a set.
-fn has(set: u64, i: usize) -> bool {
-    set >> (i & 63) & 1 == 1
+/// The two tables of a plan: the destination's, and the source's.
+fn tables(plan: &Part, size: usize, inner: &mut Table, outer: &mut Table) {
+    let last = plan.ndim.wrapping_sub(1);
+    let mut crowded = false;
+    loop {
+        let free = |i: &usize| (inner.dims | outer.dims) >> (i & 63) & 1 == 0;
+        let below = (0..plan.ndim).rev().find(free).filter(|_| !inner.full() && !crowded);
+        let dense = |i: &usize| plan.dim(*i).src != 0 && (*i != last || plan.ndim == 1);
+        let near = (0..plan.ndim).filter(free).filter(dense);
+        let near = near.min_by_key(|&i| plan.dim(i).src.unsigned_abs()).filter(|_| !outer.full());
+        match (below, near) {
+            (Some(i), near) if inner.n <= outer.n || near.is_none() => {
+                inner.add(i, plan.dim(i));
+                // Source lines that are whole pages apart share one place in the caches.
+                crowded = inner.n * size >= 64 && plan.dim(i).src % 4096 == 0;
+            }
+            (_, Some(i)) => outer.add(i, plan.dim(i)),
+            _ => return,
+        }
+    }
 }
 
-/// Copies a simplified plan whose innermost dimensions are tiny; false, and nothing is done, if
-/// they are not.
+/// Copies a simplified plan of elements of 1 to 16 bytes.
 ///
 /// # Safety
 /// As [`super::copy`].
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn copy(plan: &Part, size: usize) -> bool {
-    if plan.inner().n >= 16 || plan.ndim < 3 || !matches!(size, 1 | 2 | 4 | 8) {
-        return false;
-    }
-    let (mut inner, mut outer, mut set) = (Table::new(), Table::new(), 0u64);
-    for i in (0..plan.ndim).rev() {
-        // Source lines that are whole pages apart share one place in the caches.
-        let crowded = inner.n * size >= 64 && plan.dim(i).src % 4096 == 0;
-        if crowded || !inner.add(plan.dim(i)) {
-            break;
-        }
-        set |= 1 << (i & 63);
-    }
-    if inner.n < 16 {
-        return false;
-    }
-    loop {
-        let others = (0..plan.ndim).filter(|&i| !has(set, i));
-        let Some(near) = others.min_by_key(|&i| plan.dim(i).src.unsigned_abs()) else { break };
-        if !outer.add(plan.dim(near)) {
-            break;
-        }
-        set |= 1 << (near & 63);
-    }
-    walk(plan, set, |src_at, dst_at| {
-        let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
-        for &(from, to) in outer.at.iter().take(outer.n) {
-            let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
-            let at = inner.at.get(..inner.n).unwrap_or(&[]);
-            // SAFETY: elements of the caller's plan.
-            unsafe { elements(size, dst, src, at) };
+pub(super) unsafe fn copy(plan: &Part, size: usize) {
+    let mut inner = Table::new(size);
+    let mut outer = Table::new(size);
+    tables(plan, size, &mut inner, &mut outer);
+    let block = match size {
+        1 => block_of::<1, 1>,
+        2 => block_of::<2, 1>,
+        3..=4 => block_of::<4, 2>,
+        5..=8 => block_of::<8, 4>,
+        _ => block_of::<16, 8>,
+    };
+    let dim = |part: Option<(usize, usize)>| part.map_or(Dim::NONE, |(i, _)| plan.dim(i));
+    let (a, b) = (dim(inner.part), dim(outer.part));
+    let step = |part: Option<(usize, usize)>| part.map_or(1, |(_, n)| n as i64).max(1);
+    let (by_a, by_b) = (step(inner.part), step(outer.part));
+    let each = |n: usize, by: i64| n.checked_div(by as usize).unwrap_or(n);
+    let (each_a, each_b) = (each(inner.n, by_a), each(outer.n, by_b));
+    let (line, first) = (inner.line, outer.first);
+    walk(plan, inner.dims | outer.dims, |src_at, dst_at| {
+        let mut i = 0;
+        while i < a.n {
+            inner.n = each_a * (a.n - i).min(by_a) as usize;
+            inner.line.n = line.n.min(inner.n as i64);
+            let mut j = 0;
+            while j < b.n {
+                outer.n = each_b * (b.n - j).min(by_b) as usize;
+                outer.first.n = first.n - if each_b == 1 { j } else { 0 };
+                let src_at = src_at + (i * a.src + j * b.src) as isize;
+                let dst_at = dst_at + (i * a.dst + j * b.dst) as isize;
+                let src = plan.src.wrapping_offset(src_at);
+                let dst = plan.dst.wrapping_offset(dst_at);
+                // SAFETY: elements of the caller's plan.
+                unsafe { block(dst, src, size, &inner, &outer) };
+                j += by_b;
+            }
+            i += by_a;
         }
     });
-    true
 }
 
-/// Copies the elements at the offsets.
+/// Copies the elements at the offsets of both tables. `W` bytes at a time, of which the next
+/// element overwrites those too many, where the next one is in the same run on both sides; else
+/// two times `V` bytes, which may overlap.
 ///
 /// # Safety
-/// They are readable and writable, without overlap.
-unsafe fn elements(size: usize, dst: *mut u8, src: *const u8, at: &[(isize, isize)]) {
-    // SAFETY: the caller's promise, passed on.
-    unsafe {
-        match size {
-            1 => fixed::<1>(dst, src, at),
-            2 => fixed::<2>(dst, src, at),
-            4 => fixed::<4>(dst, src, at),
-            8 => fixed::<8>(dst, src, at),
-            _ => fixed::<8>(dst, src, at),
+/// They are readable and writable, without overlap; `size` is more than `W` / 2 and at most `W`.
+unsafe fn block_of<const W: usize, const V: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    size: usize,
+    inner: &Table,
+    outer: &Table,
+) {
+    let at = inner.at.get(..inner.n).unwrap_or(&[]);
+    let Dim { n, src: ss, dst: ds } = inner.line;
+    let (n, ss, ds) = (n as usize, ss as isize, ds as isize);
+    let runs = inner.dense && outer.first.src == size as i64;
+    let mut left = outer.first.n;
+    for &(from, to) in outer.at.iter().take(outer.n) {
+        let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
+        left = if left == 0 { outer.first.n - 1 } else { left - 1 };
+        let wide = size == W || (runs && left > 0);
+        // The last element of a run is written exactly.
+        let count = if !wide { 0 } else { inner.n - usize::from(size != W) };
+        // SAFETY: the caller's elements.
+        unsafe {
+            if n > 1 {
+                fixed::<W>(dst, src, count, ss, ds);
+                let rest = count as isize;
+                let (src, dst) = (src.wrapping_offset(rest * ss), dst.wrapping_offset(rest * ds));
+                pair::<V>(size, dst, src, n - count, ss, ds);
+                continue;
+            }
+            let (wide, exact) = at.split_at_checked(count).unwrap_or_default();
+            let (fours, rest) = wide.as_chunks::<4>();
+            for &[a, b, c, d] in fours {
+                one::<W>(dst, src, a);
+                one::<W>(dst, src, b);
+                one::<W>(dst, src, c);
+                one::<W>(dst, src, d);
+            }
+            for &at in rest {
+                one::<W>(dst, src, at);
+            }
+            for &(from, to) in exact {
+                let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
+                pair::<V>(size, dst, src, 1, 0, 0);
+            }
         }
-    }
-}
-
-#[inline(always)]
-unsafe fn fixed<const SIZE: usize>(dst: *mut u8, src: *const u8, at: &[(isize, isize)]) {
-    for &(from, to) in at {
-        let from: *const [u8; SIZE] = src.wrapping_offset(from).cast();
-        // SAFETY: the caller's elements; byte arrays have no alignment.
-        unsafe { *dst.wrapping_offset(to).cast() = *from };
     }
 }

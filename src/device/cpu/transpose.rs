@@ -40,6 +40,11 @@ impl Face {
     fn line(&self) -> usize {
         64 >> self.log
     }
+
+    /// Elements of the destination before its first whole line.
+    fn head(&self) -> usize {
+        ((self.dst as usize).wrapping_neg() & 63) >> self.log
+    }
 }
 
 /// Elements of the destination's rows that are finished before the next strip of columns: bounds
@@ -61,12 +66,13 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
         if face.n_dst < least || face.n_src < line {
             return direct(ops, face);
         }
-        let mut at = 0;
+        // Parts end where the destination's lines do, if its rows agree on that.
+        let (mut at, mut count) = (0, REACH + face.head());
         while at < face.n_dst {
             let left = face.n_dst - at;
-            let count = if left < 2 * REACH { left } else { REACH };
+            count = if left < count + REACH { left } else { count };
             strips(ops, &face.part(at, count, 0, face.n_src), streams);
-            at += count;
+            (at, count) = (at + count, REACH);
         }
     }
 }
@@ -126,14 +132,12 @@ unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
 
 /// A strip of whole lines of source columns.
 unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
-    let size = 1usize << face.log;
-    let aligned = face.dst_stride & 63 == 0 && face.dst as usize & (size - 1) == 0;
-    let head = ((face.dst as usize).wrapping_neg() & 63) >> face.log;
+    let aligned = face.dst_stride & 63 == 0 && face.dst as usize & ((1 << face.log) - 1) == 0;
+    let head = face.head();
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
         let start = match ops.square {
-            None if aligned => head,
-            Some(_) if aligned && streams => head,
+            _ if aligned => head,
             Some(_) if !streams => 0,
             _ => face.line(), // each row's first line is its own
         };
@@ -141,8 +145,8 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
             direct(ops, &face.part(0, start.max(face.vector()), 0, face.n_src));
         }
         let done = match ops.square {
-            Some(square) if !streams || aligned => squares(square, face, start, streams),
-            _ => windows(ops, face, if aligned { start } else { 0 }, aligned, streams),
+            Some(square) if aligned || !streams => squares(ops, square, face, start, streams),
+            _ => windows(ops, face, if aligned { head } else { 0 }, aligned, streams),
         };
         if done < face.n_dst {
             let count = (face.n_dst - done).max(face.vector());
@@ -151,47 +155,53 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
     }
 }
 
-/// Squares from the source straight to the destination, from column `d` of it on; returns where
-/// they end. So many at a time that the source rows in use are few, and runs of destination lines
-/// are written together.
-unsafe fn squares(square: Square, face: &Face, mut d: usize, streams: bool) -> usize {
+/// Squares straight from the source to aligned lines of the destination, from column `d` of it on;
+/// returns where they end.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams: bool) -> usize {
+    let mut half = Buffer::new();
+    let half = (half.ptr(), 64);
     let line = face.line().max(1);
-    let group = if face.log == 0 { face.n_src } else { 4 * line };
     while d + line <= face.n_dst {
-        let whole = (face.n_dst - d) & !(line - 1);
-        let end = d + whole.min(2 * line);
-        for s in (0..face.n_src).step_by(group.max(1)) {
-            for d in (d..end).step_by(line.max(1)) {
-                for s in (s..face.n_src.min(s + group)).step_by(line.max(1)) {
-                    let part = face.part(d, line, s, line);
-                    let Face { src, dst, src_stride, dst_stride, .. } = part;
-                    // SAFETY: a part of the caller's face, which has aligned lines if it streams.
-                    unsafe { square(face.log, src, src_stride, dst, dst_stride, streams) };
-                }
+        let lines = ((face.n_dst - d) >> (6 - face.log)).min(ROWS.div_ceil(line));
+        for s in (0..face.n_src).step_by(line) {
+            for i in 0..lines {
+                let part = face.part(d + i * line, line, s, line);
+                let Face { src, dst, src_stride, dst_stride, .. } = part;
+                (ops.fetch)(src.wrapping_add(AHEAD), src_stride, line, 1);
+                // SAFETY: a part of the caller's face, whose lines are aligned.
+                unsafe { square(face.log, (src, src_stride), (dst, dst_stride), half, streams) };
             }
         }
-        d = end;
+        d += lines * line;
     }
     d
 }
 
-/// Windows of some lines of each of some destination rows, made in the buffer, from column `d`
-/// on; returns where they end. Of rows that start anywhere in a line, a window shows one line
-/// less than it holds: those that are whole.
+/// Source rows in use at a time, at least.
+const ROWS: usize = 16;
+
+/// How far ahead along a source row lines are asked for.
+const AHEAD: usize = 128;
+
+/// Windows of some lines of each of some destination rows, made in the buffer, from column `d` on;
+/// returns where they end. Runs of destination lines are written
+/// together, for memory is slow to change its rows. Of rows that start anywhere in a line, a
+/// window shows one line less than it holds: those that are whole.
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: bool) -> usize {
     let stream = if streams { ops.stream } else { super::portable::stream };
     let pitch = (64usize << face.log).max(128);
     let (rows, held) = (BUFFER / pitch, pitch / 64);
-    let shown = if aligned { held } else { held - 1 };
+    let shown = held - usize::from(!aligned);
     let mut buffer = Buffer::new();
     let buffer = buffer.ptr();
     while d + held * face.line() <= face.n_dst {
         for s in (0..face.n_src).step_by(rows.max(1)) {
-            let part = face.part(d, held * face.line(), s, rows);
+            let part = face.part(d, held * face.line(), s, rows.min(face.n_src - s));
             // SAFETY: a part of the caller's face; the buffer has `rows` rows of `held` lines.
             unsafe { fill(ops, &part, buffer, pitch) };
-            for row in 0..rows {
+            for row in 0..part.n_src {
                 let to = part.dst.wrapping_offset(row as isize * part.dst_stride);
                 let skew = (to as usize).wrapping_neg() & 63;
                 let from = buffer.wrapping_add(row * pitch + skew);
@@ -208,17 +218,23 @@ unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: 
 unsafe fn fill(ops: &Ops, part: &Face, buffer: *mut u8, pitch: usize) {
     let Face { src_stride: ss, n_dst, n_src, log, .. } = *part;
     let line = part.line();
-    let square = ops.square.filter(|_| n_src == line);
     let Some(&tile) = ops.tiles.get(log as usize) else { return };
-    let rows = ops.width >> log;
-    let step = if square.is_some() { line } else { rows };
+    let square = ops.square.filter(|_| n_src & (line - 1) == 0);
+    let step = if square.is_some() { line } else { ops.width >> log };
     for d in (0..n_dst).step_by(step.max(1)) {
         let src = part.src.wrapping_offset(d as isize * ss);
         let to = buffer.wrapping_add(d << log);
         // SAFETY: the caller's part, and `pitch` bytes of the buffer for each of its rows.
         unsafe {
+            (ops.fetch)(src.wrapping_add(n_src << log), ss, step, (n_src << log) / 64);
             match square {
-                Some(square) => square(log, src, ss, to, pitch as isize, false),
+                Some(square) => {
+                    for s in (0..n_src).step_by(line.max(1)) {
+                        let src = src.wrapping_add(s << log);
+                        let to = to.wrapping_add(s * pitch);
+                        square(log, (src, ss), (to, pitch as isize), (to, pitch as isize), false);
+                    }
+                }
                 None => tile(src, ss, to, pitch as isize, (n_src << log) / 16),
             }
         }

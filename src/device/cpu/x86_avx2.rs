@@ -14,6 +14,7 @@ pub(super) const TABLE: Ops = Ops {
     square: None,
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
+    fetch,
     stream,
     step,
     weave,
@@ -125,6 +126,18 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
             _mm256_stream_si256(to, low);
             _mm256_stream_si256(to.add(1), high);
         }
+    }
+}
+
+fn fetch(at: *const u8, stride: isize, rows: usize, lines: usize) {
+    let mut at = at;
+    for _ in 0..rows {
+        for line in 0..lines {
+            let at = at.wrapping_add(64 * line);
+            // SAFETY: a prefetch touches nothing, and every processor with AVX2 has SSE.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+        }
+        at = at.wrapping_offset(stride);
     }
 }
 

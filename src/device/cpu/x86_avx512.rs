@@ -6,20 +6,19 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::Ops;
-use super::stream::Buffer;
 use super::x86_avx2;
 
 pub(super) static OPS: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
-/// times over. Row `r` of group `g` goes to line `g` C + `r` of the buffer.
+/// times over. Row `r` of group `g` goes to row `g` C + `r`.
 macro_rules! lanes {
     (
         $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
         [$($i:literal)*], [$($h:literal)*]
     ) => {
         #[target_feature(enable = "avx512f,avx512bw")]
-        unsafe fn $name(src: *const u8, ss: isize, buffer: *mut u8) {
+        unsafe fn $name((src, ss): (*const u8, isize), (half, by): (*mut u8, isize)) {
             const C: usize = [$($i),*].len();
             for group in 0..4 {
                 let from = src.wrapping_offset((group * C) as isize * ss);
@@ -29,9 +28,10 @@ macro_rules! lanes {
                     [$(_mm512_loadu_si512(row($i))),*]
                 };
                 shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                let line = |i: usize| buffer.wrapping_add(64 * (group * C + i)).cast();
-                // SAFETY: the buffer has 4 C lines, and is aligned.
-                unsafe { $(_mm512_store_si512(line($i), rows[$i]);)* }
+                let to = half.wrapping_offset((group * C) as isize * by);
+                let row = |i: isize| to.wrapping_offset(i * by).cast();
+                // SAFETY: the caller vouches for 4 C rows of 64 bytes.
+                unsafe { $(_mm512_storeu_si512(row($i), rows[$i]);)* }
             }
         }
     };
@@ -52,7 +52,6 @@ lanes!(
     lanes8, 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64,
     [0 1], [0]
 );
-lanes!(lanes16, 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, [0], []);
 
 /// Turns a 4 × 4 matrix of 16-byte quarters.
 #[inline]
@@ -67,32 +66,37 @@ fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     [first, second, third, fourth]
 }
 
-/// The second half: the 16-byte quarters of lines `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
-/// matrix, and its rows are destination rows.
+/// The second half: the 16-byte quarters of rows `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
+/// matrix, and its rows are destination rows of the same numbers.
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn square(log: u32, src: *const u8, ss: isize, dst: *mut u8, ds: isize, streams: bool) {
-    let mut buffer = Buffer::new();
-    let buffer = buffer.ptr();
-    let c = 16usize >> log;
-    // SAFETY: the caller vouches for the square on both sides, and for aligned lines if they are
-    // to go past the caches; the buffer has 64 lines.
+unsafe fn square(
+    log: u32,
+    src: (*const u8, isize),
+    (dst, ds): (*mut u8, isize),
+    half: (*mut u8, isize),
+    streams: bool,
+) {
+    let c = 16isize >> log;
+    // Elements of 16 bytes are whole quarters: there is no first half.
+    let half = if log == 4 { (src.0.cast_mut(), src.1) } else { half };
+    // SAFETY: the caller vouches for the square on both sides and for the place between, and for
+    // aligned lines if they are to go past the caches.
     unsafe {
         match log {
-            0 => lanes1(src, ss, buffer),
-            1 => lanes2(src, ss, buffer),
-            2 => lanes4(src, ss, buffer),
-            3 => lanes8(src, ss, buffer),
-            _ => lanes16(src, ss, buffer),
+            0 => lanes1(src, half),
+            1 => lanes2(src, half),
+            2 => lanes4(src, half),
+            3 => lanes8(src, half),
+            _ => {}
         }
-        let (one, far) = (64 * c, c as isize * ds);
         for i in 0..c {
-            let line = |g: usize| buffer.wrapping_add(64 * i + g * one).cast();
-            let row = |l: isize| dst.wrapping_offset(i as isize * ds + l * far).cast();
+            let from = |l: isize| half.0.wrapping_offset((i + l * c) * half.1).cast();
+            let row = |l: isize| dst.wrapping_offset((i + l * c) * ds).cast::<__m512i>();
             let [a, b, c, d] = quarters([
-                _mm512_load_si512(line(0)),
-                _mm512_load_si512(line(1)),
-                _mm512_load_si512(line(2)),
-                _mm512_load_si512(line(3)),
+                _mm512_loadu_si512(from(0)),
+                _mm512_loadu_si512(from(1)),
+                _mm512_loadu_si512(from(2)),
+                _mm512_loadu_si512(from(3)),
             ]);
             if streams {
                 _mm512_stream_si512(row(0), a);
@@ -100,10 +104,10 @@ unsafe fn square(log: u32, src: *const u8, ss: isize, dst: *mut u8, ds: isize, s
                 _mm512_stream_si512(row(2), c);
                 _mm512_stream_si512(row(3), d);
             } else {
-                _mm512_storeu_si512(row(0).cast(), a);
-                _mm512_storeu_si512(row(1).cast(), b);
-                _mm512_storeu_si512(row(2).cast(), c);
-                _mm512_storeu_si512(row(3).cast(), d);
+                _mm512_storeu_si512(row(0), a);
+                _mm512_storeu_si512(row(1), b);
+                _mm512_storeu_si512(row(2), c);
+                _mm512_storeu_si512(row(3), d);
             }
         }
     }

@@ -29,7 +29,7 @@ impl Current<'_> {
     /// Whether this is the device's primary context, which stays; HIP has no other.
     pub fn is_primary(&self) -> Result<bool> {
         match self.driver.vendor {
-            Vendor::Cuda => Ok(cuda::primary(self.driver, self.ordinal)? == self.context),
+            Vendor::Cuda => cuda::is_primary(self.driver, self.ordinal, self.context),
             Vendor::Rocm => Ok(true),
         }
     }

@@ -87,6 +87,20 @@ pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     }
 }
 
+/// Whether a context is the primary one of its device, which is then retained. One that is not
+/// active is nobody's, and is not made so.
+pub fn is_primary(driver: &Driver, ordinal: i32, context: Ptr) -> Result<bool> {
+    if driver.device(ordinal)?.context.load(Acquire).is_null() {
+        let (mut flags, mut active) = (0, 0);
+        // SAFETY: places for the answers.
+        unsafe { driver.cu_primary_state(driver.handle(ordinal)?, &mut flags, &mut active)? };
+        if active == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(primary(driver, ordinal)? == context)
+}
+
 /// What the driver knows about an address, and the device; `None`: nothing.
 pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
     let (mut kind, mut managed, mut ordinal) = (0u32, 0u8, 0i32);

@@ -10,6 +10,7 @@ use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
 
 use super::codes;
+use super::launch::Kernel;
 use super::stage::Stage;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform::{self, Library, Names};
@@ -40,7 +41,7 @@ pub struct Device {
     /// The module with the kernels, in the primary context.
     pub(super) module: AtomicPtr<c_void>,
     /// Its kernels.
-    pub(super) kernels: [AtomicPtr<c_void>; KERNELS_MOST],
+    pub(super) kernels: [Kernel; KERNELS_MOST],
     /// Pinned memory to copy through, while nobody uses it.
     pub(super) stages: [Stage; 2],
 }
@@ -51,7 +52,7 @@ impl Device {
             handle: AtomicI32::new(0),
             context: AtomicPtr::new(null_mut()),
             module: AtomicPtr::new(null_mut()),
-            kernels: [const { AtomicPtr::new(null_mut()) }; KERNELS_MOST],
+            kernels: [const { Kernel::new() }; KERNELS_MOST],
             stages: [const { Stage::new() }; 2],
         }
     }
@@ -171,6 +172,8 @@ functions! {
     cu_device(out: *mut i32, ordinal: i32) = "cuDeviceGet", "";
     cu_primary_retain(out: *mut Ptr, device: i32) = "cuDevicePrimaryCtxRetain", "";
     cu_primary_release(device: i32) = "cuDevicePrimaryCtxRelease_v2", "";
+    cu_primary_state(device: i32, flags: *mut u32, active: *mut i32)
+        = "cuDevicePrimaryCtxGetState", "";
     cu_current(out: *mut Ptr) = "cuCtxGetCurrent", "";
     cu_push(context: Ptr) = "cuCtxPushCurrent_v2", "";
     cu_pop(out: *mut Ptr) = "cuCtxPopCurrent_v2", "";
@@ -215,8 +218,11 @@ impl Driver {
     /// # Safety
     /// `path` is NULL or a text that stays.
     pub unsafe fn set_path(&self, path: *const c_char) -> bool {
-        self.path.store(path.cast_mut(), Release);
-        self.library.load(Acquire).is_null()
+        let early = self.library.load(Acquire).is_null();
+        if early {
+            self.path.store(path.cast_mut(), Release);
+        }
+        early
     }
 
     /// Demands a driver that works, and the process in which it was started.

@@ -6,6 +6,8 @@
 //!   memory   │ allocation, what the driver knows about addresses
 //!   context  │ the current context or device, changed and put back
 //!   driver   │ the library, its functions by both vendors' names; codes: what they answer
+//!   launch   │ kernels loaded and launched; kernels.rs chooses them; hiprtc compiles for ROCm
+//!   stage    │ pinned buffers between a device and pageable memory
 //!   cuda, rocm  what only one of them has
 //! ```
 //! No library is loaded before a function of a device is called. CUDA's primary context of a device
@@ -22,7 +24,10 @@ mod context;
 mod copy;
 mod cuda;
 pub mod driver;
+mod hiprtc;
+pub mod kernels;
 mod launch;
+pub mod launches;
 mod memory;
 mod rocm;
 mod stage;
@@ -34,7 +39,7 @@ use self::codes::NOT_READY;
 use self::driver::{Driver, Kept, Vendor};
 use super::backend::{Backend, Event, Pointer, Stream, Transfer};
 use crate::abi::{DLDevice, DLDeviceType, DLDeviceType::*, DeviceCode};
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
 
 /// A vendor's devices.
@@ -81,12 +86,24 @@ pub fn of(device_type: DeviceCode) -> Option<&'static Gpu> {
 }
 
 /// The driver's file to load for a kind of device, in place of those that the system knows; `None`
-/// for those. Too late once the driver is loaded.
-pub fn set_path(device_type: DeviceCode, path: Option<&'static CStr>) -> Result<()> {
-    let Some(gpu) = of(device_type) else { return Err(Error::new(DLRS_DEVICE_TYPE)) };
-    let path = path.map_or(core::ptr::null(), CStr::as_ptr);
+/// for those. The text is copied, and the copy stays. Refused once the driver is loaded.
+pub fn set_path(device_type: DeviceCode, path: Option<&CStr>) -> Result<()> {
+    let Some(gpu) = of(device_type) else {
+        let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+        return Err(error.value(device_type.into()).detail("no driver is loaded for this kind"));
+    };
+    let copy = match path.map(CStr::to_bytes_with_nul) {
+        None => null_mut(),
+        Some(text) => {
+            let error = Error::new(DLRS_NOMEM).value(text.len() as i64);
+            let copy = platform::memory(text.len()).ok_or(error)?.as_ptr();
+            // SAFETY: fresh memory of that size.
+            unsafe { copy.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+            copy
+        }
+    };
     // SAFETY: a text that stays.
-    match unsafe { gpu.0.set_path(path) } {
+    match unsafe { gpu.0.set_path(copy.cast()) } {
         true => Ok(()),
         false => Err(Error::new(DLRS_BAD_ARG).detail("the driver is loaded already")),
     }

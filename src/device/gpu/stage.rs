@@ -2,8 +2,8 @@
 //! the CPU fills or empties one while the device works with the other.
 //!
 //! The buffers of a device are kept, and belong to one call at a time: a call that finds none makes
-//! its own. A buffer that the device may still read is kept too: whoever takes it next waits for the
-//! event behind that work.
+//! its own. A buffer that the device may still read is kept too: whoever takes it next waits for
+//! the event behind that work.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};

@@ -18,6 +18,8 @@ use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::block::Block;
 use crate::validate::Snapshot;
 
+const OPTIONS: &Options = &Options::DEFAULT;
+
 /// The tensor that `make` makes of the elements of `object`.
 ///
 /// # Safety
@@ -30,7 +32,7 @@ unsafe fn derived(
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; the reference that the call has keeps the object.
     unsafe {
-        tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
+        tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
         let made = detached(python, snapshot.nbytes()?, || make(&snapshot));
         tensor::wrapped(python, tensor::type_of(object), made)
     }
@@ -59,7 +61,7 @@ method!(
             Order::A => Order::C,
             order => order,
         };
-        derived(call.python, object, |from| copy::clone(from, order, from.device, &Options::DEFAULT))
+        derived(call.python, object, |from| copy::clone(from, order, from.device, OPTIONS))
     }
 );
 method!(
@@ -69,7 +71,7 @@ method!(
         call.bind(&[ORDER], 1, &mut values)?;
         let order = order(call.python, values[0])?;
         let tensor = Block::versioned(tensor::block_of(object)?);
-        derived(call.python, object, |from| copy::contiguous(from, tensor, order, &Options::DEFAULT))
+        derived(call.python, object, |from| copy::contiguous(from, tensor, order, OPTIONS))
     }
 );
 method!(
@@ -84,7 +86,7 @@ method!(
         let policy = arguments::policy(call.python, values[1])?;
         let tensor = Block::versioned(tensor::block_of(object)?);
         derived(call.python, object, |from| {
-            copy::to_device(from, tensor, device, policy, &Options::DEFAULT)
+            copy::to_device(from, tensor, device, policy, OPTIONS)
         })
     }
 );

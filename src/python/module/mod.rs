@@ -78,9 +78,15 @@ pub fn module(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned> 
             unsafe { python.PyErr_Clear() };
         }
         let module = make(python, api)?;
-        let kept = dictionary(python)?;
-        // SAFETY: live objects.
-        done(unsafe { python.PyDict_SetItemString(kept, KEY.as_ptr(), module.as_ptr()) })?;
+        if let Ok(first) = kept(python) {
+            return Ok(first); // of a thread that was faster
+        }
+        // SAFETY: attached, by `Python`; live objects.
+        unsafe {
+            python.PyErr_Clear();
+            let dictionary = dictionary(python)?;
+            done(python.PyDict_SetItemString(dictionary, KEY.as_ptr(), module.as_ptr()))?;
+        }
         Ok(module)
     });
     found.map_err(|failure| match failure {
