@@ -3630,7 +3630,7 @@ struct dlrs_py_import_options {
   /** Where the tensor is wanted; device_type 0 for wherever it is. */
   DLDevice dl_device;
   /** What the tensor must be, and whether it may be copied; NULL for the defaults. */
-  const dlrs_import_options *import;
+  const dlrs_import_options *import_options;
 };
 
 /**
