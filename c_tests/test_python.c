@@ -87,7 +87,7 @@ static void options(void) {
   import.flags = 4;
   REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   import.flags = DLRS_PY_LEGACY_WRITABLE | DLRS_PY_NO_EXCHANGE_API;
-  import.import = &inner;
+  import.import_options = &inner;
   REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
           dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
   inner.struct_size = sizeof inner;

@@ -246,7 +246,7 @@ class dlrs_py_import_options(Structure):
         ("flags", c_uint32),
         ("stream", c_int64),
         ("dl_device", DLDevice),
-        ("import", POINTER(dlrs_import_options))]
+        ("import_options", POINTER(dlrs_import_options))]
 
 
 class dlrs_py_request(Structure):
