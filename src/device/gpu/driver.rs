@@ -70,7 +70,7 @@ pub struct Driver {
     process: AtomicI32,
     version: AtomicI32,
     count: AtomicI32,
-    /// The fault that was reported last, and not followed by a success.
+    /// The fault that was reported last, if no work was done since.
     fault: AtomicI32,
 }
 
@@ -115,7 +115,7 @@ macro_rules! functions {
             pub unsafe fn $method(&self $(, $argument: $type)*) -> Result<()> {
                 let address = self.symbol(Function::$method)?;
                 // SAFETY: the vendor's function of that name; the rest is the caller's word.
-                self.check(Function::$method, unsafe {
+                self.check(unsafe {
                     let call: unsafe extern "system" fn($($type),*) -> i32 = transmute(address);
                     call($($argument),*)
                 })
@@ -194,16 +194,6 @@ functions! {
 
 /// In the place of a function's address: the library lacks it.
 const ABSENT: usize = 1;
-/// Whether a success says that the device is well; bookkeeping works after any fault.
-#[cold]
-fn uses_device(function: Function) -> bool {
-    use Function::*;
-    matches!(
-        function,
-        cu_copy | cu_copy_2d | hip_copy | hip_copy_2d | launch | mem_alloc | stream_sync
-    )
-}
-
 /// Bytes in front of a function's name in [`LACKS`].
 const LACKS_FROM: usize = "the driver lacks ".len();
 
@@ -332,17 +322,15 @@ impl Driver {
         Ok(address)
     }
 
-    /// What a code says. A fault that is reported again, with no success of the device between, is
-    /// here to stay.
+    /// What a code says. A fault that is reported again, with no work done between, stays.
     #[inline]
-    fn check(&self, function: Function, code: i32) -> Result<()> {
-        if code == 0 {
-            if self.fault.load(Relaxed) != 0 && uses_device(function) {
-                self.fault.store(0, Relaxed);
-            }
-            return Ok(());
-        }
-        Err(self.failed(code))
+    fn check(&self, code: i32) -> Result<()> {
+        if code == 0 { Ok(()) } else { Err(self.failed(code)) }
+    }
+
+    /// Work has been done since the last fault.
+    pub fn works(&self) {
+        self.fault.store(0, Relaxed);
     }
 
     #[cold]

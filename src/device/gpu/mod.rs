@@ -258,7 +258,9 @@ impl Backend for Gpu {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
         // SAFETY: the caller's word.
-        unsafe { self.0.stream_sync(stream) }
+        unsafe { self.0.stream_sync(stream)? };
+        self.0.works();
+        Ok(())
     }
 
     unsafe fn stream_waitable(&self, device: DLDevice, stream: Stream) -> Result<()> {
@@ -299,6 +301,26 @@ impl Backend for Gpu {
         let _here = self.enter(device, stream)?;
         // SAFETY: the caller's word.
         unsafe { self.0.stream_wait(stream, event, 0) }
+    }
+
+    unsafe fn stream_wait(
+        &self,
+        (consumer_device, consumer): (DLDevice, Stream),
+        (producer_device, producer): (DLDevice, Stream),
+    ) -> Result<()> {
+        let driver = &self.0;
+        let _producers = self.enter(producer_device, producer)?;
+        let mut event = null_mut();
+        // SAFETY: a fresh event, and the caller's word for the streams. What a destroyed event has
+        // yet to say, it says.
+        unsafe {
+            driver.event_create(&mut event, DISABLE_TIMING)?;
+            let waited = driver.event_record(given(event)?.as_ptr(), producer).and_then(|()| {
+                let _consumers = self.enter(consumer_device, consumer)?;
+                driver.stream_wait(consumer, event, 0)
+            });
+            waited.and(driver.event_destroy(event))
+        }
     }
 
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {
