@@ -18,8 +18,8 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test wheel interop test-windows test-cross test-cuda bench-cuda bench bench-python \
-	bench-engine clean
+.PHONY: help build install demo test wheel interop test-oneapi test-windows test-cross test-cuda \
+	bench-cuda bench bench-python bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -53,6 +53,7 @@ TESTS = \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/consumers.sh" \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
+	"tests/gpu/kernels.sh" \
 	"docs/check_quotes.py" \
 	"tests/python/run.sh" \
 	"tests/interop/run.py --fast" \
@@ -64,6 +65,10 @@ test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
 	@tests/steps.sh $(TESTS) $(PLATFORM_TESTS)
+
+test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU
+	$(call need,gcc:gcc $(PYTHON):python3)
+	examples/oneapi/run.sh $(INCLUDE) $(LIB)
 
 wheel:  ## build the Python wheel into target/wheel, for glibc 2.17 and later, and test it
 	$(call need,$(RUST) gcc:gcc $(PYTHON):python3 readelf:binutils)
