@@ -18,8 +18,8 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test wheel interop test-oneapi test-windows test-cross bench bench-python \
-	bench-engine clean
+.PHONY: help build install demo test wheel interop test-oneapi test-windows test-cross test-cuda \
+	bench-cuda bench bench-python bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -49,6 +49,7 @@ TESTS = \
 	"headers/check.sh" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
+	"c_tests/gpu/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/consumers.sh" \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
@@ -81,6 +82,12 @@ interop: build  ## exchange tensors with every system there is; writes docs/inte
 test-windows:  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
 	$(call need,gcc:gcc)
 	platforms/windows.sh
+
+test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/devices.md)
+	c_tests/gpu/cuda.sh test
+
+bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy; writes docs/benchmarks-cuda.md
+	c_tests/gpu/cuda.sh bench $(BENCH)
 
 test-cross:  ## other processors under qemu (docs/platforms.md)
 	$(call need,gcc:gcc)
