@@ -324,9 +324,9 @@ DLRS_API const char *dlrs_status_name(dlrs_status status);
  *
  * Ownership: nothing is kept; kind and message are valid during the callback.
  * Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
- *            The kind is "BufferError" for class 3, DLRS_DEVICE_TYPE and DLRS_UNSUPPORTED,
- *            "MemoryError" for class 4 but DLRS_CALLBACK, "RuntimeError" for that and what is left
- *            of classes 5, 6 and 9, else "ValueError".
+ *            The kind is "BufferError" for classes 3 and 5 and DLRS_DEVICE_TYPE, "MemoryError" for
+ *            class 4 but DLRS_CALLBACK, "RuntimeError" for that and classes 6 and 9, else
+ *            "ValueError".
  * Threads:   as the callback.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
  *
@@ -3630,7 +3630,7 @@ struct dlrs_py_import_options {
   /** Where the tensor is wanted; device_type 0 for wherever it is. */
   DLDevice dl_device;
   /** What the tensor must be, and whether it may be copied; NULL for the defaults. */
-  const dlrs_import_options *import;
+  const dlrs_import_options *import_options;
 };
 
 /**

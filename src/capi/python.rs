@@ -233,7 +233,7 @@ pub struct dlrs_py_import_options {
     /// Where the tensor is wanted; device_type 0 for wherever it is.
     pub dl_device: DLDevice,
     /// What the tensor must be, and whether it may be copied; NULL for the defaults.
-    pub import: *const dlrs_import_options,
+    pub import_options: *const dlrs_import_options,
 }
 
 // SAFETY: plain data, u32 first.
@@ -244,7 +244,7 @@ const DEFAULTS: dlrs_py_import_options = dlrs_py_import_options {
     flags: 0,
     stream: 0,
     dl_device: DLDevice { device_type: 0, device_id: 0 },
-    import: null(),
+    import_options: null(),
 };
 
 /// # Safety
@@ -255,7 +255,7 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
         return Err(Error::new(DLRS_BAD_ARG).option("flags").value(options.flags.into()));
     }
     // SAFETY: the caller's word.
-    let import = unsafe { arg::options(options.import, &Parameter(2, "options"))? };
+    let import = unsafe { arg::options(options.import_options, &Parameter(2, "options"))? };
     // SAFETY: as above.
     let mut import = unsafe { import_of(&import.unwrap_or(NO_OPTIONS)) }?;
     import.device = (options.dl_device.device_type != 0).then_some(options.dl_device);

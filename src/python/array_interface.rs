@@ -133,7 +133,7 @@ fn item(python: Python, dict: &Owned, key: &CStr) -> Result<Option<Owned>> {
     match found {
         Some(found) if found.as_ptr() == python._Py_NoneStruct() => Ok(None),
         Some(found) => Ok(Some(found)),
-        None if is(python, python.PyExc_KeyError()) => {
+        None if is(python, Python::PyExc_KeyError) => {
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
             Ok(None)

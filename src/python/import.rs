@@ -152,7 +152,7 @@ unsafe fn call_dlpack(
         if let Some(made) = made {
             return Ok(Some(made));
         }
-        if is(python, python.PyExc_TypeError()) && n + 1 < rows.len() {
+        if is(python, Python::PyExc_TypeError) && n + 1 < rows.len() {
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
             continue;
@@ -188,7 +188,7 @@ unsafe fn on_host(python: Python, object: *mut PyObject) -> Result<bool> {
 /// `object` and `method` are live, and an exception is set.
 #[cold]
 unsafe fn lacks(python: Python, object: *mut PyObject, method: *mut PyObject) -> bool {
-    if !is(python, python.PyExc_AttributeError()) {
+    if !is(python, Python::PyExc_AttributeError) {
         return false;
     }
     // SAFETY: attached; what was fetched is restored or given up.

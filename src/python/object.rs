@@ -90,7 +90,7 @@ impl Python {
             }
             let found = Owned::new(self.PyObject_GetAttr(object, name));
             if found.is_none() {
-                if !is(self, self.PyExc_AttributeError()) {
+                if !is(self, Python::PyExc_AttributeError) {
                     return Err(raised());
                 }
                 self.PyErr_Clear();

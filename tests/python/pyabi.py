@@ -5,44 +5,20 @@ these functions demand. A failure becomes the exception that `dlrs_py_error_set`
 """
 
 import ctypes
-from ctypes import (POINTER, Structure, byref, c_int32, c_int64, c_uint32, c_uint64, c_void_p,
-                    py_object, pythonapi, sizeof)
+from ctypes import byref, c_void_p, py_object, pythonapi, sizeof
 
-import dlpack_ctypes as dlpack
-from dlpack_rs.abi import (DLDevice, DLManagedTensor, DLManagedTensorVersioned, dlrs_error,
-                           dlrs_import_options)
+from dlpack_rs import abi
+from dlpack_rs.abi import (DLDevice, Legacy, Versioned, dlrs_error, dlrs_import_options,
+                           dlrs_py_import_options, dlrs_py_request)
 
-lib = ctypes.PyDLL(dlpack.lib._name)
-UNSUPPORTED = 501
-
-
-class Request(Structure):
-    _fields_ = [("struct_size", c_uint32), ("stream", c_void_p), ("max_version", c_void_p),
-                ("dl_device", c_void_p), ("copy", c_void_p), ("work_stream", c_void_p)]
-
-
-class ImportOptions(Structure):
-    _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("stream", c_int64),
-                ("dl_device", DLDevice), ("imported", POINTER(dlrs_import_options))]
-
-
-LEGACY_WRITABLE, NO_EXCHANGE_API = 1, 2
-Versioned, Legacy = POINTER(DLManagedTensorVersioned), POINTER(DLManagedTensor)
-for name, parameters in {
-    "dlrs_py_capsule_new_take": (POINTER(Versioned), POINTER(c_void_p)),
-    "dlrs_py_capsule_new_legacy_take": (POINTER(Legacy), POINTER(c_void_p)),
-    "dlrs_py_capsule_consume": (py_object, c_uint64, POINTER(Versioned)),
-    "dlrs_py_export": (Versioned, POINTER(Request), POINTER(c_void_p)),
-    "dlrs_py_import": (py_object, POINTER(ImportOptions), POINTER(Versioned)),
-    "dlrs_exchange_api_from_type": (py_object, POINTER(c_void_p)),
-    "dlrs_py_module": (POINTER(c_void_p),),
-}.items():
+lib = ctypes.PyDLL(abi.library_path())
+for name, (result, *parameters) in abi.FUNCTIONS.items():
     function = getattr(lib, name)
-    function.restype, function.argtypes = c_int32, (*parameters, POINTER(dlrs_error))
-
-lib.dlrs_exchange_api.restype = c_void_p
-lib.dlrs_py_error_set.argtypes = (POINTER(dlrs_error), c_void_p)
-lib.dlrs_release.restype, lib.dlrs_release.argtypes = None, (Versioned,)
+    function.restype, function.argtypes = result, parameters
+for name in ("dlrs_py_capsule_consume", "dlrs_py_import", "dlrs_exchange_api_from_type"):
+    function = getattr(lib, name)
+    function.argtypes = (py_object, *function.argtypes[1:])  # c_void_p takes no object
+LEGACY_WRITABLE, NO_EXCHANGE_API = abi.DLRS_PY_LEGACY_WRITABLE, abi.DLRS_PY_NO_EXCHANGE_API
 
 
 def call(function, *arguments):
@@ -106,7 +82,7 @@ class Tensor:
         return taken
 
     def holders(self):
-        return dlpack.lib.dlrs_ref_count(self.versioned)
+        return abi.lib.dlrs_ref_count(self.versioned)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         return export(self, stream, max_version, dl_device, copy)
@@ -119,7 +95,7 @@ def import_(obj, flags=0, stream=0, dl_device=(0, 0), **wanted):
     options = None
     if flags or stream or dl_device[0] or wanted:
         inner = dlrs_import_options(struct_size=sizeof(dlrs_import_options), **wanted)
-        options = byref(ImportOptions(sizeof(ImportOptions), flags, stream, DLDevice(*dl_device),
+        options = byref(dlrs_py_import_options(sizeof(dlrs_py_import_options), flags, stream, DLDevice(*dl_device),
                                       ctypes.pointer(inner)))
     out = Versioned()
     call(lib.dlrs_py_import, obj, options, byref(out))
@@ -135,7 +111,7 @@ def _object(out):
 
 def export(tensor, stream=None, max_version=None, dl_device=None, copy=None):
     keywords = stream, max_version, dl_device, copy
-    request = Request(sizeof(Request), *map(id, keywords))  # borrowed; None as it is
+    request = dlrs_py_request(sizeof(dlrs_py_request), *map(id, keywords))  # borrowed; None as it is
     out = c_void_p()
     call(lib.dlrs_py_export, tensor.versioned, byref(request), byref(out))
     return _object(out)
@@ -152,7 +128,7 @@ def capsule(tensor):
 
 def legacy_capsule(tensor):
     legacy, out, taken = Legacy(), c_void_p(), tensor.take()
-    dlpack.call(dlpack.lib.dlrs_to_legacy_take, byref(taken), dlpack.LEGACY_DROP, byref(legacy))
+    abi.call(abi.lib.dlrs_to_legacy_take, byref(taken), abi.DLRS_LEGACY_DROP, byref(legacy))
     call(lib.dlrs_py_capsule_new_legacy_take, byref(legacy), byref(out))
     return _object(out)
 

@@ -1,55 +1,33 @@
 """Devices and streams of the Python functions: a CUDA of ours, whose memory is that of the host."""
 
 import ctypes
-from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int32, c_int64, c_uint32,
-                    c_uint64, c_void_p, memmove)
+from ctypes import CFUNCTYPE, POINTER, byref, c_int32, c_int64, c_uint64, c_void_p, memmove
 
 import numpy as np
 import pytest
 
-import dlpack_ctypes as dlpack
 import pyabi
-from dlpack_ctypes import DLDevice
+from dlpack_rs import abi
+from dlpack_rs.abi import DLDevice, dlrs_backend, dlrs_byte_plan
 from pyabi import consume, export, import_
 from test_pyabi import Fake, Interface, Table, NEW, device_tensor, ones, with_table
 
 CUDA = 2
 
 
-class Plan(Structure):
-    _fields_ = [("struct_size", c_uint32), ("ndim", c_int32), ("src_device", DLDevice),
-                ("dst_device", DLDevice), ("src", c_void_p), ("dst", c_void_p),
-                ("src_offset", c_uint64), ("dst_offset", c_uint64), ("item_nbytes", c_uint64),
-                ("shape", POINTER(c_int64)), ("src_strides", POINTER(c_int64)),
-                ("dst_strides", POINTER(c_int64))]
-
-
-# Every function has a context first and a fault last.
-MEMBERS = {
+# Every function has a context first and a fault last; a device is one value.
+FUNCTIONS = {name: CFUNCTYPE(c_int32, c_void_p, *parameters, c_void_p) for name, parameters in {
     "device_count": (c_int32, POINTER(c_int32)),
     "alloc": (DLDevice, c_uint64, c_uint64, c_void_p, POINTER(c_void_p)),
     "free": (DLDevice, c_void_p, c_uint64, c_uint64, c_void_p),
-    "copy": (DLDevice, POINTER(Plan), c_void_p),
+    "copy": (DLDevice, POINTER(dlrs_byte_plan), c_void_p),
     "stream_sync": (DLDevice, c_void_p),
-    "stream_query": (DLDevice, c_void_p, POINTER(c_int32)),
-    "stream_create": (DLDevice, POINTER(c_void_p)),
-    "stream_destroy": (DLDevice, c_void_p),
     "event_create": (DLDevice, POINTER(c_void_p)),
     "event_destroy": (DLDevice, c_void_p),
     "event_record": (DLDevice, c_void_p, c_void_p),
     "event_wait": (DLDevice, c_void_p, c_void_p),
-    "event_sync": (DLDevice, c_void_p),
-    "event_query": (DLDevice, c_void_p, POINTER(c_int32)),
-    "memory_info": (DLDevice, POINTER(c_uint64), POINTER(c_uint64)),
     "pointer": (c_void_p, POINTER(DLDevice), POINTER(c_void_p), POINTER(c_uint64)),
-}
-TYPES = {name: CFUNCTYPE(c_int32, c_void_p, *parameters, c_void_p)
-         for name, parameters in MEMBERS.items()}
-
-
-class Backend(Structure):
-    _fields_ = [("struct_size", c_uint32), ("reserved", c_uint32), ("name", c_char_p),
-                ("context", c_void_p), *TYPES.items()]
+}.items()}
 
 
 class Driver:
@@ -57,11 +35,11 @@ class Driver:
 
     def __init__(self):
         self.log, self.memory = [], {}
-        functions = {"struct_size": ctypes.sizeof(Backend), "name": b"fake"}
-        for name in ("device_count", "alloc", "free", "copy", "stream_sync", "event_create",
-                     "event_destroy", "event_record", "event_wait", "pointer"):
-            functions[name] = TYPES[name](getattr(self, name))
-        self.table = Backend(**functions)
+        members = {"struct_size": ctypes.sizeof(dlrs_backend), "name": b"fake"}
+        self.kept = [kind(getattr(self, name)) for name, kind in FUNCTIONS.items()]
+        for name, function in zip(FUNCTIONS, self.kept):
+            members[name] = ctypes.cast(function, c_void_p)
+        self.table = dlrs_backend(**members)
 
     def device_count(self, context, kind, out, fault):
         out[0] = 2
@@ -81,7 +59,7 @@ class Driver:
         plan = plan.contents
         self.log.append(("copy", plan.src_device.device_type, plan.dst_device.device_type, stream))
         if plan.ndim:
-            return pyabi.UNSUPPORTED
+            return abi.DLRS_UNSUPPORTED
         memmove(plan.dst, plan.src, plan.item_nbytes)
         return 0
 
@@ -111,21 +89,20 @@ class Driver:
 @pytest.fixture
 def driver():
     driver = Driver()
-    function = dlpack.lib.dlrs_backend_set
-    function.argtypes = (c_int32, c_void_p, c_void_p, POINTER(dlpack.dlrs_error))
-    dlpack.call(function, CUDA, byref(driver.table), None)
+    function = abi.lib.dlrs_backend_set
+    abi.call(function, CUDA, byref(driver.table), None)
     yield driver
-    dlpack.call(function, CUDA, None, None)
+    abi.call(function, CUDA, None, None)
     assert not driver.memory
 
 
 def on_device(array):
     """A tensor of our CUDA over NumPy's memory."""
     shape = (c_int64 * array.ndim)(*array.shape)
-    bare = dlpack.DLTensor(data=array.ctypes.data, device=DLDevice(CUDA, 0), ndim=array.ndim,
-                           dtype=dlpack.DLDataType(2, 32, 1), shape=shape)
+    bare = abi.DLTensor(data=array.ctypes.data, device=DLDevice(CUDA, 0), ndim=array.ndim,
+                           dtype=abi.DLDataType(2, 32, 1), shape=shape)
     out = pyabi.Versioned()
-    dlpack.call(dlpack.lib.dlrs_tensor_wrap, byref(bare), 0, None, None, byref(out))
+    abi.call(abi.lib.dlrs_tensor_wrap, byref(bare), 0, None, None, byref(out))
     return pyabi.Tensor(out)
 
 
@@ -147,7 +124,7 @@ def test_the_consumers_stream_waits(driver, stream, log):
 ])
 def test_for_the_stream_of_the_work(driver, stream, log):
     t, out = device_tensor(), c_void_p()
-    request = pyabi.Request(ctypes.sizeof(pyabi.Request), None if stream is None else id(stream),
+    request = abi.dlrs_py_request(ctypes.sizeof(abi.dlrs_py_request), None if stream is None else id(stream),
                             work_stream=0x2000)
     pyabi.call(pyabi.lib.dlrs_py_export, t.versioned, byref(request), byref(out))
     assert consume(pyabi._object(out)).device == (CUDA, 0)
@@ -194,7 +171,7 @@ def on_stream(stream):
 
     table = Table(hands_out)
     table.current = ctypes.PYFUNCTYPE(ctypes.c_int, c_int32, c_int32, c_void_p)(current)
-    table.table.functions[4] = ctypes.cast(table.current, c_void_p)
+    table.table.current_work_stream = ctypes.cast(table.current, c_void_p)
     return with_table(table)
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-import dlpack_ctypes
-from conftest import EXAMPLES, ROOT
+from conftest import ROOT
+from dlpack_rs import abi
 
 HERE = Path(__file__).resolve().parent
 START = """
 import atexit, ctypes, gc, os, sys, threading
 import numpy as np
-import dlpack_ctypes, pyabi
+import pyabi
 from pyabi import capsule, consume, export, import_, legacy_capsule
 array = np.arange(6.0)
 tensor = import_(array)
@@ -24,7 +24,7 @@ tensor = import_(array)
 
 
 def run(script, start=START, **keywords):
-    path = os.pathsep.join([str(EXAMPLES), str(HERE)])
+    path = os.pathsep.join([str(HERE), str(ROOT / "python")])
     return subprocess.run([sys.executable, "-B", "-X", "faulthandler", "-c", start + script],
                           capture_output=True, text=True, timeout=120,
                           env={**os.environ, "PYTHONPATH": path}, **keywords)
@@ -94,7 +94,7 @@ except ImportError:
 
 SCRIPT = '''
 import array, ctypes, gc
-import pyabi, dlpack_ctypes
+import pyabi
 source = array.array("d", [1, 2, 3])
 for _ in range(50):
     t = pyabi.import_(source)
@@ -176,7 +176,7 @@ def test_python_is_started_again_and_again(tmp_path):
         pytest.skip("needs gcc and Python's headers and shared library: libpython3-dev")
     source, program = tmp_path / "embed.c", tmp_path / "embed"
     source.write_text(EMBED)
-    ours = Path(dlpack_ctypes.lib._name)
+    ours = Path(abi.library_path())
     subprocess.run(["gcc", "-I", include, "-I", str(ROOT / "target" / "include"), str(source), "-o",
                     str(program), library, str(ours), f"-Wl,-rpath,{tmp_path}"], check=True)
     soname = f"{ours.name}.0"

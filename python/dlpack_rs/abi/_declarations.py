@@ -246,7 +246,7 @@ class dlrs_py_import_options(Structure):
         ("flags", c_uint32),
         ("stream", c_int64),
         ("dl_device", DLDevice),
-        ("import", POINTER(dlrs_import_options))]
+        ("import_options", POINTER(dlrs_import_options))]
 
 
 class dlrs_py_request(Structure):
@@ -487,6 +487,7 @@ FUNCTIONS = {
         POINTER(dlrs_error)),
     "dlrs_device_parse": (c_int32, c_char_p, c_size_t, POINTER(DLDevice), POINTER(dlrs_error)),
     "dlrs_dlpack_version": (DLPackVersion,),
+    "dlrs_driver_path_set": (c_int32, c_int32, c_char_p, POINTER(dlrs_error)),
     "dlrs_dtype_format": (c_int32, DLDataType, c_char_p, c_size_t, POINTER(c_size_t),
         POINTER(dlrs_error)),
     "dlrs_dtype_format_as": (c_int32, DLDataType, c_int32, c_char_p, c_size_t, POINTER(c_size_t),

@@ -213,7 +213,7 @@ impl Driver {
         }
     }
 
-    /// The library to load instead of those of the usual names; NULL for those. `false`: too late.
+    /// The library to load instead of those of the usual names; NULL: those. `false`: too late.
     ///
     /// # Safety
     /// `path` is NULL or a text that stays.

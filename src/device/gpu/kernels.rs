@@ -67,8 +67,8 @@ impl Digit {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelArgs {
-    src: *const u8,
-    dst: *mut u8,
+    src: u64, // addresses on the device, which are as wide where the host's have 32 bits
+    dst: u64,
     src_step: i64,
     dst_step: i64,
     count: u32,
@@ -86,10 +86,10 @@ const _: () = assert!(size_of::<KernelArgs>() == 368, "Args in kernels.cu has an
 
 impl KernelArgs {
     /// Of no kernel yet: one element of no dimensions.
-    pub(super) const fn at(src: *const u8, dst: *mut u8) -> KernelArgs {
+    pub(super) fn at(src: *const u8, dst: *mut u8) -> KernelArgs {
         KernelArgs {
-            src,
-            dst,
+            src: src.expose_provenance() as u64,
+            dst: dst.expose_provenance() as u64,
             src_step: 0,
             dst_step: 0,
             count: 1,

@@ -37,7 +37,7 @@ use core::ptr::{NonNull, null_mut};
 
 use self::codes::NOT_READY;
 use self::driver::{Driver, Kept, Vendor};
-use super::backend::{Backend, Event, Pointer, Stream, Transfer};
+use super::backend::{Backend, Event, Lack, Pointer, Stream, Transfer, unsupported};
 use crate::abi::{DLDevice, DLDeviceType, DLDeviceType::*, DeviceCode};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
@@ -209,6 +209,9 @@ impl Backend for Gpu {
     }
 
     fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
+        if self.memory(device.device_type) != Some(Memory::Device) {
+            return unsupported(Lack::QUESTIONS);
+        }
         let _here = self.enter(device, null_mut())?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: places for the answers.
@@ -217,11 +220,12 @@ impl Backend for Gpu {
     }
 
     fn pointer(&self, data: *const c_void) -> Result<Pointer> {
-        let _here = self.0.enter(None, null_mut())?;
+        self.0.ready()?;
         let Some((memory, ordinal)) = self.0.known(data)? else {
             let device = DLDevice { device_type: kDLCPU as DeviceCode, device_id: 0 };
             return Ok(Pointer { device, base: null_mut(), nbytes: 0 });
         };
+        let _here = self.0.enter(Some(ordinal), null_mut())?;
         let (base, nbytes) = self.0.allocation(data);
         Ok(Pointer { device: self.device(memory, ordinal), base, nbytes })
     }

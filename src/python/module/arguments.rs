@@ -179,7 +179,7 @@ pub fn text<'a>(python: Python, object: *mut PyObject) -> Answer<&'a [u8]> {
     // SAFETY: a live object, which keeps its UTF-8 form; the call keeps the object.
     unsafe {
         let text = python.PyUnicode_AsUTF8AndSize(object, &mut nbytes);
-        if text.is_null() && raise::is(python, python.PyExc_TypeError()) {
+        if text.is_null() && raise::is(python, Python::PyExc_TypeError) {
             python.PyErr_Clear();
             return Err(Failure::Call("takes the name of a dtype, device or order as a str"));
         }

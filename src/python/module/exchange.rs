@@ -178,7 +178,7 @@ unsafe fn call_dlpack(
         if let Some(capsule) = Owned::new(capsule) {
             return Ok(Some(capsule));
         }
-        let old = [python.PyExc_TypeError(), python.PyExc_AttributeError()];
+        let old: [fn(Python) -> _; 2] = [Python::PyExc_TypeError, Python::PyExc_AttributeError];
         if old.into_iter().any(|kind| raise::is(python, kind)) {
             python.PyErr_Clear();
             return Ok(None);

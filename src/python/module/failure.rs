@@ -101,7 +101,7 @@ fn kind_of(python: Python, status: Status) -> *mut PyObject {
         (DLRS_DEVICE_TYPE | DLRS_DEVICE_ID | DLRS_READ_ONLY, _) => python.PyExc_BufferError(),
         (_, 1 | 2) => python.PyExc_ValueError(),
         (DLRS_NOMEM | DLRS_DEV_OOM, _) => python.PyExc_MemoryError(),
-        (DLRS_UNSUPPORTED, _) | (_, 3) => python.PyExc_BufferError(),
+        (_, 3 | 5) => python.PyExc_BufferError(),
         _ => python.PyExc_RuntimeError(),
     }
 }
