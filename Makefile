@@ -18,8 +18,8 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test wheel interop test-windows test-cross bench bench-python \
-	bench-engine clean
+.PHONY: help build install demo test wheel interop test-oneapi test-windows test-cross test-cuda \
+	bench-cuda bench bench-python bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -49,9 +49,11 @@ TESTS = \
 	"headers/check.sh" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
+	"c_tests/gpu/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/consumers.sh" \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
+	"tests/gpu/kernels.sh" \
 	"docs/check_quotes.py" \
 	"tests/python/run.sh" \
 	"tests/interop/run.py --fast" \
@@ -63,6 +65,10 @@ test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
 	@tests/steps.sh $(TESTS) $(PLATFORM_TESTS)
+
+test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU
+	$(call need,gcc:gcc $(PYTHON):python3)
+	examples/oneapi/run.sh $(INCLUDE) $(LIB)
 
 wheel:  ## build the Python wheel into target/wheel, for glibc 2.17 and later, and test it
 	$(call need,$(RUST) gcc:gcc $(PYTHON):python3 readelf:binutils)
@@ -76,6 +82,12 @@ interop: build  ## exchange tensors with every system there is; writes docs/inte
 test-windows:  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
 	$(call need,gcc:gcc)
 	platforms/windows.sh
+
+test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/devices.md)
+	c_tests/gpu/cuda.sh test
+
+bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy; writes docs/benchmarks-cuda.md
+	c_tests/gpu/cuda.sh bench $(BENCH)
 
 test-cross:  ## other processors under qemu (docs/platforms.md)
 	$(call need,gcc:gcc)

@@ -124,6 +124,8 @@ static_program() { # the static library, and no DLL beside it
   in_wine "$out/static.exe"
 }
 lifecycle() { # loads the library itself
+  mkdir -p "$out/planted"
+  $gnu-gcc -shared -xc /dev/null -o "$out/planted/nvcuda.dll"
   $gnu-gcc -std=gnu11 "${flags[@]}" c_tests/windows/lifecycle.c -o "$out/lifecycle.exe"
   run_program lifecycle "$out/lifecycle.exe"
 }
@@ -171,7 +173,7 @@ msvc_library() {
   cp "$msvc/dlpack_rs.dll" "$msvc/copy.dll"
 }
 msvc_program() { # msvc_program NAME EXE: one that was built above
-  cp "$out/$2" "$msvc/"
+  cp -r "$out/$2" "$out/planted" "$msvc/"
   run_program "$1" "$msvc/$2"
 }
 msvc_layouts() { # by clang's idea of its ABI

@@ -2,7 +2,8 @@
 
 use crate::abi::*;
 use crate::copy::{self, Options, Scratch};
-use crate::device::{cast, cpu};
+use crate::device::cast;
+use crate::device::cpu::{self, Parallel};
 use crate::dtype;
 use crate::error::Result;
 use crate::layout::MAX_NDIM;
@@ -31,7 +32,7 @@ pub fn cast(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
     }
     // SAFETY: every element has an address in memory that the caller vouched for, elements of
     // `dst` are distinct, and the two do not touch.
-    unsafe { convert((src, &from), (dst, &to)) };
+    unsafe { convert((src, &from), (dst, &to), &options.parallel) };
     Ok(())
 }
 
@@ -47,7 +48,7 @@ fn through(src: &Snapshot, (dst, from): (&Snapshot, &Part), options: &Options) -
         numbers::view(dst, dst.dtype, place, dst.flags & PADDED, &mut compact)?;
         let to = Part::of(&compact)?;
         let back = copy::plan(&compact, dst)?;
-        convert((src, from), (&compact, &to));
+        convert((src, from), (&compact, &to), &options.parallel);
         cpu::copy(&back, &options.parallel);
     }
     Ok(())
@@ -56,21 +57,32 @@ fn through(src: &Snapshot, (dst, from): (&Snapshot, &Part), options: &Options) -
 /// # Safety
 /// As [`convert`].
 #[inline(never)]
-unsafe fn pass(shape: &[i64], (from, to): (&Part, &Part), numbers: i64, merge: bool) {
+unsafe fn pass(
+    shape: &[i64],
+    (from, to): (&Part, &Part),
+    numbers: i64,
+    merge: bool,
+    parallel: &Parallel,
+) {
     let mut cast = numbers::pair(shape, from, to, numbers);
     cast.merge = merge;
     // SAFETY: the caller's word.
-    unsafe { cast::run(&cast) };
+    unsafe { cast::run(&cast, parallel) };
 }
 
 /// # Safety
 /// Every element of both lies in live memory; they do not touch, and those of `dst` are distinct.
 #[inline(never)]
-unsafe fn convert((src, from): (&Snapshot, &Part), (dst, to): (&Snapshot, &Part)) {
+unsafe fn convert(
+    (src, from): (&Snapshot, &Part),
+    (dst, to): (&Snapshot, &Part),
+    parallel: &Parallel,
+) {
     let (shape, lanes) = (src.shape(), i64::from(src.dtype.lanes));
     // SAFETY: the caller's word, for parts of the two tensors.
-    let pass =
-        |from: &_, to: &_, numbers, merge| unsafe { pass(shape, (from, to), numbers, merge) };
+    let pass = |from: &_, to: &_, numbers, merge| unsafe {
+        pass(shape, (from, to), numbers, merge, parallel)
+    };
     if numbers::has_gap(dst) {
         let bytes = Part { kind: Part::zero().kind, access_bits: 8, step: 8, ..*to };
         pass(&Part::zero(), &bytes, i64::from(dst.slot_bits() / 8), false);

@@ -7,6 +7,7 @@ use std::ptr::{null, null_mut};
 
 use dlpack_rs::abi::*;
 use dlpack_rs::capi::cast::dlrs_cast;
+use dlpack_rs::capi::copy::dlrs_copy_options;
 use dlpack_rs::device::cpu;
 use dlpack_rs::float_formats::{self, FloatFormat, Specials};
 
@@ -348,6 +349,29 @@ fn all_of_it_at_both_levels() {
         integers_become_integers_as_in_rust();
     }
     cpu::set_level(cpu::detected());
+}
+
+/// On two threads, the source in bits and turned, so that parts begin anywhere in it.
+#[test]
+fn side_by_side() {
+    cpu::set_thresholds(usize::MAX, 1);
+    let (rows, columns) = (7, 1000);
+    let packed: Vec<u8> = (0..rows * columns / 2).map(|i| (i * 37 % 251) as u8).collect();
+    let mut out = vec![0.0f32; rows * columns];
+    let shape = [columns as i64, rows as i64];
+    let strides = [1, columns as i64];
+    let src = tensor(&packed, dtype(1, 4, 1), &shape, Some(&strides), 0);
+    let mut dst = tensor(&out, dtype(2, 32, 1), &shape, None, 0);
+    // SAFETY: all members are plain numbers and pointers, of which 0 is one.
+    let mut options: dlrs_copy_options = unsafe { std::mem::zeroed() };
+    (options.struct_size, options.threads) = (size_of::<dlrs_copy_options>() as u32, 2);
+    // SAFETY: live tensors over live memory.
+    assert_eq!(unsafe { dlrs_cast(&src, &mut dst, &options, null_mut()) }, 0);
+    cpu::set_thresholds(16 << 20, 4 << 20);
+    for (i, value) in out.iter_mut().enumerate() {
+        let at = i % rows * columns + i / rows;
+        assert_eq!(*value, f32::from(packed[at / 2] >> (4 * (at % 2)) & 15), "number {i}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@
 
 gpu_driver G;
 int gpu_left_out;
-long gpu_tally[4];
+long gpu_tally[5];
 
 /* ---- The driver -----------------------------------------------------------------------------*/
 
@@ -372,15 +372,15 @@ static long all_passed, all_failed, all_left_out;
 /* Prints what a row said but for its closing line, which is counted. */
 static void count(const gpu_row *row, char *said, int status) {
   char *last = strrchr(said, '\n');
-  long passed = 0, failed = 1, tally[4];
+  long passed = 0, failed = 1, tally[5];
   int left_out = 0;
   if (last != NULL) {
     *last = '\0';
     last = strrchr(said, '\n');
     char *closing = last == NULL ? said : last + 1;
-    if (sscanf(closing, "%ld passed, %ld failed, %d %ld %ld %ld %ld", &passed, &failed, &left_out,
-               &tally[0], &tally[1], &tally[2], &tally[3]) == 7) {
-      for (int i = 0; i < 4; ++i) gpu_tally[i] += tally[i];
+    if (sscanf(closing, "%ld passed, %ld failed, %d %ld %ld %ld %ld %ld", &passed, &failed,
+               &left_out, &tally[0], &tally[1], &tally[2], &tally[3], &tally[4]) == 8) {
+      for (int i = 0; i < 5; ++i) gpu_tally[i] += tally[i];
       if (closing == said) *said = '\0';
       else *last = '\0';
     }
@@ -409,8 +409,8 @@ static void child(const gpu_row *row, int out) {
   }
   /* The parent reads more numbers than t_close prints. */
   char more[120];
-  snprintf(more, sizeof more, ", %d %ld %ld %ld %ld", gpu_left_out, gpu_tally[0], gpu_tally[1],
-           gpu_tally[2], gpu_tally[3]);
+  snprintf(more, sizeof more, ", %d %ld %ld %ld %ld %ld", gpu_left_out, gpu_tally[0], gpu_tally[1],
+           gpu_tally[2], gpu_tally[3], gpu_tally[4]);
   fflush(stdout);
   if (gpu_left_out) printf("0 passed, 0 failed%s\n", more);
   else t_close_with(more);

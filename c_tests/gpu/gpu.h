@@ -104,7 +104,7 @@ extern int gpu_left_out;
   }
 
 /* Numbers that rows add to; here the sum of all rows that have run. */
-extern long gpu_tally[4];
+extern long gpu_tally[5];
 
 /* Runs a row in a process of its own, and prints its failures. */
 void gpu_run(const gpu_row *row);

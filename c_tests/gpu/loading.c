@@ -29,6 +29,7 @@ static DLDevice device(int type) { return t_device(type, 0); }
 static int32_t there_and_back(int32_t type) {
   DLManagedTensorVersioned *there, *back;
   t_tensor host;
+  t_before();
   t_make(&host);
   int32_t status = dlrs_clone(&host.managed, device(type), NULL, &there, ERR);
   if (status != DLRS_OK) return status;
@@ -106,8 +107,11 @@ static void both(void) {
 /* D34: one of the two is broken. */
 static void broken(int32_t bad, int32_t good) {
   int32_t n;
+  t_before();
   int32_t status = dlrs_device_count(bad, &n, ERR);
-  CHECK(status == DLRS_DRV_MISSING || status == DLRS_DRV_SYMBOL);
+  /* ROCm has names for older versions, and the system may have one of those without devices. */
+  CHECK(status == DLRS_DRV_MISSING || status == DLRS_DRV_SYMBOL ||
+        (bad == kDLROCM && status == DLRS_NO_DEVICE));
   EQUAL(n, 0);
   CHECK(strlen(t_error.message) > 20);
   EQUAL(there_and_back(good), DLRS_OK);
@@ -126,6 +130,7 @@ static void failing(int32_t bad, int32_t good, const char *file, const char *fun
   int (*ctl)(int, long, long, const char *);
   *(void **)&ctl = dlsym(driver, "standin_ctl");
   ctl(2 /* STANDIN_FAIL_ALWAYS */, 1, 999, function);
+  t_before();
   CHECK(dlrs_device_count(bad, &n, ERR) == DLRS_DRV_INIT);
   EQUAL(t_error.driver_code, 999);
   EQUAL(there_and_back(good), DLRS_OK);
@@ -138,7 +143,9 @@ static void failing_rocm(void) { failing(kDLROCM, kDLCUDA, "libamdhip64.so.6", "
 
 /* AMD's own runtime, from Debian, on a machine without its devices. */
 static void debian(void) {
-  int32_t n = 5, status = dlrs_device_count(kDLROCM, &n, ERR);
+  int32_t n = 5, status;
+  t_before();
+  status = dlrs_device_count(kDLROCM, &n, ERR);
   if (status == DLRS_OK) {
     CHECK(n > 0); /* there are devices after all */
     return;
@@ -156,7 +163,8 @@ static void debian(void) {
 static const char *missing;
 
 /* What a call answers when the driver lacks a function: that, naming it, or its work is done. */
-static int32_t settled(int32_t status) {
+#define settled(call) (t_before(), judged(call))
+static int32_t judged(int32_t status) {
   if (status != DLRS_OK) {
     EQUAL(status, DLRS_DRV_SYMBOL);
     CHECK(strstr(t_error.message, missing) != NULL);
@@ -205,12 +213,13 @@ static void dropped(int32_t type) {
       settled(dlrs_event_sync(device(type), event, ERR));
       settled(dlrs_event_destroy(device(type), event, ERR));
     }
-    options.src_stream = options.dst_stream = stream;
+    options.src_stream = stream; /* the host's side has none */
     if (settled(dlrs_clone(&host.managed, device(type), NULL, &there, ERR)) == DLRS_OK) {
       options.flags = 0;
       settled(dlrs_copy(there, &target.managed, &options, ERR));
       there->dl_tensor.strides[0] = transposed[0];
       there->dl_tensor.strides[1] = transposed[1];
+      options.dst_stream = stream;
       if (settled(dlrs_clone(there, device(type), &options, &other, ERR)) == DLRS_OK) dlrs_release(other);
       settled(dlrs_copy(there, &target.managed, NULL, ERR));
       settled(dlrs_copy(&host.managed, there, NULL, ERR));

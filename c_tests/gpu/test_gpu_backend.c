@@ -239,6 +239,7 @@ static void copies(void) {
     }
   }
   ctl(STANDIN_SEED, 0, 0, NULL);
+  CHECK(count_of(rocm ? "hipModuleLaunchKernel" : "cuLaunchKernel") > 100);
   EQUAL(now().device_blocks + now().managed + now().streams + now().pending, 0);
   EQUAL(now().depth, 0);
 }
@@ -305,6 +306,28 @@ static void large(void) {
   CHECK(now().pinned <= 4); /* kept, two a device */
   EQUAL(now().events, now().pinned);
   WORKS(dlrs_stream_destroy(device, stream, ERR));
+}
+
+/* What a small copy asks of the driver, next to the copy itself: the current context and its
+ * device, the stream's, and whose the two addresses are. */
+static void cost(void) {
+  void *stream = NULL;
+  side src, dst;
+  WORKS(dlrs_stream_create(device, &stream, ERR));
+  dense(&src, device, 4, 25, 0);
+  dense(&dst, device, 4, 25, 0);
+  dlrs_copy_options options = {0};
+  options.struct_size = sizeof options;
+  options.flags = DLRS_COPY_ASYNC;
+  options.src_stream = options.dst_stream = stream;
+  long before = now().calls;
+  WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
+  CHECK(now().calls - before <= (rocm ? 5 : 8));
+  WORKS(dlrs_stream_sync(device, stream, ERR));
+  side_free(&src);
+  side_free(&dst);
+  WORKS(dlrs_stream_destroy(device, stream, ERR));
+  NO_VIOLATION();
 }
 
 /* ---- Contexts and captures of the caller's --------------------------------------------------*/
@@ -420,7 +443,7 @@ static void exiting(void) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 3) return 2;
+  if (argc != 3) return 2;
   rocm = strcmp(argv[1], "rocm") == 0;
   device = second = (DLDevice){rocm ? kDLROCM : kDLCUDA, 0};
   second.device_id = 1;
@@ -432,7 +455,8 @@ int main(int argc, char **argv) {
   memory();
   streams();
   copies();
-  if (argc < 4) large();
+  large();
+  cost();
   contexts(argv[2]);
   captures(argv[2]);
   forked();

@@ -52,6 +52,7 @@ static int injected(guard *self, const function *called, unsigned like) {
   if (fault.only[0] && strcmp(fault.only, called->name) != 0) return OK;
   if (fault.countdown > 1) return --fault.countdown, OK;
   if (fault.fired && like & KEEPS) return OK;
+  if (fault.always && !fault.fired && !fault.only[0]) drop_work();
   fault.fired = 1;
   if (!fault.always) fault.countdown = 0;
   ++stats.injected;
@@ -176,6 +177,7 @@ static int change(int what, long a, long b, const char *text) {
   case STANDIN_PAGEABLE: set.pageable = (int)a; return 0;
   case STANDIN_UNKNOWN_IS_OK: set.unknown_is_ok = (int)a; return 0;
   case STANDIN_LAUNCH: set.launch = (int)a; return 0;
+  case STANDIN_FORGIVE: stats.violations = a; return 0;
   case STANDIN_RUN: return run(a);
   case STANDIN_CTX_LOST: return lose((int)a, b ? (int)b : E_CONTEXT_DESTROYED);
   default: return -1;

@@ -208,6 +208,7 @@ int range_enqueue(const void *address, size_t nbytes, int device, void *stream);
 int launch_enqueue(void *function, const unsigned size[6], void *stream, void **args);
 void wait_for_block(block *self);
 int run(long operations);
+void drop_work(void);
 
 int module_new(const void *image, void **out);
 int module_destroy(void *handle);

@@ -635,6 +635,8 @@ static int execute(stream *on, op *work) {
   }
 }
 
+static int dropping;
+
 /* Takes the first step of a stream, and does it unless the context is lost. */
 static void take(stream *on) {
   op *work = on->first;
@@ -642,7 +644,7 @@ static void take(stream *on) {
   if (on->first == NULL) on->last = &on->first;
   --stats.pending;
   for (int i = 0; i < work->used; ++i) --work->uses[i]->in_use;
-  if (!on->context->lost || work->kind == FREE) {
+  if ((!on->context->lost && !dropping) || work->kind == FREE) {
     int code = execute(on, work);
     if (code != OK) on->context->lost = code;
   }
@@ -675,6 +677,15 @@ static int step(stream *target) {
   if (n == 0) return 0;
   take(ready[set.seed == 0 ? 0 : chance(n)]);
   return 1;
+}
+
+/* The devices are broken: what was enqueued never runs. */
+void drop_work(void) {
+  dropping = 1;
+  for (int i = 0; i < STREAMS; ++i) {
+    while (streams[i].used && streams[i].first != NULL) take(&streams[i]);
+  }
+  dropping = 0;
 }
 
 int run(long operations) {

@@ -26,8 +26,10 @@ enum { STANDIN_DEVICES_MAX = 8 };
 enum standin_what {
   STANDIN_DEFAULTS,    /* all of what follows, as it was when the library was loaded */
   STANDIN_FAIL,        /* call a from now on (1: the next) answers b; text: of this function only */
-  STANDIN_FAIL_ALWAYS, /* call a from now on, and each one after it, answers b; but those after it
-                          that only keep track of what is current go on */
+  STANDIN_FAIL_ALWAYS, /* call a from now on, and each one after it, answers b: the devices are
+                          broken, and what was enqueued never runs; but calls after it that only
+                          keep track of what is current go on. text: this function is broken, and
+                          nothing else */
   STANDIN_GARBAGE,     /* call a works, but its outputs are not written (b 0), all 0 (1), all 1s (2) */
   STANDIN_VERSION,     /* the driver's version is a */
   STANDIN_DEVICES,     /* a devices */
@@ -45,6 +47,7 @@ enum standin_what {
   STANDIN_UNKNOWN_IS_OK, /* HIP: attributes of an unknown pointer: 1 answers "unregistered" */
   STANDIN_LAUNCH,      /* 0: kernels are accepted, but do nothing */
   STANDIN_RUN,         /* executes a operations now (-1: all), if there are so many */
+  STANDIN_FORGIVE,     /* a violations have happened, and no more */
   STANDIN_CTX_LOST     /* the context of device a is destroyed, as by somebody else */
 };
 

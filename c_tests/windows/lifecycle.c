@@ -35,6 +35,7 @@ typedef struct library {
   int32_t (*is_own)(const DLManagedTensorVersioned *);
   uint32_t (*version)(void);
   dlrs_status (*py_module)(void **, dlrs_error *);
+  dlrs_status (*device_count)(int32_t, int32_t *, dlrs_error *);
 } library;
 
 static int find(HMODULE module, const char *name, void *function) {
@@ -52,7 +53,8 @@ static int load(const char *path, library *lib) {
          find(lib->module, "dlrs_release", &lib->release) &&
          find(lib->module, "dlrs_is_own", &lib->is_own) &&
          find(lib->module, "dlrs_version", &lib->version) &&
-         find(lib->module, "dlrs_py_module", &lib->py_module);
+         find(lib->module, "dlrs_py_module", &lib->py_module) &&
+         find(lib->module, "dlrs_device_count", &lib->device_count);
 }
 
 static int runs;
@@ -166,6 +168,21 @@ static void old_python(const char *path) {
   CHECK(strstr(error.message, "older than 3.9") != NULL);
 }
 
+/* A driver is found where the system and the program keep libraries, not in the current folder. The
+ * nvcuda.dll in the folder `planted` is empty. */
+static void driver(const char *path) {
+  library lib;
+  wchar_t folder[MAX_PATH];
+  int32_t count;
+  CHECK(load(path, &lib));
+  CHECK(SetCurrentDirectoryA("planted"));
+  CHECK(lib.device_count(kDLCUDA, &count, NULL) == DLRS_DRV_MISSING);
+  CHECK(GetModuleHandleA("nvcuda.dll") == NULL);
+  CHECK(GetCurrentDirectoryW(MAX_PATH, folder) != 0 && AddDllDirectory(folder) != NULL);
+  CHECK(lib.device_count(kDLCUDA, &count, NULL) == DLRS_DRV_SYMBOL);
+  CHECK(GetModuleHandleA("nvcuda.dll") != NULL);
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   if (argc == 2) { /* as a child of its own */
@@ -181,6 +198,7 @@ int main(int argc, char **argv) {
   thread_exit();
   two_copies(argv[1], argv[2]);
   old_python(argv[1]);
+  driver(argv[1]); /* last: it goes to another folder */
   printf("%ld passed, %ld failed\n", passed, failed);
   return failed != 0;
 }

@@ -6,8 +6,9 @@
     numpy.from_dlpack(tensor)           # any other framework takes it by its own from_dlpack
     print(dlpack_rs.inspect(x))         # everything about the export of x, and who takes it
 
-Errors are Python's own: TypeError and ValueError for arguments, BufferError for a tensor that cannot
-be exchanged as asked, MemoryError, IndexError, RuntimeError; each says what is wrong with which value.
+Errors are Python's own: TypeError and ValueError for arguments, BufferError for a tensor that
+cannot be exchanged as asked, MemoryError, IndexError, RuntimeError; each says what is wrong with
+which value.
 The C ABI below it is in dlpack_rs.abi.
 """
 
@@ -31,7 +32,7 @@ DEVICES = {1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "me
 
 
 def _load():
-    """The module that the library makes of Python's stable ABI; PyDLL keeps the interpreter's lock."""
+    """The module that the library makes of Python's stable ABI; PyDLL keeps the lock held."""
     library, module = PyDLL(library_path()), py_object()
     if library.dlrs_py_module(byref(module), None) != 0:
         from . import abi
@@ -48,7 +49,7 @@ dlpack_version, __version__ = _module.dlpack_version, _module.__version__
 
 
 def __getattr__(name):
-    """`abi` and `inspect` are for few programs and not needed by the rest: loaded when asked for."""
+    """`abi` and `inspect` are for few programs: loaded when asked for."""
     if name == "abi":
         import importlib
 

@@ -27,7 +27,7 @@ class Inspection:
         capsule = capsules.request(obj)
         struct = capsules.managed(capsule)
         if struct is None:
-            raise TypeError(f"{self.type}.__dlpack__ returned {capsule!r}, no unused DLPack capsule")
+            raise TypeError(f"{self.type}.__dlpack__ returned {capsule!r}, no DLPack capsule")
         self._read(struct)
         self._probe(obj)
         self.consumers = [(consumer, *judge(consumer, self)) for consumer in CONSUMERS]
@@ -75,9 +75,9 @@ class Inspection:
 
     def _read_layout(self, tensor):
         self.shape = tuple(tensor.shape[:tensor.ndim]) if tensor.ndim else ()
-        self.strides = tuple(tensor.strides[:tensor.ndim]) if tensor.ndim and tensor.strides else None
-        if not tensor.ndim:
-            self.strides = ()
+        self.strides = ()
+        if tensor.ndim:
+            self.strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else None
         nbytes, answer = c_uint64(), c_int32()
         self.dense = ""
         try:
@@ -155,7 +155,8 @@ class Inspection:
         orders = {"": "with gaps, or in another order", "C": "dense in C order",
                   "F": "dense in Fortran order", "CF": "dense in C and Fortran order"}
         shared = "; elements share memory" if self.overlapping else ""
-        yield "strides", f"{'NULL' if self.strides is None else self.strides}: {orders[self.dense]}{shared}"
+        strides = "NULL" if self.strides is None else self.strides
+        yield "strides", f"{strides}: {orders[self.dense]}{shared}"
         where = f"aligned to {self.alignment}" if self.address else "NULL"
         yield "data", f"{where}, byte_offset {self.byte_offset}"
 

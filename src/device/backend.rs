@@ -212,6 +212,26 @@ pub trait Backend: Sync {
         unsupported(Lack::EVENTS)
     }
 
+    /// Later work of the consumer starts after what the producer has been given until now.
+    ///
+    /// # Safety
+    /// Both are streams of their devices, which are this backend's.
+    unsafe fn stream_wait(
+        &self,
+        (consumer_device, consumer): (DLDevice, Stream),
+        (producer_device, producer): (DLDevice, Stream),
+    ) -> Result<()> {
+        let event = self.event_create(producer_device)?.as_ptr();
+        // SAFETY: a fresh event, and the caller's word for the streams. Drivers keep what a
+        // destroyed event still has to say.
+        unsafe {
+            let waited = self
+                .event_record(producer_device, event, producer)
+                .and_then(|()| self.event_wait(consumer_device, event, consumer));
+            waited.and(self.event_destroy(producer_device, event))
+        }
+    }
+
     /// Waits for an event.
     ///
     /// # Safety

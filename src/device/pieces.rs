@@ -43,6 +43,14 @@ pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
     (into, back)
 }
 
+/// The same copy the other way round.
+pub fn reversed(plan: &Plan) -> Plan {
+    let mut back = *plan;
+    (back.src, back.dst) = (plan.dst, plan.src.cast_mut());
+    (back.src_strides, back.dst_strides) = (plan.dst_strides, plan.src_strides);
+    back
+}
+
 /// Blocks of one dimension, inside loops over the outer ones.
 struct Pieces<'a> {
     plan: &'a Plan,

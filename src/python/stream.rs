@@ -11,7 +11,6 @@ use core::ffi::c_void;
 use core::ptr::{null_mut, with_exposed_provenance_mut};
 
 use crate::abi::{DLDevice, DLDeviceType::*, DeviceCode};
-use crate::copy::route::stream_wait;
 use crate::device::registry;
 use crate::device_type::host_reachable;
 use crate::error::{Error, Result, Status::*};
@@ -73,7 +72,7 @@ pub unsafe fn order(device: DLDevice, consumer: Stream, producer: *mut c_void) -
         handle => with_exposed_provenance_mut(handle),
     };
     // SAFETY: the caller's word.
-    unsafe { stream_wait(backend, (device, consumer), (device, producer)) }
+    unsafe { backend.stream_wait((device, consumer), (device, producer)) }
 }
 
 /// What a number means on a device.

@@ -50,11 +50,13 @@ def main():
     name, *known = sys.argv[1:]
     system = importlib.import_module(f"systems.{name}")
     say(version=system.version())
-    for check, function in getattr(system, "CHECKS", CHECKS).items():
+    wanted = {**getattr(system, "CHECKS", CHECKS), **getattr(system, "MORE", {})}
+    for check, function in wanted.items():
         if check not in known:
             say(started=check, fault=getattr(system, "FAULTS", {}).get(check))
             result, text = judged(check, function, system)
             say(check=check, result=result, text=" ".join(text.split())[:400])
+    checks.keep_some(system)
     say(finished=True)
 
 

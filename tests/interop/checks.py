@@ -308,6 +308,20 @@ def import_deleter(system):
 
 # --- dtypes -----------------------------------------------------------------------------------
 
+kept = []
+
+
+def keep_some(system):
+    """Tensors both ways that are still there when the interpreter ends."""
+    try:
+        made = of_array(MATRIX)
+        kept.extend([made, system.take(made.tensor), made.tensor.__dlpack__()])
+        x = system.make(MATRIX)
+        kept.append(take(system.exporter(x) if hasattr(system, "exporter") else x))
+    except Exception:
+        pass  # what is refused was checked before
+
+
 NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 SMALL = ["float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
          "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn",
@@ -338,7 +352,8 @@ def dtype(system, name):
 
 
 CHECKS = {
-    "export": export, "export direct": export_direct, "export and back": export_and_back, "export copy": export_copy,
+    "export": export, "export direct": export_direct, "export and back": export_and_back,
+    "export copy": export_copy,
     "export 0-d": export_0d,
     "export empty": export_empty, "export transposed": export_transposed,
     "export reversed": export_reversed, "export read-only": export_read_only,

@@ -113,7 +113,8 @@ def of_array(array, dtype=None, **options):
     return Made(array.tobytes(), array.shape, dtype or str(array.dtype), **options)
 
 
-DELETERS = {"legacy": abi.CFUNCTYPE(None, abi.Legacy), "versioned": abi.CFUNCTYPE(None, abi.Versioned)}
+DELETERS = {"legacy": abi.CFUNCTYPE(None, abi.Legacy),
+            "versioned": abi.CFUNCTYPE(None, abi.Versioned)}
 
 
 class Counted:

@@ -3,7 +3,8 @@
 import platform
 
 TO_US = {"protocol": "export", "straight": "export direct", "and back": "export and back",
-         "copy=": "export copy", "0-d": "export 0-d", "size 0": "export empty", "transposed": "export transposed",
+         "copy=": "export copy", "0-d": "export 0-d", "size 0": "export empty",
+         "transposed": "export transposed",
          "reversed": "export reversed", "READ_ONLY": "export read-only",
          "their deleter": "export deleter"}
 TO_THEM = {"dense": "import", "0-d": "import 0-d", "size 0": "import empty",
@@ -31,7 +32,7 @@ TO_US_HEAD = """
 
 *protocol*: the version of what they export when asked for 1.3. *straight*: how `from_dlpack(x)` got
 the tensor of the object itself. *and back*: given back to them, their own memory; refused where
-their capsule is legacy, which cannot say that it may be written, and they ask for a legacy one back.
+their capsule is legacy, which cannot say that it may be written, and they ask for such a one back.
 *copy=*: `copy=True` makes a copy, flagged so, `copy=False` none. *READ_ONLY*: their read-only data
 stays so.
 """
@@ -39,7 +40,8 @@ TO_THEM_HEAD = """
 ## Ours to theirs
 
 *reversed*: negative strides. *broadcast*: stride 0. *unaligned*: 4 bytes past a multiple of 256.
-*READ_ONLY*: whether they keep the flag; *ignored*: they write. *exit*: the process ends cleanly.
+*READ_ONLY*: whether they keep the flag; *ignored*: they write. *exit*: the process ends cleanly,
+with tensors of both sides alive in it.
 """
 DTYPES_HEAD = """
 ## Types
@@ -94,8 +96,8 @@ def dtypes(results):
         groups = {}
         for check, (result, text) in found["outcomes"].items():
             if check.startswith("dtype "):
-                word = {"zero-copy": "the same memory", "copied by the peer": "copied"}.get(text, text)
-                word = word if result == "ok" else {"wrong": "WRONG"}.get(result, result)
+                words = {"zero-copy": "the same memory", "copied by the peer": "copied"}
+                word = words.get(text, text) if result == "ok" else result
                 groups.setdefault(word, []).append(check.removeprefix("dtype "))
             elif check == "dtypes":
                 groups["sent and received"] = [text]
@@ -103,6 +105,17 @@ def dtypes(results):
             said = "; ".join(f"{word}: {', '.join(names)}" for word, names in groups.items())
             lines.append(f"- **{title(name, found)}**: {said}.")
     return lines
+
+
+def more(results):
+    """Checks that only one system has."""
+    known = {*TO_US.values(), *TO_THEM.values(), "dtypes"}
+    lines = [f"- **{title(name, found)}**, {check}: "
+             f"{ {'wrong': 'WRONG: '}.get(said[0], '' if said[0] == 'ok' else said[0] + ': ') }"
+             f"{said[1]}."
+             for name, found in results.items() for check, said in found["outcomes"].items()
+             if check not in known and not check.startswith("dtype ")]
+    return ["\n## What only one of them has\n", *lines] if lines else []
 
 
 def write_matrix(path, results, date):
@@ -117,6 +130,7 @@ def write_matrix(path, results, date):
     if missing:
         lines += ["\n## Not run\n", "| system | why |", "|---|---|", *missing]
     lines += dtypes(results)
+    lines += more(results)
     lines += ["\n## Notes\n", *(f"{number}. {text.replace('|', ' ')}"
                                 for number, text in enumerate(notes.texts, 1))]
     path.write_text("\n".join(lines) + "\n")

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Exchanges tensors with every system there is and writes what happened.
 
-    run.py [--fast] [--bless] [SYSTEM...]
+    run.py [--fast] [--tidy] [--bless] [SYSTEM...]
 
 Each system has a file in systems/, and an environment in target/interop which pip fills. Its checks
-run in a process of its own; what kills it is recorded, and the rest goes on in another. Outcomes are
-compared with expected.txt, which --bless rewrites; with all systems, docs/interop.md is written.
---fast: the systems that `make test` runs, and no environment that takes long.
+run in a process of its own; what kills it is recorded, and the rest goes on in another. Outcomes
+are compared with expected.txt, which --bless rewrites; with all systems, docs/interop.md is written.
+--fast: the systems that `make test` runs, and no environment that takes long. --tidy: environments
+are removed after use, 7 GB at most then instead of 23.
 """
 
 import datetime
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -104,38 +106,45 @@ def outcome(result, text):
 def main():
     options = [word for word in sys.argv[1:] if word.startswith("-")]
     names = [word for word in sys.argv[1:] if not word.startswith("-")] or systems()
-    expected = read_expected()
-    results, passed, failed = {}, 0, 0
-    for name in names:
-        system = declared(name)
-        if "--fast" in options and not system["fast"]:
-            continue
-        python, why = environment(system)
-        if python is None:
-            results[name] = {"version": "not installed", "outcomes": {}, "why": why}
-            print(f"{name}: {why}")
-            continue
-        version, outcomes = run(name, python)
-        results[name] = {"version": version, "outcomes": outcomes}
-        known = expected.get(name, {})
-        wrong = []
-        for check, (result, text) in outcomes.items():
-            fine = result != "wrong" if "--bless" in options else (
-                known.get(check) == outcome(result, text))
-            passed, failed = passed + fine, failed + (not fine)
-            if not fine:
-                wrong.append(f"  {check}: {result}: {text} (expected {known.get(check)})")
-        print(f"{name} {version}: {len(outcomes) - len(wrong)} as expected, {len(wrong)} not",
-              *wrong, sep="\n", flush=True)
+    known = {name: declared(name) for name in names}
+    wanted = [name for name in names if known[name]["fast"] or "--fast" not in options]
+    results, counts = {}, [0, 0]
+    for venv in dict.fromkeys(known[name]["venv"] for name in wanted):
+        for name in (name for name in wanted if known[name]["venv"] == venv):
+            results[name] = exchange(name, known[name])
+            compare(name, results[name], "--bless" in options, counts)
+        if "--tidy" in options:
+            shutil.rmtree(VENVS / venv)
     if "--bless" in options:
-        write_expected({**expected, **{name: {check: outcome(*seen) for check, seen
-                                              in found["outcomes"].items() if seen[0] != "wrong"}
-                                       for name, found in results.items()
-                                       if found["outcomes"] and "start" not in found["outcomes"]}})
-    if set(results) == set(systems()):
+        write_expected(results)
+    results = {name: results[name] for name in sorted(results)}
+    if list(results) == systems():
         write_matrix(ROOT / "docs" / "interop.md", results, datetime.date.today())
+    passed, failed = counts
     print(f"interop: {passed} passed, {failed} failed")
     return failed > 0 or passed == 0
+
+
+def exchange(name, system):
+    """What the matrix needs of a system: version, {check: (result, text)}, why it could not run."""
+    python, why = environment(system)
+    if python is None:
+        return {"version": "not installed", "outcomes": {}, "why": why}
+    version, outcomes = run(name, python)
+    return {"version": version, "outcomes": outcomes}
+
+
+def compare(name, found, bless, counts):
+    """Prints and counts what is as expected and what is not."""
+    expected, wrong = read_expected().get(name, {}), []
+    for check, (result, text) in found["outcomes"].items():
+        fine = result != "wrong" if bless else expected.get(check) == outcome(result, text)
+        counts[not fine] += 1
+        if not fine:
+            wrong.append(f"  {check}: {result}: {text} (expected {expected.get(check)})")
+    good = len(found["outcomes"]) - len(wrong)
+    said = found.get("why") or f"{good} as expected, {len(wrong)} not"
+    print(f"{name} {found['version']}: {said}", *wrong, sep="\n", flush=True)
 
 
 def read_expected():
@@ -148,7 +157,13 @@ def read_expected():
     return found
 
 
-def write_expected(found):
+def write_expected(results):
+    """Rewrites the file for the systems that ran; what is wrong is never expected."""
+    found = read_expected()
+    for name, seen in results.items():
+        if seen["outcomes"] and "start" not in seen["outcomes"]:
+            found[name] = {check: outcome(*said) for check, said in seen["outcomes"].items()
+                           if said[0] != "wrong"}
     lines = ["# What each check of tests/interop says; rewritten by `run.py --bless`."]
     for name in sorted(found):
         lines += [f"{name} | {check} | {known}" for check, known in found[name].items()]

@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import capsules
 import dlpack_ctypes
 import py_module
 from views import DTYPES, random_bytes, random_destination, random_view
@@ -235,6 +236,77 @@ def test_producers_of_all_ages():
     refuses((ValueError, BufferError), "consumed|no __dlpack__", m.from_dlpack, used)
 
 
+class Forger:
+    """A producer whose tensor is what `change` makes of an honest one; counts deleter calls."""
+
+    def __init__(self, change):
+        self.deleted, self.numbers = 0, (ctypes.c_int64 * 130)(2, 3, 3, 1)
+        self.delete = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self.count)
+        self.memory, self.tensor = ctypes.create_string_buffer(64), dlpack_ctypes.Versioned._type_()
+        self.tensor.version.major, self.tensor.version.minor = 1, 3
+        self.tensor.deleter = ctypes.cast(self.delete, ctypes.c_void_p).value
+        inner = self.tensor.dl_tensor
+        inner.data, inner.ndim = ctypes.addressof(self.memory), 2
+        inner.device.device_type = 1
+        inner.dtype.code, inner.dtype.bits, inner.dtype.lanes = 2, 32, 1
+        inner.shape = ctypes.cast(self.numbers, type(inner.shape))
+        inner.strides = ctypes.cast(ctypes.byref(self.numbers, 16), type(inner.strides))
+        change(self.tensor, inner)
+
+    def count(self, _):
+        self.deleted += 1
+
+    def __dlpack__(self, **keywords):
+        return capsules._new(ctypes.addressof(self.tensor), capsules.VERSIONED, None)
+
+
+def setting(path, value):
+    def change(tensor, inner):
+        *way, last = path.split(".")
+        for name in way:
+            inner = getattr(inner, name)
+        setattr(inner, last, value)
+    return change
+
+
+@pytest.mark.parametrize("change, words", [
+    (setting("ndim", 65), "NDIM"), (setting("ndim", -1), "NDIM"),
+    (setting("shape", None), "SHAPE_NULL"), (setting("data", None), "DATA_NULL"),
+    (setting("dtype.bits", 0), "DTYPE_BITS"), (setting("dtype.code", 200), "DTYPE_CODE"),
+    (setting("dtype.lanes", 0), "DTYPE_LANES"), (setting("device.device_type", 999), "DEVICE_TYPE"),
+    (setting("device.device_id", 1), "DEVICE_ID"), (setting("byte_offset", 1 << 63), "OFFSET"),
+    (lambda t, inner: setattr(t, "flags", 1 << 40), "FLAGS"),
+    (lambda t, inner: inner.shape.__setitem__(0, -1), "SHAPE_NEG"),
+    (lambda t, inner: inner.shape.__setitem__(0, 1 << 62), "OVERFLOW"),
+    (lambda t, inner: inner.strides.__setitem__(0, 1 << 61), "OVERFLOW"),
+])
+def test_forged_tensors_are_refused_and_released_once(change, words):
+    forger = Forger(change)
+    for keywords in [{}, {"copy": True}]:
+        forger.deleted = 0
+        refuses((ValueError, BufferError), words, m.from_dlpack, forger, **keywords)
+        assert forger.deleted == 1
+
+
+def test_what_an_honest_tensor_may_be():
+    forger = Forger(lambda t, inner: None)
+    t = m.from_dlpack(forger)
+    assert t.shape == (2, 3) and t.T.copy().tolist() == [[0.0] * 2] * 3 and not forger.deleted
+    view = t[0]
+    del t
+    assert forger.deleted == 0
+    del view
+    assert forger.deleted == 1
+    assert m.from_dlpack(Forger(setting("strides", None))).strides == (3, 1)
+    assert m.from_dlpack(Forger(setting("strides", None))).T.strides == (1, 3)
+    empty = Forger(lambda t, inner: (inner.shape.__setitem__(0, 0), setting("data", None)(t, inner)))
+    assert m.from_dlpack(empty).tolist() == [] and m.from_dlpack(empty).data_ptr == 0
+    unfreed = Forger(lambda t, inner: setattr(t, "deleter", None))
+    assert m.from_dlpack(unfreed)[1].tolist() == [0.0] * 3
+    major = Forger(lambda t, inner: setattr(t.version, "major", 2))
+    refuses((ValueError, BufferError), "VERSION", m.from_dlpack, major)
+
+
 def test_copy_and_device_of_from_dlpack():
     array = np.arange(6.0)
     for keywords, shared in [({}, True), ({"copy": None}, True), ({"copy": False}, True),
@@ -429,7 +501,10 @@ def test_numpy():
     back = t.numpy()
     assert type(back) is np.ndarray and back.ctypes.data == array.ctypes.data
     assert np.asarray(t).ctypes.data == array.ctypes.data
-    refuses((BufferError, RuntimeError), "dtype", m.empty(2, "bfloat16").numpy)
+    for take in [Tensor.numpy, np.asarray, np.array]:
+        refuses((BufferError, RuntimeError), "dtype", take, m.empty(2, "bfloat16"))
+    assert np.asarray(t, dtype="f4").dtype == np.float32 and np.array(t).ctypes.data != t.data_ptr
+    assert t.__array__().ctypes.data == t.data_ptr != t.__array__(copy=True).ctypes.data
 
 
 # --- Leaks, threads, exceptions on their way --------------------------------------------------
@@ -589,9 +664,13 @@ try:
     import _interpreters as interpreters
 except ImportError:
     import _xxsubinterpreters as interpreters
-here = repr(id(m))
+def create():  # ctypes does not load into interpreters with a lock of their own: these share one
+    if sys.version_info >= (3, 13):
+        return interpreters.create("legacy")
+    return interpreters.create(isolated=False)
+
 for _ in range(5):
-    other = interpreters.create()
+    other = create()
     interpreters.run_string(other, f'''
 import sys; sys.path.insert(0, {os.getcwd()!r})
 import py_module
@@ -606,19 +685,49 @@ assert m.from_dlpack(t).T.data_ptr == t.data_ptr and py_module.load() is m
 """
 
 
-def test_subinterpreters():
-    # ctypes does not load into interpreters with a lock of their own: these share one.
-    script = SUBINTERPRETERS
-    if sys.version_info >= (3, 13):
-        script = script.replace("interpreters.create()", "interpreters.create('legacy')")
-    elif sys.version_info >= (3, 12):
-        script = script.replace("create()", "create(isolated=False)")
-    run(sys.executable, script)
+FORGETFUL = """
+import ctypes, weakref
+api = ctypes.pythonapi
+for name in ["PyInterpreterState_Get", "PyInterpreterState_GetDict"]:
+    getattr(api, name).restype = ctypes.c_void_p
+api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
+kept = ctypes.cast(api.PyInterpreterState_GetDict(api.PyInterpreterState_Get()),
+                   ctypes.py_object).value
+
+def rss():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+def another():
+    kept.pop("libdlpack_rs.module")
+    module = py_module.load()
+    assert module is not m
+    tensor = module.empty((2, 3)).T
+    return weakref.ref(module), weakref.ref(module.Tensor), tensor
+
+links = [another() for _ in range(3)]
+gc.collect()
+# A module that only its tensors need stays; the last one is the interpreter's.
+assert all(module() is not None and kind() is not None for module, kind, tensor in links)
+assert all(type(tensor) is kind() and tensor.T.shape == (2, 3) for _, kind, tensor in links)
+links = [link[:2] for link in links]
+gc.collect()
+assert [module() is not None for module, kind in links] == [False, False, True]
+assert [kind() is not None for module, kind in links] == [False, False, True]
+for round in range(2):
+    before = rss()
+    for count in range(1000):
+        another()
+        if count % 50 == 0:
+            gc.collect()
+    gc.collect()
+assert rss() - before < 3 << 20, rss() - before  # a module and its type are 10 KB
+"""
 
 
 # Every CPython that is to be served and found on this machine, by itself: no NumPy needed.
 PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-PYTHONS = {path for name in ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.13t", "3.14t"]
+PYTHONS = {path for name in ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.11-dbg", "3.13t", "3.14t"]
            for path in [shutil.which(f"python{name}"),
                         *map(str, PYENV.glob(f"{name.rstrip('t')}*/bin/python{name}"))] if path}
 
@@ -649,9 +758,17 @@ print(sys.version_info[:2])
 """
 
 
+@pytest.mark.parametrize("script", [EVERYWHERE, SUBINTERPRETERS, FORGETFUL],
+                         ids=["everywhere", "subinterpreters", "a-module-nobody-needs-goes"])
 @pytest.mark.parametrize("python", sorted(PYTHONS), ids=lambda path: path.replace(str(PYENV), "pyenv"))
-def test_every_python(python):
+def test_every_python(python, script):
     probe = subprocess.run([python, "-c", "import ctypes"], capture_output=True, timeout=60)
     if probe.returncode:
         pytest.skip(f"{python} does not run, or lacks ctypes")
-    assert run(python, EVERYWHERE).startswith("(3, ")
+    assert run(python, script) in ("", f"({', '.join(version(python))})\n")
+
+
+def version(python):
+    """Its version, in two parts."""
+    say = "import sys; print(*sys.version_info[:2])"
+    return subprocess.run([python, "-c", say], capture_output=True, text=True).stdout.split()

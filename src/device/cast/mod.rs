@@ -15,10 +15,14 @@ mod steps;
 pub use cursor::{Cursor, DIMS, Dims, Side};
 pub use pipeline::{Kind, Pipeline, TILE, Tile};
 
+use core::ffi::c_void;
+
+use crate::device::cpu::{self, Parallel};
 use crate::platform::FloatEnvironment;
 use steps::Table;
 
 /// A conversion of `dims` numbers.
+#[derive(Clone, Copy)]
 pub struct Cast {
     /// The type and the place of what is read.
     pub src: (Kind, Side),
@@ -78,12 +82,60 @@ impl Default for Dims {
     }
 }
 
-/// Converts.
+/// Converts, on threads if that is worth it.
 ///
 /// # Safety
 /// Every number lies in memory that is readable (source) or writable (destination); source and
 /// destination do not overlap; the destination's numbers are distinct.
-pub unsafe fn run(cast: &Cast) {
+pub unsafe fn run(cast: &Cast, parallel: &Parallel) {
+    let nbytes = cast.dims.count().saturating_mul(cast.dst.0.nbytes() as u64);
+    let parts = cpu::worth(nbytes, parallel);
+    let longest = (0..cast.dims.ndim).max_by_key(|&i| cast.dims.shape.get(i));
+    let dim = longest.filter(|_| parts > 1 && cast.dst.1.bits >= 8);
+    let deal = dim.and_then(|dim| Some((dim, *cast.dims.shape.get(dim)?)));
+    // SAFETY: the caller's word, for parts that share no number, nor a byte of the destination.
+    unsafe {
+        let Some((dim, n)) = deal else { return alone(cast) };
+        // Parts begin at whole bytes of the source.
+        let each = (n as u64).div_ceil(parts as u64).div_ceil(64).saturating_mul(64);
+        let deal = Deal { cast, dim, n, each: each as i64 };
+        let parts = (n as u64).div_ceil(each.max(1)) as usize;
+        let context = (&raw const deal).cast_mut().cast();
+        if !cpu::side_by_side(parallel, parts, body, context) {
+            alone(cast);
+        }
+    }
+}
+
+/// `each` of the `n` numbers along dimension `dim` for every part.
+struct Deal<'a> {
+    cast: &'a Cast,
+    dim: usize,
+    n: i64,
+    each: i64,
+}
+
+unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
+    // SAFETY: `run` made it from a Deal, which is only read.
+    let deal = unsafe { &*deal.cast::<Deal>() };
+    let first = (i as i64).saturating_mul(deal.each).min(deal.n);
+    let mut part = *deal.cast;
+    for side in [&mut part.src.1, &mut part.dst.1] {
+        let stride = side.strides.get(deal.dim).copied().unwrap_or(0);
+        side.first = side.first.wrapping_offset((first.wrapping_mul(stride) >> 3) as isize);
+    }
+    if let Some(extent) = part.dims.shape.get_mut(deal.dim) {
+        *extent = deal.each.min(deal.n - first);
+        if *extent > 0 {
+            // SAFETY: a part of the caller's cast.
+            unsafe { alone(&part) };
+        }
+    }
+}
+
+/// Converts on the calling thread.
+#[inline(never)]
+unsafe fn alone(cast: &Cast) {
     let environment = FloatEnvironment::enter();
     let pipeline = Pipeline::new(cast.src.0, cast.dst.0);
     // SAFETY: the caller's word.

@@ -15,7 +15,7 @@ struct Bits<'a> {
     plan: &'a Part<'a>,
     width: usize,
     slot: usize,
-    spread: Spread,
+    spread: Spread<'a>,
 }
 
 /// Carries out a simplified plan of [`Item::Bits`].
@@ -25,7 +25,7 @@ struct Bits<'a> {
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn copy(ops: &Ops, plan: &Part, streams: bool) {
     let Item::Bits { width, dst_slot } = plan.item else { return };
-    let spread = Spread::new(width.min(8) as u32);
+    let spread = Spread::new(ops, width.min(8) as u32);
     let slot = dst_slot.max(width);
     let bits = Bits { plan, width, slot, spread };
     // SAFETY: the same elements as the caller's plan.
@@ -182,6 +182,9 @@ impl Bits<'_> {
                     let n_src = (ss.end - s).min(TILE_SRC as i64) as usize;
                     let from = src_at as i64 + d * row.src + s * column.src;
                     let to = dst_at as i64 + d * row.dst + s * column.dst;
+                    self.fetch(ops, from + 768, row.src, n_dst as usize, self.plan.src);
+                    let below = to + TILE_SRC as i64 * column.dst;
+                    self.fetch(ops, below, column.dst, n_src, self.plan.dst);
                     // SAFETY: a tile of the caller's plan, through both halves of the buffer.
                     unsafe {
                         for i in 0..n_dst {
@@ -197,6 +200,11 @@ impl Bits<'_> {
                 d += TILE_DST as i64;
             }
         });
+    }
+
+    /// Asks for the lines of `n` runs that come soon, at a bit and so many bits apart.
+    fn fetch(&self, ops: &Ops, bit: i64, stride: i64, n: usize, base: *const u8) {
+        (ops.fetch)(bitrun::at(base, bit).0, (stride >> 3) as isize, n, 1);
     }
 
     /// The destination's rows of a tile.

@@ -12,7 +12,7 @@ pub enum Level {
     Portable = 1,
     /// AArch64 vectors.
     Neon = 2,
-    /// x86 with 256-bit vectors.
+    /// x86 with 256-bit vectors, and BMI2.
     Avx2 = 3,
     /// x86 with 512-bit vectors (F, BW, VL).
     Avx512 = 4,

@@ -21,7 +21,11 @@ unsafe fn rows(
     walk(plan, set(&[Some(last), near]), |src_at, dst_at| {
         let mut at = 0;
         while at < n {
-            let count = block.min(n - at);
+            // Pieces end where lines do, if they can.
+            let end = plan.dst.wrapping_offset(dst_at).wrapping_add((at + block) * size) as usize;
+            let over = (end & 63).checked_div(size).unwrap_or(0);
+            let over = if at + block < n { over.min(block - 1) } else { 0 };
+            let count = (block - over).min(n - at);
             let src = plan.src.wrapping_offset(src_at + at as isize * ss);
             let dst = plan.dst.wrapping_offset(dst_at).wrapping_add(at * size);
             for s in 0..beside.n {

@@ -57,6 +57,7 @@ mod x86_avx512;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};
 pub use threads::{Parallel, ParallelFor, parts};
+pub(super) use threads::{side_by_side, worth};
 
 use super::plan::{Item, Plan};
 

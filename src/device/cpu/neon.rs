@@ -23,6 +23,9 @@ static OPS: Ops = Ops {
     stream: portable::stream,
     step,
     weave,
+    unpack: portable::unpack,
+    pack: portable::pack,
+    packs: false,
     fence: portable::fence,
     streams: false,
 };

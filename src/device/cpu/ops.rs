@@ -50,6 +50,15 @@ pub(super) struct Ops {
     /// Weaves `how.loads` planes: `rounds` times 16 bytes of each. `masks` has one table of
     /// `planes` results of `planes` loads.
     pub(super) weave: Weave,
+    /// Unpacks up to `groups` times eight elements of `width` bits, each to a byte, from bit
+    /// `shift` of `from` on, by loads of eight bytes; returns how many groups.
+    pub(super) unpack:
+        unsafe fn(to: *mut u8, from: *const u8, shift: u32, width: u32, groups: usize) -> usize,
+    /// Packs likewise, by stores of eight bytes; `carry` is what precedes in the first byte. Returns
+    /// how many groups, and what precedes the next.
+    pub(super) pack: Pack,
+    /// Whether `unpack` and `pack` do anything.
+    pub(super) packs: bool,
     /// Orders the stores that went past the caches before whatever follows.
     pub(super) fence: unsafe fn(),
     /// Whether `stream` is worth using for large outputs.
@@ -66,3 +75,13 @@ pub(super) type Weave = unsafe fn(
     planes: usize,
     masks: &[[[u8; 16]; 8]; 8],
 ) -> usize;
+
+/// See [`Ops::pack`].
+pub(super) type Pack = unsafe fn(
+    to: *mut u8,
+    from: *const u8,
+    shift: u32,
+    width: u32,
+    groups: usize,
+    carry: u64,
+) -> (usize, u64);

@@ -1,20 +1,30 @@
 //! Packed elements of 1 to 8 bits to bytes and back, eight at a time in a 64-bit word.
 use super::bitrun;
+use super::ops::Ops;
 
 /// How elements of `width` bits spread over the bytes of a word: three rounds of halving.
 #[derive(Clone, Copy)]
-pub(super) struct Spread {
+pub(super) struct Spread<'a> {
+    ops: &'a Ops,
     width: u32,
+    /// Groups at a run's end that an eight-byte store of the first of them could run over.
+    behind: usize,
     /// The low `4`, `2`, `1` × `width` bits of each 64-, 32- and 16-bit field.
     masks: [u64; 3],
 }
 
-impl Spread {
-    pub(super) fn new(width: u32) -> Spread {
+/// The low `width` bits of each byte, of which the bits of eight elements are.
+pub(super) fn places(width: u32) -> u64 {
+    (0xff >> (8 - width.clamp(1, 8))) * 0x0101_0101_0101_0101
+}
+
+impl Spread<'_> {
+    pub(super) fn new(ops: &Ops, width: u32) -> Spread<'_> {
         let low = |n: u32| if n >= 64 { u64::MAX } else { (1u64 << n) - 1 };
         let quarter = low(2 * width) | low(2 * width) << 32;
         let eighth = low(width) * 0x0001_0001_0001_0001;
-        Spread { width, masks: [low(4 * width), quarter, eighth] }
+        let behind = 8usize.div_ceil(width.max(1) as usize);
+        Spread { ops, width, behind, masks: [low(4 * width), quarter, eighth] }
     }
 
     /// Eight packed elements, one to each byte.
@@ -55,14 +65,19 @@ impl Spread {
             // SAFETY: the caller's n bytes.
             return unsafe { bitrun::copy(to, 0, src, bit, 8 * n) };
         }
-        if w == 4 && shift == 0 {
+        if w == 4 && shift == 0 && !self.ops.packs {
             // SAFETY: the caller's n elements and bytes.
             return unsafe { unpack_nibbles(to, from, n) };
         }
         // Groups of eight whose eight-byte load stays within the room; then byte by byte.
-        let groups = if room < 64 { 0 } else { ((room - 64) >> 3) / w.max(1) + 1 };
-        let groups = groups.min(n / 8);
-        for group in 0..groups {
+        let groups = match room {
+            _ if room >= n * w + 64 => n / 8,
+            0..64 => 0,
+            _ => (((room - 64) >> 3) / w.max(1) + 1).min(n / 8),
+        };
+        // SAFETY: every load ends at most 64 bits after its group's first bit, in the room.
+        let done = unsafe { (self.ops.unpack)(to, from, shift, self.width, groups) };
+        for group in done..groups {
             let from: *const u64 = from.wrapping_add(group * w).cast();
             // SAFETY: the load ends at most 64 bits after the group's first bit, in the room.
             unsafe {
@@ -94,19 +109,19 @@ impl Spread {
             // SAFETY: the caller's n bytes.
             return unsafe { bitrun::copy(dst, bit, from, 0, 8 * n) };
         }
-        if w == 4 && shift == 0 {
+        if w == 4 && shift == 0 && !self.ops.packs {
             // SAFETY: the caller's n elements and bytes.
             return unsafe { pack_nibbles(to, from, n) };
         }
         // An eight-byte store may run over what this call writes next, never further.
-        let groups = if n * w < 72 { 0 } else { ((n * w - 72) >> 3) / w.max(1) + 1 };
-        let groups = groups.min(n / 8);
+        let groups = (n / 8).saturating_sub(self.behind);
         let keep = |bits: u32| (1u64 << bits) - 1;
         // SAFETY: groups as just said; the carry starts with the bits below ours, and the last
         // byte keeps those above.
         unsafe {
-            let mut carry = if shift > 0 { u64::from(*to) & keep(shift) } else { 0 };
-            for group in 0..groups {
+            let carry = if shift > 0 { u64::from(*to) & keep(shift) } else { 0 };
+            let (done, mut carry) = (self.ops.pack)(to, from, shift, self.width, groups, carry);
+            for group in done..groups {
                 let bytes: *const u64 = from.wrapping_add(8 * group).cast();
                 let packed = self.gather(u64::from_le(bytes.read_unaligned()));
                 let word = carry | packed << shift;
@@ -147,15 +162,27 @@ impl Spread {
 #[inline]
 unsafe fn load(from: *const u8, n: usize) -> u64 {
     // SAFETY: the caller's n bytes.
-    (0..n.min(8)).fold(0, |word, i| word | u64::from(unsafe { *from.wrapping_add(i) }) << (8 * i))
+    unsafe {
+        if n == 8 {
+            return u64::from_le(from.cast::<u64>().read_unaligned());
+        }
+        (0..n.min(8)).fold(0, |word, i| word | u64::from(*from.wrapping_add(i)) << (8 * i))
+    }
 }
 
 /// Writes the low `n` (at most 8) bytes of `word`, the lowest first.
 #[inline]
 unsafe fn store(to: *mut u8, word: u64, n: usize) {
-    for i in 0..n.min(8) {
-        // SAFETY: the caller's n bytes.
-        unsafe { *to.wrapping_add(i) = (word >> (8 * i)) as u8 };
+    // SAFETY: the caller's n bytes; of four and more, the second half may overlap the first.
+    unsafe {
+        if n >= 4 {
+            let (last, high) = (to.wrapping_add(n - 4), word >> (8 * (n - 4)));
+            to.cast::<u32>().write_unaligned((word as u32).to_le());
+            return last.cast::<u32>().write_unaligned((high as u32).to_le());
+        }
+        for i in 0..n {
+            *to.wrapping_add(i) = (word >> (8 * i)) as u8;
+        }
     }
 }
 

@@ -10,6 +10,9 @@ pub(super) static OPS: Ops = Ops {
     stream,
     step,
     weave,
+    unpack,
+    pack,
+    packs: false,
     fence,
     streams: false,
 };
@@ -64,3 +67,20 @@ pub(super) unsafe fn fence() {}
 
 /// Nothing: hardware does what it does.
 pub(super) fn fetch(_: *const u8, _: isize, _: usize, _: usize) {}
+
+/// None: the caller does it.
+pub(super) unsafe fn unpack(_: *mut u8, _: *const u8, _: u32, _: u32, _: usize) -> usize {
+    0
+}
+
+/// None, likewise.
+pub(super) unsafe fn pack(
+    _: *mut u8,
+    _: *const u8,
+    _: u32,
+    _: u32,
+    _: usize,
+    carry: u64,
+) -> (usize, u64) {
+    (0, carry)
+}

@@ -70,16 +70,42 @@ impl Deal<'_> {
     }
 }
 
-/// How a simplified plan is dealt out; `None`: one thread does it.
-fn dealt<'a>(plan: &'a Plan, parallel: &Parallel) -> Option<Deal<'a>> {
-    let nbytes = plan.nbytes();
+/// How many threads an output of so many bytes is worth.
+pub(in crate::device) fn worth(nbytes: u64, parallel: &Parallel) -> usize {
     let useful = nbytes.checked_div(thread_from()).unwrap_or(1).min(WORKERS_MOST as u64) as usize;
     let threads = match parallel.threads {
         0 if useful > 1 && parallel.hook.is_none() => platform::processors().min(DECIDED_MOST),
         0 => DECIDED_MOST,
         n => n,
     };
-    let threads = threads.min(useful);
+    threads.min(useful)
+}
+
+/// Calls `body(context, i)` for every `i` below `parts`, side by side; false, and none has been
+/// called, if the caller's pool cannot.
+///
+/// # Safety
+/// The body may be called so, on any threads at the same time.
+pub(in crate::device) unsafe fn side_by_side(
+    parallel: &Parallel,
+    parts: usize,
+    body: platform::Body,
+    context: *mut c_void,
+) -> bool {
+    // SAFETY: the caller's word; the hook is the caller's. Nonzero says that no body ran.
+    unsafe {
+        match parallel.hook {
+            None => platform::side_by_side(parts, body, context),
+            Some(hook) => return (hook.run)(hook.ctx, parts, body, context) == 0,
+        }
+    }
+    true
+}
+
+/// How a simplified plan is dealt out; `None`: one thread does it.
+fn dealt<'a>(plan: &'a Plan, parallel: &Parallel) -> Option<Deal<'a>> {
+    let nbytes = plan.nbytes();
+    let threads = worth(nbytes, parallel);
     let large = nbytes >= stream_from();
     if threads > 1 { deal(Part::whole(plan), threads, large) } else { None }
 }
@@ -96,32 +122,18 @@ pub fn parts(plan: &Plan, parallel: &Parallel) -> usize {
 pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
     // SAFETY: the caller's promise; the parts make up the plan.
     unsafe {
-        match dealt(plan, parallel) {
-            None => serial(&Part::whole(plan), plan.nbytes() >= stream_from()),
-            Some(deal) => match parallel.hook {
-                None => platform::side_by_side(deal.parts(), body, context(&deal)),
-                Some(hook) => hooked(&deal, hook),
-            },
-        }
-    }
-}
-
-/// What [`body`] gets.
-fn context(deal: &Deal) -> *mut c_void {
-    (&raw const *deal).cast_mut().cast()
-}
-
-unsafe fn hooked(deal: &Deal, hook: ParallelFor) {
-    // SAFETY: the hook is the caller's; `deal` outlives the call. Nonzero says that no body ran.
-    unsafe {
-        if (hook.run)(hook.ctx, deal.parts(), body, context(deal)) != 0 {
+        let Some(deal) = dealt(plan, parallel) else {
+            return serial(&Part::whole(plan), plan.nbytes() >= stream_from());
+        };
+        let context = (&raw const deal).cast_mut().cast();
+        if !side_by_side(parallel, deal.parts(), body, context) {
             serial(&deal.plan, deal.large);
         }
     }
 }
 
 unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
-    // SAFETY: `context` made it from a Deal, which is only read.
+    // SAFETY: `run` made it from a Deal, which is only read.
     unsafe { (*deal.cast::<Deal>()).part(i) }
 }
 

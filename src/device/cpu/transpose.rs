@@ -137,8 +137,8 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
         let start = match ops.square {
+            Some(_) if !streams && (!aligned || face.n_dst < 16 * face.line()) => 0,
             _ if aligned => head,
-            Some(_) if !streams => 0,
             _ => face.line(), // each row's first line is its own
         };
         if start > 0 {
@@ -162,8 +162,10 @@ unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams:
     let mut half = Buffer::new();
     let half = (half.ptr(), 64);
     let line = face.line().max(1);
+    // Short destination rows are finished at once.
+    let most = if face.n_dst < 9 * line { 8 } else { ROWS.div_ceil(line) };
     while d + line <= face.n_dst {
-        let lines = ((face.n_dst - d) >> (6 - face.log)).min(ROWS.div_ceil(line));
+        let lines = ((face.n_dst - d) >> (6 - face.log)).min(most);
         for s in (0..face.n_src).step_by(line) {
             for i in 0..lines {
                 let part = face.part(d + i * line, line, s, line);

@@ -19,7 +19,7 @@ pub(super) fn table(level: Level) -> &'static Ops {
 
 pub(super) fn detect() -> Level {
     const OSXSAVE_AVX: u32 = 1 << 27 | 1 << 28;
-    const AVX2: u32 = 1 << 5;
+    const AVX2_BMI2: u32 = 1 << 5 | 1 << 8;
     const AVX512_F_BW_VL: u32 = 1 << 16 | 1 << 30 | 1 << 31;
     let all = |register: u32, bits: u32| register & bits == bits;
     let last = arch::__cpuid(0).eax;
@@ -29,7 +29,7 @@ pub(super) fn detect() -> Level {
     // SAFETY: OSXSAVE says that xgetbv exists.
     let saved = unsafe { xcr0() };
     let features = arch::__cpuid_count(7, 0).ebx;
-    if !all(saved, 0x06) || !all(features, AVX2) {
+    if !all(saved, 0x06) || !all(features, AVX2_BMI2) {
         Level::Portable
     } else if all(saved, 0xe6) && all(features, AVX512_F_BW_VL) {
         Level::Avx512

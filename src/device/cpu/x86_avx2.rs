@@ -6,6 +6,8 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Masks, Ops};
+#[cfg(target_arch = "x86")]
+use super::portable as deposit; // the instructions are 64-bit ones
 
 pub(super) static OPS: Ops = TABLE;
 
@@ -18,6 +20,9 @@ pub(super) const TABLE: Ops = Ops {
     stream,
     step,
     weave,
+    unpack: deposit::unpack,
+    pack: deposit::pack,
+    packs: cfg!(target_arch = "x86_64"),
     fence,
     streams: true,
 };
@@ -250,4 +255,59 @@ unsafe fn weaves<const K: usize>(
         }
     }
     rounds & !1
+}
+
+#[cfg(target_arch = "x86_64")]
+mod deposit {
+    //! Bits to bytes and back by the instructions made for it.
+    use super::super::pack::places;
+    use super::{_pdep_u64, _pext_u64};
+
+    #[target_feature(enable = "bmi2")]
+    pub(super) unsafe fn unpack(
+        to: *mut u8,
+        from: *const u8,
+        shift: u32,
+        width: u32,
+        groups: usize,
+    ) -> usize {
+        let mask = places(width);
+        let (mut from, mut to) = (from, to);
+        for _ in 0..groups {
+            // SAFETY: the caller vouches for eight bytes on both sides.
+            unsafe {
+                let packed = from.cast::<u64>().read_unaligned() >> (shift & 7);
+                to.cast::<u64>().write_unaligned(_pdep_u64(packed, mask));
+            }
+            from = from.wrapping_add(width as usize);
+            to = to.wrapping_add(8);
+        }
+        groups
+    }
+
+    #[target_feature(enable = "bmi2")]
+    pub(super) unsafe fn pack(
+        to: *mut u8,
+        from: *const u8,
+        shift: u32,
+        width: u32,
+        groups: usize,
+        carry: u64,
+    ) -> (usize, u64) {
+        let mask = places(width);
+        let (mut from, mut to, mut carry) = (from, to, carry);
+        for _ in 0..groups {
+            // SAFETY: the caller vouches for eight bytes on both sides.
+            let word = unsafe {
+                let bytes = from.cast::<u64>().read_unaligned();
+                let word = carry | _pext_u64(bytes, mask) << (shift & 7);
+                to.cast::<u64>().write_unaligned(word);
+                word
+            };
+            carry = word >> (8 * width & 63);
+            from = from.wrapping_add(8);
+            to = to.wrapping_add(width as usize);
+        }
+        (groups, carry)
+    }
 }

@@ -37,14 +37,14 @@ impl Current<'_> {
 
 impl Drop for Current<'_> {
     fn drop(&mut self) {
-        // SAFETY: as many as were pushed; a device that was current. Nothing can be done about an
-        // error, and there is somebody's to be reported already.
+        // SAFETY: as many as were pushed; a device that was current. All that can be done about an
+        // error, which may be of earlier work, is to try again.
         unsafe {
             for _ in 0..self.pushed {
                 let mut popped = null_mut();
                 let _ = self.driver.cu_pop(&mut popped);
             }
-            if self.former >= 0 {
+            if self.former >= 0 && self.driver.hip_set_device(self.former).is_err() {
                 let _ = self.driver.hip_set_device(self.former);
             }
         }
@@ -84,8 +84,8 @@ impl Driver {
             if here.context.is_null() {
                 self.push(here, cuda::primary(self, device.unwrap_or(0))?)?;
             }
+            let mut owner = null_mut();
             if is_handle(stream) {
-                let mut owner = null_mut();
                 match self.cu_stream_context(stream, &mut owner) {
                     Err(error) if error.driver_code == NOT_SUPPORTED => {}
                     answer => answer?,
@@ -103,7 +103,7 @@ impl Driver {
             if handle == self.handle(here.ordinal)? {
                 return Ok(());
             }
-            if is_handle(stream) {
+            if !owner.is_null() {
                 return foreign();
             }
             self.push(here, cuda::primary(self, here.ordinal)?)
@@ -134,6 +134,9 @@ impl Driver {
         // SAFETY: places for the answers; a device that exists.
         unsafe {
             self.get_device(&mut current)?;
+            if current < 0 {
+                return Err(Error::new(DLRS_INTERNAL).detail("the driver names no current device"));
+            }
             if is_handle(stream) {
                 match self.hip_stream_device(stream, &mut owner) {
                     Err(error) if error.status == DLRS_DRV_SYMBOL => {}

@@ -70,7 +70,7 @@ pub struct Driver {
     process: AtomicI32,
     version: AtomicI32,
     count: AtomicI32,
-    /// The fault that was reported last, and not followed by a success.
+    /// The fault that was reported last, if no work was done since.
     fault: AtomicI32,
 }
 
@@ -213,7 +213,7 @@ impl Driver {
         }
     }
 
-    /// The library to load instead of those of the usual names; NULL for those. `false`: too late.
+    /// The library to load instead of those of the usual names; NULL: those. `false`: too late.
     ///
     /// # Safety
     /// `path` is NULL or a text that stays.
@@ -322,16 +322,15 @@ impl Driver {
         Ok(address)
     }
 
-    /// What a code says. A fault that is reported again, with no success between, is here to stay.
+    /// What a code says. A fault that is reported again, with no work done between, stays.
     #[inline]
     fn check(&self, code: i32) -> Result<()> {
-        if code == 0 {
-            if self.fault.load(Relaxed) != 0 {
-                self.fault.store(0, Relaxed);
-            }
-            return Ok(());
-        }
-        Err(self.failed(code))
+        if code == 0 { Ok(()) } else { Err(self.failed(code)) }
+    }
+
+    /// Work has been done since the last fault.
+    pub fn works(&self) {
+        self.fault.store(0, Relaxed);
     }
 
     #[cold]

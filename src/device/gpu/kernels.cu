@@ -28,11 +28,12 @@ struct Args {
   i64 src_step, dst_step;
   u32 count, ndim;
   u32 n[2], lead[2], log[3], width[2], unused;
-  Digit digit[8];
+  Digit row, digit[8];
 };
-static_assert(sizeof(Args) == 336, "KernelArgs in kernels.rs has another size");
+static_assert(sizeof(Args) == 368, "KernelArgs in kernels.rs has another size");
 
-enum { THREADS = 256, TURN = 4, ROOM = 16384, TILES = 64 };
+enum { THREADS = 256, TURN = 4, TILES = 64 };
+enum : u32 { ROOM = 16384 };
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 
@@ -81,7 +82,9 @@ template <class T> __device__ __forceinline__ void copy(const Args &a) {
 }
 
 // Elements of 1 and 2 bytes: a thread collects those of one aligned word of the destination. The
-// first digit counts words of a row of n[0] elements; lead[0] is 0 where rows are single elements.
+// first digit counts words of a row of n[0] elements. In the source, row.n of them are src_step
+// apart, the first of each so many dst_step, and from the last to the next first it is row.src more
+// than src_step. Rows may begin anywhere in a word unless lead[0], the mask for that, is 0.
 template <class T> __device__ __forceinline__ void copy_words(const Args &a) {
   enum { K = 4 / sizeof(T) };
   const u32 step = gridDim.x * THREADS;
@@ -94,14 +97,20 @@ template <class T> __device__ __forceinline__ void copy_words(const Args &a) {
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
       int before = (int)((((u64)a.dst + dst[k]) & a.lead[0]) / sizeof(T));
-      i64 left = (i64)a.n[0] + before - (i64)word[k] * K;
-      from[k] = word[k] == 0 ? before : 0;
-      to[k] = at + k * step >= a.count || left < 0 ? 0 : left < K ? (int)left : K;
-      src[k] -= before * a.src_step;
+      int first = (int)(word[k] * K) - before, left = (int)a.n[0] - first;
+      from[k] = first < 0 ? before : 0;
+      to[k] = at + k * step >= a.count ? 0 : left < K ? left : K;
       dst[k] -= before * (i64)sizeof(T);
+      u32 turns = first < 0 ? 0 : first;
+      u32 place = digit(a.row, turns);
+      i64 from_src = src[k] + (i64)place * a.src_step + (i64)turns * a.dst_step;
 #pragma unroll
-      for (int e = 0; e < K; ++e)
-        if (from[k] <= e && e < to[k]) value[k][e] = *(const T *)(a.src + src[k] + e * a.src_step);
+      for (int e = 0; e < K; ++e) {
+        if (e < from[k] || e >= to[k]) continue;
+        value[k][e] = *(const T *)(a.src + from_src);
+        from_src += a.src_step;
+        if (++place == a.row.n) place = 0, from_src += a.row.src;
+      }
     }
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
@@ -132,62 +141,99 @@ struct Tile {
   u32 across, down;
 };
 
-// Rows of all tiles to shared memory, a W at a time. There, chunks of 16 bytes trade places within
-// 128 bytes, so that neither rows nor columns meet in the same banks.
-template <int LOG_W, class W>
-__device__ __forceinline__ void load(const Args &a, const Tile *tiles, u8 *room) {
-  const u32 across = a.log[1] - LOG_W, down = a.log[0] - a.log[2];
+// 1, 2 or 4 bytes: 2^log.
+__device__ __forceinline__ u32 get(const u8 *from, u32 log) {
+  return log == 2 ? *(const u32 *)from : log == 1 ? *(const u16 *)from : *from;
+}
+
+__device__ __forceinline__ void put(u8 *to, u32 log, u32 value) {
+  if (log == 2) *(u32 *)to = value;
+  else if (log == 1) *(u16 *)to = (u16)value;
+  else *to = (u8)value;
+}
+
+// Which part of a tile the access number i is for, of those along runs of 2^run accesses.
+struct Access {
+  u32 byte, line, tile;
+};
+
+__device__ __forceinline__ Access access(u32 i, u32 log, u32 run, u32 lines) {
+  return {(i & ((1u << run) - 1)) << log, i >> run & ((1u << lines) - 1), i >> (run + lines)};
+}
+
+// Rows of all tiles to shared memory, 2^log bytes at a time; 16 where W is uint4. There, chunks of
+// 16 bytes trade places within 128, so that neither rows nor columns meet in the same banks.
+template <int TURNS, class W>
+__device__ __forceinline__ void load(const Args &a, const Tile *tiles, u8 *room, u32 log) {
+  const u32 run = a.log[1] - log, lines = a.log[0] - a.log[2];
 #pragma unroll 1
-  for (u32 at = threadIdx.x; at < ROOM >> LOG_W; at += TURN * THREADS) {
-    W value[TURN];
-    bool exists[TURN];
+  for (u32 at = threadIdx.x; at < ROOM >> log; at += TURNS * THREADS) {
+    W value[TURNS];
+    bool exists[TURNS];
 #pragma unroll
-    for (int k = 0; k < TURN; ++k) {
-      u32 i = at + k * THREADS, byte = (i & ((1u << across) - 1)) << LOG_W;
-      u32 row = i >> across & ((1u << down) - 1);
-      const Tile &tile = tiles[i >> (across + down)];
-      exists[k] = byte < tile.across && row << a.log[2] < tile.down;
-      if (exists[k]) value[k] = *(const W *)(a.src + (tile.src + row * a.src_step + byte));
+    for (int k = 0; k < TURNS; ++k) {
+      Access it = access(at + k * THREADS, log, run, lines);
+      const Tile &tile = tiles[it.tile];
+      exists[k] = it.byte < tile.across && it.line << a.log[2] < tile.down;
+      const u8 *from = a.src + (tile.src + it.line * a.src_step + it.byte);
+      if (!exists[k]) continue;
+      if constexpr (sizeof(W) == 16) value[k] = *(const W *)from;
+      else value[k] = get(from, log);
     }
 #pragma unroll
-    for (int k = 0; k < TURN; ++k) {
-      u32 i = at + k * THREADS, row = i >> across & ((1u << down) - 1);
-      if (exists[k]) *(W *)(room + (i << LOG_W ^ (row << a.log[2] & 0x70))) = value[k];
+    for (int k = 0; k < TURNS; ++k) {
+      u32 i = at + k * THREADS, row = i >> run & ((1u << lines) - 1);
+      u8 *to = room + (i << log ^ (row << a.log[2] & 0x70));
+      if (!exists[k]) continue;
+      if constexpr (sizeof(W) == 16) *(W *)to = value[k];
+      else put(to, log, value[k]);
     }
   }
 }
 
-// Columns of all tiles from shared memory, a W at a time, collected from pieces of type T.
-template <class T, int LOG_W, class W>
-__device__ __forceinline__ void store(const Args &a, const Tile *tiles, const u8 *room) {
+// Where in shared memory what goes to a byte of a column is; the chunk's place is not in it yet.
+__device__ __forceinline__ u32 origin(const Args &a, const Access &it) {
+  const u32 element = a.log[2];
+  return (it.tile << (a.log[0] - element + a.log[1])) + (it.byte >> element << a.log[1]) +
+         (it.line << element) + (it.byte & ((1u << element) - 1));
+}
+
+// Columns of all tiles from shared memory, a W at a time, collected from pieces of type T; or, where
+// W is u8, 2^log bytes at a time, which are one piece.
+template <class T, class W>
+__device__ __forceinline__ void store(const Args &a, const Tile *tiles, const u8 *room, u32 log) {
   enum { N = sizeof(W) / sizeof(T) };
-  const u32 across = a.log[1] - a.log[2], down = a.log[0] - LOG_W, element = a.log[2];
+  const u32 element = a.log[2], run = a.log[0] - log, lines = a.log[1] - element;
 #pragma unroll 1
-  for (u32 i = threadIdx.x; i < ROOM >> LOG_W; i += THREADS) {
-    u32 byte = (i & ((1u << down) - 1)) << LOG_W, col = i >> down & ((1u << across) - 1);
-    u32 t = i >> (down + across);
-    const Tile &tile = tiles[t];
-    if (byte >= tile.down || col << element >= tile.across) continue;
-    u32 from = (t << (a.log[0] - element + a.log[1])) + (byte >> element << a.log[1]) +
-               (col << element) + (byte & ((1u << element) - 1));
-    union {
-      T piece[N];
-      W whole;
-    } value;
+  for (u32 i = threadIdx.x; i < ROOM >> log; i += THREADS) {
+    Access it = access(i, log, run, lines);
+    const Tile &tile = tiles[it.tile];
+    if (it.byte >= tile.down || it.line << element >= tile.across) continue;
+    u8 *to = a.dst + (tile.dst + it.line * a.dst_step + it.byte);
+    u32 from = origin(a, it), turn = it.byte & 0x70;
+    if constexpr (N == 1) {
+      put(to, log, get(room + (from ^ turn), log));
+    } else {
+      union {
+        T piece[N];
+        W whole;
+      } value;
 #pragma unroll
-    for (u32 k = 0; k < N; ++k) {
-      u32 row = sizeof(T) < 4 ? k : 4 * k >> element;
-      u32 rest = sizeof(T) < 4 ? 0 : 4 * k & ((1u << element) - 1);
-      value.piece[k] = *(const T *)(room + ((from + (row << a.log[1]) + rest) ^ (byte & 0x70)));
+      for (u32 k = 0; k < N; ++k) {
+        u32 row = sizeof(T) < 4 ? k : 4 * k >> element;
+        u32 rest = sizeof(T) < 4 ? 0 : 4 * k & ((1u << element) - 1);
+        value.piece[k] = *(const T *)(room + ((from + (row << a.log[1]) + rest) ^ turn));
+      }
+      *(W *)to = value.whole;
     }
-    *(W *)(a.dst + (tile.dst + col * a.dst_step + byte)) = value.whole;
   }
 }
 
 // Transposes tiles. Rows are runs of the source, columns runs of the destination; of elements of
 // 2^log[2] bytes, a column has 2^log[0] bytes and a row 2^log[1]. The first digit counts tiles down,
 // along the destination's runs of n[0] bytes; the second tiles across, along the source's of n[1].
-// A block holds as many tiles as fit. Runs are multiples of the accesses in `width`, and aligned.
+// A block holds as many tiles as fit. Runs are multiples of 2^width[] bytes (source, destination),
+// and aligned to them; these are 16, 4, 2 or 1.
 KERNEL dlrs_transpose(const Args a) {
   __shared__ uint4 chunks[ROOM / 16];
   __shared__ Tile tiles[TILES];
@@ -206,22 +252,16 @@ KERNEL dlrs_transpose(const Args a) {
       tiles[t] = tile;
     }
     __syncthreads();
-    switch (a.width[0]) {
-      case 16: load<4, uint4>(a, tiles, room); break;
-      case 4: load<2, u32>(a, tiles, room); break;
-      case 2: load<1, u16>(a, tiles, room); break;
-      default: load<0, u8>(a, tiles, room);
-    }
+    if (a.width[0] == 4) load<4, uint4>(a, tiles, room, 4);
+    else load<8, u32>(a, tiles, room, a.width[0]);
     __syncthreads();
-    switch (a.log[2] << 8 | a.width[1]) {
-      case 16: store<u8, 4, uint4>(a, tiles, room); break;
-      case 4: store<u8, 2, u32>(a, tiles, room); break;
-      case 2: case 1: store<u8, 0, u8>(a, tiles, room); break;
-      case 0x110: store<u16, 4, uint4>(a, tiles, room); break;
-      case 0x104: store<u16, 2, u32>(a, tiles, room); break;
-      case 0x102: store<u16, 1, u16>(a, tiles, room); break;
-      case 0x210: case 0x310: case 0x410: store<u32, 4, uint4>(a, tiles, room); break;
-      default: store<u32, 2, u32>(a, tiles, room);
+    switch (a.log[2] << 4 | a.width[1]) {
+      case 0x04: store<u8, uint4>(a, tiles, room, 4); break;
+      case 0x02: store<u8, u32>(a, tiles, room, 2); break;
+      case 0x14: store<u16, uint4>(a, tiles, room, 4); break;
+      case 0x12: store<u16, u32>(a, tiles, room, 2); break;
+      case 0x24: case 0x34: case 0x44: store<u32, uint4>(a, tiles, room, 4); break;
+      default: store<u8, u8>(a, tiles, room, a.width[1]);
     }
     __syncthreads();
   }

@@ -52,6 +52,8 @@ pub struct Digit {
 }
 
 impl Digit {
+    const NONE: Digit = Digit { src: 0, dst: 0, n: 0, magic: 0, shift: 0, unused: 0 };
+
     fn new(Dim { n, src, dst }: Dim) -> Digit {
         let n = (n as u32).max(1);
         let shift = n.next_power_of_two().trailing_zeros();
@@ -65,8 +67,8 @@ impl Digit {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelArgs {
-    src: *const u8,
-    dst: *mut u8,
+    src: u64, // addresses on the device, which are as wide where the host's have 32 bits
+    dst: u64,
     src_step: i64,
     dst_step: i64,
     count: u32,
@@ -76,17 +78,18 @@ pub struct KernelArgs {
     log: [u32; 3],
     width: [u32; 2],
     unused: u32,
+    row: Digit,
     digit: [Digit; MAX_DIGITS],
 }
 
-const _: () = assert!(size_of::<KernelArgs>() == 336, "Args in kernels.cu has another size");
+const _: () = assert!(size_of::<KernelArgs>() == 368, "Args in kernels.cu has another size");
 
 impl KernelArgs {
     /// Of no kernel yet: one element of no dimensions.
-    pub(super) const fn at(src: *const u8, dst: *mut u8) -> KernelArgs {
+    pub(super) fn at(src: *const u8, dst: *mut u8) -> KernelArgs {
         KernelArgs {
-            src,
-            dst,
+            src: src.expose_provenance() as u64,
+            dst: dst.expose_provenance() as u64,
             src_step: 0,
             dst_step: 0,
             count: 1,
@@ -96,7 +99,8 @@ impl KernelArgs {
             log: [0; 3],
             width: [0; 2],
             unused: 0,
-            digit: [Digit { src: 0, dst: 0, n: 0, magic: 0, shift: 0, unused: 0 }; MAX_DIGITS],
+            row: Digit::NONE,
+            digit: [Digit::NONE; MAX_DIGITS],
         }
     }
 
@@ -130,16 +134,24 @@ impl KernelArgs {
     /// Four bytes of a row a thread and turn.
     pub(super) fn words(mut self, dims: &[Dim], size: u32) -> Launch {
         let (row, outer) = split(dims);
+        let (next, beyond) = split(outer);
         let per_word = i64::from(4 / size.max(1));
         let dense = row.dst == i64::from(size);
-        self.n = [row.n as u32, 0];
-        self.src_step = row.src;
+        // Rows that follow one another in the destination are one row, such as pixels' channels.
+        let run = row.n.wrapping_mul(row.dst);
+        let (turns, outer) =
+            if dense && next.dst == run { (next, beyond) } else { (Dim::NONE, outer) };
+        let n = row.n.wrapping_mul(turns.n);
+        self.n = [n as u32, 0];
+        (self.src_step, self.dst_step) = (row.src, turns.src);
+        let back = row.n.wrapping_mul(row.src);
+        self.row = Digit::new(Dim { src: turns.src.wrapping_sub(back), ..row });
         self.lead = [if dense { 3 } else { 0 }, 0];
         let aligned = outer.iter().fold(self.dst as i64, |all, dim| all | dim.dst) & 3 == 0;
         // A row may begin anywhere in its first word.
-        let most = if dense && !aligned { row.n + per_word - 1 } else { row.n };
-        let n = (most + per_word - 1) >> per_word.trailing_zeros();
-        self.push(Dim { n, src: per_word.wrapping_mul(row.src), dst: 4 });
+        let most = if dense && !aligned { n + per_word - 1 } else { n };
+        let words = (most + per_word - 1) >> per_word.trailing_zeros();
+        self.push(Dim { n: words, src: 0, dst: 4 });
         outer.iter().for_each(|&dim| self.push(dim));
         self.launch(if size == 1 { c"dlrs_copy1" } else { c"dlrs_copy2" }, 2 * THREADS)
     }
@@ -158,7 +170,9 @@ impl KernelArgs {
         (self.src_step, self.dst_step) = (column.src, row.dst);
         let src = outer.iter().fold(self.src as i64 | column.src, |all, dim| all | dim.src);
         let dst = outer.iter().fold(self.dst as i64 | row.dst, |all, dim| all | dim.dst);
-        self.width = [access(src | across), access(dst | down)];
+        let store = access_log(dst | down);
+        // Two elements of one byte are not collected.
+        self.width = [access_log(src | across), if store < 2 { log.min(store) } else { store }];
         let tiles = |nbytes: i64, log: u32| (nbytes + (1 << log) - 1) >> log;
         let step = |stride: i64, elements_log: u32| stride.wrapping_mul(1 << elements_log);
         self.push(Dim {
@@ -201,12 +215,10 @@ fn run_log(nbytes: i64) -> u32 {
     (nbytes as u64).next_power_of_two().trailing_zeros().min(7)
 }
 
-/// What all of these are multiples of: 16, 4, 2 or 1 bytes.
-fn access(all: i64) -> u32 {
+/// Logarithm of what all of these are multiples of: 16, 4, 2 or 1 bytes.
+fn access_log(all: i64) -> u32 {
     match all.trailing_zeros() {
-        0 => 1,
-        1 => 2,
-        2 | 3 => 4,
-        _ => 16,
+        3 => 2,
+        log => log.min(4),
     }
 }

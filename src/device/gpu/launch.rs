@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
+use super::context::Current;
 use super::copy::Place;
 use super::driver::{Device, Driver, Ptr, Vendor};
 use super::hiprtc;
@@ -60,6 +61,12 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Whether the current device can be given kernels.
+    pub(super) fn has_kernels(&self, here: &Current) -> bool {
+        let loaded = || self.module(self.device(here.ordinal)?);
+        here.is_primary().is_ok_and(|primary| primary && loaded().is_ok())
     }
 
     fn function(&self, device: &Device, name: &'static CStr) -> Result<Ptr> {

@@ -5,6 +5,8 @@ use crate::device::plan::{Dim, Item, MAX_NDIM, Plan};
 
 /// Elements of a launch at most: indices of 31 bits, runs of less than 2^32 bytes.
 const MAX_COUNT: i64 = 1 << 27;
+/// Bits of a row of packed elements at most.
+const MAX_BITS: i64 = 1 << 30;
 
 /// A dimension and how launches share it: blocks of `block`, or, where that is all of it, every
 /// `fold`th of it together.
@@ -93,7 +95,12 @@ impl Launches {
             Item::Bytes(nbytes) => all.bytes(&part, nbytes as i64),
             Item::Bits { width, dst_slot } => all.bits(&part, width as i64, dst_slot as i64),
         }
-        all.cut(limit.clamp(8, MAX_COUNT));
+        let most = match all.way {
+            // Bits of a row are counted in an `int`.
+            Way::Bits(..) => MAX_BITS.checked_div(all.dim(0).dst).unwrap_or(1).clamp(8, MAX_COUNT),
+            _ => MAX_COUNT,
+        };
+        all.cut(limit.min(most).max(8));
         all
     }
 
@@ -215,7 +222,7 @@ impl Launches {
             let whole = count.saturating_mul(n) <= limit && digits < MAX_DIGITS;
             let full = count > limit || digits >= MAX_DIGITS;
             if !whole {
-                let part = limit.checked_div(count).unwrap_or(1).clamp(1, each.dim.n);
+                let part = limit.checked_div(count).unwrap_or(1).min(each.dim.n).max(1);
                 // Whole tiles, and whole bytes of bits.
                 let part = if part > 256 {
                     part & !255

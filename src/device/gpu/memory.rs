@@ -3,12 +3,15 @@
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 
+use super::codes::INVALID_VALUE;
 use super::driver::{Driver, Ptr, Vendor};
 use super::{Memory, cuda, rocm};
 use crate::error::{Error, Field::*, Result, Status::*};
 
 const PORTABLE: u32 = 1; // CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE
 const GLOBAL: u32 = 1; // CU_MEM_ATTACH_GLOBAL
+/// Any memory of a driver's is aligned so; another address is none.
+const ALIGNED_ALWAYS: u64 = 64;
 
 /// Whether a driver or device lacks a function.
 fn absent(error: &Error) -> bool {
@@ -48,7 +51,8 @@ impl Driver {
             }
         }
         let nothing = Error::new(DLRS_INTERNAL).detail("the driver reports success and no memory");
-        let data = NonNull::new(data).ok_or(nothing)?;
+        let possible = data.addr() as u64 & (ALIGNED_ALWAYS - 1) == 0;
+        let data = NonNull::new(data).filter(|_| possible).ok_or(nothing)?;
         if data.addr().get() as u64 & align_bytes.wrapping_sub(1) == 0 {
             return Ok(data);
         }
@@ -103,7 +107,9 @@ impl Driver {
         let unknown = Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_DATA);
         match found {
             Some(device) if device == ordinal => Ok(()),
-            None => Err(unknown.detail("the driver knows no memory at this address")),
+            None => Err(unknown
+                .driver(INVALID_VALUE)
+                .detail("the driver knows no memory at this address")),
             Some(device) => match self.known(data)? {
                 Some((Memory::Device, _)) => {
                     let error = Error::new(DLRS_DEVICE_ID).field(DLRS_FIELD_DEVICE_ID);

@@ -37,7 +37,7 @@ use core::ptr::{NonNull, null_mut};
 
 use self::codes::NOT_READY;
 use self::driver::{Driver, Kept, Vendor};
-use super::backend::{Backend, Event, Pointer, Stream, Transfer};
+use super::backend::{Backend, Event, Lack, Pointer, Stream, Transfer, unsupported};
 use crate::abi::{DLDevice, DLDeviceType, DLDeviceType::*, DeviceCode};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
@@ -209,6 +209,9 @@ impl Backend for Gpu {
     }
 
     fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
+        if self.memory(device.device_type) != Some(Memory::Device) {
+            return unsupported(Lack::QUESTIONS);
+        }
         let _here = self.enter(device, null_mut())?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: places for the answers.
@@ -217,11 +220,12 @@ impl Backend for Gpu {
     }
 
     fn pointer(&self, data: *const c_void) -> Result<Pointer> {
-        let _here = self.0.enter(None, null_mut())?;
+        self.0.ready()?;
         let Some((memory, ordinal)) = self.0.known(data)? else {
             let device = DLDevice { device_type: kDLCPU as DeviceCode, device_id: 0 };
             return Ok(Pointer { device, base: null_mut(), nbytes: 0 });
         };
+        let _here = self.0.enter(Some(ordinal), null_mut())?;
         let (base, nbytes) = self.0.allocation(data);
         Ok(Pointer { device: self.device(memory, ordinal), base, nbytes })
     }
@@ -258,7 +262,9 @@ impl Backend for Gpu {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
         // SAFETY: the caller's word.
-        unsafe { self.0.stream_sync(stream) }
+        unsafe { self.0.stream_sync(stream)? };
+        self.0.works();
+        Ok(())
     }
 
     unsafe fn stream_waitable(&self, device: DLDevice, stream: Stream) -> Result<()> {
@@ -282,7 +288,9 @@ impl Backend for Gpu {
     }
 
     unsafe fn event_destroy(&self, device: DLDevice, event: Event) -> Result<()> {
-        let _here = self.enter(device, null_mut())?;
+        // Drivers destroy an event whatever is current.
+        self.0.ready()?;
+        let _here = self.enter(device, null_mut());
         // SAFETY: the caller's word.
         unsafe { self.0.event_destroy(event) }
     }
@@ -297,6 +305,26 @@ impl Backend for Gpu {
         let _here = self.enter(device, stream)?;
         // SAFETY: the caller's word.
         unsafe { self.0.stream_wait(stream, event, 0) }
+    }
+
+    unsafe fn stream_wait(
+        &self,
+        (consumer_device, consumer): (DLDevice, Stream),
+        (producer_device, producer): (DLDevice, Stream),
+    ) -> Result<()> {
+        let driver = &self.0;
+        let _producers = self.enter(producer_device, producer)?;
+        let mut event = null_mut();
+        // SAFETY: a fresh event, and the caller's word for the streams. What a destroyed event has
+        // yet to say, it says.
+        unsafe {
+            driver.event_create(&mut event, DISABLE_TIMING)?;
+            let waited = driver.event_record(given(event)?.as_ptr(), producer).and_then(|()| {
+                let _consumers = self.enter(consumer_device, consumer)?;
+                driver.stream_wait(consumer, event, 0)
+            });
+            waited.and(driver.event_destroy(event))
+        }
     }
 
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {

@@ -19,8 +19,12 @@ use crate::error::{Error, Result, Status::*};
 
 /// Bytes of a buffer: enough for several threads to fill it.
 const BUFFER_NBYTES: usize = 16 << 20;
-/// The event's handle stands behind the bytes.
-const TAIL: usize = size_of::<Ptr>();
+/// What stands behind the bytes of a buffer.
+#[derive(Clone, Copy)]
+struct Tail {
+    event: Ptr,
+    lost: bool,
+}
 const ALIGN_BYTES: u64 = 64;
 const PARALLEL: Parallel = Parallel { threads: 0, hook: None };
 
@@ -49,21 +53,24 @@ impl Buffer {
         self.memory.as_ptr().cast()
     }
 
-    /// Where the event's handle is written.
-    fn tail(memory: Ptr) -> *mut Ptr {
+    fn tail(memory: Ptr) -> *mut Tail {
         memory.wrapping_byte_add(BUFFER_NBYTES).cast()
     }
 
     fn new(driver: &Driver) -> Result<Buffer> {
-        let memory = driver.alloc(Memory::Pinned, BUFFER_NBYTES + TAIL, ALIGN_BYTES, null_mut())?;
+        let memory = driver.alloc(
+            Memory::Pinned,
+            BUFFER_NBYTES + size_of::<Tail>(),
+            ALIGN_BYTES,
+            null_mut(),
+        )?;
         let mut event = null_mut();
-        // SAFETY: a place for the answer; the memory was just allocated and nobody uses it.
+        // SAFETY: a place for the answer; memory that nobody uses.
         unsafe {
             if let Err(error) = driver.event_create(&mut event, DISABLE_TIMING) {
                 let _ = driver.free(Memory::Pinned, memory, null_mut());
                 return Err(error);
             }
-            Buffer::tail(memory.as_ptr()).write_unaligned(event);
         }
         Ok(Buffer { memory, event, pending: false, lost: false })
     }
@@ -74,12 +81,17 @@ impl Buffer {
             .stages
             .iter()
             .find_map(|stage| NonNull::new(stage.0.swap(null_mut(), AcqRel)))?;
-        // SAFETY: `new` wrote it, and the buffer is this call's now.
-        let event = unsafe { Buffer::tail(memory.as_ptr()).read_unaligned() };
-        Some(Buffer { memory, event, pending: true, lost: false })
+        // SAFETY: `put_away` wrote it, and the buffer is this call's now.
+        let Tail { event, lost } = unsafe { Buffer::tail(memory.as_ptr()).read_unaligned() };
+        Some(Buffer { memory, event, pending: true, lost })
     }
 
     fn wait(&mut self, driver: &Driver) -> Result<()> {
+        if self.lost {
+            // SAFETY: no precondition.
+            unsafe { driver.synchronize()? };
+            (self.lost, self.pending) = (false, false);
+        }
         if self.pending {
             // SAFETY: the buffer's own event.
             unsafe { driver.event_sync(self.event)? };
@@ -93,22 +105,24 @@ impl Buffer {
         self.lost = true;
         // SAFETY: the buffer's own event; a stream of the current context.
         unsafe {
-            let recorded = driver.event_record(self.event, stream);
-            if recorded.is_err() {
-                driver.stream_sync(stream).and(recorded)?;
+            if let Err(error) = driver.event_record(self.event, stream) {
+                driver.stream_sync(stream)?;
+                self.lost = false;
+                return Err(error);
             }
         }
         (self.lost, self.pending) = (false, true);
         Ok(())
     }
 
-    /// Keeps the buffer, or gives it back. One that may still be used by who knows what stays
-    /// allocated.
+    /// Keeps the buffer, or gives it back once it is not used.
     fn put_away(mut self, driver: &Driver, keeper: Option<&Device>) {
-        if self.lost {
-            return;
-        }
         let memory = self.memory.as_ptr();
+        // SAFETY: the bytes behind the buffer's own.
+        unsafe {
+            let tail = Tail { event: self.event, lost: self.lost };
+            Buffer::tail(memory).write_unaligned(tail);
+        }
         let mut free = keeper.iter().flat_map(|device| &device.stages);
         if free.any(|stage| stage.0.compare_exchange(null_mut(), memory, AcqRel, Relaxed).is_ok()) {
             return;
@@ -183,14 +197,22 @@ impl Driver {
     /// until the stream has got here.
     pub(super) unsafe fn upload(&self, here: &Current, plan: &Plan, stream: Ptr) -> Result<()> {
         let mut buffers = Buffers::new(self, here)?;
-        pieces::each(plan, BUFFER_NBYTES, |piece| {
+        // In the order of the host's memory, which the CPU reads fastest, where the device can turn
+        // it round; else in that of the device's.
+        let turn = plan.ndim > 0 && self.has_kernels(here);
+        let mut order = if turn { pieces::reversed(plan) } else { *plan };
+        order.simplify();
+        pieces::each(&order, BUFFER_NBYTES, |piece| {
             let (buffer, _) = buffers.turn().map_err(or_another_way)?;
-            let (into, back) = pieces::through(piece, buffer.bytes());
+            let (mut into, mut back) = pieces::through(piece, buffer.bytes());
+            if turn {
+                (into, back) = (pieces::reversed(&back), pieces::reversed(&into));
+                back.simplify();
+            }
             // SAFETY: the buffer is large enough and this call's; the rest is the caller's word.
             unsafe {
                 cpu::copy(&into, &PARALLEL);
-                let place = Place { here, stream, host: true };
-                let enqueued = self.on_device(&back, &place);
+                let enqueued = self.on_device(&back, &Place { here, stream, host: true });
                 // An error may come after some of it was enqueued.
                 buffer.record(self, stream).and(enqueued)
             }

@@ -38,6 +38,15 @@ unsafe fn derived(
     }
 }
 
+/// A dense copy of an object's tensor.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+pub unsafe fn copy_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: the caller's word.
+    unsafe { derived(python, object, |from| copy::clone(from, Order::C, from.device, OPTIONS)) }
+}
+
 /// A memory order: 'C', 'F', 'A' or 'K'; C when it is not given.
 fn order(python: Python, object: *mut PyObject) -> Answer<Order> {
     if object.is_null() {

@@ -111,7 +111,7 @@ fn make(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned> {
         let definition = definition(python)?;
         // 3: the stable ABI's own version number.
         let module = made(python.PyModule_Create2(definition, 3))?;
-        let state = State::of_module(python, module.as_ptr())?;
+        let state = State::of_new(python, module.as_ptr())?;
         let intern = |text: &CStr| made(python.PyUnicode_InternFromString(text.as_ptr()));
         state.dlpack = intern(c"__dlpack__")?.into_ptr();
         state.exchange_api = intern(c"__dlpack_c_exchange_api__")?.into_ptr();

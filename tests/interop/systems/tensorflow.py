@@ -1,4 +1,4 @@
-"""TensorFlow. It reads 64-byte aligned memory only: what is not kills the process at the first op."""
+"""TensorFlow. Memory that is not 64-byte aligned kills the process at the first operation."""
 
 import os
 
