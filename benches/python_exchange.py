@@ -65,7 +65,8 @@ def names():
     """What the calls see."""
     array = np.arange(12, dtype=np.float32).reshape(SHAPE)
     found = {"array": array, "numpy": np.from_dlpack, "ours": m.from_dlpack,
-             "t": m.from_dlpack(array), "version": (1, 3), "key": (slice(None), slice(None, None, 2))}
+             "t": m.from_dlpack(array), "version": (1, 3),
+             "key": (slice(None), slice(None, None, 2))}
     if torch:
         torch.set_num_threads(1)
         found |= {"torch": torch.from_dlpack, "x": torch.arange(12.0).reshape(SHAPE)}

@@ -3,6 +3,7 @@
 import datetime
 import os
 import platform
+from pathlib import Path
 from statistics import median
 
 import engines
@@ -215,7 +216,7 @@ def small_section(rows, out):
 
 PREFACE = """# Benchmarks
 
-Written by `make bench`; do not edit. Figures are shares of memcpy's speed for as many bytes as the
+Written by `make bench`; do not edit (the notes at the end are benches/notes.md). Figures are shares of memcpy's speed for as many bytes as the
 output has: 1.00 is memcpy, 2.00 twice as fast. Every round times each competitor once, in random
 order, on the same memory; a share is the median of the ratios of single rounds, of which there are
 `rounds` (at least three, one where time was short; slow competitors sit out some). Between those of
@@ -241,6 +242,7 @@ def write(out, found, facts):
         "small": lambda data: small_section(data, out),
     }
     parts = [sections[name](data) for name, data in found.items()]
-    text = PREFACE + about(facts) + "\n" + "\n".join(parts)
+    notes = Path(__file__).with_name("notes.md").read_text(encoding="utf-8")
+    text = PREFACE + about(facts) + "\n" + "\n".join(parts) + "\n" + notes
     (out / "benchmarks.md").write_text(text)
     return text

@@ -498,7 +498,9 @@ static int point(const scenario *it, int what, long k, int code) {
   int unknown = code == 1 && strstr(failing, "PointerGetAttribute") != NULL;
   if (status == DLRS_OK) {
     /* "Invalid value" is how a driver says that it does not know an address. */
-    if (what != STANDIN_GARBAGE && !unknown) ok &= CHECK(it->good());
+    /* And what is only enqueued when the device breaks is not done. */
+    int broke = what == STANDIN_FAIL_ALWAYS && strstr(it->name, "async") != NULL;
+    if (what != STANDIN_GARBAGE && !unknown && !broke) ok &= CHECK(it->good());
     gpu_tally[what == STANDIN_GARBAGE ? 3 : 2] += happened;
   } else if (what == STANDIN_GARBAGE) {
     ++garbled;
@@ -540,7 +542,7 @@ static int point(const scenario *it, int what, long k, int code) {
     }
   }
   ok &= SAME(before);
-  if (!ok) printf("  status %d, then %d: %.200s\n", status, again, t_error.message);
+  if (!ok) printf("  status %d, then %d: %.200s\n", status, again, status ? t_error.message : "");
   points += happened;
   return happened;
 }

@@ -79,7 +79,7 @@ def test_the_stubs_are_what_there_is():
     methods = {node.name: node for node in classes["Tensor"].body}
     there = {name for name in vars(dlpack_rs.Tensor)
              if not name.startswith("_") or name in ("__dlpack__", "__dlpack_device__")}
-    special = {"__len__", "__getitem__", "__buffer__"}
+    special = {"__len__", "__getitem__", "__buffer__", "__array__"}
     assert there <= set(methods) and set(methods) - there <= special
     for owner, node in functions + [(dlpack_rs.Tensor, methods[name]) for name in sorted(there)]:
         if node.decorator_list:

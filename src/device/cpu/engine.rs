@@ -31,6 +31,10 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             Kernel::Gather | Kernel::Scatter => true,
             Kernel::Rows => size <= 16,
             Kernel::Step(_) => short && plan.ndim >= 3,
+            // Of faces two or fewer vectors wide, tiles would be mostly edges.
+            Kernel::Transpose { dense } => {
+                size >= 4 && plan.inner().n.min(plan.dim(dense).n) <= 32 / size as i64
+            }
             _ => false,
         };
         if tables {

@@ -54,8 +54,8 @@ pub(super) struct Ops {
     /// `shift` of `from` on, by loads of eight bytes; returns how many groups.
     pub(super) unpack:
         unsafe fn(to: *mut u8, from: *const u8, shift: u32, width: u32, groups: usize) -> usize,
-    /// Packs likewise, by stores of eight bytes; `carry` is what precedes in the first byte. Returns
-    /// how many groups, and what precedes the next.
+    /// Packs likewise, by stores of eight bytes; `carry` is what precedes in the first byte.
+    /// Returns how many groups, and what precedes the next.
     pub(super) pack: Pack,
     /// Whether `unpack` and `pack` do anything.
     pub(super) packs: bool,

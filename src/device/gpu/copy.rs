@@ -250,17 +250,18 @@ impl Gpu {
         if !matches!(plan.item, Item::Bytes(_)) {
             return unsupported(Lack::COPIES);
         }
+        let up = match reach {
+            (Reach::Pageable, Reach::Direct) => true,
+            (Reach::Direct, Reach::Pageable) => false,
+            _ => return unsupported(Lack::COPIES),
+        };
+        self.0.not_capturing(stream)?;
         // SAFETY: the caller's word.
-        match reach {
-            (Reach::Pageable, Reach::Direct) => {
-                self.0.not_capturing(stream)?;
-                unsafe { self.0.upload(here, plan, stream) }
+        unsafe {
+            match up {
+                true => self.0.upload(here, plan, stream),
+                false => self.0.download(here, plan, stream),
             }
-            (Reach::Direct, Reach::Pageable) => {
-                self.0.not_capturing(stream)?;
-                unsafe { self.0.download(here, plan, stream) }
-            }
-            _ => unsupported(Lack::COPIES),
         }
     }
 }
