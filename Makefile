@@ -18,7 +18,7 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test test-windows test-cross bench bench-engine clean
+.PHONY: help build install demo test test-long test-windows test-cross bench bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -60,6 +60,11 @@ test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
 	@tests/steps.sh $(TESTS) $(PLATFORM_TESTS)
+
+test-long: build  ## 100,000 copies of random views against NumPy; LONG="COUNT SEED"
+	$(call need,$(PYTHON):python3)
+	DLPACK_RS_LIBRARY=$(CURDIR)/$(LIB)/libdlpack_rs.so $$(examples/python/venv.sh \
+	  examples/python/requirements.txt) -B tests/python/long.py $(LONG)
 
 test-windows:  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
 	$(call need,gcc:gcc)
