@@ -18,7 +18,8 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test test-long test-windows test-cross bench bench-engine clean
+.PHONY: help build install demo test wheel interop test-long test-oneapi test-windows test-cross test-cuda \
+	bench-cuda bench bench-python bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -48,11 +49,15 @@ TESTS = \
 	"headers/check.sh" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
+	"c_tests/gpu/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/consumers.sh" \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
+	"tests/gpu/kernels.sh" \
 	"docs/check_quotes.py" \
-	"tests/python/run.sh"
+	"tests/python/run.sh" \
+	"tests/interop/run.py --fast" \
+	"python/wheel.sh && python/test_wheel.sh"
 # What needs tools for other platforms: .ci/run adds them.
 PLATFORM_TESTS =
 
@@ -65,10 +70,28 @@ test-long: build  ## 100,000 copies of random views against NumPy; LONG="COUNT S
 	$(call need,$(PYTHON):python3)
 	DLPACK_RS_LIBRARY=$(CURDIR)/$(LIB)/libdlpack_rs.so $$(examples/python/venv.sh \
 	  examples/python/requirements.txt) -B tests/python/long.py $(LONG)
+test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU
+	$(call need,gcc:gcc $(PYTHON):python3)
+	examples/oneapi/run.sh $(INCLUDE) $(LIB)
+
+wheel:  ## build the Python wheel into target/wheel, for glibc 2.17 and later, and test it
+	$(call need,$(RUST) gcc:gcc $(PYTHON):python3 readelf:binutils)
+	python/wheel.sh
+	python/test_wheel.sh
+
+interop: build  ## exchange tensors with every system there is; writes docs/interop.md
+	$(call need,$(PYTHON):python3)
+	$(PYTHON) -B tests/interop/run.py
 
 test-windows:  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
 	$(call need,gcc:gcc)
 	platforms/windows.sh
+
+test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/devices.md)
+	c_tests/gpu/cuda.sh test
+
+bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy; writes docs/benchmarks-cuda.md
+	c_tests/gpu/cuda.sh bench $(BENCH)
 
 test-cross:  ## other processors under qemu (docs/platforms.md)
 	$(call need,gcc:gcc)
@@ -77,6 +100,10 @@ test-cross:  ## other processors under qemu (docs/platforms.md)
 bench: build  ## next to memcpy, NumPy, torch; writes docs/benchmarks.md; BENCH=--quick: no docs
 	$(call need,$(PYTHON):python3 cc:gcc)
 	benches/bench.sh $(BENCH)
+
+bench-python: build  ## what an exchange in Python costs, next to NumPy, torch, tvm-ffi
+	$(call need,$(PYTHON):python3)
+	benches/bench.sh python --write
 
 bench-engine:  ## the copy engine alone, next to memcpy, from Rust
 	$(call need,$(RUST))

@@ -2,6 +2,7 @@
 # Measures the library next to memcpy, NumPy, torch and jax: table, docs/benchmarks.md, plots.
 #
 #   bench.sh [--quick] [--only SECTION,...]      see bench.py
+#   bench.sh python [--quick] [--write]          see python_exchange.py
 #
 # `make build` comes first (`make bench` does both). The virtual environment is target/venv-bench;
 # to use one of your own, which is then left as it is, set VENV to its folder. torch and jax may be
@@ -23,4 +24,8 @@ if [ -z "${VENV:-}" ]; then
     fi
 fi
 export DLPACK_RS_LIBRARY="${DLPACK_RS_LIBRARY:-$root/target/lib/libdlpack_rs.so}"
-exec "$venv/bin/python" -B benches/bench.py "$@"
+case ${1:-} in
+python) script=python_exchange.py && shift ;;
+*) script=bench.py ;;
+esac
+exec "$venv/bin/python" -B "benches/$script" "$@"

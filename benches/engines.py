@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples" / "python"))
-import dlpack_ctypes as dlpack  # noqa: E402  loads the library of DLPACK_RS_LIBRARY
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
+from dlpack_rs import abi as dlpack  # noqa: E402  loads the library of DLPACK_RS_LIBRARY
 
+CPU = dlpack.DLDevice(dlpack.kDLCPU, 0)
 COPY = dlpack.lib.dlrs_copy_desc
 COPY.restype = c_int32
 COPY.argtypes = (c_void_p, c_uint64, c_void_p, c_uint64, c_void_p, c_void_p)
@@ -80,7 +81,7 @@ def tensor_of(array):
     dtype = dlpack.DLDataType(1, 8, size)
     shape = (c_int64 * rank)(*array.shape)
     strides = (c_int64 * rank)(*(step // size for step in array.strides))
-    return dlpack.DLTensor(array.ctypes.data, dlpack.CPU, rank, dtype, shape, strides)
+    return dlpack.DLTensor(array.ctypes.data, CPU, rank, dtype, shape, strides)
 
 
 def managed(tensor, padded):
@@ -205,7 +206,7 @@ def sub_byte(array, bits, shape, strides):
     """A DLTensor of fp4 or fp6 over the begin of an array."""
     rank = len(shape)
     dtype = dlpack.DLDataType(17 if bits == 4 else 15, bits, 1)
-    return dlpack.DLTensor(array.ctypes.data, dlpack.CPU, rank, dtype, (c_int64 * rank)(*shape),
+    return dlpack.DLTensor(array.ctypes.data, CPU, rank, dtype, (c_int64 * rank)(*shape),
                            (c_int64 * rank)(*strides))
 
 

@@ -43,11 +43,13 @@ int t_equal(long long got, long long want, const char *file, int line, const cha
   return 0;
 }
 
-int t_close(void) {
+int t_close(void) { return t_close_with(""); }
+
+int t_close_with(const char *more) {
   t_unwatch();
   t_guards_free();
   say();
-  printf("%ld passed, %ld failed\n", passed, failed);
+  printf("%ld passed, %ld failed%s\n", passed, failed, more);
   fflush(stdout);
   return failed != 0 || passed == 0;
 }

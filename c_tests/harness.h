@@ -24,6 +24,8 @@ int t_check(int ok, const char *file, int line, const char *what);
 int t_equal(long long got, long long want, const char *file, int line, const char *what);
 /* Prints "N passed, N failed", and answers the exit status. Frees what the harness holds. */
 int t_close(void);
+/* The same, with more at the end of the line. */
+int t_close_with(const char *more);
 
 #define CHECK(x) t_check((x) ? 1 : 0, __FILE__, __LINE__, #x)
 #define EQUAL(got, want) \

@@ -95,7 +95,7 @@ static void refuses(void) {
           dlrs_tensor_from_bytes(values, 23, &prototype, NULL, &out, ERR));
   REFUSED(DLRS_BAD_ARG, 2, ANY, -1,
           dlrs_tensor_from_bytes(NULL, 0, &prototype, NULL, &out, ERR));
-  device.device = t_device(kDLCUDA, 0);
+  device.device = t_device(kDLTrn, 0);
   REFUSED(DLRS_DEVICE_TYPE, 3, ANY, -1,
           dlrs_tensor_from_bytes(values, 24, &device, NULL, &out, ERR));
   REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));

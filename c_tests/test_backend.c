@@ -515,6 +515,21 @@ static void driver_level(void) {
   REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_validate(&tensor, 0, 5, ERR));
 }
 
+/* This program loads no driver, so its file can be set. */
+static void driver_paths(void) {
+  int32_t n = 5;
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_driver_path_set(kDLCPU, "nothing", ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_driver_path_set(99, NULL, ERR));
+  WORKS(dlrs_driver_path_set(kDLCUDA, "/nowhere/libcuda.so.1", ERR));
+  WORKS(dlrs_driver_path_set(kDLROCM, "/nowhere/libamdhip64.so", ERR));
+  /* Not REFUSED: dlopen keeps the text of its failure. */
+  EQUAL(dlrs_device_count(kDLCUDA, &n, ERR), DLRS_DRV_MISSING);
+  EQUAL(n, 0);
+  EQUAL(dlrs_device_count(kDLROCMHost, &n, ERR), DLRS_DRV_MISSING);
+  WORKS(dlrs_driver_path_set(kDLCUDA, NULL, ERR));
+  WORKS(dlrs_driver_path_set(kDLROCM, NULL, ERR));
+}
+
 static void nulls(void) {
   void *out = NULL;
   int32_t n = 1;
@@ -644,6 +659,7 @@ int main(void) {
   fake.able = STRIDED;
   asked();
   driver_level();
+  driver_paths();
   nulls();
   deferred();
   streams();

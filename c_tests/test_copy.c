@@ -51,6 +51,21 @@ static void copies(void) {
   EQUAL(t_deleted, deleted); /* nothing of the sources was ever taken */
 }
 
+/* A caller of an older header has a shorter struct: what it lacks is 0. */
+static void older_header(void) {
+  t_tensor src, dst;
+  dlrs_copy_options options = options_of(0, 1);
+  int32_t dangling = 0;
+  t_make(&src);
+  t_make(&dst);
+  options.dst_stream = &dangling;
+  REFUSED(DLRS_STREAM, ANY, ANY, -1, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+  options.struct_size = offsetof(dlrs_copy_options, src_stream);
+  WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+  options.struct_size -= 1;
+  REFUSED(DLRS_STRUCT_SIZE, 3, DLRS_FIELD_STRUCT_SIZE, -1, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+}
+
 static void explanations(void) {
   t_tensor src, dst;
   DLTensor *from = &src.managed.dl_tensor, *to = &dst.managed.dl_tensor;
@@ -184,6 +199,7 @@ static void refuses(void) {
 int main(void) {
   copies();
   explanations();
+  older_header();
   hooks();
   refuses();
   return t_close();

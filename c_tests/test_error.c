@@ -58,7 +58,8 @@ int main(void) {
   forwards(DLRS_NOMEM, "MemoryError");
   forwards(DLRS_UNSUPPORTED, "BufferError");
   forwards(DLRS_DEVICE_TYPE, "BufferError");
-  forwards(DLRS_NO_DEVICE, "RuntimeError");
+  forwards(DLRS_NO_DEVICE, "BufferError");
+  forwards(DLRS_CALLBACK, "RuntimeError");
   forwards(DLRS_DRV_INIT, "RuntimeError");
   forwards(DLRS_INTERNAL, "RuntimeError");
   REFUSED(DLRS_NULL_ARG, 1, DLRS_FIELD_NONE, -1, dlrs_error_forward(NULL, &seen, set_error, ERR));

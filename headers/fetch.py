@@ -4,6 +4,8 @@
     fetch.py dlpack   FOLDER   upstream's dlpack.h          -> FOLDER/dlpack.h
     fetch.py libclang FOLDER   libclang from PyPI           -> prints the folder it lies in
     fetch.py cffi     FOLDER   a virtual environment, cffi  -> prints its python
+    fetch.py cuda     FOLDER   NVIDIA's cuda.h              -> FOLDER/cuda.h
+    fetch.py hip      FOLDER   Debian's libamdhip64-dev     -> prints its include folder
 
 What is there already is not fetched again. Needs python3 >= 3.9 with venv (Debian: python3-venv).
 """
@@ -98,8 +100,31 @@ def cffi(folder):
     return exe
 
 
+def cuda(folder):
+    header = folder / "cuda.h"
+    if not header.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as into:
+            wheel = download(folder, into, "requirements-cuda.txt", "--only-binary=:all:",
+                             "--platform=manylinux2014_x86_64")
+            fresh = Path(into) / "cuda.h"
+            fresh.write_bytes(zipfile.ZipFile(wheel).read("nvidia/cuda_runtime/include/cuda.h"))
+            os.replace(fresh, header)
+    return header
+
+
+def hip(folder):
+    for include in Path("/usr/include"), folder / "hip" / "usr" / "include":
+        if (include / "hip" / "hip_runtime_api.h").exists():
+            return include
+    with tempfile.TemporaryDirectory(dir=folder) as into:
+        command = ["apt-get", "download", "--quiet", "libamdhip64-dev"]
+        subprocess.run(command, check=True, stdout=sys.stderr, cwd=into)
+        run("dpkg-deb", "--extract", next(Path(into).glob("*.deb")), folder / "hip")
+    return folder / "hip" / "usr" / "include"
+
+
 def main():
-    what = {"dlpack": dlpack, "libclang": libclang, "cffi": cffi}
+    what = {"dlpack": dlpack, "libclang": libclang, "cffi": cffi, "cuda": cuda, "hip": hip}
     if len(sys.argv) != 3 or sys.argv[1] not in what:
         sys.exit(__doc__)
     folder = Path(sys.argv[2]).resolve()

@@ -45,6 +45,7 @@
 #if DLPACK_MINOR_VERSION < 2
 typedef struct DLManagedTensorVersioned DLManagedTensorVersioned;
 typedef struct DLPackExchangeAPI DLPackExchangeAPI;
+typedef struct DLPackExchangeAPIHeader DLPackExchangeAPIHeader;
 #endif
 
 #ifdef __cplusplus
@@ -77,7 +78,8 @@ extern "C" {
  * succeeds: the caller's pointer is then set to NULL.
  *
  * Options. Every options struct starts with `struct_size`, to be set to `sizeof` the struct; the
- * other members are 0 for the default. NULL options are defaults throughout.
+ * other members are 0 for the default. NULL options are defaults throughout. Later versions add
+ * members at the end only, and take the shorter structs of callers that were built before.
  *
  * Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
  * count bytes.
@@ -322,8 +324,9 @@ DLRS_API const char *dlrs_status_name(dlrs_status status);
  *
  * Ownership: nothing is kept; kind and message are valid during the callback.
  * Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
- *            The kind is "MemoryError" for class 4, "BufferError" for class 3, DLRS_DEVICE_TYPE
- *            and DLRS_UNSUPPORTED, "RuntimeError" for other classes 5, 6 and 9, else "ValueError".
+ *            The kind is "BufferError" for classes 3 and 5 and DLRS_DEVICE_TYPE, "MemoryError" for
+ *            class 4 but DLRS_CALLBACK, "RuntimeError" for that and classes 6 and 9, else
+ *            "ValueError".
  * Threads:   as the callback.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
  *
@@ -2287,6 +2290,25 @@ dlrs_status dlrs_device_count(int32_t device_type,
                               dlrs_error *error);
 
 /**
+ * Set the file to load as the driver of a kind of device, in place of the names that the system
+ * knows (libcuda.so.1, libamdhip64.so.7, ...), for the whole process.
+ *
+ * Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
+ * Ownership: path is copied, and the copy never freed; NULL brings the usual names back.
+ * Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already.
+ *            DLRS_NOMEM: no memory. Whether the file is there is found out when it is needed.
+ * Threads:   any; call it before the first use of a device.
+ * Source:    this library.
+ *
+ * Safety:
+ * See the preface; path ends with NUL, and names a driver.
+ */
+DLRS_API
+dlrs_status dlrs_driver_path_set(int32_t device_type,
+                                 const char *path,
+                                 dlrs_error *error);
+
+/**
  * Allocate memory on a device.
  *
  * Bytes:     nbytes, aligned to align_bytes (a power of two, 0 for 256); none for 0 bytes, and
@@ -3356,6 +3378,20 @@ int dlrs_managed_tensor_allocator(DLTensor *prototype,
                                   dlrs_set_error_fn SetError);
 
 /**
+ * Give the exchange API of this library's type Tensor.
+ *
+ * Ownership: the table is static; never free it.
+ * Errors:    none: never NULL. Its functions report theirs as Python exceptions; before
+ *            dlrs_py_module was called in an interpreter, no Tensor can be made there.
+ * Threads:   any; needs no Python. Its functions need what dlpack.h says.
+ * Source:    DLPackExchangeAPI in dlpack.h. The capsule on the type holds the same table.
+ *
+ * Safety:
+ * None.
+ */
+DLRS_API const DLPackExchangeAPI *dlrs_exchange_api(void);
+
+/**
  * Find the table of a major version in a framework's exchange API.
  *
  * Ownership: *out is as static as the framework's own table.
@@ -3536,6 +3572,8 @@ struct dlrs_py_request {
   void *dl_device;
   /** `copy`: true always, false never, None if needed. */
   void *copy;
+  /** Not the consumer's: the stream on which the data is being made; NULL for the default one. */
+  void *work_stream;
 };
 
 /**
@@ -3543,7 +3581,8 @@ struct dlrs_py_request {
  *
  * Shape:     unchanged; a copy is dense in the order of the strides.
  * Bytes:     data and byte_offset stay as they are, unless a copy is made.
- * Device:    the tensor's own, or the CPU for memory that the host reaches.
+ * Device:    the tensor's own; another one is reached by a copy as dlrs_clone's, which is done
+ *            when the call returns. Else the consumer's stream is made to wait for work_stream.
  * Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
  *            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
  * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
@@ -3552,9 +3591,10 @@ struct dlrs_py_request {
  *            DLRS_BAD_ARG: max_version or dl_device. DLRS_STREAM: stream does not fit the device.
  *            DLRS_COPY_NEEDED: copy is false and the device another.
  *            DLRS_READ_ONLY, DLRS_FLAGS: the legacy struct cannot say so; a copy can be legacy.
- *            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no such copy, or no such stream.
- *            DLRS_NOMEM: no memory. DLRS_CALLBACK: Python raised an exception, which stays set;
- *            dlrs_py_error_set turns every other failure into one.
+ *            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no backend that copies so, or has streams.
+ *            DLRS_NOMEM: no memory. Classes 5 and 6: the driver.
+ *            DLRS_CALLBACK: Python raised an exception, which stays set; dlrs_py_error_set turns
+ *            every other failure into one.
  * Threads:   attached to Python.
  * Source:    the array API standard's `__dlpack__`.
  *
@@ -3590,7 +3630,7 @@ struct dlrs_py_import_options {
   /** Where the tensor is wanted; device_type 0 for wherever it is. */
   DLDevice dl_device;
   /** What the tensor must be, and whether it may be copied; NULL for the defaults. */
-  const dlrs_import_options *import;
+  const dlrs_import_options *import_options;
 };
 
 /**
@@ -3598,8 +3638,8 @@ struct dlrs_py_import_options {
  *
  * Shape:     as dlrs_import_take.
  * Bytes:     as dlrs_import_take.
- * Device:    as the object's; with options->dl_device the producer is asked to copy, and what the
- *            host reaches is copied to the CPU here.
+ * Device:    as the object's; with options->dl_device the producer is asked to copy, and what it
+ *            does not, is copied here. The stream of options waits for the producer's.
  * Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
  *            thread; what belongs to Python is then given back attached to it, or left alone when
  *            Python is gone.
@@ -3612,7 +3652,7 @@ struct dlrs_py_import_options {
  *            what dlrs_import_take reports.
  * Threads:   attached to Python.
  * Source:    the array API standard's from_dlpack. Tried in this order: the exchange API of the
- *            type, for data in host memory; `__dlpack__` with the keywords of 2023.12, then,
+ *            type; `__dlpack__` with the keywords of 2023.12, then,
  *            after a TypeError, with fewer; a capsule itself; the buffer protocol; array
  *            interfaces. What the object answers is believed, not what it was asked for.
  *
@@ -3645,7 +3685,7 @@ DLRS_API dlrs_status dlrs_py_error_set(const dlrs_error *failure, dlrs_error *er
  */
 
 /**
- * Give the Python module of this library: functions and a Tensor type, without an extension module.
+ * Give the Python module of this library: from_dlpack, empty and the type Tensor.
  *
  * Made on the first call in an interpreter, which then keeps it: every call gives the same module.
  * What it offers is documented in Python: help(module).

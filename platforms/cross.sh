@@ -22,10 +22,10 @@ describe() { # describe TARGET: Rust's name, GNU's name, qemu's name, Debian's p
 }
 
 emulated() { # emulated PROGRAM ARGUMENT...
-  timeout -k 10 300 "$emulator" -L "/usr/$gnu" -E "LD_LIBRARY_PATH=$out" "$@"
+  timeout -k 10 900 "$emulator" -L "/usr/$gnu" -E "LD_LIBRARY_PATH=$out" "$@"
 }
 native() { # where this machine can run the target itself: with all its vector instructions
-  timeout -k 10 300 "/usr/$gnu/lib/ld-linux.so.2" --library-path "$out:/usr/$gnu/lib" "$@"
+  timeout -k 10 900 "/usr/$gnu/lib/ld-linux.so.2" --library-path "$out:/usr/$gnu/lib" "$@"
 }
 
 make_library() {

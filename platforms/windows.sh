@@ -124,6 +124,8 @@ static_program() { # the static library, and no DLL beside it
   in_wine "$out/static.exe"
 }
 lifecycle() { # loads the library itself
+  mkdir -p "$out/planted"
+  $gnu-gcc -shared -xc /dev/null -o "$out/planted/nvcuda.dll"
   $gnu-gcc -std=gnu11 "${flags[@]}" c_tests/windows/lifecycle.c -o "$out/lifecycle.exe"
   run_program lifecycle "$out/lifecycle.exe"
 }
@@ -171,7 +173,7 @@ msvc_library() {
   cp "$msvc/dlpack_rs.dll" "$msvc/copy.dll"
 }
 msvc_program() { # msvc_program NAME EXE: one that was built above
-  cp "$out/$2" "$msvc/"
+  cp -r "$out/$2" "$out/planted" "$msvc/"
   run_program "$1" "$msvc/$2"
 }
 msvc_layouts() { # by clang's idea of its ABI
@@ -190,9 +192,17 @@ find_rust
 for wine in "${WINE:-}" wine64 /usr/lib/wine/wine64 wine; do
   [ -n "$wine" ] && command -v "$wine" >/dev/null && break
 done
-need $gnu-gcc:gcc-mingw-w64-x86-64 $gnu-g++:g++-mingw-w64-x86-64 "$wine:wine64 wine" \
+for server in "${WINESERVER:-}" wineserver /usr/lib/wine/wineserver64; do
+  [ -n "$server" ] && command -v "$server" >/dev/null && break
+done
+need $gnu-gcc:gcc-mingw-w64-x86-64 $gnu-g++:g++-mingw-w64-x86-64 "$wine:wine64 wine" "$server:wine" \
   cmake:cmake ninja:ninja-build clang:clang lld-link:lld
 mkdir -p "$WINEPREFIX"
+# One server for all programs: left alone, it goes and comes between them, and a program that calls
+# it just then fails.
+"$server" -p >/dev/null 2>&1 </dev/null
+trap '"$server" -k' EXIT
+row "wine starts" "$wine" wineboot --init
 row "dlpack_rs.dll and its import library" make_library
 $worked || { totals windows; exit 1; }
 row ".def file and delay-load library" make_def

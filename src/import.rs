@@ -19,6 +19,8 @@ pub struct Import {
     pub align_bytes: usize,
     /// Dense in this order, or any layout.
     pub order: Option<Order>,
+    /// The device on which it must be, or wherever it is.
+    pub device: Option<DLDevice>,
     /// The data must be writable.
     pub writable: bool,
     /// Whether a copy may serve what the tensor itself does not.
@@ -52,7 +54,7 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
             // Where the CPU reaches it, a copy is its own; what a device has stays there.
             let cpu = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
             let host = device_type::host_reachable(src.device.device_type);
-            let device = if host { cpu } else { src.device };
+            let device = import.device.unwrap_or(if host { cpu } else { src.device });
             let copy = clone(&src, order, device, &import.options)?;
             // SAFETY: the copy stands for the caller's holder, which is now given up.
             unsafe { share::release(tensor) };
@@ -64,6 +66,11 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
 /// The first thing asked for that the tensor itself does not give.
 fn lacking(src: &Snapshot, import: &Import) -> Option<Error> {
     let needed = Error::new(DLRS_COPY_NEEDED);
+    if let Some(device) = import.device.filter(|device| *device != src.device) {
+        let error = needed.field(DLRS_FIELD_DEVICE_TYPE).detail("the tensor is on another device");
+        let error = error.value(src.device.device_type.into());
+        return Some(error.limit(device.device_type.into()));
+    }
     if import.writable && src.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
         let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
         return Some(error.value(src.flags as i64));

@@ -7,8 +7,10 @@
 //!   python   │ capsules, `__dlpack__`, the exchange API; CPython's functions found at run time
 //!   copy     │ a pair of tensors becomes a byte plan, and a device runs it; import, cast,
 //!            │ compare, batch, numbers; print (tensors as text) and reader (their elements)
-//!   tensor   │ block: alloc, pool, wrap, convert, chain, share, view
-//!   device   │ plan (bytes, no tensors), cpu (the copy engine), cast (conversion of elements)
+//!   tensor   │ block: alloc, pool, wrap, convert, chain, share, view, deferred release
+//!   device   │ plan (bytes, no tensors), cpu (the copy engine), cast (conversion of elements);
+//!            │ backend (the interface), registry (who serves a device), gpu (CUDA and ROCm),
+//!            │ plugged (backends given from C)
 //!   validate │ a foreign struct is read once, checked in a fixed order
 //!   layout, view, overlap, dtype(_notation), device_type, ... scan      arithmetic and tables
 //!   platform │ what the operating system gives
@@ -28,7 +30,8 @@
 //!
 //! Where do I go for …? A function of the header: `capi/<topic>.rs`. A message: `error.rs`. A rule
 //! that refuses a tensor: `validate.rs`. Who frees what: `tensor/block.rs`. A slow copy:
-//! `device/cpu/`. A new function or backend: CONTRIBUTING.md.
+//! `device/cpu/`. Who carries a copy out: `copy/route.rs`. A driver's call: `device/gpu/`. A new
+//! function or backend: CONTRIBUTING.md.
 #![no_std]
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 /* lifecycle.c for Windows: loading and unloading, exit, threads that end, two copies in one
- * process. Not linked to the library: `lifecycle LIBRARY COPY`. */
+ * process, modules that are looked for. Not linked to the library: `lifecycle LIBRARY COPY`. */
 #include <process.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +34,8 @@ typedef struct library {
   void (*release)(DLManagedTensorVersioned *);
   int32_t (*is_own)(const DLManagedTensorVersioned *);
   uint32_t (*version)(void);
+  dlrs_status (*py_module)(void **, dlrs_error *);
+  dlrs_status (*device_count)(int32_t, int32_t *, dlrs_error *);
 } library;
 
 static int find(HMODULE module, const char *name, void *function) {
@@ -50,7 +52,9 @@ static int load(const char *path, library *lib) {
          find(lib->module, "dlrs_import_take", &lib->import_take) &&
          find(lib->module, "dlrs_release", &lib->release) &&
          find(lib->module, "dlrs_is_own", &lib->is_own) &&
-         find(lib->module, "dlrs_version", &lib->version);
+         find(lib->module, "dlrs_version", &lib->version) &&
+         find(lib->module, "dlrs_py_module", &lib->py_module) &&
+         find(lib->module, "dlrs_device_count", &lib->device_count);
 }
 
 static int runs;
@@ -149,6 +153,36 @@ static void two_copies(const char *path, const char *copy) {
   CHECK(runs == 1);
 }
 
+/* Python is looked for in all modules, by the first function that is needed of it. This one has that
+ * function and no other, as Python before 3.9 might. */
+__declspec(dllexport) void PyObject_VectorcallMethod(void) {}
+
+static void old_python(const char *path) {
+  library lib;
+  dlrs_error error;
+  void *module = &lib;
+  memset(&error, 0, sizeof error);
+  error.struct_size = sizeof error;
+  CHECK(load(path, &lib));
+  CHECK(lib.py_module(&module, &error) == DLRS_UNSUPPORTED && module == NULL);
+  CHECK(strstr(error.message, "older than 3.9") != NULL);
+}
+
+/* A driver is found where the system and the program keep libraries, not in the current folder. The
+ * nvcuda.dll in the folder `planted` is empty. */
+static void driver(const char *path) {
+  library lib;
+  wchar_t folder[MAX_PATH];
+  int32_t count;
+  CHECK(load(path, &lib));
+  CHECK(SetCurrentDirectoryA("planted"));
+  CHECK(lib.device_count(kDLCUDA, &count, NULL) == DLRS_DRV_MISSING);
+  CHECK(GetModuleHandleA("nvcuda.dll") == NULL);
+  CHECK(GetCurrentDirectoryW(MAX_PATH, folder) != 0 && AddDllDirectory(folder) != NULL);
+  CHECK(lib.device_count(kDLCUDA, &count, NULL) == DLRS_DRV_SYMBOL);
+  CHECK(GetModuleHandleA("nvcuda.dll") != NULL);
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   if (argc == 2) { /* as a child of its own */
@@ -163,6 +197,8 @@ int main(int argc, char **argv) {
   exits_late(argv[0], argv[1]);
   thread_exit();
   two_copies(argv[1], argv[2]);
+  old_python(argv[1]);
+  driver(argv[1]); /* last: it goes to another folder */
   printf("%ld passed, %ld failed\n", passed, failed);
   return failed != 0;
 }

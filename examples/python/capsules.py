@@ -19,8 +19,12 @@ import traceback
 from contextlib import contextmanager
 from ctypes import (POINTER, PYFUNCTYPE, addressof, byref, c_char_p, c_int, c_void_p, cast,
                     py_object, pythonapi)
+from pathlib import Path
 
-MAX_VERSION = (1, 3)
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))  # or: pip install dlpack_rs
+
+from dlpack_rs.abi import capsule as _names
+from dlpack_rs.abi.capsule import MAX_VERSION, get_pointer, is_valid, peek, request
 
 
 def immortal(obj):
@@ -30,38 +34,20 @@ def immortal(obj):
 
 
 # A capsule does not copy its name.
-LEGACY = immortal(b"dltensor")
+LEGACY = immortal(_names.LEGACY)
 USED_LEGACY = immortal(b"used_dltensor")
-VERSIONED = immortal(b"dltensor_versioned")
+VERSIONED = immortal(_names.VERSIONED)
 USED_VERSIONED = immortal(b"used_dltensor_versioned")
 _USED = {LEGACY: USED_LEGACY, VERSIONED: USED_VERSIONED}
 
 # PYFUNCTYPE: the interpreter's lock stays held, and errors become exceptions.
 _new = PYFUNCTYPE(py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", pythonapi))
-_is_valid = PYFUNCTYPE(c_int, py_object, c_char_p)(("PyCapsule_IsValid", pythonapi))
-_get_pointer = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
 _set_name = PYFUNCTYPE(c_int, py_object, c_char_p)(("PyCapsule_SetName", pythonapi))
 _get_destructor = PYFUNCTYPE(c_void_p, py_object)(("PyCapsule_GetDestructor", pythonapi))
 
 # Some consumers leave the name and clear the destructor instead, so there must be one: this does
 # nothing, in C.
 _NOTHING = cast(pythonapi.Py_IsInitialized, c_void_p).value
-
-
-def request(obj):
-    """Asks any object for a capsule, newest protocol first."""
-    try:
-        return obj.__dlpack__(max_version=MAX_VERSION)
-    except TypeError:  # a producer from before DLPack 1.0
-        return obj.__dlpack__()
-
-
-def peek(capsule):
-    """`(address, versioned)` of an unused capsule, which stays as it is; else None."""
-    for name in (VERSIONED, LEGACY):
-        if _is_valid(capsule, name):
-            return _get_pointer(capsule, name), name is VERSIONED
-    return None
 
 
 @contextmanager
@@ -138,8 +124,8 @@ class _HandedOut:
         return sys.getrefcount(self.capsule) <= 2  # ours, and getrefcount's own argument
 
     def act(self):
-        if _is_valid(self.capsule, self.name) and _get_destructor(self.capsule):
-            address = _get_pointer(self.capsule, self.name)
+        if is_valid(self.capsule, self.name) and _get_destructor(self.capsule):
+            address = get_pointer(self.capsule, self.name)
             _set_name(self.capsule, _USED[self.name])
             self.release(address)
 

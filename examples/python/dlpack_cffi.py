@@ -4,51 +4,23 @@
     tensor = dlpack.from_dlpack(array)      # any object with __dlpack__: NumPy, PyTorch, ...
     numpy.from_dlpack(tensor.clone())
 
-ABI mode: no compiler is needed. The library is found through the environment variable
-DLPACK_RS_LIBRARY, the headers through DLPACK_RS_INCLUDE; else both in this checkout.
+ABI mode: no compiler is needed. dlpack_rs.abi knows where the headers and the library are.
 dlpack_ctypes.py does the same and more with ctypes; its comments are not repeated here.
 """
 
-import os
-import re
 import sys
-from pathlib import Path
 
 import cffi
 
 import capsules
 
-ROOT = Path(__file__).resolve().parents[2]
-INCLUDE = Path(os.environ.get("DLPACK_RS_INCLUDE", ROOT / "include"))
-NAMES = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}
-BUILT = ROOT / "target" / "release" / NAMES.get(sys.platform, "libdlpack_rs.so")
-LIBRARY = os.environ.get("DLPACK_RS_LIBRARY") or str(BUILT)
-
-
-def declarations(header):
-    """What cffi understands of a header: no comments, no C++, of the macros whole numbers."""
-    text = re.sub(r"/\*.*?\*/", "", (INCLUDE / header).read_text(), flags=re.DOTALL)
-    kept, seen = [], []
-    for line in text.replace("\\\n", " ").splitlines():
-        if re.match(r"\s*#\s*if", line):
-            seen.append("ifndef" in line)  # the include guard; all other conditions are false
-        elif re.match(r"\s*#\s*else", line):
-            seen[-1] = not seen[-1]
-        elif re.match(r"\s*#\s*endif", line):
-            seen.pop()
-        elif all(seen) and re.match(r"[^#]|#define \w+ \d+$", line):
-            kept.append(line.replace("DLRS_API", ""))
-    return "\n".join(kept)
-
+from dlpack_rs import abi
 
 ffi = cffi.FFI()
-ffi.cdef(declarations("dlpack.h"))
-ffi.cdef(declarations("dlpack_rs.h"))
-lib = ffi.dlopen(LIBRARY)
+ffi.cdef(abi.cdef())
+lib = ffi.dlopen(abi.library_path())
 
-READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
-COPY_ALLOW_OVERLAP = 1  # macros with casts and shifts are beyond cffi
-EXCEPTIONS = {3: BufferError, 4: MemoryError, 5: RuntimeError, 6: RuntimeError, 9: RuntimeError}
+READ_ONLY, IS_COPIED = lib.DLPACK_FLAG_BITMASK_READ_ONLY, lib.DLPACK_FLAG_BITMASK_IS_COPIED
 
 
 def struct(name, **members):
@@ -61,7 +33,7 @@ def call(function, *arguments):
     status = function(*arguments, error)
     if status != lib.DLRS_OK:
         message = ffi.string(error.message).decode()
-        exception = EXCEPTIONS.get(status // 100, ValueError)(message)
+        exception = abi.EXCEPTIONS.get(status // 100, ValueError)(message)
         exception.status = status
         exception.name = ffi.string(lib.dlrs_status_name(status)).decode()
         raise exception
@@ -278,5 +250,5 @@ def empty(shape, dtype="float32"):
 
 def copy(src, dst, allow_overlap=False):
     """Copies elements: shapes and dtypes must be equal, strides need not."""
-    options = struct("dlrs_copy_options", flags=COPY_ALLOW_OVERLAP if allow_overlap else 0)
+    options = struct("dlrs_copy_options", flags=lib.DLRS_COPY_ALLOW_OVERLAP if allow_overlap else 0)
     call(lib.dlrs_copy, src.pointer, dst.pointer, options)

@@ -1,194 +1,28 @@
-"""libdlpack_rs from Python, with nothing but ctypes.
+"""libdlpack_rs from Python, with ctypes.
 
     import dlpack_ctypes as dlpack
     tensor = dlpack.from_dlpack(array)      # any object with __dlpack__: NumPy, PyTorch, ...
     print(tensor)
     numpy.from_dlpack(tensor.clone())
 
-The library is found through the environment variable DLPACK_RS_LIBRARY, else in this checkout's
-target/release, else by its name. This file is an example of how to call the C library; the manual
-of every function is include/dlpack_rs.h.
+The structs, the functions and the library itself come from dlpack_rs.abi. This file is an example
+of how to call them; the manual of every function is include/dlpack_rs.h.
 """
 
-import os
-import sys
-from ctypes import (CDLL, POINTER, Structure, addressof, byref, c_char, c_char_p, c_int32,
-                    c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, cast,
-                    create_string_buffer, sizeof)
-from pathlib import Path
+from ctypes import (POINTER, addressof, byref, c_char, c_int32, c_int64, c_size_t, c_uint64,
+                    c_void_p, cast, create_string_buffer, sizeof)
 
 import capsules
 
-# --- The structs of dlpack.h and dlpack_rs.h --------------------------------------------------
+from dlpack_rs.abi import (IS_COPIED, READ_ONLY, DLDataType, DLDevice, DLTensor, Legacy, Versioned,
+                           call, dlrs_copy_options, dlrs_import_options, lib)
+from dlpack_rs.abi import DLRS_AFTER_FREE as AFTER_FREE
+from dlpack_rs.abi import DLRS_COPY_ALLOW_OVERLAP as COPY_ALLOW_OVERLAP
+from dlpack_rs.abi import DLRS_LEGACY_DROP as LEGACY_DROP
+from dlpack_rs.abi import DLRS_LEGACY_REFUSE as LEGACY_REFUSE
+from dlpack_rs.abi import DLRS_LEVEL_STRICT as LEVEL_STRICT
 
-
-class DLPackVersion(Structure):
-    _fields_ = [("major", c_uint32), ("minor", c_uint32)]
-
-
-class DLDevice(Structure):
-    _fields_ = [("device_type", c_int32), ("device_id", c_int32)]
-
-
-class DLDataType(Structure):
-    _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
-
-
-class DLTensor(Structure):
-    _fields_ = [("data", c_void_p), ("device", DLDevice), ("ndim", c_int32), ("dtype", DLDataType),
-                ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
-                ("byte_offset", c_uint64)]
-
-
-class DLManagedTensor(Structure):
-    _fields_ = [("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p)]
-
-
-class DLManagedTensorVersioned(Structure):
-    _fields_ = [("version", DLPackVersion), ("manager_ctx", c_void_p), ("deleter", c_void_p),
-                ("flags", c_uint64), ("dl_tensor", DLTensor)]
-
-
-class DLPackExchangeAPIHeader(Structure):
-    _fields_ = [("version", DLPackVersion), ("prev_api", c_void_p)]
-
-
-class DLPackExchangeAPI(Structure):
-    _fields_ = [("header", DLPackExchangeAPIHeader), ("functions", c_void_p * 5)]
-
-
-class dlrs_error(Structure):
-    _fields_ = [("struct_size", c_uint32), ("status", c_int32), ("argument", c_int32),
-                ("field", c_int32), ("dimension", c_int32), ("driver_code", c_int32),
-                ("value", c_int64), ("limit", c_int64), ("message", c_char * 256)]
-
-
-class dlrs_abi_table(Structure):
-    _fields_ = [(name, c_uint32) for name in """
-        struct_size pointer_size big_endian dlpack_major dlpack_minor version_size device_size
-        dtype_size tensor_size tensor_align tensor_data tensor_device tensor_ndim tensor_dtype
-        tensor_shape tensor_strides tensor_byte_offset legacy_size legacy_dl_tensor
-        legacy_manager_ctx legacy_deleter versioned_size versioned_version versioned_manager_ctx
-        versioned_deleter versioned_flags versioned_dl_tensor exchange_header_size
-        exchange_api_size""".split()]
-
-
-class dlrs_copy_options(Structure):
-    _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("threads", c_uint32),
-                ("reserved", c_uint32), ("parallel_for", c_void_p), ("parallel_context", c_void_p),
-                ("src_stream", c_void_p), ("dst_stream", c_void_p)]
-
-
-class dlrs_import_options(Structure):
-    _fields_ = [("struct_size", c_uint32), ("level", c_int32), ("copy", c_int32),
-                ("order", c_int32), ("align_bytes", c_uint32), ("writable", c_int32),
-                ("copy_options", POINTER(dlrs_copy_options))]
-
-
-READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
-LEVEL_STRUCT, LEVEL_LAYOUT, LEVEL_STRICT = 1, 2, 3
-LEGACY_REFUSE, LEGACY_DROP, LEGACY_COPY = 0, 1, 2
-AFTER_FREE = 1
-COPY_ALLOW_OVERLAP, COPY_RAW_BYTES = 1, 2
 CPU = DLDevice(1, 0)
-
-# --- The functions ----------------------------------------------------------------------------
-
-Legacy = POINTER(DLManagedTensor)
-Versioned = POINTER(DLManagedTensorVersioned)
-
-# Functions that report errors: they return a status, and their last parameter is a dlrs_error.
-FALLIBLE = {
-    "dlrs_abi_check": (c_uint32, POINTER(dlrs_abi_table)),
-    "dlrs_attach": (Versioned, c_void_p, c_void_p, c_int32),
-    "dlrs_clone": (Versioned, DLDevice, POINTER(dlrs_copy_options), POINTER(Versioned)),
-    "dlrs_contiguous": (Versioned, c_int32, POINTER(dlrs_copy_options), POINTER(Versioned)),
-    "dlrs_copy": (Versioned, Versioned, POINTER(dlrs_copy_options)),
-    "dlrs_detach": (Versioned, c_void_p, c_void_p),
-    "dlrs_device_format": (DLDevice, c_char_p, c_size_t, POINTER(c_size_t)),
-    "dlrs_dtype_format": (DLDataType, c_char_p, c_size_t, POINTER(c_size_t)),
-    "dlrs_dtype_parse": (c_char_p, c_size_t, POINTER(DLDataType)),
-    "dlrs_from_legacy_take": (POINTER(Legacy), c_uint64, POINTER(Versioned)),
-    "dlrs_import_take": (POINTER(Versioned), POINTER(dlrs_import_options), POINTER(Versioned)),
-    "dlrs_is_contiguous": (POINTER(DLTensor), c_int32, POINTER(c_int32)),
-    "dlrs_managed_to_string": (Versioned, c_void_p, c_char_p, c_size_t, POINTER(c_size_t)),
-    "dlrs_nbytes": (POINTER(DLTensor), c_uint64, POINTER(c_uint64)),
-    "dlrs_retain": (Versioned, POINTER(Versioned)),
-    "dlrs_set_flags": (Versioned, c_uint64, c_uint64),
-    "dlrs_tensor_new": (POINTER(c_int64), c_int32, DLDataType, DLDevice, c_void_p,
-                        POINTER(Versioned)),
-    "dlrs_tensor_wrap": (POINTER(DLTensor), c_uint64, c_void_p, c_void_p, POINTER(Versioned)),
-    "dlrs_to_device": (Versioned, DLDevice, c_int32, POINTER(dlrs_copy_options),
-                       POINTER(Versioned)),
-    "dlrs_to_legacy_take": (POINTER(Versioned), c_int32, POINTER(Legacy)),
-    "dlrs_validate_managed": (Versioned, c_int32),
-}
-# Functions that cannot fail: result, parameters.
-OTHERS = {
-    "dlrs_abi_layout": (POINTER(dlrs_abi_table),),
-    "dlrs_is_own": (c_int32, Versioned),
-    "dlrs_ref_count": (c_int64, Versioned),
-    "dlrs_release": (None, Versioned),
-    "dlrs_release_legacy": (None, Legacy),
-    "dlrs_status_name": (c_char_p, c_int32),
-    "dlrs_version": (c_uint32,),
-    "dlrs_version_string": (c_char_p,),
-}
-OLDEST_LIBRARY = 1_000  # 0.1.0: the first version with all of these
-
-
-def load():
-    """Loads the library and declares its functions: ctypes guesses int for everything else."""
-    names = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}
-    name = names.get(sys.platform, "libdlpack_rs.so")
-    path = os.environ.get("DLPACK_RS_LIBRARY")
-    if not path:
-        built = Path(__file__).resolve().parents[2] / "target" / "release" / name
-        path = str(built) if built.exists() else name
-    library = CDLL(path)
-    for name, parameters in FALLIBLE.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = c_int32, (*parameters, POINTER(dlrs_error))
-    for name, (result, *parameters) in OTHERS.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, parameters
-    return library
-
-
-EXCEPTIONS = {3: BufferError, 4: MemoryError, 5: RuntimeError, 6: RuntimeError, 9: RuntimeError}
-
-
-def call(function, *arguments):
-    """Calls a fallible function; a failure becomes an exception with the library's message."""
-    error = dlrs_error(struct_size=sizeof(dlrs_error))
-    status = function(*arguments, byref(error))
-    if status != 0:
-        exception = EXCEPTIONS.get(status // 100, ValueError)(error.message.decode())
-        exception.status = status
-        exception.name = lib.dlrs_status_name(status).decode()
-        raise exception
-
-
-def check_layout():
-    """Compares the structs above with those the library was compiled with."""
-    expected = dlrs_abi_table(
-        struct_size=sizeof(dlrs_abi_table), pointer_size=sizeof(c_void_p),
-        big_endian=sys.byteorder == "big", dlpack_major=1, dlpack_minor=3,
-        version_size=sizeof(DLPackVersion), device_size=sizeof(DLDevice),
-        dtype_size=sizeof(DLDataType), tensor_size=sizeof(DLTensor),
-        tensor_align=sizeof(c_void_p), legacy_size=sizeof(DLManagedTensor),
-        versioned_size=sizeof(DLManagedTensorVersioned),
-        exchange_header_size=sizeof(DLPackExchangeAPIHeader),
-        exchange_api_size=sizeof(DLPackExchangeAPI))
-    for prefix, struct in (("tensor", DLTensor), ("legacy", DLManagedTensor),
-                           ("versioned", DLManagedTensorVersioned)):
-        for member, _ in struct._fields_:
-            setattr(expected, f"{prefix}_{member}", getattr(struct, member).offset)
-    call(lib.dlrs_abi_check, OLDEST_LIBRARY, byref(expected))
-
-
-lib = load()
-check_layout()
 
 # --- Tensors ----------------------------------------------------------------------------------
 

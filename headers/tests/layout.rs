@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use headers::{committed, root};
-use support::{fetch, run, scratch, tool, upstream};
+use support::{prepare_libclang, run, scratch, tool, upstream};
 
 #[test]
 fn structs_lie_as_upstreams_and_our_own_headers_say() {
@@ -23,21 +23,6 @@ fn structs_lie_as_upstreams_and_our_own_headers_say() {
         // All eight of upstream's structs, or a check of nothing would pass.
         assert!(name == "dlpack_rs" || blocks.len() >= 8, "{name}: {} structs", blocks.len());
         compile(name, &blocks.join("\n"), &library);
-    }
-}
-
-/// Where the system has no libclang, takes PyPI's.
-fn prepare_libclang() {
-    let arch = std::env::consts::ARCH;
-    let places = [format!("/usr/lib/{arch}-linux-gnu"), "/usr/lib64".into(), "/usr/lib".into()];
-    let names = places.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
-    let mut names = names.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let found = names.any(|name| {
-        name == "libclang.so" || (name.starts_with("libclang-") && name.contains(".so"))
-    });
-    if !found && std::env::var_os("LIBCLANG_PATH").is_none() {
-        // SAFETY: this program has one test, so nobody else reads or writes the environment.
-        unsafe { std::env::set_var("LIBCLANG_PATH", fetch("libclang")) };
     }
 }
 

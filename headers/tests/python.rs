@@ -1,4 +1,5 @@
-//! Check (e): the headers parse with cffi; see `c_tests/headers/parse_cffi.py`.
+//! Check (e): the headers parse with cffi; see `c_tests/headers/parse_cffi.py`. And what Python
+//! programs use of them, `python/dlpack_rs/abi`, is what they say; `BLESS=1` rewrites it.
 
 mod support;
 
@@ -12,4 +13,14 @@ fn cffi_parses_both_headers() {
     tool("cc", "gcc");
     let script = root().join("c_tests/headers/parse_cffi.py");
     print!("{}", run(Command::new(fetch("cffi")).arg(script).arg(root().join("include"))));
+}
+
+#[test]
+fn ctypes_declarations_are_those_of_the_headers() {
+    let mut command = Command::new(fetch("cffi"));
+    command.arg(root().join("python/generate_abi.py"));
+    if std::env::var_os("BLESS").is_none() {
+        command.arg("--check");
+    }
+    print!("{}", run(&mut command));
 }

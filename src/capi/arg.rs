@@ -2,7 +2,8 @@
 //!
 //! One of the two files in which a foreign pointer is followed (the other is `validate.rs`).
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_char, c_void};
+use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null_mut};
 
 use crate::error::{Arg, Error, Field::*, Result, Status::*};
@@ -96,14 +97,18 @@ impl<T> Taken<T> {
     }
 }
 
-/// An options struct: plain data whose first member is `uint32_t struct_size`.
+/// An options struct: plain data whose first member is `uint32_t struct_size`. Members are only
+/// ever added at the end.
 ///
 /// # Safety
 /// Every bit pattern is a value, and the first member is a `u32`.
-pub unsafe trait Sized32: Copy {}
+pub unsafe trait Sized32: Copy {
+    /// How large the struct was in the first version that had it: what callers may still pass.
+    const FIRST: usize = size_of::<Self>();
+}
 
 /// The caller's options, or `None` for the defaults. A larger struct of a newer header is taken
-/// as far as it is known.
+/// as far as it is known; what a smaller one of an older header lacks is 0.
 ///
 /// # Safety
 /// `options` is NULL or points to a readable struct of the size that it says.
@@ -115,12 +120,17 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
     let pointer = required(options, arg)?;
     // SAFETY: the first member is a u32, by the trait.
     let given = unsafe { pointer.cast::<u32>().read() } as usize;
-    if given < size_of::<T>() {
+    if given < T::FIRST {
         let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
-        return Err(error.value(given as i64).limit(size_of::<T>() as i64));
+        return Err(error.value(given as i64).limit(T::FIRST as i64));
     }
+    let mut read = MaybeUninit::<T>::zeroed();
+    let known = given.min(size_of::<T>());
     // SAFETY: the struct is as large as it says, and any bits are a value.
-    Ok(Some(unsafe { pointer.read() }))
+    unsafe {
+        read.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(pointer.as_ptr().cast(), known);
+        Ok(Some(read.assume_init()))
+    }
 }
 
 /// Where `nbytes` bytes are; NULL is accepted for none.
@@ -146,6 +156,15 @@ pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<&
     let bytes = place(bytes, nbytes, arg)?;
     // SAFETY: not NULL, no more than isize::MAX, and the caller vouches for the bytes.
     Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) })
+}
+
+/// A text that ends with NUL; `None` for a NULL pointer.
+///
+/// # Safety
+/// `text` is NULL or ends with NUL, and stays unchanged during the call.
+pub unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: the caller's word.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 
 /// `ndim` values; `None` for a NULL pointer, which a 0-d tensor may have.

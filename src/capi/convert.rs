@@ -194,6 +194,7 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
         rules,
         align_bytes,
         order: order_of(options.order)?,
+        device: None,
         writable: options.writable != 0,
         policy: policy_of(options.copy)?,
         // SAFETY: the caller's word.

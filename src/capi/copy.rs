@@ -1,6 +1,7 @@
 //! Copies.
 
 use core::ffi::{c_char, c_void};
+use core::mem::offset_of;
 use core::ptr::NonNull;
 
 use super::arg::{self, Out};
@@ -66,7 +67,9 @@ pub struct dlrs_copy_options {
 }
 
 // SAFETY: plain data, u32 first.
-unsafe impl arg::Sized32 for dlrs_copy_options {}
+unsafe impl arg::Sized32 for dlrs_copy_options {
+    const FIRST: usize = offset_of!(dlrs_copy_options, src_stream);
+}
 
 /// Options of C, turned into the core's.
 pub(super) struct CopyArgs;

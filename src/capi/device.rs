@@ -1,13 +1,13 @@
 //! Devices and their memory.
 
-use core::ffi::c_void;
+use core::ffi::{c_char, c_void};
 use core::ptr::NonNull;
 
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::device::backend::{Backend, Pointer};
-use crate::device::registry;
+use crate::device::{gpu, registry};
 use crate::device_type;
 use crate::error::{Arg, Of, Parameter, Result};
 use crate::tensor::alloc;
@@ -67,6 +67,31 @@ pub unsafe extern "C" fn dlrs_device_count(
         // SAFETY: as above.
         unsafe { out.write(count) };
         Ok(())
+    })
+}
+
+/// Set the file to load as the driver of a kind of device, in place of the names that the system
+/// knows (libcuda.so.1, libamdhip64.so.7, ...), for the whole process.
+///
+/// Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
+/// Ownership: path is copied, and the copy never freed; NULL brings the usual names back.
+/// Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already.
+///            DLRS_NOMEM: no memory. Whether the file is there is found out when it is needed.
+/// Threads:   any; call it before the first use of a device.
+/// Source:    this library.
+///
+/// # Safety
+/// See the preface; path ends with NUL, and names a driver.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_driver_path_set(
+    device_type: i32,
+    path: *const c_char,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_driver_path_set", error, || {
+        // SAFETY: a text of the caller's.
+        let path = unsafe { arg::text(path) };
+        gpu::set_path(device_type, path).of(&Parameter(1, "device_type"))
     })
 }
 

@@ -185,8 +185,9 @@ pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char 
 ///
 /// Ownership: nothing is kept; kind and message are valid during the callback.
 /// Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
-///            The kind is "MemoryError" for class 4, "BufferError" for class 3, DLRS_DEVICE_TYPE
-///            and DLRS_UNSUPPORTED, "RuntimeError" for other classes 5, 6 and 9, else "ValueError".
+///            The kind is "BufferError" for classes 3 and 5 and DLRS_DEVICE_TYPE, "MemoryError" for
+///            class 4 but DLRS_CALLBACK, "RuntimeError" for that and classes 6 and 9, else
+///            "ValueError".
 /// Threads:   as the callback.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
 ///
@@ -215,14 +216,13 @@ pub unsafe extern "C" fn dlrs_error_forward(
 
 /// The Python exception that fits a status.
 pub(super) fn kind_of(status: dlrs_status) -> &'static core::ffi::CStr {
-    // What the array API standard wants of data that cannot be exported.
-    if [Status::DLRS_DEVICE_TYPE as i32, Status::DLRS_UNSUPPORTED as i32].contains(&status) {
-        return c"BufferError";
-    }
-    match status / 100 {
-        3 => c"BufferError",
-        4 => c"MemoryError",
-        5 | 6 | 9 => c"RuntimeError",
+    const DEVICE_TYPE: dlrs_status = Status::DLRS_DEVICE_TYPE as i32;
+    const CALLBACK: dlrs_status = Status::DLRS_CALLBACK as i32;
+    match (status, status / 100) {
+        // What the array API standard wants of data that cannot be exported.
+        (DEVICE_TYPE, _) | (_, 3 | 5) => c"BufferError",
+        (CALLBACK, _) | (_, 6 | 9) => c"RuntimeError",
+        (_, 4) => c"MemoryError",
         _ => c"ValueError",
     }
 }

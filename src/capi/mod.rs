@@ -23,7 +23,8 @@
 //! succeeds: the caller's pointer is then set to NULL.
 //!
 //! Options. Every options struct starts with `struct_size`, to be set to `sizeof` the struct; the
-//! other members are 0 for the default. NULL options are defaults throughout.
+//! other members are 0 for the default. NULL options are defaults throughout. Later versions add
+//! members at the end only, and take the shorter structs of callers that were built before.
 //!
 //! Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
 //! count bytes.

@@ -12,13 +12,13 @@ use crate::python::Python;
 use crate::python::exchange::current_work_stream;
 use crate::python::module::{self, exchange};
 
-struct Table(DLPackExchangeAPI);
+pub(super) struct Table(pub(super) DLPackExchangeAPI);
 
 // SAFETY: a table of constants.
 unsafe impl Sync for Table {}
 
 /// The exchange API of the type Tensor.
-static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
+pub(super) static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
     header: DLPackExchangeAPIHeader {
         version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
         prev_api: null_mut(),
@@ -30,7 +30,7 @@ static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
     current_work_stream: Some(current_work_stream),
 });
 
-/// Give the Python module of this library: functions and a Tensor type, without an extension module.
+/// Give the Python module of this library: from_dlpack, empty and the type Tensor.
 ///
 /// Made on the first call in an interpreter, which then keeps it: every call gives the same module.
 /// What it offers is documented in Python: help(module).

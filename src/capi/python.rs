@@ -149,6 +149,8 @@ pub struct dlrs_py_request {
     pub dl_device: *mut c_void,
     /// `copy`: true always, false never, None if needed.
     pub copy: *mut c_void,
+    /// Not the consumer's: the stream on which the data is being made; NULL for the default one.
+    pub work_stream: *mut c_void,
 }
 
 // SAFETY: plain data, u32 first.
@@ -158,7 +160,8 @@ unsafe impl arg::Sized32 for dlrs_py_request {}
 ///
 /// Shape:     unchanged; a copy is dense in the order of the strides.
 /// Bytes:     data and byte_offset stay as they are, unless a copy is made.
-/// Device:    the tensor's own, or the CPU for memory that the host reaches.
+/// Device:    the tensor's own; another one is reached by a copy as dlrs_clone's, which is done
+///            when the call returns. Else the consumer's stream is made to wait for work_stream.
 /// Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
 ///            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
 /// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
@@ -167,9 +170,10 @@ unsafe impl arg::Sized32 for dlrs_py_request {}
 ///            DLRS_BAD_ARG: max_version or dl_device. DLRS_STREAM: stream does not fit the device.
 ///            DLRS_COPY_NEEDED: copy is false and the device another.
 ///            DLRS_READ_ONLY, DLRS_FLAGS: the legacy struct cannot say so; a copy can be legacy.
-///            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no such copy, or no such stream.
-///            DLRS_NOMEM: no memory. DLRS_CALLBACK: Python raised an exception, which stays set;
-///            dlrs_py_error_set turns every other failure into one.
+///            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no backend that copies so, or has streams.
+///            DLRS_NOMEM: no memory. Classes 5 and 6: the driver.
+///            DLRS_CALLBACK: Python raised an exception, which stays set; dlrs_py_error_set turns
+///            every other failure into one.
 /// Threads:   attached to Python.
 /// Source:    the array API standard's `__dlpack__`.
 ///
@@ -199,8 +203,9 @@ pub unsafe extern "C" fn dlrs_py_export(
                 dl_device: given(|request| request.dl_device),
                 copy: given(|request| request.copy),
             };
-            let request = export::read(python, &keywords).of(&Parameter(2, "request"))?;
-            let made = export::export(python, tensor, &request).of(&Parameter(1, "tensor"))?;
+            let mut asked = export::read(python, &keywords).of(&Parameter(2, "request"))?;
+            asked.work_stream = request.map_or(null_mut(), |request| request.work_stream);
+            let made = export::export(python, tensor, &asked).of(&Parameter(1, "tensor"))?;
             give(out, made);
         }
         Ok(())
@@ -228,7 +233,7 @@ pub struct dlrs_py_import_options {
     /// Where the tensor is wanted; device_type 0 for wherever it is.
     pub dl_device: DLDevice,
     /// What the tensor must be, and whether it may be copied; NULL for the defaults.
-    pub import: *const dlrs_import_options,
+    pub import_options: *const dlrs_import_options,
 }
 
 // SAFETY: plain data, u32 first.
@@ -239,7 +244,7 @@ const DEFAULTS: dlrs_py_import_options = dlrs_py_import_options {
     flags: 0,
     stream: 0,
     dl_device: DLDevice { device_type: 0, device_id: 0 },
-    import: null(),
+    import_options: null(),
 };
 
 /// # Safety
@@ -250,15 +255,16 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
         return Err(Error::new(DLRS_BAD_ARG).option("flags").value(options.flags.into()));
     }
     // SAFETY: the caller's word.
-    let import = unsafe { arg::options(options.import, &Parameter(2, "options"))? };
+    let import = unsafe { arg::options(options.import_options, &Parameter(2, "options"))? };
+    // SAFETY: as above.
+    let mut import = unsafe { import_of(&import.unwrap_or(NO_OPTIONS)) }?;
+    import.device = (options.dl_device.device_type != 0).then_some(options.dl_device);
     let writable = options.flags & DLRS_PY_LEGACY_WRITABLE != 0;
     Ok(Wanted {
-        // SAFETY: the caller's word.
-        import: unsafe { import_of(&import.unwrap_or(NO_OPTIONS)) }?,
+        import,
         legacy_flags: if writable { 0 } else { DLPACK_FLAG_BITMASK_READ_ONLY },
         exchange_api: options.flags & DLRS_PY_NO_EXCHANGE_API == 0,
         stream: if options.stream == 0 { stream::NONE } else { options.stream },
-        device: (options.dl_device.device_type != 0).then_some(options.dl_device),
     })
 }
 
@@ -266,8 +272,8 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 ///
 /// Shape:     as dlrs_import_take.
 /// Bytes:     as dlrs_import_take.
-/// Device:    as the object's; with options->dl_device the producer is asked to copy, and what the
-///            host reaches is copied to the CPU here.
+/// Device:    as the object's; with options->dl_device the producer is asked to copy, and what it
+///            does not, is copied here. The stream of options waits for the producer's.
 /// Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
 ///            thread; what belongs to Python is then given back attached to it, or left alone when
 ///            Python is gone.
@@ -280,7 +286,7 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 ///            what dlrs_import_take reports.
 /// Threads:   attached to Python.
 /// Source:    the array API standard's from_dlpack. Tried in this order: the exchange API of the
-///            type, for data in host memory; `__dlpack__` with the keywords of 2023.12, then,
+///            type; `__dlpack__` with the keywords of 2023.12, then,
 ///            after a TypeError, with fewer; a capsule itself; the buffer protocol; array
 ///            interfaces. What the object answers is believed, not what it was asked for.
 ///

@@ -7,7 +7,6 @@ use super::arg::{self, Out};
 use super::device::backend;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::copy::route;
 use crate::error::{Arg, Of, Parameter, Result};
 use crate::tensor::deferred;
 
@@ -148,7 +147,7 @@ pub unsafe extern "C" fn dlrs_stream_wait(
             return Ok(()); // one stream is in order with itself
         }
         // SAFETY: the caller's word.
-        unsafe { route::stream_wait(backend, (device, consumer), (device, producer)) }
+        unsafe { backend.stream_wait((device, consumer), (device, producer)) }
     })
 }
 

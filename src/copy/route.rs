@@ -73,9 +73,19 @@ impl Worker {
         unsafe { self.backend.copy(transfer, self.device, self.stream) }
     }
 
+    /// Refuses a stream that cannot be waited for, before anything is enqueued on it.
+    pub(super) fn waitable(&self) -> Result<()> {
+        // SAFETY: the caller of the copy named the device's own stream.
+        unsafe { self.backend.stream_waitable(self.device, self.stream) }
+    }
+
+    /// Waits, and once more after an error: memory that enqueued work uses may go afterwards.
     pub(super) fn sync(&self) -> Result<()> {
         // SAFETY: the caller of the copy named the device's own stream.
-        unsafe { self.backend.stream_sync(self.device, self.stream) }
+        let wait = || unsafe { self.backend.stream_sync(self.device, self.stream) };
+        wait().inspect_err(|_| {
+            let _ = wait();
+        })
     }
 }
 
@@ -207,34 +217,19 @@ unsafe fn direct(asked: &Asked, transfer: &Transfer, streams: &Streams) -> Resul
     let (own, other) = ((worker.device, worker.stream), (peer.device, *stream));
     // SAFETY: both streams are the devices' own, by the caller's word; one backend serves both.
     unsafe {
+        if !streams.enqueue_only {
+            worker.waitable()?;
+        }
         if waits && *writes {
-            stream_wait(worker.backend, own, other)?;
+            worker.backend.stream_wait(own, other)?;
         }
         worker.copy(transfer)?;
         if waits && !*writes {
-            stream_wait(worker.backend, other, own)?;
+            // The caller of a refused copy may free both sides.
+            worker.backend.stream_wait(other, own).inspect_err(|_| {
+                let _ = worker.sync();
+            })?;
         }
     }
     if streams.enqueue_only { Ok(()) } else { worker.sync() }
-}
-
-/// Later work of the consumer starts after what the producer has been given until now.
-///
-/// # Safety
-/// Both streams are the backend's.
-pub unsafe fn stream_wait(
-    backend: &dyn Backend,
-    (consumer_device, consumer): (DLDevice, Stream),
-    (producer_device, producer): (DLDevice, Stream),
-) -> Result<()> {
-    let event = backend.event_create(producer_device)?.as_ptr();
-    // SAFETY: a fresh event, and the caller's word for the streams. Drivers keep what a destroyed
-    // event still has to say.
-    unsafe {
-        let waited = backend
-            .event_record(producer_device, event, producer)
-            .and_then(|()| backend.event_wait(consumer_device, event, consumer));
-        let destroyed = backend.event_destroy(producer_device, event);
-        waited.and(destroyed)
-    }
 }

@@ -5,12 +5,12 @@ use core::ptr::NonNull;
 use super::route::{HOST, Worker, on_host};
 use super::{Options, Scratch};
 use crate::device::backend::{Side, Transfer};
-use crate::device::cpu;
 use crate::device::plan::{Dim, Item, Plan};
+use crate::device::{cpu, pieces};
 use crate::error::{Result, Status::*};
 
-/// At most so much is brought to the host at a time, unless one item alone is larger.
-const STAGE_NBYTES: u64 = 32 << 20;
+/// At most so much is brought to the host at a time.
+const STAGE_NBYTES: usize = 32 << 20;
 /// A span of device memory is fetched as a whole where it is at most so many times its elements.
 const SPAN_FACTOR: u64 = 4;
 
@@ -30,24 +30,17 @@ pub(super) unsafe fn staged(transfer: &Transfer, options: &Options) -> Result<()
     } else {
         Some(Worker::required(&transfer.dst, streams.dst)?)
     };
-    let Item::Bytes(nbytes) = transfer.plan.item else {
+    for worker in [fetch, store].iter().flatten() {
+        worker.waitable()?;
+    }
+    if !matches!(transfer.plan.item, Item::Bytes(_)) {
         // SAFETY: the caller's word.
         return unsafe { stage_bits(transfer, fetch, store, options) };
-    };
-    let mut first = 0;
-    while first < nbytes {
-        let n = (nbytes - first).min(STAGE_NBYTES as usize);
-        let mut part = transfer.plan;
-        part.item = Item::Bytes(n);
-        (part.src, part.dst) = (part.src.wrapping_add(first), part.dst.wrapping_add(first));
-        let mut pieces = Pieces::of(&part);
-        while let Some(plan) = pieces.next() {
-            // SAFETY: a piece of the plan.
-            unsafe { stage(&Transfer { plan, ..*transfer }, fetch, store, options)? };
-        }
-        first += n;
     }
-    Ok(())
+    pieces::each(&transfer.plan, STAGE_NBYTES, |plan| {
+        // SAFETY: a piece of the plan.
+        unsafe { stage(&Transfer { plan: *plan, ..*transfer }, fetch, store, options) }
+    })
 }
 
 /// One piece, through compact memory of the host.
@@ -62,21 +55,9 @@ unsafe fn stage(
 ) -> Result<()> {
     let scratch = Scratch::new(Some(piece.plan.nbytes()))?;
     let Some(memory) = scratch.memory() else { return Ok(()) };
-    let mut compact = piece.plan;
-    compact.dst = memory.as_ptr();
-    let mut step = if let Item::Bytes(nbytes) = compact.item { nbytes as i64 } else { 1 };
-    for i in (0..compact.ndim).rev() {
-        let dim = compact.dim(i);
-        compact.set(i, Dim { dst: step, ..dim });
-        step = step.wrapping_mul(dim.n);
-    }
-    let into = Transfer { plan: compact, src: piece.src, dst: HOST };
-    let mut back = Transfer { plan: piece.plan, src: HOST, dst: piece.dst };
-    back.plan.src = memory.as_ptr();
-    for i in 0..back.plan.ndim {
-        let (dim, from) = (back.plan.dim(i), compact.dim(i));
-        back.plan.set(i, Dim { src: from.dst, ..dim });
-    }
+    let (into, back) = pieces::through(&piece.plan, memory.as_ptr());
+    let into = Transfer { plan: into, src: piece.src, dst: HOST };
+    let back = Transfer { plan: back, src: HOST, dst: piece.dst };
     // SAFETY: the memory is compact and large enough; the rest is the caller's word.
     unsafe {
         match fetch {
@@ -225,60 +206,5 @@ impl Span {
         }
         let before = up(low.wrapping_neg());
         Span { before, nbytes: before.wrapping_add(up(high)) as u64 }
-    }
-}
-
-/// A plan of bytes in pieces of at most [`STAGE_NBYTES`]: blocks of one dimension, inside loops
-/// over the outer ones.
-struct Pieces<'a> {
-    plan: &'a Plan,
-    /// The dimension that is cut; outer ones are looped over. `ndim` when an item alone is large.
-    cut: usize,
-    /// Extent of a block in that dimension.
-    block: i64,
-    /// Pieces that were given out.
-    next: u64,
-}
-
-impl<'a> Pieces<'a> {
-    fn of(plan: &'a Plan) -> Pieces<'a> {
-        let mut inner = if let Item::Bytes(nbytes) = plan.item { nbytes as u64 } else { 1 };
-        let (mut cut, mut block) = (plan.ndim, 1);
-        while cut > 0 && inner <= STAGE_NBYTES {
-            cut -= 1;
-            let n = plan.dim(cut).n;
-            let fits = STAGE_NBYTES.checked_div(inner).unwrap_or(1) as i64;
-            block = n.min(fits.max(1));
-            if block < n {
-                break;
-            }
-            inner = inner.saturating_mul(n as u64);
-        }
-        Pieces { plan, cut, block, next: 0 }
-    }
-
-    fn next(&mut self) -> Option<Plan> {
-        let dim = self.plan.dim(self.cut);
-        let blocks = (dim.n - 1).checked_div(self.block).unwrap_or(0) as u64 + 1;
-        let mut at = self.next;
-        self.next = at.wrapping_add(1);
-        let mut piece = *self.plan;
-        let block = at.checked_rem(blocks).unwrap_or(0) as i64;
-        at = at.checked_div(blocks).unwrap_or(0);
-        let first = block.wrapping_mul(self.block);
-        piece.set(self.cut, Dim { n: self.block.min(dim.n - first), ..dim });
-        let (mut src, mut dst) = (first.wrapping_mul(dim.src), first.wrapping_mul(dim.dst));
-        for i in (0..self.cut).rev() {
-            let dim = self.plan.dim(i);
-            let index = at.checked_rem(dim.n as u64).unwrap_or(0) as i64;
-            at = at.checked_div(dim.n as u64).unwrap_or(0);
-            src = src.wrapping_add(index.wrapping_mul(dim.src));
-            dst = dst.wrapping_add(index.wrapping_mul(dim.dst));
-            piece.set(i, Dim { n: 1, ..dim });
-        }
-        piece.src = piece.src.wrapping_offset(src as isize);
-        piece.dst = piece.dst.wrapping_offset(dst as isize);
-        piece.simplify();
-        (at == 0).then_some(piece)
     }
 }

@@ -167,6 +167,14 @@ pub trait Backend: Sync {
     /// `stream` is NULL or the device's.
     unsafe fn stream_sync(&self, device: DLDevice, stream: Stream) -> Result<()>;
 
+    /// Whether the stream could be waited for: not while it is being captured.
+    ///
+    /// # Safety
+    /// As [`Backend::stream_sync`].
+    unsafe fn stream_waitable(&self, device: DLDevice, stream: Stream) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether all work of a stream is done.
     ///
     /// # Safety
@@ -202,6 +210,26 @@ pub trait Backend: Sync {
     /// `stream` is the device's; the event is one of this backend.
     unsafe fn event_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         unsupported(Lack::EVENTS)
+    }
+
+    /// Later work of the consumer starts after what the producer has been given until now.
+    ///
+    /// # Safety
+    /// Both are streams of their devices, which are this backend's.
+    unsafe fn stream_wait(
+        &self,
+        (consumer_device, consumer): (DLDevice, Stream),
+        (producer_device, producer): (DLDevice, Stream),
+    ) -> Result<()> {
+        let event = self.event_create(producer_device)?.as_ptr();
+        // SAFETY: a fresh event, and the caller's word for the streams. Drivers keep what a
+        // destroyed event still has to say.
+        unsafe {
+            let waited = self
+                .event_record(producer_device, event, producer)
+                .and_then(|()| self.event_wait(consumer_device, event, consumer));
+            waited.and(self.event_destroy(producer_device, event))
+        }
     }
 
     /// Waits for an event.

@@ -3,8 +3,10 @@
 pub mod backend;
 pub mod cast;
 pub mod cpu;
+pub mod gpu;
 pub mod host;
 pub mod part;
+pub mod pieces;
 pub mod plan;
 pub mod plugged;
 pub mod registry;

@@ -4,6 +4,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use super::backend::Backend;
+use super::gpu;
 use super::host::Host;
 use super::plugged::{Plugged, dlrs_backend};
 use crate::abi::{DLDeviceType::*, DeviceCode};
@@ -26,7 +27,7 @@ pub fn registered(device_type: DeviceCode) -> *mut dlrs_backend {
 fn own(device_type: DeviceCode) -> Option<&'static dyn Backend> {
     match device_type {
         code if code == kDLCPU as DeviceCode => Some(&Host),
-        _ => None,
+        code => gpu::of(code).map(|gpu| gpu as &dyn Backend),
     }
 }
 

@@ -3,7 +3,10 @@
 //! The only folder, besides the SIMD kernels, in which code differs between targets; a test looks
 //! for `cfg` elsewhere. Each system's file defines the same names.
 
+use core::ffi::c_void;
+
 mod float_environment;
+mod names;
 #[cfg(unix)]
 #[path = "unix.rs"]
 mod os;
@@ -13,8 +16,25 @@ mod os;
 mod workers;
 
 pub use float_environment::FloatEnvironment;
-pub use os::{Library, give_back, library_with, memory, processors, symbol};
+pub use names::Names;
+pub use os::{CUDA, HIP, HIPRTC};
+pub use os::{
+    Library, give_back, library_loaded, library_open, library_with, memory, process_id, processors,
+    symbol,
+};
 pub use workers::{Body, WORKERS_MOST, side_by_side};
+
+impl Library {
+    /// As a word, to be kept in an atomic.
+    pub fn as_ptr(self) -> *mut c_void {
+        self.0
+    }
+
+    /// The library that [`Library::as_ptr`] told.
+    pub fn from_ptr(library: *mut c_void) -> Library {
+        Library(library)
+    }
+}
 
 /// One past the highest address of the half of the address space that starts at 0. Memory that
 /// starts in it ends in it: with 4 or 5 levels of pages, Linux never maps across this line.

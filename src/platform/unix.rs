@@ -4,6 +4,7 @@ use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null, null_mut};
 
+use super::names::Names;
 use super::workers::{Queue, STACK};
 
 /// Memory from `malloc`, aligned for any C object; `None` when there is none.
@@ -23,27 +24,76 @@ pub unsafe fn give_back(memory: NonNull<u8>) {
     unsafe { libc::free(memory.as_ptr().cast()) }
 }
 
-/// Where [`symbol`] looks: here in everything that the process has loaded for all to see.
+/// Where [`symbol`] looks: one loaded library, or all that the process shows to everybody.
 #[derive(Clone, Copy)]
-pub struct Library(());
+pub struct Library(pub(super) *mut c_void);
 
 /// Where the process has a symbol, which then stands for its neighbours.
 ///
 /// # Safety
 /// `name` ends with NUL.
 pub unsafe fn library_with(name: *const c_char) -> Option<Library> {
+    let everybody = Library(libc::RTLD_DEFAULT);
     // SAFETY: the caller's word.
-    (!unsafe { symbol(Library(()), name) }.is_null()).then_some(Library(()))
+    (!unsafe { symbol(everybody, name) }.is_null()).then_some(everybody)
+}
+
+/// Loads a library, for good.
+///
+/// # Safety
+/// `name` ends with NUL; what the library does when it is loaded is harmless.
+pub unsafe fn library_open(name: *const c_char) -> Option<Library> {
+    // SAFETY: the caller's word.
+    handle(unsafe { libc::dlopen(name, libc::RTLD_NOW | libc::RTLD_LOCAL) })
+}
+
+/// A library, if the process has loaded it already.
+///
+/// # Safety
+/// `name` ends with NUL.
+pub unsafe fn library_loaded(name: *const c_char) -> Option<Library> {
+    // SAFETY: the caller's word.
+    handle(unsafe { libc::dlopen(name, libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NOLOAD) })
+}
+
+fn handle(library: *mut c_void) -> Option<Library> {
+    (!library.is_null()).then_some(Library(library))
 }
 
 /// The address of a symbol, NULL when there is none.
 ///
 /// # Safety
 /// `name` ends with NUL.
-pub unsafe fn symbol(_: Library, name: *const c_char) -> *mut c_void {
-    // SAFETY: the caller's word.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name) }
+pub unsafe fn symbol(library: Library, name: *const c_char) -> *mut c_void {
+    // SAFETY: a handle that stays; the caller's word.
+    unsafe { libc::dlsym(library.0, name) }
 }
+
+/// The number of the calling process.
+#[inline]
+pub fn process_id() -> i32 {
+    // SAFETY: getpid has no precondition.
+    unsafe { libc::getpid() }
+}
+
+/// NVIDIA's driver.
+pub const CUDA: Names = Names {
+    loaded: &[],
+    opened: &[c"libcuda.so.1"],
+    missing: "the NVIDIA driver's library is not found: libcuda.so.1",
+};
+/// AMD's runtime. Wheels carry it without a version in its name; two in a process are one too many.
+pub const HIP: Names = Names {
+    loaded: &[c"libamdhip64.so.7", c"libamdhip64.so.6", c"libamdhip64.so.5", c"libamdhip64.so"],
+    opened: &[c"libamdhip64.so.7", c"libamdhip64.so.6", c"libamdhip64.so.5"],
+    missing: "AMD's HIP library is not found: libamdhip64.so.7, .6 or .5",
+};
+/// AMD's compiler at run time, where it is not in [`HIP`].
+pub const HIPRTC: Names = Names {
+    loaded: &[c"libhiprtc.so.7", c"libhiprtc.so.6", c"libhiprtc.so.5", c"libhiprtc.so"],
+    opened: &[c"libhiprtc.so.7", c"libhiprtc.so.6", c"libhiprtc.so.5"],
+    missing: "AMD's hiprtc library is not found: libhiprtc.so.7, .6 or .5",
+};
 
 /// Processors that are on line.
 pub fn processors() -> usize {

@@ -1,9 +1,10 @@
 //! Windows: the C run-time of the toolchain for memory, kernel32 for the rest.
 
-use core::ffi::{c_char, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use super::names::Names;
 use super::workers::{Queue, STACK};
 
 /// A kernel object; NULL where there is none.
@@ -12,6 +13,7 @@ type ThreadStart = unsafe extern "system" fn(*mut c_void) -> u32;
 
 const FROM_ADDRESS: u32 = 4; // GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS
 const PIN: u32 = 1; // GET_MODULE_HANDLE_EX_FLAG_PIN
+const SAFE_FOLDERS: u32 = 0x1000; // LOAD_LIBRARY_SEARCH_DEFAULT_DIRS
 const INFINITE: u32 = u32::MAX;
 const ALL_GROUPS: u16 = u16::MAX;
 const RESERVE_ONLY: u32 = 0x0001_0000; // STACK_SIZE_PARAM_IS_A_RESERVATION
@@ -38,7 +40,9 @@ unsafe extern "system" {
         needed: *mut u32,
     ) -> i32;
     fn GetProcAddress(module: Handle, name: *const c_char) -> *mut c_void;
-    fn GetModuleHandleExW(flags: u32, name: *const u16, module: *mut Handle) -> i32;
+    fn LoadLibraryExA(name: *const c_char, reserved: Handle, flags: u32) -> Handle;
+    fn GetCurrentProcessId() -> u32;
+    fn GetModuleHandleExA(flags: u32, name: *const c_char, module: *mut Handle) -> i32;
 }
 
 /// Memory from `malloc`, aligned for any C object; `None` when there is none. Whoever asks for it
@@ -74,14 +78,24 @@ fn stay_loaded() {
 #[cold]
 fn pin() -> bool {
     let inside: *const () = pin as *const ();
+    // SAFETY: an address in this module.
+    unsafe { keep(FROM_ADDRESS, inside.cast()) }.is_some()
+}
+
+/// A loaded module, which from now on stays.
+///
+/// # Safety
+/// `name` ends with NUL or is, with `FROM_ADDRESS`, any address in the module.
+unsafe fn keep(flags: u32, name: *const c_char) -> Option<Library> {
     let mut module: Handle = null_mut();
-    // SAFETY: with FROM_ADDRESS the name is any address in the module; the result is a variable.
-    unsafe { GetModuleHandleExW(FROM_ADDRESS | PIN, inside.cast(), &raw mut module) != 0 }
+    // SAFETY: the caller's word; the result is a variable.
+    let found = unsafe { GetModuleHandleExA(flags | PIN, name, &raw mut module) != 0 };
+    found.then_some(Library(module))
 }
 
 /// Where [`symbol`] looks: one module.
 #[derive(Clone, Copy)]
-pub struct Library(Handle);
+pub struct Library(pub(super) Handle);
 
 /// The first loaded module that exports a symbol, which then stands for its neighbours. Python's
 /// is called python3.dll, python39.dll, python314t.dll, libpython3.12.dll ...: so all are asked.
@@ -103,8 +117,59 @@ pub unsafe fn library_with(name: *const c_char) -> Option<Library> {
     }
     let loaded = modules.into_iter().take(needed as usize / size_of::<Handle>());
     // SAFETY: the caller's word.
-    loaded.map(Library).find(|module| !unsafe { symbol(*module, name) }.is_null())
+    let mut found = loaded.map(|module| unsafe { symbol(Library(module), name) });
+    let address = found.find(|address| !address.is_null())?;
+    // SAFETY: an address in a module.
+    unsafe { keep(FROM_ADDRESS, address.cast()) }
 }
+
+/// Loads a library, for good. A bare name is looked for where the system and the program keep
+/// theirs, and not, as by `LoadLibrary`, in the current folder, where anybody may have put one.
+///
+/// # Safety
+/// `name` ends with NUL; what the library does when it is loaded is harmless.
+pub unsafe fn library_open(name: *const c_char) -> Option<Library> {
+    // SAFETY: the caller's word.
+    let bare = unsafe { CStr::from_ptr(name) }.to_bytes().iter().all(|&c| !b"/\\:".contains(&c));
+    // SAFETY: the same.
+    let library = unsafe { LoadLibraryExA(name, null_mut(), if bare { SAFE_FOLDERS } else { 0 }) };
+    (!library.is_null()).then_some(Library(library))
+}
+
+/// A library, if the process has loaded it already.
+///
+/// # Safety
+/// `name` ends with NUL.
+pub unsafe fn library_loaded(name: *const c_char) -> Option<Library> {
+    // SAFETY: the caller's word.
+    unsafe { keep(0, name) }
+}
+
+/// The number of the calling process.
+#[inline]
+pub fn process_id() -> i32 {
+    // SAFETY: no precondition.
+    unsafe { GetCurrentProcessId() as i32 }
+}
+
+/// NVIDIA's driver.
+pub const CUDA: Names = Names {
+    loaded: &[],
+    opened: &[c"nvcuda.dll"],
+    missing: "the NVIDIA driver's library is not found: nvcuda.dll",
+};
+/// AMD's runtime; two in a process are one too many.
+pub const HIP: Names = Names {
+    loaded: &[c"amdhip64_7.dll", c"amdhip64_6.dll", c"amdhip64.dll"],
+    opened: &[c"amdhip64_7.dll", c"amdhip64_6.dll", c"amdhip64.dll"],
+    missing: "AMD's HIP library is not found: amdhip64_7.dll, amdhip64_6.dll or amdhip64.dll",
+};
+/// AMD's compiler at run time, where it is not in [`HIP`].
+pub const HIPRTC: Names = Names {
+    loaded: &[],
+    opened: &[c"hiprtc0700.dll", c"hiprtc0600.dll", c"hiprtc0507.dll"],
+    missing: "AMD's hiprtc library is not found: hiprtc0700.dll, hiprtc0600.dll or hiprtc0507.dll",
+};
 
 /// The address of a symbol, NULL when there is none.
 ///

@@ -1,14 +1,16 @@
 //! The array interfaces: a dictionary that says where the memory is, on CUDA or on the host.
 
 use core::ffi::{CStr, c_void};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
 
 use super::buffer::{in_items, let_go, wrapped};
 use super::constants::text;
 use super::object::Owned;
 use super::raise::{is, raised, required, size};
+use super::stream::{self, Stream};
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
+use crate::device::registry;
 use crate::dtype;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Result, Status::*};
@@ -20,13 +22,17 @@ use crate::tensor::block::Owner;
 ///
 /// # Safety
 /// `object` is live.
-pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
+pub unsafe fn from_object(
+    python: Python,
+    object: *mut PyObject,
+    stream: i64,
+) -> Result<Option<Versioned>> {
     for (name, cuda) in [(c"__cuda_array_interface__", true), (c"__array_interface__", false)] {
         let name = text(python, name)?;
         // SAFETY: the caller's word.
         if let Some(found) = unsafe { python.attribute(object, name.as_ptr()) }? {
             // SAFETY: as above.
-            return unsafe { over(python, object, &found, cuda) }.map(Some);
+            return unsafe { over(python, object, &found, cuda.then_some(stream)) }.map(Some);
         }
     }
     Ok(None)
@@ -38,24 +44,18 @@ unsafe fn over(
     python: Python,
     object: *mut PyObject,
     found: &Owned,
-    cuda: bool,
+    cuda: Option<i64>,
 ) -> Result<Versioned> {
     if item(python, found, c"mask")?.is_some() {
         return Err(unsupported("an array with a mask cannot be a tensor"));
     }
     let dtype = typestr(python, needed(item(python, found, c"typestr")?)?)?;
-    let item_nbytes = i64::from(dtype::padded_bytes(dtype));
     let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
     let extents = needed(item(python, found, c"shape")?)?;
     let ndim = some_numbers(python, &extents, &mut shape)?;
     let steps = item(python, found, c"strides")?;
     if let Some(steps) = &steps {
-        if some_numbers(python, steps, &mut strides)? != ndim {
-            return Err(unsupported("shape and strides differ in length"));
-        }
-        for (dim, stride) in strides.iter_mut().take(ndim).enumerate() {
-            *stride = in_items(*stride, item_nbytes, dim)?;
-        }
+        read_strides(python, steps, dtype, strides.get_mut(..ndim).unwrap_or(&mut []))?;
     }
     let Some(data) = item(python, found, c"data")? else {
         return Err(unsupported("an array interface without data"));
@@ -63,16 +63,19 @@ unsafe fn over(
     let mut place = [0i64; 2];
     some_numbers(python, &data, &mut place)?;
     let [address, read_only] = place;
-    let data = core::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
+    let data = with_exposed_provenance_mut::<c_void>(address as usize);
     let tensor = DLTensor {
         data,
-        device: device_of(data, cuda)?,
+        device: device_of(data, cuda.is_some())?,
         ndim: ndim as i32,
         dtype,
         shape: shape.as_mut_ptr(),
         strides: if steps.is_some() { strides.as_mut_ptr() } else { null_mut() },
         byte_offset: 0,
     };
+    if let (Some(consumer), Some(producer)) = (cuda, item(python, found, c"stream")?) {
+        wait(python, tensor.device, consumer, &producer)?;
+    }
     let flags = if read_only != 0 { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
     // SAFETY: the object keeps the memory alive and is kept itself; the arrays hold ndim values.
     unsafe {
@@ -84,12 +87,43 @@ unsafe fn over(
     }
 }
 
-/// Where the memory is. The interface does not name CUDA's device: the driver knows.
-fn device_of(_data: *mut c_void, cuda: bool) -> Result<DLDevice> {
-    if cuda {
-        return Err(unsupported("no backend of this build knows the device of CUDA memory"));
+fn read_strides(
+    python: Python,
+    steps: &Owned,
+    dtype: DLDataType,
+    strides: &mut [i64],
+) -> Result<()> {
+    if some_numbers(python, steps, strides)? != strides.len() {
+        return Err(unsupported("shape and strides differ in length"));
     }
-    Ok(DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 })
+    for (dim, stride) in strides.iter_mut().enumerate() {
+        *stride = in_items(*stride, dtype::padded_bytes(dtype).into(), dim)?;
+    }
+    Ok(())
+}
+
+/// Version 3 of CUDA's interface: with a stream the data is ready on it, without at once.
+fn wait(python: Python, device: DLDevice, consumer: i64, producer: &Owned) -> Result<()> {
+    // SAFETY: a reference of ours.
+    let producer = unsafe { python.number(producer.as_ptr()) }?;
+    let consumer = stream::from_python(consumer, device.device_type)?;
+    match stream::from_python(producer, device.device_type)? {
+        Stream::NoSync => Ok(()),
+        Stream::Handle(handle) => {
+            let producer = with_exposed_provenance_mut(handle);
+            // SAFETY: the object's own stream, and the caller's.
+            unsafe { stream::order(device, consumer, producer) }
+        }
+    }
+}
+
+/// Where the memory is. The interface does not name CUDA's device: the driver knows.
+fn device_of(data: *mut c_void, cuda: bool) -> Result<DLDevice> {
+    let device_type = if cuda { DLDeviceType::kDLCUDA } else { DLDeviceType::kDLCPU } as i32;
+    match cuda && !data.is_null() {
+        true => Ok(registry::required(device_type)?.pointer(data)?.device),
+        false => Ok(DLDevice { device_type, device_id: 0 }),
+    }
 }
 
 /// What the dictionary has under a key; None and a missing key are the same.
@@ -99,7 +133,7 @@ fn item(python: Python, dict: &Owned, key: &CStr) -> Result<Option<Owned>> {
     match found {
         Some(found) if found.as_ptr() == python._Py_NoneStruct() => Ok(None),
         Some(found) => Ok(Some(found)),
-        None if is(python, python.PyExc_KeyError()) => {
+        None if is(python, Python::PyExc_KeyError) => {
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
             Ok(None)

@@ -1,7 +1,7 @@
 //! The buffer protocol, for objects that know nothing of DLPack: bytes, array.array, memoryview.
 
 use core::ffi::{CStr, c_void};
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null_mut};
 
 use super::raise::{aside, raised};
 use super::symbols::{PyBuffer, PyObject, Python};
@@ -66,11 +66,15 @@ unsafe fn over(view: NonNull<PyBuffer>) -> Result<Versioned> {
         return Err(error.detail("the buffer's itemsize is not that of its format"));
     }
     let (mut extents, mut steps) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
+    if shape.is_null() && ndim > 0 {
+        return Err(Error::new(DLRS_UNSUPPORTED).detail("the buffer has no shape"));
+    }
     for (dim, (extent, step)) in extents.iter_mut().zip(&mut steps).take(ndim).enumerate() {
-        // SAFETY: PEP 3118: with PyBUF_STRIDES both arrays hold ndim values.
+        // SAFETY: PEP 3118: arrays of ndim values. ctypes leaves the strides of its arrays out,
+        // though they were asked for: then they are compact.
         let nbytes = unsafe {
             *extent = shape.add(dim).read() as i64;
-            strides.add(dim).read()
+            if strides.is_null() { 0 } else { strides.add(dim).read() }
         };
         *step = in_items(nbytes as i64, itemsize as i64, dim)?;
     }
@@ -80,7 +84,7 @@ unsafe fn over(view: NonNull<PyBuffer>) -> Result<Versioned> {
         ndim: ndim as i32,
         dtype,
         shape: extents.as_mut_ptr(),
-        strides: steps.as_mut_ptr(),
+        strides: if strides.is_null() { null_mut() } else { steps.as_mut_ptr() },
         byte_offset: 0,
     };
     let flags = if readonly != 0 { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };

@@ -35,6 +35,9 @@ pub const EXCHANGE_API: &CStr = c"dlpack_exchange_api";
 pub unsafe fn new(python: Python, tensor: Versioned) -> Result<Owned> {
     // SAFETY: the caller's word. While it is called used, nobody frees what is in the capsule.
     unsafe {
+        if block::of_versioned(tensor).is_some() {
+            return shell(python, tensor.as_ptr().cast(), VERSIONED, destroy_versioned);
+        }
         check_version(tensor.as_ptr())?;
         let capsule = shell(python, tensor.as_ptr().cast(), VERSIONED_USED, destroy_versioned)?;
         let presentable = presentable(tensor)?;

@@ -7,11 +7,13 @@ use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::object::Owned;
 use super::raise::{raised, required};
+use super::stream;
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
 use crate::device_type::host_reachable;
 use crate::error::{Error, Result, Status::*};
 use crate::tensor::{Versioned, share};
+use crate::validate::check_version;
 use crate::validate::exchange::{find, read};
 
 /// The head of the chain in what a type has under `__dlpack_c_exchange_api__`; NULL for anything
@@ -41,10 +43,15 @@ pub unsafe fn of_type(
 }
 
 /// The tensor of an object whose type has an exchange API; `None` when it has none that serves.
+/// The consumer's stream, by its number, then waits for the framework's.
 ///
 /// # Safety
 /// `object` is live.
-pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
+pub unsafe fn from_object(
+    python: Python,
+    object: *mut PyObject,
+    stream: i64,
+) -> Result<Option<Versioned>> {
     // SAFETY: the caller's word; `kind` is a type; the chain is the framework's, static and live.
     let table = unsafe {
         let name = constants::get(python, Constant::ExchangeApi)?;
@@ -58,10 +65,8 @@ pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Optio
         let Ok(table) = find(header, DLPACK_MAJOR_VERSION) else { return Ok(None) };
         read(table)
     };
-    let Ok(DLPackExchangeAPI { managed_tensor_from_py_object_no_sync: Some(export), .. }) = table
-    else {
-        return Ok(None);
-    };
+    let Ok(table) = table else { return Ok(None) };
+    let Some(export) = table.managed_tensor_from_py_object_no_sync else { return Ok(None) };
     let mut tensor = null_mut();
     // SAFETY: the table's contract: an object of its type, and a variable.
     unsafe {
@@ -69,16 +74,47 @@ pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Optio
             return Err(failed(python));
         }
         let Some(tensor) = NonNull::new(tensor) else { return Err(failed(python)) };
-        let device = (&raw const (*tensor.as_ptr()).dl_tensor.device).read();
-        if (*tensor.as_ptr()).version.major != DLPACK_MAJOR_VERSION
-            || host_reachable(device.device_type)
-        {
+        let foreign = check_version(tensor.as_ptr()).is_err();
+        if foreign || (literal(tensor) && ordered(&table, tensor, stream).is_ok()) {
             return Ok(Some(tensor));
         }
-        // Nothing here has waited for the producer's stream; `__dlpack__` does.
+        // `__dlpack__` refuses what the elements do not say, and makes streams wait itself.
         share::release(tensor);
     }
     Ok(None)
+}
+
+/// Whether the elements are what they seem: PyTorch's table gives lazily conjugated tensors away as
+/// if they were not, which its `__dlpack__` refuses.
+///
+/// # Safety
+/// `tensor` is live, of major 1.
+unsafe fn literal(tensor: Versioned) -> bool {
+    // SAFETY: the caller's word.
+    let code = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.dtype.code).read() };
+    code != DLDataTypeCode::kDLComplex as u8
+}
+
+/// Makes the consumer's stream wait for the framework's, on which the tensor is being made.
+///
+/// # Safety
+/// `tensor` is live, of major 1, and the table's.
+unsafe fn ordered(table: &DLPackExchangeAPI, tensor: Versioned, consumer: i64) -> Result<()> {
+    // SAFETY: the caller's word.
+    let device = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
+    let Some(current) = table.current_work_stream.filter(|_| !host_reachable(device.device_type))
+    else {
+        return Ok(());
+    };
+    let consumer = stream::from_python(consumer, device.device_type)?;
+    let mut producer = null_mut();
+    // SAFETY: the framework's own device and streams.
+    unsafe {
+        if current(device.device_type, device.device_id, &raw mut producer) != 0 {
+            return Err(Error::new(DLRS_STREAM));
+        }
+        stream::order(device, consumer, producer)
+    }
 }
 
 #[cold]

@@ -1,13 +1,17 @@
 //! The whole of `__dlpack__`: what a consumer asks for, and the capsule that answers it.
 
+use core::ffi::c_void;
+use core::ptr::null_mut;
+
 use super::array_interface::numbers;
 use super::capsule;
-use super::object::Owned;
-use super::stream::{self, Stream};
+use super::object::{Owned, detached};
+use super::stream;
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
-use crate::copy::{self, CopyPolicy, Options};
+use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::error::{Error, Field::*, Result, Status::*};
+use crate::layout::Order;
 use crate::tensor::convert::{self, LegacyPolicy};
 use crate::tensor::{Versioned, share};
 use crate::validate::Snapshot;
@@ -22,6 +26,8 @@ pub struct Request {
     pub device: Option<DLDevice>,
     /// Whether it wants a copy.
     pub copy: CopyPolicy,
+    /// The stream on which the data is being made; NULL for the device's default stream.
+    pub work_stream: *mut c_void,
 }
 
 /// The keyword arguments of one call, borrowed; NULL and `None` are the default.
@@ -67,7 +73,7 @@ pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
         };
         let major = u32::try_from(major).unwrap_or(0);
         let device = device.map(|[device_type, device_id]| DLDevice { device_type, device_id });
-        Ok(Request { stream, major, device, copy })
+        Ok(Request { stream, major, device, copy, work_stream: null_mut() })
     }
 }
 
@@ -93,7 +99,7 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
     // SAFETY: the caller's word; `shared` is a holder of ours until the capsule has it.
     unsafe {
         share::own(tensor)?;
-        let shared = serve(tensor, request)?;
+        let shared = serve(python, tensor, request)?;
         let capsule = match request.major {
             0 => convert::to_legacy(shared, LegacyPolicy::DLRS_LEGACY_REFUSE)
                 .and_then(|legacy| capsule::new_legacy(python, legacy)),
@@ -110,36 +116,30 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
 ///
 /// # Safety
 /// `tensor` is live and ours.
-unsafe fn serve(tensor: Versioned, request: &Request) -> Result<Versioned> {
+unsafe fn serve(python: Python, tensor: Versioned, request: &Request) -> Result<Versioned> {
     // SAFETY: the caller's word.
     let here = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
     let target = request.device.unwrap_or(here);
     let stream = match target == here {
         true => stream::from_python(request.stream, here.device_type)?,
-        // To another device the copy is synchronous, and the stream that of the result.
+        // The copy is done when it is handed out, so no stream of the target needs to wait.
         false => stream::from_python(request.stream, target.device_type)?,
     };
     if target == here && request.copy != CopyPolicy::Always {
-        order(here, stream)?;
         // SAFETY: the caller's word.
-        return unsafe { share::retain(tensor) };
+        return unsafe {
+            stream::order(here, stream, request.work_stream)?;
+            share::retain(tensor)
+        };
     }
     if request.copy == CopyPolicy::Never {
         let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
         return Err(error.value(here.device_type.into()).limit(target.device_type.into()));
     }
-    let options = Options { raw_bytes: true, ..Options::DEFAULT };
+    let streams = Streams { src: request.work_stream, ..Streams::NONE };
+    let options = Options { raw_bytes: true, streams, ..Options::DEFAULT };
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { snapshot.read_managed(tensor.as_ptr(), options.rules()) }?;
-    copy::clone(&snapshot, crate::layout::Order::K, target, &options)
-}
-
-/// Makes the consumer's stream wait for the work that fills the tensor.
-fn order(device: DLDevice, stream: Stream) -> Result<()> {
-    if crate::device_type::host_reachable(device.device_type) || stream == Stream::NoSync {
-        return Ok(());
-    }
-    let error = Error::new(DLRS_UNSUPPORTED).value(device.device_type.into());
-    Err(error.detail("no backend of this build makes streams wait, for device type"))
+    detached(python, snapshot.nbytes()?, || copy::clone(&snapshot, Order::K, target, &options))
 }

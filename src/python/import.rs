@@ -9,7 +9,7 @@ use core::ptr::null_mut;
 use super::array_interface::numbers;
 use super::capsule;
 use super::constants::{self, Constant, integer, text, tuple};
-use super::object::Owned;
+use super::object::{Owned, detached};
 use super::raise::{is, raised, required};
 use super::stream;
 use super::symbols::{PyObject, Python};
@@ -20,6 +20,7 @@ use crate::device_type::host_reachable;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::import::{self, Import};
 use crate::tensor::{Versioned, share};
+use crate::validate::{Snapshot, check_version, flags_of};
 
 /// What is wanted of an object.
 pub struct Wanted {
@@ -31,8 +32,6 @@ pub struct Wanted {
     pub exchange_api: bool,
     /// The number of the stream on which the tensor will be used.
     pub stream: i64,
-    /// The device on which it is wanted, if not wherever it is.
-    pub device: Option<DLDevice>,
 }
 
 /// Takes the tensor of `object` in.
@@ -43,7 +42,7 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
     // SAFETY: the caller's word; `tensor` is then ours.
     unsafe {
         let tensor = acquire(python, object, wanted)?;
-        let result = serve(tensor, wanted);
+        let result = serve(python, tensor, wanted);
         if result.is_err() {
             share::release(tensor);
         }
@@ -53,35 +52,36 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
 
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
-unsafe fn serve(tensor: Versioned, wanted: &Wanted) -> Result<Versioned> {
-    // SAFETY: the caller's word. The version is that of a struct of any major; past it, of major 1.
-    let (device, flags) = unsafe {
-        crate::validate::check_version(tensor.as_ptr())?;
-        (
-            (&raw const (*tensor.as_ptr()).dl_tensor.device).read(),
-            crate::validate::flags_of(tensor.as_ptr()),
-        )
+unsafe fn serve(python: Python, tensor: Versioned, wanted: &Wanted) -> Result<Versioned> {
+    // SAFETY: the caller's word; past the check the struct is of major 1.
+    let flags = unsafe {
+        check_version(tensor.as_ptr())?;
+        flags_of(tensor.as_ptr())
     };
     let mut import = wanted.import;
-    if import.policy == CopyPolicy::Never && flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
-        return Err(Error::new(DLRS_COPY_NEEDED).detail("the producer made a copy"));
-    }
-    if import.policy == CopyPolicy::Always && flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
-        import.policy = CopyPolicy::IfNeeded; // the producer did it
-    }
-    if let Some(target) = wanted.device.filter(|target| *target != device) {
-        let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
-        let error = error.value(device.device_type.into()).limit(target.device_type.into());
-        if target.device_type != DLDeviceType::kDLCPU as i32 {
-            return Err(error.detail("the producer cannot put the tensor on this device"));
-        }
+    if flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
         match import.policy {
-            CopyPolicy::Never => return Err(error.detail("the tensor is on another device")),
-            _ => import.policy = CopyPolicy::Always,
+            CopyPolicy::Never => {
+                let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_FLAGS);
+                return Err(error.value(flags as i64).detail("the producer made a copy"));
+            }
+            _ => import.policy = CopyPolicy::IfNeeded, // it is there already
         }
     }
-    // SAFETY: the caller's word.
-    unsafe { import::import(tensor, &import) }
+    let any = import.order.is_none() && import.align_bytes <= 1 && !import.writable;
+    let asis = any && import.device.is_none() && import.policy == CopyPolicy::IfNeeded;
+    if asis || import.policy == CopyPolicy::Never {
+        // SAFETY: the caller's word.
+        return unsafe { import::import(tensor, &import) };
+    }
+    // It may be copied.
+    let mut snapshot = Snapshot::new();
+    // SAFETY: as above.
+    unsafe {
+        snapshot.read_managed(tensor.as_ptr(), import.rules)?;
+        let nbytes = if import.rules.layout { snapshot.nbytes()? } else { 0 };
+        detached(python, nbytes, || import::import(tensor, &import))
+    }
 }
 
 /// The tensor as the object gives it.
@@ -89,12 +89,12 @@ unsafe fn serve(tensor: Versioned, wanted: &Wanted) -> Result<Versioned> {
 /// # Safety
 /// `object` is live.
 unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Result<Versioned> {
-    let plain = wanted.device.is_none() && wanted.stream == stream::NONE;
     // SAFETY: the caller's word throughout.
     unsafe {
+        // It cannot be told where the tensor is wanted.
         if wanted.exchange_api
-            && plain
-            && let Some(tensor) = exchange::from_object(python, object)?
+            && wanted.import.device.is_none()
+            && let Some(tensor) = exchange::from_object(python, object, wanted.stream)?
         {
             return Ok(tensor);
         }
@@ -119,7 +119,7 @@ unsafe fn other_ways(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
         if let Some(tensor) = buffer::from_object(python, object)? {
             return Ok(tensor);
         }
-        if let Some(tensor) = array_interface::from_object(python, object)? {
+        if let Some(tensor) = array_interface::from_object(python, object, wanted.stream)? {
             return Ok(tensor);
         }
     }
@@ -137,7 +137,7 @@ unsafe fn call_dlpack(
     wanted: &Wanted,
 ) -> Result<Option<Owned>> {
     let method = constants::get(python, Constant::Dlpack)?;
-    let full = wanted.device.is_some() || wanted.import.policy == CopyPolicy::Never;
+    let full = wanted.import.device.is_some() || wanted.import.policy == CopyPolicy::Never;
     // SAFETY: the caller's word.
     let streamed = wanted.stream != stream::NONE && !unsafe { on_host(python, object) }?;
     // Newest first. Each row: max_version, stream, dl_device and copy.
@@ -152,7 +152,7 @@ unsafe fn call_dlpack(
         if let Some(made) = made {
             return Ok(Some(made));
         }
-        if is(python, python.PyExc_TypeError()) && n + 1 < rows.len() {
+        if is(python, Python::PyExc_TypeError) && n + 1 < rows.len() {
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
             continue;
@@ -188,7 +188,7 @@ unsafe fn on_host(python: Python, object: *mut PyObject) -> Result<bool> {
 /// `object` and `method` are live, and an exception is set.
 #[cold]
 unsafe fn lacks(python: Python, object: *mut PyObject, method: *mut PyObject) -> bool {
-    if !is(python, python.PyExc_AttributeError()) {
+    if !is(python, Python::PyExc_AttributeError) {
         return false;
     }
     // SAFETY: attached; what was fetched is restored or given up.
@@ -242,7 +242,7 @@ impl Keywords {
             let version = constants::get(python, Constant::Version)?;
             add(Some(text(python, c"max_version")?), version);
         }
-        if let Some(device) = wanted.device.filter(|_| full) {
+        if let Some(device) = wanted.import.device.filter(|_| full) {
             let kind = integer(python, device.device_type.into())?;
             let ordinal = integer(python, device.device_id.into())?;
             let pair = tuple(python, [Some(kind), Some(ordinal)])?;

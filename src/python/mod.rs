@@ -16,5 +16,5 @@ pub mod raise;
 pub mod stream;
 mod symbols;
 
-pub use object::Owned;
+pub use object::{Owned, detached};
 pub use symbols::*;

@@ -55,6 +55,22 @@ impl Drop for Owned {
     }
 }
 
+/// Work on more bytes lets other threads run Python meanwhile.
+const LONG_NBYTES: u64 = 1 << 16;
+
+/// Work that calls nothing of Python, on so many bytes.
+pub fn detached<T>(python: Python, nbytes: u64, work: impl FnOnce() -> T) -> T {
+    if nbytes <= LONG_NBYTES {
+        return work();
+    }
+    // SAFETY: attached, by `Python`; attached again before it is used.
+    let thread = unsafe { python.PyEval_SaveThread() };
+    let result = work();
+    // SAFETY: as above.
+    unsafe { python.PyEval_RestoreThread(thread) };
+    result
+}
+
 impl Python {
     /// An attribute; `None` when the object has none of that name.
     ///
@@ -74,7 +90,7 @@ impl Python {
             }
             let found = Owned::new(self.PyObject_GetAttr(object, name));
             if found.is_none() {
-                if !is(self, self.PyExc_AttributeError()) {
+                if !is(self, Python::PyExc_AttributeError) {
                     return Err(raised());
                 }
                 self.PyErr_Clear();

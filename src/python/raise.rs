@@ -32,9 +32,9 @@ pub fn size(size: isize) -> Result<usize> {
 }
 
 /// Whether the exception that is set is of a kind.
-pub fn is(python: Python, kind: *mut PyObject) -> bool {
+pub fn is(python: Python, kind: fn(Python) -> *mut PyObject) -> bool {
     // SAFETY: attached, and an exception is set.
-    unsafe { python.PyErr_ExceptionMatches(kind) != 0 }
+    unsafe { python.PyErr_ExceptionMatches(kind(python)) != 0 }
 }
 
 /// Keeps a pending exception from being seen, and from being lost, by what `body` calls.

@@ -6,9 +6,12 @@
 //! | ROCm | default | no wait | default | refused | refused | handle |
 //! | other devices | default | no wait | refused | handle | handle | handle |
 //! | host memory | nothing to wait for | refused | refused | refused | refused | refused |
-#![forbid(unsafe_code)]
 
-use crate::abi::{DLDeviceType::*, DeviceCode};
+use core::ffi::c_void;
+use core::ptr::{null_mut, with_exposed_provenance_mut};
+
+use crate::abi::{DLDevice, DLDeviceType::*, DeviceCode};
+use crate::device::registry;
 use crate::device_type::host_reachable;
 use crate::error::{Error, Result, Status::*};
 
@@ -45,6 +48,31 @@ fn rules(device: DeviceCode) -> Rules {
         code if host_reachable(code) => Rules::Host,
         _ => Rules::Other,
     }
+}
+
+/// Makes the consumer's stream wait for what the producer's was given: the one place where an
+/// exchange orders work.
+///
+/// # Safety
+/// Both are streams of the device.
+pub unsafe fn order(device: DLDevice, consumer: Stream, producer: *mut c_void) -> Result<()> {
+    let rules = rules(device.device_type);
+    let Stream::Handle(consumer) = consumer else { return Ok(()) };
+    if rules == Rules::Host {
+        return Ok(());
+    }
+    // CUDA's legacy default stream has two handles.
+    let fold = |handle| if rules == Rules::Cuda && handle == CUDA_LEGACY { 0 } else { handle };
+    if fold(consumer) == fold(producer.addr()) {
+        return Ok(()); // one stream is in order with itself
+    }
+    let backend = registry::required(device.device_type)?;
+    let consumer = match consumer {
+        0 => null_mut(),
+        handle => with_exposed_provenance_mut(handle),
+    };
+    // SAFETY: the caller's word.
+    unsafe { backend.stream_wait((device, consumer), (device, producer)) }
 }
 
 /// What a number means on a device.

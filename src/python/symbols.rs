@@ -334,6 +334,5 @@ symbols! {
         fn _Py_IsFinalizing() -> c_int;
         fn PyObject_GetOptionalAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
         fn _PyType_Lookup(*mut PyObject, *mut PyObject) -> *mut PyObject;
-        fn _PyObject_LookupAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
     }
 }

@@ -30,7 +30,8 @@ impl View {
             seen |= bit;
             (*extent, *stride) = (self.extent(dim), self.stride(dim));
         }
-        (self.shape, self.strides) = (shape, strides);
+        let count = axes.len();
+        self.replace(shape.get(..count).unwrap_or(&[]), strides.get(..count).unwrap_or(&[]));
         Ok(())
     }
 

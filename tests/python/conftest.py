@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "python"
 sys.path.insert(0, str(EXAMPLES))
+sys.path.append(str(ROOT / "python"))  # an installed wheel comes first
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / "target" / "hypothesis"))
 
 collect_ignore = ["test_cast.py"]  # a program of its own: test_process.py runs it
@@ -30,3 +31,9 @@ def dlpack(request):
     gc.collect()
     capsules.sweep()
     assert not capsules.watched, "a callback never ran, or a capsule is still out"
+
+
+@pytest.fixture
+def leak_rounds():
+    """How many exchanges a search for leaks makes: LEAK_ROUNDS=1000000 for a long one."""
+    return int(os.environ.get("LEAK_ROUNDS", 100_000))

@@ -47,3 +47,18 @@ pub fn upstream() -> PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| fetch("dlpack")).clone()
 }
+
+/// Where the system has no libclang, takes PyPI's. For programs with one test.
+pub fn prepare_libclang() {
+    let arch = std::env::consts::ARCH;
+    let places = [format!("/usr/lib/{arch}-linux-gnu"), "/usr/lib64".into(), "/usr/lib".into()];
+    let names = places.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+    let mut names = names.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let found = names.any(|name| {
+        name == "libclang.so" || (name.starts_with("libclang-") && name.contains(".so"))
+    });
+    if !found && std::env::var_os("LIBCLANG_PATH").is_none() {
+        // SAFETY: a program that calls this has one test, so nobody else reads or writes the environment.
+        unsafe { std::env::set_var("LIBCLANG_PATH", fetch("libclang")) };
+    }
+}

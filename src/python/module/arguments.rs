@@ -8,7 +8,7 @@ use crate::abi::{DLDataType, DLDevice};
 use crate::copy::CopyPolicy;
 use crate::error::{Error, Status::*};
 use crate::layout::MAX_NDIM;
-use crate::python::{PyObject, Python};
+use crate::python::{PyObject, Python, raise};
 use crate::{device_type, dtype};
 
 /// The arguments of one call.
@@ -179,6 +179,10 @@ pub fn text<'a>(python: Python, object: *mut PyObject) -> Answer<&'a [u8]> {
     // SAFETY: a live object, which keeps its UTF-8 form; the call keeps the object.
     unsafe {
         let text = python.PyUnicode_AsUTF8AndSize(object, &mut nbytes);
+        if text.is_null() && raise::is(python, Python::PyExc_TypeError) {
+            python.PyErr_Clear();
+            return Err(Failure::Call("takes the name of a dtype, device or order as a str"));
+        }
         if text.is_null() {
             return Err(Failure::Raised);
         }

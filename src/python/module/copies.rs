@@ -6,20 +6,19 @@ use core::ptr::null_mut;
 use super::arguments::{self, Call};
 use super::failure::{Answer, Failure, answer};
 use super::state::State;
-use super::tensor::{self, detached};
+use super::tensor;
 use super::views::method;
 use crate::abi::*;
 use crate::copy::{self, Options};
 use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
-use crate::python::{Owned, PyObject, Python};
+use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::block::Block;
 use crate::validate::Snapshot;
 
-/// A copy of more bytes lets other threads run.
-const LONG_NBYTES: u64 = 1 << 16;
+const OPTIONS: &Options = &Options::DEFAULT;
 
 /// The tensor that `make` makes of the elements of `object`.
 ///
@@ -33,11 +32,19 @@ unsafe fn derived(
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; the reference that the call has keeps the object.
     unsafe {
-        tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
-        let long = snapshot.nbytes()? > LONG_NBYTES;
-        let made = detached(python, long, || make(&snapshot));
+        tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
+        let made = detached(python, snapshot.nbytes()?, || make(&snapshot));
         tensor::wrapped(python, tensor::type_of(object), made)
     }
+}
+
+/// A dense copy of an object's tensor.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+pub unsafe fn copy_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: the caller's word.
+    unsafe { derived(python, object, |from| copy::clone(from, Order::C, from.device, OPTIONS)) }
 }
 
 /// A memory order: 'C', 'F', 'A' or 'K'; C when it is not given.
@@ -63,7 +70,7 @@ method!(
             Order::A => Order::C,
             order => order,
         };
-        derived(call.python, object, |from| copy::clone(from, order, from.device, &Options::DEFAULT))
+        derived(call.python, object, |from| copy::clone(from, order, from.device, OPTIONS))
     }
 );
 method!(
@@ -73,7 +80,7 @@ method!(
         call.bind(&[ORDER], 1, &mut values)?;
         let order = order(call.python, values[0])?;
         let tensor = Block::versioned(tensor::block_of(object)?);
-        derived(call.python, object, |from| copy::contiguous(from, tensor, order, &Options::DEFAULT))
+        derived(call.python, object, |from| copy::contiguous(from, tensor, order, OPTIONS))
     }
 );
 method!(
@@ -88,7 +95,7 @@ method!(
         let policy = arguments::policy(call.python, values[1])?;
         let tensor = Block::versioned(tensor::block_of(object)?);
         derived(call.python, object, |from| {
-            copy::to_device(from, tensor, device, policy, &Options::DEFAULT)
+            copy::to_device(from, tensor, device, policy, OPTIONS)
         })
     }
 );

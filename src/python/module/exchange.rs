@@ -30,12 +30,44 @@ method!(
         let mut values = [null_mut(); 4];
         call.bind(&NAMES, 0, &mut values)?;
         let [max_version, stream, dl_device, copy] = values;
+        if [stream, dl_device, copy].iter().all(|&value| arguments::is_none(call.python, value))
+            && knows_versions(call.python, max_version)
+        {
+            let tensor = share::retain(Block::versioned(tensor::block_of(object)?))?;
+            return capsule::new(call.python, tensor).map_err(|error| {
+                share::release(tensor);
+                error.into()
+            });
+        }
         let keywords = export::Keywords { stream, max_version, dl_device, copy };
         let request = export::read(call.python, &keywords)?;
         let tensor = Block::versioned(tensor::block_of(object)?);
         Ok(export::export(call.python, tensor, &request)?)
     }
 );
+
+/// Whether `max_version` is a pair of a consumer that knows versions, as in nearly every call.
+/// Anything odd is left to [`export::read`].
+///
+/// # Safety
+/// The object is NULL or live.
+#[inline]
+unsafe fn knows_versions(python: Python, max_version: *mut PyObject) -> bool {
+    // SAFETY: the caller's word; a tuple gives what it has.
+    unsafe {
+        if max_version.is_null() || tensor::type_of(max_version) != python.PyTuple_Type() {
+            return false;
+        }
+        if python.PyTuple_Size(max_version) != 2 {
+            return false;
+        }
+        let major = python.PyLong_AsLongLong(python.PyTuple_GetItem(max_version, 0));
+        if major == -1 {
+            python.PyErr_Clear();
+        }
+        major >= 1
+    }
+}
 
 method!(
     /// `__dlpack_device__()`
@@ -81,6 +113,7 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
             rules: RULES,
             align_bytes: 0,
             order: None,
+            device,
             writable: false,
             policy,
             options: crate::copy::Options::DEFAULT,
@@ -89,7 +122,6 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
         legacy_flags: DLPACK_FLAG_BITMASK_READ_ONLY,
         exchange_api: true,
         stream: stream::NONE,
-        device,
     }
 }
 
@@ -101,9 +133,10 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
 unsafe fn plain(python: Python, state: &State, object: *mut PyObject) -> Answer<Option<Versioned>> {
     // SAFETY: the caller's word; a type is live as long as an object of it.
     unsafe {
-        let found = match has(python, tensor::type_of(object), state.exchange_api)? {
-            true => exchange::from_object(python, object)?,
-            false => None,
+        let kind = tensor::type_of(object);
+        let found = match python.attribute_of_type(kind, state.exchange_api)? {
+            Some(_) => exchange::from_object(python, object, stream::NONE)?,
+            None => None,
         };
         let tensor = match found {
             Some(tensor) => tensor,
@@ -122,21 +155,6 @@ unsafe fn plain(python: Python, state: &State, object: *mut PyObject) -> Answer<
                 share::release(tensor);
                 Err(error.into())
             }
-        }
-    }
-}
-
-/// Whether a type has an attribute; without the exception that a plain look-up makes and drops.
-///
-/// # Safety
-/// Both objects are live, `kind` is a type.
-#[inline]
-unsafe fn has(python: Python, kind: *mut PyObject, name: *mut PyObject) -> Result<bool> {
-    // SAFETY: the caller's word; the answer is borrowed.
-    unsafe {
-        match python._PyType_Lookup() {
-            Some(look_up) => Ok(!look_up(kind, name).is_null()),
-            None => Ok(python.attribute(kind, name)?.is_some()),
         }
     }
 }
@@ -160,7 +178,7 @@ unsafe fn call_dlpack(
         if let Some(capsule) = Owned::new(capsule) {
             return Ok(Some(capsule));
         }
-        let old = [python.PyExc_TypeError(), python.PyExc_AttributeError()];
+        let old: [fn(Python) -> _; 2] = [Python::PyExc_TypeError, Python::PyExc_AttributeError];
         if old.into_iter().any(|kind| raise::is(python, kind)) {
             python.PyErr_Clear();
             return Ok(None);
@@ -242,7 +260,7 @@ unsafe fn give(object: *mut PyObject, body: impl FnOnce(*mut PyObject) -> Result
     unsafe {
         let python = Python::calling();
         let dealloc = python.PyType_GetSlot(tensor::type_of(object), Slot::Dealloc as c_int);
-        let done = match dealloc as usize == tensor::dealloc as *const () as usize {
+        let done = match core::ptr::eq(dealloc, tensor::dealloc as *const c_void) {
             true => body(object),
             false => {
                 Err(Error::new(DLRS_BAD_ARG).detail("the object is no Tensor of this library"))

@@ -67,10 +67,7 @@ pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyOb
     let mut text = Message::EMPTY;
     let kind = match failure {
         Failure::Raised => return null_mut(),
-        // SAFETY: attached, by `Python`.
-        Failure::Error(Error { status: DLRS_CALLBACK, .. })
-            if unsafe { !python.PyErr_Occurred().is_null() } =>
-        {
+        Failure::Error(error) if error.status == DLRS_CALLBACK && is_set(python) => {
             return null_mut();
         }
         Failure::Call(what) => {
@@ -90,6 +87,12 @@ pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyOb
     null_mut()
 }
 
+/// Whether Python code has raised, and says more than we can.
+fn is_set(python: Python) -> bool {
+    // SAFETY: attached, by `Python`.
+    unsafe { !python.PyErr_Occurred().is_null() }
+}
+
 /// The exception that fits a status.
 fn kind_of(python: Python, status: Status) -> *mut PyObject {
     match (status, status as i32 / 100) {
@@ -98,7 +101,7 @@ fn kind_of(python: Python, status: Status) -> *mut PyObject {
         (DLRS_DEVICE_TYPE | DLRS_DEVICE_ID | DLRS_READ_ONLY, _) => python.PyExc_BufferError(),
         (_, 1 | 2) => python.PyExc_ValueError(),
         (DLRS_NOMEM | DLRS_DEV_OOM, _) => python.PyExc_MemoryError(),
-        (DLRS_UNSUPPORTED, _) | (_, 3) => python.PyExc_BufferError(),
+        (_, 3 | 5) => python.PyExc_BufferError(),
         _ => python.PyExc_RuntimeError(),
     }
 }

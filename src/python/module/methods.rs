@@ -41,9 +41,10 @@ empty(shape, dtype='float32', device='cpu')\n--\n\n\
 A Tensor of its own, aligned to 256 bytes, whose elements are not set.\0";
 
 /// Methods of the type.
-pub static METHODS: [MethodDef; 18] = [
+pub static METHODS: [MethodDef; 19] = [
     MethodDef::new(c"__dlpack__", exchange::dlpack, DLPACK),
     MethodDef::new(c"__dlpack_device__", exchange::dlpack_device, DLPACK_DEVICE),
+    MethodDef::new(c"__array__", values::array, ARRAY),
     MethodDef::new(c"copy", copies::copy_method, COPY),
     MethodDef::new(c"contiguous", copies::contiguous, CONTIGUOUS),
     MethodDef::new(c"to", copies::to, TO),
@@ -68,6 +69,9 @@ A capsule with the tensor, for a consumer's from_dlpack.\0";
 const DLPACK_DEVICE: &str = "\
 __dlpack_device__($self, /)\n--\n\n\
 The pair (device type, device id).\0";
+const ARRAY: &str = "\
+__array__($self, /, dtype=None, copy=None)\n--\n\n\
+For numpy.asarray of element types without a buffer: it says which NumPy does not have.\0";
 const COPY: &str = "\
 copy($self, /, order='C')\n--\n\n\
 A dense copy on the same device, in the order 'C', 'F' or 'K' (that of the strides).\0";
@@ -78,7 +82,7 @@ const TO: &str = "\
 to($self, /, device, *, copy=None)\n--\n\n\
 The tensor on a device: the same memory, or a copy.\n\
 \n\
-copy: True always copies, False never (ValueError if that cannot be), None if needed.\0";
+copy: True always copies, False never (BufferError if that cannot be), None if needed.\0";
 const RESHAPE: &str = "\
 reshape($self, /, *shape)\n--\n\n\
 A view with another shape, one extent of which may be -1; ValueError where only a copy has it.\0";

@@ -78,9 +78,15 @@ pub fn module(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned> 
             unsafe { python.PyErr_Clear() };
         }
         let module = make(python, api)?;
-        let kept = dictionary(python)?;
-        // SAFETY: live objects.
-        done(unsafe { python.PyDict_SetItemString(kept, KEY.as_ptr(), module.as_ptr()) })?;
+        if let Ok(first) = kept(python) {
+            return Ok(first); // of a thread that was faster
+        }
+        // SAFETY: attached, by `Python`; live objects.
+        unsafe {
+            python.PyErr_Clear();
+            let dictionary = dictionary(python)?;
+            done(python.PyDict_SetItemString(dictionary, KEY.as_ptr(), module.as_ptr()))?;
+        }
         Ok(module)
     });
     found.map_err(|failure| match failure {
@@ -105,7 +111,7 @@ fn make(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned> {
         let definition = definition(python)?;
         // 3: the stable ABI's own version number.
         let module = made(python.PyModule_Create2(definition, 3))?;
-        let state = State::of_module(python, module.as_ptr())?;
+        let state = State::of_new(python, module.as_ptr())?;
         let intern = |text: &CStr| made(python.PyUnicode_InternFromString(text.as_ptr()));
         state.dlpack = intern(c"__dlpack__")?.into_ptr();
         state.exchange_api = intern(c"__dlpack_c_exchange_api__")?.into_ptr();

@@ -5,12 +5,13 @@ use core::ptr::null_mut;
 
 use super::failure::{Answer, Failure};
 use super::spec::Visit;
+use crate::error::{Error, Status::*};
 use crate::python::{PyObject, Python};
 
 /// The state of a module; Python makes it of zeroes.
 #[repr(C)]
 pub struct State {
-    /// The type `Tensor`.
+    /// The type `Tensor`; NULL before and after the module's life.
     pub kind: *mut PyObject,
     /// `"__dlpack__"`.
     pub dlpack: *mut PyObject,
@@ -23,16 +24,31 @@ pub struct State {
 }
 
 impl State {
-    /// The state of our module.
+    /// The state of a module that is being made.
     ///
     /// # Safety
-    /// `module` is one of ours.
-    #[inline]
-    pub unsafe fn of_module<'a>(python: Python, module: *mut PyObject) -> Answer<&'a mut State> {
+    /// `module` is one of ours, and nobody else has seen it.
+    pub unsafe fn of_new<'a>(python: Python, module: *mut PyObject) -> Answer<&'a mut State> {
         // SAFETY: the caller's word.
         unsafe {
             let state: *mut State = python.PyModule_GetState(module).cast();
             state.as_mut().ok_or(Failure::Raised)
+        }
+    }
+
+    /// The state of a module in use.
+    ///
+    /// # Safety
+    /// `module` is one of ours.
+    #[inline]
+    pub unsafe fn of_module<'a>(python: Python, module: *mut PyObject) -> Answer<&'a State> {
+        // SAFETY: the caller's word.
+        let state: *const State = unsafe { python.PyModule_GetState(module) }.cast();
+        // SAFETY: as above; what Python made of zeroes stays as long as the module.
+        match unsafe { state.as_ref() } {
+            Some(state) if !state.kind.is_null() => Ok(state),
+            // Something that the collector destroys together with the module calls it once more.
+            _ => Err(Error::new(DLRS_UNSUPPORTED).detail("the module is being destroyed").into()),
         }
     }
 

@@ -199,19 +199,6 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
     }
 }
 
-/// Lets other threads run Python during work that takes long and calls nothing of it.
-pub fn detached<T>(python: Python, long: bool, work: impl FnOnce() -> T) -> T {
-    if !long {
-        return work();
-    }
-    // SAFETY: attached, by `Python`; attached again before it is used.
-    let thread = unsafe { python.PyEval_SaveThread() };
-    let result = work();
-    // SAFETY: as above.
-    unsafe { python.PyEval_RestoreThread(thread) };
-    result
-}
-
 /// A tensor that has just been made, as an object.
 ///
 /// # Safety

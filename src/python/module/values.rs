@@ -1,14 +1,16 @@
 //! Elements as Python's own objects, and tensors as text.
 
 use core::fmt::{self, Write};
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null_mut};
 
-use super::arguments::Call;
+use super::arguments::{self, Call};
 use super::attributes::text;
+use super::copies;
 use super::failure::{Answer, answer, done, made};
 use super::tensor;
 use super::views::method;
 use crate::abi::*;
+use crate::copy::CopyPolicy;
 use crate::dtype;
 use crate::error::{Error, Result, Status::*};
 use crate::float_formats;
@@ -138,16 +140,38 @@ method!(
     /// `numpy()`
     numpy, "numpy", |object, call| {
         call.bind(&[], 0, &mut [])?;
+        array_of(call.python, object)
+    }
+);
+method!(
+    /// `__array__(dtype=None, copy=None)`: NumPy itself converts to the dtype that it asks for.
+    array, "Tensor.__array__", |object, call| {
+        let mut values = [null_mut(); 2];
+        call.bind(&[c"dtype", c"copy"], 2, &mut values)?;
         let python = call.python;
+        match arguments::policy(python, values[1])? {
+            CopyPolicy::Always => array_of(python, copies::copy_of(python, object)?.as_ptr()),
+            _ => array_of(python, object),
+        }
+    }
+);
+
+/// `numpy.from_dlpack(object)`.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn array_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: live objects; the tuple takes a reference of its own.
+    unsafe {
         let module = made(python.PyImport_ImportModule(c"numpy".as_ptr()))?;
         let name = c"from_dlpack".as_ptr();
         let import = made(python.PyObject_GetAttrString(module.as_ptr(), name))?;
         let args = made(python.PyTuple_New(1))?;
         python.Py_IncRef(object);
         done(python.PyTuple_SetItem(args.as_ptr(), 0, object))?;
-        made(python.PyObject_Call(import.as_ptr(), args.as_ptr(), core::ptr::null_mut()))
+        made(python.PyObject_Call(import.as_ptr(), args.as_ptr(), null_mut()))
     }
-);
+}
 
 /// Text in memory of fixed size; counts what the whole would need.
 struct Page {

@@ -1,0 +1,363 @@
+"""Copies on a real NVIDIA GPU next to cuMemcpyAsync, torch and CuPy: PERFORMANCE.md section 5.
+
+Run by c_tests/gpu/cuda.sh (make bench-cuda), which asks for a driver first. Everything is timed in
+the same way: enough calls, one wait, divided; medians of repeats, after a warm-up, results checked
+before. torch and CuPy are optional. With --quick nothing is written, sizes are small.
+
+  cuda.py [--quick] [--driver FILE]
+"""
+
+import argparse
+import ctypes
+import statistics
+import struct
+import sys
+import time
+from ctypes import POINTER, byref, c_char, c_int, c_int32, c_int64, c_uint32, c_uint64, c_uint8, c_uint16, c_void_p
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CPU, CUDA, PINNED = 1, 2, 3
+
+
+class DLDevice(ctypes.Structure):
+    _fields_ = [("type", c_int32), ("id", c_int32)]
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p), ("device", DLDevice), ("ndim", c_int32), ("code", c_uint8), ("bits", c_uint8),
+        ("lanes", c_uint16), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("byte_offset", c_uint64),
+    ]
+
+
+class Options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32), ("flags", c_uint32), ("threads", c_uint32), ("reserved", c_uint32),
+        ("parallel_for", c_void_p), ("parallel_context", c_void_p), ("src_stream", c_void_p), ("dst_stream", c_void_p),
+    ]
+
+
+ASYNC = 1 << 2
+ITEM = {"f32": (2, 32), "f16": (2, 16), "u8": (1, 8), "f64": (2, 64)}
+
+
+class Library:
+    def __init__(self, file):
+        self.lib = ctypes.CDLL(str(file))
+        self.lib.dlrs_copy_desc.argtypes = [c_void_p, c_uint64, c_void_p, c_uint64, c_void_p, c_void_p]
+        self.lib.dlrs_status_name.restype = ctypes.c_char_p
+
+    def copy(self, src, dst, options=None):
+        status = self.lib.dlrs_copy_desc(byref(src), 0, byref(dst), 0, byref(options) if options else None, None)
+        if status != 0:
+            raise RuntimeError(f"dlrs_copy_desc: {self.lib.dlrs_status_name(status)}")
+
+
+class Driver:
+    """The CUDA driver through ctypes, with device 0's primary context current."""
+
+    def __init__(self, file):
+        self.cu = ctypes.CDLL(file)
+        for name, types in {
+            "cuMemAlloc_v2": [c_void_p, ctypes.c_size_t], "cuMemFree_v2": [c_uint64],
+            "cuMemHostAlloc": [c_void_p, ctypes.c_size_t, ctypes.c_uint], "cuMemFreeHost": [c_void_p],
+            "cuMemcpyAsync": [c_uint64, c_uint64, ctypes.c_size_t, c_void_p],
+            "cuStreamCreate": [c_void_p, ctypes.c_uint], "cuStreamSynchronize": [c_void_p],
+            "cuStreamDestroy_v2": [c_void_p],
+            "cuDevicePrimaryCtxRetain": [c_void_p, c_int], "cuCtxPushCurrent_v2": [c_void_p],
+        }.items():
+            getattr(self.cu, name).argtypes = types
+        self.call("cuInit", 0)
+        count = c_int()
+        self.call("cuDeviceGetCount", byref(count))
+        if count.value == 0:
+            raise RuntimeError("there is no CUDA device")
+        name = (c_char * 100)()
+        self.call("cuDeviceGetName", name, 100, 0)
+        version = c_int()
+        self.call("cuDriverGetVersion", byref(version))
+        self.name = f"{name.value.decode()}, driver for CUDA {version.value // 1000}.{version.value % 1000 // 10}"
+        context = c_void_p()
+        self.call("cuDevicePrimaryCtxRetain", byref(context), 0)
+        self.call("cuCtxPushCurrent_v2", context)
+        stream = c_void_p()
+        self.call("cuStreamCreate", byref(stream), 1)
+        self.stream = stream
+
+    def call(self, name, *arguments):
+        code = getattr(self.cu, name)(*arguments)
+        if code != 0:
+            raise RuntimeError(f"{name}: {code}")
+
+    def device(self, nbytes):
+        out = c_uint64()
+        self.call("cuMemAlloc_v2", byref(out), nbytes)
+        return out.value
+
+    def pinned(self, nbytes):
+        out = c_void_p()
+        self.call("cuMemHostAlloc", byref(out), nbytes, 0)
+        return out.value
+
+    def copy(self, dst, src, nbytes):
+        self.call("cuMemcpyAsync", dst, src, nbytes, self.stream)
+
+    def wait(self):
+        self.call("cuStreamSynchronize", self.stream)
+
+
+def tensor(data, device, dtype, shape, strides=None):
+    code, bits = ITEM[dtype]
+    if strides is None:
+        strides, step = [], 1
+        for n in reversed(shape):
+            strides.insert(0, step)
+            step *= n
+    n = len(shape)
+    made = DLTensor(data, DLDevice(device, 0), n, code, bits, 1, (c_int64 * n)(*shape), (c_int64 * n)(*strides), 0)
+    made.kept = (shape, strides)
+    return made
+
+
+def seconds(call, wait, calls, repeats):
+    """Seconds for one call, the median: `calls` of them, then one wait."""
+    call()
+    wait()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        wait()
+        times.append((time.perf_counter() - start) / calls)
+    return statistics.median(times)
+
+
+class Bench:
+    def __init__(self, arguments):
+        self.quick = arguments.quick
+        self.library = Library(ROOT / "target/lib/libdlpack_rs.so")
+        self.driver = Driver(arguments.driver)
+        self.repeats = 3 if self.quick else 15
+        self.rows = []
+        self.peers = {} if arguments.no_peers else {name: peer for name, peer in (("torch", import_torch()), ("CuPy", import_cupy())) if peer}
+        options = Options()
+        options.struct_size = ctypes.sizeof(Options)
+        self.blocking = options
+        self.enqueue = Options(ctypes.sizeof(Options), ASYNC, 0, 0, None, None, self.driver.stream, self.driver.stream)
+
+    def row(self, case, nbytes, ours, limit, target, peers=None):
+        peers = peers or {}
+        self.rows.append((case, nbytes, ours, limit, target, peers))
+        rate = f"{nbytes / ours / 1e9:9.2f} GB/s" if nbytes else f"{ours * 1e6:9.2f} us  "
+        others = "".join(f"  {name} {time / ours:5.2f}x slower" for name, time in peers.items())
+        print(f"{case:44} {rate}  {limit / ours:6.2f} of the limit (target {target}){others}", flush=True)
+
+    # ---- Between host and device ---------------------------------------------------------------
+
+    def transfers(self):
+        driver, copy = self.driver, self.library.copy
+        for mib in (1, 4) if self.quick else (1, 64, 256):
+            nbytes = mib << 20
+            there = tensor(driver.device(nbytes), CUDA, "u8", [nbytes])
+            pageable = (c_char * nbytes)()
+            ctypes.memset(pageable, 1, nbytes)
+            pinned = driver.pinned(nbytes)
+            ctypes.memset(pinned, 1, nbytes)
+            for kind, address, device, target in (
+                ("pinned", pinned, PINNED, "0.98"), ("pageable", ctypes.addressof(pageable), CPU, "1.2"),
+            ):
+                here = tensor(address, device, "u8", [nbytes])
+                for way, src, dst in (("H2D", here, there), ("D2H", there, here)):
+                    calls = 1 if mib > 16 else 8
+                    ours = seconds(lambda: copy(src, dst), lambda: None, calls, self.repeats)
+
+                    def plain():
+                        driver.copy(dst.data, src.data, nbytes)
+                        driver.wait()
+
+                    limit = seconds(plain, lambda: None, calls, self.repeats)
+                    self.row(f"{way} {kind} {mib} MiB", nbytes, ours, limit, target)
+            driver.call("cuMemFree_v2", there.data)
+            driver.call("cuMemFreeHost", pinned)
+
+    def strided_transfers(self):
+        driver, copy = self.driver, self.library.copy
+        rows, columns = (64, 128) if self.quick else (4096, 8192)
+        there = driver.device(rows * columns * 4)
+        pinned = driver.pinned(rows * columns * 4)
+        pageable = (c_char * (rows * columns * 4))()
+        for name, shape, strides in (
+            ("inner step 2", [rows, columns // 2], [columns, 2]), ("row step 2", [rows // 2, columns], [2 * columns, 1]),
+            ("transpose", [columns, rows], [1, columns]),
+        ):
+            nbytes = shape[0] * shape[1] * 4
+            limit = seconds(lambda: (driver.copy(there, pinned, nbytes), driver.wait()), lambda: None, 1, self.repeats)
+            back = seconds(lambda: (driver.copy(pinned, there, nbytes), driver.wait()), lambda: None, 1, self.repeats)
+            for kind, address, device in (("pinned", pinned, PINNED), ("pageable", ctypes.addressof(pageable), CPU)):
+                src = tensor(address, device, "f32", shape, strides)
+                dst = tensor(there, CUDA, "f32", shape)
+                ours = seconds(lambda: copy(src, dst), lambda: None, 1, self.repeats)
+                self.row(f"H2D {kind}, {name}", nbytes, ours, limit, "0.80")
+                src = tensor(there, CUDA, "f32", shape, strides)
+                dst = tensor(address, device, "f32", shape)
+                ours = seconds(lambda: copy(src, dst), lambda: None, 1, self.repeats)
+                self.row(f"D2H {kind}, {name}", nbytes, ours, back, "0.80")
+        driver.call("cuMemFree_v2", there)
+        driver.call("cuMemFreeHost", pinned)
+
+    # ---- On the device -------------------------------------------------------------------------
+
+    def on_device(self, case, dtype, shape, order, target, step=1):
+        """dst = src.permute(order); with step 2 every other element of the last axis of src."""
+        driver = self.driver
+        item = ITEM[dtype][1] // 8
+        if self.quick:
+            shape = [max(2, n // 16) for n in shape]
+        strides, size = [], step
+        for n in reversed(shape):
+            strides.insert(0, size)
+            size *= n
+        nbytes = size * item // step
+        permuted = [shape[i] for i in order]
+        a, b, c = driver.device(size * item), driver.device(nbytes), driver.device(nbytes)
+        src = tensor(a, CUDA, dtype, permuted, [strides[i] for i in order])
+        dst = tensor(b, CUDA, dtype, permuted)
+        self.check(case, src, dst, size * item, nbytes, dtype, shape, order, step)
+        calls = 2 if self.quick else 20
+        ours = seconds(lambda: self.library.copy(src, dst, self.enqueue), driver.wait, calls, self.repeats)
+        limit = seconds(lambda: driver.copy(c, b, nbytes), driver.wait, calls, self.repeats)
+        peers = {name: peer(dtype, shape, order, step, calls, self.repeats) for name, peer in self.peers.items()}
+        self.row(case, 2 * nbytes, ours, limit, target, peers)
+        for address in (a, b, c):
+            driver.call("cuMemFree_v2", address)
+
+    def check(self, case, src, dst, src_nbytes, nbytes, dtype, shape, order, step):
+        """Random bytes there, ours, back; compared with NumPy."""
+        try:
+            import numpy
+        except ImportError:
+            print("not checked: NumPy is not installed")
+            return
+        kind = {"f32": "u4", "f16": "u2", "u8": "u1", "f64": "u8"}[dtype]
+        seed = numpy.random.default_rng(1).integers(0, 255, src_nbytes, dtype="u1")
+        out = numpy.empty(nbytes, "u1")
+        driver = self.driver
+        driver.copy(src.data, seed.ctypes.data, src_nbytes)
+        driver.wait()
+        self.library.copy(src, dst)
+        driver.copy(out.ctypes.data, dst.data, nbytes)
+        driver.wait()
+        full = seed.view(kind).reshape([*shape[:-1], shape[-1] * step])[..., ::step]
+        if not (out.view(kind) == full.transpose(order).ravel()).all():
+            raise RuntimeError(f"{case}: the copy is wrong")
+
+    def permutations(self):
+        cases = [
+            ("transpose f32 4096^2", "f32", [4096, 4096], (1, 0)), ("transpose f32 1024^2", "f32", [1024, 1024], (1, 0)),
+            ("transpose f32 4095x4097", "f32", [4095, 4097], (1, 0)), ("transpose f16 8192x4096", "f16", [8192, 4096], (1, 0)),
+            ("transpose u8 8192^2", "u8", [8192, 8192], (1, 0)), ("transpose f64 4096^2", "f64", [4096, 4096], (1, 0)),
+            ("NCHW to NHWC f32 32x3x224x224", "f32", [32, 3, 224, 224], (0, 2, 3, 1)),
+            ("NHWC to NCHW f32 32x224x224x3", "f32", [32, 224, 224, 3], (0, 3, 1, 2)),
+            ("NCHW to NHWC f16 64x64x56x56", "f16", [64, 64, 56, 56], (0, 2, 3, 1)),
+            ("reversal of 5 axes f32", "f32", [32, 24, 16, 24, 32], (4, 3, 2, 1, 0)),
+            ("(0,2,1,3) f32 8x16x512x64", "f32", [8, 16, 512, 64], (0, 2, 1, 3)),
+            ("(0,2,1,3) u8 8x16x512x64", "u8", [8, 16, 512, 64], (0, 2, 1, 3)),
+        ]
+        for case, dtype, shape, order in cases:
+            self.on_device(f"D2D {case}", dtype, shape, order, "0.85")
+        self.on_device("D2D inner step 2 f32 4096x8192", "f32", [4096, 4096], (0, 1), "-", step=2)
+
+    def dense(self):
+        for mib in (1, 4) if self.quick else (1, 64, 1024):
+            self.on_device(f"D2D contiguous {mib} MiB", "u8", [mib << 20], (0,), "0.95")
+
+    def small(self):
+        driver = self.driver
+        a, b = driver.device(4096), driver.device(4096)
+        src, dst = tensor(a, CUDA, "u8", [4096]), tensor(b, CUDA, "u8", [4096])
+        calls = 50 if self.quick else 2000
+        ours = seconds(lambda: self.library.copy(src, dst, self.enqueue), driver.wait, calls, self.repeats)
+        limit = seconds(lambda: driver.copy(b, a, 4096), driver.wait, calls, self.repeats)
+        self.row("D2D 4 KiB async, per call (Python's ctypes in both)", 0, ours, limit, "0.5")
+        driver.call("cuMemFree_v2", a)
+        driver.call("cuMemFree_v2", b)
+
+    def write(self):
+        lines = [
+            "# Benchmarks on a GPU", "",
+            f"Written by `make bench-cuda`, {time.strftime('%Y-%m-%d', time.gmtime())}: {self.driver.name}.",
+            "Medians of repeats. The limit is `cuMemcpyAsync` of as many bytes between the same kinds of memory, in the",
+            "same run; 1.00 is as fast. D2D counts bytes read and written. Peers: how many times as long they take.", "",
+            "| case | ours | of the limit | target | torch | CuPy |", "|---|---|---|---|---|---|",
+        ]
+        for case, nbytes, ours, limit, target, peers in self.rows:
+            rate = f"{nbytes / ours / 1e9:.1f} GB/s" if nbytes else f"{ours * 1e6:.2f} us"
+            others = [f"{peers[name] / ours:.2f}" if name in peers else "not run" for name in ("torch", "CuPy")]
+            lines.append(f"| {case} | {rate} | {limit / ours:.2f} | {target} | {others[0]} | {others[1]} |")
+        (ROOT / "docs/benchmarks-cuda.md").write_text("\n".join(lines) + "\n")
+        print("written: docs/benchmarks-cuda.md")
+
+
+def import_torch():
+    try:
+        import torch
+
+        torch.zeros(1, device="cuda")
+    except Exception as error:  # noqa: BLE001
+        print(f"not run: torch ({type(error).__name__}: {error})")
+        return None
+    dtypes = {"f32": torch.float32, "f16": torch.float16, "u8": torch.uint8, "f64": torch.float64}
+
+    def measure(dtype, shape, order, step, calls, repeats):
+        src = torch.zeros([*shape[:-1], shape[-1] * step], dtype=dtypes[dtype], device="cuda")[..., ::step]
+        src = src.permute(order)
+        dst = torch.empty(src.shape, dtype=dtypes[dtype], device="cuda")
+        return seconds(lambda: dst.copy_(src), torch.cuda.synchronize, calls, repeats)
+
+    return measure
+
+
+def import_cupy():
+    try:
+        import cupy
+
+        cupy.zeros(1)
+    except Exception as error:  # noqa: BLE001
+        print(f"not run: CuPy ({type(error).__name__}: {error})")
+        return None
+
+    def measure(dtype, shape, order, step, calls, repeats):
+        kind = {"f32": "f4", "f16": "f2", "u8": "u1", "f64": "f8"}[dtype]
+        src = cupy.zeros([*shape[:-1], shape[-1] * step], kind)[..., ::step].transpose(order)
+        dst = cupy.empty(src.shape, kind)
+        wait = cupy.cuda.get_current_stream().synchronize
+        return seconds(lambda: cupy.copyto(dst, src), wait, calls, repeats)
+
+    return measure
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--driver", default="libcuda.so.1")
+    arguments = parser.parse_args()
+    bench = Bench(arguments)
+    print(bench.driver.name)
+    bench.transfers()
+    bench.dense()
+    bench.permutations()
+    bench.strided_transfers()
+    bench.small()
+    if "stand-in" in bench.driver.name:
+        print("not written: these are figures of a stand-in, and mean nothing")
+    elif not arguments.quick:
+        bench.write()
+    return 0
+
+
+if __name__ == "__main__":
+    assert struct.calcsize("P") == 8
+    sys.exit(main())

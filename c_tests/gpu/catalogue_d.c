@@ -1,0 +1,1106 @@
+/* Section D of the catalogue of hostile inputs, and the rows of K that a device takes part in:
+ * catalogue_d cuda|rocm [--list]. Each row runs in a process of its own (gpu.c). What needs the
+ * library to be loaded in another way is in loading.c; failing calls one by one are in faults.c. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpu.h"
+
+static const float VALUES[6] = {0, 1, 2, 3, 4, 5};
+#define U8 t_dtype(kDLUInt, 8, 1)
+
+static dlrs_copy_options with(void *src_stream, void *dst_stream, uint32_t flags) {
+  dlrs_copy_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.src_stream = src_stream;
+  options.dst_stream = dst_stream;
+  options.flags = flags;
+  return options;
+}
+
+/* Copies that the driver was asked for so far. */
+static long copies(void) {
+  static const char *const names[] = {"cuMemcpyAsync", "cuMemcpy2DAsync_v2", "cuMemcpyPeerAsync",
+                                      "cuLaunchKernel", "hipMemcpyAsync", "hipMemcpy2DAsync",
+                                      "hipMemcpyPeerAsync", "hipModuleLaunchKernel"};
+  long sum = 0;
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) sum += G.calls(names[i]);
+  return sum;
+}
+
+static long calls(void) { return gpu_now().stats.calls; }
+
+/* ---- The driver and its devices -------------------------------------------------------------*/
+
+static void d02(void) {
+  int32_t n = 7;
+  NEEDS_STANDIN();
+  G.ctl(STANDIN_FAIL, 1, 34, G.hip ? "hipInit" : "cuInit");
+  FAILS(DLRS_DRV_STUB, 34, dlrs_device_count(G.type, &n, ERR));
+  EQUAL(n, 0);
+  G.ctl(STANDIN_VERSION, G.hip ? 40300000 : 10020, 0, NULL);
+  FAILS(DLRS_DRV_OLD, ANY, dlrs_device_count(G.type, &n, ERR));
+  CHECK(t_error.value > 0 || t_error.limit > 0);
+  G.ctl(STANDIN_DEFAULTS, 0, 0, NULL);
+  WORKS(dlrs_device_count(G.type, &n, ERR));
+  EQUAL(n, 2);
+}
+
+static void d03(void) {
+  static const int codes[] = {100, 3, 802, 803, 999};
+  int32_t n;
+  NEEDS_STANDIN();
+  for (size_t i = 0; i < 5; ++i) {
+    G.ctl(STANDIN_FAIL, 1, codes[i], G.hip ? "hipInit" : "cuInit");
+    FAILS(codes[i] == 100 ? DLRS_NO_DEVICE : DLRS_DRV_INIT, codes[i],
+          dlrs_device_count(G.type, &n, ERR));
+    EQUAL(n, 0);
+  }
+  WORKS(dlrs_device_count(G.type, &n, ERR)); /* not remembered for ever */
+  EQUAL(n, 2);
+}
+
+static void d04(void) {
+  DLManagedTensorVersioned *out;
+  int64_t two = 2;
+  int32_t n = gpu_count();
+  t_result(&out);
+  REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, -1,
+          dlrs_tensor_new(&two, 1, F32, DEV(n), NULL, &out, ERR));
+  EQUAL(t_error.value, n);
+  EQUAL(t_error.limit, n - 1);
+  REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, -1,
+          dlrs_tensor_new(&two, 1, F32, DEV(-1), NULL, &out, ERR));
+  gpu_tensor src;
+  t_tensor dst;
+  gpu_make(&src, 0);
+  t_make(&dst);
+  src.managed.dl_tensor.device.device_id = n;
+  t_watch(&dst, sizeof dst);
+  REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, -1,
+          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  gpu_drop(&src);
+}
+
+static void d07(void) {
+  gpu_tensor src;
+  t_tensor dst;
+  if (gpu_count() < 2) {
+    gpu_left_out = 1;
+    return;
+  }
+  gpu_make(&src, 1);
+  t_make(&dst);
+  memset(dst.values, 0, sizeof dst.values);
+  src.managed.dl_tensor.device.device_id = 0;
+  t_watch(&dst, sizeof dst);
+  long before = G.standin ? copies() : 0;
+  REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, -1,
+          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  if (G.standin) EQUAL(copies(), before);
+  gpu_drop(&src);
+}
+
+static void d08(void) {
+  t_tensor src, dst;
+  t_make(&src);
+  t_make(&dst);
+  memset(dst.values, 0, sizeof dst.values);
+  float *heap = (float *)calloc(6, sizeof *heap);
+  src.managed.dl_tensor.data = heap;
+  src.managed.dl_tensor.device = DEV(0);
+  t_watch(&dst, sizeof dst);
+  t_before();
+  int32_t status = dlrs_copy(&src.managed, &dst.managed, NULL, ERR);
+  CHECK(status == DLRS_BAD_ARG);
+  EQUAL(t_error.field, DLRS_FIELD_DATA);
+  CHECK(dst.values[5] == 0);
+  free(heap);
+}
+
+/* The allocation ends before the tensor does. */
+static void d09(void) {
+  gpu_tensor src;
+  float into[12] = {0};
+  int64_t twelve = 12;
+  NEEDS_STANDIN();
+  gpu_make(&src, 0);
+  DLTensor from = src.managed.dl_tensor, to = t_describe(into, F32, 1, &twelve, NULL);
+  from.ndim = 1;
+  from.shape = &twelve;
+  from.strides = NULL;
+  t_before();
+  int32_t status = dlrs_copy_desc(&from, 0, &to, 0, NULL, ERR);
+  CHECK(status == DLRS_OUT_OF_BOUNDS || status == DLRS_BAD_ARG);
+  for (int i = 0; i < 12; ++i) CHECK(into[i] == 0);
+  gpu_drop(&src);
+}
+
+/* ---- K with device operands: the same answers, before the driver is asked --------------------*/
+
+static void d10(void) {
+  gpu_tensor src, dst;
+  DLManagedTensorVersioned *out;
+  gpu_make(&src, 0);
+  gpu_make(&dst, 0);
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR)); /* the driver is started now */
+  DLTensor *from = &src.managed.dl_tensor, *to = &dst.managed.dl_tensor;
+  long before = G.standin ? calls() : 0;
+  t_result(&out);
+  t_context = "D10/K01";
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_copy(NULL, &dst.managed, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_copy(&src.managed, NULL, NULL, ERR));
+  t_context = "D10/K02";
+  src.shape[0] = -1;
+  REFUSED(DLRS_SHAPE_NEG, 1, DLRS_FIELD_SHAPE, 0, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  src.shape[0] = INT64_MAX;
+  REFUSED(DLRS_SIZE_OVERFLOW, 1, ANY, ANY, dlrs_clone(&src.managed, CPU, NULL, &out, ERR));
+  src.shape[0] = 2;
+  from->data = NULL;
+  REFUSED(DLRS_DATA_NULL, 1, DLRS_FIELD_DATA, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  from->data = src.data;
+  from->byte_offset = UINT64_MAX;
+  REFUSED(DLRS_OFFSET, 1, DLRS_FIELD_BYTE_OFFSET, -1,
+          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  from->byte_offset = 0;
+  t_context = "D10/K03";
+  dst.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  REFUSED(DLRS_READ_ONLY, 2, DLRS_FIELD_FLAGS, -1, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  dst.managed.flags = 0;
+  t_context = "D10/K05";
+  dst.shape[1] = 2;
+  REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_SHAPE, 1,
+          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  dst.shape[1] = 3;
+  t_context = "D10/K06";
+  to->dtype = t_dtype(kDLInt, 32, 1);
+  REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_DTYPE_CODE, -1,
+          dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  to->dtype = F32;
+  t_context = "D10/K07";
+  dst.strides[0] = 0;
+  REFUSED(DLRS_OVERLAP_DST, ANY, ANY, ANY, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  dst.strides[0] = 3;
+  t_context = "D10/K11";
+  to->data = (char *)src.data + 4;
+  REFUSED(DLRS_OVERLAP_SRC_DST, ANY, ANY, ANY, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  to->data = src.data;
+  t_context = "D10/K10";
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  to->data = dst.data;
+  t_context = "D10/K29";
+  from->dtype = to->dtype = t_dtype(kDLOpaqueHandle, 64, 1);
+  src.shape[1] = dst.shape[1] = 1;
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, ANY, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  if (G.standin) EQUAL(calls(), before);
+  gpu_drop(&src);
+  gpu_drop(&dst);
+}
+
+/* K11 with permission: as through a temporary. */
+static void k11(void) {
+  gpu_tensor src;
+  float got[6];
+  dlrs_copy_options options = with(NULL, NULL, DLRS_COPY_ALLOW_OVERLAP);
+  int64_t five = 5, one = 1;
+  gpu_make(&src, 0);
+  DLTensor from = src.managed.dl_tensor, to;
+  from.ndim = 1;
+  from.shape = &five;
+  from.strides = &one;
+  to = from;
+  to.byte_offset = 4;
+  t_before();
+  int32_t status = dlrs_copy_desc(&from, 0, &to, 0, &options, ERR);
+  if (status == DLRS_OK) {
+    static const float shifted[6] = {0, 0, 1, 2, 3, 4};
+    gpu_read(0, got, src.data, sizeof got);
+    CHECK(memcmp(got, shifted, sizeof got) == 0);
+  } else {
+    CHECK(status == DLRS_UNSUPPORTED || status == DLRS_OVERLAP_SRC_DST);
+    gpu_read(0, got, src.data, sizeof got);
+    CHECK(memcmp(got, VALUES, sizeof got) == 0);
+  }
+  gpu_drop(&src);
+}
+
+/* ---- Layouts --------------------------------------------------------------------------------*/
+
+static uint64_t state = 88172645463325252u;
+static uint64_t draw(uint64_t n) {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return state % n;
+}
+
+enum { ROOM = 1 << 14 };
+typedef struct layout {
+  int64_t strides[6];
+  uint64_t byte_offset;
+} layout;
+
+/* A random layout of `shape` inside ROOM bytes; of distinct elements, but for sources. */
+static int arrange(layout *it, int ndim, const int64_t *shape, int64_t bits, int is_source) {
+  int order[6], i;
+  int64_t step = 1, low = 0, high = 0;
+  for (i = 0; i < ndim; ++i) order[i] = i;
+  for (i = ndim - 1; i > 0; --i) {
+    int j = (int)draw((uint64_t)i + 1), swap = order[i];
+    order[i] = order[j];
+    order[j] = swap;
+  }
+  for (i = 0; i < ndim; ++i) {
+    int64_t stride = step;
+    step = step * shape[order[i]] + (int64_t)draw(3) * (draw(3) == 0);
+    if (draw(4) == 0 && bits >= 8) stride = -stride;
+    if (is_source && draw(9) == 0) stride = 0;
+    it->strides[order[i]] = stride;
+    *(stride < 0 ? &low : &high) += (shape[order[i]] - 1) * stride;
+  }
+  it->byte_offset = (uint64_t)(-low * bits / 8);
+  return (high - low + 1) * bits / 8 + 1 <= ROOM;
+}
+
+/* Bit by bit: what a copy must do to the bytes of the destination. */
+static void oracle(const DLTensor *tensor, const layout *a, const layout *b, const unsigned char *src,
+                   unsigned char *dst) {
+  int64_t bits = (int64_t)tensor->dtype.bits * tensor->dtype.lanes, index[6] = {0}, n = 1;
+  for (int i = 0; i < tensor->ndim; ++i) n *= tensor->shape[i];
+  while (n-- > 0) {
+    int64_t from = (int64_t)a->byte_offset * 8, to = (int64_t)b->byte_offset * 8;
+    for (int i = 0; i < tensor->ndim; ++i) {
+      from += index[i] * a->strides[i] * bits;
+      to += index[i] * b->strides[i] * bits;
+    }
+    for (int64_t k = 0; k < bits; ++k, ++from, ++to) {
+      int bit = src[from >> 3] >> (from & 7) & 1;
+      dst[to >> 3] = (unsigned char)((dst[to >> 3] & ~(1 << (to & 7))) | bit << (to & 7));
+    }
+    for (int i = tensor->ndim; i-- > 0;) {
+      if (++index[i] < tensor->shape[i]) break;
+      index[i] = 0;
+    }
+  }
+}
+
+static void fill(unsigned char *bytes) {
+  for (int i = 0; i < ROOM; ++i) bytes[i] = (unsigned char)draw(256);
+}
+
+/* Between two places (-1: the host), all kinds of elements and strides, bytes around included. */
+static void layouts(int from, int to, int rounds) {
+  static unsigned char seed[ROOM], want[ROOM], got[ROOM];
+  static const int widths[] = {8, 16, 32, 64, 128, 24, 96, 4, 6, 800};
+  unsigned char *src = (unsigned char *)(from < 0 ? malloc(ROOM) : gpu_alloc(from, ROOM));
+  unsigned char *dst = (unsigned char *)(to < 0 ? malloc(ROOM) : gpu_alloc(to, ROOM));
+  while (rounds-- > 0) {
+    int bits = widths[draw(10)], ndim = (int)draw(6), i;
+    DLDataType dtype = bits == 4   ? t_dtype(kDLFloat4_e2m1fn, 4, 1)
+                       : bits == 6 ? t_dtype(kDLFloat6_e2m3fn, 6, 1)
+                                   : t_dtype(kDLUInt, 8, bits / 8);
+    int64_t shape[6];
+    layout a, b;
+    for (i = 0; i < ndim; ++i) shape[i] = (int64_t)draw(draw(4) ? 6 : 40) + (draw(20) != 0);
+    if (!arrange(&a, ndim, shape, bits, 1) || !arrange(&b, ndim, shape, bits, 0)) continue;
+    fill(seed);
+    fill(want);
+    if (from < 0) memcpy(src, seed, ROOM);
+    else gpu_write(from, src, seed, ROOM);
+    if (to < 0) memcpy(dst, want, ROOM);
+    else gpu_write(to, dst, want, ROOM);
+    DLTensor one = t_describe(src, dtype, ndim, shape, a.strides), other = one;
+    one.byte_offset = a.byte_offset;
+    other.data = dst;
+    other.strides = b.strides;
+    other.byte_offset = b.byte_offset;
+    if (from >= 0) one.device = DEV(from);
+    other.device = to < 0 ? CPU : DEV(to);
+    oracle(&one, &a, &b, seed, want);
+    if (!WORKS(dlrs_copy_desc(&one, 0, &other, 0, NULL, ERR))) continue;
+    if (to < 0) memcpy(got, dst, ROOM);
+    else gpu_read(to, got, dst, ROOM);
+    if (!CHECK(memcmp(got, want, ROOM) == 0)) {
+      printf("bits %d, ndim %d, from %d to %d:", bits, ndim, from, to);
+      for (i = 0; i < ndim; ++i) {
+        printf(" %lld/%lld/%lld", (long long)shape[i], (long long)a.strides[i], (long long)b.strides[i]);
+      }
+      puts("");
+    }
+  }
+  if (from < 0) free(src);
+  else gpu_free(from, src);
+  if (to < 0) free(dst);
+  else gpu_free(to, dst);
+}
+
+static void d11(void) {
+  int last = gpu_count() - 1;
+  for (int seed = 0; seed < (G.standin ? 4 : 1); ++seed) {
+    if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
+    layouts(-1, 0, 150);
+    layouts(0, -1, 150);
+    layouts(0, 0, 150);
+    if (last > 0) layouts(0, last, 80);
+    if (last > 0) layouts(last, 0, 80);
+  }
+}
+
+/* The same without kernels: no module can be loaded, so the copy finds another way. */
+static void d11_no_kernels(void) {
+  NEEDS_STANDIN();
+  G.ctl(STANDIN_FAIL_ALWAYS, 1, 209, G.hip ? "hipModuleLoadData" : "cuModuleLoadData");
+  layouts(-1, 0, 60);
+  layouts(0, -1, 60);
+  layouts(0, 0, 60);
+  layouts(1, 0, 60);
+}
+
+/* Rows farther apart than a driver's pitch may be. */
+static void d11_pitch(void) {
+  int64_t shape[2] = {2, 4}, strides[2] = {(int64_t)5 << 29, 1}, rows[2] = {4, 1};
+  unsigned char got[8] = {0}, want[8];
+  NEEDS_STANDIN();
+  G.ctl(STANDIN_MEMORY, 0, (long)6 << 30, NULL);
+  unsigned char *data = (unsigned char *)gpu_alloc(0, ((size_t)5 << 29) + 4);
+  for (int i = 0; i < 8; ++i) want[i] = (unsigned char)(i + 1);
+  gpu_write(0, data, want, 4);
+  gpu_write(0, data + ((size_t)5 << 29), want + 4, 4);
+  DLTensor from = t_describe(data, U8, 2, shape, strides), to = t_describe(got, U8, 2, shape, rows);
+  from.device = DEV(0);
+  WORKS(dlrs_copy_desc(&from, 0, &to, 0, NULL, ERR));
+  CHECK(memcmp(got, want, 8) == 0);
+  WORKS(dlrs_copy_desc(&to, 0, &from, 0, NULL, ERR));
+  gpu_free(0, data);
+}
+
+static void d12(void) {
+  gpu_tensor src;
+  t_tensor dst;
+  gpu_make(&src, 0);
+  t_make(&dst);
+  static const int64_t wrong[] = {INT64_MAX, INT64_MIN, (int64_t)1 << 62, (int64_t)1 << 61};
+  long before = G.standin ? copies() : 0;
+  t_watch(&dst, sizeof dst);
+  for (size_t i = 0; i < 4; ++i) {
+    src.strides[0] = wrong[i];
+    REFUSED(DLRS_EXTENT_OVERFLOW, 1, ANY, ANY, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  }
+  if (G.standin) EQUAL(copies(), before);
+  gpu_drop(&src);
+}
+
+/* ---- Streams --------------------------------------------------------------------------------*/
+
+static void d13(void) {
+  gpu_tensor dst;
+  t_tensor src;
+  int32_t done;
+  gpu_make(&dst, 0);
+  t_make(&src);
+  for (uintptr_t number = 0; number < 3; ++number) {
+    void *stream = (void *)number;
+    dlrs_copy_options options = with(NULL, stream, 0);
+    if (G.hip == 5 && number == 1) { /* no stream of ROCm 5 */
+      CHECK(dlrs_stream_sync(DEV(0), stream, ERR) == DLRS_STREAM);
+      continue;
+    }
+    WORKS(dlrs_stream_sync(DEV(0), stream, ERR));
+    WORKS(dlrs_stream_query(DEV(0), stream, &done, ERR));
+    EQUAL(done, 1);
+    src.values[0] = (float)(10 + number);
+    WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+    CHECK(gpu_holds(&dst.managed.dl_tensor, src.values));
+  }
+  if (G.standin) {
+    void *stream = (void *)(intptr_t)-1;
+    dlrs_copy_options options = with(NULL, stream, 0);
+    FAILS(DLRS_STREAM, ANY, dlrs_stream_sync(DEV(0), stream, ERR));
+    FAILS(DLRS_STREAM, ANY, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+  }
+  gpu_drop(&dst);
+}
+
+static void d14(void) {
+  gpu_tensor dst;
+  t_tensor src;
+  if (gpu_count() < 2) {
+    gpu_left_out = 1;
+    return;
+  }
+  void *stream = gpu_stream(1, 1);
+  dlrs_copy_options options = with(NULL, stream, 0);
+  gpu_make(&dst, 0);
+  t_make(&src);
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  WORKS(dlrs_stream_sync(DEV(1), stream, ERR));
+  src.values[0] = 9;
+  gpu_state before = gpu_now();
+  int32_t status = dlrs_copy(&src.managed, &dst.managed, &options, ERR);
+  if (G.hip != 5) CHECK(status == DLRS_STREAM); /* ROCm 5 cannot tell whose a stream is */
+  if (status != DLRS_OK) CHECK(gpu_holds(&dst.managed.dl_tensor, VALUES));
+  if (G.hip != 5) FAILS(DLRS_STREAM, ANY, dlrs_stream_sync(DEV(0), stream, ERR));
+  WORKS(dlrs_stream_sync(DEV(1), stream, ERR));
+  SAME(before);
+  gpu_stream_free(1, stream);
+  gpu_drop(&dst);
+}
+
+static void d15(void) {
+  NEEDS_STANDIN(); /* a real driver may crash */
+  gpu_tensor dst;
+  t_tensor src;
+  void *stream;
+  WORKS(dlrs_stream_create(DEV(0), &stream, ERR));
+  WORKS(dlrs_stream_destroy(DEV(0), stream, ERR));
+  dlrs_copy_options options = with(NULL, stream, 0);
+  gpu_make(&dst, 0);
+  t_make(&src);
+  gpu_state before = gpu_now();
+  FAILS(DLRS_STREAM, ANY, dlrs_stream_sync(DEV(0), stream, ERR));
+  FAILS(DLRS_STREAM, ANY, dlrs_stream_destroy(DEV(0), stream, ERR));
+  FAILS(DLRS_STREAM, ANY, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+  SAME(before);
+  gpu_drop(&dst);
+}
+
+/* Captures: what can be captured is, the rest is refused, and no capture is broken. */
+static void d16(void) {
+  for (int mode = 0; mode < 3; ++mode) {
+    gpu_tensor src, dst;
+    DLManagedTensorVersioned *out;
+    int32_t done;
+    void *stream = gpu_stream(0, 1), *data;
+    dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
+    dlrs_copy_options wait = with(stream, stream, 0);
+    float zero[6] = {0};
+    gpu_make(&src, 0);
+    gpu_make(&dst, 0);
+    gpu_write(0, dst.data, zero, sizeof zero);
+    WORKS(dlrs_copy(&src.managed, &dst.managed, &later, ERR)); /* everything is made */
+    WORKS(dlrs_stream_sync(DEV(0), stream, ERR));
+    gpu_write(0, dst.data, zero, sizeof zero);
+    gpu_capture(0, stream, mode);
+    WORKS(dlrs_copy(&src.managed, &dst.managed, &later, ERR));
+    CHECK(gpu_holds(&dst.managed.dl_tensor, zero));
+    FAILS(DLRS_CAPTURING, ANY, dlrs_copy(&src.managed, &dst.managed, &wait, ERR));
+    FAILS(DLRS_CAPTURING, ANY, dlrs_stream_sync(DEV(0), stream, ERR));
+    FAILS(DLRS_CAPTURING, ANY, dlrs_stream_query(DEV(0), stream, &done, ERR));
+    t_before();
+    int32_t status = dlrs_mem_alloc(DEV(0), 64, 0, NULL, &data, ERR);
+    CHECK(status == DLRS_OK || status == DLRS_CAPTURING);
+    if (status == DLRS_OK) WORKS(dlrs_mem_free(DEV(0), data, 64, 0, NULL, ERR));
+    t_before();
+    status = dlrs_clone(&src.managed, DEV(0), &later, &out, ERR);
+    CHECK(status == DLRS_OK || status == DLRS_CAPTURING);
+    if (G.standin) EQUAL(gpu_now().stats.captures_broken, 0);
+    EQUAL(gpu_capture_end(0, stream, 1), 0);
+    CHECK(gpu_holds(&dst.managed.dl_tensor, VALUES));
+    if (status == DLRS_OK) {
+      CHECK(gpu_holds(&out->dl_tensor, VALUES));
+      dlrs_release(out);
+    }
+    gpu_drop(&src);
+    gpu_drop(&dst);
+    gpu_stream_free(0, stream);
+  }
+}
+
+/* The legacy stream is not for use while a blocking stream captures. */
+static void d16_legacy(void) {
+  gpu_tensor src, dst;
+  NEEDS_STANDIN();
+  void *stream = gpu_stream(0, 0);
+  gpu_make(&src, 0);
+  gpu_make(&dst, 0);
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  gpu_capture(0, stream, 0);
+  FAILS(DLRS_CAPTURING, ANY, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  FAILS(DLRS_CAPTURING, ANY, dlrs_stream_sync(DEV(0), NULL, ERR));
+  EQUAL(gpu_now().stats.captures_broken, 0);
+  EQUAL(gpu_capture_end(0, stream, 0), 0);
+  gpu_drop(&src);
+  gpu_drop(&dst);
+  gpu_stream_free(0, stream);
+}
+
+/* What is current stays so, whatever it is and whatever happens. */
+static void d17(void) {
+  int last = gpu_count() - 1;
+  for (int place = -1; place <= last; ++place) {
+    for (int own = 0; own < (place < 0 || G.hip ? 1 : 2); ++own) {
+      gpu_tensor tensor;
+      DLManagedTensorVersioned *there, *back, *out = NULL;
+      dlrs_pointer_info info;
+      void *stream, *event;
+      uint64_t all, free_nbytes;
+      gpu_make(&tensor, last);
+      gpu_set_current(place, own);
+      long before = gpu_current();
+      WORKS(dlrs_clone(&tensor.managed, DEV(0), NULL, &there, ERR));
+      WORKS(dlrs_clone(there, CPU, NULL, &back, ERR));
+      CHECK(gpu_holds(&back->dl_tensor, VALUES));
+      dlrs_release(there);
+      dlrs_release(back);
+      EQUAL(gpu_current(), before);
+      WORKS(dlrs_stream_create(DEV(last), &stream, ERR));
+      WORKS(dlrs_event_create(DEV(last), &event, ERR));
+      WORKS(dlrs_event_record(DEV(last), event, stream, ERR));
+      WORKS(dlrs_event_sync(DEV(last), event, ERR));
+      WORKS(dlrs_stream_wait(DEV(last), NULL, stream, ERR));
+      WORKS(dlrs_event_destroy(DEV(last), event, ERR));
+      WORKS(dlrs_stream_destroy(DEV(last), stream, ERR));
+      EQUAL(gpu_current(), before);
+      memset(&info, 0, sizeof info);
+      info.struct_size = sizeof info;
+      WORKS(dlrs_pointer_device(G.type, tensor.data, &info, ERR));
+      EQUAL(info.device.device_id, last);
+      WORKS(dlrs_mem_info(DEV(last), &free_nbytes, &all, ERR));
+      CHECK(free_nbytes <= all && all > 0);
+      EQUAL(gpu_current(), before);
+      if (G.standin) {
+        G.ctl(STANDIN_MEMORY, 0, 16, NULL);
+        FAILS(DLRS_DEV_OOM, 2, dlrs_clone(&tensor.managed, DEV(0), NULL, &out, ERR));
+        CHECK(out == NULL);
+        EQUAL(gpu_current(), before);
+        G.ctl(STANDIN_DEFAULTS, 0, 0, NULL);
+      }
+      gpu_drop(&tensor);
+    }
+  }
+}
+
+/* The primary context is retained once for each device, and no more. */
+static void d18(void) {
+  DLManagedTensorVersioned *there;
+  t_tensor host;
+  NEEDS_STANDIN();
+  t_make(&host);
+  for (int i = 0; i < 10; ++i) {
+    WORKS(dlrs_clone(&host.managed, DEV(i & 1), NULL, &there, ERR));
+    dlrs_release(there);
+  }
+  if (!G.hip) CHECK(gpu_now().stats.retains <= 2);
+  EQUAL(gpu_now().stats.depth, 0);
+  EQUAL(gpu_now().stats.device_blocks, 0);
+}
+
+/* ---- Resources ------------------------------------------------------------------------------*/
+
+static void d19(void) {
+  DLManagedTensorVersioned *out;
+  t_tensor host;
+  gpu_tensor other;
+  NEEDS_STANDIN();
+  t_make(&host);
+  gpu_make(&other, 1);
+  WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &out, ERR));
+  dlrs_release(out);
+  G.ctl(STANDIN_MEMORY, 0, 23, NULL);
+  gpu_state before = gpu_now();
+  FAILS(DLRS_DEV_OOM, 2, dlrs_clone(&host.managed, DEV(0), NULL, &out, ERR));
+  CHECK(out == NULL);
+  FAILS(DLRS_DEV_OOM, 2, dlrs_clone(&other.managed, DEV(0), NULL, &out, ERR));
+  CHECK(out == NULL);
+  SAME(before);
+  CHECK(gpu_holds(&other.managed.dl_tensor, VALUES));
+  WORKS(dlrs_clone(&host.managed, DEV(1), NULL, &out, ERR)); /* the other device is not concerned */
+  dlrs_release(out);
+  G.ctl(STANDIN_MEMORY, 0, 24, NULL);
+  WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &out, ERR));
+  dlrs_release(out);
+  gpu_drop(&other);
+}
+
+static void d20(void) {
+  NEEDS_STANDIN();
+  G.ctl(STANDIN_FAIL_ALWAYS, 1, 2, G.hip ? "hipHostMalloc" : "cuMemHostAlloc");
+  layouts(-1, 0, 60);
+  layouts(0, -1, 60);
+  int64_t big = 5 << 20;
+  DLManagedTensorVersioned *host, *there, *back;
+  WORKS(dlrs_tensor_new(&big, 1, U8, CPU, NULL, &host, ERR));
+  memset(host->dl_tensor.data, 7, (size_t)big);
+  WORKS(dlrs_clone(host, DEV(0), NULL, &there, ERR));
+  WORKS(dlrs_clone(there, CPU, NULL, &back, ERR));
+  CHECK(memcmp(back->dl_tensor.data, host->dl_tensor.data, (size_t)big) == 0);
+  dlrs_release(host);
+  dlrs_release(there);
+  dlrs_release(back);
+}
+
+static void d21(void) {
+  NEEDS_STANDIN();
+  for (int able = 0; able < 2; ++able) {
+    G.ctl(STANDIN_PEER, 0 << 8 | 1, able, NULL);
+    G.ctl(STANDIN_PEER, 1 << 8 | 0, able, NULL);
+    layouts(0, 1, 60);
+    layouts(1, 0, 60);
+    EQUAL(gpu_now().stats.peers, 0); /* nothing is left enabled */
+  }
+}
+
+/* Errors of earlier work of somebody else. */
+static void d22(void) {
+  static const int codes[] = {700, 719};
+  NEEDS_STANDIN();
+  for (int i = 0; i < 2; ++i) {
+    gpu_tensor src;
+    t_tensor dst;
+    gpu_make(&src, 0);
+    t_make(&dst);
+    WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+    gpu_state before = gpu_now();
+    G.ctl(STANDIN_FAIL, 1, codes[i], G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync");
+    FAILS(DLRS_ASYNC_FAULT, codes[i], dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+    CHECK(strstr(t_error.message, "earlier") != NULL);
+    SAME(before);
+    WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+    gpu_drop(&src);
+  }
+}
+
+/* An error after the call has returned; then for ever. */
+static void d23(void) {
+  gpu_tensor src;
+  t_tensor dst;
+  DLManagedTensorVersioned *there;
+  NEEDS_STANDIN();
+  gpu_make(&src, 0);
+  t_make(&dst);
+  WORKS(dlrs_clone(&src.managed, DEV(0), NULL, &there, ERR));
+  void *stream = gpu_stream(0, 1);
+  dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
+  G.ctl(STANDIN_FAULT_AFTER, 1, 700, NULL);
+  WORKS(dlrs_copy(&src.managed, there, &later, ERR));
+  FAILS(DLRS_ASYNC_FAULT, 700, dlrs_stream_sync(DEV(0), stream, ERR));
+  t_before();
+  int32_t status = dlrs_copy(&src.managed, &dst.managed, NULL, ERR);
+  CHECK(status == DLRS_ASYNC_FAULT || status == DLRS_CTX_LOST);
+  status = dlrs_copy(&src.managed, &dst.managed, NULL, ERR);
+  CHECK(status == DLRS_CTX_LOST);
+  EQUAL(t_error.driver_code, 700);
+  dlrs_release(there); /* does not abort */
+  EQUAL(gpu_now().stats.depth, 0);
+  if (gpu_count() > 1) { /* the other device goes on */
+    gpu_tensor other;
+    gpu_make(&other, 1);
+    WORKS(dlrs_copy(&other.managed, &dst.managed, NULL, ERR));
+    CHECK(memcmp(dst.values, VALUES, sizeof VALUES) == 0);
+    gpu_drop(&other);
+  }
+}
+
+/* ---- Asynchronous copies --------------------------------------------------------------------*/
+
+static void d24(void) {
+  for (long seed = 0; seed < (G.standin ? 20 : 1); ++seed) {
+    DLManagedTensorVersioned *src, *dst;
+    t_tensor host;
+    uint64_t waiting;
+    t_make(&host);
+    if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
+    void *stream = gpu_stream(0, 1);
+    dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
+    WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &src, ERR));
+    WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &dst, ERR));
+    gpu_fill(0, stream, src->dl_tensor.data, 0x40, 24);
+    WORKS(dlrs_copy(src, dst, &later, ERR));
+    WORKS(dlrs_release_after_take(&src, DEV(0), stream, ERR));
+    CHECK(src == NULL);
+    WORKS(dlrs_stream_sync(DEV(0), stream, ERR));
+    WORKS(dlrs_release_drain(&waiting, ERR));
+    EQUAL(waiting, 0);
+    unsigned char got[24], want[24];
+    memset(want, 0x40, 24);
+    gpu_read(0, got, dst->dl_tensor.data, 24);
+    CHECK(memcmp(got, want, 24) == 0);
+    dlrs_release(dst);
+    gpu_stream_free(0, stream);
+    if (G.standin) EQUAL(gpu_now().stats.device_blocks, 0);
+    if (G.standin) EQUAL(gpu_now().stats.events, 0);
+  }
+}
+
+/* A result that is released while it is still being made. */
+static void d25(void) {
+  for (long seed = 0; seed < (G.standin ? 20 : 1); ++seed) {
+    DLManagedTensorVersioned *out;
+    gpu_tensor src;
+    if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
+    gpu_make(&src, 0);
+    void *stream = gpu_stream(0, 1);
+    dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
+    WORKS(dlrs_clone(&src.managed, DEV(0), &later, &out, ERR));
+    dlrs_release(out);
+    EQUAL(gpu_sync(0, stream), 0);
+    gpu_stream_free(0, stream);
+    gpu_drop(&src);
+    if (G.standin) EQUAL(gpu_now().stats.device_blocks, 0);
+  }
+}
+
+static void d26(void) {
+  gpu_tensor src;
+  DLManagedTensorVersioned *out;
+  int64_t zero = 0;
+  gpu_make(&src, 0);
+  DLTensor empty = t_describe(NULL, F32, 1, &zero, NULL);
+  empty.device = DEV(0);
+  DLTensor other = empty;
+  long before = G.standin ? copies() : 0;
+  WORKS(dlrs_copy_desc(&empty, 0, &other, 0, NULL, ERR));
+  other.device = CPU;
+  WORKS(dlrs_copy_desc(&empty, 0, &other, 0, NULL, ERR));
+  src.shape[1] = 0;
+  WORKS(dlrs_clone(&src.managed, CPU, NULL, &out, ERR));
+  CHECK(out->dl_tensor.data == NULL);
+  dlrs_release(out);
+  WORKS(dlrs_clone(&src.managed, DEV(0), NULL, &out, ERR));
+  CHECK(out->dl_tensor.data == NULL && out->dl_tensor.device.device_type == (DLDeviceType)G.type);
+  dlrs_release(out);
+  if (G.standin) EQUAL(copies(), before);
+  gpu_drop(&src);
+}
+
+/* When is data of the device ready on the host? */
+static void d27(void) {
+  for (int pinned = 0; pinned < 2; ++pinned) {
+    for (int async = 0; async < 2; ++async) {
+      for (long seed = 0; seed < (G.standin ? 10 : 1); ++seed) {
+        gpu_tensor src;
+        t_tensor dst;
+        if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
+        gpu_make(&src, 0);
+        t_make(&dst);
+        void *stream = gpu_stream(0, 1);
+        float *into = pinned ? (float *)gpu_pinned(24) : dst.values;
+        memset(into, 0, 24);
+        dst.managed.dl_tensor.data = into;
+        if (pinned) dst.managed.dl_tensor.device = t_device(G.pinned, 0);
+        dlrs_copy_options options = with(stream, NULL, async ? DLRS_COPY_ASYNC : 0);
+        gpu_fill(0, stream, src.data, 0x41, 24); /* the copy must come after this */
+        WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+        if (async && pinned) WORKS(dlrs_stream_sync(DEV(0), stream, ERR));
+        if (async && !pinned) EQUAL(gpu_sync(0, stream), 0);
+        for (int i = 0; i < 24; ++i) CHECK(((unsigned char *)into)[i] == 0x41);
+        if (pinned) gpu_pinned_free(into);
+        gpu_stream_free(0, stream);
+        gpu_drop(&src);
+      }
+    }
+  }
+}
+
+/* Producers and consumers on streams: the copy comes after the one, before the other. */
+static void d27_order(void) {
+  for (long seed = 0; seed < (G.standin ? 40 : 4); ++seed) {
+    gpu_tensor src, dst, last;
+    int other = gpu_count() > 1 && seed & 1;
+    if (G.standin) G.ctl(STANDIN_SEED, seed, 0, NULL);
+    gpu_make(&src, 0);
+    gpu_make(&dst, other);
+    gpu_make(&last, other);
+    void *producer = gpu_stream(0, 1), *consumer = gpu_stream(other, 1);
+    dlrs_copy_options options = with(producer, consumer, DLRS_COPY_ASYNC);
+    dlrs_copy_options after = with(consumer, consumer, DLRS_COPY_ASYNC);
+    gpu_fill(0, producer, src.data, 0x42, 24);
+    WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+    WORKS(dlrs_copy(&dst.managed, &last.managed, &after, ERR));
+    EQUAL(gpu_sync(other, consumer), 0);
+    unsigned char got[24], want[24];
+    memset(want, 0x42, 24);
+    gpu_read(other, got, last.data, 24);
+    CHECK(memcmp(got, want, 24) == 0);
+    EQUAL(gpu_sync(0, producer), 0);
+    gpu_stream_free(0, producer);
+    gpu_stream_free(other, consumer);
+    gpu_drop(&src);
+    gpu_drop(&dst);
+    gpu_drop(&last);
+    if (G.standin) EQUAL(gpu_now().stats.events, 0);
+  }
+}
+
+/* ---- Kinds of memory, flags -----------------------------------------------------------------*/
+
+static void d28(void) {
+  dlrs_pointer_info info;
+  DLManagedTensorVersioned *out;
+  t_tensor host;
+  float *data = (float *)gpu_managed(0, 24), *pinned = (float *)gpu_pinned(24);
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  t_make(&host);
+  WORKS(dlrs_pointer_device(G.type, data, &info, ERR));
+  EQUAL(info.device.device_type, G.managed ? G.managed : G.type);
+  if (G.managed) EQUAL(info.device.device_id, 0);
+  WORKS(dlrs_pointer_device(G.type, pinned, &info, ERR));
+  EQUAL(info.device.device_type, G.pinned);
+  EQUAL(info.device.device_id, 0);
+  WORKS(dlrs_pointer_device(G.type, &host, &info, ERR));
+  EQUAL(info.device.device_type, kDLCPU);
+  if (G.managed) {
+    memcpy(data, VALUES, 24);
+    host.managed.dl_tensor.data = data;
+    host.managed.dl_tensor.device = t_device(G.managed, 0);
+    WORKS(dlrs_clone(&host.managed, CPU, NULL, &out, ERR));
+    CHECK(gpu_holds(&out->dl_tensor, VALUES));
+    dlrs_release(out);
+    WORKS(dlrs_clone(&host.managed, t_device(G.managed, 0), NULL, &out, ERR));
+    EQUAL(out->dl_tensor.device.device_type, G.managed);
+    EQUAL(out->dl_tensor.device.device_id, 0);
+    dlrs_release(out);
+  }
+  gpu_managed_free(0, data);
+  gpu_pinned_free(pinned);
+}
+
+/* New memory of each kind, and copies between all of them. */
+static void d28_pairs(void) {
+  DLDevice devices[4];
+  int n = 0;
+  t_tensor host;
+  t_make(&host);
+  devices[n++] = CPU;
+  devices[n++] = DEV(0);
+  devices[n++] = t_device(G.pinned, 0);
+  if (G.managed) devices[n++] = t_device(G.managed, 0);
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) {
+      DLManagedTensorVersioned *one, *two, *back;
+      WORKS(dlrs_clone(&host.managed, devices[i], NULL, &one, ERR));
+      WORKS(dlrs_clone(one, devices[j], NULL, &two, ERR));
+      EQUAL(two->dl_tensor.device.device_type, devices[j].device_type);
+      WORKS(dlrs_clone(two, CPU, NULL, &back, ERR));
+      CHECK(memcmp(back->dl_tensor.data, VALUES, sizeof VALUES) == 0);
+      dlrs_release(one);
+      dlrs_release(two);
+      dlrs_release(back);
+    }
+  }
+  if (G.standin) {
+    standin_stats_t now = gpu_now().stats;
+    EQUAL(now.device_blocks + now.managed, 0);
+  }
+}
+
+static void d29(void) {
+  DLManagedTensorVersioned *out;
+  t_tensor host;
+  if (gpu_count() < 2) {
+    gpu_left_out = 1;
+    return;
+  }
+  t_make(&host);
+  gpu_set_current(0, 0);
+  WORKS(dlrs_clone(&host.managed, DEV(1), NULL, &out, ERR));
+  dlrs_release(out); /* a stand-in counts memory freed with the wrong device current */
+  WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &out, ERR));
+  gpu_set_current(1, 0);
+  dlrs_release(out);
+  if (G.standin) EQUAL(gpu_now().stats.device_blocks, 0);
+}
+
+static void d30(void) {
+  DLManagedTensorVersioned *out, *again;
+  gpu_tensor src;
+  int last = gpu_count() - 1;
+  gpu_make(&src, 0);
+  src.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  src.shape[0] = 3;
+  src.shape[1] = 2;
+  src.strides[0] = 1;
+  src.strides[1] = 3;
+  WORKS(dlrs_clone(&src.managed, DEV(last), NULL, &out, ERR));
+  static const float transposed[6] = {0, 3, 1, 4, 2, 5};
+  EQUAL(out->flags, DLPACK_FLAG_BITMASK_IS_COPIED);
+  EQUAL(out->dl_tensor.device.device_type, G.type);
+  EQUAL(out->dl_tensor.device.device_id, last);
+  EQUAL(out->dl_tensor.strides[0], 2);
+  EQUAL(out->dl_tensor.strides[1], 1);
+  EQUAL(out->dl_tensor.byte_offset, 0);
+  EQUAL((uintptr_t)out->dl_tensor.data % 256, 0);
+  EQUAL(out->version.major, 1);
+  CHECK(gpu_holds(&out->dl_tensor, transposed));
+  WORKS(dlrs_to_device(out, DEV(last), 0, NULL, &again, ERR));
+  CHECK(again->dl_tensor.data == out->dl_tensor.data); /* it is there already */
+  dlrs_release(again);
+  WORKS(dlrs_to_device(out, DEV(last), 1, NULL, &again, ERR));
+  CHECK(again->dl_tensor.data != out->dl_tensor.data);
+  dlrs_release(again);
+  dlrs_release(out);
+  gpu_drop(&src);
+}
+
+static void d31(void) {
+  int32_t n = 5;
+  DLManagedTensorVersioned *out;
+  int64_t two = 2;
+  NEEDS_STANDIN();
+  G.ctl(STANDIN_DEVICES, 0, 0, NULL);
+  FAILS(DLRS_NO_DEVICE, ANY, dlrs_device_count(G.type, &n, ERR));
+  EQUAL(n, 0);
+  FAILS(DLRS_NO_DEVICE, ANY, dlrs_tensor_new(&two, 1, F32, DEV(0), NULL, &out, ERR));
+  CHECK(out == NULL);
+  G.ctl(STANDIN_DEVICES, 1, 0, NULL);
+  WORKS(dlrs_device_count(G.type, &n, ERR));
+  EQUAL(n, 1);
+}
+
+/* ---- The process ----------------------------------------------------------------------------*/
+
+static void d32(void) {
+  DLManagedTensorVersioned *there, *out;
+  t_tensor host;
+  int status;
+  t_make(&host);
+  WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &there, ERR));
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    long before = G.standin ? calls() : 0;
+    int32_t n, bad = 0;
+    bad |= dlrs_device_count(G.type, &n, ERR) != DLRS_FORKED;
+    bad |= (dlrs_clone(&host.managed, DEV(0), NULL, &out, ERR) != DLRS_FORKED) << 1;
+    bad |= (dlrs_copy(there, &host.managed, NULL, ERR) != DLRS_FORKED) << 2;
+    bad |= (dlrs_clone(&host.managed, CPU, NULL, &out, ERR) != DLRS_OK) << 3;
+    dlrs_release(out);
+    dlrs_release(there); /* leaks quietly */
+    bad |= (G.standin && calls() != before) << 4;
+    _exit(bad);
+  }
+  waitpid(child, &status, 0);
+  EQUAL(status, 0);
+  WORKS(dlrs_copy(there, &host.managed, NULL, ERR));
+  dlrs_release(there);
+}
+
+static DLManagedTensorVersioned *left;
+
+/* Runs after the row has closed; the exit status tells whether it is as it shall be. */
+static void at_exit(void) {
+  t_tensor host;
+  t_make(&host);
+  if (G.standin) G.ctl(STANDIN_EXITING, 1, 0, NULL);
+  int32_t status = dlrs_copy(left, &host.managed, NULL, NULL);
+  dlrs_release(left);
+  _exit(!G.standin || status == DLRS_SHUTDOWN ? 0 : 43);
+}
+
+static void d33(void) {
+  t_tensor host;
+  t_make(&host);
+  WORKS(dlrs_clone(&host.managed, DEV(0), NULL, &left, ERR));
+  atexit(at_exit);
+}
+
+/* The driver never gets done: who asks is told so, and other calls go on. */
+static void z15(void) {
+  gpu_tensor src, dst;
+  int32_t done = 1;
+  NEEDS_STANDIN();
+  gpu_make(&src, 0);
+  gpu_make(&dst, 0);
+  void *stream = gpu_stream(0, 1);
+  dlrs_copy_options later = with(stream, stream, DLRS_COPY_ASYNC);
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  G.ctl(STANDIN_HANG, 1, 0, NULL);
+  WORKS(dlrs_copy(&src.managed, &dst.managed, &later, ERR));
+  WORKS(dlrs_stream_query(DEV(0), stream, &done, ERR));
+  EQUAL(done, 0);
+  WORKS(dlrs_stream_query(DEV(0), stream, &done, ERR));
+  EQUAL(done, 0);
+  G.ctl(STANDIN_HANG, 0, 0, NULL);
+  WORKS(dlrs_stream_sync(DEV(0), stream, ERR));
+  WORKS(dlrs_stream_query(DEV(0), stream, &done, ERR));
+  EQUAL(done, 1);
+  gpu_stream_free(0, stream);
+  gpu_drop(&src);
+  gpu_drop(&dst);
+}
+
+static void z14(void) {
+  gpu_tensor src;
+  t_tensor dst;
+  NEEDS_STANDIN();
+  gpu_make(&src, 0);
+  t_make(&dst);
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  G.ctl(STANDIN_CTX_LOST, 0, 709, NULL);
+  FAILS(DLRS_CTX_LOST, 709, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  EQUAL(gpu_now().stats.depth, 0);
+}
+
+/* Registered memory of the host. */
+static void registered(void) {
+  static char memory[8192];
+  dlrs_pointer_info info;
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  WORKS(dlrs_mem_register_host(G.type, memory, sizeof memory, ERR));
+  WORKS(dlrs_pointer_device(G.type, memory + 100, &info, ERR));
+  EQUAL(info.device.device_type, G.pinned);
+  FAILS(DLRS_BAD_ARG, 712, dlrs_mem_register_host(G.type, memory, sizeof memory, ERR));
+  WORKS(dlrs_mem_unregister_host(G.type, memory, ERR));
+  FAILS(DLRS_BAD_ARG, 713, dlrs_mem_unregister_host(G.type, memory, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_register_host(G.type, NULL, 8, ERR));
+}
+
+static const gpu_row rows[] = {
+    {"D02", "stub, old driver", d02},
+    {"D03", "the driver does not start, and later does", d03},
+    {"D04", "device_id out of range", d04},
+    {"D07", "pointer of another device", d07},
+    {"D08", "pointer of the host's heap", d08},
+    {"D09", "extent leaves the allocation", d09},
+    {"D10", "K01-K07, K10, K11, K29 on the device", d10},
+    {"K11", "overlap with permission, on the device", k11},
+    {"D11", "all kinds of strides and elements", d11},
+    {"D11/Z12", "the same, no kernel can be loaded", d11_no_kernels},
+    {"D11", "pitch over the driver's limit", d11_pitch},
+    {"D12", "extents that overflow", d12},
+    {"D13", "streams 0, 1, 2, -1", d13},
+    {"D14", "stream of another device", d14},
+    {"D15", "destroyed stream", d15},
+    {"D16", "capturing streams", d16},
+    {"D16", "legacy stream next to a capture", d16_legacy},
+    {"D17", "the current context or device", d17},
+    {"D18", "no context: retained once", d18},
+    {"D19", "out of device memory", d19},
+    {"D20", "no pinned memory", d20},
+    {"D21", "with and without peer access", d21},
+    {"D22", "error of earlier work", d22},
+    {"D23", "error after the call", d23},
+    {"D24", "source kept alive", d24},
+    {"D25", "result released early", d25},
+    {"D26", "size 0", d26},
+    {"D27", "when data is ready", d27},
+    {"D27", "order between streams", d27_order},
+    {"D28", "managed and pinned memory", d28},
+    {"D28", "all pairs of kinds of memory", d28_pairs},
+    {"D29", "freed on its own device", d29},
+    {"D30", "flags and layout of a copy", d30},
+    {"D31", "no device", d31},
+    {"D32", "after fork", d32},
+    {"D33", "during exit", d33},
+    {"Z14", "context destroyed by somebody else", z14},
+    {"Z15", "a driver that hangs", z15},
+    {"-", "registered memory", registered},
+};
+
+int main(int argc, char **argv) {
+  if (argc < 2 || !gpu_open(argv[1])) {
+    puts("usage: catalogue_d cuda|rocm [--list]: and its driver must be found");
+    return 2;
+  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    if (argc > 2) printf("%s %s: %s\n", G.name, rows[i].id, rows[i].what);
+    gpu_run(&rows[i]);
+  }
+  return gpu_end();
+}

@@ -1,0 +1,128 @@
+#!/bin/sh
+# The device layer on a real NVIDIA GPU: cuda.sh test|bench [--quick]
+#   test   the catalogue's rows and the threads, the same programs as on the stand-ins; torch and
+#          CuPy; compute-sanitizer where it is installed; a trace of driver calls, with which the
+#          stand-in must agree (written to c_tests/standin/trace_cuda.txt when there is none yet)
+#   bench  benches/cuda.py, which writes docs/benchmarks-cuda.md
+# Without cargo the library of an earlier `make build` is used, without gcc the programs of an
+# earlier `cuda.sh build`: so it also runs on a machine that has nothing but a driver.
+# Closes with "N passed, N failed", or "not run: ..." and exit status 3.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$root" || exit 2
+here=c_tests/gpu
+out=target/cuda
+lib=target/lib
+passed=0
+failed=0
+python=${PYTHON:-python3}
+mkdir -p "$out"
+
+build() {
+    if command -v cargo >/dev/null; then make -s build || exit 1; fi
+    [ -e "$lib/libdlpack_rs.so" ] || { echo "$lib/libdlpack_rs.so is missing: make build"; exit 1; }
+    # A copy that is no link: it may be carried to another machine.
+    mkdir -p "$out/lib"
+    cp -L "$lib/libdlpack_rs.so" "$out/lib/libdlpack_rs.so"
+    ln -sf libdlpack_rs.so "$out/lib/$(basename "$(ls -d $lib/libdlpack_rs.so.* | head -n 1)")"
+    if command -v gcc >/dev/null; then
+        for name in catalogue_d threads; do
+            gcc -std=gnu11 -g -O1 -Iinclude -Ic_tests "$here/$name.c" "$here/gpu.c" c_tests/harness.c \
+                c_tests/inject.c -o "$out/$name" -L"$out/lib" -Wl,-rpath,'$ORIGIN/lib' -ldlpack_rs -lpthread -ldl || exit 1
+        done
+        gcc -std=gnu11 -g -O1 c_tests/standin/trace.c -o "$out/trace" -ldl || exit 1
+        if command -v g++ >/dev/null; then c_tests/standin/build.sh "$out/standin" || exit 1; fi
+    fi
+    for name in catalogue_d threads trace; do
+        [ -x "$out/$name" ] || { echo "$out/$name is missing: apt-get install gcc, or cuda.sh build elsewhere"; exit 1; }
+    done
+}
+
+# Whether there is a driver with a device; says which, or why not.
+probe() {
+    "$python" - <<'PROBE'
+import ctypes, sys
+try:
+    cuda = ctypes.CDLL("libcuda.so.1")
+except OSError as error:
+    sys.exit(f"no NVIDIA driver here: not run ({error})")
+count = ctypes.c_int()
+code = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
+if code or count.value == 0:
+    sys.exit(f"no NVIDIA driver here: not run (cuInit answers {code}, {count.value} devices)")
+if hasattr(cuda, "standin_ctl"):
+    sys.exit("no NVIDIA driver here: not run (libcuda.so.1 is the stand-in)")
+name = ctypes.create_string_buffer(100)
+cuda.cuDeviceGetName(name, 100, 0)
+print(f"{count.value} device(s), the first: {name.value.decode()}")
+PROBE
+}
+
+step() { # step NAME COMMAND...: shows what it says, and adds up the closing line
+    name=$1
+    shift
+    echo "==== $name"
+    timeout "${STEP_TIMEOUT:-1800}" "$@" >"$out/log" 2>&1
+    status=$?
+    tail -n 100 "$out/log"
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$out/log" | tail -n 1)
+    p=${line%% *}
+    f=${line#*, }
+    f=${f%% *}
+    [ -n "$line" ] || { p=0; f=1; }
+    [ "$status" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    passed=$((passed + p))
+    failed=$((failed + f))
+}
+
+trace() {
+    file=c_tests/standin/trace_cuda.txt
+    "$out/trace" libcuda.so.1 src/device/gpu/kernels.ptx >"$out/trace_cuda.txt" || { echo "0 passed, 1 failed"; return 1; }
+    tail -n 1 "$out/trace_cuda.txt"
+    if [ ! -e "$file" ]; then
+        cp "$out/trace_cuda.txt" "$file"
+        echo "recorded: $file; commit it"
+    fi
+    c_tests/standin/conform.sh "$out/trace" "$out/standin/cuda/libcuda.so.1" "$out/trace_cuda.txt"
+}
+
+python_module() {
+    PYTHONPATH=$root/python DLPACK_RS_LIBRARY=$root/$out/lib/libdlpack_rs.so "$venv/bin/python" -B tests/gpu/cuda_python.py
+}
+
+# A virtual environment that sees what the machine has; torch and CuPy are added where pip can.
+environment() {
+    venv=$root/target/venv-cuda
+    "$python" -m venv --system-site-packages "$venv" 2>/dev/null || { mkdir -p "$venv/bin"; ln -sf "$(command -v "$python")" "$venv/bin/python"; }
+    for need in numpy torch cupy:cupy-cuda12x; do
+        "$venv/bin/python" -c "import ${need%%:*}" 2>/dev/null && continue
+        "$venv/bin/python" -m pip install -q --disable-pip-version-check "${need#*:}" >/dev/null 2>&1 ||
+            echo "not run: ${need%%:*} is not installed, and pip cannot install ${need#*:}"
+    done
+}
+
+case $1 in
+build) build; exit ;;
+test | bench) ;;
+*) echo "usage: cuda.sh test|bench|build [--quick]"; exit 2 ;;
+esac
+probe || exit 3
+build
+environment
+if [ "$1" = bench ]; then
+    shift
+    exec "$venv/bin/python" -B benches/cuda.py "$@"
+fi
+step "catalogue_d on the driver" "$out/catalogue_d" cuda --list
+step "threads on the driver" "$out/threads" cuda 200
+step "torch and CuPy" python_module
+step "the stand-in next to the driver" trace
+if command -v compute-sanitizer >/dev/null; then
+    for tool in memcheck racecheck initcheck; do
+        step "compute-sanitizer $tool" compute-sanitizer --tool $tool --target-processes all --error-exitcode 9 \
+            "$out/catalogue_d" cuda
+    done
+else
+    echo "not run: compute-sanitizer is not installed"
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

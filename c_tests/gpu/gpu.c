@@ -1,0 +1,445 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "gpu.h"
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../standin/cuda_types.h"
+
+gpu_driver G;
+int gpu_left_out;
+long gpu_tally[5];
+
+/* ---- The driver -----------------------------------------------------------------------------*/
+
+#define FUNCTIONS(X)                                                                             \
+  X(init, "cuInit", "hipInit", (unsigned))                                                       \
+  X(version, "cuDriverGetVersion", "hipRuntimeGetVersion", (int *))                              \
+  X(count, "cuDeviceGetCount", "hipGetDeviceCount", (int *))                                     \
+  X(alloc, "cuMemAlloc_v2", "hipMalloc", (void **, size_t))                                      \
+  X(release, "cuMemFree_v2", "hipFree", (void *))                                                \
+  X(pinned, "cuMemHostAlloc", "hipHostMalloc", (void **, size_t, unsigned))                      \
+  X(pinned_free, "cuMemFreeHost", "hipHostFree", (void *))                                       \
+  X(managed, "cuMemAllocManaged", "hipMallocManaged", (void **, size_t, unsigned))               \
+  X(stream_new, "cuStreamCreate", "hipStreamCreateWithFlags", (void **, unsigned))               \
+  X(stream_end, "cuStreamDestroy_v2", "hipStreamDestroy", (void *))                              \
+  X(stream_sync, "cuStreamSynchronize", "hipStreamSynchronize", (void *))                        \
+  X(stream_query, "cuStreamQuery", "hipStreamQuery", (void *))                                   \
+  X(begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture", (void *, int))                    \
+  X(end, "cuStreamEndCapture", "hipStreamEndCapture", (void *, void **))                         \
+  X(launch, "cuGraphLaunch", "hipGraphLaunch", (void *, void *))                                 \
+  X(exec_end, "cuGraphExecDestroy", "hipGraphExecDestroy", (void *))                             \
+  X(graph_end, "cuGraphDestroy", "hipGraphDestroy", (void *))
+#define DECLARE(name, cuda, hip, arguments) static int(*d_##name) arguments;
+FUNCTIONS(DECLARE)
+
+/* What the two have differently. */
+static int (*cu_retain)(void **, int), (*cu_release)(int), (*cu_push)(void *), (*cu_pop)(void **);
+static int (*cu_get)(void **), (*cu_set)(void *), (*cu_create)(void **, unsigned, int);
+static int (*cu_fill)(void *, unsigned char, size_t, void *), (*cu_copy)(void *, void *, size_t, void *);
+static int (*cu_instantiate)(void **, void *, unsigned long long);
+static int (*hip_get)(int *), (*hip_set)(int), (*hip_fill)(void *, int, size_t, void *);
+static int (*hip_copy)(void *, const void *, size_t, int, void *);
+static int (*hip_instantiate)(void **, void *, void **, char *, size_t);
+
+static void *find(const char *name) {
+  void *function = dlsym(G.library, name);
+  if (function == NULL && G.standin) {
+    printf("the driver lacks %s\n", name);
+    exit(1);
+  }
+  return function;
+}
+
+static int load(const char *file) {
+  G.library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  G.file = file;
+  return G.library != NULL;
+}
+
+int gpu_open(const char *name) {
+  int is_cuda = strcmp(name, "cuda") == 0;
+  G.name = name;
+  G.type = is_cuda ? kDLCUDA : kDLROCM;
+  G.pinned = is_cuda ? kDLCUDAHost : kDLROCMHost;
+  G.managed = is_cuda ? kDLCUDAManaged : 0;
+  if (is_cuda) {
+    if (!load("libcuda.so.1")) return 0;
+  } else {
+    if (!load("libamdhip64.so.7") && !load("libamdhip64.so.6") && !load("libamdhip64.so.5")) return 0;
+    G.hip = G.file[strlen(G.file) - 1] - '0';
+  }
+  G.standin = dlsym(G.library, "standin_ctl") != NULL;
+#define FIND(name, cuda, hip, arguments) *(void **)&d_##name = find(is_cuda ? cuda : hip);
+  FUNCTIONS(FIND)
+  if (G.standin) {
+    *(void **)&G.ctl = find("standin_ctl");
+    *(void **)&G.stats = find("standin_stats");
+    *(void **)&G.calls = find("standin_count");
+    *(void **)&G.violation = find("standin_violation");
+    *(void **)&G.bytes = find("standin_bytes");
+    *(void **)&G.log = find("standin_log");
+  }
+  if (is_cuda) {
+    *(void **)&cu_retain = find("cuDevicePrimaryCtxRetain");
+    *(void **)&cu_release = find("cuDevicePrimaryCtxRelease_v2");
+    *(void **)&cu_push = find("cuCtxPushCurrent_v2");
+    *(void **)&cu_pop = find("cuCtxPopCurrent_v2");
+    *(void **)&cu_get = find("cuCtxGetCurrent");
+    *(void **)&cu_set = find("cuCtxSetCurrent");
+    *(void **)&cu_create = find("cuCtxCreate_v2");
+    *(void **)&cu_fill = find("cuMemsetD8Async");
+    *(void **)&cu_copy = find("cuMemcpyAsync");
+    *(void **)&cu_instantiate = find("cuGraphInstantiateWithFlags");
+  } else {
+    *(void **)&hip_get = find("hipGetDevice");
+    *(void **)&hip_set = find("hipSetDevice");
+    *(void **)&hip_fill = find("hipMemsetAsync");
+    *(void **)&hip_copy = find("hipMemcpyAsync");
+    *(void **)&hip_instantiate = find("hipGraphInstantiate");
+  }
+  return 1;
+}
+
+static void must(int code, const char *what) {
+  if (code == 0) return;
+  printf("%s: the test's own call of the driver failed: %s: %d\n", t_context, what, code);
+  fflush(stdout);
+  _exit(99);
+}
+#define MUST(call) must(call, #call)
+
+void gpu_start(void) {
+  MUST(d_init(0));
+  MUST(d_version(&G.version));
+}
+
+int gpu_count(void) {
+  int count = 0;
+  MUST(d_count(&count));
+  return count;
+}
+
+/* Makes a device current for a while. */
+static struct {
+  void *contexts[STANDIN_DEVICES_MAX];
+  int old;
+} kept;
+
+static void on(int device) {
+  if (G.hip) {
+    MUST(hip_get(&kept.old));
+    MUST(hip_set(device));
+    return;
+  }
+  if (kept.contexts[device] == NULL) MUST(cu_retain(&kept.contexts[device], device));
+  MUST(cu_push(kept.contexts[device]));
+}
+
+static void off(void) {
+  void *popped;
+  if (G.hip) MUST(hip_set(kept.old));
+  else MUST(cu_pop(&popped));
+}
+
+void *gpu_alloc(int device, size_t nbytes) {
+  void *data = NULL;
+  on(device);
+  MUST(d_alloc(&data, nbytes));
+  off();
+  return data;
+}
+
+void gpu_free(int device, void *data) {
+  on(device);
+  MUST(d_release(data));
+  off();
+}
+
+void *gpu_pinned(size_t nbytes) {
+  void *data = NULL;
+  on(0);
+  MUST(d_pinned(&data, nbytes, 0));
+  off();
+  return data;
+}
+
+void gpu_pinned_free(void *data) {
+  on(0);
+  MUST(d_pinned_free(data));
+  off();
+}
+
+void *gpu_managed(int device, size_t nbytes) {
+  void *data = NULL;
+  on(device);
+  MUST(d_managed(&data, nbytes, 1));
+  off();
+  return data;
+}
+
+void gpu_managed_free(int device, void *data) { gpu_free(device, data); }
+
+/* The real way: a stream of its own. */
+static void move(int device, void *dst, const void *src, size_t nbytes) {
+  void *stream = gpu_stream(device, 1);
+  on(device);
+  MUST(G.hip ? hip_copy(dst, src, nbytes, 4, stream)
+             : cu_copy(dst, (void *)(uintptr_t)src, nbytes, stream));
+  MUST(d_stream_sync(stream));
+  off();
+  gpu_stream_free(device, stream);
+}
+
+void gpu_write(int device, void *dst, const void *src, size_t nbytes) {
+  if (G.standin) memcpy(G.bytes(dst), src, nbytes);
+  else move(device, dst, src, nbytes);
+}
+
+void gpu_read(int device, void *dst, const void *src, size_t nbytes) {
+  if (G.standin) memcpy(dst, G.bytes(src), nbytes);
+  else move(device, dst, src, nbytes);
+}
+
+void *gpu_stream(int device, int nonblocking) {
+  void *stream = NULL;
+  on(device);
+  MUST(d_stream_new(&stream, (unsigned)nonblocking));
+  off();
+  return stream;
+}
+
+void gpu_stream_free(int device, void *stream) {
+  on(device);
+  MUST(d_stream_end(stream));
+  off();
+}
+
+void gpu_fill(int device, void *stream, void *dst, int byte, size_t nbytes) {
+  on(device);
+  MUST(G.hip ? hip_fill(dst, byte, nbytes, stream)
+             : cu_fill(dst, (unsigned char)byte, nbytes, stream));
+  off();
+}
+
+int gpu_query(int device, void *stream) {
+  on(device);
+  int code = d_stream_query(stream);
+  off();
+  return code;
+}
+
+int gpu_sync(int device, void *stream) {
+  on(device);
+  int code = d_stream_sync(stream);
+  off();
+  return code;
+}
+
+void gpu_capture(int device, void *stream, int mode) {
+  on(device);
+  MUST(d_begin(stream, mode));
+  off();
+}
+
+int gpu_capture_end(int device, void *stream, int times) {
+  void *graph = NULL, *exec = NULL;
+  on(device);
+  int code = d_end(stream, &graph);
+  if (code == 0) {
+    MUST(G.hip ? hip_instantiate(&exec, graph, NULL, NULL, 0) : cu_instantiate(&exec, graph, 0));
+    while (times-- > 0) MUST(d_launch(exec, stream));
+    MUST(d_stream_sync(stream));
+    MUST(d_exec_end(exec));
+    MUST(d_graph_end(graph));
+  }
+  off();
+  return code;
+}
+
+long gpu_current(void) {
+  int device = -1;
+  void *context = NULL;
+  if (G.hip) MUST(hip_get(&device));
+  else MUST(cu_get(&context));
+  return G.hip ? device : (long)(uintptr_t)context;
+}
+
+void gpu_set_current(int device, int own) {
+  void *context = NULL;
+  if (G.hip) {
+    MUST(hip_set(device < 0 ? 0 : device));
+  } else if (device < 0) {
+    MUST(cu_set(NULL));
+  } else if (own) {
+    MUST(cu_create(&context, 0, device));
+  } else {
+    if (kept.contexts[device] == NULL) MUST(cu_retain(&kept.contexts[device], device));
+    MUST(cu_set(kept.contexts[device]));
+  }
+}
+
+/* ---- What must be as before -----------------------------------------------------------------*/
+
+gpu_state gpu_now(void) {
+  gpu_state now;
+  memset(&now, 0, sizeof now);
+  if (G.standin) G.stats(&now.stats);
+  now.current = G.standin ? (G.hip ? now.stats.device : (long)(uintptr_t)now.stats.current) : gpu_current();
+  return now;
+}
+
+int gpu_same(const gpu_state *before, const char *file, int line) {
+  gpu_state now = gpu_now();
+  const standin_stats_t *a = &before->stats, *b = &now.stats;
+  const char *fault = NULL;
+  if (a->device_blocks != b->device_blocks || a->device_bytes != b->device_bytes) fault = "device memory";
+  else if (a->pinned != b->pinned) fault = "pinned memory";
+  else if (a->managed != b->managed) fault = "managed memory";
+  else if (a->registered != b->registered) fault = "registered memory";
+  else if (a->contexts != b->contexts || a->retains != b->retains) fault = "contexts";
+  else if (a->streams != b->streams) fault = "streams";
+  else if (a->events != b->events) fault = "events";
+  else if (a->modules != b->modules) fault = "modules";
+  else if (a->peers != b->peers) fault = "peer accesses";
+  else if (a->depth != b->depth || before->current != now.current) fault = "what is current";
+  else if (a->violations != b->violations) fault = G.violation();
+  if (fault == NULL) return t_check(1, file, line, "same");
+  return t_check(0, file, line, fault);
+}
+
+/* ---- Tensors --------------------------------------------------------------------------------*/
+
+void gpu_make(gpu_tensor *tensor, int device) {
+  static const float values[6] = {0, 1, 2, 3, 4, 5};
+  memset(tensor, 0, sizeof *tensor);
+  tensor->device = device;
+  tensor->shape[0] = 2;
+  tensor->shape[1] = 3;
+  tensor->strides[0] = 3;
+  tensor->strides[1] = 1;
+  tensor->data = (float *)gpu_alloc(device, sizeof values);
+  gpu_write(device, tensor->data, values, sizeof values);
+  DLTensor bare = t_describe(tensor->data, F32, 2, tensor->shape, tensor->strides);
+  bare.device = DEV(device);
+  tensor->managed = t_managed(bare, 0);
+}
+
+void gpu_drop(gpu_tensor *tensor) { gpu_free(tensor->device, tensor->data); }
+
+int gpu_holds(const DLTensor *tensor, const float *values) {
+  float got[6];
+  const char *data = (const char *)tensor->data + tensor->byte_offset;
+  if (tensor->device.device_type == (DLDeviceType)G.type) {
+    gpu_read(tensor->device.device_id, got, data, sizeof got);
+  } else {
+    memcpy(got, data, sizeof got);
+  }
+  return memcmp(got, values, sizeof got) == 0;
+}
+
+static int has_address(const char *text) {
+  for (text = strstr(text, "0x"); text != NULL; text = strstr(text + 1, "0x")) {
+    if (strspn(text + 2, "0123456789abcdefABCDEF") >= 5) return 1;
+  }
+  return 0;
+}
+
+int gpu_failed(const char *file, int line, const char *call, int32_t got, int32_t want, int32_t code) {
+  static char said[1024];
+  const char *fault = NULL;
+  size_t function = strcspn(call, "(");
+  if (got != want) fault = "wrong status";
+  else if (t_error.status != want) fault = "wrong status in the error";
+  else if (code != ANY && t_error.driver_code != code) fault = "wrong driver_code";
+  else if (memchr(t_error.message, '\0', sizeof t_error.message) == NULL) fault = "endless message";
+  else if (strncmp(t_error.message, call, function) != 0) fault = "message without the function";
+  else if (strstr(t_error.message, dlrs_status_name(want)) == NULL) fault = "message without the status";
+  else if (has_address(t_error.message)) fault = "message seems to hold an address";
+  if (fault == NULL) return t_check(1, file, line, call);
+  snprintf(said, sizeof said, "%.200s: %s: got %d, not %d; driver code %d, not %d: %.255s", call, fault,
+           got, want, got ? t_error.driver_code : 0, code, got ? t_error.message : "");
+  return t_check(0, file, line, said);
+}
+
+/* ---- Rows -----------------------------------------------------------------------------------*/
+
+static long all_passed, all_failed, all_left_out;
+
+/* Prints what a row said but for its closing line, which is counted. */
+static void count(const gpu_row *row, char *said, int status) {
+  char *last = strrchr(said, '\n');
+  long passed = 0, failed = 1, tally[5];
+  int left_out = 0;
+  if (last != NULL) {
+    *last = '\0';
+    last = strrchr(said, '\n');
+    char *closing = last == NULL ? said : last + 1;
+    if (sscanf(closing, "%ld passed, %ld failed, %d %ld %ld %ld %ld %ld", &passed, &failed,
+               &left_out, &tally[0], &tally[1], &tally[2], &tally[3], &tally[4]) == 8) {
+      for (int i = 0; i < 5; ++i) gpu_tally[i] += tally[i];
+      if (closing == said) *said = '\0';
+      else *last = '\0';
+    }
+  }
+  if (*said) printf("%s\n", said);
+  if (status != 0 && failed == 0) failed = 1;
+  if (failed) printf("%s %s (%s): %ld failed, status %#x\n", G.name, row->id, row->what, failed, status);
+  all_passed += passed;
+  all_failed += failed;
+  all_left_out += left_out;
+}
+
+static void child(const gpu_row *row, int out) {
+  alarm(120);
+  dup2(out, 1);
+  close(out);
+  t_context = row->id;
+  memset(gpu_tally, 0, sizeof gpu_tally);
+  gpu_start();
+  row->run();
+  if (G.standin) {
+    standin_stats_t stats;
+    G.stats(&stats);
+    if (stats.violations) printf("%s: %s\n", row->id, G.violation());
+    EQUAL(stats.violations, 0);
+  }
+  /* The parent reads more numbers than t_close prints. */
+  char more[120];
+  snprintf(more, sizeof more, ", %d %ld %ld %ld %ld %ld", gpu_left_out, gpu_tally[0], gpu_tally[1],
+           gpu_tally[2], gpu_tally[3], gpu_tally[4]);
+  fflush(stdout);
+  if (gpu_left_out) printf("0 passed, 0 failed%s\n", more);
+  else t_close_with(more);
+  fflush(stdout);
+  exit(0); /* with the handlers that the row left */
+}
+
+void gpu_run(const gpu_row *row) {
+  static char said[1 << 16];
+  int ends[2], status;
+  size_t n = 0;
+  ssize_t got;
+  fflush(stdout);
+  if (pipe(ends) != 0) exit(1);
+  pid_t pid = fork();
+  if (pid == 0) {
+    close(ends[0]);
+    child(row, ends[1]);
+  }
+  close(ends[1]);
+  while (n < sizeof said - 1 && (got = read(ends[0], said + n, sizeof said - 1 - n)) > 0) n += (size_t)got;
+  said[n] = '\0';
+  close(ends[0]);
+  waitpid(pid, &status, 0);
+  count(row, said, status);
+}
+
+int gpu_end(void) {
+  if (all_left_out) printf("%ld rows left out\n", all_left_out);
+  printf("%ld passed, %ld failed\n", all_passed, all_failed);
+  return all_failed != 0 || all_passed == 0;
+}

@@ -1,0 +1,114 @@
+/* What the tests of devices share: the driver itself, next to the library, to make and to look at
+ * what the library is given; and rows that run each in a process of its own.
+ *
+ * A driver is a stand-in (c_tests/standin) or a real one. With a real one there are no controls:
+ * rows that need them say so with NEEDS_STANDIN and are counted as left out. */
+#ifndef C_TESTS_GPU_H_
+#define C_TESTS_GPU_H_
+
+#include "../standin/standin.h"
+#include "harness.h"
+
+typedef struct gpu_driver {
+  const char *name;                 /* "cuda", "rocm" */
+  int32_t type, pinned, managed;    /* DLPack's device types; managed 0: DLPack has none */
+  int hip;                          /* the major version, 0 for CUDA */
+  int standin;
+  int version;
+  const char *file;                 /* what was loaded */
+  void *library;
+  int (*ctl)(int, long, long, const char *);
+  void (*stats)(standin_stats_t *);
+  long (*calls)(const char *);
+  const char *(*violation)(void);
+  void *(*bytes)(const void *);
+  size_t (*log)(char *, size_t);
+} gpu_driver;
+extern gpu_driver G;
+
+/* Loads the driver that the library would find; tells whether there is one. Starts nothing. */
+int gpu_open(const char *name);
+
+#define DEV(i) t_device(G.type, (i))
+
+/* ---- The driver's own functions. Devices are numbers; errors end the test ---------------------*/
+
+void gpu_start(void);
+int gpu_count(void);
+void *gpu_alloc(int device, size_t nbytes);
+void gpu_free(int device, void *data);
+void *gpu_pinned(size_t nbytes);
+void gpu_pinned_free(void *data);
+void *gpu_managed(int device, size_t nbytes);
+void gpu_managed_free(int device, void *data);
+/* At once; a stand-in's queue stays as it is. */
+void gpu_write(int device, void *dst, const void *src, size_t nbytes);
+void gpu_read(int device, void *dst, const void *src, size_t nbytes);
+void *gpu_stream(int device, int nonblocking);
+void gpu_stream_free(int device, void *stream);
+/* Work on a stream: bytes are set. */
+void gpu_fill(int device, void *stream, void *dst, int byte, size_t nbytes);
+int gpu_query(int device, void *stream); /* the driver's code */
+int gpu_sync(int device, void *stream);
+void gpu_capture(int device, void *stream, int mode);
+/* The code of ending the capture; a graph is launched `times` times, and destroyed. */
+int gpu_capture_end(int device, void *stream, int times);
+/* What is current on this thread: a context or a device, as a number. */
+long gpu_current(void);
+/* Makes a device current for this thread, or (-1) nothing; a context of its own if `own`. */
+void gpu_set_current(int device, int own);
+
+/* ---- What must be as before -----------------------------------------------------------------*/
+
+typedef struct gpu_state {
+  standin_stats_t stats;
+  long current, violations;
+} gpu_state;
+gpu_state gpu_now(void);
+/* Whether nothing is left over since then, what is current is so still, and no rule was broken. */
+int gpu_same(const gpu_state *before, const char *file, int line);
+#define SAME(before) gpu_same(&(before), __FILE__, __LINE__)
+
+/* ---- Tensors on a device --------------------------------------------------------------------*/
+
+/* A float32 tensor of 2 x 3 with values 0 to 5 in memory that the driver gave. */
+typedef struct gpu_tensor {
+  DLManagedTensorVersioned managed;
+  int64_t shape[2], strides[2];
+  float *data;
+  int device;
+} gpu_tensor;
+void gpu_make(gpu_tensor *tensor, int device);
+void gpu_drop(gpu_tensor *tensor);
+/* Whether its memory holds these 6 values. */
+int gpu_holds(const DLTensor *tensor, const float *values);
+
+/* A call that fails with this status because of the driver, or may: checks the message and that
+ * no deleter ran. `code` is the driver's, 0 if it had no part, ANY. */
+int gpu_failed(const char *file, int line, const char *call, int32_t got, int32_t want, int32_t code);
+#define FAILS(status, code, call) \
+  (t_before(), gpu_failed(__FILE__, __LINE__, #call, (call), (status), (code)))
+
+/* ---- Rows -----------------------------------------------------------------------------------*/
+
+typedef struct gpu_row {
+  const char *id;
+  const char *what;
+  void (*run)(void);
+} gpu_row;
+extern int gpu_left_out;
+#define NEEDS_STANDIN() \
+  if (!G.standin) {     \
+    gpu_left_out = 1;   \
+    return;             \
+  }
+
+/* Numbers that rows add to; here the sum of all rows that have run. */
+extern long gpu_tally[5];
+
+/* Runs a row in a process of its own, and prints its failures. */
+void gpu_run(const gpu_row *row);
+/* Prints "N passed, N failed"; answers the exit status. */
+int gpu_end(void);
+
+#endif

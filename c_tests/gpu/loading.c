@@ -1,0 +1,365 @@
+/* How the drivers are found, and what is missing: loading STANDINS [DROPPED FOLDER SYMBOL FACE]
+ * STANDINS is build.sh's folder. Each case is this program again, with a search path of its own. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+static const float VALUES[6] = {0, 1, 2, 3, 4, 5};
+static const char *folder;
+
+static int mapped(const char *name) {
+  char line[1024];
+  int found = 0;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  while (maps && fgets(line, sizeof line, maps)) found |= strstr(line, name) != NULL;
+  if (maps) fclose(maps);
+  return found;
+}
+
+static DLDevice device(int type) { return t_device(type, 0); }
+
+/* There and back; DLRS_OK when the values are right. */
+static int32_t there_and_back(int32_t type) {
+  DLManagedTensorVersioned *there, *back;
+  t_tensor host;
+  t_before();
+  t_make(&host);
+  int32_t status = dlrs_clone(&host.managed, device(type), NULL, &there, ERR);
+  if (status != DLRS_OK) return status;
+  status = dlrs_clone(there, CPU, NULL, &back, ERR);
+  if (status == DLRS_OK) {
+    CHECK(memcmp(back->dl_tensor.data, VALUES, sizeof VALUES) == 0);
+    dlrs_release(back);
+  }
+  dlrs_release(there);
+  return status;
+}
+
+/* The functions of the host work, and load nothing. */
+static void cpu_works(void) {
+  DLManagedTensorVersioned *out;
+  t_tensor host;
+  t_make(&host);
+  WORKS(dlrs_clone(&host.managed, CPU, NULL, &out, ERR));
+  CHECK(memcmp(out->dl_tensor.data, VALUES, sizeof VALUES) == 0);
+  dlrs_release(out);
+}
+
+/* D01: no driver at all. */
+static void none(void) {
+  int32_t n;
+  DLManagedTensorVersioned *out;
+  t_tensor host;
+  t_make(&host);
+  CHECK(!mapped("libcuda") && !mapped("libamdhip64"));
+  cpu_works();
+  CHECK(!mapped("libcuda") && !mapped("libamdhip64"));
+  if (dlopen("libcuda.so.1", RTLD_LAZY) == NULL) {
+    t_result(&out);
+    REFUSED(DLRS_DRV_MISSING, ANY, ANY, ANY, dlrs_device_count(kDLCUDA, &n, ERR));
+    CHECK(strstr(t_error.message, "libcuda.so.1") != NULL);
+    EQUAL(n, 0);
+    REFUSED(DLRS_DRV_MISSING, ANY, ANY, ANY, dlrs_clone(&host.managed, device(kDLCUDA), NULL, &out, ERR));
+  }
+  if (dlopen("libamdhip64.so.5", RTLD_LAZY) == NULL && dlopen("libamdhip64.so.6", RTLD_LAZY) == NULL &&
+      dlopen("libamdhip64.so.7", RTLD_LAZY) == NULL && dlopen("libamdhip64.so", RTLD_LAZY) == NULL) {
+    REFUSED(DLRS_DRV_MISSING, ANY, ANY, ANY, dlrs_device_count(kDLROCM, &n, ERR));
+    CHECK(strstr(t_error.message, "libamdhip64") != NULL);
+    EQUAL(n, 0);
+  }
+  cpu_works();
+}
+
+/* Nothing is loaded until a function of a device is called, and then one driver only. */
+static void lazy(void) {
+  int32_t n;
+  cpu_works();
+  CHECK(!mapped("libcuda") && !mapped("libamdhip64"));
+  WORKS(dlrs_device_count(kDLCUDA, &n, ERR));
+  CHECK(mapped("libcuda") && !mapped("libamdhip64"));
+  WORKS(dlrs_device_count(kDLROCM, &n, ERR));
+  CHECK(mapped("libamdhip64"));
+}
+
+/* D05: both in one process, and copies from one to the other. */
+static void both(void) {
+  DLManagedTensorVersioned *cuda, *rocm, *back;
+  t_tensor host;
+  t_make(&host);
+  WORKS(dlrs_clone(&host.managed, device(kDLCUDA), NULL, &cuda, ERR));
+  WORKS(dlrs_clone(cuda, device(kDLROCM), NULL, &rocm, ERR));
+  EQUAL(rocm->dl_tensor.device.device_type, kDLROCM);
+  WORKS(dlrs_copy(rocm, cuda, NULL, ERR));
+  WORKS(dlrs_clone(cuda, CPU, NULL, &back, ERR));
+  CHECK(memcmp(back->dl_tensor.data, VALUES, sizeof VALUES) == 0);
+  dlrs_release(cuda);
+  dlrs_release(rocm);
+  dlrs_release(back);
+}
+
+/* D34: one of the two is broken. */
+static void broken(int32_t bad, int32_t good) {
+  int32_t n;
+  t_before();
+  int32_t status = dlrs_device_count(bad, &n, ERR);
+  /* ROCm has names for older versions, and the system may have one of those without devices. */
+  CHECK(status == DLRS_DRV_MISSING || status == DLRS_DRV_SYMBOL ||
+        (bad == kDLROCM && status == DLRS_NO_DEVICE));
+  EQUAL(n, 0);
+  CHECK(strlen(t_error.message) > 20);
+  EQUAL(there_and_back(good), DLRS_OK);
+  CHECK(dlrs_device_count(bad, &n, ERR) == status);
+  EQUAL(there_and_back(good), DLRS_OK);
+  cpu_works();
+}
+
+static void broken_cuda(void) { broken(kDLCUDA, kDLROCM); }
+static void broken_rocm(void) { broken(kDLROCM, kDLCUDA); }
+
+/* A stand-in that starts with an error is as good as broken, for itself. */
+static void failing(int32_t bad, int32_t good, const char *file, const char *function) {
+  int32_t n;
+  void *driver = dlopen(file, RTLD_NOW);
+  int (*ctl)(int, long, long, const char *);
+  *(void **)&ctl = dlsym(driver, "standin_ctl");
+  ctl(2 /* STANDIN_FAIL_ALWAYS */, 1, 999, function);
+  t_before();
+  CHECK(dlrs_device_count(bad, &n, ERR) == DLRS_DRV_INIT);
+  EQUAL(t_error.driver_code, 999);
+  EQUAL(there_and_back(good), DLRS_OK);
+  ctl(0 /* STANDIN_DEFAULTS */, 0, 0, NULL);
+  EQUAL(there_and_back(bad), DLRS_OK);
+}
+
+static void failing_cuda(void) { failing(kDLCUDA, kDLROCM, "libcuda.so.1", "cuInit"); }
+static void failing_rocm(void) { failing(kDLROCM, kDLCUDA, "libamdhip64.so.6", "hipInit"); }
+
+/* AMD's own runtime, from Debian, on a machine without its devices. */
+static void debian(void) {
+  int32_t n = 5, status;
+  t_before();
+  status = dlrs_device_count(kDLROCM, &n, ERR);
+  if (status == DLRS_OK) {
+    CHECK(n > 0); /* there are devices after all */
+    return;
+  }
+  CHECK(mapped("libamdhip64.so.5"));
+  EQUAL(status, DLRS_NO_DEVICE);
+  EQUAL(n, 0);
+  printf("Debian's libamdhip64.so.5 says: %s\n", t_error.message);
+  EQUAL(there_and_back(kDLROCM), DLRS_NO_DEVICE);
+  cpu_works();
+}
+
+/* ---- Z07: a function is missing -------------------------------------------------------------*/
+
+static const char *missing;
+
+/* What a call answers when the driver lacks a function: that, naming it, or its work is done. */
+#define settled(call) (t_before(), judged(call))
+static int32_t judged(int32_t status) {
+  if (status != DLRS_OK) {
+    EQUAL(status, DLRS_DRV_SYMBOL);
+    CHECK(strstr(t_error.message, missing) != NULL);
+    if (status != DLRS_DRV_SYMBOL || !strstr(t_error.message, missing)) printf("%s\n", t_error.message);
+  } else {
+    CHECK(1);
+  }
+  return status;
+}
+
+static void dropped(int32_t type) {
+  DLManagedTensorVersioned *there, *other;
+  dlrs_copy_options options;
+  dlrs_pointer_info info;
+  t_tensor host, target;
+  void *stream, *event, *data;
+  int32_t n, done;
+  uint64_t a, b;
+  int64_t transposed[2] = {1, 2};
+  static char page[4096];
+  t_make(&host);
+  t_make(&target);
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  settled(dlrs_device_count(type, &n, ERR));
+  settled(dlrs_mem_info(device(type), &a, &b, ERR));
+  settled(dlrs_pointer_device(type, page, &info, ERR));
+  if (settled(dlrs_mem_register_host(type, page, sizeof page, ERR)) == DLRS_OK) {
+    settled(dlrs_mem_unregister_host(type, page, ERR));
+  }
+  if (settled(dlrs_mem_alloc(device(type), 64, 0, NULL, &data, ERR)) == DLRS_OK) {
+    settled(dlrs_mem_free(device(type), data, 64, 0, NULL, ERR));
+  }
+  if (settled(dlrs_stream_create(device(type), &stream, ERR)) == DLRS_OK) {
+    if (settled(dlrs_mem_alloc(device(type), 64, 0, stream, &data, ERR)) == DLRS_OK) {
+      settled(dlrs_mem_free(device(type), data, 64, 0, stream, ERR));
+    }
+    settled(dlrs_stream_query(device(type), stream, &done, ERR));
+    settled(dlrs_stream_wait(device(type), NULL, stream, ERR));
+    if (settled(dlrs_event_create(device(type), &event, ERR)) == DLRS_OK) {
+      settled(dlrs_event_record(device(type), event, stream, ERR));
+      settled(dlrs_event_wait(device(type), event, stream, ERR));
+      settled(dlrs_event_query(device(type), event, &done, ERR));
+      settled(dlrs_event_sync(device(type), event, ERR));
+      settled(dlrs_event_destroy(device(type), event, ERR));
+    }
+    options.src_stream = stream; /* the host's side has none */
+    if (settled(dlrs_clone(&host.managed, device(type), NULL, &there, ERR)) == DLRS_OK) {
+      options.flags = 0;
+      settled(dlrs_copy(there, &target.managed, &options, ERR));
+      there->dl_tensor.strides[0] = transposed[0];
+      there->dl_tensor.strides[1] = transposed[1];
+      options.dst_stream = stream;
+      if (settled(dlrs_clone(there, device(type), &options, &other, ERR)) == DLRS_OK) dlrs_release(other);
+      settled(dlrs_copy(there, &target.managed, NULL, ERR));
+      settled(dlrs_copy(&host.managed, there, NULL, ERR));
+      dlrs_release(there);
+    }
+    settled(dlrs_stream_sync(device(type), stream, ERR));
+    settled(dlrs_stream_destroy(device(type), stream, ERR));
+  }
+  cpu_works();
+}
+
+/* ---- Running all of it ----------------------------------------------------------------------*/
+
+typedef struct mode {
+  const char *name;
+  void (*run)(void);
+  const char *path; /* folders of the stand-ins, as LD_LIBRARY_PATH */
+} mode;
+
+static long passed, failed;
+
+/* This program again; adds up its counts. */
+static void again(const char *path, char **arguments) {
+  int ends[2], status;
+  static char said[1 << 15];
+  size_t n = 0;
+  ssize_t got;
+  long p = 0, f = 1;
+  if (pipe(ends) != 0) exit(1);
+  pid_t pid = fork();
+  if (pid == 0) {
+    dup2(ends[1], 1);
+    close(ends[0]);
+    setenv("LD_LIBRARY_PATH", path, 1);
+    alarm(120);
+    execv("/proc/self/exe", arguments);
+    _exit(1);
+  }
+  close(ends[1]);
+  while (n < sizeof said - 1 && (got = read(ends[0], said + n, sizeof said - 1 - n)) > 0) n += (size_t)got;
+  said[n] = '\0';
+  close(ends[0]);
+  waitpid(pid, &status, 0);
+  if (n > 0) said[n - 1] = '\0';
+  char *last = strrchr(said, '\n');
+  char *closing = last ? last + 1 : said;
+  if (sscanf(closing, "%ld passed, %ld failed", &p, &f) == 2) *closing = '\0';
+  if (status != 0 && f == 0) f = 1;
+  if (*said) printf("%s", said);
+  if (f) printf("%s %s: %ld failed, status %#x\n", arguments[2], arguments[3] ? arguments[3] : "", f, status);
+  passed += p;
+  failed += f;
+}
+
+/* A file in place of a driver. */
+static void put(const char *name, const void *bytes, size_t nbytes, mode_t rights) {
+  int file = open(name, O_CREAT | O_TRUNC | O_WRONLY, 0700);
+  if (file < 0 || write(file, bytes, nbytes) != (ssize_t)nbytes) exit(1);
+  close(file);
+  chmod(name, rights);
+}
+
+static const mode modes[] = {
+    {"none", none, ""},
+    {"lazy", lazy, "%s/cuda:%s/hip6"},
+    {"both", both, "%s/cuda:%s/hip6"},
+    {"failing_cuda", failing_cuda, "%s/cuda:%s/hip6"},
+    {"failing_rocm", failing_rocm, "%s/cuda:%s/hip6"},
+    {"broken_cuda", broken_cuda, NULL},
+    {"broken_rocm", broken_rocm, NULL},
+    {"debian", debian, NULL},
+};
+
+/* Z06: what lies where the driver should be. */
+static void bad_files(char *program) {
+  static const unsigned char elf32[64] = {0x7F, 'E', 'L', 'F', 1, 1, 1};
+  static const char *const faces[2][3] = {{"libcuda.so.1", "broken_cuda", "hip6"},
+                                          {"libamdhip64.so.6", "broken_rocm", "cuda"}};
+  char place[512], name[600], path[1200];
+  for (int face = 0; face < 2; ++face) {
+    for (int kind = 0; kind < 7; ++kind) {
+      snprintf(place, sizeof place, "%s/bad%d%d", folder, face, kind);
+      mkdir(place, 0700);
+      snprintf(name, sizeof name, "%s/%s", place, faces[face][0]);
+      unlink(name);
+      rmdir(name);
+      if (kind == 0) put(name, "", 0, 0700);
+      if (kind == 1) put(name, "this is no library\n", 19, 0700);
+      if (kind == 2) put(name, elf32, sizeof elf32, 0700);
+      if (kind == 3) mkdir(name, 0700);
+      if (kind == 4 && symlink("nowhere", name) != 0) exit(1);
+      if (kind == 5 && symlink(faces[face][0], name) != 0) exit(1);
+      if (kind == 6) put(name, "no rights", 9, 0);
+      snprintf(path, sizeof path, "%s:%s/%s", place, folder, faces[face][2]);
+      char *arguments[] = {program, (char *)(uintptr_t)folder, (char *)(uintptr_t)faces[face][1], NULL};
+      again(path, arguments);
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  char path[1200];
+  if (argc < 2) {
+    puts("usage: loading STANDINS [dropped FACE SYMBOL FOLDER]");
+    return 2;
+  }
+  folder = argv[1];
+  if (argc == 6) { /* loading STANDINS dropped FACE SYMBOL FOLDER: with the driver that lacks it */
+    snprintf(path, sizeof path, "%s", argv[5]);
+    if (!getenv("LOADING_AGAIN")) {
+      setenv("LOADING_AGAIN", "1", 1);
+      again(path, argv);
+      printf("%ld passed, %ld failed\n", passed, failed);
+      return failed != 0 || passed == 0;
+    }
+    missing = argv[4];
+    t_context = missing;
+    dropped(strcmp(argv[3], "cuda") == 0 ? kDLCUDA : kDLROCM);
+    return t_close();
+  }
+  for (size_t i = 0; argc == 3 && i < sizeof modes / sizeof *modes; ++i) {
+    if (strcmp(argv[2], modes[i].name) != 0) continue;
+    t_context = modes[i].name;
+    modes[i].run();
+    return t_close();
+  }
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i) {
+    if (modes[i].path == NULL) continue;
+    snprintf(path, sizeof path, modes[i].path, folder, folder);
+    char *arguments[] = {argv[0], argv[1], (char *)(uintptr_t)modes[i].name, NULL};
+    again(path, arguments);
+  }
+  bad_files(argv[0]);
+  void *real = dlopen("libamdhip64.so.5", RTLD_NOW | RTLD_LOCAL);
+  if (real != NULL && dlsym(real, "standin_ctl") == NULL) {
+    char *arguments[] = {argv[0], argv[1], (char *)(uintptr_t) "debian", NULL};
+    again("", arguments);
+  } else {
+    puts("not run: AMD's runtime is not installed (Debian: apt-get install libamdhip64-5)");
+  }
+  printf("%ld passed, %ld failed\n", passed, failed);
+  return failed != 0 || passed == 0;
+}

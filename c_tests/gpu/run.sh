@@ -1,0 +1,116 @@
+#!/bin/sh
+# The device layer on the stand-in drivers: run.sh INCLUDE LIBDIR [OUT] [FLAGS...]
+#   the stand-in itself; test_gpu_backend; the catalogue's rows D and what of K concerns devices; the
+#   sweep of failing driver calls; threads; drivers that are missing, broken, or lack a function;
+#   the first two of these once more under valgrind (not with NO_VALGRIND=1).
+# FAULTS_STEP=N sweeps every N-th code only, FAULTS_STEP=1 all of them everywhere. The last line is "N passed, N failed".
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# -ge 2 ] || { echo "usage: run.sh INCLUDE LIBDIR [OUT] [FLAGS...]"; exit 2; }
+include=$(cd "$1" && pwd) && lib=$(cd "$2" && pwd) || exit 2
+if [ -n "$3" ]; then
+    mkdir -p "$3"
+    out=$(cd "$3" && pwd)
+    shift 3
+else
+    shift 2
+    out=$(mktemp -d) || exit 2
+    trap 'rm -rf "$out"' EXIT
+fi
+standins=$out/standin
+passed=0
+failed=0
+major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
+mkdir -p "$out/lib"
+cp "$lib/libdlpack_rs.so" "$out/lib/libdlpack_rs.so" || exit 2
+ln -sf libdlpack_rs.so "$out/lib/libdlpack_rs.so.$major"
+
+step() { # step NAME COMMAND...: adds up the closing line; shows the rest when something failed
+    name=$1
+    shift
+    timeout "${STEP_TIMEOUT:-600}" "$@" >"$out/log" 2>&1
+    status=$?
+    line=$(tail -n 1 "$out/log")
+    case $line in
+    [0-9]*" passed, "[0-9]*" failed"*) ;;
+    *) line="0 passed, 1 failed" ;;
+    esac
+    p=${line%% *}
+    f=${line#*, }
+    f=${f%% *}
+    [ "$status" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    passed=$((passed + p))
+    failed=$((failed + f))
+    if [ "$f" -ne 0 ]; then
+        echo "$name: exit status $status"
+        tail -n 40 "$out/log"
+    else
+        grep -E '^(not run|[0-9]+ (points|rows|scenarios))' "$out/log" | sed "s|^|$name: |"
+    fi
+}
+
+"$here/../standin/build.sh" "$standins" || exit 1
+compile() { # compile PROGRAM SOURCE...
+    program=$1
+    shift
+    ${CC:-gcc} -std=gnu11 -g -O1 -Wall -Wextra -Werror -I "$include" -I "$here/.." "$@" -o "$out/$program" \
+        -L "$out/lib" -Wl,-rpath,"$out/lib" -ldlpack_rs -lpthread -ldl
+}
+shared="$here/gpu.c $here/../harness.c $here/../inject.c"
+compile test_standin "$here/../standin/test_standin.c" || exit 1
+compile test_gpu_backend "$here/test_gpu_backend.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
+compile loading "$here/loading.c" "$here/../harness.c" "$here/../inject.c" "$@" || exit 1
+for name in catalogue_d faults threads; do compile $name "$here/$name.c" $shared "$@" || exit 1; done
+
+on() { # on FACE COMMAND...: with its stand-in as the driver
+    folder=$standins/$1
+    shift
+    LD_LIBRARY_PATH=$folder "$@"
+}
+vendor() { case $1 in cuda) echo cuda ;; *) echo rocm ;; esac; }
+
+step test_standin "$out/test_standin" "$standins/cuda/libcuda.so.1"
+for face in cuda hip5 hip6 hip7; do
+    export LD_LIBRARY_PATH="$standins/$face"
+    driver=$(ls "$standins/$face"/lib*)
+    step "test_gpu_backend $face" "$out/test_gpu_backend" "$(vendor $face)" "$driver"
+    step "catalogue_d $face" "$out/catalogue_d" "$(vendor $face)"
+    # Versions of HIP differ in little: every code for one of them, some for the others.
+    case $face in hip5 | hip7) some=7 ;; *) some=1 ;; esac
+    step "faults $face" "$out/faults" "$(vendor $face)" "${FAULTS_STEP:-$some}"
+    step "threads $face" "$out/threads" "$(vendor $face)"
+    unset LD_LIBRARY_PATH
+done
+step loading "$out/loading" "$standins"
+
+# Z07: each function that the library looks for is missing once.
+sources=$here/../../src/device/gpu
+for symbol in $(grep -ohE '"(cu[A-Z]|hip[A-Z]|hiprtc[A-Z])[A-Za-z0-9_]+"' "$sources"/*.rs | tr -d '"' | sort -u); do
+    case $symbol in cu*) face=cuda ;; *) face=hip6 ;; esac
+    nm -D "$standins/$face"/lib* | grep -qw "T $symbol" || continue
+    mkdir -p "$out/drop"
+    rm -rf "$out/drop"/*
+    "$here/../standin/build.sh" --drop "$standins" $face "$symbol" "$out/drop" || exit 1
+    step "without $symbol" "$out/loading" "$standins" dropped "$(vendor $face)" "$symbol" "$out/drop"
+    dropped=$((${dropped:-0} + 1))
+done
+echo "$dropped functions were missing once"
+
+# What a real driver answered, if somebody has recorded it (make test-cuda).
+recorded=$here/../standin/trace_cuda.txt
+gcc -std=gnu11 -g "$here/../standin/trace.c" -o "$out/trace" -ldl || exit 1
+if [ -f "$recorded" ]; then
+    step "conform" "$here/../standin/conform.sh" "$out/trace" "$standins/cuda/libcuda.so.1" "$recorded"
+else
+    echo "not run: no trace of a real driver was recorded; the stand-in is unconfirmed"
+fi
+
+if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
+    export LD_LIBRARY_PATH="$standins/cuda"
+    step "valgrind catalogue_d" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
+        "$out/catalogue_d" cuda
+    step "valgrind faults" valgrind -q --error-exitcode=9 --soname-synonyms=somalloc=nouserintercepts \
+        "$out/faults" cuda 29
+    unset LD_LIBRARY_PATH
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

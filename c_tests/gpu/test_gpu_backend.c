@@ -1,0 +1,466 @@
+/* The backend for CUDA and ROCm on a stand-in driver: test_gpu_backend cuda|rocm DRIVER
+ * DRIVER is the file that the library will find (LD_LIBRARY_PATH); its counters are read here. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../harness.h"
+#include "../standin/standin.h"
+
+static int (*ctl)(int, long, long, const char *);
+static void (*stats_of)(standin_stats_t *);
+static const char *(*violation)(void);
+static void *(*bytes_of)(const void *);
+static long (*count_of)(const char *);
+
+static int rocm;
+static DLDevice cpu = {kDLCPU, 0}, device, second, pinned, managed;
+
+static void load(const char *path) {
+  void *driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (driver == NULL) {
+    puts(dlerror());
+    exit(2);
+  }
+  *(void **)&ctl = dlsym(driver, "standin_ctl");
+  *(void **)&stats_of = dlsym(driver, "standin_stats");
+  *(void **)&violation = dlsym(driver, "standin_violation");
+  *(void **)&bytes_of = dlsym(driver, "standin_bytes");
+  *(void **)&count_of = dlsym(driver, "standin_count");
+}
+
+static standin_stats_t now(void) {
+  standin_stats_t stats;
+  stats_of(&stats);
+  return stats;
+}
+
+static void no_violation(int line) {
+  const char *words = violation();
+  if (*words) printf("line %d: %s\n", line, words);
+  CHECK(*words == '\0');
+}
+#define NO_VIOLATION() no_violation(__LINE__)
+
+static unsigned state = 1;
+static unsigned chance(unsigned below) {
+  state = state * 1664525u + 1013904223u;
+  return (state >> 8) % below;
+}
+
+/* ---- Memory, streams, events ----------------------------------------------------------------*/
+
+static void memory(void) {
+  void *data = NULL, *stream = NULL;
+  uint64_t free_nbytes = 0, total = 0;
+  int32_t count = 0;
+  standin_stats_t before = now();
+  WORKS(dlrs_device_count(device.device_type, &count, ERR));
+  EQUAL(count, 2);
+  WORKS(dlrs_device_count(pinned.device_type, &count, ERR));
+  EQUAL(count, 1);
+  for (int id = 0; id < 2; ++id) {
+    DLDevice on = {device.device_type, id};
+    WORKS(dlrs_mem_alloc(on, 1000, 0, NULL, &data, ERR));
+    EQUAL(now().device_blocks, 1);
+    dlrs_pointer_info info = {sizeof info, 0, {0, 0}, NULL, 0};
+    WORKS(dlrs_pointer_device(device.device_type, (char *)data + 10, &info, ERR));
+    EQUAL(info.device.device_type, device.device_type);
+    EQUAL(info.device.device_id, id);
+    CHECK(info.base == data);
+    EQUAL(info.nbytes, 1000);
+    WORKS(dlrs_mem_free(on, data, 1000, 0, NULL, ERR));
+    WORKS(dlrs_stream_create(on, &stream, ERR));
+    WORKS(dlrs_mem_alloc(on, 1000, 64, stream, &data, ERR));
+    WORKS(dlrs_mem_free(on, data, 1000, 64, stream, ERR));
+    WORKS(dlrs_mem_alloc(on, 1000, 64, stream, &data, ERR));
+    WORKS(dlrs_mem_free(on, data, 1000, 64, NULL, ERR));
+    WORKS(dlrs_stream_sync(on, stream, ERR));
+    WORKS(dlrs_stream_destroy(on, stream, ERR));
+    WORKS(dlrs_mem_info(on, &free_nbytes, &total, ERR));
+    EQUAL(free_nbytes, total);
+  }
+  WORKS(dlrs_mem_alloc(pinned, 1000, 64, NULL, &data, ERR));
+  EQUAL(now().pinned - before.pinned, 1);
+  memset(data, 1, 1000);
+  WORKS(dlrs_mem_free(pinned, data, 1000, 64, NULL, ERR));
+  if (!rocm) {
+    WORKS(dlrs_mem_alloc(managed, 1000, 64, NULL, &data, ERR));
+    memset(data, 1, 1000);
+    WORKS(dlrs_mem_free(managed, data, 1000, 64, NULL, ERR));
+  }
+  EQUAL(now().device_blocks + now().managed + now().streams, 0);
+  EQUAL(now().pinned, before.pinned);
+  DLDevice third = {device.device_type, 2};
+  REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, ANY,
+          dlrs_mem_alloc(third, 1000, 64, NULL, &data, ERR));
+  EQUAL(now().depth, before.depth);
+  NO_VIOLATION();
+}
+
+static void streams(void) {
+  void *a = NULL, *b = NULL, *event = NULL;
+  int32_t done = 0;
+  long events = now().events;
+  WORKS(dlrs_stream_create(device, &a, ERR));
+  WORKS(dlrs_stream_create(second, &b, ERR));
+  if (!rocm) REFUSED(DLRS_STREAM, ANY, ANY, ANY, dlrs_stream_sync(device, b, ERR));
+  WORKS(dlrs_event_create(device, &event, ERR));
+  WORKS(dlrs_event_record(device, event, a, ERR));
+  WORKS(dlrs_event_wait(second, event, b, ERR));
+  WORKS(dlrs_event_sync(device, event, ERR));
+  WORKS(dlrs_event_query(device, event, &done, ERR));
+  EQUAL(done, 1);
+  WORKS(dlrs_event_destroy(device, event, ERR));
+  WORKS(dlrs_stream_query(device, a, &done, ERR));
+  WORKS(dlrs_stream_wait(device, a, NULL, ERR));
+  WORKS(dlrs_stream_sync(device, a, ERR));
+  WORKS(dlrs_stream_sync(second, b, ERR));
+  WORKS(dlrs_stream_destroy(device, a, ERR));
+  WORKS(dlrs_stream_destroy(second, b, ERR));
+  EQUAL(now().streams + now().events, events);
+  NO_VIOLATION();
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------*/
+
+typedef struct side {
+  DLDevice on;
+  unsigned char *data;  /* as the driver says */
+  unsigned char *bytes; /* where the host may look */
+  size_t nbytes;
+  DLTensor tensor;
+  int64_t shape[5], strides[5];
+} side;
+
+static void side_new(side *self, DLDevice on, size_t nbytes) {
+  void *data = NULL;
+  self->on = on;
+  self->nbytes = nbytes;
+  if (on.device_type == kDLCPU) {
+    self->data = self->bytes = malloc(nbytes);
+  } else {
+    WORKS(dlrs_mem_alloc(on, nbytes, 0, NULL, &data, ERR));
+    self->data = data;
+    self->bytes = bytes_of(data) ? bytes_of(data) : data;
+  }
+  for (size_t i = 0; i < nbytes; ++i) self->bytes[i] = (unsigned char)chance(256);
+}
+
+static void side_free(side *self) {
+  if (self->on.device_type == kDLCPU) free(self->data);
+  else WORKS(dlrs_mem_free(self->on, self->data, self->nbytes, 0, NULL, ERR));
+}
+
+/* A layout of the shape with its dimensions in any order, gaps and turned-round dimensions; bytes. */
+static size_t layout(side *self, int ndim, const int64_t *shape, int itemsize, int dense) {
+  int order[5];
+  int64_t step = 1, first = 0;
+  for (int i = 0; i < ndim; ++i) order[i] = i;
+  for (int i = ndim - 1; i > 0 && dense < 2; --i) {
+    int j = (int)chance((unsigned)i + 1), kept = order[i];
+    order[i] = order[j];
+    order[j] = kept;
+  }
+  for (int k = ndim - 1; k >= 0; --k) {
+    int i = order[k];
+    self->shape[i] = shape[i];
+    if (!dense && chance(3) == 0) step += chance(3);
+    self->strides[i] = step;
+    step *= shape[i];
+    if (!dense && chance(4) == 0) {
+      first += self->strides[i] * (shape[i] - 1);
+      self->strides[i] = -self->strides[i];
+    }
+  }
+  self->tensor.ndim = ndim;
+  self->tensor.shape = self->shape;
+  self->tensor.strides = self->strides;
+  self->tensor.dtype = (DLDataType){kDLUInt, (uint8_t)(8 * itemsize), 1};
+  if (itemsize == 16) self->tensor.dtype = (DLDataType){kDLComplex, 128, 1};
+  self->tensor.byte_offset = (uint64_t)(first * itemsize);
+  return (size_t)(step * itemsize);
+}
+
+static void place(side *self) {
+  self->tensor.data = self->data;
+  self->tensor.device = self->on;
+}
+
+static void copy_once(DLDevice from, DLDevice to, int64_t extent, int dense) {
+  int64_t shape[5];
+  int ndim = 1 + (int)chance(4), itemsize = 1 << chance(5);
+  side src = {0}, dst = {0};
+  for (int i = 0; i < ndim; ++i) shape[i] = 1 + chance((unsigned)extent);
+  side_new(&src, from, layout(&src, ndim, shape, itemsize, dense));
+  side_new(&dst, to, layout(&dst, ndim, shape, itemsize, dense));
+  place(&src);
+  place(&dst);
+  unsigned char *want = malloc(dst.nbytes);
+  memcpy(want, dst.bytes, dst.nbytes);
+  int64_t index[5] = {0};
+  for (;;) {
+    int64_t s = 0, d = 0;
+    for (int i = 0; i < ndim; ++i) {
+      s += index[i] * src.strides[i];
+      d += index[i] * dst.strides[i];
+    }
+    memcpy(want + dst.tensor.byte_offset + d * itemsize, src.bytes + src.tensor.byte_offset + s * itemsize,
+           (size_t)itemsize);
+    int i = ndim - 1;
+    while (i >= 0 && ++index[i] == shape[i]) index[i--] = 0;
+    if (i < 0) break;
+  }
+  WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, NULL, ERR));
+  if (!CHECK(memcmp(want, dst.bytes, dst.nbytes) == 0)) {
+    printf("  from %d:%d to %d:%d, %d dims of %d bytes\n", from.device_type, from.device_id,
+           to.device_type, to.device_id, ndim, itemsize);
+  }
+  NO_VIOLATION();
+  free(want);
+  side_free(&src);
+  side_free(&dst);
+}
+
+static void copies(void) {
+  DLDevice all[] = {cpu, device, second, pinned, managed};
+  int kinds = rocm ? 4 : 5;
+  for (int seed = 0; seed < 2; ++seed) {
+    ctl(STANDIN_SEED, seed * 7, 0, NULL);
+    for (int i = 0; i < kinds * kinds; ++i) {
+      for (int dense = 0; dense < 3; ++dense) {
+        for (int n = 0; n < 4; ++n) copy_once(all[i / kinds], all[i % kinds], 7, dense);
+        copy_once(all[i / kinds], all[i % kinds], 24, dense);
+      }
+    }
+  }
+  ctl(STANDIN_SEED, 0, 0, NULL);
+  CHECK(count_of(rocm ? "hipModuleLaunchKernel" : "cuLaunchKernel") > 100);
+  EQUAL(now().device_blocks + now().managed + now().streams + now().pending, 0);
+  EQUAL(now().depth, 0);
+}
+
+static void dense(side *self, DLDevice on, int64_t rows, int64_t columns, int turned) {
+  memset(self, 0, sizeof *self);
+  side_new(self, on, (size_t)(rows * columns));
+  self->shape[0] = rows;
+  self->shape[1] = columns;
+  self->strides[0] = turned ? 1 : columns;
+  self->strides[1] = turned ? rows : 1;
+  self->tensor.ndim = 2;
+  self->tensor.shape = self->shape;
+  self->tensor.strides = self->strides;
+  self->tensor.dtype = (DLDataType){kDLUInt, 8, 1};
+  place(self);
+}
+
+static int same(const side *src, const side *dst) {
+  for (int64_t i = 0; i < src->shape[0]; ++i) {
+    for (int64_t j = 0; j < src->shape[1]; ++j) {
+      if (dst->bytes[i * dst->strides[0] + j * dst->strides[1]] !=
+          src->bytes[i * src->strides[0] + j * src->strides[1]]) {
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+/* Through the pinned buffers: contiguous and turned, several pieces, twice, so that buffers are
+ * taken up again. Asynchronously from pageable memory, which may change once the call is back. */
+static void large(void) {
+  void *stream = NULL;
+  WORKS(dlrs_stream_create(device, &stream, ERR));
+  for (int turn = 0; turn < 6; ++turn) {
+    side src, dst;
+    int up = turn & 1, turned = turn >> 1 & 1, async = turn < 4;
+    dense(&src, up ? cpu : device, 7000, 5003, 0);
+    dense(&dst, up ? device : cpu, 7000, 5003, turned);
+    ctl(STANDIN_SEED, turn & 2, 0, NULL);
+    dlrs_copy_options options = {0};
+    options.struct_size = sizeof options;
+    options.flags = async ? DLRS_COPY_ASYNC : 0;
+    if (up) options.dst_stream = stream;
+    else options.src_stream = stream;
+    WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
+    if (async && up) {
+      unsigned char *kept = malloc(src.nbytes);
+      memcpy(kept, src.bytes, src.nbytes);
+      memset(src.bytes, 0, src.nbytes);
+      WORKS(dlrs_stream_sync(device, stream, ERR));
+      memcpy(src.bytes, kept, src.nbytes);
+      free(kept);
+    } else if (async) {
+      WORKS(dlrs_stream_sync(device, stream, ERR));
+    }
+    CHECK(same(&src, &dst));
+    NO_VIOLATION();
+    side_free(&src);
+    side_free(&dst);
+  }
+  ctl(STANDIN_SEED, 0, 0, NULL);
+  CHECK(now().pinned <= 4); /* kept, two a device */
+  EQUAL(now().events, now().pinned);
+  WORKS(dlrs_stream_destroy(device, stream, ERR));
+}
+
+/* What a small copy asks of the driver, next to the copy itself: the current context and its
+ * device, the stream's, and whose the two addresses are. */
+static void cost(void) {
+  void *stream = NULL;
+  side src, dst;
+  WORKS(dlrs_stream_create(device, &stream, ERR));
+  dense(&src, device, 4, 25, 0);
+  dense(&dst, device, 4, 25, 0);
+  dlrs_copy_options options = {0};
+  options.struct_size = sizeof options;
+  options.flags = DLRS_COPY_ASYNC;
+  options.src_stream = options.dst_stream = stream;
+  long before = now().calls;
+  WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
+  CHECK(now().calls - before <= (rocm ? 5 : 8));
+  WORKS(dlrs_stream_sync(device, stream, ERR));
+  side_free(&src);
+  side_free(&dst);
+  WORKS(dlrs_stream_destroy(device, stream, ERR));
+  NO_VIOLATION();
+}
+
+/* ---- Contexts and captures of the caller's --------------------------------------------------*/
+
+static void *find(const char *path, const char *name) {
+  return dlsym(dlopen(path, RTLD_NOW | RTLD_LOCAL), name);
+}
+
+static void contexts(const char *path) {
+  int (*create)(void **, unsigned, int) = NULL, (*destroy)(void *) = NULL, (*set)(int) = NULL;
+  void *mine = NULL;
+  if (rocm) {
+    *(void **)&set = find(path, "hipSetDevice");
+    EQUAL(set(1), 0);
+  } else {
+    *(void **)&create = find(path, "cuCtxCreate_v2");
+    *(void **)&destroy = find(path, "cuCtxDestroy_v2");
+    EQUAL(create(&mine, 0, 1), 0);
+  }
+  void *current = now().current;
+  memory();
+  streams();
+  for (int i = 0; i < 40; ++i) copy_once(i & 1 ? cpu : device, i & 2 ? second : cpu, 9, i % 3);
+  side src, dst;
+  dense(&src, cpu, 7000, 5003, 0);
+  dense(&dst, second, 7000, 5003, 0);
+  WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, NULL, ERR));
+  CHECK(same(&src, &dst));
+  side_free(&src);
+  side_free(&dst);
+  CHECK(now().current == current);
+  EQUAL(now().device, 1);
+  if (rocm) EQUAL(set(0), 0);
+  else EQUAL(destroy(mine), 0);
+  NO_VIOLATION();
+}
+
+static void captures(const char *path) {
+  int (*begin)(void *, int), (*end)(void *, void **), (*drop)(void *);
+  void *stream = NULL, *graph = NULL, *data = NULL;
+  int32_t answer = 0;
+  *(void **)&begin = find(path, rocm ? "hipStreamBeginCapture" : "cuStreamBeginCapture_v2");
+  *(void **)&end = find(path, rocm ? "hipStreamEndCapture" : "cuStreamEndCapture");
+  *(void **)&drop = find(path, rocm ? "hipGraphDestroy" : "cuGraphDestroy");
+  WORKS(dlrs_stream_create(device, &stream, ERR));
+  side src, dst;
+  dense(&src, device, 50, 20, 0);
+  dense(&dst, device, 50, 20, 0);
+  void *current = now().current;
+  if (!rocm) { /* a context must be current for the test's own calls */
+    int (*push)(void *), (*retain)(void **, int);
+    void *context = NULL;
+    *(void **)&push = find(path, "cuCtxPushCurrent_v2");
+    *(void **)&retain = find(path, "cuDevicePrimaryCtxRetain");
+    EQUAL(retain(&context, 0), 0);
+    EQUAL(push(context), 0);
+    current = context;
+  }
+  EQUAL(begin(stream, 0), 0);
+  REFUSED(DLRS_CAPTURING, ANY, ANY, ANY, dlrs_stream_sync(device, stream, ERR));
+  REFUSED(DLRS_CAPTURING, ANY, ANY, ANY, dlrs_stream_query(device, stream, &answer, ERR));
+  REFUSED(DLRS_CAPTURING, ANY, ANY, ANY, dlrs_mem_alloc(device, 64, 0, stream, &data, ERR));
+  WORKS(dlrs_mem_alloc(device, 64, 0, NULL, &data, ERR));
+  WORKS(dlrs_mem_free(device, data, 64, 0, NULL, ERR));
+  dlrs_copy_options options = {0};
+  options.struct_size = sizeof options;
+  options.dst_stream = stream;
+  REFUSED(DLRS_CAPTURING, ANY, ANY, ANY,
+          dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
+  options.flags = DLRS_COPY_ASYNC;
+  WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
+  EQUAL(now().captures_broken, 0);
+  EQUAL(end(stream, &graph), 0);
+  CHECK(graph != NULL);
+  EQUAL(drop(graph), 0);
+  if (!rocm) {
+    int (*pop)(void **), (*release)(int);
+    *(void **)&pop = find(path, "cuCtxPopCurrent_v2");
+    *(void **)&release = find(path, "cuDevicePrimaryCtxRelease_v2");
+    CHECK(now().current == current);
+    EQUAL(pop(&current), 0);
+    EQUAL(release(0), 0);
+  }
+  side_free(&src);
+  side_free(&dst);
+  WORKS(dlrs_stream_destroy(device, stream, ERR));
+  NO_VIOLATION();
+}
+
+/* ---- Environment ----------------------------------------------------------------------------*/
+
+static void forked(void) {
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    void *data = NULL;
+    long before = now().calls;
+    int refused = dlrs_mem_alloc(device, 1000, 64, NULL, &data, ERR) == DLRS_FORKED;
+    _exit(refused && now().calls == before ? 0 : 1);
+  }
+  int status = 0;
+  EQUAL(waitpid(child, &status, 0), child);
+  EQUAL(status, 0);
+}
+
+static void exiting(void) {
+  void *data = NULL;
+  WORKS(dlrs_mem_alloc(device, 1000, 64, NULL, &data, ERR));
+  ctl(STANDIN_EXITING, 1, 0, NULL);
+  EQUAL(dlrs_mem_free(device, data, 1000, 64, NULL, ERR), DLRS_SHUTDOWN);
+  ctl(STANDIN_EXITING, 0, 0, NULL);
+  WORKS(dlrs_mem_free(device, data, 1000, 64, NULL, ERR));
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 2;
+  rocm = strcmp(argv[1], "rocm") == 0;
+  device = second = (DLDevice){rocm ? kDLROCM : kDLCUDA, 0};
+  second.device_id = 1;
+  pinned = (DLDevice){rocm ? kDLROCMHost : kDLCUDAHost, 0};
+  managed = (DLDevice){kDLCUDAManaged, 0};
+  load(argv[2]);
+  ctl(STANDIN_DEVICES, 2, 0, NULL);
+  EQUAL(now().calls, 0);
+  memory();
+  streams();
+  copies();
+  large();
+  cost();
+  contexts(argv[2]);
+  captures(argv[2]);
+  forked();
+  exiting();
+  NO_VIOLATION();
+  return t_close();
+}

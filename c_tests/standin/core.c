@@ -1,0 +1,425 @@
+/* Calls, settings, contexts. */
+#include "core.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+settings set;
+standin_stats_t stats;
+
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_cond_t hung = PTHREAD_COND_INITIALIZER;
+static pid_t initialized; /* the process that has called init */
+static function *functions;
+static uint64_t serial;
+static char said[256];
+
+/* ---- Calls ----------------------------------------------------------------------------------*/
+
+static struct {
+  long countdown, code, garbage;
+  int always, fired;
+  char only[64];
+} fault;
+
+enum { LOG = 4096 };
+static const char *called_names[LOG];
+static long logged;
+
+void violation(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(said, sizeof said, format, arguments);
+  va_end(arguments);
+  ++stats.violations;
+}
+
+unsigned chance(unsigned below) {
+  static uint64_t state = 1;
+  state = state * 6364136223846793005u + 1442695040888963407u + (uint64_t)set.seed;
+  return below ? (unsigned)(state >> 33) % below : 0;
+}
+
+uint64_t handle_new(int kind) { return 0x5A00000000000000u | (uint64_t)kind << 48 | ++serial; }
+
+static int injected(guard *self, const function *called, unsigned like) {
+  if (fault.countdown == 0) return OK;
+  if (fault.only[0] && strcmp(fault.only, called->name) != 0) return OK;
+  if (fault.countdown > 1) return --fault.countdown, OK;
+  if (fault.fired && like & KEEPS) return OK;
+  if (fault.always && !fault.fired && !fault.only[0]) drop_work();
+  fault.fired = 1;
+  if (!fault.always) fault.countdown = 0;
+  ++stats.injected;
+  if (fault.garbage) {
+    self->garbage = (int)fault.garbage;
+    return OK;
+  }
+  int code = (int)fault.code;
+  if (!(like & RELEASES)) return code;
+  self->injected = code;
+  return OK;
+}
+
+int enter(guard *self, function *called, unsigned like) {
+  pthread_mutex_lock(&lock);
+  self->injected = self->garbage = 0;
+  if (!called->known) {
+    called->known = 1;
+    called->next = functions;
+    functions = called;
+  }
+  ++called->calls;
+  called_names[logged++ % LOG] = called->name;
+  ++stats.calls;
+  int code = OK;
+  if (set.exiting) code = E_DEINITIALIZED;
+  if (code == OK && initialized && initialized != getpid()) code = E_NOT_INITIALIZED;
+  if (code == OK) code = injected(self, called, like);
+  if (code == OK && !initialized && !(like & EARLY)) {
+    code = E_NOT_INITIALIZED;
+    if (is_hip) code = core_init() == OK ? OK : E_DEVICE;
+  }
+  if (code == OK && like & CURRENT) {
+    context *here = current();
+    if (here == NULL) code = set.devices ? E_CONTEXT : E_NO_DEVICE;
+    else if (here->lost && !(like & RELEASES)) code = here->lost;
+    else if (here->lost) self->injected = here->lost;
+  }
+  if (code == OK && like & UNSAFE) code = capture_forbids();
+  return code;
+}
+
+void leave(guard *self) {
+  (void)self;
+  pthread_mutex_unlock(&lock);
+}
+
+int done(guard *self, int code) { return self->injected ? self->injected : code; }
+
+int garbage(const guard *self, void *out, size_t nbytes) {
+  if (self->garbage == 2) memset(out, 0, nbytes);
+  if (self->garbage == 3) memset(out, 0xFF, nbytes);
+  return OK;
+}
+
+/* Waits until the test lets things go on. */
+void core_hang(void) {
+  while (set.hang) pthread_cond_wait(&hung, &lock);
+}
+
+void core_lock(void) { pthread_mutex_lock(&lock); }
+void core_unlock(void) { pthread_mutex_unlock(&lock); }
+
+/* ---- Settings -------------------------------------------------------------------------------*/
+
+static void defaults(void) {
+  int i, j;
+  memset(&fault, 0, sizeof fault);
+  memset(&set, 0, sizeof set);
+  set.version = is_hip ? is_hip * 10000000 + 221153 : 12080;
+  set.devices = 2;
+  for (i = 0; i < STANDIN_DEVICES_MAX; ++i) {
+    set.memory[i] = (size_t)1 << 30;
+    for (j = 0; j < STANDIN_DEVICES_MAX; ++j) set.peers[i][j] = i != j;
+  }
+  set.pools = set.managed = set.free_waits = set.launch = 1;
+}
+
+__attribute__((constructor)) static void loaded(void) { defaults(); }
+__attribute__((destructor)) static void exiting(void) { set.exiting = 1; }
+
+static int inject(int what, long a, long b, const char *text) {
+  memset(&fault, 0, sizeof fault);
+  fault.countdown = a;
+  fault.code = b;
+  fault.always = what == STANDIN_FAIL_ALWAYS;
+  if (what == STANDIN_GARBAGE) fault.garbage = 1 + b;
+  if (text != NULL) snprintf(fault.only, sizeof fault.only, "%s", text);
+  return a < 0 ? -1 : 0;
+}
+
+static int lose(int device, int code);
+
+static int change(int what, long a, long b, const char *text) {
+  int device = a >= 0 && a < STANDIN_DEVICES_MAX;
+  switch (what) {
+  case STANDIN_DEFAULTS: defaults(); return 0;
+  case STANDIN_FAIL:
+  case STANDIN_FAIL_ALWAYS:
+  case STANDIN_GARBAGE: return inject(what, a, b, text);
+  case STANDIN_VERSION: set.version = (int)a; return 0;
+  case STANDIN_DEVICES:
+    if (a > STANDIN_DEVICES_MAX) return -1;
+    set.devices = (int)a;
+    return 0;
+  case STANDIN_MEMORY:
+    if (!device) return -1;
+    set.memory[a] = (size_t)b;
+    return 0;
+  case STANDIN_PEER:
+    if (a >> 8 >= STANDIN_DEVICES_MAX || (a & 255) >= STANDIN_DEVICES_MAX) return -1;
+    set.peers[a >> 8][a & 255] = (int)b;
+    return 0;
+  case STANDIN_SEED: set.seed = a; return 0;
+  case STANDIN_DELAY: set.delay = a; return 0;
+  case STANDIN_HANG: set.hang = a, pthread_cond_broadcast(&hung); return 0;
+  case STANDIN_FAULT_AFTER: set.fault_after = a, set.fault_code = b; return 0;
+  case STANDIN_EXITING: set.exiting = a; return 0;
+  case STANDIN_POOLS: set.pools = (int)a; return 0;
+  case STANDIN_MANAGED: set.managed = (int)a; return 0;
+  case STANDIN_FREE_WAITS: set.free_waits = (int)a; return 0;
+  case STANDIN_PAGEABLE: set.pageable = (int)a; return 0;
+  case STANDIN_UNKNOWN_IS_OK: set.unknown_is_ok = (int)a; return 0;
+  case STANDIN_LAUNCH: set.launch = (int)a; return 0;
+  case STANDIN_FORGIVE: stats.violations = a; return 0;
+  case STANDIN_RUN: return run(a);
+  case STANDIN_CTX_LOST: return lose((int)a, b ? (int)b : E_CONTEXT_DESTROYED);
+  default: return -1;
+  }
+}
+
+int standin_ctl(int what, long a, long b, const char *text) {
+  core_lock();
+  int answer = change(what, a, b, text);
+  core_unlock();
+  return answer;
+}
+
+long standin_count(const char *name) {
+  long calls = -1;
+  core_lock();
+  for (function *f = functions; f != NULL; f = f->next) {
+    if (name == NULL) f->calls = 0;
+    else if (strcmp(f->name, name) == 0) calls = f->calls;
+  }
+  if (name == NULL) logged = 0;
+  core_unlock();
+  return calls < 0 ? 0 : calls;
+}
+
+size_t standin_log(char *text, size_t n) {
+  size_t at = 0;
+  core_lock();
+  for (long i = logged > LOG ? logged - LOG : 0; i < logged && at < n; ++i) {
+    at += (size_t)snprintf(text + at, n - at, "%s\n", called_names[i % LOG]);
+  }
+  core_unlock();
+  return at;
+}
+
+const char *standin_violation(void) {
+  core_lock();
+  memory_check();
+  core_unlock();
+  return said;
+}
+
+/* ---- Devices and contexts -------------------------------------------------------------------*/
+
+enum { CONTEXTS = 256, STACK = 64 };
+static context contexts[CONTEXTS];
+static _Thread_local uint64_t stack[STACK];
+static _Thread_local int depth, hip_device;
+
+int core_init(void) {
+  if (set.devices == 0) return E_NO_DEVICE;
+  initialized = getpid();
+  return OK;
+}
+
+int is_device(int device) { return device >= 0 && device < set.devices; }
+
+context *context_of(const void *handle) {
+  for (int i = 0; i < CONTEXTS; ++i) {
+    if (contexts[i].live && contexts[i].handle == (uint64_t)(uintptr_t)handle) return &contexts[i];
+  }
+  return NULL;
+}
+
+static int lose(int device, int code) {
+  int found = -1;
+  for (int i = 0; i < CONTEXTS; ++i) {
+    if (!contexts[i].live || contexts[i].device != device) continue;
+    contexts[i].lost = code;
+    found = 0;
+  }
+  return found;
+}
+
+void *context_handle(const context *self) {
+  return self == NULL ? NULL : (void *)(uintptr_t)self->handle;
+}
+
+static context *primary_of(int device) {
+  for (int i = 0; i < CONTEXTS; ++i) {
+    if (contexts[i].live && contexts[i].primary && contexts[i].device == device) {
+      return &contexts[i];
+    }
+  }
+  return NULL;
+}
+
+static context *context_new(int device, int primary) {
+  for (int i = 0; i < CONTEXTS; ++i) {
+    if (contexts[i].live) continue;
+    memset(&contexts[i], 0, sizeof contexts[i]);
+    contexts[i].handle = handle_new(CONTEXT);
+    contexts[i].device = device;
+    contexts[i].primary = primary;
+    contexts[i].live = 1;
+    return &contexts[i];
+  }
+  return NULL;
+}
+
+static void context_end(context *self) {
+  context_forget_work(self);
+  memory_lose(self->handle);
+  module_lose(self->handle);
+  for (int i = 0; i < STANDIN_DEVICES_MAX; ++i) stats.peers -= self->peers[i];
+  self->live = 0;
+}
+
+context *current(void) {
+  if (is_hip) {
+    if (!is_device(hip_device)) return NULL;
+    context *here = primary_of(hip_device);
+    return here != NULL ? here : context_new(hip_device, 1);
+  }
+  return depth > 0 ? context_of((void *)(uintptr_t)stack[depth - 1]) : NULL;
+}
+
+int context_retain(int device, void **out) {
+  if (!is_device(device)) return E_DEVICE;
+  context *self = primary_of(device);
+  if (self == NULL) self = context_new(device, 1);
+  if (self == NULL) return E_NOMEM;
+  ++self->retains;
+  ++stats.retains;
+  *out = context_handle(self);
+  return OK;
+}
+
+int context_release(int device, int all) {
+  if (!is_device(device)) return E_DEVICE;
+  context *self = primary_of(device);
+  if (self == NULL || self->retains == 0) return E_CONTEXT;
+  int given = all ? self->retains : 1;
+  stats.retains -= given;
+  self->retains -= given;
+  if (self->retains == 0) context_end(self);
+  return OK;
+}
+
+int context_active(int device) {
+  context *self = primary_of(device);
+  return self != NULL && self->retains > 0;
+}
+
+int context_create(int device, void **out) {
+  if (!is_device(device)) return E_DEVICE;
+  context *self = context_new(device, 0);
+  if (self == NULL || depth == STACK) return E_NOMEM;
+  ++stats.contexts;
+  stack[depth++] = self->handle;
+  *out = context_handle(self);
+  return OK;
+}
+
+int context_destroy(void *handle) {
+  context *self = context_of(handle);
+  if (self == NULL || self->primary) return E_CONTEXT;
+  if (depth > 0 && stack[depth - 1] == self->handle) --depth;
+  --stats.contexts;
+  context_end(self);
+  return OK;
+}
+
+int context_push(void *handle) {
+  context *self = context_of(handle);
+  if (self == NULL) return E_CONTEXT;
+  if (depth == STACK) return E_NOMEM;
+  stack[depth++] = self->handle;
+  return OK;
+}
+
+int context_pop(void **out) {
+  if (depth == 0) return E_CONTEXT;
+  --depth;
+  if (out != NULL) *out = (void *)(uintptr_t)stack[depth];
+  return OK;
+}
+
+int context_set(void *handle) {
+  if (handle == NULL) {
+    if (depth > 0) --depth;
+    return OK;
+  }
+  context *self = context_of(handle);
+  if (self == NULL) return E_CONTEXT;
+  if (depth == 0) ++depth;
+  stack[depth - 1] = self->handle;
+  return OK;
+}
+
+int device_set(int device) {
+  if (!is_device(device)) return E_DEVICE;
+  hip_device = device;
+  return OK;
+}
+
+int device_get(void) { return hip_device; }
+
+int peer_can(int device, int other) { return device != other && set.peers[device][other]; }
+
+int peer_enable(context *from, int device) {
+  if (!is_device(device) || from->device == device) return E_DEVICE;
+  if (!set.peers[from->device][device]) return E_PEER_UNSUPPORTED;
+  if (from->peers[device]) return E_PEER_ENABLED;
+  from->peers[device] = 1;
+  ++stats.peers;
+  return OK;
+}
+
+int peer_disable(context *from, int device) {
+  if (!is_device(device) || !from->peers[device]) return E_PEER_NOT_ENABLED;
+  from->peers[device] = 0;
+  --stats.peers;
+  return OK;
+}
+
+/* By CUDA's numbers. */
+int attribute(int *out, int attribute, int device) {
+  static const int known[][2] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647},
+                                 {6, 65535}, {7, 65535}, {8, 49152}, {10, 32}, {11, 2147483647},
+                                 {16, 4}, {18, 0}, {19, 1}, {40, 2}, {41, 1}, {75, 9}, {76, 0},
+                                 {88, 0}, {89, 1}, {91, 1}};
+  if (!is_device(device)) return E_DEVICE;
+  if (attribute == 83 || attribute == 115) {
+    *out = attribute == 83 ? set.managed : set.pools;
+    return OK;
+  }
+  for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
+    if (known[i][0] != attribute) continue;
+    *out = known[i][1];
+    return OK;
+  }
+  return E_VALUE;
+}
+
+void standin_stats(standin_stats_t *out) {
+  core_lock();
+  memory_check();
+  stats.depth = depth;
+  context *here = is_hip ? NULL : current();
+  stats.device = is_hip ? hip_device : here != NULL ? here->device : -1;
+  stats.current = context_handle(here);
+  *out = stats;
+  core_unlock();
+}

@@ -1,0 +1,224 @@
+/* What the faces (cuda.c, hip.c) share: everything but the names and the types of the vendors. */
+#ifndef C_TESTS_STANDIN_CORE_H_
+#define C_TESTS_STANDIN_CORE_H_
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "standin.h"
+
+#include <stdlib.h>
+
+/* Not the program's malloc, which tests count and make fail. */
+#ifndef __SANITIZE_ADDRESS__
+void *__libc_malloc(size_t nbytes);
+void *__libc_calloc(size_t n, size_t nbytes);
+void __libc_free(void *memory);
+#define malloc __libc_malloc
+#define calloc __libc_calloc
+#define free __libc_free
+#endif
+
+/* The numbers are the same in CUDA and HIP. */
+enum {
+  OK = 0,
+  E_VALUE = 1,
+  E_NOMEM = 2,
+  E_NOT_INITIALIZED = 3,
+  E_DEINITIALIZED = 4,
+  E_NO_DEVICE = 100,
+  E_DEVICE = 101,
+  E_IMAGE = 200,
+  E_CONTEXT = 201,
+  E_HANDLE = 400,
+  E_NOT_FOUND = 500,
+  E_NOT_READY = 600,
+  E_ILLEGAL_ADDRESS = 700,
+  E_PEER_ENABLED = 704,
+  E_PEER_NOT_ENABLED = 705,
+  E_PRIMARY_ACTIVE = 708,
+  E_CONTEXT_DESTROYED = 709,
+  E_REGISTERED = 712,
+  E_NOT_REGISTERED = 713,
+  E_PEER_UNSUPPORTED = 217,
+  E_NOT_SUPPORTED = 801,
+  E_CAPTURE_UNSUPPORTED = 900,
+  E_CAPTURE_INVALIDATED = 901,
+  E_CAPTURE_MERGE = 902,
+  E_CAPTURE_UNMATCHED = 903,
+  E_CAPTURE_UNJOINED = 904,
+  E_CAPTURE_ISOLATION = 905,
+  E_CAPTURE_IMPLICIT = 906,
+  E_CAPTURED_EVENT = 907
+};
+
+/* ---- Calls ----------------------------------------------------------------------------------*/
+
+typedef struct function {
+  const char *name;
+  long calls;
+  int known;
+  struct function *next;
+} function;
+
+/* What a call is like. */
+enum {
+  EARLY = 1,    /* works before initialisation */
+  CURRENT = 2,  /* needs a current context that is not lost */
+  RELEASES = 4, /* gives something back, or waits: does so even when it reports an error */
+  KEEPS = 16,   /* bookkeeping of the host, which a broken device does not break */
+  UNSAFE = 8    /* not permitted while this thread, or with a global capture any thread, captures */
+};
+
+typedef struct guard {
+  int injected; /* a code to answer in the end */
+  int garbage;  /* outputs are to be spoilt: 1 + mode */
+} guard;
+
+int enter(guard *self, function *called, unsigned like);
+void leave(guard *self);
+int done(guard *self, int code);
+int garbage(const guard *self, void *out, size_t nbytes);
+
+#define CALL(result, like)                                     \
+  static function called = {__func__, 0, 0, 0};                \
+  guard self __attribute__((cleanup(leave)));                  \
+  {                                                            \
+    int refused = enter(&self, &called, (like));               \
+    if (refused != OK) return (result)refused;                 \
+  }
+/* An output: must not be NULL, and may be spoilt. */
+#define OUT(result, out)                                                   \
+  if ((out) == NULL) return (result)E_VALUE;                               \
+  if (self.garbage) return (result)garbage(&self, (void *)(out), sizeof *(out))
+#define DONE(result, code) return (result)done(&self, (code))
+
+void core_hang(void);
+void core_lock(void);
+void core_unlock(void);
+
+extern int is_hip; /* 0 for CUDA, else the major version of HIP */
+void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
+unsigned chance(unsigned below);
+
+/* ---- Settings -------------------------------------------------------------------------------*/
+
+typedef struct settings {
+  int version, devices, peers[STANDIN_DEVICES_MAX][STANDIN_DEVICES_MAX];
+  size_t memory[STANDIN_DEVICES_MAX];
+  long seed, delay, hang, fault_after, fault_code, exiting;
+  int pools, managed, free_waits, pageable, unknown_is_ok, launch;
+} settings;
+extern settings set;
+extern standin_stats_t stats;
+
+/* ---- Devices and contexts -------------------------------------------------------------------*/
+
+typedef struct context {
+  uint64_t handle;
+  int device, primary, live, retains, lost; /* lost: the sticky error */
+  int peers[STANDIN_DEVICES_MAX];
+} context;
+
+int core_init(void);
+int is_device(int device);
+context *context_of(const void *handle);
+void *context_handle(const context *self);
+context *current(void); /* NULL: none */
+int context_retain(int device, void **out);
+int context_release(int device, int all);
+int context_create(int device, void **out);
+int context_destroy(void *handle);
+int context_push(void *handle);
+int context_pop(void **out);
+int context_set(void *handle);
+int context_active(int device);
+int device_set(int device); /* HIP */
+int device_get(void);       /* HIP */
+int peer_can(int device, int other);
+int peer_enable(context *from, int device);
+int peer_disable(context *from, int device);
+int attribute(int *out, int attribute, int device);
+
+/* ---- Memory ---------------------------------------------------------------------------------*/
+
+enum { DEVICE_MEMORY = 1, PINNED, MANAGED_MEMORY, REGISTERED };
+
+typedef struct block {
+  unsigned char *address, *bytes; /* what the driver hands out, and where the host may look */
+  unsigned char *map;             /* with its red zones; NULL for registered memory */
+  unsigned char *map_bytes;
+  size_t nbytes, mapped;
+  int kind, device;
+  uint64_t context;
+  int pool;     /* made by a stream-ordered allocation */
+  int unready;  /* ... that is not yet reached */
+  int dying;    /* its stream-ordered free is enqueued */
+  int in_use;   /* operations that are not yet executed and use it */
+} block;
+
+int memory_new(int kind, size_t nbytes, int device, void **out);
+int memory_free(void *address, unsigned kinds); /* kinds: 1 << kind */
+int memory_register(void *address, size_t nbytes);
+int memory_unregister(void *address);
+block *block_of(const void *address);        /* the live block that holds the address */
+int freed_before(const void *address);       /* a block that is not live any more held it */
+void block_drop(block *self);
+void memory_open(const context *from, int on); /* device memory that kernels of a context may touch */
+void memory_check(void);
+void memory_lose(uint64_t context);
+size_t memory_used(int device);
+
+/* ---- Streams, events, work ------------------------------------------------------------------*/
+
+int stream_new(unsigned flags, void **out);
+int stream_destroy(void *handle);
+int stream_sync(void *handle);
+int stream_query(void *handle);
+int stream_wait(void *handle, void *event);
+int stream_context(void *handle, context **out);
+int stream_capturing(void *handle, int *status);
+int capture_begin(void *handle, int mode);
+int capture_end(void *handle, void **graph);
+int capture_exchange(int *mode);
+int capture_forbids(void); /* an unsafe call: breaks the captures that forbid it */
+int context_sync(context *self);
+void context_forget_work(context *self);
+int graph_launch(void *graph, void *stream);
+int graph_destroy(void *graph);
+
+int event_new(unsigned flags, void **out);
+int event_destroy(void *handle);
+int event_record(void *handle, void *stream);
+int event_query(void *handle);
+int event_sync(void *handle);
+
+/* 2-D; dst_kind and src_kind: 1 host, 2 device, 4 whatever the addresses say. */
+typedef struct copy2d {
+  unsigned char *dst;
+  const unsigned char *src;
+  size_t dst_pitch, src_pitch, width, height;
+  int dst_kind, src_kind;
+} copy2d;
+int copy_enqueue(const copy2d *copy, void *stream);
+int alloc_enqueue(size_t nbytes, void *stream, void **out);
+int free_enqueue(void *address, void *stream);
+int fill_enqueue(void *address, int value, size_t nbytes, void *stream);
+int range_enqueue(const void *address, size_t nbytes, int device, void *stream);
+int launch_enqueue(void *function, const unsigned size[6], void *stream, void **args);
+void wait_for_block(block *self);
+int run(long operations);
+void drop_work(void);
+
+int module_new(const void *image, void **out);
+int module_destroy(void *handle);
+int module_function(void *module, const char *name, void **out);
+void module_lose(uint64_t context);
+/* The size of a kernel's one argument. */
+extern size_t standin_argument_size(const char *kernel) __attribute__((weak));
+
+/* Handles are numbers that no pointer has. */
+enum { CONTEXT = 1, STREAM, EVENT, MODULE, FUNCTION, GRAPH };
+uint64_t handle_new(int kind);
+
+#endif

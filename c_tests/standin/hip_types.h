@@ -1,0 +1,28 @@
+/* What hip.c needs of HIP's types; left out when it is checked against AMD's headers
+ * (-DVENDOR_HEADERS), which must then accept every definition. */
+#ifndef C_TESTS_STANDIN_HIP_TYPES_H_
+#define C_TESTS_STANDIN_HIP_TYPES_H_
+
+#include <stddef.h>
+
+typedef int hipError_t, hipMemcpyKind, hipDeviceAttribute_t, hipMemoryAdvise;
+typedef int hipStreamCaptureStatus, hipStreamCaptureMode, hiprtcResult;
+typedef struct ihipStream_t *hipStream_t;
+typedef struct ihipEvent_t *hipEvent_t;
+typedef struct ihipModule_t *hipModule_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef struct ihipGraph *hipGraph_t;
+typedef struct hipGraphExec *hipGraphExec_t;
+typedef struct hipGraphNode *hipGraphNode_t;
+typedef struct _hiprtcProgram *hiprtcProgram;
+typedef void *hipDeviceptr_t;
+
+typedef struct hipPointerAttribute_t {
+  int memoryType; /* `type` from version 6 on */
+  int device;
+  void *devicePointer, *hostPointer;
+  int isManaged;
+  unsigned allocationFlags;
+} hipPointerAttribute_t;
+
+#endif

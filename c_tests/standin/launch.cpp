@@ -1,0 +1,109 @@
+// Runs kernels.cu on the host: blocks one after another, their threads as coroutines that take
+// turns at __syncthreads. Compiled with -fsanitize=undefined it finds what a GPU would refuse: an
+// access that is not aligned, an overflow, a shift too far.
+#include <ucontext.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(n)
+#define __shared__ static // blocks run one after another
+struct dim3 { unsigned x, y, z; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+static dim3 gridDim, blockIdx, blockDim, threadIdx;
+static void __syncthreads();
+static unsigned __umulhi(unsigned a, unsigned b) {
+  return (unsigned)((unsigned long long)a * b >> 32);
+}
+
+namespace kernels {
+#include "../../src/device/gpu/kernels.cu"
+}
+using kernels::Args;
+
+namespace {
+struct Kernel { const char *name; void (*run)(const Args); bool syncs; };
+const Kernel all[] = {
+  {"dlrs_copy1", kernels::dlrs_copy1, false},   {"dlrs_copy2", kernels::dlrs_copy2, false},
+  {"dlrs_copy4", kernels::dlrs_copy4, false},   {"dlrs_copy8", kernels::dlrs_copy8, false},
+  {"dlrs_copy16", kernels::dlrs_copy16, false}, {"dlrs_bits", kernels::dlrs_bits, false},
+  {"dlrs_transpose", kernels::dlrs_transpose, true},
+};
+
+struct Thread { ucontext_t context; std::vector<char> stack; unsigned index; bool done; };
+std::mutex one_launch;
+std::vector<Thread> threads;
+ucontext_t scheduler;
+Thread *current;
+const Kernel *kernel;
+const Args *argument;
+
+void body() {
+  kernel->run(*argument);
+  current->done = true;
+}
+
+void start(Thread &thread, unsigned index) {
+  thread.index = index, thread.done = false;
+  if (thread.stack.empty()) thread.stack.resize(64 << 10);
+  getcontext(&thread.context);
+  thread.context.uc_stack.ss_sp = thread.stack.data();
+  thread.context.uc_stack.ss_size = thread.stack.size();
+  thread.context.uc_link = &scheduler;
+  makecontext(&thread.context, body, 0);
+}
+
+// All threads up to their next barrier, until all are done, in an order that changes from turn to
+// turn, so that a missing barrier shows.
+bool run_block(unsigned turn) {
+  unsigned count = blockDim.x;
+  for (unsigned i = 0; i < count; ++i) start(threads[i], i);
+  for (unsigned done = 0; done == 0; ++turn) {
+    for (unsigned i = 0; i < count; ++i) {
+      unsigned order = turn % 2 ? count - 1 - i : i;
+      current = &threads[(order + turn * 37) % count];
+      threadIdx.x = current->index;
+      swapcontext(&scheduler, &current->context);
+      done += current->done;
+    }
+    if (done != 0 && done != count) return false; // a barrier that not all threads reach
+  }
+  return true;
+}
+} // namespace
+
+static void __syncthreads() { swapcontext(&current->context, &scheduler); }
+
+// As cuLaunchKernel does it; 0 if the kernel exists, the launch is one a GPU would take, and the
+// kernel's barriers are sound. `args` points at pointers to the arguments.
+extern "C" int standin_launch(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                              unsigned by, unsigned bz, void **args) {
+  const std::lock_guard<std::mutex> guard(one_launch);
+  kernel = nullptr;
+  for (const Kernel &one : all)
+    if (std::strcmp(one.name, name) == 0) kernel = &one;
+  if (!kernel || gx == 0 || gx > 0x7fffffff || gy != 1 || gz != 1) return 1;
+  if (bx != kernels::THREADS || by != 1 || bz != 1) return 1;
+  Args copy;
+  std::memcpy(&copy, args[0], sizeof copy);
+  argument = &copy;
+  gridDim = {gx, 1, 1}, blockDim = {bx, 1, 1};
+  if (threads.empty()) threads.resize(kernels::THREADS);
+  for (unsigned block = 0; block < gx; ++block) {
+    blockIdx = {block, 0, 0};
+    if (kernel->syncs) {
+      if (!run_block(block)) return 1;
+    } else {
+      for (unsigned i = 0; i < bx; ++i) threadIdx = {i, 0, 0}, kernel->run(copy);
+    }
+  }
+  return 0;
+}
+
+// How many bytes of its argument the driver copies when the launch is enqueued.
+extern "C" size_t standin_argument_size(const char *) { return sizeof(Args); }

@@ -1,0 +1,974 @@
+/* Streams and events. What is enqueued stays in its stream until somebody waits or asks; then steps
+ * are taken in any order that the rules of streams allow. */
+#include "core.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COPY, FILL, KERNEL, RECORD, WAIT, ALLOC, FREE, RANGE };
+enum { STREAMS = 1024, EVENTS = 4096, CAPTURES = 16, ARGUMENT = 1024, MAX_PITCH = 2147483647 };
+
+/* A point in a stream's work, shared by the event, the step that reaches it and those who wait. */
+typedef struct mark {
+  int reached, refs;
+} mark;
+
+typedef struct op {
+  struct op *next;
+  int kind, value;
+  uint64_t order;
+  copy2d copy;
+  mark *mark;
+  block *uses[8]; /* what must not be freed before */
+  int used;
+  char kernel[64];
+  unsigned size[6];
+  unsigned char argument[ARGUMENT];
+} op;
+
+typedef struct capture {
+  int state, mode; /* 1 goes on, 2 broken */
+  pthread_t thread;
+  struct stream *origin;
+  uint64_t context;
+  op *first, **last;
+  long steps;
+} capture;
+
+typedef struct stream {
+  uint64_t handle;
+  context *context;
+  int live, used, legacy, nonblocking;
+  pthread_t thread;
+  op *first, **last;
+  capture *capture;
+  long captured, joined; /* place of its last captured step; and up to where it is joined */
+} stream;
+
+typedef struct event {
+  uint64_t handle;
+  int live, device;
+  mark *mark;
+  capture *capture;
+  stream *recorded;
+  long step;
+} event;
+
+static stream streams[STREAMS];
+static event events[EVENTS];
+static capture captures[CAPTURES];
+static uint64_t orders;
+
+/* ---- Looking up -----------------------------------------------------------------------------*/
+
+static stream *stream_make(context *on, uint64_t handle, int legacy) {
+  for (int i = 0; i < STREAMS; ++i) {
+    if (streams[i].used) continue;
+    memset(&streams[i], 0, sizeof streams[i]);
+    streams[i].used = streams[i].live = 1;
+    streams[i].handle = handle;
+    streams[i].context = on;
+    streams[i].legacy = legacy;
+    streams[i].thread = pthread_self();
+    streams[i].last = &streams[i].first;
+    return &streams[i];
+  }
+  return NULL;
+}
+
+/* The streams that a context has by itself: the legacy one and one for each thread. */
+static stream *stream_special(uint64_t number) {
+  context *here = current();
+  if (here == NULL) return NULL;
+  int legacy = number != 2;
+  for (int i = 0; i < STREAMS; ++i) {
+    stream *it = &streams[i];
+    if (it->used && it->context == here && it->handle < 3 && it->legacy == legacy &&
+        (legacy || pthread_equal(it->thread, pthread_self()))) {
+      return it;
+    }
+  }
+  return stream_make(here, legacy ? 0 : 2, legacy);
+}
+
+static stream *stream_of(void *handle) {
+  uint64_t number = (uint64_t)(uintptr_t)handle;
+  if (number == 0 || number == 2 || (number == 1 && is_hip != 5)) return stream_special(number);
+  for (int i = 0; i < STREAMS; ++i) {
+    if (streams[i].live && streams[i].handle == number) return &streams[i];
+  }
+  return NULL;
+}
+
+static event *event_of(void *handle) {
+  for (int i = 0; i < EVENTS; ++i) {
+    if (events[i].live && events[i].handle == (uint64_t)(uintptr_t)handle) return &events[i];
+  }
+  return NULL;
+}
+
+static void mark_drop(mark *self) {
+  if (self != NULL && --self->refs == 0) free(self);
+}
+
+static void op_free(op *self) {
+  mark_drop(self->mark);
+  free(self);
+}
+
+/* ---- Capture --------------------------------------------------------------------------------*/
+
+static int capture_break(capture *self, int code) {
+  if (self->state == 1) {
+    self->state = 2;
+    ++stats.captures_broken;
+  }
+  return code;
+}
+
+/* What this thread is careful about: 0 captures of any thread, 1 its own, 2 none. */
+static _Thread_local int careful;
+
+int capture_exchange(int *mode) {
+  int old = careful;
+  if (*mode < 0 || *mode > 2) return E_VALUE;
+  careful = *mode;
+  *mode = old;
+  return OK;
+}
+
+int capture_forbids(void) {
+  int code = OK;
+  for (int i = 0; i < CAPTURES && careful != 2; ++i) {
+    capture *it = &captures[i];
+    int own = pthread_equal(it->thread, pthread_self());
+    if (it->state != 1 || it->mode == 2) continue;
+    if (!own && (it->mode != 0 || careful != 0)) continue;
+    code = capture_break(it, E_CAPTURE_UNSUPPORTED);
+  }
+  return code;
+}
+
+/* Work on the legacy stream would wait for blocking streams that capture. Asking whether it
+ * captures says so too, but breaks nothing. */
+static int legacy_captures(const stream *self, int breaks) {
+  int code = OK;
+  if (!self->legacy) return OK;
+  for (int i = 0; i < STREAMS; ++i) {
+    stream *it = &streams[i];
+    if (it->live && it->capture && it->context == self->context && !it->nonblocking) {
+      code = E_CAPTURE_IMPLICIT;
+      if (breaks) capture_break(it->capture, code);
+    }
+  }
+  return code;
+}
+
+static int legacy_forbidden(const stream *self) { return legacy_captures(self, 1); }
+
+/* What waits for a stream or asks about it is not permitted while it captures. */
+static int capture_waits(const stream *self) {
+  if (self->capture == NULL) return legacy_forbidden(self);
+  if (self->capture->state == 2) return E_CAPTURE_INVALIDATED;
+  return capture_break(self->capture, E_CAPTURE_UNSUPPORTED);
+}
+
+int capture_begin(void *handle, int mode) {
+  stream *self = stream_of(handle);
+  if (self == NULL) return E_HANDLE;
+  if (self->legacy) return E_CAPTURE_UNSUPPORTED;
+  if (self->capture != NULL || mode < 0 || mode > 2) return self->capture ? 401 : E_VALUE;
+  for (int i = 0; i < CAPTURES; ++i) {
+    capture *it = &captures[i];
+    if (it->state != 0) continue;
+    memset(it, 0, sizeof *it);
+    it->state = 1;
+    it->mode = mode;
+    it->thread = pthread_self();
+    it->origin = self;
+    it->context = self->context->handle;
+    it->last = &it->first;
+    self->capture = it;
+    self->captured = self->joined = 0;
+    return OK;
+  }
+  return E_NOMEM;
+}
+
+typedef struct graph {
+  uint64_t handle;
+  op *first;
+} graph;
+enum { GRAPHS = 64 };
+static graph graphs[GRAPHS];
+
+static void ops_free(op *list) {
+  while (list != NULL) {
+    op *next = list->next;
+    op_free(list);
+    list = next;
+  }
+}
+
+/* Takes a capture off its streams; tells whether all of them were joined. */
+static int capture_close(capture *self) {
+  int joined = 1;
+  for (int i = 0; i < STREAMS; ++i) {
+    stream *it = &streams[i];
+    if (!it->used || it->capture != self) continue;
+    if (it != self->origin && it->joined < it->captured) joined = 0;
+    it->capture = NULL;
+  }
+  for (int i = 0; i < EVENTS; ++i) {
+    if (events[i].capture == self) events[i].capture = NULL;
+  }
+  return joined;
+}
+
+int capture_end(void *handle, void **out) {
+  stream *self = stream_of(handle);
+  if (self == NULL) return E_HANDLE;
+  capture *it = self->capture;
+  if (it == NULL) return 401;
+  if (it->origin != self) return capture_break(it, E_CAPTURE_UNMATCHED);
+  int joined = capture_close(it), broken = it->state == 2;
+  op *first = it->first;
+  it->state = 0;
+  *out = NULL;
+  if (broken || !joined) {
+    ops_free(first);
+    return broken ? E_CAPTURE_INVALIDATED : E_CAPTURE_UNJOINED;
+  }
+  for (int i = 0; i < GRAPHS; ++i) {
+    if (graphs[i].handle != 0) continue;
+    graphs[i].handle = handle_new(GRAPH);
+    graphs[i].first = first;
+    ++stats.graphs;
+    *out = (void *)(uintptr_t)graphs[i].handle;
+    return OK;
+  }
+  ops_free(first);
+  return E_NOMEM;
+}
+
+int stream_capturing(void *handle, int *status) {
+  stream *self = stream_of(handle);
+  if (self == NULL) return E_HANDLE;
+  if (legacy_captures(self, 0) != OK) return E_CAPTURE_IMPLICIT;
+  *status = self->capture == NULL ? 0 : self->capture->state;
+  return OK;
+}
+
+/* ---- Enqueuing ------------------------------------------------------------------------------*/
+
+static void use(op *self, const void *address) {
+  block *it = block_of(address);
+  if (it == NULL || self->used == 8) return;
+  for (int i = 0; i < self->used; ++i) {
+    if (self->uses[i] == it) return;
+  }
+  self->uses[self->used++] = it;
+  ++it->in_use;
+}
+
+static op *op_new(int kind) {
+  op *self = calloc(1, sizeof *self);
+  if (self != NULL) self->kind = kind;
+  return self;
+}
+
+/* Takes the work, also when it refuses it. */
+static int enqueue(stream *on, op *work) {
+  int code = work == NULL ? E_NOMEM : legacy_forbidden(on);
+  if (code == OK && on->capture != NULL && on->capture->state == 2) code = E_CAPTURE_INVALIDATED;
+  if (code != OK) {
+    for (int i = 0; work != NULL && i < work->used; ++i) --work->uses[i]->in_use;
+    if (work != NULL) op_free(work);
+    return code;
+  }
+  if (on->capture != NULL) {
+    for (int i = 0; i < work->used; ++i) --work->uses[i]->in_use;
+    work->used = 0;
+    on->captured = ++on->capture->steps;
+    *on->capture->last = work;
+    on->capture->last = &work->next;
+    return OK;
+  }
+  work->order = ++orders;
+  *on->last = work;
+  on->last = &work->next;
+  ++stats.pending;
+  return OK;
+}
+
+static int extent(size_t pitch, size_t width, size_t height, size_t *out) {
+  return height == 0 || __builtin_mul_overflow(pitch, height - 1, out) ||
+         __builtin_add_overflow(*out, width, out);
+}
+
+/* Whether an operand of a copy is what the call says; E_VALUE if not. */
+static int operand(const unsigned char *address, size_t pitch, const copy2d *copy, int kind) {
+  size_t nbytes;
+  block *it = block_of(address);
+  if (pitch < copy->width || extent(pitch, copy->width, copy->height, &nbytes)) return E_VALUE;
+  if (it == NULL) {
+    if (freed_before(address)) {
+      violation("a copy of memory that was freed is enqueued");
+      return E_VALUE;
+    }
+    return kind == 2 || address == NULL ? E_VALUE : OK;
+  }
+  if (it->dying) {
+    violation("a copy of memory is enqueued after its stream-ordered free");
+    return E_VALUE;
+  }
+  if (nbytes > it->nbytes - (size_t)(address - it->address)) return E_VALUE;
+  return kind == 1 && it->kind == DEVICE_MEMORY ? E_VALUE : OK;
+}
+
+static int step(stream *target);
+
+int copy_enqueue(const copy2d *copy, void *handle) {
+  stream *on = stream_of(handle);
+  if (on == NULL) return E_HANDLE;
+  if (copy->width == 0 || copy->height == 0) return OK;
+  if (copy->dst_pitch > MAX_PITCH && copy->height > 1) return E_VALUE;
+  if (copy->src_pitch > MAX_PITCH && copy->height > 1) return E_VALUE;
+  int code = operand(copy->dst, copy->dst_pitch, copy, copy->dst_kind);
+  if (code == OK) code = operand(copy->src, copy->src_pitch, copy, copy->src_kind);
+  if (code != OK) return code;
+  op *work = op_new(COPY);
+  if (work != NULL) {
+    work->copy = *copy;
+    use(work, copy->dst);
+    use(work, copy->src);
+  }
+  int pageable = block_of(copy->dst) == NULL || block_of(copy->src) == NULL;
+  code = enqueue(on, work);
+  while (code == OK && pageable && set.pageable && on->capture == NULL && on->first && step(on)) {
+  }
+  return code == OK && on->context->lost ? on->context->lost : code;
+}
+
+int fill_enqueue(void *address, int value, size_t nbytes, void *handle) {
+  stream *on = stream_of(handle);
+  copy2d copy = {address, NULL, nbytes, nbytes, nbytes, 1, 2, 4};
+  if (on == NULL) return E_HANDLE;
+  if (nbytes == 0) return OK;
+  int code = operand(address, nbytes, &copy, 2);
+  if (code != OK) return code;
+  op *work = op_new(FILL);
+  if (work != NULL) {
+    work->copy = copy;
+    work->value = value;
+    use(work, address);
+  }
+  return enqueue(on, work);
+}
+
+/* A prefetch: checked, and enqueued as a step that does nothing. */
+int range_enqueue(const void *address, size_t nbytes, int device, void *handle) {
+  stream *on = stream_of(handle);
+  block *it = block_of(address);
+  if (on == NULL) return E_HANDLE;
+  if (device != -1 && !is_device(device)) return E_DEVICE;
+  if (it == NULL || it->kind != MANAGED_MEMORY || nbytes == 0) return E_VALUE;
+  if (nbytes > it->nbytes - (size_t)((const unsigned char *)address - it->address)) return E_VALUE;
+  op *work = op_new(RANGE);
+  if (work != NULL) use(work, address);
+  return enqueue(on, work);
+}
+
+int alloc_enqueue(size_t nbytes, void *handle, void **out) {
+  stream *on = stream_of(handle);
+  if (on == NULL) return E_HANDLE;
+  if (!set.pools) return E_NOT_SUPPORTED;
+  int code = memory_new(DEVICE_MEMORY, nbytes, on->context->device, out);
+  if (code != OK || *out == NULL) return code;
+  block *made = block_of(*out);
+  made->context = on->context->handle;
+  made->pool = made->unready = 1;
+  op *work = op_new(ALLOC);
+  if (work != NULL) work->copy.dst = *out;
+  code = enqueue(on, work);
+  if (code == OK) return OK;
+  block_drop(made);
+  *out = NULL;
+  return code;
+}
+
+int free_enqueue(void *address, void *handle) {
+  stream *on = stream_of(handle);
+  if (on == NULL) return E_HANDLE;
+  if (address == NULL) return OK;
+  block *it = block_of(address);
+  if (it == NULL || it->address != address || it->kind != DEVICE_MEMORY || it->dying) {
+    violation("stream-ordered free of what is not, or no longer, a block");
+    return E_VALUE;
+  }
+  if (it->device != on->context->device) {
+    violation("memory of device %d freed on a stream of device %d", it->device,
+              on->context->device);
+  }
+  op *work = op_new(FREE);
+  if (work != NULL) work->copy.dst = address;
+  int code = enqueue(on, work);
+  if (code == OK && on->capture == NULL) it->dying = 1;
+  return code;
+}
+
+/* ---- Modules and kernels --------------------------------------------------------------------*/
+
+typedef struct module {
+  uint64_t handle, context;
+  char *text;
+} module;
+typedef struct kernel {
+  uint64_t handle, module, context;
+  char name[64];
+} kernel;
+enum { MODULES = 64, KERNELS = 1024 };
+static module modules[MODULES];
+static kernel kernels[KERNELS];
+
+/* PTX 7.y came with CUDA 11.y, 8.y with 12.y, 9.y with 13.y. */
+static int image_check(const char *text) {
+  if (is_hip) return strncmp(text, "STANDIN-HIP\n", 12) == 0 ? OK : E_IMAGE;
+  const char *line = strstr(text, ".version ");
+  if (line == NULL || strstr(text, ".target ") == NULL) return E_IMAGE;
+  int major = (int)strtol(line + 9, (char **)&line, 10);
+  int minor = (int)strtol(line + 1, NULL, 10);
+  return (major + 4) * 1000 + minor * 10 > set.version ? 222 : OK;
+}
+
+int module_new(const void *image, void **out) {
+  if (image == NULL) return E_VALUE;
+  int code = image_check(image);
+  for (int i = 0; code == OK && i < MODULES; ++i) {
+    if (modules[i].handle != 0) continue;
+    size_t nbytes = strlen(image) + 1;
+    modules[i].text = malloc(nbytes);
+    if (modules[i].text == NULL) return E_NOMEM;
+    memcpy(modules[i].text, image, nbytes);
+    modules[i].handle = handle_new(MODULE);
+    modules[i].context = current()->handle;
+    ++stats.modules;
+    *out = (void *)(uintptr_t)modules[i].handle;
+    return OK;
+  }
+  return code == OK ? E_NOMEM : code;
+}
+
+static module *module_of(uint64_t handle) {
+  for (int i = 0; i < MODULES; ++i) {
+    if (handle != 0 && modules[i].handle == handle) return &modules[i];
+  }
+  return NULL;
+}
+
+static void module_end(module *self) {
+  for (int i = 0; i < KERNELS; ++i) {
+    if (kernels[i].module == self->handle) memset(&kernels[i], 0, sizeof kernels[i]);
+  }
+  free(self->text);
+  memset(self, 0, sizeof *self);
+  --stats.modules;
+}
+
+int module_destroy(void *handle) {
+  module *self = module_of((uint64_t)(uintptr_t)handle);
+  if (self == NULL) return E_HANDLE;
+  module_end(self);
+  return OK;
+}
+
+void module_lose(uint64_t owner) {
+  for (int i = 0; i < MODULES; ++i) {
+    if (modules[i].handle != 0 && modules[i].context == owner) module_end(&modules[i]);
+  }
+}
+
+/* Whether the text has the name as a word followed by an opening parenthesis. */
+static int has_kernel(const char *text, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = text; length > 0 && (at = strstr(at, name)) != NULL; ++at) {
+    const char *after = at + length;
+    while (*after == ' ' || *after == '\n') ++after;
+    if (*after == '(' && at > text && strchr(" \t\n*", at[-1])) return 1;
+  }
+  return 0;
+}
+
+int module_function(void *handle, const char *name, void **out) {
+  module *self = module_of((uint64_t)(uintptr_t)handle);
+  if (self == NULL) return E_HANDLE;
+  if (name == NULL || strlen(name) >= sizeof kernels[0].name) return E_VALUE;
+  if (!has_kernel(self->text, name)) return E_NOT_FOUND;
+  for (int i = 0; i < KERNELS; ++i) {
+    if (kernels[i].handle != 0) continue;
+    kernels[i].handle = handle_new(FUNCTION);
+    kernels[i].module = self->handle;
+    kernels[i].context = self->context;
+    strcpy(kernels[i].name, name);
+    *out = (void *)(uintptr_t)kernels[i].handle;
+    return OK;
+  }
+  return E_NOMEM;
+}
+
+static int size_refused(const unsigned size[6]) {
+  for (int i = 0; i < 6; ++i) {
+    if (size[i] == 0) return 1;
+  }
+  return size[1] > 65535 || size[2] > 65535 || size[0] > 2147483647 || size[3] > 1024 ||
+         size[4] > 1024 || size[5] > 64 || (uint64_t)size[3] * size[4] * size[5] > 1024;
+}
+
+int launch_enqueue(void *handle, const unsigned size[6], void *on_handle, void **args) {
+  stream *on = stream_of(on_handle);
+  kernel *it = NULL;
+  for (int i = 0; i < KERNELS; ++i) {
+    if (handle != NULL && kernels[i].handle == (uint64_t)(uintptr_t)handle) it = &kernels[i];
+  }
+  if (it == NULL || on == NULL) return E_HANDLE;
+  if (on->context != current() || it->context != on->context->handle) return E_HANDLE;
+  if (size_refused(size) || args == NULL || args[0] == NULL) return E_VALUE;
+  size_t nbytes = standin_argument_size ? standin_argument_size(it->name) : 0;
+  if (nbytes > ARGUMENT) return E_VALUE;
+  op *work = op_new(KERNEL);
+  if (work != NULL) {
+    strcpy(work->kernel, it->name);
+    memcpy(work->size, size, sizeof work->size);
+    memcpy(work->argument, args[0], nbytes);
+    for (size_t at = 0; at + 8 <= nbytes; at += 8) {
+      void *word;
+      memcpy(&word, work->argument + at, sizeof word);
+      use(work, word);
+    }
+  }
+  return enqueue(on, work);
+}
+
+static sigjmp_buf landing;
+static void fell(int number) {
+  (void)number;
+  siglongjmp(landing, 1);
+}
+
+/* Runs a kernel; a fault of it is the device's, not the host's. */
+static int kernel_run(stream *on, op *work) {
+  struct sigaction action, segv, bus;
+  void *args[1] = {work->argument};
+  const unsigned *s = work->size;
+  volatile int code = OK;
+  if (!set.launch) return OK;
+  if (standin_launch == NULL) return 98;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = fell;
+  action.sa_flags = SA_NODEFER;
+  memory_open(on->context, 1);
+  sigaction(SIGSEGV, &action, &segv);
+  sigaction(SIGBUS, &action, &bus);
+  if (sigsetjmp(landing, 1) != 0) code = E_ILLEGAL_ADDRESS;
+  else if (standin_launch(work->kernel, s[0], s[1], s[2], s[3], s[4], s[5], args) != 0) code = 98;
+  sigaction(SIGSEGV, &segv, NULL);
+  sigaction(SIGBUS, &bus, NULL);
+  memory_open(on->context, 0);
+  if (code != OK) violation("kernel %s faulted with %d", work->kernel, code);
+  return code;
+}
+
+/* ---- Executing ------------------------------------------------------------------------------*/
+
+/* Where the stand-in finds the bytes of an address; NULL when they are not there (any more). */
+static unsigned char *reach(const unsigned char *address, const char *what) {
+  block *it = block_of(address);
+  if (it == NULL) {
+    if (!freed_before(address)) return (unsigned char *)(uintptr_t)address;
+    violation("%s memory that was freed before it was its turn", what);
+    return NULL;
+  }
+  if (it->unready) violation("%s memory before its stream-ordered allocation is reached", what);
+  return it->bytes + (address - it->address);
+}
+
+static int copy_run(const copy2d *copy) {
+  unsigned char *dst = reach(copy->dst, "a copy writes");
+  const unsigned char *src = reach(copy->src, "a copy reads");
+  if (dst == NULL || src == NULL) return E_ILLEGAL_ADDRESS;
+  for (size_t row = 0; row < copy->height; ++row) {
+    memmove(dst + row * copy->dst_pitch, src + row * copy->src_pitch, copy->width);
+  }
+  return OK;
+}
+
+static int fill_run(const op *work) {
+  unsigned char *dst = reach(work->copy.dst, "a fill writes");
+  if (dst == NULL) return E_ILLEGAL_ADDRESS;
+  memset(dst, work->value, work->copy.width);
+  return OK;
+}
+
+static int free_run(const op *work) {
+  block *it = block_of(work->copy.dst);
+  if (it == NULL) return OK;
+  if (it->in_use) violation("a stream-ordered free overtakes work that uses the memory");
+  block_drop(it);
+  return OK;
+}
+
+static int execute(stream *on, op *work) {
+  ++stats.executed;
+  if (set.fault_after > 0 && --set.fault_after == 0) return (int)set.fault_code;
+  switch (work->kind) {
+  case COPY: return copy_run(&work->copy);
+  case FILL: return fill_run(work);
+  case KERNEL: return kernel_run(on, work);
+  case FREE: return free_run(work);
+  case ALLOC:
+    if (block_of(work->copy.dst)) block_of(work->copy.dst)->unready = 0;
+    return OK;
+  default: return OK;
+  }
+}
+
+static int dropping;
+
+/* Takes the first step of a stream, and does it unless the context is lost. */
+static void take(stream *on) {
+  op *work = on->first;
+  on->first = work->next;
+  if (on->first == NULL) on->last = &on->first;
+  --stats.pending;
+  for (int i = 0; i < work->used; ++i) --work->uses[i]->in_use;
+  if ((!on->context->lost && !dropping) || work->kind == FREE) {
+    int code = execute(on, work);
+    if (code != OK) on->context->lost = code;
+  }
+  if (work->kind == RECORD) work->mark->reached = 1;
+  op_free(work);
+  if (on->first == NULL && !on->live) on->used = 0;
+}
+
+static int may_run(const stream *self) {
+  const op *work = self->first;
+  if (work == NULL || (work->kind == WAIT && !work->mark->reached)) return 0;
+  for (int i = 0; i < STREAMS; ++i) {
+    const stream *it = &streams[i];
+    if (!it->used || it == self || it->context != self->context || it->first == NULL) continue;
+    int ordered = (self->legacy && !it->nonblocking) || (it->legacy && !self->nonblocking);
+    if (ordered && it->first->order < work->order) return 0;
+  }
+  return 1;
+}
+
+/* One step of any stream; of `target`, if it may and the seed is 0. 0: none may. */
+static int step(stream *target) {
+  stream *ready[STREAMS];
+  unsigned n = 0;
+  if (set.hang) return 0;
+  if (set.seed == 0 && target != NULL && may_run(target)) return take(target), 1;
+  for (int i = 0; i < STREAMS; ++i) {
+    if (streams[i].used && may_run(&streams[i])) ready[n++] = &streams[i];
+  }
+  if (n == 0) return 0;
+  take(ready[set.seed == 0 ? 0 : chance(n)]);
+  return 1;
+}
+
+/* The devices are broken: what was enqueued never runs. */
+void drop_work(void) {
+  dropping = 1;
+  for (int i = 0; i < STREAMS; ++i) {
+    while (streams[i].used && streams[i].first != NULL) take(&streams[i]);
+  }
+  dropping = 0;
+}
+
+int run(long operations) {
+  while (operations != 0 && step(NULL)) --operations;
+  return 0;
+}
+
+/* Some steps that nobody waits for. */
+static void drift(void) {
+  for (unsigned n = set.seed ? chance(4) : 0; n > 0; --n) step(NULL);
+}
+
+static int stuck(void) {
+  if (set.hang) {
+    core_hang();
+    return 0;
+  }
+  violation("somebody waits for work that can never run");
+  return 1;
+}
+
+void wait_for_block(block *self) {
+  while (self->in_use) {
+    if (!step(NULL) && stuck()) return;
+  }
+}
+
+static int stream_finish(stream *self) {
+  drift();
+  while (self->first != NULL) {
+    if (!step(self) && stuck()) return 999;
+  }
+  return self->context->lost;
+}
+
+int context_sync(context *self) {
+  int code = OK;
+  for (int i = 0; i < CAPTURES; ++i) {
+    if (captures[i].state == 1 && captures[i].context == self->handle) {
+      code = capture_break(&captures[i], E_CAPTURE_UNSUPPORTED);
+    }
+  }
+  for (int i = 0; code == OK && i < STREAMS; ++i) {
+    if (streams[i].used && streams[i].context == self) code = stream_finish(&streams[i]);
+  }
+  return code != OK ? code : self->lost;
+}
+
+void context_forget_work(context *self) {
+  for (int i = 0; i < STREAMS; ++i) {
+    stream *it = &streams[i];
+    if (!it->used || it->context != self) continue;
+    while (it->first != NULL && !set.hang && step(it)) {
+    }
+    while (it->first != NULL) {
+      self->lost = self->lost ? self->lost : E_CONTEXT_DESTROYED;
+      take(it);
+    }
+    if (it->live && it->handle > 2) --stats.streams;
+    it->live = it->used = 0;
+  }
+}
+
+/* ---- Streams --------------------------------------------------------------------------------*/
+
+int stream_new(unsigned flags, void **out) {
+  if (flags > 1) return E_VALUE;
+  stream *self = stream_make(current(), handle_new(STREAM), 0);
+  if (self == NULL) return E_NOMEM;
+  self->nonblocking = flags == 1;
+  ++stats.streams;
+  *out = (void *)(uintptr_t)self->handle;
+  return OK;
+}
+
+int stream_destroy(void *handle) {
+  stream *self = stream_of(handle);
+  if (self == NULL || self->handle < 3) return E_HANDLE;
+  if (self->capture != NULL) {
+    capture_break(self->capture, 0);
+    if (self->capture->origin == self) {
+      capture *it = self->capture;
+      capture_close(it);
+      ops_free(it->first);
+      it->state = 0;
+    }
+    self->capture = NULL;
+  }
+  self->live = 0;
+  if (self->first == NULL) self->used = 0;
+  --stats.streams;
+  return OK;
+}
+
+int stream_sync(void *handle) {
+  stream *self = stream_of(handle);
+  if (self == NULL) return E_HANDLE;
+  int code = capture_waits(self);
+  return code != OK ? code : stream_finish(self);
+}
+
+static long delayed;
+
+/* Whether something that is done is still to be called not ready. */
+static int delay(void) {
+  if (delayed++ < set.delay) return 1;
+  delayed = 0;
+  return 0;
+}
+
+int stream_query(void *handle) {
+  stream *self = stream_of(handle);
+  if (self == NULL) return E_HANDLE;
+  int code = capture_waits(self);
+  if (code != OK) return code;
+  if (delay()) return E_NOT_READY;
+  drift();
+  int busy = self->first != NULL;
+  if (busy) step(self);
+  if (self->context->lost) return self->context->lost;
+  return busy ? E_NOT_READY : OK;
+}
+
+int stream_context(void *handle, context **out) {
+  stream *self = stream_of(handle);
+  if (self == NULL) return E_HANDLE;
+  *out = self->context;
+  return OK;
+}
+
+static int wait_captured(stream *self, event *it) {
+  capture *theirs = it->capture;
+  if (theirs != NULL && theirs->state == 2) return E_CAPTURE_INVALIDATED;
+  if (self->capture != NULL && self->capture->state == 2) return E_CAPTURE_INVALIDATED;
+  if (theirs == NULL) return capture_break(self->capture, E_CAPTURE_ISOLATION);
+  if (self->legacy) return capture_break(theirs, E_CAPTURE_IMPLICIT);
+  if (self->capture != NULL && self->capture != theirs) {
+    capture_break(theirs, 0);
+    return capture_break(self->capture, E_CAPTURE_MERGE);
+  }
+  if (self->capture == NULL) {
+    self->joined = 0;
+    self->capture = theirs;
+  }
+  self->captured = ++theirs->steps;
+  if (it->recorded != NULL && it->recorded->joined < it->step) it->recorded->joined = it->step;
+  return OK;
+}
+
+int stream_wait(void *handle, void *event_handle) {
+  stream *self = stream_of(handle);
+  event *it = event_of(event_handle);
+  if (self == NULL || it == NULL) return E_HANDLE;
+  if (it->capture != NULL || (self->capture != NULL && it->mark != NULL)) {
+    return wait_captured(self, it);
+  }
+  if (it->mark == NULL) return legacy_forbidden(self);
+  op *work = op_new(WAIT);
+  if (work != NULL) {
+    work->mark = it->mark;
+    ++it->mark->refs;
+  }
+  return enqueue(self, work);
+}
+
+int graph_launch(void *handle, void *stream_handle) {
+  stream *on = stream_of(stream_handle);
+  for (int i = 0; on != NULL && i < GRAPHS; ++i) {
+    if (handle == NULL || graphs[i].handle != (uint64_t)(uintptr_t)handle) continue;
+    for (op *it = graphs[i].first; it != NULL; it = it->next) {
+      op *again = op_new(it->kind);
+      if (again == NULL) return E_NOMEM;
+      *again = *it;
+      again->next = NULL;
+      int code = enqueue(on, again);
+      if (code != OK) return code;
+    }
+    return OK;
+  }
+  return E_HANDLE;
+}
+
+int graph_destroy(void *handle) {
+  for (int i = 0; i < GRAPHS; ++i) {
+    if (handle == NULL || graphs[i].handle != (uint64_t)(uintptr_t)handle) continue;
+    ops_free(graphs[i].first);
+    memset(&graphs[i], 0, sizeof graphs[i]);
+    --stats.graphs;
+    return OK;
+  }
+  return E_VALUE;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------*/
+
+int event_new(unsigned flags, void **out) {
+  (void)flags;
+  for (int i = 0; i < EVENTS; ++i) {
+    if (events[i].live) continue;
+    memset(&events[i], 0, sizeof events[i]);
+    events[i].live = 1;
+    events[i].handle = handle_new(EVENT);
+    events[i].device = current()->device;
+    ++stats.events;
+    *out = (void *)(uintptr_t)events[i].handle;
+    return OK;
+  }
+  return E_NOMEM;
+}
+
+int event_destroy(void *handle) {
+  event *self = event_of(handle);
+  if (self == NULL) return E_HANDLE;
+  mark_drop(self->mark);
+  self->live = 0;
+  --stats.events;
+  return OK;
+}
+
+int event_record(void *handle, void *stream_handle) {
+  event *self = event_of(handle);
+  stream *on = stream_of(stream_handle);
+  if (self == NULL || on == NULL || self->device != on->context->device) return E_HANDLE;
+  int code = legacy_forbidden(on);
+  if (code != OK) return code;
+  if (on->capture != NULL) {
+    if (on->capture->state == 2) return E_CAPTURE_INVALIDATED;
+    mark_drop(self->mark);
+    self->mark = NULL;
+    self->capture = on->capture;
+    self->recorded = on;
+    self->step = on->captured;
+    return OK;
+  }
+  mark *here = calloc(1, sizeof *here);
+  op *work = op_new(RECORD);
+  if (here == NULL || work == NULL) {
+    free(here);
+    free(work);
+    return E_NOMEM;
+  }
+  here->refs = 2;
+  work->mark = here;
+  code = enqueue(on, work);
+  if (code != OK) {
+    free(here); /* the step has dropped its share */
+    return code;
+  }
+  mark_drop(self->mark);
+  self->mark = here;
+  self->capture = NULL;
+  return OK;
+}
+
+static int event_captured(event *self) {
+  if (self == NULL) return E_HANDLE;
+  return self->capture == NULL ? OK : capture_break(self->capture, E_CAPTURED_EVENT);
+}
+
+static int device_lost(int device) {
+  context *here = current();
+  return here != NULL && here->device == device ? here->lost : OK;
+}
+
+int event_query(void *handle) {
+  event *self = event_of(handle);
+  int code = event_captured(self);
+  if (code != OK) return code;
+  if (delay()) return E_NOT_READY;
+  drift();
+  int busy = self->mark != NULL && !self->mark->reached;
+  if (busy) step(NULL);
+  if (device_lost(self->device)) return device_lost(self->device);
+  return busy ? E_NOT_READY : OK;
+}
+
+int event_sync(void *handle) {
+  event *self = event_of(handle);
+  int code = event_captured(self);
+  if (code != OK) return code;
+  drift();
+  while (self->mark != NULL && !self->mark->reached) {
+    if (!step(NULL) && stuck()) return 999;
+  }
+  return device_lost(self->device);
+}

@@ -1,0 +1,99 @@
+/* The stand-in drivers: a libcuda.so.1 and a libamdhip64.so.N of our own, for tests only. They are
+ * not hardware and prove nothing about hardware: what they answer follows the vendors' manuals, and
+ * is unconfirmed until a trace recorded with a real driver agrees with it (trace.c).
+ *
+ * Both libraries export what is declared here; a test finds it with dlsym. Each library has a state
+ * of its own. What they do differently from a real driver, so that mistakes show:
+ *   - device memory cannot be touched by the host (it is mapped twice, and the address that the
+ *     driver hands out is PROT_NONE); freed addresses are not used again soon;
+ *   - handles are not pointers; a handle that was destroyed is refused;
+ *   - nothing enqueued is executed before somebody waits or asks, and then in any legal order. */
+#ifndef C_TESTS_STANDIN_H_
+#define C_TESTS_STANDIN_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+enum { STANDIN_DEVICES_MAX = 8 };
+
+/* What standin_ctl sets; a and b are its numbers, text its text. */
+enum standin_what {
+  STANDIN_DEFAULTS,    /* all of what follows, as it was when the library was loaded */
+  STANDIN_FAIL,        /* call a from now on (1: the next) answers b; text: of this function only */
+  STANDIN_FAIL_ALWAYS, /* call a from now on, and each one after it, answers b: the devices are
+                          broken, and what was enqueued never runs; but calls after it that only
+                          keep track of what is current go on. text: this function is broken, and
+                          nothing else */
+  STANDIN_GARBAGE,     /* call a works, but its outputs are not written (b 0), all 0 (1), all 1s (2) */
+  STANDIN_VERSION,     /* the driver's version is a */
+  STANDIN_DEVICES,     /* a devices */
+  STANDIN_MEMORY,      /* device a has b bytes */
+  STANDIN_PEER,        /* whether device a >> 8 can access device a & 255: b */
+  STANDIN_SEED,        /* order of execution: 0: only what somebody waits for; else any legal one */
+  STANDIN_DELAY,       /* queries answer "not ready" a times more than they need to */
+  STANDIN_HANG,        /* 1: nothing is executed, and who waits does so until it is set to 0 */
+  STANDIN_FAULT_AFTER, /* the a-th operation executed from now on faults with code b, for ever */
+  STANDIN_EXITING,     /* 1: as in the process's exit handlers, everything answers 4 */
+  STANDIN_POOLS,       /* whether stream-ordered allocation is supported: a */
+  STANDIN_MANAGED,     /* whether managed memory is supported: a */
+  STANDIN_FREE_WAITS,  /* whether freeing memory waits for work that uses it: a (0: it is a fault) */
+  STANDIN_PAGEABLE,    /* copies from and to pageable memory: 0 as late as possible, 1 at once */
+  STANDIN_UNKNOWN_IS_OK, /* HIP: attributes of an unknown pointer: 1 answers "unregistered" */
+  STANDIN_LAUNCH,      /* 0: kernels are accepted, but do nothing */
+  STANDIN_RUN,         /* executes a operations now (-1: all), if there are so many */
+  STANDIN_FORGIVE,     /* a violations have happened, and no more */
+  STANDIN_CTX_LOST     /* the context of device a is destroyed, as by somebody else */
+};
+
+/* Answers 0, or -1 when the numbers make no sense. */
+int standin_ctl(int what, long a, long b, const char *text);
+
+/* What is live now, and what happened so far. A call that fails to release something because the
+ * test told it to, or because the context is lost, has released it. */
+typedef struct standin_stats {
+  long device_blocks, device_bytes; /* device memory, all devices */
+  long pinned, registered, managed; /* pages of the host */
+  long contexts;                    /* made with cuCtxCreate */
+  long retains;                     /* of primary contexts */
+  long streams, events, modules, graphs;
+  long peers;                       /* peer accesses that are enabled */
+  long pending;                     /* operations not yet executed */
+  long executed;
+  long calls;                       /* of driver functions */
+  long injected;                    /* of those, made to fail or to answer garbage */
+  long depth;                       /* CUDA: contexts on this thread's stack */
+  long device;                      /* the current device of this thread, -1: none */
+  long captures_broken;             /* captures in progress that a call has invalidated */
+  long violations;                  /* mistakes that a real driver might not notice */
+  void *current;                    /* CUDA: the current context of this thread */
+} standin_stats_t;
+void standin_stats(standin_stats_t *stats);
+
+/* How often a driver function was called; 0 for NULL: sets all counts to 0. */
+long standin_count(const char *function);
+/* The last violation in words, "" if there was none. Checks all red zones. */
+const char *standin_violation(void);
+/* The bytes behind a device address, for the test to look at; NULL if there are none. */
+void *standin_bytes(const void *device_address);
+/* The names of the calls since the count was last reset, one per line; at most n bytes. */
+size_t standin_log(char *text, size_t n);
+
+/* ---- Between the stand-in and launch.cpp ----------------------------------------------------*/
+
+/* Runs a kernel; its memory is accessible meanwhile. 0, or -1: no such kernel. */
+__attribute__((weak)) int standin_launch(const char *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                   unsigned by, unsigned bz, void **args);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

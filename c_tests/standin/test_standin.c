@@ -1,0 +1,298 @@
+/* Tests of the stand-in for libcuda itself: what it must notice, it notices. test_standin DRIVER */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cuda_types.h"
+#include "standin.h"
+
+static int passed, failed;
+#define EQUAL(got, want) equal((long)(got), (long)(want), __LINE__, #got)
+static void equal(long got, long want, int line, const char *what) {
+  if (got == want) {
+    ++passed;
+  } else {
+    ++failed;
+    printf("test_standin.c:%d: %s is %ld, not %ld\n", line, what, got, want);
+  }
+}
+
+/* The driver's functions, found by name. */
+#define FUNCTIONS(X)                                                                        \
+  X(cuInit, (unsigned)) X(cuDeviceGetCount, (int *))                                        \
+  X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) X(cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
+  X(cuCtxPushCurrent_v2, (CUcontext)) X(cuCtxPopCurrent_v2, (CUcontext *))                  \
+  X(cuCtxGetCurrent, (CUcontext *)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t))               \
+  X(cuMemFree_v2, (CUdeviceptr)) X(cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream))      \
+  X(cuMemFreeAsync, (CUdeviceptr, CUstream)) X(cuMemHostAlloc, (void **, size_t, unsigned)) \
+  X(cuMemFreeHost, (void *)) X(cuMemcpyAsync, (CUdeviceptr, CUdeviceptr, size_t, CUstream)) \
+  X(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *, CUstream))                                  \
+  X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream))               \
+  X(cuStreamSynchronize, (CUstream)) X(cuStreamQuery, (CUstream))                           \
+  X(cuStreamWaitEvent, (CUstream, CUevent, unsigned)) X(cuEventCreate, (CUevent *, unsigned)) \
+  X(cuEventRecord, (CUevent, CUstream)) X(cuEventSynchronize, (CUevent))                    \
+  X(cuEventQuery, (CUevent)) X(cuEventDestroy_v2, (CUevent))                                \
+  X(cuStreamBeginCapture_v2, (CUstream, int)) X(cuStreamEndCapture, (CUstream, CUgraph *))  \
+  X(cuStreamIsCapturing, (CUstream, int *)) X(cuGraphDestroy, (CUgraph))                    \
+  X(cuPointerGetAttribute, (void *, int, CUdeviceptr))
+#define DECLARE(name, arguments) static CUresult(*name) arguments;
+FUNCTIONS(DECLARE)
+static int (*ctl)(int, long, long, const char *);
+static void (*stats_of)(standin_stats_t *);
+static const char *(*violation)(void);
+static void *(*bytes_of)(const void *);
+
+static void load(const char *path) {
+  void *driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (driver == NULL) {
+    puts(dlerror());
+    exit(1);
+  }
+#define FIND(name, arguments) *(void **)&name = dlsym(driver, #name);
+  FUNCTIONS(FIND)
+  *(void **)&ctl = dlsym(driver, "standin_ctl");
+  *(void **)&stats_of = dlsym(driver, "standin_stats");
+  *(void **)&violation = dlsym(driver, "standin_violation");
+  *(void **)&bytes_of = dlsym(driver, "standin_bytes");
+}
+
+static standin_stats_t now(void) {
+  standin_stats_t stats;
+  stats_of(&stats);
+  return stats;
+}
+
+static unsigned char *bytes(CUdeviceptr address) { return bytes_of((void *)(uintptr_t)address); }
+static sigjmp_buf landing;
+static void fell(int number) {
+  (void)number;
+  siglongjmp(landing, 1);
+}
+
+static void memory(void) {
+  CUdeviceptr a;
+  EQUAL(cuMemAlloc_v2(&a, 1000), 0);
+  EQUAL(a % 256, 0);
+  signal(SIGSEGV, fell);
+  if (sigsetjmp(landing, 1) == 0) {
+    *(volatile char *)(uintptr_t)a = 1;
+    EQUAL(0, 1); /* the host has written to device memory */
+  } else {
+    EQUAL(1, 1);
+  }
+  signal(SIGSEGV, SIG_DFL);
+  bytes(a)[999] = 7;
+  EQUAL(now().violations, 0);
+  bytes(a)[1000] = 7; /* the red zone */
+  EQUAL(now().violations, 1);
+  EQUAL(cuMemFree_v2(a + 1), 1);
+  EQUAL(cuMemFree_v2(a), 0);
+  EQUAL(cuMemFree_v2(a), 1);
+  EQUAL(now().violations, 3);
+  EQUAL(now().device_blocks, 0);
+  EQUAL(ctl(STANDIN_MEMORY, 0, 1 << 20, NULL), 0);
+  EQUAL(cuMemAlloc_v2(&a, (1 << 20) + 1), 2);
+  EQUAL(cuMemAlloc_v2(&a, 1 << 20), 0);
+  CUdeviceptr b;
+  EQUAL(cuMemAlloc_v2(&b, 1), 2);
+  EQUAL(cuMemFree_v2(a), 0);
+  EQUAL(cuMemAlloc_v2(&b, 0), 1);
+  ctl(STANDIN_DEFAULTS, 0, 0, NULL);
+}
+
+/* Nothing happens before somebody waits; events order streams; a missing wait shows. */
+static void deferred(long seed) {
+  CUdeviceptr a, b;
+  CUstream first, second;
+  CUevent event;
+  void *pinned;
+  ctl(STANDIN_SEED, seed, 0, NULL);
+  EQUAL(cuMemAlloc_v2(&a, 64), 0);
+  EQUAL(cuMemAlloc_v2(&b, 64), 0);
+  EQUAL(cuMemHostAlloc(&pinned, 64, 0), 0);
+  EQUAL(cuStreamCreate(&first, 1), 0);
+  EQUAL(cuStreamCreate(&second, 1), 0);
+  EQUAL(cuEventCreate(&event, 2), 0);
+  memset(pinned, 3, 64);
+  memset(bytes(a), 0, 64);
+  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)pinned, 64, first), 0);
+  EQUAL(bytes(a)[0], 0);
+  EQUAL(cuEventRecord(event, first), 0);
+  EQUAL(cuStreamWaitEvent(second, event, 0), 0);
+  EQUAL(cuMemcpyAsync(b, a, 64, second), 0);
+  if (seed == 0) EQUAL(cuEventQuery(event), 600);
+  EQUAL(cuStreamSynchronize(second), 0);
+  EQUAL(bytes(b)[63], 3);
+  EQUAL(cuStreamQuery(second), 0);
+  EQUAL(cuEventSynchronize(event), 0);
+  EQUAL(cuMemcpyAsync(a, b, 65, first), 1);
+  EQUAL(cuStreamDestroy_v2(first), 0);
+  EQUAL(cuStreamSynchronize(first), 400);
+  EQUAL(cuStreamDestroy_v2(second), 0);
+  EQUAL(cuEventDestroy_v2(event), 0);
+  EQUAL(cuMemFree_v2(a), 0);
+  EQUAL(cuMemFree_v2(b), 0);
+  EQUAL(cuMemFreeHost(pinned), 0);
+  EQUAL(now().pending, 0);
+  ctl(STANDIN_DEFAULTS, 0, 0, NULL);
+}
+
+/* The legacy stream waits for blocking streams, not for others. */
+static void legacy(void) {
+  CUdeviceptr a;
+  CUstream blocking, other;
+  EQUAL(cuMemAlloc_v2(&a, 4), 0);
+  EQUAL(cuStreamCreate(&blocking, 0), 0);
+  EQUAL(cuStreamCreate(&other, 1), 0);
+  static unsigned char one = 1, two = 2, three = 3;
+  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)&one, 1, blocking), 0);
+  EQUAL(cuMemcpyAsync(a + 1, (CUdeviceptr)(uintptr_t)&two, 1, other), 0);
+  EQUAL(cuMemcpyAsync(a + 2, (CUdeviceptr)(uintptr_t)&three, 1, NULL), 0);
+  bytes(a)[1] = 0;
+  EQUAL(cuStreamSynchronize(NULL), 0);
+  EQUAL(bytes(a)[0], 1);
+  EQUAL(bytes(a)[1], 0);
+  EQUAL(bytes(a)[2], 3);
+  EQUAL(cuStreamSynchronize(other), 0);
+  EQUAL(cuStreamDestroy_v2(blocking), 0);
+  EQUAL(cuStreamDestroy_v2(other), 0);
+  EQUAL(cuMemFree_v2(a), 0);
+}
+
+static void early_free(void) {
+  CUdeviceptr a;
+  CUstream stream;
+  long before = now().violations;
+  EQUAL(cuStreamCreate(&stream, 1), 0);
+  EQUAL(cuMemAllocAsync(&a, 16, stream), 0);
+  static char host[16];
+  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)host, 16, stream), 0);
+  EQUAL(cuMemFreeAsync(a, stream), 0);
+  EQUAL(cuMemFreeAsync(a, stream), 1);
+  EQUAL(now().violations, before + 1);
+  EQUAL(cuStreamSynchronize(stream), 0);
+  EQUAL(now().device_blocks, 0);
+  ctl(STANDIN_FREE_WAITS, 0, 0, NULL);
+  EQUAL(cuMemAlloc_v2(&a, 16), 0);
+  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)host, 16, stream), 0);
+  EQUAL(cuMemFree_v2(a), 0);
+  EQUAL(now().violations, before + 2);
+  ctl(STANDIN_DEFAULTS, 0, 0, NULL);
+  EQUAL(cuStreamDestroy_v2(stream), 0);
+}
+
+static void captured(void) {
+  CUdeviceptr a, b;
+  CUstream stream;
+  CUgraph graph;
+  int status;
+  EQUAL(cuMemAlloc_v2(&a, 16), 0);
+  EQUAL(cuStreamCreate(&stream, 1), 0);
+  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
+  EQUAL(cuMemcpyAsync(a, a + 8, 8, stream), 0);
+  EQUAL(cuStreamIsCapturing(stream, &status), 0);
+  EQUAL(status, 1);
+  EQUAL(cuStreamEndCapture(stream, &graph), 0);
+  EQUAL(cuGraphDestroy(graph), 0);
+  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
+  EQUAL(cuMemAlloc_v2(&b, 16), 900);
+  EQUAL(now().captures_broken, 1);
+  EQUAL(cuMemcpyAsync(a, a + 8, 8, stream), 901);
+  EQUAL(cuStreamEndCapture(stream, &graph), 901);
+  EQUAL(graph == NULL, 1);
+  EQUAL(cuStreamBeginCapture_v2(stream, 2), 0);
+  EQUAL(cuMemAlloc_v2(&b, 16), 0);
+  EQUAL(cuStreamSynchronize(stream), 900);
+  EQUAL(cuStreamEndCapture(stream, &graph), 901);
+  EQUAL(cuMemFree_v2(b), 0);
+  EQUAL(cuMemFree_v2(a), 0);
+  EQUAL(cuStreamDestroy_v2(stream), 0);
+  EQUAL(now().graphs, 0);
+}
+
+static void faults(CUcontext context) {
+  CUdeviceptr a;
+  CUstream stream;
+  static char host[16];
+  EQUAL(ctl(STANDIN_FAIL, 2, 999, NULL), 0);
+  EQUAL(cuMemAlloc_v2(&a, 16), 0);
+  EQUAL(cuMemFree_v2(a), 999); /* and yet it is freed */
+  EQUAL(now().device_blocks, 0);
+  EQUAL(now().injected, 1);
+  EQUAL(ctl(STANDIN_FAIL_ALWAYS, 1, 2, "cuMemAlloc_v2"), 0);
+  EQUAL(cuMemAlloc_v2(&a, 16), 2);
+  EQUAL(cuStreamCreate(&stream, 1), 0);
+  EQUAL(cuMemAlloc_v2(&a, 16), 2);
+  ctl(STANDIN_GARBAGE, 1, 1, "cuMemAlloc_v2");
+  a = 5;
+  EQUAL(cuMemAlloc_v2(&a, 16), 0);
+  EQUAL(a, 0);
+  ctl(STANDIN_DEFAULTS, 0, 0, NULL);
+  EQUAL(cuMemAlloc_v2(&a, 16), 0);
+  ctl(STANDIN_FAULT_AFTER, 1, 700, NULL);
+  EQUAL(cuMemcpyAsync(a, (CUdeviceptr)(uintptr_t)host, 16, stream), 0);
+  EQUAL(cuStreamSynchronize(stream), 700);
+  CUdeviceptr b;
+  EQUAL(cuMemAlloc_v2(&b, 16), 700);
+  EQUAL(cuMemFree_v2(a), 700);
+  EQUAL(cuStreamDestroy_v2(stream), 700);
+  CUcontext popped;
+  EQUAL(cuCtxPopCurrent_v2(&popped), 0);
+  EQUAL(popped == context, 1);
+  EQUAL(cuDevicePrimaryCtxRelease_v2(0), 0);
+  EQUAL(cuDevicePrimaryCtxRetain(&context, 0), 0);
+  EQUAL(cuCtxPushCurrent_v2(popped), 201); /* another incarnation */
+  EQUAL(cuCtxPushCurrent_v2(context), 0);
+  EQUAL(cuMemAlloc_v2(&a, 16), 0);
+  EQUAL(cuMemFree_v2(a), 0);
+}
+
+static void forked(void) {
+  int status, count;
+  pid_t child = fork();
+  if (child == 0) _exit(cuDeviceGetCount(&count) == 3 ? 0 : 1);
+  waitpid(child, &status, 0);
+  EQUAL(status, 0);
+  ctl(STANDIN_EXITING, 1, 0, NULL);
+  EQUAL(cuDeviceGetCount(&count), 4);
+  ctl(STANDIN_DEFAULTS, 0, 0, NULL);
+}
+
+int main(int argc, char **argv) {
+  CUcontext context, got;
+  CUdeviceptr a;
+  int count;
+  (void)argc;
+  load(argv[1]);
+  EQUAL(cuDeviceGetCount(&count), 3);
+  EQUAL(cuInit(0), 0);
+  EQUAL(cuDeviceGetCount(&count), 0);
+  EQUAL(cuMemAlloc_v2(&a, 16), 201);
+  EQUAL(cuDevicePrimaryCtxRetain(&context, 9), 101);
+  EQUAL(cuDevicePrimaryCtxRetain(&context, 0), 0);
+  EQUAL(cuCtxPushCurrent_v2(context), 0);
+  EQUAL(cuCtxGetCurrent(&got), 0);
+  EQUAL(got == context, 1);
+  memory();
+  for (long seed = 0; seed < 20; ++seed) deferred(seed);
+  legacy();
+  early_free();
+  captured();
+  faults(context);
+  forked();
+  EQUAL(cuCtxPopCurrent_v2(&context), 0);
+  EQUAL(cuDevicePrimaryCtxRelease_v2(0), 0);
+  standin_stats_t end = now();
+  EQUAL(end.retains + end.streams + end.events + end.device_blocks + end.pinned + end.pending, 0);
+  if (failed) printf("last violation: %s\n", violation());
+  printf("%d passed, %d failed\n", passed, failed);
+  return failed != 0;
+}

@@ -1,0 +1,412 @@
+/* Calls of the CUDA driver whose answers the stand-in must agree with: trace DRIVER [PTX]
+ * Prints a line per call: number, what is called, the code it answered, and what it gave where that
+ * is the same on every machine. On a real driver this records (make test-cuda), on the stand-in it
+ * replays; the two must be equal. Nothing here depends on timing, and device 0 is enough. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_types.h"
+
+#define FUNCTIONS(X)                                                                              \
+  X(cuInit, (unsigned)) X(cuDriverGetVersion, (int *)) X(cuDeviceGetCount, (int *))               \
+  X(cuDeviceGet, (CUdevice *, int)) X(cuDeviceGetAttribute, (int *, int, CUdevice))               \
+  X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) X(cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
+  X(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *)) X(cuCtxGetCurrent, (CUcontext *))  \
+  X(cuCtxSetCurrent, (CUcontext)) X(cuCtxPushCurrent_v2, (CUcontext))                             \
+  X(cuCtxPopCurrent_v2, (CUcontext *)) X(cuCtxGetDevice, (CUdevice *)) X(cuCtxSynchronize, (void)) \
+  X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) X(cuCtxDestroy_v2, (CUcontext))            \
+  X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) X(cuMemFree_v2, (CUdeviceptr))                        \
+  X(cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream)) X(cuMemFreeAsync, (CUdeviceptr, CUstream)) \
+  X(cuMemHostAlloc, (void **, size_t, unsigned)) X(cuMemFreeHost, (void *))                       \
+  X(cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned))                                         \
+  X(cuMemHostRegister_v2, (void *, size_t, unsigned)) X(cuMemHostUnregister, (void *))            \
+  X(cuMemGetInfo_v2, (size_t *, size_t *))                                                        \
+  X(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))                              \
+  X(cuPointerGetAttribute, (void *, int, CUdeviceptr))                                            \
+  X(cuMemcpyAsync, (CUdeviceptr, CUdeviceptr, size_t, CUstream))                                  \
+  X(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *, CUstream))                                        \
+  X(cuMemcpyPeerAsync, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))        \
+  X(cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))                              \
+  X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream))                     \
+  X(cuStreamSynchronize, (CUstream)) X(cuStreamQuery, (CUstream))                                 \
+  X(cuStreamWaitEvent, (CUstream, CUevent, unsigned)) X(cuStreamIsCapturing, (CUstream, int *))   \
+  X(cuStreamGetCtx, (CUstream, CUcontext *)) X(cuStreamBeginCapture_v2, (CUstream, int))          \
+  X(cuStreamEndCapture, (CUstream, CUgraph *)) X(cuThreadExchangeStreamCaptureMode, (int *))      \
+  X(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long))                    \
+  X(cuGraphLaunch, (CUgraphExec, CUstream)) X(cuGraphExecDestroy, (CUgraphExec))                  \
+  X(cuGraphDestroy, (CUgraph)) X(cuEventCreate, (CUevent *, unsigned))                            \
+  X(cuEventDestroy_v2, (CUevent)) X(cuEventRecord, (CUevent, CUstream)) X(cuEventQuery, (CUevent)) \
+  X(cuEventSynchronize, (CUevent)) X(cuModuleLoadData, (CUmodule *, const void *))                \
+  X(cuModuleUnload, (CUmodule)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *))    \
+  X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,      \
+                     unsigned, CUstream, void **, void **))                                       \
+  X(cuGetErrorName, (CUresult, const char **)) X(cuDeviceCanAccessPeer, (int *, CUdevice, CUdevice))
+#define DECLARE(name, arguments) static CUresult(*name) arguments;
+FUNCTIONS(DECLARE)
+
+static int number;
+static int call(const char *text, int code) {
+  printf("%3d %d %s\n", ++number, code, text);
+  fflush(stdout);
+  return code;
+}
+/* A call and its code. */
+#define T(text) call(#text, text)
+/* A value that must be the same everywhere. */
+#define V(text) printf("    %lld %s\n", (long long)(text), #text)
+#define P(pointer) ((CUdeviceptr)(uintptr_t)(pointer))
+
+static CUcontext context, got, own;
+static CUdevice device;
+static CUstream blocking, stream, other;
+static CUevent event, second;
+static CUdeviceptr a, b, managed;
+static void *pinned;
+static char pageable[4096], page[8192];
+
+static void starting(void) {
+  int count = 0, value = 0;
+  unsigned flags;
+  T(cuDeviceGetCount(&count));
+  T(cuCtxGetCurrent(&got));
+  T(cuMemAlloc_v2(&a, 64));
+  T(cuInit(1));
+  T(cuInit(0));
+  T(cuInit(0));
+  T(cuDriverGetVersion(&value));
+  T(cuDriverGetVersion(NULL));
+  T(cuDeviceGetCount(&count));
+  T(cuDeviceGetCount(NULL));
+  T(cuDeviceGet(&device, 0));
+  T(cuDeviceGet(&device, -1));
+  T(cuDeviceGet(&device, 1000));
+  T(cuDeviceGet(&device, 0));
+  T(cuDeviceGetAttribute(&value, 11, device));
+  V(value);
+  T(cuDeviceGetAttribute(&value, 41, device));
+  V(value);
+  T(cuDeviceGetAttribute(&value, 115, device));
+  V(value);
+  T(cuDeviceGetAttribute(&value, 1, device));
+  V(value);
+  T(cuDeviceGetAttribute(&value, 10, device));
+  V(value);
+  T(cuDeviceGetAttribute(&value, 11, 1000));
+  T(cuDeviceGetAttribute(NULL, 11, device));
+  T(cuCtxGetCurrent(&got));
+  V(got == NULL);
+  T(cuCtxGetDevice(&device));
+  T(cuMemAlloc_v2(&a, 64));
+  T(cuStreamCreate(&stream, 1));
+  T(cuCtxPopCurrent_v2(&got));
+  T(cuDevicePrimaryCtxGetState(device, &flags, &value));
+  V(value);
+  T(cuDevicePrimaryCtxRelease_v2(device));
+  T(cuDevicePrimaryCtxRetain(&context, 1000));
+  T(cuDevicePrimaryCtxRetain(&context, device));
+  T(cuDevicePrimaryCtxGetState(device, &flags, &value));
+  V(value);
+  T(cuCtxPushCurrent_v2(NULL));
+  T(cuCtxPushCurrent_v2(context));
+  T(cuCtxGetCurrent(&got));
+  V(got == context);
+  T(cuCtxGetDevice(&device));
+  T(cuCtxGetDevice(NULL));
+  T(cuCtxPopCurrent_v2(&got));
+  V(got == context);
+  T(cuCtxPushCurrent_v2(context));
+  T(cuCtxSynchronize());
+  T(cuDeviceCanAccessPeer(&value, device, device));
+  V(value);
+}
+
+static void attributes(CUdeviceptr address) {
+  unsigned type = 0;
+  int ordinal = -1;
+  char is_managed[8] = {0};
+  CUdeviceptr start = 0;
+  void *owner = NULL, *host = NULL, *pool = NULL;
+  T(cuPointerGetAttribute(&type, 2, address));
+  V(type);
+  T(cuPointerGetAttribute(&ordinal, 9, address));
+  V(ordinal);
+  T(cuPointerGetAttribute(is_managed, 8, address));
+  V(is_managed[0]);
+  T(cuPointerGetAttribute(&start, 11, address));
+  V(start == address);
+  T(cuPointerGetAttribute(&owner, 1, address));
+  T(cuPointerGetAttribute(&host, 4, address));
+  V(host == (void *)(uintptr_t)address);
+  T(cuPointerGetAttribute(&pool, 17, address));
+  V(pool != NULL);
+}
+
+static void memory(void) {
+  size_t size = 0, total = 0;
+  CUdeviceptr base = 0, c = 0;
+  T(cuMemAlloc_v2(&a, 0));
+  T(cuMemAlloc_v2(NULL, 64));
+  T(cuMemAlloc_v2(&a, (size_t)1 << 50));
+  T(cuMemAlloc_v2(&a, 4096));
+  T(cuMemAlloc_v2(&b, 4096));
+  V(a % 256);
+  T(cuMemGetInfo_v2(&size, &total));
+  V(size < total);
+  T(cuMemGetInfo_v2(NULL, &total));
+  T(cuMemGetAddressRange_v2(&base, &size, a + 100));
+  V(base == a);
+  V(size);
+  T(cuMemGetAddressRange_v2(&base, &size, P(pageable)));
+  attributes(a);
+  T(cuMemHostAlloc(&pinned, 4096, 0));
+  T(cuMemHostAlloc(NULL, 4096, 0));
+  attributes(P(pinned));
+  T(cuMemAllocManaged(&managed, 4096, 1));
+  T(cuMemAllocManaged(&c, 4096, 0));
+  attributes(managed);
+  attributes(P(pageable));
+  T(cuPointerGetAttribute(NULL, 2, a));
+  T(cuMemHostRegister_v2(page, 4096, 0));
+  T(cuMemHostRegister_v2(page, 4096, 0));
+  attributes(P(page));
+  T(cuMemHostUnregister(page));
+  T(cuMemHostUnregister(page));
+  T(cuMemHostRegister_v2(NULL, 4096, 0));
+  T(cuMemFree_v2(0));
+  T(cuMemFreeHost(NULL));
+  T(cuMemAllocAsync(&c, 4096, NULL));
+  attributes(c);
+  T(cuMemFreeAsync(c, NULL));
+  T(cuMemAllocAsync(&c, 0, NULL));
+  T(cuStreamSynchronize(NULL));
+}
+
+static CUDA_MEMCPY2D rows(CUdeviceptr dst, size_t dst_pitch, CUdeviceptr src, size_t src_pitch,
+                          size_t width, size_t height) {
+  CUDA_MEMCPY2D copy;
+  memset(&copy, 0, sizeof copy);
+  copy.srcMemoryType = copy.dstMemoryType = 4;
+  copy.srcDevice = src;
+  copy.dstDevice = dst;
+  copy.srcPitch = src_pitch;
+  copy.dstPitch = dst_pitch;
+  copy.WidthInBytes = width;
+  copy.Height = height;
+  return copy;
+}
+
+static void streams(void) {
+  CUcontext owner = NULL;
+  T(cuStreamCreate(&blocking, 0));
+  T(cuStreamCreate(&stream, 1));
+  T(cuStreamCreate(&other, 1));
+  T(cuStreamCreate(&other, 77));
+  T(cuStreamCreate(NULL, 0));
+  T(cuStreamSynchronize(stream));
+  T(cuStreamQuery(stream));
+  T(cuStreamQuery(NULL));
+  T(cuStreamQuery((CUstream)1));
+  T(cuStreamQuery((CUstream)2));
+  T(cuStreamGetCtx(stream, &owner));
+  V(owner == context);
+  T(cuStreamGetCtx(NULL, &owner));
+  V(owner == context);
+  T(cuEventCreate(&event, 2));
+  T(cuEventCreate(&second, 2));
+  T(cuEventCreate(NULL, 2));
+  T(cuEventQuery(event));
+  T(cuEventSynchronize(event));
+  T(cuStreamWaitEvent(stream, event, 0));
+  T(cuEventRecord(event, stream));
+  T(cuStreamWaitEvent(other, event, 0));
+  T(cuEventSynchronize(event));
+  T(cuEventQuery(event));
+  T(cuEventRecord(event, NULL));
+  T(cuEventSynchronize(event));
+}
+
+static void copies(void) {
+  CUDA_MEMCPY2D copy;
+  memset(pinned, 5, 4096);
+  T(cuMemcpyAsync(a, P(pinned), 4096, stream));
+  T(cuMemcpyAsync(b, a, 4096, stream));
+  T(cuMemcpyAsync(P(pageable), b, 4096, stream));
+  T(cuStreamSynchronize(stream));
+  V(pageable[0]);
+  V(pageable[4095]);
+  T(cuMemcpyAsync(a, b, 0, stream));
+  T(cuMemcpyAsync(a, b, 4096, NULL));
+  T(cuMemcpyAsync(P(page), P(pageable), 64, stream));
+  T(cuMemcpyAsync(managed, a, 4096, stream));
+  T(cuMemsetD8Async(a, 9, 4096, stream));
+  T(cuMemsetD8Async(a, 9, 0, stream));
+  T(cuStreamSynchronize(stream));
+  T(cuStreamQuery(stream));
+  copy = rows(b, 64, a, 128, 64, 10);
+  T(cuMemcpy2DAsync_v2(&copy, stream));
+  copy = rows(b, 32, a, 128, 64, 10);
+  T(cuMemcpy2DAsync_v2(&copy, stream)); /* rows overlap */
+  copy = rows(b, 64, a, 128, 0, 10);
+  T(cuMemcpy2DAsync_v2(&copy, stream));
+  copy = rows(b, 64, a, 128, 64, 0);
+  T(cuMemcpy2DAsync_v2(&copy, stream));
+  copy = rows(b, (size_t)1 << 40, a, 128, 64, 2);
+  T(cuMemcpy2DAsync_v2(&copy, stream));
+  copy = rows(P(pinned), 64, a, 128, 64, 10);
+  T(cuMemcpy2DAsync_v2(&copy, stream));
+  copy = rows(P(pageable), 64, a, 128, 64, 10);
+  T(cuMemcpy2DAsync_v2(&copy, stream));
+  T(cuMemcpy2DAsync_v2(NULL, stream));
+  T(cuMemcpyPeerAsync(a, context, b, context, 64, stream));
+  T(cuStreamSynchronize(stream));
+  V(pageable[0]);
+  T(cuCtxSynchronize());
+}
+
+static void capture(int mode) {
+  CUgraph graph = NULL;
+  CUgraphExec exec = NULL;
+  CUdeviceptr c = 0;
+  int status = -1, old;
+  V(mode);
+  T(cuStreamBeginCapture_v2(stream, mode));
+  T(cuStreamBeginCapture_v2(stream, mode));
+  T(cuStreamIsCapturing(stream, &status));
+  V(status);
+  T(cuStreamIsCapturing(other, &status));
+  V(status);
+  T(cuMemcpyAsync(b, a, 64, stream));
+  T(cuEventRecord(event, stream));
+  T(cuStreamWaitEvent(other, event, 0));
+  T(cuMemsetD8Async(b, 1, 64, other));
+  T(cuEventRecord(second, other));
+  T(cuStreamWaitEvent(stream, second, 0));
+  T(cuStreamEndCapture(stream, &graph));
+  V(graph != NULL);
+  T(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  T(cuGraphLaunch(exec, stream));
+  T(cuStreamSynchronize(stream));
+  T(cuGraphExecDestroy(exec));
+  T(cuGraphDestroy(graph));
+  /* What breaks a capture. */
+  T(cuStreamBeginCapture_v2(stream, mode));
+  T(cuStreamQuery(stream));
+  T(cuStreamIsCapturing(stream, &status));
+  V(status);
+  T(cuMemcpyAsync(b, a, 64, stream));
+  T(cuStreamEndCapture(stream, &graph));
+  V(graph == NULL);
+  T(cuStreamBeginCapture_v2(stream, mode));
+  T(cuStreamSynchronize(stream));
+  T(cuStreamEndCapture(stream, &graph));
+  T(cuStreamBeginCapture_v2(stream, mode));
+  T(cuMemAlloc_v2(&c, 64));
+  T(cuStreamEndCapture(stream, &graph));
+  if (c) T(cuMemFree_v2(c));
+  if (graph) T(cuGraphDestroy(graph));
+  /* Permitted to a thread that is not careful. */
+  old = 2;
+  T(cuStreamBeginCapture_v2(stream, mode));
+  T(cuThreadExchangeStreamCaptureMode(&old));
+  V(old);
+  T(cuMemAlloc_v2(&c, 64));
+  T(cuThreadExchangeStreamCaptureMode(&old));
+  T(cuStreamEndCapture(stream, &graph));
+  T(cuGraphDestroy(graph));
+  T(cuMemFree_v2(c));
+}
+
+static void captures(void) {
+  CUgraph graph = NULL;
+  int status;
+  for (int mode = 0; mode < 3; ++mode) capture(mode);
+  T(cuStreamEndCapture(stream, &graph));
+  T(cuStreamBeginCapture_v2(NULL, 0));
+  /* The legacy stream next to a blocking stream that captures. */
+  T(cuStreamBeginCapture_v2(blocking, 2));
+  T(cuStreamIsCapturing(NULL, &status));
+  T(cuStreamIsCapturing(blocking, &status));
+  V(status);
+  T(cuMemcpyAsync(a, b, 64, NULL));
+  T(cuStreamIsCapturing(blocking, &status));
+  V(status);
+  T(cuStreamEndCapture(blocking, &graph));
+  T(cuStreamSynchronize(NULL));
+}
+
+static void modules(const char *file) {
+  CUmodule module = NULL;
+  CUfunction kernel = NULL;
+  static char text[1 << 20];
+  T(cuModuleLoadData(&module, "no image"));
+  FILE *ptx = file ? fopen(file, "rb") : NULL;
+  if (ptx == NULL) return;
+  size_t n = fread(text, 1, sizeof text - 1, ptx);
+  text[n] = '\0';
+  fclose(ptx);
+  T(cuModuleLoadData(&module, text));
+  T(cuModuleGetFunction(&kernel, module, "no such kernel"));
+  T(cuModuleGetFunction(&kernel, module, "dlrs_copy4"));
+  T(cuLaunchKernel(kernel, 0, 1, 1, 256, 1, 1, 0, stream, NULL, NULL));
+  T(cuModuleUnload(module));
+}
+
+static void ending(void) {
+  const char *name = NULL;
+  T(cuGetErrorName(700, &name));
+  printf("    %s\n", name);
+  T(cuGetErrorName((CUresult)123456, &name));
+  T(cuEventDestroy_v2(event));
+  T(cuEventDestroy_v2(second));
+  T(cuStreamDestroy_v2(NULL));
+  T(cuStreamDestroy_v2(blocking));
+  T(cuStreamDestroy_v2(stream));
+  T(cuStreamDestroy_v2(other));
+  T(cuMemFree_v2(a));
+  T(cuMemFree_v2(b));
+  T(cuMemFree_v2(managed));
+  T(cuMemFreeHost(pinned));
+  T(cuMemFree_v2(P(pageable)));
+  T(cuCtxCreate_v2(&own, 0, device));
+  T(cuCtxGetCurrent(&got));
+  V(got == own);
+  T(cuCtxDestroy_v2(own));
+  T(cuCtxGetCurrent(&got));
+  V(got == context);
+  T(cuCtxPopCurrent_v2(&got));
+  T(cuCtxGetCurrent(&got));
+  V(got == NULL);
+  T(cuDevicePrimaryCtxRelease_v2(device));
+  T(cuCtxSynchronize());
+}
+
+int main(int argc, char **argv) {
+  void *driver = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+  if (driver == NULL) {
+    puts(argc > 1 ? dlerror() : "usage: trace DRIVER [PTX]");
+    return 2;
+  }
+#define FIND(name, arguments)                \
+  *(void **)&name = dlsym(driver, #name);    \
+  if (name == NULL) {                        \
+    printf("the driver lacks %s\n", #name);  \
+    return 2;                                \
+  }
+  FUNCTIONS(FIND)
+  starting();
+  memory();
+  streams();
+  copies();
+  captures();
+  modules(argc > 2 ? argv[2] : NULL);
+  ending();
+  printf("%d calls\n", number);
+  return 0;
+}

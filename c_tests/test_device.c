@@ -1,0 +1,113 @@
+/* Devices and their memory where there is no driver; with one: c_tests/gpu. */
+#include "harness.h"
+
+#include <dlfcn.h>
+
+static int32_t missing; /* what calls for CUDA answer here */
+static DLDevice gpu;
+
+/* D01: the driver is absent. Every function says so, with the names that were looked for. */
+static void absent(void) {
+  int32_t count = 7;
+  uint64_t free_nbytes, total;
+  void *data;
+  char memory[64];
+  dlrs_pointer_info info;
+  DLManagedTensorVersioned *out;
+  DLManagedTensor *legacy_out;
+  t_tensor host;
+  t_make(&host);
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  t_watch(&host, sizeof host);
+  t_watch(&info, sizeof info);
+  t_result(&data);
+  t_result(&out);
+  t_result(&legacy_out);
+  REFUSED(missing, ANY, ANY, -1, dlrs_device_count(kDLCUDA, &count, ERR));
+  EQUAL(count, 0);
+  CHECK(strstr(t_error.message, "libcuda.so.1") != NULL);
+  REFUSED(missing, ANY, ANY, -1, dlrs_mem_alloc(gpu, 64, 0, NULL, &data, ERR));
+  REFUSED(missing, ANY, ANY, -1, dlrs_mem_free(gpu, memory, 64, 0, NULL, ERR));
+  REFUSED(missing, ANY, ANY, -1, dlrs_mem_info(gpu, &free_nbytes, &total, ERR));
+  REFUSED(missing, ANY, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, &info, ERR));
+  REFUSED(missing, ANY, ANY, -1, dlrs_mem_register_host(kDLCUDA, memory, 64, ERR));
+  REFUSED(missing, ANY, ANY, -1, dlrs_mem_unregister_host(kDLCUDA, memory, ERR));
+  REFUSED(missing, ANY, ANY, ANY, dlrs_tensor_new(host.shape, 2, F32, gpu, NULL, &out, ERR));
+  REFUSED(missing, ANY, ANY, ANY, dlrs_clone(&host.managed, gpu, NULL, &out, ERR));
+  REFUSED(missing, ANY, ANY, ANY, dlrs_clone_legacy(&host.legacy, gpu, NULL, &legacy_out, ERR));
+  /* Twice, and without an error carrier. */
+  EQUAL(dlrs_device_count(kDLCUDA, &count, NULL), missing);
+  EQUAL(dlrs_mem_alloc(gpu, 64, 0, NULL, &data, NULL), missing);
+  t_unwatch();
+  /* The CPU goes on. */
+  WORKS(dlrs_clone(&host.managed, CPU, NULL, &out, ERR));
+  CHECK(memcmp(out->dl_tensor.data, host.values, sizeof host.values) == 0);
+  dlrs_release(out);
+}
+
+/* D06, K30: devices that nobody serves. */
+static void unserved(void) {
+  static const int32_t types[] = {kDLOpenCL, kDLVulkan, kDLMetal, kDLVPI, kDLExtDev,
+                                  kDLWebGPU, kDLHexagon, kDLMAIA, kDLTrn};
+  t_tensor src, dst;
+  DLManagedTensorVersioned *out;
+  void *data;
+  int32_t count;
+  size_t i;
+  t_result(&out);
+  t_result(&data);
+  for (i = 0; i < sizeof types / sizeof *types; ++i) {
+    DLDevice device = t_device(types[i], 0);
+    t_make(&src);
+    t_make(&dst);
+    REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_device_count(types[i], &count, ERR));
+    REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_mem_alloc(device, 64, 0, NULL, &data, ERR));
+    REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, ANY, dlrs_clone(&src.managed, device, NULL, &out, ERR));
+    src.managed.dl_tensor.device = device;
+    REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, ANY, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+    REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, ANY, dlrs_copy(&dst.managed, &src.managed, NULL, ERR));
+  }
+  t_unwatch();
+}
+
+static void nulls(void) {
+  char memory[8];
+  void *data = memory;
+  uint64_t n;
+  dlrs_pointer_info info;
+  memset(&info, 0, sizeof info);
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_device_count(kDLCPU, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 5, ANY, -1, dlrs_mem_alloc(CPU, 4, 0, NULL, NULL, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_mem_alloc(CPU, 4, 3, NULL, &data, ERR));
+  REFUSED(DLRS_DEVICE_ID, 1, ANY, -1, dlrs_mem_alloc(t_device(kDLCPU, -1), 4, 0, NULL, &data, ERR));
+  WORKS(dlrs_mem_free(CPU, NULL, 0, 0, NULL, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_mem_info(CPU, NULL, &n, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_pointer_device(kDLCUDA, NULL, &info, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, NULL, ERR));
+  REFUSED(DLRS_STRUCT_SIZE, 3, ANY, -1, dlrs_pointer_device(kDLCUDA, memory, &info, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_register_host(kDLCUDA, NULL, 8, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_unregister_host(kDLCUDA, NULL, ERR));
+}
+
+/* Memory of the host through the same functions. */
+static void host(void) {
+  void *data;
+  int32_t count = 0;
+  WORKS(dlrs_device_count(kDLCPU, &count, ERR));
+  EQUAL(count, 1);
+  WORKS(dlrs_mem_alloc(CPU, 1000, 0, NULL, &data, ERR));
+  EQUAL((uintptr_t)data % 256, 0);
+  memset(data, 1, 1000);
+  WORKS(dlrs_mem_free(CPU, data, 1000, 0, NULL, ERR));
+}
+
+int main(void) {
+  gpu = t_device(kDLCUDA, 0);
+  missing = DLRS_DRV_MISSING;
+  nulls();
+  unserved();
+  host();
+  if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) == NULL) absent();
+  return t_close();
+}

@@ -1,0 +1,78 @@
+/* Streams and events where there is no driver; with one: c_tests/gpu. */
+#include "harness.h"
+
+#include <dlfcn.h>
+
+/* D01: every function says that the driver is absent; nothing is taken. */
+static void absent(void) {
+  DLDevice gpu = t_device(kDLCUDA, 0);
+  int here, *handle = &here;
+  int32_t done;
+  void *out;
+  t_tensor host;
+  DLManagedTensorVersioned *held;
+  t_make(&host);
+  held = &host.managed;
+  t_result(&out);
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_stream_create(gpu, &out, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_stream_destroy(gpu, handle, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_stream_sync(gpu, NULL, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_stream_query(gpu, NULL, &done, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_stream_wait(gpu, NULL, handle, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_event_create(gpu, &out, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_event_destroy(gpu, handle, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_event_record(gpu, handle, NULL, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_event_wait(gpu, handle, NULL, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_event_sync(gpu, handle, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_event_query(gpu, handle, &done, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_release_after_take(&held, gpu, NULL, ERR));
+  CHECK(held == &host.managed);
+  t_unwatch();
+}
+
+static void nulls(void) {
+  int here, *handle = &here;
+  int32_t done = 0;
+  DLManagedTensorVersioned *none = NULL;
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_stream_create(CPU, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_stream_query(CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_create(CPU, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_destroy(CPU, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_record(CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_wait(CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_sync(CPU, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_query(CPU, NULL, &done, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_release_after_take(NULL, CPU, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_release_after_take(&none, CPU, NULL, ERR));
+  /* The CPU has no streams but the one that is always done. */
+  WORKS(dlrs_stream_sync(CPU, NULL, ERR));
+  WORKS(dlrs_stream_query(CPU, NULL, &done, ERR));
+  EQUAL(done, 1);
+  WORKS(dlrs_stream_wait(CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_STREAM, 2, ANY, -1, dlrs_stream_sync(CPU, handle, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_stream_sync(t_device(kDLVulkan, 0), NULL, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_stream_sync(t_device(-1, 0), NULL, ERR));
+}
+
+/* On the CPU nothing is pending: a tensor waits for the next drain. */
+static void released(void) {
+  t_tensor host;
+  DLManagedTensorVersioned *held;
+  uint64_t waiting = 9;
+  long before = t_deleted;
+  t_make(&host);
+  held = &host.managed;
+  WORKS(dlrs_release_after_take(&held, CPU, NULL, ERR));
+  CHECK(held == NULL);
+  WORKS(dlrs_release_drain(&waiting, ERR));
+  EQUAL(waiting, 0);
+  EQUAL(t_deleted, before + 1);
+  WORKS(dlrs_release_drain(NULL, ERR));
+}
+
+int main(void) {
+  nulls();
+  released();
+  if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) == NULL) absent();
+  return t_close();
+}

@@ -1,0 +1,61 @@
+"""DLPack tensors of any framework: taken in, looked into, copied and handed on.
+
+    import dlpack_rs
+
+    tensor = dlpack_rs.from_dlpack(x)   # x of NumPy, PyTorch, JAX, CuPy, ...: its own memory
+    numpy.from_dlpack(tensor)           # any other framework takes it by its own from_dlpack
+    print(dlpack_rs.inspect(x))         # everything about the export of x, and who takes it
+
+Errors are Python's own: TypeError and ValueError for arguments, BufferError for a tensor that
+cannot be exchanged as asked, MemoryError, IndexError, RuntimeError; each says what is wrong with
+which value.
+The C ABI below it is in dlpack_rs.abi.
+"""
+
+from ctypes import PyDLL, byref, py_object
+
+from ._library import library_path
+
+__all__ = ["DEVICES", "DTYPES", "Tensor", "__version__", "abi", "dlpack_version", "empty",
+           "from_dlpack", "inspect"]
+
+# Names of element types; those with several lanes have the count behind: "float32x4".
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+          "float16", "float32", "float64", "bfloat16", "complex64", "complex128", "float8_e3m4",
+          "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+          "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
+# Names of devices, by the codes of DLDeviceType; those of which there are several have their number
+# behind: "cuda:0".
+DEVICES = {1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "metal", 9: "vpi",
+           10: "rocm", 11: "rocm_host", 12: "ext_dev", 13: "cuda_managed", 14: "oneapi",
+           15: "webgpu", 16: "hexagon", 17: "maia", 18: "trn"}
+
+
+def _load():
+    """The module that the library makes of Python's stable ABI; PyDLL keeps the lock held."""
+    library, module = PyDLL(library_path()), py_object()
+    if library.dlrs_py_module(byref(module), None) != 0:
+        from . import abi
+
+        error = abi.dlrs_error(struct_size=abi.sizeof(abi.dlrs_error))
+        library.dlrs_py_module(byref(module), byref(error))
+        raise ImportError(error.message.decode())
+    return module.value
+
+
+_module = _load()
+Tensor, from_dlpack, empty = _module.Tensor, _module.from_dlpack, _module.empty
+dlpack_version, __version__ = _module.dlpack_version, _module.__version__
+
+
+def __getattr__(name):
+    """`abi` and `inspect` are for few programs: loaded when asked for."""
+    if name == "abi":
+        import importlib
+
+        return importlib.import_module(".abi", __name__)
+    if name == "inspect":
+        from ._inspect import inspect
+
+        return inspect
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

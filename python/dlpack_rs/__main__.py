@@ -1,0 +1,45 @@
+"""Command line: python -m dlpack_rs inspect MODULE:EXPRESSION | include | library
+
+    inspect numpy:arange(6.0)   everything about the DLPack export of an object, and who takes it;
+                                the expression is evaluated in the module's names
+    include                     the folder with dlpack.h, dlpack_rs.h and dlpack_rs.hpp
+    library                     the path of the shared library
+"""
+
+import importlib
+import sys
+
+
+def evaluate(text):
+    """The value of `module:expression`."""
+    name, colon, expression = text.partition(":")
+    if not colon or not name or not expression:
+        sys.exit(f"{text!r} is not MODULE:EXPRESSION, such as numpy:arange(6.0)")
+    sys.path.insert(0, "")
+    module = importlib.import_module(name)
+    return eval(expression, {**vars(module), name.partition(".")[0]: module})
+
+
+def main(arguments=None):
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if len(arguments) == 2 and arguments[0] == "inspect":
+        import dlpack_rs
+
+        try:
+            print(dlpack_rs.inspect(evaluate(arguments[1])))
+        except (TypeError, ImportError) as error:
+            sys.exit(f"{type(error).__name__}: {error}")
+    elif arguments == ["include"]:
+        from dlpack_rs.abi import include
+
+        print(include())
+    elif arguments == ["library"]:
+        from dlpack_rs.abi import library_path
+
+        print(library_path())
+    else:
+        sys.exit(__doc__.strip())
+
+
+if __name__ == "__main__":
+    main()

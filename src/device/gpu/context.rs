@@ -1,0 +1,196 @@
+//! The thread's current context (CUDA) or device (HIP): used where it fits, else changed for the
+//! length of a call and always put back.
+
+use core::ptr::null_mut;
+
+use super::cuda;
+use super::driver::{Driver, Ptr, Vendor};
+use crate::error::{Error, Result, Status::*};
+
+/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are no handles; they belong to the current context.
+const NAMED_STREAMS: usize = 2;
+const RELAXED: i32 = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
+const NOT_SUPPORTED: i32 = 801;
+
+/// While it lives, the driver's calls of this thread go to the right device.
+pub struct Current<'a> {
+    driver: &'a Driver,
+    /// The device.
+    pub ordinal: i32,
+    /// CUDA: the context.
+    pub context: Ptr,
+    /// CUDA: contexts that were pushed.
+    pushed: u32,
+    /// HIP: the device that was current, or -1.
+    former: i32,
+}
+
+impl Current<'_> {
+    /// Whether this is the device's primary context, which stays; HIP has no other.
+    pub fn is_primary(&self) -> Result<bool> {
+        match self.driver.vendor {
+            Vendor::Cuda => cuda::is_primary(self.driver, self.ordinal, self.context),
+            Vendor::Rocm => Ok(true),
+        }
+    }
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        // SAFETY: as many as were pushed; a device that was current. All that can be done about an
+        // error, which may be of earlier work, is to try again.
+        unsafe {
+            for _ in 0..self.pushed {
+                let mut popped = null_mut();
+                let _ = self.driver.cu_pop(&mut popped);
+            }
+            if self.former >= 0 && self.driver.hip_set_device(self.former).is_err() {
+                let _ = self.driver.hip_set_device(self.former);
+            }
+        }
+    }
+}
+
+#[cold]
+fn foreign() -> Result<()> {
+    Err(Error::new(DLRS_STREAM).detail("the stream is another device's"))
+}
+
+fn is_handle(stream: Ptr) -> bool {
+    stream.addr() > NAMED_STREAMS
+}
+
+impl Driver {
+    /// Makes a device current, or any (`None`): the stream's, else the thread's, else the first. A
+    /// stream that is another device's is refused.
+    pub fn enter(&self, device: Option<i32>, stream: Ptr) -> Result<Current<'_>> {
+        self.ready()?;
+        if let Some(ordinal) = device {
+            self.device(ordinal)?;
+        }
+        let mut here =
+            Current { driver: self, ordinal: 0, context: null_mut(), pushed: 0, former: -1 };
+        match self.vendor {
+            Vendor::Cuda => self.enter_context(&mut here, device, stream)?,
+            Vendor::Rocm => self.enter_device(&mut here, device, stream)?,
+        }
+        Ok(here)
+    }
+
+    fn enter_context(&self, here: &mut Current, device: Option<i32>, stream: Ptr) -> Result<()> {
+        // SAFETY: places for the answers; contexts that the driver gave.
+        unsafe {
+            self.cu_current(&mut here.context)?;
+            if here.context.is_null() {
+                self.push(here, cuda::primary(self, device.unwrap_or(0))?)?;
+            }
+            let mut owner = null_mut();
+            if is_handle(stream) {
+                match self.cu_stream_context(stream, &mut owner) {
+                    Err(error) if error.driver_code == NOT_SUPPORTED => {}
+                    answer => answer?,
+                }
+                if !owner.is_null() && owner != here.context {
+                    self.push(here, owner)?;
+                }
+            }
+            let mut handle = -1;
+            self.get_device(&mut handle)?;
+            here.ordinal = match device {
+                Some(ordinal) => ordinal,
+                None => return self.find(here, handle),
+            };
+            if handle == self.handle(here.ordinal)? {
+                return Ok(());
+            }
+            if !owner.is_null() {
+                return foreign();
+            }
+            self.push(here, cuda::primary(self, here.ordinal)?)
+        }
+    }
+
+    /// The ordinal of the device that is current.
+    fn find(&self, here: &mut Current, handle: i32) -> Result<()> {
+        for ordinal in 0..self.count()? {
+            if self.handle(ordinal)? == handle {
+                here.ordinal = ordinal;
+                return Ok(());
+            }
+        }
+        Err(Error::new(DLRS_INTERNAL).detail("the driver's current device is none of its devices"))
+    }
+
+    fn push(&self, here: &mut Current, context: Ptr) -> Result<()> {
+        // SAFETY: a context of the driver's.
+        unsafe { self.cu_push(context)? };
+        here.pushed += 1;
+        here.context = context;
+        Ok(())
+    }
+
+    fn enter_device(&self, here: &mut Current, device: Option<i32>, stream: Ptr) -> Result<()> {
+        let (mut current, mut owner) = (-1, -1);
+        // SAFETY: places for the answers; a device that exists.
+        unsafe {
+            self.get_device(&mut current)?;
+            if current < 0 {
+                return Err(Error::new(DLRS_INTERNAL).detail("the driver names no current device"));
+            }
+            if is_handle(stream) {
+                match self.hip_stream_device(stream, &mut owner) {
+                    Err(error) if error.status == DLRS_DRV_SYMBOL => {}
+                    answer => answer?,
+                }
+            }
+            here.ordinal = device.unwrap_or(if owner >= 0 { owner } else { current });
+            if owner >= 0 && owner != here.ordinal {
+                return foreign();
+            }
+            if here.ordinal != current {
+                self.hip_set_device(here.ordinal)?;
+                here.former = current;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a stream that is being captured, before anything that would break the capture.
+    pub fn not_capturing(&self, stream: Ptr) -> Result<()> {
+        match self.capturing(stream)? {
+            false => Ok(()),
+            true => Err(Error::new(DLRS_CAPTURING)),
+        }
+    }
+
+    /// Whether a stream is being captured.
+    pub fn capturing(&self, stream: Ptr) -> Result<bool> {
+        let mut status = 0;
+        // SAFETY: a stream of the current context; a place for the answer.
+        unsafe { self.stream_capturing(stream, &mut status)? };
+        Ok(status != 0)
+    }
+
+    /// From here on this thread's calls break nobody's capture, where the driver has a way.
+    pub fn relaxed(&self) -> Relaxed<'_> {
+        let mut mode = RELAXED;
+        // SAFETY: a place that holds the mode and takes the former.
+        let changed = unsafe { self.capture_mode(&mut mode) }.is_ok();
+        Relaxed { driver: self, former: changed.then_some(mode) }
+    }
+}
+
+/// While it lives, allocating and the like are permitted next to a capture.
+pub struct Relaxed<'a> {
+    driver: &'a Driver,
+    former: Option<i32>,
+}
+
+impl Drop for Relaxed<'_> {
+    fn drop(&mut self) {
+        if let Some(mut mode) = self.former {
+            // SAFETY: the mode that was this thread's.
+            let _ = unsafe { self.driver.capture_mode(&mut mode) };
+        }
+    }
+}

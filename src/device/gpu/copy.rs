@@ -1,0 +1,267 @@
+//! Which way a copy goes.
+
+use core::ffi::c_void;
+
+use super::codes::INVALID_VALUE;
+use super::context::Current;
+use super::driver::{Driver, Ptr, Vendor};
+use super::{Gpu, Memory, Pitched, rocm};
+use crate::abi::{DLDevice, DLDeviceType::kDLCPU, DeviceCode};
+use crate::device::backend::{Lack, Side, Stream, Transfer, unsupported};
+use crate::device::plan::{Item, Plan};
+use crate::error::{Error, Result, Status::*};
+
+/// The largest pitch that the drivers promise to take.
+const PITCH_MOST: i64 = i32::MAX as i64;
+/// Rows of so many bytes are given to the driver's copy of rows: where the host takes part,
+const ROWS_HOST: usize = 64;
+/// and where it does not.
+const ROWS_DEVICE: usize = 256;
+/// Contiguous copies of pageable memory go through pinned memory from so many bytes on.
+const STAGED_FROM: usize = 32 << 20;
+
+impl Driver {
+    /// Enqueues a copy of contiguous bytes.
+    ///
+    /// # Safety
+    /// Both sides stay alive until the stream has got here.
+    unsafe fn dense(&self, dst: *mut u8, src: *const u8, n: usize, stream: Ptr) -> Result<()> {
+        let (dst, src): (Ptr, *const c_void) = (dst.cast(), src.cast());
+        // SAFETY: the caller's word.
+        unsafe {
+            match self.vendor {
+                Vendor::Cuda => self.cu_copy(dst, src, n, stream),
+                Vendor::Rocm => self.hip_copy(dst, src, n, rocm::BY_ADDRESS, stream),
+            }
+        }
+    }
+
+    /// Enqueues a copy of rows.
+    ///
+    /// # Safety
+    /// As [`Driver::dense`].
+    unsafe fn pitched(&self, copy: &Pitched, stream: Ptr) -> Result<()> {
+        let Pitched { src, src_pitch, dst, dst_pitch, width, height } = *copy;
+        let kind = rocm::BY_ADDRESS;
+        // SAFETY: the caller's word.
+        unsafe {
+            match self.vendor {
+                Vendor::Cuda => self.cu_copy_2d(&copy.into(), stream),
+                Vendor::Rocm => self.hip_copy_2d(
+                    dst.cast(),
+                    dst_pitch,
+                    src.cast(),
+                    src_pitch,
+                    width,
+                    height,
+                    kind,
+                    stream,
+                ),
+            }
+        }
+    }
+}
+
+/// The plan as rows, if it is.
+fn rows(plan: &Plan) -> Option<Pitched> {
+    let Item::Bytes(width) = plan.item else { return None };
+    let dim = plan.inner();
+    let fits = |stride: i64| (width as i64..=PITCH_MOST).contains(&stride);
+    (plan.ndim == 1 && fits(dim.src) && fits(dim.dst)).then_some(Pitched {
+        src: plan.src,
+        src_pitch: dim.src as usize,
+        dst: plan.dst,
+        dst_pitch: dim.dst as usize,
+        width,
+        height: dim.n as usize,
+    })
+}
+
+/// Where a copy is enqueued.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The device that does it.
+    pub here: &'a Current<'a>,
+    /// Its stream.
+    pub stream: Ptr,
+    /// Whether a side is memory of the host.
+    pub host: bool,
+}
+
+/// How the device that copies reaches a side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// By its address.
+    Direct,
+    /// By the driver's copies only: another device.
+    Peer,
+    /// By the driver's copies only, and slowly: pageable memory.
+    Pageable,
+}
+
+/// Whether another way may do what this one could not.
+fn another_way(error: &Error) -> bool {
+    let refused = error.driver_code == INVALID_VALUE;
+    refused || matches!(error.status, DLRS_UNSUPPORTED | DLRS_PEER | DLRS_LAUNCH | DLRS_DRV_SYMBOL)
+}
+
+/// What another device refuses is to be tried by way of the host.
+fn without_peers(error: Error) -> Error {
+    match error.status {
+        DLRS_PEER => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code),
+        _ => error,
+    }
+}
+
+impl Driver {
+    /// Enqueues a copy whose sides the device reaches by their addresses, or that is contiguous.
+    ///
+    /// # Safety
+    /// As [`Driver::dense`]; the plan is simplified.
+    pub(super) unsafe fn on_device(&self, plan: &Plan, place: &Place) -> Result<()> {
+        // SAFETY: the caller's word, for all of this function.
+        unsafe {
+            if let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim) {
+                return self.dense(plan.dst, plan.src, nbytes, place.stream);
+            }
+            let rows = rows(plan);
+            let wide = if place.host { ROWS_HOST } else { ROWS_DEVICE };
+            if let Some(copy) = rows.as_ref().filter(|copy| copy.width >= wide) {
+                match self.pitched(copy, place.stream) {
+                    Err(error) if another_way(&error) => {}
+                    done => return done,
+                }
+            }
+            match self.kernel(plan, place) {
+                Err(error) if another_way(&error) => {}
+                done => return done,
+            }
+            match rows.filter(|copy| copy.width < wide) {
+                Some(copy) => self.pitched(&copy, place.stream),
+                None => unsupported(Lack::COPIES),
+            }
+        }
+    }
+}
+
+impl Gpu {
+    /// How the current device reaches a side; refuses what the driver knows to be wrong.
+    fn reach(&self, side: &Side, first: *const u8, here: &Current) -> Result<Reach> {
+        let DLDevice { device_type, device_id } = side.device;
+        match self.memory(device_type) {
+            Some(Memory::Device) => {
+                self.0.device(device_id)?;
+                self.0.check_address(first.cast(), device_id)?;
+                Ok(if device_id == here.ordinal { Reach::Direct } else { Reach::Peer })
+            }
+            Some(_) => Ok(Reach::Direct),
+            None if device_type == kDLCPU as DeviceCode => Ok(Reach::Pageable),
+            None => unsupported(Lack::COPIES),
+        }
+    }
+
+    /// Pinned and managed memory that the driver does not know is nothing for kernels.
+    fn reach_by_kernels(&self, side: &Side, first: *const u8, reach: Reach) -> Result<Reach> {
+        let device = self.memory(side.device.device_type) == Some(Memory::Device);
+        let known = device || reach != Reach::Direct || self.0.known(first.cast())?.is_some();
+        Ok(if known { reach } else { Reach::Pageable })
+    }
+
+    /// # Safety
+    /// As [`crate::device::backend::Backend::copy`].
+    pub(super) unsafe fn carry_out(
+        &self,
+        transfer: &Transfer,
+        device: DLDevice,
+        stream: Stream,
+    ) -> Result<()> {
+        let here = &self.enter(device, stream)?;
+        let Transfer { plan, src, dst } = transfer;
+        let reach = (self.reach(src, plan.src, here)?, self.reach(dst, plan.dst, here)?);
+        // SAFETY: the caller's word, for all of this function.
+        unsafe {
+            let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim) else {
+                return self.strided(transfer, reach, here, stream);
+            };
+            if nbytes >= STAGED_FROM && self.gains(plan, reach, stream)? {
+                match self.between(plan, reach, here, stream) {
+                    Err(error) if error.status == DLRS_UNSUPPORTED => {}
+                    done => return done,
+                }
+            }
+            let peers = reach.0 == Reach::Peer || reach.1 == Reach::Peer;
+            let done = self.0.dense(plan.dst, plan.src, nbytes, stream);
+            if peers { done.map_err(without_peers) } else { done }
+        }
+    }
+
+    /// Whether a contiguous copy is faster through pinned memory: pageable memory does not wait for
+    /// streams anyway. What the driver knows was registered.
+    fn gains(&self, plan: &Plan, reach: (Reach, Reach), stream: Stream) -> Result<bool> {
+        let host = match reach {
+            (Reach::Pageable, Reach::Direct) => plan.src,
+            (Reach::Direct, Reach::Pageable) => plan.dst.cast_const(),
+            _ => return Ok(false),
+        };
+        Ok(self.0.known(host.cast())?.is_none() && !self.0.capturing(stream)?)
+    }
+
+    /// # Safety
+    /// As [`Gpu::carry_out`].
+    unsafe fn strided(
+        &self,
+        transfer: &Transfer,
+        reach: (Reach, Reach),
+        here: &Current,
+        stream: Stream,
+    ) -> Result<()> {
+        let Transfer { plan, src, dst } = transfer;
+        let src = self.reach_by_kernels(src, plan.src, reach.0)?;
+        let dst = self.reach_by_kernels(dst, plan.dst, reach.1)?;
+        // SAFETY: the caller's word.
+        unsafe {
+            if (src, dst) == (Reach::Direct, Reach::Direct) {
+                let device =
+                    |side: &Side| self.memory(side.device.device_type) == Some(Memory::Device);
+                let host = !(device(&transfer.src) && device(&transfer.dst));
+                return self.0.on_device(plan, &Place { here, stream, host });
+            }
+            if let Some(copy) = rows(plan).filter(|copy| copy.width >= ROWS_HOST) {
+                match self.0.pitched(&copy, stream) {
+                    Err(error) if another_way(&error) => {}
+                    done => return done,
+                }
+            }
+            self.between(plan, (src, dst), here, stream)
+        }
+    }
+
+    /// Between the device and pageable memory.
+    ///
+    /// # Safety
+    /// As [`Gpu::carry_out`].
+    unsafe fn between(
+        &self,
+        plan: &Plan,
+        reach: (Reach, Reach),
+        here: &Current,
+        stream: Stream,
+    ) -> Result<()> {
+        if !matches!(plan.item, Item::Bytes(_)) {
+            return unsupported(Lack::COPIES);
+        }
+        let up = match reach {
+            (Reach::Pageable, Reach::Direct) => true,
+            (Reach::Direct, Reach::Pageable) => false,
+            _ => return unsupported(Lack::COPIES),
+        };
+        self.0.not_capturing(stream)?;
+        // SAFETY: the caller's word.
+        unsafe {
+            match up {
+                true => self.0.upload(here, plan, stream),
+                false => self.0.download(here, plan, stream),
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What only CUDA has: contexts, and its own way to describe pitched copies and pointers.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::*;
+
+use super::codes::INVALID_VALUE;
+use super::driver::{Driver, Ptr};
+use super::{Memory, Pitched};
+use crate::error::{Error, Result, Status::*};
+
+/// The oldest driver: that of CUDA 11.0.
+pub const OLDEST: i32 = 11000;
+
+const MEMORY_TYPE: i32 = 2; // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+const IS_MANAGED: i32 = 8;
+const DEVICE_ORDINAL: i32 = 9;
+const MEMPOOL_HANDLE: i32 = 17;
+const MEMORY_HOST: u32 = 1; // CU_MEMORYTYPE_HOST
+const MEMORY_UNIFIED: u32 = 4; // the address tells
+
+/// CUDA_MEMCPY2D.
+#[repr(C)]
+pub struct Copy2d {
+    src_x: usize,
+    src_y: usize,
+    src_type: u32,
+    src_host: *const c_void,
+    src_device: *const c_void,
+    src_array: Ptr,
+    src_pitch: usize,
+    dst_x: usize,
+    dst_y: usize,
+    dst_type: u32,
+    dst_host: Ptr,
+    dst_device: Ptr,
+    dst_array: Ptr,
+    dst_pitch: usize,
+    width: usize,
+    height: usize,
+}
+
+impl From<&Pitched> for Copy2d {
+    fn from(copy: &Pitched) -> Copy2d {
+        Copy2d {
+            src_x: 0,
+            src_y: 0,
+            src_type: MEMORY_UNIFIED,
+            src_host: null_mut(),
+            src_device: copy.src.cast(),
+            src_array: null_mut(),
+            src_pitch: copy.src_pitch,
+            dst_x: 0,
+            dst_y: 0,
+            dst_type: MEMORY_UNIFIED,
+            dst_host: null_mut(),
+            dst_device: copy.dst.cast(),
+            dst_array: null_mut(),
+            dst_pitch: copy.dst_pitch,
+            width: copy.width,
+            height: copy.height,
+        }
+    }
+}
+
+/// The primary context of a device: retained when it is first needed, then kept.
+pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
+    let device = driver.device(ordinal)?;
+    let known = device.context.load(Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    let handle = driver.handle(ordinal)?;
+    let mut context = null_mut();
+    // SAFETY: a device's number, and a place for the answer.
+    unsafe { driver.cu_primary_retain(&mut context, handle)? };
+    if context.is_null() {
+        return Err(Error::new(DLRS_INTERNAL).detail("the driver gave no context"));
+    }
+    match device.context.compare_exchange(null_mut(), context, AcqRel, Acquire) {
+        Ok(_) => Ok(context),
+        Err(known) => {
+            // SAFETY: retained above; another thread's is kept.
+            let _ = unsafe { driver.cu_primary_release(handle) };
+            Ok(known)
+        }
+    }
+}
+
+/// Whether a context is the primary one of its device, which is then retained. One that is not
+/// active is nobody's, and is not made so.
+pub fn is_primary(driver: &Driver, ordinal: i32, context: Ptr) -> Result<bool> {
+    if driver.device(ordinal)?.context.load(Acquire).is_null() {
+        let (mut flags, mut active) = (0, 0);
+        // SAFETY: places for the answers.
+        unsafe { driver.cu_primary_state(driver.handle(ordinal)?, &mut flags, &mut active)? };
+        if active == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(primary(driver, ordinal)? == context)
+}
+
+/// What the driver knows about an address, and the device; `None`: nothing.
+pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
+    let (mut kind, mut managed, mut ordinal) = (0u32, 0u8, 0i32);
+    // SAFETY: places of the size that each attribute has.
+    unsafe {
+        match driver.cu_pointer((&raw mut kind).cast(), MEMORY_TYPE, data) {
+            Err(error) if error.driver_code == INVALID_VALUE => return Ok(None),
+            answer => answer?,
+        }
+        driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data)?;
+        if kind == MEMORY_HOST {
+            return Ok(Some((Memory::Pinned, ordinal)));
+        }
+        driver.cu_pointer((&raw mut managed).cast(), IS_MANAGED, data)?;
+    }
+    Ok(Some((if managed != 0 { Memory::Managed } else { Memory::Device }, ordinal)))
+}
+
+/// The device that memory is on, by one question; `None`: the driver does not know the address.
+pub fn ordinal(driver: &Driver, data: *const c_void) -> Result<Option<i32>> {
+    let mut ordinal = -1i32;
+    // SAFETY: a place for an int.
+    match unsafe { driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data) } {
+        Err(error) if error.driver_code == INVALID_VALUE => Ok(None),
+        answer => answer.map(|()| Some(ordinal)),
+    }
+}
+
+/// Whether memory came from a pool, whose freeing waits for nothing.
+pub fn pooled(driver: &Driver, data: *const c_void) -> bool {
+    let mut pool: Ptr = null_mut();
+    // SAFETY: a place for a handle.
+    let known = unsafe { driver.cu_pointer((&raw mut pool).cast(), MEMPOOL_HANDLE, data) };
+    known.is_ok() && !pool.is_null()
+}

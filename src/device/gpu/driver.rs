@@ -1,0 +1,392 @@
+//! A vendor's driver: its library, found when it is first needed, and its functions, each looked up
+//! when it is first called.
+//!
+//! Nothing here locks. Threads that come at the same time do the same and find the same; what they
+//! found is kept in atomics. A failure is not kept: the next call tries again.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::mem::transmute;
+use core::ptr::{null_mut, without_provenance_mut};
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
+
+use super::codes;
+use super::launch::Kernel;
+use super::stage::Stage;
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::platform::{self, Library, Names};
+
+/// A pointer, as the drivers take them: address, handle, place for a handle.
+pub type Ptr = *mut c_void;
+
+/// The vendors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Vendor {
+    /// NVIDIA, by the driver's interface.
+    Cuda,
+    /// AMD, by HIP.
+    Rocm,
+}
+
+/// The most devices of a vendor that are served.
+pub const DEVICES_MOST: usize = 64;
+/// The most kernels that a device can be given.
+pub const KERNELS_MOST: usize = 16;
+
+/// What is kept for a device.
+pub struct Device {
+    /// CUDA: the driver's number of it, and 1; 0 when not known.
+    handle: AtomicI32,
+    /// CUDA: the primary context, retained once and kept.
+    pub(super) context: AtomicPtr<c_void>,
+    /// The module with the kernels, in the primary context.
+    pub(super) module: AtomicPtr<c_void>,
+    /// Its kernels.
+    pub(super) kernels: [Kernel; KERNELS_MOST],
+    /// Pinned memory to copy through, while nobody uses it.
+    pub(super) stages: [Stage; 2],
+}
+
+impl Device {
+    const fn new() -> Device {
+        Device {
+            handle: AtomicI32::new(0),
+            context: AtomicPtr::new(null_mut()),
+            module: AtomicPtr::new(null_mut()),
+            kernels: [const { Kernel::new() }; KERNELS_MOST],
+            stages: [const { Stage::new() }; 2],
+        }
+    }
+}
+
+/// A vendor's driver.
+pub struct Driver {
+    /// Whose.
+    pub vendor: Vendor,
+    names: Names,
+    path: AtomicPtr<c_char>,
+    library: AtomicPtr<c_void>,
+    kept: &'static Kept,
+    /// The process in which the driver was started, or 0.
+    process: AtomicI32,
+    version: AtomicI32,
+    count: AtomicI32,
+    /// The fault that was reported last, if no work was done since.
+    fault: AtomicI32,
+}
+
+/// What a driver's statics hold that starts as zeros: it takes no room in the library's file.
+pub struct Kept {
+    symbols: [AtomicPtr<c_void>; FUNCTIONS],
+    devices: [Device; DEVICES_MOST],
+}
+
+impl Kept {
+    /// Nothing yet.
+    pub const fn new() -> Kept {
+        Kept {
+            symbols: [const { AtomicPtr::new(null_mut()) }; FUNCTIONS],
+            devices: [const { Device::new() }; DEVICES_MOST],
+        }
+    }
+}
+
+/// Declares the drivers' functions: a method for each, the names of both vendors ("" where one has
+/// none) behind the words for their absence.
+macro_rules! functions {
+    ($($method:ident($($argument:ident: $type:ty),*) = $cuda:literal, $hip:literal;)*) => {
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy)]
+        enum Function { $($method),* }
+
+        const LACKS: &[[&str; 2]] = &[$([
+            concat!("the driver lacks ", $cuda, "\0"),
+            concat!("the driver lacks ", $hip, "\0"),
+        ]),*];
+        const FUNCTIONS: usize = LACKS.len();
+
+        /// The functions, as the vendors' manuals have them; `Err` for any code but 0.
+        ///
+        /// # Safety
+        /// As the vendors' manuals say. The driver is ready ([`Driver::enter`]).
+        #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)]
+        impl Driver {
+            $(
+            #[inline(never)]
+            pub unsafe fn $method(&self $(, $argument: $type)*) -> Result<()> {
+                let address = self.symbol(Function::$method)?;
+                // SAFETY: the vendor's function of that name; the rest is the caller's word.
+                self.check(unsafe {
+                    let call: unsafe extern "system" fn($($type),*) -> i32 = transmute(address);
+                    call($($argument),*)
+                })
+            }
+            )*
+        }
+    };
+}
+
+functions! {
+    init(flags: u32) = "cuInit", "hipInit";
+    get_version(out: *mut i32) = "cuDriverGetVersion", "hipRuntimeGetVersion";
+    get_count(out: *mut i32) = "cuDeviceGetCount", "hipGetDeviceCount";
+    get_device(out: *mut i32) = "cuCtxGetDevice", "hipGetDevice";
+    synchronize() = "cuCtxSynchronize", "hipDeviceSynchronize";
+    capture_mode(mode: *mut i32)
+        = "cuThreadExchangeStreamCaptureMode", "hipThreadExchangeStreamCaptureMode";
+
+    mem_alloc(out: *mut Ptr, nbytes: usize) = "cuMemAlloc_v2", "hipMalloc";
+    mem_free(data: Ptr) = "cuMemFree_v2", "hipFree";
+    mem_alloc_async(out: *mut Ptr, nbytes: usize, stream: Ptr)
+        = "cuMemAllocAsync", "hipMallocAsync";
+    mem_free_async(data: Ptr, stream: Ptr) = "cuMemFreeAsync", "hipFreeAsync";
+    host_alloc(out: *mut Ptr, nbytes: usize, flags: u32) = "cuMemHostAlloc", "hipHostMalloc";
+    host_free(data: Ptr) = "cuMemFreeHost", "hipHostFree";
+    managed_alloc(out: *mut Ptr, nbytes: usize, flags: u32)
+        = "cuMemAllocManaged", "hipMallocManaged";
+    mem_info(free: *mut usize, total: *mut usize) = "cuMemGetInfo_v2", "hipMemGetInfo";
+    host_register(data: Ptr, nbytes: usize, flags: u32) = "cuMemHostRegister_v2", "hipHostRegister";
+    host_unregister(data: Ptr) = "cuMemHostUnregister", "hipHostUnregister";
+    address_range(base: *mut Ptr, nbytes: *mut usize, data: Ptr)
+        = "cuMemGetAddressRange_v2", "hipMemGetAddressRange";
+
+    stream_create(out: *mut Ptr, flags: u32) = "cuStreamCreate", "hipStreamCreateWithFlags";
+    stream_destroy(stream: Ptr) = "cuStreamDestroy_v2", "hipStreamDestroy";
+    stream_sync(stream: Ptr) = "cuStreamSynchronize", "hipStreamSynchronize";
+    stream_query(stream: Ptr) = "cuStreamQuery", "hipStreamQuery";
+    stream_wait(stream: Ptr, event: Ptr, flags: u32) = "cuStreamWaitEvent", "hipStreamWaitEvent";
+    stream_capturing(stream: Ptr, out: *mut i32) = "cuStreamIsCapturing", "hipStreamIsCapturing";
+    event_create(out: *mut Ptr, flags: u32) = "cuEventCreate", "hipEventCreateWithFlags";
+    event_record(event: Ptr, stream: Ptr) = "cuEventRecord", "hipEventRecord";
+    event_query(event: Ptr) = "cuEventQuery", "hipEventQuery";
+    event_sync(event: Ptr) = "cuEventSynchronize", "hipEventSynchronize";
+    event_destroy(event: Ptr) = "cuEventDestroy_v2", "hipEventDestroy";
+
+    module_load(out: *mut Ptr, image: *const c_void) = "cuModuleLoadData", "hipModuleLoadData";
+    module_unload(module: Ptr) = "cuModuleUnload", "hipModuleUnload";
+    module_function(out: *mut Ptr, module: Ptr, name: *const c_char)
+        = "cuModuleGetFunction", "hipModuleGetFunction";
+    launch(function: Ptr, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32,
+        block_z: u32, shared: u32, stream: Ptr, arguments: *mut Ptr, extra: *mut Ptr)
+        = "cuLaunchKernel", "hipModuleLaunchKernel";
+
+    cu_device(out: *mut i32, ordinal: i32) = "cuDeviceGet", "";
+    cu_primary_retain(out: *mut Ptr, device: i32) = "cuDevicePrimaryCtxRetain", "";
+    cu_primary_release(device: i32) = "cuDevicePrimaryCtxRelease_v2", "";
+    cu_primary_state(device: i32, flags: *mut u32, active: *mut i32)
+        = "cuDevicePrimaryCtxGetState", "";
+    cu_current(out: *mut Ptr) = "cuCtxGetCurrent", "";
+    cu_push(context: Ptr) = "cuCtxPushCurrent_v2", "";
+    cu_pop(out: *mut Ptr) = "cuCtxPopCurrent_v2", "";
+    cu_stream_context(stream: Ptr, out: *mut Ptr) = "cuStreamGetCtx", "";
+    cu_pointer(out: Ptr, attribute: i32, data: *const c_void) = "cuPointerGetAttribute", "";
+    cu_copy(dst: Ptr, src: *const c_void, nbytes: usize, stream: Ptr) = "cuMemcpyAsync", "";
+    cu_copy_2d(copy: *const super::cuda::Copy2d, stream: Ptr) = "cuMemcpy2DAsync_v2", "";
+
+    hip_set_device(device: i32) = "", "hipSetDevice";
+    hip_stream_device(stream: Ptr, out: *mut i32) = "", "hipStreamGetDevice";
+    hip_pointer(out: *mut super::rocm::Attributes, data: *const c_void)
+        = "", "hipPointerGetAttributes";
+    hip_copy(dst: Ptr, src: *const c_void, nbytes: usize, kind: i32, stream: Ptr)
+        = "", "hipMemcpyAsync";
+    hip_copy_2d(dst: Ptr, dst_pitch: usize, src: *const c_void, src_pitch: usize, width: usize,
+        height: usize, kind: i32, stream: Ptr) = "", "hipMemcpy2DAsync";
+}
+
+/// In the place of a function's address: the library lacks it.
+const ABSENT: usize = 1;
+/// Bytes in front of a function's name in [`LACKS`].
+const LACKS_FROM: usize = "the driver lacks ".len();
+
+impl Driver {
+    /// A driver that was not looked for yet.
+    pub const fn new(vendor: Vendor, names: Names, kept: &'static Kept) -> Driver {
+        Driver {
+            vendor,
+            names,
+            path: AtomicPtr::new(null_mut()),
+            library: AtomicPtr::new(null_mut()),
+            kept,
+            process: AtomicI32::new(0),
+            version: AtomicI32::new(0),
+            count: AtomicI32::new(0),
+            fault: AtomicI32::new(0),
+        }
+    }
+
+    /// The library to load instead of those of the usual names; NULL: those. `false`: too late.
+    ///
+    /// # Safety
+    /// `path` is NULL or a text that stays.
+    pub unsafe fn set_path(&self, path: *const c_char) -> bool {
+        let early = self.library.load(Acquire).is_null();
+        if early {
+            self.path.store(path.cast_mut(), Release);
+        }
+        early
+    }
+
+    /// Demands a driver that works, and the process in which it was started.
+    #[inline]
+    pub fn ready(&self) -> Result<()> {
+        let here = platform::process_id();
+        match self.process.load(Acquire) {
+            process if process == here => Ok(()),
+            0 => self.start(here),
+            _ => Err(Error::new(DLRS_FORKED)),
+        }
+    }
+
+    #[cold]
+    fn start(&self, process: i32) -> Result<()> {
+        self.open()?;
+        let (mut version, mut count) = (0, -1);
+        // SAFETY: the first calls that a driver wants, with places for the answers.
+        unsafe {
+            self.init(0).map_err(|error| codes::starting(self.vendor, error))?;
+            self.get_version(&mut version)?;
+            self.get_count(&mut count).map_err(|error| codes::starting(self.vendor, error))?;
+        }
+        let oldest = match self.vendor {
+            Vendor::Cuda => super::cuda::OLDEST,
+            Vendor::Rocm => super::rocm::OLDEST,
+        };
+        if version < oldest {
+            let error = Error::new(DLRS_DRV_OLD).value(version.into()).limit(oldest.into());
+            return Err(error);
+        }
+        if count < 0 {
+            let error = Error::new(DLRS_DRV_INIT).value(count.into());
+            return Err(error.detail("the driver gives an impossible number of devices"));
+        }
+        if count == 0 {
+            return Err(Error::new(DLRS_NO_DEVICE));
+        }
+        self.version.store(version, Relaxed);
+        self.count.store(count.min(DEVICES_MOST as i32), Relaxed);
+        self.process.store(process, Release);
+        Ok(())
+    }
+
+    /// Finds the library. The first to do so decides which it is.
+    fn open(&self) -> Result<()> {
+        if !self.library.load(Acquire).is_null() {
+            return Ok(());
+        }
+        let path = self.path.load(Acquire);
+        // SAFETY: names that end with NUL; drivers are made to be loaded.
+        let (found, missing) = unsafe {
+            if path.is_null() {
+                (find(&self.names), self.names.missing)
+            } else {
+                (platform::library_open(path), "the library at the path that was set does not load")
+            }
+        };
+        let library = found.ok_or(Error::new(DLRS_DRV_MISSING).detail(missing))?.as_ptr();
+        let _ = self.library.compare_exchange(null_mut(), library, AcqRel, Acquire);
+        Ok(())
+    }
+
+    /// The library, NULL before [`Driver::ready`].
+    pub(super) fn library(&self) -> Library {
+        Library::from_ptr(self.library.load(Acquire))
+    }
+
+    #[inline]
+    fn symbol(&self, function: Function) -> Result<Ptr> {
+        match self.kept.symbols.get(function as usize).map(|place| place.load(Acquire)) {
+            Some(address) if address.addr() > ABSENT => Ok(address),
+            _ => self.resolve(function),
+        }
+    }
+
+    #[cold]
+    fn resolve(&self, function: Function) -> Result<Ptr> {
+        let lacks = LACKS.get(function as usize).map_or("", |[cuda, hip]| match self.vendor {
+            Vendor::Cuda => cuda,
+            Vendor::Rocm => hip,
+        });
+        let words = lacks.get(..lacks.len().wrapping_sub(1)).unwrap_or("");
+        let missing = Err(Error::new(DLRS_DRV_SYMBOL).detail(words));
+        let Some(place) = self.kept.symbols.get(function as usize) else { return missing };
+        if words.len() <= LACKS_FROM || place.load(Acquire).addr() == ABSENT {
+            return missing;
+        }
+        let name = lacks.as_ptr().wrapping_add(LACKS_FROM);
+        // SAFETY: the texts end with NUL; the library was opened, for good.
+        let address = unsafe { platform::symbol(self.library(), name.cast()) };
+        if address.is_null() {
+            place.store(without_provenance_mut(ABSENT), Release);
+            return missing;
+        }
+        place.store(address, Release);
+        Ok(address)
+    }
+
+    /// What a code says. A fault that is reported again, with no work done between, stays.
+    #[inline]
+    fn check(&self, code: i32) -> Result<()> {
+        if code == 0 { Ok(()) } else { Err(self.failed(code)) }
+    }
+
+    /// Work has been done since the last fault.
+    pub fn works(&self) {
+        self.fault.store(0, Relaxed);
+    }
+
+    #[cold]
+    fn failed(&self, code: i32) -> Error {
+        let error = codes::error(self.vendor, code);
+        if error.status == DLRS_ASYNC_FAULT && self.fault.swap(code, Relaxed) == code {
+            return Error::new(DLRS_CTX_LOST).driver(code);
+        }
+        error
+    }
+
+    /// Number of devices.
+    pub fn count(&self) -> Result<i32> {
+        self.ready()?;
+        Ok(self.count.load(Relaxed))
+    }
+
+    /// The driver's version: CUDA's 11020 is 11.2, HIP's 60123456 is 6.1.
+    pub fn version(&self) -> i32 {
+        self.version.load(Relaxed)
+    }
+
+    /// What is kept for a device, which must exist.
+    pub fn device(&self, ordinal: i32) -> Result<&Device> {
+        let count = self.count.load(Relaxed);
+        let known = usize::try_from(ordinal).ok().filter(|_| ordinal < count);
+        known.and_then(|place| self.kept.devices.get(place)).ok_or_else(|| {
+            let error = Error::new(DLRS_DEVICE_ID).field(DLRS_FIELD_DEVICE_ID);
+            error.value(ordinal.into()).limit(i64::from(count) - 1)
+        })
+    }
+
+    /// CUDA's own number for a device.
+    pub(super) fn handle(&self, ordinal: i32) -> Result<i32> {
+        let device = self.device(ordinal)?;
+        let known = device.handle.load(Relaxed);
+        if known != 0 {
+            return Ok(known - 1);
+        }
+        let mut handle = 0;
+        // SAFETY: a place for the answer.
+        unsafe { self.cu_device(&mut handle, ordinal)? };
+        device.handle.store(handle.wrapping_add(1), Relaxed);
+        Ok(handle)
+    }
+}
+
+/// The first library of those names.
+///
+/// # Safety
+/// What the libraries do when they are loaded is harmless.
+pub unsafe fn find(names: &Names) -> Option<Library> {
+    let text = |name: &&CStr| name.as_ptr();
+    // SAFETY: C strings; the rest is the caller's word.
+    unsafe {
+        let loaded = names.loaded.iter().find_map(|name| platform::library_loaded(text(name)));
+        loaded.or_else(|| names.opened.iter().find_map(|name| platform::library_open(text(name))))
+    }
+}

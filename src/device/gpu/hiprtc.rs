@@ -1,0 +1,86 @@
+//! AMD's compiler at run time.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::mem::transmute;
+use core::ptr::{NonNull, null_mut};
+
+use super::driver::{Driver, Ptr, find};
+use crate::error::{Error, Result, Status::*};
+use crate::platform::{self, Library};
+
+/// Code for the current device.
+pub struct Code(NonNull<u8>);
+
+impl Code {
+    /// For the driver to load.
+    pub fn image(&self) -> *const c_void {
+        self.0.as_ptr().cast()
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        // SAFETY: it came from `platform::memory`.
+        unsafe { platform::give_back(self.0) }
+    }
+}
+
+fn failed(code: i32) -> Error {
+    Error::new(DLRS_LAUNCH).driver(code).detail("hiprtc does not compile the kernels")
+}
+
+/// The address of a function of hiprtc's.
+fn function(library: Library, name: &CStr) -> Result<Ptr> {
+    // SAFETY: a text that ends with NUL.
+    let address = unsafe { platform::symbol(library, name.as_ptr()) };
+    if address.is_null() { Err(failed(0)) } else { Ok(address) }
+}
+
+/// Calls a function of hiprtc's, whose answer must be 0.
+macro_rules! call {
+    ($library:expr, $name:literal, $($argument:expr => $type:ty),*) => {{
+        let address = function($library, $name)?;
+        // SAFETY: AMD's function of that name, with its parameters.
+        let code = unsafe {
+            let call: unsafe extern "system" fn($($type),*) -> i32 = transmute(address);
+            call($($argument),*)
+        };
+        if code == 0 { Ok(()) } else { Err(failed(code)) }
+    }};
+}
+
+/// Compiles for the device that is current.
+pub fn compile(driver: &Driver, source: &CStr) -> Result<Code> {
+    let inside = driver.library();
+    // SAFETY: a text that ends with NUL; AMD's libraries are made to be loaded.
+    let library = unsafe {
+        match platform::symbol(inside, c"hiprtcCreateProgram".as_ptr()).is_null() {
+            false => inside,
+            true => {
+                let missing = Error::new(DLRS_LAUNCH).detail(platform::HIPRTC.missing);
+                find(&platform::HIPRTC).ok_or(missing)?
+            }
+        }
+    };
+    let mut program: Ptr = null_mut();
+    let none: *const *const c_char = null_mut();
+    call!(library, c"hiprtcCreateProgram",
+        &mut program => *mut Ptr, source.as_ptr() => *const c_char,
+        c"dlpack_rs.hip".as_ptr() => *const c_char, 0 => i32,
+        none => *const *const c_char, none => *const *const c_char)?;
+    let code = translate(library, program);
+    let destroyed = call!(library, c"hiprtcDestroyProgram", &mut program => *mut Ptr);
+    destroyed.and(code)
+}
+
+fn translate(library: Library, program: Ptr) -> Result<Code> {
+    let none: *const *const c_char = null_mut();
+    call!(library, c"hiprtcCompileProgram",
+        program => Ptr, 0 => i32, none => *const *const c_char)?;
+    let mut nbytes = 0usize;
+    call!(library, c"hiprtcGetCodeSize", program => Ptr, &mut nbytes => *mut usize)?;
+    let memory = platform::memory(nbytes).ok_or(Error::new(DLRS_NOMEM))?;
+    let code = Code(memory);
+    call!(library, c"hiprtcGetCode", program => Ptr, memory.as_ptr() => *mut u8)?;
+    Ok(code)
+}

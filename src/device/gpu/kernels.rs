@@ -1,0 +1,224 @@
+//! The kernels of kernels.cu and their argument. Pure arithmetic; no driver is called.
+use core::ffi::CStr;
+
+use crate::device::plan::Dim;
+
+/// The kernels for CUDA: PTX for compute capability 5.0, made of [`SOURCE`] by generate.py.
+pub const PTX: &CStr =
+    match CStr::from_bytes_with_nul(concat!(include_str!("kernels.ptx"), "\0").as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!(),
+    };
+
+/// The kernels for ROCm, which compiles them when they are first needed.
+pub const SOURCE: &CStr =
+    match CStr::from_bytes_with_nul(concat!(include_str!("kernels.cu"), "\0").as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!(),
+    };
+
+/// Threads of every block.
+const THREADS: u32 = 256;
+/// Blocks of a launch at most; a kernel goes round until nothing is left.
+const MAX_BLOCKS: u64 = 1 << 16;
+/// Dimensions of one launch.
+pub(super) const MAX_DIGITS: usize = 8;
+/// Bytes of shared memory that hold tiles, and tiles that a block holds at most.
+const ROOM_LOG: u32 = 14;
+const TILES_LOG: u32 = 6;
+/// One launch. Those of a plan follow one another on a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Launch {
+    /// The kernel's name in [`PTX`] and [`SOURCE`].
+    pub kernel: &'static CStr,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// The kernel's only argument.
+    pub args: KernelArgs,
+}
+
+/// One digit of an index: `Digit` in kernels.cu.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Digit {
+    src: i64,
+    dst: i64,
+    n: u32,
+    magic: u32,
+    shift: u32,
+    unused: u32,
+}
+
+impl Digit {
+    const NONE: Digit = Digit { src: 0, dst: 0, n: 0, magic: 0, shift: 0, unused: 0 };
+
+    fn new(Dim { n, src, dst }: Dim) -> Digit {
+        let n = (n as u32).max(1);
+        let shift = n.next_power_of_two().trailing_zeros();
+        let over = ((1u64 << shift) - u64::from(n)) << 32;
+        let magic = over.checked_div(u64::from(n)).unwrap_or(0) as u32 + 1;
+        Digit { src, dst, n, magic, shift, unused: 0 }
+    }
+}
+
+/// The argument of every kernel: `Args` in kernels.cu, which says per kernel what the fields mean.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelArgs {
+    src: u64, // addresses on the device, which are as wide where the host's have 32 bits
+    dst: u64,
+    src_step: i64,
+    dst_step: i64,
+    count: u32,
+    ndim: u32,
+    n: [u32; 2],
+    lead: [u32; 2],
+    log: [u32; 3],
+    width: [u32; 2],
+    unused: u32,
+    row: Digit,
+    digit: [Digit; MAX_DIGITS],
+}
+
+const _: () = assert!(size_of::<KernelArgs>() == 368, "Args in kernels.cu has another size");
+
+impl KernelArgs {
+    /// Of no kernel yet: one element of no dimensions.
+    pub(super) fn at(src: *const u8, dst: *mut u8) -> KernelArgs {
+        KernelArgs {
+            src: src.expose_provenance() as u64,
+            dst: dst.expose_provenance() as u64,
+            src_step: 0,
+            dst_step: 0,
+            count: 1,
+            ndim: 0,
+            n: [0; 2],
+            lead: [0; 2],
+            log: [0; 3],
+            width: [0; 2],
+            unused: 0,
+            row: Digit::NONE,
+            digit: [Digit::NONE; MAX_DIGITS],
+        }
+    }
+
+    /// Adds the next slower digit.
+    fn push(&mut self, dim: Dim) {
+        if let Some(place) = self.digit.get_mut(self.ndim as usize) {
+            *place = Digit::new(dim);
+            self.count = self.count.wrapping_mul(dim.n as u32);
+            self.ndim += 1;
+        }
+    }
+
+    /// A launch in which a block does `work` of what is counted.
+    fn launch(self, kernel: &'static CStr, work: u32) -> Launch {
+        let blocks = u64::from(self.count).div_ceil(u64::from(work.max(1)));
+        let grid = [blocks.clamp(1, MAX_BLOCKS) as u32, 1, 1];
+        Launch { kernel, grid, block: [THREADS, 1, 1], args: self }
+    }
+
+    /// One element a thread and turn.
+    pub(super) fn elements(mut self, dims: &[Dim], size: u32) -> Launch {
+        dims.iter().for_each(|&dim| self.push(dim));
+        let kernel = match size {
+            4 => c"dlrs_copy4",
+            8 => c"dlrs_copy8",
+            _ => c"dlrs_copy16",
+        };
+        self.launch(kernel, 4 * THREADS)
+    }
+
+    /// Four bytes of a row a thread and turn.
+    pub(super) fn words(mut self, dims: &[Dim], size: u32) -> Launch {
+        let (row, outer) = split(dims);
+        let (next, beyond) = split(outer);
+        let per_word = i64::from(4 / size.max(1));
+        let dense = row.dst == i64::from(size);
+        // Rows that follow one another in the destination are one row, such as pixels' channels.
+        let run = row.n.wrapping_mul(row.dst);
+        let (turns, outer) =
+            if dense && next.dst == run { (next, beyond) } else { (Dim::NONE, outer) };
+        let n = row.n.wrapping_mul(turns.n);
+        self.n = [n as u32, 0];
+        (self.src_step, self.dst_step) = (row.src, turns.src);
+        let back = row.n.wrapping_mul(row.src);
+        self.row = Digit::new(Dim { src: turns.src.wrapping_sub(back), ..row });
+        self.lead = [if dense { 3 } else { 0 }, 0];
+        let aligned = outer.iter().fold(self.dst as i64, |all, dim| all | dim.dst) & 3 == 0;
+        // A row may begin anywhere in its first word.
+        let most = if dense && !aligned { n + per_word - 1 } else { n };
+        let words = (most + per_word - 1) >> per_word.trailing_zeros();
+        self.push(Dim { n: words, src: 0, dst: 4 });
+        outer.iter().for_each(|&dim| self.push(dim));
+        self.launch(if size == 1 { c"dlrs_copy1" } else { c"dlrs_copy2" }, 2 * THREADS)
+    }
+
+    /// Tiles through shared memory.
+    pub(super) fn tiles(mut self, dims: &[Dim], size: u32) -> Launch {
+        let (column, rest) = split(dims);
+        let (row, outer) = split(rest);
+        let log = size.trailing_zeros();
+        let (down, across) = (column.n << log, row.n << log);
+        let down_log = run_log(down);
+        // A tile small enough for more than a block can hold is made wider.
+        let across_log = run_log(across).max((ROOM_LOG - TILES_LOG + log).saturating_sub(down_log));
+        self.n = [down as u32, across as u32];
+        self.log = [down_log, across_log, log];
+        (self.src_step, self.dst_step) = (column.src, row.dst);
+        let src = outer.iter().fold(self.src as i64 | column.src, |all, dim| all | dim.src);
+        let dst = outer.iter().fold(self.dst as i64 | row.dst, |all, dim| all | dim.dst);
+        let store = access_log(dst | down);
+        // Two elements of one byte are not collected.
+        self.width = [access_log(src | across), if store < 2 { log.min(store) } else { store }];
+        let tiles = |nbytes: i64, log: u32| (nbytes + (1 << log) - 1) >> log;
+        let step = |stride: i64, elements_log: u32| stride.wrapping_mul(1 << elements_log);
+        self.push(Dim {
+            n: tiles(down, down_log),
+            src: step(column.src, down_log - log),
+            dst: 1 << down_log,
+        });
+        self.push(Dim {
+            n: tiles(across, across_log),
+            src: 1 << across_log,
+            dst: step(row.dst, across_log - log),
+        });
+        outer.iter().for_each(|&dim| self.push(dim));
+        self.launch(c"dlrs_transpose", 1 << (ROOM_LOG + log - down_log - across_log))
+    }
+
+    /// Packed elements, a row of them innermost.
+    pub(super) fn bits(mut self, dims: &[Dim], lead: [u32; 2], width: [u32; 2]) -> Launch {
+        let (row, outer) = split(dims);
+        self.lead = lead;
+        self.n = [row.n as u32, row.dst as u32];
+        self.src_step = row.src;
+        self.width = width;
+        let [_, phase] = lead;
+        let [_, slot] = width;
+        let bits = i64::from(phase) + (row.n - 1) * row.dst + i64::from(slot);
+        self.push(Dim { n: (bits + 7) >> 3, src: 0, dst: 1 });
+        outer.iter().for_each(|&Dim { n, src, dst }| self.push(Dim { n, src, dst: dst >> 3 }));
+        self.launch(c"dlrs_bits", THREADS)
+    }
+}
+
+/// The innermost dimension, and the others.
+fn split(dims: &[Dim]) -> (Dim, &[Dim]) {
+    dims.split_first().map_or((Dim::NONE, &[][..]), |(&first, rest)| (first, rest))
+}
+
+/// Logarithm of the smallest power of two that holds `nbytes`, at most 128 bytes.
+fn run_log(nbytes: i64) -> u32 {
+    (nbytes as u64).next_power_of_two().trailing_zeros().min(7)
+}
+
+/// Logarithm of what all of these are multiples of: 16, 4, 2 or 1 bytes.
+fn access_log(all: i64) -> u32 {
+    match all.trailing_zeros() {
+        3 => 2,
+        log => log.min(4),
+    }
+}

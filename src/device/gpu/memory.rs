@@ -1,0 +1,143 @@
+//! Memory: of a device, pinned, managed; and what the driver knows about addresses.
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+
+use super::codes::INVALID_VALUE;
+use super::driver::{Driver, Ptr, Vendor};
+use super::{Memory, cuda, rocm};
+use crate::error::{Error, Field::*, Result, Status::*};
+
+const PORTABLE: u32 = 1; // CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE
+const GLOBAL: u32 = 1; // CU_MEM_ATTACH_GLOBAL
+/// Any memory of a driver's is aligned so; another address is none.
+const ALIGNED_ALWAYS: u64 = 64;
+
+/// Whether a driver or device lacks a function.
+fn absent(error: &Error) -> bool {
+    matches!(error.status, DLRS_DRV_SYMBOL | DLRS_UNSUPPORTED)
+}
+
+impl Driver {
+    /// Memory in the current context, aligned.
+    pub fn alloc(
+        &self,
+        memory: Memory,
+        nbytes: usize,
+        align_bytes: u64,
+        stream: Ptr,
+    ) -> Result<NonNull<c_void>> {
+        if !stream.is_null() {
+            self.not_capturing(stream)?;
+        }
+        let _relaxed = self.relaxed();
+        let mut data = null_mut();
+        // SAFETY: a place for the answer, sizes above 0, a stream of the current context.
+        unsafe {
+            match memory {
+                Memory::Device if stream.is_null() => self.mem_alloc(&mut data, nbytes)?,
+                Memory::Device => match self.mem_alloc_async(&mut data, nbytes, stream) {
+                    Err(error) if absent(&error) => self.mem_alloc(&mut data, nbytes)?,
+                    answer => answer?,
+                },
+                Memory::Managed => self.managed_alloc(&mut data, nbytes, GLOBAL)?,
+                Memory::Pinned => {
+                    let answer = self.host_alloc(&mut data, nbytes, PORTABLE);
+                    answer.map_err(|error| match error.status {
+                        DLRS_DEV_OOM => Error::new(DLRS_NOMEM).driver(error.driver_code),
+                        _ => error,
+                    })?;
+                }
+            }
+        }
+        let nothing = Error::new(DLRS_INTERNAL).detail("the driver reports success and no memory");
+        let possible = data.addr() as u64 & (ALIGNED_ALWAYS - 1) == 0;
+        let data = NonNull::new(data).filter(|_| possible).ok_or(nothing)?;
+        if data.addr().get() as u64 & align_bytes.wrapping_sub(1) == 0 {
+            return Ok(data);
+        }
+        // SAFETY: allocated above.
+        let _ = unsafe { self.free(memory, data, stream) };
+        let error = Error::new(DLRS_MISALIGNED).value(align_bytes as i64);
+        Err(error.detail("the driver gives no memory of this alignment"))
+    }
+
+    /// Gives memory back, after the stream's work or all of the device's.
+    ///
+    /// # Safety
+    /// It came from [`Driver::alloc`], on the device that is current.
+    pub unsafe fn free(&self, memory: Memory, data: NonNull<c_void>, stream: Ptr) -> Result<()> {
+        let data = data.as_ptr();
+        // SAFETY: the caller's word.
+        unsafe {
+            if !stream.is_null() {
+                self.not_capturing(stream)?;
+                if memory == Memory::Device {
+                    match self.mem_free_async(data, stream) {
+                        Err(error) if absent(&error) => {}
+                        answer => return answer,
+                    }
+                }
+                self.stream_sync(stream)?;
+            } else if self.vendor == Vendor::Cuda && cuda::pooled(self, data) {
+                self.synchronize()?; // which freeing memory of a pool does not
+            }
+            let _relaxed = self.relaxed();
+            match memory {
+                Memory::Pinned => self.host_free(data),
+                _ => self.mem_free(data),
+            }
+        }
+    }
+
+    /// What the driver knows about an address, and the device; `None`: nothing.
+    pub fn known(&self, data: *const c_void) -> Result<Option<(Memory, i32)>> {
+        match self.vendor {
+            Vendor::Cuda => cuda::pointer(self, data),
+            Vendor::Rocm => rocm::pointer(self, data),
+        }
+    }
+
+    /// Refuses an address that the driver does not know as memory of the device.
+    pub fn check_address(&self, data: *const c_void, ordinal: i32) -> Result<()> {
+        let found = match self.vendor {
+            Vendor::Cuda => cuda::ordinal(self, data)?,
+            Vendor::Rocm => rocm::pointer(self, data)?.map(|(_, ordinal)| ordinal),
+        };
+        let unknown = Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_DATA);
+        match found {
+            Some(device) if device == ordinal => Ok(()),
+            None => Err(unknown
+                .driver(INVALID_VALUE)
+                .detail("the driver knows no memory at this address")),
+            Some(device) => match self.known(data)? {
+                Some((Memory::Device, _)) => {
+                    let error = Error::new(DLRS_DEVICE_ID).field(DLRS_FIELD_DEVICE_ID);
+                    let error = error.value(ordinal.into()).limit(device.into());
+                    Err(error.detail("the memory is on another device, the limit's"))
+                }
+                _ => Ok(()), // pinned and managed memory can be used on every device
+            },
+        }
+    }
+
+    /// Start and size of the allocation that an address is in; NULL and 0 when not known.
+    pub fn allocation(&self, data: *const c_void) -> (Ptr, u64) {
+        let (mut base, mut nbytes) = (null_mut(), 0);
+        // SAFETY: places for the answers.
+        match unsafe { self.address_range(&mut base, &mut nbytes, data.cast_mut()) } {
+            Ok(()) => (base, nbytes as u64),
+            Err(_) => (null_mut(), 0),
+        }
+    }
+
+    /// Registers memory of the host, for all devices.
+    ///
+    /// # Safety
+    /// It stays allocated until it is unregistered.
+    pub unsafe fn register(&self, data: NonNull<c_void>, nbytes: usize) -> Result<()> {
+        let _relaxed = self.relaxed();
+        // SAFETY: the caller's word.
+        unsafe { self.host_register(data.as_ptr(), nbytes, PORTABLE) }
+    }
+}

@@ -1,0 +1,341 @@
+//! CUDA and ROCm: one backend over two drivers that hardly differ.
+//!
+//! ```text
+//!   Gpu      │ the trait Backend: enters the device, asks the driver
+//!   copy     │ which way a copy goes: the driver's copies, kernels, pinned buffers
+//!   memory   │ allocation, what the driver knows about addresses
+//!   context  │ the current context or device, changed and put back
+//!   driver   │ the library, its functions by both vendors' names; codes: what they answer
+//!   launch   │ kernels loaded and launched; kernels.rs chooses them; hiprtc compiles for ROCm
+//!   stage    │ pinned buffers between a device and pageable memory
+//!   cuda, rocm  what only one of them has
+//! ```
+//! No library is loaded before a function of a device is called. CUDA's primary context of a device
+//! is retained when it is first needed (no context of that device was current) and kept.
+//!
+//! Peer access is never enabled here: it would change the caller's contexts. Copies between two
+//! devices are given to the driver, which copies directly where the caller enabled it, and through
+//! the host elsewhere.
+//!
+//! Not run on hardware yet: tested with a stand-in driver only.
+
+pub mod codes;
+mod context;
+mod copy;
+mod cuda;
+pub mod driver;
+mod hiprtc;
+pub mod kernels;
+mod launch;
+pub mod launches;
+mod memory;
+mod rocm;
+mod stage;
+
+use core::ffi::{CStr, c_void};
+use core::ptr::{NonNull, null_mut};
+
+use self::codes::NOT_READY;
+use self::driver::{Driver, Kept, Vendor};
+use super::backend::{Backend, Event, Lack, Pointer, Stream, Transfer, unsupported};
+use crate::abi::{DLDevice, DLDeviceType, DLDeviceType::*, DeviceCode};
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::platform;
+
+/// A vendor's devices.
+pub struct Gpu(Driver);
+
+static CUDA: Gpu = Gpu(Driver::new(Vendor::Cuda, platform::CUDA, &OF_CUDA));
+static OF_CUDA: Kept = Kept::new();
+static ROCM: Gpu = Gpu(Driver::new(Vendor::Rocm, platform::HIP, &OF_ROCM));
+static OF_ROCM: Kept = Kept::new();
+
+const NONBLOCKING: u32 = 1; // CU_STREAM_NON_BLOCKING
+const DISABLE_TIMING: u32 = 2; // CU_EVENT_DISABLE_TIMING
+
+/// Kinds of memory of a vendor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// A device's own.
+    Device,
+    /// The host's, page-locked.
+    Pinned,
+    /// The driver moves it.
+    Managed,
+}
+
+/// Rows of bytes, a pitch apart.
+pub struct Pitched {
+    /// First row of the source.
+    pub src: *const u8,
+    /// Bytes from row to row of the source.
+    pub src_pitch: usize,
+    /// First row of the destination.
+    pub dst: *mut u8,
+    /// Bytes from row to row of the destination.
+    pub dst_pitch: usize,
+    /// Bytes of a row.
+    pub width: usize,
+    /// Number of rows.
+    pub height: usize,
+}
+
+/// The backend of a kind of device, if it is one of these.
+pub fn of(device_type: DeviceCode) -> Option<&'static Gpu> {
+    [&CUDA, &ROCM].into_iter().find(|gpu| gpu.memory(device_type).is_some())
+}
+
+/// The driver's file to load for a kind of device, in place of those that the system knows; `None`
+/// for those. The text is copied, and the copy stays. Refused once the driver is loaded.
+pub fn set_path(device_type: DeviceCode, path: Option<&CStr>) -> Result<()> {
+    let Some(gpu) = of(device_type) else {
+        let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+        return Err(error.value(device_type.into()).detail("no driver is loaded for this kind"));
+    };
+    let copy = match path.map(CStr::to_bytes_with_nul) {
+        None => null_mut(),
+        Some(text) => {
+            let error = Error::new(DLRS_NOMEM).value(text.len() as i64);
+            let copy = platform::memory(text.len()).ok_or(error)?.as_ptr();
+            // SAFETY: fresh memory of that size.
+            unsafe { copy.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+            copy
+        }
+    };
+    // SAFETY: a text that stays.
+    match unsafe { gpu.0.set_path(copy.cast()) } {
+        true => Ok(()),
+        false => Err(Error::new(DLRS_BAD_ARG).detail("the driver is loaded already")),
+    }
+}
+
+impl Gpu {
+    /// The kind of memory that a device's type stands for; `None`: not of this vendor.
+    fn memory(&self, device_type: DeviceCode) -> Option<Memory> {
+        const fn is(known: DLDeviceType) -> DeviceCode {
+            known as DeviceCode
+        }
+        let (device, pinned, managed) = match self.0.vendor {
+            Vendor::Cuda => (is(kDLCUDA), is(kDLCUDAHost), is(kDLCUDAManaged)),
+            Vendor::Rocm => (is(kDLROCM), is(kDLROCMHost), -1),
+        };
+        match device_type {
+            code if code == device => Some(Memory::Device),
+            code if code == pinned => Some(Memory::Pinned),
+            code if code == managed => Some(Memory::Managed),
+            _ => None,
+        }
+    }
+
+    /// The type for a kind of memory.
+    fn device(&self, memory: Memory, ordinal: i32) -> DLDevice {
+        let (code, device_id) = match (memory, self.0.vendor) {
+            (Memory::Device, Vendor::Cuda) => (kDLCUDA, ordinal),
+            (Memory::Pinned, Vendor::Cuda) => (kDLCUDAHost, 0),
+            (Memory::Managed, Vendor::Cuda) => (kDLCUDAManaged, 0),
+            (Memory::Pinned, Vendor::Rocm) => (kDLROCMHost, 0),
+            // DLPack has no name for ROCm's managed memory, which its devices reach as their own.
+            (Memory::Device | Memory::Managed, Vendor::Rocm) => (kDLROCM, ordinal),
+        };
+        DLDevice { device_type: code as DeviceCode, device_id }
+    }
+
+    /// Makes a device current; any will do for pinned and managed memory.
+    fn enter(&self, device: DLDevice, stream: Stream) -> Result<context::Current<'_>> {
+        let exact = self.memory(device.device_type) == Some(Memory::Device);
+        self.0.enter(exact.then_some(device.device_id), stream)
+    }
+}
+
+fn size(nbytes: u64) -> Result<usize> {
+    usize::try_from(nbytes).map_err(|_| Error::new(DLRS_NOMEM).value(nbytes as i64))
+}
+
+fn given(handle: *mut c_void) -> Result<NonNull<c_void>> {
+    let nothing = Error::new(DLRS_INTERNAL).detail("the driver reports success and gives nothing");
+    NonNull::new(handle).ok_or(nothing)
+}
+
+/// The answer to "is it done?".
+fn done(answer: Result<()>) -> Result<bool> {
+    match answer {
+        Err(error) if error.driver_code == NOT_READY => Ok(false),
+        answer => answer.map(|()| true),
+    }
+}
+
+impl Backend for Gpu {
+    fn name(&self) -> &'static str {
+        match self.0.vendor {
+            Vendor::Cuda => "cuda",
+            Vendor::Rocm => "rocm",
+        }
+    }
+
+    fn device_count(&self, device_type: DeviceCode) -> Result<i32> {
+        let count = self.0.count()?;
+        Ok(if self.memory(device_type) == Some(Memory::Device) { count } else { 1 })
+    }
+
+    fn alloc(
+        &self,
+        device: DLDevice,
+        nbytes: u64,
+        align_bytes: u64,
+        stream: Stream,
+    ) -> Result<NonNull<c_void>> {
+        let memory = self.memory(device.device_type).unwrap_or(Memory::Device);
+        let _here = self.enter(device, stream)?;
+        self.0.alloc(memory, size(nbytes)?, align_bytes, stream)
+    }
+
+    unsafe fn free(
+        &self,
+        device: DLDevice,
+        data: NonNull<c_void>,
+        _: u64,
+        _: u64,
+        stream: Stream,
+    ) -> Result<()> {
+        let memory = self.memory(device.device_type).unwrap_or(Memory::Device);
+        let _here = self.enter(device, stream)?;
+        // SAFETY: the caller's word.
+        unsafe { self.0.free(memory, data, stream) }
+    }
+
+    unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe { self.carry_out(transfer, device, stream) }
+    }
+
+    fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
+        if self.memory(device.device_type) != Some(Memory::Device) {
+            return unsupported(Lack::QUESTIONS);
+        }
+        let _here = self.enter(device, null_mut())?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: places for the answers.
+        unsafe { self.0.mem_info(&mut free, &mut total)? };
+        Ok((free as u64, total as u64))
+    }
+
+    fn pointer(&self, data: *const c_void) -> Result<Pointer> {
+        self.0.ready()?;
+        let Some((memory, ordinal)) = self.0.known(data)? else {
+            let device = DLDevice { device_type: kDLCPU as DeviceCode, device_id: 0 };
+            return Ok(Pointer { device, base: null_mut(), nbytes: 0 });
+        };
+        let _here = self.0.enter(Some(ordinal), null_mut())?;
+        let (base, nbytes) = self.0.allocation(data);
+        Ok(Pointer { device: self.device(memory, ordinal), base, nbytes })
+    }
+
+    unsafe fn host_register(&self, data: NonNull<c_void>, nbytes: u64) -> Result<()> {
+        let _here = self.0.enter(None, null_mut())?;
+        // SAFETY: the caller's word.
+        unsafe { self.0.register(data, size(nbytes)?) }
+    }
+
+    unsafe fn host_unregister(&self, data: NonNull<c_void>) -> Result<()> {
+        let _here = self.0.enter(None, null_mut())?;
+        let _relaxed = self.0.relaxed();
+        // SAFETY: the caller's word.
+        unsafe { self.0.host_unregister(data.as_ptr()) }
+    }
+
+    fn stream_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
+        let _here = self.enter(device, null_mut())?;
+        let mut stream = null_mut();
+        // SAFETY: a place for the answer.
+        unsafe { self.0.stream_create(&mut stream, NONBLOCKING)? };
+        given(stream)
+    }
+
+    unsafe fn stream_destroy(&self, device: DLDevice, stream: Stream) -> Result<()> {
+        let _here = self.enter(device, stream)?;
+        self.0.not_capturing(stream)?;
+        // SAFETY: the caller's word.
+        unsafe { self.0.stream_destroy(stream) }
+    }
+
+    unsafe fn stream_sync(&self, device: DLDevice, stream: Stream) -> Result<()> {
+        let _here = self.enter(device, stream)?;
+        self.0.not_capturing(stream)?;
+        // SAFETY: the caller's word.
+        unsafe { self.0.stream_sync(stream)? };
+        self.0.works();
+        Ok(())
+    }
+
+    unsafe fn stream_waitable(&self, device: DLDevice, stream: Stream) -> Result<()> {
+        let _here = self.enter(device, stream)?;
+        self.0.not_capturing(stream)
+    }
+
+    unsafe fn stream_query(&self, device: DLDevice, stream: Stream) -> Result<bool> {
+        let _here = self.enter(device, stream)?;
+        self.0.not_capturing(stream)?;
+        // SAFETY: the caller's word.
+        done(unsafe { self.0.stream_query(stream) })
+    }
+
+    fn event_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
+        let _here = self.enter(device, null_mut())?;
+        let mut event = null_mut();
+        // SAFETY: a place for the answer.
+        unsafe { self.0.event_create(&mut event, DISABLE_TIMING)? };
+        given(event)
+    }
+
+    unsafe fn event_destroy(&self, device: DLDevice, event: Event) -> Result<()> {
+        // Drivers destroy an event whatever is current.
+        self.0.ready()?;
+        let _here = self.enter(device, null_mut());
+        // SAFETY: the caller's word.
+        unsafe { self.0.event_destroy(event) }
+    }
+
+    unsafe fn event_record(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
+        let _here = self.enter(device, stream)?;
+        // SAFETY: the caller's word.
+        unsafe { self.0.event_record(event, stream) }
+    }
+
+    unsafe fn event_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
+        let _here = self.enter(device, stream)?;
+        // SAFETY: the caller's word.
+        unsafe { self.0.stream_wait(stream, event, 0) }
+    }
+
+    unsafe fn stream_wait(
+        &self,
+        (consumer_device, consumer): (DLDevice, Stream),
+        (producer_device, producer): (DLDevice, Stream),
+    ) -> Result<()> {
+        let driver = &self.0;
+        let _producers = self.enter(producer_device, producer)?;
+        let mut event = null_mut();
+        // SAFETY: a fresh event, and the caller's word for the streams. What a destroyed event has
+        // yet to say, it says.
+        unsafe {
+            driver.event_create(&mut event, DISABLE_TIMING)?;
+            let waited = driver.event_record(given(event)?.as_ptr(), producer).and_then(|()| {
+                let _consumers = self.enter(consumer_device, consumer)?;
+                driver.stream_wait(consumer, event, 0)
+            });
+            waited.and(driver.event_destroy(event))
+        }
+    }
+
+    unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {
+        let _here = self.enter(device, null_mut())?;
+        // SAFETY: the caller's word.
+        unsafe { self.0.event_sync(event) }
+    }
+
+    unsafe fn event_query(&self, device: DLDevice, event: Event) -> Result<bool> {
+        let _here = self.enter(device, null_mut())?;
+        // SAFETY: the caller's word.
+        done(unsafe { self.0.event_query(event) })
+    }
+}

@@ -1,0 +1,56 @@
+//! What only HIP has: a current device instead of contexts, and its own words for pointers.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+
+use super::Memory;
+use super::codes::INVALID_VALUE;
+use super::driver::Driver;
+use crate::error::Result;
+
+/// The oldest runtime: ROCm 5.0.
+pub const OLDEST: i32 = 50_000_000;
+/// hipMemcpyDefault: the addresses tell.
+pub const BY_ADDRESS: i32 = 4;
+
+const ROCM_6: i32 = 60_000_000;
+
+/// hipPointerAttribute_t, with room for what later versions may add.
+#[repr(C)]
+pub struct Attributes {
+    kind: i32,
+    device: i32,
+    device_pointer: *mut c_void,
+    host_pointer: *mut c_void,
+    is_managed: i32,
+    flags: u32,
+    room: [u64; 8],
+}
+
+/// What the runtime knows about an address, and the device; `None`: nothing.
+pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
+    let mut it = Attributes {
+        kind: -1,
+        device: -1,
+        device_pointer: null_mut(),
+        host_pointer: null_mut(),
+        is_managed: 0,
+        flags: 0,
+        room: [0; 8],
+    };
+    // SAFETY: a place that is large enough.
+    match unsafe { driver.hip_pointer(&mut it, data) } {
+        Err(error) if error.driver_code == INVALID_VALUE => return Ok(None),
+        answer => answer?,
+    }
+    // hipMemoryType: host, device, managed.
+    let kinds = if driver.version() < ROCM_6 { [0, 1, 4] } else { [1, 2, 3] };
+    let memory = match kinds.iter().position(|&kind| kind == it.kind) {
+        _ if it.is_managed != 0 => Memory::Managed,
+        Some(0) => Memory::Pinned,
+        Some(1) => Memory::Device,
+        Some(_) => Memory::Managed,
+        None => return Ok(None),
+    };
+    Ok(Some((memory, it.device)))
+}

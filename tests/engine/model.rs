@@ -1,0 +1,254 @@
+//! Random copies, an oracle that makes them one bit at a time, and memory between guard pages.
+use dlpack_rs::device::plan::{Dim, Item, Plan};
+
+const PAGE: usize = 4096;
+
+/// Carries out a plan.
+pub trait Run {
+    /// # Safety
+    /// As for `dlpack_rs::device::cpu::copy`.
+    unsafe fn run(&self, plan: &Plan);
+}
+
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    pub fn one_of<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(6) {
+            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
+        }
+    }
+}
+
+/// Memory between two pages that fault.
+pub struct Guarded {
+    base: *mut u8,
+    room: usize,
+}
+
+impl Guarded {
+    pub fn new(room: usize) -> Guarded {
+        let room = room.next_multiple_of(PAGE);
+        let (read_write, private) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a fresh mapping, whose first and last page are then closed.
+        unsafe {
+            let all = room + 2 * PAGE;
+            let base: *mut u8 =
+                libc::mmap(std::ptr::null_mut(), all, read_write, private, -1, 0).cast();
+            assert_ne!(base.cast(), libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(base.cast(), PAGE, libc::PROT_NONE), 0);
+            assert_eq!(libc::mprotect(base.add(PAGE + room).cast(), PAGE, libc::PROT_NONE), 0);
+            Guarded { base: base.add(PAGE), room }
+        }
+    }
+
+    /// `n` bytes that touch the lower or the upper guard page, or neither.
+    #[allow(clippy::mut_from_ref)] // one place is in use at a time
+    pub fn place(&self, n: usize, how: u64) -> &mut [u8] {
+        assert!(n + 256 <= self.room, "{n} bytes do not fit");
+        let at = match how % 4 {
+            0 => 0,
+            1 => 64 + how as usize / 4 % 128,
+            _ => self.room - n,
+        };
+        // SAFETY: within the mapping; one place is in use at a time.
+        unsafe { std::slice::from_raw_parts_mut(self.base.add(at), n) }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub item: Item,
+    pub dims: Vec<Dim>,
+}
+
+impl Case {
+    /// Bits per unit of stride, bits read and bits written per element.
+    pub fn bits(&self) -> (i64, i64, i64) {
+        match self.item {
+            Item::Bytes(n) => (8, 8 * n as i64, 8 * n as i64),
+            Item::Bits { width, dst_slot } => (1, width as i64, dst_slot as i64),
+        }
+    }
+
+    /// Bits before and after the first element's start that a side covers.
+    pub fn extent(&self, stride: impl Fn(&Dim) -> i64, element: i64) -> (i64, i64) {
+        let unit = self.bits().0;
+        let reach = |d: &Dim| (d.n - 1) * stride(d) * unit;
+        let low: i64 = self.dims.iter().map(|d| reach(d).min(0)).sum();
+        let high: i64 = self.dims.iter().map(|d| reach(d).max(0)).sum();
+        ((-low + 7) / 8, (high + element + 7) / 8)
+    }
+
+    /// Bit offsets of every element on both sides.
+    pub fn elements(&self, mut visit: impl FnMut(i64, i64)) {
+        let unit = self.bits().0;
+        let mut index = vec![0; self.dims.len()];
+        let (mut s, mut d) = (0, 0);
+        loop {
+            visit(s * unit, d * unit);
+            let mut i = self.dims.len();
+            loop {
+                if i == 0 {
+                    return;
+                }
+                i -= 1;
+                let dim = self.dims[i];
+                index[i] += 1;
+                s += dim.src;
+                d += dim.dst;
+                if index[i] < dim.n {
+                    break;
+                }
+                s -= dim.src * dim.n;
+                d -= dim.dst * dim.n;
+                index[i] = 0;
+            }
+        }
+    }
+
+    /// What the destination must hold, one element after the other.
+    pub fn oracle(&self, src: &[u8], src_at: i64, dst: &mut [u8], dst_at: i64) {
+        let (_, width, slot) = self.bits();
+        let get = |bit: i64| src[(bit >> 3) as usize] >> (bit & 7) & 1;
+        self.elements(|s, d| {
+            let (s, d) = (s + 8 * src_at, d + 8 * dst_at);
+            if matches!(self.item, Item::Bytes(_)) {
+                let (s, d, n) = ((s / 8) as usize, (d / 8) as usize, (width / 8) as usize);
+                dst[d..d + n].copy_from_slice(&src[s..s + n]);
+                return;
+            }
+            for i in 0..slot {
+                let value = if i < width { get(s + i) } else { 0 };
+                let (byte, bit) = (((d + i) >> 3) as usize, (d + i) & 7);
+                dst[byte] = dst[byte] & !(1 << bit) | value << bit;
+            }
+        });
+    }
+
+    pub fn plan(&self, src: *const u8, dst: *mut u8) -> Plan {
+        let mut plan = Plan::new(src, dst, self.item);
+        self.dims.iter().for_each(|&dim| plan.push(dim));
+        plan
+    }
+
+    pub fn check(&self, memory: &[Guarded; 2], random: &mut Random, by: &dyn Run, what: &str) {
+        let places = [random.next(), random.next()];
+        self.check_at(places, memory, random, by, what);
+    }
+
+    pub fn check_at(
+        &self,
+        places: [u64; 2],
+        memory: &[Guarded; 2],
+        random: &mut Random,
+        by: &dyn Run,
+        what: &str,
+    ) {
+        let (_, width, slot) = self.bits();
+        let (src_low, src_high) = self.extent(|d| d.src, width);
+        let (dst_low, dst_high) = self.extent(|d| d.dst, slot);
+        let src = memory[0].place((src_low + src_high) as usize, places[0]);
+        let dst = memory[1].place((dst_low + dst_high) as usize, places[1]);
+        random.fill(src);
+        random.fill(dst);
+        let mut expected = dst.to_vec();
+        self.oracle(src, src_low, &mut expected, dst_low);
+        // SAFETY: both extents are mapped; the strides were made distinct.
+        let plan = unsafe {
+            let plan = self
+                .plan(src.as_ptr().add(src_low as usize), dst.as_mut_ptr().add(dst_low as usize));
+            by.run(&plan);
+            plan
+        };
+        if let Some(at) = (0..dst.len()).find(|&i| dst[i] != expected[i]) {
+            let mut simple = plan;
+            simple.simplify();
+            let dims: Vec<_> = (0..simple.ndim).map(|i| simple.dim(i)).collect();
+            let kernel = simple.kernel();
+            panic!("{what}: byte {at} differs\n{self:?}\n{kernel:?} {:?} {dims:?}", simple.item);
+        }
+    }
+}
+
+/// Strides in which elements are distinct: a random order, random gaps, random signs.
+pub fn strides(
+    random: &mut Random,
+    shape: &[i64],
+    element: i64,
+    gaps: u64,
+    bit_grain: i64,
+) -> Vec<i64> {
+    let mut order: Vec<_> = (0..shape.len()).collect();
+    for i in (1..order.len()).rev() {
+        order.swap(i, random.below(i as u64 + 1) as usize);
+    }
+    if random.below(4) == 0 {
+        order.sort_by_key(|&i| std::cmp::Reverse(i));
+    }
+    let (mut strides, mut next) = (vec![0; shape.len()], element);
+    for i in order {
+        if random.below(4) < gaps {
+            next += random.one_of(&[1, 2, element, element, 64, 3 * element]) * bit_grain;
+        }
+        strides[i] = if random.below(4) == 0 { -next } else { next };
+        next *= shape[i];
+    }
+    strides
+}
+
+pub const EXTENTS: [i64; 24] =
+    [1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33, 48, 64, 65, 100, 129, 300];
+
+pub fn shape(random: &mut Random, most: i64) -> Vec<i64> {
+    let mut shape = Vec::new();
+    let mut total = 1;
+    for _ in 0..random.below(9) {
+        let n = random.one_of(&EXTENTS);
+        if total * n <= most {
+            shape.push(n);
+            total *= n;
+        }
+    }
+    shape
+}
+
+pub fn case(random: &mut Random, item: Item, most: i64) -> Case {
+    let shape = shape(random, most);
+    // Strides in bits come at any bit, at whole bytes, or at nothing but whole bytes.
+    let (width, slot) = match item {
+        Item::Bytes(n) => (n as i64, n as i64),
+        Item::Bits { width, dst_slot } => (width as i64, dst_slot as i64),
+    };
+    let gaps = random.below(4);
+    let mut src = strides(random, &shape, width, gaps, 1);
+    for stride in &mut src {
+        if random.below(8) == 0 {
+            *stride = 0;
+        }
+    }
+    let gaps = if random.below(2) == 0 { 0 } else { random.below(4) };
+    let dst = strides(random, &shape, slot, gaps, 1);
+    let dims = shape.iter().zip(src).zip(dst);
+    Case { item, dims: dims.map(|((&n, src), dst)| Dim { n, src, dst }).collect() }
+}
+
+pub fn memory() -> [Guarded; 2] {
+    [Guarded::new(24 << 20), Guarded::new(24 << 20)]
+}

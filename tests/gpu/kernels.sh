@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# kernels.cu and the compilers of both vendors: kernels.ptx is what NVRTC 11.8 makes of it, ptxas
+# takes it for every GPU since Maxwell without spilling, hiprtc compiles the source. BLESS=1 rewrites
+# kernels.ptx. Needs no GPU; python3 with venv, network for pip, and Debian's libamdhip64-5.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+gpu=src/device/gpu venv=target/gpu-venv passed=0 failed=0
+result() { # result STATUS WHAT
+  if [ "$1" -eq 0 ]; then passed=$((passed + 1)); echo "pass  $2"
+  else failed=$((failed + 1)); echo "FAIL  $2"; fi
+}
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+
+if ! cmp -s tests/gpu/requirements.txt "$venv/installed"; then
+  { [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"; } &&
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+      -r tests/gpu/requirements.txt && cp tests/gpu/requirements.txt "$venv/installed" ||
+    { echo "tests/gpu/kernels.sh: pip could not install tests/gpu/requirements.txt"; exit 1; }
+fi
+nvidia=$(echo "$venv"/lib/python3*/site-packages/nvidia)
+
+nvrtc=$(find "$nvidia/cuda_nvrtc" -name 'libnvrtc.so*' | head -n 1)
+fresh=$out/kernels.ptx
+"$venv/bin/python" "$gpu/generate.py" "$nvrtc" "$fresh" &&
+  { [ -z "${BLESS:-}" ] || cp "$fresh" "$gpu/kernels.ptx"; } && cmp "$fresh" "$gpu/kernels.ptx"
+result $? "$gpu/kernels.ptx is what NVRTC 11.8 makes of kernels.cu"
+
+for arch in 50 52 60 61 70 75 80 86 89 90 100 103 120; do
+  "$nvidia/cuda_nvcc/bin/ptxas" -v -arch="sm_$arch" "$gpu/kernels.ptx" -o "$out/cubin" \
+    >"$out/log" 2>&1 && ! grep -E '[1-9][0-9]* bytes spill' "$out/log"
+  status=$?
+  [ "$status" -eq 0 ] || cat "$out/log"
+  result "$status" "ptxas sm_$arch: registers $(sed -n 's/.*Used \([0-9]*\) reg.*/\1/p' "$out/log" |
+    sort -n | tr '\n' ' ')"
+done
+
+hip=$(ldconfig -p | sed -n 's/.*libamdhip64\.so\.[0-9]* .* => //p' | head -n 1)
+if [ -z "$hip" ]; then
+  result 1 "hiprtc: no libamdhip64: apt-get install --no-install-recommends libamdhip64-5"
+else
+  # A process per GPU: this hiprtc keeps state between compilations.
+  for arch in gfx900 gfx906 gfx90a gfx1030; do
+    "$venv/bin/python" tests/gpu/compile_hip.py "$hip" "$gpu/kernels.cu" "$arch"
+    result $? "hiprtc $arch"
+  done
+fi
+echo "kernels: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

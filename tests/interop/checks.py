@@ -1,0 +1,367 @@
+"""What is checked with every system. Each check gets the system's module and says what it saw.
+
+A check returns the words for the matrix, or raises: Refused where the system would not take a
+tensor, Wrong where a promise is broken, Skip where the system has no such thing.
+"""
+
+import ctypes
+import gc
+
+import numpy as np
+
+from ours import (Capsule, Counted, Facts, Made, capsules, ctypes_binding, dtype_of, facts,
+                  of_array, take)  # first: it knows where dlpack_rs is
+
+from dlpack_rs import inspect
+from dlpack_rs.consumers import BREAKS, COPIES, REFUSES, TAKES
+
+
+class Wrong(Exception):
+    """A promise of DLPack or of ours is broken."""
+
+
+class Refused(Exception):
+    """The system does not take this tensor, and says so."""
+
+
+class Skip(Exception):
+    """There is no such thing."""
+
+
+def must(condition, what):
+    if not condition:
+        raise Wrong(what)
+
+
+MATRIX = np.arange(24, dtype=np.float32).reshape(4, 6)
+
+
+# --- theirs -> ours ---------------------------------------------------------------------------
+
+
+def theirs(system, make, *arguments):
+    """(their tensor, its capsule's facts) where the system has such a tensor."""
+    function = getattr(system, make, None)
+    if function is None:
+        raise Skip
+    return function(*arguments)
+
+
+def exported(system, x, expected):
+    """Takes their tensor; it must be theirs, byte for byte. Returns (facts, our tensor)."""
+    capsule = capsules.request(system.exporter(x) if hasattr(system, "exporter") else x)
+    seen = Facts(capsule)
+    tensor = take(Capsule(capsule, seen.device))
+    ours = facts(tensor)
+    if expected.size:
+        must(ours.address == seen.address, "a copy was made")
+        known = system.address(x) if hasattr(system, "address") else seen.address
+        must(seen.address == known, "the capsule shows other memory than the framework")
+    must(ours.shape == expected.shape, f"shape {ours.shape}")
+    must(np.array_equal(as_numpy(tensor), expected, equal_nan=expected.dtype.kind in "fc"),
+         "values differ")
+    return seen, ours, tensor
+
+
+def as_numpy(tensor):
+    """The values, read from memory by strides alone; a device of a CPU runtime is readable too."""
+    seen = facts(tensor)
+    code, bits, _ = seen.dtype
+    dtype = np.dtype("?" if code == 6 else f"{ {0: 'i', 1: 'u', 2: 'f', 5: 'c'}[code] }{bits // 8}")
+    if 0 in seen.shape:
+        return np.empty(seen.shape, dtype)
+    reach = [(extent - 1) * stride for extent, stride in zip(seen.shape, seen.strides)]
+    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+    room = ctypes.string_at(seen.address + low * dtype.itemsize, (high - low + 1) * dtype.itemsize)
+    return np.ndarray(seen.shape, dtype, room, -low * dtype.itemsize,
+                      [stride * dtype.itemsize for stride in seen.strides])
+
+
+def export(system):
+    seen, ours, tensor = exported(system, system.make(MATRIX), MATRIX)
+    return seen.protocol
+
+
+def export_direct(system):
+    """The object itself is handed to from_dlpack: the exchange API where the type has one."""
+    x = system.make(MATRIX)
+    if not hasattr(x, "__dlpack__"):
+        raise Skip
+    tensor = take(x)
+    must(np.array_equal(as_numpy(tensor), MATRIX), "values differ")
+    if hasattr(system, "address"):
+        must(facts(tensor).address == system.address(x), "a copy was made")
+    return "exchange API" if hasattr(type(x), "__dlpack_c_exchange_api__") else "__dlpack__"
+
+
+def export_and_back(system):
+    """Theirs through ours to them again: the same memory, or the reason why not."""
+    x = system.make(MATRIX)
+    tensor = take(system.exporter(x) if hasattr(system, "exporter") else x)
+    try:
+        back = system.take(tensor)
+    except Exception as error:
+        raise Refused(f"{type(error).__name__}: {error}") from None
+    must(np.array_equal(system.values(back), MATRIX), "values differ")
+    address = getattr(system, "address", lambda _: object())
+    return "zero-copy" if address(x) == address(back) else "copied by the peer"
+
+
+def export_copy(system):
+    """copy=True is memory of our own, which says so; copy=False is theirs."""
+    x = system.make(MATRIX)
+    x = system.exporter(x) if hasattr(system, "exporter") else x
+    theirs = Facts(capsules.request(x)).address
+    shared = take(x, copy=False)
+    try:
+        copied = take(x, copy=True)
+    except BufferError as error:
+        must(Facts(capsules.request(x)).device[0] != 1, f"host memory is not copied: {error}")
+        raise Refused(f"by us: BufferError: {error}") from None
+    must(copied.flags == 2, f"a copy has flags {copied.flags}")  # until it is shared
+    must(facts(copied).address != theirs == facts(shared).address, "copied or not the wrong way")
+    must(np.array_equal(as_numpy(copied), MATRIX), "values differ")
+    return "works"
+
+
+def export_0d(system):
+    exported(system, system.make(np.array(2.5, np.float32)), np.array(2.5, np.float32))
+    return "works"
+
+
+def export_empty(system):
+    exported(system, system.make(np.zeros((0, 3), np.float32)), np.zeros((0, 3), np.float32))
+    return "works"
+
+
+def export_transposed(system):
+    x = theirs(system, "transposed", system.make(MATRIX))
+    seen, ours, _ = exported(system, x, MATRIX.T)
+    return "works" if ours.strides != (4, 1) else "copied by the peer"
+
+
+def export_reversed(system):
+    x = theirs(system, "reversed", system.make(MATRIX))
+    seen, ours, _ = exported(system, x, MATRIX[::-1])
+    return "works" if ours.strides[0] < 0 else "copied by the peer"
+
+
+def export_read_only(system):
+    x = theirs(system, "frozen", MATRIX)
+    seen, ours, _ = exported(system, x, MATRIX)
+    if not seen.flags & 1:
+        return "not flagged by the peer" if seen.protocol != "legacy" else "legacy: read-only by us"
+    must(ours.flags & 1, "READ_ONLY was lost")
+    return "kept"
+
+
+def export_deleter(system):
+    """Their deleter runs once: after the last of three holders, and for a capsule never taken."""
+    x = system.make(MATRIX)
+    x = system.exporter(x) if hasattr(system, "exporter") else x
+    counted = Counted(capsules.request(x))
+    tensor = take(Capsule(counted.capsule))
+    copies = [tensor.__dlpack__(max_version=(1, 3)) for _ in range(2)]
+    del x, tensor
+    gc.collect()
+    capsules.sweep()
+    must(counted.calls == 0, "freed while two capsules still have it")
+    del copies
+    counted.capsule = None
+    gc.collect()
+    capsules.sweep()
+    must(counted.calls == 1, f"their deleter ran {counted.calls} times")
+    return "once"
+
+
+# --- ours -> theirs ---------------------------------------------------------------------------
+
+
+def imported(system, made, expected, zero_copy=True):
+    """Gives them a tensor of ours. Returns (their tensor, whether it has our memory)."""
+    x = offer(system, made)
+    if hasattr(system, "values"):
+        must(np.array_equal(system.values(x), expected), "they have other values")
+    address = system.address(x) if hasattr(system, "address") else None
+    return x, expected.size and address == made.address
+
+
+verdict = None  # what dlpack_rs.consumers foretold of the last tensor offered
+
+
+def offer(system, made):
+    """Their from_dlpack; a refusal must leave our tensor as it was, and freed once in the end."""
+    global verdict
+    verdict = foretold(system.__name__.rpartition(".")[2], made.tensor)
+    try:
+        return system.take(made.tensor)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error).strip() or 'no message'}"
+    must(made.times_freed() == 0, f"they freed what we still hold, after {reason}")
+    again = facts(made.tensor)
+    must(again.address == made.address or 0 in again.shape, "the tensor changed")
+    del again
+    made.tensor = None
+    must(made.times_freed() == 1, f"freed {made.times_freed()} times after {reason}")
+    raise Refused(reason)
+
+
+def foretold(name, tensor):
+    """(verdict, reason) of the table of consumers; None for who is not in it."""
+    known = [found for found in inspect(tensor).consumers if found[0].name == name]
+    return known[0][1:] if known else None
+
+
+def must_be_foretold(check, result, text):
+    """Holds the table of consumers against what happened."""
+    if verdict is None or check in ("import empty", "import deleter"):
+        return  # whether an empty tensor was copied cannot be seen
+    happened = {"refused": REFUSES, "fault": BREAKS}.get(result, TAKES)
+    if result == "ok" and (text.startswith("copied") or text.startswith("comes back")):
+        happened = COPIES
+    must(happened == verdict[0], f"dlpack_rs.consumers foretells {verdict}, not {happened}: {text}")
+
+
+def import_(system):
+    made = of_array(MATRIX)
+    x, same = imported(system, made, MATRIX)
+    if not same:
+        return "copied by the peer"
+    if hasattr(system, "values"):
+        made.write((MATRIX * 2).tobytes())
+        must(np.array_equal(system.values(x), MATRIX * 2), "our write is not seen")
+    return "zero-copy"
+
+
+def layout(system, expected, **options):
+    made = Made(dtype="float32", **options)
+    _, same = imported(system, made, expected)
+    return "zero-copy" if same else "copied by the peer"
+
+
+def import_0d(system):
+    value = np.array(2.5, np.float32)
+    return layout(system, value, data=value.tobytes(), shape=())
+
+
+def import_empty(system):
+    made = of_array(np.zeros((0, 3), np.float32))
+    imported(system, made, np.zeros((0, 3), np.float32))
+    return "works"
+
+
+def import_transposed(system):
+    return layout(system, MATRIX.T, data=MATRIX.tobytes(), shape=(6, 4), strides=(1, 6))
+
+
+def import_reversed(system):
+    return layout(system, MATRIX[::-1], data=MATRIX.tobytes(), shape=(4, 6), strides=(-6, 1),
+                  first=72)
+
+
+def import_gapped(system):
+    return layout(system, MATRIX[:, ::2], data=MATRIX.tobytes(), shape=(4, 3), strides=(6, 2))
+
+
+def import_broadcast(system):
+    row = np.broadcast_to(MATRIX[0], (3, 6))
+    return layout(system, row, data=MATRIX[0].tobytes(), shape=(3, 6), strides=(0, 1))
+
+
+def import_offset(system):
+    return layout(system, MATRIX, data=MATRIX.tobytes(), shape=(4, 6), strides=(6, 1),
+                  byte_offset=256)
+
+
+def import_unaligned(system):
+    return layout(system, MATRIX, data=MATRIX.tobytes(), shape=(4, 6), strides=(6, 1),
+                  misaligned=4)
+
+
+def import_read_only(system):
+    made = of_array(MATRIX, read_only=True)
+    x, same = imported(system, made, MATRIX)
+    if not same:
+        return "copied by the peer"
+    writable = getattr(system, "writable", None)
+    if writable is None:
+        return "zero-copy"
+    return "ignored: writable" if writable(x) else "kept"
+
+
+def import_deleter(system):
+    """Our deleter runs once: after they are done, and not while we still hold the tensor."""
+    made = of_array(MATRIX)
+    x = offer(system, made)
+    same = hasattr(system, "address") and system.address(x) == made.address
+    made.tensor = None
+    if same:
+        must(made.times_freed() == 0, "freed under their tensor")
+        if hasattr(system, "values"):
+            must(np.array_equal(system.values(x), MATRIX), "the memory changed")
+    del x
+    if hasattr(system, "settle"):
+        system.settle()
+    must(made.times_freed() == 1, f"our deleter ran {made.times_freed()} times")
+    return "once"
+
+
+# --- dtypes -----------------------------------------------------------------------------------
+
+kept = []
+
+
+def keep_some(system):
+    """Tensors both ways that are still there when the interpreter ends."""
+    try:
+        made = of_array(MATRIX)
+        kept.extend([made, system.take(made.tensor), made.tensor.__dlpack__()])
+        x = system.make(MATRIX)
+        kept.append(take(system.exporter(x) if hasattr(system, "exporter") else x))
+    except Exception:
+        pass  # what is refused was checked before
+
+
+NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+SMALL = ["float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+         "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn",
+         "float4_e2m1fn"]
+DTYPES = ["bool", *NUMBERS, "float16", "float32", "float64", "bfloat16", "complex64", "complex128",
+          *SMALL, "float4_e2m1fnx2", "int4", "uint4"]
+
+
+def dtype(system, name):
+    """There and back: the same type, the same bytes, the same memory where they do not copy."""
+    _, bits, lanes = dtype_of(name)
+    count = 8 * bits * lanes // 8
+    pattern = bytes(n % 2 if name == "bool" else n * 37 % 120 for n in range(count))
+    made = Made(pattern, (8,), name)
+    x = offer(system, made)
+    must(made.bytes() == pattern, "the bytes changed")
+    back_from = system.exporter(x) if hasattr(system, "exporter") else x
+    if not hasattr(back_from, "__dlpack__"):
+        return "taken"
+    seen = Facts(capsules.request(back_from))
+    if seen.dtype != dtype_of(name):
+        return f"comes back as {seen.dtype}"
+    back = take(back_from)
+    must(facts(back).dtype == dtype_of(name), "our import changes the type")
+    clone = ctypes_binding.from_dlpack(back).clone()
+    must(ctypes.string_at(clone.address, count) == pattern, "the bytes differ")
+    return "zero-copy" if seen.address == made.address else "copied by the peer"
+
+
+CHECKS = {
+    "export": export, "export direct": export_direct, "export and back": export_and_back,
+    "export copy": export_copy,
+    "export 0-d": export_0d,
+    "export empty": export_empty, "export transposed": export_transposed,
+    "export reversed": export_reversed, "export read-only": export_read_only,
+    "export deleter": export_deleter,
+    "import": import_, "import 0-d": import_0d, "import empty": import_empty,
+    "import transposed": import_transposed, "import reversed": import_reversed,
+    "import gapped": import_gapped, "import broadcast": import_broadcast,
+    "import byte_offset": import_offset, "import unaligned": import_unaligned,
+    "import read-only": import_read_only, "import deleter": import_deleter,
+}
+CHECKS |= {f"dtype {name}": (lambda system, name=name: dtype(system, name)) for name in DTYPES}

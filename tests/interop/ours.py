@@ -1,0 +1,140 @@
+"""Our side of an exchange: tensors with a known address, known bytes and a counted deleter.
+
+The tensors are dlpack_rs.Tensor; their memory is wrapped through the C ABI, so that the callback of
+its free is ours to count and any layout can be made.
+"""
+
+import gc
+import sys
+from ctypes import POINTER, addressof, byref, c_char, c_int64, c_void_p, cast, string_at
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples" / "python")]
+
+import capsules  # noqa: E402
+import dlpack_ctypes as ctypes_binding  # noqa: E402
+from dlpack_rs import abi  # noqa: E402
+
+try:
+    from dlpack_rs import from_dlpack as take
+except ImportError:
+    take = ctypes_binding.from_dlpack
+
+
+class Capsule:
+    """An object with nothing but a capsule that was asked for before."""
+
+    def __init__(self, capsule, device=(1, 0)):
+        self.capsule, self.device = capsule, device
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+class Facts:
+    """What the struct in a capsule says; the capsule stays as it is."""
+
+    def __init__(self, capsule):
+        address, versioned = capsules.peek(capsule)
+        managed = cast(address, abi.Versioned if versioned else abi.Legacy).contents
+        self.managed, tensor = managed, managed.dl_tensor
+        self.protocol = "legacy"
+        if versioned:
+            self.protocol = f"{managed.version.major}.{managed.version.minor}"
+        self.flags = managed.flags if versioned else 0
+        self.data, self.byte_offset = tensor.data, tensor.byte_offset
+        self.address = tensor.data and tensor.data + tensor.byte_offset
+        self.shape = tuple(tensor.shape[:tensor.ndim]) if tensor.ndim else ()
+        self.strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else None
+        if not tensor.ndim:
+            self.strides = ()
+        self.dtype = (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes)
+        self.device = (tensor.device.device_type, tensor.device.device_id)
+
+
+def facts(tensor):
+    """Of a tensor of ours, or of any other that exports a versioned capsule."""
+    return Facts(tensor.__dlpack__(max_version=(1, 3)))
+
+
+def dtype_of(name):
+    parsed = ctypes_binding.parse_dtype(name)
+    return parsed.code, parsed.bits, parsed.lanes
+
+
+class Made:
+    """A tensor of ours over memory that is known, with the times that it was freed."""
+
+    def __init__(self, data, shape, dtype, strides=None, read_only=False, byte_offset=0,
+                 misaligned=0, first=0):
+        """`first` is the byte of element (0, ..., 0) within `data`."""
+        shape = tuple(int(extent) for extent in shape)
+        self.room = (c_char * (len(data) + byte_offset + 1024))()
+        start = addressof(self.room)
+        start += -start % 256 + misaligned
+        self.memory = start + byte_offset
+        (c_char * len(data)).from_address(self.memory)[:] = data
+        self.address, self.nbytes = self.memory + first, len(data)
+        self.freed = []
+        tensor = abi.DLTensor(
+            None if 0 in shape else start + first, abi.DLDevice(1, 0), len(shape),
+            ctypes_binding.parse_dtype(dtype), (c_int64 * len(shape))(*shape),
+            (c_int64 * len(shape))(*strides) if strides is not None else None, byte_offset)
+        if 0 in shape:
+            tensor.byte_offset = 0
+        flags = abi.READ_ONLY if read_only else 0
+        self.callback = ctypes_binding.Callback(lambda: self.freed.append(1))
+        out = abi.Versioned()
+        abi.call(abi.lib.dlrs_tensor_wrap, tensor, flags, ctypes_binding.RELEASE,
+                 self.callback.given.pointer, byref(out))
+        self.callback.give()
+        made = ctypes_binding.Tensor(out)
+        self.tensor = made if take is ctypes_binding.from_dlpack else take(made)
+        made.close() if self.tensor is not made else None
+
+    def write(self, data):
+        (c_char * len(data)).from_address(self.memory)[:] = data
+
+    def bytes(self):
+        return string_at(self.memory, self.nbytes)
+
+    def times_freed(self):
+        gc.collect()
+        capsules.sweep()
+        return len(self.freed)
+
+
+def of_array(array, dtype=None, **options):
+    """A tensor of ours with the values of a NumPy array, dense in C order."""
+    return Made(array.tobytes(), array.shape, dtype or str(array.dtype), **options)
+
+
+DELETERS = {"legacy": abi.CFUNCTYPE(None, abi.Legacy),
+            "versioned": abi.CFUNCTYPE(None, abi.Versioned)}
+
+
+class Counted:
+    """A foreign capsule whose deleter is counted on the way."""
+
+    def __init__(self, capsule):
+        self.calls = 0
+        managed = Facts(capsule).managed
+        kind = DELETERS["legacy" if isinstance(managed, abi.DLManagedTensor) else "versioned"]
+        theirs = kind(managed.deleter) if managed.deleter else None
+
+        def deleter(pointer):
+            self.calls += 1
+            if theirs:
+                theirs(pointer)
+
+        self.ours = capsules.immortal(kind(deleter))
+        managed.deleter = cast(self.ours, c_void_p)
+        self.capsule = capsule
+
+
+__all__ = ["Capsule", "Counted", "Facts", "Made", "POINTER", "capsules", "dtype_of", "facts",
+           "of_array", "take"]

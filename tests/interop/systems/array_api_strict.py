@@ -1,0 +1,39 @@
+"""array-api-strict: the array API standard's own reference, on top of NumPy."""
+
+import array_api_strict as xp
+import numpy as np
+
+VENV, PIP = "core", ["numpy==2.4.6", "array-api-strict==2.6.1"]
+FAST = True
+
+
+def version():
+    return xp.__version__
+
+
+def make(array):
+    return xp.asarray(array.copy())
+
+
+def transposed(x):
+    return x.T
+
+
+def reversed(x):
+    return xp.flip(x, axis=0)
+
+
+def take(tensor):
+    return xp.from_dlpack(tensor)
+
+
+def address(x):
+    return x._array.ctypes.data
+
+
+def values(x):
+    return np.asarray(x._array)
+
+
+def writable(x):
+    return x._array.flags.writeable

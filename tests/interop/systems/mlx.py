@@ -1,0 +1,37 @@
+"""MLX on the CPU."""
+
+import mlx.core as mx
+import numpy as np
+
+VENV, PIP = "mlx", ["numpy==2.4.6", "mlx[cpu]==0.32.4"]
+
+
+def version():
+    return mx.__version__
+
+
+def make(array):
+    return mx.array(array)
+
+
+def transposed(x):
+    return x.T
+
+
+def reversed(x):
+    return x[::-1]
+
+
+def take(tensor):
+    return mx.from_dlpack(tensor)
+
+
+def values(x):
+    return np.array(x)
+
+
+def address(x):
+    from ours import Facts
+
+    mx.eval(x)
+    return Facts(x.__dlpack__()).address

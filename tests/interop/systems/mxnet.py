@@ -1,0 +1,44 @@
+"""MXNet 1.9: legacy capsules through functions of its own, no __dlpack__."""
+
+import mxnet as mx
+
+VENV, PIP = "mxnet", ["numpy==1.23.5", "mxnet==1.9.1"]
+FAULTS = {"import byte_offset": "ignores byte_offset"}
+
+
+class Exporter:
+    """What a program writes that has to hand MXNet's arrays on."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **_):
+        return mx.nd.to_dlpack_for_write(self.x)
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+exporter = Exporter
+
+
+def version():
+    return mx.__version__
+
+
+def make(array):
+    return mx.nd.array(array, dtype=array.dtype)
+
+
+def take(tensor):
+    return mx.nd.from_dlpack(tensor.__dlpack__())
+
+
+def values(x):
+    return x.asnumpy()
+
+
+def address(x):
+    from ours import Facts
+
+    return Facts(mx.nd.to_dlpack_for_read(x)).address

@@ -1,0 +1,44 @@
+"""NumPy."""
+
+import numpy as np
+
+VENV, PIP = "core", ["numpy==2.4.6"]
+FAST = True
+
+
+def version():
+    return np.__version__
+
+
+def make(array):
+    return array.copy()
+
+
+def frozen(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def transposed(x):
+    return x.T
+
+
+def reversed(x):
+    return x[::-1]
+
+
+def take(tensor):
+    return np.from_dlpack(tensor)
+
+
+def address(x):
+    return x.ctypes.data
+
+
+def values(x):
+    return x
+
+
+def writable(x):
+    return x.flags.writeable

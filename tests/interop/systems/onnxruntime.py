@@ -1,0 +1,31 @@
+"""ONNX Runtime's OrtValue."""
+
+import onnxruntime as ort
+from onnxruntime.capi.onnxruntime_pybind11_state import OrtValue
+
+VENV, PIP = "onnx", ["numpy==2.4.6", "onnxruntime==1.31.1"]
+FAULTS = {"import byte_offset": "ignores byte_offset"}
+
+
+def version():
+    return ort.__version__
+
+
+def make(array):
+    return ort.OrtValue.ortvalue_from_numpy(array.copy())._ortvalue
+
+
+def exporter(x):
+    return x
+
+
+def take(tensor):
+    return OrtValue.from_dlpack(tensor.__dlpack__())  # what its Python layer does
+
+
+def values(x):
+    return x.numpy()
+
+
+def address(x):
+    return x.data_ptr()

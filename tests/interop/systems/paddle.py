@@ -1,0 +1,37 @@
+"""PaddlePaddle."""
+
+import numpy as np
+import paddle
+
+VENV, PIP = "paddle", ["numpy==2.4.6", "paddlepaddle==3.3.1"]
+FAULTS = {"import byte_offset": "ignores byte_offset",
+          "import reversed": "takes negative strides, then fails at the first operation"}
+
+
+def version():
+    return paddle.__version__
+
+
+def make(array):
+    return paddle.to_tensor(array)
+
+
+def transposed(x):
+    return paddle.transpose(x, (1, 0))
+
+
+def take(tensor):
+    return paddle.from_dlpack(tensor)
+
+
+def address(x):
+    return x.data_ptr()
+
+
+def values(x):
+    return np.asarray(x.numpy())
+
+
+def writable(x):
+    x[...] = x + 0
+    return True

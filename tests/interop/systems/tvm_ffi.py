@@ -1,0 +1,31 @@
+"""tvm-ffi, which also speaks the C exchange API."""
+
+import numpy as np
+import tvm_ffi
+
+VENV, PIP = "core", ["numpy==2.4.6", "apache-tvm-ffi==0.1.15.post2"]
+FAST = True
+
+
+def version():
+    return tvm_ffi.__version__
+
+
+def make(array):
+    return tvm_ffi.from_dlpack(array.copy())
+
+
+def transposed(x):
+    return tvm_ffi.from_dlpack(np.from_dlpack(x).T)
+
+
+def take(tensor):
+    return tvm_ffi.from_dlpack(tensor)
+
+
+def address(x):
+    return x.data_ptr()
+
+
+def values(x):
+    return np.from_dlpack(x)

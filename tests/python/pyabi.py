@@ -1,0 +1,144 @@
+"""The library's Python functions through ctypes, as thin as can be.
+
+Every function here is the C function of that name. PyDLL: the interpreter's lock stays held, as
+these functions demand. A failure becomes the exception that `dlrs_py_error_set` chooses.
+"""
+
+import ctypes
+from ctypes import byref, c_void_p, py_object, pythonapi, sizeof
+
+from dlpack_rs import abi
+from dlpack_rs.abi import (DLDevice, Legacy, Versioned, dlrs_error, dlrs_import_options,
+                           dlrs_py_import_options, dlrs_py_request)
+
+lib = ctypes.PyDLL(abi.library_path())
+for name, (result, *parameters) in abi.FUNCTIONS.items():
+    function = getattr(lib, name)
+    function.restype, function.argtypes = result, parameters
+for name in ("dlrs_py_capsule_consume", "dlrs_py_import", "dlrs_exchange_api_from_type"):
+    function = getattr(lib, name)
+    function.argtypes = (py_object, *function.argtypes[1:])  # c_void_p takes no object
+LEGACY_WRITABLE, NO_EXCHANGE_API = abi.DLRS_PY_LEGACY_WRITABLE, abi.DLRS_PY_NO_EXCHANGE_API
+
+
+def call(function, *arguments):
+    """Calls; a failure is raised. What Python has set is raised by PyDLL, whatever is returned."""
+    error = dlrs_error(struct_size=sizeof(dlrs_error))
+    status = function(*arguments, byref(error))
+    if status != 0:
+        assert status == error.status
+        lib.dlrs_py_error_set(byref(error), None)
+        raise AssertionError("dlrs_py_error_set raised nothing")
+
+
+class Tensor:
+    """Holds one tensor."""
+
+    def __init__(self, versioned):
+        self.versioned = versioned
+
+    def __del__(self):
+        if self.versioned:
+            lib.dlrs_release(self.versioned)
+
+    @property
+    def struct(self):
+        return self.versioned.contents
+
+    @property
+    def shape(self):
+        tensor = self.struct.dl_tensor
+        return tuple(tensor.shape[i] for i in range(tensor.ndim))
+
+    @property
+    def strides(self):
+        tensor = self.struct.dl_tensor
+        return tuple(tensor.strides[i] for i in range(tensor.ndim))
+
+    @property
+    def dtype(self):
+        dtype = self.struct.dl_tensor.dtype
+        return dtype.code, dtype.bits, dtype.lanes
+
+    @property
+    def flags(self):
+        return self.struct.flags
+
+    @property
+    def address(self):
+        tensor = self.struct.dl_tensor
+        return (tensor.data or 0) + tensor.byte_offset
+
+    @property
+    def device(self):
+        device = self.struct.dl_tensor.device
+        return device.device_type, device.device_id
+
+    def values(self, n):
+        return (ctypes.c_double * n).from_address(self.address)
+
+    def take(self):
+        taken, self.versioned = self.versioned, None
+        return taken
+
+    def holders(self):
+        return abi.lib.dlrs_ref_count(self.versioned)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return export(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+def import_(obj, flags=0, stream=0, dl_device=(0, 0), **wanted):
+    options = None
+    if flags or stream or dl_device[0] or wanted:
+        inner = dlrs_import_options(struct_size=sizeof(dlrs_import_options), **wanted)
+        options = byref(dlrs_py_import_options(sizeof(dlrs_py_import_options), flags, stream, DLDevice(*dl_device),
+                                      ctypes.pointer(inner)))
+    out = Versioned()
+    call(lib.dlrs_py_import, obj, options, byref(out))
+    return Tensor(out)
+
+
+def _object(out):
+    """A new reference that C gave."""
+    obj = ctypes.cast(out, py_object).value
+    pythonapi.Py_DecRef(py_object(obj))
+    return obj
+
+
+def export(tensor, stream=None, max_version=None, dl_device=None, copy=None):
+    keywords = stream, max_version, dl_device, copy
+    request = dlrs_py_request(sizeof(dlrs_py_request), *map(id, keywords))  # borrowed; None as it is
+    out = c_void_p()
+    call(lib.dlrs_py_export, tensor.versioned, byref(request), byref(out))
+    return _object(out)
+
+
+def capsule(tensor):
+    out, taken = c_void_p(), tensor.take()
+    try:
+        call(lib.dlrs_py_capsule_new_take, byref(taken), byref(out))
+    finally:
+        tensor.versioned = taken if taken else None
+    return _object(out)
+
+
+def legacy_capsule(tensor):
+    legacy, out, taken = Legacy(), c_void_p(), tensor.take()
+    abi.call(abi.lib.dlrs_to_legacy_take, byref(taken), abi.DLRS_LEGACY_DROP, byref(legacy))
+    call(lib.dlrs_py_capsule_new_legacy_take, byref(legacy), byref(out))
+    return _object(out)
+
+
+def consume(obj, legacy_flags=1):
+    out = Versioned()
+    call(lib.dlrs_py_capsule_consume, obj, legacy_flags, byref(out))
+    return Tensor(out)
+
+
+def sum_of(array):
+    """For other processes, which find it by its name."""
+    return sum(import_(array).values(array.size))

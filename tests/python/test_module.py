@@ -1,0 +1,780 @@
+"""The module and its type Tensor, with NumPy as the judge of every view."""
+
+import copy
+import ctypes
+import gc
+import inspect
+import operator
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+import weakref
+import zlib
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tvm_ffi
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import capsules
+import dlpack_ctypes
+import py_module
+from views import DTYPES, random_bytes, random_destination, random_view
+
+m = py_module.load()
+Tensor = m.Tensor
+CHEAP = settings(max_examples=300, deadline=None, database=None)
+
+
+def same(tensor, array, shared=True):
+    """The tensor is that array: its description, values, memory."""
+    assert type(tensor) is Tensor
+    assert tensor.shape == array.shape and tensor.ndim == array.ndim
+    assert tensor.dtype == array.dtype.name and tensor.itemsize == array.dtype.itemsize
+    assert tensor.size == array.size and tensor.nbytes == array.nbytes
+    assert tensor.device == "cpu" and tensor.__dlpack_device__() == (1, 0)
+    back = np.from_dlpack(tensor)
+    assert back.dtype == array.dtype and back.shape == array.shape
+    assert back.tobytes() == array.tobytes()
+    if array.size and shared:
+        assert tensor.data_ptr == array.ctypes.data == back.ctypes.data
+        steps = zip(array.shape, array.strides, tensor.strides)
+        assert all(step == stride * array.itemsize for extent, step, stride in steps if extent > 1)
+
+
+def refuses(kind, words, call, *args, **keywords):
+    with pytest.raises(kind, match=words):
+        call(*args, **keywords)
+
+
+# --- The module -------------------------------------------------------------------------------
+
+def test_there_is_one_module_and_it_is_documented():
+    assert py_module.load() is m and m.__name__ == "dlpack_rs"
+    assert m.dlpack_version == (1, 3) and m.__version__.count(".") == 2
+    assert str(inspect.signature(m.from_dlpack)) == "(x, /, *, device=None, copy=None)"
+    assert str(inspect.signature(m.empty)) == "(shape, dtype='float32', device='cpu')"
+    assert Tensor.__module__ == "dlpack_rs" and m.from_dlpack.__module__ == "dlpack_rs"
+    for name in dir(Tensor):
+        if not name.startswith("__"):
+            assert getattr(Tensor, name).__doc__, name
+        if callable(getattr(Tensor, name)) and not name.startswith("__"):
+            assert inspect.signature(getattr(Tensor, name)), name
+
+
+def test_no_tensor_without_memory():
+    refuses(TypeError, "from_dlpack", Tensor)
+    refuses(TypeError, "not safe|not a type|from_dlpack", object.__new__, Tensor)
+    refuses(TypeError, "base type", type, "Sub", (Tensor,), {})
+    t = m.empty(2)
+    refuses(TypeError, "pickle", pickle.dumps, t)
+    refuses(TypeError, "pickle", copy.copy, t)
+    for name in ["shape", "T", "foo"]:
+        refuses(AttributeError, name, setattr, t, name, 1)
+
+
+def test_identity_hash_and_weak_references():
+    t = m.empty(3)
+    other = m.from_dlpack(t)
+    assert t == t and t != other and len({t, other}) == 2 and other.data_ptr == t.data_ptr
+    seen = []
+    link = weakref.ref(t, seen.append)
+    assert link() is t
+    del t
+    assert seen == [link] and link() is None
+    assert sys.getsizeof(other) == Tensor.__basicsize__
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: m.from_dlpack(), "exactly one"),
+    (lambda: m.from_dlpack(1, 2), "exactly one"),
+    (lambda: m.from_dlpack(np.zeros(2), x=1), "unexpected keyword"),
+    (lambda: m.empty(), "needs a shape"),
+    (lambda: m.empty((2,), "float32", "cpu", 1), "fewer positional"),
+    (lambda: m.empty((2,), shape=(2,)), "twice"),
+    (lambda: m.empty((2,), dtype=np.float32), "str"),
+    (lambda: m.empty("ab"), "integer"),
+    (lambda: m.empty(2.5), "float|len"),
+    (lambda: m.empty(2).copy("C", 1), "fewer positional"),
+    (lambda: m.empty(2).copy(order="X"), "'C', 'F', 'A' or 'K'"),
+    (lambda: m.empty(2).to(), "needs a device"),
+    (lambda: m.empty(2).to((1, 0, 0)), "type, id"),
+    (lambda: m.empty(2).tolist(1), "fewer positional"),
+    (lambda: m.empty(2).reshape(1, 2, order="C"), "no keyword"),
+    (lambda: m.empty(2).__dlpack__(1), "fewer positional"),
+    (lambda: m.empty(2)["a"], "integers, slices"),
+    (lambda: m.empty(2)[[0]], "integers, slices"),
+    (lambda: m.empty(2)[True], "integers, slices"),
+    (lambda: m.empty(2)[::"a"], "slice indices"),
+    (lambda: len(m.empty(())), "without axes"),
+])
+def test_calls_that_are_wrong(call, words):
+    refuses(TypeError, words, call)
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda t: t[4], IndexError, "no such index.*value 4, limit 1"),
+    (lambda t: t[-3], IndexError, "no such index"),
+    (lambda t: t[0, 0, 0], IndexError, "too many"),
+    (lambda t: t[..., ...], IndexError, "one ellipsis"),
+    (lambda t: t[::0], ValueError, "zero|step"),
+    (lambda t: t[1 << 70], (IndexError, ValueError, OverflowError), "."),
+    (lambda t: t.reshape(4), ValueError, "numbers of elements differ"),
+    (lambda t: t.reshape(-1, -1), ValueError, "only one"),
+    (lambda t: t.T.reshape(6), ValueError, "NOT_VIEWABLE"),
+    (lambda t: t.permute(0, 0), ValueError, "."),
+    (lambda t: t.permute(0), ValueError, "as many axes"),
+    (lambda t: t.swapaxes(0, 2), ValueError, "axis"),
+    (lambda t: t.flip(2), ValueError, "axis"),
+    (lambda t: t.flip((0, -2)), ValueError, "twice"),
+    (lambda t: t.squeeze(0), ValueError, "extent of 1"),
+    (lambda t: t.unsqueeze(4), ValueError, "axis"),
+    (lambda t: t.broadcast_to(2, 4), ValueError, "."),
+    (lambda t: t.view("float128"), ValueError, "DTYPE_BITS"),
+    (lambda t: t.view("float999x"), ValueError, "DLRS"),
+    (lambda t: t[:, ::2].view("float64"), ValueError, "."),
+    (lambda t: t.item(), ValueError, "exactly one element"),
+    (lambda t: t.to("vulkan"), BufferError, "DEVICE_TYPE"),
+    (lambda t: t.to("gpu"), ValueError, "PARSE"),
+    (lambda t: t.to("cpu:1"), BufferError, "DEVICE_ID"),
+    (lambda t: t.to("vulkan", copy=False), BufferError, "copy is needed"),
+    (lambda t: m.empty((-1,)), ValueError, "negative"),
+    (lambda t: m.empty((1 << 62, 8)), ValueError, "OVERFLOW"),
+    (lambda t: m.empty((1 << 50,)), MemoryError, "NOMEM"),
+    (lambda t: m.empty((1,) * 65), ValueError, "NDIM.*|dimensions"),
+    (lambda t: m.empty((1 << 70,)), (ValueError, OverflowError), "."),
+    (lambda t: m.empty(2, "float33"), ValueError, "DTYPE"),
+    (lambda t: m.empty(2, device="vulkan"), BufferError, "DEVICE_TYPE"),
+])
+def test_what_cannot_be(call, kind, words):
+    refuses(kind, words or ".", call, m.from_dlpack(np.zeros((2, 3), "f4")))
+
+
+# --- In and out -------------------------------------------------------------------------------
+
+@given(st.integers(0, 2**32))
+@CHEAP
+def test_any_array_comes_back(seed):
+    array = random_view(np.random.default_rng(seed))
+    tensor = m.from_dlpack(array)
+    assert tensor.readonly == (not array.flags.writeable)
+    same(tensor, array)
+    # Again, now that it has been shared.
+    same(tensor, array)
+    same(m.from_dlpack(tensor), array)
+    assert tensor.tolist() == array.tolist() or array.dtype.kind in "fc"
+    assert repr(tensor).split("\n", 1)[1] == str(array)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu",
+                                  "float16", "float32", "complex64", "bool", "uint64", "int8"])
+def test_values(name):
+    bits = m.empty((256, 16), "uint8")
+    np.from_dlpack(bits)[:] = random_bytes(np.random.default_rng(7), (256, 16), np.dtype("u1"))
+    if name == "bool":
+        np.from_dlpack(bits)[:] &= 1
+    tensor = bits.view(name)
+    numbers = np.from_dlpack(bits).view(getattr(ml_dtypes, name, None) or np.dtype(name))
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        wide = numbers.astype("f8") if numbers.dtype.kind == "V" else numbers
+    want, got = wide.tolist(), tensor.tolist()
+    nan = wide.dtype.kind in "fc"
+    assert np.array_equal(np.array(got), np.array(want), equal_nan=nan)
+    assert type(tensor[0, 0].item()) is type(want[0][0])
+    assert [type(row[0]) for row in got] == [type(row[0]) for row in want]
+
+
+def test_lanes_and_nibbles():
+    t = m.empty((2, 3), "float32x4")
+    assert t.itemsize == 16 and t.nbytes == 96 and np.array(t.tolist()).shape == (2, 3, 4)
+    packed = m.from_dlpack(np.array([0x21, 0x43], "u1")).view("uint4")
+    assert packed.shape == (4,) and packed.tolist() == [1, 2, 3, 4] and packed.nbytes == 2
+    refuses(BufferError, "DTYPE|dtype|supported", memoryview, packed)
+
+
+class Old:
+    """A producer from before DLPack 1.0."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_producers_of_all_ages():
+    array = np.arange(6.0).reshape(2, 3)
+    old = m.from_dlpack(Old(array))
+    same(old.copy(), array, shared=False)
+    assert old.data_ptr == array.ctypes.data and old.readonly  # the legacy struct cannot say
+    same(m.from_dlpack(tvm_ffi.from_dlpack(array)), array)
+    same(m.from_dlpack(array.__dlpack__(max_version=(1, 0))), array)  # a capsule
+    same(m.from_dlpack(bytearray(b"abc")), np.frombuffer(b"abc", "u1"), shared=False)
+
+    class Broken:
+        def __dlpack__(self, **keywords):
+            raise KeyError("mine")
+
+    class Liar:
+        def __dlpack__(self, **keywords):
+            return 7
+
+    refuses(KeyError, "mine", m.from_dlpack, Broken())
+    refuses((ValueError, TypeError, BufferError), "capsule", m.from_dlpack, Liar())
+    refuses((BufferError, TypeError, AttributeError), "__dlpack__", m.from_dlpack, 3)
+    used = array.__dlpack__(max_version=(1, 0))
+    m.from_dlpack(used)
+    refuses((ValueError, BufferError), "consumed|no __dlpack__", m.from_dlpack, used)
+
+
+class Forger:
+    """A producer whose tensor is what `change` makes of an honest one; counts deleter calls."""
+
+    def __init__(self, change):
+        self.deleted, self.numbers = 0, (ctypes.c_int64 * 130)(2, 3, 3, 1)
+        self.delete = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self.count)
+        self.memory, self.tensor = ctypes.create_string_buffer(64), dlpack_ctypes.Versioned._type_()
+        self.tensor.version.major, self.tensor.version.minor = 1, 3
+        self.tensor.deleter = ctypes.cast(self.delete, ctypes.c_void_p).value
+        inner = self.tensor.dl_tensor
+        inner.data, inner.ndim = ctypes.addressof(self.memory), 2
+        inner.device.device_type = 1
+        inner.dtype.code, inner.dtype.bits, inner.dtype.lanes = 2, 32, 1
+        inner.shape = ctypes.cast(self.numbers, type(inner.shape))
+        inner.strides = ctypes.cast(ctypes.byref(self.numbers, 16), type(inner.strides))
+        change(self.tensor, inner)
+
+    def count(self, _):
+        self.deleted += 1
+
+    def __dlpack__(self, **keywords):
+        return capsules._new(ctypes.addressof(self.tensor), capsules.VERSIONED, None)
+
+
+def setting(path, value):
+    def change(tensor, inner):
+        *way, last = path.split(".")
+        for name in way:
+            inner = getattr(inner, name)
+        setattr(inner, last, value)
+    return change
+
+
+@pytest.mark.parametrize("change, words", [
+    (setting("ndim", 65), "NDIM"), (setting("ndim", -1), "NDIM"),
+    (setting("shape", None), "SHAPE_NULL"), (setting("data", None), "DATA_NULL"),
+    (setting("dtype.bits", 0), "DTYPE_BITS"), (setting("dtype.code", 200), "DTYPE_CODE"),
+    (setting("dtype.lanes", 0), "DTYPE_LANES"), (setting("device.device_type", 999), "DEVICE_TYPE"),
+    (setting("device.device_id", 1), "DEVICE_ID"), (setting("byte_offset", 1 << 63), "OFFSET"),
+    (lambda t, inner: setattr(t, "flags", 1 << 40), "FLAGS"),
+    (lambda t, inner: inner.shape.__setitem__(0, -1), "SHAPE_NEG"),
+    (lambda t, inner: inner.shape.__setitem__(0, 1 << 62), "OVERFLOW"),
+    (lambda t, inner: inner.strides.__setitem__(0, 1 << 61), "OVERFLOW"),
+])
+def test_forged_tensors_are_refused_and_released_once(change, words):
+    forger = Forger(change)
+    for keywords in [{}, {"copy": True}]:
+        forger.deleted = 0
+        refuses((ValueError, BufferError), words, m.from_dlpack, forger, **keywords)
+        assert forger.deleted == 1
+
+
+def test_what_an_honest_tensor_may_be():
+    forger = Forger(lambda t, inner: None)
+    t = m.from_dlpack(forger)
+    assert t.shape == (2, 3) and t.T.copy().tolist() == [[0.0] * 2] * 3 and not forger.deleted
+    view = t[0]
+    del t
+    assert forger.deleted == 0
+    del view
+    assert forger.deleted == 1
+    assert m.from_dlpack(Forger(setting("strides", None))).strides == (3, 1)
+    assert m.from_dlpack(Forger(setting("strides", None))).T.strides == (1, 3)
+    empty = Forger(setting("data", None))
+    empty.numbers[0] = 0
+    assert m.from_dlpack(empty).tolist() == [] and m.from_dlpack(empty).data_ptr == 0
+    unfreed = Forger(lambda t, inner: setattr(t, "deleter", None))
+    assert m.from_dlpack(unfreed)[1].tolist() == [0.0] * 3
+    major = Forger(lambda t, inner: setattr(t.version, "major", 2))
+    refuses((ValueError, BufferError), "VERSION", m.from_dlpack, major)
+
+
+def test_copy_and_device_of_from_dlpack():
+    array = np.arange(6.0)
+    for keywords, shared in [({}, True), ({"copy": None}, True), ({"copy": False}, True),
+                             ({"copy": True}, False), ({"device": "cpu"}, True),
+                             ({"device": (1, 0), "copy": True}, False)]:
+        tensor = m.from_dlpack(array, **keywords)
+        assert (tensor.data_ptr == array.ctypes.data) is shared, keywords
+        assert (tensor.flags & 2 != 0) is not shared
+        same(tensor, array, shared)
+    with pytest.raises(BufferError):
+        m.from_dlpack(array, device="vulkan")
+
+
+def test_dlpack():
+    t = m.from_dlpack(np.arange(3.0))
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    for keywords, kind in [({}, b"dltensor"), ({"max_version": None}, b"dltensor"),
+                           ({"max_version": (0, 8)}, b"dltensor"),
+                           ({"max_version": (1, 0)}, b"dltensor_versioned"),
+                           ({"max_version": (1, 3), "stream": None}, b"dltensor_versioned"),
+                           ({"max_version": (2, 0)}, b"dltensor_versioned"),
+                           ({"max_version": (1, 3), "copy": True}, b"dltensor_versioned"),
+                           ({"max_version": (1, 3), "dl_device": (1, 0)}, b"dltensor_versioned")]:
+        assert name(t.__dlpack__(**keywords)) == kind, keywords
+    read_only = t.read_only()
+    assert read_only.readonly and not t.readonly
+    refuses(BufferError, "read-only", read_only.__dlpack__)
+    assert not np.from_dlpack(read_only).flags.writeable
+    refuses((ValueError, BufferError, RuntimeError), "stream", t.__dlpack__, stream=1)
+    refuses((BufferError, ValueError), ".", t.__dlpack__, dl_device=(7, 0), max_version=(1, 0))
+    for odd in [(1,), "ab", 7, (None, None), ("1", "2")]:
+        refuses((TypeError, ValueError), ".", t.__dlpack__, max_version=odd)
+    assert np.from_dlpack(t, copy=True).ctypes.data != t.data_ptr
+
+
+def test_exchange_api():
+    capsule = Tensor.__dlpack_c_exchange_api__
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = (ctypes.c_void_p * 7).from_address(get(capsule, b"dlpack_exchange_api"))
+    assert table[0] == 1 | 3 << 32 and table[1] is None and all(table[2:])
+    call = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+    give, describe = call(table[3]), call(table[5])
+    take = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p,
+                             ctypes.POINTER(ctypes.py_object))(table[4])
+    array = np.arange(6.0).reshape(2, 3)
+    t, out, back = m.from_dlpack(array), ctypes.c_void_p(), ctypes.py_object()
+    assert give(t, ctypes.byref(out)) == 0
+    assert take(out, ctypes.byref(back)) == 0
+    same(back.value, array)
+    view = dlpack_ctypes.DLTensor()
+    assert describe(t, ctypes.addressof(view)) == 0
+    assert view.data + view.byte_offset == t.data_ptr and view.shape[:2] == [2, 3]
+    for wrong in [3, array, object(), Tensor]:
+        refuses(ValueError, "no Tensor of this library", give, wrong, ctypes.byref(out))
+    refuses(ValueError, "NULL", take, None, ctypes.byref(back))
+    same(m.from_dlpack(tvm_ffi.from_dlpack(t)), array)
+
+
+# --- Views ------------------------------------------------------------------------------------
+
+@st.composite
+def arrays(draw):
+    array = np.arange(1.0, 1 + np.prod(shape := draw(hnp.array_shapes(
+        min_dims=0, max_dims=5, min_side=0, max_side=5)), dtype=int), dtype="i4").reshape(shape)
+    array = array.transpose(draw(st.permutations(range(array.ndim))))
+    steps = (draw(st.sampled_from([1, 1, -1, 2])) for _ in shape)
+    return array[(*(slice(None, None, step) for step in steps), ...)]
+
+
+@given(arrays(), st.data())
+@CHEAP
+def test_basic_indexing(array, data):
+    key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=8))
+    items = key if type(key) is tuple else (key,)
+    dotted = any(item is ... for item in items)  # then NumPy gives an array even of one element
+    same(m.from_dlpack(array)[key], array[items if dotted else (*items, ...)])
+
+
+@given(arrays(), st.data())
+@CHEAP
+def test_views(array, data):
+    t, draw = m.from_dlpack(array), data.draw
+    same(t.T, array.T)
+    axes = draw(st.permutations(range(array.ndim)))
+    same(t.permute(*axes), array.transpose(axes))
+    same(t.permute(axes), array.transpose(axes))
+    same(t.squeeze(), array.squeeze())
+    place = draw(st.integers(-array.ndim - 1, array.ndim))
+    same(t.unsqueeze(place), np.expand_dims(array, place))
+    shape = (draw(st.integers(0, 3)), *array.shape)
+    wide = t.broadcast_to(shape)
+    same(wide, np.broadcast_to(array, shape))
+    assert wide.readonly or wide.size <= 1 or shape[0] == 1 or not array.size
+    if array.ndim:
+        same(t.flip(), np.flip(array))
+        pair = [draw(st.integers(-array.ndim, array.ndim - 1)) for _ in range(2)]
+        same(t.swapaxes(*pair), array.swapaxes(*pair))
+        some = draw(st.sets(st.integers(0, array.ndim - 1)))
+        same(t.flip(tuple(some)), np.flip(array, tuple(some)))
+        same(t.flip(axis=-1), np.flip(array, -1))
+        ones = tuple(a - draw(st.sampled_from([0, array.ndim])) for a in range(array.ndim)
+                     if array.shape[a] == 1)
+        same(t.squeeze(ones), array.squeeze(ones))
+        assert len(t) == len(array) and [x.tolist() for x in t] == array.tolist()
+    shape = draw(st.permutations(array.shape)) + [1]
+    dense = np.ascontiguousarray(array)
+    same(m.from_dlpack(dense).reshape(shape), dense.reshape(shape))
+    same(m.from_dlpack(dense).reshape(-1), dense.reshape(-1)) if array.size else None
+    try:
+        want = np.reshape(array, shape, copy=False)
+    except ValueError:
+        refuses(ValueError, "NOT_VIEWABLE", t.reshape, *shape)
+    else:
+        same(t.reshape(*shape), want)
+    same(m.from_dlpack(dense).view("int16"), dense.view("i2")) if dense.ndim else None
+
+
+@given(st.integers(0, 2**32))
+@CHEAP
+def test_copies(seed):
+    array = random_view(np.random.default_rng(seed))
+    t = m.from_dlpack(array)
+    for order in "CFK":
+        made = t.copy(order)
+        same(made, array, shared=False)
+        assert made.flags == 0 and not made.readonly  # shared by now: no longer IS_COPIED
+        flags = np.from_dlpack(made).flags
+        assert flags.c_contiguous if order == "C" else flags.f_contiguous or order == "K"
+    assert t.copy().flags == 2
+    same(t.contiguous(), array, shared=array.flags.c_contiguous)
+    same(t.contiguous("F"), array, shared=array.flags.f_contiguous)
+    same(t.to("cpu"), array)
+    same(t.to("cpu", copy=True), array, shared=False)
+
+
+def test_a_view_keeps_the_memory():
+    array = np.arange(24.0).reshape(2, 3, 4)
+    want = array[1, ::-1, None, 1:3].tolist()
+    gone = weakref.ref(array)
+    view = m.from_dlpack(array)[1, ::-1, None][..., 1:3]
+    del array
+    assert gone() is not None and view.tolist() == want
+    del view
+    assert gone() is None
+
+
+def test_long_keys_and_deep_tensors():
+    t = m.empty((1,) * 64)
+    assert t[(0,) * 64].shape == () and t[(None,) * 0].ndim == 64
+    refuses((ValueError, IndexError), "axes|dimensions", operator.getitem, t, None)
+    refuses(IndexError, "too many", operator.getitem, t, (0,) * 65)
+    assert m.empty(3)[(None,) * 40 + (1,)].ndim == 40
+
+
+# --- Buffers ----------------------------------------------------------------------------------
+
+@given(st.integers(0, 2**32))
+@CHEAP
+def test_buffer(seed):
+    rng = np.random.default_rng(seed)
+    array = random_view(rng)
+    t = m.from_dlpack(array)
+    view = memoryview(t)
+    assert view.readonly is t.readonly and view.shape == array.shape
+    assert view.itemsize == array.itemsize and view.nbytes == array.nbytes
+    back = np.asarray(view)
+    assert back.dtype == array.dtype and back.tobytes() == array.tobytes()
+    if array.size:
+        assert back.ctypes.data == array.ctypes.data
+        assert back.flags.writeable is array.flags.writeable
+    if array.flags.c_contiguous:
+        assert bytes(t) == array.tobytes()
+    else:
+        refuses((BufferError, TypeError), "contiguous|bytes-like", zlib.crc32, t)
+
+
+def test_buffers_that_cannot_be():
+    for name in ["bfloat16", "float8_e5m2", "float32x2", "complex32", "uint4"]:
+        refuses(BufferError, ".", memoryview, m.empty((4,), name))
+    t = m.from_dlpack(np.arange(3.0)).read_only()
+    refuses((BufferError, TypeError), "read-only|writable", ctypes.c_char.from_buffer, t)
+    held = memoryview(m.empty((2, 2)))
+    assert held.shape == (2, 2)
+    del held
+    gc.collect()
+
+
+def test_numpy():
+    array = np.arange(4.0)
+    t = m.from_dlpack(array)
+    back = t.numpy()
+    assert type(back) is np.ndarray and back.ctypes.data == array.ctypes.data
+    assert np.asarray(t).ctypes.data == array.ctypes.data
+    for take in [Tensor.numpy, np.asarray, np.array]:
+        refuses((BufferError, RuntimeError), "dtype", take, m.empty(2, "bfloat16"))
+    assert np.asarray(t, dtype="f4").dtype == np.float32 and np.array(t).ctypes.data != t.data_ptr
+    assert t.__array__().ctypes.data == t.data_ptr != t.__array__(copy=True).ctypes.data
+
+
+# --- Leaks, threads, exceptions on their way --------------------------------------------------
+
+def rss():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def steady(work, count=100_000):
+    """Work, many times, leaves memory and references as they were."""
+    base = np.arange(12.0).reshape(3, 4)
+    work(base, 2000)
+    gc.collect()
+    memory, references = rss(), [sys.getrefcount(x) for x in (base, Tensor, m)]
+    work(base, count)
+    gc.collect()
+    assert [sys.getrefcount(x) for x in (base, Tensor, m)] == references
+    assert rss() - memory < 4 << 20
+
+
+def test_exchanges_leave_nothing():
+    legacy = Old(np.arange(3.0))
+    tvm = tvm_ffi.from_dlpack(np.arange(3.0))
+
+    def work(base, count):
+        for _ in range(count // 4):
+            t = m.from_dlpack(base)
+            np.from_dlpack(t), t.__dlpack__(max_version=(1, 3)), t.__dlpack__()
+            m.from_dlpack(legacy), m.from_dlpack(tvm), tvm_ffi.from_dlpack(t)
+            m.from_dlpack(t.__dlpack__(max_version=(1, 3)))
+            t.copy(), t.T, t[1, ..., None], t.shape, t.dtype, memoryview(t), m.empty((2, 3))
+    steady(work)
+
+
+def test_failures_leave_nothing():
+    calls = [lambda t: t[9], lambda t: t["x"], lambda t: t.reshape(5), lambda t: t.to("vulkan"),
+             lambda t: t.view("nonsense"), lambda t: m.from_dlpack(3),
+             lambda t: m.empty((1 << 50,)),
+             lambda t: t.__dlpack__(max_version=3), lambda t: t.permute(0, 0), lambda t: t.item(),
+             lambda t: memoryview(t.view("bfloat16")), lambda t: t.copy(order="Q"),
+             lambda t: m.from_dlpack(t, device="vulkan"), lambda t: Tensor()]
+
+    def work(base, count):
+        t = m.from_dlpack(base)
+        for _ in range(count // 20):
+            for call in calls:
+                try:
+                    call(t)
+                except Exception:
+                    continue
+                raise AssertionError
+    steady(work)
+
+
+def test_modules_leave_nothing():
+    def work(base, count):
+        for _ in range(count // 10):
+            assert py_module.load() is m
+    steady(work, 20_000)
+
+
+def test_an_exception_on_its_way_survives_the_deleter():
+    def leave():
+        t = m.from_dlpack(np.arange(3.0)).T
+        kept = t.__dlpack__(max_version=(1, 3))
+        del kept
+        raise KeyError(f"{len(t)} elements")
+    refuses(KeyError, "3 elements", leave)
+    refuses(ZeroDivisionError, ".", lambda: print(m.from_dlpack(np.arange(3.0)), 1 / 0))
+
+
+def test_threads_share_tensors():
+    array = np.arange(10_000.0).reshape(100, 100)
+    shared, wrong = [m.from_dlpack(array) for _ in range(50)], []
+
+    def work():
+        try:
+            for t in shared:
+                # Whoever comes first puts the tensor into a block; all see the same.
+                assert t.T.data_ptr == t[0, :].data_ptr == array.ctypes.data
+                assert np.from_dlpack(t).sum() == array.sum()
+                assert np.from_dlpack(t.T.copy()).sum() == array.sum()
+        except BaseException as error:
+            wrong.append(error)
+    for _ in range(4):
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        shared[:] = [m.from_dlpack(array) for _ in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+    del shared[:]
+    assert sys.getrefcount(array) <= 2
+
+
+def test_copies_let_others_run():
+    big = m.from_dlpack(np.zeros((4000, 4000)).T)
+    thread = threading.Thread(target=lambda: [big.copy() for _ in range(3)])
+    thread.start()
+    thread.join()
+    assert big.copy().flags == 2
+
+
+def test_torch_through_its_exchange_api():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6.0).reshape(2, 3)
+    assert hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
+    t = m.from_dlpack(x.T)
+    assert t.data_ptr == x.data_ptr() and t.tolist() == x.T.tolist() and t.strides == (1, 3)
+    assert torch.from_dlpack(t).data_ptr() == x.data_ptr()
+    assert m.from_dlpack(x.to(torch.bfloat16)).dtype == "bfloat16"
+    assert m.from_dlpack(x.requires_grad_()).tolist() == x.tolist()
+    lazy = torch.tensor([1 + 2j]).conj()
+    try:
+        assert m.from_dlpack(lazy).tolist() == lazy.tolist()
+    except BufferError:
+        pass  # refused, but never wrong
+
+
+def run(python, script):
+    done = subprocess.run([python, "-B", "-X", "faulthandler", "-c", START + script],
+                          capture_output=True, text=True, timeout=60,
+                          cwd=Path(__file__).parent)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+START = """
+import gc, os, sys, threading
+import py_module
+m = py_module.load()
+t = m.empty((2, 3), "int32")
+"""
+
+
+@pytest.mark.parametrize("script", {
+    "tensors in the main module": "kept = [t, t.T, t.__dlpack__(), memoryview(t)]",
+    "a cycle": "class A: pass\na = A(); a.a = a; a.t = t.T; a.m = m; del a",
+    "the module goes first": "sys.kept = [t, t.T]; del m, py_module; gc.collect()",
+    "the type is kept": "sys.kept = m.Tensor; del m, t; gc.collect()",
+    "for ever": "import ctypes; ctypes.pythonapi.Py_IncRef(ctypes.py_object(t.T))",
+    "at exit": "import atexit; atexit.register(lambda: t.T.copy().tolist())",
+    "daemon threads": "def churn():\n while True: m.from_dlpack(t.T.copy()).tolist()\n"
+                      "[threading.Thread(target=churn, daemon=True).start() for _ in range(3)]\n"
+                      "import time; time.sleep(0.1)",
+    "fork": "t.copy()\nfor _ in range(4):\n child = os.fork()\n if not child:\n"
+            "  m.from_dlpack(t).T.copy(); py_module.load(); os._exit(7)\n"
+            " assert os.waitpid(child, 0)[1] == 7 << 8",
+}.items(), ids=lambda item: item[0].replace(" ", "-"))
+def test_the_interpreter_ends(script):
+    assert run(sys.executable, script[1]) == ""
+
+
+SUBINTERPRETERS = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+def create():  # ctypes does not load into interpreters with a lock of their own: these share one
+    if sys.version_info >= (3, 13):
+        return interpreters.create("legacy")
+    return interpreters.create(isolated=False)
+
+for _ in range(5):
+    other = create()
+    interpreters.run_string(other, f'''
+import sys; sys.path.insert(0, {os.getcwd()!r})
+import py_module
+m = py_module.load()
+assert id(m.Tensor) != {id(m.Tensor)}, "a type of another interpreter"
+t = m.empty((2, 2)); u = m.from_dlpack(t); v = t.T
+assert type(u) is type(v) is m.Tensor and v.data_ptr == t.data_ptr
+kept = [t.__dlpack__(max_version=(1, 0)), memoryview(t)]
+''')
+    interpreters.destroy(other)
+assert m.from_dlpack(t).T.data_ptr == t.data_ptr and py_module.load() is m
+"""
+
+
+FORGETFUL = """
+import ctypes, weakref
+api = ctypes.pythonapi
+for name in ["PyInterpreterState_Get", "PyInterpreterState_GetDict"]:
+    getattr(api, name).restype = ctypes.c_void_p
+api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
+kept = ctypes.cast(api.PyInterpreterState_GetDict(api.PyInterpreterState_Get()),
+                   ctypes.py_object).value
+
+def rss():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+def another():
+    kept.pop("libdlpack_rs.module")
+    module = py_module.load()
+    assert module is not m
+    tensor = module.empty((2, 3)).T
+    return weakref.ref(module), weakref.ref(module.Tensor), tensor
+
+links = [another() for _ in range(3)]
+gc.collect()
+# A module that only its tensors need stays; the last one is the interpreter's.
+assert all(module() is not None and kind() is not None for module, kind, tensor in links)
+assert all(type(tensor) is kind() and tensor.T.shape == (2, 3) for _, kind, tensor in links)
+links = [link[:2] for link in links]
+gc.collect()
+assert [module() is not None for module, kind in links] == [False, False, True]
+assert [kind() is not None for module, kind in links] == [False, False, True]
+for round in range(2):
+    before = rss()
+    for count in range(1000):
+        another()
+        if count % 50 == 0:
+            gc.collect()
+    gc.collect()
+assert rss() - before < 3 << 20, rss() - before  # a module and its type are 10 KB
+"""
+
+
+# Every CPython that is to be served and found on this machine, by itself: no NumPy needed.
+PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.11-dbg", "3.13t", "3.14t"]
+PYTHONS = {path for name in VERSIONS
+           for path in [shutil.which(f"python{name}"),
+                        *map(str, PYENV.glob(f"{name.rstrip('t')}*/bin/python{name}"))] if path}
+
+EVERYWHERE = """
+import array, ctypes, inspect
+a = array.array("i", range(6))
+t = m.from_dlpack(a).reshape(2, 3)
+assert t.tolist() == [[0, 1, 2], [3, 4, 5]] and t.shape == (2, 3) and t.strides == (3, 1)
+assert t.T[1].tolist() == [1, 4] and t[::-1, 1].tolist() == [4, 1] and t[1, 2].item() == 5
+assert [x.tolist() for x in t] == t.tolist() and len(t) == 2
+assert memoryview(t).tolist() == t.tolist() and memoryview(t.T).strides == (4, 12)
+u = m.from_dlpack(t.copy().T); assert u.tolist() == t.T.tolist()
+assert "[[0 1 2]" in repr(t) and t.dtype == "int32" and t.device == "cpu"
+assert m.from_dlpack(t.__dlpack__(max_version=(1, 3))).tolist() == t.tolist()
+for bad in [lambda: t[2], lambda: t["a"], lambda: m.Tensor(), lambda: t.reshape(7)]:
+    try: bad()
+    except (IndexError, TypeError, ValueError): pass
+    else: raise AssertionError
+import weakref; w = weakref.ref(t); assert w() is t
+before = sys.getrefcount(m.Tensor)
+for _ in range(20000):
+    v = m.from_dlpack(t); v.T; v.__dlpack__(max_version=(1, 0)); v[0]; v.copy(); v.shape
+del v
+assert sys.getrefcount(m.Tensor) == before
+del t, u; assert w() is None
+assert str(inspect.signature(m.from_dlpack)) == "(x, /, *, device=None, copy=None)"
+print(sys.version_info[:2])
+"""
+
+
+@pytest.mark.parametrize("script", [EVERYWHERE, SUBINTERPRETERS, FORGETFUL],
+                         ids=["everywhere", "subinterpreters", "a-module-nobody-needs-goes"])
+@pytest.mark.parametrize("python", sorted(PYTHONS),
+                         ids=lambda path: path.replace(str(PYENV), "pyenv"))
+def test_every_python(python, script):
+    probe = subprocess.run([python, "-c", "import ctypes"], capture_output=True, timeout=60)
+    if probe.returncode:
+        pytest.skip(f"{python} does not run, or lacks ctypes")
+    assert run(python, script) in ("", f"({', '.join(version(python))})\n")
+
+
+def version(python):
+    """Its version, in two parts."""
+    say = "import sys; print(*sys.version_info[:2])"
+    return subprocess.run([python, "-c", say], capture_output=True, text=True).stdout.split()

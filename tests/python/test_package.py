@@ -1,0 +1,198 @@
+"""The package dlpack_rs: what it offers, what it says about exports, what its command line does."""
+
+import ast
+import inspect as signatures
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dlpack_rs
+from dlpack_rs import abi, consumers
+
+PACKAGE = Path(dlpack_rs.__file__).parent
+
+
+def run(*words):
+    return subprocess.run([sys.executable, "-m", "dlpack_rs", *words], capture_output=True,
+                          text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+# --- What there is ----------------------------------------------------------------------------
+
+
+def test_the_version_is_the_librarys():
+    assert dlpack_rs.__version__ == abi.lib.dlrs_version_string().decode()
+    assert dlpack_rs.dlpack_version == (abi.DLPACK_MAJOR_VERSION, abi.DLPACK_MINOR_VERSION)
+
+
+def test_names_are_those_of_the_library():
+    for name in dlpack_rs.DTYPES:
+        assert dlpack_rs.empty((2,), name).dtype == name
+    codes = {getattr(abi, name) for name in dir(abi) if name.startswith("kDL")}
+    assert set(dlpack_rs.DEVICES) <= codes
+    for code, name in dlpack_rs.DEVICES.items():
+        text = (abi._declarations.c_char * 64)()
+        abi.call(abi.lib.dlrs_device_format, abi.DLDevice(code, 0), text, 64, None)
+        assert text.value.decode() in (name, f"{name}:0")
+
+
+def test_every_type_code_of_dlpack_has_a_name():
+    header = (abi.include() / "dlpack.h").read_text()
+    codes = dict(re.findall(r"(kDL\w+) = (\d+)U,", header))
+    named = set()
+    for name in dlpack_rs.DTYPES:
+        dtype = abi.DLDataType()
+        abi.call(abi.lib.dlrs_dtype_parse, name.encode(), len(name), dtype)
+        named.add(dtype.code)
+    assert {int(code) for code in codes.values()} - named == {int(codes["kDLOpaqueHandle"])}
+
+
+def test_importing_loads_little():
+    """The command line, the ABI and inspection stay outside until they are asked for."""
+    code = ("import sys; before = set(sys.modules); import dlpack_rs; "
+            "print(*sorted(set(sys.modules) - before))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)})
+    loaded = set(done.stdout.split())
+    assert {"dlpack_rs", "dlpack_rs._library"} <= loaded
+    assert not {name for name in loaded if name.startswith("dlpack_rs.") and "_library" not in name}
+    assert not loaded & {"numpy", "cffi", "pathlib", "re", "typing", "dataclasses", "inspect"}
+
+
+def parameters(function):
+    """Names and defaults of a function of the stub file."""
+    arguments = function.args
+    names = [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+    return names + ([arguments.vararg.arg] if arguments.vararg else [])
+
+
+def test_the_stubs_are_what_there_is():
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
+    functions = [(dlpack_rs, node) for node in stub.body if isinstance(node, ast.FunctionDef)]
+    methods = {node.name: node for node in classes["Tensor"].body}
+    there = {name for name in vars(dlpack_rs.Tensor)
+             if not name.startswith("_") or name in ("__dlpack__", "__dlpack_device__")}
+    special = {"__len__", "__getitem__", "__buffer__", "__array__"}
+    assert there <= set(methods) and set(methods) - there <= special
+    for owner, node in functions + [(dlpack_rs.Tensor, methods[name]) for name in sorted(there)]:
+        if node.decorator_list:
+            assert not callable(getattr(owner, node.name)), node.name  # a property
+            continue
+        actual = signatures.signature(getattr(owner, node.name)).parameters
+        assert sorted(actual) == sorted(parameters(node)), node.name
+    assert (PACKAGE / "py.typed").exists()
+
+
+# --- The ABI ----------------------------------------------------------------------------------
+
+
+def test_cffi_and_ctypes_declare_every_export():
+    cffi = pytest.importorskip("cffi")
+    ffi = cffi.FFI()
+    ffi.cdef(abi.cdef())
+    library = ffi.dlopen(abi.library_path())
+    functions = {name for name in dir(library) if name.startswith("dlrs_")}
+    assert functions == set(abi.FUNCTIONS)
+    for name, (_, *arguments) in abi.FUNCTIONS.items():
+        assert len(ffi.typeof(getattr(library, name)).args) == len(arguments), name
+    for name in dir(library):
+        if name not in functions:
+            assert getattr(library, name) == getattr(abi, name), name
+    exports = abi.include() / "exports.txt"
+    if exports.exists():  # in a checkout
+        assert functions == set(exports.read_text().split())
+
+
+def test_structs_of_the_abi_have_the_sizes_of_the_library():
+    table = abi.lib.dlrs_abi_layout().contents
+    assert table.versioned_size == abi.sizeof(abi.DLManagedTensorVersioned)
+    assert abi.dlrs_error.message.offset + abi.DLRS_ERROR_MESSAGE_SIZE <= abi.sizeof(abi.dlrs_error)
+
+
+# --- Inspection -------------------------------------------------------------------------------
+
+
+def verdicts(obj):
+    return {consumer.name: verdict for consumer, verdict, _ in dlpack_rs.inspect(obj).consumers}
+
+
+def test_inspection_of_an_array():
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)[:, ::-2]
+    seen = dlpack_rs.inspect(array)
+    assert seen.type == "numpy.ndarray" and seen.capsule == "dltensor_versioned"
+    assert (seen.shape, seen.strides, seen.dtype_name) == ((4, 3), (6, -2), "float32")
+    assert seen.device == seen.says_device == (1, 0) and seen.device_name == "cpu"
+    assert seen.address == array.ctypes.data and seen.nbytes == 48
+    assert seen.dense == "" and seen.overlapping is False and seen.valid == "strictly"
+    assert set(seen.keywords.values()) == {"yes"} and seen.legacy_error is None
+    assert "float32 (2, 32, 1)" in str(seen)
+    found = verdicts(array)
+    assert found["numpy"] == "takes" and found["torch"] == "refuses" and found["paddle"] == "breaks"
+
+
+def test_inspection_leaves_the_object_as_it_was():
+    array = np.arange(6.0)
+    before = sys.getrefcount(array)
+    seen = dlpack_rs.inspect(array)
+    assert sys.getrefcount(array) == before and str(seen)
+
+
+def test_inspection_of_read_only_and_overlapping_memory():
+    seen = dlpack_rs.inspect(np.broadcast_to(np.arange(3), (4, 3)))
+    assert seen.read_only and seen.overlapping and "BufferError" in seen.legacy_error
+    assert dict((c.name, why) for c, _, why in seen.consumers)["torch"].startswith("but ignores")
+
+
+class Old:
+    def __dlpack__(self):
+        return np.arange(3).__dlpack__()
+
+
+class Forged:
+    """An export that no consumer should trust."""
+
+    def __dlpack__(self, max_version=None):
+        capsule = np.arange(3).__dlpack__(max_version=(1, 0))
+        abi.capsule.managed(capsule).dl_tensor.shape[0] = -3
+        return capsule
+
+
+def test_inspection_of_other_objects():
+    seen = dlpack_rs.inspect(Old())
+    assert seen.capsule == "dltensor" and seen.version is None and seen.says_device is None
+    assert seen.keywords["max_version"] == "no" and "legacy, no version" in str(seen)
+    seen = dlpack_rs.inspect(Forged())
+    assert seen.valid is None and "DLRS_SHAPE_NEG" in seen.invalid and "DLRS_SHAPE_NEG" in str(seen)
+    assert {verdict for _, verdict, _ in seen.consumers} == {"breaks"}
+    with pytest.raises(TypeError, match="has no __dlpack__"):
+        dlpack_rs.inspect(3)
+    own = dlpack_rs.inspect(dlpack_rs.empty((2, 3)))
+    assert own.exchange_api == "DLPack 1.3" and own.address % 256 == 0
+
+
+def test_consumers_have_known_types():
+    known = {*dlpack_rs.DTYPES, "float4_e2m1fnx2", "int4", "uint4"}
+    for consumer in consumers.CONSUMERS:
+        assert set(consumer.dtypes.split()) <= known and set(consumer.converts) <= known
+        assert set(consumer.devices) <= set(range(1, 19))
+
+
+# --- The command line -------------------------------------------------------------------------
+
+
+def test_the_command_line():
+    done = run("inspect", "numpy:arange(6.0)[::-1]")
+    assert done.returncode == 0 and "float64 (2, 64, 1)" in done.stdout and done.stderr == ""
+    assert run("include").stdout.strip() == str(abi.include())
+    assert run("library").stdout.strip() == abi.library_path()
+    for wrong in (["inspect", "numpy"], ["inspect", "numpy:arange"], ["inspect", "nowhere:x"],
+                  ["inspect"], [], ["else"]):
+        done = run(*wrong)
+        assert done.returncode == 1 and "Traceback" not in done.stderr and done.stderr, wrong
