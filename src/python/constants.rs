@@ -36,19 +36,23 @@ const KEEPER: &CStr = c"libdlpack_rs.constants";
 static MAIN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// A constant: of the slot, which holds it for as long as the interpreter runs, or one's own.
-pub struct Kept(*mut PyObject, Option<Owned>);
+pub struct Kept {
+    object: *mut PyObject,
+    /// One's own lives as long as this.
+    _own: Option<Owned>,
+}
 
 impl Kept {
     /// The object, borrowed.
     #[inline]
     pub fn as_ptr(&self) -> *mut PyObject {
-        self.0
+        self.object
     }
 
     /// A reference of its own.
     pub fn share(&self, python: Python) -> Owned {
         // SAFETY: live, and never NULL.
-        unsafe { Owned::share(python, NonNull::new_unchecked(self.0)) }
+        unsafe { Owned::share(python, NonNull::new_unchecked(self.object)) }
     }
 }
 
@@ -59,7 +63,7 @@ pub fn get(python: Python, constant: Constant) -> Result<Kept> {
     let main = unsafe { python.PyInterpreterState_Get() } == MAIN.load(Acquire);
     let slot = SLOTS.get(constant as usize).filter(|_| main);
     match slot.map(|slot| slot.load(Acquire)) {
-        Some(kept) if !kept.is_null() => Ok(Kept(kept, None)),
+        Some(kept) if !kept.is_null() => Ok(Kept { object: kept, _own: None }),
         _ => make(python, constant),
     }
 }
@@ -83,13 +87,13 @@ fn make(python: Python, constant: Constant) -> Result<Kept> {
         && main
         && watch_the_end(python, interpreter)?
     {
-        let kept = Kept(made.as_ptr(), None).share(python);
+        let kept = Kept { object: made.as_ptr(), _own: None }.share(python);
         // Another thread may have been first: what it published stays.
         if slot.compare_exchange(null_mut(), kept.as_ptr(), Release, Relaxed).is_ok() {
             kept.into_ptr();
         }
     }
-    Ok(Kept(made.as_ptr(), Some(made)))
+    Ok(Kept { object: made.as_ptr(), _own: Some(made) })
 }
 
 /// Leaves a capsule in the interpreter's dictionary: it goes when the interpreter does. Answers
