@@ -1,10 +1,18 @@
 /* Devices and their memory where there is no driver; with one: c_tests/gpu. */
 #include "harness.h"
 
-#include <dlfcn.h>
-
 static int32_t missing; /* what calls for CUDA answer here */
 static DLDevice gpu;
+
+/* Whether there is no CUDA driver; it may be there and without devices. */
+static int driver_is_absent(void) {
+  int32_t count, status = dlrs_device_count(kDLCUDA, &count, NULL);
+  if (status == DLRS_OK || status == DLRS_NO_DEVICE || status == DLRS_DRV_INIT) {
+    puts("not run: what a missing driver does (there is one)");
+    return 0;
+  }
+  return EQUAL(status, DLRS_DRV_MISSING);
+}
 
 /* D01: the driver is absent. Every function says so, with the names that were looked for. */
 static void absent(void) {
@@ -26,7 +34,7 @@ static void absent(void) {
   t_result(&legacy_out);
   REFUSED(missing, ANY, ANY, -1, dlrs_device_count(kDLCUDA, &count, ERR));
   EQUAL(count, 0);
-  CHECK(strstr(t_error.message, "libcuda.so.1") != NULL);
+  CHECK(strstr(t_error.message, "cuda") != NULL);
   REFUSED(missing, ANY, ANY, -1, dlrs_mem_alloc(gpu, 64, 0, NULL, &data, ERR));
   REFUSED(missing, ANY, ANY, -1, dlrs_mem_free(gpu, memory, 64, 0, NULL, ERR));
   REFUSED(missing, ANY, ANY, -1, dlrs_mem_info(gpu, &free_nbytes, &total, ERR));
@@ -108,6 +116,6 @@ int main(void) {
   nulls();
   unserved();
   host();
-  if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) == NULL) absent();
+  if (driver_is_absent()) absent();
   return t_close();
 }

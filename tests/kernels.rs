@@ -246,8 +246,13 @@ fn launches_cover_huge_plans() {
     let dims = [(3i64, 1 << 40, 1 << 41), (1 << 33, 0, 5)];
     let mut plan = Plan::new(4096 as *const u8, 4096 as *mut u8, Item::Bytes(1));
     dims.iter().for_each(|&(n, src, dst)| plan.push(Dim { n, src, dst }));
-    let count: u64 = launches(&plan, i64::MAX).map(|l| u64::from(count(&l.args))).sum();
-    assert_eq!(count, 3 << 33);
+    let total: u64 = launches(&plan, i64::MAX).map(|l| u64::from(count(&l.args))).sum();
+    assert_eq!(total, 3 << 33);
+    let mut plan =
+        Plan::new(4096 as *const u8, 4096 as *mut u8, Item::Bits { width: 9, dst_slot: 64 });
+    plan.push(Dim { n: 1 << 30, src: 9, dst: 64 });
+    let most = launches(&plan, i64::MAX).map(|l| count(&l.args)).max().unwrap();
+    assert!(u64::from(most) * 8 <= 1 << 30, "{most} bytes of a row do not count as bits");
     let empty = Plan::new(std::ptr::null(), std::ptr::null_mut(), Item::Bytes(0));
     assert_eq!(launches(&empty, i64::MAX).count(), 0);
 }

@@ -726,6 +726,32 @@ static void d24(void) {
   }
 }
 
+/* What waits for a stream is not released before the stream has got there. */
+static void d24_waits(void) {
+  t_tensor host;
+  uint64_t waiting = 0;
+  NEEDS_STANDIN();
+  t_make(&host);
+  void *stream = gpu_stream(0, 1), *data = gpu_alloc(0, 64);
+  WORKS(dlrs_stream_sync(DEV(0), stream, ERR));
+  G.ctl(STANDIN_HANG, 1, 0, NULL);
+  gpu_fill(0, stream, data, 1, 64);
+  DLManagedTensorVersioned *held = &host.managed;
+  WORKS(dlrs_release_after_take(&held, DEV(0), stream, ERR));
+  for (int i = 0; i < 3; ++i) {
+    WORKS(dlrs_release_drain(&waiting, ERR));
+    EQUAL(waiting, 1);
+    EQUAL(t_deleted, 0);
+  }
+  G.ctl(STANDIN_HANG, 0, 0, NULL);
+  WORKS(dlrs_stream_sync(DEV(0), stream, ERR));
+  WORKS(dlrs_release_drain(&waiting, ERR));
+  EQUAL(waiting, 0);
+  EQUAL(t_deleted, 1);
+  gpu_stream_free(0, stream);
+  gpu_free(0, data);
+}
+
 /* A result that is released while it is still being made. */
 static void d25(void) {
   for (long seed = 0; seed < (G.standin ? 20 : 1); ++seed) {
@@ -1077,6 +1103,7 @@ static const gpu_row rows[] = {
     {"D22", "error of earlier work", d22},
     {"D23", "error after the call", d23},
     {"D24", "source kept alive", d24},
+    {"D24", "nothing is released early", d24_waits},
     {"D25", "result released early", d25},
     {"D26", "size 0", d26},
     {"D27", "when data is ready", d27},

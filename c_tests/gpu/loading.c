@@ -88,6 +88,24 @@ static void lazy(void) {
   CHECK(mapped("libamdhip64"));
 }
 
+/* The driver's file by its own name, on a system that knows none. */
+static void by_path(void) {
+  char file[600];
+  int32_t n;
+  WORKS(dlrs_driver_path_set(kDLCUDA, "/nowhere/libcuda.so.1", ERR));
+  t_before();
+  EQUAL(dlrs_device_count(kDLCUDA, &n, ERR), DLRS_DRV_MISSING);
+  snprintf(file, sizeof file, "%s/cuda/libcuda.so.1", folder);
+  WORKS(dlrs_driver_path_set(kDLCUDA, file, ERR));
+  file[0] = '\0'; /* it was copied */
+  EQUAL(there_and_back(kDLCUDA), DLRS_OK);
+  t_before();
+  EQUAL(dlrs_driver_path_set(kDLCUDA, NULL, ERR), DLRS_BAD_ARG); /* too late */
+  t_before();
+  EQUAL(dlrs_driver_path_set(kDLOpenCL, NULL, ERR), DLRS_DEVICE_TYPE);
+  EQUAL(there_and_back(kDLCUDA), DLRS_OK);
+}
+
 /* D05: both in one process, and copies from one to the other. */
 static void both(void) {
   DLManagedTensorVersioned *cuda, *rocm, *back;
@@ -285,6 +303,7 @@ static void put(const char *name, const void *bytes, size_t nbytes, mode_t right
 static const mode modes[] = {
     {"none", none, ""},
     {"lazy", lazy, "%s/cuda:%s/hip6"},
+    {"by_path", by_path, ""},
     {"both", both, "%s/cuda:%s/hip6"},
     {"failing_cuda", failing_cuda, "%s/cuda:%s/hip6"},
     {"failing_rocm", failing_rocm, "%s/cuda:%s/hip6"},
