@@ -405,6 +405,18 @@ static void set_error(void *context, const char *kind, const char *message) {
   r->message = strlen(message);
 }
 
+/* X02: asks for another tensor while its own failure is being told. */
+static void re_enters(void *context, const char *kind, const char *message) {
+  int64_t shape[1] = {3};
+  DLTensor like = t_describe(NULL, F32, 1, shape, NULL);
+  DLManagedTensorVersioned *out = NULL;
+  int calls = ((reported *)context)->calls;
+  EQUAL(dlrs_managed_tensor_allocator(&like, &out, context, set_error), 0);
+  EQUAL(((reported *)context)->calls, calls);
+  out->deleter(out);
+  set_error(context, kind, message);
+}
+
 /* X01, X03, X04 of the catalogue. */
 static void allocator(void) {
   int64_t shape[2] = {2, 3}, negative[1] = {-1}, huge[2] = {INT64_MAX, 2};
@@ -426,9 +438,11 @@ static void allocator(void) {
   EQUAL(r.calls, 1);
   CHECK(strcmp(r.kind, "ValueError") == 0 && r.message > 0);
   EQUAL(dlrs_managed_tensor_allocator(&like, &out, NULL, NULL), -1);
+  EQUAL(dlrs_managed_tensor_allocator(&like, &out, &r, re_enters), -1);
+  EQUAL(r.calls, 2);
   like = t_describe(NULL, F32, 2, huge, NULL);
   EQUAL(dlrs_managed_tensor_allocator(&like, &out, &r, set_error), -1);
-  EQUAL(r.calls, 2);
+  EQUAL(r.calls, 3);
   like = t_describe(NULL, F32, 2, shape, NULL);
   like.device = t_device(kDLHexagon, 0); /* no backend of ours */
   EQUAL(dlrs_managed_tensor_allocator(&like, &out, &r, set_error), -1);
@@ -436,13 +450,13 @@ static void allocator(void) {
   EQUAL(dlrs_managed_tensor_allocator(NULL, &out, &r, set_error), -1);
   like.device = CPU;
   EQUAL(dlrs_managed_tensor_allocator(&like, NULL, &r, set_error), -1);
-  EQUAL(r.calls, 5);
+  EQUAL(r.calls, 6);
   if (inject_works()) {
     inject_arm(1, 1);
     EQUAL(dlrs_managed_tensor_allocator(&like, &out, &r, set_error), -1);
     inject_disarm();
     CHECK(strcmp(r.kind, "MemoryError") == 0);
-    EQUAL(r.calls, 6);
+    EQUAL(r.calls, 7);
   }
 }
 

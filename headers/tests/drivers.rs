@@ -4,7 +4,7 @@
 mod support;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use headers::root;
 use support::{fetch, prepare_libclang, run, tool};
@@ -170,11 +170,25 @@ fn functions(driver: &syn::File) -> Vec<Function> {
     lines.expect("functions! is read").into_iter().collect()
 }
 
-/// What bindgen makes of a header.
-fn vendor(header: &Path, prefix: &str, arguments: &[String]) -> Names {
+/// The `call!`s of hiprtc.rs: a function's name, then `argument => type` of each parameter.
+fn calls(text: &str) -> Vec<Function> {
+    let call = |call: &str| {
+        let (name, rest) = call.split_once("c\"")?.1.split_once('"')?;
+        let rest = rest.split(';').next()?;
+        let types = rest.split("=>").skip(1).map(|part| {
+            let end = part.find([',', ')']).expect("a type ends");
+            syn::parse_str(part[..end].trim()).expect("a type")
+        });
+        Some(Function { types: types.collect(), names: [String::new(), name.to_owned()] })
+    };
+    text.split("call!(library").skip(1).filter_map(call).collect()
+}
+
+/// What bindgen makes of headers.
+fn vendor(headers: &[PathBuf], prefix: &str, arguments: &[String]) -> Names {
     let stddef = run(tool("gcc", "gcc").arg("-print-file-name=include"));
     let text = bindgen::Builder::default()
-        .header(header.display().to_string())
+        .headers(headers.iter().map(|header| header.display().to_string()))
         .clang_args(["-idirafter", stddef.trim()])
         .clang_args(arguments)
         .allowlist_item(format!("{prefix}.*"))
@@ -217,10 +231,13 @@ const VALUES: [(&str, &str, &str); 21] = [
 /// What Debian's HIP, 5.2, does not have yet.
 const NEWER: [&str; 1] = ["hipStreamGetDevice"];
 
-fn parsed(name: &str) -> syn::File {
+fn text(name: &str) -> String {
     let file = root().join("src/device/gpu").join(name);
-    let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
-    syn::parse_file(&text).unwrap_or_else(|e| panic!("{name}: {e}"))
+    std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+fn parsed(name: &str) -> syn::File {
+    syn::parse_file(&text(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 #[test]
@@ -228,13 +245,16 @@ fn declarations_are_the_vendors() {
     prepare_libclang();
     let hip = fetch("hip");
     let flags = [format!("-I{}", hip.display()), "-D__HIP_PLATFORM_AMD__".into()];
-    let cuda = vendor(&fetch("cuda"), "(CU|cu|cuda)", &[]);
-    let hip = vendor(&hip.join("hip/hip_runtime_api.h"), "hip", &flags);
+    let cuda = vendor(&[fetch("cuda")], "(CU|cu|cuda)", &[]);
+    let hip = ["hip/hip_runtime_api.h", "hip/hiprtc.h"].map(|header| hip.join(header));
+    let hip = vendor(&hip, "hip", &flags);
     let mut ours = Names::default();
     ["driver.rs", "cuda.rs", "rocm.rs"].iter().for_each(|name| ours.add(parsed(name)));
 
     let (mut wrong, mut checked) = (Vec::new(), 0);
-    for Function { types, names } in functions(&parsed("driver.rs")) {
+    let compiler = calls(&text("hiprtc.rs"));
+    assert!(compiler.len() >= 5, "hiprtc.rs calls {} functions", compiler.len());
+    for Function { types, names } in functions(&parsed("driver.rs")).into_iter().chain(compiler) {
         let mine: Vec<Kind> = types.iter().map(|ty| ours.kind(ty)).collect();
         for (vendor, name) in [&cuda, &hip].into_iter().zip(names) {
             if name.is_empty() || NEWER.contains(&name.as_str()) {

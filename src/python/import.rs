@@ -146,9 +146,13 @@ unsafe fn call_dlpack(
         if n == 1 && !full {
             continue;
         }
-        let keywords = Keywords::new(python, row, wanted)?;
         // SAFETY: the caller's word.
-        let made = unsafe { keywords.call(python, method.as_ptr(), object) };
+        let made = unsafe {
+            match row {
+                (true, false, false) => call_plain(python, method.as_ptr(), object)?,
+                _ => Keywords::new(python, row, wanted)?.call(python, method.as_ptr(), object),
+            }
+        };
         if let Some(made) = made {
             return Ok(Some(made));
         }
@@ -164,6 +168,26 @@ unsafe fn call_dlpack(
         };
     }
     Err(raised())
+}
+
+/// The usual call, `__dlpack__(max_version=(1, 3))`, which needs nothing new.
+///
+/// # Safety
+/// `method` and `object` are live.
+#[inline]
+unsafe fn call_plain(
+    python: Python,
+    method: *mut PyObject,
+    object: *mut PyObject,
+) -> Result<Option<Owned>> {
+    let version = constants::get(python, Constant::Version)?;
+    let names = constants::get(python, Constant::MaxVersionOnly)?;
+    let args = [object, version.as_ptr()];
+    // SAFETY: one positional argument, the object, and a value for the one name.
+    unsafe {
+        let made = python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names.as_ptr());
+        Ok(Owned::new(made))
+    }
 }
 
 /// Whether the object says that its data is in host memory, where no stream may be named.
@@ -229,17 +253,11 @@ impl Keywords {
                 n += 1;
             }
         };
-        if version && !streamed && !full {
-            // The usual case needs nothing new.
-            add(None, constants::get(python, Constant::Version)?);
-            let names = Some(constants::get(python, Constant::MaxVersionOnly)?);
-            return Ok(Keywords { names, values });
-        }
         if streamed {
             add(Some(text(python, c"stream")?), integer(python, wanted.stream)?);
         }
         if version {
-            let version = constants::get(python, Constant::Version)?;
+            let version = constants::get(python, Constant::Version)?.share(python);
             add(Some(text(python, c"max_version")?), version);
         }
         if let Some(device) = wanted.import.device.filter(|_| full) {

@@ -273,6 +273,12 @@ def import_offset(system):
                   byte_offset=256)
 
 
+def import_raw_offset(system):
+    """A byte_offset that is left as it is, as other libraries do."""
+    return layout(system, MATRIX, data=MATRIX.tobytes(), shape=(4, 6), strides=(6, 1),
+                  byte_offset=256, raw=True)
+
+
 def import_unaligned(system):
     return layout(system, MATRIX, data=MATRIX.tobytes(), shape=(4, 6), strides=(6, 1),
                   misaligned=4)
@@ -361,7 +367,8 @@ CHECKS = {
     "import": import_, "import 0-d": import_0d, "import empty": import_empty,
     "import transposed": import_transposed, "import reversed": import_reversed,
     "import gapped": import_gapped, "import broadcast": import_broadcast,
-    "import byte_offset": import_offset, "import unaligned": import_unaligned,
+    "import byte_offset": import_offset,
+    "import raw offset": import_raw_offset, "import unaligned": import_unaligned,
     "import read-only": import_read_only, "import deleter": import_deleter,
 }
 CHECKS |= {f"dtype {name}": (lambda system, name=name: dtype(system, name)) for name in DTYPES}

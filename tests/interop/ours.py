@@ -14,12 +14,11 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples" / "python")]
 
 import capsules  # noqa: E402
 import dlpack_ctypes as ctypes_binding  # noqa: E402
+
+import dlpack_rs  # noqa: E402
 from dlpack_rs import abi  # noqa: E402
 
-try:
-    from dlpack_rs import from_dlpack as take
-except ImportError:
-    take = ctypes_binding.from_dlpack
+take = dlpack_rs.from_dlpack
 
 
 class Capsule:
@@ -70,8 +69,8 @@ class Made:
     """A tensor of ours over memory that is known, with the times that it was freed."""
 
     def __init__(self, data, shape, dtype, strides=None, read_only=False, byte_offset=0,
-                 misaligned=0, first=0):
-        """`first` is the byte of element (0, ..., 0) within `data`."""
+                 misaligned=0, first=0, raw=False):
+        """`first` is the byte of element (0, ..., 0) within `data`; raw: never a Tensor."""
         shape = tuple(int(extent) for extent in shape)
         self.room = (c_char * (len(data) + byte_offset + 1024))()
         start = addressof(self.room)
@@ -93,8 +92,9 @@ class Made:
                  self.callback.given.pointer, byref(out))
         self.callback.give()
         made = ctypes_binding.Tensor(out)
-        self.tensor = made if take is ctypes_binding.from_dlpack else take(made)
-        made.close() if self.tensor is not made else None
+        self.tensor = made if raw else take(made)
+        if not raw:
+            made.close()
 
     def write(self, data):
         (c_char * len(data)).from_address(self.memory)[:] = data

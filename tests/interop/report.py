@@ -10,7 +10,8 @@ TO_US = {"protocol": "export", "straight": "export direct", "and back": "export 
 TO_THEM = {"dense": "import", "0-d": "import 0-d", "size 0": "import empty",
            "transposed": "import transposed", "reversed": "import reversed",
            "gaps": "import gapped", "broadcast": "import broadcast",
-           "byte_offset": "import byte_offset", "unaligned": "import unaligned",
+           "byte_offset": "import byte_offset", "raw offset": "import raw offset",
+           "unaligned": "import unaligned",
            "READ_ONLY": "import read-only", "our deleter": "import deleter", "exit": "exit"}
 
 HEAD = """# Interoperation
@@ -39,7 +40,9 @@ stays so.
 TO_THEM_HEAD = """
 ## Ours to theirs
 
-*reversed*: negative strides. *broadcast*: stride 0. *unaligned*: 4 bytes past a multiple of 256.
+*reversed*: negative strides. *broadcast*: stride 0. *byte_offset*: a tensor made with one,
+which a Tensor folds into `data`; *raw offset*: one whose producer does not. *unaligned*: 4 bytes
+past a multiple of 256.
 *READ_ONLY*: whether they keep the flag; *ignored*: they write. *exit*: the process ends cleanly,
 with tensors of both sides alive in it.
 """

@@ -5,7 +5,8 @@
 
 Each system has a file in systems/, and an environment in target/interop which pip fills. Its checks
 run in a process of its own; what kills it is recorded, and the rest goes on in another. Outcomes
-are compared with expected.txt, which --bless rewrites; with all systems, docs/interop.md is written.
+are compared with expected.txt, which --bless rewrites; with all systems, docs/interop.md is
+written.
 --fast: the systems that `make test` runs, and no environment that takes long. --tidy: environments
 are removed after use, 7 GB at most then instead of 23.
 """

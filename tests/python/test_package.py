@@ -144,6 +144,24 @@ def test_inspection_leaves_the_object_as_it_was():
     assert sys.getrefcount(array) == before and str(seen)
 
 
+def test_a_byte_offset_is_folded_when_a_tensor_is_shared():
+    array = np.arange(8, dtype=np.float32)
+
+    class Offset:
+        def __dlpack__(self, max_version=None, **_):
+            capsule = array.__dlpack__(max_version=(1, 0))
+            tensor = abi.capsule.managed(capsule).dl_tensor
+            tensor.byte_offset, tensor.shape[0] = 8, 6
+            return capsule
+
+    tensor = dlpack_rs.from_dlpack(Offset())
+    assert tensor.data_ptr == array.ctypes.data + 8
+    seen = dlpack_rs.inspect(tensor)
+    assert (seen.byte_offset, seen.address) == (0, array.ctypes.data + 8)
+    assert np.from_dlpack(tensor).tolist() == array[2:].tolist()
+    assert dlpack_rs.inspect(Offset()).byte_offset == 8
+
+
 def test_inspection_of_read_only_and_overlapping_memory():
     seen = dlpack_rs.inspect(np.broadcast_to(np.arange(3), (4, 3)))
     assert seen.read_only and seen.overlapping and "BufferError" in seen.legacy_error

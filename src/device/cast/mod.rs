@@ -177,7 +177,10 @@ unsafe fn tiles(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
     while left > 0 {
         let n = left.min(TILE as u64) as usize;
         let long = if table.is_none() && !cast.merge { src.run().min(dst.run()) } else { 0 };
-        if let (true, Some(from), Some(to)) = (long > n, src.dense(long), dst.dense(long)) {
+        // Not both in one pattern: `dense` moves its cursor on.
+        if long > n
+            && let (Some(from), Some(to)) = (src.dense(long), dst.dense(long))
+        {
             // SAFETY: as below; they lie one after the other on both sides.
             unsafe {
                 let input = core::slice::from_raw_parts(from, long * src_nbytes);

@@ -5,6 +5,21 @@ use super::{bits, level, lines, ops::Ops, slim, stream, strided, tables};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Kernel};
 
+/// Whether tables of offsets are faster than the kernel's own loops.
+fn by_tables(plan: &Part, kernel: Kernel, size: usize) -> bool {
+    match kernel {
+        Kernel::Gather | Kernel::Scatter => true,
+        Kernel::Rows => size <= 16,
+        Kernel::Step(_) => plan.inner().n < 16 && plan.ndim >= 3,
+        // Of faces two or fewer vectors wide, tiles would be mostly edges.
+        Kernel::Transpose { dense } => {
+            let narrow = plan.inner().n.min(plan.dim(dense).n);
+            size >= 4 && narrow.saturating_mul(size as i64) <= 32
+        }
+        _ => false,
+    }
+}
+
 /// Carries out a simplified plan on the calling thread.
 ///
 /// # Safety
@@ -26,18 +41,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         if slim && slim::copy(ops, plan) {
             return;
         }
-        let short = plan.inner().n < 16;
-        let tables = match kernel {
-            Kernel::Gather | Kernel::Scatter => true,
-            Kernel::Rows => size <= 16,
-            Kernel::Step(_) => short && plan.ndim >= 3,
-            // Of faces two or fewer vectors wide, tiles would be mostly edges.
-            Kernel::Transpose { dense } => {
-                size >= 4 && plan.inner().n.min(plan.dim(dense).n) <= 32 / size as i64
-            }
-            _ => false,
-        };
-        if tables {
+        if by_tables(plan, kernel, size) {
             return tables::copy(plan, size);
         }
         match kernel {

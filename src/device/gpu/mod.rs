@@ -10,12 +10,22 @@
 //!   stage    │ pinned buffers between a device and pageable memory
 //!   cuda, rocm  what only one of them has
 //! ```
-//! No library is loaded before a function of a device is called. CUDA's primary context of a device
-//! is retained when it is first needed (no context of that device was current) and kept.
+//! No library is loaded before a function of a device is called. What fails then is tried again by
+//! the next call. The driver is started once; in a process forked later every call is refused.
+//!
+//! CUDA's context is the caller's current one if it is the device's, that of the stream if there is
+//! a stream, else the device's primary one, which is retained when it is first needed and kept.
+//! What was current before a call is current after it.
+//!
+//! A stream that is being captured is refused before anything breaks the capture; contiguous copies
+//! and kernels on it, asynchronous, are captured.
 //!
 //! Peer access is never enabled here: it would change the caller's contexts. Copies between two
 //! devices are given to the driver, which copies directly where the caller enabled it, and through
 //! the host elsewhere.
+//!
+//! Kernels and kept buffers live in primary contexts only: in a context of the caller's own,
+//! strided copies go through memory of the host.
 //!
 //! Not run on hardware yet: tested with a stand-in driver only.
 

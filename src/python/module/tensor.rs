@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
 use super::failure::{Answer, made};
 use crate::abi::{DLManagedTensorVersioned, DLTensor};
+use crate::device_type::opaque_handle;
 use crate::error::Result;
 use crate::platform;
 use crate::python::raise::aside;
@@ -22,7 +23,7 @@ use crate::validate::{Level, Rules, Snapshot};
 /// What follows the header that Python knows.
 #[repr(C)]
 struct Payload {
-    /// Never NULL; changes at most once, from a foreign tensor to the block that then owns it.
+    /// Never NULL; changes at most once, to the block that then owns it.
     tensor: AtomicPtr<DLManagedTensorVersioned>,
     weak_references: *mut PyObject,
 }
@@ -88,6 +89,9 @@ pub unsafe fn tensor_of(object: *mut PyObject) -> Versioned {
 
 /// The block of an object, made when it is first asked for. It lives as long as the object.
 ///
+/// Its `data` is the address of the first element: half of the frameworks ignore `byte_offset`, and
+/// show other memory instead (docs/interop.md).
+///
 /// # Safety
 /// `object` is a live `Tensor`.
 #[inline]
@@ -95,21 +99,25 @@ pub unsafe fn block_of(object: *mut PyObject) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
     unsafe {
         let tensor = tensor_of(object);
+        let DLTensor { byte_offset, device, .. } = *description(object);
         match block::of_versioned(tensor) {
-            Some(block) => Ok(block),
-            None => boxed(object, tensor),
+            Some(block) if byte_offset == 0 || opaque_handle(device.device_type) => Ok(block),
+            _ => boxed(object, tensor),
         }
     }
 }
 
 /// # Safety
-/// `object` is a live `Tensor`, and `tensor` the foreign one that it holds.
+/// `object` is a live `Tensor`, and `tensor` the one that it holds.
 #[cold]
 unsafe fn boxed(object: *mut PyObject, tensor: Versioned) -> Result<NonNull<Block>> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word. The object's holder passes to the block that gets in first.
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), RULES)?;
+        if !opaque_handle(snapshot.device.device_type) {
+            (snapshot.data, snapshot.byte_offset) = (snapshot.first(), 0);
+        }
         let block = convert::box_snapshot(&snapshot, tensor)?;
         let slot = &(*payload(object)).tensor;
         let boxed = Block::versioned(block).as_ptr();

@@ -12,7 +12,7 @@ VENV, PIP = "oneapi", ["numpy==2.4.6", "dpctl==0.21.1", "intel-opencl-rt<2026"]
 
 
 # Its NumPy array over host memory starts at `data`.
-FAULTS = {"import byte_offset": "ignores byte_offset"}
+FAULTS = {"import raw offset": "ignores byte_offset"}
 
 
 def version():

@@ -11,7 +11,7 @@ VENV, PIP = "dpnp", ["numpy==2.4.6", "dpnp==0.20.0"]
 
 
 # As dpctl, which does it.
-FAULTS = {"import byte_offset": "ignores byte_offset"}
+FAULTS = {"import raw offset": "ignores byte_offset"}
 
 
 def version():

@@ -3,7 +3,7 @@
 import mxnet as mx
 
 VENV, PIP = "mxnet", ["numpy==1.23.5", "mxnet==1.9.1"]
-FAULTS = {"import byte_offset": "ignores byte_offset"}
+FAULTS = {"import raw offset": "ignores byte_offset"}
 
 
 class Exporter:

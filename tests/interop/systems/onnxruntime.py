@@ -4,7 +4,7 @@ import onnxruntime as ort
 from onnxruntime.capi.onnxruntime_pybind11_state import OrtValue
 
 VENV, PIP = "onnx", ["numpy==2.4.6", "onnxruntime==1.31.1"]
-FAULTS = {"import byte_offset": "ignores byte_offset"}
+FAULTS = {"import raw offset": "ignores byte_offset"}
 
 
 def version():

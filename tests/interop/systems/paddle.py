@@ -4,7 +4,7 @@ import numpy as np
 import paddle
 
 VENV, PIP = "paddle", ["numpy==2.4.6", "paddlepaddle==3.3.1"]
-FAULTS = {"import byte_offset": "ignores byte_offset",
+FAULTS = {"import raw offset": "ignores byte_offset",
           "import reversed": "takes negative strides, then fails at the first operation"}
 
 
