@@ -61,7 +61,7 @@ step() { # step NAME COMMAND...: shows what it says, and adds up the closing lin
     name=$1
     shift
     echo "==== $name"
-    timeout "${STEP_TIMEOUT:-1800}" "$@" >"$out/log" 2>&1
+    "$@" >"$out/log" 2>&1
     status=$?
     tail -n 100 "$out/log"
     line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$out/log" | tail -n 1)
@@ -93,7 +93,8 @@ python_module() {
 environment() {
     venv=$root/target/venv-cuda
     "$python" -m venv --system-site-packages "$venv" 2>/dev/null || { mkdir -p "$venv/bin"; ln -sf "$(command -v "$python")" "$venv/bin/python"; }
-    for need in numpy torch cupy:cupy-cuda12x; do
+    cupy=$("$python" -c 'import ctypes; v = ctypes.c_int(); ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(v)); print(f"cupy-cuda{v.value // 1000}x")')
+    for need in numpy torch "cupy:$cupy"; do
         "$venv/bin/python" -c "import ${need%%:*}" 2>/dev/null && continue
         "$venv/bin/python" -m pip install -q --disable-pip-version-check "${need#*:}" >/dev/null 2>&1 ||
             echo "not run: ${need%%:*} is not installed, and pip cannot install ${need#*:}"
@@ -117,6 +118,7 @@ step "threads on the driver" "$out/threads" cuda 200
 step "torch and CuPy" python_module
 step "the stand-in next to the driver" trace
 if command -v compute-sanitizer >/dev/null; then
+    export GPU_ROW_SECONDS=1200
     for tool in memcheck racecheck initcheck; do
         step "compute-sanitizer $tool" compute-sanitizer --tool $tool --target-processes all --error-exitcode 9 \
             "$out/catalogue_d" cuda

@@ -394,7 +394,8 @@ static void count(const gpu_row *row, char *said, int status) {
 }
 
 static void child(const gpu_row *row, int out) {
-  alarm(120);
+  const char *limit = getenv("GPU_ROW_SECONDS");
+  alarm(limit ? (unsigned)atoi(limit) : 120);
   dup2(out, 1);
   close(out);
   t_context = row->id;

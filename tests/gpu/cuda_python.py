@@ -175,6 +175,12 @@ def main():
         for test in (torch_dtypes, torch_layouts, torch_streams, torch_lifetime, torch_pinned, torch_devices):
             run(test.__name__, test, torch)
     if cupy is not None:
+        try:
+            cupy.zeros(1)
+        except Exception as error:  # noqa: BLE001
+            print(f"not run: CuPy cannot use the device ({type(error).__name__}: {error})")
+            cupy = None
+    if cupy is not None:
         for test in (cupy_both_ways, cupy_streams, cupy_managed):
             run(test.__name__, test, cupy)
     print(f"{passed} passed, {failed} failed")
