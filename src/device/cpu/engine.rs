@@ -26,18 +26,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         if slim && slim::copy(ops, plan) {
             return;
         }
-        let short = plan.inner().n < 16;
-        let tables = match kernel {
-            Kernel::Gather | Kernel::Scatter => true,
-            Kernel::Rows => size <= 16,
-            Kernel::Step(_) => short && plan.ndim >= 3,
-            // Of faces two or fewer vectors wide, tiles would be mostly edges.
-            Kernel::Transpose { dense } => {
-                size >= 4 && plan.inner().n.min(plan.dim(dense).n) <= 32 / size as i64
-            }
-            _ => false,
-        };
-        if tables {
+        if tiny(plan, kernel, size) {
             return tables::copy(plan, size);
         }
         match kernel {
@@ -53,6 +42,20 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         if streams {
             (ops.fence)();
         }
+    }
+}
+
+/// Whether a plan goes element by element, through tables of offsets.
+fn tiny(plan: &Part, kernel: Kernel, size: usize) -> bool {
+    match kernel {
+        Kernel::Gather | Kernel::Scatter => true,
+        Kernel::Rows => size <= 16,
+        Kernel::Step(_) => plan.inner().n < 16 && plan.ndim >= 3,
+        // Of faces two or fewer vectors wide, tiles would be mostly edges.
+        Kernel::Transpose { dense } => {
+            size >= 4 && plan.inner().n.min(plan.dim(dense).n) <= 32 / size as i64
+        }
+        _ => false,
     }
 }
 
