@@ -18,8 +18,8 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test wheel interop test-long test-oneapi test-windows test-cross test-cuda \
-	bench-cuda bench bench-python bench-engine clean
+.PHONY: help build install demo test test-long wheel interop test-oneapi test-windows \
+	test-cross test-cuda bench-cuda bench bench-python bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -70,6 +70,7 @@ test-long: build  ## 100,000 copies of random views against NumPy; LONG="COUNT S
 	$(call need,$(PYTHON):python3)
 	DLPACK_RS_LIBRARY=$(CURDIR)/$(LIB)/libdlpack_rs.so $$(examples/python/venv.sh \
 	  examples/python/requirements.txt) -B tests/python/long.py $(LONG)
+
 test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU
 	$(call need,gcc:gcc $(PYTHON):python3)
 	examples/oneapi/run.sh $(INCLUDE) $(LIB)

@@ -5,21 +5,6 @@ use super::{bits, level, lines, ops::Ops, slim, stream, strided, tables};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Kernel};
 
-/// Whether tables of offsets are faster than the kernel's own loops.
-fn by_tables(plan: &Part, kernel: Kernel, size: usize) -> bool {
-    match kernel {
-        Kernel::Gather | Kernel::Scatter => true,
-        Kernel::Rows => size <= 16,
-        Kernel::Step(_) => plan.inner().n < 16 && plan.ndim >= 3,
-        // Of faces two or fewer vectors wide, tiles would be mostly edges.
-        Kernel::Transpose { dense } => {
-            let narrow = plan.inner().n.min(plan.dim(dense).n);
-            size >= 4 && narrow.saturating_mul(size as i64) <= 32
-        }
-        _ => false,
-    }
-}
-
 /// Carries out a simplified plan on the calling thread.
 ///
 /// # Safety
@@ -41,7 +26,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         if slim && slim::copy(ops, plan) {
             return;
         }
-        if by_tables(plan, kernel, size) {
+        if tiny(plan, kernel, size) {
             return tables::copy(plan, size);
         }
         match kernel {
@@ -57,6 +42,20 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         if streams {
             (ops.fence)();
         }
+    }
+}
+
+/// Whether a plan goes element by element, through tables of offsets.
+fn tiny(plan: &Part, kernel: Kernel, size: usize) -> bool {
+    match kernel {
+        Kernel::Gather | Kernel::Scatter => true,
+        Kernel::Rows => size <= 16,
+        Kernel::Step(_) => plan.inner().n < 16 && plan.ndim >= 3,
+        // Of faces two or fewer vectors wide, tiles would be mostly edges.
+        Kernel::Transpose { dense } => {
+            size >= 4 && plan.inner().n.min(plan.dim(dense).n) <= 32 / size as i64
+        }
+        _ => false,
     }
 }
 

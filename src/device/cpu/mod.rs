@@ -6,9 +6,9 @@
 //!        stream    one contiguous block                         ├ Memcpy
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose tiles, through a 4 KiB buffer                ├ Transpose
-//!        strided   two loops over single elements               ├ Scatter
+//!        strided   two loops over single elements               ├ short rows of Step and Fill
 //!        slim      tiles of bytes in 9 to 15 channels           ├ some of Gather
-//!        tables    two loops over tables of offsets             ├ many tiny dimensions
+//!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
 //! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
