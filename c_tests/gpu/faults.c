@@ -1,7 +1,8 @@
 /* Every call of the driver fails with every code, in every scenario: the library answers with the
  * status that the code stands for, or finds another way and does the work; nothing is left over,
  * what is current stays so, and the same call works next.
- *   faults cuda|rocm [STEP]   with STEP only every STEP-th code of each call */
+ *   faults cuda|rocm [STEP]   with STEP only every STEP-th code of each call
+ * FAULTS_VERBOSE=1 prints each point. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
