@@ -13,11 +13,6 @@ pub(super) struct Spread<'a> {
     masks: [u64; 3],
 }
 
-/// The low `width` bits of each byte, of which the bits of eight elements are.
-pub(super) fn places(width: u32) -> u64 {
-    (0xff >> (8 - width.clamp(1, 8))) * 0x0101_0101_0101_0101
-}
-
 impl Spread<'_> {
     pub(super) fn new(ops: &Ops, width: u32) -> Spread<'_> {
         let low = |n: u32| if n >= 64 { u64::MAX } else { (1u64 << n) - 1 };

@@ -260,8 +260,12 @@ unsafe fn weaves<const K: usize>(
 #[cfg(target_arch = "x86_64")]
 mod deposit {
     //! Bits to bytes and back by the instructions made for it.
-    use super::super::pack::places;
     use super::{_pdep_u64, _pext_u64};
+
+    /// The low `width` bits of each byte, of which the bits of eight elements are.
+    fn places(width: u32) -> u64 {
+        (0xff >> (8 - width.clamp(1, 8))) * 0x0101_0101_0101_0101
+    }
 
     #[target_feature(enable = "bmi2")]
     pub(super) unsafe fn unpack(
