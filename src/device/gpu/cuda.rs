@@ -103,8 +103,8 @@ pub fn is_primary(driver: &Driver, ordinal: i32, context: Ptr) -> Result<bool> {
 
 /// What the driver knows about an address, and the device; `None`: nothing.
 pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
-    let (mut kind, mut managed, mut ordinal) = (0u32, 0u8, 0i32);
-    // SAFETY: places of the size that each attribute has.
+    let (mut kind, mut managed, mut ordinal) = (0u32, 0u32, 0i32);
+    // SAFETY: places of the size that each attribute has; IS_MANAGED's is a bool or an int.
     unsafe {
         match driver.cu_pointer((&raw mut kind).cast(), MEMORY_TYPE, data) {
             Err(error) if error.driver_code == INVALID_VALUE => return Ok(None),
