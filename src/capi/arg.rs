@@ -2,7 +2,7 @@
 //!
 //! One of the two files in which a foreign pointer is followed (the other is `validate.rs`).
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null_mut};
 
@@ -156,15 +156,6 @@ pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<&
     let bytes = place(bytes, nbytes, arg)?;
     // SAFETY: not NULL, no more than isize::MAX, and the caller vouches for the bytes.
     Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) })
-}
-
-/// A text that ends with NUL; `None` for a NULL pointer.
-///
-/// # Safety
-/// `text` is NULL or ends with NUL, and stays unchanged during the call.
-pub unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: the caller's word.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 
 /// `ndim` values; `None` for a NULL pointer, which a 0-d tensor may have.

@@ -74,9 +74,10 @@ pub unsafe extern "C" fn dlrs_device_count(
 /// knows (libcuda.so.1, libamdhip64.so.7, ...), for the whole process.
 ///
 /// Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
-/// Ownership: path is copied, and the copy never freed; NULL brings the usual names back.
+/// Ownership: path is kept and must stay as long as the process, or until another one is set;
+///            NULL brings the usual names back.
 /// Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already.
-///            DLRS_NOMEM: no memory. Whether the file is there is found out when it is needed.
+///            Whether the file is there is found out when it is needed.
 /// Threads:   any; call it before the first use of a device.
 /// Source:    this library.
 ///
@@ -89,9 +90,8 @@ pub unsafe extern "C" fn dlrs_driver_path_set(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_driver_path_set", error, || {
-        // SAFETY: a text of the caller's.
-        let path = unsafe { arg::text(path) };
-        gpu::set_path(device_type, path).of(&Parameter(1, "device_type"))
+        // SAFETY: a text that stays, by the caller's word.
+        unsafe { gpu::set_path(device_type, path) }.of(&Parameter(1, "device_type"))
     })
 }
 

@@ -42,7 +42,7 @@ mod memory;
 mod rocm;
 mod stage;
 
-use core::ffi::{CStr, c_void};
+use core::ffi::{c_char, c_void};
 use core::ptr::{NonNull, null_mut};
 
 use self::codes::NOT_READY;
@@ -95,25 +95,18 @@ pub fn of(device_type: DeviceCode) -> Option<&'static Gpu> {
     [&CUDA, &ROCM].into_iter().find(|gpu| gpu.memory(device_type).is_some())
 }
 
-/// The driver's file to load for a kind of device, in place of those that the system knows; `None`
-/// for those. The text is copied, and the copy stays. Refused once the driver is loaded.
-pub fn set_path(device_type: DeviceCode, path: Option<&CStr>) -> Result<()> {
+/// The driver's file to load for a kind of device, in place of those that the system knows; NULL
+/// for those. Refused once the driver is loaded.
+///
+/// # Safety
+/// `path` is NULL or a text that stays.
+pub unsafe fn set_path(device_type: DeviceCode, path: *const c_char) -> Result<()> {
     let Some(gpu) = of(device_type) else {
         let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
         return Err(error.value(device_type.into()).detail("no driver is loaded for this kind"));
     };
-    let copy = match path.map(CStr::to_bytes_with_nul) {
-        None => null_mut(),
-        Some(text) => {
-            let error = Error::new(DLRS_NOMEM).value(text.len() as i64);
-            let copy = platform::memory(text.len()).ok_or(error)?.as_ptr();
-            // SAFETY: fresh memory of that size.
-            unsafe { copy.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
-            copy
-        }
-    };
-    // SAFETY: a text that stays.
-    match unsafe { gpu.0.set_path(copy.cast()) } {
+    // SAFETY: the caller's word.
+    match unsafe { gpu.0.set_path(path) } {
         true => Ok(()),
         false => Err(Error::new(DLRS_BAD_ARG).detail("the driver is loaded already")),
     }
