@@ -217,6 +217,15 @@ def test_producers_of_all_ages():
     old = m.from_dlpack(Old(array))
     same(old.copy(), array, shared=False)
     assert old.data_ptr == array.ctypes.data and old.readonly  # the legacy struct cannot say
+    with pytest.raises(BufferError):
+        old.__dlpack__()  # nor can it go out by it
+    known = m.from_dlpack(Old(array), legacy_writable=True)
+    assert known.data_ptr == array.ctypes.data and not known.readonly
+    same(m.from_dlpack(known.__dlpack__(), legacy_writable=True), array)
+    assert m.from_dlpack(Old(array), legacy_writable=False).readonly
+    array.flags.writeable = False
+    assert m.from_dlpack(array, legacy_writable=True).readonly  # this one can say
+    array.flags.writeable = True
     same(m.from_dlpack(tvm_ffi.from_dlpack(array)), array)
     same(m.from_dlpack(array.__dlpack__(max_version=(1, 0))), array)  # a capsule
     same(m.from_dlpack(bytearray(b"abc")), np.frombuffer(b"abc", "u1"), shared=False)

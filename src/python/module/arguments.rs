@@ -218,15 +218,22 @@ pub fn done_is_tuple(python: Python, object: *mut PyObject) -> Answer<bool> {
     super::failure::done(unsafe { python.PyObject_IsInstance(object, python.PyTuple_Type()) })
 }
 
+/// Whether an object is true; one that is not given is not.
+pub fn truth(python: Python, object: *mut PyObject) -> Answer<bool> {
+    if object.is_null() {
+        return Ok(false);
+    }
+    // SAFETY: a live object.
+    super::failure::done(unsafe { python.PyObject_IsTrue(object) })
+}
+
 /// `copy` of the array API: None, True or False.
 pub fn policy(python: Python, object: *mut PyObject) -> Answer<CopyPolicy> {
     if is_none(python, object) {
         return Ok(CopyPolicy::IfNeeded);
     }
-    // SAFETY: a live object.
-    match unsafe { python.PyObject_IsTrue(object) } {
-        0 => Ok(CopyPolicy::Never),
-        1 => Ok(CopyPolicy::Always),
-        _ => Err(Failure::Raised),
-    }
+    truth(python, object).map(|always| match always {
+        true => CopyPolicy::Always,
+        false => CopyPolicy::Never,
+    })
 }

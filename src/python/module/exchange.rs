@@ -79,17 +79,17 @@ method!(
 );
 
 method!(
-    /// `from_dlpack(x, /, *, device=None, copy=None)`
+    /// `from_dlpack(x, /, *, device=None, copy=None, legacy_writable=False)`
     from_dlpack, "from_dlpack", |module, call| {
         let python = call.python;
         let &[object] = call.positional else {
             return Err(Failure::Call("takes exactly one positional argument"));
         };
-        let mut values = [null_mut(); 3];
-        call.bind(&[c"", c"device", c"copy"], 1, &mut values)?;
-        let [_, device, copy] = values;
+        let mut values = [null_mut(); 4];
+        call.bind(&[c"", c"device", c"copy", c"legacy_writable"], 1, &mut values)?;
+        let [_, device, copy, legacy_writable] = values;
         let state = State::of_module(python, module)?;
-        let tensor = if device.is_null() && copy.is_null() {
+        let tensor = if device.is_null() && copy.is_null() && legacy_writable.is_null() {
             match plain(python, state, object)? {
                 Some(tensor) => tensor,
                 None => import(python, object, &wanted(None, CopyPolicy::IfNeeded))?,
@@ -100,7 +100,11 @@ method!(
                 true => None,
                 false => Some(arguments::device(python, device)?),
             };
-            import(python, object, &wanted(device, policy))?
+            let mut wanted = wanted(device, policy);
+            if arguments::truth(python, legacy_writable)? {
+                wanted.legacy_flags = 0;
+            }
+            import(python, object, &wanted)?
         };
         tensor::wrap(python, state.kind, tensor)
     }

@@ -31,11 +31,13 @@ pub static FUNCTIONS: [MethodDef; 3] = [
 ];
 
 const FROM_DLPACK: &str = "\
-from_dlpack(x, /, *, device=None, copy=None)\n--\n\n\
+from_dlpack(x, /, *, device=None, copy=None, legacy_writable=False)\n--\n\n\
 A Tensor over the memory of x, which has __dlpack__ or DLPack's C exchange API.\n\
 \n\
 device: where the result shall be; None: where x is.\n\
-copy: True always copies, False never (BufferError if that cannot be), None if needed.\0";
+copy: True always copies, False never (BufferError if that cannot be), None if needed.\n\
+legacy_writable: producers from before DLPack 1.0 cannot say whether their memory may be\n\
+written, so it is read-only, and cannot go back to one of them; True: you know that it may.\0";
 const EMPTY: &str = "\
 empty(shape, dtype='float32', device='cpu')\n--\n\n\
 A Tensor of its own, aligned to 256 bytes, whose elements are not set.\0";
