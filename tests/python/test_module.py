@@ -59,7 +59,7 @@ def refuses(kind, words, call, *args, **keywords):
 def test_there_is_one_module_and_it_is_documented():
     assert py_module.load() is m and m.__name__ == "dlpack_rs"
     assert m.dlpack_version == (1, 3) and m.__version__.count(".") == 2
-    assert str(inspect.signature(m.from_dlpack)) == "(x, /, *, device=None, copy=None)"
+    assert str(inspect.signature(m.from_dlpack)).startswith("(x, /, *, device=None, copy=None, ")
     assert str(inspect.signature(m.empty)) == "(shape, dtype='float32', device='cpu')"
     assert Tensor.__module__ == "dlpack_rs" and m.from_dlpack.__module__ == "dlpack_rs"
     for name in dir(Tensor):
@@ -767,7 +767,7 @@ for _ in range(20000):
 del v
 assert sys.getrefcount(m.Tensor) == before
 del t, u; assert w() is None
-assert str(inspect.signature(m.from_dlpack)) == "(x, /, *, device=None, copy=None)"
+assert str(inspect.signature(m.from_dlpack)).startswith("(x, /, *, device=None, copy=None, ")
 print(sys.version_info[:2])
 """
 
