@@ -105,10 +105,44 @@ static void by_path(void) {
   EQUAL(there_and_back(kDLCUDA), DLRS_OK);
 }
 
+/* Which way a copy would go, said before any driver is loaded. */
+static void says(const DLTensor *src, const DLTensor *dst, const char *start) {
+  char text[200] = "";
+  WORKS(dlrs_copy_explain(src, 0, dst, 0, NULL, text, sizeof text, NULL, ERR));
+  if (!CHECK(strncmp(text, start, strlen(start)) == 0)) printf("%s\n", text);
+}
+
+static void explained(void) {
+  static int64_t shape[2] = {2, 3}, columns[2] = {1, 2}, gaps[2] = {64, 1}, wide[2] = {4, 32};
+  t_tensor host;
+  DLTensor a, b;
+  t_make(&host);
+  a = b = host.managed.dl_tensor;
+  a.data = (void *)4096;
+  b.data = (void *)65536;
+  a.device = b.device = device(kDLCUDA);
+  a.shape = b.shape = shape;
+  says(&a, &b, "cuda: the driver's copy; 24 bytes");
+  a.strides = columns;
+  says(&a, &b, "cuda: a kernel; 4 bytes x 2 (12 <- 4) x 3 (4 <- 8)");
+  b.device.device_id = 1;
+  says(&a, &b, "through memory of the host: cuda:0 to cpu to cuda:1; ");
+  b.device = device(kDLROCM);
+  says(&a, &b, "through memory of the host: cuda:0 to cpu to rocm:0; ");
+  b.device = CPU;
+  says(&a, &b, "cuda: pinned memory, and a kernel; ");
+  a.shape = b.shape = wide;
+  a.strides = gaps;
+  b.strides = NULL;
+  says(&a, &b, "cuda: the driver's copy of rows; 128 bytes x 4 (128 <- 256)");
+  CHECK(!mapped("libcuda") && !mapped("libamdhip64"));
+}
+
 /* D05: both in one process, and copies from one to the other. */
 static void both(void) {
   DLManagedTensorVersioned *cuda, *rocm, *back;
   t_tensor host;
+  explained();
   t_make(&host);
   WORKS(dlrs_clone(&host.managed, device(kDLCUDA), NULL, &cuda, ERR));
   WORKS(dlrs_clone(cuda, device(kDLROCM), NULL, &rocm, ERR));

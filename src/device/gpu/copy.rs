@@ -145,6 +145,34 @@ impl Driver {
 }
 
 impl Gpu {
+    /// How [`Gpu::carry_out`] would do it, without asking the driver.
+    pub(super) fn way(&self, transfer: &Transfer) -> Result<&'static str> {
+        let Transfer { plan, src, dst } = transfer;
+        let (mut devices, mut pageable) = (0, false);
+        for side in [src.device, dst.device] {
+            match self.memory(side.device_type) {
+                Some(Memory::Device) => devices += 1,
+                Some(_) => {}
+                None if side.device_type == kDLCPU as DeviceCode => pageable = true,
+                None => return unsupported(Lack::COPIES),
+            }
+        }
+        let peers = devices == 2 && src.device.device_id != dst.device.device_id;
+        let dense = plan.ndim == 0 && matches!(plan.item, Item::Bytes(_));
+        let wide = if devices == 2 { ROWS_DEVICE } else { ROWS_HOST };
+        match rows(plan) {
+            _ if dense && pageable && plan.nbytes() >= STAGED_FROM as u64 => {
+                Ok("the driver's copies, through pinned memory")
+            }
+            _ if dense => Ok("the driver's copy"),
+            Some(rows) if !peers && rows.width >= wide => Ok("the driver's copy of rows"),
+            _ if peers => unsupported(Lack::COPIES),
+            _ if !pageable => Ok("a kernel"),
+            _ if matches!(plan.item, Item::Bytes(_)) => Ok("pinned memory, and a kernel"),
+            _ => unsupported(Lack::COPIES),
+        }
+    }
+
     /// How the current device reaches a side; refuses what the driver knows to be wrong.
     fn reach(&self, side: &Side, first: *const u8, here: &Current) -> Result<Reach> {
         let DLDevice { device_type, device_id } = side.device;

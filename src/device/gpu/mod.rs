@@ -211,6 +211,10 @@ impl Backend for Gpu {
         unsafe { self.carry_out(transfer, device, stream) }
     }
 
+    fn explain(&self, transfer: &Transfer) -> Result<&'static str> {
+        self.way(transfer)
+    }
+
     fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
         if self.memory(device.device_type) != Some(Memory::Device) {
             return unsupported(Lack::QUESTIONS);
