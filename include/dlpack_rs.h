@@ -68,7 +68,8 @@ extern "C" {
  * the behaviour is then undefined. Callers who know the allocation can ask dlrs_validate_within.
  *
  * Errors. 0 is success; other values are `dlrs_status_code`s. On any error nothing was taken,
- * nothing was written, no deleter has run, and `*out`, where it is a pointer, is NULL. The last
+ * nothing was written, no deleter has run, and `*out`, where it is a pointer, is NULL; only after
+ * a device's fault (class 6) the destination of a copy is undefined. The last
  * parameter receives the details when it is not NULL; set its `struct_size` first. It is written
  * only on failure. With several faults the first in a fixed order is reported: NULL arguments,
  * alignment, version, flags, ndim, shape pointer, dtype, device, extents, strides, sizes, data

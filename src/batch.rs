@@ -13,7 +13,7 @@ use crate::validate::Snapshot;
 /// One copy of several.
 pub type Pair = (NonNull<Managed>, NonNull<Managed>);
 
-/// Copies `n` pairs; everything that can fail is found out before the first byte is written.
+/// Copies `n` pairs; all but a device's fault is found out before the first byte is written.
 /// On failure tells which pair it was.
 ///
 /// # Safety

@@ -355,9 +355,12 @@ pub unsafe extern "C" fn dlrs_release_drain(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_release_drain", error, || {
+        let out = match out_waiting.is_null() {
+            true => None,
+            false => Some(arg::required(out_waiting, &Parameter(1, "out_waiting"))?),
+        };
         let waiting = deferred::drain();
-        if !out_waiting.is_null() {
-            let out = arg::required(out_waiting, &Parameter(1, "out_waiting"))?;
+        if let Some(out) = out {
             // SAFETY: a variable of the caller's.
             unsafe { out.write(waiting) };
         }
