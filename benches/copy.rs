@@ -196,7 +196,7 @@ fn main() {
         let plan = Plan { dst: dst.0.wrapping_offset((-back * unit) as isize), ..plan };
         let ours = |threads| {
             // SAFETY: every row of the table fits into both mappings.
-            time(|| unsafe { copy(&plan, &Parallel { threads, hook: None }) }, busy)
+            time(|| unsafe { copy(&mut { plan }, &Parallel { threads, hook: None }) }, busy)
         };
         let theirs = || {
             // SAFETY: as above.

@@ -37,8 +37,8 @@ pub unsafe fn copy_batch(
         // SAFETY: the caller's word; what was found before is found again.
         unsafe {
             match job(index) {
-                Ok(Some(job)) if job.scratch_nbytes <= nbytes => {
-                    copy::run(&job, &scratch, options).map_err(|error| (index, error))?;
+                Ok(Some(mut job)) if job.scratch_nbytes <= nbytes => {
+                    copy::run(&mut job, &scratch, options).map_err(|error| (index, error))?;
                 }
                 _ => {} // nothing to move
             }
@@ -112,9 +112,9 @@ pub unsafe fn copy_to_bytes(
     // SAFETY: as many bytes as the elements need; the last one is inside.
     unsafe {
         numbers::view(src, src.dtype, (bytes, None), 0, &mut dst)?;
-        if let Some(job) = copy::check_repack(src, &dst, options)? {
+        if let Some(mut job) = copy::check_repack(src, &dst, options)? {
             let scratch = Scratch::new(job.scratch_nbytes)?;
-            copy::run(&job, &scratch, options)?;
+            copy::run(&mut job, &scratch, options)?;
             let rest = (src.numel()? as u64).wrapping_mul(dtype::item_bits(src.dtype).into()) % 8;
             if rest != 0 {
                 let last = bytes.wrapping_add(needed as usize - 1);

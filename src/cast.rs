@@ -47,9 +47,9 @@ fn through(src: &Snapshot, (dst, from): (&Snapshot, &Part), options: &Options) -
         let place = (memory.as_ptr(), None);
         numbers::view(dst, dst.dtype, place, dst.flags & PADDED, &mut compact)?;
         let to = Part::of(&compact)?;
-        let back = copy::plan(&compact, dst)?;
+        let mut back = copy::plan(&compact, dst)?;
         convert((src, from), (&compact, &to), &options.parallel);
-        cpu::copy(&back, &options.parallel);
+        cpu::copy(&mut back, &options.parallel);
     }
     Ok(())
 }

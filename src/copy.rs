@@ -118,10 +118,10 @@ pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
 
 #[inline(never)]
 fn finish(job: Option<Job>, options: &Options) -> Result<()> {
-    if let Some(job) = job {
+    if let Some(mut job) = job {
         let scratch = Scratch::new(job.scratch_nbytes)?;
         // SAFETY: just checked, and the scratch memory is what it asked for.
-        unsafe { run(&job, &scratch, options)? };
+        unsafe { run(&mut job, &scratch, options)? };
     }
     Ok(())
 }
@@ -190,13 +190,13 @@ impl Explained {
 ///
 /// # Safety
 /// `job` was checked, for tensors that are live; `scratch` has at least the bytes it asks for.
-pub unsafe fn run(job: &Job, scratch: &Scratch, options: &Options) -> Result<()> {
+pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result<()> {
     // SAFETY: every element is in memory that the caller vouched for, elements of the destination
     // are distinct, and source and destination do not touch, or go through memory of their own.
     unsafe {
         match scratch.memory() {
             Some(memory) if job.scratch_nbytes.is_some() => through(&job.transfer, memory, options),
-            _ => route::execute(&job.transfer, options),
+            _ => route::execute(&mut job.transfer, options),
         }
     }
 }
@@ -260,8 +260,8 @@ unsafe fn through(transfer: &Transfer, memory: NonNull<u8>, options: &Options) -
     let options = &Options { streams, ..*options };
     // SAFETY: the memory is compact, large enough and shared with nobody.
     unsafe {
-        route::execute(&Transfer { plan: out, dst: route::HOST, ..*transfer }, options)?;
-        route::execute(&Transfer { plan: back, src: route::HOST, ..*transfer }, options)?;
+        route::execute(&mut Transfer { plan: out, dst: route::HOST, ..*transfer }, options)?;
+        route::execute(&mut Transfer { plan: back, src: route::HOST, ..*transfer }, options)?;
     }
     Ok(())
 }
@@ -320,7 +320,7 @@ unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Res
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
     // SAFETY: the source was checked, the destination is fresh.
-    unsafe { route::execute(&transfer(src, &dst)?, options) }
+    unsafe { route::execute(&mut transfer(src, &dst)?, options) }
 }
 
 /// Whether the CPU reaches the memory of a device.

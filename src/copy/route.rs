@@ -110,22 +110,21 @@ fn asked<'a>(transfer: &'a Transfer, streams: &Streams) -> [Option<Asked<'a>>; 2
     })
 }
 
-/// Carries out a transfer that moves something.
+/// Carries out a transfer that moves something, and leaves its plan simplified.
 ///
 /// # Safety
 /// Every element of the plan is live on its side; elements of the destination are distinct and
 /// none of the source's. With `enqueue_only` all stays so until the stream has got here.
-pub unsafe fn execute(transfer: &Transfer, options: &Options) -> Result<()> {
+pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
     let host = on_host(&transfer.src) && on_host(&transfer.dst);
     if host && !options.streams.any() {
         // SAFETY: the caller's word; the CPU reaches both sides.
-        unsafe { cpu::copy(&transfer.plan, &options.parallel) };
+        unsafe { cpu::copy(&mut transfer.plan, &options.parallel) };
         return Ok(());
     }
-    let mut transfer = *transfer;
     transfer.plan.simplify();
     // SAFETY: as this function's contract.
-    unsafe { elsewhere(&transfer, host, options) }
+    unsafe { elsewhere(transfer, host, options) }
 }
 
 /// A transfer that a device takes part in, or whose streams a device has.
@@ -133,7 +132,7 @@ pub unsafe fn execute(transfer: &Transfer, options: &Options) -> Result<()> {
 /// # Safety
 /// As [`execute`]; the plan is simplified.
 #[inline(never)]
-unsafe fn elsewhere(transfer: &Transfer, host: bool, options: &Options) -> Result<()> {
+unsafe fn elsewhere(transfer: &mut Transfer, host: bool, options: &Options) -> Result<()> {
     for asked in asked(transfer, &options.streams).into_iter().flatten() {
         // SAFETY: as this function's contract.
         match unsafe { direct(&asked, transfer, &options.streams) } {
@@ -144,7 +143,7 @@ unsafe fn elsewhere(transfer: &Transfer, host: bool, options: &Options) -> Resul
     // SAFETY: as above.
     unsafe {
         if host {
-            cpu::copy(&transfer.plan, &options.parallel);
+            cpu::copy(&mut transfer.plan, &options.parallel);
             return Ok(());
         }
         staged(transfer, options)

@@ -56,16 +56,16 @@ unsafe fn stage(
     let scratch = Scratch::new(Some(piece.plan.nbytes()))?;
     let Some(memory) = scratch.memory() else { return Ok(()) };
     let (into, back) = pieces::through(&piece.plan, memory.as_ptr());
-    let into = Transfer { plan: into, src: piece.src, dst: HOST };
-    let back = Transfer { plan: back, src: HOST, dst: piece.dst };
+    let mut into = Transfer { plan: into, src: piece.src, dst: HOST };
+    let mut back = Transfer { plan: back, src: HOST, dst: piece.dst };
     // SAFETY: the memory is compact and large enough; the rest is the caller's word.
     unsafe {
         match fetch {
-            None => cpu::copy(&into.plan, &options.parallel),
+            None => cpu::copy(&mut into.plan, &options.parallel),
             Some(worker) => bring(worker, &into, options)?,
         }
         match store {
-            None => cpu::copy(&back.plan, &options.parallel),
+            None => cpu::copy(&mut back.plan, &options.parallel),
             Some(worker) => each_item(worker, &back)?,
         }
     }
@@ -94,7 +94,7 @@ unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()
     unsafe {
         fetch_span(worker, (into.src, into.plan.src), &span, memory)?;
         local.src = memory.as_ptr().wrapping_offset(span.before as isize);
-        cpu::copy(&local, &options.parallel);
+        cpu::copy(&mut local, &options.parallel);
     }
     Ok(())
 }
@@ -156,7 +156,7 @@ unsafe fn stage_bits(
             fetch_span(worker, (piece.dst, piece.plan.dst), &dst, memory)?;
             local.dst = memory.as_ptr().wrapping_offset(dst.before as isize);
         }
-        cpu::copy(&local, &options.parallel);
+        cpu::copy(&mut local, &options.parallel);
         if let (Some(worker), Some(memory)) = (store, to.memory()) {
             let first = piece.plan.dst.wrapping_offset(-(dst.before as isize));
             let plan = Plan::new(memory.as_ptr(), first, Item::Bytes(dst.nbytes as usize));

@@ -71,7 +71,7 @@ impl Backend for Host {
         no_stream(stream)?;
         self.explain(transfer)?;
         // SAFETY: the caller's word; the CPU reaches both sides.
-        unsafe { cpu::copy(&transfer.plan, &Parallel { threads: 0, hook: None }) };
+        unsafe { cpu::copy(&mut { transfer.plan }, &Parallel { threads: 0, hook: None }) };
         Ok(())
     }
 

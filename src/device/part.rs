@@ -1,6 +1,53 @@
 //! A range of a simplified plan: what one thread is given, without a copy of the plan.
 use super::plan::{Dim, Item, Kernel, MAX_STEP, Plan};
 
+/// Dimensions that one side of a transpose has at most.
+pub const SIDE_MOST: usize = 8;
+
+/// Bytes beyond which a side takes no further dimension.
+const SIDE_BYTES: i64 = 4096;
+
+/// Dimensions that follow one another without a gap in one of the two tensors, innermost first.
+#[derive(Clone, Copy)]
+pub struct Run {
+    dims: [u8; SIDE_MOST],
+    ndim: usize,
+    /// Elements.
+    pub n: i64,
+    /// Bytes that the other tensor's elements are apart, at most.
+    reach: i64,
+}
+
+impl Run {
+    const NONE: Run = Run { dims: [0; SIDE_MOST], ndim: 0, n: 1, reach: 0 };
+
+    /// The run with dimension `i`, whose extent and stride in the other tensor are given; `None`
+    /// if there is no room.
+    fn with(&self, i: usize, n: i64, stride: i64) -> Option<Run> {
+        let mut run = *self;
+        *run.dims.get_mut(run.ndim)? = i as u8;
+        run.ndim += 1;
+        run.n = run.n.saturating_mul(n);
+        run.reach = run.reach.saturating_add(stride.saturating_abs().saturating_mul(n));
+        Some(run)
+    }
+
+    /// Whether it may be one of several on its side.
+    fn near(&self) -> bool {
+        self.reach <= i64::from(i32::MAX)
+    }
+
+    /// Their numbers.
+    pub fn dims(&self) -> impl Iterator<Item = usize> {
+        self.dims.iter().take(self.ndim).map(|&i| usize::from(i))
+    }
+
+    /// The set of them.
+    pub fn set(&self) -> u64 {
+        self.dims().fold(0, |set, i| set | 1 << (i & 63))
+    }
+}
+
 /// No dimension's number, and none that counting below 0 gives either.
 const NO_DIM: usize = usize::MAX / 2;
 
@@ -100,11 +147,48 @@ impl<'a> Part<'a> {
         }
         let steps = inner.src.checked_rem(bytes) == Some(0);
         let step = inner.src.checked_div(bytes).unwrap_or(0);
-        let dense = (0..self.ndim - 1).find(|&i| self.dim(i).src.abs() == bytes);
-        match dense {
-            Some(dense) if vector(inner) && vector(self.dim(dense)) => Kernel::Transpose { dense },
-            _ if steps && step.abs() <= MAX_STEP && nbytes <= 8 => Kernel::Step(step),
+        let steps = steps && step.abs() <= MAX_STEP && nbytes <= 8;
+        match self.sides(bytes) {
+            Some((dst, src)) if dst.n.min(src.n) * bytes >= if steps { 64 } else { 16 } => {
+                Kernel::Transpose
+            }
+            _ if steps => Kernel::Step(step),
             _ => Kernel::Gather,
+        }
+    }
+
+    /// The dimensions in which the destination, and those in which the source, is one run of
+    /// elements of so many bytes; none is in both. The source may run backwards in some. Where
+    /// there is more than one on a side, the other tensor's offsets along both are 32-bit numbers.
+    #[inline(never)] // a frame of its own: stacks may be small
+    pub fn sides(&self, bytes: i64) -> Option<(Run, Run)> {
+        let last = self.ndim.checked_sub(1)?;
+        let below = |run: &Run| {
+            let i = last.checked_sub(run.ndim)?;
+            let Dim { n, src, dst } = self.dim(i);
+            let next = run.with(i, n, src)?;
+            (dst == run.n.saturating_mul(bytes)).then_some((i, next))
+        };
+        let beside = |run: &Run| {
+            let span = run.n.saturating_mul(bytes).unsigned_abs();
+            let i = (0..last).rev().find(|&i| self.dim(i).src.unsigned_abs() == span)?;
+            let Dim { n, dst, .. } = self.dim(i);
+            Some((i, run.with(i, n, dst)?))
+        };
+        let (mut dst, mut src) = (below(&Run::NONE)?.1, beside(&Run::NONE)?.1);
+        loop {
+            let taken = dst.set() | src.set();
+            let room = |run: &Run| run.n.saturating_mul(bytes) < SIDE_BYTES;
+            let free = |&(i, next): &(usize, Run)| {
+                taken >> (i & 63) & 1 == 0 && next.near() && dst.near() && src.near()
+            };
+            let below = below(&dst).filter(|next| room(&dst) && free(next));
+            let beside = beside(&src).filter(|next| room(&src) && free(next));
+            match (below, beside) {
+                (Some((_, next)), other) if other.is_none() || dst.n <= src.n => dst = next,
+                (_, Some((_, next))) => src = next,
+                _ => return Some((dst, src)),
+            }
         }
     }
 

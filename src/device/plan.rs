@@ -66,11 +66,8 @@ pub enum Kernel {
     Rows,
     /// The innermost dimension repeats one source element.
     Fill,
-    /// The destination is dense in the innermost dimension, the source in dimension `dense`.
-    Transpose {
-        /// The dimension in which the source is dense.
-        dense: usize,
-    },
+    /// The destination is dense in the innermost dimensions, the source in others.
+    Transpose,
     /// A few source planes (the innermost dimension) woven into one contiguous run.
     Interleave,
     /// The destination is dense, the source steps by so many elements (negative: backwards).
@@ -90,7 +87,7 @@ impl Kernel {
             Kernel::Memcpy => "memcpy",
             Kernel::Rows => "rows",
             Kernel::Fill => "fill",
-            Kernel::Transpose { .. } => "transpose",
+            Kernel::Transpose => "transpose",
             Kernel::Interleave => "interleave",
             Kernel::Step(_) => "step",
             Kernel::Gather => "gather",

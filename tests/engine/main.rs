@@ -28,7 +28,7 @@ fn levels() -> Vec<Level> {
 impl Run for Parallel {
     unsafe fn run(&self, plan: &Plan) {
         // SAFETY: the caller's promise.
-        unsafe { copy(plan, self) }
+        unsafe { copy(&mut { *plan }, self) }
     }
 }
 
@@ -361,14 +361,14 @@ fn kernels() {
     let rows = kernel(f32, &[(8, 512, 256), (64, 4, 4)]);
     assert_eq!(rows, (Kernel::Rows, Item::Bytes(256), 1));
     let transpose = kernel(f32, &[(64, 4, 256), (64, 256, 4)]);
-    assert_eq!(transpose, (Kernel::Transpose { dense: 0 }, f32, 2));
+    assert_eq!(transpose, (Kernel::Transpose, f32, 2));
     assert_eq!(kernel(f32, &[(100, 4, 12), (3, 400, 4)]), (Kernel::Interleave, f32, 2));
     assert_eq!(kernel(f32, &[(100, 12, 4), (3, 4, 400)]), (Kernel::Step(3), f32, 2));
     assert_eq!(kernel(f32, &[(100, 4, -4)]), (Kernel::Step(-1), f32, 1));
     assert_eq!(kernel(f32, &[(100, 0, 4)]), (Kernel::Fill, f32, 1));
     assert_eq!(kernel(f32, &[(100, 4, 8)]), (Kernel::Scatter, f32, 1));
     let complex = kernel(f32, &[(9, 16, 1000), (9, 1000, 16), (2, 4, 4), (2, 8, 8)]);
-    assert_eq!(complex, (Kernel::Transpose { dense: 0 }, Item::Bytes(16), 2));
+    assert_eq!(complex, (Kernel::Transpose, Item::Bytes(16), 2));
     let packed = Item::Bits { width: 4, dst_slot: 4 };
     assert_eq!(kernel(packed, &[(9, 40, 40), (10, 4, 4)]).0, Kernel::Memcpy);
     assert_eq!(kernel(packed, &[(9, 48, 40), (10, 4, 4)]), (Kernel::Rows, Item::Bytes(5), 1));
@@ -378,9 +378,9 @@ fn kernels() {
 #[test]
 fn small_stacks() {
     extern "C" fn work(what: *mut c_void) -> *mut c_void {
-        let (plan, parallel): &(Plan, Parallel) =
+        let (plan, parallel): &mut (Plan, Parallel) =
             // SAFETY: the test passes both, and joins before they go.
-            unsafe { &*what.cast() };
+            unsafe { &mut *what.cast() };
         // SAFETY: the plan's extents are mapped.
         unsafe { copy(plan, parallel) };
         std::ptr::null_mut()

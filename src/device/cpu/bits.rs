@@ -2,11 +2,10 @@
 use core::ops::Range;
 
 use super::nibbles;
-use super::ops::Ops;
+use super::ops::{Ops, Rows};
 use super::pack::Spread;
-use super::transpose::{Face, direct};
 use super::walk::{set, walk};
-use super::{bitrun, stream::Buffer};
+use super::{bitrun, stream::Buffer, transpose};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item};
 
@@ -172,7 +171,8 @@ impl Bits<'_> {
             buffer.ptr().write_bytes(0, 2 * TILE_DST * TILE_SRC);
             buffer.ptr()
         };
-        let face = Self::face(bytes);
+        // The buffer's two halves: 64 rows of 32 source elements, and what they turn into.
+        let lines = bytes.wrapping_add(TILE_DST * TILE_SRC);
         walk(self.plan, set(&[last, Some(dense)]), |src_at, dst_at| {
             let mut d = ds.start;
             while d < ds.end {
@@ -192,8 +192,8 @@ impl Bits<'_> {
                             let room = (column.n - s) as usize;
                             self.load(line, from + i * row.src, column.src, n_src, room);
                         }
-                        direct(ops, &face);
-                        self.store_tile(&face, to, n_dst as usize, n_src, dense);
+                        transpose::bytes(ops, bytes, lines, TILE_DST, TILE_SRC);
+                        self.store_tile(lines, to, n_dst as usize, n_src, dense);
                     }
                     s += TILE_SRC as i64;
                 }
@@ -204,29 +204,18 @@ impl Bits<'_> {
 
     /// Asks for the lines of `n` runs that come soon, at a bit and so many bits apart.
     fn fetch(&self, ops: &Ops, bit: i64, stride: i64, n: usize, base: *const u8) {
-        (ops.fetch)(bitrun::at(base, bit).0, (stride >> 3) as isize, n, 1);
+        let rows = Rows::Apart([(stride >> 3) as isize]);
+        // SAFETY: no list is read.
+        unsafe { (ops.fetch)(bitrun::at(base, bit).0, rows, n, 1) };
     }
 
     /// The destination's rows of a tile.
-    unsafe fn store_tile(&self, face: &Face, to: i64, n_dst: usize, n_src: usize, dense: usize) {
+    unsafe fn store_tile(&self, lines: *mut u8, to: i64, n_dst: usize, n_src: usize, dense: usize) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
         for i in 0..n_src {
-            let line = face.dst.wrapping_add(i * TILE_DST);
+            let line = lines.wrapping_add(i * TILE_DST);
             // SAFETY: slots of the caller's plan.
             unsafe { self.store(to + i as i64 * column.dst, row.dst, line, n_dst) };
-        }
-    }
-
-    /// The buffer's two halves: 64 rows of 32 source elements, and what they turn into.
-    fn face(bytes: *mut u8) -> Face {
-        Face {
-            src: bytes,
-            dst: bytes.wrapping_add(TILE_DST * TILE_SRC),
-            n_dst: TILE_DST,
-            n_src: TILE_SRC,
-            src_stride: TILE_SRC as isize,
-            dst_stride: TILE_DST as isize,
-            log: 0,
         }
     }
 

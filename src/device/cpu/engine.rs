@@ -1,5 +1,5 @@
 //! One thread's work: from the plan's kernel to its driver.
-use super::transpose::{Face, transpose};
+use super::transpose::{Face, Side, transpose};
 use super::walk::{set, walk};
 use super::{bits, level, lines, ops::Ops, slim, stream, strided, tables};
 use crate::device::part::Part;
@@ -36,7 +36,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             Kernel::Fill => lines::fill(ops, plan, size, streams),
             Kernel::Step(step) => lines::step(ops, plan, size, step, streams),
             Kernel::Interleave => lines::interleave(ops, plan, size, streams),
-            Kernel::Transpose { dense } => faces(ops, plan, size, dense, streams),
+            Kernel::Transpose => faces(ops, plan, size, streams),
             Kernel::Scatter | Kernel::Bits => strided::copy(plan, size),
         }
         if streams {
@@ -52,50 +52,52 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize) -> bool {
         Kernel::Rows => size <= 16,
         Kernel::Step(_) => plan.inner().n < 16 && plan.ndim >= 3,
         // Of faces two or fewer vectors wide, tiles would be mostly edges.
-        Kernel::Transpose { dense } => {
-            size >= 4 && plan.inner().n.min(plan.dim(dense).n) <= 32 / size as i64
+        Kernel::Transpose => {
+            let least = plan.sides(size as i64).map_or(0, |(dst, src)| dst.n.min(src.n));
+            size >= 4 && least <= 32 / size as i64
         }
         _ => false,
     }
 }
 
-/// The transposes of a plan: the innermost dimension against `dense`.
+/// The transposes of a plan: the dimensions in which the destination is dense against those in
+/// which the source is.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn faces(ops: &Ops, plan: &Part, size: usize, dense: usize, streams: bool) {
-    let (last, row, column) = (plan.ndim.wrapping_sub(1), plan.inner(), plan.dim(dense));
-    // A source that runs backwards along its rows: start at the other end on both sides.
-    let back = if column.src < 0 { column.n - 1 } else { 0 };
-    let sign = if column.src < 0 { -1 } else { 1 };
-    let first_src = (back * column.src) as isize;
-    let first_dst = (back * column.dst) as isize;
-    let first = Face {
-        src: plan.src.wrapping_offset(first_src),
-        dst: plan.dst.wrapping_offset(first_dst),
-        n_dst: row.n as usize,
-        n_src: column.n as usize,
-        src_stride: row.src as isize,
-        dst_stride: (sign * column.dst) as isize,
-        log: size.trailing_zeros(),
-    };
+unsafe fn faces(ops: &Ops, plan: &Part, size: usize, streams: bool) {
+    let Some((row, column)) = plan.sides(size as i64) else { return };
+    let (mut src, mut dst) = (plan.src, plan.dst);
+    let (mut rows, mut columns) = (Side::new(), Side::new());
+    for Dim { n, src, .. } in row.dims().map(|i| plan.dim(i)) {
+        rows.push(n as usize, src as isize);
+    }
+    for dim in column.dims().map(|i| plan.dim(i)) {
+        // A source that runs backwards: start at the other end on both sides.
+        let back = if dim.src < 0 { (dim.n - 1) as isize } else { 0 };
+        src = src.wrapping_offset(back * dim.src as isize);
+        dst = dst.wrapping_offset(back * dim.dst as isize);
+        columns.push(dim.n as usize, if dim.src < 0 { -dim.dst } else { dim.dst } as isize);
+    }
+    let n = (row.n as usize, column.n as usize);
+    let face = Face::new((src, dst), n, (&rows, &columns), size.trailing_zeros());
     // Faces side by side in the source follow one another, of each only a few that are side by
     // side in the destination: runs on both sides, as within a large face.
-    let others = || (0..last).filter(|&i| i != dense);
+    let inside = row.set() | column.set();
+    let others = || (0..plan.ndim).filter(|i| inside >> (i & 63) & 1 == 0);
     let below = others().next_back();
     let beside = others().filter(|&i| Some(i) != below).min_by_key(|&i| plan.dim(i).src.abs());
     let near = |i: Option<usize>| i.map_or(Dim::NONE, |i| plan.dim(i));
     let (outer, inner) = (near(beside), near(below));
-    let few = (256 / (first.n_dst * size).max(1)).clamp(1, 16) as i64;
-    walk(plan, set(&[Some(last), Some(dense), below, beside]), |src_at, dst_at| {
+    let few = (256 / (n.0 * size).max(1)).clamp(1, 16) as i64;
+    walk(plan, inside | set(&[below, beside]), |src_at, dst_at| {
         let mut from = 0;
         while from < inner.n {
             for i in 0..outer.n {
                 for j in from..inner.n.min(from + few) {
                     let src_at = src_at + (i * outer.src + j * inner.src) as isize;
                     let dst_at = dst_at + (i * outer.dst + j * inner.dst) as isize;
-                    let (src, dst) = (first.src, first.dst);
                     let (src, dst) = (src.wrapping_offset(src_at), dst.wrapping_offset(dst_at));
                     // SAFETY: elements of the caller's plan.
-                    unsafe { transpose(ops, &Face { src, dst, ..first }, streams) };
+                    unsafe { transpose(ops, &face.at(src, dst), streams) };
                 }
             }
             from += few;

@@ -61,17 +61,17 @@ pub(super) use threads::{side_by_side, worth};
 
 use super::plan::{Item, Plan};
 
-/// Copies. Infallible: when a worker cannot be had, the caller does its part.
+/// Copies, and leaves the plan simplified. Infallible: when a worker cannot be had, the caller does
+/// its part.
 ///
 /// # Safety
 /// Every element of the plan lies in memory that is readable (source) or writable (destination);
 /// source and destination do not overlap; the destination's elements are distinct.
-pub unsafe fn copy(plan: &Plan, parallel: &Parallel) {
-    let mut plan = *plan;
+pub unsafe fn copy(plan: &mut Plan, parallel: &Parallel) {
     plan.simplify();
     if plan.item == Item::Bytes(0) || plan.count() == 0 {
         return;
     }
     // SAFETY: the simplified plan names the same elements; the caller vouches for them.
-    unsafe { threads::run(&plan, parallel) }
+    unsafe { threads::run(plan, parallel) }
 }

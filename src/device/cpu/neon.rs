@@ -3,7 +3,7 @@
 use core::arch::aarch64::*;
 
 use super::level::Level;
-use super::ops::{Masks, Ops};
+use super::ops::{Masks, Ops, Place, Rows};
 use super::portable;
 
 pub(super) fn detect() -> Level {
@@ -39,18 +39,30 @@ macro_rules! tile {
         [$($i:literal)*], [$($h:literal)*]
     ) => {
         #[target_feature(enable = "neon")]
-        unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
-            const C: usize = [$($i),*].len();
-            for block in 0..blocks {
-                let from = src.wrapping_add(16 * block);
-                let to = dst.wrapping_offset((block * C) as isize * ds);
-                let row = |i: isize| from.wrapping_offset(i * ss);
-                // SAFETY: the caller vouches for C rows of 16 bytes.
-                let mut rows = unsafe { [$($to(vld1q_u8(row($i)))),*] };
-                shuffle!(rows, C, $rounds, $low, $high, [$($h)*]);
-                let row = |i: isize| to.wrapping_offset(i * ds);
-                // SAFETY: the caller vouches for C destination rows of 16 bytes.
-                unsafe { $(vst1q_u8(row($i), $from(rows[$i]));)* }
+        unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
+            // SAFETY: the caller vouches for C rows of 16 bytes on both sides, for every block.
+            unsafe {
+                match rows {
+                    Rows::Apart([from, to]) => turn(src, from, dst, to, blocks),
+                    Rows::Listed([from, to]) => turn(src, from, dst, to, blocks),
+                }
+            }
+
+            #[target_feature(enable = "neon")]
+            unsafe fn turn<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, n: usize) {
+                const C: usize = [$($i),*].len();
+                for block in 0..n {
+                    let (at, to) = to.from(block * C);
+                    let (src, dst) = (src.wrapping_add(16 * block), dst.wrapping_offset(at));
+                    // SAFETY: as above.
+                    unsafe {
+                        let row = |i: usize| src.wrapping_offset(from.at(i));
+                        let mut rows = [$($to(vld1q_u8(row($i)))),*];
+                        shuffle!(rows, C, $rounds, $low, $high, [$($h)*]);
+                        let row = |i: usize| dst.wrapping_offset(to.at(i));
+                        $(vst1q_u8(row($i), $from(rows[$i]));)*
+                    }
+                }
             }
         }
     };

@@ -3,7 +3,7 @@
 use super::ops::Ops;
 use super::portable;
 use super::stream::Buffer;
-use super::transpose::{Face, direct};
+use super::transpose::bytes;
 use super::walk::{set, walk};
 use crate::device::part::Part;
 
@@ -71,19 +71,10 @@ unsafe fn tile(ops: &Ops, src: *const u8, ss: isize, dst: *mut u8, ds: isize, st
         }
         from = other.wrapping_offset(ss);
     }
-    let face = Face {
-        src: pairs,
-        dst: lines,
-        n_dst: PAIRS,
-        n_src: PITCH,
-        src_stride: PITCH as isize,
-        dst_stride: 64,
-        log: 0,
-    };
     // SAFETY: both halves of the buffer are 2 KiB; each line is 64 bytes of a destination row,
     // the even rows' first.
     unsafe {
-        direct(ops, &face);
+        bytes(ops, pairs, lines, PAIRS, PITCH);
         for i in 0..PITCH {
             let row = if i < 16 { 2 * i } else { 2 * (i - 16) + 1 } as isize;
             stream(dst.wrapping_offset(row * ds), lines.wrapping_add(i * 64), 1);

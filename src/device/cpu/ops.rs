@@ -1,22 +1,63 @@
 //! The table of kernels that a level provides. The drivers are written once, against this.
 
+/// Where the rows of `N` places lie, from a common address each: so many bytes apart, or at the
+/// offsets listed. A list costs loads that wait for stores at like addresses; strides do not.
+#[derive(Clone, Copy)]
+pub(super) enum Rows<const N: usize> {
+    /// Strides.
+    Apart([isize; N]),
+    /// Lists of as many offsets as there are rows.
+    Listed([*const i32; N]),
+}
+
+/// One place's rows.
+pub(super) trait Place: Copy {
+    /// The offset of row `i`.
+    ///
+    /// # Safety
+    /// There is such a row.
+    unsafe fn at(self, i: usize) -> isize;
+
+    /// The rows from `i` on, to be added to the address of row 0, and that address's offset.
+    fn from(self, i: usize) -> (isize, Self);
+}
+
+impl Place for isize {
+    #[inline(always)]
+    unsafe fn at(self, i: usize) -> isize {
+        (i as isize).wrapping_mul(self)
+    }
+
+    #[inline(always)]
+    fn from(self, i: usize) -> (isize, isize) {
+        ((i as isize).wrapping_mul(self), self)
+    }
+}
+
+impl Place for *const i32 {
+    #[inline(always)]
+    unsafe fn at(self, i: usize) -> isize {
+        // SAFETY: the caller's word.
+        unsafe { *self.wrapping_add(i) as isize }
+    }
+
+    #[inline(always)]
+    fn from(self, i: usize) -> (isize, *const i32) {
+        (0, self.wrapping_add(i))
+    }
+}
+
 /// Transposes `blocks` blocks that lie side by side in the source's rows. One block is
-/// `width / size` source rows (`src_stride` bytes apart) of 16 bytes each, and becomes
-/// `16 / size` destination rows (`dst_stride` bytes apart) of `width` bytes each.
-pub(super) type Tile =
-    unsafe fn(src: *const u8, src_stride: isize, dst: *mut u8, dst_stride: isize, blocks: usize);
+/// `width / size` source rows of 16 bytes each, and becomes `16 / size` destination rows of
+/// `width` bytes each.
+pub(super) type Tile = unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize);
 
 /// Transposes 64 bytes of each of 64 / size source rows into as many destination rows of 64 bytes,
 /// for elements of 1 << `log` bytes. What is half done is put into rows at `half`, which may be
-/// those of the destination. If it `streams`, the destination's lines are aligned, and are written
+/// those of the destination; `rows` are those of the three. If it `streams`, the destination's lines are aligned, and are written
 /// past the caches.
-pub(super) type Square = unsafe fn(
-    log: u32,
-    src: (*const u8, isize),
-    dst: (*mut u8, isize),
-    half: (*mut u8, isize),
-    streams: bool,
-);
+pub(super) type Square =
+    unsafe fn(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, streams: bool);
 
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
 /// planes into one run: one table for both directions.
@@ -41,8 +82,8 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
     pub(super) square: Option<Square>,
-    /// Asks for `lines` lines from `at` on, and of the rows below; any address will do.
-    pub(super) fetch: fn(at: *const u8, stride: isize, rows: usize, lines: usize),
+    /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
+    pub(super) fetch: unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize),
     /// Copies whole lines to an aligned destination, past the caches.
     pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
     /// Picks up to `n` elements by [`Masks`]; returns how many 16-byte results were written.

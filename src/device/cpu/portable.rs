@@ -1,5 +1,5 @@
 //! Kernels in plain Rust, for every target.
-use super::ops::{Masks, Ops};
+use super::ops::{Masks, Ops, Place, Rows};
 
 pub(super) static OPS: Ops = Ops {
     width: 16,
@@ -23,19 +23,34 @@ pub(super) static TILES: [super::ops::Tile; 5] =
 /// `C` rows of `C` elements of `SIZE` bytes, `SIZE` × `C` = 16.
 unsafe fn tile<const SIZE: usize, const C: usize>(
     src: *const u8,
-    ss: isize,
     dst: *mut u8,
-    ds: isize,
+    rows: Rows<2>,
+    blocks: usize,
+) {
+    // SAFETY: the caller vouches for C rows of 16 bytes per block, on both sides.
+    unsafe {
+        match rows {
+            Rows::Apart([from, to]) => turn::<SIZE, C>(src, from, dst, to, blocks),
+            Rows::Listed([from, to]) => turn::<SIZE, C>(src, from, dst, to, blocks),
+        }
+    }
+}
+
+unsafe fn turn<const SIZE: usize, const C: usize>(
+    src: *const u8,
+    from: impl Place,
+    dst: *mut u8,
+    to: impl Place,
     blocks: usize,
 ) {
     for s in 0..C * blocks {
-        let from = src.wrapping_add(SIZE * s);
-        let to = dst.wrapping_offset(s as isize * ds);
         for d in 0..C {
-            let from: *const [u8; SIZE] = from.wrapping_offset(d as isize * ss).cast();
-            // SAFETY: the caller vouches for C rows of 16 bytes per block, on both sides; byte
-            // arrays have no alignment.
-            unsafe { *to.wrapping_add(SIZE * d).cast() = *from };
+            // SAFETY: as above; byte arrays have no alignment.
+            unsafe {
+                let src = src.wrapping_offset(from.at(d)).wrapping_add(SIZE * s);
+                let dst = dst.wrapping_offset(to.at(s)).wrapping_add(SIZE * d);
+                *dst.cast::<[u8; SIZE]>() = *src.cast();
+            }
         }
     }
 }
@@ -66,7 +81,7 @@ unsafe fn weave(
 pub(super) unsafe fn fence() {}
 
 /// Nothing: hardware does what it does.
-pub(super) fn fetch(_: *const u8, _: isize, _: usize, _: usize) {}
+pub(super) unsafe fn fetch(_: *const u8, _: Rows<1>, _: usize, _: usize) {}
 
 /// None: the caller does it.
 pub(super) unsafe fn unpack(_: *mut u8, _: *const u8, _: u32, _: u32, _: usize) -> usize {

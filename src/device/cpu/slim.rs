@@ -1,6 +1,6 @@
 //! Bytes in 9 to 15 channels, next to one another on one side and in planes on the other: tiles of
 //! 16 channels, of which some are not there.
-use super::ops::Ops;
+use super::ops::{Ops, Rows};
 use super::stream::Buffer;
 use super::strided::line;
 use super::walk::{set, walk};
@@ -55,6 +55,7 @@ unsafe fn split(
 ) {
     let (n, channels) = (row.n as usize, column.n as usize);
     let (ss, ds) = (row.src as isize, column.dst as isize);
+    let rows = Rows::Apart([ss, RUN as isize]);
     let mut d = 0;
     while d + RUN + 1 < n {
         let from = src.wrapping_offset(d as isize * ss);
@@ -62,7 +63,7 @@ unsafe fn split(
             let from = from.wrapping_offset(at as isize * ss);
             // SAFETY: the loads end 16 bytes after the start of a pixel that two more follow, of
             // at least 9 bytes each.
-            unsafe { tile(from, ss, buffer.wrapping_add(at), RUN as isize, 1) };
+            unsafe { tile(from, buffer.wrapping_add(at), rows, 1) };
         }
         for channel in 0..channels {
             let to = dst.wrapping_offset(channel as isize * ds).wrapping_add(d);
@@ -91,6 +92,7 @@ unsafe fn weave(
 ) {
     let (n, channels) = (column.n as usize, row.n as usize);
     let (ss, ds) = (row.src as isize, column.dst as isize);
+    let rows = Rows::Apart([RUN as isize, ds]);
     let mut s = 0;
     while s + RUN < n {
         for channel in 0..channels {
@@ -100,7 +102,7 @@ unsafe fn weave(
         }
         let to = dst.wrapping_offset(s as isize * ds);
         // SAFETY: RUN pixels, and some bytes of the one that follows, which is not done yet.
-        unsafe { tile(buffer, RUN as isize, to, ds, RUN / 16) };
+        unsafe { tile(buffer, to, rows, RUN / 16) };
         s += RUN;
     }
     for channel in 0..channels {

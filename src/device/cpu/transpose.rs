@@ -1,33 +1,175 @@
-//! Two-dimensional transposes: the source is dense along one dimension (columns), the destination
-//! along the other.
+//! Transposes: the source is dense along one side (columns), the destination along the other.
 
-use super::ops::{Ops, Square};
+use super::ops::{Ops, Rows, Square};
 use super::stream::{BUFFER, Buffer};
+use crate::device::part::SIDE_MOST;
 
-/// A transpose. Along `n_dst` the destination is dense and the source steps by `src_stride`;
-/// along `n_src` the source is dense and the destination steps by `dst_stride` (bytes, any sign).
+/// One side of a face: where the rows of the other tensor lie for each position along it.
 #[derive(Clone, Copy)]
-pub(super) struct Face {
-    pub(super) src: *const u8,
-    pub(super) dst: *mut u8,
-    pub(super) n_dst: usize,
-    pub(super) n_src: usize,
-    pub(super) src_stride: isize,
-    pub(super) dst_stride: isize,
-    /// log2 of the element's bytes, 0 to 4.
-    pub(super) log: u32,
+pub(super) struct Side {
+    /// Extents, and the strides in bytes of the tensor that is not dense here; innermost first.
+    dims: [(usize, isize); SIDE_MOST],
+    ndim: usize,
 }
 
-impl Face {
+impl Side {
+    /// No position yet.
+    pub(super) fn new() -> Side {
+        Side { dims: [(1, 0); SIDE_MOST], ndim: 0 }
+    }
+
+    /// Adds a dimension outside of those that are there.
+    pub(super) fn push(&mut self, n: usize, stride: isize) {
+        if let Some(dim) = self.dims.get_mut(self.ndim) {
+            *dim = (n.max(1), stride);
+            self.ndim += 1;
+        }
+    }
+
+    fn dims(&self) -> &[(usize, isize)] {
+        self.dims.get(..self.ndim).unwrap_or(&[])
+    }
+
+    /// Whether all rows start at the same place in a line.
+    fn lined(&self) -> bool {
+        self.dims().iter().all(|&(_, stride)| stride & 63 == 0)
+    }
+
+    /// The offsets of the positions from `first` on, counted from the value returned.
+    fn offsets(&self, first: usize, out: &mut [i32]) -> isize {
+        let mut digits = [0usize; SIDE_MOST];
+        let (mut rest, mut offset) = (first, 0isize);
+        for (digit, &(n, stride)) in digits.iter_mut().zip(self.dims()) {
+            *digit = rest % n.max(1);
+            rest /= n.max(1);
+            offset += *digit as isize * stride;
+        }
+        for at in out {
+            *at = offset as i32;
+            for (digit, &(n, stride)) in digits.iter_mut().zip(self.dims()) {
+                (*digit, offset) = (*digit + 1, offset + stride);
+                if *digit < n {
+                    break;
+                }
+                offset -= n as isize * stride;
+                *digit = 0;
+            }
+        }
+        0
+    }
+}
+
+/// Positions in a table at most: of the destination's side, and of the source's.
+const ROWS_MOST: usize = 128;
+const COLUMNS_MOST: usize = 64;
+
+/// Rows of the buffer that are so many bytes apart, as a list.
+const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
+    let mut rows = [0; COLUMNS_MOST];
+    let mut i = 0;
+    while i < COLUMNS_MOST {
+        rows[i] = (i * stride) as i32;
+        i += 1;
+    }
+    rows
+}
+
+/// Where some positions along both sides are: strides if they will do, else two tables, whose
+/// offsets [`Part::sides`] keeps small.
+///
+/// [`Part::sides`]: crate::device::part::Part::sides
+struct Tables {
+    rows: [i32; ROWS_MOST],
+    columns: [i32; COLUMNS_MOST],
+    apart: Option<[isize; 2]>,
+}
+
+impl Tables {
+    fn new(face: &Face) -> Tables {
+        let apart = match (face.rows.dims(), face.columns.dims()) {
+            ([(_, rows)], [(_, columns)]) => Some([*rows, *columns]),
+            _ => None,
+        };
+        Tables { rows: [0; ROWS_MOST], columns: [0; COLUMNS_MOST], apart }
+    }
+
+    /// Finds the source's rows for `n` positions from `at` on: where offsets count from.
+    fn rows(&mut self, face: &Face, at: usize, n: usize) -> *const u8 {
+        let at = face.first.0 + at;
+        let offset = match self.apart {
+            Some([stride, _]) => (at as isize).wrapping_mul(stride),
+            None => face.rows.offsets(at, self.rows.get_mut(..n).unwrap_or(&mut [])),
+        };
+        face.src.wrapping_offset(offset)
+    }
+
+    /// Likewise the destination's.
+    fn columns(&mut self, face: &Face, at: usize, n: usize) -> *mut u8 {
+        let at = face.first.1 + at;
+        let offset = match self.apart {
+            Some([_, stride]) => (at as isize).wrapping_mul(stride),
+            None => face.columns.offsets(at, self.columns.get_mut(..n).unwrap_or(&mut [])),
+        };
+        face.dst.wrapping_offset(offset)
+    }
+
+    /// The offset of the column found at place `i`.
+    fn column(&self, i: usize) -> isize {
+        match self.apart {
+            Some([_, stride]) => (i as isize).wrapping_mul(stride),
+            None => self.columns.get(i).map_or(0, |&at| at as isize),
+        }
+    }
+
+    /// The rows from place `i` on, what is added to the source for them, and lists.
+    fn places(&self, i: usize) -> (isize, Rows<2>) {
+        match self.apart {
+            Some([rows, columns]) => (i as isize * rows, Rows::Apart([rows, columns])),
+            None => (0, Rows::Listed([self.rows.as_ptr().wrapping_add(i), self.columns.as_ptr()])),
+        }
+    }
+}
+
+/// A transpose. Along `n_dst` the destination is dense and `rows` says where the source's rows
+/// are; along `n_src` the source is dense and `columns` says where the destination's rows are.
+#[derive(Clone, Copy)]
+pub(super) struct Face<'a> {
+    src: *const u8,
+    dst: *mut u8,
+    n_dst: usize,
+    n_src: usize,
+    rows: &'a Side,
+    columns: &'a Side,
+    /// The first position of each.
+    first: (usize, usize),
+    /// log2 of the element's bytes, 0 to 4.
+    log: u32,
+}
+
+impl<'a> Face<'a> {
+    /// `n` elements (along the destination's side, and the source's) of 1 << `log` bytes.
+    pub(super) fn new(
+        (src, dst): (*const u8, *mut u8),
+        (n_dst, n_src): (usize, usize),
+        (rows, columns): (&'a Side, &'a Side),
+        log: u32,
+    ) -> Face<'a> {
+        Face { src, dst, n_dst, n_src, rows, columns, first: (0, 0), log }
+    }
+
+    /// The same at other places.
+    pub(super) fn at(&self, src: *const u8, dst: *mut u8) -> Face<'a> {
+        Face { src, dst, ..*self }
+    }
+
     /// The part with `n_dst` by `n_src` elements that starts at (`at_dst`, `at_src`).
-    fn part(&self, at_dst: usize, n_dst: usize, at_src: usize, n_src: usize) -> Face {
-        let src = self.src.wrapping_offset(at_dst as isize * self.src_stride);
-        let dst = self.dst.wrapping_offset(at_src as isize * self.dst_stride);
+    fn part(&self, at_dst: usize, n_dst: usize, at_src: usize, n_src: usize) -> Face<'a> {
         Face {
-            src: src.wrapping_add(at_src << self.log),
-            dst: dst.wrapping_add(at_dst << self.log),
+            src: self.src.wrapping_add(at_src << self.log),
+            dst: self.dst.wrapping_add(at_dst << self.log),
             n_dst,
             n_src,
+            first: (self.first.0 + at_dst, self.first.1 + at_src),
             ..*self
         }
     }
@@ -41,7 +183,7 @@ impl Face {
         64 >> self.log
     }
 
-    /// Elements of the destination before its first whole line.
+    /// Elements of the destination before its first whole line, if its rows agree on that.
     fn head(&self) -> usize {
         ((self.dst as usize).wrapping_neg() & 63) >> self.log
     }
@@ -82,35 +224,62 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
 ///
 /// # Safety
 /// As [`transpose`].
-pub(super) unsafe fn direct(ops: &Ops, face: &Face) {
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn direct(ops: &Ops, face: &Face) {
     let log = face.log as usize & 15;
     let wide = face.n_dst << log >= ops.width;
     let (width, tiles) = if wide { (ops.width, &ops.tiles) } else { (16, &ops.narrow) };
     let Some(tile) = tiles.get(log) else { return };
     let (rows, columns, line) = (width >> log, face.vector(), face.line());
-    let mut s = 0;
-    while s < face.n_src {
-        let left = face.n_src - s;
-        let blocks = (left.min(line) << log) / 16;
-        let s_at = if blocks == 0 { face.n_src - columns } else { s };
-        let blocks = blocks.max(1);
-        let mut d = 0;
-        while d < face.n_dst {
-            let part = face.part(d.min(face.n_dst - rows), rows, s_at, columns * blocks);
-            // SAFETY: the part lies within the face, which the caller vouches for.
-            unsafe { tile(part.src, part.src_stride, part.dst, part.dst_stride, blocks) };
-            d += rows;
+    let mut tables = Tables::new(face);
+    let mut at = 0;
+    while at < face.n_dst {
+        let count = ROWS_MOST.min((face.n_dst - at).max(rows));
+        let at_dst = at.min(face.n_dst - count.min(face.n_dst));
+        let src = tables.rows(face, at_dst, count);
+        let mut s = 0;
+        while s < face.n_src {
+            let left = face.n_src - s;
+            let blocks = (left.min(line) << log) / 16;
+            let s_at = if blocks == 0 { face.n_src - columns } else { s };
+            let blocks = blocks.max(1);
+            let dst = tables.columns(face, s_at, blocks * columns);
+            let (src, dst) = (src.wrapping_add(s_at << log), dst.wrapping_add(at_dst << log));
+            let mut d = 0;
+            while d < count {
+                let d_at = d.min(count - rows);
+                let (offset, rows_of) = tables.places(d_at);
+                let (src, dst) = (src.wrapping_offset(offset), dst.wrapping_add(d_at << log));
+                // SAFETY: a part of the face, which the caller vouches for.
+                unsafe { tile(src, dst, rows_of, blocks) };
+                d += rows;
+            }
+            s = s_at + blocks * columns;
         }
-        s = s_at + blocks * columns;
+        at = at_dst + count;
+    }
+}
+
+/// Bytes in the buffer: `n_dst` rows of `n_src` at `src` become `n_src` rows of `n_dst` at `dst`.
+///
+/// # Safety
+/// They are there, without overlap; both numbers are multiples of 32.
+pub(super) unsafe fn bytes(ops: &Ops, src: *const u8, dst: *mut u8, n_dst: usize, n_src: usize) {
+    let Some(tile) = ops.tiles.first() else { return };
+    for d in (0..n_dst).step_by(ops.width.max(1)) {
+        let rows = Rows::Apart([n_src as isize, n_dst as isize]);
+        // SAFETY: a part of the caller's bytes.
+        unsafe { tile(src.wrapping_add(d * n_src), dst.wrapping_add(d), rows, n_src / 16) };
     }
 }
 
 /// Strips of columns: whole squares, and what is left over.
+#[inline(never)] // frames of its own: stacks may be small
 unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
     let (vector, line) = (face.vector(), face.line());
     // Strips that start at the source's lines read each line once.
     let lead = (face.src as usize).wrapping_neg() & 63;
-    let lead = if face.src_stride & 63 == 0 { lead >> face.log } else { 0 };
+    let lead = if face.rows.lined() { lead >> face.log } else { 0 };
     let mut s = 0;
     // SAFETY: the strips are parts of the face, which is at least a line either way.
     unsafe {
@@ -132,7 +301,7 @@ unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
 
 /// A strip of whole lines of source columns.
 unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
-    let aligned = face.dst_stride & 63 == 0 && face.dst as usize & ((1 << face.log) - 1) == 0;
+    let aligned = face.columns.lined() && face.dst as usize & ((1 << face.log) - 1) == 0;
     let head = face.head();
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
@@ -160,19 +329,32 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams: bool) -> usize {
     let mut half = Buffer::new();
-    let half = (half.ptr(), 64);
-    let line = face.line().max(1);
+    let half = half.ptr();
+    static LINES: [i32; COLUMNS_MOST] = listed(64);
+    let (log, line) = (face.log, face.line().max(1));
     // Short destination rows are finished at once.
-    let most = if face.n_dst < 9 * line { 8 } else { ROWS.div_ceil(line) };
+    let most = if face.n_dst < 9 * line { 8.min(ROWS_MOST / line) } else { ROWS.div_ceil(line) };
+    let mut tables = Tables::new(face);
     while d + line <= face.n_dst {
-        let lines = ((face.n_dst - d) >> (6 - face.log)).min(most);
+        let lines = ((face.n_dst - d) >> (6 - log)).min(most);
+        let src = tables.rows(face, d, lines * line);
         for s in (0..face.n_src).step_by(line) {
+            let dst = tables.columns(face, s, line).wrapping_add(d << log);
+            let src = src.wrapping_add(s << log);
             for i in 0..lines {
-                let part = face.part(d + i * line, line, s, line);
-                let Face { src, dst, src_stride, dst_stride, .. } = part;
-                (ops.fetch)(src.wrapping_add(AHEAD), src_stride, line, 1);
+                let (at, rows) = tables.places(i * line);
+                let (src, dst) = (src.wrapping_offset(at), dst.wrapping_add(64 * i));
+                let (one, three) = match rows {
+                    Rows::Apart([a, b]) => (Rows::Apart([a]), Rows::Apart([a, b, 64])),
+                    Rows::Listed([a, b]) => {
+                        (Rows::Listed([a]), Rows::Listed([a, b, LINES.as_ptr()]))
+                    }
+                };
                 // SAFETY: a part of the caller's face, whose lines are aligned.
-                unsafe { square(face.log, (src, src_stride), (dst, dst_stride), half, streams) };
+                unsafe {
+                    (ops.fetch)(src.wrapping_add(AHEAD), one, line, 1);
+                    square(log, src, dst, half, three, streams);
+                }
             }
         }
         d += lines * line;
@@ -186,6 +368,12 @@ const ROWS: usize = 16;
 /// How far ahead along a source row lines are asked for.
 const AHEAD: usize = 128;
 
+/// Bytes from one destination row to the next in a window.
+const fn pitch(log: u32) -> usize {
+    let pitch = 64usize << log;
+    if pitch < 128 { 128 } else { pitch }
+}
+
 /// Windows of some lines of each of some destination rows, made in the buffer, from column `d` on;
 /// returns where they end. Runs of destination lines are written
 /// together, for memory is slow to change its rows. Of rows that start anywhere in a line, a
@@ -193,18 +381,23 @@ const AHEAD: usize = 128;
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: bool) -> usize {
     let stream = if streams { ops.stream } else { super::portable::stream };
-    let pitch = (64usize << face.log).max(128);
+    let pitch = pitch(face.log);
     let (rows, held) = (BUFFER / pitch, pitch / 64);
     let shown = held - usize::from(!aligned);
     let mut buffer = Buffer::new();
     let buffer = buffer.ptr();
-    while d + held * face.line() <= face.n_dst {
+    let mut tables = Tables::new(face);
+    let wide = held * face.line();
+    while d + wide <= face.n_dst {
+        let src = tables.rows(face, d, wide);
         for s in (0..face.n_src).step_by(rows.max(1)) {
-            let part = face.part(d, held * face.line(), s, rows.min(face.n_src - s));
+            let count = rows.min(face.n_src - s);
+            let src = src.wrapping_add(s << face.log);
+            let dst = tables.columns(face, s, count).wrapping_add(d << face.log);
             // SAFETY: a part of the caller's face; the buffer has `rows` rows of `held` lines.
-            unsafe { fill(ops, &part, buffer, pitch) };
-            for row in 0..part.n_src {
-                let to = part.dst.wrapping_offset(row as isize * part.dst_stride);
+            unsafe { fill(ops, &tables, (face.log, wide, count), src, buffer) };
+            for row in 0..count {
+                let to = dst.wrapping_offset(tables.column(row));
                 let skew = (to as usize).wrapping_neg() & 63;
                 let from = buffer.wrapping_add(row * pitch + skew);
                 // SAFETY: the row's first whole lines, in the buffer and in the destination.
@@ -216,28 +409,44 @@ unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: 
     d
 }
 
-/// A window into the buffer.
-unsafe fn fill(ops: &Ops, part: &Face, buffer: *mut u8, pitch: usize) {
-    let Face { src_stride: ss, n_dst, n_src, log, .. } = *part;
-    let line = part.line();
+/// A window of `n_dst` by `n_src` elements into the buffer.
+unsafe fn fill(
+    ops: &Ops,
+    tables: &Tables,
+    (log, n_dst, n_src): (u32, usize, usize),
+    src: *const u8,
+    buffer: *mut u8,
+) {
+    static PITCHES: [[i32; COLUMNS_MOST]; 5] =
+        [listed(pitch(0)), listed(pitch(1)), listed(pitch(2)), listed(pitch(3)), listed(pitch(4))];
+    let line = 64usize >> log;
     let Some(&tile) = ops.tiles.get(log as usize) else { return };
-    let square = ops.square.filter(|_| n_src & (line - 1) == 0);
+    let Some(pitches) = PITCHES.get(log as usize) else { return };
+    let pitch = pitch(log) as isize;
+    let square = ops.square.filter(|_| n_src & line.wrapping_sub(1) == 0);
     let step = if square.is_some() { line } else { ops.width >> log };
     for d in (0..n_dst).step_by(step.max(1)) {
-        let src = part.src.wrapping_offset(d as isize * ss);
-        let to = buffer.wrapping_add(d << log);
-        // SAFETY: the caller's part, and `pitch` bytes of the buffer for each of its rows.
+        let (at, rows) = tables.places(d);
+        let (src, buffer) = (src.wrapping_offset(at), buffer.wrapping_add(d << log));
+        let (one, two) = match rows {
+            Rows::Apart([a, _]) => (Rows::Apart([a]), Rows::Apart([a, pitch])),
+            Rows::Listed([a, _]) => (Rows::Listed([a]), Rows::Listed([a, pitches.as_ptr()])),
+        };
+        // SAFETY: the caller's part, and as many rows of the buffer as it has columns.
         unsafe {
-            (ops.fetch)(src.wrapping_add(n_src << log), ss, step, (n_src << log) / 64);
+            (ops.fetch)(src.wrapping_add(n_src << log), one, step, (n_src << log) / 64);
             match square {
                 Some(square) => {
                     for s in (0..n_src).step_by(line.max(1)) {
-                        let src = src.wrapping_add(s << log);
-                        let to = to.wrapping_add(s * pitch);
-                        square(log, (src, ss), (to, pitch as isize), (to, pitch as isize), false);
+                        let to = buffer.wrapping_offset(s as isize * pitch);
+                        let rows = match two {
+                            Rows::Apart([a, b]) => Rows::Apart([a, b, b]),
+                            Rows::Listed([a, b]) => Rows::Listed([a, b, b]),
+                        };
+                        square(log, src.wrapping_add(s << log), to, to, rows, false);
                     }
                 }
-                None => tile(src, ss, to, pitch as isize, (n_src << log) / 16),
+                None => tile(src, buffer, two, (n_src << log) / 16),
             }
         }
     }

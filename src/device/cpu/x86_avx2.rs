@@ -5,7 +5,7 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Masks, Ops};
+use super::ops::{Masks, Ops, Place, Rows};
 #[cfg(target_arch = "x86")]
 use super::portable as deposit; // the instructions are 64-bit ones
 
@@ -45,18 +45,31 @@ macro_rules! tile {
         [$($i:literal)*], [$($h:literal)*]
     ) => {
         #[target_feature(enable = "avx2")]
-        unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
-            const C: usize = [$($i),*].len();
-            for block in 0..blocks {
-                let from = src.wrapping_add(16 * block);
-                let to = dst.wrapping_offset((block * C) as isize * ds);
-                let row = |i: isize| from.wrapping_offset(i * ss);
-                // SAFETY: the caller vouches for 2 C rows of 16 bytes.
-                let mut rows = unsafe { [$(pair(row($i), row($i + C as isize))),*] };
-                shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                let row = |i: isize| to.wrapping_offset(i * ds).cast();
-                // SAFETY: the caller vouches for C destination rows of 32 bytes.
-                unsafe { $(_mm256_storeu_si256(row($i), rows[$i]);)* }
+        unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
+            // SAFETY: the caller vouches for 2 C rows of 16 bytes, and C destination rows of 32 bytes for
+            // every block.
+            unsafe {
+                match rows {
+                    Rows::Apart([from, to]) => turn(src, from, dst, to, blocks),
+                    Rows::Listed([from, to]) => turn(src, from, dst, to, blocks),
+                }
+            }
+
+            #[target_feature(enable = "avx2")]
+            unsafe fn turn<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, n: usize) {
+                const C: usize = [$($i),*].len();
+                for block in 0..n {
+                    let (at, to) = to.from(block * C);
+                    let (src, dst) = (src.wrapping_add(16 * block), dst.wrapping_offset(at));
+                    // SAFETY: as above.
+                    unsafe {
+                        let row = |i: usize| src.wrapping_offset(from.at(i));
+                        let mut rows = [$(pair(row($i), row($i + C))),*];
+                        shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                        let row = |i: usize| dst.wrapping_offset(to.at(i)).cast();
+                        $(_mm256_storeu_si256(row($i), rows[$i]);)*
+                    }
+                }
             }
         }
     };
@@ -85,18 +98,30 @@ macro_rules! narrow {
         [$($i:literal)*], [$($h:literal)*]
     ) => {
         #[target_feature(enable = "avx2")]
-        unsafe fn $name(src: *const u8, ss: isize, dst: *mut u8, ds: isize, blocks: usize) {
-            const C: usize = [$($i),*].len();
-            for block in 0..blocks {
-                let from = src.wrapping_add(16 * block);
-                let to = dst.wrapping_offset((block * C) as isize * ds);
-                let row = |i: isize| from.wrapping_offset(i * ss).cast();
-                // SAFETY: the caller vouches for C rows of 16 bytes.
-                let mut rows = unsafe { [$(_mm_loadu_si128(row($i))),*] };
-                shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                let row = |i: isize| to.wrapping_offset(i * ds).cast();
-                // SAFETY: the caller vouches for C destination rows of 16 bytes.
-                unsafe { $(_mm_storeu_si128(row($i), rows[$i]);)* }
+        unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
+            // SAFETY: the caller vouches for C rows of 16 bytes on both sides, for every block.
+            unsafe {
+                match rows {
+                    Rows::Apart([from, to]) => turn(src, from, dst, to, blocks),
+                    Rows::Listed([from, to]) => turn(src, from, dst, to, blocks),
+                }
+            }
+
+            #[target_feature(enable = "avx2")]
+            unsafe fn turn<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, n: usize) {
+                const C: usize = [$($i),*].len();
+                for block in 0..n {
+                    let (at, to) = to.from(block * C);
+                    let (src, dst) = (src.wrapping_add(16 * block), dst.wrapping_offset(at));
+                    // SAFETY: as above.
+                    unsafe {
+                        let row = |i: usize| src.wrapping_offset(from.at(i)).cast();
+                        let mut rows = [$(_mm_loadu_si128(row($i))),*];
+                        shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                        let row = |i: usize| dst.wrapping_offset(to.at(i)).cast();
+                        $(_mm_storeu_si128(row($i), rows[$i]);)*
+                    }
+                }
             }
         }
     };
@@ -134,15 +159,26 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
     }
 }
 
-fn fetch(at: *const u8, stride: isize, rows: usize, lines: usize) {
-    let mut at = at;
-    for _ in 0..rows {
-        for line in 0..lines {
-            let at = at.wrapping_add(64 * line);
-            // SAFETY: a prefetch touches nothing, and every processor with AVX2 has SSE.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
+    // SAFETY: the caller's rows.
+    unsafe {
+        match rows {
+            Rows::Apart([rows]) => ask(at, rows, n, lines),
+            Rows::Listed([rows]) => ask(at, rows, n, lines),
         }
-        at = at.wrapping_offset(stride);
+    }
+
+    unsafe fn ask(at: *const u8, rows: impl Place, n: usize, lines: usize) {
+        for row in 0..n {
+            for line in 0..lines {
+                // SAFETY: the caller's rows; a prefetch touches nothing, and every processor with
+                // AVX2 has SSE.
+                unsafe {
+                    let at = at.wrapping_offset(rows.at(row)).wrapping_add(64 * line);
+                    _mm_prefetch::<_MM_HINT_T0>(at.cast());
+                }
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::Ops;
+use super::ops::{Ops, Place, Rows};
 use super::x86_avx2;
 
 pub(super) static OPS: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
@@ -18,20 +18,19 @@ macro_rules! lanes {
         [$($i:literal)*], [$($h:literal)*]
     ) => {
         #[target_feature(enable = "avx512f,avx512bw")]
-        unsafe fn $name((src, ss): (*const u8, isize), (half, by): (*mut u8, isize)) {
+        unsafe fn $name<P: Place>(src: *const u8, from: P, half: *mut u8, to: P) {
             const C: usize = [$($i),*].len();
             for group in 0..4 {
-                let from = src.wrapping_offset((group * C) as isize * ss);
-                let row = |i: isize| from.wrapping_offset(i * ss).cast();
-                // SAFETY: the caller vouches for 4 C rows of 64 bytes.
-                let mut rows = unsafe {
-                    [$(_mm512_loadu_si512(row($i))),*]
-                };
-                shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                let to = half.wrapping_offset((group * C) as isize * by);
-                let row = |i: isize| to.wrapping_offset(i * by).cast();
-                // SAFETY: the caller vouches for 4 C rows of 64 bytes.
-                unsafe { $(_mm512_storeu_si512(row($i), rows[$i]);)* }
+                let ((at, from), (to_at, to)) = (from.from(group * C), to.from(group * C));
+                let (src, half) = (src.wrapping_offset(at), half.wrapping_offset(to_at));
+                // SAFETY: the caller vouches for 4 C rows of 64 bytes, on both sides.
+                unsafe {
+                    let row = |i: usize| src.wrapping_offset(from.at(i)).cast();
+                    let mut rows = [$(_mm512_loadu_si512(row($i))),*];
+                    shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                    let row = |i: usize| half.wrapping_offset(to.at(i)).cast();
+                    $(_mm512_storeu_si512(row($i), rows[$i]);)*
+                }
             }
         }
     };
@@ -66,32 +65,51 @@ fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     [first, second, third, fourth]
 }
 
-/// The second half: the 16-byte quarters of rows `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
-/// matrix, and its rows are destination rows of the same numbers.
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn square(
     log: u32,
-    src: (*const u8, isize),
-    (dst, ds): (*mut u8, isize),
-    half: (*mut u8, isize),
+    src: *const u8,
+    dst: *mut u8,
+    half: *mut u8,
+    rows: Rows<3>,
     streams: bool,
 ) {
-    let c = 16isize >> log;
+    // SAFETY: the caller's promise.
+    unsafe {
+        match rows {
+            Rows::Apart(rows) => turn(log, src, dst, half, rows, streams),
+            Rows::Listed(rows) => turn(log, src, dst, half, rows, streams),
+        }
+    }
+}
+
+/// In the second half, the 16-byte quarters of rows `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
+/// matrix, and its rows are destination rows of the same numbers.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn turn<P: Place>(
+    log: u32,
+    src: *const u8,
+    dst: *mut u8,
+    half: *mut u8,
+    [from, to, between]: [P; 3],
+    streams: bool,
+) {
+    let c = 16usize >> log;
     // Elements of 16 bytes are whole quarters: there is no first half.
-    let half = if log == 4 { (src.0.cast_mut(), src.1) } else { half };
+    let (half, between) = if log == 4 { (src.cast_mut(), from) } else { (half, between) };
     // SAFETY: the caller vouches for the square on both sides and for the place between, and for
     // aligned lines if they are to go past the caches.
     unsafe {
         match log {
-            0 => lanes1(src, half),
-            1 => lanes2(src, half),
-            2 => lanes4(src, half),
-            3 => lanes8(src, half),
+            0 => lanes1(src, from, half, between),
+            1 => lanes2(src, from, half, between),
+            2 => lanes4(src, from, half, between),
+            3 => lanes8(src, from, half, between),
             _ => {}
         }
         for i in 0..c {
-            let from = |l: isize| half.0.wrapping_offset((i + l * c) * half.1).cast();
-            let row = |l: isize| dst.wrapping_offset((i + l * c) * ds).cast::<__m512i>();
+            let from = |l: usize| half.wrapping_offset(between.at(i + l * c)).cast();
+            let row = |l: usize| dst.wrapping_offset(to.at(i + l * c)).cast::<__m512i>();
             let [a, b, c, d] = quarters([
                 _mm512_loadu_si512(from(0)),
                 _mm512_loadu_si512(from(1)),

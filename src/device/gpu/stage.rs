@@ -211,7 +211,7 @@ impl Driver {
             }
             // SAFETY: the buffer is large enough and this call's; the rest is the caller's word.
             unsafe {
-                cpu::copy(&into, &PARALLEL);
+                cpu::copy(&mut into, &PARALLEL);
                 let enqueued = self.on_device(&back, &Place { here, stream, host: true });
                 // An error may come after some of it was enqueued.
                 buffer.record(self, stream).and(enqueued)
@@ -234,20 +234,20 @@ impl Driver {
                 let enqueued = self.on_device(&into, &Place { here, stream, host: true });
                 buffer.record(self, stream).and(enqueued)?;
             }
-            let Some(empty) = former.replace(back) else { return Ok(()) };
+            let Some(mut empty) = former.replace(back) else { return Ok(()) };
             if let Some(other) = other {
                 other.wait(self)?;
             }
             // SAFETY: the plan's source is the other buffer, which the device has filled.
-            unsafe { cpu::copy(&empty, &PARALLEL) };
+            unsafe { cpu::copy(&mut empty, &PARALLEL) };
             Ok(())
         })?;
         for buffer in buffers.pair.iter_mut().flatten() {
             buffer.wait(self)?;
         }
-        if let Some(empty) = former {
+        if let Some(mut empty) = former {
             // SAFETY: as above.
-            unsafe { cpu::copy(&empty, &PARALLEL) };
+            unsafe { cpu::copy(&mut empty, &PARALLEL) };
         }
         Ok(())
     }
