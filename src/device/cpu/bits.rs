@@ -5,7 +5,7 @@ use super::nibbles;
 use super::ops::{Ops, Rows};
 use super::pack::Spread;
 use super::walk::{set, walk};
-use super::{bitrun, stream::Buffer, transpose};
+use super::{bitrun, stream::Buffer, strided, transpose};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item};
 
@@ -120,9 +120,9 @@ impl Bits<'_> {
         (packs.then_some(from), unpacks.then_some(to.cast_mut()))
     }
 
-    /// Whole tiles of nibbles by their own kernel, the rest (or all) through bytes.
-    unsafe fn both(&self, ops: &Ops, dense: usize, streams: bool) {
-        let (row, column) = (self.plan.inner(), self.plan.dim(dense));
+    /// Whether both sides are packed and every tile begins at whole bytes.
+    fn whole(&self, dense: usize) -> bool {
+        let row = self.plan.inner();
         let last = self.plan.ndim.wrapping_sub(1);
         let apart = |i: usize| if i == last || i == dense { 0 } else { self.plan.dim(i).src };
         let odd =
@@ -130,22 +130,36 @@ impl Bits<'_> {
                 let Dim { dst, .. } = self.plan.dim(i);
                 all | apart(i) | if i == last { 0 } else { dst }
             });
-        let nibbles = self.width == 4 && self.slot == 4 && row.dst == 4 && odd % 8 == 0;
-        let whole = |n: i64, tile: i64| if nibbles { n & -tile } else { 0 };
-        let (d, s) = (whole(row.n, nibbles::TILE_DST), whole(column.n, nibbles::TILE_SRC));
-        let (d, s) = if d == 0 || s == 0 { (0, 0) } else { (d, s) };
-        // SAFETY: three parts of the caller's plan, whole tiles for the first.
-        unsafe {
-            if d > 0 {
-                nibbles::tiles(ops, self.plan, dense, d, s, streams);
-                self.blocks(ops, dense, 0..d, s..column.n);
-            }
-            self.blocks(ops, dense, d..row.n, 0..column.n);
+        self.slot == self.width && row.dst == self.width as i64 && odd % 8 == 0
+    }
+
+    /// Whole tiles of nibbles by their own kernel, the rest (or all) through bytes.
+    unsafe fn both(&self, ops: &Ops, dense: usize, streams: bool) {
+        let (row, column) = (self.plan.inner(), self.plan.dim(dense));
+        let whole = self.whole(dense);
+        let nibbles = whole && self.width == 4;
+        // Tiles begin at the destination's lines, if its rows agree on them.
+        let (to, _) = bitrun::at(self.plan.dst, self.plan.dst_bit);
+        let head = if column.dst % 512 == 0 { 2 * (to as i64).wrapping_neg() & 127 } else { 0 };
+        let count = |n: i64, tile: i64| if nibbles && n > 0 { n & -tile } else { 0 };
+        let d = count(row.n - head, nibbles::TILE_DST);
+        let s = count(column.n, nibbles::TILE_SRC);
+        let (d, s) = if d == 0 || s == 0 { (0..0, 0) } else { (head..head + d, s) };
+        let blocks = |ds: Range<i64>, ss: Range<i64>| {
+            // SAFETY: a part of the caller's plan.
+            unsafe { self.blocks(ops, (dense, whole && !nibbles && ops.packs), ds, ss) };
+        };
+        blocks(0..d.start, 0..column.n);
+        if s > 0 {
+            // SAFETY: whole tiles of the caller's plan.
+            unsafe { nibbles::tiles(ops, self.plan, dense, d.clone(), s, streams) };
+            blocks(d.clone(), s..column.n);
         }
+        blocks(d.end..row.n, 0..column.n);
     }
 
     /// Tiles in blocks whose lines, on both sides, stay in the caches until they are done.
-    unsafe fn blocks(&self, ops: &Ops, dense: usize, ds: Range<i64>, ss: Range<i64>) {
+    unsafe fn blocks(&self, ops: &Ops, how: (usize, bool), ds: Range<i64>, ss: Range<i64>) {
         let mut d = ds.start;
         while d < ds.end {
             let d_end = ds.end.min(d + 4 * TILE_DST as i64);
@@ -153,16 +167,23 @@ impl Bits<'_> {
             while s < ss.end {
                 let s_end = ss.end.min(s + 8 * TILE_SRC as i64);
                 // SAFETY: a part of the caller's plan.
-                unsafe { self.tiles(ops, dense, d..d_end, s..s_end) };
+                unsafe { self.tiles(ops, how, d..d_end, s..s_end) };
                 s = s_end;
             }
             d = d_end;
         }
     }
 
-    /// Tile by tile: source runs to bytes, bytes transposed, bytes to destination runs.
+    /// Tile by tile: source runs to bytes, bytes transposed, bytes to destination runs. With
+    /// `whole`, all tiles begin at whole bytes.
     #[inline(never)] // a frame of its own: stacks may be small
-    unsafe fn tiles(&self, ops: &Ops, dense: usize, ds: Range<i64>, ss: Range<i64>) {
+    unsafe fn tiles(
+        &self,
+        ops: &Ops,
+        (dense, whole): (usize, bool),
+        ds: Range<i64>,
+        ss: Range<i64>,
+    ) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
         let last = self.plan.ndim.checked_sub(1);
         let mut buffer = Buffer::new();
@@ -183,6 +204,13 @@ impl Bits<'_> {
                     let from = src_at as i64 + d * row.src + s * column.src;
                     let to = dst_at as i64 + d * row.dst + s * column.dst;
                     self.fetch(ops, from + 768, row.src, n_dst as usize, self.plan.src);
+                    // Loads of eight bytes may run over what follows, of which there is enough.
+                    if whole && n_dst == TILE_DST as i64 && s + 3 * TILE_SRC as i64 <= column.n {
+                        // SAFETY: a tile of the caller's plan.
+                        unsafe { self.packed(ops, bytes, (from, row.src), (to, column.dst)) };
+                        s += TILE_SRC as i64;
+                        continue;
+                    }
                     let below = to + TILE_SRC as i64 * column.dst;
                     self.fetch(ops, below, column.dst, n_src, self.plan.dst);
                     // SAFETY: a tile of the caller's plan, through both halves of the buffer.
@@ -200,6 +228,45 @@ impl Bits<'_> {
                 d += TILE_DST as i64;
             }
         });
+    }
+
+    /// A tile at whole bytes on both sides, whose source rows at least eight bytes follow.
+    #[inline(never)]
+    unsafe fn packed(
+        &self,
+        ops: &Ops,
+        bytes: *mut u8,
+        (from, src_stride): (i64, i64),
+        (to, dst_stride): (i64, i64),
+    ) {
+        let (from, _) = bitrun::at(self.plan.src, self.plan.src_bit + from);
+        let (to, _) = bitrun::at(self.plan.dst, self.plan.dst_bit + to);
+        let (to, w) = (to.cast_mut(), self.width as u32);
+        let lines = bytes.wrapping_add(TILE_DST * TILE_SRC);
+        // SAFETY: the caller's tile, through both halves of the buffer. Packed in place, a group's
+        // word ends where its bytes do, or before.
+        unsafe {
+            for i in 0..TILE_DST {
+                let from = from.wrapping_offset(i as isize * (src_stride >> 3) as isize);
+                (ops.unpack)(bytes.wrapping_add(i * TILE_SRC), from, 0, w, TILE_SRC / 8);
+            }
+            transpose::bytes(ops, bytes, lines, TILE_DST, TILE_SRC);
+            for i in 0..TILE_SRC {
+                let line = lines.wrapping_add(i * TILE_DST);
+                (ops.pack)(line, line, 0, w, TILE_DST / 8, 0);
+            }
+            for i in 0..TILE_SRC {
+                let to = to.wrapping_offset(i as isize * (dst_stride >> 3) as isize);
+                let line = lines.wrapping_add(i * TILE_DST);
+                for word in 0..self.width {
+                    strided::one::<{ TILE_DST / 8 }>(
+                        to,
+                        line,
+                        (8 * word as isize, 8 * word as isize),
+                    );
+                }
+            }
+        }
     }
 
     /// Asks for the lines of `n` runs that come soon, at a bit and so many bits apart.

@@ -1,5 +1,7 @@
 //! Transposes of packed 4-bit elements at whole bytes: two rows become one byte row for the even
 //! columns and one for the odd, and bytes are what is transposed.
+use core::ops::Range;
+
 use super::ops::Ops;
 use super::portable;
 use super::stream::Buffer;
@@ -16,7 +18,7 @@ pub(super) const TILE_SRC: i64 = 32;
 const PAIRS: usize = 64;
 const PITCH: usize = 32;
 
-/// The first `n_dst` by `n_src` elements, whole tiles, of the innermost dimension and `dense`.
+/// The elements `ds` of the innermost dimension, and the first `n_src` of `dense`: whole tiles.
 ///
 /// # Safety
 /// As [`super::copy`]; strides in bits, whole bytes but for the two that are 4.
@@ -24,23 +26,23 @@ pub(super) unsafe fn tiles(
     ops: &Ops,
     plan: &Part,
     dense: usize,
-    n_dst: i64,
+    ds: Range<i64>,
     n_src: i64,
     streams: bool,
 ) {
     let last = plan.ndim.checked_sub(1);
-    let (ss, ds) = (plan.inner().src as isize / 8, plan.dim(dense).dst as isize / 8);
+    let (ss, by) = (plan.inner().src as isize / 8, plan.dim(dense).dst as isize / 8);
     walk(plan, set(&[last, Some(dense)]), |src_at, dst_at| {
         let src = plan.src.wrapping_offset((plan.src_bit as isize + src_at) / 8);
         let dst = plan.dst.wrapping_offset((plan.dst_bit as isize + dst_at) / 8);
-        let mut d = 0;
-        while d < n_dst as isize {
+        let mut d = ds.start as isize;
+        while d < ds.end as isize {
             let mut s = 0;
             while s < n_src as isize {
                 let from = src.wrapping_offset(d * ss + s / 2);
-                let to = dst.wrapping_offset(s * ds + d / 2);
+                let to = dst.wrapping_offset(s * by + d / 2);
                 // SAFETY: a whole tile of the caller's plan.
-                unsafe { tile(ops, from, ss, to, ds, streams) };
+                unsafe { tile(ops, from, ss, to, by, streams) };
                 s += TILE_SRC as isize;
             }
             d += TILE_DST as isize;

@@ -137,8 +137,9 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
     unsafe { (*deal.cast::<Deal>()).part(i) }
 }
 
-/// Chooses what to deal out in `parts`: the element's bytes if it is large, else the outermost
-/// dimension that has enough to deal, else the longest.
+/// Chooses what to deal out in `parts`: the element's bytes if it is large, else of the dimensions
+/// that have enough to deal the one that is farthest apart on both sides (of bits: the outermost),
+/// else the longest.
 fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
     let even = |units: usize, grain: usize| {
         let each = units.div_ceil(parts.max(1));
@@ -152,8 +153,14 @@ fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
         _ => {}
     }
     let n = |i: usize| plan.dim(i).n as usize;
-    let enough = (0..plan.ndim).find(|&i| n(i) >= 8 * parts || n(i) == parts);
-    let dim = enough.or_else(|| (0..plan.ndim).max_by_key(|&i| n(i)))?;
+    // The farther apart on both sides, the less a dimension is missed where runs are made.
+    let apart = |i: usize| plan.dim(i).src.unsigned_abs().min(plan.dim(i).dst.unsigned_abs());
+    let enough = (0..plan.ndim).rev().filter(|&i| n(i) >= 8 * parts || n(i) == parts);
+    let dim = match plan.item {
+        Item::Bytes(_) => enough.max_by_key(|&i| apart(i)),
+        Item::Bits { .. } => enough.last(),
+    };
+    let dim = dim.or_else(|| (0..plan.ndim).max_by_key(|&i| n(i)))?;
     let whole_bytes = match plan.item {
         Item::Bytes(_) => 1,
         // Parts begin at whole bytes on both sides.
