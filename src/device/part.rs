@@ -2,7 +2,7 @@
 use super::plan::{Dim, Item, Kernel, MAX_STEP, Plan};
 
 /// Dimensions that one side of a transpose has at most.
-pub const SIDE_MOST: usize = 8;
+pub const SIDE_MOST: usize = 12;
 
 /// Bytes beyond which a side takes no further dimension.
 const SIDE_BYTES: i64 = 4096;
@@ -139,9 +139,9 @@ impl<'a> Part<'a> {
         if nbytes > 16 || !nbytes.is_power_of_two() {
             return Kernel::Rows;
         }
-        let vector = |dim: Dim| dim.n.saturating_mul(bytes) >= 16;
         let next = self.dim(self.ndim.wrapping_sub(2));
-        let weaves = next.src == bytes && next.dst == bytes.wrapping_mul(inner.n) && vector(next);
+        let weaves = next.src == bytes && next.dst == bytes.wrapping_mul(inner.n);
+        let weaves = weaves && next.n.saturating_mul(bytes) >= 64;
         if weaves && nbytes <= 8 && inner.n <= MAX_STEP {
             return Kernel::Interleave;
         }

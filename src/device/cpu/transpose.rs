@@ -44,15 +44,24 @@ impl Side {
             rest /= n.max(1);
             offset += *digit as isize * stride;
         }
-        for at in out {
-            *at = offset as i32;
-            for (digit, &(n, stride)) in digits.iter_mut().zip(self.dims()) {
+        let ([inner, others @ ..], Some((&(n, stride), outer))) =
+            (&mut digits, self.dims().split_first())
+        else {
+            return 0;
+        };
+        let mut out = out.iter_mut();
+        while out.len() > 0 {
+            for at in out.by_ref().take(n - *inner) {
+                *at = offset as i32;
+                offset += stride;
+            }
+            (*inner, offset) = (0, offset - n as isize * stride);
+            for (digit, &(n, stride)) in others.iter_mut().zip(outer) {
                 (*digit, offset) = (*digit + 1, offset + stride);
                 if *digit < n {
                     break;
                 }
-                offset -= n as isize * stride;
-                *digit = 0;
+                (*digit, offset) = (0, offset - n as isize * stride);
             }
         }
         0
@@ -121,11 +130,17 @@ impl Tables {
         }
     }
 
-    /// The rows from place `i` on, what is added to the source for them, and lists.
-    fn places(&self, i: usize) -> (isize, Rows<2>) {
+    /// The rows from place `i` and the columns from place `j` on, and what is added to the source
+    /// and to the destination for them.
+    fn places(&self, i: usize, j: usize) -> ([isize; 2], Rows<2>) {
         match self.apart {
-            Some([rows, columns]) => (i as isize * rows, Rows::Apart([rows, columns])),
-            None => (0, Rows::Listed([self.rows.as_ptr().wrapping_add(i), self.columns.as_ptr()])),
+            Some([rows, columns]) => {
+                ([i as isize * rows, j as isize * columns], Rows::Apart([rows, columns]))
+            }
+            None => {
+                let rows = self.rows.as_ptr().wrapping_add(i);
+                ([0, 0], Rows::Listed([rows, self.columns.as_ptr().wrapping_add(j)]))
+            }
         }
     }
 }
@@ -248,7 +263,7 @@ unsafe fn direct(ops: &Ops, face: &Face) {
             let mut d = 0;
             while d < count {
                 let d_at = d.min(count - rows);
-                let (offset, rows_of) = tables.places(d_at);
+                let ([offset, _], rows_of) = tables.places(d_at, 0);
                 let (src, dst) = (src.wrapping_offset(offset), dst.wrapping_add(d_at << log));
                 // SAFETY: a part of the face, which the caller vouches for.
                 unsafe { tile(src, dst, rows_of, blocks) };
@@ -332,18 +347,25 @@ unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams:
     let half = half.ptr();
     static LINES: [i32; COLUMNS_MOST] = listed(64);
     let (log, line) = (face.log, face.line().max(1));
-    // Short destination rows are finished at once.
-    let most = if face.n_dst < 9 * line { 8.min(ROWS_MOST / line) } else { ROWS.div_ceil(line) };
     let mut tables = Tables::new(face);
+    // Short destination rows are finished at once; tables serve for many.
+    let many = tables.apart.is_none() || face.n_dst < 17 * line;
+    let most = if many { 16.min(ROWS_MOST / line) } else { ROWS.div_ceil(line) };
     while d + line <= face.n_dst {
         let lines = ((face.n_dst - d) >> (6 - log)).min(most);
         let src = tables.rows(face, d, lines * line);
+        let mut dst = face.dst;
         for s in (0..face.n_src).step_by(line) {
-            let dst = tables.columns(face, s, line).wrapping_add(d << log);
+            let place = s & (COLUMNS_MOST - 1);
+            if place == 0 {
+                dst = tables.columns(face, s, COLUMNS_MOST.min(face.n_src - s));
+                dst = dst.wrapping_add(d << log);
+            }
             let src = src.wrapping_add(s << log);
             for i in 0..lines {
-                let (at, rows) = tables.places(i * line);
-                let (src, dst) = (src.wrapping_offset(at), dst.wrapping_add(64 * i));
+                let ([at, to], rows) = tables.places(i * line, place);
+                let src = src.wrapping_offset(at);
+                let dst = dst.wrapping_offset(to).wrapping_add(64 * i);
                 let (one, three) = match rows {
                     Rows::Apart([a, b]) => (Rows::Apart([a]), Rows::Apart([a, b, 64])),
                     Rows::Listed([a, b]) => {
@@ -426,7 +448,7 @@ unsafe fn fill(
     let square = ops.square.filter(|_| n_src & line.wrapping_sub(1) == 0);
     let step = if square.is_some() { line } else { ops.width >> log };
     for d in (0..n_dst).step_by(step.max(1)) {
-        let (at, rows) = tables.places(d);
+        let ([at, _], rows) = tables.places(d, 0);
         let (src, buffer) = (src.wrapping_offset(at), buffer.wrapping_add(d << log));
         let (one, two) = match rows {
             Rows::Apart([a, _]) => (Rows::Apart([a]), Rows::Apart([a, pitch])),
