@@ -84,7 +84,7 @@ fn transposes() {
     everywhere(|what| {
         let mut random = Random(0xfeed_beef_1234_0001);
         for i in 0..60 {
-            let size = [1, 2, 4, 8, 16, 3, 12][i % 7];
+            let size = [1, 2, 4, 8, 16, 3, 12, 5, 6, 7][i % 10];
             let extents = [3, 16, 17, 40, 64, 70, 128, 200, 256, 300, 520];
             let (a, b) = (random.one_of(&extents), random.one_of(&extents));
             let gap = |random: &mut Random| random.one_of(&[0, 0, 64, 1, size, 7]);
@@ -95,6 +95,41 @@ fn transposes() {
                 Dim { n: a, src: s * by_src, dst: size },
                 Dim { n: b, src: t * size, dst: u * by_dst },
             ];
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
+/// Axes in any order: sides of several dimensions, forwards and backwards, with gaps between.
+#[test]
+fn permutations() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x5eed_0000_9e37_0001);
+        for i in 0..150 {
+            let size = [1, 2, 3, 4, 5, 6, 7, 8, 16, 4][i % 10];
+            let most = 24_000 / size;
+            let mut shape: Vec<i64> = Vec::new();
+            while shape.len() < 2 + i % 6 && shape.iter().product::<i64>() < most / 8 {
+                let room = most / shape.iter().product::<i64>().max(1);
+                shape.push(random.one_of(&[2, 3, 5, 8, 13, 16, 24, 40]).min(room));
+            }
+            let mut order: Vec<usize> = (0..shape.len()).collect();
+            for last in (1..order.len()).rev() {
+                order.swap(last, random.below(last as u64 + 1) as usize);
+            }
+            let mut dims: Vec<_> = shape.iter().map(|&n| Dim { n, src: 0, dst: 0 }).collect();
+            let gap = |random: &mut Random| random.one_of(&[0, 0, 0, 0, 0, 0, 1, 64]);
+            let (mut src, mut dst) = (size, size);
+            for dim in dims.iter_mut().rev() {
+                dim.src = if random.below(6) == 0 { -src } else { src };
+                src = src * dim.n + gap(&mut random);
+            }
+            for &dim in &order {
+                dims[dim].dst = if random.below(9) == 0 { -dst } else { dst };
+                dst = dst * dims[dim].n + gap(&mut random);
+            }
             let case = Case { item: Item::Bytes(size as usize), dims };
             case.check(&memory, &mut random, &SERIAL, what);
         }

@@ -140,7 +140,7 @@ impl Bits<'_> {
         let nibbles = whole && self.width == 4;
         // Tiles begin at the destination's lines, if its rows agree on them.
         let (to, _) = bitrun::at(self.plan.dst, self.plan.dst_bit);
-        let head = if column.dst % 512 == 0 { 2 * (to as i64).wrapping_neg() & 127 } else { 0 };
+        let head = if column.dst % 512 == 0 { (2 * (to as i64).wrapping_neg()) & 127 } else { 0 };
         let count = |n: i64, tile: i64| if nibbles && n > 0 { n & -tile } else { 0 };
         let d = count(row.n - head, nibbles::TILE_DST);
         let s = count(column.n, nibbles::TILE_SRC);
@@ -192,42 +192,57 @@ impl Bits<'_> {
             buffer.ptr().write_bytes(0, 2 * TILE_DST * TILE_SRC);
             buffer.ptr()
         };
-        // The buffer's two halves: 64 rows of 32 source elements, and what they turn into.
-        let lines = bytes.wrapping_add(TILE_DST * TILE_SRC);
         walk(self.plan, set(&[last, Some(dense)]), |src_at, dst_at| {
             let mut d = ds.start;
             while d < ds.end {
                 let n_dst = (ds.end - d).min(TILE_DST as i64);
                 let mut s = ss.start;
                 while s < ss.end {
-                    let n_src = (ss.end - s).min(TILE_SRC as i64) as usize;
+                    let n_src = (ss.end - s).min(TILE_SRC as i64);
                     let from = src_at as i64 + d * row.src + s * column.src;
                     let to = dst_at as i64 + d * row.dst + s * column.dst;
                     self.fetch(ops, from + 768, row.src, n_dst as usize, self.plan.src);
                     // Loads of eight bytes may run over what follows, of which there is enough.
-                    if whole && n_dst == TILE_DST as i64 && s + 3 * TILE_SRC as i64 <= column.n {
-                        // SAFETY: a tile of the caller's plan.
-                        unsafe { self.packed(ops, bytes, (from, row.src), (to, column.dst)) };
-                        s += TILE_SRC as i64;
-                        continue;
-                    }
-                    let below = to + TILE_SRC as i64 * column.dst;
-                    self.fetch(ops, below, column.dst, n_src, self.plan.dst);
-                    // SAFETY: a tile of the caller's plan, through both halves of the buffer.
+                    let packed = whole && n_dst == TILE_DST as i64;
+                    // SAFETY: a tile of the caller's plan.
                     unsafe {
-                        for i in 0..n_dst {
-                            let line = bytes.wrapping_add(i as usize * TILE_SRC);
+                        if packed && s + 3 * TILE_SRC as i64 <= column.n {
+                            self.packed(ops, bytes, (from, row.src), (to, column.dst));
+                        } else {
                             let room = (column.n - s) as usize;
-                            self.load(line, from + i * row.src, column.src, n_src, room);
+                            self.any(ops, bytes, (from, to), (n_dst, n_src), (dense, room));
                         }
-                        transpose::bytes(ops, bytes, lines, TILE_DST, TILE_SRC);
-                        self.store_tile(lines, to, n_dst as usize, n_src, dense);
                     }
                     s += TILE_SRC as i64;
                 }
                 d += TILE_DST as i64;
             }
         });
+    }
+
+    /// A tile of `n_dst` by `n_src`. The buffer's halves: 64 rows of 32 source elements, and what
+    /// they turn into.
+    unsafe fn any(
+        &self,
+        ops: &Ops,
+        bytes: *mut u8,
+        (from, to): (i64, i64),
+        (n_dst, n_src): (i64, i64),
+        (dense, room): (usize, usize),
+    ) {
+        let (row, column) = (self.plan.inner(), self.plan.dim(dense));
+        let lines = bytes.wrapping_add(TILE_DST * TILE_SRC);
+        let below = to + TILE_SRC as i64 * column.dst;
+        self.fetch(ops, below, column.dst, n_src as usize, self.plan.dst);
+        // SAFETY: a tile of the caller's plan, through both halves of the buffer.
+        unsafe {
+            for i in 0..n_dst {
+                let line = bytes.wrapping_add(i as usize * TILE_SRC);
+                self.load(line, from + i * row.src, column.src, n_src as usize, room);
+            }
+            transpose::bytes(ops, bytes, lines, TILE_DST, TILE_SRC);
+            self.store_tile(lines, to, n_dst as usize, n_src as usize, dense);
+        }
     }
 
     /// A tile at whole bytes on both sides, whose source rows at least eight bytes follow.

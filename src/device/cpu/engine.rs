@@ -1,8 +1,9 @@
 //! One thread's work: from the plan's kernel to its driver.
-use super::transpose::{Face, Side, transpose};
+use super::face::{Face, Side};
+use super::transpose::transpose;
 use super::walk::{set, walk};
-use super::{bits, level, lines, ops::Ops, slim, stream, strided, tables};
-use crate::device::part::Part;
+use super::{bits, level, lines, odd, ops::Ops, slim, stream, strided, tables};
+use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item, Kernel};
 
 /// Carries out a simplified plan on the calling thread.
@@ -26,6 +27,9 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         if slim && slim::copy(ops, plan) {
             return;
         }
+        if kernel == Kernel::Rows && odd::able(ops, size) && turns(plan, size) {
+            return faces(ops, plan, size, false);
+        }
         if tiny(plan, kernel, size) {
             return tables::copy(plan, size);
         }
@@ -43,6 +47,11 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             (ops.fence)();
         }
     }
+}
+
+/// Whether a plan of elements of 3, 5, 6 or 7 bytes has faces that are worth tiles.
+fn turns(plan: &Part, size: usize) -> bool {
+    plan.sides(size as i64).is_some_and(|(dst, src)| dst.n.min(src.n) >= 8)
 }
 
 /// Whether a plan goes element by element, through tables of offsets.
@@ -65,18 +74,8 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize) -> bool {
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn faces(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     let Some((row, column)) = plan.sides(size as i64) else { return };
-    let (mut src, mut dst) = (plan.src, plan.dst);
     let (mut rows, mut columns) = (Side::new(), Side::new());
-    for Dim { n, src, .. } in row.dims().map(|i| plan.dim(i)) {
-        rows.push(n as usize, src as isize);
-    }
-    for dim in column.dims().map(|i| plan.dim(i)) {
-        // A source that runs backwards: start at the other end on both sides.
-        let back = if dim.src < 0 { (dim.n - 1) as isize } else { 0 };
-        src = src.wrapping_offset(back * dim.src as isize);
-        dst = dst.wrapping_offset(back * dim.dst as isize);
-        columns.push(dim.n as usize, if dim.src < 0 { -dim.dst } else { dim.dst } as isize);
-    }
+    let (src, dst) = sides(plan, (&row, &column), (&mut rows, &mut columns));
     let n = (row.n as usize, column.n as usize);
     let face = Face::new((src, dst), n, (&rows, &columns), size.trailing_zeros());
     // Faces side by side in the source follow one another, of each only a few that are side by
@@ -97,10 +96,36 @@ unsafe fn faces(ops: &Ops, plan: &Part, size: usize, streams: bool) {
                     let dst_at = dst_at + (i * outer.dst + j * inner.dst) as isize;
                     let (src, dst) = (src.wrapping_offset(src_at), dst.wrapping_offset(dst_at));
                     // SAFETY: elements of the caller's plan.
-                    unsafe { transpose(ops, &face.at(src, dst), streams) };
+                    unsafe {
+                        let face = face.at(src, dst);
+                        match size.is_power_of_two() {
+                            true => transpose(ops, &face, streams),
+                            false => odd::transpose(ops, &face, size),
+                        }
+                    }
                 }
             }
             from += few;
         }
     });
+}
+
+/// Both sides of a plan's faces, and where the first face is.
+fn sides(
+    plan: &Part,
+    (row, column): (&Run, &Run),
+    (rows, columns): (&mut Side, &mut Side),
+) -> (*const u8, *mut u8) {
+    let (mut src, mut dst) = (plan.src, plan.dst);
+    for Dim { n, src, .. } in row.dims().map(|i| plan.dim(i)) {
+        rows.push(n as usize, src as isize);
+    }
+    for dim in column.dims().map(|i| plan.dim(i)) {
+        // A source that runs backwards: start at the other end on both sides.
+        let back = if dim.src < 0 { (dim.n - 1) as isize } else { 0 };
+        src = src.wrapping_offset(back * dim.src as isize);
+        dst = dst.wrapping_offset(back * dim.dst as isize);
+        columns.push(dim.n as usize, if dim.src < 0 { -dim.dst } else { dim.dst } as isize);
+    }
+    (src, dst)
 }

@@ -6,6 +6,7 @@
 //!        stream    one contiguous block                         ├ Memcpy
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose tiles, through a 4 KiB buffer                ├ Transpose
+//!        odd       tiles of 3, 5, 6 and 7 bytes                 ├ some of Rows
 //!        strided   two loops over single elements               ├ short rows of Step and Fill
 //!        slim      tiles of bytes in 9 to 15 channels           ├ some of Gather
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
@@ -33,9 +34,11 @@ macro_rules! shuffle {
 mod bitrun;
 mod bits;
 mod engine;
+mod face;
 mod level;
 mod lines;
 mod nibbles;
+mod odd;
 mod ops;
 mod pack;
 mod portable;

@@ -3,7 +3,7 @@
 use core::arch::aarch64::*;
 
 use super::level::Level;
-use super::ops::{Masks, Ops, Place, Rows};
+use super::ops::{Masks, Odd, Ops, Place, Rows};
 use super::portable;
 
 pub(super) fn detect() -> Level {
@@ -19,6 +19,7 @@ static OPS: Ops = Ops {
     square: None,
     tiles: TILES,
     narrow: TILES,
+    odd: Some(odd),
     fetch: portable::fetch,
     stream: portable::stream,
     step,
@@ -91,6 +92,53 @@ tile!(
     [0 1], [0]
 );
 tile!(tile16, 0, vzip1q_u8, vzip2q_u8, same, same, [0], []);
+
+#[target_feature(enable = "neon")]
+unsafe fn odd(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd) {
+    // SAFETY: the caller vouches for 16 bytes of each row, on both sides.
+    unsafe {
+        match rows {
+            Rows::Apart([from, to]) => odd_rows(src, from, dst, to, tiles, how),
+            Rows::Listed([from, to]) => odd_rows(src, from, dst, to, tiles, how),
+        }
+    }
+}
+
+#[target_feature(enable = "neon")]
+unsafe fn odd_rows<P: Place>(
+    src: *const u8,
+    from: P,
+    dst: *mut u8,
+    to: P,
+    tiles: usize,
+    how: &Odd,
+) {
+    // SAFETY: as above; a mask is 16 bytes, and an index beyond 15 gives 0.
+    unsafe {
+        let (spread, close) = (vld1q_u8(how.spread.as_ptr()), vld1q_u8(how.close.as_ptr()));
+        for tile in 0..tiles {
+            let (at, from) = from.from(tile * how.side);
+            let src = src.wrapping_offset(at);
+            let dst = dst.wrapping_add(tile * how.side * how.size);
+            let row = |i: usize| vqtbl1q_u8(vld1q_u8(src.wrapping_offset(from.at(i))), spread);
+            let put = |i: usize, row: uint8x16_t| {
+                vst1q_u8(dst.wrapping_offset(to.at(i)), vqtbl1q_u8(row, close));
+            };
+            if how.side == 4 {
+                let word = |i: usize| vreinterpretq_u32_u8(row(i));
+                let mut rows = [word(0), word(1), word(2), word(3)];
+                shuffle!(rows, 4, 2, vzip1q_u32, vzip2q_u32, [0 1]);
+                for (i, row) in rows.into_iter().enumerate() {
+                    put(i, vreinterpretq_u8_u32(row));
+                }
+            } else {
+                let (a, b) = (vreinterpretq_u64_u8(row(0)), vreinterpretq_u64_u8(row(1)));
+                put(0, vreinterpretq_u8_u64(vzip1q_u64(a, b)));
+                put(1, vreinterpretq_u8_u64(vzip2q_u64(a, b)));
+            }
+        }
+    }
+}
 
 #[target_feature(enable = "neon")]
 unsafe fn step(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize {

@@ -10,6 +10,16 @@ pub(super) enum Rows<const N: usize> {
     Listed([*const i32; N]),
 }
 
+impl Rows<2> {
+    /// The source's alone.
+    pub(super) fn source(self) -> Rows<1> {
+        match self {
+            Rows::Apart([first, _]) => Rows::Apart([first]),
+            Rows::Listed([first, _]) => Rows::Listed([first]),
+        }
+    }
+}
+
 /// One place's rows.
 pub(super) trait Place: Copy {
     /// The offset of row `i`.
@@ -54,8 +64,8 @@ pub(super) type Tile = unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, bl
 
 /// Transposes 64 bytes of each of 64 / size source rows into as many destination rows of 64 bytes,
 /// for elements of 1 << `log` bytes. What is half done is put into rows at `half`, which may be
-/// those of the destination; `rows` are those of the three. If it `streams`, the destination's lines are aligned, and are written
-/// past the caches.
+/// those of the destination; `rows` are those of the three. If it `streams`, the destination's
+/// lines are aligned, and are written past the caches.
 pub(super) type Square =
     unsafe fn(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, streams: bool);
 
@@ -72,6 +82,40 @@ pub(super) struct Masks {
     pub(super) advance: isize,
 }
 
+/// How elements of 3, 5, 6 or 7 bytes, in rows of at most 16 bytes, are turned.
+pub(super) struct Odd {
+    /// Bytes of an element.
+    pub(super) size: usize,
+    /// Elements of a tile, either way: 4 or 2.
+    pub(super) side: usize,
+    /// Which byte of a row becomes which: to elements of 4 or 8 bytes, and back; 0x80 for none.
+    pub(super) spread: [u8; 16],
+    /// See `spread`.
+    pub(super) close: [u8; 16],
+}
+
+impl Odd {
+    pub(super) fn new(size: usize) -> Odd {
+        let (side, wide) = if size == 3 { (4, 4) } else { (2, 8) };
+        let (mut spread, mut close) = ([0x80; 16], [0x80; 16]);
+        for element in 0..side {
+            for byte in 0..size {
+                let (near, far) = (element * size + byte, element * wide + byte);
+                if let (Some(to), Some(back)) = (spread.get_mut(far), close.get_mut(near)) {
+                    (*to, *back) = (near as u8, far as u8);
+                }
+            }
+        }
+        Odd { size, side, spread, close }
+    }
+}
+
+/// Transposes tiles that follow one another in the destination's rows: `tiles` times `how.side`
+/// source rows become `how.side` destination rows. 16 bytes are read and written each time, of
+/// which only `how.side` elements count.
+pub(super) type OddTiles =
+    unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd);
+
 /// A level's kernels.
 pub(super) struct Ops {
     /// Bytes of a full-width tile's destination rows: 16, 32 or 64.
@@ -82,6 +126,8 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
     pub(super) square: Option<Square>,
+    /// Tiles of elements of 3, 5, 6 and 7 bytes.
+    pub(super) odd: Option<OddTiles>,
     /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
     pub(super) fetch: unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize),
     /// Copies whole lines to an aligned destination, past the caches.

@@ -6,6 +6,7 @@ pub(super) static OPS: Ops = Ops {
     square: None,
     tiles: TILES,
     narrow: TILES,
+    odd: None,
     fetch,
     stream,
     step,

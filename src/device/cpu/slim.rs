@@ -19,7 +19,7 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Part) -> bool {
         return false;
     };
     let (row, column) = (plan.inner(), plan.dim(dense));
-    let least = 4 * RUN as i64; // of fewer, too many would be left over
+    let least = RUN as i64 + 2; // of fewer, all would be left over
     let splits = (9..16).contains(&column.n) && row.src >= column.n && row.n >= least;
     let weaves = (9..16).contains(&row.n) && column.dst == row.n && column.n >= least;
     if row.dst != 1 || !(splits || weaves) {

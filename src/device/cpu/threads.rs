@@ -155,10 +155,10 @@ fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
     let n = |i: usize| plan.dim(i).n as usize;
     // The farther apart on both sides, the less a dimension is missed where runs are made.
     let apart = |i: usize| plan.dim(i).src.unsigned_abs().min(plan.dim(i).dst.unsigned_abs());
-    let enough = (0..plan.ndim).rev().filter(|&i| n(i) >= 8 * parts || n(i) == parts);
+    let mut enough = (0..plan.ndim).filter(|&i| n(i) >= 8 * parts || n(i) == parts).rev();
     let dim = match plan.item {
         Item::Bytes(_) => enough.max_by_key(|&i| apart(i)),
-        Item::Bits { .. } => enough.last(),
+        Item::Bits { .. } => enough.next_back(),
     };
     let dim = dim.or_else(|| (0..plan.ndim).max_by_key(|&i| n(i)))?;
     let whole_bytes = match plan.item {

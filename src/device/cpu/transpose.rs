@@ -1,76 +1,8 @@
 //! Transposes: the source is dense along one side (columns), the destination along the other.
 
+use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ops, Rows, Square};
 use super::stream::{BUFFER, Buffer};
-use crate::device::part::SIDE_MOST;
-
-/// One side of a face: where the rows of the other tensor lie for each position along it.
-#[derive(Clone, Copy)]
-pub(super) struct Side {
-    /// Extents, and the strides in bytes of the tensor that is not dense here; innermost first.
-    dims: [(usize, isize); SIDE_MOST],
-    ndim: usize,
-}
-
-impl Side {
-    /// No position yet.
-    pub(super) fn new() -> Side {
-        Side { dims: [(1, 0); SIDE_MOST], ndim: 0 }
-    }
-
-    /// Adds a dimension outside of those that are there.
-    pub(super) fn push(&mut self, n: usize, stride: isize) {
-        if let Some(dim) = self.dims.get_mut(self.ndim) {
-            *dim = (n.max(1), stride);
-            self.ndim += 1;
-        }
-    }
-
-    fn dims(&self) -> &[(usize, isize)] {
-        self.dims.get(..self.ndim).unwrap_or(&[])
-    }
-
-    /// Whether all rows start at the same place in a line.
-    fn lined(&self) -> bool {
-        self.dims().iter().all(|&(_, stride)| stride & 63 == 0)
-    }
-
-    /// The offsets of the positions from `first` on, counted from the value returned.
-    fn offsets(&self, first: usize, out: &mut [i32]) -> isize {
-        let mut digits = [0usize; SIDE_MOST];
-        let (mut rest, mut offset) = (first, 0isize);
-        for (digit, &(n, stride)) in digits.iter_mut().zip(self.dims()) {
-            *digit = rest % n.max(1);
-            rest /= n.max(1);
-            offset += *digit as isize * stride;
-        }
-        let ([inner, others @ ..], Some((&(n, stride), outer))) =
-            (&mut digits, self.dims().split_first())
-        else {
-            return 0;
-        };
-        let mut out = out.iter_mut();
-        while out.len() > 0 {
-            for at in out.by_ref().take(n - *inner) {
-                *at = offset as i32;
-                offset += stride;
-            }
-            (*inner, offset) = (0, offset - n as isize * stride);
-            for (digit, &(n, stride)) in others.iter_mut().zip(outer) {
-                (*digit, offset) = (*digit + 1, offset + stride);
-                if *digit < n {
-                    break;
-                }
-                (*digit, offset) = (0, offset - n as isize * stride);
-            }
-        }
-        0
-    }
-}
-
-/// Positions in a table at most: of the destination's side, and of the source's.
-const ROWS_MOST: usize = 128;
-const COLUMNS_MOST: usize = 64;
 
 /// Rows of the buffer that are so many bytes apart, as a list.
 const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
@@ -81,127 +13,6 @@ const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
         i += 1;
     }
     rows
-}
-
-/// Where some positions along both sides are: strides if they will do, else two tables, whose
-/// offsets [`Part::sides`] keeps small.
-///
-/// [`Part::sides`]: crate::device::part::Part::sides
-struct Tables {
-    rows: [i32; ROWS_MOST],
-    columns: [i32; COLUMNS_MOST],
-    apart: Option<[isize; 2]>,
-}
-
-impl Tables {
-    fn new(face: &Face) -> Tables {
-        let apart = match (face.rows.dims(), face.columns.dims()) {
-            ([(_, rows)], [(_, columns)]) => Some([*rows, *columns]),
-            _ => None,
-        };
-        Tables { rows: [0; ROWS_MOST], columns: [0; COLUMNS_MOST], apart }
-    }
-
-    /// Finds the source's rows for `n` positions from `at` on: where offsets count from.
-    fn rows(&mut self, face: &Face, at: usize, n: usize) -> *const u8 {
-        let at = face.first.0 + at;
-        let offset = match self.apart {
-            Some([stride, _]) => (at as isize).wrapping_mul(stride),
-            None => face.rows.offsets(at, self.rows.get_mut(..n).unwrap_or(&mut [])),
-        };
-        face.src.wrapping_offset(offset)
-    }
-
-    /// Likewise the destination's.
-    fn columns(&mut self, face: &Face, at: usize, n: usize) -> *mut u8 {
-        let at = face.first.1 + at;
-        let offset = match self.apart {
-            Some([_, stride]) => (at as isize).wrapping_mul(stride),
-            None => face.columns.offsets(at, self.columns.get_mut(..n).unwrap_or(&mut [])),
-        };
-        face.dst.wrapping_offset(offset)
-    }
-
-    /// The offset of the column found at place `i`.
-    fn column(&self, i: usize) -> isize {
-        match self.apart {
-            Some([_, stride]) => (i as isize).wrapping_mul(stride),
-            None => self.columns.get(i).map_or(0, |&at| at as isize),
-        }
-    }
-
-    /// The rows from place `i` and the columns from place `j` on, and what is added to the source
-    /// and to the destination for them.
-    fn places(&self, i: usize, j: usize) -> ([isize; 2], Rows<2>) {
-        match self.apart {
-            Some([rows, columns]) => {
-                ([i as isize * rows, j as isize * columns], Rows::Apart([rows, columns]))
-            }
-            None => {
-                let rows = self.rows.as_ptr().wrapping_add(i);
-                ([0, 0], Rows::Listed([rows, self.columns.as_ptr().wrapping_add(j)]))
-            }
-        }
-    }
-}
-
-/// A transpose. Along `n_dst` the destination is dense and `rows` says where the source's rows
-/// are; along `n_src` the source is dense and `columns` says where the destination's rows are.
-#[derive(Clone, Copy)]
-pub(super) struct Face<'a> {
-    src: *const u8,
-    dst: *mut u8,
-    n_dst: usize,
-    n_src: usize,
-    rows: &'a Side,
-    columns: &'a Side,
-    /// The first position of each.
-    first: (usize, usize),
-    /// log2 of the element's bytes, 0 to 4.
-    log: u32,
-}
-
-impl<'a> Face<'a> {
-    /// `n` elements (along the destination's side, and the source's) of 1 << `log` bytes.
-    pub(super) fn new(
-        (src, dst): (*const u8, *mut u8),
-        (n_dst, n_src): (usize, usize),
-        (rows, columns): (&'a Side, &'a Side),
-        log: u32,
-    ) -> Face<'a> {
-        Face { src, dst, n_dst, n_src, rows, columns, first: (0, 0), log }
-    }
-
-    /// The same at other places.
-    pub(super) fn at(&self, src: *const u8, dst: *mut u8) -> Face<'a> {
-        Face { src, dst, ..*self }
-    }
-
-    /// The part with `n_dst` by `n_src` elements that starts at (`at_dst`, `at_src`).
-    fn part(&self, at_dst: usize, n_dst: usize, at_src: usize, n_src: usize) -> Face<'a> {
-        Face {
-            src: self.src.wrapping_add(at_src << self.log),
-            dst: self.dst.wrapping_add(at_dst << self.log),
-            n_dst,
-            n_src,
-            first: (self.first.0 + at_dst, self.first.1 + at_src),
-            ..*self
-        }
-    }
-
-    /// Elements in 16 and in 64 bytes.
-    fn vector(&self) -> usize {
-        16 >> self.log
-    }
-
-    fn line(&self) -> usize {
-        64 >> self.log
-    }
-
-    /// Elements of the destination before its first whole line, if its rows agree on that.
-    fn head(&self) -> usize {
-        ((self.dst as usize).wrapping_neg() & 63) >> self.log
-    }
 }
 
 /// Elements of the destination's rows that are finished before the next strip of columns: bounds
@@ -366,15 +177,13 @@ unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams:
                 let ([at, to], rows) = tables.places(i * line, place);
                 let src = src.wrapping_offset(at);
                 let dst = dst.wrapping_offset(to).wrapping_add(64 * i);
-                let (one, three) = match rows {
-                    Rows::Apart([a, b]) => (Rows::Apart([a]), Rows::Apart([a, b, 64])),
-                    Rows::Listed([a, b]) => {
-                        (Rows::Listed([a]), Rows::Listed([a, b, LINES.as_ptr()]))
-                    }
+                let three = match rows {
+                    Rows::Apart([a, b]) => Rows::Apart([a, b, 64]),
+                    Rows::Listed([a, b]) => Rows::Listed([a, b, LINES.as_ptr()]),
                 };
                 // SAFETY: a part of the caller's face, whose lines are aligned.
                 unsafe {
-                    (ops.fetch)(src.wrapping_add(AHEAD), one, line, 1);
+                    (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), line, 1);
                     square(log, src, dst, half, three, streams);
                 }
             }
@@ -450,13 +259,13 @@ unsafe fn fill(
     for d in (0..n_dst).step_by(step.max(1)) {
         let ([at, _], rows) = tables.places(d, 0);
         let (src, buffer) = (src.wrapping_offset(at), buffer.wrapping_add(d << log));
-        let (one, two) = match rows {
-            Rows::Apart([a, _]) => (Rows::Apart([a]), Rows::Apart([a, pitch])),
-            Rows::Listed([a, _]) => (Rows::Listed([a]), Rows::Listed([a, pitches.as_ptr()])),
+        let two = match rows {
+            Rows::Apart([a, _]) => Rows::Apart([a, pitch]),
+            Rows::Listed([a, _]) => Rows::Listed([a, pitches.as_ptr()]),
         };
         // SAFETY: the caller's part, and as many rows of the buffer as it has columns.
         unsafe {
-            (ops.fetch)(src.wrapping_add(n_src << log), one, step, (n_src << log) / 64);
+            (ops.fetch)(src.wrapping_add(n_src << log), rows.source(), step, (n_src << log) / 64);
             match square {
                 Some(square) => {
                     for s in (0..n_src).step_by(line.max(1)) {

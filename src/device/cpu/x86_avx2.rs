@@ -5,7 +5,7 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Masks, Ops, Place, Rows};
+use super::ops::{Masks, Odd, Ops, Place, Rows};
 #[cfg(target_arch = "x86")]
 use super::portable as deposit; // the instructions are 64-bit ones
 
@@ -16,6 +16,7 @@ pub(super) const TABLE: Ops = Ops {
     square: None,
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
+    odd: Some(odd),
     fetch,
     stream,
     step,
@@ -46,8 +47,8 @@ macro_rules! tile {
     ) => {
         #[target_feature(enable = "avx2")]
         unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
-            // SAFETY: the caller vouches for 2 C rows of 16 bytes, and C destination rows of 32 bytes for
-            // every block.
+            // SAFETY: the caller vouches for 2 C rows of 16 bytes, and C destination rows of
+            // 32 bytes for every block.
             unsafe {
                 match rows {
                     Rows::Apart([from, to]) => turn(src, from, dst, to, blocks),
@@ -143,6 +144,55 @@ narrow!(
     [0 1], [0]
 );
 narrow!(narrow16, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
+
+#[target_feature(enable = "avx2")]
+unsafe fn odd(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd) {
+    // SAFETY: the caller vouches for 16 bytes of each row, on both sides.
+    unsafe {
+        match (rows, how.side) {
+            (Rows::Apart([from, to]), 4) => odd4(src, from, dst, to, tiles, how),
+            (Rows::Listed([from, to]), 4) => odd4(src, from, dst, to, tiles, how),
+            (Rows::Apart([from, to]), _) => odd2(src, from, dst, to, tiles, how),
+            (Rows::Listed([from, to]), _) => odd2(src, from, dst, to, tiles, how),
+        }
+    }
+}
+
+macro_rules! odd {
+    (
+        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
+        #[target_feature(enable = "avx2")]
+        unsafe fn $name<P: Place>(
+            src: *const u8,
+            from: P,
+            dst: *mut u8,
+            to: P,
+            tiles: usize,
+            how: &Odd,
+        ) {
+            const C: usize = [$($i),*].len();
+            // SAFETY: as above; a mask is 16 bytes.
+            unsafe {
+                let spread = _mm_loadu_si128(how.spread.as_ptr().cast());
+                let close = _mm_loadu_si128(how.close.as_ptr().cast());
+                for tile in 0..tiles {
+                    let (at, from) = from.from(tile * C);
+                    let src = src.wrapping_offset(at);
+                    let dst = dst.wrapping_add(tile * C * how.size);
+                    let row = |i: usize| _mm_loadu_si128(src.wrapping_offset(from.at(i)).cast());
+                    let mut rows = [$(_mm_shuffle_epi8(row($i), spread)),*];
+                    shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                    let row = |i: usize| dst.wrapping_offset(to.at(i)).cast();
+                    $(_mm_storeu_si128(row($i), _mm_shuffle_epi8(rows[$i], close));)*
+                }
+            }
+        }
+    };
+}
+odd!(odd4, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32, [0 1 2 3], [0 1]);
+odd!(odd2, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0 1], [0]);
 
 #[target_feature(enable = "avx2")]
 unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {

@@ -1,0 +1,199 @@
+//! Faces: what a transpose turns, and where the rows of both tensors are.
+use super::ops::Rows;
+use crate::device::part::SIDE_MOST;
+
+/// A transpose. Along `n_dst` the destination is dense and `rows` says where the source's rows
+/// are; along `n_src` the source is dense and `columns` says where the destination's rows are.
+#[derive(Clone, Copy)]
+pub(super) struct Face<'a> {
+    pub(super) src: *const u8,
+    pub(super) dst: *mut u8,
+    pub(super) n_dst: usize,
+    pub(super) n_src: usize,
+    pub(super) rows: &'a Side,
+    pub(super) columns: &'a Side,
+    /// The first position of each.
+    first: (usize, usize),
+    /// log2 of the element's bytes, 0 to 4; not used where they are no power of two.
+    pub(super) log: u32,
+}
+
+impl<'a> Face<'a> {
+    /// `n` elements (along the destination's side, and the source's) of 1 << `log` bytes.
+    pub(super) fn new(
+        (src, dst): (*const u8, *mut u8),
+        (n_dst, n_src): (usize, usize),
+        (rows, columns): (&'a Side, &'a Side),
+        log: u32,
+    ) -> Face<'a> {
+        Face { src, dst, n_dst, n_src, rows, columns, first: (0, 0), log }
+    }
+
+    /// The same at other places.
+    pub(super) fn at(&self, src: *const u8, dst: *mut u8) -> Face<'a> {
+        Face { src, dst, ..*self }
+    }
+
+    /// The part with `n_dst` by `n_src` elements that starts at (`at_dst`, `at_src`).
+    pub(super) fn part(
+        &self,
+        at_dst: usize,
+        n_dst: usize,
+        at_src: usize,
+        n_src: usize,
+    ) -> Face<'a> {
+        Face {
+            src: self.src.wrapping_add(at_src << self.log),
+            dst: self.dst.wrapping_add(at_dst << self.log),
+            n_dst,
+            n_src,
+            first: (self.first.0 + at_dst, self.first.1 + at_src),
+            ..*self
+        }
+    }
+
+    /// Elements in 16 and in 64 bytes.
+    pub(super) fn vector(&self) -> usize {
+        16 >> self.log
+    }
+
+    pub(super) fn line(&self) -> usize {
+        64 >> self.log
+    }
+
+    /// Elements of the destination before its first whole line, if its rows agree on that.
+    pub(super) fn head(&self) -> usize {
+        ((self.dst as usize).wrapping_neg() & 63) >> self.log
+    }
+}
+
+/// One side of a face: where the rows of the other tensor lie for each position along it.
+#[derive(Clone, Copy)]
+pub(super) struct Side {
+    /// Extents, and the strides in bytes of the tensor that is not dense here; innermost first.
+    dims: [(usize, isize); SIDE_MOST],
+    ndim: usize,
+}
+
+impl Side {
+    /// No position yet.
+    pub(super) fn new() -> Side {
+        Side { dims: [(1, 0); SIDE_MOST], ndim: 0 }
+    }
+
+    /// Adds a dimension outside of those that are there.
+    pub(super) fn push(&mut self, n: usize, stride: isize) {
+        if let Some(dim) = self.dims.get_mut(self.ndim) {
+            *dim = (n.max(1), stride);
+            self.ndim += 1;
+        }
+    }
+
+    fn dims(&self) -> &[(usize, isize)] {
+        self.dims.get(..self.ndim).unwrap_or(&[])
+    }
+
+    /// Whether all rows start at the same place in a line.
+    pub(super) fn lined(&self) -> bool {
+        self.dims().iter().all(|&(_, stride)| stride & 63 == 0)
+    }
+
+    /// The offsets of the positions from `first` on, counted from the value returned.
+    fn offsets(&self, first: usize, out: &mut [i32]) -> isize {
+        let mut digits = [0usize; SIDE_MOST];
+        let (mut rest, mut offset) = (first, 0isize);
+        for (digit, &(n, stride)) in digits.iter_mut().zip(self.dims()) {
+            *digit = rest % n.max(1);
+            rest /= n.max(1);
+            offset += *digit as isize * stride;
+        }
+        let ([inner, others @ ..], Some((&(n, stride), outer))) =
+            (&mut digits, self.dims().split_first())
+        else {
+            return 0;
+        };
+        let mut out = out.iter_mut();
+        while out.len() > 0 {
+            for at in out.by_ref().take(n - *inner) {
+                *at = offset as i32;
+                offset += stride;
+            }
+            (*inner, offset) = (0, offset - n as isize * stride);
+            for (digit, &(n, stride)) in others.iter_mut().zip(outer) {
+                (*digit, offset) = (*digit + 1, offset + stride);
+                if *digit < n {
+                    break;
+                }
+                (*digit, offset) = (0, offset - n as isize * stride);
+            }
+        }
+        0
+    }
+}
+
+/// Positions in a table at most: of the destination's side, and of the source's.
+pub(super) const ROWS_MOST: usize = 128;
+pub(super) const COLUMNS_MOST: usize = 64;
+
+/// Where some positions along both sides are: strides if they will do, else two tables, whose
+/// offsets [`Part::sides`] keeps small.
+///
+/// [`Part::sides`]: crate::device::part::Part::sides
+pub(super) struct Tables {
+    pub(super) rows: [i32; ROWS_MOST],
+    columns: [i32; COLUMNS_MOST],
+    /// The strides of rows and columns.
+    pub(super) apart: Option<[isize; 2]>,
+}
+
+impl Tables {
+    pub(super) fn new(face: &Face) -> Tables {
+        let apart = match (face.rows.dims(), face.columns.dims()) {
+            ([(_, rows)], [(_, columns)]) => Some([*rows, *columns]),
+            _ => None,
+        };
+        Tables { rows: [0; ROWS_MOST], columns: [0; COLUMNS_MOST], apart }
+    }
+
+    /// Finds the source's rows for `n` positions from `at` on: where offsets count from.
+    pub(super) fn rows(&mut self, face: &Face, at: usize, n: usize) -> *const u8 {
+        let at = face.first.0 + at;
+        let offset = match self.apart {
+            Some([stride, _]) => (at as isize).wrapping_mul(stride),
+            None => face.rows.offsets(at, self.rows.get_mut(..n).unwrap_or(&mut [])),
+        };
+        face.src.wrapping_offset(offset)
+    }
+
+    /// Likewise the destination's.
+    pub(super) fn columns(&mut self, face: &Face, at: usize, n: usize) -> *mut u8 {
+        let at = face.first.1 + at;
+        let offset = match self.apart {
+            Some([_, stride]) => (at as isize).wrapping_mul(stride),
+            None => face.columns.offsets(at, self.columns.get_mut(..n).unwrap_or(&mut [])),
+        };
+        face.dst.wrapping_offset(offset)
+    }
+
+    /// The offset of the column found at place `i`.
+    pub(super) fn column(&self, i: usize) -> isize {
+        match self.apart {
+            Some([_, stride]) => (i as isize).wrapping_mul(stride),
+            None => self.columns.get(i).map_or(0, |&at| at as isize),
+        }
+    }
+
+    /// The rows from place `i` and the columns from place `j` on, and what is added to the source
+    /// and to the destination for them.
+    pub(super) fn places(&self, i: usize, j: usize) -> ([isize; 2], Rows<2>) {
+        match self.apart {
+            Some([rows, columns]) => {
+                ([i as isize * rows, j as isize * columns], Rows::Apart([rows, columns]))
+            }
+            None => {
+                let rows = self.rows.as_ptr().wrapping_add(i);
+                ([0, 0], Rows::Listed([rows, self.columns.as_ptr().wrapping_add(j)]))
+            }
+        }
+    }
+}
