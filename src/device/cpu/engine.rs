@@ -60,11 +60,11 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize) -> bool {
         Kernel::Gather | Kernel::Scatter => true,
         Kernel::Rows => size <= 16,
         Kernel::Step(_) => plan.inner().n < 16 && plan.ndim >= 3,
-        // Of faces two or fewer vectors wide, tiles would be mostly edges.
-        Kernel::Transpose => {
-            let least = plan.sides(size as i64).map_or(0, |(dst, src)| dst.n.min(src.n));
-            size >= 4 && least <= 32 / size as i64
-        }
+        // Of faces two or fewer vectors wide, tiles would be mostly edges; small faces cost more
+        // to set up.
+        Kernel::Transpose => plan.sides(size as i64).is_some_and(|(dst, src)| {
+            size >= 4 && (dst.n.min(src.n) <= 32 / size as i64 || dst.n.saturating_mul(src.n) < 64)
+        }),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Transposes of elements of 3, 5, 6 and 7 bytes: spread to 4 or 8 bytes, turned, and closed up.
 use super::face::{Face, ROWS_MOST, Tables};
 use super::ops::{Odd, Ops};
-use super::strided::line;
+use super::transpose::singly;
 
 /// Elements that vectors of 16 bytes run over, at most.
 const OVER: usize = 2;
@@ -51,30 +51,5 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, size: usize) {
         // SAFETY: the other columns of the same rows.
         unsafe { singly(face, &mut tables, size, (d, count), columns) };
         d += count;
-    }
-}
-
-/// Copies the columns from `first` on, in `count` rows from `d` on, which `tables` has.
-unsafe fn singly(
-    face: &Face,
-    tables: &mut Tables,
-    size: usize,
-    (d, count): (usize, usize),
-    first: usize,
-) {
-    let src = tables.rows(face, d, count);
-    for s in first..face.n_src {
-        let dst = tables.columns(face, s, 1).wrapping_add(d * size);
-        let (src, dst) = (src.wrapping_add(s * size), dst.wrapping_offset(tables.column(0)));
-        // SAFETY: a part of a column of the caller's face.
-        unsafe {
-            if let Some([by, _]) = tables.apart {
-                line(size, dst, src, count, by, size as isize);
-                continue;
-            }
-            for (i, &at) in tables.rows.iter().take(count).enumerate() {
-                line(size, dst.wrapping_add(i * size), src.wrapping_offset(at as isize), 1, 0, 0);
-            }
-        }
     }
 }
