@@ -98,8 +98,17 @@ impl Side {
         self.dims().iter().all(|&(_, stride)| stride & 63 == 0)
     }
 
-    /// The offsets of the positions from `first` on, counted from the value returned.
-    fn offsets(&self, first: usize, out: &mut [i32]) -> isize {
+    /// The innermost dimension's extent and stride, and the side without it.
+    pub(super) fn split(&self) -> (usize, isize, Side) {
+        let mut others = Side::new();
+        for &(n, stride) in self.dims().iter().skip(1) {
+            others.push(n, stride);
+        }
+        self.dims().first().map_or((1, 0, others), |&(n, stride)| (n, stride, others))
+    }
+
+    /// The offsets of the positions from `first` on.
+    pub(super) fn offsets(&self, first: usize, out: &mut [i32]) {
         let mut digits = [0usize; SIDE_MOST];
         let (mut rest, mut offset) = (first, 0isize);
         for (digit, &(n, stride)) in digits.iter_mut().zip(self.dims()) {
@@ -110,7 +119,7 @@ impl Side {
         let ([inner, others @ ..], Some((&(n, stride), outer))) =
             (&mut digits, self.dims().split_first())
         else {
-            return 0;
+            return;
         };
         let mut out = out.iter_mut();
         while out.len() > 0 {
@@ -127,7 +136,6 @@ impl Side {
                 (*digit, offset) = (0, offset - n as isize * stride);
             }
         }
-        0
     }
 }
 
@@ -155,24 +163,24 @@ impl Tables {
         Tables { rows: [0; ROWS_MOST], columns: [0; COLUMNS_MOST], apart }
     }
 
-    /// Finds the source's rows for `n` positions from `at` on: where offsets count from.
+    /// Finds the source's rows for `n` positions from `at` on: returns where offsets count from.
     pub(super) fn rows(&mut self, face: &Face, at: usize, n: usize) -> *const u8 {
         let at = face.first.0 + at;
-        let offset = match self.apart {
-            Some([stride, _]) => (at as isize).wrapping_mul(stride),
-            None => face.rows.offsets(at, self.rows.get_mut(..n).unwrap_or(&mut [])),
-        };
-        face.src.wrapping_offset(offset)
+        if let Some([stride, _]) = self.apart {
+            return face.src.wrapping_offset((at as isize).wrapping_mul(stride));
+        }
+        face.rows.offsets(at, self.rows.get_mut(..n).unwrap_or(&mut []));
+        face.src
     }
 
     /// Likewise the destination's.
     pub(super) fn columns(&mut self, face: &Face, at: usize, n: usize) -> *mut u8 {
         let at = face.first.1 + at;
-        let offset = match self.apart {
-            Some([_, stride]) => (at as isize).wrapping_mul(stride),
-            None => face.columns.offsets(at, self.columns.get_mut(..n).unwrap_or(&mut [])),
-        };
-        face.dst.wrapping_offset(offset)
+        if let Some([_, stride]) = self.apart {
+            return face.dst.wrapping_offset((at as isize).wrapping_mul(stride));
+        }
+        face.columns.offsets(at, self.columns.get_mut(..n).unwrap_or(&mut []));
+        face.dst
     }
 
     /// The offset of the column found at place `i`.

@@ -42,6 +42,7 @@ mod odd;
 mod ops;
 mod pack;
 mod portable;
+mod rows;
 mod slim;
 mod step;
 mod stream;

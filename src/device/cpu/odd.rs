@@ -1,7 +1,7 @@
 //! Transposes of elements of 3, 5, 6 and 7 bytes: spread to 4 or 8 bytes, turned, and closed up.
 use super::face::{Face, ROWS_MOST, Tables};
 use super::ops::{Odd, Ops};
-use super::transpose::singly;
+use super::rows::singly;
 
 /// Elements that vectors of 16 bytes run over, at most.
 const OVER: usize = 2;

@@ -2,8 +2,8 @@
 
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ops, Rows, Square};
+use super::rows;
 use super::stream::{BUFFER, Buffer};
-use super::strided::{line, one};
 
 /// Rows of the buffer that are so many bytes apart, as a list.
 const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
@@ -31,8 +31,8 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
     let line = face.line().max(1);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        if face.log == 4 && !streams {
-            return elements(face, 16); // there is nothing to turn
+        if face.log >= 3 && !streams {
+            return rows::elements(face, 1 << face.log); // wide enough as they are
         }
         let least = if ops.square.is_some() { line } else { 4 * line };
         if face.n_dst < least || face.n_src < line {
@@ -45,62 +45,6 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
             count = if left < count + REACH { left } else { count };
             strips(ops, &face.part(at, count, 0, face.n_src), streams);
             (at, count) = (at + count, REACH);
-        }
-    }
-}
-
-/// Element by element, one destination row after the other.
-///
-/// # Safety
-/// As [`transpose`].
-#[inline(never)] // a frame of its own: stacks may be small
-unsafe fn elements(face: &Face, size: usize) {
-    let mut tables = Tables::new(face);
-    for d in (0..face.n_dst).step_by(ROWS_MOST) {
-        // SAFETY: some rows of the caller's face.
-        unsafe { singly(face, &mut tables, size, (d, ROWS_MOST.min(face.n_dst - d)), 0) };
-    }
-}
-
-/// Copies the columns from `first` on, in `count` rows from `d` on, element by element.
-///
-/// # Safety
-/// As [`transpose`]; `count` is at most `ROWS_MOST`.
-pub(super) unsafe fn singly(
-    face: &Face,
-    tables: &mut Tables,
-    size: usize,
-    (d, count): (usize, usize),
-    first: usize,
-) {
-    let src = tables.rows(face, d, count);
-    for s in (first..face.n_src).step_by(COLUMNS_MOST) {
-        let columns = COLUMNS_MOST.min(face.n_src - s);
-        let dst = tables.columns(face, s, columns).wrapping_add(d * size);
-        for column in 0..columns {
-            let src = src.wrapping_add((s + column) * size);
-            let dst = dst.wrapping_offset(tables.column(column));
-            // SAFETY: a part of a column of the caller's face.
-            unsafe {
-                match tables.apart {
-                    Some([by, _]) => line(size, dst, src, count, by, size as isize),
-                    None => listed_line(size, dst, src, tables.rows.get(..count).unwrap_or(&[])),
-                }
-            }
-        }
-    }
-}
-
-/// Elements at the offsets listed, to places side by side.
-unsafe fn listed_line(size: usize, dst: *mut u8, src: *const u8, rows: &[i32]) {
-    for (i, &at) in rows.iter().enumerate() {
-        let (src, dst) = (src.wrapping_offset(at as isize), dst.wrapping_add(i * size));
-        // SAFETY: the caller's elements.
-        unsafe {
-            match size {
-                16 => one::<16>(dst, src, (0, 0)),
-                _ => line(size, dst, src, 1, 0, 0),
-            }
         }
     }
 }

@@ -1,0 +1,83 @@
+//! Faces without tiles: one destination row after the other, element by element.
+use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
+use super::strided::line;
+
+/// Elements of a row that are made before the next row: what they touch stays in cache.
+const REACH: usize = 512;
+
+/// Copies a whole face of elements of `size` bytes.
+///
+/// # Safety
+/// Every element is readable and writable; no overlap.
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn elements(face: &Face, size: usize) {
+    let (run, by, others) = face.rows.split();
+    let mut tables = Tables::new(face);
+    let mut d = 0;
+    while d < face.n_dst {
+        // Whole runs of the innermost dimension, or a part of one.
+        let (at, left) = (d % run.max(1), REACH.min(face.n_dst - d));
+        let within = left.min(run - at);
+        let runs = if at == 0 { left.checked_div(run).unwrap_or(1).min(ROWS_MOST) } else { 0 };
+        let (runs, n) = if runs > 0 { (runs, run) } else { (1, within) };
+        let starts = tables.rows.get_mut(..runs).unwrap_or(&mut []);
+        others.offsets(d.checked_div(run).unwrap_or(0), starts);
+        let src = face.src.wrapping_offset(at as isize * by);
+        // SAFETY: some rows of the caller's face.
+        unsafe { columns(face, &mut tables, size, (src, d), (runs, n, by)) };
+        d += runs * n;
+    }
+}
+
+/// All columns of `runs` times `n` rows from `d` on; `tables` has where the runs start from `src`.
+unsafe fn columns(
+    face: &Face,
+    tables: &mut Tables,
+    size: usize,
+    (src, d): (*const u8, usize),
+    (runs, n, by): (usize, usize, isize),
+) {
+    for s in (0..face.n_src).step_by(COLUMNS_MOST) {
+        let columns = COLUMNS_MOST.min(face.n_src - s);
+        let dst = tables.columns(face, s, columns).wrapping_add(d * size);
+        for column in 0..columns {
+            let src = src.wrapping_add((s + column) * size);
+            let mut to = dst.wrapping_offset(tables.column(column));
+            for &start in tables.rows.iter().take(runs) {
+                // SAFETY: a part of a column of the caller's face.
+                unsafe {
+                    line(size, to, src.wrapping_offset(start as isize), n, by, size as isize)
+                };
+                to = to.wrapping_add(n * size);
+            }
+        }
+    }
+}
+
+/// Copies the columns from `first` on, in `count` (at most `ROWS_MOST`) rows from `d` on.
+///
+/// # Safety
+/// As [`elements`].
+pub(super) unsafe fn singly(
+    face: &Face,
+    tables: &mut Tables,
+    size: usize,
+    (d, count): (usize, usize),
+    first: usize,
+) {
+    let src = tables.rows(face, d, count);
+    for s in first..face.n_src {
+        let dst = tables.columns(face, s, 1).wrapping_add(d * size);
+        let (src, dst) = (src.wrapping_add(s * size), dst.wrapping_offset(tables.column(0)));
+        // SAFETY: a part of a column of the caller's face.
+        unsafe {
+            if let Some([by, _]) = tables.apart {
+                line(size, dst, src, count, by, size as isize);
+                continue;
+            }
+            for (i, &at) in tables.rows.iter().take(count).enumerate() {
+                line(size, dst.wrapping_add(i * size), src.wrapping_offset(at as isize), 1, 0, 0);
+            }
+        }
+    }
+}
