@@ -132,6 +132,38 @@ const LEGAL: [u128; KINDS.len()] = {
     sets
 };
 
+/// For each code those of its bits that are a power of two from 8 up, or-ed: drawn from the table
+/// at compile time, validation asks at every call.
+const PLAIN: [u8; KINDS.len()] = {
+    let mut sets = [0; KINDS.len()];
+    let mut code = 0;
+    while code < KINDS.len() {
+        let mut place = 0;
+        while place < KINDS[code].bits.len() {
+            let bits = KINDS[code].bits[place];
+            if bits >= 8 && bits.is_power_of_two() {
+                sets[code] |= bits;
+            }
+            place += 1;
+        }
+        code += 1;
+    }
+    sets
+};
+
+/// Bytes of an element of a legal dtype whose lanes have whole bytes; 0 of any other. Such an
+/// element is the same packed and padded.
+#[inline(always)]
+pub fn plain_bytes(dtype: DLDataType) -> u32 {
+    const TABLE: &[u8] = &PLAIN;
+    match TABLE.get(usize::from(dtype.code)) {
+        Some(set) if dtype.bits & set != 0 && dtype.bits & dtype.bits.wrapping_sub(1) == 0 => {
+            u32::from(dtype.bits >> 3) * u32::from(dtype.lanes)
+        }
+        _ => 0,
+    }
+}
+
 /// Demands that bits and lanes are not 0: enough to count and move bytes.
 #[inline]
 pub fn defined(dtype: DLDataType) -> Result<()> {

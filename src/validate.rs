@@ -250,64 +250,65 @@ impl Snapshot {
         rules: Rules,
         strides_due: bool,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
-        let tensor = unsafe { tensor.read() };
-        self.data = tensor.data.cast();
-        self.byte_offset = tensor.byte_offset;
-        self.device = tensor.device;
-        self.dtype = tensor.dtype;
-        self.flags = flags;
-        // SAFETY: the caller's word about `shape` and `strides`.
-        if unsafe { self.read_plain(&tensor, rules) } {
+        // SAFETY: the caller's word about the struct, `shape` and `strides`.
+        if unsafe { self.read_plain(tensor, flags) } {
             return Ok(());
         }
         // SAFETY: as above.
-        unsafe { self.read_checked(&tensor, rules, strides_due) }
+        unsafe { self.read_checked(tensor, flags, rules, strides_due) }
     }
 
-    /// The usual case in one pass: few dimensions, moderate numbers, strides given, whole bytes,
-    /// nothing empty, nothing wrong. On
-    /// anything else it says no, and [`Snapshot::read_checked`] finds out what it is.
+    /// The usual case in one pass, by conditions that suffice at every level: few dimensions,
+    /// moderate numbers, strides given and not negative, elements of whole bytes, everything
+    /// known, nothing empty, nothing wrong. On anything else it says no, and
+    /// [`Snapshot::read_checked`] begins anew and finds out what it is.
     ///
     /// # Safety
     /// As [`Snapshot::read`].
     #[inline]
-    unsafe fn read_plain(&mut self, tensor: &DLTensor, rules: Rules) -> bool {
-        let item_bits = self.slot_bits();
-        let (shape, strides) = (tensor.shape, tensor.strides);
-        let legal = !rules.known
-            || (check_flags(self.flags).is_ok()
-                && dtype::legal(tensor.dtype).is_ok()
-                && device_type::check(tensor.device).is_ok());
-        let plain = tensor.ndim as u32 <= layout::Sums::NDIM_MAX as u32
-            && !(shape.is_null() || strides.is_null() || tensor.data.is_null())
-            && (shape.is_aligned() && strides.is_aligned())
-            && (item_bits != 0 && item_bits.is_multiple_of(8))
-            && !device_type::opaque_handle(tensor.device.device_type);
-        if !(legal && plain) {
+    pub unsafe fn read_plain(&mut self, tensor: *const DLTensor, flags: u64) -> bool {
+        // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
+        let DLTensor { data, device, ndim, dtype, shape, strides, byte_offset } =
+            unsafe { tensor.read() };
+        let nbytes = dtype::plain_bytes(dtype);
+        if nbytes == 0
+            || !device_type::plain(device)
+            || flags & !FLAGS_KNOWN != 0
+            || ndim as u32 > layout::Sums::NDIM_MAX
+            || shape.is_null()
+            || strides.is_null()
+            || data.is_null()
+            || (shape.addr() | strides.addr()) % align_of::<i64>() != 0
+        {
             return false;
         }
-        self.ndim = tensor.ndim as usize;
+        let ndim = ndim as usize;
         let mut sums = layout::Sums::START;
         let (to_shape, to_strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());
-        for dim in 0..self.ndim {
+        for dim in 0..ndim {
             // SAFETY: `ndim` values each, by the caller's word, and `ndim` <= MAX_NDIM of ours;
             // volatile, as in `read_shape`. By pointer: a third of the instructions of iterators.
-            let (extent, stride) = unsafe {
+            unsafe {
                 let (extent, stride) =
                     (shape.add(dim).read_volatile(), strides.add(dim).read_volatile());
                 to_shape.add(dim).write(MaybeUninit::new(extent));
                 to_strides.add(dim).write(MaybeUninit::new(stride));
-                (extent, stride)
-            };
-            sums.add(extent, stride);
+                sums.add(extent, stride);
+            }
         }
-        (self.empty, self.strides_given) = (false, true);
-        match sums.byte_extent(i64::from(item_bits / 8)) {
-            Some(byte_extent) => self.byte_extent = byte_extent,
-            None => return false,
-        }
-        self.addresses_fit()
+        let Some(end) = sums.byte_end(i64::from(nbytes)) else { return false };
+        self.data = data.cast();
+        self.byte_offset = byte_offset;
+        self.device = device;
+        self.dtype = dtype;
+        self.flags = flags;
+        self.empty = false;
+        self.strides_given = true;
+        self.ndim = ndim;
+        self.byte_extent = (0, end);
+        // `end` is above 0: the data begins in the lower half and ends there.
+        let first = (data as u64).checked_add(byte_offset);
+        first.and_then(|first| first.checked_add(end as u64)).is_some_and(|end| end <= LOW_HALF)
     }
 
     /// The checks in their fixed order.
@@ -316,13 +317,21 @@ impl Snapshot {
     /// As [`Snapshot::read`].
     #[cold]
     #[inline(never)]
-    unsafe fn read_checked(
+    pub unsafe fn read_checked(
         &mut self,
-        tensor: &DLTensor,
+        tensor: *const DLTensor,
+        flags: u64,
         rules: Rules,
         strides_due: bool,
     ) -> Result<()> {
-        (self.ndim, self.strides_given) = (0, false);
+        // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
+        let tensor = unsafe { tensor.read() };
+        self.data = tensor.data.cast();
+        self.byte_offset = tensor.byte_offset;
+        self.device = tensor.device;
+        self.dtype = tensor.dtype;
+        self.flags = flags;
+        (self.ndim, self.strides_given, self.byte_extent) = (0, false, (0, 0));
         if rules.known {
             check_flags(self.flags)?;
         }

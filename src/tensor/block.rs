@@ -142,7 +142,7 @@ fn align_up(address: usize, align_bytes: usize) -> usize {
 
 /// Makes a block with one holder. Nothing is taken on error: `spec.owner` still belongs to the
 /// caller.
-#[inline]
+#[inline(always)]
 pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
     let arrays = spec.shape.len() * 2 * size_of::<i64>();
     let head = size_of::<Block>() + arrays;
@@ -150,12 +150,8 @@ pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
         Data::At(..) | Data::Inside(0, _) => Some(head),
         Data::Inside(nbytes, align_bytes) => head.checked_add(nbytes + (align_bytes - 1)),
     };
-    let Some(total) = total.filter(|&total| isize::try_from(total).is_ok()) else {
-        return Err(Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE));
-    };
-    let Some(memory) = platform::memory(total) else {
-        return Err(Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes"));
-    };
+    let total = total.filter(|&total| isize::try_from(total).is_ok());
+    let Some(memory) = total.and_then(platform::memory) else { return Err(no_memory(total)) };
     let block: NonNull<Block> = memory.cast();
     let (data, byte_offset) = match spec.data {
         Data::At(data, byte_offset) => (data, byte_offset),
@@ -170,6 +166,16 @@ pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
     // SAFETY: `memory` is fresh, malloc-aligned, and holds `head` bytes.
     unsafe { write(block, spec, data, byte_offset) };
     Ok(block)
+}
+
+#[cold]
+fn no_memory(total: Option<usize>) -> Error {
+    match total {
+        Some(total) => {
+            Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes")
+        }
+        None => Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE),
+    }
 }
 
 /// As [`new`], for a block whose owner is `base`: it gets a holder of `base` of its own.
@@ -195,7 +201,7 @@ pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block
 ///
 /// # Safety
 /// `block` has room for a block and two arrays of `spec.shape.len()` values behind it.
-#[inline]
+#[inline(always)]
 unsafe fn write_arrays(block: NonNull<Block>, spec: &Spec) -> (*mut i64, *mut i64) {
     let ndim = spec.shape.len();
     if ndim == 0 {
@@ -231,7 +237,7 @@ unsafe fn write_arrays(block: NonNull<Block>, spec: &Spec) -> (*mut i64, *mut i6
 
 /// # Safety
 /// As [`write_arrays`].
-#[inline]
+#[inline(always)]
 unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offset: u64) {
     // SAFETY: the caller's word.
     let (shape, strides) = unsafe { write_arrays(block, spec) };
@@ -331,18 +337,44 @@ impl Block {
     }
 }
 
-/// Gives up one holder; the last one runs the callbacks and frees, from wrapper to base.
+/// Gives up one holder; the last one runs the callbacks and frees.
 ///
 /// # Safety
 /// The caller has one holder of a live block and does not use it again.
+#[inline(always)]
 unsafe fn drop_holder(block: *mut Block) {
+    // SAFETY: the holder that is given up keeps the block alive until here.
+    if !unsafe { leave(&(*block).holders) } {
+        return;
+    }
+    // SAFETY: nobody else holds the block any more.
+    let (before, after, owner) =
+        unsafe { ((*block).before.load(Relaxed), (*block).after.load(Relaxed), &(*block).owner) };
+    // The usual cases in short: no callbacks attached, and no other tensor behind.
+    if before.is_null() && after.is_null() {
+        match *owner {
+            Owner::Block | Owner::Callback(None, _) => {}
+            // SAFETY: given to be called once, when the last holder goes.
+            Owner::Callback(Some(free), context) => unsafe { free(context) },
+            // SAFETY: as below.
+            _ => return unsafe { drop_last(block) },
+        }
+        // SAFETY: as in `drop_last`.
+        return unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
+    }
+    // SAFETY: nobody else holds the block any more.
+    unsafe { drop_last(block) }
+}
+
+/// Runs the callbacks and frees, from wrapper to base.
+///
+/// # Safety
+/// The last holder of the block has gone.
+#[inline(never)]
+unsafe fn drop_last(block: *mut Block) {
     let mut block = block;
     let mut after: *mut Link = null_mut();
     loop {
-        // SAFETY: the holder that is given up keeps the block alive until here.
-        if !unsafe { leave(&(*block).holders) } {
-            break;
-        }
         // SAFETY: nobody else holds the block any more.
         let (owner, own_after) = unsafe {
             chain::run((*block).before.load(Relaxed));
@@ -357,8 +389,9 @@ unsafe fn drop_holder(block: *mut Block) {
         // SAFETY: the block came from `platform::memory`, and `block` is not used again.
         unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
         match base {
-            Some(base) => block = base.as_ptr(),
-            None => break,
+            // SAFETY: this block's holder of it is given up.
+            Some(base) if unsafe { leave(&base.as_ref().holders) } => block = base.as_ptr(),
+            _ => break,
         }
     }
     // SAFETY: these links belonged to blocks that are gone.

@@ -9,12 +9,14 @@ use crate::validate::{Snapshot, check_flags};
 
 /// A tensor over the memory that `tensor` describes. Extents and strides are copied, NULL strides
 /// filled, flags taken as given. On error the owner still belongs to the caller.
+#[inline]
 pub fn wrap(tensor: &Snapshot, owner: Owner) -> Result<NonNull<Block>> {
     check_flags(tensor.flags)?;
     block::new(&spec_of(tensor, tensor.flags, owner))
 }
 
 /// What a block around the memory of `tensor` says.
+#[inline(always)]
 pub fn spec_of(tensor: &Snapshot, flags: u64, owner: Owner) -> Spec<'_> {
     Spec {
         shape: tensor.shape(),
