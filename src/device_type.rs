@@ -169,8 +169,16 @@ pub fn check(device: DLDevice) -> Result<()> {
 /// Whether [`check`] passes and `data` is an address.
 #[inline(always)]
 pub fn plain(device: DLDevice) -> bool {
-    Codes::ADDRESSED.contain(device.device_type)
-        && (device.device_id == 0 || device.device_id > 0 && !id_must_be_zero(device.device_type))
+    if !Codes::ADDRESSED.contain(device.device_type) {
+        return false;
+    }
+    // For most devices one question less.
+    device.device_id == 0 || id_is_free(device)
+}
+
+#[inline(never)]
+fn id_is_free(device: DLDevice) -> bool {
+    device.device_id > 0 && !id_must_be_zero(device.device_type)
 }
 
 /// Reads the name of a device; the module's documentation has the grammar.

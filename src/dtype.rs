@@ -132,18 +132,16 @@ const LEGAL: [u128; KINDS.len()] = {
     sets
 };
 
-/// For each code those of its bits that are a power of two from 8 up, or-ed: drawn from the table
-/// at compile time, validation asks at every call.
-const PLAIN: [u8; KINDS.len()] = {
+/// The whole bytes that a lane of each code may have, as a set drawn from the table at compile
+/// time: validation asks at every call.
+const PLAIN: [u32; KINDS.len()] = {
     let mut sets = [0; KINDS.len()];
     let mut code = 0;
     while code < KINDS.len() {
         let mut place = 0;
         while place < KINDS[code].bits.len() {
             let bits = KINDS[code].bits[place];
-            if bits >= 8 && bits.is_power_of_two() {
-                sets[code] |= bits;
-            }
+            sets[code] |= (bits.is_multiple_of(8) as u32) << (bits / 8);
             place += 1;
         }
         code += 1;
@@ -155,10 +153,11 @@ const PLAIN: [u8; KINDS.len()] = {
 /// element is the same packed and padded.
 #[inline(always)]
 pub fn plain_bytes(dtype: DLDataType) -> u32 {
-    const TABLE: &[u8] = &PLAIN;
+    const TABLE: &[u32] = &PLAIN;
+    let nbytes = u32::from(dtype.bits / 8);
     match TABLE.get(usize::from(dtype.code)) {
-        Some(set) if dtype.bits & set != 0 && dtype.bits & dtype.bits.wrapping_sub(1) == 0 => {
-            u32::from(dtype.bits >> 3) * u32::from(dtype.lanes)
+        Some(set) if (set >> nbytes) & 1 != 0 && dtype.bits.is_multiple_of(8) => {
+            nbytes * u32::from(dtype.lanes)
         }
         _ => 0,
     }

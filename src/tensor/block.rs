@@ -15,6 +15,7 @@ use super::{Legacy, Versioned};
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
+use crate::validate::Plain;
 
 /// Frees what a caller lent: called with the context given, exactly once, on any thread.
 #[allow(non_camel_case_types)]
@@ -144,8 +145,7 @@ fn align_up(address: usize, align_bytes: usize) -> usize {
 /// caller.
 #[inline(always)]
 pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
-    let arrays = spec.shape.len() * 2 * size_of::<i64>();
-    let head = size_of::<Block>() + arrays;
+    let head = nbytes_of(spec.shape.len());
     let total = match spec.data {
         Data::At(..) | Data::Inside(0, _) => Some(head),
         Data::Inside(nbytes, align_bytes) => head.checked_add(nbytes + (align_bytes - 1)),
@@ -250,12 +250,20 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
         strides,
         byte_offset,
     };
+    // SAFETY: the caller's word.
+    unsafe { write_head(block, dl_tensor, spec.flags, spec.owner) };
+}
+
+/// # Safety
+/// `block` has room for a block.
+#[inline(always)]
+unsafe fn write_head(block: NonNull<Block>, dl_tensor: DLTensor, flags: u64, owner: Owner) {
     let manager_ctx = block.as_ptr().cast();
     let managed = DLManagedTensorVersioned {
         version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
         manager_ctx,
         deleter: Some(delete_versioned),
-        flags: spec.flags,
+        flags,
         dl_tensor,
     };
     let legacy = DLManagedTensor { dl_tensor, manager_ctx, deleter: Some(delete_legacy) };
@@ -263,9 +271,89 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
     let (before, after) = (AtomicPtr::new(null_mut()), AtomicPtr::new(null_mut()));
     let user_data = AtomicPtr::new(null_mut());
     // SAFETY: room for a block, by the contract.
-    unsafe {
-        block.write(Block { managed, legacy, holders, before, after, user_data, owner: spec.owner })
+    unsafe { block.write(Block { managed, legacy, holders, before, after, user_data, owner }) };
+}
+
+/// A block around the memory that `tensor` describes, when that is a usual one ([`Plain`]): extents
+/// and strides go straight into the block. `None` for any other, which takes the way through a
+/// snapshot. On error and with `None` the owner still belongs to the caller. The owner is made
+/// where it is written: on its way through memory it would cost as much as all the rest.
+///
+/// # Safety
+/// As [`Snapshot::read`](crate::validate::Snapshot::read).
+#[inline(always)]
+pub unsafe fn around(
+    tensor: *const DLTensor,
+    flags: u64,
+    owner: impl FnOnce() -> Owner,
+) -> Result<Option<NonNull<Block>>> {
+    // SAFETY: the caller's word, as for all that is read of the tensor.
+    let Some(ndim) = (unsafe { Plain::ndim(tensor) }) else { return Ok(None) };
+    let Some(memory) = platform::memory(nbytes_of(ndim)) else {
+        // SAFETY: as above.
+        return unsafe { unserved(tensor, ndim, flags) };
     };
+    let block: NonNull<Block> = memory.cast();
+    // SAFETY: as above; `memory` is fresh, malloc-aligned, and has room for the arrays.
+    let Some(dl_tensor) = (unsafe { describe(block, tensor, ndim, flags) }) else {
+        // SAFETY: it holds nothing yet.
+        unsafe { platform::give_back(memory) };
+        return Ok(None);
+    };
+    // SAFETY: as above.
+    unsafe { write_head(block, dl_tensor, flags, owner()) };
+    Ok(Some(block))
+}
+
+/// What the block says about a usual tensor, whose arrays are written behind it.
+///
+/// # Safety
+/// As [`around`]; `block` has room for a block and two arrays of `ndim` values behind it.
+#[inline(always)]
+unsafe fn describe(
+    block: NonNull<Block>,
+    tensor: *const DLTensor,
+    ndim: usize,
+    flags: u64,
+) -> Option<DLTensor> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let plain = Plain::head(tensor, ndim, flags)?;
+        let shape = block.add(1).cast::<i64>();
+        let strides = shape.add(ndim);
+        plain.arrays(|dim, extent, stride| {
+            shape.add(dim).write(extent);
+            strides.add(dim).write(stride);
+        })?;
+        let array = |array: NonNull<i64>| if ndim == 0 { null_mut() } else { array.as_ptr() };
+        let (shape, strides) = (array(shape), array(strides));
+        let Plain { data, byte_offset, device, dtype, .. } = plain;
+        Some(DLTensor { data, device, ndim: ndim as i32, dtype, shape, strides, byte_offset })
+    }
+}
+
+/// What is wrong with the tensor comes before want of memory.
+///
+/// # Safety
+/// As [`around`].
+#[cold]
+#[inline(never)]
+unsafe fn unserved(
+    tensor: *const DLTensor,
+    ndim: usize,
+    flags: u64,
+) -> Result<Option<NonNull<Block>>> {
+    // SAFETY: the caller's word.
+    let end = unsafe {
+        Plain::head(tensor, ndim, flags).and_then(|plain| plain.arrays(|_, _, _| ()))
+    };
+    end.map_or(Ok(None), |_| Err(no_memory(Some(nbytes_of(ndim)))))
+}
+
+/// Bytes of a block and its arrays, of at most `MAX_NDIM` values each.
+#[inline(always)]
+fn nbytes_of(ndim: usize) -> usize {
+    size_of::<Block>() + ndim * 2 * size_of::<i64>()
 }
 
 impl Block {
@@ -348,22 +436,37 @@ unsafe fn drop_holder(block: *mut Block) {
         return;
     }
     // SAFETY: nobody else holds the block any more.
-    let (before, after, owner) =
-        unsafe { ((*block).before.load(Relaxed), (*block).after.load(Relaxed), &(*block).owner) };
-    // The usual cases in short: no callbacks attached, and no other tensor behind.
-    if before.is_null() && after.is_null() {
-        match *owner {
-            Owner::Block | Owner::Callback(None, _) => {}
-            // SAFETY: given to be called once, when the last holder goes.
-            Owner::Callback(Some(free), context) => unsafe { free(context) },
-            // SAFETY: as below.
-            _ => return unsafe { drop_last(block) },
-        }
-        // SAFETY: as in `drop_last`.
-        return unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
+    let links = unsafe { ((*block).before.load(Relaxed), (*block).after.load(Relaxed)) };
+    if !(links.0.is_null() && links.1.is_null()) {
+        // SAFETY: as above.
+        return unsafe { drop_last(block) };
     }
-    // SAFETY: nobody else holds the block any more.
-    unsafe { drop_last(block) }
+    // As `drop_last`, without callbacks.
+    // SAFETY: the owner's holder was this block's; the block came from `platform::memory`, and is
+    // not used again.
+    let base = unsafe {
+        let base = free_owner(&(*block).owner);
+        platform::give_back(NonNull::new_unchecked(block.cast()));
+        base
+    };
+    if let Some(base) = base {
+        // SAFETY: this block's holder of it is given up.
+        unsafe { drop_base(base) }
+    }
+}
+
+/// Gives up a wrapper's holder of its base.
+///
+/// # Safety
+/// As [`drop_holder`].
+#[inline(never)]
+unsafe fn drop_base(base: NonNull<Block>) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if leave(&base.as_ref().holders) {
+            drop_last(base.as_ptr());
+        }
+    }
 }
 
 /// Runs the callbacks and frees, from wrapper to base.
@@ -376,16 +479,16 @@ unsafe fn drop_last(block: *mut Block) {
     let mut after: *mut Link = null_mut();
     loop {
         // SAFETY: nobody else holds the block any more.
-        let (owner, own_after) = unsafe {
+        let own_after = unsafe {
             chain::run((*block).before.load(Relaxed));
-            ((*block).owner, (*block).after.load(Relaxed))
+            (*block).after.load(Relaxed)
         };
         // SAFETY: both lists are ours alone now.
         after = unsafe { chain::join(own_after, after) };
         // The block goes after its owner: a `free` that calls this tensor's deleter again finds 0
         // holders and is ignored.
         // SAFETY: the owner's holder was this block's.
-        let base = unsafe { free_owner(owner) };
+        let base = unsafe { free_owner(&(*block).owner) };
         // SAFETY: the block came from `platform::memory`, and `block` is not used again.
         unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
         match base {
@@ -415,10 +518,10 @@ fn leave(holders: &AtomicUsize) -> bool {
 
 /// Gives the data back; returns the base instead when it is a block of ours, for the loop.
 #[inline]
-unsafe fn free_owner(owner: Owner) -> Option<NonNull<Block>> {
+unsafe fn free_owner(owner: &Owner) -> Option<NonNull<Block>> {
     // SAFETY: each owner was given to the block to be called once, when the last holder goes.
     unsafe {
-        match owner {
+        match *owner {
             Owner::Block | Owner::Callback(None, _) => {}
             Owner::Callback(Some(free), context) => free(context),
             Owner::Allocator(a) => (a.free)(a.context, a.data, a.nbytes, a.align_bytes, a.device),

@@ -38,14 +38,22 @@ pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
             return Ok(Block::versioned(block));
         }
     }
-    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { boxed_legacy(tensor, flags) }.map(Block::versioned)
+}
+
+/// A new block that owns the legacy `tensor`.
+///
+/// # Safety
+/// `tensor` is live; on success the block owns the caller's holder.
+#[inline]
+pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
+    let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
     // SAFETY: the caller's word.
     unsafe {
-        let tensor = &raw const (*tensor.as_ptr()).dl_tensor;
-        snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_STRUCT))?;
+        let inside = &raw const (*tensor.as_ptr()).dl_tensor;
+        wrap::wrap_tensor(inside, flags, || Owner::Legacy(tensor), rules)
     }
-    let spec = wrap::spec_of(&snapshot, flags, Owner::Legacy(tensor));
-    Ok(Block::versioned(block::new(&spec)?))
 }
 
 /// Whether the flags of a versioned tensor can be given up.
