@@ -128,7 +128,7 @@ pub unsafe extern "C" fn dlrs_tensor_new(
             (out, shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?)
         };
         if options.is_null() {
-            if let Some(tensor) = alloc::new_usual(shape, dtype, device, 0)? {
+            if let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)? {
                 out.set(tensor);
                 return Ok(());
             }

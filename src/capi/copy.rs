@@ -276,7 +276,7 @@ pub unsafe extern "C" fn dlrs_clone(
 ///
 /// # Safety
 /// The preface's contract for every pointer.
-#[inline]
+#[inline(always)]
 unsafe fn source(
     src: *const DLManagedTensorVersioned,
     out: *mut *mut DLManagedTensorVersioned,
