@@ -8,9 +8,9 @@
 //! data and offset, bounds. The first fault found is reported, so the answer is deterministic.
 
 pub mod exchange;
+mod plain;
 mod questions;
 
-use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -19,6 +19,8 @@ use crate::error::{Error, Field, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
+
+pub use plain::Plain;
 
 /// How much is demanded. Higher levels include the lower ones.
 #[repr(C)]
@@ -166,95 +168,6 @@ pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<D
     Err(error.value(version.major.into()).limit(DLPACK_MAJOR_VERSION.into()))
 }
 
-/// The usual tensor, recognised in one pass by conditions that suffice at every level: few
-/// dimensions, moderate numbers, strides given and not negative, elements of whole bytes,
-/// everything known, nothing empty, nothing wrong.
-pub struct Plain {
-    /// `data` as given, not NULL.
-    pub data: *mut c_void,
-    /// `byte_offset` as given.
-    pub byte_offset: u64,
-    /// The device, not one of opaque handles.
-    pub device: DLDevice,
-    /// The element type.
-    pub dtype: DLDataType,
-    /// Dimensions, at most `Sums::NDIM_MAX`.
-    pub ndim: usize,
-    nbytes: u32,
-    shape: *const i64,
-    strides: *const i64,
-}
-
-impl Plain {
-    /// Whether it is a usual one.
-    ///
-    /// # Safety
-    /// As [`Snapshot::read`].
-    #[inline(always)]
-    pub unsafe fn is(tensor: *const DLTensor, flags: u64) -> bool {
-        // SAFETY: the caller's word.
-        unsafe {
-            let plain = Plain::ndim(tensor).and_then(|ndim| Plain::head(tensor, ndim, flags));
-            plain.and_then(|plain| plain.arrays(|_, _, _| ())).is_some()
-        }
-    }
-
-    /// Its number of dimensions, when they are few: what a caller must know first who makes room for
-    /// them.
-    ///
-    /// # Safety
-    /// As [`Snapshot::read`].
-    #[inline(always)]
-    pub unsafe fn ndim(tensor: *const DLTensor) -> Option<usize> {
-        // SAFETY: a member of the caller's struct.
-        let ndim = unsafe { (&raw const (*tensor).ndim).read_volatile() } as u32;
-        (ndim <= layout::Sums::NDIM_MAX).then_some(ndim as usize)
-    }
-
-    /// Reads the rest of the struct, not yet its arrays of `ndim` values.
-    ///
-    /// # Safety
-    /// As [`Snapshot::read`].
-    #[inline(always)]
-    pub unsafe fn head(tensor: *const DLTensor, ndim: usize, flags: u64) -> Option<Plain> {
-        // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
-        let DLTensor { data, device, dtype, shape, strides, byte_offset, .. } =
-            unsafe { tensor.read() };
-        let nbytes = dtype::plain_bytes(dtype);
-        if nbytes == 0 || !device_type::plain(device) || flags & !FLAGS_KNOWN != 0 {
-            return None;
-        }
-        if shape.is_null() || strides.is_null() || data.is_null() {
-            return None;
-        }
-        let aligned = (shape.addr() | strides.addr()).is_multiple_of(align_of::<i64>());
-        aligned.then_some(Plain { data, byte_offset, device, dtype, ndim, nbytes, shape, strides })
-    }
-
-    /// Reads extents and strides once and hands them to `put`; one past the last byte used,
-    /// counted from the first element, or `None` if this is no usual tensor after all.
-    ///
-    /// # Safety
-    /// As [`Snapshot::read`].
-    #[inline(always)]
-    pub unsafe fn arrays(&self, mut put: impl FnMut(usize, i64, i64)) -> Option<i64> {
-        let mut sums = layout::Sums::START;
-        for dim in 0..self.ndim {
-            // SAFETY: `ndim` values each, by the caller's word; volatile, as in `read_shape`. By
-            // pointer: a third of the instructions of iterators.
-            let (extent, stride) = unsafe {
-                (self.shape.add(dim).read_volatile(), self.strides.add(dim).read_volatile())
-            };
-            put(dim, extent, stride);
-            sums.add(extent, stride);
-        }
-        let end = sums.byte_end(i64::from(self.nbytes))?;
-        // `end` is above 0: the data begins in the lower half and ends there.
-        let first = (self.data as u64).checked_add(self.byte_offset)?;
-        (first.checked_add(end as u64)? <= LOW_HALF).then_some(end)
-    }
-}
-
 impl Snapshot {
     /// An empty one to read into; costs nothing.
     #[inline(always)]
@@ -348,8 +261,8 @@ impl Snapshot {
         unsafe { self.read_checked(tensor, flags, rules, strides_due) }
     }
 
-    /// The usual case ([`Plain`]). On anything else it says no, and [`Snapshot::read_checked`] begins
-    /// anew and finds out what it is.
+    /// The usual case ([`Plain`]). On anything else it says no, and [`Snapshot::read_checked`]
+    /// begins anew and finds out what it is.
     ///
     /// # Safety
     /// As [`Snapshot::read`].
@@ -366,12 +279,24 @@ impl Snapshot {
                 strides.add(dim).write(MaybeUninit::new(stride));
             })
         };
-        let Some(end) = end else { return false };
         (self.data, self.byte_offset) = (plain.data.cast(), plain.byte_offset);
         (self.device, self.dtype, self.flags) = (plain.device, plain.dtype, flags);
         (self.empty, self.strides_given) = (false, true);
-        (self.ndim, self.byte_extent) = (plain.ndim, (0, end));
-        true
+        (self.ndim, self.byte_extent) = (plain.ndim, (0, end.unwrap_or(0)));
+        end.is_some() || self.fits(plain.nbytes)
+    }
+
+    /// The sizes of a tensor whose arrays have been read, where a stride is negative or a number is
+    /// not moderate.
+    #[inline(never)]
+    fn fits(&mut self, nbytes: u32) -> bool {
+        let Some(numel) = layout::plain_numel(self.shape()) else { return false };
+        let sizes = layout::packed_nbytes(numel, nbytes * 8);
+        match sizes.and_then(|_| layout::byte_extent(self.shape(), self.strides(), nbytes * 8)) {
+            Ok(byte_extent) => self.byte_extent = byte_extent,
+            Err(_) => return false,
+        }
+        self.addresses_fit()
     }
 
     /// The checks in their fixed order.

@@ -127,11 +127,11 @@ pub unsafe extern "C" fn dlrs_tensor_new(
             out.check(&Parameter(6, "out"))?;
             (out, shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?)
         };
-        if options.is_null() {
-            if let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)? {
-                out.set(tensor);
-                return Ok(());
-            }
+        if options.is_null()
+            && let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)?
+        {
+            out.set(tensor);
+            return Ok(());
         }
         // SAFETY: as above.
         out.set(unsafe { new_checked(shape, dtype, device, options) }?);

@@ -171,9 +171,7 @@ pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
 #[cold]
 fn no_memory(total: Option<usize>) -> Error {
     match total {
-        Some(total) => {
-            Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes")
-        }
+        Some(total) => Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes"),
         None => Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE),
     }
 }
@@ -325,8 +323,7 @@ unsafe fn describe(
             shape.add(dim).write(extent);
             strides.add(dim).write(stride);
         })?;
-        let array = |array: NonNull<i64>| if ndim == 0 { null_mut() } else { array.as_ptr() };
-        let (shape, strides) = (array(shape), array(strides));
+        let (shape, strides) = (shape.as_ptr(), strides.as_ptr());
         let Plain { data, byte_offset, device, dtype, .. } = plain;
         Some(DLTensor { data, device, ndim: ndim as i32, dtype, shape, strides, byte_offset })
     }
@@ -344,9 +341,8 @@ unsafe fn unserved(
     flags: u64,
 ) -> Result<Option<NonNull<Block>>> {
     // SAFETY: the caller's word.
-    let end = unsafe {
-        Plain::head(tensor, ndim, flags).and_then(|plain| plain.arrays(|_, _, _| ()))
-    };
+    let end =
+        unsafe { Plain::head(tensor, ndim, flags).and_then(|plain| plain.arrays(|_, _, _| ())) };
     end.map_or(Ok(None), |_| Err(no_memory(Some(nbytes_of(ndim)))))
 }
 

@@ -29,6 +29,7 @@ pub enum LegacyPolicy {
 ///
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
+#[inline(always)]
 pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
     check_flags(flags)?;
     // SAFETY: the caller's word.
@@ -46,7 +47,7 @@ pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
 ///
 /// # Safety
 /// `tensor` is live; on success the block owns the caller's holder.
-#[inline]
+#[inline(always)]
 pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
     let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
     // SAFETY: the caller's word.

@@ -42,8 +42,8 @@ unsafe fn wrap_checked(
 ) -> Result<NonNull<Block>> {
     check_flags(flags)?;
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word. Not `read`, whose short way was tried before.
-    unsafe { snapshot.read_checked(tensor, flags, rules, false) }?;
+    // SAFETY: the caller's word.
+    unsafe { snapshot.read(tensor, flags, rules) }?;
     block::new(&spec_of(&snapshot, flags, owner))
 }
 
