@@ -15,7 +15,7 @@ use super::{Legacy, Versioned};
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
-use crate::validate::Plain;
+use crate::validate::{Plain, Rules, Snapshot, check_flags};
 
 /// Frees what a caller lent: called with the context given, exactly once, on any thread.
 #[allow(non_camel_case_types)]
@@ -274,22 +274,23 @@ unsafe fn write_head(block: NonNull<Block>, dl_tensor: DLTensor, flags: u64, own
 
 /// A block around the memory that `tensor` describes, when that is a usual one ([`Plain`]): extents
 /// and strides go straight into the block. `None` for any other, which takes the way through a
-/// snapshot. On error and with `None` the owner still belongs to the caller. The owner is made
-/// where it is written: on its way through memory it would cost as much as all the rest.
+/// snapshot, by these `rules`. On error and with `None` the owner still belongs to the caller. The
+/// owner is made where it is written: a way through memory would cost as much as all the rest.
 ///
 /// # Safety
-/// As [`Snapshot::read`](crate::validate::Snapshot::read).
+/// As [`Snapshot::read`].
 #[inline(always)]
 pub unsafe fn around(
     tensor: *const DLTensor,
     flags: u64,
     owner: impl FnOnce() -> Owner,
+    rules: Rules,
 ) -> Result<Option<NonNull<Block>>> {
     // SAFETY: the caller's word, as for all that is read of the tensor.
     let Some(ndim) = (unsafe { Plain::ndim(tensor) }) else { return Ok(None) };
     let Some(memory) = platform::memory(nbytes_of(ndim)) else {
         // SAFETY: as above.
-        return unsafe { unserved(tensor, ndim, flags) };
+        return Err(unsafe { unserved(tensor, ndim, flags, rules) });
     };
     let block: NonNull<Block> = memory.cast();
     // SAFETY: as above; `memory` is fresh, malloc-aligned, and has room for the arrays.
@@ -335,15 +336,11 @@ unsafe fn describe(
 /// As [`around`].
 #[cold]
 #[inline(never)]
-unsafe fn unserved(
-    tensor: *const DLTensor,
-    ndim: usize,
-    flags: u64,
-) -> Result<Option<NonNull<Block>>> {
+unsafe fn unserved(tensor: *const DLTensor, ndim: usize, flags: u64, rules: Rules) -> Error {
+    let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
-    let end =
-        unsafe { Plain::head(tensor, ndim, flags).and_then(|plain| plain.arrays(|_, _, _| ())) };
-    end.map_or(Ok(None), |_| Err(no_memory(Some(nbytes_of(ndim)))))
+    let checked = check_flags(flags).and_then(|()| unsafe { snapshot.read(tensor, flags, rules) });
+    checked.err().unwrap_or(no_memory(Some(nbytes_of(ndim))))
 }
 
 /// Bytes of a block and its arrays, of at most `MAX_NDIM` values each.

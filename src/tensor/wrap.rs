@@ -21,7 +21,7 @@ pub unsafe fn wrap_tensor(
     rules: Rules,
 ) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
-    match unsafe { block::around(tensor, flags, &owner) }? {
+    match unsafe { block::around(tensor, flags, &owner, rules) }? {
         Some(block) => Ok(block),
         // SAFETY: as above.
         None => unsafe { wrap_checked(tensor, flags, owner(), rules) },
