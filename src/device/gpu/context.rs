@@ -2,6 +2,7 @@
 //! length of a call and always put back.
 
 use core::ptr::null_mut;
+use core::sync::atomic::Ordering::*;
 
 use super::cuda;
 use super::driver::{Driver, Ptr, Vendor};
@@ -94,6 +95,12 @@ impl Driver {
                     self.push(here, owner)?;
                 }
             }
+            if let Some(ordinal) = device
+                && cuda::is_kept(self, ordinal, here.context)?
+            {
+                here.ordinal = ordinal;
+                return Ok(());
+            }
             let mut handle = -1;
             self.get_device(&mut handle)?;
             here.ordinal = match device {
@@ -101,12 +108,31 @@ impl Driver {
                 None => return self.find(here, handle),
             };
             if handle == self.handle(here.ordinal)? {
-                return Ok(());
+                return self.keep(here);
             }
             if !owner.is_null() {
                 return foreign();
             }
             self.push(here, cuda::primary(self, here.ordinal)?)
+        }
+    }
+
+    /// Keeps the current context where it is its device's primary one: the next call knows it then
+    /// without asking. Each other one is asked about once.
+    fn keep(&self, here: &Current) -> Result<()> {
+        let device = self.device(here.ordinal)?;
+        let kept = !device.context.load(Acquire).is_null();
+        if kept || device.asked.swap(here.context, AcqRel) == here.context {
+            return Ok(());
+        }
+        let _relaxed = self.relaxed();
+        match cuda::is_primary(self, here.ordinal, here.context) {
+            Err(error) if error.status == DLRS_DRV_SYMBOL => Ok(()),
+            Err(error) => {
+                device.asked.store(null_mut(), Release);
+                Err(error)
+            }
+            Ok(_) => Ok(()),
         }
     }
 
