@@ -95,9 +95,7 @@ impl Driver {
                     self.push(here, owner)?;
                 }
             }
-            if let Some(ordinal) = device
-                && cuda::is_kept(self, ordinal, here.context)?
-            {
+            if let Some(ordinal) = self.told(here.context, device) {
                 here.ordinal = ordinal;
                 return Ok(());
             }
@@ -114,6 +112,14 @@ impl Driver {
                 return foreign();
             }
             self.push(here, cuda::primary(self, here.ordinal)?)
+        }
+    }
+
+    /// The device that is wanted, or any, if the context is its primary one and kept.
+    fn told(&self, context: Ptr, device: Option<i32>) -> Option<i32> {
+        match device {
+            Some(ordinal) => cuda::is_kept(self, ordinal, context).then_some(ordinal),
+            None => (0..self.count().ok()?).find(|&ordinal| cuda::is_kept(self, ordinal, context)),
         }
     }
 
@@ -141,7 +147,7 @@ impl Driver {
         for ordinal in 0..self.count()? {
             if self.handle(ordinal)? == handle {
                 here.ordinal = ordinal;
-                return Ok(());
+                return self.keep(here);
             }
         }
         Err(Error::new(DLRS_INTERNAL).detail("the driver's current device is none of its devices"))
