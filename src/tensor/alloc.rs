@@ -116,7 +116,7 @@ pub fn new_usual(
         Some(nbytes) if nbytes < limit => {
             let (data, owner) = (Data::Inside(nbytes, ALIGN_BYTES), Owner::Block);
             let spec = Spec { shape, strides: None, dtype, device, flags, data, owner };
-            Ok(Some((Block::versioned(block::new(&spec)?), nbytes)))
+            Ok(Some((Block::versioned(block::new_here(&spec)?), nbytes)))
         }
         _ => Ok(None),
     }

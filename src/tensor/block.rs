@@ -143,8 +143,14 @@ fn align_up(address: usize, align_bytes: usize) -> usize {
 
 /// Makes a block with one holder. Nothing is taken on error: `spec.owner` still belongs to the
 /// caller.
-#[inline(always)]
+#[inline(never)]
 pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
+    new_here(spec)
+}
+
+/// As [`new`], compiled into its caller: for what is called most.
+#[inline(always)]
+pub fn new_here(spec: &Spec) -> Result<NonNull<Block>> {
     let head = nbytes_of(spec.shape.len());
     let total = match spec.data {
         Data::At(..) | Data::Inside(0, _) => Some(head),

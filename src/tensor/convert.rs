@@ -29,8 +29,18 @@ pub enum LegacyPolicy {
 ///
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
-#[inline(always)]
+#[inline(never)]
 pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    unsafe { from_legacy_here(tensor, flags) }
+}
+
+/// As [`from_legacy`], compiled into its caller.
+///
+/// # Safety
+/// As [`from_legacy`].
+#[inline(always)]
+pub unsafe fn from_legacy_here(tensor: Legacy, flags: u64) -> Result<Versioned> {
     check_flags(flags)?;
     // SAFETY: the caller's word.
     if let Some(block) = unsafe { block::of_legacy(tensor) } {
@@ -40,15 +50,25 @@ pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
         }
     }
     // SAFETY: the caller's word.
-    unsafe { boxed_legacy(tensor, flags) }.map(Block::versioned)
+    unsafe { boxed_here(tensor, flags) }.map(Block::versioned)
 }
 
 /// A new block that owns the legacy `tensor`.
 ///
 /// # Safety
 /// `tensor` is live; on success the block owns the caller's holder.
-#[inline(always)]
+#[inline(never)]
 pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    unsafe { boxed_here(tensor, flags) }
+}
+
+/// As [`boxed_legacy`], compiled into its caller.
+///
+/// # Safety
+/// As [`boxed_legacy`].
+#[inline(always)]
+unsafe fn boxed_here(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
     let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
     // SAFETY: the caller's word.
     unsafe {
