@@ -186,9 +186,9 @@ fn no_memory(total: Option<usize>) -> Error {
 ///
 /// # Safety
 /// `base` is live.
-#[inline]
+#[inline(always)]
 pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>> {
-    let block = new(spec)?;
+    let block = new_here(spec)?;
     // SAFETY: the caller's word.
     match unsafe { base.as_ref() }.hold() {
         Ok(()) => Ok(block),
@@ -434,13 +434,16 @@ unsafe fn drop_holder(block: *mut Block) {
     if !unsafe { leave(&(*block).holders) } {
         return;
     }
-    // SAFETY: nobody else holds the block any more.
-    let links = unsafe { ((*block).before.load(Relaxed), (*block).after.load(Relaxed)) };
-    if !(links.0.is_null() && links.1.is_null()) {
+    // SAFETY: nobody else holds the block any more. A callback may still attach others.
+    let after = unsafe {
+        chain::run((*block).before.load(Relaxed));
+        (*block).after.load(Relaxed)
+    };
+    if !after.is_null() {
         // SAFETY: as above.
         return unsafe { drop_last(block) };
     }
-    // As `drop_last`, without callbacks.
+    // As `drop_last`, with nothing to do afterwards.
     // SAFETY: the owner's holder was this block's; the block came from `platform::memory`, and is
     // not used again.
     let base = unsafe {
@@ -463,27 +466,23 @@ unsafe fn drop_base(base: NonNull<Block>) {
     // SAFETY: the caller's word.
     unsafe {
         if leave(&base.as_ref().holders) {
+            chain::run(base.as_ref().before.load(Relaxed));
             drop_last(base.as_ptr());
         }
     }
 }
 
-/// Runs the callbacks and frees, from wrapper to base.
+/// Frees, from wrapper to base, and runs the callbacks that are left.
 ///
 /// # Safety
-/// The last holder of the block has gone.
+/// The last holder of the block has gone, and its first callbacks have run.
 #[inline(never)]
 unsafe fn drop_last(block: *mut Block) {
     let mut block = block;
     let mut after: *mut Link = null_mut();
     loop {
-        // SAFETY: nobody else holds the block any more.
-        let own_after = unsafe {
-            chain::run((*block).before.load(Relaxed));
-            (*block).after.load(Relaxed)
-        };
-        // SAFETY: both lists are ours alone now.
-        after = unsafe { chain::join(own_after, after) };
+        // SAFETY: nobody else holds the block any more; both lists are ours alone now.
+        after = unsafe { chain::join((*block).after.load(Relaxed), after) };
         // The block goes after its owner: a `free` that calls this tensor's deleter again finds 0
         // holders and is ignored.
         // SAFETY: the owner's holder was this block's.
@@ -495,6 +494,8 @@ unsafe fn drop_last(block: *mut Block) {
             Some(base) if unsafe { leave(&base.as_ref().holders) } => block = base.as_ptr(),
             _ => break,
         }
+        // SAFETY: as above.
+        unsafe { chain::run((*block).before.load(Relaxed)) };
     }
     // SAFETY: these links belonged to blocks that are gone.
     unsafe { chain::run(after) };
