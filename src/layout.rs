@@ -156,6 +156,12 @@ impl Sums {
     /// The most dimensions: 8 reaches of 2^31 * 2^28 elements still fit.
     pub const NDIM_MAX: u32 = 8;
 
+    /// Elements so far: the compact stride of the next dimension outwards.
+    #[inline(always)]
+    pub fn numel(&self) -> i64 {
+        self.numel
+    }
+
     /// One more dimension.
     #[inline(always)]
     pub fn add(&mut self, extent: i64, stride: i64) {

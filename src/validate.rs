@@ -254,7 +254,7 @@ impl Snapshot {
         strides_due: bool,
     ) -> Result<()> {
         // SAFETY: the caller's word about the struct, `shape` and `strides`.
-        if unsafe { self.read_plain(tensor, flags) } {
+        if unsafe { self.read_plain(tensor, flags, strides_due) } {
             return Ok(());
         }
         // SAFETY: as above.
@@ -267,9 +267,15 @@ impl Snapshot {
     /// # Safety
     /// As [`Snapshot::read`].
     #[inline(always)]
-    pub unsafe fn read_plain(&mut self, tensor: *const DLTensor, flags: u64) -> bool {
+    pub unsafe fn read_plain(
+        &mut self,
+        tensor: *const DLTensor,
+        flags: u64,
+        strides_due: bool,
+    ) -> bool {
         // SAFETY: the caller's word.
         let plain = unsafe { Plain::ndim(tensor).and_then(|n| Plain::head(tensor, n, flags)) };
+        let plain = plain.filter(|plain| plain.strides_given() || !strides_due);
         let Some(plain) = plain else { return false };
         let (shape, strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());
         // SAFETY: as above; both arrays of ours hold more than `Sums::NDIM_MAX` values.
@@ -281,7 +287,7 @@ impl Snapshot {
         };
         (self.data, self.byte_offset) = (plain.data.cast(), plain.byte_offset);
         (self.device, self.dtype, self.flags) = (plain.device, plain.dtype, flags);
-        (self.empty, self.strides_given) = (false, true);
+        (self.empty, self.strides_given) = (false, plain.strides_given());
         (self.ndim, self.byte_extent) = (plain.ndim, (0, end.unwrap_or(0)));
         end.is_some() || self.fits(plain.nbytes)
     }

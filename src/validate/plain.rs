@@ -10,8 +10,9 @@ use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
 
 /// The usual tensor, recognised in one pass by conditions that suffice at every level: few
-/// dimensions, moderate numbers, strides given and not negative, elements of whole bytes,
-/// everything known, nothing empty, nothing wrong.
+/// dimensions, moderate numbers, no negative stride, elements of whole bytes, everything known,
+/// nothing empty, nothing wrong. Its strides may be missing; where they are due is the caller's to
+/// know.
 pub struct Plain {
     /// `data` as given, not NULL.
     pub data: *mut c_void,
@@ -67,34 +68,49 @@ impl Plain {
         if nbytes == 0 || !device_type::plain(device) || flags & !FLAGS_KNOWN != 0 {
             return None;
         }
-        if shape.is_null() || strides.is_null() || data.is_null() {
+        if shape.is_null() || data.is_null() {
             return None;
         }
         let aligned = (shape.addr() | strides.addr()).is_multiple_of(align_of::<i64>());
         aligned.then_some(Plain { data, byte_offset, device, dtype, ndim, nbytes, shape, strides })
     }
 
-    /// Reads extents and strides once and hands them to `put`; one past the last byte used,
-    /// counted from the first element, or `None` if this is no usual tensor after all: all of them
-    /// have been handed over then too.
+    /// Whether strides were given.
+    #[inline(always)]
+    pub fn strides_given(&self) -> bool {
+        !self.strides.is_null()
+    }
+
+    /// Reads extents and strides once, makes compact strides where there are none, and hands all
+    /// of them to `put`; one past the last byte used, counted from the first element, or `None` if
+    /// this is no usual tensor after all.
     ///
     /// # Safety
     /// As [`Snapshot::read`].
     #[inline(always)]
     pub unsafe fn arrays(&self, mut put: impl FnMut(usize, i64, i64)) -> Option<i64> {
         let mut sums = layout::Sums::START;
-        let mut dim = 0;
-        loop {
-            // SAFETY: `ndim` values each, by the caller's word; volatile, as in `read_shape`. By
-            // pointer: a third of the instructions of iterators.
-            let (extent, stride) = unsafe {
-                (self.shape.add(dim).read_volatile(), self.strides.add(dim).read_volatile())
-            };
+        let mut add = |sums: &mut layout::Sums, dim, extent, stride| {
             put(dim, extent, stride);
             sums.add(extent, stride);
-            dim += 1;
-            if dim >= self.ndim {
-                break;
+        };
+        // SAFETY: `ndim` values each, by the caller's word; volatile, as in `read_shape`. By
+        // pointer: a third of the instructions of iterators.
+        unsafe {
+            let mut dim = 0;
+            if self.strides_given() {
+                while dim < self.ndim {
+                    let stride = self.strides.add(dim).read_volatile();
+                    add(&mut sums, dim, self.shape.add(dim).read_volatile(), stride);
+                    dim += 1;
+                }
+            } else {
+                dim = self.ndim;
+                while dim > 0 {
+                    dim -= 1;
+                    let stride = sums.numel();
+                    add(&mut sums, dim, self.shape.add(dim).read_volatile(), stride);
+                }
             }
         }
         let end = sums.byte_end(i64::from(self.nbytes))?;
