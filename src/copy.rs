@@ -267,7 +267,50 @@ unsafe fn through(transfer: &Transfer, memory: NonNull<u8>, options: &Options) -
 }
 
 /// A deep copy, dense in `order`: IS_COPIED set, READ_ONLY clear, PADDED kept.
+#[inline]
 pub fn clone(
+    src: &Snapshot,
+    order: Order,
+    device: DLDevice,
+    options: &Options,
+) -> Result<Versioned> {
+    match clone_usual(src, order, device, options)? {
+        Some(tensor) => Ok(tensor),
+        None => clone_any(src, order, device, options),
+    }
+}
+
+/// A small, dense source that the CPU reaches, to an ordinary tensor of the CPU: needs no plan.
+#[inline(always)]
+fn clone_usual(
+    src: &Snapshot,
+    order: Order,
+    device: DLDevice,
+    options: &Options,
+) -> Result<Option<Versioned>> {
+    let usual = order == Order::C
+        && !options.streams.any()
+        && is_host(src.device)
+        && src.dtype.code != DLDataTypeCode::kDLOpaqueHandle as u8
+        && layout::is_contiguous(src.shape(), src.strides(), Order::C);
+    if !usual {
+        return Ok(None);
+    }
+    let flags = src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED;
+    let made = alloc::new_usual(src.shape(), src.dtype, device, flags, DENSE_PLAIN)?;
+    Ok(made.map(|(tensor, nbytes)| {
+        // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
+        unsafe {
+            let data: *mut u8 = (*tensor.as_ptr()).dl_tensor.data.cast();
+            data.copy_from_nonoverlapping(src.first(), nbytes);
+        }
+        tensor
+    }))
+}
+
+/// As [`clone`], of anything.
+#[inline(never)]
+fn clone_any(
     src: &Snapshot,
     order: Order,
     device: DLDevice,
@@ -275,8 +318,20 @@ pub fn clone(
 ) -> Result<Versioned> {
     check_copyable(src, options)?;
     check_target(device)?;
+    let tensor = new_in_order(src, order, device)?;
+    if src.empty {
+        return Ok(tensor);
+    }
+    // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own.
+    let copied = unsafe { copy_into(src, tensor, options) };
+    // SAFETY: on failure nobody else has the tensor.
+    copied.inspect_err(|_| unsafe { share::release(tensor) })?;
+    Ok(tensor)
+}
+
+/// A fresh tensor of the source's shape and dtype.
+fn new_in_order(src: &Snapshot, order: Order, device: DLDevice) -> Result<Versioned> {
     let strides;
-    let dense = order == Order::C && layout::is_contiguous(src.shape(), src.strides(), Order::C);
     let request = Request {
         shape: src.shape(),
         strides: match order {
@@ -292,25 +347,7 @@ pub fn clone(
         align_bytes: ALIGN_BYTES,
         allocator: None,
     };
-    let nbytes = src.nbytes()? as usize;
-    let tensor = alloc::new_sized(&request, nbytes)?;
-    if src.empty {
-        return Ok(tensor);
-    }
-    let plain = dense && nbytes < DENSE_PLAIN && !options.streams.any();
-    if plain && is_host(src.device) && is_host(device) {
-        // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
-        unsafe {
-            let data: *mut u8 = (*tensor.as_ptr()).dl_tensor.data.cast();
-            data.copy_from_nonoverlapping(src.first(), nbytes);
-        }
-        return Ok(tensor);
-    }
-    // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own.
-    let copied = unsafe { copy_into(src, tensor, options) };
-    // SAFETY: on failure nobody else has the tensor.
-    copied.inspect_err(|_| unsafe { share::release(tensor) })?;
-    Ok(tensor)
+    alloc::new_sized(&request, src.nbytes()? as usize)
 }
 
 /// # Safety

@@ -96,6 +96,7 @@ impl Codes {
     const ZERO_ID: Codes = Codes::of(1);
     const HOST: Codes = Codes::of(2);
     const HANDLE: Codes = Codes::of(3);
+    const ADDRESSED: Codes = Codes::of(4);
 
     const fn of(column: u32) -> Codes {
         let (mut bits, mut row) = (0, 0);
@@ -105,6 +106,7 @@ impl Codes {
                 1 => kind.id_must_be_zero,
                 2 => kind.host_reachable,
                 3 => kind.opaque_handle,
+                4 => !kind.opaque_handle,
                 _ => true,
             };
             bits |= (wanted as u32) << kind.code;
@@ -162,6 +164,21 @@ pub fn check(device: DLDevice) -> Result<()> {
         return Err(bad_id(device.device_id.into(), 0));
     }
     Ok(())
+}
+
+/// Whether [`check`] passes and `data` is an address.
+#[inline(always)]
+pub fn plain(device: DLDevice) -> bool {
+    if !Codes::ADDRESSED.contain(device.device_type) {
+        return false;
+    }
+    // For most devices one question less.
+    device.device_id == 0 || id_is_free(device)
+}
+
+#[inline(never)]
+fn id_is_free(device: DLDevice) -> bool {
+    device.device_id > 0 && !id_must_be_zero(device.device_type)
 }
 
 /// Reads the name of a device; the module's documentation has the grammar.

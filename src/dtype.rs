@@ -132,6 +132,37 @@ const LEGAL: [u128; KINDS.len()] = {
     sets
 };
 
+/// The whole bytes that a lane of each code may have, as a set drawn from the table at compile
+/// time: validation asks at every call.
+const PLAIN: [u32; KINDS.len()] = {
+    let mut sets = [0; KINDS.len()];
+    let mut code = 0;
+    while code < KINDS.len() {
+        let mut place = 0;
+        while place < KINDS[code].bits.len() {
+            let bits = KINDS[code].bits[place];
+            sets[code] |= (bits.is_multiple_of(8) as u32) << (bits / 8);
+            place += 1;
+        }
+        code += 1;
+    }
+    sets
+};
+
+/// Bytes of an element of a legal dtype whose lanes have whole bytes; 0 of any other. Such an
+/// element is the same packed and padded.
+#[inline(always)]
+pub fn plain_bytes(dtype: DLDataType) -> u32 {
+    const TABLE: &[u32] = &PLAIN;
+    let nbytes = u32::from(dtype.bits / 8);
+    match TABLE.get(usize::from(dtype.code)) {
+        Some(set) if (set >> nbytes) & 1 != 0 && dtype.bits.is_multiple_of(8) => {
+            nbytes * u32::from(dtype.lanes)
+        }
+        _ => 0,
+    }
+}
+
 /// Demands that bits and lanes are not 0: enough to count and move bytes.
 #[inline]
 pub fn defined(dtype: DLDataType) -> Result<()> {

@@ -139,46 +139,48 @@ pub fn byte_extent(shape: &[i64], strides: &[i64], item_bits: u32) -> Result<(i6
 }
 
 /// Size and extent of a layout of moderate numbers, dimension by dimension: extents, sizes and
-/// strides below the limits here, so that nothing can wrap and nothing needs a check on the way.
+/// strides from 0 up to the limits here, so that nothing can wrap and nothing needs a check on the
+/// way.
 pub struct Sums {
     numel: i64,
-    low: i64,
     high: i64,
     /// All extents less 1, and all sizes, or-ed: negative if an extent is 0 or less.
     sizes: i64,
-    /// The magnitudes of all strides, or-ed.
+    /// All strides, or-ed: negative if one is.
     steps: i64,
 }
 
 impl Sums {
     /// No dimension yet.
-    pub const START: Sums = Sums { numel: 1, low: 0, high: 0, sizes: 0, steps: 0 };
+    pub const START: Sums = Sums { numel: 1, high: 0, sizes: 0, steps: 0 };
     /// The most dimensions: 8 reaches of 2^31 * 2^28 elements still fit.
-    pub const NDIM_MAX: i32 = 8;
+    pub const NDIM_MAX: u32 = 8;
+
+    /// Elements so far: the compact stride of the next dimension outwards.
+    #[inline(always)]
+    pub fn numel(&self) -> i64 {
+        self.numel
+    }
 
     /// One more dimension.
     #[inline(always)]
     pub fn add(&mut self, extent: i64, stride: i64) {
         let last = extent.wrapping_sub(1);
-        let reach = last.wrapping_mul(stride);
-        let down = reach & (reach >> 63);
-        self.sizes |= last | self.numel;
-        self.steps |= stride ^ (stride >> 63);
         self.numel = self.numel.wrapping_mul(extent);
-        self.low = self.low.wrapping_add(down);
-        self.high = self.high.wrapping_add(reach.wrapping_sub(down));
+        self.sizes |= last | self.numel;
+        self.steps |= stride;
+        self.high = self.high.wrapping_add(last.wrapping_mul(stride));
     }
 
-    /// As [`byte_extent`], for elements of whole bytes; `None` if a number was not moderate.
+    /// One past the last byte used, counted from the first, for elements of whole bytes; `None` if
+    /// a number was not moderate.
     #[inline(always)]
-    pub fn byte_extent(&self, nbytes: i64) -> Option<(i64, i64)> {
-        let sizes = (self.sizes | self.numel) as u64 >> 31;
-        let steps = self.steps as u64 >> 28;
-        if sizes | steps != 0 {
+    pub fn byte_end(&self, nbytes: i64) -> Option<i64> {
+        if (self.sizes as u64 >> 31) | (self.steps as u64 >> 28) != 0 {
             return None;
         }
         isize::try_from(self.numel.checked_mul(nbytes)?).ok()?;
-        whole_bytes(self.low, self.high, nbytes)
+        self.high.checked_mul(nbytes)?.checked_add(nbytes)
     }
 }
 

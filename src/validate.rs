@@ -8,6 +8,7 @@
 //! data and offset, bounds. The first fault found is reported, so the answer is deterministic.
 
 pub mod exchange;
+mod plain;
 mod questions;
 
 use core::mem::MaybeUninit;
@@ -18,6 +19,8 @@ use crate::error::{Error, Field, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
+
+pub use plain::Plain;
 
 /// How much is demanded. Higher levels include the lower ones.
 #[repr(C)]
@@ -250,62 +253,54 @@ impl Snapshot {
         rules: Rules,
         strides_due: bool,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
-        let tensor = unsafe { tensor.read() };
-        self.data = tensor.data.cast();
-        self.byte_offset = tensor.byte_offset;
-        self.device = tensor.device;
-        self.dtype = tensor.dtype;
-        self.flags = flags;
-        // SAFETY: the caller's word about `shape` and `strides`.
-        if unsafe { self.read_plain(&tensor, rules) } {
+        // SAFETY: the caller's word about the struct, `shape` and `strides`.
+        if unsafe { self.read_plain(tensor, flags, strides_due) } {
             return Ok(());
         }
         // SAFETY: as above.
-        unsafe { self.read_checked(&tensor, rules, strides_due) }
+        unsafe { self.read_checked(tensor, flags, rules, strides_due) }
     }
 
-    /// The usual case in one pass: few dimensions, moderate numbers, strides given, whole bytes,
-    /// nothing empty, nothing wrong. On
-    /// anything else it says no, and [`Snapshot::read_checked`] finds out what it is.
+    /// The usual case ([`Plain`]). On anything else it says no, and [`Snapshot::read_checked`]
+    /// begins anew and finds out what it is.
     ///
     /// # Safety
     /// As [`Snapshot::read`].
-    #[inline]
-    unsafe fn read_plain(&mut self, tensor: &DLTensor, rules: Rules) -> bool {
-        let item_bits = self.slot_bits();
-        let (shape, strides) = (tensor.shape, tensor.strides);
-        let legal = !rules.known
-            || (check_flags(self.flags).is_ok()
-                && dtype::legal(tensor.dtype).is_ok()
-                && device_type::check(tensor.device).is_ok());
-        let plain = tensor.ndim as u32 <= layout::Sums::NDIM_MAX as u32
-            && !(shape.is_null() || strides.is_null() || tensor.data.is_null())
-            && (shape.is_aligned() && strides.is_aligned())
-            && (item_bits != 0 && item_bits.is_multiple_of(8))
-            && !device_type::opaque_handle(tensor.device.device_type);
-        if !(legal && plain) {
-            return false;
-        }
-        self.ndim = tensor.ndim as usize;
-        let mut sums = layout::Sums::START;
-        let (to_shape, to_strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());
-        for dim in 0..self.ndim {
-            // SAFETY: `ndim` values each, by the caller's word, and `ndim` <= MAX_NDIM of ours;
-            // volatile, as in `read_shape`. By pointer: a third of the instructions of iterators.
-            let (extent, stride) = unsafe {
-                let (extent, stride) =
-                    (shape.add(dim).read_volatile(), strides.add(dim).read_volatile());
-                to_shape.add(dim).write(MaybeUninit::new(extent));
-                to_strides.add(dim).write(MaybeUninit::new(stride));
-                (extent, stride)
-            };
-            sums.add(extent, stride);
-        }
-        (self.empty, self.strides_given) = (false, true);
-        match sums.byte_extent(i64::from(item_bits / 8)) {
-            Some(byte_extent) => self.byte_extent = byte_extent,
-            None => return false,
+    #[inline(always)]
+    pub unsafe fn read_plain(
+        &mut self,
+        tensor: *const DLTensor,
+        flags: u64,
+        strides_due: bool,
+    ) -> bool {
+        // SAFETY: the caller's word.
+        let plain = unsafe { Plain::ndim(tensor).and_then(|n| Plain::head(tensor, n, flags)) };
+        let plain = plain.filter(|plain| plain.strides_given() || !strides_due);
+        let Some(plain) = plain else { return false };
+        let (shape, strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());
+        // SAFETY: as above; both arrays of ours hold more than `Sums::NDIM_MAX` values.
+        let end = unsafe {
+            plain.arrays(|dim, extent, stride| {
+                shape.add(dim).write(MaybeUninit::new(extent));
+                strides.add(dim).write(MaybeUninit::new(stride));
+            })
+        };
+        (self.data, self.byte_offset) = (plain.data.cast(), plain.byte_offset);
+        (self.device, self.dtype, self.flags) = (plain.device, plain.dtype, flags);
+        (self.empty, self.strides_given) = (false, plain.strides_given());
+        (self.ndim, self.byte_extent) = (plain.ndim, (0, end.unwrap_or(0)));
+        end.is_some() || self.fits(plain.nbytes)
+    }
+
+    /// The sizes of a tensor whose arrays have been read, where a stride is negative or a number is
+    /// not moderate.
+    #[inline(never)]
+    fn fits(&mut self, nbytes: u32) -> bool {
+        let Some(numel) = layout::plain_numel(self.shape()) else { return false };
+        let sizes = layout::packed_nbytes(numel, nbytes * 8);
+        match sizes.and_then(|_| layout::byte_extent(self.shape(), self.strides(), nbytes * 8)) {
+            Ok(byte_extent) => self.byte_extent = byte_extent,
+            Err(_) => return false,
         }
         self.addresses_fit()
     }
@@ -316,13 +311,21 @@ impl Snapshot {
     /// As [`Snapshot::read`].
     #[cold]
     #[inline(never)]
-    unsafe fn read_checked(
+    pub unsafe fn read_checked(
         &mut self,
-        tensor: &DLTensor,
+        tensor: *const DLTensor,
+        flags: u64,
         rules: Rules,
         strides_due: bool,
     ) -> Result<()> {
-        (self.ndim, self.strides_given) = (0, false);
+        // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
+        let tensor = unsafe { tensor.read() };
+        self.data = tensor.data.cast();
+        self.byte_offset = tensor.byte_offset;
+        self.device = tensor.device;
+        self.dtype = tensor.dtype;
+        self.flags = flags;
+        (self.ndim, self.strides_given, self.byte_extent) = (0, false, (0, 0));
         if rules.known {
             check_flags(self.flags)?;
         }

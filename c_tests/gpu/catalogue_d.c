@@ -1077,6 +1077,42 @@ static void registered(void) {
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_mem_register_host(G.type, NULL, 8, ERR));
 }
 
+/* What small copies ask about the current context: a primary one is recognised by the first, any
+ * other is asked about once, and its device each time. */
+static void asked(int own, long devices, long primaries) {
+  gpu_tensor a, b;
+  dlrs_copy_options options = with(NULL, NULL, DLRS_COPY_ASYNC);
+  gpu_make(&a, 0);
+  gpu_make(&b, 0);
+  gpu_set_current(0, own);
+  for (int i = 0; i < 3; ++i) {
+    G.calls(NULL);
+    WORKS(dlrs_copy(&a.managed, &b.managed, &options, ERR));
+    EQUAL(G.calls("cuCtxGetDevice"), i == 0 ? 1 : devices);
+    EQUAL(G.calls("cuDevicePrimaryCtxGetState"), i == 0 ? primaries : 0);
+    EQUAL(G.calls("cuDevicePrimaryCtxRetain"), i == 0 ? primaries : 0);
+    EQUAL(G.calls("cuCtxPushCurrent_v2"), 0);
+  }
+  EQUAL(gpu_sync(0, NULL), 0);
+  gpu_drop(&a);
+  gpu_drop(&b);
+}
+
+static void asked_primary(void) {
+  NEEDS_STANDIN();
+  if (G.hip) return;
+  gpu_start();
+  asked(0, 0, 1);
+  asked(1, 1, 0); /* which is not the one that is kept */
+}
+
+static void asked_own(void) {
+  NEEDS_STANDIN();
+  if (G.hip) return;
+  gpu_start();
+  asked(1, 1, 1);
+}
+
 static const gpu_row rows[] = {
     {"D02", "stub, old driver", d02},
     {"D03", "the driver does not start, and later does", d03},
@@ -1097,6 +1133,8 @@ static const gpu_row rows[] = {
     {"D16", "legacy stream next to a capture", d16_legacy},
     {"D17", "the current context or device", d17},
     {"D18", "no context: retained once", d18},
+    {"D18", "the primary context is recognised", asked_primary},
+    {"D18", "a context of the caller's is asked about once", asked_own},
     {"D19", "out of device memory", d19},
     {"D20", "no pinned memory", d20},
     {"D21", "with and without peer access", d21},

@@ -122,18 +122,35 @@ pub unsafe extern "C" fn dlrs_tensor_new(
 ) -> dlrs_status {
     run("dlrs_tensor_new", error, || {
         // SAFETY: the preface's contract for every pointer.
-        let (out, shape, checked) = unsafe {
+        let (out, shape) = unsafe {
             let out = Out::clear(out);
             out.check(&Parameter(6, "out"))?;
-            (
-                out,
-                shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?,
-                Checked::new(options, &Parameter(5, "options"))?,
-            )
+            (out, shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?)
         };
-        out.set(alloc::new(&checked.request(shape, dtype, device))?);
+        if options.is_null()
+            && let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)?
+        {
+            out.set(tensor);
+            return Ok(());
+        }
+        // SAFETY: as above.
+        out.set(unsafe { new_checked(shape, dtype, device, options) }?);
         Ok(())
     })
+}
+
+/// # Safety
+/// `options` is NULL or a live options struct.
+#[inline(never)]
+unsafe fn new_checked(
+    shape: &[i64],
+    dtype: DLDataType,
+    device: DLDevice,
+    options: *const dlrs_alloc_options,
+) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    let checked = unsafe { Checked::new(options, &Parameter(5, "options")) }?;
+    alloc::new(&checked.request(shape, dtype, device))
 }
 
 /// # Safety

@@ -45,7 +45,7 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
-            let versioned = convert::from_legacy(taken.tensor, flags);
+            let versioned = convert::from_legacy_here(taken.tensor, flags);
             taken.give(versioned.of(ARGS[0])?, out);
         }
         Ok(())

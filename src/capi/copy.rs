@@ -265,7 +265,7 @@ pub unsafe extern "C" fn dlrs_clone(
         let mut from = Snapshot::new();
         let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
         // SAFETY: the preface's contract for every pointer.
-        let (out, options) = unsafe { source(src, out, options, args, &mut from) }?;
+        let (out, options) = unsafe { source_here(src, out, options, args, &mut from) }?;
         let cloned = copy::clone(&from, Order::C, device, &options);
         out.set(cloned.of(&Parameter(1, "src"))?);
         Ok(())
@@ -276,8 +276,24 @@ pub unsafe extern "C" fn dlrs_clone(
 ///
 /// # Safety
 /// The preface's contract for every pointer.
-#[inline]
+#[inline(never)]
 unsafe fn source(
+    src: *const DLManagedTensorVersioned,
+    out: *mut *mut DLManagedTensorVersioned,
+    options: *const dlrs_copy_options,
+    args: [Arg; 2],
+    from: &mut Snapshot,
+) -> Result<(Out<DLManagedTensorVersioned>, Options)> {
+    // SAFETY: the caller's word.
+    unsafe { source_here(src, out, options, args, from) }
+}
+
+/// As [`source`], compiled into its caller.
+///
+/// # Safety
+/// As [`source`].
+#[inline(always)]
+unsafe fn source_here(
     src: *const DLManagedTensorVersioned,
     out: *mut *mut DLManagedTensorVersioned,
     options: *const dlrs_copy_options,

@@ -7,17 +7,36 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
-use crate::validate::{Level, Level::*, Rules, Snapshot};
+use crate::validate::{Level, Level::*, Plain, Rules, Snapshot};
 
 const TENSOR: Arg = &Parameter(1, "tensor");
 
 /// A `dlrs_level` of C.
 pub(super) fn level_of(level: i32) -> Result<Level> {
-    let levels = [DLRS_LEVEL_STRUCT, DLRS_LEVEL_LAYOUT, DLRS_LEVEL_STRICT, DLRS_LEVEL_DEVICE];
-    levels.into_iter().find(|known| *known as i32 == level).ok_or_else(|| {
-        let error = Error::new(DLRS_BAD_ARG).detail("is not a dlrs_level").value(level.into());
-        error.limit(DLRS_LEVEL_DEVICE as i64)
-    })
+    match level {
+        1 => Ok(DLRS_LEVEL_STRUCT),
+        2 => Ok(DLRS_LEVEL_LAYOUT),
+        3 => Ok(DLRS_LEVEL_STRICT),
+        4 => Ok(DLRS_LEVEL_DEVICE),
+        _ => Err(no_level(level)),
+    }
+}
+
+#[cold]
+fn no_level(level: i32) -> Error {
+    let error = Error::new(DLRS_BAD_ARG).detail("is not a dlrs_level").value(level.into());
+    error.limit(DLRS_LEVEL_DEVICE as i64)
+}
+
+/// # Safety
+/// `tensor` is live.
+#[inline(never)]
+unsafe fn check(tensor: *const DLTensor, flags: u64, level: Level) -> Result<()> {
+    let rules = Rules::of(level);
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { snapshot.read(tensor, flags, rules) }.of(TENSOR)?;
+    copy::check_pointer(&snapshot, rules).of(TENSOR)
 }
 
 /// Check a bare tensor.
@@ -55,11 +74,14 @@ pub unsafe extern "C" fn dlrs_validate(
 ) -> dlrs_status {
     run("dlrs_validate", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let rules = Rules::of(level_of(level).of(&Parameter(3, "level"))?);
-        let mut snapshot = Snapshot::new();
+        let level = level_of(level).of(&Parameter(3, "level"))?;
         // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.of(TENSOR)?;
-        copy::check_pointer(&snapshot, rules).of(TENSOR)
+        unsafe {
+            match level != DLRS_LEVEL_DEVICE && Plain::is(tensor.as_ptr(), flags) {
+                true => Ok(()),
+                false => check(tensor.as_ptr(), flags, level),
+            }
+        }
     })
 }
 
@@ -115,11 +137,9 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
 ) -> dlrs_status {
     run("dlrs_validate_legacy", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let rules = Rules::of(level_of(level).of(&Parameter(2, "level"))?);
-        let mut snapshot = Snapshot::new();
+        let level = level_of(level).of(&Parameter(2, "level"))?;
         // SAFETY: a live tensor, by the preface; the first member is the tensor.
-        unsafe { snapshot.read(tensor.as_ptr().cast(), 0, rules) }.of(TENSOR)?;
-        copy::check_pointer(&snapshot, rules).of(TENSOR)
+        unsafe { check(tensor.as_ptr().cast(), 0, level) }
     })
 }
 

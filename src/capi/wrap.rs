@@ -5,10 +5,12 @@ use core::ffi::c_void;
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Of, Parameter};
+use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Parameter};
 use crate::tensor::block::{Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
-use crate::validate::{Level, Rules, Snapshot};
+use crate::validate::{Level, Rules};
+
+const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 
 /// Wrap memory that the caller lends into a managed tensor.
 ///
@@ -41,13 +43,20 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
         let out = unsafe { Out::clear(out) };
         let tensor = arg::required(tensor, &Parameter(1, "tensor"))?;
         out.check(&Parameter(5, "out"))?;
-        let mut snapshot = Snapshot::new();
+        let owner = || Owner::Callback(free_fn, context);
         // SAFETY: a live tensor, by the preface.
-        unsafe { snapshot.read(tensor.as_ptr(), flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }
-            .of(&Parameter(1, "tensor"))?;
-        let block =
-            wrap::wrap(&snapshot, Owner::Callback(free_fn, context)).of(&Parameter(2, "flags"))?;
+        let block = unsafe { wrap::wrap_tensor(tensor.as_ptr(), flags, owner, RULES) };
+        let block = block.map_err(|error| error.of(argument_of(&error)))?;
         out.set(Block::versioned(block));
         Ok(())
     })
+}
+
+/// Flags are an argument of their own here; all else is the tensor's.
+#[cold]
+fn argument_of(error: &Error) -> Arg {
+    match error.field {
+        DLRS_FIELD_FLAGS => &Parameter(2, "flags"),
+        _ => &Parameter(1, "tensor"),
+    }
 }

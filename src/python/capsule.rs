@@ -13,9 +13,9 @@ use super::symbols::{Destructor, PyObject, Python};
 use crate::abi::*;
 use crate::device_type;
 use crate::error::{Error, Result, Status::*};
-use crate::tensor::block::{self, Block, Owner};
-use crate::tensor::{Legacy, Versioned, convert, share, wrap};
-use crate::validate::{Level, Rules, Snapshot, check_version};
+use crate::tensor::block::{self, Block};
+use crate::tensor::{Legacy, Versioned, convert, share};
+use crate::validate::check_version;
 
 /// A legacy tensor that nobody has taken.
 pub const LEGACY: &CStr = c"dltensor";
@@ -60,7 +60,7 @@ pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
         let capsule = shell(python, tensor.as_ptr().cast(), LEGACY_USED, destroy)?;
         let presentable = match block::of_legacy(tensor) {
             Some(_) if !watched => tensor,
-            _ => Block::legacy(boxed_legacy(tensor)?),
+            _ => Block::legacy(convert::boxed_legacy(tensor, 0)?),
         };
         if let Some(block) = block::of_legacy(presentable).filter(|_| watched) {
             block.as_ref().hold()?;
@@ -98,18 +98,6 @@ unsafe fn presentable(tensor: Versioned) -> Result<Versioned> {
     }
     // SAFETY: the caller's word.
     unsafe { convert::boxed(tensor).map(Block::versioned) }
-}
-
-/// # Safety
-/// `tensor` is live; on success the block owns the caller's holder.
-unsafe fn boxed_legacy(tensor: Legacy) -> Result<NonNull<Block>> {
-    let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
-    unsafe {
-        let tensor = &raw const (*tensor.as_ptr()).dl_tensor;
-        snapshot.read(tensor, 0, Rules::of(Level::DLRS_LEVEL_STRUCT))?;
-    }
-    block::new(&wrap::spec_of(&snapshot, 0, Owner::Legacy(tensor)))
 }
 
 /// What is in a capsule of that name; `None` for any other, which is not ours to free: renamed, or

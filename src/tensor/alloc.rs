@@ -94,6 +94,34 @@ pub fn data_nbytes(request: &Request) -> Result<usize> {
     Ok(layout::packed_nbytes(numel, item_bits)? as usize)
 }
 
+const CPU: DLDevice = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
+
+/// The usual tensor in short: in memory of the host that nobody allocates in his own way,
+/// row-major, of elements of whole bytes, of fewer bytes than `limit`, not empty; and its bytes.
+/// `None` for any other, which [`new`] makes or refuses.
+#[inline(always)]
+pub fn new_usual(
+    shape: &[i64],
+    dtype: DLDataType,
+    device: DLDevice,
+    flags: u64,
+    limit: usize,
+) -> Result<Option<(Versioned, usize)>> {
+    let item_nbytes = dtype::plain_bytes(dtype);
+    if item_nbytes == 0 || device != CPU || !allocator_of(CPU.device_type).is_null() {
+        return Ok(None);
+    }
+    let numel = layout::plain_numel(shape).and_then(|numel| usize::try_from(numel).ok());
+    match numel.and_then(|numel| numel.checked_mul(item_nbytes as usize)) {
+        Some(nbytes) if nbytes < limit => {
+            let (data, owner) = (Data::Inside(nbytes, ALIGN_BYTES), Owner::Block);
+            let spec = Spec { shape, strides: None, dtype, device, flags, data, owner };
+            Ok(Some((Block::versioned(block::new_here(&spec)?), nbytes)))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Makes a tensor. Its data is not initialised; a tensor of size zero has none.
 #[inline]
 pub fn new(request: &Request) -> Result<Versioned> {

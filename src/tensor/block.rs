@@ -15,6 +15,7 @@ use super::{Legacy, Versioned};
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
+use crate::validate::{Plain, Rules, Snapshot, check_flags};
 
 /// Frees what a caller lent: called with the context given, exactly once, on any thread.
 #[allow(non_camel_case_types)]
@@ -142,20 +143,21 @@ fn align_up(address: usize, align_bytes: usize) -> usize {
 
 /// Makes a block with one holder. Nothing is taken on error: `spec.owner` still belongs to the
 /// caller.
-#[inline]
+#[inline(never)]
 pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
-    let arrays = spec.shape.len() * 2 * size_of::<i64>();
-    let head = size_of::<Block>() + arrays;
+    new_here(spec)
+}
+
+/// As [`new`], compiled into its caller: for what is called most.
+#[inline(always)]
+pub fn new_here(spec: &Spec) -> Result<NonNull<Block>> {
+    let head = nbytes_of(spec.shape.len());
     let total = match spec.data {
         Data::At(..) | Data::Inside(0, _) => Some(head),
         Data::Inside(nbytes, align_bytes) => head.checked_add(nbytes + (align_bytes - 1)),
     };
-    let Some(total) = total.filter(|&total| isize::try_from(total).is_ok()) else {
-        return Err(Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE));
-    };
-    let Some(memory) = platform::memory(total) else {
-        return Err(Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes"));
-    };
+    let total = total.filter(|&total| isize::try_from(total).is_ok());
+    let Some(memory) = total.and_then(platform::memory) else { return Err(no_memory(total)) };
     let block: NonNull<Block> = memory.cast();
     let (data, byte_offset) = match spec.data {
         Data::At(data, byte_offset) => (data, byte_offset),
@@ -172,13 +174,21 @@ pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
     Ok(block)
 }
 
+#[cold]
+fn no_memory(total: Option<usize>) -> Error {
+    match total {
+        Some(total) => Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes"),
+        None => Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE),
+    }
+}
+
 /// As [`new`], for a block whose owner is `base`: it gets a holder of `base` of its own.
 ///
 /// # Safety
 /// `base` is live.
-#[inline]
+#[inline(always)]
 pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>> {
-    let block = new(spec)?;
+    let block = new_here(spec)?;
     // SAFETY: the caller's word.
     match unsafe { base.as_ref() }.hold() {
         Ok(()) => Ok(block),
@@ -195,7 +205,7 @@ pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block
 ///
 /// # Safety
 /// `block` has room for a block and two arrays of `spec.shape.len()` values behind it.
-#[inline]
+#[inline(always)]
 unsafe fn write_arrays(block: NonNull<Block>, spec: &Spec) -> (*mut i64, *mut i64) {
     let ndim = spec.shape.len();
     if ndim == 0 {
@@ -231,7 +241,7 @@ unsafe fn write_arrays(block: NonNull<Block>, spec: &Spec) -> (*mut i64, *mut i6
 
 /// # Safety
 /// As [`write_arrays`].
-#[inline]
+#[inline(always)]
 unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offset: u64) {
     // SAFETY: the caller's word.
     let (shape, strides) = unsafe { write_arrays(block, spec) };
@@ -244,12 +254,20 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
         strides,
         byte_offset,
     };
+    // SAFETY: the caller's word.
+    unsafe { write_head(block, dl_tensor, spec.flags, spec.owner) };
+}
+
+/// # Safety
+/// `block` has room for a block.
+#[inline(always)]
+unsafe fn write_head(block: NonNull<Block>, dl_tensor: DLTensor, flags: u64, owner: Owner) {
     let manager_ctx = block.as_ptr().cast();
     let managed = DLManagedTensorVersioned {
         version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
         manager_ctx,
         deleter: Some(delete_versioned),
-        flags: spec.flags,
+        flags,
         dl_tensor,
     };
     let legacy = DLManagedTensor { dl_tensor, manager_ctx, deleter: Some(delete_legacy) };
@@ -257,9 +275,84 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
     let (before, after) = (AtomicPtr::new(null_mut()), AtomicPtr::new(null_mut()));
     let user_data = AtomicPtr::new(null_mut());
     // SAFETY: room for a block, by the contract.
-    unsafe {
-        block.write(Block { managed, legacy, holders, before, after, user_data, owner: spec.owner })
+    unsafe { block.write(Block { managed, legacy, holders, before, after, user_data, owner }) };
+}
+
+/// A block around the memory that `tensor` describes, when that is a usual one ([`Plain`]): extents
+/// and strides go straight into the block. `None` for any other, which takes the way through a
+/// snapshot, by these `rules`. On error and with `None` the owner still belongs to the caller. The
+/// owner is made where it is written: a way through memory would cost as much as all the rest.
+///
+/// # Safety
+/// As [`Snapshot::read`].
+#[inline(always)]
+pub unsafe fn around(
+    tensor: *const DLTensor,
+    flags: u64,
+    owner: impl FnOnce() -> Owner,
+    rules: Rules,
+) -> Result<Option<NonNull<Block>>> {
+    // SAFETY: the caller's word, as for all that is read of the tensor.
+    let Some(ndim) = (unsafe { Plain::ndim(tensor) }) else { return Ok(None) };
+    let Some(memory) = platform::memory(nbytes_of(ndim)) else {
+        // SAFETY: as above.
+        return Err(unsafe { unserved(tensor, ndim, flags, rules) });
     };
+    let block: NonNull<Block> = memory.cast();
+    // SAFETY: as above; `memory` is fresh, malloc-aligned, and has room for the arrays.
+    let Some(dl_tensor) = (unsafe { describe(block, tensor, ndim, flags) }) else {
+        // SAFETY: it holds nothing yet.
+        unsafe { platform::give_back(memory) };
+        return Ok(None);
+    };
+    // SAFETY: as above.
+    unsafe { write_head(block, dl_tensor, flags, owner()) };
+    Ok(Some(block))
+}
+
+/// What the block says about a usual tensor, whose arrays are written behind it.
+///
+/// # Safety
+/// As [`around`]; `block` has room for a block and two arrays of `ndim` values behind it.
+#[inline(always)]
+unsafe fn describe(
+    block: NonNull<Block>,
+    tensor: *const DLTensor,
+    ndim: usize,
+    flags: u64,
+) -> Option<DLTensor> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let plain = Plain::head(tensor, ndim, flags)?;
+        let shape = block.add(1).cast::<i64>();
+        let strides = shape.add(ndim);
+        plain.arrays(|dim, extent, stride| {
+            shape.add(dim).write(extent);
+            strides.add(dim).write(stride);
+        })?;
+        let (shape, strides) = (shape.as_ptr(), strides.as_ptr());
+        let Plain { data, byte_offset, device, dtype, .. } = plain;
+        Some(DLTensor { data, device, ndim: ndim as i32, dtype, shape, strides, byte_offset })
+    }
+}
+
+/// What is wrong with the tensor comes before want of memory.
+///
+/// # Safety
+/// As [`around`].
+#[cold]
+#[inline(never)]
+unsafe fn unserved(tensor: *const DLTensor, ndim: usize, flags: u64, rules: Rules) -> Error {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    let checked = check_flags(flags).and_then(|()| unsafe { snapshot.read(tensor, flags, rules) });
+    checked.err().unwrap_or(no_memory(Some(nbytes_of(ndim))))
+}
+
+/// Bytes of a block and its arrays, of at most `MAX_NDIM` values each.
+#[inline(always)]
+fn nbytes_of(ndim: usize) -> usize {
+    size_of::<Block>() + ndim * 2 * size_of::<i64>()
 }
 
 impl Block {
@@ -331,35 +424,78 @@ impl Block {
     }
 }
 
-/// Gives up one holder; the last one runs the callbacks and frees, from wrapper to base.
+/// Gives up one holder; the last one runs the callbacks and frees.
 ///
 /// # Safety
 /// The caller has one holder of a live block and does not use it again.
+#[inline(always)]
 unsafe fn drop_holder(block: *mut Block) {
+    // SAFETY: the holder that is given up keeps the block alive until here.
+    if !unsafe { leave(&(*block).holders) } {
+        return;
+    }
+    // SAFETY: nobody else holds the block any more. A callback may still attach others.
+    let after = unsafe {
+        chain::run((*block).before.load(Relaxed));
+        (*block).after.load(Relaxed)
+    };
+    if !after.is_null() {
+        // SAFETY: as above.
+        return unsafe { drop_last(block) };
+    }
+    // As `drop_last`, with nothing to do afterwards.
+    // SAFETY: the owner's holder was this block's; the block came from `platform::memory`, and is
+    // not used again.
+    let base = unsafe {
+        let base = free_owner(&(*block).owner);
+        platform::give_back(NonNull::new_unchecked(block.cast()));
+        base
+    };
+    if let Some(base) = base {
+        // SAFETY: this block's holder of it is given up.
+        unsafe { drop_base(base) }
+    }
+}
+
+/// Gives up a wrapper's holder of its base.
+///
+/// # Safety
+/// As [`drop_holder`].
+#[inline(never)]
+unsafe fn drop_base(base: NonNull<Block>) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if leave(&base.as_ref().holders) {
+            chain::run(base.as_ref().before.load(Relaxed));
+            drop_last(base.as_ptr());
+        }
+    }
+}
+
+/// Frees, from wrapper to base, and runs the callbacks that are left.
+///
+/// # Safety
+/// The last holder of the block has gone, and its first callbacks have run.
+#[inline(never)]
+unsafe fn drop_last(block: *mut Block) {
     let mut block = block;
     let mut after: *mut Link = null_mut();
     loop {
-        // SAFETY: the holder that is given up keeps the block alive until here.
-        if !unsafe { leave(&(*block).holders) } {
-            break;
-        }
-        // SAFETY: nobody else holds the block any more.
-        let (owner, own_after) = unsafe {
-            chain::run((*block).before.load(Relaxed));
-            ((*block).owner, (*block).after.load(Relaxed))
-        };
-        // SAFETY: both lists are ours alone now.
-        after = unsafe { chain::join(own_after, after) };
+        // SAFETY: nobody else holds the block any more; both lists are ours alone now.
+        after = unsafe { chain::join((*block).after.load(Relaxed), after) };
         // The block goes after its owner: a `free` that calls this tensor's deleter again finds 0
         // holders and is ignored.
         // SAFETY: the owner's holder was this block's.
-        let base = unsafe { free_owner(owner) };
+        let base = unsafe { free_owner(&(*block).owner) };
         // SAFETY: the block came from `platform::memory`, and `block` is not used again.
         unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
         match base {
-            Some(base) => block = base.as_ptr(),
-            None => break,
+            // SAFETY: this block's holder of it is given up.
+            Some(base) if unsafe { leave(&base.as_ref().holders) } => block = base.as_ptr(),
+            _ => break,
         }
+        // SAFETY: as above.
+        unsafe { chain::run((*block).before.load(Relaxed)) };
     }
     // SAFETY: these links belonged to blocks that are gone.
     unsafe { chain::run(after) };
@@ -382,10 +518,10 @@ fn leave(holders: &AtomicUsize) -> bool {
 
 /// Gives the data back; returns the base instead when it is a block of ours, for the loop.
 #[inline]
-unsafe fn free_owner(owner: Owner) -> Option<NonNull<Block>> {
+unsafe fn free_owner(owner: &Owner) -> Option<NonNull<Block>> {
     // SAFETY: each owner was given to the block to be called once, when the last holder goes.
     unsafe {
-        match owner {
+        match *owner {
             Owner::Block | Owner::Callback(None, _) => {}
             Owner::Callback(Some(free), context) => free(context),
             Owner::Allocator(a) => (a.free)(a.context, a.data, a.nbytes, a.align_bytes, a.device),

@@ -80,7 +80,18 @@ pub unsafe fn join(first: *mut Link, rest: *mut Link) -> *mut Link {
 ///
 /// # Safety
 /// Nobody else can reach the chain.
+#[inline(always)]
 pub unsafe fn run(first: *mut Link) {
+    if !first.is_null() {
+        // SAFETY: the caller's word.
+        unsafe { run_all(first) }
+    }
+}
+
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+unsafe fn run_all(first: *mut Link) {
     let mut link = first;
     while let Some(memory) = NonNull::new(link) {
         // SAFETY: the chain is ours; the link is read out and freed before its callback runs, so

@@ -29,7 +29,18 @@ pub enum LegacyPolicy {
 ///
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
+#[inline(never)]
 pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    unsafe { from_legacy_here(tensor, flags) }
+}
+
+/// As [`from_legacy`], compiled into its caller.
+///
+/// # Safety
+/// As [`from_legacy`].
+#[inline(always)]
+pub unsafe fn from_legacy_here(tensor: Legacy, flags: u64) -> Result<Versioned> {
     check_flags(flags)?;
     // SAFETY: the caller's word.
     if let Some(block) = unsafe { block::of_legacy(tensor) } {
@@ -38,14 +49,32 @@ pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
             return Ok(Block::versioned(block));
         }
     }
-    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { boxed_here(tensor, flags) }.map(Block::versioned)
+}
+
+/// A new block that owns the legacy `tensor`.
+///
+/// # Safety
+/// `tensor` is live; on success the block owns the caller's holder.
+#[inline(never)]
+pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    unsafe { boxed_here(tensor, flags) }
+}
+
+/// As [`boxed_legacy`], compiled into its caller.
+///
+/// # Safety
+/// As [`boxed_legacy`].
+#[inline(always)]
+unsafe fn boxed_here(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
+    let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
     // SAFETY: the caller's word.
     unsafe {
-        let tensor = &raw const (*tensor.as_ptr()).dl_tensor;
-        snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_STRUCT))?;
+        let inside = &raw const (*tensor.as_ptr()).dl_tensor;
+        wrap::wrap_tensor(inside, flags, || Owner::Legacy(tensor), rules)
     }
-    let spec = wrap::spec_of(&snapshot, flags, Owner::Legacy(tensor));
-    Ok(Block::versioned(block::new(&spec)?))
 }
 
 /// Whether the flags of a versioned tensor can be given up.

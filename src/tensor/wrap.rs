@@ -4,17 +4,57 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 
 use super::block::{self, Block, Data, Owner, Spec};
+use crate::abi::DLTensor;
 use crate::error::Result;
-use crate::validate::{Snapshot, check_flags};
+use crate::validate::{Rules, Snapshot, check_flags};
 
-/// A tensor over the memory that `tensor` describes. Extents and strides are copied, NULL strides
-/// filled, flags taken as given. On error the owner still belongs to the caller.
+/// A block of ours with exactly `flags` over the memory that `tensor` describes. Extents and
+/// strides are copied, NULL strides filled. On error the owner still belongs to the caller.
+///
+/// # Safety
+/// As [`Snapshot::read`].
+#[inline(always)]
+pub unsafe fn wrap_tensor(
+    tensor: *const DLTensor,
+    flags: u64,
+    owner: impl Fn() -> Owner,
+    rules: Rules,
+) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    match unsafe { block::around(tensor, flags, &owner, rules) }? {
+        Some(block) => Ok(block),
+        // SAFETY: as above.
+        None => unsafe { wrap_checked(tensor, flags, owner(), rules) },
+    }
+}
+
+/// As [`wrap_tensor`], in the order of the checks.
+///
+/// # Safety
+/// As [`wrap_tensor`].
+#[cold]
+#[inline(never)]
+unsafe fn wrap_checked(
+    tensor: *const DLTensor,
+    flags: u64,
+    owner: Owner,
+    rules: Rules,
+) -> Result<NonNull<Block>> {
+    check_flags(flags)?;
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { snapshot.read(tensor, flags, rules) }?;
+    block::new(&spec_of(&snapshot, flags, owner))
+}
+
+/// As [`wrap_tensor`], of a tensor that has been read.
 pub fn wrap(tensor: &Snapshot, owner: Owner) -> Result<NonNull<Block>> {
     check_flags(tensor.flags)?;
     block::new(&spec_of(tensor, tensor.flags, owner))
 }
 
 /// What a block around the memory of `tensor` says.
+#[inline(always)]
 pub fn spec_of(tensor: &Snapshot, flags: u64, owner: Owner) -> Spec<'_> {
     Spec {
         shape: tensor.shape(),

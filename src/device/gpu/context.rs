@@ -2,6 +2,7 @@
 //! length of a call and always put back.
 
 use core::ptr::null_mut;
+use core::sync::atomic::Ordering::*;
 
 use super::cuda;
 use super::driver::{Driver, Ptr, Vendor};
@@ -94,6 +95,10 @@ impl Driver {
                     self.push(here, owner)?;
                 }
             }
+            if let Some(ordinal) = self.told(here.context, device) {
+                here.ordinal = ordinal;
+                return Ok(());
+            }
             let mut handle = -1;
             self.get_device(&mut handle)?;
             here.ordinal = match device {
@@ -101,7 +106,7 @@ impl Driver {
                 None => return self.find(here, handle),
             };
             if handle == self.handle(here.ordinal)? {
-                return Ok(());
+                return self.keep(here);
             }
             if !owner.is_null() {
                 return foreign();
@@ -110,12 +115,39 @@ impl Driver {
         }
     }
 
+    /// The device that is wanted, or any, if the context is its primary one and kept.
+    fn told(&self, context: Ptr, device: Option<i32>) -> Option<i32> {
+        match device {
+            Some(ordinal) => cuda::is_kept(self, ordinal, context).then_some(ordinal),
+            None => (0..self.count().ok()?).find(|&ordinal| cuda::is_kept(self, ordinal, context)),
+        }
+    }
+
+    /// Keeps the current context where it is its device's primary one: the next call knows it then
+    /// without asking. Each other one is asked about once.
+    fn keep(&self, here: &Current) -> Result<()> {
+        let device = self.device(here.ordinal)?;
+        let kept = !device.context.load(Acquire).is_null();
+        if kept || device.asked.swap(here.context, AcqRel) == here.context {
+            return Ok(());
+        }
+        let _relaxed = self.relaxed();
+        match cuda::is_primary(self, here.ordinal, here.context) {
+            Err(error) if error.status == DLRS_DRV_SYMBOL => Ok(()),
+            Err(error) => {
+                device.asked.store(null_mut(), Release);
+                Err(error)
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
     /// The ordinal of the device that is current.
     fn find(&self, here: &mut Current, handle: i32) -> Result<()> {
         for ordinal in 0..self.count()? {
             if self.handle(ordinal)? == handle {
                 here.ordinal = ordinal;
-                return Ok(());
+                return self.keep(here);
             }
         }
         Err(Error::new(DLRS_INTERNAL).detail("the driver's current device is none of its devices"))

@@ -87,6 +87,12 @@ pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     }
 }
 
+/// Whether a context is the one that [`primary`] keeps for a device, told without the driver.
+pub fn is_kept(driver: &Driver, ordinal: i32, context: Ptr) -> bool {
+    let device = driver.device(ordinal);
+    device.is_ok_and(|device| !context.is_null() && device.context.load(Acquire) == context)
+}
+
 /// Whether a context is the primary one of its device, which is then retained. One that is not
 /// active is nobody's, and is not made so.
 pub fn is_primary(driver: &Driver, ordinal: i32, context: Ptr) -> Result<bool> {

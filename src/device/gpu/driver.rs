@@ -38,6 +38,8 @@ pub struct Device {
     handle: AtomicI32,
     /// CUDA: the primary context, retained once and kept.
     pub(super) context: AtomicPtr<c_void>,
+    /// CUDA: the context that was last found to be another one, or being asked about.
+    pub(super) asked: AtomicPtr<c_void>,
     /// The module with the kernels, in the primary context.
     pub(super) module: AtomicPtr<c_void>,
     /// Its kernels.
@@ -51,6 +53,7 @@ impl Device {
         Device {
             handle: AtomicI32::new(0),
             context: AtomicPtr::new(null_mut()),
+            asked: AtomicPtr::new(null_mut()),
             module: AtomicPtr::new(null_mut()),
             kernels: [const { Kernel::new() }; KERNELS_MOST],
             stages: [const { Stage::new() }; 2],

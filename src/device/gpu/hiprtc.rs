@@ -5,6 +5,7 @@ use core::mem::transmute;
 use core::ptr::{NonNull, null_mut};
 
 use super::driver::{Driver, Ptr, find};
+use super::packed::Text;
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, Library};
 
@@ -50,7 +51,7 @@ macro_rules! call {
 }
 
 /// Compiles for the device that is current.
-pub fn compile(driver: &Driver, source: &CStr) -> Result<Code> {
+pub fn compile(driver: &Driver, source: &Text) -> Result<Code> {
     let inside = driver.library();
     // SAFETY: a text that ends with NUL; AMD's libraries are made to be loaded.
     let library = unsafe {

@@ -1,6 +1,7 @@
 //! The kernels of kernels.cu and their argument. Pure arithmetic; no driver is called.
 use core::ffi::CStr;
 
+use super::packed::{Packed, pack};
 use crate::device::plan::Dim;
 
 /// The kernels for CUDA: PTX for compute capability 5.0, made of [`SOURCE`] by generate.py.
@@ -16,6 +17,18 @@ pub const SOURCE: &CStr =
         Ok(text) => text,
         Err(_) => panic!(),
     };
+
+const PTX_BYTES: &[u8] = PTX.to_bytes_with_nul();
+const SOURCE_BYTES: &[u8] = SOURCE.to_bytes_with_nul();
+const PTX_NBYTES: usize = pack::<0>(PTX_BYTES).1;
+const SOURCE_NBYTES: usize = pack::<0>(SOURCE_BYTES).1;
+static PTX_PACKED: [u8; PTX_NBYTES] = pack(PTX_BYTES).0;
+static SOURCE_PACKED: [u8; SOURCE_NBYTES] = pack(SOURCE_BYTES).0;
+
+/// [`PTX`], as the library carries it.
+pub static CUDA: Packed = Packed { bytes: &PTX_PACKED, nbytes: PTX_BYTES.len() };
+/// [`SOURCE`], as the library carries it.
+pub static ROCM: Packed = Packed { bytes: &SOURCE_PACKED, nbytes: SOURCE_BYTES.len() };
 
 /// Threads of every block.
 const THREADS: u32 = 256;

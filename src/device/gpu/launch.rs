@@ -8,7 +8,7 @@ use super::context::Current;
 use super::copy::Place;
 use super::driver::{Device, Driver, Ptr, Vendor};
 use super::hiprtc;
-use super::kernels::{PTX, SOURCE};
+use super::kernels::{CUDA, ROCM};
 use super::launches::Launches;
 use crate::device::backend::{Lack, unsupported};
 use crate::device::plan::Plan;
@@ -93,9 +93,9 @@ impl Driver {
         // SAFETY: an image for this driver; a place for the answer.
         unsafe {
             match self.vendor {
-                Vendor::Cuda => self.module_load(&mut module, PTX.as_ptr().cast())?,
+                Vendor::Cuda => self.module_load(&mut module, CUDA.text()?.as_ptr().cast())?,
                 Vendor::Rocm => {
-                    let code = hiprtc::compile(self, SOURCE)?;
+                    let code = hiprtc::compile(self, &ROCM.text()?)?;
                     self.module_load(&mut module, code.image())?;
                 }
             }

@@ -6,7 +6,8 @@
 //!   memory   │ allocation, what the driver knows about addresses
 //!   context  │ the current context or device, changed and put back
 //!   driver   │ the library, its functions by both vendors' names; codes: what they answer
-//!   launch   │ kernels loaded and launched; kernels.rs chooses them; hiprtc compiles for ROCm
+//!   launch   │ kernels loaded and launched; kernels.rs chooses them; hiprtc compiles for ROCm;
+//!            │ packed keeps their text small
 //!   stage    │ pinned buffers between a device and pageable memory
 //!   cuda, rocm  what only one of them has
 //! ```
@@ -39,6 +40,7 @@ pub mod kernels;
 mod launch;
 pub mod launches;
 mod memory;
+pub mod packed;
 mod rocm;
 mod stage;
 

@@ -1,0 +1,204 @@
+//! The short way of the usual case answers as the checks in their order do: whatever it accepts
+//! they accept at every level, and both say the same about the tensor.
+
+use core::ptr::{null, null_mut};
+
+use dlpack_rs::abi::*;
+use dlpack_rs::tensor::block::{Block, Owner};
+use dlpack_rs::tensor::{share, wrap};
+use dlpack_rs::validate::{Level, Level::*, Plain, Rules, Snapshot};
+use dlpack_rs::{device_type, dtype, platform};
+
+const LEVELS: [Level; 3] = [DLRS_LEVEL_STRUCT, DLRS_LEVEL_LAYOUT, DLRS_LEVEL_STRICT];
+
+#[test]
+fn a_plain_dtype_is_legal_and_its_bytes_are_counted() {
+    let mut plain = 0;
+    for bits in (0..=u8::MAX).flat_map(|code| (0..=u8::MAX).map(move |bits| (code, bits))) {
+        for lanes in [0, 1, 2, 3, 8, 255, u16::MAX] {
+            let dtype = DLDataType { code: bits.0, bits: bits.1, lanes };
+            let nbytes = dtype::plain_bytes(dtype);
+            if nbytes != 0 {
+                plain += 1;
+                assert!(dtype::legal(dtype).is_ok());
+                assert!((0..8).all(|flags| dtype::slot_bits(dtype, flags) == nbytes * 8));
+            }
+        }
+    }
+    // Every legal dtype whose lanes have whole bytes, with lanes.
+    let whole = dtype::KINDS.iter().flat_map(|kind| kind.bits).filter(|&bits| bits % 8 == 0);
+    assert_eq!(plain, whole.count() * 6);
+}
+
+#[test]
+fn a_plain_device_exists_and_has_addresses() {
+    let mut plain = 0;
+    for device_type in (-2..40).chain([i32::MIN, i32::MAX]) {
+        for device_id in [i32::MIN, -1, 0, 1, 7, i32::MAX] {
+            let device = DLDevice { device_type, device_id };
+            let good =
+                device_type::check(device).is_ok() && !device_type::opaque_handle(device_type);
+            assert_eq!(device_type::plain(device), good, "{device:?}");
+            plain += usize::from(good);
+        }
+    }
+    assert!(plain > 16);
+}
+
+/// Pseudo-random choices.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n
+    }
+    /// Mostly one of the first `usual`, at times any.
+    fn of<T: Copy>(&mut self, usual: usize, from: &[T]) -> T {
+        let n = if self.below(12) == 0 { from.len() } else { usual };
+        from[self.below(n)]
+    }
+}
+
+const EXTENTS: [i64; 14] =
+    [1, 2, 3, 5, 1 << 15, (1 << 31) - 1, 1 << 31, 0, -1, 1 << 32, 1 << 62, i64::MAX, i64::MIN, -7];
+const STRIDES: [i64; 14] =
+    [1, 0, 3, 60, 1 << 20, (1 << 28) - 1, 1 << 28, -1, -60, 1 << 40, i64::MAX, i64::MIN, 7, -3];
+const LOW: u64 = platform::LOW_HALF;
+const DATA: [u64; 8] = [0x1000, 0x7001, 1, 0, LOW - 1, LOW, LOW - 4096, u64::MAX];
+const OFFSETS: [u64; 7] = [0, 8, 1 << 46, LOW, 1 << 63, u64::MAX, u64::MAX - 0x1000];
+const FLAGS: [u64; 6] = [0, 3, 4, 7, 8, 1 << 63];
+const DEVICES: [(i32, i32); 8] =
+    [(1, 0), (2, 1), (10, 0), (4, 0), (1, 1), (2, -1), (0, 0), (19, 0)];
+const DTYPES: [(u8, u8, u16); 10] = [
+    (2, 32, 1),
+    (0, 8, 3),
+    (5, 128, 1),
+    (2, 64, u16::MAX),
+    (17, 4, 2),
+    (0, 1, 1),
+    (2, 32, 0),
+    (2, 24, 1),
+    (2, 0, 1),
+    (99, 8, 1),
+];
+
+/// A tensor whose pointers lead into both arrays, and the flags beside it.
+fn roll(dice: &mut Dice, shape: &mut [i64; 10], strides: &mut [i64; 10]) -> (DLTensor, u64) {
+    shape.iter_mut().for_each(|extent| *extent = dice.of(4, &EXTENTS));
+    strides.iter_mut().for_each(|stride| *stride = dice.of(5, &STRIDES));
+    let (device_type, device_id) = dice.of(3, &DEVICES);
+    let (code, bits, lanes) = dice.of(4, &DTYPES);
+    let array = |dice: &mut Dice, array: &mut [i64; 10]| match dice.below(40) {
+        0 | 1 => null_mut(),
+        2 => array.as_mut_ptr().cast::<u8>().wrapping_add(4).cast(),
+        _ => array.as_mut_ptr(),
+    };
+    let tensor = DLTensor {
+        data: dice.of(3, &DATA) as usize as *mut _,
+        device: DLDevice { device_type, device_id },
+        ndim: dice.of(6, &[1, 2, 3, 4, 7, 8, 0, 9, -1]),
+        dtype: DLDataType { code, bits, lanes },
+        shape: array(dice, shape),
+        strides: array(dice, strides),
+        byte_offset: dice.of(2, &OFFSETS),
+    };
+    (tensor, dice.of(4, &FLAGS))
+}
+
+fn said(snapshot: &Snapshot, layout: bool) -> impl PartialEq + core::fmt::Debug {
+    (
+        (snapshot.data, snapshot.byte_offset, snapshot.device, snapshot.dtype, snapshot.flags),
+        (snapshot.empty, snapshot.strides_given, layout.then_some(snapshot.byte_extent)),
+        (snapshot.shape().to_vec(), snapshot.strides().to_vec()),
+    )
+}
+
+#[test]
+fn what_the_short_way_accepts_passes_the_checks_and_means_the_same() {
+    let mut dice = Dice(1);
+    let (mut shape, mut strides) = ([0; 10], [0; 10]);
+    let (mut accepted, mut plain, mut bare) = (0, 0, 0);
+    for _ in 0..400_000 {
+        let (tensor, flags) = roll(&mut dice, &mut shape, &mut strides);
+        let due = dice.below(2) == 0;
+        let mut short = Snapshot::new();
+        // SAFETY: both arrays hold as many values as any `ndim` in the world that is looked at; of
+        // a misaligned one nothing is read.
+        let (yes, is) =
+            unsafe { (short.read_plain(&tensor, flags, due), Plain::is(&tensor, flags)) };
+        if !yes {
+            assert!(!is || due && tensor.strides.is_null());
+            continue;
+        }
+        accepted += 1;
+        plain += usize::from(is);
+        bare += usize::from(tensor.strides.is_null());
+        for level in LEVELS {
+            let (mut long, rules) = (Snapshot::new(), Rules::of(level));
+            // SAFETY: as above.
+            let checked = unsafe { long.read_checked(&tensor, flags, rules, due) };
+            assert!(checked.is_ok(), "{checked:?}");
+            assert!(said(&short, rules.layout) == said(&long, rules.layout));
+        }
+    }
+    assert!(accepted > 20_000 && plain > 20_000 && plain < accepted && bare > 200);
+}
+
+#[test]
+fn a_block_says_the_same_whichever_way_it_was_made() {
+    let mut dice = Dice(2);
+    let (mut shape, mut strides) = ([0; 10], [0; 10]);
+    let mut made = 0;
+    for _ in 0..40_000 {
+        let (tensor, flags) = roll(&mut dice, &mut shape, &mut strides);
+        let mut long = Snapshot::new();
+        let rules = Rules::of(DLRS_LEVEL_LAYOUT);
+        let owner = || Owner::Callback(None, null_mut());
+        // SAFETY: as in the test above; a block of ours is given up once.
+        unsafe {
+            let short = wrap::wrap_tensor(&tensor, flags, owner, rules);
+            let checked = long.read_checked(&tensor, flags, rules, false);
+            let checked = checked.and_then(|()| wrap::wrap(&long, owner()));
+            match (short, checked) {
+                (Ok(short), Ok(checked)) => {
+                    made += 1;
+                    for managed in [short, checked].map(Block::versioned) {
+                        let managed = managed.as_ptr();
+                        assert_eq!((*managed).flags, flags);
+                        assert_eq!((*managed).manager_ctx, managed.cast());
+                        assert!(told(&(*managed).dl_tensor) == said(&long));
+                    }
+                    for legacy in [short, checked].map(Block::legacy) {
+                        assert!(told(&(*legacy.as_ptr()).dl_tensor) == said(&long));
+                    }
+                    share::release(Block::versioned(short));
+                    share::release(Block::versioned(checked));
+                }
+                (Err(short), Err(checked)) => {
+                    // Flags come first in the one, and last in the other.
+                    assert!(short.status == checked.status || flags > 7);
+                }
+                _ => panic!("one way refuses what the other takes"),
+            }
+        }
+    }
+    assert!(made > 2_000, "{made}");
+
+    fn said(from: &Snapshot) -> (usize, u64, DLDevice, DLDataType, Vec<i64>, Vec<i64>) {
+        let data = if from.empty { null() } else { from.data.cast_const() };
+        let (shape, strides) = (from.shape().to_vec(), from.strides().to_vec());
+        (data as usize, from.byte_offset, from.device, from.dtype, shape, strides)
+    }
+    /// # Safety
+    /// A tensor of ours.
+    unsafe fn told(tensor: &DLTensor) -> (usize, u64, DLDevice, DLDataType, Vec<i64>, Vec<i64>) {
+        // SAFETY: the caller's word.
+        let array = |array: *const i64| match tensor.ndim {
+            0 => Vec::new(),
+            n => unsafe { core::slice::from_raw_parts(array, n as usize) }.to_vec(),
+        };
+        let (shape, strides) = (array(tensor.shape), array(tensor.strides));
+        (tensor.data as usize, tensor.byte_offset, tensor.device, tensor.dtype, shape, strides)
+    }
+}
