@@ -126,7 +126,7 @@ def write_matrix(path, results, date):
     notes = Notes()
     machine = f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}"
     lines = [HEAD.format(date=date, python=platform.python_version(), machine=machine)]
-    missing = [f"| {name.replace('_', ' ')} | not installed: {found['why']} |"
+    missing = [f"| {name.replace('_', ' ')} | {found['why']} |"
                for name, found in results.items() if "why" in found]
     lines += table(TO_US_HEAD, TO_US, results, notes)
     lines += table(TO_THEM_HEAD, TO_THEM, results, notes)
