@@ -404,6 +404,33 @@ def test_basic_indexing(array, data):
     same(m.from_dlpack(array)[key], array[items if dotted else (*items, ...)])
 
 
+def test_a_tuple_is_what_the_interpreter_says():
+    """A subclass is one; what only claims to be one by __class__ is not."""
+    Pair = type("Pair", (tuple,), {})
+    Claims = type("Claims", (), {"__class__": tuple})
+    t = m.from_dlpack(np.arange(6.0).reshape(2, 3))
+    assert t[Pair((1, 2))].item() == 5.0 and t.to(Pair((1, 0))).device == "cpu"
+    refuses(TypeError, "integers, slices", operator.getitem, t, Claims())
+    refuses(TypeError, "str", t.to, Claims())
+
+
+def test_shapes_of_a_foreign_tensor_that_changes():
+    forger = Forger(lambda t, inner: None)
+    t = m.from_dlpack(forger)
+    inner = forger.tensor.dl_tensor
+    for change, kind, words in [(("ndim", 65), ValueError, "DLRS_NDIM"),
+                                (("ndim", -1), ValueError, "DLRS_NDIM")]:
+        setattr(inner, *change)
+        refuses(kind, words, getattr, t, "shape")
+        inner.ndim = 2
+    inner.shape = None
+    refuses(ValueError, "DLRS_SHAPE_NULL", getattr, t, "shape")
+    inner.ndim = 0
+    assert t.shape == ()
+    inner.ndim, inner.shape = 2, ctypes.cast(forger.numbers, type(inner.shape))
+    assert t.shape == (2, 3)
+
+
 @given(arrays(), st.data())
 @CHEAP
 def test_views(array, data):
