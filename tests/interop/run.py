@@ -8,7 +8,7 @@ run in a process of its own; what kills it is recorded, and the rest goes on in 
 are compared with expected.txt, which --bless rewrites; with all systems, docs/interop.md is
 written. A system that cannot be installed has failed.
 --fast: the systems that `make test` runs, and no environment that takes long. --tidy: environments
-are removed after use, 7 GB at most then instead of 23. --ci: as --tidy, with new environments and
+are removed after use, 10 GB at most then instead of 23. --ci: as --tidy, with new environments and
 within a time; the matrix goes to target/interop.md. Says why where nothing can be run at all.
 """
 
@@ -165,6 +165,8 @@ def main():
                 return not_run(f"no package can be installed: {results[name]['why']}")
         if tidy:
             shutil.rmtree(folder, ignore_errors=True)
+    if ci:
+        shutil.rmtree(venvs)
     if bless:
         write_expected(results)
     return conclude(results, counts, ROOT / ("target" if ci else "docs") / "interop.md")
