@@ -30,7 +30,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 VENVS = Path(os.environ.get("INTEROP_VENVS", ROOT / "target" / "interop"))
 EXPECTED = HERE / "expected.txt"
-SECONDS = 300  # for each of the two: a system's installation, and all its checks
+SECONDS = 300  # for all checks of a system
+PIP_SECONDS = 600  # for its environment
 CI_SECONDS = 25 * 60  # for all systems
 CI_ROOM = 12_000_000_000  # bytes free: the largest environment, and what pip unpacks for it
 PINNED_FOR = ((3, 11), "Linux", "x86_64")  # where the versions in systems/ can be had
@@ -87,7 +88,7 @@ def environment(system, deadline, tidy):
     if tidy:  # what pip unpacks goes with the environment, and nothing is kept
         (folder / "tmp").mkdir(exist_ok=True)
         options["env"] = {**os.environ, "PIP_NO_CACHE_DIR": "1", "TMPDIR": str(folder / "tmp")}
-    deadline = Deadline(SECONDS, deadline)
+    deadline = Deadline(PIP_SECONDS, deadline)
     for _ in range(2):  # an index may fail once
         code, _, errors = finished([python, "-m", "pip", "install", "--quiet",
                                     "--disable-pip-version-check", *system["pip"]], deadline,
