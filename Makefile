@@ -58,7 +58,7 @@ TESTS = \
 	"tests/python/run.sh" \
 	"tests/interop/run.py --fast" \
 	"python/wheel.sh && python/test_wheel.sh"
-# What needs tools for other platforms: .ci/run adds them.
+# What needs tools for other platforms, or much from the package index: .ci/run adds them.
 PLATFORM_TESTS =
 
 test: build  ## run every test there is

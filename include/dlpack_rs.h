@@ -325,9 +325,10 @@ DLRS_API const char *dlrs_status_name(dlrs_status status);
  *
  * Ownership: nothing is kept; kind and message are valid during the callback.
  * Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
- *            The kind is "BufferError" for classes 3 and 5 and DLRS_DEVICE_TYPE, "MemoryError" for
- *            class 4 but DLRS_CALLBACK, "RuntimeError" for that and classes 6 and 9, else
- *            "ValueError".
+ *            The kind is "BufferError" for classes 3 and 5, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
+ *            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
+ *            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;
+ *            "RuntimeError" for that and classes 6 and 9.
  * Threads:   as the callback.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
  *
@@ -3641,7 +3642,9 @@ struct dlrs_py_import_options {
  * Shape:     as dlrs_import_take.
  * Bytes:     as dlrs_import_take.
  * Device:    as the object's; with options->dl_device the producer is asked to copy, and what it
- *            does not, is copied here. The stream of options waits for the producer's.
+ *            does not, is copied here. A copy that no backend makes is asked of the producer, by
+ *            `copy=True`; what it answers must be other memory, on the device that is wanted.
+ *            The stream of options waits for the producer's.
  * Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
  *            thread; what belongs to Python is then given back attached to it, or left alone when
  *            Python is gone.

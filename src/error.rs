@@ -125,6 +125,27 @@ pub enum Status {
     DLRS_INTERNAL = 901,
 }
 
+/// The Python exception that fits a status: the only place where one is chosen. The array API
+/// standard wants BufferError for what cannot be exchanged as asked; an argument that is wrong in
+/// itself, or that does not fit another one, is Python's own ValueError or TypeError.
+pub fn exception_of(status: i32) -> &'static CStr {
+    const DEVICE_TYPE: i32 = Status::DLRS_DEVICE_TYPE as i32;
+    const DEVICE_ID: i32 = Status::DLRS_DEVICE_ID as i32;
+    const SHAPE_MISMATCH: i32 = Status::DLRS_SHAPE_MISMATCH as i32;
+    const DTYPE_MISMATCH: i32 = Status::DLRS_DTYPE_MISMATCH as i32;
+    const NOT_VIEWABLE: i32 = Status::DLRS_NOT_VIEWABLE as i32;
+    const CALLBACK: i32 = Status::DLRS_CALLBACK as i32;
+    match (status, status / 100) {
+        (DEVICE_TYPE | DEVICE_ID, _) => c"BufferError",
+        (SHAPE_MISMATCH | NOT_VIEWABLE, _) => c"ValueError",
+        (DTYPE_MISMATCH, _) => c"TypeError",
+        (CALLBACK, _) | (_, 6 | 9) => c"RuntimeError",
+        (_, 3 | 5) => c"BufferError",
+        (_, 4) => c"MemoryError",
+        _ => c"ValueError",
+    }
+}
+
 impl Status {
     /// Every status, in the order of the numbers.
     pub const ALL: &[Status] = &[

@@ -274,15 +274,13 @@ impl View {
     /// Takes over extents and strides of at most `MAX_NDIM` dimensions.
     fn replace(&mut self, shape: &[i64], strides: &[i64]) {
         self.ndim = shape.len().min(MAX_NDIM);
-        copy(&mut self.shape, shape);
-        copy(&mut self.strides, strides);
+        // In one loop: for so few values a call of memcpy costs more than it does, and its wide
+        // loads wait for the narrow stores that have just made them.
+        let slots = self.shape.iter_mut().zip(&mut self.strides);
+        for ((extent, stride), (from, step)) in slots.zip(shape.iter().zip(strides)) {
+            (*extent, *stride) = (*from, *step);
+        }
     }
-}
-
-/// The front of `to` becomes `from`.
-#[inline]
-fn copy(to: &mut [i64; MAX_NDIM], from: &[i64]) {
-    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }
 
 /// Refuses bytes outside of `base`.

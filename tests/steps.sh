@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the test steps given, each a command line, with a header; goes on after a failure. Prints how
 # long each took and ends with the counts of all steps together: `N passed, N failed`. A step whose
-# script does not exist counts as failed.
+# script does not exist counts as failed; one that says `...: not run, because ...` is shown as such.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) || exit 1
@@ -28,12 +28,18 @@ for step in "$@"; do
   bash -c "$step" 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
   read -r good bad < <(count)
-  # A step that fails without counting, or that counts nothing, has failed once.
-  if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$good" -eq 0 ]; }; then bad=1; fi
+  reason=$(grep -m 1 ': not run, because ' "$log") || reason=
+  # A step that fails without counting, or that counts nothing and says nothing, has failed once.
+  if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || { [ "$good" -eq 0 ] && [ -z "$reason" ]; }; }; then
+    bad=1
+  fi
   passed=$((passed + good)) failed=$((failed + bad))
-  [ "$bad" -eq 0 ] && word=pass || word=FAIL
+  word=pass
+  [ "$good" -gt 0 ] || word=none
+  [ "$bad" -eq 0 ] || word=FAIL
   summary+=$(printf '%s  %5d passed %3d failed %4d s  %s' "$word" "$good" "$bad" \
     $((SECONDS - started)) "$step")$'\n'
+  [ -z "$reason" ] || summary+="      $reason"$'\n'
 done
 printf '\n%s%d passed, %d failed\n' "$summary" "$passed" "$failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

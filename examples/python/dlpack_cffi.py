@@ -33,7 +33,7 @@ def call(function, *arguments):
     status = function(*arguments, error)
     if status != lib.DLRS_OK:
         message = ffi.string(error.message).decode()
-        exception = abi.EXCEPTIONS.get(status // 100, ValueError)(message)
+        exception = abi.exception_of(status)(message)
         exception.status = status
         exception.name = ffi.string(lib.dlrs_status_name(status)).decode()
         raise exception

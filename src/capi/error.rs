@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_void};
 use core::fmt::{self, Write};
 use core::mem::offset_of;
 
-use crate::error::{Error, Parameter, Result, Status, Status::DLRS_OK};
+use crate::error::{Error, Parameter, Result, Status, Status::DLRS_OK, exception_of};
 
 /// What a function answers: 0, or a `dlrs_status_code`.
 #[allow(non_camel_case_types)]
@@ -185,9 +185,10 @@ pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char 
 ///
 /// Ownership: nothing is kept; kind and message are valid during the callback.
 /// Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
-///            The kind is "BufferError" for classes 3 and 5 and DLRS_DEVICE_TYPE, "MemoryError" for
-///            class 4 but DLRS_CALLBACK, "RuntimeError" for that and classes 6 and 9, else
-///            "ValueError".
+///            The kind is "BufferError" for classes 3 and 5, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
+///            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
+///            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;
+///            "RuntimeError" for that and classes 6 and 9.
 /// Threads:   as the callback.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
 ///
@@ -208,21 +209,8 @@ pub unsafe extern "C" fn dlrs_error_forward(
         };
         if let Some(set_error) = set_error {
             // SAFETY: the caller's callback; both texts end with NUL.
-            unsafe { set_error(error_ctx, kind_of(status).as_ptr(), message) };
+            unsafe { set_error(error_ctx, exception_of(status).as_ptr(), message) };
         }
         Ok(())
     })
-}
-
-/// The Python exception that fits a status.
-pub(super) fn kind_of(status: dlrs_status) -> &'static core::ffi::CStr {
-    const DEVICE_TYPE: dlrs_status = Status::DLRS_DEVICE_TYPE as i32;
-    const CALLBACK: dlrs_status = Status::DLRS_CALLBACK as i32;
-    match (status, status / 100) {
-        // What the array API standard wants of data that cannot be exported.
-        (DEVICE_TYPE, _) | (_, 3 | 5) => c"BufferError",
-        (CALLBACK, _) | (_, 6 | 9) => c"RuntimeError",
-        (_, 4) => c"MemoryError",
-        _ => c"ValueError",
-    }
 }

@@ -5,7 +5,7 @@ use core::ptr::{NonNull, null, null_mut};
 
 use super::arg::{self, Out, Taken};
 use super::convert::{NO_OPTIONS, dlrs_import_options, import_of};
-use super::error::{dlrs_error, dlrs_status, kind_of, run};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::python::import::Wanted;
@@ -273,7 +273,9 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 /// Shape:     as dlrs_import_take.
 /// Bytes:     as dlrs_import_take.
 /// Device:    as the object's; with options->dl_device the producer is asked to copy, and what it
-///            does not, is copied here. The stream of options waits for the producer's.
+///            does not, is copied here. A copy that no backend makes is asked of the producer, by
+///            `copy=True`; what it answers must be other memory, on the device that is wanted.
+///            The stream of options waits for the producer's.
 /// Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
 ///            thread; what belongs to Python is then given back attached to it, or left alone when
 ///            Python is gone.
@@ -341,7 +343,7 @@ pub unsafe extern "C" fn dlrs_py_error_set(
                 return Ok(());
             }
             let message: *const c_char = (&raw const (*failure).message).cast();
-            python.PyErr_SetString(raise::class_of(python, kind_of(status)), message);
+            python.PyErr_SetString(raise::class_of(python, status), message);
         }
         Ok(())
     })

@@ -2,7 +2,8 @@
 //!
 //! The ways, in this order: the exchange API of its type, `__dlpack__` with all keywords that are
 //! needed, with fewer where it does not know them, a capsule itself, the buffer protocol, the array
-//! interfaces. What comes out of any of them is checked, and served, by [`crate::import`].
+//! interfaces. What comes out of any of them is checked, and served, by [`crate::import`]. A copy
+//! that no backend of ours makes is asked of the producer.
 
 use core::ptr::null_mut;
 
@@ -10,7 +11,7 @@ use super::array_interface::numbers;
 use super::capsule;
 use super::constants::{self, Constant, integer, text, tuple};
 use super::object::{Owned, detached};
-use super::raise::{is, raised, required};
+use super::raise::{aside, is, raised, required};
 use super::stream;
 use super::symbols::{PyObject, Python};
 use super::{array_interface, buffer, exchange};
@@ -42,17 +43,22 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
     // SAFETY: the caller's word; `tensor` is then ours.
     unsafe {
         let tensor = acquire(python, object, wanted)?;
-        let result = serve(python, tensor, wanted);
+        let result = serve(python, object, tensor, wanted);
         if result.is_err() {
-            share::release(tensor);
+            aside(python, || share::release(tensor)); // its deleter may be Python code
         }
         result
     }
 }
 
 /// # Safety
-/// `tensor` is live; on success the result owns the caller's holder.
-unsafe fn serve(python: Python, tensor: Versioned, wanted: &Wanted) -> Result<Versioned> {
+/// `object` and `tensor` are live; on success the result owns the caller's holder.
+unsafe fn serve(
+    python: Python,
+    object: *mut PyObject,
+    tensor: Versioned,
+    wanted: &Wanted,
+) -> Result<Versioned> {
     // SAFETY: the caller's word; past the check the struct is of major 1.
     let flags = unsafe {
         check_version(tensor.as_ptr())?;
@@ -80,8 +86,77 @@ unsafe fn serve(python: Python, tensor: Versioned, wanted: &Wanted) -> Result<Ve
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), import.rules)?;
         let nbytes = if import.rules.layout { snapshot.nbytes()? } else { 0 };
-        detached(python, nbytes, || import::import(tensor, &import))
+        match detached(python, nbytes, || import::import(tensor, &import)) {
+            Err(failure) if beyond_us(&failure) => {
+                let copy = ask_for_copy(python, object, &snapshot, wanted, failure)?;
+                share::release(tensor);
+                Ok(copy)
+            }
+            result => result,
+        }
     }
+}
+
+/// Whether a copy failed because no backend makes it, or the driver is not there.
+fn beyond_us(failure: &Error) -> bool {
+    failure.status == DLRS_DEVICE_TYPE || failure.status as i32 / 100 == 5
+}
+
+/// The producer's own copy of the tensor that `src` was read from and that is still held.
+///
+/// # Safety
+/// `object` is live.
+#[cold]
+unsafe fn ask_for_copy(
+    python: Python,
+    object: *mut PyObject,
+    src: &Snapshot,
+    wanted: &Wanted,
+    failure: Error,
+) -> Result<Versioned> {
+    let method = constants::get(python, Constant::Dlpack)?;
+    // SAFETY: the caller's word.
+    unsafe {
+        let stream = stream_to_name(python, object, wanted)?;
+        let asked = Asked { version: true, stream, device: wanted.import.device, copy: Some(true) };
+        let keywords = Keywords::new(python, &asked)?;
+        let Some(capsule) = keywords.call(python, method.as_ptr(), object) else {
+            if is(python, Python::PyExc_TypeError) {
+                python.PyErr_Clear();
+            } else if !lacks(python, object, method.as_ptr()) {
+                return Err(raised());
+            }
+            return Err(failure.detail("no backend copies it, and the producer takes no copy=True"));
+        };
+        // Nobody else has this memory: a legacy struct's may be written.
+        let copy = capsule::consume(python, capsule.as_ptr(), 0)?;
+        let device = wanted.import.device.unwrap_or(src.device);
+        let import = Import { device: Some(device), policy: CopyPolicy::Never, ..wanted.import };
+        let result = match is_other_memory(copy, src, &import) {
+            Ok(true) => import::import(copy, &import),
+            Ok(false) => {
+                const SAME: &str =
+                    "no backend copies it, and copy=True gave the producer's own memory";
+                Err(failure.detail(SAME))
+            }
+            Err(error) => Err(error),
+        };
+        if result.is_err() {
+            share::release(copy);
+        }
+        result
+    }
+}
+
+/// Whether a copy is one: both tensors are held, so their memory is not the same by chance.
+///
+/// # Safety
+/// `copy` is live.
+unsafe fn is_other_memory(copy: Versioned, src: &Snapshot, import: &Import) -> Result<bool> {
+    let mut found = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { found.read_managed(copy.as_ptr(), import.rules)? };
+    Ok(found.empty || found.device != src.device || found.first() != src.first())
 }
 
 /// The tensor as the object gives it.
@@ -137,20 +212,25 @@ unsafe fn call_dlpack(
     wanted: &Wanted,
 ) -> Result<Option<Owned>> {
     let method = constants::get(python, Constant::Dlpack)?;
-    let full = wanted.import.device.is_some() || wanted.import.policy == CopyPolicy::Never;
     // SAFETY: the caller's word.
-    let streamed = wanted.stream != stream::NONE && !unsafe { on_host(python, object) }?;
-    // Newest first. Each row: max_version, stream, dl_device and copy.
-    let rows = [(true, streamed, full), (true, streamed, false), (false, streamed, false)];
-    for (n, row) in rows.into_iter().enumerate() {
-        if n == 1 && !full {
+    let stream = unsafe { stream_to_name(python, object, wanted) }?;
+    let Import { device, policy, .. } = wanted.import;
+    let copy = (policy == CopyPolicy::Never).then_some(false);
+    let bare = Asked { version: false, stream, device: None, copy: None };
+    let versioned = Asked { version: true, ..bare };
+    // Newest first.
+    let rows = [Asked { device, copy, ..versioned }, versioned, bare];
+    for (n, row) in rows.iter().enumerate() {
+        if n == 1 && device.is_none() && copy.is_none() {
             continue;
         }
         // SAFETY: the caller's word.
         let made = unsafe {
             match row {
-                (true, false, false) => call_plain(python, method.as_ptr(), object)?,
-                _ => Keywords::new(python, row, wanted)?.call(python, method.as_ptr(), object),
+                Asked { version: true, stream: None, device: None, copy: None } => {
+                    call_plain(python, method.as_ptr(), object)?
+                }
+                _ => Keywords::new(python, row)?.call(python, method.as_ptr(), object),
             }
         };
         if let Some(made) = made {
@@ -188,6 +268,20 @@ unsafe fn call_plain(
         let made = python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names.as_ptr());
         Ok(Owned::new(made))
     }
+}
+
+/// The stream to name to an object: none for data in host memory.
+///
+/// # Safety
+/// `object` is live.
+unsafe fn stream_to_name(
+    python: Python,
+    object: *mut PyObject,
+    wanted: &Wanted,
+) -> Result<Option<i64>> {
+    // SAFETY: the caller's word.
+    let named = wanted.stream != stream::NONE && !unsafe { on_host(python, object) }?;
+    Ok(named.then_some(wanted.stream))
 }
 
 /// Whether the object says that its data is in host memory, where no stream may be named.
@@ -232,18 +326,30 @@ unsafe fn lacks(python: Python, object: *mut PyObject, method: *mut PyObject) ->
     false
 }
 
+/// The keyword arguments of one call: those that are `None` or false are left out.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// `max_version`
+    version: bool,
+    /// `stream`
+    stream: Option<i64>,
+    /// `dl_device`
+    device: Option<DLDevice>,
+    /// `copy`
+    copy: Option<bool>,
+}
+
 /// The most keywords of `__dlpack__`.
 const KEYWORDS_MOST: usize = 4;
 
-/// Keyword arguments of one call.
+/// The same as Python's objects.
 struct Keywords {
     names: Option<Owned>,
     values: [Option<Owned>; KEYWORDS_MOST],
 }
 
 impl Keywords {
-    fn new(python: Python, row: (bool, bool, bool), wanted: &Wanted) -> Result<Self> {
-        let (version, streamed, full) = row;
+    fn new(python: Python, asked: &Asked) -> Result<Self> {
         let mut values = [const { None }; KEYWORDS_MOST];
         let mut texts = [const { None }; KEYWORDS_MOST];
         let mut n = 0;
@@ -253,23 +359,23 @@ impl Keywords {
                 n += 1;
             }
         };
-        if streamed {
-            add(Some(text(python, c"stream")?), integer(python, wanted.stream)?);
+        if let Some(stream) = asked.stream {
+            add(Some(text(python, c"stream")?), integer(python, stream)?);
         }
-        if version {
+        if asked.version {
             let version = constants::get(python, Constant::Version)?.share(python);
             add(Some(text(python, c"max_version")?), version);
         }
-        if let Some(device) = wanted.import.device.filter(|_| full) {
+        if let Some(device) = asked.device {
             let kind = integer(python, device.device_type.into())?;
             let ordinal = integer(python, device.device_id.into())?;
             let pair = tuple(python, [Some(kind), Some(ordinal)])?;
             add(Some(text(python, c"dl_device")?), pair);
         }
-        if full && wanted.import.policy == CopyPolicy::Never {
+        if let Some(copy) = asked.copy {
             // SAFETY: attached; an object of Python's own.
-            let no = unsafe { required(python.PyBool_FromLong(0)) }?;
-            add(Some(text(python, c"copy")?), no);
+            let copy = unsafe { required(python.PyBool_FromLong(copy.into())) }?;
+            add(Some(text(python, c"copy")?), copy);
         }
         let names = match n {
             0 => None,

@@ -3,12 +3,11 @@
 //! One rule for every function: when Python code raised, its exception stays set and the status is
 //! `DLRS_CALLBACK`; on any other failure, and on success, none is set.
 
-use core::ffi::CStr;
 use core::ptr::null_mut;
 
 use super::object::Owned;
 use super::symbols::{PyObject, Python};
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Error, Result, Status::*, exception_of};
 
 /// The error that stands for an exception that Python has set.
 #[cold]
@@ -49,11 +48,12 @@ pub fn aside<T>(python: Python, body: impl FnOnce() -> T) -> T {
     }
 }
 
-/// The exception of a name that `kind_of` in capi/error.rs answers.
-pub fn class_of(python: Python, kind: &CStr) -> *mut PyObject {
-    match kind.to_bytes() {
+/// The exception that fits a status.
+pub fn class_of(python: Python, status: i32) -> *mut PyObject {
+    match exception_of(status).to_bytes() {
         b"BufferError" => python.PyExc_BufferError(),
         b"MemoryError" => python.PyExc_MemoryError(),
+        b"TypeError" => python.PyExc_TypeError(),
         b"ValueError" => python.PyExc_ValueError(),
         _ => python.PyExc_RuntimeError(),
     }

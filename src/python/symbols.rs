@@ -5,7 +5,7 @@
 //! no lock. Where there is no Python the next call looks again: it may be loaded by then.
 #![allow(non_snake_case)]
 
-use core::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
 use core::marker::PhantomData;
 use core::mem::transmute;
 use core::ptr::null_mut;
@@ -291,7 +291,7 @@ symbols! {
         fn PyObject_SetAttrString(
             object: *mut PyObject, name: *const c_char, value: *mut PyObject
         ) -> c_int;
-        fn PyObject_IsInstance(object: *mut PyObject, kind: *mut PyObject) -> c_int;
+        fn PyType_GetFlags(kind: *mut PyObject) -> c_ulong;
         fn PyImport_ImportModule(name: *const c_char) -> *mut PyObject;
         fn PyIndex_Check(object: *mut PyObject) -> c_int;
         fn PyNumber_AsSsize_t(object: *mut PyObject, overflow: *mut PyObject) -> isize;

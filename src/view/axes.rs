@@ -35,6 +35,13 @@ impl View {
         Ok(())
     }
 
+    /// The axes in the opposite order.
+    pub fn reverse_axes(&mut self) {
+        for array in [&mut self.shape, &mut self.strides] {
+            array.get_mut(..self.ndim).unwrap_or_default().reverse();
+        }
+    }
+
     pub(super) fn transpose(&mut self, axis_a: i32, axis_b: i32) -> Result<()> {
         let a = self.dim_of(axis_a, &Parameter(0, "axis_a"))?;
         let b = self.dim_of(axis_b, &Parameter(0, "axis_b"))?;

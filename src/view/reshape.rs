@@ -42,7 +42,7 @@ impl View {
     /// The shape with its -1 replaced; it has as many elements as there are.
     fn inferred(&self, wanted: &[i64]) -> Result<([i64; MAX_NDIM], usize)> {
         let (mut shape, mut unknown) = ([0; MAX_NDIM], None);
-        copy(&mut shape, wanted);
+        shape.iter_mut().zip(wanted).for_each(|(to, from)| *to = *from);
         for (dim, &extent) in wanted.iter().enumerate() {
             if extent == -1 && unknown.is_some() {
                 return Err(bad(&Parameter(0, "shape"), "only one extent may be -1", -1).dim(dim));

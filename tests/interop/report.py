@@ -20,7 +20,7 @@ What happened when tensors were exchanged with every system below, both ways, th
 Written by `make interop` on {date}: Python {python}, {machine}, no GPU. Each system runs in an
 environment of its own, at the version named; `tests/interop/systems/` has a file for each, and
 `tests/interop/checks.py` says what each column checks. Zero-copy is the equality of two addresses
-and a write seen on the other side; deleters are counted.
+and a write seen on the other side; deleters are counted. `.ci/run` does it all again and compares.
 
 - **yes**: as it should be: no copy where there is memory, the right values, freed once.
 - **copied**: the system made a copy of its own accord; the values are right.
@@ -34,8 +34,8 @@ TO_US_HEAD = """
 *protocol*: the version of what they export when asked for 1.3. *straight*: how `from_dlpack(x)` got
 the tensor of the object itself. *and back*: given back to them, their own memory; refused where
 their capsule is legacy, which cannot say that it may be written, and they ask for such a one back.
-*copy=*: `copy=True` makes a copy, flagged so, `copy=False` none. *READ_ONLY*: their read-only data
-stays so.
+*copy=*: `copy=True` makes a copy, flagged so, `copy=False` none; of oneAPI's memory the producer
+makes it, when we ask. *READ_ONLY*: their read-only data stays so.
 """
 TO_THEM_HEAD = """
 ## Ours to theirs
@@ -126,7 +126,7 @@ def write_matrix(path, results, date):
     notes = Notes()
     machine = f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}"
     lines = [HEAD.format(date=date, python=platform.python_version(), machine=machine)]
-    missing = [f"| {name.replace('_', ' ')} | not installed: {found['why']} |"
+    missing = [f"| {name.replace('_', ' ')} | {found['why']} |"
                for name, found in results.items() if "why" in found]
     lines += table(TO_US_HEAD, TO_US, results, notes)
     lines += table(TO_THEM_HEAD, TO_THEM, results, notes)

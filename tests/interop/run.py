@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
 """Exchanges tensors with every system there is and writes what happened.
 
-    run.py [--fast] [--tidy] [--bless] [SYSTEM...]
+    run.py [--fast] [--tidy] [--bless] [--ci] [SYSTEM...]
 
 Each system has a file in systems/, and an environment in target/interop which pip fills. Its checks
 run in a process of its own; what kills it is recorded, and the rest goes on in another. Outcomes
 are compared with expected.txt, which --bless rewrites; with all systems, docs/interop.md is
-written.
+written. A system that cannot be installed has failed.
 --fast: the systems that `make test` runs, and no environment that takes long. --tidy: environments
-are removed after use, 7 GB at most then instead of 23.
+are removed after use, 10 GB at most then instead of 23. --ci: as --tidy, with new environments and
+within a time; the matrix goes to target/interop.md. Says why where nothing can be run at all.
 """
 
 import datetime
 import json
 import os
+import platform
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from report import write_matrix
@@ -28,6 +31,10 @@ ROOT = HERE.parents[1]
 VENVS = Path(os.environ.get("INTEROP_VENVS", ROOT / "target" / "interop"))
 EXPECTED = HERE / "expected.txt"
 SECONDS = 300  # for all checks of a system
+PIP_SECONDS = 600  # for its environment
+CI_SECONDS = 25 * 60  # for all systems
+CI_ROOM = 12_000_000_000  # bytes free: the largest environment, and what pip unpacks for it
+PINNED_FOR = ((3, 11), "Linux", "x86_64")  # where the versions in systems/ can be had
 
 
 def systems():
@@ -41,29 +48,66 @@ def declared(name):
     return {"venv": json.loads(venv), "pip": json.loads(pip), "fast": "\nFAST = True" in text}
 
 
-def environment(system):
+class Deadline:
+    """Seconds from now, and never beyond another deadline."""
+
+    def __init__(self, seconds, other=None):
+        self.at = min(time.monotonic() + seconds, other.at if other else float("inf"))
+
+    def left(self):
+        return max(self.at - time.monotonic(), 0.1)
+
+    def over(self):
+        return time.monotonic() >= self.at
+
+
+def finished(command, deadline, **options):
+    """(exit code, output, errors) of a process; past the deadline it is killed, and its children."""
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          start_new_session=True, **options) as running:
+        try:
+            out, errors = running.communicate(timeout=deadline.left())
+        except BaseException as error:
+            os.killpg(running.pid, signal.SIGKILL)
+            out, errors = running.communicate()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+    return running.returncode, out, errors
+
+
+def environment(system, deadline, tidy):
     """The python of the system's environment; (None, what pip said) where it cannot be had."""
-    folder = VENVS / system["venv"]
+    folder = system["folder"]
     python = folder / "bin" / "python"
     stamp = folder / f"{'_'.join(re.sub('[^a-z0-9.]', '-', p.lower()) for p in system['pip'])}.ok"
     if stamp.exists():
         return python, ""
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                           *system["pip"]], capture_output=True, text=True)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        return None, (lines or done.stderr.splitlines() or ["pip failed"])[-1]
-    stamp.touch()
-    return python, ""
+    options = {}
+    if tidy:  # what pip unpacks goes with the environment, and nothing is kept
+        (folder / "tmp").mkdir(exist_ok=True)
+        options["env"] = {**os.environ, "PIP_NO_CACHE_DIR": "1", "TMPDIR": str(folder / "tmp")}
+    deadline = Deadline(PIP_SECONDS, deadline)
+    for _ in range(2):  # an index may fail once
+        code, _, errors = finished([python, "-m", "pip", "install", "--quiet",
+                                    "--disable-pip-version-check", *system["pip"]], deadline,
+                                   **options)
+        if code == 0:
+            stamp.touch()
+            return python, ""
+        if deadline.over():
+            return None, "pip was not done in time"
+    lines = [line for line in errors.splitlines() if line.startswith("ERROR")]
+    return None, (lines or errors.splitlines() or ["pip failed"])[-1]
 
 
-def run(name, python):
+def run(name, python, deadline):
     """(version, {check: (result, text)}): one process after the other until all is known."""
     version, outcomes, fault = "", {}, None
+    deadline = Deadline(SECONDS, deadline)
     while True:
-        said, code, errors = process(name, python, list(outcomes))
+        said, code, errors = process(name, python, list(outcomes), deadline)
         started = None
         for line in said:
             version = line.get("version", version)
@@ -73,6 +117,9 @@ def run(name, python):
         if said and "finished" in said[-1]:
             outcomes["exit"] = ("wrong", ending(code)) if code else ("ok", "clean")
             return version, outcomes
+        if deadline.over():
+            late = f"no more time after {started or 'the start'}"
+            return version, {**outcomes, "time": ("wrong", late)}
         if started is None or started in outcomes:
             last = (errors.strip().splitlines() or ["no output"])[-1]
             return version, {**outcomes, "start": ("wrong", f"{ending(code)}: {last}")}
@@ -80,17 +127,10 @@ def run(name, python):
         outcomes[started] = ("fault", f"{fault}: {killed}") if fault else ("wrong", killed)
 
 
-def process(name, python, known):
+def process(name, python, known, deadline):
     """Runs what is not yet known. (what it said, exit code, standard error)"""
-    with subprocess.Popen([python, "-B", HERE / "cell.py", name, *known], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        try:
-            out, errors = running.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            running.kill()
-            out, errors = running.communicate()
-    said = [json.loads(line) for line in out.splitlines() if line.startswith('{"')]
-    return said, running.returncode, errors
+    code, out, errors = finished([python, "-B", HERE / "cell.py", name, *known], deadline)
+    return [json.loads(line) for line in out.splitlines() if line.startswith('{"')], code, errors
 
 
 def ending(code):
@@ -108,44 +148,90 @@ def main():
     options = [word for word in sys.argv[1:] if word.startswith("-")]
     names = [word for word in sys.argv[1:] if not word.startswith("-")] or systems()
     known = {name: declared(name) for name in names}
-    wanted = [name for name in names if known[name]["fast"] or "--fast" not in options]
-    results, counts = {}, [0, 0]
-    for venv in dict.fromkeys(known[name]["venv"] for name in wanted):
-        for name in (name for name in wanted if known[name]["venv"] == venv):
-            results[name] = exchange(name, known[name])
-            compare(name, results[name], "--bless" in options, counts)
-        if "--tidy" in options:
-            shutil.rmtree(VENVS / venv)
-    if "--bless" in options:
+    known = {name: found for name, found in known.items()
+             if found["fast"] or "--fast" not in options}
+    ci, bless = "--ci" in options, "--bless" in options
+    venvs, tidy = VENVS / "ci" if ci else VENVS, ci or "--tidy" in options
+    for system in known.values():
+        system["folder"] = venvs / system["venv"]
+    if ci and (why := why_not(venvs)):
+        return not_run(why)
+    results, counts, deadline = {}, [0, 0], Deadline(CI_SECONDS if ci else float("inf"))
+    for folder in dict.fromkeys(system["folder"] for system in known.values()):
+        for name in (name for name in known if known[name]["folder"] == folder):
+            results[name] = exchange(name, known[name], deadline, tidy)
+            compare(name, results[name], bless, counts)
+            if ci and len(results) == 2 and all("why" in found for found in results.values()):
+                shutil.rmtree(venvs)
+                return not_run(f"no package can be installed: {results[name]['why']}")
+        if tidy:
+            shutil.rmtree(folder, ignore_errors=True)
+    if ci:
+        shutil.rmtree(venvs)
+    if bless:
         write_expected(results)
-    results = {name: results[name] for name in sorted(results)}
-    if list(results) == systems():
-        write_matrix(ROOT / "docs" / "interop.md", results, datetime.date.today())
+    return conclude(results, counts, ROOT / ("target" if ci else "docs") / "interop.md")
+
+
+def conclude(results, counts, matrix):
+    """Writes the matrix, if it is whole, and says the counts. Whether something failed."""
+    if sorted(results) == systems():
+        write_matrix(matrix, dict(sorted(results.items())), datetime.date.today())
     passed, failed = counts
-    print(f"interop: {passed} passed, {failed} failed")
+    missing = ", ".join(name for name, found in results.items() if "why" in found)
+    print(f"interop: {passed} passed, {failed} failed{missing and f'; not run: {missing}'}")
     return failed > 0 or passed == 0
 
 
-def exchange(name, system):
+def why_not(venvs):
+    """Why nothing can be run here; else there is room, and no environment yet."""
+    here = (sys.version_info[:2], platform.system(), platform.machine())
+    if here != PINNED_FOR:
+        words = ["Python {}.{} on {} {}".format(*version, *rest)
+                 for version, *rest in (PINNED_FOR, here)]
+        return f"the systems are pinned for {words[0]}, and this is {words[1]}"
+    shutil.rmtree(venvs, ignore_errors=True)
+    venvs.mkdir(parents=True)
+    free = shutil.disk_usage(venvs).free
+    if free < CI_ROOM:
+        return f"it needs {CI_ROOM / 1e9:.0f} GB for a while, and {free / 1e9:.1f} GB are free"
+    return ""
+
+
+def not_run(why):
+    """A line that tests/steps.sh knows."""
+    print(f"interop: not run, because {why}")
+    return 0
+
+
+def exchange(name, system, deadline, tidy):
     """What the matrix needs of a system: version, {check: (result, text)}, why it could not run."""
-    python, why = environment(system)
+    started, python, why = time.monotonic(), None, "no time was left"
+    if not deadline.over():
+        python, why = environment(system, deadline, tidy)
     if python is None:
-        return {"version": "not installed", "outcomes": {}, "why": why}
-    version, outcomes = run(name, python)
-    return {"version": version, "outcomes": outcomes}
+        found = {"version": "not run", "outcomes": {}, "why": why}
+    else:
+        found = dict(zip(("version", "outcomes"), run(name, python, deadline)))
+    return {**found, "seconds": time.monotonic() - started}
 
 
 def compare(name, found, bless, counts):
     """Prints and counts what is as expected and what is not."""
-    expected, wrong = read_expected().get(name, {}), []
-    for check, (result, text) in found["outcomes"].items():
+    expected, outcomes, wrong = read_expected().get(name, {}), found["outcomes"], []
+    for check, (result, text) in outcomes.items():
         fine = result != "wrong" if bless else expected.get(check) == outcome(result, text)
         counts[not fine] += 1
         if not fine:
             wrong.append(f"  {check}: {result}: {text} (expected {expected.get(check)})")
-    good = len(found["outcomes"]) - len(wrong)
-    said = found.get("why") or f"{good} as expected, {len(wrong)} not"
-    print(f"{name} {found['version']}: {said}", *wrong, sep="\n", flush=True)
+    lost = [] if bless or "why" in found else [check for check in expected if check not in outcomes]
+    counts[1] += len(lost) + ("why" in found)
+    good, bad = len(outcomes) - len(wrong), len(wrong) + len(lost)
+    if lost:
+        wrong.append(f"  not run: {', '.join(lost)}")
+    said = found.get("why") or f"{good} as expected, {bad} not"
+    print(f"{name} {found['version']}: {said} ({found['seconds']:.0f} s)", *wrong, sep="\n",
+          flush=True)
 
 
 def read_expected():
@@ -162,7 +248,7 @@ def write_expected(results):
     """Rewrites the file for the systems that ran; what is wrong is never expected."""
     found = read_expected()
     for name, seen in results.items():
-        if seen["outcomes"] and "start" not in seen["outcomes"]:
+        if seen["outcomes"] and not {"start", "time"} & seen["outcomes"].keys():
             found[name] = {check: outcome(*said) for check, said in seen["outcomes"].items()
                            if said[0] != "wrong"}
     lines = ["# What each check of tests/interop says; rewritten by `run.py --bless`."]

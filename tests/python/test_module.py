@@ -7,6 +7,7 @@ import inspect
 import operator
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from hypothesis.extra import numpy as hnp
 import capsules
 import dlpack_ctypes
 import py_module
+from dlpack_rs import abi
 from views import DTYPES, random_bytes, random_destination, random_view
 
 m = py_module.load()
@@ -154,7 +156,11 @@ def test_calls_that_are_wrong(call, words):
     (lambda t: m.empty(2, device="vulkan"), BufferError, "DEVICE_TYPE"),
 ])
 def test_what_cannot_be(call, kind, words):
-    refuses(kind, words or ".", call, m.from_dlpack(np.zeros((2, 3), "f4")))
+    with pytest.raises(kind, match=words) as caught:
+        call(m.from_dlpack(np.zeros((2, 3), "f4")))
+    status = re.search(r"\[(DLRS_\w+)\]", str(caught.value))
+    if status and kind is not IndexError:  # the same as everywhere else
+        assert type(caught.value) is abi.exception_of(getattr(abi, status[1]))
 
 
 # --- In and out -------------------------------------------------------------------------------
@@ -396,6 +402,33 @@ def test_basic_indexing(array, data):
     items = key if type(key) is tuple else (key,)
     dotted = any(item is ... for item in items)  # then NumPy gives an array even of one element
     same(m.from_dlpack(array)[key], array[items if dotted else (*items, ...)])
+
+
+def test_a_tuple_is_what_the_interpreter_says():
+    """A subclass is one; what only claims to be one by __class__ is not."""
+    Pair = type("Pair", (tuple,), {})
+    Claims = type("Claims", (), {"__class__": tuple})
+    t = m.from_dlpack(np.arange(6.0).reshape(2, 3))
+    assert t[Pair((1, 2))].item() == 5.0 and t.to(Pair((1, 0))).device == "cpu"
+    refuses(TypeError, "integers, slices", operator.getitem, t, Claims())
+    refuses(TypeError, "str", t.to, Claims())
+
+
+def test_shapes_of_a_foreign_tensor_that_changes():
+    forger = Forger(lambda t, inner: None)
+    t = m.from_dlpack(forger)
+    inner = forger.tensor.dl_tensor
+    for change, kind, words in [(("ndim", 65), ValueError, "DLRS_NDIM"),
+                                (("ndim", -1), ValueError, "DLRS_NDIM")]:
+        setattr(inner, *change)
+        refuses(kind, words, getattr, t, "shape")
+        inner.ndim = 2
+    inner.shape = None
+    refuses(ValueError, "DLRS_SHAPE_NULL", getattr, t, "shape")
+    inner.ndim = 0
+    assert t.shape == ()
+    inner.ndim, inner.shape = 2, ctypes.cast(forger.numbers, type(inner.shape))
+    assert t.shape == (2, 3)
 
 
 @given(arrays(), st.data())

@@ -101,7 +101,7 @@ def test_classes_of_errors_are_python_exceptions(dlpack):
         dlpack.empty((1,), "float33x")
     with pytest.raises(MemoryError, match="DLRS_NOMEM"):
         dlpack.empty((1 << 60,), "uint8")
-    with pytest.raises(BufferError, match="DLRS_DTYPE_MISMATCH"):
+    with pytest.raises(TypeError, match="DLRS_DTYPE_MISMATCH"):
         dlpack.copy(dlpack.empty((1,), "int8"), dlpack.empty((1,), "uint8"))
 
 

@@ -629,15 +629,39 @@ def test_x06_without_the_lock_it_is_refused():
     assert b"PyDLL" in error.message and not out
 
 
-@pytest.mark.parametrize("status, kind", [
-    (101, ValueError), (201, ValueError), (217, BufferError), (301, BufferError),
-    (309, BufferError), (401, MemoryError), (403, RuntimeError), (501, BufferError),
-    (502, BufferError), (603, RuntimeError), (901, RuntimeError)])
-def test_error_set(status, kind):
+STATUSES = {value: name for name, value in vars(abi).items()
+            if isinstance(value, int) and abi.lib.dlrs_status_name(value) == name.encode()}
+
+
+def kind_of(name, status):
+    """The exception that fits a status: BufferError for what cannot be exchanged as asked."""
+    single = {"DEVICE_TYPE": BufferError, "DEVICE_ID": BufferError, "SHAPE_MISMATCH": ValueError,
+              "NOT_VIEWABLE": ValueError, "DTYPE_MISMATCH": TypeError, "CALLBACK": RuntimeError}
+    classes = {1: ValueError, 2: ValueError, 3: BufferError, 4: MemoryError, 5: BufferError,
+               6: RuntimeError, 9: RuntimeError}
+    return single.get(name.removeprefix("DLRS_"), classes.get(status // 100))
+
+
+@pytest.mark.parametrize("status", [status for status in STATUSES if status])
+def test_every_way_chooses_the_same_exception(status):
+    kind = kind_of(STATUSES[status], status)
     error = abi.dlrs_error(struct_size=ctypes.sizeof(abi.dlrs_error), status=status,
                               message=b"words")
-    with pytest.raises(kind, match="words"):
+    with pytest.raises(kind, match="words") as caught:
         pyabi.lib.dlrs_py_error_set(byref(error), None)
+    assert type(caught.value) is kind is abi.exception_of(status)
+
+    def fails(out):
+        ctypes.pointer(out._obj)[0] = error
+        return status
+
+    with pytest.raises(kind, match="words") as caught:
+        abi.call(fails)
+    assert type(caught.value) is kind and caught.value.name == STATUSES[status]
+
+
+def test_there_are_as_many_statuses_as_there_are():
+    assert len(STATUSES) == 54 and STATUSES[0] == "DLRS_OK"
 
 
 # --- Threads, storms, leaks ---------------------------------------------------------------------

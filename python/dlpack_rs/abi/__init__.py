@@ -13,22 +13,21 @@ confirms their layout when this module is imported. The manual of every function
 the folder abi.include().
 """
 
+import builtins
+import functools
 import sys
-from ctypes import CDLL, POINTER, alignment, byref, c_void_p, sizeof
+from ctypes import CDLL, POINTER, alignment, byref, c_void_p, cast, sizeof
 
 from .._library import library_path
 from . import _declarations, capsule
 from ._declarations import *  # noqa: F403
-from ._declarations import FUNCTIONS, dlrs_abi_table, dlrs_error
+from ._declarations import FUNCTIONS, dlrs_abi_table, dlrs_error, dlrs_set_error_fn
 from ._headers import cdef, include
 
 # DLPack's own macros and those of dlpack_rs.h that Python programs need most, without prefixes.
 READ_ONLY = _declarations.DLPACK_FLAG_BITMASK_READ_ONLY
 IS_COPIED = _declarations.DLPACK_FLAG_BITMASK_IS_COPIED
 IS_SUBBYTE_TYPE_PADDED = _declarations.DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED
-
-# status // 100: 3 policy, 4 resource, 5 unavailable, 6 device, 9 internal.
-EXCEPTIONS = {3: BufferError, 4: MemoryError, 5: RuntimeError, 6: RuntimeError, 9: RuntimeError}
 
 
 def _load():
@@ -40,6 +39,16 @@ def _load():
     return library
 
 
+@functools.cache
+def exception_of(status):
+    """The class of exception that fits a status: the library's choice."""
+    kinds = []
+    note = dlrs_set_error_fn(lambda context, kind, message: kinds.append(kind.decode()))
+    lib.dlrs_error_forward(dlrs_error(struct_size=sizeof(dlrs_error), status=status), None,
+                           cast(note, c_void_p), None)
+    return getattr(builtins, kinds[0])
+
+
 def call(function, *arguments):
     """Calls a function that reports errors; a failure is raised with the library's message.
 
@@ -48,7 +57,7 @@ def call(function, *arguments):
     error = dlrs_error(struct_size=sizeof(dlrs_error))
     status = function(*arguments, byref(error))
     if status != 0:
-        exception = EXCEPTIONS.get(status // 100, ValueError)(error.message.decode())
+        exception = exception_of(status)(error.message.decode())
         exception.status, exception.details = status, error
         exception.name = lib.dlrs_status_name(status).decode()
         raise exception

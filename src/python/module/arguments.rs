@@ -1,9 +1,10 @@
 //! Arguments of calls: positions and keywords, numbers, shapes, names.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_ulong};
 use core::slice::from_raw_parts;
 
 use super::failure::{Answer, Failure, made};
+use super::tensor;
 use crate::abi::{DLDataType, DLDevice};
 use crate::copy::CopyPolicy;
 use crate::error::{Error, Status::*};
@@ -197,8 +198,7 @@ pub fn dtype(python: Python, object: *mut PyObject) -> Answer<DLDataType> {
 
 /// A device: its name, or the pair of `__dlpack_device__`.
 pub fn device(python: Python, object: *mut PyObject) -> Answer<DLDevice> {
-    // SAFETY: a live object.
-    if !done_is_tuple(python, object)? {
+    if !is_tuple(python, object) {
         return Ok(device_type::parse(text(python, object)?)?);
     }
     let mut room = [0; MAX_NDIM];
@@ -212,10 +212,14 @@ pub fn device(python: Python, object: *mut PyObject) -> Answer<DLDevice> {
     Ok(device)
 }
 
-/// Whether an object is a tuple.
-pub fn done_is_tuple(python: Python, object: *mut PyObject) -> Answer<bool> {
-    // SAFETY: live objects.
-    super::failure::done(unsafe { python.PyObject_IsInstance(object, python.PyTuple_Type()) })
+/// `Py_TPFLAGS_TUPLE_SUBCLASS`
+const TUPLE: c_ulong = 1 << 26;
+
+/// Whether an object is a tuple, as `PyTuple_Check` tells: much faster than `isinstance`.
+#[inline]
+pub fn is_tuple(python: Python, object: *mut PyObject) -> bool {
+    // SAFETY: a live object, and so its type.
+    unsafe { python.PyType_GetFlags(tensor::type_of(object)) & TUPLE != 0 }
 }
 
 /// Whether an object is true; one that is not given is not.

@@ -2,14 +2,16 @@
 
 use core::ffi::{c_char, c_void};
 use core::fmt::Write;
+use core::slice::from_raw_parts;
 
 use super::failure::{Answer, Message, answer, done, made};
 use super::tensor;
 use super::views::get_transposed;
 use crate::abi::*;
+use crate::error::{Error, Status::*};
 use crate::python::module::spec::GetSetDef;
 use crate::python::{Owned, PyObject, Python};
-use crate::validate::{Level, Rules, Snapshot};
+use crate::validate::{Level, Rules, Snapshot, check_ndim};
 use crate::{device_type, dtype};
 
 /// A tuple of numbers.
@@ -67,7 +69,6 @@ macro_rules! attributes {
 }
 
 attributes! {
-    get_shape, "shape", |python, tensor| tuple(python, tensor.shape());
     get_strides, "strides", |python, tensor| tuple(python, tensor.strides());
     get_ndim, "ndim", |python, tensor| whole(python, tensor.shape().len() as u64);
     get_dtype, "dtype", |python, tensor| {
@@ -95,6 +96,22 @@ attributes! {
         made(python.PyBool_FromLong(read_only.into()))
     };
     get_byte_offset, "byte_offset", |python, tensor| whole(python, tensor.byte_offset);
+}
+
+/// `shape`, which programs ask for most: the rest of the description is not looked at.
+unsafe extern "C" fn get_shape(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+    // SAFETY: Python calls it for a `Tensor`, whose tensor has been checked: `shape` has `ndim`
+    // values. A foreign struct that has changed is noticed as far as that can be.
+    unsafe {
+        answer("shape", |python| {
+            let &DLTensor { ndim, shape, .. } = tensor::description(object);
+            match check_ndim(ndim)? {
+                0 => tuple(python, &[]),
+                _ if shape.is_null() => Err(Error::new(DLRS_SHAPE_NULL).into()),
+                ndim => tuple(python, from_raw_parts(shape, ndim)),
+            }
+        })
+    }
 }
 
 /// The attributes.

@@ -4,7 +4,8 @@ use core::ffi::c_char;
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
 
-use crate::error::{Error, Status, Status::*};
+use crate::error::{Error, Status::*};
+use crate::python::raise::class_of;
 use crate::python::{Owned, PyObject, Python};
 
 /// Why a call from Python has no result.
@@ -78,7 +79,7 @@ pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyOb
             let _ = error.write(name, None, &mut text);
             match failure {
                 Failure::Index(_) => python.PyExc_IndexError(),
-                _ => kind_of(python, error.status),
+                _ => class_of(python, error.status as i32),
             }
         }
     };
@@ -91,19 +92,6 @@ pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyOb
 fn is_set(python: Python) -> bool {
     // SAFETY: attached, by `Python`.
     unsafe { !python.PyErr_Occurred().is_null() }
-}
-
-/// The exception that fits a status.
-fn kind_of(python: Python, status: Status) -> *mut PyObject {
-    match (status, status as i32 / 100) {
-        (DLRS_NOT_VIEWABLE | DLRS_SHAPE_MISMATCH, _) => python.PyExc_ValueError(),
-        (DLRS_DTYPE_MISMATCH, _) => python.PyExc_TypeError(),
-        (DLRS_DEVICE_TYPE | DLRS_DEVICE_ID | DLRS_READ_ONLY, _) => python.PyExc_BufferError(),
-        (_, 1 | 2) => python.PyExc_ValueError(),
-        (DLRS_NOMEM | DLRS_DEV_OOM, _) => python.PyExc_MemoryError(),
-        (_, 3 | 5) => python.PyExc_BufferError(),
-        _ => python.PyExc_RuntimeError(),
-    }
 }
 
 /// A text of moderate length, with its NUL.

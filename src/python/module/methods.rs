@@ -35,7 +35,8 @@ from_dlpack(x, /, *, device=None, copy=None, legacy_writable=False)\n--\n\n\
 A Tensor over the memory of x, which has __dlpack__ or DLPack's C exchange API.\n\
 \n\
 device: where the result shall be; None: where x is.\n\
-copy: True always copies, False never (BufferError if that cannot be), None if needed.\n\
+copy: True always copies, False never (BufferError if that cannot be), None if needed. On devices\n\
+without a backend here the producer is asked for the copy.\n\
 legacy_writable: producers from before DLPack 1.0 cannot say whether their memory may be\n\
 written, so it is read-only, and cannot go back to one of them; True: you know that it may.\0";
 const EMPTY: &str = "\

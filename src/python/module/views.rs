@@ -4,7 +4,7 @@ use core::ffi::CStr;
 use core::ptr::null_mut;
 
 use super::arguments::{self, Call};
-use super::failure::{Answer, Failure, answer};
+use super::failure::{Answer, Failure, answer, done};
 use super::tensor;
 use crate::abi::DLTensor;
 use crate::error::{Error, Status::*};
@@ -195,11 +195,10 @@ pub unsafe extern "C" fn get_transposed(
     // SAFETY: Python's word.
     unsafe {
         answer("T", |python| {
-            let ndim = i64::from(tensor::description(object).ndim);
-            let mut axes = [0; MAX_NDIM];
-            axes.iter_mut().zip((0..ndim).rev()).for_each(|(to, axis)| *to = axis);
-            let axes = axes.get(..ndim as usize).unwrap_or(&[]);
-            step(python, object, Step::Permute { axes })
+            view_of(python, object, &mut |view| {
+                view.reverse_axes();
+                Ok(())
+            })
         })
     }
 }
@@ -212,7 +211,7 @@ pub unsafe extern "C" fn subscript(object: *mut PyObject, key: *mut PyObject) ->
     // SAFETY: Python's word.
     unsafe {
         answer("Tensor.__getitem__", |python| {
-            let several = arguments::done_is_tuple(python, key)?;
+            let several = arguments::is_tuple(python, key);
             let count = if several { python.PyTuple_Size(key).max(0) } else { 1 };
             let item = |place| if several { python.PyTuple_GetItem(key, place) } else { key };
             let ndim = i64::from(tensor::description(object).ndim);
@@ -269,8 +268,7 @@ fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position
     let [mut start, mut stop, mut step] = [0isize; 3];
     // SAFETY: live objects, and variables of ours; a slice is unpacked only if it is one.
     unsafe {
-        use super::failure::done;
-        if !done(python.PyObject_IsInstance(item, python.PySlice_Type()))? {
+        if tensor::type_of(item) != python.PySlice_Type() {
             return Err(Failure::Call("takes integers, slices, None and ..., alone or in a tuple"));
         }
         done(python.PySlice_Unpack(item, &mut start, &mut stop, &mut step))?;

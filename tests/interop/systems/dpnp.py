@@ -42,3 +42,12 @@ def address(x):
     from ours import Facts, capsules
 
     return Facts(capsules.request(x)).address
+
+
+def to_host(system):
+    from checks import export_to_host
+
+    return export_to_host(system)
+
+
+MORE = {"to the host": to_host}

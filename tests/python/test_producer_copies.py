@@ -1,0 +1,237 @@
+"""Copies that no backend of ours makes: the producer is asked for them. A stand-in is the producer.
+
+Its tensors claim to be on a oneAPI device, or on CUDA's without a driver; their memory is NumPy's.
+"""
+
+import ctypes
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+import capsules
+import py_module
+from dlpack_rs import abi
+from pyabi import import_
+from test_pyabi import WITHOUT_CUDA, Table, ones
+
+from_dlpack = py_module.load().from_dlpack
+ONEAPI, CUDA, CPU = (14, 0), (2, 0), (1, 0)
+SHARED = {"max_version": (1, 3)}
+
+
+class StandIn:
+    """A producer that notes what it is asked, and which of its tensors are not freed yet."""
+
+    def __init__(self, answer=None, device=ONEAPI, **own):
+        self.array, self.device, self.own = ones(), device, own
+        self.asked, self.live = [], {}
+        self.answer = answer or (lambda self, device: self.give(ones(), device, abi.IS_COPIED))
+        self.deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(lambda at: self.live.pop(at))
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **keywords):
+        self.asked.append(keywords)
+        if "copy" in keywords and keywords["copy"]:
+            return self.answer(self, keywords.get("dl_device", self.device))
+        return self.give(self.array, self.device, **self.own)
+
+    def give(self, array, device, flags=0, legacy=False, **changes):
+        """A capsule with a struct of its own over an array."""
+        struct = (abi.DLManagedTensor if legacy else abi.DLManagedTensorVersioned)()
+        if not legacy:
+            struct.version.major, struct.version.minor, struct.flags = 1, 3, flags
+        struct.deleter = ctypes.cast(self.deleter, ctypes.c_void_p)
+        inner, dtype = struct.dl_tensor, abi.DLDataType(2, 32, 1)
+        numbers = [*array.shape, *(stride // array.itemsize for stride in array.strides)]
+        numbers = (ctypes.c_int64 * len(numbers))(*numbers)
+        inner.data, inner.ndim, inner.dtype = array.ctypes.data, array.ndim, dtype
+        inner.device = abi.DLDevice(*device)
+        inner.shape = ctypes.cast(numbers, type(inner.shape))
+        inner.strides = ctypes.cast(ctypes.byref(numbers, 8 * array.ndim), type(inner.strides))
+        for name, value in changes.items():
+            setattr(inner, name, value)
+        self.live[ctypes.addressof(struct)] = struct, numbers, array
+        name = capsules.LEGACY if legacy else capsules.VERSIONED
+        return capsules._new(ctypes.addressof(struct), name, None)
+
+
+def taken_by_c(producer, device=None, copy=None):
+    policy = {None: 0, True: 1, False: -1}[copy]
+    return import_(producer, dl_device=device or (0, 0), copy=policy)
+
+
+@pytest.fixture(params=["module", "C"])
+def take(request):
+    """from_dlpack(x, device=, copy=) of the module, and dlrs_py_import."""
+    return from_dlpack if request.param == "module" else taken_by_c
+
+
+def facts(tensor):
+    """(device, flags, address)"""
+    return tensor.__dlpack_device__(), tensor.flags, getattr(tensor, "data_ptr", None) or tensor.address
+
+
+def raises(kind):
+    def answer(*_):
+        raise kind("mine")
+
+    return answer
+
+
+@pytest.mark.parametrize("device", [ONEAPI, pytest.param(CUDA, marks=WITHOUT_CUDA)])
+def test_the_producer_copies_what_we_cannot(take, device):
+    producer = StandIn(device=device)
+    copied = take(producer, copy=True)
+    assert producer.asked == [SHARED, {**SHARED, "copy": True}]
+    assert len(producer.live) == 1  # what was looked at first is freed
+    (_, _, array), = producer.live.values()
+    assert facts(copied) == (device, abi.IS_COPIED, array.ctypes.data)
+    assert array is not producer.array
+    del copied
+    assert not producer.live
+
+
+def test_a_copy_that_is_not_needed_is_not_asked_for(take):
+    for keywords in ({}, {"copy": False}, {"device": ONEAPI}):
+        producer = StandIn()
+        shared = take(producer, **keywords)
+        assert facts(shared) == (ONEAPI, 0, producer.array.ctypes.data)
+        assert not any(asked.get("copy") for asked in producer.asked) and len(producer.asked) == 1
+    host = StandIn(device=CPU)
+    copied = take(host, copy=True)
+    assert host.asked == [SHARED] and copied.flags == abi.IS_COPIED and not host.live
+
+
+def test_another_device(take):
+    """A producer that does not mind dl_device alone is asked for a copy there."""
+    for copy in (None, True):
+        producer = StandIn()
+        copied = take(producer, device=CPU, copy=copy)
+        first = {**SHARED, "dl_device": CPU}
+        assert producer.asked == [first, {**first, "copy": True}]
+        assert np.array_equal(np.from_dlpack(copied), producer.array)
+        assert not np.shares_memory(np.from_dlpack(copied), producer.array)
+        del copied
+        assert not producer.live
+    with pytest.raises(BufferError, match="another device"):
+        take(producer, device=CPU, copy=False)
+    assert not producer.asked[-1]["copy"] and not producer.live
+
+
+def test_what_the_copy_says(take):
+    """A copy need not be flagged; a legacy one cannot be, and is nobody else's."""
+    for flags, legacy in ((0, False), (0, True)):
+        producer = StandIn(lambda self, device: self.give(ones(), device, flags, legacy))
+        assert facts(take(producer, copy=True))[:2] == (ONEAPI, 0)
+    empty = StandIn(lambda self, device: self.give(ones()[:0], device, data=None))
+    empty.array = empty.array[:0]
+    assert take(empty, copy=True).shape == (0, 3)
+
+
+@pytest.mark.parametrize("answer, kind, words", [
+    (raises(TypeError), BufferError, "no backend copies it.*takes no copy=True.*value 14"),
+    (raises(BufferError), BufferError, "^mine$"),
+    (raises(MemoryError), MemoryError, "^mine$"),
+    (raises(AttributeError), AttributeError, "^mine$"),
+    (raises(KeyboardInterrupt), KeyboardInterrupt, "^mine$"),
+    (lambda self, device: self.give(self.array, device), BufferError,
+     "copy=True gave the producer's own memory"),
+    (lambda self, device: self.give(self.array, device, abi.IS_COPIED), BufferError, "own memory"),
+    (lambda self, device: self.give(ones(), CPU), BufferError, "another device"),
+    (lambda self, device: self.give(ones(), (14, 1)), BufferError, "another device"),
+    (lambda self, device: self.give(ones(), device, ndim=65), ValueError, "DLRS_NDIM"),
+    (lambda self, device: self.give(ones(), device, 1 << 40), ValueError, "DLRS_FLAGS"),
+    (lambda self, device: 7, ValueError, "no capsule"),
+])
+def test_producers_that_refuse_or_fail(take, answer, kind, words):
+    producer = StandIn(answer)
+    with pytest.raises(kind, match=words):
+        take(producer, copy=True)
+    assert not producer.live and len(producer.asked) == 2
+
+
+def test_a_version_that_we_do_not_know_stays_in_its_capsule(take):
+    def answer(self, device):
+        capsule = self.give(ones(), device)
+        abi.capsule.managed(capsule).version.major = 2
+        return capsule
+
+    producer = StandIn(answer)
+    with pytest.raises(ValueError, match="DLRS_VERSION"):
+        take(producer, copy=True)
+    assert len(producer.live) == 1  # its capsule has no destructor
+
+
+def test_whatever_else_is_wanted_must_hold():
+    """Options of the C ABI: the copy is taken as it is, so it must be as it is wanted."""
+    read_only = StandIn(flags=abi.READ_ONLY)
+    assert import_(read_only, writable=1).flags == abi.IS_COPIED and len(read_only.asked) == 2
+    with pytest.raises(BufferError, match="not dense as asked"):
+        import_(StandIn(), copy=1, order=ord("F"))
+    still = StandIn(lambda self, device: self.give(ones(), device, abi.READ_ONLY))
+    with pytest.raises(BufferError, match="READ_ONLY"):
+        import_(still, copy=1, writable=1)
+    assert not still.live
+
+
+def test_the_stream_is_named_again():
+    producer = StandIn()
+    import_(producer, stream=0x1000, copy=1)
+    assert producer.asked == [{"stream": 0x1000, **SHARED},
+                              {"stream": 0x1000, **SHARED, "copy": True}]
+
+
+def with_exchange_api(*bases):
+    """A stand-in whose type has the exchange API: it hands out what __dlpack__ would."""
+    def hand_out(obj, out):
+        address = capsules.get_pointer(obj.give(obj.array, obj.device), capsules.VERSIONED)
+        ctypes.c_void_p.from_address(out).value = address
+        return 0
+
+    def current(kind, ordinal, out):
+        ctypes.c_void_p.from_address(out).value = None
+        return 0
+
+    table = Table(hand_out)
+    table.current = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32,
+                                      ctypes.c_void_p)(current)
+    table.table.current_work_stream = ctypes.cast(table.current, ctypes.c_void_p)
+    return type("WithTable", bases, {"__dlpack_c_exchange_api__": table.capsule, "table": table})
+
+
+def test_the_exchange_api_has_no_copies_so_dlpack_is_asked(take):
+    producer = with_exchange_api(StandIn)()
+    assert facts(take(producer))[:2] == (ONEAPI, 0) and not producer.asked
+    copied = take(producer, copy=True)
+    assert producer.asked == [{**SHARED, "copy": True}] and len(producer.live) == 1
+    assert facts(copied)[:2] == (ONEAPI, abi.IS_COPIED)
+    silent = with_exchange_api(type("Silent", (), {
+        name: function for name, function in vars(StandIn).items() if name != "__dlpack__"}))()
+    with pytest.raises(BufferError, match="no backend copies it"):
+        take(silent, copy=True)
+    assert not silent.live
+
+
+def test_no_references_are_lost(take):
+    refusing = StandIn(raises(BufferError))
+    old = StandIn(raises(TypeError))
+    producers = [StandIn(), refusing, old, StandIn(lambda self, device: self.give(self.array, device))]
+    counts, blocks = [], []
+    for _ in range(3):
+        for _ in range(200):
+            for producer in producers:
+                try:
+                    take(producer, copy=True)
+                except BufferError:
+                    pass
+                producer.asked.clear()
+        gc.collect()
+        assert not any(producer.live for producer in producers)
+        counts.append([sys.getrefcount(producer) for producer in producers])
+        blocks.append(sys.getallocatedblocks())
+    assert counts[1] == counts[2]
+    assert blocks[2] - blocks[1] < 100  # one a round would be 200
