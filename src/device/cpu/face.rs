@@ -98,6 +98,11 @@ impl Side {
         self.dims().iter().all(|&(_, stride)| stride & 63 == 0)
     }
 
+    /// The innermost dimension's stride.
+    pub(super) fn inner(&self) -> isize {
+        self.dims().first().map_or(0, |&(_, stride)| stride)
+    }
+
     /// The innermost dimension's extent and stride, and the side without it.
     pub(super) fn split(&self) -> (usize, isize, Side) {
         let mut others = Side::new();
@@ -181,6 +186,11 @@ impl Tables {
         }
         face.columns.offsets(at, self.columns.get_mut(..n).unwrap_or(&mut []));
         face.dst
+    }
+
+    /// Whether there is room for the columns below place `i`.
+    pub(super) fn has(&self, i: usize) -> bool {
+        self.apart.is_some() || i <= COLUMNS_MOST
     }
 
     /// The offset of the column found at place `i`.

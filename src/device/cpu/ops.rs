@@ -18,6 +18,22 @@ impl Rows<2> {
             Rows::Listed([first, _]) => Rows::Listed([first]),
         }
     }
+
+    /// Both, and rows of 64 bytes, one after the other, between them: `lines` lists these.
+    pub(super) fn through(self, lines: *const i32) -> Rows<3> {
+        match self {
+            Rows::Apart([first, second]) => Rows::Apart([first, second, 64]),
+            Rows::Listed([first, second]) => Rows::Listed([first, second, lines]),
+        }
+    }
+
+    /// The destination's alone.
+    pub(super) fn destination(self) -> Rows<1> {
+        match self {
+            Rows::Apart([_, second]) => Rows::Apart([second]),
+            Rows::Listed([_, second]) => Rows::Listed([second]),
+        }
+    }
 }
 
 /// One place's rows.

@@ -163,6 +163,8 @@ unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams:
     static LINES: [i32; COLUMNS_MOST] = listed(64);
     let (log, line) = (face.log, face.line().max(1));
     let mut tables = Tables::new(face);
+    // Destination rows that are far from one another are asked for too.
+    let apart = !streams && face.columns.inner().unsigned_abs() >= 512;
     // Short destination rows are finished at once; tables serve for many.
     let many = tables.apart.is_none() || face.n_dst < 17 * line;
     let most = if many { 16.min(ROWS_MOST / line) } else { ROWS.div_ceil(line) };
@@ -181,14 +183,15 @@ unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams:
                 let ([at, to], rows) = tables.places(i * line, place);
                 let src = src.wrapping_offset(at);
                 let dst = dst.wrapping_offset(to).wrapping_add(64 * i);
-                let three = match rows {
-                    Rows::Apart([a, b]) => Rows::Apart([a, b, 64]),
-                    Rows::Listed([a, b]) => Rows::Listed([a, b, LINES.as_ptr()]),
-                };
                 // SAFETY: a part of the caller's face, whose lines are aligned.
                 unsafe {
                     (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), line, 1);
-                    square(log, src, dst, half, three, streams);
+                    if apart && tables.has(place + 2 * line) {
+                        let ([_, next], rows) = tables.places(0, place + line);
+                        let next = dst.wrapping_offset(next.wrapping_sub(to));
+                        (ops.fetch)(next, rows.destination(), line, 1);
+                    }
+                    square(log, src, dst, half, rows.through(LINES.as_ptr()), streams);
                 }
             }
         }
