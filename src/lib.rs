@@ -24,7 +24,7 @@
 //! 2. On error nothing changes hands; an input is consumed only by a `_take` that succeeds.
 //! 3. One definition per fact: the version in Cargo.toml, the exports in include/exports.txt.
 //! 4. Bytes don't know tensors; tensors don't know C.
-//! 5. A foreign pointer is followed in two files only: `capi/arg.rs` and `validate.rs`.
+//! 5. A foreign pointer is followed in two places only: `capi/arg.rs` and `validate`.
 //! 6. Nothing panics, nothing allocates behind your back: no TLS, no `abort`, a short list of
 //!    imports.
 //!

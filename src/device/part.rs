@@ -18,9 +18,14 @@ pub struct Run {
     reach: i64,
 }
 
-impl Run {
-    const NONE: Run = Run { dims: [0; SIDE_MOST], ndim: 0, n: 1, reach: 0 };
+impl Default for Run {
+    /// None, of one element.
+    fn default() -> Run {
+        Run { dims: [0; SIDE_MOST], ndim: 0, n: 1, reach: 0 }
+    }
+}
 
+impl Run {
     /// The run with dimension `i`, whose extent and stride in the other tensor are given; `None`
     /// if there is no room.
     fn with(&self, i: usize, n: i64, stride: i64) -> Option<Run> {
@@ -125,35 +130,52 @@ impl<'a> Part<'a> {
 
     /// The way to carry it out.
     pub fn kernel(&self) -> Kernel {
-        let Item::Bytes(nbytes) = self.item else { return Kernel::Bits };
+        self.way().0
+    }
+
+    /// The way to carry it out; of transposes, with both sides.
+    pub fn way(&self) -> (Kernel, Option<(Run, Run)>) {
+        let Item::Bytes(nbytes) = self.item else { return (Kernel::Bits, None) };
+        match self.plain(nbytes) {
+            Some(kernel) => (kernel, None),
+            None => self.turned(nbytes as i64),
+        }
+    }
+
+    /// The ways for which both sides need not be known.
+    fn plain(&self, nbytes: usize) -> Option<Kernel> {
         let (inner, bytes) = (self.inner(), nbytes as i64);
         if self.ndim == 0 {
-            return Kernel::Memcpy;
+            return Some(Kernel::Memcpy);
         }
         if inner.dst != bytes {
-            return if nbytes > 16 { Kernel::Rows } else { Kernel::Scatter };
+            return Some(if nbytes > 16 { Kernel::Rows } else { Kernel::Scatter });
         }
         if inner.src == 0 {
-            return Kernel::Fill;
+            return Some(Kernel::Fill);
         }
         if nbytes > 16 || !nbytes.is_power_of_two() {
-            return Kernel::Rows;
+            return Some(Kernel::Rows);
         }
         let next = self.dim(self.ndim.wrapping_sub(2));
         let weaves = next.src == bytes && next.dst == bytes.wrapping_mul(inner.n);
         let weaves = weaves && next.n.saturating_mul(bytes) >= 64;
-        if weaves && nbytes <= 8 && inner.n <= MAX_STEP {
-            return Kernel::Interleave;
-        }
+        (weaves && nbytes <= 8 && inner.n <= MAX_STEP).then_some(Kernel::Interleave)
+    }
+
+    /// Transposes, and what comes of their being too small.
+    fn turned(&self, bytes: i64) -> (Kernel, Option<(Run, Run)>) {
+        let inner = self.inner();
         let steps = inner.src.checked_rem(bytes) == Some(0);
         let step = inner.src.checked_div(bytes).unwrap_or(0);
-        let steps = steps && step.abs() <= MAX_STEP && nbytes <= 8;
+        let steps = steps && step.abs() <= MAX_STEP && bytes <= 8;
+        let least = if steps { 64 } else { 16 };
         match self.sides(bytes) {
-            Some((dst, src)) if dst.n.min(src.n) * bytes >= if steps { 64 } else { 16 } => {
-                Kernel::Transpose
+            Some((dst, src)) if dst.n.min(src.n).saturating_mul(bytes) >= least => {
+                (Kernel::Transpose, Some((dst, src)))
             }
-            _ if steps => Kernel::Step(step),
-            _ => Kernel::Gather,
+            _ if steps => (Kernel::Step(step), None),
+            _ => (Kernel::Gather, None),
         }
     }
 
@@ -175,7 +197,7 @@ impl<'a> Part<'a> {
             let Dim { n, dst, .. } = self.dim(i);
             Some((i, run.with(i, n, dst)?))
         };
-        let (mut dst, mut src) = (below(&Run::NONE)?.1, beside(&Run::NONE)?.1);
+        let (mut dst, mut src) = (below(&Run::default())?.1, beside(&Run::default())?.1);
         loop {
             let taken = dst.set() | src.set();
             let room = |run: &Run| run.n.saturating_mul(bytes) < SIDE_BYTES;

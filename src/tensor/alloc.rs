@@ -94,7 +94,8 @@ pub fn data_nbytes(request: &Request) -> Result<usize> {
     Ok(layout::packed_nbytes(numel, item_bits)? as usize)
 }
 
-const CPU: DLDevice = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
+/// The CPU.
+pub const CPU: DLDevice = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
 
 /// The usual tensor in short: in memory of the host that nobody allocates in his own way,
 /// row-major, of elements of whole bytes, of fewer bytes than `limit`, not empty; and its bytes.

@@ -6,6 +6,9 @@ use super::{bits, level, lines, odd, ops::Ops, slim, stream, strided, tables};
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item, Kernel};
 
+/// The destination's side of faces, and the source's.
+type Sides = (Run, Run);
+
 /// Carries out a simplified plan on the calling thread.
 ///
 /// # Safety
@@ -22,15 +25,16 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     };
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
-        let kernel = plan.kernel();
-        let slim = kernel == Kernel::Gather && size == 1;
-        if slim && slim::copy(ops, plan) {
+        let (kernel, sides) = plan.way();
+        if kernel == Kernel::Gather && size == 1 && slim::copy(ops, plan) {
             return;
         }
-        if kernel == Kernel::Rows && odd::able(ops, size) && turns(plan, size) {
-            return faces(ops, plan, size, false);
+        if kernel == Kernel::Rows
+            && let Some(sides) = odd_sides(ops, plan, size)
+        {
+            return faces(ops, plan, size, &sides, false);
         }
-        if tiny(plan, kernel, size) {
+        if tiny(plan, kernel, size, &sides) {
             return tables::copy(plan, size);
         }
         match kernel {
@@ -40,7 +44,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             Kernel::Fill => lines::fill(ops, plan, size, streams),
             Kernel::Step(step) => lines::step(ops, plan, size, step, streams),
             Kernel::Interleave => lines::interleave(ops, plan, size, streams),
-            Kernel::Transpose => faces(ops, plan, size, streams),
+            Kernel::Transpose => faces(ops, plan, size, &sides.unwrap_or_default(), streams),
             Kernel::Scatter | Kernel::Bits => strided::copy(plan, size),
         }
         if streams {
@@ -49,20 +53,21 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     }
 }
 
-/// Whether a plan of elements of 3, 5, 6 or 7 bytes has faces that are worth tiles.
-fn turns(plan: &Part, size: usize) -> bool {
-    plan.sides(size as i64).is_some_and(|(dst, src)| dst.n.min(src.n) >= 8)
+/// The sides of a plan of elements of 3, 5, 6 or 7 bytes, if they are worth tiles.
+fn odd_sides(ops: &Ops, plan: &Part, size: usize) -> Option<Sides> {
+    let sides = odd::able(ops, size).then(|| plan.sides(size as i64))?;
+    sides.filter(|(dst, src)| dst.n.min(src.n) >= 8)
 }
 
 /// Whether a plan goes element by element, through tables of offsets.
-fn tiny(plan: &Part, kernel: Kernel, size: usize) -> bool {
+fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>) -> bool {
     match kernel {
         Kernel::Gather | Kernel::Scatter => true,
         Kernel::Rows => size <= 16,
         Kernel::Step(_) => plan.inner().n < 16 && plan.ndim >= 3,
         // Of faces two or fewer vectors wide, tiles would be mostly edges; small faces cost more
         // to set up.
-        Kernel::Transpose => plan.sides(size as i64).is_some_and(|(dst, src)| {
+        Kernel::Transpose => sides.is_some_and(|(dst, src)| {
             size >= 4 && (dst.n.min(src.n) <= 32 / size as i64 || dst.n.saturating_mul(src.n) < 64)
         }),
         _ => false,
@@ -72,10 +77,9 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize) -> bool {
 /// The transposes of a plan: the dimensions in which the destination is dense against those in
 /// which the source is.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn faces(ops: &Ops, plan: &Part, size: usize, streams: bool) {
-    let Some((row, column)) = plan.sides(size as i64) else { return };
+unsafe fn faces(ops: &Ops, plan: &Part, size: usize, (row, column): &Sides, streams: bool) {
     let (mut rows, mut columns) = (Side::new(), Side::new());
-    let (src, dst) = sides(plan, (&row, &column), (&mut rows, &mut columns));
+    let (src, dst) = sides(plan, (row, column), (&mut rows, &mut columns));
     let n = (row.n as usize, column.n as usize);
     let face = Face::new((src, dst), n, (&rows, &columns), size.trailing_zeros());
     // Faces side by side in the source follow one another, of each only a few that are side by
