@@ -165,8 +165,9 @@ unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams:
     let mut tables = Tables::new(face);
     // Destination rows that are far from one another are asked for too.
     let apart = !streams && face.columns.inner().unsigned_abs() >= 512;
-    // Short destination rows are finished at once; tables serve for many.
-    let many = tables.apart.is_none() || face.n_dst < 17 * line;
+    // Short destination rows are finished at once, and of those that start anywhere in a line few
+    // lines are left half done; tables serve for many.
+    let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
     let most = if many { 16.min(ROWS_MOST / line) } else { ROWS.div_ceil(line) };
     while d + line <= face.n_dst {
         let lines = ((face.n_dst - d) >> (6 - log)).min(most);
