@@ -63,8 +63,8 @@ pub enum CopyPolicy {
     Always,
 }
 
-/// A dense clone of fewer bytes needs no plan.
-const DENSE_PLAIN: usize = 1 << 16;
+/// A dense copy or clone of fewer bytes needs no plan: one thread moves it, through the caches.
+const DENSE_PLAIN: usize = 1 << 20;
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
