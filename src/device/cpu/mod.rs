@@ -31,6 +31,16 @@ macro_rules! shuffle {
     };
 }
 
+/// A call for rows of either kind.
+macro_rules! either {
+    ($rows:expr, $places:pat => $call:expr) => {
+        match $rows {
+            Rows::Apart($places) => $call,
+            Rows::Listed($places) => $call,
+        }
+    };
+}
+
 mod bitrun;
 mod bits;
 mod engine;

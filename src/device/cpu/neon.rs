@@ -43,10 +43,7 @@ macro_rules! tile {
         unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
             // SAFETY: the caller vouches for C rows of 16 bytes on both sides, for every block.
             unsafe {
-                match rows {
-                    Rows::Apart([from, to]) => turn(src, from, dst, to, blocks),
-                    Rows::Listed([from, to]) => turn(src, from, dst, to, blocks),
-                }
+                either!(rows, [from, to] => turn(src, from, dst, to, blocks))
             }
 
             #[target_feature(enable = "neon")]
@@ -96,12 +93,7 @@ tile!(tile16, 0, vzip1q_u8, vzip2q_u8, same, same, [0], []);
 #[target_feature(enable = "neon")]
 unsafe fn odd(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd) {
     // SAFETY: the caller vouches for 16 bytes of each row, on both sides.
-    unsafe {
-        match rows {
-            Rows::Apart([from, to]) => odd_rows(src, from, dst, to, tiles, how),
-            Rows::Listed([from, to]) => odd_rows(src, from, dst, to, tiles, how),
-        }
-    }
+    unsafe { either!(rows, [from, to] => odd_rows(src, from, dst, to, tiles, how)) }
 }
 
 #[target_feature(enable = "neon")]

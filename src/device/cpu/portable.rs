@@ -29,12 +29,7 @@ unsafe fn tile<const SIZE: usize, const C: usize>(
     blocks: usize,
 ) {
     // SAFETY: the caller vouches for C rows of 16 bytes per block, on both sides.
-    unsafe {
-        match rows {
-            Rows::Apart([from, to]) => turn::<SIZE, C>(src, from, dst, to, blocks),
-            Rows::Listed([from, to]) => turn::<SIZE, C>(src, from, dst, to, blocks),
-        }
-    }
+    unsafe { either!(rows, [from, to] => turn::<SIZE, C>(src, from, dst, to, blocks)) }
 }
 
 unsafe fn turn<const SIZE: usize, const C: usize>(

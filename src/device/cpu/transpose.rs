@@ -154,13 +154,15 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
     }
 }
 
+/// The rows of a square's half.
+static LINES: [i32; COLUMNS_MOST] = listed(64);
+
 /// Squares straight from the source to aligned lines of the destination, from column `d` of it on;
 /// returns where they end.
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams: bool) -> usize {
     let mut half = Buffer::new();
     let half = half.ptr();
-    static LINES: [i32; COLUMNS_MOST] = listed(64);
     let (log, line) = (face.log, face.line().max(1));
     let mut tables = Tables::new(face);
     // Destination rows that are far from one another are asked for too.

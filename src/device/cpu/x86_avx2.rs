@@ -28,33 +28,37 @@ pub(super) const TABLE: Ops = Ops {
     streams: true,
 };
 
-/// Rows `i` and `i + C` as the two halves of one register.
+/// 16 bytes of rows `i` and `i + c` as the two halves of one register.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn pair(low: *const u8, high: *const u8) -> __m256i {
+unsafe fn two<P: Place>(src: *const u8, rows: P, i: usize, c: usize) -> __m256i {
     // SAFETY: the caller's rows have 16 bytes each.
     unsafe {
-        let low = _mm256_castsi128_si256(_mm_loadu_si128(low.cast()));
-        _mm256_inserti128_si256::<1>(low, _mm_loadu_si128(high.cast()))
+        let low = _mm256_castsi128_si256(one(src, rows, i, c));
+        _mm256_inserti128_si256::<1>(low, one(src, rows, i + c, c))
     }
+}
+
+/// 16 bytes of row `i`.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn one<P: Place>(src: *const u8, rows: P, i: usize, _: usize) -> __m128i {
+    // SAFETY: the caller's row has 16 bytes.
+    unsafe { _mm_loadu_si128(src.wrapping_offset(rows.at(i)).cast()) }
 }
 
 /// log2(C) rounds of a perfect shuffle transpose a C × C matrix: here one in each 16-byte lane.
 macro_rules! tile {
     (
-        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        $name:ident, $load:ident, $store:ident,
+        $rounds:literal, $unpack_low:ident, $unpack_high:ident,
         [$($i:literal)*], [$($h:literal)*]
     ) => {
         #[target_feature(enable = "avx2")]
         unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
-            // SAFETY: the caller vouches for 2 C rows of 16 bytes, and C destination rows of
-            // 32 bytes for every block.
-            unsafe {
-                match rows {
-                    Rows::Apart([from, to]) => turn(src, from, dst, to, blocks),
-                    Rows::Listed([from, to]) => turn(src, from, dst, to, blocks),
-                }
-            }
+            // SAFETY: the caller vouches for C rows of 16 bytes a lane, and C destination rows of
+            // all lanes, for every block.
+            unsafe { either!(rows, [from, to] => turn(src, from, dst, to, blocks)) }
 
             #[target_feature(enable = "avx2")]
             unsafe fn turn<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, n: usize) {
@@ -64,11 +68,9 @@ macro_rules! tile {
                     let (src, dst) = (src.wrapping_add(16 * block), dst.wrapping_offset(at));
                     // SAFETY: as above.
                     unsafe {
-                        let row = |i: usize| src.wrapping_offset(from.at(i));
-                        let mut rows = [$(pair(row($i), row($i + C))),*];
+                        let mut rows = [$($load(src, from, $i, C)),*];
                         shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                        let row = |i: usize| dst.wrapping_offset(to.at(i)).cast();
-                        $(_mm256_storeu_si256(row($i), rows[$i]);)*
+                        $($store(dst.wrapping_offset(to.at($i)).cast(), rows[$i]);)*
                     }
                 }
             }
@@ -76,84 +78,47 @@ macro_rules! tile {
     };
 }
 tile!(
-    tile1, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
+    tile1, two, _mm256_storeu_si256, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
 );
 tile!(
-    tile2, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
+    tile2, two, _mm256_storeu_si256, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
 tile!(
-    tile4, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
+    tile4, two, _mm256_storeu_si256, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
     [0 1 2 3], [0 1]
 );
 tile!(
-    tile8, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
+    tile8, two, _mm256_storeu_si256, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
     [0 1], [0]
 );
-tile!(tile16, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0], []);
-
-macro_rules! narrow {
-    (
-        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
-        [$($i:literal)*], [$($h:literal)*]
-    ) => {
-        #[target_feature(enable = "avx2")]
-        unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
-            // SAFETY: the caller vouches for C rows of 16 bytes on both sides, for every block.
-            unsafe {
-                match rows {
-                    Rows::Apart([from, to]) => turn(src, from, dst, to, blocks),
-                    Rows::Listed([from, to]) => turn(src, from, dst, to, blocks),
-                }
-            }
-
-            #[target_feature(enable = "avx2")]
-            unsafe fn turn<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, n: usize) {
-                const C: usize = [$($i),*].len();
-                for block in 0..n {
-                    let (at, to) = to.from(block * C);
-                    let (src, dst) = (src.wrapping_add(16 * block), dst.wrapping_offset(at));
-                    // SAFETY: as above.
-                    unsafe {
-                        let row = |i: usize| src.wrapping_offset(from.at(i)).cast();
-                        let mut rows = [$(_mm_loadu_si128(row($i))),*];
-                        shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                        let row = |i: usize| dst.wrapping_offset(to.at(i)).cast();
-                        $(_mm_storeu_si128(row($i), rows[$i]);)*
-                    }
-                }
-            }
-        }
-    };
-}
-narrow!(
-    narrow1, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
+tile!(tile16, two, _mm256_storeu_si256, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0], []);
+tile!(
+    narrow1, one, _mm_storeu_si128, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
 );
-narrow!(
-    narrow2, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
+tile!(
+    narrow2, one, _mm_storeu_si128, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
-narrow!(
-    narrow4, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
+tile!(
+    narrow4, one, _mm_storeu_si128, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
     [0 1 2 3], [0 1]
 );
-narrow!(
-    narrow8, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
+tile!(
+    narrow8, one, _mm_storeu_si128, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
     [0 1], [0]
 );
-narrow!(narrow16, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
+tile!(narrow16, one, _mm_storeu_si128, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
 
 #[target_feature(enable = "avx2")]
 unsafe fn odd(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd) {
     // SAFETY: the caller vouches for 16 bytes of each row, on both sides.
     unsafe {
-        match (rows, how.side) {
-            (Rows::Apart([from, to]), 4) => odd4(src, from, dst, to, tiles, how),
-            (Rows::Listed([from, to]), 4) => odd4(src, from, dst, to, tiles, how),
-            (Rows::Apart([from, to]), _) => odd2(src, from, dst, to, tiles, how),
-            (Rows::Listed([from, to]), _) => odd2(src, from, dst, to, tiles, how),
+        match how.side {
+            4 => either!(rows, [from, to] => odd4(src, from, dst, to, tiles, how)),
+            _ => either!(rows, [from, to] => odd2(src, from, dst, to, tiles, how)),
         }
     }
 }
@@ -211,12 +176,7 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
 
 unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
     // SAFETY: the caller's rows.
-    unsafe {
-        match rows {
-            Rows::Apart([rows]) => ask(at, rows, n, lines),
-            Rows::Listed([rows]) => ask(at, rows, n, lines),
-        }
-    }
+    unsafe { either!(rows, [rows] => ask(at, rows, n, lines)) }
 
     unsafe fn ask(at: *const u8, rows: impl Place, n: usize, lines: usize) {
         for row in 0..n {
@@ -273,7 +233,7 @@ unsafe fn steps<const K: usize>(
         for (j, &mask) in masks.iter().enumerate() {
             let at = 16 * j;
             // SAFETY: the caller vouches for K loads of 16 bytes at both places.
-            let bytes = unsafe { pair(from.wrapping_add(at), next.wrapping_add(at)) };
+            let bytes = unsafe { two(from.wrapping_add(at), how.advance, 0, 1) };
             all = _mm256_or_si256(all, _mm256_shuffle_epi8(bytes, mask));
         }
         // SAFETY: the caller vouches for `results` times 16 bytes.

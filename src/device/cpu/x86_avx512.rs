@@ -75,12 +75,7 @@ unsafe fn square(
     streams: bool,
 ) {
     // SAFETY: the caller's promise.
-    unsafe {
-        match rows {
-            Rows::Apart(rows) => turn(log, src, dst, half, rows, streams),
-            Rows::Listed(rows) => turn(log, src, dst, half, rows, streams),
-        }
-    }
+    unsafe { either!(rows, rows => turn(log, src, dst, half, rows, streams)) }
 }
 
 /// In the second half, the 16-byte quarters of rows `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
