@@ -119,7 +119,8 @@ unsafe fn odd_rows<P: Place>(
             if how.side == 4 {
                 let word = |i: usize| vreinterpretq_u32_u8(row(i));
                 let mut rows = [word(0), word(1), word(2), word(3)];
-                shuffle!(rows, 4, 2, vzip1q_u32, vzip2q_u32, [0 1]);
+                const C: usize = 4;
+                shuffle!(rows, C, 2, vzip1q_u32, vzip2q_u32, [0 1]);
                 for (i, row) in rows.into_iter().enumerate() {
                     put(i, vreinterpretq_u8_u32(row));
                 }
