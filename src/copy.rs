@@ -122,6 +122,7 @@ fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
     let usual = src.device == alloc::CPU
         && dst.device == alloc::CPU
         && src.dtype == dst.dtype
+        && !is_opaque(src.dtype)
         && src.shape() == dst.shape()
         && dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY == 0
         && !options.streams.any();
@@ -327,7 +328,7 @@ fn clone_usual(
     let usual = order == Order::C
         && !options.streams.any()
         && is_host(src.device)
-        && src.dtype.code != DLDataTypeCode::kDLOpaqueHandle as u8
+        && !is_opaque(src.dtype)
         && layout::is_contiguous(src.shape(), src.strides(), Order::C);
     if !usual {
         return Ok(None);

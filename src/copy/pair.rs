@@ -152,12 +152,17 @@ pub fn check_pointer(tensor: &Snapshot, rules: Rules) -> Result<()> {
 }
 
 fn check_movable(tensor: &Snapshot, options: &Options) -> Result<()> {
-    if tensor.dtype.code != DLDataTypeCode::kDLOpaqueHandle as u8 || options.raw_bytes {
+    if !is_opaque(tensor.dtype) || options.raw_bytes {
         return Ok(());
     }
     let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
     let error = error.detail("opaque handles are copied only as raw bytes");
     Err(error.value(tensor.dtype.code.into()))
+}
+
+/// Whether elements are opaque handles, which are moved only when that is asked for.
+pub(super) fn is_opaque(dtype: DLDataType) -> bool {
+    dtype.code == DLDataTypeCode::kDLOpaqueHandle as u8
 }
 
 /// An opaque handle that is there, and offsets into it that are not negative.

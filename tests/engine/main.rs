@@ -409,7 +409,8 @@ fn kernels() {
     assert_eq!(kernel(packed, &[(9, 48, 40), (10, 4, 4)]), (Kernel::Rows, Item::Bytes(5), 1));
 }
 
-/// A caller with little stack: 16 KiB in release builds, whose frames are the ones that count.
+/// A caller with little stack: the least there is (16 KiB on x86) in release builds, whose frames are
+/// the ones that count.
 #[test]
 fn small_stacks() {
     extern "C" fn work(what: *mut c_void) -> *mut c_void {
@@ -421,7 +422,7 @@ fn small_stacks() {
         std::ptr::null_mut()
     }
     let memory = memory();
-    let stack = if cfg!(debug_assertions) { 128 << 10 } else { 16 << 10 };
+    let stack = if cfg!(debug_assertions) { 128 << 10 } else { libc::PTHREAD_STACK_MIN };
     everywhere(|what| {
         let mut random = Random(0x1616_1616_1616_1616);
         for i in 0..60 {
