@@ -4,6 +4,8 @@
 use core::ptr::{null, null_mut};
 
 use dlpack_rs::abi::*;
+use dlpack_rs::copy::{self, Options};
+use dlpack_rs::error::Error;
 use dlpack_rs::tensor::block::{Block, Owner};
 use dlpack_rs::tensor::{share, wrap};
 use dlpack_rs::validate::{Level, Level::*, Plain, Rules, Snapshot};
@@ -201,4 +203,89 @@ fn a_block_says_the_same_whichever_way_it_was_made() {
         let (shape, strides) = (array(tensor.shape), array(tensor.strides));
         (tensor.data as usize, tensor.byte_offset, tensor.device, tensor.dtype, shape, strides)
     }
+}
+
+/// A tensor of up to three small dimensions, somewhere in the arena.
+fn place(
+    dice: &mut Dice,
+    arena: *mut u8,
+    shape: &mut [i64; 3],
+    strides: &mut [i64; 3],
+) -> DLTensor {
+    let ndim = dice.below(4);
+    shape.iter_mut().for_each(|extent| *extent = dice.of(3, &[1, 2, 3, 0]));
+    let mut step = 1;
+    for i in (0..ndim).rev() {
+        strides[i] = dice.of(6, &[step, step, step, step, step, step, 0, 1, -1, 5]);
+        step *= shape[i].max(1);
+    }
+    let (code, bits, lanes) =
+        dice.of(3, &[(2, 32, 1), (0, 8, 1), (5, 128, 1), (3, 64, 1), (17, 4, 1), (2, 16, 3)]);
+    let (device_type, device_id) =
+        dice.of(6, &[(1, 0), (1, 0), (1, 0), (1, 0), (1, 0), (1, 0), (3, 0), (2, 0)]);
+    DLTensor {
+        data: arena.wrapping_add(2048 + 16 * dice.below(40)).cast(),
+        device: DLDevice { device_type, device_id },
+        ndim: ndim as i32,
+        dtype: DLDataType { code, bits, lanes },
+        shape: shape.as_mut_ptr(),
+        strides: if dice.below(4) == 0 { null_mut() } else { strides.as_mut_ptr() },
+        byte_offset: dice.of(1, &[0, 8]),
+    }
+}
+
+#[test]
+fn a_copy_without_a_plan_is_one_that_the_checks_allow() {
+    let mut dice = Dice(7);
+    let mut arena = [0u64; 1024];
+    let base: *mut u8 = arena.as_mut_ptr().cast();
+    let (mut copied, mut refused) = (0, 0);
+    for _ in 0..200_000 {
+        let [mut shapes, mut strides] = [[[0; 3]; 2]; 2];
+        let [shape, other] = &mut shapes;
+        let [stride, other_stride] = &mut strides;
+        let from = place(&mut dice, base, shape, stride);
+        let mut to = place(&mut dice, base, other, other_stride);
+        if dice.below(8) > 0 {
+            (to.ndim, to.dtype, to.shape, to.device) =
+                (from.ndim, from.dtype, from.shape, from.device);
+            to.strides = if dice.below(4) == 0 { to.strides } else { from.strides };
+        }
+        let (mut src, mut dst, options) = (Snapshot::new(), Snapshot::new(), Options::DEFAULT);
+        // SAFETY: both describe their arrays; elements lie in the arena, which is written first.
+        let result = unsafe {
+            if src.read(&from, dice.of(2, &[0, 2, 1, 4]), options.rules()).is_err()
+                || dst.read(&to, dice.of(2, &[0, 2, 1, 4]), options.rules()).is_err()
+            {
+                continue;
+            }
+            (0..8192).for_each(|i| *base.add(i) = (i * 7 + i / 256) as u8);
+            copy::copy(&src, &dst, &options)
+        };
+        let status = |result: Result<(), Error>| result.map_err(|error| error.status);
+        // Devices' copies fail later than the checks.
+        if from.device.device_type == 2 || to.device.device_type == 2 {
+            continue;
+        }
+        assert_eq!(status(result), status(copy::check(&src, &dst, &options).map(|_| ())));
+        (copied, refused) =
+            (copied + i32::from(result.is_ok()), refused + i32::from(result.is_err()));
+        let nbytes = i64::from(src.slot_bits()) / 8;
+        let elements = if result.is_ok() && src.slot_bits() % 8 == 0 { dst.shape() } else { &[0] };
+        let numel: i64 = elements.iter().product();
+        for mut index in 0..numel {
+            let (mut a, mut b) = (0, 0);
+            for ((n, s), d) in src.shape().iter().zip(src.strides()).zip(dst.strides()).rev() {
+                (a, b, index) = (a + index % n * s, b + index % n * d, index / n);
+            }
+            for byte in 0..nbytes as usize {
+                let source = src.first().wrapping_offset((a * nbytes) as isize).wrapping_add(byte);
+                let i = source as usize - base as usize;
+                // SAFETY: a byte of the destination, in the arena.
+                let copy = unsafe { *dst.first().wrapping_offset((b * nbytes) as isize).add(byte) };
+                assert_eq!(copy, (i * 7 + i / 256) as u8);
+            }
+        }
+    }
+    assert!(copied > 20_000 && refused > 20_000, "{copied} {refused}");
 }
