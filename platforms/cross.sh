@@ -127,7 +127,7 @@ one_target() { # one_target TARGET
   for source in $(programs) $(cxx_programs); do
     row "$1: $(basename "$source")" program $runner "$source"
   done
-  [ -z "${DLRS_CROSS_STD:-}" ] || row "$1: tests/engine.rs" rust_engine
+  [ -z "${DLRS_CROSS_STD:-}" ] || row "$1: tests/engine" rust_engine
 }
 
 find_rust
