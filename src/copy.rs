@@ -128,12 +128,12 @@ fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
         && !options.streams.any();
     let item_nbytes = dtype::plain_bytes(src.dtype) as usize;
     let numel = layout::plain_numel(src.shape()).filter(|&numel| numel < DENSE_PLAIN as i64);
-    let (true, Some(numel), 1..) = (usual, numel, item_nbytes) else { return false };
-    let nbytes = numel as usize * item_nbytes;
+    let nbytes = numel.and_then(|numel| item_nbytes.checked_mul(numel as usize));
+    let (true, Some(nbytes @ 1..DENSE_PLAIN)) = (usual, nbytes) else { return false };
     let (from, to) = (src.first(), dst.first());
     let apart = from.addr().abs_diff(to.addr()) >= nbytes;
     let dense = |side: &Snapshot| layout::is_contiguous(side.shape(), side.strides(), Order::C);
-    if nbytes >= DENSE_PLAIN || !apart || !dense(src) || !dense(dst) {
+    if !apart || !dense(src) || !dense(dst) {
         return false;
     }
     // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on, which the

@@ -13,11 +13,15 @@ const TENSOR: Arg = &Parameter(1, "tensor");
 
 /// A `dlrs_level` of C.
 pub(super) fn level_of(level: i32) -> Result<Level> {
+    const STRUCT: i32 = DLRS_LEVEL_STRUCT as i32;
+    const LAYOUT: i32 = DLRS_LEVEL_LAYOUT as i32;
+    const STRICT: i32 = DLRS_LEVEL_STRICT as i32;
+    const DEVICE: i32 = DLRS_LEVEL_DEVICE as i32;
     match level {
-        1 => Ok(DLRS_LEVEL_STRUCT),
-        2 => Ok(DLRS_LEVEL_LAYOUT),
-        3 => Ok(DLRS_LEVEL_STRICT),
-        4 => Ok(DLRS_LEVEL_DEVICE),
+        STRUCT => Ok(DLRS_LEVEL_STRUCT),
+        LAYOUT => Ok(DLRS_LEVEL_LAYOUT),
+        STRICT => Ok(DLRS_LEVEL_STRICT),
+        DEVICE => Ok(DLRS_LEVEL_DEVICE),
         _ => Err(no_level(level)),
     }
 }

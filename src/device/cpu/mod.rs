@@ -7,14 +7,17 @@
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose tiles, through a 4 KiB buffer                ├ Transpose
 //!        odd       tiles of 3, 5, 6 and 7 bytes                 ├ some of Rows
+//!        rows      row by row, without tiles                    ├ some of Transpose
 //!        strided   two loops over single elements               ├ short rows of Step and Fill
 //!        slim      tiles of bytes in 9 to 15 channels           ├ some of Gather
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
 //! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
+//! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
 //! Nothing allocates, nothing is thread-local, and no frame is larger than the 4 KiB buffer and
-//! one plan.
+//! 2 KiB beside it.
+
 /// Rounds of a perfect shuffle: in each, the low and the high halves of rows `i` and `i + C / 2`
 /// follow one another, for every `i` listed. Written out, so that the rows stay in registers.
 #[allow(unused_macros)] // by targets without SIMD kernels

@@ -1,7 +1,7 @@
 //! The table of kernels that a level provides. The drivers are written once, against this.
 
 /// Where the rows of `N` places lie, from a common address each: so many bytes apart, or at the
-/// offsets listed. A list costs loads that wait for stores at like addresses; strides do not.
+/// offsets listed. Strides are faster, where they will do.
 #[derive(Clone, Copy)]
 pub(super) enum Rows<const N: usize> {
     /// Strides.
