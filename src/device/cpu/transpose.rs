@@ -1,7 +1,7 @@
 //! Transposes: the source is dense along one side (columns), the destination along the other.
 
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
-use super::ops::{Ops, Rows, Square};
+use super::ops::{Ops, Rows, Square, Write};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
 
@@ -16,12 +16,8 @@ const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
     rows
 }
 
-/// Elements of the destination's rows that are finished before the next strip of columns: bounds
-/// the source pages in use.
-const REACH: usize = 1024;
-
 /// Bytes of a source row that are used up in one go: the processor fetches ahead along them.
-const RUN: usize = 4096;
+const RUN: usize = 16384;
 
 /// Transposes a face of at least 16 bytes either way.
 ///
@@ -38,14 +34,7 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
         if face.n_dst < least || face.n_src < line {
             return direct(ops, face);
         }
-        // Parts end where the destination's lines do, if its rows agree on that.
-        let (mut at, mut count) = (0, REACH + face.head());
-        while at < face.n_dst {
-            let left = face.n_dst - at;
-            count = if left < count + REACH { left } else { count };
-            strips(ops, &face.part(at, count, 0, face.n_src), streams);
-            (at, count) = (at + count, REACH);
-        }
+        strips(ops, face, streams);
     }
 }
 
@@ -144,7 +133,10 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
             direct(ops, &face.part(0, start.max(face.vector()), 0, face.n_src));
         }
         let done = match ops.square {
-            Some(square) if aligned || !streams => squares(ops, square, face, start, streams),
+            Some(square) if aligned || !streams || pieces(face) => {
+                let across = streams && !aligned;
+                squares(ops, square, face, if across { 0 } else { start }, (streams, across))
+            }
             _ => windows(ops, face, if aligned { head } else { 0 }, aligned, streams),
         };
         if done < face.n_dst {
@@ -154,60 +146,112 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
     }
 }
 
+/// Whether the destination's rows start where [`Write::Across`] can take them.
+fn pieces(face: &Face) -> bool {
+    let piece = if face.log == 1 { 2 } else { 4 };
+    face.log > 0 && face.dst as usize & (piece - 1) == 0 && face.columns.multiple(piece as isize)
+}
+
 /// The rows of a square's half.
 static LINES: [i32; COLUMNS_MOST] = listed(64);
 
-/// Squares straight from the source to aligned lines of the destination, from column `d` of it on;
-/// returns where they end.
+/// Squares, straight from the source to the destination, from column `d` of it on: to whole lines
+/// past the caches if it `streams`, and `across` lines where its rows start anywhere; else to
+/// rows. Returns where they end.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams: bool) -> usize {
+unsafe fn squares(
+    ops: &Ops,
+    square: Square,
+    face: &Face,
+    mut d: usize,
+    (streams, across): (bool, bool),
+) -> usize {
     let mut half = Buffer::new();
-    let half = half.ptr();
-    let (log, line) = (face.log, face.line().max(1));
+    let squares = Squares { ops, square, half: half.ptr(), streams, across };
+    let line = face.line().max(1);
     let mut tables = Tables::new(face);
-    // Destination rows that are far from one another are asked for too.
-    let apart = !streams && face.columns.inner().unsigned_abs() >= 512;
     // Short destination rows are finished at once, and of those that start anywhere in a line few
     // lines are left half done; tables serve for many.
     let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
-    let most = if many { 16.min(ROWS_MOST / line) } else { ROWS.div_ceil(line) };
-    while d + line <= face.n_dst {
-        let lines = ((face.n_dst - d) >> (6 - log)).min(most);
+    let most = if many && !streams { 16.min(ROWS_MOST / line) } else { ROWS.div_ceil(line) };
+    // Across lines, the first square of a band finishes none.
+    let begins = usize::from(across);
+    while d + (1 + begins) * line <= face.n_dst {
+        let lines = ((face.n_dst - d) / line).min(most + begins);
+        // SAFETY: the caller's face has so many.
+        unsafe { squares.band(face, &mut tables, d, lines) };
+        d += (lines - begins) * line;
+    }
+    d
+}
+
+/// How squares are made.
+struct Squares<'a> {
+    ops: &'a Ops,
+    square: Square,
+    /// What is half done, and what is carried across lines: 32 rows at most, there being no
+    /// elements of one byte then.
+    half: *mut u8,
+    streams: bool,
+    across: bool,
+}
+
+impl Squares<'_> {
+    /// The squares of some `lines` of destination rows, from column `d` of them on.
+    unsafe fn band(&self, face: &Face, tables: &mut Tables, d: usize, lines: usize) {
+        let (log, line, ops) = (face.log, face.line().max(1), self.ops);
+        // Destination rows that are far from one another are asked for too.
+        let apart = !self.streams && face.columns.inner().unsigned_abs() >= 512;
         let src = tables.rows(face, d, lines * line);
         let mut dst = face.dst;
         for s in (0..face.n_src).step_by(line) {
             let place = s & (COLUMNS_MOST - 1);
             if place == 0 {
                 dst = tables.columns(face, s, COLUMNS_MOST.min(face.n_src - s));
-                dst = dst.wrapping_add(d << log);
+                dst = dst.wrapping_add(d << log).wrapping_sub(64 * usize::from(self.across));
             }
             let src = src.wrapping_add(s << log);
+            let ahead = lines * line > ROWS && (s << log) % AHEAD == 0;
             for i in 0..lines {
                 let ([at, to], rows) = tables.places(i * line, place);
                 let src = src.wrapping_offset(at);
                 let dst = dst.wrapping_offset(to).wrapping_add(64 * i);
-                // SAFETY: a part of the caller's face, whose lines are aligned.
+                // SAFETY: a part of the caller's face. Lines are aligned, or rows start where
+                // `pieces` says; what goes across the last line is left.
                 unsafe {
-                    (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), line, 1);
+                    if ahead {
+                        (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), line, AHEAD / 64);
+                    }
                     if apart && tables.has(place + 2 * line) {
                         let ([_, next], rows) = tables.places(0, place + line);
                         let next = dst.wrapping_offset(next.wrapping_sub(to));
                         (ops.fetch)(next, rows.destination(), line, 1);
                     }
-                    square(log, src, dst, half, rows.through(LINES.as_ptr()), streams);
+                    let (rows, write) = (rows.through(LINES.as_ptr()), self.write(log, i));
+                    (self.square)(log, src, dst, self.half, rows, write);
                 }
             }
         }
-        d += lines * line;
     }
-    d
+
+    /// How the `i`-th squares of a band are written.
+    fn write(&self, log: u32, i: usize) -> Write {
+        let carry = self.half.wrapping_add(BUFFER / 2);
+        match (self.across, self.streams) {
+            (true, _) => Write::Across { carry, first: i == 0, pairs: log == 1 },
+            (_, true) => Write::Lines,
+            _ => Write::Rows,
+        }
+    }
 }
 
-/// Source rows in use at a time, at least.
-const ROWS: usize = 16;
+/// Source rows in use at a time, where there is a choice: as many as processors follow by
+/// themselves, fetching ahead. Of more, lines are asked for.
+const ROWS: usize = 32;
 
-/// How far ahead along a source row lines are asked for.
-const AHEAD: usize = 128;
+/// How many bytes of a source row are asked for at once, and how far ahead. (Memory is slow to
+/// change its rows.)
+const AHEAD: usize = 256;
 
 /// Bytes from one destination row to the next in a window.
 const fn pitch(log: u32) -> usize {
@@ -284,7 +328,7 @@ unsafe fn fill(
                             Rows::Apart([a, b]) => Rows::Apart([a, b, b]),
                             Rows::Listed([a, b]) => Rows::Listed([a, b, b]),
                         };
-                        square(log, src.wrapping_add(s << log), to, to, rows, false);
+                        square(log, src.wrapping_add(s << log), to, to, rows, Write::Rows);
                     }
                 }
                 None => tile(src, buffer, two, (n_src << log) / 16),

@@ -5,7 +5,7 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Ops, Place, Rows};
+use super::ops::{Ops, Place, Rows, Write};
 use super::x86_avx2;
 
 pub(super) static OPS: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
@@ -43,14 +43,6 @@ lanes!(
     lanes2, 3, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
-lanes!(
-    lanes4, 2, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32,
-    [0 1 2 3], [0 1]
-);
-lanes!(
-    lanes8, 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64,
-    [0 1], [0]
-);
 
 /// Turns a 4 × 4 matrix of 16-byte quarters.
 #[inline]
@@ -72,14 +64,146 @@ unsafe fn square(
     dst: *mut u8,
     half: *mut u8,
     rows: Rows<3>,
-    streams: bool,
+    write: Write,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { either!(rows, rows => turn(log, src, dst, half, rows, streams)) }
+    unsafe { either!(rows, rows => turn(log, src, dst, half, rows, write)) }
 }
+
+/// Both halves of a square in registers: elements of which few make a quarter of a row.
+macro_rules! whole {
+    (
+        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw")]
+        unsafe fn $name<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, write: Write) {
+            const C: usize = [$($i),*].len();
+            // SAFETY: the caller vouches for 4 C rows of 64 bytes, on both sides.
+            unsafe {
+                let row = |i: usize| src.wrapping_offset(from.at(i)).cast();
+                let mut first = [$(_mm512_loadu_si512(row($i))),*];
+                let mut second = [$(_mm512_loadu_si512(row(C + $i))),*];
+                let mut third = [$(_mm512_loadu_si512(row(2 * C + $i))),*];
+                let mut fourth = [$(_mm512_loadu_si512(row(3 * C + $i))),*];
+                shuffle!(first, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                shuffle!(second, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                shuffle!(third, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                shuffle!(fourth, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                $(
+                    let rows = quarters([first[$i], second[$i], third[$i], fourth[$i]]);
+                    put::<P, C>(dst, to, $i, rows, write);
+                )*
+            }
+        }
+    };
+}
+whole!(
+    whole4, 2, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32,
+    [0 1 2 3], [0 1]
+);
+whole!(
+    whole8, 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64,
+    [0 1], [0]
+);
+whole!(whole16, 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, [0], []);
+
+/// Writes destination rows `i`, `i` + C, `i` + 2 C, `i` + 3 C.
+#[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+unsafe fn put<P: Place, const C: usize>(
+    dst: *mut u8,
+    to: P,
+    i: usize,
+    [a, b, c, d]: [__m512i; 4],
+    write: Write,
+) {
+    // SAFETY: the caller vouches for the rows, and for what it says about their lines.
+    unsafe {
+        let row = |l: usize| dst.wrapping_offset(to.at(i + l * C));
+        match write {
+            Write::Rows => {
+                _mm512_storeu_si512(row(0).cast(), a);
+                _mm512_storeu_si512(row(1).cast(), b);
+                _mm512_storeu_si512(row(2).cast(), c);
+                _mm512_storeu_si512(row(3).cast(), d);
+            }
+            Write::Lines => {
+                _mm512_stream_si512(row(0).cast(), a);
+                _mm512_stream_si512(row(1).cast(), b);
+                _mm512_stream_si512(row(2).cast(), c);
+                _mm512_stream_si512(row(3).cast(), d);
+            }
+            Write::Across { carry, first, pairs } => {
+                for (l, next) in [a, b, c, d].into_iter().enumerate() {
+                    let carry = carry.wrapping_add(64 * (i + l * C)).cast();
+                    across(row(l), carry, next, first, pairs);
+                }
+            }
+        }
+    }
+}
+
+/// See [`Write::Across`]: one row.
+#[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+unsafe fn across(row: *mut u8, carry: *mut __m512i, next: __m512i, first: bool, pairs: bool) {
+    let skew = (row as usize).wrapping_neg() & 63;
+    // SAFETY: the caller vouches for 64 bytes at `carry`, aligned, and for the line.
+    unsafe {
+        if !first {
+            let line = if pairs {
+                let from = _mm512_set1_epi16((skew / 2) as i16);
+                let from = _mm512_add_epi16(from, _mm512_loadu_si512(PAIRS.as_ptr().cast()));
+                _mm512_permutex2var_epi16(_mm512_load_si512(carry), from, next)
+            } else {
+                let from = _mm512_set1_epi32((skew / 4) as i32);
+                let from = _mm512_add_epi32(from, _mm512_loadu_si512(FOURS.as_ptr().cast()));
+                _mm512_permutex2var_epi32(_mm512_load_si512(carry), from, next)
+            };
+            _mm512_stream_si512(row.wrapping_add(skew).cast(), line);
+        }
+        _mm512_store_si512(carry, next);
+    }
+}
+
+/// Pieces of 2 and of 4 bytes in their order.
+static PAIRS: [i16; 32] = {
+    let mut pieces = [0; 32];
+    let mut i = 0;
+    while i < pieces.len() {
+        pieces[i] = i as i16;
+        i += 1;
+    }
+    pieces
+};
+static FOURS: [i32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// In the second half, the 16-byte quarters of rows `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
 /// matrix, and its rows are destination rows of the same numbers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn second<P: Place, const C: usize>(
+    half: *const u8,
+    between: P,
+    dst: *mut u8,
+    to: P,
+    write: Write,
+) {
+    for i in 0..C {
+        // SAFETY: the caller vouches for both sides.
+        unsafe {
+            let from = |l: usize| half.wrapping_offset(between.at(i + l * C)).cast();
+            let rows = quarters([
+                _mm512_loadu_si512(from(0)),
+                _mm512_loadu_si512(from(1)),
+                _mm512_loadu_si512(from(2)),
+                _mm512_loadu_si512(from(3)),
+            ]);
+            put::<P, C>(dst, to, i, rows, write);
+        }
+    }
+}
+
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn turn<P: Place>(
     log: u32,
@@ -87,41 +211,22 @@ unsafe fn turn<P: Place>(
     dst: *mut u8,
     half: *mut u8,
     [from, to, between]: [P; 3],
-    streams: bool,
+    write: Write,
 ) {
-    let c = 16usize >> log;
-    // Elements of 16 bytes are whole quarters: there is no first half.
-    let (half, between) = if log == 4 { (src.cast_mut(), from) } else { (half, between) };
-    // SAFETY: the caller vouches for the square on both sides and for the place between, and for
-    // aligned lines if they are to go past the caches.
+    // SAFETY: the caller vouches for the square on both sides and for the place between.
     unsafe {
         match log {
-            0 => lanes1(src, from, half, between),
-            1 => lanes2(src, from, half, between),
-            2 => lanes4(src, from, half, between),
-            3 => lanes8(src, from, half, between),
-            _ => {}
-        }
-        for i in 0..c {
-            let from = |l: usize| half.wrapping_offset(between.at(i + l * c)).cast();
-            let row = |l: usize| dst.wrapping_offset(to.at(i + l * c)).cast::<__m512i>();
-            let [a, b, c, d] = quarters([
-                _mm512_loadu_si512(from(0)),
-                _mm512_loadu_si512(from(1)),
-                _mm512_loadu_si512(from(2)),
-                _mm512_loadu_si512(from(3)),
-            ]);
-            if streams {
-                _mm512_stream_si512(row(0), a);
-                _mm512_stream_si512(row(1), b);
-                _mm512_stream_si512(row(2), c);
-                _mm512_stream_si512(row(3), d);
-            } else {
-                _mm512_storeu_si512(row(0), a);
-                _mm512_storeu_si512(row(1), b);
-                _mm512_storeu_si512(row(2), c);
-                _mm512_storeu_si512(row(3), d);
+            0 => {
+                lanes1(src, from, half, between);
+                second::<P, 16>(half, between, dst, to, write);
             }
+            1 => {
+                lanes2(src, from, half, between);
+                second::<P, 8>(half, between, dst, to, write);
+            }
+            2 => whole4(src, from, dst, to, write),
+            3 => whole8(src, from, dst, to, write),
+            _ => whole16(src, from, dst, to, write),
         }
     }
 }
