@@ -45,7 +45,7 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, size: usize) {
                 if ahead {
                     (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), count, 1);
                 }
-                turn(src, dst, rows, count / side, &how, last);
+                turn(src, dst, rows, count >> side.trailing_zeros(), &how, last);
             }
         }
         d = at + count;
