@@ -5,7 +5,7 @@ use super::nibbles;
 use super::ops::{Ops, Rows};
 use super::pack::Spread;
 use super::walk::{set, walk};
-use super::{bitrun, stream::Buffer, strided, transpose};
+use super::{bitrun, sixes, stream::Buffer, strided, transpose};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item};
 
@@ -133,7 +133,8 @@ impl Bits<'_> {
         self.slot == self.width && row.dst == self.width as i64 && odd % 8 == 0
     }
 
-    /// Whole tiles of nibbles by their own kernel, the rest (or all) through bytes.
+    /// Elements of 4 and 6 bits at whole bytes by kernels of their own, the rest (or all) through
+    /// bytes.
     unsafe fn both(&self, ops: &Ops, dense: usize, streams: bool) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
         let whole = self.whole(dense);
@@ -141,10 +142,18 @@ impl Bits<'_> {
         // Tiles begin at the destination's lines, if its rows agree on them.
         let (to, _) = bitrun::at(self.plan.dst, self.plan.dst_bit);
         let head = if column.dst % 512 == 0 { (2 * (to as i64).wrapping_neg()) & 127 } else { 0 };
-        let count = |n: i64, tile: i64| if nibbles && n > 0 { n & -tile } else { 0 };
-        let d = count(row.n - head, nibbles::TILE_DST);
-        let s = count(column.n, nibbles::TILE_SRC);
-        let (d, s) = if d == 0 || s == 0 { (0..0, 0) } else { (head..head + d, s) };
+        let fits = row.n >= sixes::LEAST_DST && column.n >= sixes::LEAST_SRC;
+        let turn = ops.sixes.filter(|_| whole && self.width == 6 && fits);
+        let count = |n: i64, tile: i64| if n > 0 { n & -tile } else { 0 };
+        let (d, s) = match turn {
+            Some(_) => (0..count(row.n, 4), count(column.n, 4)),
+            None if nibbles => {
+                let d = count(row.n - head, nibbles::TILE_DST);
+                (head..head + d, count(column.n, nibbles::TILE_SRC))
+            }
+            None => (0..0, 0),
+        };
+        let (d, s) = if d.is_empty() || s == 0 { (0..0, 0) } else { (d, s) };
         let blocks = |ds: Range<i64>, ss: Range<i64>| {
             // SAFETY: a part of the caller's plan.
             unsafe { self.blocks(ops, (dense, whole && !nibbles && ops.packs), ds, ss) };
@@ -152,7 +161,12 @@ impl Bits<'_> {
         blocks(0..d.start, 0..column.n);
         if s > 0 {
             // SAFETY: whole tiles of the caller's plan.
-            unsafe { nibbles::tiles(ops, self.plan, dense, d.clone(), s, streams) };
+            unsafe {
+                match turn {
+                    Some(turn) => sixes::tiles(ops, turn, self.plan, (dense, d.end, s), streams),
+                    None => nibbles::tiles(ops, self.plan, dense, d.clone(), s, streams),
+                }
+            }
             blocks(d.clone(), s..column.n);
         }
         blocks(d.end..row.n, 0..column.n);

@@ -56,6 +56,7 @@ mod ops;
 mod pack;
 mod portable;
 mod rows;
+mod sixes;
 mod slim;
 mod step;
 mod stream;
