@@ -2,7 +2,7 @@
 //! columns and one for the odd, and bytes are what is transposed.
 use core::ops::Range;
 
-use super::ops::Ops;
+use super::ops::{Ops, Rows};
 use super::portable;
 use super::stream::Buffer;
 use super::transpose::bytes;
@@ -41,6 +41,8 @@ pub(super) unsafe fn tiles(
             while s < n_src as isize {
                 let from = src.wrapping_offset(d * ss + s / 2);
                 let to = dst.wrapping_offset(s * by + d / 2);
+                let at = src.wrapping_offset(d * ss);
+                fetch(ops, (at, ss), (s, n_src as isize), (to, by), streams);
                 // SAFETY: a whole tile of the caller's plan.
                 unsafe { tile(ops, from, ss, to, by, streams) };
                 s += TILE_SRC as isize;
@@ -48,6 +50,30 @@ pub(super) unsafe fn tiles(
             d += TILE_DST as isize;
         }
     });
+}
+
+/// Asks for some of the source's lines that follow the present 512 columns, each tile's share, and
+/// for the next tile's destination lines if they are written in part. (Memory is slow to change
+/// its rows: several lines of a row at once.)
+fn fetch(
+    ops: &Ops,
+    (src, ss): (*const u8, isize),
+    (s, n_src): (isize, isize),
+    (dst, ds): (*mut u8, isize),
+    streams: bool,
+) {
+    let share = s & 480;
+    let ahead = src.wrapping_offset(share / 4 * ss + (s - share) / 2 + 256);
+    let next = dst.wrapping_offset(TILE_SRC as isize * ds);
+    // SAFETY: any address will do, and no list is read.
+    unsafe {
+        if s - share + 512 < n_src {
+            (ops.fetch)(ahead, Rows::Apart([ss]), 8, 5);
+        }
+        if streams && (next as isize | ds) & 63 != 0 {
+            (ops.fetch)(next, Rows::Apart([ds]), TILE_SRC as usize, 2);
+        }
+    }
 }
 
 #[inline(never)] // a frame of its own: stacks may be small

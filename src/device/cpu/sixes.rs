@@ -117,16 +117,23 @@ impl Face<'_> {
         }
     }
 
-    /// Asks for some of the source's lines that follow the present 256 columns of a strip: each
-    /// tile's share. (Memory is slow to change its rows: several lines of a row at once.)
+    /// Asks for some of the source's lines that follow the present 256 columns of a strip, each
+    /// tile's share, and for the next tile's destination lines that will be written in part.
+    /// (Memory is slow to change its rows: several lines of a row at once.)
     fn fetch(&self, ds: &Range<isize>, s: isize) {
         let share = s & (STRIP - TILE_SRC);
+        let rows = TILE_SRC as usize;
         let d = ds.start + share;
-        if d < ds.end {
-            let at = self.src.wrapping_offset(d * self.ss + bytes(s - share + STRIP));
-            let n = TILE_SRC.min(ds.end - d) as usize;
-            // SAFETY: any address will do, and no list is read.
-            unsafe { (self.ops.fetch)(at, Rows::Apart([self.ss]), n, 4) };
+        let ahead = self.src.wrapping_offset(d * self.ss + bytes(s - share + STRIP));
+        let next = self.dst.wrapping_offset((s + TILE_SRC) * self.ds + bytes(ds.start));
+        // SAFETY: any address will do, and no list is read.
+        unsafe {
+            if d < ds.end && s - share + STRIP < self.n_src {
+                (self.ops.fetch)(ahead, Rows::Apart([self.ss]), rows, 4);
+            }
+            if self.streams && next as usize & 63 != 0 {
+                (self.ops.fetch)(next, Rows::Apart([self.ds]), rows, 4);
+            }
         }
     }
 }
