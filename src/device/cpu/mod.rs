@@ -54,6 +54,7 @@ mod nibbles;
 mod odd;
 mod ops;
 mod pack;
+mod packed;
 mod portable;
 mod rows;
 mod sixes;
