@@ -5,6 +5,19 @@ use super::strided::line;
 /// Elements of a row that are made before the next row: what they touch stays in cache.
 const REACH: usize = 512;
 
+/// Whether [`elements`] finds the source's lines in the first-level cache again, where those a
+/// power of two apart share a few places, and its runs are worth their beginning.
+pub(super) fn suits(face: &Face) -> bool {
+    const WAYS: usize = 8;
+    let (run, by, _) = face.rows.split();
+    let sets = match by.unsigned_abs() {
+        by if by & 63 == 0 => 64 >> (by / 64).trailing_zeros().min(6),
+        _ => 64,
+    };
+    let rows = face.n_dst.min(REACH);
+    rows <= WAYS * sets && (run << face.log >= 128 || run >= rows)
+}
+
 /// Copies a whole face of elements of `size` bytes.
 ///
 /// # Safety
@@ -49,34 +62,6 @@ unsafe fn columns(
                     line(size, to, src.wrapping_offset(start as isize), n, by, size as isize)
                 };
                 to = to.wrapping_add(n * size);
-            }
-        }
-    }
-}
-
-/// Copies the columns from `first` on, in `count` (at most `ROWS_MOST`) rows from `d` on.
-///
-/// # Safety
-/// As [`elements`].
-pub(super) unsafe fn singly(
-    face: &Face,
-    tables: &mut Tables,
-    size: usize,
-    (d, count): (usize, usize),
-    first: usize,
-) {
-    let src = tables.rows(face, d, count);
-    for s in first..face.n_src {
-        let dst = tables.columns(face, s, 1).wrapping_add(d * size);
-        let (src, dst) = (src.wrapping_add(s * size), dst.wrapping_offset(tables.column(0)));
-        // SAFETY: a part of a column of the caller's face.
-        unsafe {
-            if let Some([by, _]) = tables.apart {
-                line(size, dst, src, count, by, size as isize);
-                continue;
-            }
-            for (i, &at) in tables.rows.iter().take(count).enumerate() {
-                line(size, dst.wrapping_add(i * size), src.wrapping_offset(at as isize), 1, 0, 0);
             }
         }
     }

@@ -27,7 +27,7 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
     let line = face.line().max(1);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        if face.log >= 3 && !streams {
+        if face.log >= 3 && !streams && (ops.square.is_none() || rows::suits(face)) {
             return rows::elements(face, 1 << face.log); // wide enough as they are
         }
         let least = if ops.square.is_some() { line } else { 4 * line };
@@ -44,7 +44,7 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
 /// # Safety
 /// As [`transpose`].
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn direct(ops: &Ops, face: &Face) {
+pub(super) unsafe fn direct(ops: &Ops, face: &Face) {
     let log = face.log as usize & 15;
     let wide = face.n_dst << log >= ops.width;
     let (width, tiles) = if wide { (ops.width, &ops.tiles) } else { (16, &ops.narrow) };
