@@ -3,13 +3,12 @@
 use core::ops::Range;
 use core::ptr::copy_nonoverlapping;
 
-use super::ops::{Ops, Rows, Sixes};
+use super::ops::{Ops, Rows};
 use super::walk::{set, walk};
 use super::{nibbles, sixes};
 use crate::device::part::Part;
 
-/// What the elements of one width are turned by.
-#[derive(Clone, Copy)]
+/// How the elements of one width are turned.
 pub(super) struct Way {
     /// Bits of an element.
     width: isize,
@@ -21,23 +20,25 @@ pub(super) struct Way {
     columns: isize,
     /// The least extents: along the destination's innermost dimension, and along the source's.
     least: (i64, i64),
-    /// The kernel for 6 bits.
-    sixes: Option<Sixes>,
 }
+
+static FOUR: Way = Way {
+    width: 4,
+    unit: 2,
+    strip: nibbles::TILE_DST,
+    columns: nibbles::TILE_SRC,
+    least: (nibbles::TILE_DST as i64, nibbles::TILE_SRC as i64),
+};
+
+static SIX: Way =
+    Way { width: 6, unit: 4, strip: sixes::STRIP, columns: sixes::TILE_SRC, least: sixes::LEAST };
 
 impl Way {
     /// The way for a width, if there is one.
-    pub(super) fn new(ops: &Ops, width: usize) -> Option<Way> {
-        match (width, ops.sixes) {
-            (4, _) => {
-                let least = (nibbles::TILE_DST as i64, nibbles::TILE_SRC as i64);
-                let (strip, columns) = (nibbles::TILE_DST, nibbles::TILE_SRC);
-                Some(Way { width: 4, unit: 2, strip, columns, least, sixes: None })
-            }
-            (6, sixes @ Some(_)) => {
-                let (strip, columns) = (sixes::STRIP, sixes::TILE_SRC);
-                Some(Way { width: 6, unit: 4, strip, columns, least: sixes::LEAST, sixes })
-            }
+    pub(super) fn new(ops: &Ops, width: usize) -> Option<&'static Way> {
+        match width {
+            4 => Some(&FOUR),
+            6 if ops.sixes.is_some() => Some(&SIX),
             _ => None,
         }
     }
@@ -67,7 +68,7 @@ pub(super) struct Face<'a> {
     /// Elements of a destination row.
     pub(super) n_dst: isize,
     n_src: isize,
-    pub(super) way: Way,
+    pub(super) way: &'static Way,
     /// Whether whole lines go past the caches.
     streams: bool,
 }
@@ -79,7 +80,7 @@ pub(super) struct Face<'a> {
 /// the two that are the width.
 pub(super) unsafe fn tiles(
     ops: &Ops,
-    way: Way,
+    way: &'static Way,
     plan: &Part,
     (dense, n_dst, n_src): (usize, i64, i64),
     streams: bool,
@@ -116,9 +117,9 @@ impl Face<'_> {
                 let s_at = s.min(self.n_src - self.way.columns);
                 // SAFETY: a part of the face, which the caller vouches for.
                 unsafe {
-                    match self.way.sixes {
-                        Some(turn) => sixes::window(self, turn, d..end, s_at),
-                        None => nibbles::window(self, d..end, s_at),
+                    match self.way.width {
+                        4 => nibbles::window(self, d..end, s_at),
+                        _ => sixes::window(self, d..end, s_at),
                     }
                 }
                 s += self.way.columns;
@@ -148,7 +149,7 @@ impl Face<'_> {
     /// of the rows, and for the next tile's destination lines if they are written in part.
     /// (Memory is slow to change its rows: several lines of a row at once.)
     fn fetch(&self, ds: Range<isize>, s: isize) {
-        let Way { strip, columns, .. } = self.way;
+        let &Way { strip, columns, .. } = self.way;
         let share = s & (15 * columns);
         let (row, column) = (ds.start + share / columns * (strip / 16), s - share + 16 * columns);
         let src = self.src.wrapping_offset(row * self.ss + self.way.bytes(column));

@@ -2,7 +2,6 @@
 //! four are turned within words, and then words are what is transposed.
 use core::ops::Range;
 
-use super::ops::Sixes;
 use super::packed::Face;
 use super::stream::Buffer;
 
@@ -22,9 +21,10 @@ const BEFORE: usize = 64;
 /// The elements `ds`, at most [`STRIP`], of [`TILE_SRC`] destination rows, from `s` on.
 ///
 /// # Safety
-/// They are elements of the face.
+/// They are elements of the face, and the level has the kernel.
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn window(face: &Face, turn: Sixes, ds: Range<isize>, s: isize) {
+pub(super) unsafe fn window(face: &Face, ds: Range<isize>, s: isize) {
+    let Some(turn) = face.ops.sixes else { return };
     let mut buffer = Buffer::new();
     let lines = buffer.ptr().wrapping_add(BEFORE);
     // The kernel reads 16 bytes for 12: some before them too, if there are any.
