@@ -454,9 +454,20 @@ fn small_stacks() {
     everywhere(|what| {
         let mut random = Random(0x1616_1616_1616_1616);
         for i in 0..60 {
-            let bits = Item::Bits { width: 4, dst_slot: 4 };
+            let width = random.one_of(&[4, 6]);
+            let bits = Item::Bits { width: width as usize, dst_slot: width as usize };
             let item = random.one_of(&[Item::Bytes(1), Item::Bytes(4), Item::Bytes(12), bits]);
-            let case = case(&mut random, item, 30_000);
+            let case = match item {
+                Item::Bits { .. } if i % 2 == 0 => {
+                    let (row, column) = (272 * width, 144 * width);
+                    let dims = vec![
+                        Dim { n: 272, src: column, dst: width },
+                        Dim { n: 144, src: width, dst: row },
+                    ];
+                    Case { item, dims }
+                }
+                _ => case(&mut random, item, 30_000),
+            };
             let (_, width, slot) = case.bits();
             let (src_low, src_high) = case.extent(|d| d.src, width);
             let (dst_low, dst_high) = case.extent(|d| d.dst, slot);
