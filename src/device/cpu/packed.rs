@@ -16,7 +16,7 @@ pub(super) struct Way {
     unit: i64,
     /// Elements of a destination row that are written together: whole lines.
     strip: isize,
-    /// Source columns turned at a time.
+    /// Source columns turned at a time, a power of two.
     columns: isize,
     /// The least extents: along the destination's innermost dimension, and along the source's.
     least: (i64, i64),
@@ -151,7 +151,10 @@ impl Face<'_> {
     fn fetch(&self, ds: Range<isize>, s: isize) {
         let &Way { strip, columns, .. } = self.way;
         let share = s & (15 * columns);
-        let (row, column) = (ds.start + share / columns * (strip / 16), s - share + 16 * columns);
+        let (row, column) = (
+            ds.start + (share >> columns.trailing_zeros()) * (strip / 16),
+            s - share + 16 * columns,
+        );
         let src = self.src.wrapping_offset(row * self.ss + self.way.bytes(column));
         let dst = (s + columns) * self.ds + self.way.bytes(ds.start);
         let dst = self.dst.wrapping_offset(dst);
@@ -162,7 +165,7 @@ impl Face<'_> {
                 (self.ops.fetch)(src, Rows::Apart([self.ss]), strip as usize / 16, 5);
             }
             if self.streams && part {
-                let (rows, lines) = (columns as usize, 64 / columns as usize);
+                let (rows, lines) = (columns as usize, 64 >> columns.trailing_zeros());
                 (self.ops.fetch)(dst, Rows::Apart([self.ds]), rows, lines);
             }
         }
