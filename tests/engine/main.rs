@@ -225,6 +225,34 @@ fn nibbles() {
     });
 }
 
+/// Packed elements of 6 bits at whole bytes: more than one strip and tile either way, every place
+/// in a line that strips begin at, and what is left over.
+#[test]
+fn sixes() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x6666_6666_0000_0001);
+        let extents =
+            [(32, 24), (36, 25), (31, 24), (32, 23), (257, 64), (572, 43), (300, 290), (70, 538)];
+        for (i, (a, b)) in (0..).zip(extents).chain((8..72).map(|i| (i, (300, 27)))) {
+            for gap in [0, 8, 24, 3] {
+                let (by_src, by_dst) = ((b * 6 + 7) / 8 * 8 + gap, (a * 6 + 511) / 512 * 512);
+                let by_dst = by_dst + random.one_of(&[0, 0, 0, 8, 64, 3]);
+                let item = Item::Bits { width: 6, dst_slot: 6 };
+                let sign = random.one_of(&[1, -1]);
+                let dims = vec![
+                    Dim { n: 2, src: a * by_src + gap, dst: b * by_dst },
+                    Dim { n: a, src: sign * by_src, dst: 6 },
+                    Dim { n: b, src: 6, dst: by_dst },
+                ];
+                let case = Case { item, dims };
+                let places = [random.next(), 1 + 4 * (i as u64 % 64)];
+                case.check_at(places, &memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
 /// Rows of every kind: runs, steps, fills, a few planes woven or unwoven, long enough to stream.
 #[test]
 fn rows() {
@@ -426,9 +454,20 @@ fn small_stacks() {
     everywhere(|what| {
         let mut random = Random(0x1616_1616_1616_1616);
         for i in 0..60 {
-            let bits = Item::Bits { width: 4, dst_slot: 4 };
+            let width = random.one_of(&[4, 6]);
+            let bits = Item::Bits { width: width as usize, dst_slot: width as usize };
             let item = random.one_of(&[Item::Bytes(1), Item::Bytes(4), Item::Bytes(12), bits]);
-            let case = case(&mut random, item, 30_000);
+            let case = match item {
+                Item::Bits { .. } if i % 2 == 0 => {
+                    let (row, column) = (272 * width, 144 * width);
+                    let dims = vec![
+                        Dim { n: 272, src: column, dst: width },
+                        Dim { n: 144, src: width, dst: row },
+                    ];
+                    Case { item, dims }
+                }
+                _ => case(&mut random, item, 30_000),
+            };
             let (_, width, slot) = case.bits();
             let (src_low, src_high) = case.extent(|d| d.src, width);
             let (dst_low, dst_high) = case.extent(|d| d.dst, slot);

@@ -1,11 +1,11 @@
 //! Elements that are not whole bytes: by bit runs if wide, else through bytes, in tiles.
 use core::ops::Range;
 
-use super::nibbles;
 use super::ops::{Ops, Rows};
 use super::pack::Spread;
+use super::packed::Way;
 use super::walk::{set, walk};
-use super::{bitrun, stream::Buffer, strided, transpose};
+use super::{bitrun, packed, stream::Buffer, strided, transpose};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item};
 
@@ -133,29 +133,23 @@ impl Bits<'_> {
         self.slot == self.width && row.dst == self.width as i64 && odd % 8 == 0
     }
 
-    /// Whole tiles of nibbles by their own kernel, the rest (or all) through bytes.
+    /// Elements of 4 and 6 bits at whole bytes by kernels of their own, the rest (or all) through
+    /// bytes.
     unsafe fn both(&self, ops: &Ops, dense: usize, streams: bool) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
         let whole = self.whole(dense);
-        let nibbles = whole && self.width == 4;
-        // Tiles begin at the destination's lines, if its rows agree on them.
-        let (to, _) = bitrun::at(self.plan.dst, self.plan.dst_bit);
-        let head = if column.dst % 512 == 0 { (2 * (to as i64).wrapping_neg()) & 127 } else { 0 };
-        let count = |n: i64, tile: i64| if nibbles && n > 0 { n & -tile } else { 0 };
-        let d = count(row.n - head, nibbles::TILE_DST);
-        let s = count(column.n, nibbles::TILE_SRC);
-        let (d, s) = if d == 0 || s == 0 { (0..0, 0) } else { (head..head + d, s) };
+        let way = if whole { Way::new(ops, self.width) } else { None };
+        let (d, s) = way.map_or((0, 0), |way| way.counts(row.n, column.n));
         let blocks = |ds: Range<i64>, ss: Range<i64>| {
             // SAFETY: a part of the caller's plan.
-            unsafe { self.blocks(ops, (dense, whole && !nibbles && ops.packs), ds, ss) };
+            unsafe { self.blocks(ops, (dense, whole && d == 0 && ops.packs), ds, ss) };
         };
-        blocks(0..d.start, 0..column.n);
-        if s > 0 {
-            // SAFETY: whole tiles of the caller's plan.
-            unsafe { nibbles::tiles(ops, self.plan, dense, d.clone(), s, streams) };
-            blocks(d.clone(), s..column.n);
+        if let Some(way) = way.filter(|_| d > 0) {
+            // SAFETY: elements of the caller's plan.
+            unsafe { packed::tiles(ops, way, self.plan, (dense, d, s), streams) };
+            blocks(0..d, s..column.n);
         }
-        blocks(d.end..row.n, 0..column.n);
+        blocks(d..row.n, 0..column.n);
     }
 
     /// Tiles in blocks whose lines, on both sides, stay in the caches until they are done.

@@ -11,6 +11,7 @@
 //!        strided   two loops over single elements               ├ short rows of Step and Fill
 //!        slim      tiles of bytes in 9 to 15 channels           ├ some of Gather
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
+//!        packed    transposes of 4 and 6 bits at whole bytes    ├ some of Bits
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
 //! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
@@ -54,8 +55,10 @@ mod nibbles;
 mod odd;
 mod ops;
 mod pack;
+mod packed;
 mod portable;
 mod rows;
+mod sixes;
 mod slim;
 mod step;
 mod stream;
@@ -71,6 +74,7 @@ mod simd;
 mod x86;
 mod x86_avx2;
 mod x86_avx512;
+mod x86_sixes;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};
 pub use threads::{Parallel, ParallelFor, parts};

@@ -20,6 +20,7 @@ static OPS: Ops = Ops {
     tiles: TILES,
     narrow: TILES,
     odd: Some(odd),
+    sixes: None,
     fetch: portable::fetch,
     stream: portable::stream,
     step,

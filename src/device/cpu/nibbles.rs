@@ -2,62 +2,32 @@
 //! columns and one for the odd, and bytes are what is transposed.
 use core::ops::Range;
 
-use super::ops::Ops;
-use super::portable;
+use super::packed::Face;
 use super::stream::Buffer;
 use super::transpose::bytes;
-use super::walk::{set, walk};
-use crate::device::part::Part;
 
 /// A tile's extents: 64 destination bytes along its innermost dimension, 16 source bytes along
 /// the source's.
-pub(super) const TILE_DST: i64 = 128;
-pub(super) const TILE_SRC: i64 = 32;
+pub(super) const TILE_DST: isize = 128;
+pub(super) const TILE_SRC: isize = 32;
 
 /// Pairs of rows in a tile, and the bytes that one of them fills.
 const PAIRS: usize = 64;
 const PITCH: usize = 32;
 
-/// The elements `ds` of the innermost dimension, and the first `n_src` of `dense`: whole tiles.
+/// The elements `ds`, at most [`TILE_DST`], of [`TILE_SRC`] destination rows, from `s` on.
 ///
 /// # Safety
-/// As [`super::copy`]; strides in bits, whole bytes but for the two that are 4.
-pub(super) unsafe fn tiles(
-    ops: &Ops,
-    plan: &Part,
-    dense: usize,
-    ds: Range<i64>,
-    n_src: i64,
-    streams: bool,
-) {
-    let last = plan.ndim.checked_sub(1);
-    let (ss, by) = (plan.inner().src as isize / 8, plan.dim(dense).dst as isize / 8);
-    walk(plan, set(&[last, Some(dense)]), |src_at, dst_at| {
-        let src = plan.src.wrapping_offset((plan.src_bit as isize + src_at) / 8);
-        let dst = plan.dst.wrapping_offset((plan.dst_bit as isize + dst_at) / 8);
-        let mut d = ds.start as isize;
-        while d < ds.end as isize {
-            let mut s = 0;
-            while s < n_src as isize {
-                let from = src.wrapping_offset(d * ss + s / 2);
-                let to = dst.wrapping_offset(s * by + d / 2);
-                // SAFETY: a whole tile of the caller's plan.
-                unsafe { tile(ops, from, ss, to, by, streams) };
-                s += TILE_SRC as isize;
-            }
-            d += TILE_DST as isize;
-        }
-    });
-}
-
+/// They are elements of the face.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn tile(ops: &Ops, src: *const u8, ss: isize, dst: *mut u8, ds: isize, streams: bool) {
+pub(super) unsafe fn window(face: &Face, ds: Range<isize>, s: isize) {
     const LOW: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    let ss = face.ss;
+    // A tile that moves back makes what precedes the strip, too.
+    let d = ds.start.min(face.n_dst - TILE_DST);
     let mut buffer = Buffer::new();
     let (pairs, lines) = (buffer.ptr(), buffer.ptr().wrapping_add(PAIRS * PITCH));
-    let aligned = dst as usize & 63 == 0 && ds & 63 == 0;
-    let stream = if streams && aligned { ops.stream } else { portable::stream };
-    let mut from = src;
+    let mut from = face.src.wrapping_offset(d * ss + s / 2);
     for pair in 0..PAIRS {
         let other = from.wrapping_offset(ss);
         let to = pairs.wrapping_add(pair * PITCH);
@@ -73,13 +43,16 @@ unsafe fn tile(ops: &Ops, src: *const u8, ss: isize, dst: *mut u8, ds: isize, st
         }
         from = other.wrapping_offset(ss);
     }
+    let strip = lines.wrapping_offset((ds.start - d) / 2);
+    let n = ((ds.end - ds.start) / 2) as usize;
     // SAFETY: both halves of the buffer are 2 KiB; each line is 64 bytes of a destination row,
-    // the even rows' first.
+    // the even rows' first, and the strip's bytes are among them.
     unsafe {
-        bytes(ops, pairs, lines, PAIRS, PITCH);
+        bytes(face.ops, pairs, lines, PAIRS, PITCH);
         for i in 0..PITCH {
             let row = if i < 16 { 2 * i } else { 2 * (i - 16) + 1 } as isize;
-            stream(dst.wrapping_offset(row * ds), lines.wrapping_add(i * 64), 1);
+            let to = face.dst.wrapping_offset((s + row) * face.ds + ds.start / 2);
+            face.write(to, strip.wrapping_add(i * 64), n);
         }
     }
 }

@@ -173,6 +173,12 @@ impl Odd {
 pub(super) type OddTiles =
     unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool);
 
+/// Transposes 12 bytes, which are 16 packed elements of 6 bits, of each of 32 source rows `apart`
+/// from one another into 16 destination rows of 24 bytes, `pitch` apart. Of a source row 16 bytes
+/// are read; the 12 begin `lead` (0 to 4) bytes in.
+pub(super) type Sixes =
+    unsafe fn(src: *const u8, apart: isize, lead: usize, dst: *mut u8, pitch: usize);
+
 /// A level's kernels.
 pub(super) struct Ops {
     /// Bytes of a full-width tile's destination rows: 16, 32 or 64.
@@ -185,6 +191,8 @@ pub(super) struct Ops {
     pub(super) square: Option<Square>,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
+    /// Tiles of packed elements of 6 bits.
+    pub(super) sixes: Option<Sixes>,
     /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
     pub(super) fetch: unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize),
     /// Copies whole lines to an aligned destination, past the caches.

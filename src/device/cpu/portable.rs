@@ -7,6 +7,7 @@ pub(super) static OPS: Ops = Ops {
     tiles: TILES,
     narrow: TILES,
     odd: None,
+    sixes: None,
     fetch,
     stream,
     step,

@@ -4,6 +4,12 @@ use crate::device::{part::Part, plan::MAX_NDIM};
 /// Calls `visit(source offset, destination offset)`, in the unit of the plan's strides, for every
 /// index of all dimensions but those in the set `inner`; the innermost of the others runs fastest.
 pub(super) fn walk(plan: &Part, inner: u64, mut visit: impl FnMut(isize, isize)) {
+    each(plan, inner, &mut visit);
+}
+
+/// Once for all kernels: the loop is longer than a call.
+#[inline(never)]
+fn each(plan: &Part, inner: u64, visit: &mut dyn FnMut(isize, isize)) {
     let mut index = [0i64; MAX_NDIM];
     let (mut src, mut dst) = (0i64, 0i64);
     loop {

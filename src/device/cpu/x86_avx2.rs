@@ -7,7 +7,8 @@ use core::arch::x86_64::*;
 
 use super::ops::{Masks, Odd, Ops, Place, Rows};
 #[cfg(target_arch = "x86")]
-use super::portable as deposit; // the instructions are 64-bit ones
+use super::portable as deposit;
+use super::x86_sixes; // the instructions are 64-bit ones
 
 pub(super) static OPS: Ops = TABLE;
 
@@ -17,6 +18,7 @@ pub(super) const TABLE: Ops = Ops {
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
     odd: Some(odd),
+    sixes: Some(x86_sixes::sixes),
     fetch,
     stream,
     step,
@@ -31,7 +33,7 @@ pub(super) const TABLE: Ops = Ops {
 /// 16 bytes of rows `i` and `i + c` as the two halves of one register.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn two<P: Place>(src: *const u8, rows: P, i: usize, c: usize) -> __m256i {
+pub(super) unsafe fn two<P: Place>(src: *const u8, rows: P, i: usize, c: usize) -> __m256i {
     // SAFETY: the caller's rows have 16 bytes each.
     unsafe {
         let low = _mm256_castsi128_si256(one(src, rows, i, c));
