@@ -163,6 +163,8 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
     pub(super) square: Option<Square>,
+    /// Whether `square` knows [`Write::Across`].
+    pub(super) across: bool,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
     /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.

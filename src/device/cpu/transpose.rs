@@ -133,7 +133,7 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
             direct(ops, &face.part(0, start.max(face.vector()), 0, face.n_src));
         }
         let done = match ops.square {
-            Some(square) if aligned || !streams || pieces(face) => {
+            Some(square) if aligned || !streams || (ops.across && pieces(face)) => {
                 let across = streams && !aligned;
                 squares(ops, square, face, if across { 0 } else { start }, (streams, across))
             }

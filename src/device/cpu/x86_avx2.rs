@@ -5,7 +5,7 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Masks, Odd, Ops, Place, Rows};
+use super::ops::{Masks, Odd, Ops, Place, Rows, Write};
 #[cfg(target_arch = "x86")]
 use super::portable as deposit; // the instructions are 64-bit ones
 
@@ -13,7 +13,8 @@ pub(super) static OPS: Ops = TABLE;
 
 pub(super) const TABLE: Ops = Ops {
     width: 32,
-    square: None,
+    square: Some(square),
+    across: false,
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
     odd: Some(odd),
@@ -111,6 +112,99 @@ tile!(
     [0 1], [0]
 );
 tile!(narrow16, one, _mm_storeu_si128, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
+
+/// Transposes a square in registers: C columns of it at a time, of which each becomes a line.
+macro_rules! whole {
+    (
+        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
+        #[target_feature(enable = "avx2")]
+        unsafe fn $name<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, lines: bool) {
+            const C: usize = [$($i),*].len();
+            for group in 0..4 {
+                let (at, to) = to.from(group * C);
+                let (src, dst) = (src.wrapping_add(16 * group), dst.wrapping_offset(at));
+                // SAFETY: the caller vouches for 4 C rows of 64 bytes, on both sides.
+                unsafe {
+                    let mut first = [$(two(src, from, $i, C)),*];
+                    shuffle!(first, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                    let mut second = [$(two(src, from, 2 * C + $i, C)),*];
+                    shuffle!(second, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                    $(put(dst.wrapping_offset(to.at($i)), first[$i], second[$i], lines);)*
+                }
+            }
+        }
+    };
+}
+whole!(
+    whole1, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
+whole!(
+    whole2, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
+    [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+whole!(
+    whole4, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
+    [0 1 2 3], [0 1]
+);
+whole!(
+    whole8, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
+    [0 1], [0]
+);
+whole!(whole16, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0], []);
+
+/// Writes 64 bytes: a whole line, past the caches, or wherever the row starts.
+#[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+unsafe fn put(row: *mut u8, low: __m256i, high: __m256i, line: bool) {
+    let row: *mut __m256i = row.cast();
+    // SAFETY: the caller vouches for the row, and for what it says about lines.
+    unsafe {
+        if line {
+            _mm256_stream_si256(row, low);
+            _mm256_stream_si256(row.wrapping_add(1), high);
+        } else {
+            _mm256_storeu_si256(row, low);
+            _mm256_storeu_si256(row.wrapping_add(1), high);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn square(
+    log: u32,
+    src: *const u8,
+    dst: *mut u8,
+    half: *mut u8,
+    rows: Rows<3>,
+    write: Write,
+) {
+    let lines = matches!(write, Write::Lines);
+    // SAFETY: the caller's promise.
+    unsafe { either!(rows, rows => turn(log, src, dst, half, rows, lines)) }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn turn<P: Place>(
+    log: u32,
+    src: *const u8,
+    dst: *mut u8,
+    _half: *mut u8,
+    [from, to, _between]: [P; 3],
+    lines: bool,
+) {
+    // SAFETY: the caller vouches for the square on both sides.
+    unsafe {
+        match log {
+            0 => whole1(src, from, dst, to, lines),
+            1 => whole2(src, from, dst, to, lines),
+            2 => whole4(src, from, dst, to, lines),
+            3 => whole8(src, from, dst, to, lines),
+            _ => whole16(src, from, dst, to, lines),
+        }
+    }
+}
 
 #[target_feature(enable = "avx2")]
 unsafe fn odd(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd) {
