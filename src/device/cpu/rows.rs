@@ -5,6 +5,19 @@ use super::strided::line;
 /// Elements of a row that are made before the next row: what they touch stays in cache.
 const REACH: usize = 512;
 
+/// Whether [`elements`] finds the source's lines in the first-level cache again, where those a
+/// power of two apart share a few places, and its runs are worth their beginning.
+pub(super) fn suits(face: &Face) -> bool {
+    const WAYS: usize = 8;
+    let (run, by, _) = face.rows.split();
+    let sets = match by.unsigned_abs() {
+        by if by & 63 == 0 => 64 >> (by / 64).trailing_zeros().min(6),
+        _ => 64,
+    };
+    let rows = face.n_dst.min(REACH);
+    rows <= WAYS * sets && (run << face.log >= 128 || run >= rows)
+}
+
 /// Copies a whole face of elements of `size` bytes.
 ///
 /// # Safety

@@ -27,7 +27,7 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
     let line = face.line().max(1);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        if face.log >= 3 && !streams {
+        if face.log >= 3 && !streams && (ops.square.is_none() || rows::suits(face)) {
             return rows::elements(face, 1 << face.log); // wide enough as they are
         }
         let least = if ops.square.is_some() { line } else { 4 * line };
