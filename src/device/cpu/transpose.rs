@@ -267,12 +267,13 @@ const fn pitch(log: u32) -> usize {
 unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: bool) -> usize {
     let stream = if streams { ops.stream } else { super::portable::stream };
     let pitch = pitch(face.log);
-    let (rows, held) = (BUFFER / pitch, pitch / 64);
+    let (rows, line) = (BUFFER / pitch, face.line().max(1));
+    let held = if aligned { pitch / 64 } else { 1 + ROWS.div_ceil(line) };
     let shown = held - usize::from(!aligned);
     let mut buffer = Buffer::new();
     let buffer = buffer.ptr();
     let mut tables = Tables::new(face);
-    let wide = held * face.line();
+    let wide = held * line;
     while d + wide <= face.n_dst {
         let src = tables.rows(face, d, wide);
         for s in (0..face.n_src).step_by(rows.max(1)) {
@@ -280,7 +281,13 @@ unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: 
             let src = src.wrapping_add(s << face.log);
             let dst = tables.columns(face, s, count).wrapping_add(d << face.log);
             // SAFETY: a part of the caller's face; the buffer has `rows` rows of `held` lines.
-            unsafe { fill(ops, &tables, (face.log, wide, count), src, buffer) };
+            unsafe {
+                if (s << face.log) % AHEAD == 0 {
+                    let (_, rows) = tables.places(0, 0);
+                    (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), wide, AHEAD / 64);
+                }
+                fill(ops, &tables, (face.log, wide, count), src, buffer);
+            }
             for row in 0..count {
                 let to = dst.wrapping_offset(tables.column(row));
                 let skew = (to as usize).wrapping_neg() & 63;
@@ -289,7 +296,7 @@ unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: 
                 unsafe { stream(to.wrapping_add(skew), from, shown) };
             }
         }
-        d += shown * face.line();
+        d += shown * line;
     }
     d
 }
@@ -319,7 +326,6 @@ unsafe fn fill(
         };
         // SAFETY: the caller's part, and as many rows of the buffer as it has columns.
         unsafe {
-            (ops.fetch)(src.wrapping_add(n_src << log), rows.source(), step, (n_src << log) / 64);
             match square {
                 Some(square) => {
                     for s in (0..n_src).step_by(line.max(1)) {

@@ -113,7 +113,7 @@ tile!(
 );
 tile!(narrow16, one, _mm_storeu_si128, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
 
-/// Transposes a square in registers: C columns of it at a time, of which each becomes a line.
+/// Both halves of C destination rows of a square at a time, in registers.
 macro_rules! whole {
     (
         $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
@@ -138,10 +138,6 @@ macro_rules! whole {
     };
 }
 whole!(
-    whole1, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
-    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
-);
-whole!(
     whole2, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
@@ -155,11 +151,11 @@ whole!(
 );
 whole!(whole16, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0], []);
 
-/// Writes 64 bytes: a whole line, past the caches, or wherever the row starts.
+/// Writes a destination row: past the caches, if it is a line.
 #[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
 unsafe fn put(row: *mut u8, low: __m256i, high: __m256i, line: bool) {
     let row: *mut __m256i = row.cast();
-    // SAFETY: the caller vouches for the row, and for what it says about lines.
+    // SAFETY: the caller vouches for the row's 64 bytes, and for what it says about lines.
     unsafe {
         if line {
             _mm256_stream_si256(row, low);
@@ -182,26 +178,32 @@ unsafe fn square(
 ) {
     let lines = matches!(write, Write::Lines);
     // SAFETY: the caller's promise.
-    unsafe { either!(rows, rows => turn(log, src, dst, half, rows, lines)) }
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn turn<P: Place>(
-    log: u32,
-    src: *const u8,
-    dst: *mut u8,
-    _half: *mut u8,
-    [from, to, _between]: [P; 3],
-    lines: bool,
-) {
-    // SAFETY: the caller vouches for the square on both sides.
     unsafe {
         match log {
-            0 => whole1(src, from, dst, to, lines),
-            1 => whole2(src, from, dst, to, lines),
-            2 => whole4(src, from, dst, to, lines),
-            3 => whole8(src, from, dst, to, lines),
-            _ => whole16(src, from, dst, to, lines),
+            0 => {
+                for part in 0..2 {
+                    let (at, rows) = rows.between(32 * part);
+                    tile1(src.wrapping_offset(at), half.wrapping_add(32 * part), rows, 4);
+                }
+                either!(rows, [_, to, between] => second(half, between, dst, to, lines))
+            }
+            1 => either!(rows, [from, to, _] => whole2(src, from, dst, to, lines)),
+            2 => either!(rows, [from, to, _] => whole4(src, from, dst, to, lines)),
+            3 => either!(rows, [from, to, _] => whole8(src, from, dst, to, lines)),
+            _ => either!(rows, [from, to, _] => whole16(src, from, dst, to, lines)),
+        }
+    }
+}
+
+/// Bytes, of which too many make a row for the registers: the rows are done, but elsewhere.
+#[target_feature(enable = "avx2")]
+unsafe fn second<P: Place>(half: *const u8, between: P, dst: *mut u8, to: P, lines: bool) {
+    for i in 0..64 {
+        // SAFETY: the caller vouches for 64 rows of 64 bytes, on both sides.
+        unsafe {
+            let from: *const __m256i = half.wrapping_offset(between.at(i)).cast();
+            let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.wrapping_add(1)));
+            put(dst.wrapping_offset(to.at(i)), low, high, lines);
         }
     }
 }
