@@ -70,6 +70,7 @@ mod neon;
 mod simd;
 mod x86;
 mod x86_avx2;
+mod x86_avx2_square;
 mod x86_avx512;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};

@@ -5,9 +5,10 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Masks, Odd, Ops, Place, Rows, Write};
+use super::ops::{Masks, Odd, Ops, Place, Rows};
 #[cfg(target_arch = "x86")]
 use super::portable as deposit; // the instructions are 64-bit ones
+use super::x86_avx2_square::square;
 
 pub(super) static OPS: Ops = TABLE;
 
@@ -32,7 +33,7 @@ pub(super) const TABLE: Ops = Ops {
 /// 16 bytes of rows `i` and `i + c` as the two halves of one register.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn two<P: Place>(src: *const u8, rows: P, i: usize, c: usize) -> __m256i {
+pub(super) unsafe fn two<P: Place>(src: *const u8, rows: P, i: usize, c: usize) -> __m256i {
     // SAFETY: the caller's rows have 16 bytes each.
     unsafe {
         let low = _mm256_castsi128_si256(one(src, rows, i, c));
@@ -56,7 +57,7 @@ macro_rules! tile {
         [$($i:literal)*], [$($h:literal)*]
     ) => {
         #[target_feature(enable = "avx2")]
-        unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
+        pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
             // SAFETY: the caller vouches for C rows of 16 bytes a lane, and C destination rows of
             // all lanes, for every block.
             unsafe { either!(rows, [from, to] => turn(src, from, dst, to, blocks)) }
@@ -112,101 +113,6 @@ tile!(
     [0 1], [0]
 );
 tile!(narrow16, one, _mm_storeu_si128, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
-
-/// Both halves of C destination rows of a square at a time, in registers.
-macro_rules! whole {
-    (
-        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
-        [$($i:literal)*], [$($h:literal)*]
-    ) => {
-        #[target_feature(enable = "avx2")]
-        unsafe fn $name<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, lines: bool) {
-            const C: usize = [$($i),*].len();
-            for group in 0..4 {
-                let (at, to) = to.from(group * C);
-                let (src, dst) = (src.wrapping_add(16 * group), dst.wrapping_offset(at));
-                // SAFETY: the caller vouches for 4 C rows of 64 bytes, on both sides.
-                unsafe {
-                    let mut first = [$(two(src, from, $i, C)),*];
-                    shuffle!(first, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                    let mut second = [$(two(src, from, 2 * C + $i, C)),*];
-                    shuffle!(second, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                    $(put(dst.wrapping_offset(to.at($i)), first[$i], second[$i], lines);)*
-                }
-            }
-        }
-    };
-}
-whole!(
-    whole2, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
-    [0 1 2 3 4 5 6 7], [0 1 2 3]
-);
-whole!(
-    whole4, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
-    [0 1 2 3], [0 1]
-);
-whole!(
-    whole8, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
-    [0 1], [0]
-);
-whole!(whole16, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0], []);
-
-/// Writes a destination row: past the caches, if it is a line.
-#[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
-unsafe fn put(row: *mut u8, low: __m256i, high: __m256i, line: bool) {
-    let row: *mut __m256i = row.cast();
-    // SAFETY: the caller vouches for the row's 64 bytes, and for what it says about lines.
-    unsafe {
-        if line {
-            _mm256_stream_si256(row, low);
-            _mm256_stream_si256(row.wrapping_add(1), high);
-        } else {
-            _mm256_storeu_si256(row, low);
-            _mm256_storeu_si256(row.wrapping_add(1), high);
-        }
-    }
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn square(
-    log: u32,
-    src: *const u8,
-    dst: *mut u8,
-    half: *mut u8,
-    rows: Rows<3>,
-    write: Write,
-) {
-    let lines = matches!(write, Write::Lines);
-    // SAFETY: the caller's promise.
-    unsafe {
-        match log {
-            0 => {
-                for part in 0..2 {
-                    let (at, rows) = rows.between(32 * part);
-                    tile1(src.wrapping_offset(at), half.wrapping_add(32 * part), rows, 4);
-                }
-                either!(rows, [_, to, between] => second(half, between, dst, to, lines))
-            }
-            1 => either!(rows, [from, to, _] => whole2(src, from, dst, to, lines)),
-            2 => either!(rows, [from, to, _] => whole4(src, from, dst, to, lines)),
-            3 => either!(rows, [from, to, _] => whole8(src, from, dst, to, lines)),
-            _ => either!(rows, [from, to, _] => whole16(src, from, dst, to, lines)),
-        }
-    }
-}
-
-/// Bytes, of which too many make a row for the registers: the rows are done, but elsewhere.
-#[target_feature(enable = "avx2")]
-unsafe fn second<P: Place>(half: *const u8, between: P, dst: *mut u8, to: P, lines: bool) {
-    for i in 0..64 {
-        // SAFETY: the caller vouches for 64 rows of 64 bytes, on both sides.
-        unsafe {
-            let from: *const __m256i = half.wrapping_offset(between.at(i)).cast();
-            let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.wrapping_add(1)));
-            put(dst.wrapping_offset(to.at(i)), low, high, lines);
-        }
-    }
-}
 
 #[target_feature(enable = "avx2")]
 unsafe fn odd(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd) {
