@@ -64,11 +64,13 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>) -> bool
     match kernel {
         Kernel::Gather | Kernel::Scatter => true,
         Kernel::Rows => size <= 16,
-        Kernel::Step(_) => plan.inner().n < 16 && plan.ndim >= 3,
+        Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
         // Of faces two or fewer vectors wide, tiles would be mostly edges; small faces cost more
         // to set up.
         Kernel::Transpose => sides.is_some_and(|(dst, src)| {
-            size >= 4 && (dst.n.min(src.n) <= 32 / size as i64 || dst.n.saturating_mul(src.n) < 64)
+            size >= 4
+                && (dst.n.min(src.n) <= 32 / size as i64
+                    || dst.n.saturating_mul(src.n) < if size >= 8 { 512 } else { 64 })
         }),
         _ => false,
     }

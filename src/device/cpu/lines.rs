@@ -1,6 +1,8 @@
 //! Destination rows: contiguous along the innermost dimension, made piece by piece.
+use super::face::{Face, Side};
 use super::ops::Ops;
 use super::step::{Step, Weave};
+use super::transpose::direct;
 use super::walk::{set, walk};
 use super::{stream, strided};
 use crate::device::{part::Part, plan::Dim};
@@ -144,12 +146,21 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
     let (planes, n) = (plan.inner().n as usize, run.map_or(1, |i| plan.dim(i).n as usize));
     let stride = plan.inner().src as isize;
     let how = Weave::new(size, planes);
+    let (mut rows, mut columns) = (Side::new(), Side::new());
+    rows.push(planes, stride);
+    columns.push(n, (planes * size) as isize);
     walk(plan, set(&[Some(last), run]), |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         // SAFETY: the caller's planes and its contiguous destination.
         unsafe {
             stream::run(ops, streams, dst, n, planes * size, |to, first, count| {
-                how.weave(ops, to, src.wrapping_add(first * size), count, stride);
+                let src = src.wrapping_add(first * size);
+                if planes * size >= 16 && count * size >= 16 {
+                    let sides = (&rows, &columns);
+                    let face = Face::new((src, to), (planes, count), sides, size.trailing_zeros());
+                    return direct(ops, &face);
+                }
+                how.weave(ops, to, src, count, stride);
             });
         }
     });

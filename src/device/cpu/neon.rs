@@ -92,9 +92,9 @@ tile!(
 tile!(tile16, 0, vzip1q_u8, vzip2q_u8, same, same, [0], []);
 
 #[target_feature(enable = "neon")]
-unsafe fn odd(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd) {
-    // SAFETY: the caller vouches for 16 bytes of each row, on both sides.
-    unsafe { either!(rows, [from, to] => odd_rows(src, from, dst, to, tiles, how)) }
+unsafe fn odd(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool) {
+    // SAFETY: the caller vouches for the bytes of each row, on both sides.
+    unsafe { either!(rows, [from, to] => odd_rows(src, from, dst, to, tiles, how, last)) }
 }
 
 #[target_feature(enable = "neon")]
@@ -105,17 +105,32 @@ unsafe fn odd_rows<P: Place>(
     to: P,
     tiles: usize,
     how: &Odd,
+    last: bool,
 ) {
-    // SAFETY: as above; a mask is 16 bytes, and an index beyond 15 gives 0.
+    // SAFETY: as above; a mask is 16 bytes, and an index beyond 15 gives 0. What a tile writes too
+    // much, the next one writes again.
     unsafe {
-        let (spread, close) = (vld1q_u8(how.spread.as_ptr()), vld1q_u8(how.close.as_ptr()));
+        let (close, close_end) = (vld1q_u8(how.close.as_ptr()), vld1q_u8(how.close_end.as_ptr()));
+        let spread = vld1q_u8(if last { &how.spread_ends } else { &how.spread }.as_ptr());
         for tile in 0..tiles {
             let (at, from) = from.from(tile * how.side);
             let src = src.wrapping_offset(at);
             let dst = dst.wrapping_add(tile * how.side * how.size);
-            let row = |i: usize| vqtbl1q_u8(vld1q_u8(src.wrapping_offset(from.at(i))), spread);
+            let row = |i: usize| {
+                let row = src.wrapping_offset(from.at(i));
+                let ends = |end: *const u8| vcombine_u8(vld1_u8(row), vld1_u8(end));
+                let bytes = if last { ends(row.wrapping_add(how.end())) } else { vld1q_u8(row) };
+                vqtbl1q_u8(bytes, spread)
+            };
             let put = |i: usize, row: uint8x16_t| {
-                vst1q_u8(dst.wrapping_offset(to.at(i)), vqtbl1q_u8(row, close));
+                let to = dst.wrapping_offset(to.at(i));
+                if tile + 1 < tiles {
+                    vst1q_u8(to, vqtbl1q_u8(row, close));
+                } else {
+                    vst1_u8(to, vget_low_u8(vqtbl1q_u8(row, close)));
+                    let end = to.wrapping_add(how.end());
+                    vst1_u8(end, vget_low_u8(vqtbl1q_u8(row, close_end)));
+                }
             };
             if how.side == 4 {
                 let word = |i: usize| vreinterpretq_u32_u8(row(i));

@@ -1,10 +1,6 @@
 //! Transposes of elements of 3, 5, 6 and 7 bytes: spread to 4 or 8 bytes, turned, and closed up.
 use super::face::{Face, ROWS_MOST, Tables};
 use super::ops::{Odd, Ops};
-use super::rows::singly;
-
-/// Elements that vectors of 16 bytes run over, at most.
-const OVER: usize = 2;
 
 /// Tiles in a line of the source, and how far ahead lines are asked for.
 const LINE: usize = 5;
@@ -15,8 +11,8 @@ pub(super) fn able(ops: &Ops, size: usize) -> bool {
     ops.odd.is_some() && matches!(size, 3 | 5 | 6 | 7)
 }
 
-/// Transposes a face. A vector's superfluous bytes are overwritten by the next one in the row; the
-/// last elements either way are copied one by one.
+/// Transposes a face of at least 4 elements either way. The last tile of a row or column moves
+/// back over its predecessor, and writes the same bytes again.
 ///
 /// # Safety
 /// Every element is readable and writable; no overlap; [`able`].
@@ -25,31 +21,28 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, size: usize) {
     let Some(turn) = ops.odd else { return };
     let how = Odd::new(size);
     let side = how.side;
-    let whole = |n: usize| n.saturating_sub(OVER) & !(side - 1);
-    let (n_dst, n_src) = (face.n_dst, face.n_src);
-    let (whole_dst, whole_src) = (whole(n_dst), whole(n_src));
     let mut tables = Tables::new(face);
     let mut d = 0;
-    while d < n_dst {
+    while d < face.n_dst {
         // Whole tiles, or the rows that are left.
-        let tiles = d < whole_dst;
-        let count = if tiles { ROWS_MOST.min(whole_dst - d) } else { n_dst - d };
-        let src = tables.rows(face, d, count);
-        let columns = if tiles { whole_src } else { 0 };
-        for s in (0..columns).step_by(side.max(1)) {
-            let dst = tables.columns(face, s, side).wrapping_add(d * size);
+        let count = ROWS_MOST.min(face.n_dst - d) & !(side - 1);
+        let (at, count) = if count > 0 { (d, count) } else { (face.n_dst - side, side) };
+        let src = tables.rows(face, at, count);
+        for s in (0..face.n_src).step_by(side.max(1)) {
+            let ahead = s.is_multiple_of(LINE * side);
+            let s = s.min(face.n_src - side);
+            let dst = tables.columns(face, s, side).wrapping_add(at * size);
             let (_, rows) = tables.places(0, 0);
             let src = src.wrapping_add(s * size);
-            // SAFETY: a part of the face, after which there are OVER more elements both ways.
+            let last = (face.n_src - s) * size < 16;
+            // SAFETY: a part of the face, of whose source rows 16 bytes are left but for the last.
             unsafe {
-                if s.is_multiple_of(LINE * side) {
+                if ahead {
                     (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), count, 1);
                 }
-                turn(src, dst, rows, count / side, &how);
+                turn(src, dst, rows, count / side, &how, last);
             }
         }
-        // SAFETY: the other columns of the same rows.
-        unsafe { singly(face, &mut tables, size, (d, count), columns) };
-        d += count;
+        d = at + count;
     }
 }

@@ -112,6 +112,7 @@ pub(super) enum Write {
     /// those of `carry` belong. The square's own take their place; if it is the `first`, nothing
     /// is written. Rows start at even addresses if they come in `pairs` of bytes, else at
     /// multiples of 4.
+    #[allow(dead_code)] // read on x86 alone
     Across {
         /// 64 bytes for each row, aligned.
         carry: *mut u8,
@@ -145,29 +146,48 @@ pub(super) struct Odd {
     pub(super) spread: [u8; 16],
     /// See `spread`.
     pub(super) close: [u8; 16],
+    /// As `spread`, of a row's first and last eight bytes.
+    pub(super) spread_ends: [u8; 16],
+    /// As `close`, to a row's last eight bytes.
+    pub(super) close_end: [u8; 16],
 }
 
 impl Odd {
     pub(super) fn new(size: usize) -> Odd {
         let (side, wide) = if size == 3 { (4, 4) } else { (2, 8) };
-        let (mut spread, mut close) = ([0x80; 16], [0x80; 16]);
-        for element in 0..side {
-            for byte in 0..size {
-                let (near, far) = (element * size + byte, element * wide + byte);
-                if let (Some(to), Some(back)) = (spread.get_mut(far), close.get_mut(near)) {
-                    (*to, *back) = (near as u8, far as u8);
-                }
+        let none = [0x80; 16];
+        let mut how =
+            Odd { size, side, spread: none, close: none, spread_ends: none, close_end: none };
+        let put = |mask: &mut [u8; 16], at: usize, from: usize| {
+            if let Some(to) = mask.get_mut(at) {
+                *to = from as u8;
+            }
+        };
+        // Bytes that are not among the last eight.
+        let before = (side * size).saturating_sub(8);
+        for near in 0..side * size {
+            let far = near.checked_div(size).unwrap_or(0) * (wide - size) + near;
+            put(&mut how.spread, far, near);
+            put(&mut how.close, near, far);
+            put(&mut how.spread_ends, far, if near < 8 { near } else { near + 8 - before });
+            if near >= before {
+                put(&mut how.close_end, near - before, far);
             }
         }
-        Odd { size, side, spread, close }
+        how
+    }
+
+    /// From a tile's row to its last eight bytes.
+    pub(super) fn end(&self) -> usize {
+        (self.side * self.size).saturating_sub(8)
     }
 }
 
 /// Transposes tiles that follow one another in the destination's rows: `tiles` times `how.side`
-/// source rows become `how.side` destination rows. 16 bytes are read and written each time, of
-/// which only `how.side` elements count.
+/// source rows become `how.side` destination rows. 16 bytes of each source row are read, of which
+/// `how.side` elements count; if they are the source's `last`, these alone. Only they are written.
 pub(super) type OddTiles =
-    unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd);
+    unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool);
 
 /// A level's kernels.
 pub(super) struct Ops {

@@ -66,31 +66,3 @@ unsafe fn columns(
         }
     }
 }
-
-/// Copies the columns from `first` on, in `count` (at most `ROWS_MOST`) rows from `d` on.
-///
-/// # Safety
-/// As [`elements`].
-pub(super) unsafe fn singly(
-    face: &Face,
-    tables: &mut Tables,
-    size: usize,
-    (d, count): (usize, usize),
-    first: usize,
-) {
-    let src = tables.rows(face, d, count);
-    for s in first..face.n_src {
-        let dst = tables.columns(face, s, 1).wrapping_add(d * size);
-        let (src, dst) = (src.wrapping_add(s * size), dst.wrapping_offset(tables.column(0)));
-        // SAFETY: a part of a column of the caller's face.
-        unsafe {
-            if let Some([by, _]) = tables.apart {
-                line(size, dst, src, count, by, size as isize);
-                continue;
-            }
-            for (i, &at) in tables.rows.iter().take(count).enumerate() {
-                line(size, dst.wrapping_add(i * size), src.wrapping_offset(at as isize), 1, 0, 0);
-            }
-        }
-    }
-}

@@ -44,7 +44,7 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
 /// # Safety
 /// As [`transpose`].
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn direct(ops: &Ops, face: &Face) {
+pub(super) unsafe fn direct(ops: &Ops, face: &Face) {
     let log = face.log as usize & 15;
     let wide = face.n_dst << log >= ops.width;
     let (width, tiles) = if wide { (ops.width, &ops.tiles) } else { (16, &ops.narrow) };
