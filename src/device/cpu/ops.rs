@@ -36,22 +36,6 @@ impl Rows<2> {
     }
 }
 
-impl Rows<3> {
-    /// The source's from row `i` on, what is added to their common address, and those between.
-    pub(super) fn between(self, i: usize) -> (isize, Rows<2>) {
-        match self {
-            Rows::Apart([first, _, last]) => {
-                let (at, first) = first.from(i);
-                (at, Rows::Apart([first, last]))
-            }
-            Rows::Listed([first, _, last]) => {
-                let (at, first) = first.from(i);
-                (at, Rows::Listed([first, last]))
-            }
-        }
-    }
-}
-
 /// One place's rows.
 pub(super) trait Place: Copy {
     /// The offset of row `i`.

@@ -282,7 +282,7 @@ unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: 
             let dst = tables.columns(face, s, count).wrapping_add(d << face.log);
             // SAFETY: a part of the caller's face; the buffer has `rows` rows of `held` lines.
             unsafe {
-                if (s << face.log) % AHEAD == 0 {
+                if (s << face.log) & (AHEAD - 1) == 0 {
                     let (_, rows) = tables.places(0, 0);
                     (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), wide, AHEAD / 64);
                 }

@@ -23,7 +23,7 @@ pub(super) unsafe fn square(
         match log {
             0 => {
                 for part in 0..2 {
-                    let (at, rows) = rows.between(32 * part);
+                    let (at, rows) = source(rows, 32 * part);
                     tile1(src.wrapping_offset(at), half.wrapping_add(32 * part), rows, 4);
                 }
                 either!(rows, [_, to, between] => second(half, between, dst, to, lines))
@@ -86,6 +86,20 @@ unsafe fn put(row: *mut u8, low: __m256i, high: __m256i, line: bool) {
         } else {
             _mm256_storeu_si256(row, low);
             _mm256_storeu_si256(row.wrapping_add(1), high);
+        }
+    }
+}
+
+/// The source's rows from `i` on, what is added to their common address, and those between.
+fn source(rows: Rows<3>, i: usize) -> (isize, Rows<2>) {
+    match rows {
+        Rows::Apart([from, _, between]) => {
+            let (at, from) = from.from(i);
+            (at, Rows::Apart([from, between]))
+        }
+        Rows::Listed([from, _, between]) => {
+            let (at, from) = from.from(i);
+            (at, Rows::Listed([from, between]))
         }
     }
 }
