@@ -17,7 +17,6 @@ pub(super) fn table(level: Level) -> &'static Ops {
 static OPS: Ops = Ops {
     width: 16,
     square: None,
-    across: false,
     tiles: TILES,
     narrow: TILES,
     odd: Some(odd),

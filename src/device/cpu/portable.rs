@@ -4,7 +4,6 @@ use super::ops::{Masks, Ops, Place, Rows};
 pub(super) static OPS: Ops = Ops {
     width: 16,
     square: None,
-    across: false,
     tiles: TILES,
     narrow: TILES,
     odd: None,
