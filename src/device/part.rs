@@ -4,6 +4,9 @@ use super::plan::{Dim, Item, Kernel, MAX_STEP, Plan};
 /// Dimensions that one side of a transpose has at most.
 pub const SIDE_MOST: usize = 12;
 
+/// Bytes from which an output goes past the caches, unless tests and measurements say otherwise.
+pub const STREAM_FROM: u64 = 16 << 20;
+
 /// Bytes beyond which a side takes no further dimension.
 const SIDE_BYTES: i64 = 4096;
 
@@ -169,7 +172,8 @@ impl<'a> Part<'a> {
         let steps = inner.src.checked_rem(bytes) == Some(0);
         let step = inner.src.checked_div(bytes).unwrap_or(0);
         let steps = steps && step.abs() <= MAX_STEP && bytes <= 8;
-        let least = if steps { 64 } else { 16 };
+        // Picking goes past the caches, small transposes do not.
+        let least = if steps && self.plan.nbytes() >= STREAM_FROM { 64 } else { 16 };
         match self.sides(bytes) {
             Some((dst, src)) if dst.n.min(src.n).saturating_mul(bytes) >= least => {
                 (Kernel::Transpose, Some((dst, src)))

@@ -3,6 +3,7 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::ops::Ops;
 use super::simd::{detect, table};
+use crate::device::part::STREAM_FROM as FROM;
 
 /// A set of kernels. A higher level includes the lower ones of the same processor family.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -72,7 +73,7 @@ pub(super) fn ops() -> &'static Ops {
 }
 
 /// Bytes from which an output goes past the caches, and bytes that are worth a thread.
-static STREAM_FROM: AtomicUsize = AtomicUsize::new(16 << 20);
+static STREAM_FROM: AtomicUsize = AtomicUsize::new(FROM as usize);
 static THREAD_FROM: AtomicUsize = AtomicUsize::new(4 << 20);
 
 pub(super) fn stream_from() -> u64 {

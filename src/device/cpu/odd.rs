@@ -1,5 +1,5 @@
 //! Transposes of elements of 3, 5, 6 and 7 bytes: spread to 4 or 8 bytes, turned, and closed up.
-use super::face::{Face, ROWS_MOST, Tables};
+use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Odd, Ops};
 
 /// Tiles in a line of the source, and how far ahead lines are asked for.
@@ -28,12 +28,17 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, size: usize) {
         let count = ROWS_MOST.min(face.n_dst - d) & !(side - 1);
         let (at, count) = if count > 0 { (d, count) } else { (face.n_dst - side, side) };
         let src = tables.rows(face, at, count);
+        let mut dst = face.dst;
         for s in (0..face.n_src).step_by(side.max(1)) {
             let ahead = s.is_multiple_of(LINE * side);
-            let s = s.min(face.n_src - side);
-            let dst = tables.columns(face, s, side).wrapping_add(at * size);
-            let (_, rows) = tables.places(0, 0);
-            let src = src.wrapping_add(s * size);
+            let (mut place, mut s) = (s & (COLUMNS_MOST - 1), s);
+            if place == 0 || s + side > face.n_src {
+                (place, s) = (0, s.min(face.n_src - side));
+                dst = tables.columns(face, s, COLUMNS_MOST.min(face.n_src - s));
+                dst = dst.wrapping_add(at * size);
+            }
+            let ([_, to], rows) = tables.places(0, place);
+            let (src, dst) = (src.wrapping_add(s * size), dst.wrapping_offset(to));
             let last = (face.n_src - s) * size < 16;
             // SAFETY: a part of the face, of whose source rows 16 bytes are left but for the last.
             unsafe {

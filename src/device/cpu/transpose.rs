@@ -16,8 +16,13 @@ const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
     rows
 }
 
-/// Bytes of a source row that are used up in one go: the processor fetches ahead along them.
-const RUN: usize = 16384;
+/// Elements of a source row that are used up in one go: the processor fetches ahead along them, and
+/// lines of as many destination rows that are half done stay in the caches.
+const RUN: usize = 4096;
+
+/// Elements of the destination's rows that are finished before the next of short source rows, of
+/// which what is left over of whole lines is read once more.
+const REACH: usize = 1024;
 
 /// Transposes a face of at least 16 bytes either way.
 ///
@@ -34,7 +39,15 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
         if face.n_dst < least || face.n_src < line {
             return direct(ops, face);
         }
-        strips(ops, face, streams);
+        let reach = if face.n_src < 16 * line { REACH } else { face.n_dst };
+        // Parts end where the destination's lines do, if its rows agree on that.
+        let (mut at, mut count) = (0, reach + face.head());
+        while at < face.n_dst {
+            let left = face.n_dst - at;
+            count = if left < count + reach { left } else { count };
+            strips(ops, &face.part(at, count, 0, face.n_src), streams);
+            (at, count) = (at + count, reach);
+        }
     }
 }
 
@@ -107,7 +120,7 @@ unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
             s = lead;
         }
         while s + line <= face.n_src {
-            let count = (RUN >> face.log).min(face.n_src - s) & !(line - 1);
+            let count = RUN.min(face.n_src - s) & !(line - 1);
             strip(ops, &face.part(0, face.n_dst, s, count), streams);
             s += count;
         }
@@ -191,7 +204,8 @@ impl Squares<'_> {
                 dst = dst.wrapping_add(d << log);
             }
             let src = src.wrapping_add(s << log);
-            let ahead = lines * line > ROWS && (s << log) % AHEAD == 0;
+            let more = (face.n_src - s) << log > AHEAD;
+            let ahead = more && lines * line > ROWS && (s << log) % AHEAD == 0;
             for i in 0..lines {
                 let ([at, to], rows) = tables.places(i * line, place);
                 let src = src.wrapping_offset(at);
