@@ -95,12 +95,7 @@ impl Side {
 
     /// Whether all rows start at the same place in a line.
     pub(super) fn lined(&self) -> bool {
-        self.multiple(64)
-    }
-
-    /// Whether all rows start multiples of `n` bytes, a power of two, apart.
-    pub(super) fn multiple(&self, n: isize) -> bool {
-        self.dims().iter().all(|&(_, stride)| stride & (n - 1) == 0)
+        self.dims().iter().all(|&(_, stride)| stride & 63 == 0)
     }
 
     /// The innermost dimension's stride.

@@ -80,32 +80,10 @@ pub(super) type Tile = unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, bl
 
 /// Transposes 64 bytes of each of 64 / size source rows into as many destination rows of 64 bytes,
 /// for elements of 1 << `log` bytes. What is half done is put into rows at `half`, which may be
-/// those of the destination; `rows` are those of the three.
+/// those of the destination; `rows` are those of the three. Rows of the destination that are
+/// `lines` are written past the caches.
 pub(super) type Square =
-    unsafe fn(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, write: Write);
-
-/// How a square's rows are written.
-#[derive(Clone, Copy)]
-pub(super) enum Write {
-    /// Wherever they start.
-    Rows,
-    /// Past the caches: they are whole lines.
-    Lines,
-    /// Past the caches, where rows start anywhere in a line: of the 64 bytes that `carry` holds
-    /// for each row, followed by the square's own 64, the first whole line, `dst` being where
-    /// those of `carry` belong. The square's own take their place; if it is the `first`, nothing
-    /// is written. Rows start at even addresses if they come in `pairs` of bytes, else at
-    /// multiples of 4.
-    #[allow(dead_code)] // read on x86 alone
-    Across {
-        /// 64 bytes for each row, aligned.
-        carry: *mut u8,
-        /// Nothing is carried yet.
-        first: bool,
-        /// Elements of 2 bytes.
-        pairs: bool,
-    },
-}
+    unsafe fn(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, lines: bool);
 
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
 /// planes into one run: one table for both directions.

@@ -1,7 +1,7 @@
 //! Transposes: the source is dense along one side (columns), the destination along the other.
 
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
-use super::ops::{Ops, Rows, Square, Write};
+use super::ops::{Ops, Rows, Square};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
 
@@ -146,10 +146,7 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
             direct(ops, &face.part(0, start.max(face.vector()), 0, face.n_src));
         }
         let done = match ops.square {
-            Some(square) if aligned || !streams || pieces(face) => {
-                let across = streams && !aligned;
-                squares(ops, square, face, if across { 0 } else { start }, (streams, across))
-            }
+            Some(square) if aligned || !streams => squares(ops, square, face, start, streams),
             _ => windows(ops, face, if aligned { head } else { 0 }, aligned, streams),
         };
         if done < face.n_dst {
@@ -159,41 +156,26 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
     }
 }
 
-/// Whether the destination's rows start where [`Write::Across`] can take them.
-fn pieces(face: &Face) -> bool {
-    let piece = if face.log == 1 { 2 } else { 4 };
-    face.log > 0 && face.dst as usize & (piece - 1) == 0 && face.columns.multiple(piece as isize)
-}
-
 /// The rows of a square's half.
 static LINES: [i32; COLUMNS_MOST] = listed(64);
 
 /// Squares, straight from the source to the destination, from column `d` of it on: to whole lines
-/// past the caches if it `streams`, and `across` lines where its rows start anywhere; else to
-/// rows. Returns where they end.
+/// past the caches if it `streams`, else to rows. Returns where they end.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn squares(
-    ops: &Ops,
-    square: Square,
-    face: &Face,
-    mut d: usize,
-    (streams, across): (bool, bool),
-) -> usize {
+unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams: bool) -> usize {
     let mut half = Buffer::new();
-    let squares = Squares { ops, square, half: half.ptr(), streams, across };
+    let squares = Squares { ops, square, half: half.ptr(), streams };
     let line = face.line().max(1);
     let mut tables = Tables::new(face);
     // Short destination rows are finished at once, and of those that start anywhere in a line few
     // lines are left half done; tables serve for many.
     let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
     let most = if many && !streams { 16.min(ROWS_MOST / line) } else { ROWS.div_ceil(line) };
-    // Across lines, the first square of a band finishes none.
-    let begins = usize::from(across);
-    while d + (1 + begins) * line <= face.n_dst {
-        let lines = ((face.n_dst - d) / line).min(most + begins);
+    while d + line <= face.n_dst {
+        let lines = ((face.n_dst - d) / line).min(most);
         // SAFETY: the caller's face has so many.
         unsafe { squares.band(face, &mut tables, d, lines) };
-        d += (lines - begins) * line;
+        d += lines * line;
     }
     d
 }
@@ -202,11 +184,9 @@ unsafe fn squares(
 struct Squares<'a> {
     ops: &'a Ops,
     square: Square,
-    /// What is half done, and what is carried across lines: 32 rows at most, there being no
-    /// elements of one byte then.
+    /// What is half done.
     half: *mut u8,
     streams: bool,
-    across: bool,
 }
 
 impl Squares<'_> {
@@ -221,7 +201,7 @@ impl Squares<'_> {
             let place = s & (COLUMNS_MOST - 1);
             if place == 0 {
                 dst = tables.columns(face, s, COLUMNS_MOST.min(face.n_src - s));
-                dst = dst.wrapping_add(d << log).wrapping_sub(64 * usize::from(self.across));
+                dst = dst.wrapping_add(d << log);
             }
             let src = src.wrapping_add(s << log);
             let more = (face.n_src - s) << log > AHEAD;
@@ -230,8 +210,7 @@ impl Squares<'_> {
                 let ([at, to], rows) = tables.places(i * line, place);
                 let src = src.wrapping_offset(at);
                 let dst = dst.wrapping_offset(to).wrapping_add(64 * i);
-                // SAFETY: a part of the caller's face. Lines are aligned, or rows start where
-                // `pieces` says; what goes across the last line is left.
+                // SAFETY: a part of the caller's face; lines are aligned.
                 unsafe {
                     if ahead {
                         (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), line, AHEAD / 64);
@@ -241,20 +220,10 @@ impl Squares<'_> {
                         let next = dst.wrapping_offset(next.wrapping_sub(to));
                         (ops.fetch)(next, rows.destination(), line, 1);
                     }
-                    let (rows, write) = (rows.through(LINES.as_ptr()), self.write(log, i));
-                    (self.square)(log, src, dst, self.half, rows, write);
+                    let rows = rows.through(LINES.as_ptr());
+                    (self.square)(log, src, dst, self.half, rows, self.streams);
                 }
             }
-        }
-    }
-
-    /// How the `i`-th squares of a band are written.
-    fn write(&self, log: u32, i: usize) -> Write {
-        let carry = self.half.wrapping_add(BUFFER / 2);
-        match (self.across, self.streams) {
-            (true, _) => Write::Across { carry, first: i == 0, pairs: log == 1 },
-            (_, true) => Write::Lines,
-            _ => Write::Rows,
         }
     }
 }
@@ -281,12 +250,13 @@ const fn pitch(log: u32) -> usize {
 unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: bool) -> usize {
     let stream = if streams { ops.stream } else { super::portable::stream };
     let pitch = pitch(face.log);
-    let (rows, held) = (BUFFER / pitch, pitch / 64);
+    let (rows, line) = (BUFFER / pitch, face.line().max(1));
+    let held = if aligned { pitch / 64 } else { 1 + ROWS.div_ceil(line) };
     let shown = held - usize::from(!aligned);
     let mut buffer = Buffer::new();
     let buffer = buffer.ptr();
     let mut tables = Tables::new(face);
-    let wide = held * face.line();
+    let wide = held * line;
     while d + wide <= face.n_dst {
         let src = tables.rows(face, d, wide);
         for s in (0..face.n_src).step_by(rows.max(1)) {
@@ -294,7 +264,13 @@ unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: 
             let src = src.wrapping_add(s << face.log);
             let dst = tables.columns(face, s, count).wrapping_add(d << face.log);
             // SAFETY: a part of the caller's face; the buffer has `rows` rows of `held` lines.
-            unsafe { fill(ops, &tables, (face.log, wide, count), src, buffer) };
+            unsafe {
+                if (s << face.log) & (AHEAD - 1) == 0 {
+                    let (_, rows) = tables.places(0, 0);
+                    (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), wide, AHEAD / 64);
+                }
+                fill(ops, &tables, (face.log, wide, count), src, buffer);
+            }
             for row in 0..count {
                 let to = dst.wrapping_offset(tables.column(row));
                 let skew = (to as usize).wrapping_neg() & 63;
@@ -303,7 +279,7 @@ unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: 
                 unsafe { stream(to.wrapping_add(skew), from, shown) };
             }
         }
-        d += shown * face.line();
+        d += shown * line;
     }
     d
 }
@@ -333,7 +309,6 @@ unsafe fn fill(
         };
         // SAFETY: the caller's part, and as many rows of the buffer as it has columns.
         unsafe {
-            (ops.fetch)(src.wrapping_add(n_src << log), rows.source(), step, (n_src << log) / 64);
             match square {
                 Some(square) => {
                     for s in (0..n_src).step_by(line.max(1)) {
@@ -342,7 +317,7 @@ unsafe fn fill(
                             Rows::Apart([a, b]) => Rows::Apart([a, b, b]),
                             Rows::Listed([a, b]) => Rows::Listed([a, b, b]),
                         };
-                        square(log, src.wrapping_add(s << log), to, to, rows, Write::Rows);
+                        square(log, src.wrapping_add(s << log), to, to, rows, false);
                     }
                 }
                 None => tile(src, buffer, two, (n_src << log) / 16),

@@ -6,15 +6,16 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Masks, Odd, Ops, Place, Rows};
+// The instructions for bits are 64-bit ones.
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
-use super::x86_sixes; // the instructions are 64-bit ones
+use super::{x86_avx2_square::square, x86_sixes};
 
 pub(super) static OPS: Ops = TABLE;
 
 pub(super) const TABLE: Ops = Ops {
     width: 32,
-    square: None,
+    square: Some(square),
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
     odd: Some(odd),
@@ -57,7 +58,7 @@ macro_rules! tile {
         [$($i:literal)*], [$($h:literal)*]
     ) => {
         #[target_feature(enable = "avx2")]
-        unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
+        pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
             // SAFETY: the caller vouches for C rows of 16 bytes a lane, and C destination rows of
             // all lanes, for every block.
             unsafe { either!(rows, [from, to] => turn(src, from, dst, to, blocks)) }

@@ -5,7 +5,7 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Ops, Place, Rows, Write};
+use super::ops::{Ops, Place, Rows};
 use super::x86_avx2;
 
 pub(super) static OPS: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
@@ -64,10 +64,10 @@ unsafe fn square(
     dst: *mut u8,
     half: *mut u8,
     rows: Rows<3>,
-    write: Write,
+    lines: bool,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { either!(rows, rows => turn(log, src, dst, half, rows, write)) }
+    unsafe { either!(rows, rows => turn(log, src, dst, half, rows, lines)) }
 }
 
 /// Both halves of a square in registers: elements of which few make a quarter of a row.
@@ -78,7 +78,7 @@ macro_rules! whole {
     ) => {
         #[inline]
         #[target_feature(enable = "avx512f,avx512bw")]
-        unsafe fn $name<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, write: Write) {
+        unsafe fn $name<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, lines: bool) {
             const C: usize = [$($i),*].len();
             // SAFETY: the caller vouches for 4 C rows of 64 bytes, on both sides.
             unsafe {
@@ -93,7 +93,7 @@ macro_rules! whole {
                 shuffle!(fourth, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
                 $(
                     let rows = quarters([first[$i], second[$i], third[$i], fourth[$i]]);
-                    put::<P, C>(dst, to, $i, rows, write);
+                    put::<P, C>(dst, to, $i, rows, lines);
                 )*
             }
         }
@@ -116,67 +116,24 @@ unsafe fn put<P: Place, const C: usize>(
     to: P,
     i: usize,
     [a, b, c, d]: [__m512i; 4],
-    write: Write,
+    lines: bool,
 ) {
     // SAFETY: the caller vouches for the rows, and for what it says about their lines.
     unsafe {
         let row = |l: usize| dst.wrapping_offset(to.at(i + l * C));
-        match write {
-            Write::Rows => {
-                _mm512_storeu_si512(row(0).cast(), a);
-                _mm512_storeu_si512(row(1).cast(), b);
-                _mm512_storeu_si512(row(2).cast(), c);
-                _mm512_storeu_si512(row(3).cast(), d);
-            }
-            Write::Lines => {
-                _mm512_stream_si512(row(0).cast(), a);
-                _mm512_stream_si512(row(1).cast(), b);
-                _mm512_stream_si512(row(2).cast(), c);
-                _mm512_stream_si512(row(3).cast(), d);
-            }
-            Write::Across { carry, first, pairs } => {
-                for (l, next) in [a, b, c, d].into_iter().enumerate() {
-                    let carry = carry.wrapping_add(64 * (i + l * C)).cast();
-                    across(row(l), carry, next, first, pairs);
-                }
-            }
+        if lines {
+            _mm512_stream_si512(row(0).cast(), a);
+            _mm512_stream_si512(row(1).cast(), b);
+            _mm512_stream_si512(row(2).cast(), c);
+            _mm512_stream_si512(row(3).cast(), d);
+        } else {
+            _mm512_storeu_si512(row(0).cast(), a);
+            _mm512_storeu_si512(row(1).cast(), b);
+            _mm512_storeu_si512(row(2).cast(), c);
+            _mm512_storeu_si512(row(3).cast(), d);
         }
     }
 }
-
-/// See [`Write::Across`]: one row.
-#[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
-unsafe fn across(row: *mut u8, carry: *mut __m512i, next: __m512i, first: bool, pairs: bool) {
-    let skew = (row as usize).wrapping_neg() & 63;
-    // SAFETY: the caller vouches for 64 bytes at `carry`, aligned, and for the line.
-    unsafe {
-        if !first {
-            let line = if pairs {
-                let from = _mm512_set1_epi16((skew / 2) as i16);
-                let from = _mm512_add_epi16(from, _mm512_loadu_si512(PAIRS.as_ptr().cast()));
-                _mm512_permutex2var_epi16(_mm512_load_si512(carry), from, next)
-            } else {
-                let from = _mm512_set1_epi32((skew / 4) as i32);
-                let from = _mm512_add_epi32(from, _mm512_loadu_si512(FOURS.as_ptr().cast()));
-                _mm512_permutex2var_epi32(_mm512_load_si512(carry), from, next)
-            };
-            _mm512_stream_si512(row.wrapping_add(skew).cast(), line);
-        }
-        _mm512_store_si512(carry, next);
-    }
-}
-
-/// Pieces of 2 and of 4 bytes in their order.
-static PAIRS: [i16; 32] = {
-    let mut pieces = [0; 32];
-    let mut i = 0;
-    while i < pieces.len() {
-        pieces[i] = i as i16;
-        i += 1;
-    }
-    pieces
-};
-static FOURS: [i32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// In the second half, the 16-byte quarters of rows `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
 /// matrix, and its rows are destination rows of the same numbers.
@@ -187,7 +144,7 @@ unsafe fn second<P: Place, const C: usize>(
     between: P,
     dst: *mut u8,
     to: P,
-    write: Write,
+    lines: bool,
 ) {
     for i in 0..C {
         // SAFETY: the caller vouches for both sides.
@@ -199,7 +156,7 @@ unsafe fn second<P: Place, const C: usize>(
                 _mm512_loadu_si512(from(2)),
                 _mm512_loadu_si512(from(3)),
             ]);
-            put::<P, C>(dst, to, i, rows, write);
+            put::<P, C>(dst, to, i, rows, lines);
         }
     }
 }
@@ -211,22 +168,22 @@ unsafe fn turn<P: Place>(
     dst: *mut u8,
     half: *mut u8,
     [from, to, between]: [P; 3],
-    write: Write,
+    lines: bool,
 ) {
     // SAFETY: the caller vouches for the square on both sides and for the place between.
     unsafe {
         match log {
             0 => {
                 lanes1(src, from, half, between);
-                second::<P, 16>(half, between, dst, to, write);
+                second::<P, 16>(half, between, dst, to, lines);
             }
             1 => {
                 lanes2(src, from, half, between);
-                second::<P, 8>(half, between, dst, to, write);
+                second::<P, 8>(half, between, dst, to, lines);
             }
-            2 => whole4(src, from, dst, to, write),
-            3 => whole8(src, from, dst, to, write),
-            _ => whole16(src, from, dst, to, write),
+            2 => whole4(src, from, dst, to, lines),
+            3 => whole8(src, from, dst, to, lines),
+            _ => whole16(src, from, dst, to, lines),
         }
     }
 }

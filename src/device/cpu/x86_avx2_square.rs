@@ -1,0 +1,117 @@
+//! Squares with AVX2.
+#![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86")]
+use core::arch::x86::*;
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::*;
+
+use super::ops::{Place, Rows};
+use super::x86_avx2::{tile1, two};
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn square(
+    log: u32,
+    src: *const u8,
+    dst: *mut u8,
+    half: *mut u8,
+    rows: Rows<3>,
+    lines: bool,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match log {
+            0 => {
+                for part in 0..2 {
+                    let (at, rows) = source(rows, 32 * part);
+                    tile1(src.wrapping_offset(at), half.wrapping_add(32 * part), rows, 4);
+                }
+                either!(rows, [_, to, between] => second(half, between, dst, to, lines))
+            }
+            1 => either!(rows, [from, to, _] => whole2(src, from, dst, to, lines)),
+            2 => either!(rows, [from, to, _] => whole4(src, from, dst, to, lines)),
+            3 => either!(rows, [from, to, _] => whole8(src, from, dst, to, lines)),
+            _ => either!(rows, [from, to, _] => whole16(src, from, dst, to, lines)),
+        }
+    }
+}
+
+/// Both halves of C destination rows of a square at a time, in registers.
+macro_rules! whole {
+    (
+        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
+        [$($i:literal)*], [$($h:literal)*]
+    ) => {
+        #[target_feature(enable = "avx2")]
+        unsafe fn $name<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, lines: bool) {
+            const C: usize = [$($i),*].len();
+            for group in 0..4 {
+                let (at, to) = to.from(group * C);
+                let (src, dst) = (src.wrapping_add(16 * group), dst.wrapping_offset(at));
+                // SAFETY: the caller vouches for 4 C rows of 64 bytes, on both sides.
+                unsafe {
+                    let mut first = [$(two(src, from, $i, C)),*];
+                    shuffle!(first, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                    let mut second = [$(two(src, from, 2 * C + $i, C)),*];
+                    shuffle!(second, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                    $(put(dst.wrapping_offset(to.at($i)), first[$i], second[$i], lines);)*
+                }
+            }
+        }
+    };
+}
+whole!(
+    whole2, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
+    [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+whole!(
+    whole4, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
+    [0 1 2 3], [0 1]
+);
+whole!(
+    whole8, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
+    [0 1], [0]
+);
+whole!(whole16, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0], []);
+
+/// Writes a destination row: past the caches, if it is a line.
+#[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+unsafe fn put(row: *mut u8, low: __m256i, high: __m256i, line: bool) {
+    let row: *mut __m256i = row.cast();
+    // SAFETY: the caller vouches for the row's 64 bytes, and for what it says about lines.
+    unsafe {
+        if line {
+            _mm256_stream_si256(row, low);
+            _mm256_stream_si256(row.wrapping_add(1), high);
+        } else {
+            _mm256_storeu_si256(row, low);
+            _mm256_storeu_si256(row.wrapping_add(1), high);
+        }
+    }
+}
+
+/// The source's rows from `i` on, what is added to their common address, and those between.
+fn source(rows: Rows<3>, i: usize) -> (isize, Rows<2>) {
+    match rows {
+        Rows::Apart([from, _, between]) => {
+            let (at, from) = from.from(i);
+            (at, Rows::Apart([from, between]))
+        }
+        Rows::Listed([from, _, between]) => {
+            let (at, from) = from.from(i);
+            (at, Rows::Listed([from, between]))
+        }
+    }
+}
+
+/// Bytes, of which too many make a row for the registers: the rows are done, but elsewhere.
+#[target_feature(enable = "avx2")]
+unsafe fn second<P: Place>(half: *const u8, between: P, dst: *mut u8, to: P, lines: bool) {
+    for i in 0..64 {
+        // SAFETY: the caller vouches for 64 rows of 64 bytes, on both sides.
+        unsafe {
+            let from: *const __m256i = half.wrapping_offset(between.at(i)).cast();
+            let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.wrapping_add(1)));
+            put(dst.wrapping_offset(to.at(i)), low, high, lines);
+        }
+    }
+}
