@@ -14,7 +14,7 @@ unsafe fn rows(
     plan: &Part,
     size: usize,
     streams: bool,
-    produce: impl Fn(*mut u8, *const u8, usize),
+    produce: &dyn Fn(*mut u8, *const u8, usize),
 ) {
     let (last, near) = (plan.ndim.wrapping_sub(1), plan.source_inner());
     let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
@@ -33,11 +33,11 @@ unsafe fn rows(
             for s in 0..beside.n {
                 let src = src.wrapping_offset((s * beside.src) as isize);
                 let dst = dst.wrapping_offset((s * beside.dst) as isize);
-                let make = |to: *mut u8, first: usize, count: usize| {
+                let mut make = |to: *mut u8, first: usize, count: usize| {
                     produce(to, src.wrapping_offset(first as isize * ss), count);
                 };
                 // SAFETY: a part of a row of the caller's plan.
-                unsafe { stream::run(ops, streams, dst, count, size, make) };
+                unsafe { stream::run(ops, streams, dst, count, size, &mut make) };
             }
             at += count;
         }
@@ -60,7 +60,7 @@ pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) 
         if !dense || plan.inner().n as usize * size < 64 {
             return strided::copy(plan, size);
         }
-        rows(ops, plan, size, streams, |to, from, n| {
+        rows(ops, plan, size, streams, &|to, from, n| {
             strided::line(size, to, from, n, ss, size as isize);
         });
     }
@@ -95,7 +95,7 @@ pub(super) unsafe fn fill(ops: &Ops, plan: &Part, size: usize, streams: bool) {
         if plan.inner().n < 4 {
             return strided::copy(plan, size);
         }
-        rows(ops, plan, size, streams, |to, from, n| repeat(size, to, from, n));
+        rows(ops, plan, size, streams, &|to, from, n| repeat(size, to, from, n));
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) unsafe fn step(ops: &Ops, plan: &Part, size: usize, step: i64, stream
         if (plan.inner().n as usize * size) < 64 {
             return strided::copy(plan, size);
         }
-        rows(ops, plan, size, streams, |to, from, n| how.pick(ops, to, from, n));
+        rows(ops, plan, size, streams, &|to, from, n| how.pick(ops, to, from, n));
     }
 }
 
@@ -153,7 +153,7 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         // SAFETY: the caller's planes and its contiguous destination.
         unsafe {
-            stream::run(ops, streams, dst, n, planes * size, |to, first, count| {
+            stream::run(ops, streams, dst, n, planes * size, &mut |to, first, count| {
                 let src = src.wrapping_add(first * size);
                 if planes * size >= 16 && count * size >= 16 {
                     let sides = (&rows, &columns);

@@ -55,7 +55,7 @@ pub(super) unsafe fn run(
     dst: *mut u8,
     n: usize,
     size: usize,
-    mut produce: impl FnMut(*mut u8, usize, usize),
+    produce: &mut dyn FnMut(*mut u8, usize, usize),
 ) {
     if !streams || n * size < 512 {
         produce(dst, 0, n);
