@@ -105,7 +105,8 @@ pub(in crate::device) unsafe fn side_by_side(
 /// How a simplified plan is dealt out; `None`: one thread does it.
 fn dealt<'a>(plan: &'a Plan, parallel: &Parallel) -> Option<Deal<'a>> {
     let nbytes = plan.nbytes();
-    let threads = worth(nbytes, parallel);
+    // Whatever is not dense takes twice as long.
+    let threads = worth(if plan.ndim == 0 { nbytes } else { nbytes.saturating_mul(2) }, parallel);
     let large = nbytes >= stream_from();
     if threads > 1 { deal(Part::whole(plan), threads, large) } else { None }
 }
