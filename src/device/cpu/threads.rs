@@ -102,12 +102,19 @@ pub(in crate::device) unsafe fn side_by_side(
     true
 }
 
+/// Whether a simplified plan's output goes past the caches. What is dense goes as fast through them
+/// for a little longer.
+fn large(plan: &Plan) -> bool {
+    let from = stream_from();
+    plan.nbytes() >= if plan.ndim == 0 { from.saturating_add(from / 4) } else { from }
+}
+
 /// How a simplified plan is dealt out; `None`: one thread does it.
 fn dealt<'a>(plan: &'a Plan, parallel: &Parallel) -> Option<Deal<'a>> {
     let nbytes = plan.nbytes();
     // Whatever is not dense takes twice as long.
     let threads = worth(if plan.ndim == 0 { nbytes } else { nbytes.saturating_mul(2) }, parallel);
-    let large = nbytes >= stream_from();
+    let large = large(plan);
     if threads > 1 { deal(Part::whole(plan), threads, large) } else { None }
 }
 
@@ -124,7 +131,7 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
     // SAFETY: the caller's promise; the parts make up the plan.
     unsafe {
         let Some(deal) = dealt(plan, parallel) else {
-            return serial(&Part::whole(plan), plan.nbytes() >= stream_from());
+            return serial(&Part::whole(plan), large(plan));
         };
         let context = (&raw const deal).cast_mut().cast();
         if !side_by_side(parallel, deal.parts(), body, context) {
