@@ -204,8 +204,8 @@ impl Squares<'_> {
                 dst = dst.wrapping_add(d << log);
             }
             let src = src.wrapping_add(s << log);
-            let more = (face.n_src - s) << log > AHEAD;
-            let ahead = more && lines * line > ROWS && (s << log) % AHEAD == 0;
+            let more = (face.n_src - s) << log > AHEAD && (s << log) % AHEAD == 0;
+            let ahead = more && self.streams && lines * line > ROWS;
             for i in 0..lines {
                 let ([at, to], rows) = tables.places(i * line, place);
                 let src = src.wrapping_offset(at);
@@ -229,7 +229,7 @@ impl Squares<'_> {
 }
 
 /// Source rows in use at a time, where there is a choice: as many as processors follow by
-/// themselves, fetching ahead. Of more, lines are asked for.
+/// themselves, fetching ahead. Of more, lines are asked for, but not of what is in the caches.
 const ROWS: usize = 32;
 
 /// How many bytes of a source row are asked for at once, and how far ahead. (Memory is slow to
