@@ -155,6 +155,7 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
         unsafe {
             stream::run(ops, streams, dst, n, planes * size, &mut |to, first, count| {
                 let src = src.wrapping_add(first * size);
+                // Planes that fill a vector are turned by tiles, fewer are woven.
                 if planes * size >= 16 && count * size >= 16 {
                     let sides = (&rows, &columns);
                     let face = Face::new((src, to), (planes, count), sides, size.trailing_zeros());

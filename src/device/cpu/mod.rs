@@ -5,7 +5,7 @@
 //!                                                               │
 //!        stream    one contiguous block                         ├ Memcpy
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
-//!        transpose tiles, through a 4 KiB buffer                ├ Transpose
+//!        transpose squares and tiles, or windows in the buffer  ├ Transpose
 //!        odd       tiles of 3, 5, 6 and 7 bytes                 ├ some of Rows
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        strided   two loops over single elements               ├ short rows of Step and Fill

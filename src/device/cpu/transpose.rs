@@ -243,9 +243,9 @@ const fn pitch(log: u32) -> usize {
 }
 
 /// Windows of some lines of each of some destination rows, made in the buffer, from column `d` on;
-/// returns where they end. Runs of destination lines are written
-/// together, for memory is slow to change its rows. Of rows that start anywhere in a line, a
-/// window shows one line less than it holds: those that are whole.
+/// returns where they end. Runs of destination lines are written together, for memory is slow to
+/// change its rows. Of rows that start anywhere in a line, a window shows one line less than it
+/// holds: those that are whole.
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: bool) -> usize {
     let stream = if streams { ops.stream } else { super::portable::stream };
