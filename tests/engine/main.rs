@@ -201,6 +201,20 @@ fn channels() {
     });
 }
 
+/// Two transposes of `a` × `b` packed elements: source rows `gap` bits further apart than whole
+/// bytes, in either direction, destination rows `by_dst` bits apart.
+fn turned(width: usize, (a, b): (i64, i64), gap: i64, by_dst: i64, random: &mut Random) -> Case {
+    let bits = width as i64;
+    let by_src = (b * bits + 7) / 8 * 8 + gap;
+    let sign = random.one_of(&[1, -1]);
+    let dims = vec![
+        Dim { n: 2, src: a * by_src + gap, dst: b * by_dst },
+        Dim { n: a, src: sign * by_src, dst: bits },
+        Dim { n: b, src: bits, dst: by_dst },
+    ];
+    Case { item: Item::Bits { width, dst_slot: width }, dims }
+}
+
 /// Packed nibbles at whole bytes: more than one tile either way, and what is left over.
 #[test]
 fn nibbles() {
@@ -209,16 +223,8 @@ fn nibbles() {
         let mut random = Random(0x4444_4444_0000_0001);
         for (a, b) in [(128, 32), (256, 64), (130, 33), (263, 70), (127, 40), (300, 31)] {
             for gap in [0, 8, 24, 4] {
-                let (by_src, by_dst) = ((b * 4 + 7) / 8 * 8 + gap, (a * 4 + 511) / 512 * 512);
-                let by_dst = by_dst + random.one_of(&[0, 8, 4]);
-                let item = Item::Bits { width: 4, dst_slot: 4 };
-                let sign = random.one_of(&[1, -1]);
-                let dims = vec![
-                    Dim { n: 2, src: a * by_src + gap, dst: b * by_dst },
-                    Dim { n: a, src: sign * by_src, dst: 4 },
-                    Dim { n: b, src: 4, dst: by_dst },
-                ];
-                let case = Case { item, dims };
+                let by_dst = (a * 4 + 511) / 512 * 512 + random.one_of(&[0, 8, 4]);
+                let case = turned(4, (a, b), gap, by_dst, &mut random);
                 case.check_at([random.next(), 1], &memory, &mut random, &SERIAL, what);
             }
         }
@@ -236,16 +242,8 @@ fn sixes() {
             [(32, 24), (36, 25), (31, 24), (32, 23), (257, 64), (572, 43), (300, 290), (70, 538)];
         for (i, (a, b)) in (0..).zip(extents).chain((8..72).map(|i| (i, (300, 27)))) {
             for gap in [0, 8, 24, 3] {
-                let (by_src, by_dst) = ((b * 6 + 7) / 8 * 8 + gap, (a * 6 + 511) / 512 * 512);
-                let by_dst = by_dst + random.one_of(&[0, 0, 0, 8, 64, 3]);
-                let item = Item::Bits { width: 6, dst_slot: 6 };
-                let sign = random.one_of(&[1, -1]);
-                let dims = vec![
-                    Dim { n: 2, src: a * by_src + gap, dst: b * by_dst },
-                    Dim { n: a, src: sign * by_src, dst: 6 },
-                    Dim { n: b, src: 6, dst: by_dst },
-                ];
-                let case = Case { item, dims };
+                let by_dst = (a * 6 + 511) / 512 * 512 + random.one_of(&[0, 0, 0, 8, 64, 3]);
+                let case = turned(6, (a, b), gap, by_dst, &mut random);
                 let places = [random.next(), 1 + 4 * (i as u64 % 64)];
                 case.check_at(places, &memory, &mut random, &SERIAL, what);
             }

@@ -210,7 +210,7 @@ impl Squares<'_> {
                 let ([at, to], rows) = tables.places(i * line, place);
                 let src = src.wrapping_offset(at);
                 let dst = dst.wrapping_offset(to).wrapping_add(64 * i);
-                // SAFETY: a part of the caller's face; lines are aligned.
+                // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
                 unsafe {
                     if ahead {
                         (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), line, AHEAD / 64);
