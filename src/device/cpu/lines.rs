@@ -1,6 +1,7 @@
 //! Destination rows: contiguous along the innermost dimension, made piece by piece.
 use super::face::{Face, Side};
 use super::ops::Ops;
+use super::rows::elements;
 use super::step::{Step, Weave};
 use super::transpose::direct;
 use super::walk::{set, walk};
@@ -145,7 +146,8 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
     let (last, run) = (plan.ndim.wrapping_sub(1), plan.ndim.checked_sub(2));
     let (planes, n) = (plan.inner().n as usize, run.map_or(1, |i| plan.dim(i).n as usize));
     let stride = plan.inner().src as isize;
-    let how = Weave::new(size, planes);
+    // Planes that fill a vector are turned by tiles, fewer are woven.
+    let how = (planes * size < 16).then(|| Weave::new(size, planes));
     let (mut rows, mut columns) = (Side::new(), Side::new());
     rows.push(planes, stride);
     columns.push(n, (planes * size) as isize);
@@ -155,13 +157,15 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
         unsafe {
             stream::run(ops, streams, dst, n, planes * size, &mut |to, first, count| {
                 let src = src.wrapping_add(first * size);
-                // Planes that fill a vector are turned by tiles, fewer are woven.
-                if planes * size >= 16 && count * size >= 16 {
-                    let sides = (&rows, &columns);
-                    let face = Face::new((src, to), (planes, count), sides, size.trailing_zeros());
+                if let Some(how) = &how {
+                    return how.weave(ops, to, src, count, stride);
+                }
+                let sides = (&rows, &columns);
+                let face = Face::new((src, to), (planes, count), sides, size.trailing_zeros());
+                if count * size >= 16 {
                     return direct(ops, &face);
                 }
-                how.weave(ops, to, src, count, stride);
+                elements(&face, size);
             });
         }
     });
