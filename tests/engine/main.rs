@@ -157,6 +157,29 @@ fn transposes_in_phase() {
     });
 }
 
+/// Few planes side by side: pieces of the 4 KiB buffer, and a last one of one to four elements.
+#[test]
+fn planes() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0c0f_fee0_0000_8765);
+        for size in [1, 2, 4, 8] {
+            for planes in 2..=8 {
+                let piece = (4096 - 64) / (planes * size);
+                let n = piece * random.one_of(&[1, 2]) + random.one_of(&[1, 2, 3, 4]);
+                let apart = n + random.one_of(&[0, 1, 9]);
+                let dims = vec![
+                    Dim { n: 2, src: planes * apart * size, dst: n * planes * size },
+                    Dim { n, src: size, dst: planes * size },
+                    Dim { n: planes, src: apart * size, dst: size },
+                ];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                case.check(&memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
 /// Bytes in a few channels, to planes and back, and what is side by side in many tiny dimensions.
 #[test]
 fn channels() {
