@@ -74,8 +74,12 @@ pub(super) unsafe fn run(
         done += count;
         fill += count * size;
         let full = fill & !63;
+        if full == 0 {
+            continue; // the last few elements do not fill a line
+        }
         // SAFETY: the buffer's first `fill` bytes (but `foreign`) belong at `line`, within the
-        // run; size ≤ 1024 keeps `fill` within the buffer: 63 + most * size ≤ 4095.
+        // run; size ≤ 1024 keeps `fill` within the buffer: 63 + most * size ≤ 4095. What is left
+        // is less than the line that it moves over.
         unsafe {
             flush(ops, line, buffer, full, foreign);
             copy_nonoverlapping(buffer.wrapping_add(full), buffer, fill - full);
