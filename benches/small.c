@@ -18,7 +18,7 @@ static int64_t shape4[4] = {2, 3, 4, 5};
 static int64_t strides4[4] = {60, 20, 5, 1};
 static float values[120];
 static DLTensor tensor4;
-static DLManagedTensorVersioned *kept, *kept4;
+static DLManagedTensorVersioned *kept, *kept4, *target, *turned;
 static const DLDataType f32 = {kDLFloat, 32, 1};
 static const DLDevice cpu = {kDLCPU, 0};
 
@@ -66,6 +66,10 @@ static void run_clone(void) {
   dlrs_clone(kept, cpu, NULL, &t, NULL);
   dlrs_release(t);
 }
+
+static void run_copy(void) { dlrs_copy(kept, target, NULL, NULL); }
+
+static void run_copy_turned(void) { dlrs_copy(turned, target, NULL, NULL); }
 
 static void run_attach(void) {
   DLManagedTensorVersioned *t;
@@ -136,6 +140,8 @@ static const operation operations[] = {
     {"retain + release", run_retain, 1},
     {"validate, 4-D, strict", run_validate, 1.5},
     {"clone + release, 3x4 f32", run_clone, 5},
+    {"copy, 3x4 f32", run_copy, 0},
+    {"copy, 3x4 f32 from a transpose", run_copy_turned, 0},
     {"slice + release, 4-D view", run_slice, 0},
     {"reshape + release, 4-D to 2-D", run_reshape, 0},
     {"3 steps, one view + release", run_steps, 0},
@@ -155,6 +161,11 @@ int main(void) {
   if (dlrs_tensor_new(shape2, 2, f32, cpu, NULL, &kept, NULL) != 0) return 1;
   memset(kept->dl_tensor.data, 0, 48);
   if (dlrs_tensor_wrap(&tensor4, 0, NULL, NULL, &kept4, NULL) != 0) return 1;
+  if (dlrs_tensor_new(shape2, 2, f32, cpu, NULL, &target, NULL) != 0) return 1;
+  DLTensor columns = kept->dl_tensor;
+  int64_t strides2[2] = {1, 3};
+  columns.strides = strides2;
+  if (dlrs_tensor_wrap(&columns, 0, NULL, NULL, &turned, NULL) != 0) return 1;
   /* Rounds go through all operations in turn, so that a slow moment of the machine hits all. */
   for (int round = 0; round < ROUNDS; ++round)
     for (size_t i = 0; i < COUNT; ++i) {
@@ -176,5 +187,7 @@ int main(void) {
   }
   dlrs_release(kept);
   dlrs_release(kept4);
+  dlrs_release(target);
+  dlrs_release(turned);
   return 0;
 }

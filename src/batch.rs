@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use crate::abi::DLManagedTensorVersioned as Managed;
-use crate::copy::{self, Options, Scratch};
+use crate::copy::{self, Job, Options, Scratch};
 use crate::dtype;
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::layout;
@@ -26,9 +26,10 @@ pub unsafe fn copy_batch(
 ) -> core::result::Result<(), (usize, Error)> {
     let mut nbytes = None;
     // SAFETY: the caller's word.
-    let job = |index| pair(index).and_then(|pair| unsafe { read(pair, args, options) });
+    let make = |index, job: &mut Job| unsafe { read(pair(index)?, args, options, job) };
+    let mut job = Job::none();
     for index in 0..n {
-        if let Some(job) = job(index).map_err(|error| (index, error))? {
+        if make(index, &mut job).map_err(|error| (index, error))? {
             nbytes = nbytes.max(job.scratch_nbytes);
         }
     }
@@ -36,8 +37,8 @@ pub unsafe fn copy_batch(
     for index in 0..n {
         // SAFETY: the caller's word; what was found before is found again.
         unsafe {
-            match job(index) {
-                Ok(Some(mut job)) if job.scratch_nbytes <= nbytes => {
+            match make(index, &mut job) {
+                Ok(true) if job.scratch_nbytes <= nbytes => {
                     copy::run(&mut job, &scratch, options).map_err(|error| (index, error))?;
                 }
                 _ => {} // nothing to move
@@ -54,14 +55,15 @@ unsafe fn read(
     (src, dst): Pair,
     [source, target]: [Arg; 2],
     options: &Options,
-) -> Result<Option<copy::Job>> {
+    job: &mut Job,
+) -> Result<bool> {
     let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
     // SAFETY: the caller's word.
     unsafe {
         from.read_managed(src.as_ptr(), options.rules()).map_err(|e| e.of(source))?;
         to.read_managed(dst.as_ptr(), options.rules()).map_err(|e| e.of(target))?;
     }
-    copy::check(&from, &to, options).map_err(|e| e.of(target))
+    copy::check(&from, &to, options, job).map_err(|e| e.of(target))
 }
 
 /// Bytes of a tensor's elements, packed.
@@ -112,7 +114,8 @@ pub unsafe fn copy_to_bytes(
     // SAFETY: as many bytes as the elements need; the last one is inside.
     unsafe {
         numbers::view(src, src.dtype, (bytes, None), 0, &mut dst)?;
-        if let Some(mut job) = copy::check_repack(src, &dst, options)? {
+        let mut job = Job::none();
+        if copy::check_repack(src, &dst, options, &mut job)? {
             let scratch = Scratch::new(job.scratch_nbytes)?;
             copy::run(&mut job, &scratch, options)?;
             let rest = (src.numel()? as u64).wrapping_mul(dtype::item_bits(src.dtype).into()) % 8;

@@ -4,6 +4,7 @@ use crate::abi::*;
 use crate::copy::{self, Options, Scratch};
 use crate::device::cast;
 use crate::device::cpu::{self, Parallel};
+use crate::device::plan::Plan;
 use crate::dtype;
 use crate::error::Result;
 use crate::layout::MAX_NDIM;
@@ -47,7 +48,8 @@ fn through(src: &Snapshot, (dst, from): (&Snapshot, &Part), options: &Options) -
         let place = (memory.as_ptr(), None);
         numbers::view(dst, dst.dtype, place, dst.flags & PADDED, &mut compact)?;
         let to = Part::of(&compact)?;
-        let mut back = copy::plan(&compact, dst)?;
+        let mut back = Plan::none();
+        copy::fill_plan(&compact, dst, &mut back)?;
         convert((src, from), (&compact, &to), &options.parallel);
         cpu::copy(&mut back, &options.parallel);
     }

@@ -10,12 +10,12 @@ use core::ptr::{NonNull, null_mut};
 use crate::abi::*;
 use crate::device::backend::{Side, Transfer};
 use crate::device::cpu::Parallel;
-use crate::device::plan::{Item, Plan};
+use crate::device::plan::{Dim, Item, Plan};
 use crate::device::registry;
 use crate::device_type;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::layout::{self, MAX_NDIM, Order};
+use crate::layout::{self, Order};
 use crate::platform;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::{Versioned, share};
@@ -73,6 +73,14 @@ pub struct Job {
     transfer: Transfer,
     /// Bytes to copy through, where source and destination share memory.
     pub scratch_nbytes: Option<u64>,
+}
+
+impl Job {
+    /// One to be made: of no byte.
+    #[inline(always)]
+    pub const fn none() -> Job {
+        Job { transfer: Transfer::none(), scratch_nbytes: None }
+    }
 }
 
 /// Memory for the length of a call.
@@ -145,54 +153,64 @@ fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
 /// As [`copy`], of any tensors.
 #[inline(never)]
 fn copy_any(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
-    finish(check(src, dst, options)?, options)
+    let mut job = Job::none();
+    let moves = check(src, dst, options, &mut job)?;
+    finish(moves, &mut job, options)
 }
 
 /// As [`copy`], between packed and padded elements too.
-pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
-    finish(check_repack(src, dst, options)?, options)
-}
-
 #[inline(never)]
-fn finish(job: Option<Job>, options: &Options) -> Result<()> {
-    if let Some(mut job) = job {
-        let scratch = Scratch::new(job.scratch_nbytes)?;
-        // SAFETY: just checked, and the scratch memory is what it asked for.
-        unsafe { run(&mut job, &scratch, options)? };
-    }
-    Ok(())
+pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
+    let mut job = Job::none();
+    let moves = check_repack(src, dst, options, &mut job)?;
+    finish(moves, &mut job, options)
 }
 
-/// Everything that [`copy`] checks; `None` when there is nothing to move.
-pub fn check(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option<Job>> {
+fn finish(moves: bool, job: &mut Job, options: &Options) -> Result<()> {
+    if !moves {
+        return Ok(());
+    }
+    let scratch = Scratch::new(job.scratch_nbytes)?;
+    // SAFETY: just checked, and the scratch memory is what it asked for.
+    unsafe { run(job, &scratch, options) }
+}
+
+/// Everything that [`copy`] checks; false when there is nothing to move, else `job` is made.
+pub fn check(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
     check_pair(src, dst)?;
     check_same_dtype(src, dst)?;
     check_same_padding(src, dst)?;
-    check_job(src, dst, options)
+    check_job(src, dst, options, job)
 }
 
-/// Everything that [`repack`] checks.
+/// Everything that [`repack`] checks; as [`check`].
 #[inline(never)]
-pub fn check_repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option<Job>> {
+pub fn check_repack(
+    src: &Snapshot,
+    dst: &Snapshot,
+    options: &Options,
+    job: &mut Job,
+) -> Result<bool> {
     check_pair(src, dst)?;
     check_same_dtype(src, dst)?;
-    check_job(src, dst, options)
+    check_job(src, dst, options, job)
 }
 
 #[inline(never)]
-fn check_job(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Option<Job>> {
+fn check_job(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
     check_copyable(src, options)?;
     check_copyable(dst, options)?;
     if src.empty {
-        return Ok(None);
+        return Ok(false);
     }
     let same = same_place(src, dst) && src.slot_bits() == dst.slot_bits();
     let shared = check_memory(src, dst, options.allow_overlap || same)?;
     if same {
-        return Ok(None);
+        return Ok(false);
     }
-    let scratch_nbytes = if shared { Some(dst.nbytes()?) } else { None };
-    Ok(Some(Job { transfer: transfer(src, dst)?, scratch_nbytes }))
+    job.scratch_nbytes = if shared { Some(dst.nbytes()?) } else { None };
+    fill_transfer(src, dst, &mut job.transfer)?;
+    Ok(true)
 }
 
 /// The way of a copy, to be put into words.
@@ -203,9 +221,10 @@ pub struct Explained {
 
 /// Finds out which way a copy would go, without doing it; what it would refuse is refused.
 pub fn explain(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Explained> {
-    let Some(job) = check(src, dst, options)? else {
+    let mut job = Job::none();
+    if !check(src, dst, options, &mut job)? {
         return Ok(Explained { scratch_nbytes: None, way: None });
-    };
+    }
     let way = Some(route::explain(&job.transfer, options)?);
     Ok(Explained { scratch_nbytes: job.scratch_nbytes, way })
 }
@@ -239,16 +258,17 @@ pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result
 }
 
 /// What is to be copied between two tensors of the same shape and dtype.
-fn transfer(src: &Snapshot, dst: &Snapshot) -> Result<Transfer> {
+fn fill_transfer(src: &Snapshot, dst: &Snapshot, transfer: &mut Transfer) -> Result<()> {
     let side = |tensor: &Snapshot| {
         let handle = if is_handle(tensor) { tensor.data.cast() } else { null_mut() };
         Side { device: tensor.device, handle }
     };
-    Ok(Transfer { plan: plan(src, dst)?, src: side(src), dst: side(dst) })
+    (transfer.src, transfer.dst) = (side(src), side(dst));
+    fill_plan(src, dst, &mut transfer.plan)
 }
 
 /// The byte plan of two tensors of the same shape and dtype.
-pub fn plan(src: &Snapshot, dst: &Snapshot) -> Result<Plan> {
+pub fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> {
     let slot_bits = dst.slot_bits();
     let same = src.slot_bits() == slot_bits;
     let (item, unit_bits) = if same && slot_bits.is_multiple_of(8) {
@@ -257,21 +277,12 @@ pub fn plan(src: &Snapshot, dst: &Snapshot) -> Result<Plan> {
         let width = if same { slot_bits } else { dtype::item_bits(dst.dtype) };
         (Item::Bits { width: width as usize, dst_slot: slot_bits as usize }, 1)
     };
-    let mut plan = Plan {
-        src: place(src),
-        dst: place(dst),
-        item,
-        ndim: src.shape().len().min(MAX_NDIM),
-        shape: [1; MAX_NDIM],
-        src_strides: [0; MAX_NDIM],
-        dst_strides: [0; MAX_NDIM],
-    };
-    for (to, from) in plan.shape.iter_mut().zip(src.shape()) {
-        *to = *from;
+    *plan = Plan::new(place(src), place(dst), item);
+    let strides = unit_strides(src, unit_bits).zip(unit_strides(dst, unit_bits));
+    for (&n, (src, dst)) in src.shape().iter().zip(strides) {
+        plan.push(Dim { n, src: src?, dst: dst? });
     }
-    unit_strides(src, unit_bits, &mut plan.src_strides)?;
-    unit_strides(dst, unit_bits, &mut plan.dst_strides)?;
-    Ok(plan)
+    Ok(())
 }
 
 /// Copies to compact memory and from there.
@@ -279,19 +290,16 @@ pub fn plan(src: &Snapshot, dst: &Snapshot) -> Result<Plan> {
 /// # Safety
 /// As [`run`]; `memory` has room for the compact elements of the destination.
 unsafe fn through(transfer: &Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
-    let plan = &transfer.plan;
-    let mut compact = [0; MAX_NDIM];
-    let shape = plan.shape.get(..plan.ndim).unwrap_or(&[]);
-    layout::compact_strides(shape, Order::C, &mut compact);
-    let unit = match plan.item {
+    let (mut out, mut back) = (transfer.plan, transfer.plan);
+    (out.dst, back.src) = (memory.as_ptr(), memory.as_ptr());
+    let mut step = match out.item {
         Item::Bytes(nbytes) => nbytes as i64,
         Item::Bits { dst_slot, .. } => dst_slot as i64,
     };
-    for stride in &mut compact {
-        *stride = stride.wrapping_mul(unit);
+    for (out, back) in out.dims.iter_mut().zip(back.dims.iter_mut()).rev() {
+        (out.dst, back.src) = (step, step);
+        step = step.wrapping_mul(out.n);
     }
-    let out = Plan { dst: memory.as_ptr(), dst_strides: compact, ..*plan };
-    let back = Plan { src: memory.as_ptr(), src_strides: compact, ..*plan };
     // The memory goes when the call ends, so the call waits.
     let streams = Streams { enqueue_only: false, ..options.streams };
     let options = &Options { streams, ..*options };
@@ -393,8 +401,10 @@ unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Res
     let mut dst = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
+    let mut transfer = Transfer::none();
+    fill_transfer(src, &dst, &mut transfer)?;
     // SAFETY: the source was checked, the destination is fresh.
-    unsafe { route::execute(&mut transfer(src, &dst)?, options) }
+    unsafe { route::execute(&mut transfer, options) }
 }
 
 /// Whether the CPU reaches the memory of a device.

@@ -15,7 +15,7 @@
 //!   layout, view, overlap, dtype(_notation), device_type, ... scan      arithmetic and tables
 //!   platform │ what the operating system gives
 //!   error    │ Status, Field, Error: what went wrong, put into words in one place
-//!   abi      │ upstream's dlpack.h as plain data
+//!   abi      │ upstream's dlpack.h as plain data; array: a few values
 //! ```
 //! Each layer imports only those below it; `tests/house.rs` reads the `use` lines and says so.
 //!
@@ -38,6 +38,7 @@
 extern crate std;
 
 pub mod abi;
+mod array;
 pub mod batch;
 pub mod capi;
 pub mod cast;

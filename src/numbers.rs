@@ -3,6 +3,7 @@
 use core::ptr::null_mut;
 
 use crate::abi::{DLDataTypeCode::*, *};
+use crate::array::Array;
 use crate::copy::unit_strides;
 use crate::device::cast::{Cast, DIMS, Dims, Kind, Side};
 use crate::dtype;
@@ -22,7 +23,7 @@ pub struct Part {
     /// Bits from lane to lane.
     pub step: i64,
     /// Bits from element to element.
-    pub strides: [i64; MAX_NDIM],
+    pub strides: Array<i64, MAX_NDIM>,
 }
 
 /// Whether a tensor's numbers are complex.
@@ -39,8 +40,10 @@ impl Part {
             let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
             return Err(error.detail("elements have no numeric value").value(dtype.code.into()));
         };
-        let mut strides = [0; MAX_NDIM];
-        unit_strides(tensor, 1, &mut strides)?;
+        let mut strides = Array::new();
+        for stride in unit_strides(tensor, 1) {
+            strides.push(stride?);
+        }
         let own_byte = dtype.lanes == 1 && tensor.slot_bits() == 8;
         let access_bits = if own_byte { 8 } else { kind.bits() };
         Ok(Part { kind, first: tensor.first(), access_bits, step: dtype.bits.into(), strides })
@@ -51,7 +54,7 @@ impl Part {
         static ZERO: u8 = 0;
         let kind = Kind::Int { bits: 8, signed: false };
         let first = (&raw const ZERO).cast_mut(); // only read
-        Part { kind, first, access_bits: 8, step: 0, strides: [0; MAX_NDIM] }
+        Part { kind, first, access_bits: 8, step: 0, strides: Array::new() }
     }
 
     /// The imaginary parts, where this is the real ones.

@@ -24,16 +24,18 @@ pub enum Verdict {
     Undecided,
 }
 
-/// The units that a strided array touches: `item` units from `base + Σ index * stride` on, for
-/// every index tuple. Nothing is touched when an extent or `item` is 0 or less.
+/// The units that a strided array touches: `item` units from `base + Σ index * stride * scale` on,
+/// for every index tuple. Nothing is touched when an extent or `item` is 0 or less.
 #[derive(Clone, Copy, Debug)]
 pub struct Strided<'a> {
     /// Where element (0, …, 0) starts, in units.
     pub base: i128,
     /// Extents.
     pub shape: &'a [i64],
-    /// Strides in units, one per extent.
+    /// Strides, one per extent.
     pub strides: &'a [i64],
+    /// Units that a stride counts.
+    pub scale: u32,
     /// Units that one element takes.
     pub item: i128,
 }
@@ -48,6 +50,7 @@ pub fn self_overlap(layout: &Strided) -> Verdict {
         return Verdict::Undecided;
     }
     for (step, last) in layout.moving_dims() {
+        let Ok(step) = u64::try_from(step) else { return Verdict::Undecided };
         // Equal steps: one forward along one dimension, one back along the other, ends nowhere.
         if step == 0 || dims.as_slice().iter().any(|term| term.coef == step) {
             return Verdict::Overlap;
@@ -101,13 +104,16 @@ impl<'a> Strided<'a> {
     }
 
     /// Stride and last index of the dimensions that have more than one index.
-    fn dims(&self) -> impl Iterator<Item = (i64, u64)> + use<'a> {
+    fn dims(&self) -> impl Iterator<Item = (i128, u64)> + use<'a> {
         let moving = self.strides.iter().zip(self.shape).filter(|(_, extent)| **extent > 1);
-        moving.map(|(stride, extent)| (*stride, extent.unsigned_abs().wrapping_sub(1)))
+        let scale = i128::from(self.scale);
+        moving.map(move |(stride, extent)| {
+            (i128::from(*stride).wrapping_mul(scale), extent.unsigned_abs().wrapping_sub(1))
+        })
     }
 
     /// The same with the stride's size only.
-    fn moving_dims(&self) -> impl Iterator<Item = (u64, u64)> + use<'a> {
+    fn moving_dims(&self) -> impl Iterator<Item = (u128, u64)> + use<'a> {
         self.dims().map(|(stride, last)| (stride.unsigned_abs(), last))
     }
 
@@ -118,7 +124,7 @@ impl<'a> Strided<'a> {
         }
         let mut bounds = (self.base, self.base.checked_add(self.item.checked_sub(1)?)?);
         for (stride, last) in self.dims() {
-            let way = i128::from(stride).checked_mul(i128::from(last))?;
+            let way = stride.checked_mul(i128::from(last))?;
             let end = if way < 0 { &mut bounds.0 } else { &mut bounds.1 };
             *end = end.checked_add(way)?;
         }
@@ -172,7 +178,7 @@ fn shared_by_pair(a: &Strided, b: &Strided) -> Option<Verdict> {
     }
     let mut terms = Terms::new();
     for (step, last) in a.moving_dims().chain(b.moving_dims()) {
-        terms.add(step, last)?;
+        terms.add(u64::try_from(step).ok()?, last)?;
     }
     // a_first + Σ a + u == b_last - Σ b - v, with u < a.item and v < b.item.
     let window = a.item.checked_add(b.item)?.checked_sub(2)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, bottom first; a module may import modules of lower layers and of its own.
 const LAYERS: &[&[&str]] = &[
-    &["abi"],
+    &["abi", "array"],
     &["error"],
     &["platform"],
     &[

@@ -13,7 +13,7 @@ fn long() -> bool {
 }
 
 fn layout<'a>(base: i128, shape: &'a [i64], strides: &'a [i64], item: i128) -> Strided<'a> {
-    Strided { base, shape, strides, item }
+    Strided { base, shape, strides, scale: 1, item }
 }
 
 fn verdict(shared: bool) -> Verdict {

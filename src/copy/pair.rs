@@ -7,9 +7,9 @@ use crate::copy::Options;
 use crate::device::registry;
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status, Status::*};
-use crate::layout::{self, MAX_NDIM, Order};
-use crate::overlap::{self, Strided, Verdict};
+use crate::overlap::Verdict;
 use crate::validate::{Rules, Snapshot};
+use crate::view::sharing::{self, Elements};
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
@@ -25,26 +25,37 @@ pub fn check_pair(src: &Snapshot, dst: &Snapshot) -> Result<()> {
 /// Whether source and destination share memory; refused unless allowed.
 #[inline(never)]
 pub fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
-    let whole = (src.slot_bits() | dst.slot_bits()).is_multiple_of(8);
-    let unit_bits = if whole { 8 } else { 1 };
-    let [mut from, mut to] = [[0; MAX_NDIM]; 2];
-    let from = strided(src, unit_bits, &mut from)?;
-    let to = strided(dst, unit_bits, &mut to)?;
-    if !layout::is_contiguous(dst.shape(), dst.strides(), Order::C) {
-        match overlap::self_overlap(&to) {
-            Verdict::Disjoint => {}
-            verdict => {
-                return Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES));
-            }
-        }
+    match sharing::self_verdict(dst.shape(), dst.strides(), dst.slot_bits()) {
+        Verdict::Disjoint => {}
+        verdict => return Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES)),
     }
-    if !comparable(src, dst) {
+    if !comparable(src, dst) || apart(src, dst) {
         return Ok(false);
     }
-    match overlap::pair_overlap(&from, &to) {
+    match sharing::pair_verdict(&elements(src), &elements(dst)) {
         Verdict::Disjoint => Ok(false),
         _ if allowed => Ok(true),
         verdict => Err(overlap_error(DLRS_OVERLAP_SRC_DST, verdict)),
+    }
+}
+
+/// Whether all bytes of one come before all those of the other.
+fn apart(a: &Snapshot, b: &Snapshot) -> bool {
+    let bytes = |tensor: &Snapshot| {
+        let (first, (low, high)) = (place(tensor) as i128, tensor.byte_extent);
+        (first + i128::from(low), first + i128::from(high))
+    };
+    let (a, b) = (bytes(a), bytes(b));
+    a.1 <= b.0 || b.1 <= a.0
+}
+
+/// A tensor's elements, wherever its places are counted from.
+fn elements(tensor: &Snapshot) -> Elements<'_> {
+    Elements {
+        address: place(tensor) as u64,
+        shape: tensor.shape(),
+        strides: tensor.strides(),
+        item_bits: tensor.slot_bits(),
     }
 }
 
@@ -206,36 +217,20 @@ fn comparable(a: &Snapshot, b: &Snapshot) -> bool {
     }
 }
 
-/// Strides in units of `unit_bits` bits, 0 where the extent is 1.
-pub fn unit_strides(tensor: &Snapshot, unit_bits: u32, out: &mut [i64; MAX_NDIM]) -> Result<()> {
-    let slots = i64::from(tensor.slot_bits() / unit_bits);
-    let pairs = tensor.shape().iter().zip(tensor.strides());
-    for (dim, ((&extent, &stride), out)) in pairs.zip(out).enumerate() {
-        *out = match stride.checked_mul(slots) {
-            _ if extent == 1 => 0,
-            Some(stride) => stride,
-            None => {
-                let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);
-                return Err(error.dim(dim).value(stride));
-            }
-        };
-    }
-    Ok(())
-}
-
-/// The memory of a tensor, as the overlap decisions want it.
-fn strided<'a>(
-    tensor: &'a Snapshot,
+/// Strides in units of `unit_bits` bits, one by one; 0 where the extent is 1.
+pub fn unit_strides(
+    tensor: &Snapshot,
     unit_bits: u32,
-    strides: &'a mut [i64; MAX_NDIM],
-) -> Result<Strided<'a>> {
-    unit_strides(tensor, unit_bits, strides)?;
-    let shape = tensor.shape();
-    Ok(Strided {
-        base: place(tensor) as i128 * i128::from(8 / unit_bits),
-        shape,
-        strides: strides.get(..shape.len()).unwrap_or(&[]),
-        item: i128::from(tensor.slot_bits() / unit_bits),
+) -> impl Iterator<Item = Result<i64>> + use<'_> {
+    let slots = i64::from(tensor.slot_bits().checked_div(unit_bits).unwrap_or(0));
+    let pairs = tensor.shape().iter().zip(tensor.strides());
+    pairs.enumerate().map(move |(dim, (&extent, &stride))| match stride.checked_mul(slots) {
+        _ if extent == 1 => Ok(0),
+        Some(stride) => Ok(stride),
+        None => {
+            let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);
+            Err(error.dim(dim).value(stride))
+        }
     })
 }
 

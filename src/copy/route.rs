@@ -197,7 +197,7 @@ impl Way {
             Item::Bytes(nbytes) => write!(out, "; {nbytes} bytes")?,
             Item::Bits { width, .. } => write!(out, "; {width} bits")?,
         }
-        for Dim { n, src, dst } in (0..plan.ndim).map(|i| plan.dim(i)) {
+        for Dim { n, src, dst } in plan.dims.iter() {
             write!(out, " x {n} ({dst} <- {src})")?;
         }
         Ok(())

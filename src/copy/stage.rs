@@ -106,14 +106,14 @@ unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()
 unsafe fn each_item(worker: Worker, transfer: &Transfer) -> Result<()> {
     // SAFETY: the caller's word.
     match unsafe { worker.copy(transfer) } {
-        Err(error) if error.status == DLRS_UNSUPPORTED && transfer.plan.ndim > 0 => {}
+        Err(error) if error.status == DLRS_UNSUPPORTED && transfer.plan.ndim() > 0 => {}
         done => return done.and_then(|()| worker.sync()),
     }
     let mut one = Transfer { plan: transfer.plan, ..*transfer };
-    one.plan.ndim = 0;
+    one.plan.dims.truncate(0);
     for index in 0..transfer.plan.count() {
         let (mut rest, mut src, mut dst) = (index as i64, 0i64, 0i64);
-        for i in (0..transfer.plan.ndim).rev() {
+        for i in (0..transfer.plan.ndim()).rev() {
             let dim = transfer.plan.dim(i);
             let at = rest.checked_rem(dim.n).unwrap_or(0);
             rest = rest.checked_div(dim.n).unwrap_or(0);
@@ -199,7 +199,7 @@ impl Span {
         };
         let up = |units: i64| units.wrapping_add((1 << shift) - 1) >> shift;
         let (mut low, mut high) = (0i64, item);
-        for dim in (0..plan.ndim).map(|i| plan.dim(i)) {
+        for &dim in plan.dims.iter() {
             let reach = (dim.n - 1).wrapping_mul(stride(dim));
             low = low.wrapping_add(reach.min(0));
             high = high.wrapping_add(reach.max(0));

@@ -37,6 +37,16 @@ pub struct Transfer {
     pub dst: Side,
 }
 
+impl Transfer {
+    /// One to be made: of no byte.
+    #[inline(always)]
+    pub const fn none() -> Transfer {
+        let device = DLDevice { device_type: 0, device_id: 0 };
+        let side = Side { device, handle: core::ptr::null_mut() };
+        Transfer { plan: Plan::none(), src: side, dst: side }
+    }
+}
+
 /// What a driver knows about an address.
 #[derive(Clone, Copy)]
 pub struct Pointer {

@@ -84,13 +84,13 @@ pub struct Part<'a> {
 impl<'a> Part<'a> {
     /// All of a simplified plan. Destination strides that are still negative (bits) are turned.
     pub fn whole(plan: &'a Plan) -> Part<'a> {
-        let Plan { src, dst, item, ndim, .. } = *plan;
+        let Plan { src, dst, item, .. } = *plan;
         let (mut src_bit, mut dst_bit) = (0, 0);
-        for dim in (0..ndim).map(|i| plan.dim(i)).filter(|dim| dim.dst < 0) {
+        for dim in plan.dims.iter().filter(|dim| dim.dst < 0) {
             src_bit += (dim.n - 1).wrapping_mul(dim.src);
             dst_bit += (dim.n - 1).wrapping_mul(dim.dst);
         }
-        Part { plan, src, dst, src_bit, dst_bit, item, ndim, only: (NO_DIM, 0) }
+        Part { plan, src, dst, src_bit, dst_bit, item, ndim: plan.ndim(), only: (NO_DIM, 0) }
     }
 
     /// `n` of dimension `i`, from `first` on; for bits, `first` strides must be whole bytes.
@@ -129,6 +129,13 @@ impl<'a> Part<'a> {
     /// The innermost dimension, or [`Dim::NONE`].
     pub fn inner(&self) -> Dim {
         self.dim(self.ndim.wrapping_sub(1))
+    }
+
+    /// Whether all elements are so few that whatever is prepared for them costs more than it saves.
+    pub fn few(&self) -> bool {
+        const FEW: i64 = 256;
+        let count = |n: i64, i| if n <= FEW { n.saturating_mul(self.dim(i).n) } else { n };
+        (0..self.ndim).fold(1, count) <= FEW
     }
 
     /// The way to carry it out.

@@ -32,7 +32,7 @@ pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
     let (mut into, mut back) = (*plan, *plan);
     (into.dst, back.src) = (memory, memory);
     let mut step = if let Item::Bytes(nbytes) = plan.item { nbytes as i64 } else { 1 };
-    for i in (0..plan.ndim).rev() {
+    for i in (0..plan.ndim()).rev() {
         let dim = plan.dim(i);
         into.set(i, Dim { dst: step, ..dim });
         back.set(i, Dim { src: step, ..dim });
@@ -47,7 +47,9 @@ pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
 pub fn reversed(plan: &Plan) -> Plan {
     let mut back = *plan;
     (back.src, back.dst) = (plan.dst, plan.src.cast_mut());
-    (back.src_strides, back.dst_strides) = (plan.dst_strides, plan.src_strides);
+    for dim in back.dims.iter_mut() {
+        (dim.src, dim.dst) = (dim.dst, dim.src);
+    }
     back
 }
 
@@ -65,7 +67,7 @@ struct Pieces<'a> {
 impl<'a> Pieces<'a> {
     fn of(plan: &'a Plan, item_nbytes: u64, most: u64) -> Pieces<'a> {
         let mut inner = item_nbytes;
-        let (mut cut, mut block) = (plan.ndim, 1);
+        let (mut cut, mut block) = (plan.ndim(), 1);
         while cut > 0 && inner <= most {
             cut -= 1;
             let n = plan.dim(cut).n;

@@ -4,6 +4,7 @@
 //! way to carry it out. Both are pure: no byte is read or written.
 
 use super::part::Part;
+use crate::array::Array;
 pub use crate::layout::MAX_NDIM;
 
 /// What one element is made of, and with it the unit of the strides.
@@ -21,8 +22,8 @@ pub enum Item {
     },
 }
 
-/// A copy of `shape` elements from one strided layout to another. Every extent is 1 or more, and
-/// the caller has checked that every element lies in memory it may read or write.
+/// A copy of elements from one strided layout to another. Every extent is 1 or more, and the caller
+/// has checked that every element lies in memory it may read or write.
 #[derive(Clone, Copy)]
 pub struct Plan {
     /// Source element (0, …, 0).
@@ -31,17 +32,11 @@ pub struct Plan {
     pub dst: *mut u8,
     /// What one element is.
     pub item: Item,
-    /// Number of dimensions in use, at most [`MAX_NDIM`].
-    pub ndim: usize,
-    /// Extents.
-    pub shape: [i64; MAX_NDIM],
-    /// Source strides, in the unit of `item`.
-    pub src_strides: [i64; MAX_NDIM],
-    /// Destination strides, in the unit of `item`.
-    pub dst_strides: [i64; MAX_NDIM],
+    /// Dimensions, outermost first.
+    pub dims: Array<Dim, MAX_NDIM>,
 }
 
-/// One dimension of a plan: extent and both strides.
+/// One dimension of a plan: extent and both strides, in the unit of the item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dim {
     /// Extent.
@@ -101,46 +96,49 @@ impl Kernel {
 pub const MAX_STEP: i64 = 8;
 
 impl Plan {
+    /// One to be made: of no byte.
+    #[inline(always)]
+    pub const fn none() -> Plan {
+        Plan::new(core::ptr::null(), core::ptr::null_mut(), Item::Bytes(0))
+    }
+
     /// A plan of one element; [`Plan::push`] adds dimensions.
+    #[inline(always)]
     pub const fn new(src: *const u8, dst: *mut u8, item: Item) -> Plan {
-        let none = [0; MAX_NDIM];
-        Plan { src, dst, item, ndim: 0, shape: none, src_strides: none, dst_strides: none }
+        Plan { src, dst, item, dims: Array::new() }
     }
 
     /// Adds an innermost dimension; one beyond [`MAX_NDIM`] is ignored.
     pub fn push(&mut self, dim: Dim) {
-        if self.ndim < MAX_NDIM {
-            self.ndim += 1;
-            self.set(self.ndim - 1, dim);
-        }
+        self.dims.push(dim);
+    }
+
+    /// Number of dimensions.
+    #[inline]
+    pub fn ndim(&self) -> usize {
+        self.dims.len()
     }
 
     /// Dimension `i`, or [`Dim::NONE`].
     pub fn dim(&self, i: usize) -> Dim {
-        match (self.shape.get(i), self.src_strides.get(i), self.dst_strides.get(i)) {
-            (Some(&n), Some(&src), Some(&dst)) if i < self.ndim => Dim { n, src, dst },
-            _ => Dim::NONE,
-        }
+        self.dims.get(i).copied().unwrap_or(Dim::NONE)
     }
 
     /// Replaces dimension `i`.
     pub fn set(&mut self, i: usize, dim: Dim) {
-        let Plan { shape, src_strides, dst_strides, .. } = self;
-        if let (Some(n), Some(src), Some(dst)) =
-            (shape.get_mut(i), src_strides.get_mut(i), dst_strides.get_mut(i))
-        {
-            (*n, *src, *dst) = (dim.n, dim.src, dim.dst);
+        if let Some(slot) = self.dims.get_mut(i) {
+            *slot = dim;
         }
     }
 
     /// The innermost dimension, or [`Dim::NONE`].
     pub fn inner(&self) -> Dim {
-        self.dim(self.ndim.wrapping_sub(1))
+        self.dims.last().copied().unwrap_or(Dim::NONE)
     }
 
     /// Number of elements (saturating).
     pub fn count(&self) -> u64 {
-        (0..self.ndim).fold(1u64, |n, i| n.saturating_mul(self.dim(i).n.max(0) as u64))
+        self.dims.iter().fold(1u64, |n, dim| n.saturating_mul(dim.n.max(0) as u64))
     }
 
     /// Number of bytes written, rounded up (saturating).
@@ -171,40 +169,39 @@ impl Plan {
 
     fn drop_ones(&mut self) {
         let mut kept = 0;
-        for i in 0..self.ndim.min(MAX_NDIM) {
+        for i in 0..self.ndim() {
             let dim = self.dim(i);
             if dim.n != 1 {
                 self.set(kept, dim);
                 kept += 1;
             }
         }
-        self.ndim = kept;
+        self.dims.truncate(kept);
     }
 
     /// Bits that are whole bytes at whole bytes become bytes.
     fn bits_to_bytes(&mut self) -> bool {
         let Item::Bits { width, dst_slot } = self.item else { return false };
-        let strides = (0..self.ndim).fold(0, |all, i| all | self.dim(i).src | self.dim(i).dst);
+        let strides = self.dims.iter().fold(0, |all, dim| all | dim.src | dim.dst);
         if width != dst_slot || width % 8 != 0 || strides % 8 != 0 {
             return false;
         }
         self.item = Item::Bytes(width / 8);
-        for i in 0..self.ndim {
-            let Dim { n, src, dst } = self.dim(i);
-            self.set(i, Dim { n, src: src / 8, dst: dst / 8 });
+        for dim in self.dims.iter_mut() {
+            (dim.src, dim.dst) = (dim.src / 8, dim.dst / 8);
         }
         true
     }
 
     fn flip(&mut self) {
         let unit = if matches!(self.item, Item::Bytes(_)) { 1 } else { 8 };
-        for i in 0..self.ndim {
-            let Dim { n, src, dst } = self.dim(i);
+        for dim in self.dims.iter_mut() {
+            let Dim { n, src, dst } = *dim;
             let (by_src, by_dst) = ((n - 1).wrapping_mul(src), (n - 1).wrapping_mul(dst));
             if dst < 0 && by_src % unit == 0 && by_dst % unit == 0 {
                 self.src = self.src.wrapping_offset((by_src / unit) as isize);
                 self.dst = self.dst.wrapping_offset((by_dst / unit) as isize);
-                self.set(i, Dim { n, src: src.wrapping_neg(), dst: dst.wrapping_neg() });
+                *dim = Dim { n, src: src.wrapping_neg(), dst: dst.wrapping_neg() };
             }
         }
     }
@@ -212,7 +209,7 @@ impl Plan {
     /// Insertion sort: outermost, that is largest destination stride, first.
     fn sort(&mut self) {
         let key = |d: Dim| (d.dst.unsigned_abs(), d.src.unsigned_abs());
-        for i in 1..self.ndim {
+        for i in 1..self.ndim() {
             let dim = self.dim(i);
             let mut to = i;
             while to > 0 && key(self.dim(to - 1)) < key(dim) {
@@ -226,7 +223,7 @@ impl Plan {
 
     fn merge(&mut self) {
         let mut kept = 0;
-        for i in 0..self.ndim {
+        for i in 0..self.ndim() {
             let inner = self.dim(i);
             let outer = if kept > 0 { self.dim(kept - 1) } else { Dim::NONE };
             let spans = |stride: i64| inner.n.checked_mul(stride);
@@ -239,13 +236,12 @@ impl Plan {
                 }
             }
         }
-        self.ndim = kept;
+        self.dims.truncate(kept);
     }
 
     /// While both sides are dense in the innermost dimension, the element grows by it.
     fn absorb(&mut self) {
-        while self.ndim > 0 {
-            let Dim { n, src, dst } = self.inner();
+        while let Some(&Dim { n, src, dst }) = self.dims.last() {
             let bytes = match self.item {
                 Item::Bytes(bytes) => bytes,
                 Item::Bits { width, dst_slot } if width == dst_slot => width,
@@ -257,7 +253,7 @@ impl Plan {
                 Item::Bytes(_) => Item::Bytes(grown),
                 Item::Bits { .. } => Item::Bits { width: grown, dst_slot: grown },
             };
-            self.ndim -= 1;
+            self.dims.truncate(self.ndim() - 1);
         }
     }
 

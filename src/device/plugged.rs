@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, null, null_mut};
 
 use super::backend::{Backend, Event, Lack, Pointer, Side, Stream, Transfer, unsupported};
-use super::plan::Item;
+use super::plan::{Item, MAX_NDIM};
 use crate::abi::DLDevice;
 use crate::error::{Error, Result, Status, Status::*};
 
@@ -341,9 +341,14 @@ impl Backend for Plugged {
         };
         let (src, src_offset) = place(&transfer.src, transfer.plan.src);
         let (dst, dst_offset) = place(&transfer.dst, transfer.plan.dst);
+        let [mut shape, mut src_strides, mut dst_strides] = [[0; MAX_NDIM]; 3];
+        let arrays = shape.iter_mut().zip(src_strides.iter_mut().zip(&mut dst_strides));
+        for (dim, (n, (src, dst))) in transfer.plan.dims.iter().zip(arrays) {
+            (*n, *src, *dst) = (dim.n, dim.src, dim.dst);
+        }
         let plan = dlrs_byte_plan {
             struct_size: size_of::<dlrs_byte_plan>() as u32,
-            ndim: transfer.plan.ndim as i32,
+            ndim: transfer.plan.ndim() as i32,
             src_device: transfer.src.device,
             dst_device: transfer.dst.device,
             src,
@@ -351,9 +356,9 @@ impl Backend for Plugged {
             src_offset,
             dst_offset,
             item_nbytes: item_nbytes as u64,
-            shape: transfer.plan.shape.as_ptr(),
-            src_strides: transfer.plan.src_strides.as_ptr(),
-            dst_strides: transfer.plan.dst_strides.as_ptr(),
+            shape: shape.as_ptr(),
+            src_strides: src_strides.as_ptr(),
+            dst_strides: dst_strides.as_ptr(),
         };
         ask!(self.0, copy, COPIES, device, &plan, stream)
     }

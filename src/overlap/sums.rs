@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 use super::Verdict;
+use crate::array::Array;
 
 /// Steps (of two or three divisions each) that a question may cost before it stays undecided: well
 /// below a millisecond.
@@ -41,20 +42,17 @@ pub fn span(terms: &[Term], start: i128) -> Option<i128> {
 }
 
 /// Terms with different coefficients, largest first.
-pub struct Terms {
-    slots: [Term; MAX_TERMS],
-    used: usize,
-}
+pub struct Terms(Array<Term, MAX_TERMS>);
 
 impl Terms {
     /// No terms.
     pub fn new() -> Self {
-        Terms { slots: [Term { coef: 0, bound: 0 }; MAX_TERMS], used: 0 }
+        Terms(Array::new())
     }
 
     /// Largest coefficient first.
     pub fn as_slice(&self) -> &[Term] {
-        self.slots.get(..self.used).unwrap_or(&[])
+        &self.0
     }
 
     /// Add a term where it belongs. `None` if it does not fit.
@@ -63,7 +61,7 @@ impl Terms {
             return Some(());
         }
         let mut moving = Term { coef, bound };
-        for slot in self.slots.iter_mut().take(self.used) {
+        for slot in self.0.iter_mut() {
             if slot.coef == moving.coef {
                 slot.bound = slot.bound.checked_add(moving.bound)?;
                 return Some(());
@@ -72,9 +70,7 @@ impl Terms {
                 core::mem::swap(slot, &mut moving);
             }
         }
-        *self.slots.get_mut(self.used)? = moving;
-        self.used = self.used.wrapping_add(1);
-        Some(())
+        self.0.push(moving).then_some(())
     }
 
     /// The one question of this file: `target - window <= Σ coef x <= target`. `None`: the numbers
@@ -86,7 +82,7 @@ impl Terms {
         }
         // Divided by what all coefficients share, the window shrinks to what is left of it.
         let gcd = self.as_slice().iter().fold(0, |gcd, term| gcd_of(gcd, term.coef)).max(1);
-        for slot in self.slots.iter_mut().take(self.used) {
+        for slot in self.0.iter_mut() {
             slot.coef = slot.coef.checked_div(gcd)?;
         }
         let low = target.checked_sub(window)?.max(0) as u128;

@@ -437,7 +437,7 @@ fn kernels() {
         let dims = dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect();
         let mut plan = Case { item, dims }.plan(std::ptr::null(), std::ptr::null_mut());
         plan.simplify();
-        (plan.kernel(), plan.item, plan.ndim)
+        (plan.kernel(), plan.item, plan.ndim())
     };
     let f32 = Item::Bytes(4);
     let dense = kernel(f32, &[(3, -20, -20), (1, 9, 9), (5, 4, 4)]);

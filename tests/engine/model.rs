@@ -180,7 +180,7 @@ impl Case {
         if let Some(at) = (0..dst.len()).find(|&i| dst[i] != expected[i]) {
             let mut simple = plan;
             simple.simplify();
-            let dims: Vec<_> = (0..simple.ndim).map(|i| simple.dim(i)).collect();
+            let dims: Vec<_> = (0..simple.ndim()).map(|i| simple.dim(i)).collect();
             let kernel = simple.kernel();
             panic!("{what}: byte {at} differs\n{self:?}\n{kernel:?} {:?} {dims:?}", simple.item);
         }

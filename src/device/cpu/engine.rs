@@ -25,6 +25,9 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     };
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
+        if plan.ndim > 0 && size <= 64 && plan.few() {
+            return strided::copy(plan, size);
+        }
         let (kernel, sides) = plan.way();
         if kernel == Kernel::Gather && size == 1 && slim::copy(ops, plan) {
             return;

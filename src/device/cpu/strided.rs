@@ -144,13 +144,13 @@ fn loops(plan: &Part) -> (usize, Option<usize>) {
     let last = plan.ndim.wrapping_sub(1);
     let (beside, near) = (plan.ndim.checked_sub(2), plan.source_inner());
     if plan.dim(last).n >= 16 {
-        return (last, near);
+        return (last, near.or(beside));
     }
     let n = |i: Option<usize>| i.map_or(0, |i| plan.dim(i).n);
     let longest = if n(near) >= n(beside) { near } else { beside };
     match longest {
         Some(i) if plan.dim(i).n > plan.dim(last).n => (i, Some(last)),
-        _ => (last, near),
+        _ => (last, near.or(beside)),
     }
 }
 

@@ -3,6 +3,7 @@
 //! used up while they are in the cache.
 use super::strided::{fixed, one, pair};
 use super::walk::walk;
+use crate::array::Array;
 use crate::device::part::Part;
 use crate::device::plan::Dim;
 
@@ -14,7 +15,7 @@ const REACH: usize = 256;
 
 /// The offsets of every index of some dimensions, in source and destination.
 struct Table {
-    at: [(isize, isize); MOST],
+    at: Array<(isize, isize), MOST>,
     n: usize,
     most: usize,
     /// The dimension of which each table has only a part, and how much of it.
@@ -34,17 +35,9 @@ impl Table {
     fn new(size: usize) -> Table {
         let most = REACH.checked_div(size).unwrap_or(0).clamp(16, MOST);
         let (line, first) = (Dim::NONE, Dim::NONE);
-        Table {
-            at: [(0, 0); MOST],
-            n: 1,
-            most,
-            part: None,
-            line,
-            first,
-            dense: true,
-            size,
-            dims: 0,
-        }
+        let mut at = Array::new();
+        at.push((0, 0));
+        Table { at, n: 1, most, part: None, line, first, dense: true, size, dims: 0 }
     }
 
     /// Adds dimension `i` outside those already there, or as much of it as there is room for.
@@ -57,9 +50,7 @@ impl Table {
         }
         for to in n..(n * count).min(MOST) {
             let Some(&(src, dst)) = self.at.get(to - n) else { return };
-            if let Some(at) = self.at.get_mut(to) {
-                *at = (src + dim.src as isize, dst + dim.dst as isize);
-            }
+            self.at.push((src + dim.src as isize, dst + dim.dst as isize));
         }
         self.first = if self.dims == 0 { dim } else { self.first };
         self.dense &= dim.dst == (self.size * n) as i64;

@@ -106,14 +106,14 @@ pub(in crate::device) unsafe fn side_by_side(
 /// for a little longer.
 fn large(plan: &Plan) -> bool {
     let from = stream_from();
-    plan.nbytes() >= if plan.ndim == 0 { from.saturating_add(from / 4) } else { from }
+    plan.nbytes() >= if plan.ndim() == 0 { from.saturating_add(from / 4) } else { from }
 }
 
 /// How a simplified plan is dealt out; `None`: one thread does it.
 fn dealt<'a>(plan: &'a Plan, parallel: &Parallel) -> Option<Deal<'a>> {
     let nbytes = plan.nbytes();
     // Whatever is not dense takes twice as long.
-    let threads = worth(if plan.ndim == 0 { nbytes } else { nbytes.saturating_mul(2) }, parallel);
+    let threads = worth(if plan.ndim() == 0 { nbytes } else { nbytes.saturating_mul(2) }, parallel);
     let large = large(plan);
     if threads > 1 { deal(Part::whole(plan), threads, large) } else { None }
 }

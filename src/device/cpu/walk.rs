@@ -1,4 +1,5 @@
 //! Visits every index of the dimensions that a kernel does not handle itself.
+use crate::array::Array;
 use crate::device::{part::Part, plan::MAX_NDIM};
 
 /// Calls `visit(source offset, destination offset)`, in the unit of the plan's strides, for every
@@ -10,8 +11,11 @@ pub(super) fn walk(plan: &Part, inner: u64, mut visit: impl FnMut(isize, isize))
 /// Once for all kernels: the loop is longer than a call.
 #[inline(never)]
 fn each(plan: &Part, inner: u64, visit: &mut dyn FnMut(isize, isize)) {
-    let mut index = [0i64; MAX_NDIM];
     let (mut src, mut dst) = (0i64, 0i64);
+    let mut index = Array::<i64, MAX_NDIM>::new();
+    for _ in 0..plan.ndim {
+        index.push(0);
+    }
     loop {
         visit(src as isize, dst as isize);
         let mut i = plan.ndim;

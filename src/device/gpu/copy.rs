@@ -67,7 +67,7 @@ fn rows(plan: &Plan) -> Option<Pitched> {
     let Item::Bytes(width) = plan.item else { return None };
     let dim = plan.inner();
     let fits = |stride: i64| (width as i64..=PITCH_MOST).contains(&stride);
-    (plan.ndim == 1 && fits(dim.src) && fits(dim.dst)).then_some(Pitched {
+    (plan.ndim() == 1 && fits(dim.src) && fits(dim.dst)).then_some(Pitched {
         src: plan.src,
         src_pitch: dim.src as usize,
         dst: plan.dst,
@@ -121,7 +121,7 @@ impl Driver {
     pub(super) unsafe fn on_device(&self, plan: &Plan, place: &Place) -> Result<()> {
         // SAFETY: the caller's word, for all of this function.
         unsafe {
-            if let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim) {
+            if let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim()) {
                 return self.dense(plan.dst, plan.src, nbytes, place.stream);
             }
             let rows = rows(plan);
@@ -158,7 +158,7 @@ impl Gpu {
             }
         }
         let peers = devices == 2 && src.device.device_id != dst.device.device_id;
-        let dense = plan.ndim == 0 && matches!(plan.item, Item::Bytes(_));
+        let dense = plan.ndim() == 0 && matches!(plan.item, Item::Bytes(_));
         let wide = if devices == 2 { ROWS_DEVICE } else { ROWS_HOST };
         match rows(plan) {
             _ if dense && pageable && plan.nbytes() >= STAGED_FROM as u64 => {
@@ -208,7 +208,7 @@ impl Gpu {
         let reach = (self.reach(src, plan.src, here)?, self.reach(dst, plan.dst, here)?);
         // SAFETY: the caller's word, for all of this function.
         unsafe {
-            let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim) else {
+            let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim()) else {
                 return self.strided(transfer, reach, here, stream);
             };
             if nbytes >= STAGED_FROM && self.gains(plan, reach, stream)? {

@@ -199,7 +199,7 @@ impl Driver {
         let mut buffers = Buffers::new(self, here)?;
         // In the order of the host's memory, which the CPU reads fastest, where the device can turn
         // it round; else in that of the device's.
-        let turn = plan.ndim > 0 && self.has_kernels(here);
+        let turn = plan.ndim() > 0 && self.has_kernels(here);
         let mut order = if turn { pieces::reversed(plan) } else { *plan };
         order.simplify();
         pieces::each(&order, BUFFER_NBYTES, |piece| {
