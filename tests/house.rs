@@ -267,6 +267,7 @@ fn targets_differ_only_in_platform_and_kernel_files() {
         "simd.rs",
         "x86.rs",
         "x86_avx2.rs",
+        "x86_avx2_shuffle.rs",
         "x86_avx2_square.rs",
         "x86_avx512.rs",
         "x86_sixes.rs",

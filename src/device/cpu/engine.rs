@@ -75,6 +75,11 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>) -> bool
                 && (dst.n.min(src.n) <= 32 / size as i64
                     || dst.n.saturating_mul(src.n) < if size >= 8 { 512 } else { 64 })
         }),
+        // A few short planes.
+        Kernel::Interleave => {
+            let (planes, run) = (plan.inner().n, plan.dim(plan.ndim.wrapping_sub(2)).n);
+            size == 8 && planes.saturating_mul(run) <= 64
+        }
         _ => false,
     }
 }

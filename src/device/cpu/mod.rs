@@ -73,6 +73,7 @@ mod neon;
 mod simd;
 mod x86;
 mod x86_avx2;
+mod x86_avx2_shuffle;
 mod x86_avx2_square;
 mod x86_avx512;
 mod x86_sixes;

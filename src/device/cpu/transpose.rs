@@ -205,7 +205,7 @@ impl Squares<'_> {
             }
             let src = src.wrapping_add(s << log);
             let more = (face.n_src - s) << log > AHEAD && (s << log) % AHEAD == 0;
-            let ahead = more && self.streams && lines * line > ROWS;
+            let ahead = more && (self.streams || log >= 3) && lines * line > ROWS;
             for i in 0..lines {
                 let ([at, to], rows) = tables.places(i * line, place);
                 let src = src.wrapping_offset(at);

@@ -5,10 +5,11 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Masks, Odd, Ops, Place, Rows};
+use super::ops::{Odd, Ops, Place, Rows};
 // The instructions for bits are 64-bit ones.
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
+use super::x86_avx2_shuffle::{step, weave};
 use super::{x86_avx2_square::square, x86_sixes};
 
 pub(super) static OPS: Ops = TABLE;
@@ -227,112 +228,6 @@ unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
 #[target_feature(enable = "avx2")]
 unsafe fn fence() {
     _mm_sfence();
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn step(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize {
-    // SAFETY: the caller's promises are those of `steps`.
-    unsafe {
-        match how.loads {
-            1 => steps::<1>(dst, src, results, how),
-            2 => steps::<2>(dst, src, results, how),
-            3 => steps::<3>(dst, src, results, how),
-            4 => steps::<4>(dst, src, results, how),
-            5 => steps::<5>(dst, src, results, how),
-            6 => steps::<6>(dst, src, results, how),
-            7 => steps::<7>(dst, src, results, how),
-            _ => steps::<8>(dst, src, results, how),
-        }
-    }
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn steps<const K: usize>(
-    dst: *mut u8,
-    src: *const u8,
-    results: usize,
-    how: &Masks,
-) -> usize {
-    let mut from = src.wrapping_offset(how.first);
-    let mut masks = [_mm256_setzero_si256(); K];
-    for (mask, bytes) in masks.iter_mut().zip(&how.masks) {
-        // SAFETY: a mask is 16 bytes.
-        *mask = _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) });
-    }
-    for pair_of_results in 0..results / 2 {
-        let next = from.wrapping_offset(how.advance);
-        let mut all = _mm256_setzero_si256();
-        for (j, &mask) in masks.iter().enumerate() {
-            let at = 16 * j;
-            // SAFETY: the caller vouches for K loads of 16 bytes at both places.
-            let bytes = unsafe { two(from.wrapping_add(at), how.advance, 0, 1) };
-            all = _mm256_or_si256(all, _mm256_shuffle_epi8(bytes, mask));
-        }
-        // SAFETY: the caller vouches for `results` times 16 bytes.
-        unsafe { _mm256_storeu_si256(dst.wrapping_add(32 * pair_of_results).cast(), all) };
-        from = next.wrapping_offset(how.advance);
-    }
-    results & !1
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn weave(
-    dst: *mut u8,
-    src: *const u8,
-    plane_stride: isize,
-    rounds: usize,
-    planes: usize,
-    masks: &[[[u8; 16]; 8]; 8],
-) -> usize {
-    // SAFETY: the caller's promises are those of `weaves`.
-    unsafe {
-        match planes {
-            2 => weaves::<2>(dst, src, plane_stride, rounds, masks),
-            3 => weaves::<3>(dst, src, plane_stride, rounds, masks),
-            4 => weaves::<4>(dst, src, plane_stride, rounds, masks),
-            5 => weaves::<5>(dst, src, plane_stride, rounds, masks),
-            6 => weaves::<6>(dst, src, plane_stride, rounds, masks),
-            7 => weaves::<7>(dst, src, plane_stride, rounds, masks),
-            _ => weaves::<8>(dst, src, plane_stride, rounds, masks),
-        }
-    }
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn weaves<const K: usize>(
-    dst: *mut u8,
-    src: *const u8,
-    plane_stride: isize,
-    rounds: usize,
-    masks: &[[[u8; 16]; 8]; 8],
-) -> usize {
-    for pair_of_rounds in 0..rounds / 2 {
-        let mut planes = [_mm256_setzero_si256(); K];
-        for (p, plane) in planes.iter_mut().enumerate() {
-            let from = src.wrapping_offset(p as isize * plane_stride);
-            // SAFETY: the caller vouches for `rounds` times 16 bytes of every plane.
-            *plane = unsafe { _mm256_loadu_si256(from.wrapping_add(32 * pair_of_rounds).cast()) };
-        }
-        let to = dst.wrapping_add(32 * K * pair_of_rounds);
-        // From memory in every round: hoisted, K² masks would fill the stack.
-        let masks = core::hint::black_box(masks);
-        for (r, result) in masks.iter().take(K).enumerate() {
-            let mut all = _mm256_setzero_si256();
-            for (&plane, mask) in planes.iter().zip(result) {
-                // SAFETY: a mask is 16 bytes.
-                let mask = unsafe { _mm_loadu_si128(mask.as_ptr().cast()) };
-                let mask = _mm256_broadcastsi128_si256(mask);
-                all = _mm256_or_si256(all, _mm256_shuffle_epi8(plane, mask));
-            }
-            let (low, high) = (_mm256_castsi256_si128(all), _mm256_extracti128_si256::<1>(all));
-            // SAFETY: the destination has K times 16 bytes for every round.
-            unsafe {
-                _mm_storeu_si128(to.wrapping_add(16 * r).cast(), low);
-                _mm_storeu_si128(to.wrapping_add(16 * (r + K)).cast(), high);
-            }
-        }
-    }
-    rounds & !1
 }
 
 #[cfg(target_arch = "x86_64")]

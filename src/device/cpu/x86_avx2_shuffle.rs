@@ -1,0 +1,128 @@
+//! Shuffles with AVX2: every k-th element of a run, and k planes woven into one.
+#![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86")]
+use core::arch::x86::*;
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::*;
+
+use super::ops::Masks;
+use super::x86_avx2::two;
+
+/// The body for every `$i` below `$k`, at most 8, written out: what it keeps in arrays stays in
+/// registers, and no loop's place in the code counts.
+macro_rules! straight {
+    ($k:ident, $i:ident => $body:block) => { straight!($k, $i, $body, [0 1 2 3 4 5 6 7]) };
+    ($k:ident, $i:ident, $body:block, [$($n:literal)*]) => {
+        $({
+            const $i: usize = $n;
+            if $i < $k $body
+        })*
+    };
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn step(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize {
+    // SAFETY: the caller's promises are those of `steps`.
+    unsafe {
+        match how.loads {
+            1 => steps::<1>(dst, src, results, how),
+            2 => steps::<2>(dst, src, results, how),
+            3 => steps::<3>(dst, src, results, how),
+            4 => steps::<4>(dst, src, results, how),
+            5 => steps::<5>(dst, src, results, how),
+            6 => steps::<6>(dst, src, results, how),
+            7 => steps::<7>(dst, src, results, how),
+            _ => steps::<8>(dst, src, results, how),
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn steps<const K: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    results: usize,
+    how: &Masks,
+) -> usize {
+    let mut from = src.wrapping_offset(how.first);
+    let mut masks = [_mm256_setzero_si256(); K];
+    straight!(K, J => {
+        let mask = how.masks[J].as_ptr().cast();
+        // SAFETY: a mask is 16 bytes.
+        masks[J] = _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(mask) });
+    });
+    for pair_of_results in 0..results / 2 {
+        let next = from.wrapping_offset(how.advance);
+        let mut all = _mm256_setzero_si256();
+        straight!(K, J => {
+            // SAFETY: the caller vouches for K loads of 16 bytes at both places.
+            let bytes = unsafe { two(from.wrapping_add(16 * J), how.advance, 0, 1) };
+            all = _mm256_or_si256(all, _mm256_shuffle_epi8(bytes, masks[J]));
+        });
+        // SAFETY: the caller vouches for `results` times 16 bytes.
+        unsafe { _mm256_storeu_si256(dst.wrapping_add(32 * pair_of_results).cast(), all) };
+        from = next.wrapping_offset(how.advance);
+    }
+    results & !1
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn weave(
+    dst: *mut u8,
+    src: *const u8,
+    plane_stride: isize,
+    rounds: usize,
+    planes: usize,
+    masks: &[[[u8; 16]; 8]; 8],
+) -> usize {
+    // SAFETY: the caller's promises are those of `weaves`.
+    unsafe {
+        match planes {
+            2 => weaves::<2>(dst, src, plane_stride, rounds, masks),
+            3 => weaves::<3>(dst, src, plane_stride, rounds, masks),
+            4 => weaves::<4>(dst, src, plane_stride, rounds, masks),
+            5 => weaves::<5>(dst, src, plane_stride, rounds, masks),
+            6 => weaves::<6>(dst, src, plane_stride, rounds, masks),
+            7 => weaves::<7>(dst, src, plane_stride, rounds, masks),
+            _ => weaves::<8>(dst, src, plane_stride, rounds, masks),
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn weaves<const K: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    plane_stride: isize,
+    rounds: usize,
+    masks: &[[[u8; 16]; 8]; 8],
+) -> usize {
+    for pair_of_rounds in 0..rounds / 2 {
+        let mut planes = [_mm256_setzero_si256(); K];
+        straight!(K, P => {
+            let from = src.wrapping_offset(P as isize * plane_stride);
+            let from = from.wrapping_add(32 * pair_of_rounds);
+            // SAFETY: the caller vouches for `rounds` times 16 bytes of every plane.
+            planes[P] = unsafe { _mm256_loadu_si256(from.cast()) };
+        });
+        let to = dst.wrapping_add(32 * K * pair_of_rounds);
+        // From memory in every round: hoisted, K² masks would fill the stack.
+        let masks = core::hint::black_box(masks);
+        for (r, result) in masks.iter().take(K).enumerate() {
+            let mut all = _mm256_setzero_si256();
+            straight!(K, P => {
+                // SAFETY: a mask is 16 bytes.
+                let mask = unsafe { _mm_loadu_si128(result[P].as_ptr().cast()) };
+                let mask = _mm256_broadcastsi128_si256(mask);
+                all = _mm256_or_si256(all, _mm256_shuffle_epi8(planes[P], mask));
+            });
+            let (low, high) = (_mm256_castsi256_si128(all), _mm256_extracti128_si256::<1>(all));
+            // SAFETY: the destination has K times 16 bytes for every round.
+            unsafe {
+                _mm_storeu_si128(to.wrapping_add(16 * r).cast(), low);
+                _mm_storeu_si128(to.wrapping_add(16 * (r + K)).cast(), high);
+            }
+        }
+    }
+    rounds & !1
+}
