@@ -28,6 +28,16 @@ impl<T: Copy, const N: usize> Array<T, N> {
         true
     }
 
+    /// Adds `n`, or as many as there is room for.
+    #[inline]
+    pub fn extend(&mut self, n: usize, mut next: impl FnMut() -> T) {
+        let (len, end) = (self.len, self.len.saturating_add(n).min(N));
+        for slot in self.values.get_mut(len..end).unwrap_or(&mut []) {
+            slot.write(next());
+        }
+        self.len = end;
+    }
+
     /// Leaves the first `len`.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
@@ -40,7 +50,7 @@ impl<T: Copy, const N: usize> Deref for Array<T, N> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `push` writes the first `len` values, at most N, before it counts them.
+        // SAFETY: the first `len` values, at most N, are written before they are counted.
         unsafe { core::slice::from_raw_parts(self.values.as_ptr().cast(), self.len) }
     }
 }

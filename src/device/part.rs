@@ -56,6 +56,11 @@ impl Run {
     }
 }
 
+/// Whether sides of so many bytes, one of them less than 16, are worth tiles.
+fn slim(dst: i64, src: i64) -> bool {
+    dst.min(src) >= 6 && dst.max(src) >= 64
+}
+
 /// No dimension's number, and none that counting below 0 gives either.
 const NO_DIM: usize = usize::MAX / 2;
 
@@ -186,6 +191,9 @@ impl<'a> Part<'a> {
                 (Kernel::Transpose, Some((dst, src)))
             }
             _ if steps => (Kernel::Step(step), None),
+            Some((dst, src)) if bytes <= 2 && slim(dst.n * bytes, src.n * bytes) => {
+                (Kernel::Transpose, Some((self.near(dst, bytes), self.near(src, bytes))))
+            }
             _ => (Kernel::Gather, None),
         }
     }
@@ -223,6 +231,13 @@ impl<'a> Part<'a> {
                 _ => return Some((dst, src)),
             }
         }
+    }
+
+    /// The innermost dimension of a run alone, if it is long: its rows are so far apart each.
+    fn near(&self, run: Run, bytes: i64) -> Run {
+        let first = run.dims().next().map_or(0, |i| i);
+        let alone = Run::default().with(first, self.dim(first).n, 0).unwrap_or(run);
+        if alone.n.saturating_mul(bytes) >= 64 { alone } else { run }
     }
 
     /// The dimension, other than the innermost, in which the source is nearest to dense, if it is

@@ -180,6 +180,37 @@ fn planes() {
     });
 }
 
+/// Elements of 1 and 2 bytes with a side of less than 16 bytes, between others; the long side in one
+/// dimension, or in two that only the source, or the destination, has side by side.
+#[test]
+fn slim() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0c0f_fee0_0000_6789);
+        for i in 0..96 {
+            let size = 1 + i % 2;
+            let short = random.one_of(&[6, 7, 8, 9, 12, 14, 15]) / size;
+            let (inner, outer) = random.one_of(&[(13, 6), (64, 2), (75, 3), (31, 9), (200, 1)]);
+            let gap = random.one_of(&[0, 0, 1, 20]);
+            let pitch = short + random.one_of(&[0, 0, 1, 5]);
+            // Source and destination strides of (short, inner, outer), dense the one way...
+            let there = [inner * outer + gap, 1, inner];
+            // ... and with another dimension between the two of the long side the other.
+            let back = [1, pitch, 2 * pitch * inner];
+            let (src, dst) = if i / 2 % 2 == 0 { (there, back) } else { (back, there) };
+            let whole = [short * (inner * outer + gap), pitch * inner];
+            let (src_2, dst_2) =
+                if i / 2 % 2 == 0 { (whole[0], whole[1]) } else { (whole[1], whole[0]) };
+            let n = [short, inner, outer];
+            let mut dims: Vec<_> =
+                (0..3).map(|k| Dim { n: n[k], src: src[k] * size, dst: dst[k] * size }).collect();
+            dims.push(Dim { n: 2, src: src_2 * size, dst: dst_2 * size });
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
 /// Bytes in a few channels, to planes and back, and what is side by side in many tiny dimensions.
 #[test]
 fn channels() {

@@ -7,7 +7,7 @@ use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item, Kernel};
 
 /// The destination's side of faces, and the source's.
-type Sides = (Run, Run);
+pub(super) type Sides = (Run, Run);
 
 /// Carries out a simplified plan on the calling thread.
 ///
@@ -29,13 +29,10 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             return strided::copy(plan, size);
         }
         let (kernel, sides) = plan.way();
-        if kernel == Kernel::Gather && size == 1 && slim::copy(ops, plan) {
-            return;
-        }
         if kernel == Kernel::Rows
             && let Some(sides) = odd_sides(ops, plan, size)
         {
-            return faces(ops, plan, size, &sides, false);
+            return faces(plan, size, &sides, &mut |face| odd::transpose(ops, face, size));
         }
         if tiny(plan, kernel, size, &sides) {
             return tables::copy(plan, size);
@@ -47,7 +44,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             Kernel::Fill => lines::fill(ops, plan, size, streams),
             Kernel::Step(step) => lines::step(ops, plan, size, step, streams),
             Kernel::Interleave => lines::interleave(ops, plan, size, streams),
-            Kernel::Transpose => faces(ops, plan, size, &sides.unwrap_or_default(), streams),
+            Kernel::Transpose => turned(ops, plan, size, &sides.unwrap_or_default(), streams),
             Kernel::Scatter | Kernel::Bits => strided::copy(plan, size),
         }
         if streams {
@@ -84,10 +81,21 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>) -> bool
     }
 }
 
-/// The transposes of a plan: the dimensions in which the destination is dense against those in
-/// which the source is.
+/// The transposes of elements of 1, 2, 4, 8 and 16 bytes.
+unsafe fn turned(ops: &Ops, plan: &Part, size: usize, sides: &Sides, streams: bool) {
+    // SAFETY: the caller's plan.
+    unsafe {
+        if slim::suits(sides, size) {
+            return slim::copy(ops, plan, size, sides);
+        }
+        faces(plan, size, sides, &mut |face| transpose(ops, face, streams));
+    }
+}
+
+/// Has the transposes of a plan turned, one by one: of the dimensions in which the destination is
+/// dense against those in which the source is.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn faces(ops: &Ops, plan: &Part, size: usize, (row, column): &Sides, streams: bool) {
+pub(super) fn faces(plan: &Part, size: usize, (row, column): &Sides, turn: &mut dyn FnMut(&Face)) {
     let (mut rows, mut columns) = (Side::new(), Side::new());
     let (src, dst) = sides(plan, (row, column), (&mut rows, &mut columns));
     let n = (row.n as usize, column.n as usize);
@@ -109,14 +117,7 @@ unsafe fn faces(ops: &Ops, plan: &Part, size: usize, (row, column): &Sides, stre
                     let src_at = src_at + (i * outer.src + j * inner.src) as isize;
                     let dst_at = dst_at + (i * outer.dst + j * inner.dst) as isize;
                     let (src, dst) = (src.wrapping_offset(src_at), dst.wrapping_offset(dst_at));
-                    // SAFETY: elements of the caller's plan.
-                    unsafe {
-                        let face = face.at(src, dst);
-                        match size.is_power_of_two() {
-                            true => transpose(ops, &face, streams),
-                            false => odd::transpose(ops, &face, size),
-                        }
-                    }
+                    turn(&face.at(src, dst));
                 }
             }
             from += few;

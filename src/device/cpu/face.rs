@@ -1,5 +1,6 @@
 //! Faces: what a transpose turns, and where the rows of both tensors are.
 use super::ops::Rows;
+use crate::array::Array;
 use crate::device::part::SIDE_MOST;
 
 /// A transpose. Along `n_dst` the destination is dense and `rows` says where the source's rows
@@ -112,8 +113,9 @@ impl Side {
         self.dims().first().map_or((1, 0, others), |&(n, stride)| (n, stride, others))
     }
 
-    /// The offsets of the positions from `first` on.
-    pub(super) fn offsets(&self, first: usize, out: &mut [i32]) {
+    /// The offsets of `count` positions from `first` on.
+    pub(super) fn offsets(&self, first: usize, count: usize, out: &mut List) {
+        out.truncate(0);
         let mut digits = [0usize; SIDE_MOST];
         let (mut rest, mut offset) = (first, 0isize);
         for (digit, &(n, stride)) in digits.iter_mut().zip(self.dims()) {
@@ -124,14 +126,16 @@ impl Side {
         let ([inner, others @ ..], Some((&(n, stride), outer))) =
             (&mut digits, self.dims().split_first())
         else {
-            return;
+            return out.extend(count, || 0);
         };
-        let mut out = out.iter_mut();
-        while out.len() > 0 {
-            for at in out.by_ref().take(n - *inner) {
-                *at = offset as i32;
+        let mut left = count.min(ROWS_MOST);
+        while left > 0 {
+            let some = left.min(n - *inner);
+            out.extend(some, || {
                 offset += stride;
-            }
+                (offset - stride) as i32
+            });
+            left -= some;
             (*inner, offset) = (0, offset - n as isize * stride);
             for (digit, &(n, stride)) in others.iter_mut().zip(outer) {
                 (*digit, offset) = (*digit + 1, offset + stride);
@@ -148,13 +152,16 @@ impl Side {
 pub(super) const ROWS_MOST: usize = 128;
 pub(super) const COLUMNS_MOST: usize = 64;
 
+/// Offsets of some positions.
+pub(super) type List = Array<i32, ROWS_MOST>;
+
 /// Where some positions along both sides are: strides if they will do, else two tables, whose
 /// offsets [`Part::sides`] keeps small.
 ///
 /// [`Part::sides`]: crate::device::part::Part::sides
 pub(super) struct Tables {
-    pub(super) rows: [i32; ROWS_MOST],
-    columns: [i32; COLUMNS_MOST],
+    pub(super) rows: List,
+    columns: List,
     /// The strides of rows and columns.
     pub(super) apart: Option<[isize; 2]>,
 }
@@ -165,7 +172,7 @@ impl Tables {
             ([(_, rows)], [(_, columns)]) => Some([*rows, *columns]),
             _ => None,
         };
-        Tables { rows: [0; ROWS_MOST], columns: [0; COLUMNS_MOST], apart }
+        Tables { rows: List::new(), columns: List::new(), apart }
     }
 
     /// Finds the source's rows for `n` positions from `at` on: returns where offsets count from.
@@ -174,7 +181,7 @@ impl Tables {
         if let Some([stride, _]) = self.apart {
             return face.src.wrapping_offset((at as isize).wrapping_mul(stride));
         }
-        face.rows.offsets(at, self.rows.get_mut(..n).unwrap_or(&mut []));
+        face.rows.offsets(at, n, &mut self.rows);
         face.src
     }
 
@@ -184,8 +191,16 @@ impl Tables {
         if let Some([_, stride]) = self.apart {
             return face.dst.wrapping_offset((at as isize).wrapping_mul(stride));
         }
-        face.columns.offsets(at, self.columns.get_mut(..n).unwrap_or(&mut []));
+        face.columns.offsets(at, n, &mut self.columns);
         face.dst
+    }
+
+    /// The offset of the row found at place `i`.
+    pub(super) fn row(&self, i: usize) -> isize {
+        match self.apart {
+            Some([stride, _]) => (i as isize).wrapping_mul(stride),
+            None => self.rows.get(i).map_or(0, |&at| at as isize),
+        }
     }
 
     /// Whether there is room for the columns below place `i`.

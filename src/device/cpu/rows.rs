@@ -33,8 +33,7 @@ pub(super) unsafe fn elements(face: &Face, size: usize) {
         let within = left.min(run - at);
         let runs = if at == 0 { left.checked_div(run).unwrap_or(1).min(ROWS_MOST) } else { 0 };
         let (runs, n) = if runs > 0 { (runs, run) } else { (1, within) };
-        let starts = tables.rows.get_mut(..runs).unwrap_or(&mut []);
-        others.offsets(d.checked_div(run).unwrap_or(0), starts);
+        others.offsets(d.checked_div(run).unwrap_or(0), runs, &mut tables.rows);
         let src = face.src.wrapping_offset(at as isize * by);
         // SAFETY: some rows of the caller's face.
         unsafe { columns(face, &mut tables, size, (src, d), (runs, n, by)) };

@@ -13,9 +13,7 @@ pub(super) fn walk(plan: &Part, inner: u64, mut visit: impl FnMut(isize, isize))
 fn each(plan: &Part, inner: u64, visit: &mut dyn FnMut(isize, isize)) {
     let (mut src, mut dst) = (0i64, 0i64);
     let mut index = Array::<i64, MAX_NDIM>::new();
-    for _ in 0..plan.ndim {
-        index.push(0);
-    }
+    index.extend(plan.ndim, || 0);
     loop {
         visit(src as isize, dst as isize);
         let mut i = plan.ndim;
