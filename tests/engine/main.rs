@@ -193,18 +193,14 @@ fn slim() {
             let (inner, outer) = random.one_of(&[(13, 6), (64, 2), (75, 3), (31, 9), (200, 1)]);
             let gap = random.one_of(&[0, 0, 1, 20]);
             let pitch = short + random.one_of(&[0, 0, 1, 5]);
-            // Source and destination strides of (short, inner, outer), dense the one way...
-            let there = [inner * outer + gap, 1, inner];
-            // ... and with another dimension between the two of the long side the other.
-            let back = [1, pitch, 2 * pitch * inner];
+            // Strides of (short, inner, outer, another): the long side in one run...
+            let there = [inner * outer + gap, 1, inner, short * (inner * outer + gap)];
+            // ... and with the other dimension between its two.
+            let back = [1, pitch, 2 * pitch * inner, pitch * inner];
             let (src, dst) = if i / 2 % 2 == 0 { (there, back) } else { (back, there) };
-            let whole = [short * (inner * outer + gap), pitch * inner];
-            let (src_2, dst_2) =
-                if i / 2 % 2 == 0 { (whole[0], whole[1]) } else { (whole[1], whole[0]) };
-            let n = [short, inner, outer];
-            let mut dims: Vec<_> =
-                (0..3).map(|k| Dim { n: n[k], src: src[k] * size, dst: dst[k] * size }).collect();
-            dims.push(Dim { n: 2, src: src_2 * size, dst: dst_2 * size });
+            let n = [short, inner, outer, 2];
+            let dims =
+                (0..4).map(|k| Dim { n: n[k], src: src[k] * size, dst: dst[k] * size }).collect();
             let case = Case { item: Item::Bytes(size as usize), dims };
             case.check(&memory, &mut random, &SERIAL, what);
         }
