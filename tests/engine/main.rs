@@ -515,6 +515,11 @@ fn small_stacks() {
                     ];
                     Case { item, dims }
                 }
+                Item::Bytes(1) if i % 2 == 0 => {
+                    let dims =
+                        vec![Dim { n: 9, src: 300, dst: 1 }, Dim { n: 300, src: 1, dst: 20 }];
+                    Case { item, dims }
+                }
                 _ => case(&mut random, item, 30_000),
             };
             let (_, width, slot) = case.bits();
