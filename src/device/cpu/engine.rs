@@ -62,11 +62,11 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>) -> bool
         Kernel::Gather | Kernel::Scatter => true,
         Kernel::Rows => size <= 16,
         Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
-        // Of faces two or fewer vectors wide, tiles would be mostly edges; small faces cost more
-        // to set up.
+        // Of faces two or fewer vectors wide (of 16 bytes, four), tiles would be mostly edges;
+        // small faces cost more to set up.
         Kernel::Transpose => sides.is_some_and(|(dst, src)| {
             size >= 4
-                && (dst.n.min(src.n) <= 32 / size as i64
+                && (dst.n.min(src.n) <= if size == 16 { 4 } else { 32 / size as i64 }
                     || dst.n.saturating_mul(src.n) < if size >= 8 { 512 } else { 64 })
         }),
         // A few short planes.

@@ -50,7 +50,8 @@ pub(super) unsafe fn one<const SIZE: usize>(
     unsafe { *dst.wrapping_offset(to).cast() = *from };
 }
 
-/// [`line`] for one size, four elements at a time.
+/// [`line`] for one size; of less than 16 bytes four elements at a time, which is faster for these
+/// alone.
 ///
 /// # Safety
 /// As [`line`].
@@ -65,7 +66,8 @@ pub(super) unsafe fn fixed<const SIZE: usize>(
     let (mut from, mut to) = (src, dst);
     // SAFETY: the caller's n elements.
     unsafe {
-        for _ in 0..n / 4 {
+        let fours = if SIZE < 16 { n / 4 } else { 0 };
+        for _ in 0..fours {
             one::<SIZE>(to, from, (0, 0));
             one::<SIZE>(to, from, (ss, ds));
             one::<SIZE>(to, from, (2 * ss, 2 * ds));
@@ -73,7 +75,7 @@ pub(super) unsafe fn fixed<const SIZE: usize>(
             from = from.wrapping_offset(4 * ss);
             to = to.wrapping_offset(4 * ds);
         }
-        for _ in 0..n % 4 {
+        for _ in 4 * fours..n {
             one::<SIZE>(to, from, (0, 0));
             from = from.wrapping_offset(ss);
             to = to.wrapping_offset(ds);
