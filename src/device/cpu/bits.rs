@@ -120,46 +120,39 @@ impl Bits<'_> {
         (packs.then_some(from), unpacks.then_some(to.cast_mut()))
     }
 
-    /// Whether both sides are packed and every tile begins at whole bytes.
-    fn whole(&self, dense: usize) -> bool {
-        let row = self.plan.inner();
+    /// The bits in which the places where, packed on both sides, rows begin are not all 0.
+    fn odd(&self, dense: usize) -> i64 {
         let last = self.plan.ndim.wrapping_sub(1);
-        let apart = |i: usize| if i == last || i == dense { 0 } else { self.plan.dim(i).src };
-        let odd =
-            (0..self.plan.ndim).fold(row.src | self.plan.src_bit | self.plan.dst_bit, |all, i| {
-                let Dim { dst, .. } = self.plan.dim(i);
-                all | apart(i) | if i == last { 0 } else { dst }
-            });
-        self.slot == self.width && row.dst == self.width as i64 && odd % 8 == 0
+        (0..self.plan.ndim).fold(self.plan.src_bit | self.plan.dst_bit, |all, i| {
+            let Dim { src, dst, .. } = self.plan.dim(i);
+            all | if i == dense { 0 } else { src } | if i == last { 0 } else { dst }
+        })
     }
 
-    /// Elements of 4 and 6 bits at whole bytes by kernels of their own, the rest (or all) through
-    /// bytes.
+    /// Packed elements of 4 and 6 bits by kernels of their own, others through bytes.
     unsafe fn both(&self, ops: &Ops, dense: usize, streams: bool) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
-        let whole = self.whole(dense);
-        let way = if whole { Way::new(ops, self.width) } else { None };
-        let (d, s) = way.map_or((0, 0), |way| way.counts(row.n, column.n));
-        let blocks = |ds: Range<i64>, ss: Range<i64>| {
-            // SAFETY: a part of the caller's plan.
-            unsafe { self.blocks(ops, (dense, whole && d == 0 && ops.packs), ds, ss) };
-        };
-        if let Some(way) = way.filter(|_| d > 0) {
-            // SAFETY: elements of the caller's plan.
-            unsafe { packed::tiles(ops, way, self.plan, (dense, d, s), streams) };
-            blocks(0..d, s..column.n);
+        let packed = self.slot == self.width && row.dst == self.width as i64;
+        let odd = self.odd(dense);
+        let way = Way::new(ops, self.width, (row.n, column.n), odd).filter(|_| packed);
+        // SAFETY: the caller's plan.
+        unsafe {
+            match way {
+                Some(way) => packed::tiles(ops, way, self.plan, dense, streams),
+                None => self.blocks(ops, (dense, packed && ops.packs && odd & 7 == 0)),
+            }
         }
-        blocks(d..row.n, 0..column.n);
     }
 
     /// Tiles in blocks whose lines, on both sides, stay in the caches until they are done.
-    unsafe fn blocks(&self, ops: &Ops, how: (usize, bool), ds: Range<i64>, ss: Range<i64>) {
-        let mut d = ds.start;
-        while d < ds.end {
-            let d_end = ds.end.min(d + 4 * TILE_DST as i64);
-            let mut s = ss.start;
-            while s < ss.end {
-                let s_end = ss.end.min(s + 8 * TILE_SRC as i64);
+    unsafe fn blocks(&self, ops: &Ops, how: (usize, bool)) {
+        let (row, column) = (self.plan.inner(), self.plan.dim(how.0));
+        let mut d = 0;
+        while d < row.n {
+            let d_end = row.n.min(d + 4 * TILE_DST as i64);
+            let mut s = 0;
+            while s < column.n {
+                let s_end = column.n.min(s + 8 * TILE_SRC as i64);
                 // SAFETY: a part of the caller's plan.
                 unsafe { self.tiles(ops, how, d..d_end, s..s_end) };
                 s = s_end;
@@ -234,7 +227,7 @@ impl Bits<'_> {
                 let line = bytes.wrapping_add(i as usize * TILE_SRC);
                 self.load(line, from + i * row.src, column.src, n_src as usize, room);
             }
-            transpose::bytes(ops, bytes, lines, TILE_DST, TILE_SRC);
+            transpose::bytes(ops, bytes, lines, (TILE_DST, TILE_SRC), TILE_DST);
             self.store_tile(lines, to, n_dst as usize, n_src as usize, dense);
         }
     }
@@ -259,7 +252,7 @@ impl Bits<'_> {
                 let from = from.wrapping_offset(i as isize * (src_stride >> 3) as isize);
                 (ops.unpack)(bytes.wrapping_add(i * TILE_SRC), from, 0, w, TILE_SRC / 8);
             }
-            transpose::bytes(ops, bytes, lines, TILE_DST, TILE_SRC);
+            transpose::bytes(ops, bytes, lines, (TILE_DST, TILE_SRC), TILE_DST);
             for i in 0..TILE_SRC {
                 let line = lines.wrapping_add(i * TILE_DST);
                 (ops.pack)(line, line, 0, w, TILE_DST / 8, 0);

@@ -1,5 +1,6 @@
 //! Kernels in plain Rust, for every target.
-use super::ops::{Masks, Ops, Place, Rows};
+use super::bitrun;
+use super::ops::{Masks, Ops, Packed, Place, Rows};
 
 pub(super) static OPS: Ops = Ops {
     width: 16,
@@ -7,6 +8,8 @@ pub(super) static OPS: Ops = Ops {
     tiles: TILES,
     narrow: TILES,
     odd: None,
+    shift: bitrun::shifted,
+    fours,
     sixes: None,
     fetch,
     stream,
@@ -47,6 +50,31 @@ unsafe fn turn<const SIZE: usize, const C: usize>(
                 let src = src.wrapping_offset(from.at(d)).wrapping_add(SIZE * s);
                 let dst = dst.wrapping_offset(to.at(s)).wrapping_add(SIZE * d);
                 *dst.cast::<[u8; SIZE]>() = *src.cast();
+            }
+        }
+    }
+}
+
+/// Two rows become one of bytes for the even columns and one for the odd, and bytes are what is
+/// transposed.
+pub(super) unsafe fn fours(_: &Ops, from: &Packed, to: *mut u8, pitch: usize) {
+    const LOW: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    let columns = if from.wide { 16 } else { 8 };
+    for pair in 0..32 * from.tiles {
+        let bit = from.bit + 2 * pair as i64 * from.apart;
+        for half in (0..columns).step_by(8) {
+            let bit = bit + 8 * half as i64;
+            // SAFETY: the caller vouches for 8 or 16 bytes of each row.
+            let (a, b) =
+                unsafe { (bitrun::word(from.src, bit), bitrun::word(from.src, bit + from.apart)) };
+            let (even, odd) = (a & LOW | (b & LOW) << 4, a >> 4 & LOW | b & !LOW);
+            for k in 0..8 {
+                let to = to.wrapping_add((half + k) * pitch + pair);
+                // SAFETY: a byte of two of the caller's rows.
+                unsafe {
+                    *to = (even >> (8 * k)) as u8;
+                    *to.wrapping_add(columns * pitch) = (odd >> (8 * k)) as u8;
+                }
             }
         }
     }
