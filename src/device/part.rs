@@ -136,8 +136,8 @@ impl<'a> Part<'a> {
         self.dim(self.ndim.wrapping_sub(1))
     }
 
-    /// Whether all elements are so few that whatever is prepared for them costs more than it saves.
-    pub fn few(&self) -> bool {
+    /// Whether there are few elements.
+    fn few(&self) -> bool {
         const FEW: i64 = 256;
         let count = |n: i64, i| if n <= FEW { n.saturating_mul(self.dim(i).n) } else { n };
         (0..self.ndim).fold(1, count) <= FEW
@@ -162,6 +162,9 @@ impl<'a> Part<'a> {
         let (inner, bytes) = (self.inner(), nbytes as i64);
         if self.ndim == 0 {
             return Some(Kernel::Memcpy);
+        }
+        if nbytes <= 64 && self.few() {
+            return Some(Kernel::Few);
         }
         if inner.dst != bytes {
             return Some(if nbytes > 16 { Kernel::Rows } else { Kernel::Scatter });

@@ -57,6 +57,8 @@ impl Dim {
 pub enum Kernel {
     /// One contiguous block.
     Memcpy,
+    /// So few elements that whatever is prepared for them costs more than it saves.
+    Few,
     /// Contiguous runs of more than 16 bytes, or of a size that is no power of two.
     Rows,
     /// The innermost dimension repeats one source element.
@@ -80,6 +82,7 @@ impl Kernel {
     pub const fn name(self) -> &'static str {
         match self {
             Kernel::Memcpy => "memcpy",
+            Kernel::Few => "few",
             Kernel::Rows => "rows",
             Kernel::Fill => "fill",
             Kernel::Transpose => "transpose",

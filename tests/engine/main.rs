@@ -484,14 +484,15 @@ fn kernels() {
     assert_eq!(transpose, (Kernel::Transpose, f32, 2));
     assert_eq!(kernel(f32, &[(100, 4, 12), (3, 400, 4)]), (Kernel::Interleave, f32, 2));
     assert_eq!(kernel(f32, &[(100, 12, 4), (3, 4, 400)]), (Kernel::Step(3), f32, 2));
-    assert_eq!(kernel(f32, &[(100, 4, -4)]), (Kernel::Step(-1), f32, 1));
-    assert_eq!(kernel(f32, &[(100, 0, 4)]), (Kernel::Fill, f32, 1));
-    assert_eq!(kernel(f32, &[(100, 4, 8)]), (Kernel::Scatter, f32, 1));
-    let complex = kernel(f32, &[(9, 16, 1000), (9, 1000, 16), (2, 4, 4), (2, 8, 8)]);
+    assert_eq!(kernel(f32, &[(300, 4, -4)]), (Kernel::Step(-1), f32, 1));
+    assert_eq!(kernel(f32, &[(300, 0, 4)]), (Kernel::Fill, f32, 1));
+    assert_eq!(kernel(f32, &[(300, 4, 8)]), (Kernel::Scatter, f32, 1));
+    assert_eq!(kernel(f32, &[(16, 4, 64), (16, 64, 4)]), (Kernel::Few, f32, 2));
+    let complex = kernel(f32, &[(19, 16, 1000), (19, 1000, 16), (2, 4, 4), (2, 8, 8)]);
     assert_eq!(complex, (Kernel::Transpose, Item::Bytes(16), 2));
     let packed = Item::Bits { width: 4, dst_slot: 4 };
     assert_eq!(kernel(packed, &[(9, 40, 40), (10, 4, 4)]).0, Kernel::Memcpy);
-    assert_eq!(kernel(packed, &[(9, 48, 40), (10, 4, 4)]), (Kernel::Rows, Item::Bytes(5), 1));
+    assert_eq!(kernel(packed, &[(300, 48, 40), (10, 4, 4)]), (Kernel::Rows, Item::Bytes(5), 1));
 }
 
 /// A caller with little stack: the least there is (16 KiB on x86) in release builds, whose frames are
@@ -521,6 +522,11 @@ fn small_stacks() {
                         Dim { n: 272, src: column, dst: width },
                         Dim { n: 144, src: width, dst: row },
                     ];
+                    Case { item, dims }
+                }
+                Item::Bytes(1) if i % 2 == 0 => {
+                    let dims =
+                        vec![Dim { n: 9, src: 300, dst: 1 }, Dim { n: 300, src: 1, dst: 20 }];
                     Case { item, dims }
                 }
                 _ => case(&mut random, item, 30_000),

@@ -25,9 +25,6 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     };
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
-        if plan.ndim > 0 && size <= 64 && plan.few() {
-            return strided::copy(plan, size);
-        }
         let (kernel, sides) = plan.way();
         if kernel == Kernel::Rows
             && let Some(sides) = odd_sides(ops, plan, size)
@@ -45,7 +42,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             Kernel::Step(step) => lines::step(ops, plan, size, step, streams),
             Kernel::Interleave => lines::interleave(ops, plan, size, streams),
             Kernel::Transpose => turned(ops, plan, size, &sides.unwrap_or_default(), streams),
-            Kernel::Scatter | Kernel::Bits => strided::copy(plan, size),
+            Kernel::Few | Kernel::Scatter | Kernel::Bits => strided::copy(plan, size),
         }
         if streams {
             (ops.fence)();

@@ -8,8 +8,8 @@
 //!        transpose squares and tiles, or windows in the buffer  ├ Transpose
 //!        odd       tiles of 3, 5, 6 and 7 bytes                 ├ some of Rows
 //!        rows      row by row, without tiles                    ├ some of Transpose
-//!        strided   two loops over single elements               ├ short rows of Step and Fill
-//!        slim      tiles of 1 and 2 bytes, one side short        ├ some of Transpose
+//!        strided   two loops over single elements               ├ Few, short rows of Step and Fill
+//!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
 //!        packed    transposes of 4 and 6 bits                   ├ some of Bits
 //!        bits      packed elements, through bytes               └ Bits
