@@ -5,7 +5,7 @@ use super::ops::{Ops, Rows};
 use super::pack::Spread;
 use super::packed::Way;
 use super::walk::{set, walk};
-use super::{bitrun, packed, stream::Buffer, strided, transpose};
+use super::{bitrun, packed, stream::Buffer, transpose};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item};
 
@@ -139,14 +139,14 @@ impl Bits<'_> {
         unsafe {
             match way {
                 Some(way) => packed::tiles(ops, way, self.plan, dense, streams),
-                None => self.blocks(ops, (dense, packed && ops.packs && odd & 7 == 0)),
+                None => self.blocks(ops, dense),
             }
         }
     }
 
     /// Tiles in blocks whose lines, on both sides, stay in the caches until they are done.
-    unsafe fn blocks(&self, ops: &Ops, how: (usize, bool)) {
-        let (row, column) = (self.plan.inner(), self.plan.dim(how.0));
+    unsafe fn blocks(&self, ops: &Ops, dense: usize) {
+        let (row, column) = (self.plan.inner(), self.plan.dim(dense));
         let mut d = 0;
         while d < row.n {
             let d_end = row.n.min(d + 4 * TILE_DST as i64);
@@ -154,23 +154,16 @@ impl Bits<'_> {
             while s < column.n {
                 let s_end = column.n.min(s + 8 * TILE_SRC as i64);
                 // SAFETY: a part of the caller's plan.
-                unsafe { self.tiles(ops, how, d..d_end, s..s_end) };
+                unsafe { self.tiles(ops, dense, d..d_end, s..s_end) };
                 s = s_end;
             }
             d = d_end;
         }
     }
 
-    /// Tile by tile: source runs to bytes, bytes transposed, bytes to destination runs. With
-    /// `whole`, all tiles begin at whole bytes.
+    /// Tile by tile: source runs to bytes, bytes transposed, bytes to destination runs.
     #[inline(never)] // a frame of its own: stacks may be small
-    unsafe fn tiles(
-        &self,
-        ops: &Ops,
-        (dense, whole): (usize, bool),
-        ds: Range<i64>,
-        ss: Range<i64>,
-    ) {
+    unsafe fn tiles(&self, ops: &Ops, dense: usize, ds: Range<i64>, ss: Range<i64>) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
         let last = self.plan.ndim.checked_sub(1);
         let mut buffer = Buffer::new();
@@ -189,17 +182,9 @@ impl Bits<'_> {
                     let from = src_at as i64 + d * row.src + s * column.src;
                     let to = dst_at as i64 + d * row.dst + s * column.dst;
                     self.fetch(ops, from + 768, row.src, n_dst as usize, self.plan.src);
-                    // Loads of eight bytes may run over what follows, of which there is enough.
-                    let packed = whole && n_dst == TILE_DST as i64;
+                    let room = (column.n - s) as usize;
                     // SAFETY: a tile of the caller's plan.
-                    unsafe {
-                        if packed && s + 3 * TILE_SRC as i64 <= column.n {
-                            self.packed(ops, bytes, (from, row.src), (to, column.dst));
-                        } else {
-                            let room = (column.n - s) as usize;
-                            self.any(ops, bytes, (from, to), (n_dst, n_src), (dense, room));
-                        }
-                    }
+                    unsafe { self.any(ops, bytes, (from, to), (n_dst, n_src), (dense, room)) };
                     s += TILE_SRC as i64;
                 }
                 d += TILE_DST as i64;
@@ -229,45 +214,6 @@ impl Bits<'_> {
             }
             transpose::bytes(ops, bytes, lines, (TILE_DST, TILE_SRC), TILE_DST);
             self.store_tile(lines, to, n_dst as usize, n_src as usize, dense);
-        }
-    }
-
-    /// A tile at whole bytes on both sides, whose source rows at least eight bytes follow.
-    #[inline(never)]
-    unsafe fn packed(
-        &self,
-        ops: &Ops,
-        bytes: *mut u8,
-        (from, src_stride): (i64, i64),
-        (to, dst_stride): (i64, i64),
-    ) {
-        let (from, _) = bitrun::at(self.plan.src, self.plan.src_bit + from);
-        let (to, _) = bitrun::at(self.plan.dst, self.plan.dst_bit + to);
-        let (to, w) = (to.cast_mut(), self.width as u32);
-        let lines = bytes.wrapping_add(TILE_DST * TILE_SRC);
-        // SAFETY: the caller's tile, through both halves of the buffer. Packed in place, a group's
-        // word ends where its bytes do, or before.
-        unsafe {
-            for i in 0..TILE_DST {
-                let from = from.wrapping_offset(i as isize * (src_stride >> 3) as isize);
-                (ops.unpack)(bytes.wrapping_add(i * TILE_SRC), from, 0, w, TILE_SRC / 8);
-            }
-            transpose::bytes(ops, bytes, lines, (TILE_DST, TILE_SRC), TILE_DST);
-            for i in 0..TILE_SRC {
-                let line = lines.wrapping_add(i * TILE_DST);
-                (ops.pack)(line, line, 0, w, TILE_DST / 8, 0);
-            }
-            for i in 0..TILE_SRC {
-                let to = to.wrapping_offset(i as isize * (dst_stride >> 3) as isize);
-                let line = lines.wrapping_add(i * TILE_DST);
-                for word in 0..self.width {
-                    strided::one::<{ TILE_DST / 8 }>(
-                        to,
-                        line,
-                        (8 * word as isize, 8 * word as isize),
-                    );
-                }
-            }
         }
     }
 
