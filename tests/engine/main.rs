@@ -253,52 +253,57 @@ fn channels() {
 
 /// Two transposes of `a` × `b` packed elements: source rows `gap` bits further apart than whole
 /// bytes, in either direction, destination rows `by_dst` bits apart.
-fn turned(width: usize, (a, b): (i64, i64), gap: i64, by_dst: i64, random: &mut Random) -> Case {
-    let bits = width as i64;
-    let by_src = (b * bits + 7) / 8 * 8 + gap;
+fn turned(width: i64, (a, b): (i64, i64), gap: i64, by_dst: i64, random: &mut Random) -> Case {
+    let by_src = (b * width + 7) / 8 * 8 + gap;
     let sign = random.one_of(&[1, -1]);
     let dims = vec![
         Dim { n: 2, src: a * by_src + gap, dst: b * by_dst },
-        Dim { n: a, src: sign * by_src, dst: bits },
-        Dim { n: b, src: bits, dst: by_dst },
+        Dim { n: a, src: sign * by_src, dst: width },
+        Dim { n: b, src: width, dst: by_dst },
     ];
-    Case { item: Item::Bits { width, dst_slot: width }, dims }
+    Case { item: Item::Bits { width: width as usize, dst_slot: width as usize }, dims }
 }
 
-/// Packed nibbles at whole bytes: more than one tile either way, and what is left over.
-#[test]
-fn nibbles() {
+/// Transposes of packed elements whose rows begin at every place in a byte, on both sides, that
+/// they can and one at which kernels give up: next to one another, or lines apart, or nearly.
+fn phases(width: i64, extents: &[(i64, i64)]) {
     let memory = memory();
     everywhere(|what| {
-        let mut random = Random(0x4444_4444_0000_0001);
-        for (a, b) in [(128, 32), (256, 64), (130, 33), (263, 70), (127, 40), (300, 31)] {
-            for gap in [0, 8, 24, 4] {
-                let by_dst = (a * 4 + 511) / 512 * 512 + random.one_of(&[0, 8, 4]);
-                let case = turned(4, (a, b), gap, by_dst, &mut random);
-                case.check_at([random.next(), 1], &memory, &mut random, &SERIAL, what);
-            }
-        }
-    });
-}
-
-/// Packed elements of 6 bits at whole bytes: more than one strip and tile either way, every place
-/// in a line that strips begin at, and what is left over.
-#[test]
-fn sixes() {
-    let memory = memory();
-    everywhere(|what| {
-        let mut random = Random(0x6666_6666_0000_0001);
-        let extents =
-            [(32, 24), (36, 25), (31, 24), (32, 23), (257, 64), (572, 43), (300, 290), (70, 538)];
-        for (i, (a, b)) in (0..).zip(extents).chain((8..72).map(|i| (i, (300, 27)))) {
-            for gap in [0, 8, 24, 3] {
-                let by_dst = (a * 6 + 511) / 512 * 512 + random.one_of(&[0, 0, 0, 8, 64, 3]);
-                let case = turned(6, (a, b), gap, by_dst, &mut random);
+        let mut random = Random(0x4646_4646_0000_0001 + width as u64);
+        let steps = [0, 2, 4, 6, 12, 3].map(|bits| if width == 4 { 2 * bits } else { bits });
+        for (i, &(a, b)) in extents.iter().enumerate() {
+            for gap in steps {
+                let dense = a * width;
+                let lines = (dense + 511) / 512 * 512;
+                let odd = random.one_of(&steps);
+                let by_dst = random.one_of(&[dense, lines, lines + 64, lines + odd, dense + odd]);
+                let case = turned(width, (a, b), gap, by_dst, &mut random);
                 let places = [random.next(), 1 + 4 * (i as u64 % 64)];
                 case.check_at(places, &memory, &mut random, &SERIAL, what);
+                case.check(&memory, &mut random, &SERIAL, what);
             }
         }
     });
+}
+
+/// Packed nibbles: tiles, strips and blocks either way, and what is left over.
+#[test]
+fn nibbles() {
+    let mut extents = vec![(63, 40), (70, 31), (70, 4130)];
+    for a in [64, 65, 127, 128, 130, 200, 257, 300, 383, 385, 448, 511, 513, 576, 770, 903] {
+        extents.extend([(a, 32), (a, 33 + a % 16), (a, 64 + a % 32)]);
+    }
+    phases(4, &extents);
+}
+
+/// Packed elements of 6 bits, likewise.
+#[test]
+fn sixes() {
+    let mut extents = vec![(31, 40), (40, 17), (40, 23), (40, 4130)];
+    for a in [32, 33, 63, 64, 70, 127, 235, 255, 257, 266, 300, 319, 321, 352, 468, 490, 572, 700] {
+        extents.extend([(a, 24), (a, 25 + a % 8), (a, 32 + a % 16)]);
+    }
+    phases(6, &extents);
 }
 
 /// Rows of every kind: runs, steps, fills, a few planes woven or unwoven, long enough to stream.

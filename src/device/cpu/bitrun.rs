@@ -69,8 +69,26 @@ pub(super) unsafe fn copy(dst: *mut u8, dst_bit: i64, src: *const u8, src_bit: i
     }
 }
 
-/// Whole destination bytes, each from two source bytes.
-unsafe fn shifted(to: *mut u8, from: *const u8, bit: u32, bytes: usize) {
+/// 64 bits.
+///
+/// # Safety
+/// The bytes that hold them are readable.
+#[inline(never)] // once, not twice
+pub(super) unsafe fn word(base: *const u8, bit: i64) -> u64 {
+    let (from, shift) = at(base, bit);
+    // SAFETY: the last byte is the ninth only if it holds some of the bits.
+    unsafe {
+        let last = from.wrapping_add((shift as usize + 63) / 8);
+        u64::from_le(from.cast::<u64>().read_unaligned()) >> shift
+            | u64::from(*last) << 1 << (63 - shift)
+    }
+}
+
+/// Whole destination bytes, each from two source bytes, which they may overlap from below.
+///
+/// # Safety
+/// `bytes` bytes are writable, and one more is readable.
+pub(super) unsafe fn shifted(to: *mut u8, from: *const u8, bit: u32, bytes: usize) {
     let mut i = 0;
     // SAFETY: `bytes` destination bytes take their bits from `bytes + 1` source bytes.
     unsafe {

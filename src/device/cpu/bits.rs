@@ -5,7 +5,7 @@ use super::ops::{Ops, Rows};
 use super::pack::Spread;
 use super::packed::Way;
 use super::walk::{set, walk};
-use super::{bitrun, packed, stream::Buffer, strided, transpose};
+use super::{bitrun, packed, stream::Buffer, transpose};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item};
 
@@ -120,64 +120,50 @@ impl Bits<'_> {
         (packs.then_some(from), unpacks.then_some(to.cast_mut()))
     }
 
-    /// Whether both sides are packed and every tile begins at whole bytes.
-    fn whole(&self, dense: usize) -> bool {
-        let row = self.plan.inner();
+    /// The bits in which the places where, packed on both sides, rows begin are not all 0.
+    fn odd(&self, dense: usize) -> i64 {
         let last = self.plan.ndim.wrapping_sub(1);
-        let apart = |i: usize| if i == last || i == dense { 0 } else { self.plan.dim(i).src };
-        let odd =
-            (0..self.plan.ndim).fold(row.src | self.plan.src_bit | self.plan.dst_bit, |all, i| {
-                let Dim { dst, .. } = self.plan.dim(i);
-                all | apart(i) | if i == last { 0 } else { dst }
-            });
-        self.slot == self.width && row.dst == self.width as i64 && odd % 8 == 0
+        (0..self.plan.ndim).fold(self.plan.src_bit | self.plan.dst_bit, |all, i| {
+            let Dim { src, dst, .. } = self.plan.dim(i);
+            all | if i == dense { 0 } else { src } | if i == last { 0 } else { dst }
+        })
     }
 
-    /// Elements of 4 and 6 bits at whole bytes by kernels of their own, the rest (or all) through
-    /// bytes.
+    /// Packed elements of 4 and 6 bits by kernels of their own, others through bytes.
     unsafe fn both(&self, ops: &Ops, dense: usize, streams: bool) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
-        let whole = self.whole(dense);
-        let way = if whole { Way::new(ops, self.width) } else { None };
-        let (d, s) = way.map_or((0, 0), |way| way.counts(row.n, column.n));
-        let blocks = |ds: Range<i64>, ss: Range<i64>| {
-            // SAFETY: a part of the caller's plan.
-            unsafe { self.blocks(ops, (dense, whole && d == 0 && ops.packs), ds, ss) };
-        };
-        if let Some(way) = way.filter(|_| d > 0) {
-            // SAFETY: elements of the caller's plan.
-            unsafe { packed::tiles(ops, way, self.plan, (dense, d, s), streams) };
-            blocks(0..d, s..column.n);
+        let packed = self.slot == self.width && row.dst == self.width as i64;
+        let odd = self.odd(dense);
+        let way = Way::new(ops, self.width, (row.n, column.n), odd).filter(|_| packed);
+        // SAFETY: the caller's plan.
+        unsafe {
+            match way {
+                Some(way) => packed::tiles(ops, way, self.plan, dense, streams),
+                None => self.blocks(ops, dense),
+            }
         }
-        blocks(d..row.n, 0..column.n);
     }
 
     /// Tiles in blocks whose lines, on both sides, stay in the caches until they are done.
-    unsafe fn blocks(&self, ops: &Ops, how: (usize, bool), ds: Range<i64>, ss: Range<i64>) {
-        let mut d = ds.start;
-        while d < ds.end {
-            let d_end = ds.end.min(d + 4 * TILE_DST as i64);
-            let mut s = ss.start;
-            while s < ss.end {
-                let s_end = ss.end.min(s + 8 * TILE_SRC as i64);
+    unsafe fn blocks(&self, ops: &Ops, dense: usize) {
+        let (row, column) = (self.plan.inner(), self.plan.dim(dense));
+        let mut d = 0;
+        while d < row.n {
+            let d_end = row.n.min(d + 4 * TILE_DST as i64);
+            let mut s = 0;
+            while s < column.n {
+                let s_end = column.n.min(s + 8 * TILE_SRC as i64);
                 // SAFETY: a part of the caller's plan.
-                unsafe { self.tiles(ops, how, d..d_end, s..s_end) };
+                unsafe { self.tiles(ops, dense, d..d_end, s..s_end) };
                 s = s_end;
             }
             d = d_end;
         }
     }
 
-    /// Tile by tile: source runs to bytes, bytes transposed, bytes to destination runs. With
-    /// `whole`, all tiles begin at whole bytes.
+    /// Tile by tile: source runs to bytes, bytes transposed, bytes to destination runs.
     #[inline(never)] // a frame of its own: stacks may be small
-    unsafe fn tiles(
-        &self,
-        ops: &Ops,
-        (dense, whole): (usize, bool),
-        ds: Range<i64>,
-        ss: Range<i64>,
-    ) {
+    unsafe fn tiles(&self, ops: &Ops, dense: usize, ds: Range<i64>, ss: Range<i64>) {
         let (row, column) = (self.plan.inner(), self.plan.dim(dense));
         let last = self.plan.ndim.checked_sub(1);
         let mut buffer = Buffer::new();
@@ -196,17 +182,9 @@ impl Bits<'_> {
                     let from = src_at as i64 + d * row.src + s * column.src;
                     let to = dst_at as i64 + d * row.dst + s * column.dst;
                     self.fetch(ops, from + 768, row.src, n_dst as usize, self.plan.src);
-                    // Loads of eight bytes may run over what follows, of which there is enough.
-                    let packed = whole && n_dst == TILE_DST as i64;
+                    let room = (column.n - s) as usize;
                     // SAFETY: a tile of the caller's plan.
-                    unsafe {
-                        if packed && s + 3 * TILE_SRC as i64 <= column.n {
-                            self.packed(ops, bytes, (from, row.src), (to, column.dst));
-                        } else {
-                            let room = (column.n - s) as usize;
-                            self.any(ops, bytes, (from, to), (n_dst, n_src), (dense, room));
-                        }
-                    }
+                    unsafe { self.any(ops, bytes, (from, to), (n_dst, n_src), (dense, room)) };
                     s += TILE_SRC as i64;
                 }
                 d += TILE_DST as i64;
@@ -234,47 +212,8 @@ impl Bits<'_> {
                 let line = bytes.wrapping_add(i as usize * TILE_SRC);
                 self.load(line, from + i * row.src, column.src, n_src as usize, room);
             }
-            transpose::bytes(ops, bytes, lines, TILE_DST, TILE_SRC);
+            transpose::bytes(ops, bytes, lines, (TILE_DST, TILE_SRC), TILE_DST);
             self.store_tile(lines, to, n_dst as usize, n_src as usize, dense);
-        }
-    }
-
-    /// A tile at whole bytes on both sides, whose source rows at least eight bytes follow.
-    #[inline(never)]
-    unsafe fn packed(
-        &self,
-        ops: &Ops,
-        bytes: *mut u8,
-        (from, src_stride): (i64, i64),
-        (to, dst_stride): (i64, i64),
-    ) {
-        let (from, _) = bitrun::at(self.plan.src, self.plan.src_bit + from);
-        let (to, _) = bitrun::at(self.plan.dst, self.plan.dst_bit + to);
-        let (to, w) = (to.cast_mut(), self.width as u32);
-        let lines = bytes.wrapping_add(TILE_DST * TILE_SRC);
-        // SAFETY: the caller's tile, through both halves of the buffer. Packed in place, a group's
-        // word ends where its bytes do, or before.
-        unsafe {
-            for i in 0..TILE_DST {
-                let from = from.wrapping_offset(i as isize * (src_stride >> 3) as isize);
-                (ops.unpack)(bytes.wrapping_add(i * TILE_SRC), from, 0, w, TILE_SRC / 8);
-            }
-            transpose::bytes(ops, bytes, lines, TILE_DST, TILE_SRC);
-            for i in 0..TILE_SRC {
-                let line = lines.wrapping_add(i * TILE_DST);
-                (ops.pack)(line, line, 0, w, TILE_DST / 8, 0);
-            }
-            for i in 0..TILE_SRC {
-                let to = to.wrapping_offset(i as isize * (dst_stride >> 3) as isize);
-                let line = lines.wrapping_add(i * TILE_DST);
-                for word in 0..self.width {
-                    strided::one::<{ TILE_DST / 8 }>(
-                        to,
-                        line,
-                        (8 * word as isize, 8 * word as isize),
-                    );
-                }
-            }
         }
     }
 

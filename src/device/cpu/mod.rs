@@ -11,7 +11,7 @@
 //!        strided   two loops over single elements               ├ Few, short rows of Step and Fill
 //!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
-//!        packed    transposes of 4 and 6 bits at whole bytes    ├ some of Bits
+//!        packed    transposes of 4 and 6 bits                   ├ some of Bits
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
 //! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
@@ -51,14 +51,12 @@ mod engine;
 mod face;
 mod level;
 mod lines;
-mod nibbles;
 mod odd;
 mod ops;
 mod pack;
 mod packed;
 mod portable;
 mod rows;
-mod sixes;
 mod slim;
 mod step;
 mod stream;
@@ -76,7 +74,7 @@ mod x86_avx2;
 mod x86_avx2_shuffle;
 mod x86_avx2_square;
 mod x86_avx512;
-mod x86_sixes;
+mod x86_packed;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};
 pub use threads::{Parallel, ParallelFor, parts};

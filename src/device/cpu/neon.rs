@@ -20,6 +20,8 @@ static OPS: Ops = Ops {
     tiles: TILES,
     narrow: TILES,
     odd: Some(odd),
+    shift: super::bitrun::shifted,
+    fours: portable::fours,
     sixes: None,
     fetch: portable::fetch,
     stream: portable::stream,

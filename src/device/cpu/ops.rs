@@ -151,11 +151,22 @@ impl Odd {
 pub(super) type OddTiles =
     unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool);
 
-/// Transposes 12 bytes, which are 16 packed elements of 6 bits, of each of 32 source rows `apart`
-/// from one another into 16 destination rows of 24 bytes, `pitch` apart. Of a source row 16 bytes
-/// are read; the 12 begin `lead` (0 to 4) bytes in.
-pub(super) type Sixes =
-    unsafe fn(src: *const u8, apart: isize, lead: usize, dst: *mut u8, pitch: usize);
+/// Where 16 packed elements of each of some tiles of source rows are, or if they are `wide` 32 of 4
+/// bits: of the first row at `bit`, of the others `apart`, all at whole elements.
+pub(super) struct Packed {
+    pub(super) src: *const u8,
+    pub(super) bit: i64,
+    pub(super) apart: i64,
+    pub(super) tiles: usize,
+    /// Whether none precede them in the first row. At least 16 bytes of each row are there.
+    #[allow(dead_code)] // by targets without SIMD kernels
+    pub(super) first: bool,
+    pub(super) wide: bool,
+}
+
+/// Transposes tiles of packed elements into as many destination rows, `pitch` bytes apart, at whole
+/// bytes: of 64 rows of 4 bits (the even columns' rows, and then the odd ones'), or of 32 of 6.
+pub(super) type Turn = unsafe fn(ops: &Ops, from: &Packed, to: *mut u8, pitch: usize);
 
 /// A level's kernels.
 pub(super) struct Ops {
@@ -169,8 +180,13 @@ pub(super) struct Ops {
     pub(super) square: Option<Square>,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
+    /// Copies `n` bytes, whole lines, that begin at bit `shift` of `from`. They may overlap from
+    /// below.
+    pub(super) shift: unsafe fn(to: *mut u8, from: *const u8, shift: u32, n: usize),
+    /// Tiles of packed elements of 4 bits.
+    pub(super) fours: Turn,
     /// Tiles of packed elements of 6 bits.
-    pub(super) sixes: Option<Sixes>,
+    pub(super) sixes: Option<Turn>,
     /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
     pub(super) fetch: unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize),
     /// Copies whole lines to an aligned destination, past the caches.

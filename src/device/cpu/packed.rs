@@ -1,173 +1,284 @@
-//! Transposes of packed elements of 4 and 6 bits at whole bytes: strips of whole destination lines,
-//! tile by tile.
-use core::ops::Range;
+//! Transposes of packed elements of 4 and 6 bits, of rows that begin anywhere in a byte: strips of
+//! some destination rows are made in the buffer, tile by tile, and moved to their bits.
 use core::ptr::copy_nonoverlapping;
 
-use super::ops::{Ops, Rows};
+use super::bitrun;
+use super::ops::{Ops, Packed, Rows};
+use super::stream::Buffer;
 use super::walk::{set, walk};
-use super::{nibbles, sixes};
 use crate::device::part::Part;
+
+/// Source columns of which strips that are turned in part twice find the lines in the caches.
+const BLOCK: i64 = 2048;
+/// The bits of a place that tell where in a line it is.
+const LINE: i64 = 511;
 
 /// How the elements of one width are turned.
 pub(super) struct Way {
     /// Bits of an element.
-    width: isize,
-    /// Elements that whole bytes hold, at least.
-    unit: i64,
-    /// Elements of a destination row that are written together: whole lines.
-    strip: isize,
-    /// Source columns turned at a time, a power of two.
-    columns: isize,
-    /// The least extents: along the destination's innermost dimension, and along the source's.
-    least: (i64, i64),
+    width: i64,
+    /// Elements that are turned at a time along the destination's innermost dimension.
+    tile: i64,
+    /// A strip's elements of a destination row: whole lines, past the caches or through them.
+    lined: i64,
+    cached: i64,
+    /// Its source columns, a power of 2.
+    columns: i64,
+    /// The same where lines begin at another element in each row, of 16 columns: elements, and
+    /// those of which the lines that begin among them are whole.
+    held: i64,
+    shown: i64,
+    /// In the time of so many columns, a power of 2, lines of as many that follow are asked for.
+    round: i64,
 }
 
 static FOUR: Way = Way {
     width: 4,
-    unit: 2,
-    strip: nibbles::TILE_DST,
-    columns: nibbles::TILE_SRC,
-    least: (nibbles::TILE_DST as i64, nibbles::TILE_SRC as i64),
+    tile: 64,
+    lined: 128,
+    cached: 256,
+    columns: 32,
+    held: 512,
+    shown: 384,
+    round: 512,
+};
+static SIX: Way = Way {
+    width: 6,
+    tile: 32,
+    lined: 256,
+    cached: 256,
+    columns: 16,
+    held: 320,
+    shown: 234,
+    round: 256,
 };
 
-static SIX: Way =
-    Way { width: 6, unit: 4, strip: sixes::STRIP, columns: sixes::TILE_SRC, least: sixes::LEAST };
-
 impl Way {
-    /// The way for a width, if there is one.
-    pub(super) fn new(ops: &Ops, width: usize) -> Option<&'static Way> {
+    /// The way for elements of a width, so many along the destination's innermost dimension and
+    /// along the source's, if there is one. `odd`: the bits of their places that are not 0 in all.
+    pub(super) fn new(
+        ops: &Ops,
+        width: usize,
+        (n_dst, n_src): (i64, i64),
+        odd: i64,
+    ) -> Option<&'static Way> {
         match width {
-            4 => Some(&FOUR),
-            6 if ops.sixes.is_some() => Some(&SIX),
+            // The kernels read 16 bytes, and take each second or fourth row's phase to be the same.
+            4 if n_dst >= FOUR.tile && n_src >= 32 && odd & 3 == 0 => Some(&FOUR),
+            6 if n_dst >= SIX.tile && n_src >= 24 && odd & 1 == 0 => ops.sixes.map(|_| &SIX),
             _ => None,
         }
     }
-
-    /// How many of so many elements, along each of the two dimensions, are turned this way; none
-    /// of either, or at least the least.
-    pub(super) fn counts(&self, n_dst: i64, n_src: i64) -> (i64, i64) {
-        let fits = n_dst >= self.least.0 && n_src >= self.least.1;
-        if fits { (n_dst & -self.unit, n_src & -self.unit) } else { (0, 0) }
-    }
-
-    /// The bytes of so many elements, a multiple of the unit.
-    pub(super) fn bytes(&self, n: isize) -> isize {
-        n * self.width / 8
-    }
 }
 
-/// One of a plan's transposes.
+/// One of a plan's transposes. Places and strides are bits.
 pub(super) struct Face<'a> {
-    pub(super) ops: &'a Ops,
-    pub(super) src: *const u8,
-    /// Bytes from one source row to the next.
-    pub(super) ss: isize,
-    pub(super) dst: *mut u8,
-    /// Bytes from one destination row to the next.
-    pub(super) ds: isize,
-    /// Elements of a destination row.
-    pub(super) n_dst: isize,
-    n_src: isize,
-    pub(super) way: &'static Way,
+    ops: &'a Ops,
+    src: *const u8,
+    src_bit: i64,
+    /// From one source row to the next.
+    ss: i64,
+    /// The start of a line.
+    dst: *mut u8,
+    dst_bit: i64,
+    /// From one destination row to the next.
+    ds: i64,
+    n_dst: i64,
+    n_src: i64,
+    way: &'static Way,
     /// Whether whole lines go past the caches.
     streams: bool,
+    /// Whether they do, and lines begin at another element in each row.
+    skewed: bool,
+    /// Source columns turned at a time.
+    columns: i64,
 }
 
-/// The first `n_dst` elements of the innermost dimension, and the first `n_src` of `dense`.
+/// A place in destination rows: where an element begins, or with [`LINE`] the first line from there
+/// on.
+type Cut = (i64, i64);
+
+/// Elements of destination rows that are turned together, whole tiles, and what of them is written.
+struct Strip {
+    first: i64,
+    n: i64,
+    from: Cut,
+    to: Cut,
+}
+
+/// All elements of a plan's innermost dimension and of `dense`, for which there is the `way`.
 ///
 /// # Safety
-/// As [`super::copy`]; [`Way::counts`] has given the numbers; strides in bits, whole bytes but for
-/// the two that are the width.
-pub(super) unsafe fn tiles(
-    ops: &Ops,
-    way: &'static Way,
-    plan: &Part,
-    (dense, n_dst, n_src): (usize, i64, i64),
-    streams: bool,
-) {
-    let last = plan.ndim.checked_sub(1);
-    let (ss, ds) = (plan.inner().src as isize / 8, plan.dim(dense).dst as isize / 8);
-    let (n_dst, n_src) = (n_dst as isize, n_src as isize);
-    walk(plan, set(&[last, Some(dense)]), |src_at, dst_at| {
-        let src = plan.src.wrapping_offset((plan.src_bit as isize + src_at) / 8);
-        let dst = plan.dst.wrapping_offset((plan.dst_bit as isize + dst_at) / 8);
-        let face = Face { ops, src, ss, dst, ds, n_dst, n_src, way, streams };
-        // SAFETY: elements of the caller's plan.
-        unsafe { face.strips() };
+/// As [`super::copy`].
+pub(super) unsafe fn tiles(ops: &Ops, way: &'static Way, plan: &Part, dense: usize, streams: bool) {
+    let (row, column) = (plan.inner(), plan.dim(dense));
+    let past = plan.dst as usize & 63;
+    let (src, dst) = (plan.src, plan.dst.wrapping_sub(past));
+    walk(plan, set(&[plan.ndim.checked_sub(1), Some(dense)]), |src_at, dst_at| {
+        let src_bit = plan.src_bit + src_at as i64;
+        let dst_bit = plan.dst_bit + dst_at as i64 + 8 * past as i64;
+        let (ss, ds, n_dst) = (row.src, column.dst, row.n);
+        let skewed = streams && ds & LINE != 0;
+        let columns = if skewed { 16 } else { way.columns };
+        let mut s = 0;
+        while s < column.n {
+            let left = column.n - s;
+            let n_src = if left < 2 * BLOCK || !skewed { left } else { BLOCK };
+            let (src_bit, dst_bit) = (src_bit + s * way.width, dst_bit + s * ds);
+            let face = Face {
+                ops,
+                src,
+                src_bit,
+                ss,
+                dst,
+                dst_bit,
+                ds,
+                n_dst,
+                n_src,
+                way,
+                streams,
+                skewed,
+                columns,
+            };
+            // SAFETY: elements of the caller's plan.
+            unsafe { face.strips() };
+            s += n_src;
+        }
     });
 }
 
 impl Face<'_> {
-    /// Strips, from the destination's lines on, if its rows agree on them: from the first one where
-    /// an element begins. The last tile of a row or column moves back over its predecessor, and
-    /// makes the same bytes again.
+    /// Strips that end where the destination's lines do. The last tile of a row or column moves
+    /// back over its predecessor, and makes the same bits again.
     unsafe fn strips(&self) {
-        let head = (self.dst as isize).wrapping_neg() & 63;
-        let head = match self.way.width {
-            _ if self.ds & 63 != 0 => 0,
-            4 => head * 2,
-            _ => (head + 2 * head % 3 * 64) / 3 * 4,
+        let &Way { width, tile, held, shown, .. } = self.way;
+        let lined = if self.streams { self.way.lined } else { self.way.cached };
+        // Rows that agree on lines: from the first one where an element begins.
+        let before = self.dst_bit.wrapping_neg() & LINE;
+        let head = match width {
+            _ if self.ds & LINE != 0 => 0,
+            4 => before >> 2,
+            _ => ((before >> 1) * 171) & 255,
         };
-        let mut d = 0;
-        while d < self.n_dst {
-            let end = if d < head { head } else { d + self.way.strip }.min(self.n_dst);
+        let mut from = (0, 0);
+        while from.0 < self.n_dst {
+            let first = from.0.min(self.n_dst - tile);
+            let (most, to) = if self.skewed {
+                (held, (from.0 + shown, LINE))
+            } else if from.0 < head {
+                ((head - first + tile - 1) & -tile, (head, 0))
+            } else {
+                (lined, (from.0 + lined, 0))
+            };
+            let n = most.min((self.n_dst - first) & -tile);
+            let end = first + n;
+            let to = if n < most || end == self.n_dst { (end, 0) } else { to };
+            let strip = Strip { first, n, from, to };
             let mut s = 0;
             while s < self.n_src {
-                self.fetch(d..end, s);
-                let s_at = s.min(self.n_src - self.way.columns);
+                self.fetch(&strip, s);
                 // SAFETY: a part of the face, which the caller vouches for.
-                unsafe {
-                    match self.way.width {
-                        4 => nibbles::window(self, d..end, s_at),
-                        _ => sixes::window(self, d..end, s_at),
-                    }
-                }
-                s += self.way.columns;
+                unsafe { self.window(&strip, s.min(self.n_src - self.columns)) };
+                s += self.columns;
             }
-            d = end;
+            from = to;
         }
     }
 
-    /// Writes `n` bytes, whole lines of them past the caches.
+    /// A strip's elements of the destination rows from `s` on.
+    #[inline(never)] // a frame of its own: stacks may be small
+    unsafe fn window(&self, strip: &Strip, s: i64) {
+        let &Way { width, tile, .. } = self.way;
+        let mut buffer = Buffer::new();
+        let lines = buffer.ptr();
+        let pitch = (strip.n * width / 8) as usize;
+        let from = Packed {
+            src: self.src,
+            bit: self.src_bit + strip.first * self.ss + s * width,
+            apart: self.ss,
+            tiles: (strip.n >> tile.trailing_zeros()) as usize,
+            first: s == 0,
+            wide: self.columns > 16,
+        };
+        let turn = self.ops.sixes.filter(|_| width == 6).unwrap_or(self.ops.fours);
+        // SAFETY: tiles of the face, and as many bytes of the buffer's rows.
+        unsafe { turn(self.ops, &from, lines, pitch) };
+        for i in 0..self.columns {
+            // Of nibbles, the even columns come first.
+            let column = match 2 * i {
+                _ if width != 4 => i,
+                even if even < self.columns => even,
+                odd => odd + 1 - self.columns,
+            };
+            let row = self.dst_bit + (s + column) * self.ds;
+            let cut = |(d, line): Cut| (row + d * width + line) & !line;
+            let (from, to) = (cut(strip.from), cut(strip.to));
+            let line = lines.wrapping_add(i as usize * pitch);
+            // SAFETY: the strip's bits of a destination row; none, if what it was to begin with,
+            // the end of its predecessor's lines, is beyond them.
+            unsafe {
+                let skip = from - row - strip.first * width;
+                self.write(from, line, skip, (to - from).max(0));
+            }
+        }
+    }
+
+    /// Writes `n` bits from bit `skip` of `line` on, whole lines of them past the caches.
     ///
     /// # Safety
     /// They are readable and writable, without overlap.
-    pub(super) unsafe fn write(&self, to: *mut u8, from: *const u8, n: usize) {
-        let whole = if self.streams && to as usize & 63 == 0 { n & !63 } else { 0 };
-        // SAFETY: the caller's bytes.
+    unsafe fn write(&self, to: i64, line: *mut u8, skip: i64, n: i64) {
+        let head = (to.wrapping_neg() & LINE).min(n);
+        let whole = if self.streams { (n - head) & !LINE } else { 0 };
+        // SAFETY: head, whole lines and tail make up the caller's bits.
         unsafe {
-            if whole > 0 {
-                (self.ops.stream)(to, from, whole / 64);
+            if whole <= 0 {
+                return self.bits(to, line, skip, n);
             }
-            if whole < n {
-                copy_nonoverlapping(from.wrapping_add(whole), to.wrapping_add(whole), n - whole);
+            self.bits(to, line, skip, head);
+            let (at, _) = bitrun::at(self.dst, to + head);
+            let (from, shift) = bitrun::at(line, skip + head);
+            if shift > 0 {
+                (self.ops.shift)(from.cast_mut(), from, shift, (whole >> 3) as usize);
             }
+            (self.ops.stream)(at.cast_mut(), from, (whole >> 9) as usize);
+            let done = head + whole;
+            self.bits(to + done, line, skip + done, n - done);
         }
     }
 
-    /// Asks for the source's lines that the next 16 tiles of a strip need, each tile for its share
-    /// of the rows, and for the next tile's destination lines if they are written in part.
-    /// (Memory is slow to change its rows: several lines of a row at once.)
-    fn fetch(&self, ds: Range<isize>, s: isize) {
-        let &Way { strip, columns, .. } = self.way;
-        let share = s & (15 * columns);
-        let (row, column) = (
-            ds.start + (share >> columns.trailing_zeros()) * (strip / 16),
-            s - share + 16 * columns,
-        );
-        let src = self.src.wrapping_offset(row * self.ss + self.way.bytes(column));
-        let dst = (s + columns) * self.ds + self.way.bytes(ds.start);
-        let dst = self.dst.wrapping_offset(dst);
-        let part = (dst as isize | self.ds | self.way.bytes(ds.end - ds.start)) & 63 != 0;
-        // SAFETY: any address will do, and no list is read.
+    /// Likewise, through the caches.
+    unsafe fn bits(&self, to: i64, line: *const u8, skip: i64, n: i64) {
+        if n == 0 {
+            return;
+        }
+        // SAFETY: the caller's bits.
         unsafe {
-            if row < ds.end && column < self.n_src {
-                (self.ops.fetch)(src, Rows::Apart([self.ss]), strip as usize / 16, 5);
+            if (to | skip | n) & 7 > 0 {
+                return bitrun::copy(self.dst, to, line, skip, n as usize);
             }
-            if self.streams && part {
-                let (rows, lines) = (columns as usize, 64 >> columns.trailing_zeros());
-                (self.ops.fetch)(dst, Rows::Apart([self.ds]), rows, lines);
-            }
+            let (from, to) = (bitrun::at(line, skip).0, bitrun::at(self.dst, to).0);
+            copy_nonoverlapping(from, to.cast_mut(), (n >> 3) as usize);
+        }
+    }
+
+    /// Asks for the source's lines that the next tiles of a strip need, each tile for its share of
+    /// the rows. (Memory is slow to change its rows: several lines of a row at once.)
+    fn fetch(&self, strip: &Strip, s: i64) {
+        let &Way { width, round, .. } = self.way;
+        let (share, ahead) = (s & (round - 1), round.trailing_zeros());
+        let rows = (strip.n * self.columns + round - 1) >> ahead;
+        let (mut row, mut column) =
+            ((share >> self.columns.trailing_zeros()) * rows, s - share + round);
+        // After the last ones, the next strip's first.
+        if column >= self.n_src {
+            (row, column) = (row + strip.to.0 - strip.first, 0);
+        }
+        let bit = self.src_bit + (strip.first + row) * self.ss + column * width;
+        if strip.first + row < self.n_dst {
+            let apart = Rows::Apart([(self.ss >> 3) as isize]);
+            // SAFETY: any address will do, and no list is read.
+            unsafe { (self.ops.fetch)(bitrun::at(self.src, bit).0, apart, rows as usize, 5) };
         }
     }
 }

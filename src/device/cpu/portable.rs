@@ -1,5 +1,6 @@
 //! Kernels in plain Rust, for every target.
-use super::ops::{Masks, Ops, Place, Rows};
+use super::ops::{Masks, Ops, Packed, Place, Rows};
+use super::{bitrun, transpose};
 
 pub(super) static OPS: Ops = Ops {
     width: 16,
@@ -7,6 +8,8 @@ pub(super) static OPS: Ops = Ops {
     tiles: TILES,
     narrow: TILES,
     odd: None,
+    shift: bitrun::shifted,
+    fours,
     sixes: None,
     fetch,
     stream,
@@ -49,6 +52,33 @@ unsafe fn turn<const SIZE: usize, const C: usize>(
                 *dst.cast::<[u8; SIZE]>() = *src.cast();
             }
         }
+    }
+}
+
+/// Two rows become one of bytes, the even columns before the odd ones, and bytes are what is
+/// transposed.
+pub(super) unsafe fn fours(ops: &Ops, from: &Packed, to: *mut u8, pitch: usize) {
+    const LOW: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    let columns = if from.wide { 32 } else { 16 };
+    let mut pairs = [0u64; 32 * 4];
+    let pairs: *mut u8 = pairs.as_mut_ptr().cast();
+    for tile in 0..from.tiles {
+        for pair in 0..32 {
+            let bit = from.bit + 2 * (32 * tile + pair) as i64 * from.apart;
+            for half in (0..columns / 2).step_by(8) {
+                let bit = bit + 8 * half as i64;
+                let at = pairs.wrapping_add(pair * columns + half).cast::<u64>();
+                // SAFETY: the caller vouches for 8 or 16 bytes of each row; words of a pair's row.
+                unsafe {
+                    let (a, b) =
+                        (bitrun::word(from.src, bit), bitrun::word(from.src, bit + from.apart));
+                    *at = (a & LOW | (b & LOW) << 4).to_le();
+                    *at.wrapping_add(columns / 16) = (a >> 4 & LOW | b & !LOW).to_le();
+                }
+            }
+        }
+        // SAFETY: 32 rows of `columns` bytes; 32 bytes of each of the caller's rows.
+        unsafe { transpose::bytes(ops, pairs, to.wrapping_add(32 * tile), (32, columns), pitch) };
     }
 }
 

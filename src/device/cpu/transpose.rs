@@ -92,14 +92,21 @@ pub(super) unsafe fn direct(ops: &Ops, face: &Face) {
     }
 }
 
-/// Bytes in the buffer: `n_dst` rows of `n_src` at `src` become `n_src` rows of `n_dst` at `dst`.
+/// Bytes in the buffer: `n_dst` rows of `n_src` at `src` become `n_src` rows of `n_dst` at `dst`,
+/// `pitch` apart.
 ///
 /// # Safety
-/// They are there, without overlap; both numbers are multiples of 32.
-pub(super) unsafe fn bytes(ops: &Ops, src: *const u8, dst: *mut u8, n_dst: usize, n_src: usize) {
+/// They are there, without overlap; `n_dst` is a multiple of the width of tiles, `n_src` of 16.
+pub(super) unsafe fn bytes(
+    ops: &Ops,
+    src: *const u8,
+    dst: *mut u8,
+    (n_dst, n_src): (usize, usize),
+    pitch: usize,
+) {
     let Some(tile) = ops.tiles.first() else { return };
     for d in (0..n_dst).step_by(ops.width.max(1)) {
-        let rows = Rows::Apart([n_src as isize, n_dst as isize]);
+        let rows = Rows::Apart([n_src as isize, pitch as isize]);
         // SAFETY: a part of the caller's bytes.
         unsafe { tile(src.wrapping_add(d * n_src), dst.wrapping_add(d), rows, n_src / 16) };
     }

@@ -10,7 +10,7 @@ use super::ops::{Odd, Ops, Place, Rows};
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
 use super::x86_avx2_shuffle::{step, weave};
-use super::{x86_avx2_square::square, x86_sixes};
+use super::{x86_avx2_square::square, x86_packed};
 
 pub(super) static OPS: Ops = TABLE;
 
@@ -20,7 +20,9 @@ pub(super) const TABLE: Ops = Ops {
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
     odd: Some(odd),
-    sixes: Some(x86_sixes::sixes),
+    shift: x86_packed::shift,
+    fours: x86_packed::fours,
+    sixes: Some(x86_packed::sixes),
     fetch,
     stream,
     step,
