@@ -10,6 +10,7 @@ use core::ptr::{NonNull, null_mut};
 use crate::abi::*;
 use crate::device::backend::{Side, Transfer};
 use crate::device::cpu::Parallel;
+use crate::device::pieces;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::device::registry;
 use crate::device_type;
@@ -290,16 +291,7 @@ pub fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> 
 /// # Safety
 /// As [`run`]; `memory` has room for the compact elements of the destination.
 unsafe fn through(transfer: &Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
-    let (mut out, mut back) = (transfer.plan, transfer.plan);
-    (out.dst, back.src) = (memory.as_ptr(), memory.as_ptr());
-    let mut step = match out.item {
-        Item::Bytes(nbytes) => nbytes as i64,
-        Item::Bits { dst_slot, .. } => dst_slot as i64,
-    };
-    for (out, back) in out.dims.iter_mut().zip(back.dims.iter_mut()).rev() {
-        (out.dst, back.src) = (step, step);
-        step = step.wrapping_mul(out.n);
-    }
+    let (out, back) = pieces::through(&transfer.plan, memory.as_ptr());
     // The memory goes when the call ends, so the call waits.
     let streams = Streams { enqueue_only: false, ..options.streams };
     let options = &Options { streams, ..*options };

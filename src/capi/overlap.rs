@@ -5,12 +5,13 @@ use core::ptr::NonNull;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
+use crate::copy::elements;
 use crate::device_type;
 use crate::error::{Arg, Of, Parameter, Result};
 use crate::overlap::Verdict;
 use crate::tensor::share;
 use crate::validate::{Level, Rules, Snapshot};
-use crate::view::sharing::{self, Elements};
+use crate::view::sharing;
 
 /// An answer that may not be found within bounded work.
 #[repr(C)]
@@ -38,15 +39,6 @@ unsafe fn read(tensor: *const DLTensor, flags: u64, argument: Arg) -> Result<Sna
     // SAFETY: the caller's word.
     unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.of(argument)?;
     Ok(snapshot)
-}
-
-fn elements(tensor: &Snapshot) -> Elements<'_> {
-    Elements {
-        address: tensor.first() as u64,
-        shape: tensor.shape(),
-        strides: tensor.strides(),
-        item_bits: tensor.slot_bits(),
-    }
 }
 
 /// Whether the addresses of two tensors can be compared: handles only with themselves.

@@ -50,7 +50,7 @@ fn apart(a: &Snapshot, b: &Snapshot) -> bool {
 }
 
 /// A tensor's elements, wherever its places are counted from.
-fn elements(tensor: &Snapshot) -> Elements<'_> {
+pub fn elements(tensor: &Snapshot) -> Elements<'_> {
     Elements {
         address: place(tensor) as u64,
         shape: tensor.shape(),

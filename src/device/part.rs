@@ -236,9 +236,9 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The innermost dimension of a run alone, if it is long: its rows are so far apart each.
+    /// The innermost dimension of a run alone, if it is long: then one stride tells where rows are.
     fn near(&self, run: Run, bytes: i64) -> Run {
-        let first = run.dims().next().map_or(0, |i| i);
+        let first = run.dims().next().unwrap_or(0);
         let alone = Run::default().with(first, self.dim(first).n, 0).unwrap_or(run);
         if alone.n.saturating_mul(bytes) >= 64 { alone } else { run }
     }

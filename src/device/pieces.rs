@@ -26,12 +26,15 @@ pub fn each(
     Ok(())
 }
 
-/// The two halves of a simplified plan of bytes that goes through compact memory: into it, and back
-/// out; both simplified.
+/// The two halves of a plan that goes through compact memory: into it, and back out; both
+/// simplified.
 pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
     let (mut into, mut back) = (*plan, *plan);
     (into.dst, back.src) = (memory, memory);
-    let mut step = if let Item::Bytes(nbytes) = plan.item { nbytes as i64 } else { 1 };
+    let mut step = match plan.item {
+        Item::Bytes(nbytes) => nbytes as i64,
+        Item::Bits { dst_slot, .. } => dst_slot as i64,
+    };
     for i in (0..plan.ndim()).rev() {
         let dim = plan.dim(i);
         into.set(i, Dim { dst: step, ..dim });

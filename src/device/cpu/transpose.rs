@@ -236,7 +236,8 @@ impl Squares<'_> {
 }
 
 /// Source rows in use at a time, where there is a choice: as many as processors follow by
-/// themselves, fetching ahead. Of more, lines are asked for, but not of what is in the caches.
+/// themselves, fetching ahead. Of more, lines are asked for, but not of small
+/// elements in the caches.
 const ROWS: usize = 32;
 
 /// How many bytes of a source row are asked for at once, and how far ahead. (Memory is slow to
