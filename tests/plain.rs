@@ -195,9 +195,9 @@ fn a_block_says_the_same_whichever_way_it_was_made() {
     /// # Safety
     /// A tensor of ours.
     unsafe fn told(tensor: &DLTensor) -> (usize, u64, DLDevice, DLDataType, Vec<i64>, Vec<i64>) {
-        // SAFETY: the caller's word.
         let array = |array: *const i64| match tensor.ndim {
             0 => Vec::new(),
+            // SAFETY: the caller's word.
             n => unsafe { core::slice::from_raw_parts(array, n as usize) }.to_vec(),
         };
         let (shape, strides) = (array(tensor.shape), array(tensor.strides));

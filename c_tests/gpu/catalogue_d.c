@@ -633,8 +633,35 @@ static void d20(void) {
   dlrs_release(back);
 }
 
+/* Compact on one device and turned on the other: one kernel, one copy, and nothing by the host. */
+static void turned(int from, int to, int turn_source) {
+  const char *kernel = G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel";
+  const char *copy = G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync";
+  static const float columns[6] = {0, 2, 4, 1, 3, 5};
+  gpu_tensor src, dst;
+  gpu_make(&src, from);
+  gpu_make(&dst, to);
+  gpu_write(from, src.data, VALUES, sizeof VALUES);
+  gpu_tensor *turned = turn_source ? &src : &dst;
+  turned->strides[0] = 1;
+  turned->strides[1] = 2;
+  for (int warm = 0; warm < 2; ++warm) {
+    long kernels = G.calls(kernel), copied = G.calls(copy);
+    WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+    EQUAL(G.calls(kernel) - kernels, 1);
+    EQUAL(G.calls(copy) - copied, 1);
+  }
+  dst.strides[0] = 3;
+  dst.strides[1] = 1;
+  static const float rows[6] = {0, 3, 1, 4, 2, 5};
+  CHECK(gpu_holds(&dst.managed.dl_tensor, turn_source ? columns : rows));
+  gpu_drop(&src);
+  gpu_drop(&dst);
+}
+
 static void d21(void) {
   NEEDS_STANDIN();
+  for (int i = 0; i < 4; ++i) turned(i & 1, !(i & 1), i >> 1);
   for (int able = 0; able < 2; ++able) {
     G.ctl(STANDIN_PEER, 0 << 8 | 1, able, NULL);
     G.ctl(STANDIN_PEER, 1 << 8 | 0, able, NULL);

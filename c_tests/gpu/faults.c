@@ -197,6 +197,18 @@ static int32_t p2p_columns(void) {
   S.out0.strides[0] = 2;
   return p2p();
 }
+static int32_t p2p_columns_async(void) {
+  S.options.src_stream = S.stream1;
+  S.options.dst_stream = S.stream0;
+  return async(p2p_columns);
+}
+static int32_t p2p_reversed(void) { /* compact only where it goes */
+  S.dev1.strides[0] = -3;
+  S.dev1.managed.dl_tensor.byte_offset = 12;
+  int32_t status = p2p();
+  S.dev1.managed.dl_tensor.byte_offset = 0;
+  return status;
+}
 static int32_t d2d_reversed(void) {
   S.dev0.strides[0] = -3;
   S.dev0.managed.dl_tensor.byte_offset = 12;
@@ -407,6 +419,8 @@ static const scenario scenarios[] = {
     {"copy columns on a device", d2d_columns, out_columns, nothing, NULL},
     {"copy columns on a device, async", d2d_columns_async, out_columns_later, settle, NULL},
     {"copy columns between devices", p2p_columns, out_columns, nothing, NULL},
+    {"copy columns between devices, async", p2p_columns_async, out_columns_later, settle, NULL},
+    {"copy rows between devices, last first", p2p_reversed, reversed_good, nothing, NULL},
     {"copy reversed", d2d_reversed, reversed_good, nothing, NULL},
     {"copy broadcast", d2d_broadcast, broadcast_good, nothing, NULL},
     {"copy bits to the host", d2h_bits, any, nothing, NULL},
@@ -577,10 +591,14 @@ static int step = 1;
 static const scenario *chosen;
 
 static void warm_row(void) {
-  DLManagedTensorVersioned *there;
+  DLManagedTensorVersioned *there, *turned, *compact;
   make();
-  for (int i = 0; i < 2; ++i) { /* the library keeps what it needs of each device */
+  for (int i = 0; i < 2; ++i) { /* the library keeps what it needs of each device, kernels too */
     WORKS(dlrs_clone(&S.host.managed, DEV(i), NULL, &there, ERR));
+    WORKS(dlrs_view_transpose(there, 0, 1, &turned, ERR));
+    WORKS(dlrs_clone(turned, DEV(i), NULL, &compact, ERR));
+    dlrs_release(compact);
+    dlrs_release(turned);
     dlrs_release(there);
   }
   void *made;

@@ -114,6 +114,7 @@ static void says(const DLTensor *src, const DLTensor *dst, const char *start) {
 
 static void explained(void) {
   static int64_t shape[2] = {2, 3}, columns[2] = {1, 2}, gaps[2] = {64, 1}, wide[2] = {4, 32};
+  static int64_t spread[2] = {12, 2};
   t_tensor host;
   DLTensor a, b;
   t_make(&host);
@@ -126,7 +127,13 @@ static void explained(void) {
   a.strides = columns;
   says(&a, &b, "cuda: a kernel; 4 bytes x 2 (12 <- 4) x 3 (4 <- 8)");
   b.device.device_id = 1;
+  says(&a, &b, "cuda: a kernel, and the driver's copy between devices; 4 bytes x 2 (12 <- 4) x 3");
+  b.strides = spread; /* the source is compact, in another order */
+  says(&a, &b, "cuda: a kernel, and the driver's copy between devices; ");
+  a.strides = gaps;
   says(&a, &b, "through memory of the host: cuda:0 to cpu to cuda:1; ");
+  b.strides = NULL;
+  a.strides = columns;
   b.device = device(kDLROCM);
   says(&a, &b, "through memory of the host: cuda:0 to cpu to rocm:0; ");
   b.device = CPU;

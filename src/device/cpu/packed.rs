@@ -72,7 +72,7 @@ impl Way {
 }
 
 /// One of a plan's transposes. Places and strides are bits.
-pub(super) struct Face<'a> {
+pub(super) struct BitFace<'a> {
     ops: &'a Ops,
     src: *const u8,
     src_bit: i64,
@@ -125,7 +125,7 @@ pub(super) unsafe fn tiles(ops: &Ops, way: &'static Way, plan: &Part, dense: usi
             let left = column.n - s;
             let n_src = if left < 2 * BLOCK || !skewed { left } else { BLOCK };
             let (src_bit, dst_bit) = (src_bit + s * way.width, dst_bit + s * ds);
-            let face = Face {
+            let face = BitFace {
                 ops,
                 src,
                 src_bit,
@@ -147,7 +147,7 @@ pub(super) unsafe fn tiles(ops: &Ops, way: &'static Way, plan: &Part, dense: usi
     });
 }
 
-impl Face<'_> {
+impl BitFace<'_> {
     /// Strips that end where the destination's lines do. The last tile of a row or column moves
     /// back over its predecessor, and makes the same bits again.
     unsafe fn strips(&self) {

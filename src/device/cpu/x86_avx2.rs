@@ -283,7 +283,7 @@ mod deposit {
                 to.cast::<u64>().write_unaligned(word);
                 word
             };
-            carry = word >> (8 * width & 63);
+            carry = word >> ((8 * width) & 63);
             from = from.wrapping_add(8);
             to = to.wrapping_add(width as usize);
         }

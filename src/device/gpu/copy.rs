@@ -5,6 +5,7 @@ use core::ffi::c_void;
 use super::codes::INVALID_VALUE;
 use super::context::Current;
 use super::driver::{Driver, Ptr, Vendor};
+use super::peers::towards;
 use super::{Gpu, Memory, Pitched, rocm};
 use crate::abi::{DLDevice, DLDeviceType::kDLCPU, DeviceCode};
 use crate::device::backend::{Lack, Side, Stream, Transfer, unsupported};
@@ -106,7 +107,7 @@ fn another_way(error: &Error) -> bool {
 }
 
 /// What another device refuses is to be tried by way of the host.
-fn without_peers(error: Error) -> Error {
+pub(super) fn without_peers(error: Error) -> Error {
     match error.status {
         DLRS_PEER => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code),
         _ => error,
@@ -159,13 +160,17 @@ impl Gpu {
         }
         let peers = devices == 2 && src.device.device_id != dst.device.device_id;
         let dense = plan.ndim() == 0 && matches!(plan.item, Item::Bytes(_));
-        let wide = if devices == 2 { ROWS_DEVICE } else { ROWS_HOST };
+        let wide = if devices == 2 && !peers { ROWS_DEVICE } else { ROWS_HOST };
+        let compact = |writes| towards(plan, writes).is_some();
         match rows(plan) {
             _ if dense && pageable && plan.nbytes() >= STAGED_FROM as u64 => {
                 Ok("the driver's copies, through pinned memory")
             }
             _ if dense => Ok("the driver's copy"),
-            Some(rows) if !peers && rows.width >= wide => Ok("the driver's copy of rows"),
+            Some(rows) if rows.width >= wide => Ok("the driver's copy of rows"),
+            _ if peers && (compact(true) || compact(false)) => {
+                Ok("a kernel, and the driver's copy between devices")
+            }
             _ if peers => unsupported(Lack::COPIES),
             _ if !pageable => Ok("a kernel"),
             _ if matches!(plan.item, Item::Bytes(_)) => Ok("pinned memory, and a kernel"),
@@ -260,7 +265,12 @@ impl Gpu {
                     done => return done,
                 }
             }
-            self.between(plan, (src, dst), here, stream)
+            let place = &Place { here, stream, host: false };
+            match (src, dst) {
+                (Reach::Direct, Reach::Peer) => self.0.across(plan, true, place),
+                (Reach::Peer, Reach::Direct) => self.0.across(plan, false, place),
+                _ => self.between(plan, (src, dst), here, stream),
+            }
         }
     }
 

@@ -18,6 +18,13 @@ fn absent(error: &Error) -> bool {
     matches!(error.status, DLRS_DRV_SYMBOL | DLRS_UNSUPPORTED)
 }
 
+/// Memory that the driver says it gave.
+fn answered(data: Ptr) -> Result<NonNull<c_void>> {
+    let nothing = Error::new(DLRS_INTERNAL).detail("the driver reports success and no memory");
+    let possible = data.addr() as u64 & (ALIGNED_ALWAYS - 1) == 0;
+    NonNull::new(data).filter(|_| possible).ok_or(nothing)
+}
+
 impl Driver {
     /// Memory in the current context, aligned.
     pub fn alloc(
@@ -50,9 +57,7 @@ impl Driver {
                 }
             }
         }
-        let nothing = Error::new(DLRS_INTERNAL).detail("the driver reports success and no memory");
-        let possible = data.addr() as u64 & (ALIGNED_ALWAYS - 1) == 0;
-        let data = NonNull::new(data).filter(|_| possible).ok_or(nothing)?;
+        let data = answered(data)?;
         if data.addr().get() as u64 & align_bytes.wrapping_sub(1) == 0 {
             return Ok(data);
         }
@@ -87,6 +92,45 @@ impl Driver {
                 Memory::Pinned => self.host_free(data),
                 _ => self.mem_free(data),
             }
+        }
+    }
+
+    /// Memory of the current device for enqueued work of a stream that is not being captured; and
+    /// whether it is of a pool, so that [`Driver::free_scratch`] does not wait for that work.
+    pub fn scratch(&self, nbytes: usize, stream: Ptr) -> Result<(NonNull<c_void>, bool)> {
+        let _relaxed = self.relaxed();
+        let (mut data, mut pooled) = (null_mut(), true);
+        // SAFETY: a place for the answer, a stream of the current context.
+        unsafe {
+            match self.mem_alloc_async(&mut data, nbytes, stream) {
+                Err(error) if absent(&error) => {
+                    pooled = false;
+                    self.mem_alloc(&mut data, nbytes)?;
+                }
+                answer => answer?,
+            }
+        }
+        Ok((answered(data)?, pooled))
+    }
+
+    /// Gives scratch memory back after the stream's work, without a question before that: whatever
+    /// the driver answers, there is nothing to be done about it.
+    ///
+    /// # Safety
+    /// It came from [`Driver::scratch`] for this stream, in the context that is current.
+    pub unsafe fn free_scratch(
+        &self,
+        (data, pooled): (NonNull<c_void>, bool),
+        stream: Ptr,
+    ) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe {
+            if pooled {
+                return self.mem_free_async(data.as_ptr(), stream);
+            }
+            let done = self.stream_sync(stream);
+            let _relaxed = self.relaxed();
+            done.and(self.mem_free(data.as_ptr()))
         }
     }
 

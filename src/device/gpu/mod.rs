@@ -9,6 +9,7 @@
 //!   launch   │ kernels loaded and launched; kernels.rs chooses them; hiprtc compiles for ROCm;
 //!            │ packed keeps their text small
 //!   stage    │ pinned buffers between a device and pageable memory
+//!   peers    │ strided copies between two devices
 //!   cuda, rocm  what only one of them has
 //! ```
 //! No library is loaded before a function of a device is called. What fails then is tried again by
@@ -21,9 +22,9 @@
 //! A stream that is being captured is refused before anything breaks the capture; contiguous copies
 //! and kernels on it, asynchronous, are captured.
 //!
-//! Peer access is never enabled here: it would change the caller's contexts. Copies between two
-//! devices are given to the driver, which copies directly where the caller enabled it, and through
-//! the host elsewhere.
+//! Peer access is never enabled here: it would change the caller's contexts. Contiguous copies
+//! between two devices are given to the driver, which copies directly where the caller enabled it,
+//! and through the host elsewhere; kernels touch the current device's memory only.
 //!
 //! Kernels and kept buffers live in primary contexts only: in a context of the caller's own,
 //! strided copies go through memory of the host.
@@ -41,6 +42,7 @@ mod launch;
 pub mod launches;
 mod memory;
 pub mod packed;
+mod peers;
 mod rocm;
 mod stage;
 

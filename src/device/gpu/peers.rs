@@ -1,0 +1,68 @@
+//! Strided copies between two devices: by a kernel of the one that is current, and the driver's
+//! copy of what is compact on the other.
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+
+use super::copy::{Place, without_peers};
+use super::driver::Driver;
+use crate::device::backend::{Lack, unsupported};
+use crate::device::pieces;
+use crate::device::plan::{Item, Plan};
+use crate::error::{Error, Result, Status::*};
+
+/// The plan in the order of the other device's memory, towards it, if it is compact there. It
+/// `writes` there or reads.
+pub fn towards(plan: &Plan, writes: bool) -> Option<Plan> {
+    let mut order = if writes { *plan } else { pieces::reversed(plan) };
+    order.simplify();
+    let whole = |plan: &Plan| plan.ndim() == 0 && matches!(plan.item, Item::Bytes(_));
+    whole(&pieces::through(&order, null_mut()).1).then_some(order)
+}
+
+impl Driver {
+    /// Enqueues a copy of which one side is another device's: the destination if it `writes` there.
+    ///
+    /// # Safety
+    /// As [`Driver::on_device`].
+    pub(super) unsafe fn across(&self, plan: &Plan, writes: bool, place: &Place) -> Result<()> {
+        let Some(order) = towards(plan, writes) else { return unsupported(Lack::COPIES) };
+        self.not_capturing(place.stream)?;
+        let nbytes = plan.nbytes() as usize;
+        let memory = self.scratch(nbytes, place.stream).map_err(|error| match error.status {
+            DLRS_DEV_OOM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code),
+            _ => error,
+        })?;
+        // SAFETY: the memory holds the elements, and goes after the stream's work; the rest is the
+        // caller's word.
+        unsafe {
+            let done = self.by_way_of(memory.0, &order, writes, place);
+            let freed = self.free_scratch(memory, place.stream);
+            done.and(freed)
+        }
+    }
+
+    /// # Safety
+    /// As [`Driver::on_device`]; the memory is the current device's, and holds the elements of
+    /// `order`, of [`towards`].
+    unsafe fn by_way_of(
+        &self,
+        memory: NonNull<c_void>,
+        order: &Plan,
+        writes: bool,
+        place: &Place,
+    ) -> Result<()> {
+        let (near, far) = pieces::through(order, memory.as_ptr().cast());
+        // SAFETY: the caller's word.
+        unsafe {
+            if writes {
+                self.on_device(&near, place)?;
+                return self.on_device(&far, place).map_err(without_peers);
+            }
+            let (far, mut near) = (pieces::reversed(&far), pieces::reversed(&near));
+            near.simplify();
+            self.on_device(&far, place).map_err(without_peers)?;
+            self.on_device(&near, place)
+        }
+    }
+}
