@@ -34,10 +34,12 @@ static void on_stack(size_t kib, void *(*start)(void *), void *argument) {
   pthread_attr_t attributes;
   pthread_t thread;
   size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN), nbytes = kib * 1024;
+  int started;
   pthread_attr_init(&attributes);
   CHECK(pthread_attr_setstacksize(&attributes, nbytes > least ? nbytes : least) == 0);
-  CHECK(pthread_create(&thread, &attributes, start, argument) == 0);
-  pthread_join(thread, NULL);
+  started = pthread_create(&thread, &attributes, start, argument);
+  if (started == 0) pthread_join(thread, NULL);
+  CHECK(started == 0); /* not beside the thread, which counts as well */
   pthread_attr_destroy(&attributes);
 }
 
