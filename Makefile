@@ -18,8 +18,8 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test test-long soak wheel interop test-oneapi test-windows \
-	test-cross test-cuda bench-cuda bench bench-python bench-engine clean
+.PHONY: help build install demo test test-long soak sanitize coverage wheel interop \
+	test-oneapi test-windows test-cross test-cuda bench-cuda bench bench-python bench-engine clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -76,6 +76,12 @@ SOAK_SEED = 1
 soak: build  ## random operations on 4 threads for hours; SOAK_MINUTES=240 SOAK_SEED=1
 	$(call need,gcc:gcc)
 	c_tests/soak/run.sh $(INCLUDE)/dlpack $(LIB) $$(($(SOAK_MINUTES) * 60)) $(SOAK_SEED)
+
+sanitize:  ## the tests with sanitizers, of the library too; SANITIZE="rust address thread"
+	tests/sanitize.sh $(SANITIZE)
+
+coverage:  ## which lines of src/ the C and Python tests run; writes target/coverage
+	tests/coverage.sh
 
 test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU
 	$(call need,gcc:gcc $(PYTHON):python3)

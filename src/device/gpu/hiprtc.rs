@@ -63,6 +63,7 @@ pub fn compile(driver: &Driver, source: &Text) -> Result<Code> {
             }
         }
     };
+    function(library, c"hiprtcDestroyProgram")?; // what cannot be destroyed is not made
     let mut program: Ptr = null_mut();
     let none: *const *const c_char = null_mut();
     call!(library, c"hiprtcCreateProgram",
