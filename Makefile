@@ -80,7 +80,7 @@ soak: build  ## random operations on 4 threads for hours; SOAK_MINUTES=240 SOAK_
 sanitize:  ## the tests with sanitizers, of the library too; SANITIZE="rust address thread"
 	tests/sanitize.sh $(SANITIZE)
 
-coverage:  ## which lines of src/ the C and Python tests run; writes target/coverage
+coverage: build  ## which lines of src/ the C and Python tests run; writes target/coverage
 	tests/coverage.sh
 
 test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU

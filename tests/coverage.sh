@@ -18,9 +18,10 @@ lib=$out/lib/libdlpack_rs.so
 # Without LTO, which would only take longer; what it would drop of `core`, tables of a panic that
 # cannot happen, then asks for a name.
 library() {
-  RUSTFLAGS=-Cinstrument-coverage CARGO_TARGET_DIR=$out/cargo cargo rustc --release --locked \
-    -p dlpack_rs_cdylib --crate-type cdylib --config 'profile.release.lto=false' \
-    --config 'profile.release.codegen-units=16' -- \
+  # Build scripts are instrumented as well: their counts go nowhere.
+  LLVM_PROFILE_FILE=/dev/null RUSTFLAGS=-Cinstrument-coverage CARGO_TARGET_DIR=$out/cargo \
+    cargo rustc --release --locked -p dlpack_rs_cdylib --crate-type cdylib \
+    --config 'profile.release.lto=false' --config 'profile.release.codegen-units=16' -- \
     -Clink-arg=-Wl,--defsym=rust_eh_personality=0
   cp "$out/cargo/release/libdlpack_rs.so" "$lib"
 }
