@@ -10,6 +10,7 @@
 . "$(dirname "$0")/../platforms/common.sh"
 [ $# -gt 0 ] || set -- rust address thread
 
+rust=$(command -v rustc)
 triple=$(rustc -vV | sed -n 's/^host: //p')
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
@@ -17,7 +18,8 @@ SOAK_SECONDS=${SOAK_SECONDS:-20}
 
 # Small stacks are left out: a sanitizer's frames are larger than they are.
 rust_tests() {
-  RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$target_dir/sanitize/rust \
+  RUSTC=$rust RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
+    CARGO_TARGET_DIR=$target_dir/sanitize/rust \
     cargo test --locked --release --target "$triple" -p dlpack_rs --lib --tests --no-fail-fast \
     --config 'profile.release.lto=false' --config 'profile.release.codegen-units=16' \
     --config 'profile.release.debug-assertions=true' --config 'profile.release.debug=1' \

@@ -459,10 +459,11 @@ fn chain(random: &mut Random, counts: &mut Counts) {
     let opaque = unsafe { (*base).dl_tensor.device.device_type } == 8;
     let (mut model, mut steps, mut one_by_one) = (start.clone(), vec![], Ok(base));
     let length = random.range(0, 5);
+    let mut kept = vec![]; // the arrays that `steps` point to
     let (mut fails, mut fold, mut told) = (false, false, String::new());
     let (mut expect_read_only, mut may_repeat) = (flags & READ_ONLY != 0, false);
     for _ in 0..length {
-        let given = Box::leak(Box::new(Given::new(random, &model)));
+        let given = Given::new(random, &model);
         let step = given.step();
         let item = |step: &Step| slot_bits(retyped(dtype, step), flags);
         let next = match refused(dtype, flags, &step) {
@@ -481,6 +482,7 @@ fn chain(random: &mut Random, counts: &mut Counts) {
         told = format!("{step:?}");
         let Some(next) = next else {
             fails = true;
+            kept.push(given);
             break;
         };
         counts.kinds[given.kind as usize] += 1;
@@ -491,6 +493,7 @@ fn chain(random: &mut Random, counts: &mut Counts) {
         expect_read_only |= matches!(step, Step::ReadOnly);
         expect_read_only |= next.shares() && !model.shares();
         (model, dtype) = (next, retyped(dtype, &step));
+        kept.push(given);
     }
     flags &= !DLPACK_FLAG_BITMASK_IS_COPIED;
     let mut out: Managed = null_mut();
