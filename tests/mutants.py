@@ -33,7 +33,7 @@ TIME_MOST = 60
 FIRST = ("catalogue", "test_validate", "test_query", "test_view", "test_names", "test_share")
 SLOW = ("test_engine",)
 RUST_TESTS = ("overlap", "views", "plain", "names")
-PROFILE = {"LTO": "off", "INCREMENTAL": "true", "OPT_LEVEL": "0", "CODEGEN_UNITS": "16"}
+PROFILE = {"LTO": "off", "INCREMENTAL": "true", "CODEGEN_UNITS": "16"}
 # Without link-time optimization the prebuilt `core` names what only unwinding would call.
 FLAGS = "-Clink-arg=-Wl,--defsym=rust_eh_personality=0"
 
@@ -63,9 +63,11 @@ class Tree:
         (self.tests / "lib").mkdir(exist_ok=True)
         subprocess.run(["git", "clone", "-q", ROOT, self.top], check=True)
         release = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in PROFILE.items()}
-        self.build_environment = {**os.environ, **release, "RUSTFLAGS": FLAGS,
+        level = "CARGO_PROFILE_RELEASE_OPT_LEVEL"
+        self.build_environment = {**os.environ, **release, level: "0", "RUSTFLAGS": FLAGS,
                                   "CARGO_TARGET_DIR": str(WORK / f"build{number}")}
-        self.test_environment = {**os.environ, "CARGO_TARGET_DIR": str(WORK / f"rust{number}")}
+        self.test_environment = {**os.environ, **release, level: "1",
+                                 "CARGO_TARGET_DIR": str(WORK / f"rust{number}")}
         self.programs = []
 
     def build(self):
