@@ -102,6 +102,14 @@ static void explanations(void) {
   strcpy(text, "as it was");
   REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
           dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+  /* Pinned memory and CUDA's have their addresses in the host's own space. */
+  to->device = t_device(kDLCUDAHost, 0);
+  REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
+          dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+  from->device = t_device(kDLCUDA, 0);
+  REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
+          dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+  from->device = to->device = CPU;
   CHECK(strcmp(text, "as it was") == 0);
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_copy_explain(NULL, 0, to, 0, NULL, text, 9, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_copy_explain(from, 0, NULL, 0, NULL, text, 9, NULL, ERR));
