@@ -51,6 +51,28 @@ static void copies(void) {
   EQUAL(t_deleted, deleted); /* nothing of the sources was ever taken */
 }
 
+/* Order K: larger strides stay outside, and equal ones in the order that they have. */
+static void order_k(void) {
+  static const struct {
+    int64_t strides[3], want[3];
+  } rows[] = {{{2, 4, 12}, {1, 2, 6}}, {{24, 2, 6}, {12, 1, 3}}, {{-24, 8, -2}, {12, 4, 1}},
+              {{0, 0, 0}, {12, 4, 1}}, {{0, 0, 2}, {3, 1, 6}}, {{14, 0, 0}, {12, 4, 1}}};
+  float values[64];
+  int64_t shape[3] = {2, 3, 4};
+  for (int i = 0; i < 64; ++i) values[i] = (float)i;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    DLManagedTensorVersioned *out;
+    int64_t strides[3];
+    memcpy(strides, rows[i].strides, sizeof strides);
+    DLManagedTensorVersioned src = t_managed(t_describe(values + 30, F32, 3, shape, strides), 0);
+    if (!WORKS(dlrs_contiguous(&src, 'K', NULL, &out, ERR))) continue;
+    for (int dim = 0; dim < 3; ++dim) EQUAL(out->dl_tensor.strides[dim], rows[i].want[dim]);
+    EQUAL(((float *)out->dl_tensor.data)[rows[i].want[0] + rows[i].want[2]],
+          30 + strides[0] + strides[2]);
+    dlrs_release(out);
+  }
+}
+
 /* A caller of an older header has a shorter struct: what it lacks is 0. */
 static void older_header(void) {
   t_tensor src, dst;
@@ -206,6 +228,7 @@ static void refuses(void) {
 
 int main(void) {
   copies();
+  order_k();
   explanations();
   older_header();
   hooks();

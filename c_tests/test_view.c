@@ -441,7 +441,7 @@ static void test_packed(void) {
 }
 
 static void test_questions(mt base) {
-  mt even = NULL, odd = NULL, wide = NULL;
+  mt even = NULL, odd = NULL, wide = NULL, none = NULL;
   int32_t answer = 9, ndim = 0;
   int64_t axes[3], strides[3], shape[3];
   DLTensor handle = base->dl_tensor;
@@ -457,6 +457,13 @@ static void test_questions(mt base) {
   EQUAL(answer, DLRS_NO); /* interleaved */
   WORKS(dlrs_may_overlap(&even->dl_tensor, 0, &base->dl_tensor, 0, &answer, ERR));
   EQUAL(answer, DLRS_YES);
+  WORKS(dlrs_view_slice(base, 2, 1, 1, 1, &none, ERR)); /* no element, inside the other */
+  none->dl_tensor.data = base->dl_tensor.data;
+  WORKS(dlrs_may_overlap(&none->dl_tensor, 0, &base->dl_tensor, 0, &answer, ERR));
+  EQUAL(answer, DLRS_NO);
+  WORKS(dlrs_may_overlap(&base->dl_tensor, 0, &none->dl_tensor, 0, &answer, ERR));
+  EQUAL(answer, DLRS_NO);
+  dlrs_release(none);
   handle.device = t_device(kDLMetal, 0);
   WORKS(dlrs_may_overlap(&even->dl_tensor, 0, &handle, 0, &answer, ERR));
   EQUAL(answer, DLRS_UNDECIDED);
