@@ -427,6 +427,16 @@ static void address_spaces(void) {
     EQUAL(dlrs_copy_explain(&src, 0, &dst, 0, NULL, text, sizeof text, NULL, ERR),
           ids[i] ? DLRS_OK : DLRS_OVERLAP_SRC_DST);
   }
+  /* Offsets are compared within one object. */
+  src.device = dst.device = OPENCL;
+  dst.data = src.data;
+  for (int i = 0; i < 3; ++i) {
+    dst.byte_offset = i == 1 ? 24 : 4;
+    if (i == 2) dst.data = (void *)(uintptr_t)8192;
+    t_before();
+    EQUAL(dlrs_copy_explain(&src, 0, &dst, 0, NULL, text, sizeof text, NULL, ERR),
+          i ? DLRS_OK : DLRS_OVERLAP_SRC_DST);
+  }
 }
 
 static void faults(void) {

@@ -137,6 +137,18 @@ static void test_shape(mt base) {
   WORKS(dlrs_view_as_strided(base, SHAPE(2, 2), SHAPE(1, 1), 2, 0, &v, ERR));
   EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY); /* elements share memory */
   dlrs_release(v);
+  /* Strides that nothing uses, and too large for 64 bits; and no elements. */
+  WORKS(dlrs_view_slice(base, 1, 0, 3, INT64_MAX, &v, ERR));
+  CHECK(v->dl_tensor.shape[1] == 1 && v->dl_tensor.strides[1] == INT64_MAX);
+  dlrs_release(v);
+  WORKS(dlrs_view_slice(base, 1, 2, INT64_MIN, -INT64_MAX, &v, ERR));
+  CHECK(v->dl_tensor.shape[1] == 1 && v->dl_tensor.strides[1] == INT64_MIN);
+  dlrs_release(v);
+  WORKS(dlrs_view_narrow(base, 0, 0, 0, &v, ERR));
+  WORKS(dlrs_view_narrow(v, 2, 2, 1, &w, ERR));
+  CHECK(w->dl_tensor.data == NULL && w->dl_tensor.byte_offset == 0);
+  dlrs_release(w);
+  dlrs_release(v);
   WORKS(dlrs_view_bitcast(base, t_dtype(kDLUInt, 8, 1), &v, ERR));
   EQUAL(v->dl_tensor.shape[2], 16);
   EQUAL(v->dl_tensor.strides[1], 16);
@@ -310,10 +322,13 @@ static void test_refusals(mt base) {
   EQUAL(t_error.limit, 96);
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
           dlrs_view_as_strided(base, SHAPE(1), SHAPE(1), 1, -1, &v, ERR));
+  CHECK(t_error.value == -4 && t_error.limit == 0);
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
           dlrs_view_as_strided(base, SHAPE(1), SHAPE(1), 1, INT64_MIN, &v, ERR));
+  CHECK(t_error.value == INT64_MIN && t_error.limit == 0);
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
           dlrs_view_as_strided(base, SHAPE(2), SHAPE(INT64_MAX), 1, 0, &v, ERR));
+  CHECK(t_error.value == INT64_MAX && t_error.limit == 96);
   REFUSED(DLRS_EXTENT_OVERFLOW, 3, DLRS_FIELD_NONE, 0,
           dlrs_view_as_strided(base, SHAPE(3), SHAPE(INT64_MIN), 1, 0, &v, ERR));
   REFUSED(DLRS_DTYPE_BITS, 2, DLRS_FIELD_NONE, -1,
