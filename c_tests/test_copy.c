@@ -73,6 +73,16 @@ static void order_k(void) {
   }
 }
 
+/* The stride of a dimension of extent 1 is never used, whatever it is. */
+static void unused_strides(void) {
+  float from[6] = {1, 2, 3, 4, 5, 6}, into[3] = {0, 0, 0};
+  int64_t shape[2] = {1, 3}, gaps[2] = {INT64_MAX, 2}, back[2] = {INT64_MIN, -1};
+  DLTensor src = t_describe(from, F32, 2, shape, gaps);
+  DLTensor dst = t_describe(into + 2, F32, 2, shape, back);
+  WORKS(dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
+  CHECK(into[0] == 5 && into[1] == 3 && into[2] == 1);
+}
+
 /* A caller of an older header has a shorter struct: what it lacks is 0. */
 static void older_header(void) {
   t_tensor src, dst;
@@ -229,6 +239,7 @@ static void refuses(void) {
 int main(void) {
   copies();
   order_k();
+  unused_strides();
   explanations();
   older_header();
   hooks();
