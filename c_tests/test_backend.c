@@ -539,6 +539,10 @@ static void driver_level(void) {
   tensor.device = t_device(kDLTrn, 0);
   WORKS(dlrs_backend_set(kDLTrn, &stand_in, NULL, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, DLRS_FIELD_DEVICE_TYPE, -1, dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  dlrs_backend silent = stand_in; /* cannot tell, which is no reason to refuse */
+  silent.pointer = NULL;
+  WORKS(dlrs_backend_set(kDLTrn, &silent, NULL, ERR));
+  WORKS(dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
   WORKS(dlrs_backend_set(kDLTrn, NULL, NULL, ERR));
   REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_validate(&tensor, 0, 5, ERR));
 }

@@ -285,6 +285,8 @@ static void test_refusals(mt base) {
   EQUAL(v->dl_tensor.shape[0], 1);
   dlrs_release(v);
   v = NULL;
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_select(base, 3, 0, &v, ERR));
+  CHECK(t_error.value == 3 && t_error.limit == 2);
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, 2, &v, ERR));
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, INT64_MIN, &v, ERR));
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 5, 0, &v, ERR));

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Mutation testing: the core changed in one place at a time; the tests must notice.
 
-    mutants.py [--share K/N] [--jobs J] [--file GLOB ...]
+    mutants.py [--share K/N] [--jobs J] [--file GLOB ...] [--again LOG]
 
 cargo-mutants says what to change. Each change is built into a shared library (fast, not as it is
 shipped) in a copy of the tree, and the C test programs run against it, at most TIME_MOST seconds
 each; what they let pass meets the Rust tests. `--share K/N` takes every N-th change, from the K-th
-on. One line for each that nobody noticed, unless it stands in mutants.txt, whose reasons say why it
-changes nothing; the last line is `N passed, N failed`.
+on; `--again LOG` those that a former run calls missed. One line for each that nobody noticed, unless
+it stands in mutants.txt, whose reasons say why no caller can see it; the last line is `N passed, N
+failed`.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import os
 import pathlib
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -135,13 +137,16 @@ def listed(patterns):
     mutants = [m for m in mutants if any(fnmatch.fnmatch(m["file"], p) for p in patterns)]
     for mutant in mutants:
         mutant["title"] = mutant["name"].split(": ", 1)[1]
+        line = re.search(r"^\+(?!\+\+ )(.*)", mutant["diff"], re.M).group(1)
+        line = line.replace("/* ~ changed by cargo-mutants ~ */", "")
+        mutant["key"] = f"{mutant['file']}: {mutant['title']}: {' '.join(line.split())}"
     return mutants
 
 
 def known():
-    """Changes that change nothing, by file and title: see mutants.txt."""
+    """Changes that no caller can see: file, title and the line as it becomes."""
     lines = (ROOT / "tests/mutants.txt").read_text().splitlines()
-    return {line.split(" # ")[0].strip() for line in lines if line and not line.startswith("#")}
+    return {line.split(" # ", 1)[0].strip() for line in lines if line and not line.startswith("#")}
 
 
 def work(tree, waiting, told):
@@ -159,9 +164,13 @@ def main():
     parse.add_argument("--share", default="1/1")
     parse.add_argument("--jobs", type=int, default=os.cpu_count())
     parse.add_argument("--file", action="append")
+    parse.add_argument("--again", type=pathlib.Path)
     chosen = parse.parse_args()
     first, step = map(int, chosen.share.split("/"))
     mutants = listed(chosen.file or CORE)[first - 1::step]
+    if chosen.again:
+        former = re.findall(r"^missed (\S+?):\d+: (.*)", chosen.again.read_text(), re.M)
+        mutants = [m for m in mutants if (m["file"], m["title"]) in former]
     waiting, told = queue.Queue(), queue.Queue()
     for mutant in mutants:
         waiting.put(mutant)
@@ -184,12 +193,12 @@ def report(mutants, told):
     for number in range(len(mutants)):
         mutant, who, seconds = told.get()
         place = f"{mutant['file']}:{mutant['span']['start']['line']}"
-        if who is None and f"{mutant['file']}: {mutant['title']}" in harmless:
+        if who is None and mutant["key"] in harmless:
             who = "nobody, rightly"
         counts[who] = counts.get(who, 0) + 1
         if who is None:
             missed.append(mutant)
-            print(f"missed {place}: {mutant['title']}")
+            print(f"missed {place}: {mutant['title']}\n       {mutant['key']}")
         elif os.environ.get("MUTANTS_VERBOSE"):
             print(f"{number + 1}/{len(mutants)} {place}: {mutant['title']}: {who} ({seconds:.0f} s)")
         sys.stdout.flush()
