@@ -137,6 +137,9 @@ static void test_shape(mt base) {
   WORKS(dlrs_view_as_strided(base, SHAPE(2, 2), SHAPE(1, 1), 2, 0, &v, ERR));
   EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY); /* elements share memory */
   dlrs_release(v);
+  WORKS(dlrs_view_unsqueeze(base, -1, &v, ERR));
+  CHECK(v->dl_tensor.ndim == 4 && v->dl_tensor.shape[3] == 1 && v->dl_tensor.strides[3] == 1);
+  dlrs_release(v);
   /* Strides that nothing uses, and too large for 64 bits; and no elements. */
   WORKS(dlrs_view_slice(base, 1, 0, 3, INT64_MAX, &v, ERR));
   CHECK(v->dl_tensor.shape[1] == 1 && v->dl_tensor.strides[1] == INT64_MAX);
@@ -285,9 +288,12 @@ static void test_refusals(mt base) {
   EQUAL(v->dl_tensor.shape[0], 1);
   dlrs_release(v);
   v = NULL;
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_unsqueeze(base, 4, &v, ERR));
+  CHECK(t_error.value == 4 && t_error.limit == 3);
   REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_select(base, 3, 0, &v, ERR));
   CHECK(t_error.value == 3 && t_error.limit == 2);
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, 2, &v, ERR));
+  CHECK(t_error.value == 2 && t_error.limit == 1);
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, INT64_MIN, &v, ERR));
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 5, 0, &v, ERR));
   REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 1, 4, &v, ERR));

@@ -139,7 +139,7 @@ def listed(patterns):
         mutant["title"] = mutant["name"].split(": ", 1)[1]
         line = re.search(r"^\+(?!\+\+ )(.*)", mutant["diff"], re.M).group(1)
         line = line.replace("/* ~ changed by cargo-mutants ~ */", "")
-        mutant["key"] = f"{mutant['file']}: {mutant['title']}: {' '.join(line.split())}"
+        mutant["key"] = f"{mutant['file']}: {mutant['title']}: {' '.join(line.split())}".strip()
     return mutants
 
 
