@@ -18,7 +18,7 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test test-long soak sanitize coverage wheel interop \
+.PHONY: help build install demo test test-long soak sanitize coverage mutants wheel interop \
 	test-oneapi test-windows test-cross test-cuda bench-cuda bench bench-python bench-engine clean
 
 help:  ## list the targets
@@ -82,6 +82,10 @@ sanitize:  ## the tests with sanitizers, of the library too; SANITIZE="rust addr
 
 coverage: build  ## which lines of src/ the C and Python tests run; writes target/coverage
 	tests/coverage.sh
+
+mutants:  ## change the core in one place at a time: do tests notice? MUTANTS="--share 1/20"
+	$(call need,$(RUST) gcc:gcc $(PYTHON):python3 patch:patch)
+	$(PYTHON) -B tests/mutants.py $(MUTANTS)
 
 test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU
 	$(call need,gcc:gcc $(PYTHON):python3)
