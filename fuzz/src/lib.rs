@@ -1,0 +1,10 @@
+//! What the fuzz targets share: how input bytes become choices, how a function of the C ABI is
+//! called, and layouts small enough to walk through bit by bit.
+
+pub mod call;
+pub mod layout;
+pub mod reader;
+
+pub use call::{call, snprintf_rule};
+pub use layout::Layout;
+pub use reader::Reader;
