@@ -53,12 +53,8 @@ fn sides(reader: &mut Reader) -> ([Layout; 2], bool) {
     let bits = i64::from(dtype.bits) * i64::from(dtype.lanes);
     let shape = shape(reader, (65536 / bits).min(2048));
     let far = if shape.len() > 3 { 7 } else { 40 };
-    let mut side = || Layout {
-        dtype,
-        flags,
-        strides: strides(reader, &shape, far),
-        shape: shape.clone(),
-    };
+    let mut side =
+        || Layout { dtype, flags, strides: strides(reader, &shape, far), shape: shape.clone() };
     ([side(), side()], reader.one_in(4))
 }
 

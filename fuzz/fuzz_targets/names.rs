@@ -14,8 +14,26 @@ const NO_DEVICE: DLDevice = DLDevice { device_type: -7777, device_id: -7777 };
 /// Text, partly made of words that occur in names.
 fn text(reader: &mut Reader) -> Vec<u8> {
     const WORDS: [&str; 20] = [
-        "x", ":", "unknown(code=", "unknown(type=", ")", "0", "1", "8", "16", "32", "64", "128",
-        "255", "65535", "2147483648", "99999999999999999999", "-", "<", "|", "Z",
+        "x",
+        ":",
+        "unknown(code=",
+        "unknown(type=",
+        ")",
+        "0",
+        "1",
+        "8",
+        "16",
+        "32",
+        "64",
+        "128",
+        "255",
+        "65535",
+        "2147483648",
+        "99999999999999999999",
+        "-",
+        "<",
+        "|",
+        "Z",
     ];
     let mut text = Vec::new();
     while !reader.done() && text.len() < 256 {
@@ -75,9 +93,8 @@ fn check_device(device: DLDevice, capacity: usize) {
     });
     let name = name.expect("every device has a name");
     // An ordinal that the kind cannot have is written, and refused.
-    let exists = device_type::kind(device.device_type).is_none_or(|kind| {
-        device.device_id == 0 || device.device_id > 0 && !kind.id_must_be_zero
-    });
+    let exists = device_type::kind(device.device_type)
+        .is_none_or(|kind| device.device_id == 0 || device.device_id > 0 && !kind.id_must_be_zero);
     assert_eq!(parse_device(name.as_bytes()), exists.then_some(device), "{name}");
 }
 

@@ -248,8 +248,7 @@ fn check_levels(world: &World) {
         assert!(before == 0 || said != 0, "level {level} accepts what a weaker one refuses");
         before = said;
         // SAFETY: as above.
-        let said =
-            call(|error| unsafe { dlrs_validate_managed(&world.managed, level, error) });
+        let said = call(|error| unsafe { dlrs_validate_managed(&world.managed, level, error) });
         let due = version.minor >= 2;
         let one = unless(version.major != 1, DLRS_VERSION);
         assert_eq!(said, status(one.and_then(|()| world.level(level, due))), "level {level}");
@@ -331,8 +330,7 @@ fn readable(world: &World) -> bool {
     let tensor = &world.managed.dl_tensor;
     let (base, n) = (world.arena.as_ptr().cast(), world.arena.len() as u64);
     // SAFETY: as above.
-    let within =
-        unsafe { dlrs_validate_within(tensor, world.managed.flags, base, n, null_mut()) };
+    let within = unsafe { dlrs_validate_within(tensor, world.managed.flags, base, n, null_mut()) };
     // Of one that has no layout nothing is read either.
     within != DLRS_OUT_OF_BOUNDS as i32 || !device_type::host_reachable(tensor.device.device_type)
 }

@@ -26,8 +26,8 @@ impl Layout {
         self.shape.iter().product()
     }
 
-    /// Calls `visit` with the first bit of every element, in row-major order, counted from the first
-    /// element's.
+    /// Calls `visit` with the first bit of every element, in row-major order, counted from that of
+    /// the first element.
     pub fn each(&self, mut visit: impl FnMut(i64)) {
         for mut place in 0..self.numel() {
             let mut bit = 0;
