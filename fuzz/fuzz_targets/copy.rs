@@ -100,26 +100,35 @@ fn check(src: Side, dst: Side, source: Option<&[u8]>, memory: &mut [u8], reader:
         dlrs_copy_desc(&src.tensor, from, &dst.tensor, to, &options, error)
     });
     let mut expected = before.clone();
+    let allowed = options.flags & DLRS_COPY_ALLOW_OVERLAP != 0;
     if status == 0 {
+        assert_eq!(read_only, 0, "was to be refused");
+        check_overlap(&src, &dst, allowed || source.is_some(), memory.len());
         let source = source.unwrap_or(&before);
         let bits = src.layout.slot_bits() as usize;
         for (from, to) in src.bits().into_iter().zip(dst.bits()) {
             copy_bits(source, from, &mut expected, to, bits);
         }
-        let (_, distinct) = covered(&dst.layout, dst.at, memory.len());
-        assert!(distinct && read_only == 0, "was to be refused");
-    } else if status == DLRS_READ_ONLY as i32 {
-        assert_eq!(read_only, 1);
-    } else if status == DLRS_OVERLAP_DST as i32 {
-        assert_ne!(unique, 1);
-    } else if status == DLRS_OVERLAP_SRC_DST as i32 {
-        assert!(shared != 0 && options.flags & DLRS_COPY_ALLOW_OVERLAP == 0);
     } else {
         // Raw bytes or not: an opaque handle is not copied.
         let opaque = status == DLRS_UNSUPPORTED as i32 && src.layout.dtype.code == 3;
-        assert!(opaque, "status {status}");
+        let right = status == DLRS_READ_ONLY as i32 && read_only == 1
+            || status == DLRS_OVERLAP_DST as i32 && unique != 1
+            || status == DLRS_OVERLAP_SRC_DST as i32 && shared != 0 && !allowed;
+        assert!(right || opaque, "refused with {status}");
     }
     assert!(memory == expected, "status {status}: the destination is not as it should be");
+}
+
+/// What a copy that was made must not have been: into shared elements, or into its own source.
+fn check_overlap(src: &Side, dst: &Side, allowed: bool, nbytes: usize) {
+    let (written, distinct) = covered(&dst.layout, dst.at, nbytes);
+    assert!(distinct, "was to be refused: elements share memory");
+    if !allowed {
+        let (read, _) = covered(&src.layout, src.at, nbytes);
+        let apart = read.iter().zip(&written).all(|(read, written)| read & written == 0);
+        assert!(apart || src.bits() == dst.bits(), "was to be refused: source and destination");
+    }
 }
 
 fuzz_target!(|input: &[u8]| {

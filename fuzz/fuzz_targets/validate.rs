@@ -39,6 +39,20 @@ fn address(reader: &mut Reader, arena: &[u8]) -> *mut u8 {
     }
 }
 
+fn extents_and_strides(reader: &mut Reader, n: usize) -> [Box<[i64]>; 2] {
+    let shape: Box<[i64]> = (0..n).map(|_| reader.number(-1, 4)).collect();
+    let mut strides: Box<[i64]> = (0..n).map(|_| reader.number(-4, 9)).collect();
+    if reader.one_in(3) {
+        // Compact, as far as 64 bits can say so.
+        let mut step = 1i64;
+        for (stride, n) in strides.iter_mut().zip(&shape).rev() {
+            *stride = step;
+            step = step.wrapping_mul(*n);
+        }
+    }
+    [shape, strides]
+}
+
 fn world(reader: &mut Reader) -> World {
     let ndim = match reader.below(16) {
         0..12 => reader.below(7) as i32,
@@ -47,8 +61,7 @@ fn world(reader: &mut Reader) -> World {
         _ => i32::from_le_bytes(reader.array()),
     };
     let n = if (0..=64).contains(&ndim) { ndim as usize } else { 0 };
-    let mut shape: Box<[i64]> = (0..n).map(|_| reader.number(-1, 4)).collect();
-    let mut strides: Box<[i64]> = (0..n).map(|_| reader.number(-4, 9)).collect();
+    let [mut shape, mut strides] = extents_and_strides(reader, n);
     let arena = vec![reader.byte(); 256].into_boxed_slice();
     let managed = DLManagedTensorVersioned {
         version: DLPackVersion {
