@@ -171,9 +171,38 @@ fn check_rust(source: &View, result: &View) {
     }
 }
 
+/// Any dtype, half of the time a usual one.
+fn dtype(reader: &mut Reader) -> DLDataType {
+    let usual = [(2, 32), (2, 64), (2, 16), (4, 16), (0, 8), (1, 8), (0, 32), (0, 64), (6, 8)];
+    match reader.of(&usual) {
+        (code, bits) if reader.one_in(2) => DLDataType { code, bits, lanes: 1 },
+        _ => reader.legal_dtype(),
+    }
+}
+
+/// Bytes of elements: the input's, any, or many of which numbers at their limits are made.
+fn fill(reader: &mut Reader) -> Vec<u8> {
+    let how = reader.below(3);
+    if how == 0 {
+        return reader.bytes(64).to_vec();
+    }
+    let mut state = u32::from_le_bytes(reader.array()) | 1;
+    let mut byte = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        let [byte, kind, ..] = state.to_le_bytes();
+        match kind % 8 {
+            choice @ 0..5 if how == 2 => [0, 0xFF, 0x7F, 0x80, 0xF0][usize::from(choice)],
+            _ => byte,
+        }
+    };
+    (0..2048).map(|_| byte()).collect()
+}
+
 fuzz_target!(|input: &[u8]| {
     let mut reader = Reader::new(input);
-    let (from, mut to) = (reader.legal_dtype(), reader.legal_dtype());
+    let (from, mut to) = (dtype(&mut reader), dtype(&mut reader));
     if !reader.one_in(16) {
         to.lanes = from.lanes;
     }
@@ -182,9 +211,7 @@ fuzz_target!(|input: &[u8]| {
     let strides = dlpack_rs_fuzz::layout::compact(&shape);
     let layout = Layout { dtype: from, flags: flags[0], shape, strides };
     let result = layout.compact(to, flags[1]);
-    let controls = reader.bytes(24).to_vec();
-    let fill = reader.bytes(4096);
-    let mut source = View::new(layout, fill);
+    let mut source = View::new(layout, &fill(&mut reader));
     let mut result = View::new(result, &[]);
     let status = cast(&mut source, &mut result);
     if status != 0 {
@@ -194,7 +221,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(result.memory.iter().all(|&byte| byte == 0), "written by a failure");
         return;
     }
-    check_strided(&mut Reader::new(&controls), &source, &result);
+    check_strided(&mut reader, &source, &result);
     check_round_trip(&mut source);
     check_rust(&source, &result);
 });
