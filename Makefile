@@ -18,7 +18,7 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test test-long wheel interop test-oneapi test-windows \
+.PHONY: help build install demo test test-long mutants wheel interop test-oneapi test-windows \
 	test-cross test-cuda bench-cuda bench bench-python bench-engine fuzz clean
 
 help:  ## list the targets
@@ -70,6 +70,10 @@ test-long: build  ## 100,000 copies of random views against NumPy; LONG="COUNT S
 	$(call need,$(PYTHON):python3)
 	DLPACK_RS_LIBRARY=$(CURDIR)/$(LIB)/libdlpack_rs.so $$(examples/python/venv.sh \
 	  examples/python/requirements.txt) -B tests/python/long.py $(LONG)
+
+mutants:  ## change the core in one place at a time: do tests notice? MUTANTS="--share 1/20"
+	$(call need,$(RUST) gcc:gcc $(PYTHON):python3 patch:patch)
+	$(PYTHON) -B tests/mutants.py $(MUTANTS)
 
 test-oneapi: build  ## the oneAPI example, on a device that Intel's wheels make of the CPU
 	$(call need,gcc:gcc $(PYTHON):python3)

@@ -447,6 +447,7 @@ static void k19(void) {
   t_watch(into, sizeof into);
   REFUSED(DLRS_DTYPE_MISMATCH, 3, DLRS_FIELD_FLAGS, -1,
           dlrs_copy_desc(&src, padded, &dst, 0, NULL, ERR));
+  CHECK(t_error.value == 0 && t_error.limit == (int64_t)padded);
   REFUSED(DLRS_DTYPE_MISMATCH, 3, DLRS_FIELD_FLAGS, -1,
           dlrs_copy_desc(&src, 0, &dst, padded, NULL, ERR));
   t_unwatch();

@@ -411,6 +411,34 @@ static int32_t clone_there_and_back(void) {
   return status;
 }
 
+/* An address of one "ext_dev" is none of the host's, nor of another one's. */
+static void address_spaces(void) {
+  static const int32_t ids[] = {0, 1};
+  char text[99];
+  int64_t n = 6;
+  DLTensor src = t_describe((void *)(uintptr_t)4096, F32, 1, &n, NULL), dst = src;
+  src.device = EXT;
+  WORKS(dlrs_copy_explain(&src, 0, &dst, 0, NULL, text, sizeof text, NULL, ERR));
+  WORKS(dlrs_copy_explain(&dst, 0, &src, 0, NULL, text, sizeof text, NULL, ERR));
+  dst.data = (void *)(uintptr_t)4100;
+  for (int i = 0; i < 2; ++i) {
+    dst.device = t_device(kDLExtDev, ids[i]);
+    t_before();
+    EQUAL(dlrs_copy_explain(&src, 0, &dst, 0, NULL, text, sizeof text, NULL, ERR),
+          ids[i] ? DLRS_OK : DLRS_OVERLAP_SRC_DST);
+  }
+  /* Offsets are compared within one object. */
+  src.device = dst.device = OPENCL;
+  dst.data = src.data;
+  for (int i = 0; i < 3; ++i) {
+    dst.byte_offset = i == 1 ? 24 : 4;
+    if (i == 2) dst.data = (void *)(uintptr_t)8192;
+    t_before();
+    EQUAL(dlrs_copy_explain(&src, 0, &dst, 0, NULL, text, sizeof text, NULL, ERR),
+          i ? DLRS_OK : DLRS_OVERLAP_SRC_DST);
+  }
+}
+
 static void faults(void) {
   static const int32_t codes[] = {DLRS_DEV_OOM, DLRS_ASYNC_FAULT, DLRS_CTX_LOST, DLRS_STREAM, 123456, -1};
   int able, k, calls;
@@ -511,6 +539,10 @@ static void driver_level(void) {
   tensor.device = t_device(kDLTrn, 0);
   WORKS(dlrs_backend_set(kDLTrn, &stand_in, NULL, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, DLRS_FIELD_DEVICE_TYPE, -1, dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
+  dlrs_backend silent = stand_in; /* cannot tell, which is no reason to refuse */
+  silent.pointer = NULL;
+  WORKS(dlrs_backend_set(kDLTrn, &silent, NULL, ERR));
+  WORKS(dlrs_validate(&tensor, 0, DLRS_LEVEL_DEVICE, ERR));
   WORKS(dlrs_backend_set(kDLTrn, NULL, NULL, ERR));
   REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_validate(&tensor, 0, 5, ERR));
 }
@@ -655,6 +687,7 @@ int main(void) {
   set(&stand_in, &stand_in);
   all_pairs();
   large();
+  address_spaces();
   faults();
   fake.able = STRIDED;
   asked();

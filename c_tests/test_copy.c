@@ -51,6 +51,38 @@ static void copies(void) {
   EQUAL(t_deleted, deleted); /* nothing of the sources was ever taken */
 }
 
+/* Order K: larger strides stay outside, and equal ones in the order that they have. */
+static void order_k(void) {
+  static const struct {
+    int64_t strides[3], want[3];
+  } rows[] = {{{2, 4, 12}, {1, 2, 6}}, {{24, 2, 6}, {12, 1, 3}}, {{-24, 8, -2}, {12, 4, 1}},
+              {{0, 0, 0}, {12, 4, 1}}, {{0, 0, 2}, {3, 1, 6}}, {{14, 0, 0}, {12, 4, 1}}};
+  float values[64];
+  int64_t shape[3] = {2, 3, 4};
+  for (int i = 0; i < 64; ++i) values[i] = (float)i;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    DLManagedTensorVersioned *out;
+    int64_t strides[3];
+    memcpy(strides, rows[i].strides, sizeof strides);
+    DLManagedTensorVersioned src = t_managed(t_describe(values + 30, F32, 3, shape, strides), 0);
+    if (!WORKS(dlrs_contiguous(&src, 'K', NULL, &out, ERR))) continue;
+    for (int dim = 0; dim < 3; ++dim) EQUAL(out->dl_tensor.strides[dim], rows[i].want[dim]);
+    EQUAL(((float *)out->dl_tensor.data)[rows[i].want[0] + rows[i].want[2]],
+          30 + strides[0] + strides[2]);
+    dlrs_release(out);
+  }
+}
+
+/* The stride of a dimension of extent 1 is never used, whatever it is. */
+static void unused_strides(void) {
+  float from[6] = {1, 2, 3, 4, 5, 6}, into[3] = {0, 0, 0};
+  int64_t shape[2] = {1, 3}, gaps[2] = {INT64_MAX, 2}, back[2] = {INT64_MIN, -1};
+  DLTensor src = t_describe(from, F32, 2, shape, gaps);
+  DLTensor dst = t_describe(into + 2, F32, 2, shape, back);
+  WORKS(dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
+  CHECK(into[0] == 5 && into[1] == 3 && into[2] == 1);
+}
+
 /* A caller of an older header has a shorter struct: what it lacks is 0. */
 static void older_header(void) {
   t_tensor src, dst;
@@ -102,6 +134,14 @@ static void explanations(void) {
   strcpy(text, "as it was");
   REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
           dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+  /* Pinned memory and CUDA's have their addresses in the host's own space. */
+  to->device = t_device(kDLCUDAHost, 0);
+  REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
+          dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+  from->device = t_device(kDLCUDA, 0);
+  REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
+          dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+  from->device = to->device = CPU;
   CHECK(strcmp(text, "as it was") == 0);
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_copy_explain(NULL, 0, to, 0, NULL, text, 9, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_copy_explain(from, 0, NULL, 0, NULL, text, 9, NULL, ERR));
@@ -198,6 +238,8 @@ static void refuses(void) {
 
 int main(void) {
   copies();
+  order_k();
+  unused_strides();
   explanations();
   older_header();
   hooks();

@@ -77,6 +77,12 @@ static void sizes(void) {
   EQUAL(nbytes, 9);
   WORKS(dlrs_span(bare, 0, &low, &high, ERR));
   CHECK(low == 0 && high == 2);
+  layout(3, 3, 3, -1); /* bits -2 to 7 */
+  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
+  CHECK(low == -1 && high == 1);
+  layout(3, 3, -3, -3); /* bits -12 to 1 */
+  WORKS(dlrs_span(bare, 0, &low, &high, ERR));
+  CHECK(low == -2 && high == 1);
   bare->dtype = F32;
   bare->ndim = 0;
   WORKS(dlrs_numel(bare, &numel, ERR));

@@ -57,6 +57,7 @@ static void flags(void) {
   REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, 8, 0, ERR));
   REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, 0, (uint64_t)1 << 63, ERR));
   REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, READ_ONLY, READ_ONLY, ERR));
+  EQUAL(t_error.value, READ_ONLY);
   REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, PADDED, 0, ERR));
   WORKS(dlrs_set_flags(tensor, COPIED, PADDED, ERR)); /* nothing would change */
   t_unwatch();

@@ -31,6 +31,10 @@ int main(void) {
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, NULL, 0, ERR));
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, good.values, 23, ERR));
   t_unwatch();
+  /* 2^40 steps of 2^37 bytes: numbers of which the quick check sees the same bits twice. */
+  int64_t many = ((int64_t)1 << 40) + 1, step = (int64_t)1 << 37;
+  DLTensor far = t_describe(good.values, t_dtype(kDLUInt, 8, 1), 1, &many, &step);
+  REFUSED(DLRS_EXTENT_OVERFLOW, 1, ANY, ANY, dlrs_validate(&far, 0, 3, ERR));
   /* Several faults: the first in the fixed order is reported. */
   good.managed.version.major = 2;
   good.managed.flags = 8;
@@ -52,6 +56,8 @@ int main(void) {
   REFUSED(DLRS_DTYPE_LANES, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->dtype.lanes = 1;
   REFUSED(DLRS_DTYPE_CODE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
+  EQUAL(t_error.value, 99);
+  EQUAL(t_error.limit, kDLFloat4_e2m1fn); /* the last code there is */
   bare->dtype.code = kDLFloat;
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_validate_managed(&good.managed, 3, ERR));
   bare->device.device_type = kDLCPU;

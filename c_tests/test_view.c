@@ -137,6 +137,21 @@ static void test_shape(mt base) {
   WORKS(dlrs_view_as_strided(base, SHAPE(2, 2), SHAPE(1, 1), 2, 0, &v, ERR));
   EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY); /* elements share memory */
   dlrs_release(v);
+  WORKS(dlrs_view_unsqueeze(base, -1, &v, ERR));
+  CHECK(v->dl_tensor.ndim == 4 && v->dl_tensor.shape[3] == 1 && v->dl_tensor.strides[3] == 1);
+  dlrs_release(v);
+  /* Strides that nothing uses, and too large for 64 bits; and no elements. */
+  WORKS(dlrs_view_slice(base, 1, 0, 3, INT64_MAX, &v, ERR));
+  CHECK(v->dl_tensor.shape[1] == 1 && v->dl_tensor.strides[1] == INT64_MAX);
+  dlrs_release(v);
+  WORKS(dlrs_view_slice(base, 1, 2, INT64_MIN, -INT64_MAX, &v, ERR));
+  CHECK(v->dl_tensor.shape[1] == 1 && v->dl_tensor.strides[1] == INT64_MIN);
+  dlrs_release(v);
+  WORKS(dlrs_view_narrow(base, 0, 0, 0, &v, ERR));
+  WORKS(dlrs_view_narrow(v, 2, 2, 1, &w, ERR));
+  CHECK(w->dl_tensor.data == NULL && w->dl_tensor.byte_offset == 0);
+  dlrs_release(w);
+  dlrs_release(v);
   WORKS(dlrs_view_bitcast(base, t_dtype(kDLUInt, 8, 1), &v, ERR));
   EQUAL(v->dl_tensor.shape[2], 16);
   EQUAL(v->dl_tensor.strides[1], 16);
@@ -273,7 +288,12 @@ static void test_refusals(mt base) {
   EQUAL(v->dl_tensor.shape[0], 1);
   dlrs_release(v);
   v = NULL;
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_unsqueeze(base, 4, &v, ERR));
+  CHECK(t_error.value == 4 && t_error.limit == 3);
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1, dlrs_view_select(base, 3, 0, &v, ERR));
+  CHECK(t_error.value == 3 && t_error.limit == 2);
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, 2, &v, ERR));
+  CHECK(t_error.value == 2 && t_error.limit == 1);
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 0, dlrs_view_select(base, 0, INT64_MIN, &v, ERR));
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 5, 0, &v, ERR));
   REFUSED(DLRS_BAD_ARG, 4, DLRS_FIELD_NONE, 2, dlrs_view_narrow(base, 2, 1, 4, &v, ERR));
@@ -310,10 +330,13 @@ static void test_refusals(mt base) {
   EQUAL(t_error.limit, 96);
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
           dlrs_view_as_strided(base, SHAPE(1), SHAPE(1), 1, -1, &v, ERR));
+  CHECK(t_error.value == -4 && t_error.limit == 0);
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
           dlrs_view_as_strided(base, SHAPE(1), SHAPE(1), 1, INT64_MIN, &v, ERR));
+  CHECK(t_error.value == INT64_MIN && t_error.limit == 0);
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
           dlrs_view_as_strided(base, SHAPE(2), SHAPE(INT64_MAX), 1, 0, &v, ERR));
+  CHECK(t_error.value == INT64_MAX && t_error.limit == 96);
   REFUSED(DLRS_EXTENT_OVERFLOW, 3, DLRS_FIELD_NONE, 0,
           dlrs_view_as_strided(base, SHAPE(3), SHAPE(INT64_MIN), 1, 0, &v, ERR));
   REFUSED(DLRS_DTYPE_BITS, 2, DLRS_FIELD_NONE, -1,
@@ -441,7 +464,7 @@ static void test_packed(void) {
 }
 
 static void test_questions(mt base) {
-  mt even = NULL, odd = NULL, wide = NULL;
+  mt even = NULL, odd = NULL, wide = NULL, none = NULL;
   int32_t answer = 9, ndim = 0;
   int64_t axes[3], strides[3], shape[3];
   DLTensor handle = base->dl_tensor;
@@ -457,6 +480,13 @@ static void test_questions(mt base) {
   EQUAL(answer, DLRS_NO); /* interleaved */
   WORKS(dlrs_may_overlap(&even->dl_tensor, 0, &base->dl_tensor, 0, &answer, ERR));
   EQUAL(answer, DLRS_YES);
+  WORKS(dlrs_view_slice(base, 2, 1, 1, 1, &none, ERR)); /* no element, inside the other */
+  none->dl_tensor.data = base->dl_tensor.data;
+  WORKS(dlrs_may_overlap(&none->dl_tensor, 0, &base->dl_tensor, 0, &answer, ERR));
+  EQUAL(answer, DLRS_NO);
+  WORKS(dlrs_may_overlap(&base->dl_tensor, 0, &none->dl_tensor, 0, &answer, ERR));
+  EQUAL(answer, DLRS_NO);
+  dlrs_release(none);
   handle.device = t_device(kDLMetal, 0);
   WORKS(dlrs_may_overlap(&even->dl_tensor, 0, &handle, 0, &answer, ERR));
   EQUAL(answer, DLRS_UNDECIDED);

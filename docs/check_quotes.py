@@ -4,6 +4,8 @@
 In a Markdown file, `<!-- quote examples/c/hello.c hello -->` stands before a fenced block that must
 equal the lines between `[quote:hello]` and `[/quote]` in that file, without their common indent;
 without a name it must equal the whole file. `--fix` rewrites the blocks instead.
+
+And names: each `dlrs_...` and `DLRS_...` in the documentation stands in a header.
 """
 
 import re
@@ -16,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REGION = re.compile(r"^[^\n]*\[quote:(\w+)\][^\n]*\n(.*?)^[^\n]*\[/quote\]", re.M | re.S)
 BLOCK = re.compile(r"(^<!-- quote (\S+)(?: (\w+))? -->\n+```\w*\n)(.*?)(^```$)", re.M | re.S)
 MARK = re.compile(r"^<!-- quote ", re.M)
+NAME = re.compile(r"\b(?:dlrs|DLRS)_\w*[a-zA-Z0-9]\b(?!_)")  # not of `dlrs_view_*`
 
 
 def quoted(path, name):
@@ -65,7 +68,17 @@ def check(file, fix):
     return passed, failed
 
 
+def names(file, known):
+    """Passed and failed names of one Markdown file."""
+    found = set(NAME.findall(file.read_text()))
+    for name in sorted(found - known):
+        print(f"FAIL  {file.relative_to(ROOT)}: {name} is in no header")
+    return len(found & known), len(found - known)
+
+
 def main():
+    headers = (ROOT / "include").glob("*.h*")
+    known = set(NAME.findall("\n".join(header.read_text() for header in headers)))
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "*.md"],
         cwd=ROOT, check=True, capture_output=True, text=True,
@@ -74,7 +87,9 @@ def main():
     for name in listed:
         good, bad = check(ROOT / name, "--fix" in sys.argv[1:])
         passed, failed = passed + good, failed + bad
-    print(f"quotes: {passed} passed, {failed} failed")
+        good, bad = names(ROOT / name, known)
+        passed, failed = passed + good, failed + bad
+    print(f"documentation: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
 

@@ -178,6 +178,32 @@ fn random_layouts_agree_with_the_units_themselves() {
     assert!(pair_shared * 10 > rounds && (rounds - pair_shared) * 20 > rounds);
 }
 
+/// Many indices of strides that share nothing, where one side's steps must be found modulo the
+/// other's: few are equal, and none by accident.
+#[test]
+fn long_progressions_agree_with_the_units_themselves() {
+    let mut random = Random(1729);
+    let rounds = if long() { 300_000 } else { 6_000 };
+    let mut shared = 0;
+    for _ in 0..rounds {
+        let mut side = |most: i64| {
+            let rank = random.within(1, 2) as usize;
+            let shape = random.many(rank, 1, if rank == 1 { most } else { 24 });
+            let reach = random.pick(&[30, 300, 3000]);
+            (shape, random.many(rank, -reach, reach), random.pick(&[1, 1, 2, 5]))
+        };
+        let (a, b) = (side(400), side(60));
+        let a = layout(0, &a.0, &a.1, a.2);
+        let b = layout(random.within(-20_000, 20_000).into(), &b.0, &b.1, b.2);
+        let truth = any_common(&a, &b);
+        assert_eq!(pair_overlap(&a, &b), verdict(truth), "{a:?} {b:?}");
+        assert_eq!(pair_overlap(&b, &a), verdict(truth), "{b:?} {a:?}");
+        shared += u64::from(truth);
+    }
+    println!("long: {shared} of {rounds} overlap");
+    assert!(shared * 20 > rounds && (rounds - shared) * 20 > rounds);
+}
+
 /// Large extents, where listing units is out of the question but the answer is known.
 #[test]
 fn large_layouts_with_known_answers() {

@@ -85,14 +85,9 @@ impl View {
             );
             return Err(error.dim(dim).limit(extent));
         }
-        let size = match NonZeroU64::new(step as u64) {
-            Some(size) if step > 0 => size,
-            _ => {
-                return Err(
-                    bad(&Parameter(0, "step"), "windows need a step above 0", step).limit(1)
-                );
-            }
-        };
+        let size = u64::try_from(step).ok().and_then(NonZeroU64::new).ok_or_else(|| {
+            bad(&Parameter(0, "step"), "windows need a step above 0", step).limit(1)
+        })?;
         let windows = ((extent - window) as u64 / size + 1) as i64;
         self.set(dim, windows, stride * i128::from(step))?;
         self.insert(self.ndim, window, stride)?;

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Mutation testing: the core changed in one place at a time; the tests must notice.
+
+    mutants.py [--share K/N] [--jobs J] [--file GLOB ...] [--again LOG]
+
+cargo-mutants says what to change. Each change is built into a shared library (fast, not as it is
+shipped) in a copy of the tree, and the C test programs run against it, at most TIME_MOST seconds
+each; what they let pass meets the Rust tests. `--share K/N` takes every N-th change, from the K-th
+on; `--again LOG` those that a former run calls missed. One line for each that nobody noticed, unless
+it stands in mutants.txt, whose reasons say why no caller can see it; the last line is `N passed, N
+failed`.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import pathlib
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "mutants"
+# What decides what a tensor is, who owns it and what may be copied. The engine, devices and Python
+# have oracles of their own.
+CORE = ("src/validate*", "src/layout.rs", "src/overlap*", "src/dtype*.rs", "src/device_type.rs",
+        "src/import.rs", "src/tensor/*.rs", "src/view*", "src/copy/pair.rs", "src/pieces.rs")
+TIME_MOST = 60
+# Quickest to notice first; test_engine only repeats what the others ask of the core.
+FIRST = ("catalogue", "test_validate", "test_query", "test_view", "test_names", "test_share")
+SLOW = ("test_engine",)
+RUST_TESTS = ("overlap", "views", "plain", "names", "saturation")
+PROFILE = {"LTO": "off", "INCREMENTAL": "true", "CODEGEN_UNITS": "16"}
+# Without link-time optimization the prebuilt `core` names what only unwinding would call.
+FLAGS = "-Clink-arg=-Wl,--defsym=rust_eh_personality=0"
+
+
+def run(arguments, folder, environment=None, seconds=None):
+    """Status and output; 124 after too long a time, with all that it had started."""
+    made = subprocess.Popen(arguments, cwd=folder, env=environment, start_new_session=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            errors="replace")
+    try:
+        output, _ = made.communicate(timeout=seconds)
+        return made.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(made.pid, 9)
+        made.communicate()
+        return 124, ""
+
+
+class Tree:
+    """A copy of the committed files, built and tested by itself."""
+
+    def __init__(self, number):
+        self.top = WORK / f"tree{number}"
+        self.tests = WORK / f"tests{number}"
+        shutil.rmtree(self.top, ignore_errors=True)
+        self.tests.mkdir(parents=True, exist_ok=True)
+        (self.tests / "lib").mkdir(exist_ok=True)
+        subprocess.run(["git", "clone", "-q", ROOT, self.top], check=True)
+        release = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in PROFILE.items()}
+        level = "CARGO_PROFILE_RELEASE_OPT_LEVEL"
+        self.build_environment = {**os.environ, **release, level: "0", "RUSTFLAGS": FLAGS,
+                                  "CARGO_TARGET_DIR": str(WORK / f"build{number}")}
+        self.test_environment = {**os.environ, **release, level: "1",
+                                 "CARGO_TARGET_DIR": str(WORK / f"rust{number}")}
+        self.programs = []
+
+    def build(self):
+        command = ["cargo", "build", "--release", "--locked", "-p", "dlpack_rs_cdylib"]
+        status, output = run(command, self.top, self.build_environment)
+        if status == 0:
+            library = pathlib.Path(self.build_environment["CARGO_TARGET_DIR"])
+            name = "libdlpack_rs.so"
+            shutil.copy(library / "release" / name, self.tests / "lib" / name)
+        return status, output
+
+    def compile(self):
+        """The C programs, once."""
+        lib = self.tests / "lib"
+        link = lib / "libdlpack_rs.so.0"
+        link.unlink(missing_ok=True)
+        link.symlink_to("libdlpack_rs.so")
+        c_tests = self.top / "c_tests"
+        names = {path.stem for path in c_tests.glob("test_*.c")} | {"catalogue", "sweep"}
+        names -= set(SLOW)
+        self.programs = [name for name in FIRST if name in names]
+        self.programs += sorted(names - set(FIRST))
+        for name in self.programs:
+            sources = sorted(c_tests.glob(f"{name}*.c" if name == "catalogue" else f"{name}.c"))
+            parts = [c_tests / "harness.c", c_tests / "inject.c"]
+            subprocess.run(["gcc", "-g", "-O1", "-std=c11", f"-I{self.top}/include", f"-I{c_tests}",
+                            *sources, *parts, "-o", self.tests / name, f"-L{lib}", "-ldlpack_rs",
+                            f"-Wl,-rpath,{lib}", "-ldl", "-lpthread"], check=True)
+
+    def noticed(self):
+        """Who noticed, or None."""
+        for name in self.programs:
+            status, _ = run([self.tests / name], self.tests, seconds=TIME_MOST)
+            if status != 0:
+                return f"{name} (too long)" if status == 124 else name
+        tests = [argument for name in RUST_TESTS for argument in ("--test", name)]
+        command = ["cargo", "test", "--release", "--locked", "-p", "dlpack_rs", *tests]
+        status, output = run(command, self.top, self.test_environment, 20 * TIME_MOST)
+        if status == 0:
+            return None
+        return "Rust tests" if "error: could not compile" not in output else "nobody: no build"
+
+    def patched(self, mutant, back=False):
+        flags = ["-R"] if back else []
+        text = mutant["diff"].replace(f"+++ {mutant['title']}", f"+++ {mutant['file']}")
+        subprocess.run(["patch", "-s", "-p0", *flags, mutant["file"]], cwd=self.top, text=True,
+                       input=text, check=True)
+
+    def outcome(self, mutant):
+        """What became of a change: "no build", who noticed it, or None."""
+        self.patched(mutant)
+        status, _ = self.build()
+        answer = "no build" if status else self.noticed()
+        self.patched(mutant, back=True)
+        return answer
+
+
+def listed(patterns):
+    """The changes that cargo-mutants proposes for these files."""
+    tool = shutil.which("cargo-mutants")
+    if tool is None:
+        sys.exit("cargo-mutants is not installed: cargo install cargo-mutants")
+    command = [tool, "mutants", "--list", "--json", "--diff", "-d", ROOT]
+    mutants = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    mutants = [m for m in mutants if any(fnmatch.fnmatch(m["file"], p) for p in patterns)]
+    for mutant in mutants:
+        mutant["title"] = mutant["name"].split(": ", 1)[1]
+        line = re.search(r"^\+(?!\+\+ )(.*)", mutant["diff"], re.M).group(1)
+        line = line.replace("/* ~ changed by cargo-mutants ~ */", "")
+        mutant["key"] = f"{mutant['file']}: {mutant['title']}: {' '.join(line.split())}".strip()
+    return mutants
+
+
+def known():
+    """Changes that no caller can see: file, title and the line as it becomes."""
+    lines = (ROOT / "tests/mutants.txt").read_text().splitlines()
+    return {line.split(" # ", 1)[0].strip() for line in lines if line and not line.startswith("#")}
+
+
+def work(tree, waiting, told):
+    while True:
+        try:
+            mutant = waiting.get_nowait()
+        except queue.Empty:
+            return
+        started = time.monotonic()
+        told.put((mutant, tree.outcome(mutant), time.monotonic() - started))
+
+
+def main():
+    parse = argparse.ArgumentParser()
+    parse.add_argument("--share", default="1/1")
+    parse.add_argument("--jobs", type=int, default=os.cpu_count())
+    parse.add_argument("--file", action="append")
+    parse.add_argument("--again", type=pathlib.Path)
+    chosen = parse.parse_args()
+    first, step = map(int, chosen.share.split("/"))
+    mutants = listed(chosen.file or CORE)[first - 1::step]
+    if chosen.again:
+        former = re.findall(r"^missed (\S+?):\d+: (.*)", chosen.again.read_text(), re.M)
+        mutants = [m for m in mutants if (m["file"], m["title"]) in former]
+    waiting, told = queue.Queue(), queue.Queue()
+    for mutant in mutants:
+        waiting.put(mutant)
+    trees = [Tree(number) for number in range(chosen.jobs)]
+    for tree in trees:
+        status, output = tree.build()
+        if status:
+            sys.exit(output)
+        tree.compile()
+        noticed = tree.noticed()
+        if noticed:
+            sys.exit(f"{noticed} fails without any change")
+    for tree in trees:
+        threading.Thread(target=work, args=(tree, waiting, told)).start()
+    report(mutants, told)
+
+
+def report(mutants, told):
+    harmless, counts, missed = known(), {}, []
+    for number in range(len(mutants)):
+        mutant, who, seconds = told.get()
+        place = f"{mutant['file']}:{mutant['span']['start']['line']}"
+        if who is None and mutant["key"] in harmless:
+            who = "nobody, rightly"
+        counts[who] = counts.get(who, 0) + 1
+        if who is None:
+            missed.append(mutant)
+            print(f"missed {place}: {mutant['title']}\n       {mutant['key']}")
+        elif os.environ.get("MUTANTS_VERBOSE"):
+            print(f"{number + 1}/{len(mutants)} {place}: {mutant['title']}: {who} ({seconds:.0f} s)")
+        sys.stdout.flush()
+    for who, count in sorted(counts.items(), key=lambda pair: -pair[1]):
+        print(f"{count:6} {who or 'missed'}")
+    idle = counts.get("no build", 0) + counts.get("nobody: no build", 0)
+    print(f"{len(mutants) - idle - len(missed)} passed, {len(missed)} failed")
+    sys.exit(bool(missed))
+
+
+if __name__ == "__main__":
+    main()
