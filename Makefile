@@ -19,7 +19,8 @@ CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
 .PHONY: help build install demo test test-long soak sanitize coverage mutants wheel interop \
-	test-oneapi test-windows test-cross test-cuda bench-cuda bench bench-python bench-engine clean
+	test-oneapi test-windows test-cross test-cuda bench-cuda bench bench-python bench-engine fuzz \
+	clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -125,6 +126,18 @@ bench-python: build  ## what an exchange in Python costs, next to NumPy, torch, 
 bench-engine:  ## the copy engine alone, next to memcpy, from Rust
 	$(call need,$(RUST))
 	$(CARGO) bench --bench copy
+
+# Sanitizers are options of nightly Rust; RUSTC_BOOTSTRAP=1 opens them in any. LeakSanitizer may not
+# be traced; the corpus stays below fuzz/corpus, a finding below fuzz/artifacts.
+FUZZ_TARGETS = validate convert_chain copy overlap names cast
+FUZZ_SECONDS = 60
+fuzz:  ## fuzz each of FUZZ_TARGETS for FUZZ_SECONDS, 60 (docs/testing.md)
+	$(call need,$(RUST) g++:g++)
+	@command -v cargo-fuzz >/dev/null || { echo "make fuzz needs cargo-fuzz:" \
+	  "cargo install cargo-fuzz --locked"; exit 1; }
+	@set -e; for target in $(FUZZ_TARGETS); do echo "==== $$target"; \
+	  RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz $(CARGO) fuzz run $$target -- \
+	    -max_total_time=$(FUZZ_SECONDS) -max_len=512 -print_final_stats=1; done
 
 clean:  ## remove everything that was built
 	rm -rf target

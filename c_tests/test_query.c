@@ -38,6 +38,21 @@ static void contiguous(void) {
   bare->strides = good.strides;
 }
 
+/* 2^32 * 2^32 wraps to 0, which is then no dense stride. Found by fuzzing. */
+static void wrapped_products(void) {
+  const int64_t two32 = INT64_C(1) << 32;
+  int64_t shape[3] = {2, two32, two32}, strides[3] = {0, two32, 1};
+  DLTensor wide = *bare;
+  int32_t answer = 77, i;
+  wide.ndim = 3;
+  wide.shape = shape;
+  wide.strides = strides;
+  for (i = 0; i < 4; i++) {
+    WORKS(dlrs_is_contiguous(&wide, "CFAK"[i], &answer, ERR));
+    EQUAL(answer, 0);
+  }
+}
+
 static void sizes(void) {
   int64_t numel = 0, low = 77, high = 77;
   uint64_t nbytes = 0;
@@ -119,6 +134,7 @@ static void refuses(void) {
 int main(void) {
   t_make(&good);
   contiguous();
+  wrapped_products();
   sizes();
   refuses();
   return t_close();

@@ -316,6 +316,7 @@ static void test_refusals(mt base) {
   REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NONE, -1,
           dlrs_view_reshape(base, SHAPE(5, -1), 2, &v, ERR));
   REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(base, SHAPE(-1, -1), 2, &v, ERR));
+  EQUAL(t_error.value, -1);
   REFUSED(DLRS_SHAPE_NEG, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(base, SHAPE(-1, -2), 2, &v, ERR));
   REFUSED(DLRS_SIZE_OVERFLOW, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(base, big, 2, &v, ERR));
   REFUSED(DLRS_SHAPE_MISMATCH, 2, DLRS_FIELD_NONE, 0,

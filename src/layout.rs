@@ -213,12 +213,13 @@ pub fn is_contiguous(shape: &[i64], strides: &[i64], order: Order) -> bool {
     if shape.contains(&0) {
         return true;
     }
-    let dense = |step: &mut i64, extent: i64, stride: i64| {
-        let fits = extent == 1 || stride == *step;
-        *step = step.wrapping_mul(extent);
+    // A step that does not fit fits no stride: wrapped, it could be 0 or any other.
+    let dense = |step: &mut Option<i64>, extent: i64, stride: i64| {
+        let fits = extent == 1 || Some(stride) == *step;
+        *step = step.and_then(|step| step.checked_mul(extent));
         fits
     };
-    let mut step = 1;
+    let mut step = Some(1);
     match order {
         Order::C => {
             let mut pairs = shape.iter().rev().zip(strides.iter().rev());
@@ -239,10 +240,10 @@ pub fn is_contiguous(shape: &[i64], strides: &[i64], order: Order) -> bool {
 /// whose stride is the size of what is already inside.
 fn is_dense(shape: &[i64], strides: &[i64]) -> bool {
     let pairs = || shape.iter().zip(strides).filter(|&(&extent, _)| extent != 1);
-    let mut step: i64 = 1;
+    let mut step = Some(1i64);
     for _ in pairs() {
-        match pairs().find(|&(_, &stride)| stride == step) {
-            Some((&extent, _)) => step = step.wrapping_mul(extent),
+        match pairs().find(|&(_, &stride)| Some(stride) == step) {
+            Some((&extent, _)) => step = step.and_then(|step| step.checked_mul(extent)),
             None => return false,
         }
     }

@@ -155,7 +155,8 @@ pub unsafe extern "C" fn dlrs_device_parse(
 ///            DLRS_BAD_ARG: capacity is beyond any memory.
 ///            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
 /// Threads:   any; the locale does not matter.
-/// Source:    see dlrs_device_parse, which understands every name written here.
+/// Source:    see dlrs_device_parse, which understands every name written here, but for an ordinal
+///            that the kind cannot have: it is written as it is ("cpu:2"), and refused there.
 ///
 /// # Safety
 /// See the preface.

@@ -55,10 +55,12 @@ unsafe fn check(tensor: *const DLTensor, flags: u64, level: Level) -> Result<()>
 ///            DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_BAD_ARG: level.
 ///            DLRS_FLAGS (strict): unknown bits. Padding on a type of whole bytes is ignored.
 ///            DLRS_NDIM: below 0 or above 64. DLRS_SHAPE_NULL: NULL with ndim above 0.
-///            DLRS_MISALIGNED_STRUCT: shape or strides. DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: 0.
+///            DLRS_MISALIGNED_STRUCT: shape. DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: 0.
 ///            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS (strict): not of DLPack 1.3.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID (strict): unknown, negative, or not 0 for host,
 ///            pinned and managed memory. DLRS_SHAPE_NEG: an extent.
+///            DLRS_MISALIGNED_STRUCT: strides. DLRS_SIZE_OVERFLOW: they are NULL, and compact ones
+///            do not fit.
 ///            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
 ///            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
 ///            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
