@@ -450,6 +450,7 @@ static void k19(void) {
   CHECK(t_error.value == 0 && t_error.limit == (int64_t)padded);
   REFUSED(DLRS_DTYPE_MISMATCH, 3, DLRS_FIELD_FLAGS, -1,
           dlrs_copy_desc(&src, 0, &dst, padded, NULL, ERR));
+  CHECK(t_error.value == (int64_t)padded && t_error.limit == 0);
   t_unwatch();
   WORKS(dlrs_copy_desc(&src, padded, &dst, padded, NULL, ERR));
   CHECK(memcmp(from, into, 4) == 0 && into[4] == 0);

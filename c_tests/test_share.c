@@ -60,12 +60,15 @@ static void flags(void) {
   EQUAL(t_error.value, READ_ONLY);
   REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, PADDED, 0, ERR));
   WORKS(dlrs_set_flags(tensor, COPIED, PADDED, ERR)); /* nothing would change */
+  EQUAL(tensor->flags, COPIED);
   t_unwatch();
   WORKS(dlrs_retain(tensor, &more, ERR));
   WORKS(dlrs_set_flags(tensor, READ_ONLY, 0, ERR));
   REFUSED(DLRS_REFCOUNT, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, COPIED, 0, ERR));
   REFUSED(DLRS_READ_ONLY, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, 0, READ_ONLY, ERR));
   dlrs_release(more);
+  WORKS(dlrs_set_flags(tensor, COPIED | READ_ONLY, 0, ERR)); /* one of them is */
+  EQUAL(tensor->flags, COPIED | READ_ONLY);
   WORKS(dlrs_set_flags(tensor, COPIED, READ_ONLY, ERR));
   dlrs_release(tensor);
   t_make(&good); /* memory of another tensor is not ours to lift the protection of */

@@ -151,6 +151,8 @@ static void test_shape(mt base) {
   WORKS(dlrs_view_narrow(v, 2, 2, 1, &w, ERR));
   CHECK(w->dl_tensor.data == NULL && w->dl_tensor.byte_offset == 0);
   dlrs_release(w);
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, 1, dlrs_view_reshape(v, SHAPE(0, -1), 2, &w, ERR));
+  EQUAL(t_error.value, -1);
   dlrs_release(v);
   WORKS(dlrs_view_bitcast(base, t_dtype(kDLUInt, 8, 1), &v, ERR));
   EQUAL(v->dl_tensor.shape[2], 16);
