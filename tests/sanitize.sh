@@ -149,7 +149,6 @@ in_thread() {
 }
 device_threads() {
   local face
-  local face
   CC="$clang ${flags[*]}" CXX="$clangxx ${flags[*]}" c_tests/standin/build.sh "$out/standin"
   compile "$out/device_threads" c_tests/gpu/threads.c c_tests/gpu/gpu.c c_tests/harness.c \
     c_tests/inject.c

@@ -228,6 +228,10 @@ void memory_open(const context *from, int on) {
 }
 
 void *standin_bytes(const void *address) {
+  core_lock();
   block *self = block_of(address);
-  return self == NULL ? NULL : self->bytes + ((const unsigned char *)address - self->address);
+  void *bytes =
+      self == NULL ? NULL : self->bytes + ((const unsigned char *)address - self->address);
+  core_unlock();
+  return bytes;
 }
