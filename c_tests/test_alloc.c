@@ -155,6 +155,16 @@ static void allocators(void) {
   dlrs_release(out); /* the allocator is no longer set, and still gets its memory back */
   EQUAL(allocated, 1);
   EQUAL(freed, 1);
+  /* Who can allocate on a device can clone to it, as far as there is nothing to copy. */
+  int64_t none[2] = {0, 3};
+  DLManagedTensorVersioned empty = t_managed(t_describe(NULL, F32, 2, none, NULL), 0);
+  REFUSED(DLRS_DEVICE_TYPE, 2, ANY, -1, dlrs_clone(&empty, t_device(kDLMAIA, 0), NULL, &out, ERR));
+  WORKS(dlrs_allocator_set(kDLMAIA, &allocator, NULL, ERR));
+  WORKS(dlrs_clone(&empty, t_device(kDLMAIA, 0), NULL, &out, ERR));
+  EQUAL(out->dl_tensor.device.device_type, kDLMAIA);
+  WORKS(dlrs_allocator_set(kDLMAIA, NULL, NULL, ERR));
+  dlrs_release(out);
+  EQUAL(allocated, 1);
 }
 
 int main(void) {

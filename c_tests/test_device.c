@@ -71,7 +71,7 @@ static void unserved(void) {
     t_make(&dst);
     REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_device_count(types[i], &count, ERR));
     REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_mem_alloc(device, 64, 0, NULL, &data, ERR));
-    REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, ANY, dlrs_clone(&src.managed, device, NULL, &out, ERR));
+    REFUSED(DLRS_DEVICE_TYPE, 2, ANY, ANY, dlrs_clone(&src.managed, device, NULL, &out, ERR));
     src.managed.dl_tensor.device = device;
     REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, ANY, dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
     REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, ANY, dlrs_copy(&dst.managed, &src.managed, NULL, ERR));

@@ -15,7 +15,7 @@ use crate::device::plan::{Dim, Item, Plan};
 use crate::device::registry;
 use crate::device_type;
 use crate::dtype;
-use crate::error::{Error, Field::*, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::platform;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
@@ -354,7 +354,7 @@ fn clone_any(
     options: &Options,
 ) -> Result<Versioned> {
     check_copyable(src, options)?;
-    check_target(device)?;
+    check_target(device).of(DEVICE)?;
     let tensor = new_in_order(src, order, device)?;
     if src.empty {
         return Ok(tensor);
@@ -403,6 +403,9 @@ unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Res
 fn is_host(device: DLDevice) -> bool {
     device_type::host_reachable(device.device_type)
 }
+
+/// The target, in the functions that take one.
+const DEVICE: Arg = &Parameter(2, "device");
 
 /// Refuses a device that does not exist, or on which nobody allocates.
 fn check_target(device: DLDevice) -> Result<()> {
