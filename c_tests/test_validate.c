@@ -31,10 +31,12 @@ int main(void) {
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, NULL, 0, ERR));
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, good.values, 23, ERR));
   t_unwatch();
-  /* 2^40 steps of 2^37 bytes: numbers of which the quick check sees the same bits twice. */
+  /* 2^40 steps of 2^37 bytes: numbers of which the quick check sees the same bits twice. With
+   * pointers of 32 bits the elements alone are too many. */
+  int32_t status = sizeof(void *) == 8 ? DLRS_EXTENT_OVERFLOW : DLRS_SIZE_OVERFLOW;
   int64_t many = ((int64_t)1 << 40) + 1, step = (int64_t)1 << 37;
   DLTensor far = t_describe(good.values, t_dtype(kDLUInt, 8, 1), 1, &many, &step);
-  REFUSED(DLRS_EXTENT_OVERFLOW, 1, ANY, ANY, dlrs_validate(&far, 0, 3, ERR));
+  REFUSED(status, 1, ANY, ANY, dlrs_validate(&far, 0, 3, ERR));
   /* Several faults: the first in the fixed order is reported. */
   good.managed.version.major = 2;
   good.managed.flags = 8;
