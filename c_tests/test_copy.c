@@ -57,9 +57,9 @@ static void order_k(void) {
     int64_t strides[3], want[3];
   } rows[] = {{{2, 4, 12}, {1, 2, 6}}, {{24, 2, 6}, {12, 1, 3}}, {{-24, 8, -2}, {12, 4, 1}},
               {{0, 0, 0}, {12, 4, 1}}, {{0, 0, 2}, {3, 1, 6}}, {{14, 0, 0}, {12, 4, 1}}};
-  float values[64];
+  float values[96];
   int64_t shape[3] = {2, 3, 4};
-  for (int i = 0; i < 64; ++i) values[i] = (float)i;
+  for (int i = 0; i < 96; ++i) values[i] = (float)i;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     DLManagedTensorVersioned *out;
     int64_t strides[3];
