@@ -61,12 +61,15 @@ static void order_k(void) {
   int64_t shape[3] = {2, 3, 4};
   for (int i = 0; i < 96; ++i) values[i] = (float)i;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-    DLManagedTensorVersioned *out;
+    DLManagedTensorVersioned *out, *more;
     int64_t strides[3];
     memcpy(strides, rows[i].strides, sizeof strides);
     DLManagedTensorVersioned src = t_managed(t_describe(values + 30, F32, 3, shape, strides), 0);
     if (!WORKS(dlrs_contiguous(&src, 'K', NULL, &out, ERR))) continue;
     for (int dim = 0; dim < 3; ++dim) EQUAL(out->dl_tensor.strides[dim], rows[i].want[dim]);
+    /* No device was asked for, so an impossible one is the source's. */
+    src.dl_tensor.device.device_id = 5;
+    REFUSED(DLRS_DEVICE_ID, 1, DLRS_FIELD_DEVICE_ID, -1, dlrs_contiguous(&src, 'K', NULL, &more, ERR));
     EQUAL(((float *)out->dl_tensor.data)[rows[i].want[0] + rows[i].want[2]],
           30 + strides[0] + strides[2]);
     dlrs_release(out);

@@ -15,7 +15,7 @@ use crate::device::plan::{Dim, Item, Plan};
 use crate::device::registry;
 use crate::device_type;
 use crate::dtype;
-use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::platform;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
@@ -354,7 +354,9 @@ fn clone_any(
     options: &Options,
 ) -> Result<Versioned> {
     check_copyable(src, options)?;
-    check_target(device).of(DEVICE)?;
+    // Where no target was named, it is the source that nobody serves.
+    let blamed = |error: Error| if device == src.device { error } else { error.of(DEVICE) };
+    check_target(device).map_err(blamed)?;
     let tensor = new_in_order(src, order, device)?;
     if src.empty {
         return Ok(tensor);
