@@ -2,10 +2,11 @@
 //!
 //! Each figure is the median, over pairs measured one after the other, of memcpy's time for the
 //! same bytes divided by ours: 1.0 is memcpy's speed, 2.0 twice as fast. `LEVEL=avx2|portable`,
-//! `PAGES=small` (no huge pages), `SKIP=bytes` (to misalign both sides), `STREAM=bytes` and `BUSY=1` (this thread's time instead of the
+//! `PAGES=small` (no huge pages), `SKIP=bytes` (to misalign both sides), `STREAM=bytes`,
+//! `TUNE=amd|usual` and `BUSY=1` (this thread's time instead of the
 //! clock's, and one thread only: for a machine with other work) change the run.
 
-use dlpack_rs::device::cpu::{Level, Parallel, copy, set_level, set_thresholds};
+use dlpack_rs::device::cpu::{Level, Parallel, copy, set_level, set_thresholds, tune_for_amd};
 use dlpack_rs::device::plan::{Dim, Item, Plan};
 
 /// Mapped, touched memory, in huge pages where there are any: what NumPy allocates.
@@ -188,6 +189,9 @@ fn main() {
     }
     if let Some(from) = std::env::var("STREAM").ok().and_then(|n| n.parse().ok()) {
         set_thresholds(from, 1 << 20);
+    }
+    if let Ok(make) = std::env::var("TUNE") {
+        tune_for_amd(make == "amd");
     }
     let busy = std::env::var_os("BUSY").is_some();
     let (src, dst) = (Memory::new(288 << 20, 1), Memory::new(288 << 20, 2));

@@ -98,6 +98,11 @@ impl<'a> Part<'a> {
         Part { plan, src, dst, src_bit, dst_bit, item, ndim: plan.ndim(), only: (NO_DIM, 0) }
     }
 
+    /// Bytes of the whole plan's output.
+    pub fn whole_bytes(&self) -> u64 {
+        self.plan.nbytes()
+    }
+
     /// `n` of dimension `i`, from `first` on; for bits, `first` strides must be whole bytes.
     pub fn of_dim(&self, i: usize, first: i64, n: i64) -> Part<'a> {
         let unit = if matches!(self.item, Item::Bytes(_)) { 1 } else { 8 };
@@ -188,7 +193,7 @@ impl<'a> Part<'a> {
         let step = inner.src.checked_div(bytes).unwrap_or(0);
         let steps = steps && step.abs() <= MAX_STEP && bytes <= 8;
         // Picking goes past the caches, small transposes do not.
-        let least = if steps && self.plan.nbytes() >= STREAM_FROM { 64 } else { 16 };
+        let least = if steps && self.whole_bytes() >= STREAM_FROM { 64 } else { 16 };
         match self.sides(bytes) {
             Some((dst, src)) if dst.n.min(src.n).saturating_mul(bytes) >= least => {
                 (Kernel::Transpose, Some((dst, src)))

@@ -3,7 +3,8 @@ use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dlpack_rs::device::cpu::{
-    Level, Parallel, ParallelFor, copy, detected, set_level, set_thresholds,
+    Level, Parallel, ParallelFor, copy, detected, set_level, set_thresholds, tune_for_amd,
+    tuned_for_amd,
 };
 use dlpack_rs::device::plan::{Dim, Item, Kernel, Plan};
 use model::{Case, Random, Run, case, memory};
@@ -32,17 +33,20 @@ impl Run for Parallel {
     }
 }
 
-/// Runs `one` at every level, with and without streaming.
+/// Runs `one` at every level, with and without streaming, tuned for either make of processors.
 fn everywhere(mut one: impl FnMut(&str)) {
     let _one = lock();
+    let amd = tuned_for_amd();
     for level in levels() {
-        for stream in [0, usize::MAX] {
+        for (stream, tuned) in [(0, false), (0, true), (usize::MAX, false), (usize::MAX, true)] {
             assert!(set_level(level));
             set_thresholds(stream, 1);
-            one(&format!("{level:?}, streaming from {stream}"));
+            tune_for_amd(tuned);
+            one(&format!("{level:?}, streaming from {stream}, tuned for AMD: {tuned}"));
         }
     }
     set_level(detected());
+    tune_for_amd(amd);
     set_thresholds(3 << 20, 1 << 20);
 }
 

@@ -1,8 +1,9 @@
 //! One thread's work: from the plan's kernel to its driver.
 use super::face::{Face, Side};
-use super::transpose::transpose;
+use super::stream::Joined;
+use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
-use super::{bits, level, lines, odd, ops::Ops, slim, stream, strided, tables};
+use super::{bits, level, lines, odd, ops::Ops, slim, strided, tables};
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item, Kernel};
 
@@ -35,7 +36,11 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             return tables::copy(plan, size);
         }
         match kernel {
-            Kernel::Memcpy if streams => stream::block(ops, plan.dst, plan.src, size),
+            Kernel::Memcpy if streams => {
+                let mut joined = Joined::new(ops);
+                joined.push(plan.dst, plan.src, size);
+                joined.flush();
+            }
             Kernel::Memcpy => core::ptr::copy_nonoverlapping(plan.src, plan.dst, size),
             Kernel::Rows | Kernel::Gather => lines::gather(ops, plan, size, streams),
             Kernel::Fill => lines::fill(ops, plan, size, streams),
@@ -85,7 +90,8 @@ unsafe fn turned(ops: &Ops, plan: &Part, size: usize, sides: &Sides, streams: bo
         if slim::suits(sides, size) {
             return slim::copy(ops, plan, size, sides);
         }
-        faces(plan, size, sides, &mut |face| transpose(ops, face, streams));
+        let away = Away::new(plan.whole_bytes(), size.trailing_zeros(), streams);
+        faces(plan, size, sides, &mut |face| transpose(ops, face, away));
     }
 }
 

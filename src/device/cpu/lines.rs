@@ -5,7 +5,7 @@ use super::rows::elements;
 use super::step::{Step, Weave};
 use super::transpose::direct;
 use super::walk::{set, walk};
-use super::{stream, strided};
+use super::{stream, stream::Joined, strided};
 use crate::device::{part::Part, plan::Dim};
 
 /// Copies a plan row by row: `produce(to, from, count)` makes `count` elements of a row. Rows
@@ -55,7 +55,7 @@ pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) 
     let dense = plan.inner().dst == size as i64;
     // SAFETY: parts of the caller's plan; `rows` asks for no more than a row has.
     unsafe {
-        if size > 1024 || (!dense && size >= 256) {
+        if size > 1024 || (streams && size >= 128) || (!dense && size >= 256) {
             return blocks(ops, plan, size, streams);
         }
         if !dense || plan.inner().n as usize * size < 64 {
@@ -67,19 +67,28 @@ pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) 
     }
 }
 
-/// Long runs, one by one.
+/// Long elements, one by one.
 unsafe fn blocks(ops: &Ops, plan: &Part, size: usize, streams: bool) {
-    walk(plan, 0, |src_at, dst_at| {
-        let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
-        // SAFETY: an element of the caller's plan.
-        unsafe {
-            if streams {
-                stream::block(ops, dst, src, size);
-            } else {
-                core::ptr::copy_nonoverlapping(src, dst, size);
+    let (last, row) = (plan.ndim.checked_sub(1), plan.inner());
+    let mut joined = Joined::new(ops);
+    walk(plan, set(&[last]), |src_at, dst_at| {
+        let (mut src, mut dst) =
+            (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+        for _ in 0..row.n {
+            // SAFETY: an element of the caller's plan.
+            unsafe {
+                if streams {
+                    joined.push(dst, src, size);
+                } else {
+                    core::ptr::copy_nonoverlapping(src, dst, size);
+                }
             }
+            src = src.wrapping_offset(row.src as isize);
+            dst = dst.wrapping_offset(row.dst as isize);
         }
     });
+    // SAFETY: the caller's plan.
+    unsafe { joined.flush() };
 }
 
 /// One source element for a whole row.

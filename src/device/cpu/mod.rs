@@ -14,7 +14,8 @@
 //!        packed    transposes of 4 and 6 bits                   ├ some of Bits
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
-//! The instructions are behind one table ([`ops::Ops`]) per level; a level is chosen once.
+//! The instructions are behind one table ([`ops::Ops`]) per level, and what suits a make of
+//! processors is in another ([`tuning::Tuning`]); both are chosen once.
 //! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
 //! Nothing allocates, nothing is thread-local, and no frame is larger than the 4 KiB buffer and
 //! 2 KiB beside it.
@@ -64,6 +65,7 @@ mod strided;
 mod tables;
 mod threads;
 mod transpose;
+mod tuning;
 mod walk;
 
 // Families of processors; each file is empty where it does not apply.
@@ -79,6 +81,7 @@ mod x86_packed;
 pub use level::{Level, detected, level, set_level, set_thresholds};
 pub use threads::{Parallel, ParallelFor, parts};
 pub(super) use threads::{side_by_side, worth};
+pub use tuning::{tune_for_amd, tuned_for_amd};
 
 use super::plan::{Item, Plan};
 

@@ -10,6 +10,10 @@ pub(super) fn detect() -> Level {
     Level::Neon // part of the AArch64 baseline
 }
 
+pub(super) fn amd() -> bool {
+    false
+}
+
 pub(super) fn table(level: Level) -> &'static Ops {
     if level == Level::Neon { &OPS } else { &portable::OPS }
 }

@@ -1,11 +1,12 @@
 //! Which kernels this target has: the one list of processor families.
 //!
 //! A family's files start with the `cfg` under which they exist; here it gives `detect`, the
-//! highest level of the processor at hand, and `table`, the kernels of a level.
+//! highest level of the processor at hand, `amd`, whether AMD made it, and `table`, the kernels of
+//! a level.
 #[cfg(target_arch = "aarch64")]
-pub(super) use super::neon::{detect, table};
+pub(super) use super::neon::{amd, detect, table};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-pub(super) use super::x86::{detect, table};
+pub(super) use super::x86::{amd, detect, table};
 
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
 mod none {
@@ -17,9 +18,13 @@ mod none {
         Level::Portable
     }
 
+    pub(in crate::device::cpu) fn amd() -> bool {
+        false
+    }
+
     pub(in crate::device::cpu) fn table(_: Level) -> &'static Ops {
         &portable::OPS
     }
 }
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
-pub(super) use none::{detect, table};
+pub(super) use none::{amd, detect, table};

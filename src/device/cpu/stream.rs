@@ -23,24 +23,81 @@ impl Buffer {
     }
 }
 
-/// Copies a contiguous block, past the caches.
-///
-/// # Safety
-/// `n` bytes are readable and writable, without overlap.
-pub(super) unsafe fn block(ops: &Ops, dst: *mut u8, src: *const u8, n: usize) {
-    let head = (dst as usize).wrapping_neg() & 63;
-    if n < head + 256 {
-        // SAFETY: the caller's promise.
-        unsafe { copy_nonoverlapping(src, dst, n) };
-        return;
+/// One line of memory.
+#[repr(C, align(64))]
+struct Line([MaybeUninit<u8>; 64]);
+
+/// Contiguous pieces, past the caches: of those that follow one another in the destination, the
+/// lines that they share are put together first.
+pub(super) struct Joined<'a> {
+    ops: &'a Ops,
+    line: Line,
+    /// The line under construction; its bytes from `from` to `fill` are there.
+    at: *mut u8,
+    from: usize,
+    fill: usize,
+}
+
+impl Joined<'_> {
+    pub(super) fn new(ops: &Ops) -> Joined<'_> {
+        let line = Line([MaybeUninit::uninit(); 64]);
+        Joined { ops, line, at: core::ptr::null_mut(), from: 0, fill: 0 }
     }
-    let lines = (n - head) / 64;
-    let (done, tail) = (head + 64 * lines, (n - head) % 64);
-    // SAFETY: head, lines and tail make up the caller's n bytes; dst + head is aligned.
-    unsafe {
-        copy_nonoverlapping(src, dst, head);
-        (ops.stream)(dst.wrapping_add(head), src.wrapping_add(head), lines);
-        copy_nonoverlapping(src.wrapping_add(done), dst.wrapping_add(done), tail);
+
+    /// Copies a piece; its last bytes are written by what follows, at the latest by
+    /// [`flush`](Self::flush).
+    ///
+    /// # Safety
+    /// `n` bytes are readable and writable, without overlap.
+    pub(super) unsafe fn push(&mut self, dst: *mut u8, src: *const u8, n: usize) {
+        // SAFETY: what is flushed are bytes of former pieces; the piece is cut into what completes
+        // its first line, whole lines at aligned places, and less than a line.
+        unsafe {
+            if dst != self.at.wrapping_add(self.fill) {
+                self.flush();
+                let phase = dst as usize & 63;
+                (self.at, self.from, self.fill) = (dst.wrapping_sub(phase), phase, phase);
+            }
+            let first = if self.fill == 0 { 0 } else { n.min(64 - self.fill) };
+            self.keep(src, first);
+            if self.fill == 64 {
+                self.flush();
+            }
+            let (src, left) = (src.wrapping_add(first), n - first);
+            if left > 0 {
+                let lines = left / 64;
+                (self.ops.stream)(self.at, src, lines);
+                self.at = self.at.wrapping_add(64 * lines);
+                self.keep(src.wrapping_add(64 * lines), left % 64);
+            }
+        }
+    }
+
+    /// Puts `n` bytes into the line, where there is room for them.
+    #[inline]
+    unsafe fn keep(&mut self, src: *const u8, n: usize) {
+        let to: *mut u8 = self.line.0.as_mut_ptr().cast();
+        // SAFETY: the caller's word.
+        unsafe { copy_nonoverlapping(src, to.wrapping_add(self.fill), n) };
+        self.fill += n;
+    }
+
+    /// Writes what is there of the line, and goes on behind it.
+    ///
+    /// # Safety
+    /// The pieces' destinations are writable still.
+    pub(super) unsafe fn flush(&mut self) {
+        let (line, from) = (self.line.0.as_ptr().cast::<u8>(), self.from);
+        // SAFETY: bytes of the pieces, which belong there.
+        unsafe {
+            if self.fill - from == 64 {
+                (self.ops.stream)(self.at, line, 1);
+            } else {
+                let (line, at) = (line.wrapping_add(from), self.at.wrapping_add(from));
+                copy_nonoverlapping(line, at, self.fill - from);
+            }
+        }
+        (self.at, self.from, self.fill) = (self.at.wrapping_add(64), 0, 0);
     }
 }
 
@@ -63,16 +120,22 @@ pub(super) unsafe fn run(
     }
     let mut buffer = Buffer::new();
     let buffer = buffer.ptr();
-    let most = ((BUFFER - 64) / size.max(1)).max(1);
     let phase = dst as usize & 63;
+    // What follows the first whole elements is made at lines, if they end at one.
+    let head = (64 - phase).checked_rem(size) == Some(0) && phase > 0;
+    let mut most = if head { (64 - phase) / size.max(1) } else { (BUFFER - 64) / size.max(1) };
     // The line being built starts at `line`; `fill` bytes of it and its followers are there, of
     // which the first `foreign` are not ours.
     let (mut line, mut fill, mut foreign, mut done) = (dst.wrapping_sub(phase), phase, phase, 0);
     while done < n {
-        let count = most.min(n - done);
+        let count = most.max(1).min(n - done);
         produce(buffer.wrapping_add(fill), done, count);
         done += count;
         fill += count * size;
+        if head && done == count {
+            most = (BUFFER - 64) / size.max(1);
+            continue; // with the line's neighbours
+        }
         let full = fill & !63;
         if full == 0 {
             continue; // the last few elements do not fill a line

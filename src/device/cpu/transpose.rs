@@ -4,6 +4,7 @@ use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ops, Rows, Square};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
+use super::tuning::tuning;
 
 /// Rows of the buffer that are so many bytes apart, as a list.
 const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
@@ -24,15 +25,34 @@ const RUN: usize = 4096;
 /// which what is left over of whole lines is read once more.
 const REACH: usize = 1024;
 
+/// How far away the tensors are.
+#[derive(Clone, Copy)]
+pub(super) struct Away {
+    /// Whether the output goes past the caches.
+    streams: bool,
+    /// Whether source lines are asked for.
+    ahead: bool,
+}
+
+impl Away {
+    /// For an output of so many bytes, of elements of 1 << `log`, that goes past the caches if it
+    /// `streams`.
+    pub(super) fn new(nbytes: u64, log: u32, streams: bool) -> Away {
+        let from = tuning().ahead_from.get(log as usize);
+        Away { streams, ahead: streams || from.is_some_and(|&from| nbytes >= from) }
+    }
+}
+
 /// Transposes a face of at least 16 bytes either way.
 ///
 /// # Safety
 /// Every element is readable and writable; no overlap.
-pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
+pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     let line = face.line().max(1);
+    away.streams &= tuning().windows || face.columns.lined();
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        if face.log >= 3 && !streams && (ops.square.is_none() || rows::suits(face)) {
+        if face.log >= 3 && !away.streams && (ops.square.is_none() || rows::suits(face)) {
             return rows::elements(face, 1 << face.log); // wide enough as they are
         }
         let least = if ops.square.is_some() { line } else { 4 * line };
@@ -45,7 +65,7 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, streams: bool) {
         while at < face.n_dst {
             let left = face.n_dst - at;
             count = if left < count + reach { left } else { count };
-            strips(ops, &face.part(at, count, 0, face.n_src), streams);
+            strips(ops, &face.part(at, count, 0, face.n_src), away);
             (at, count) = (at + count, reach);
         }
     }
@@ -114,7 +134,7 @@ pub(super) unsafe fn bytes(
 
 /// Strips of columns: whole squares, and what is left over.
 #[inline(never)] // frames of its own: stacks may be small
-unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
+unsafe fn strips(ops: &Ops, face: &Face, away: Away) {
     let (vector, line) = (face.vector(), face.line());
     // Strips that start at the source's lines read each line once.
     let lead = (face.src as usize).wrapping_neg() & 63;
@@ -128,7 +148,7 @@ unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
         }
         while s + line <= face.n_src {
             let count = RUN.min(face.n_src - s) & !(line - 1);
-            strip(ops, &face.part(0, face.n_dst, s, count), streams);
+            strip(ops, &face.part(0, face.n_dst, s, count), away);
             s += count;
         }
         if s < face.n_src {
@@ -139,7 +159,8 @@ unsafe fn strips(ops: &Ops, face: &Face, streams: bool) {
 }
 
 /// A strip of whole lines of source columns.
-unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
+unsafe fn strip(ops: &Ops, face: &Face, away: Away) {
+    let streams = away.streams;
     let aligned = face.columns.lined() && face.dst as usize & ((1 << face.log) - 1) == 0;
     let head = face.head();
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
@@ -153,7 +174,7 @@ unsafe fn strip(ops: &Ops, face: &Face, streams: bool) {
             direct(ops, &face.part(0, start.max(face.vector()), 0, face.n_src));
         }
         let done = match ops.square {
-            Some(square) if aligned || !streams => squares(ops, square, face, start, streams),
+            Some(square) if aligned || !streams => squares(ops, square, face, start, away),
             _ => windows(ops, face, if aligned { head } else { 0 }, aligned, streams),
         };
         if done < face.n_dst {
@@ -169,15 +190,20 @@ static LINES: [i32; COLUMNS_MOST] = listed(64);
 /// Squares, straight from the source to the destination, from column `d` of it on: to whole lines
 /// past the caches if it `streams`, else to rows. Returns where they end.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, streams: bool) -> usize {
+unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, away: Away) -> usize {
     let mut half = Buffer::new();
-    let squares = Squares { ops, square, half: half.ptr(), streams };
+    let squares = Squares { ops, square, half: half.ptr(), away };
     let line = face.line().max(1);
     let mut tables = Tables::new(face);
     // Short destination rows are finished at once, and of those that start anywhere in a line few
     // lines are left half done; tables serve for many.
     let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
-    let most = if many && !streams { 16.min(ROWS_MOST / line) } else { ROWS.div_ceil(line) };
+    let [rows, past] = tuning().rows;
+    let most = match away.streams {
+        true => past.div_ceil(line),
+        false if many => 16.min(ROWS_MOST / line),
+        false => rows.div_ceil(line),
+    };
     while d + line <= face.n_dst {
         let lines = ((face.n_dst - d) / line).min(most);
         // SAFETY: the caller's face has so many.
@@ -193,7 +219,7 @@ struct Squares<'a> {
     square: Square,
     /// What is half done.
     half: *mut u8,
-    streams: bool,
+    away: Away,
 }
 
 impl Squares<'_> {
@@ -201,7 +227,10 @@ impl Squares<'_> {
     unsafe fn band(&self, face: &Face, tables: &mut Tables, d: usize, lines: usize) {
         let (log, line, ops) = (face.log, face.line().max(1), self.ops);
         // Destination rows that are far from one another are asked for too.
-        let apart = !self.streams && face.columns.inner().unsigned_abs() >= 512;
+        let (tuning, streams) = (tuning(), self.away.streams);
+        let apart = tuning.destination && !streams && face.columns.inner().unsigned_abs() >= 512;
+        let ([chunk, distance], asks) =
+            (tuning.ahead, self.away.ahead && lines * line > tuning.followed);
         let src = tables.rows(face, d, lines * line);
         let mut dst = face.dst;
         for s in (0..face.n_src).step_by(line) {
@@ -211,16 +240,15 @@ impl Squares<'_> {
                 dst = dst.wrapping_add(d << log);
             }
             let src = src.wrapping_add(s << log);
-            let more = (face.n_src - s) << log > AHEAD && (s << log) % AHEAD == 0;
-            let ahead = more && (self.streams || log >= 3) && lines * line > ROWS;
+            let more = (face.n_src - s) << log > distance && (s << log) & (chunk - 1) == 0;
             for i in 0..lines {
                 let ([at, to], rows) = tables.places(i * line, place);
                 let src = src.wrapping_offset(at);
                 let dst = dst.wrapping_offset(to).wrapping_add(64 * i);
                 // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
                 unsafe {
-                    if ahead {
-                        (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), line, AHEAD / 64);
+                    if asks && more {
+                        (ops.fetch)(src.wrapping_add(distance), rows.source(), line, chunk / 64);
                     }
                     if apart && tables.has(place + 2 * line) {
                         let ([_, next], rows) = tables.places(0, place + line);
@@ -228,21 +256,15 @@ impl Squares<'_> {
                         (ops.fetch)(next, rows.destination(), line, 1);
                     }
                     let rows = rows.through(LINES.as_ptr());
-                    (self.square)(log, src, dst, self.half, rows, self.streams);
+                    (self.square)(log, src, dst, self.half, rows, streams);
                 }
             }
         }
     }
 }
 
-/// Source rows in use at a time, where there is a choice: as many as processors follow by
-/// themselves, fetching ahead. Of more, lines are asked for, but not of small
-/// elements in the caches.
-const ROWS: usize = 32;
-
-/// How many bytes of a source row are asked for at once, and how far ahead. (Memory is slow to
-/// change its rows.)
-const AHEAD: usize = 256;
+/// Source rows that an unaligned window shows at least.
+const WINDOW: usize = 32;
 
 /// Bytes from one destination row to the next in a window.
 const fn pitch(log: u32) -> usize {
@@ -258,8 +280,9 @@ const fn pitch(log: u32) -> usize {
 unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: bool) -> usize {
     let stream = if streams { ops.stream } else { super::portable::stream };
     let pitch = pitch(face.log);
-    let (rows, line) = (BUFFER / pitch, face.line().max(1));
-    let held = if aligned { pitch / 64 } else { 1 + ROWS.div_ceil(line) };
+    let ([chunk, distance], line) = (tuning().ahead, face.line().max(1));
+    let rows = BUFFER / pitch;
+    let held = if aligned { pitch / 64 } else { 1 + WINDOW.div_ceil(line) };
     let shown = held - usize::from(!aligned);
     let mut buffer = Buffer::new();
     let buffer = buffer.ptr();
@@ -273,9 +296,9 @@ unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: 
             let dst = tables.columns(face, s, count).wrapping_add(d << face.log);
             // SAFETY: a part of the caller's face; the buffer has `rows` rows of `held` lines.
             unsafe {
-                if (s << face.log) & (AHEAD - 1) == 0 {
+                if (s << face.log) & (chunk - 1) == 0 {
                     let (_, rows) = tables.places(0, 0);
-                    (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), wide, AHEAD / 64);
+                    (ops.fetch)(src.wrapping_add(distance), rows.source(), wide, chunk / 64);
                 }
                 fill(ops, &tables, (face.log, wide, count), src, buffer);
             }

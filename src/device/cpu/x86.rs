@@ -38,6 +38,18 @@ pub(super) fn detect() -> Level {
     }
 }
 
+/// Whether AMD made the processor, or Hygon after AMD's plans.
+pub(super) fn amd() -> bool {
+    let maker = arch::__cpuid(0);
+    let says = |name: &[u8; 12]| {
+        [maker.ebx, maker.edx, maker.ecx]
+            .iter()
+            .flat_map(|register| register.to_le_bytes())
+            .eq(*name)
+    };
+    says(b"AuthenticAMD") || says(b"HygonGenuine")
+}
+
 /// The register states that the operating system saves.
 #[target_feature(enable = "xsave")]
 unsafe fn xcr0() -> u32 {

@@ -6,6 +6,7 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Odd, Ops, Place, Rows};
+use super::tuning::tuning;
 // The instructions for bits are 64-bit ones.
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
@@ -201,7 +202,9 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
         let to: *mut __m256i = dst.wrapping_add(64 * line).cast();
         // SAFETY: the caller vouches for `lines` lines; a prefetch touches nothing.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(32).cast());
+            if line + 16 < lines {
+                _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(32).cast());
+            }
             let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
             _mm256_stream_si256(to, low);
             _mm256_stream_si256(to.add(1), high);
@@ -214,13 +217,18 @@ unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
     unsafe { either!(rows, [rows] => ask(at, rows, n, lines)) }
 
     unsafe fn ask(at: *const u8, rows: impl Place, n: usize, lines: usize) {
+        let second = tuning().second;
         for row in 0..n {
             for line in 0..lines {
                 // SAFETY: the caller's rows; a prefetch touches nothing, and every processor with
                 // AVX2 has SSE.
                 unsafe {
-                    let at = at.wrapping_offset(rows.at(row)).wrapping_add(64 * line);
-                    _mm_prefetch::<_MM_HINT_T0>(at.cast());
+                    let at = at.wrapping_offset(rows.at(row)).wrapping_add(64 * line).cast();
+                    if second {
+                        _mm_prefetch::<_MM_HINT_T1>(at);
+                    } else {
+                        _mm_prefetch::<_MM_HINT_T0>(at);
+                    }
                 }
             }
         }

@@ -195,7 +195,9 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
         let to: *mut __m512i = dst.wrapping_add(64 * line).cast();
         // SAFETY: the caller vouches for `lines` lines; a prefetch touches nothing.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(16).cast());
+            if line + 16 < lines {
+                _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(16).cast());
+            }
             _mm512_stream_si512(to, _mm512_loadu_si512(from));
         }
     }

@@ -1,0 +1,75 @@
+//! What suits a make of processors: the same results, in another order.
+//!
+//! Measured (benches/notes.md), not derived: makes differ in how many rows their prefetchers
+//! follow, and in what asking for lines does.
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use super::simd::amd;
+
+/// The ways of a make of processors.
+pub(super) struct Tuning {
+    /// Source rows that the processor follows by itself, fetching ahead: of more, lines are asked
+    /// for.
+    pub(super) followed: usize,
+    /// Source rows in use at a time where there is a choice: in the caches, and past them.
+    pub(super) rows: [usize; 2],
+    /// Bytes of a source row that are asked for at once (memory is slow to change its rows), and
+    /// how far ahead.
+    pub(super) ahead: [usize; 2],
+    /// Bytes of an output from which they are asked for, in the caches, by log2 of the element's
+    /// bytes.
+    pub(super) ahead_from: [u64; 5],
+    /// Whether lines that are asked for come into the second level only: the first one, of few
+    /// ways, would lose them again.
+    pub(super) second: bool,
+    /// Whether destination rows that are far apart are asked for.
+    pub(super) destination: bool,
+    /// Whether rows that start anywhere in a line go past the caches, through windows.
+    pub(super) windows: bool,
+}
+
+static USUAL: Tuning = Tuning {
+    followed: 32,
+    rows: [32, 32],
+    ahead: [256, 256],
+    ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
+    second: false,
+    destination: true,
+    windows: true,
+};
+
+/// Zen 4.
+static AMD: Tuning = Tuning {
+    followed: 16,
+    rows: [64, 128],
+    ahead: [64, 128],
+    ahead_from: [6 << 20; 5],
+    second: true,
+    destination: false,
+    windows: false,
+};
+
+/// 0: not asked yet; 1: the usual one; 2: AMD's.
+static TUNED: AtomicU8 = AtomicU8::new(0);
+
+/// The tuning in use.
+pub(super) fn tuning() -> &'static Tuning {
+    if tuned_for_amd() { &AMD } else { &USUAL }
+}
+
+/// Whether copies go the ways that suit AMD's processors; asked of the processor once.
+pub fn tuned_for_amd() -> bool {
+    match TUNED.load(Ordering::Relaxed) {
+        0 => {
+            let found = amd();
+            tune_for_amd(found);
+            found
+        }
+        tuned => tuned == 2,
+    }
+}
+
+/// Makes every later copy go those ways, or the usual ones, for tests and measurements.
+pub fn tune_for_amd(amd: bool) {
+    TUNED.store(1 + u8::from(amd), Ordering::Relaxed);
+}
