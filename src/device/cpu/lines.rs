@@ -1,6 +1,6 @@
 //! Destination rows: contiguous along the innermost dimension, made piece by piece.
 use super::face::{Face, Side};
-use super::ops::Ops;
+use super::ops::{Ops, Rows};
 use super::rows::elements;
 use super::step::{Step, Weave};
 use super::transpose::direct;
@@ -21,7 +21,8 @@ unsafe fn rows(
     let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss) = (row.n as usize, row.src as isize);
     let block = if near.is_some() { (16384 / ss.unsigned_abs().max(64)).max(64) } else { n };
-    walk(plan, set(&[Some(last), near]), |src_at, dst_at| {
+    let asks = streams && near.is_none() && n * size >= 2048;
+    let make = |src_at: isize, dst_at: isize| {
         let mut at = 0;
         while at < n {
             // Pieces end where lines do, if they can.
@@ -42,7 +43,29 @@ unsafe fn rows(
             }
             at += count;
         }
+    };
+    let mut waits = None;
+    walk(plan, set(&[Some(last), near]), |src_at, dst_at| {
+        if asks {
+            ask(ops, plan.src.wrapping_offset(src_at), ss);
+            if let Some((src_at, dst_at)) = waits.replace((src_at, dst_at)) {
+                make(src_at, dst_at);
+            }
+        } else {
+            make(src_at, dst_at);
+        }
     });
+    if let Some((src_at, dst_at)) = waits {
+        make(src_at, dst_at);
+    }
+}
+
+/// Asks for the first lines of a row, which the processor does not foresee.
+fn ask(ops: &Ops, src: *const u8, stride: isize) {
+    const LINES: usize = 16;
+    let back = if stride < 0 { 64 * (LINES - 1) } else { 0 };
+    // SAFETY: a prefetch touches nothing.
+    unsafe { (ops.fetch)(src.wrapping_sub(back), Rows::Apart([0]), 1, LINES) };
 }
 
 /// Any element size, any source stride.

@@ -26,6 +26,8 @@ pub(super) struct Tuning {
     pub(super) destination: bool,
     /// Whether rows that start anywhere in a line go past the caches, through windows.
     pub(super) windows: bool,
+    /// log2 of the share of what goes past the caches if dense, from which the rest does.
+    pub(super) early: u32,
 }
 
 static USUAL: Tuning = Tuning {
@@ -36,6 +38,7 @@ static USUAL: Tuning = Tuning {
     second: false,
     destination: true,
     windows: true,
+    early: 0,
 };
 
 /// Zen 4.
@@ -47,6 +50,7 @@ static AMD: Tuning = Tuning {
     second: true,
     destination: false,
     windows: false,
+    early: 1,
 };
 
 /// 0: not asked yet; 1: the usual one; 2: AMD's.
