@@ -10,8 +10,9 @@ use crate::device::plan::Dim;
 /// Offsets in a table at most; two tables are 4 KiB.
 const MOST: usize = 128;
 
-/// What a table covers on its side at most, in bytes, if its elements are not tiny.
-const REACH: usize = 256;
+/// What a table covers on its side at most, in bytes, if its elements are not tiny: up to 8 bytes
+/// of them, and more.
+const REACH: [usize; 2] = [256, 512];
 
 /// The offsets of every index of some dimensions, in source and destination.
 struct Table {
@@ -33,7 +34,8 @@ struct Table {
 impl Table {
     #[inline(always)]
     fn new(size: usize) -> Table {
-        let most = REACH.checked_div(size).unwrap_or(0).clamp(16, MOST);
+        let reach = REACH[usize::from(size > 8)];
+        let most = reach.checked_div(size).unwrap_or(0).clamp(16, MOST);
         let (line, first) = (Dim::NONE, Dim::NONE);
         let mut at = Array::new();
         at.push((0, 0));

@@ -5,7 +5,6 @@ use core::ffi::c_void;
 
 use super::engine::serial;
 use super::level::{stream_from, thread_from};
-use super::tuning::tuning;
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::platform::{self, WORKERS_MOST};
@@ -106,8 +105,8 @@ pub(in crate::device) unsafe fn side_by_side(
 /// Whether a simplified plan's output goes past the caches. What is dense goes as fast through them
 /// for a little longer.
 fn large(plan: &Plan) -> bool {
-    let (from, dense) = (stream_from(), plan.ndim() == 0);
-    plan.nbytes() >= if dense { from.saturating_add(from / 4) } else { from >> tuning().early }
+    let from = stream_from();
+    plan.nbytes() >= if plan.ndim() == 0 { from.saturating_add(from / 4) } else { from }
 }
 
 /// How a simplified plan is dealt out; `None`: one thread does it.

@@ -26,8 +26,10 @@ pub(super) struct Tuning {
     pub(super) destination: bool,
     /// Whether rows that start anywhere in a line go past the caches, through windows.
     pub(super) windows: bool,
-    /// log2 of the share of what goes past the caches if dense, from which the rest does.
-    pub(super) early: u32,
+    /// Bytes of an output from which transposes go past the caches, if nothing else does yet.
+    pub(super) stream_from: u64,
+    /// Bytes of an output below which elements of 8 and 16 bytes may be turned row by row.
+    pub(super) rows_below: [u64; 2],
 }
 
 static USUAL: Tuning = Tuning {
@@ -38,7 +40,8 @@ static USUAL: Tuning = Tuning {
     second: false,
     destination: true,
     windows: true,
-    early: 0,
+    stream_from: u64::MAX,
+    rows_below: [u64::MAX; 2],
 };
 
 /// Zen 4.
@@ -50,7 +53,8 @@ static AMD: Tuning = Tuning {
     second: true,
     destination: false,
     windows: false,
-    early: 1,
+    stream_from: 12 << 20,
+    rows_below: [0, 4 << 20],
 };
 
 /// 0: not asked yet; 1: the usual one; 2: AMD's.
