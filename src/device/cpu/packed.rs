@@ -5,6 +5,7 @@ use core::ptr::copy_nonoverlapping;
 use super::bitrun;
 use super::ops::{Ops, Packed, Rows};
 use super::stream::Buffer;
+use super::tuning::tuning;
 use super::walk::{set, walk};
 use crate::device::part::Part;
 
@@ -152,7 +153,8 @@ impl BitFace<'_> {
     /// back over its predecessor, and makes the same bits again.
     unsafe fn strips(&self) {
         let &Way { width, tile, held, shown, .. } = self.way;
-        let lined = if self.streams { self.way.lined } else { self.way.cached };
+        let narrow = self.streams && tuning().packed;
+        let lined = if narrow { self.way.lined } else { self.way.cached };
         // Rows that agree on lines: from the first one where an element begins.
         let before = self.dst_bit.wrapping_neg() & LINE;
         let head = match width {
@@ -275,7 +277,7 @@ impl BitFace<'_> {
             (row, column) = (row + strip.to.0 - strip.first, 0);
         }
         let bit = self.src_bit + (strip.first + row) * self.ss + column * width;
-        if strip.first + row < self.n_dst {
+        if tuning().packed && strip.first + row < self.n_dst {
             let apart = Rows::Apart([(self.ss >> 3) as isize]);
             // SAFETY: any address will do, and no list is read.
             unsafe { (self.ops.fetch)(bitrun::at(self.src, bit).0, apart, rows as usize, 5) };

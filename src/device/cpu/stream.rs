@@ -106,6 +106,7 @@ impl Joined<'_> {
 ///
 /// # Safety
 /// `n * size` bytes at `dst` are writable; `produce` writes `count * size` bytes and no more.
+#[inline(never)] // a frame of its own, with one buffer: stacks may be small
 pub(super) unsafe fn run(
     ops: &Ops,
     streams: bool,

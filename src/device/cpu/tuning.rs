@@ -24,6 +24,8 @@ pub(super) struct Tuning {
     pub(super) second: bool,
     /// Whether destination rows that are far apart are asked for.
     pub(super) destination: bool,
+    /// Whether lines of packed elements are asked for; if not, strips are as wide as in the caches.
+    pub(super) packed: bool,
     /// Whether rows that start anywhere in a line go past the caches, through windows.
     pub(super) windows: bool,
     /// Bytes of an output from which transposes go past the caches, if nothing else does yet.
@@ -39,6 +41,7 @@ static USUAL: Tuning = Tuning {
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
     second: false,
     destination: true,
+    packed: true,
     windows: true,
     stream_from: u64::MAX,
     rows_below: [u64::MAX; 2],
@@ -52,6 +55,7 @@ static AMD: Tuning = Tuning {
     ahead_from: [6 << 20; 5],
     second: true,
     destination: false,
+    packed: false,
     windows: false,
     stream_from: 12 << 20,
     rows_below: [0, 4 << 20],
