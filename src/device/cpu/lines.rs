@@ -4,7 +4,7 @@ use super::ops::{Ops, Rows};
 use super::rows::elements;
 use super::step::{Step, Weave};
 use super::transpose::direct;
-use super::walk::{set, walk};
+use super::walk::{set, walk, walk_ahead};
 use super::{stream, stream::Joined, strided};
 use crate::device::{part::Part, plan::Dim};
 
@@ -22,7 +22,12 @@ unsafe fn rows(
     let (n, ss) = (row.n as usize, row.src as isize);
     let block = if near.is_some() { (16384 / ss.unsigned_abs().max(64)).max(64) } else { n };
     let asks = streams && near.is_none() && n * size >= 2048;
-    let make = |src_at: isize, dst_at: isize| {
+    let soon = |src_at| {
+        if asks {
+            ask(ops, plan.src.wrapping_offset(src_at), ss);
+        }
+    };
+    walk_ahead(plan, set(&[Some(last), near]), soon, |src_at, dst_at| {
         let mut at = 0;
         while at < n {
             // Pieces end where lines do, if they can.
@@ -43,21 +48,7 @@ unsafe fn rows(
             }
             at += count;
         }
-    };
-    let mut waits = None;
-    walk(plan, set(&[Some(last), near]), |src_at, dst_at| {
-        if asks {
-            ask(ops, plan.src.wrapping_offset(src_at), ss);
-            if let Some((src_at, dst_at)) = waits.replace((src_at, dst_at)) {
-                make(src_at, dst_at);
-            }
-        } else {
-            make(src_at, dst_at);
-        }
     });
-    if let Some((src_at, dst_at)) = waits {
-        make(src_at, dst_at);
-    }
 }
 
 /// Asks for the first lines of a row, which the processor does not foresee.

@@ -8,6 +8,25 @@ pub(super) fn walk(plan: &Part, inner: u64, mut visit: impl FnMut(isize, isize))
     each(plan, inner, &mut visit);
 }
 
+/// As [`walk`]; `soon` is told the source offset one visit earlier.
+pub(super) fn walk_ahead(
+    plan: &Part,
+    inner: u64,
+    mut soon: impl FnMut(isize),
+    mut visit: impl FnMut(isize, isize),
+) {
+    let mut waits = None;
+    each(plan, inner, &mut |src, dst| {
+        soon(src);
+        if let Some((src, dst)) = waits.replace((src, dst)) {
+            visit(src, dst);
+        }
+    });
+    if let Some((src, dst)) = waits {
+        visit(src, dst);
+    }
+}
+
 /// Once for all kernels: the loop is longer than a call.
 #[inline(never)]
 fn each(plan: &Part, inner: u64, visit: &mut dyn FnMut(isize, isize)) {
