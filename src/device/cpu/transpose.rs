@@ -4,7 +4,7 @@ use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ops, Rows, Square};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
-use super::tuning::{Tuning, tuning};
+use super::tuning::tuning;
 
 /// Rows of the buffer that are so many bytes apart, as a list.
 const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
@@ -32,19 +32,14 @@ pub(super) struct Away {
     streams: bool,
     /// Whether source lines are asked for.
     ahead: bool,
-    /// Whether the rows of wide elements may be made one by one.
-    rows: bool,
 }
 
 impl Away {
     /// For an output of so many bytes, of elements of 1 << `log`, that goes past the caches if it
     /// `streams`.
     pub(super) fn new(nbytes: u64, log: u32, streams: bool) -> Away {
-        let Tuning { ahead_from, rows_below: [eight, sixteen], .. } = tuning();
-        let from = ahead_from.get(log as usize);
-        let ahead = streams || from.is_some_and(|&from| nbytes >= from);
-        let below = if log == 3 { eight } else { sixteen };
-        Away { streams, ahead, rows: log >= 3 && !streams && nbytes < *below }
+        let from = tuning().ahead_from.get(log as usize);
+        Away { streams, ahead: streams || from.is_some_and(|&from| nbytes >= from) }
     }
 }
 
@@ -57,8 +52,8 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     away.streams &= tuning().windows || face.columns.lined();
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        let wide = face.log >= 3 && !away.streams;
-        if wide && (ops.square.is_none() || (away.rows && rows::suits(face))) {
+        let wide = face.log >= tuning().rows_log && rows::suits(face);
+        if face.log >= 3 && !away.streams && (wide || ops.square.is_none()) {
             return rows::elements(face, 1 << face.log); // wide enough as they are
         }
         let least = if ops.square.is_some() { line } else { 4 * line };

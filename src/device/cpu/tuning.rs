@@ -30,8 +30,8 @@ pub(super) struct Tuning {
     pub(super) windows: bool,
     /// Bytes of an output from which transposes go past the caches, if nothing else does yet.
     pub(super) stream_from: u64,
-    /// Bytes of an output below which elements of 8 and 16 bytes may be turned row by row.
-    pub(super) rows_below: [u64; 2],
+    /// log2 of the bytes from which elements may be turned row by row.
+    pub(super) rows_log: u32,
 }
 
 static USUAL: Tuning = Tuning {
@@ -44,7 +44,7 @@ static USUAL: Tuning = Tuning {
     packed: true,
     windows: true,
     stream_from: u64::MAX,
-    rows_below: [u64::MAX; 2],
+    rows_log: 3,
 };
 
 /// Zen 4.
@@ -58,7 +58,7 @@ static AMD: Tuning = Tuning {
     packed: false,
     windows: false,
     stream_from: 12 << 20,
-    rows_below: [0, 4 << 20],
+    rows_log: 4,
 };
 
 /// 0: not asked yet; 1: the usual one; 2: AMD's.
