@@ -29,6 +29,7 @@ static OPS: Ops = Ops {
     sixes: None,
     fetch: portable::fetch,
     stream: portable::stream,
+    join: portable::join,
     step,
     weave,
     unpack: portable::unpack,

@@ -191,6 +191,9 @@ pub(super) struct Ops {
     pub(super) fetch: unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize),
     /// Copies whole lines to an aligned destination, past the caches.
     pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
+    /// Writes an aligned line, past the caches if it can: `n` bytes at `tail` and the first of
+    /// those at `head`.
+    pub(super) join: unsafe fn(line: *mut u8, tail: *const u8, head: *const u8, n: usize),
     /// Picks up to `n` elements by [`Masks`]; returns how many 16-byte results were written.
     pub(super) step: unsafe fn(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize,
     /// Weaves `how.loads` planes: `rounds` times 16 bytes of each. `masks` has one table of

@@ -13,6 +13,7 @@ pub(super) static OPS: Ops = Ops {
     sixes: None,
     fetch,
     stream,
+    join,
     step,
     weave,
     unpack,
@@ -85,6 +86,14 @@ pub(super) unsafe fn fours(ops: &Ops, from: &Packed, to: *mut u8, pitch: usize) 
 pub(super) unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
     // SAFETY: the caller vouches for `lines` lines that do not overlap.
     unsafe { core::ptr::copy_nonoverlapping(src, dst, 64 * lines) };
+}
+
+pub(super) unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: usize) {
+    // SAFETY: the caller vouches for the line and for the bytes that it takes.
+    unsafe {
+        core::ptr::copy_nonoverlapping(tail, line, n);
+        core::ptr::copy_nonoverlapping(head, line.wrapping_add(n), 64 - n);
+    }
 }
 
 /// None: the caller goes on element by element.

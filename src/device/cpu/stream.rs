@@ -23,81 +23,54 @@ impl Buffer {
     }
 }
 
-/// One line of memory.
-#[repr(C, align(64))]
-struct Line([MaybeUninit<u8>; 64]);
-
 /// Contiguous pieces, past the caches: of those that follow one another in the destination, the
-/// lines that they share are put together first.
+/// lines that they share are put together.
 pub(super) struct Joined<'a> {
     ops: &'a Ops,
-    line: Line,
-    /// The line under construction; its bytes from `from` to `fill` are there.
+    /// The line that the last piece has begun but not filled; its first bytes are those at `tail`.
     at: *mut u8,
-    from: usize,
-    fill: usize,
+    tail: *const u8,
+    n: usize,
 }
 
 impl Joined<'_> {
     pub(super) fn new(ops: &Ops) -> Joined<'_> {
-        let line = Line([MaybeUninit::uninit(); 64]);
-        Joined { ops, line, at: core::ptr::null_mut(), from: 0, fill: 0 }
+        Joined { ops, at: core::ptr::null_mut(), tail: core::ptr::null(), n: 0 }
     }
 
-    /// Copies a piece; its last bytes are written by what follows, at the latest by
+    /// Copies a piece. Its last bytes may be written by what follows, at the latest by
     /// [`flush`](Self::flush).
     ///
     /// # Safety
-    /// `n` bytes are readable and writable, without overlap.
+    /// `n` bytes are readable and writable, without overlap, and stay so until then.
     pub(super) unsafe fn push(&mut self, dst: *mut u8, src: *const u8, n: usize) {
-        // SAFETY: what is flushed are bytes of former pieces; the piece is cut into what completes
-        // its first line, whole lines at aligned places, and less than a line.
+        let head = (dst as usize).wrapping_neg() & 63;
+        let joins = dst == self.at.wrapping_add(self.n) && n >= head && self.n > 0;
+        let head = head.min(n);
+        let (lines, tail) = ((n - head) / 64, (n - head) % 64);
+        // SAFETY: the piece is its head, lines and tail; where it joins, its head and the tail
+        // before it are a line.
         unsafe {
-            if dst != self.at.wrapping_add(self.fill) {
+            if joins {
+                (self.ops.join)(self.at, self.tail, src, self.n);
+            } else {
                 self.flush();
-                let phase = dst as usize & 63;
-                (self.at, self.from, self.fill) = (dst.wrapping_sub(phase), phase, phase);
+                copy_nonoverlapping(src, dst, head);
             }
-            let first = if self.fill == 0 { 0 } else { n.min(64 - self.fill) };
-            self.keep(src, first);
-            if self.fill == 64 {
-                self.flush();
-            }
-            let (src, left) = (src.wrapping_add(first), n - first);
-            if left > 0 {
-                let lines = left / 64;
-                (self.ops.stream)(self.at, src, lines);
-                self.at = self.at.wrapping_add(64 * lines);
-                self.keep(src.wrapping_add(64 * lines), left % 64);
-            }
+            (self.ops.stream)(dst.wrapping_add(head), src.wrapping_add(head), lines);
         }
+        self.at = dst.wrapping_add(n - tail);
+        (self.tail, self.n) = (src.wrapping_add(n - tail), tail);
     }
 
-    /// Puts `n` bytes into the line, where there is room for them.
-    #[inline]
-    unsafe fn keep(&mut self, src: *const u8, n: usize) {
-        let to: *mut u8 = self.line.0.as_mut_ptr().cast();
-        // SAFETY: the caller's word.
-        unsafe { copy_nonoverlapping(src, to.wrapping_add(self.fill), n) };
-        self.fill += n;
-    }
-
-    /// Writes what is there of the line, and goes on behind it.
+    /// Writes what is left of the last piece.
     ///
     /// # Safety
-    /// The pieces' destinations are writable still.
+    /// It is readable and writable still.
     pub(super) unsafe fn flush(&mut self) {
-        let (line, from) = (self.line.0.as_ptr().cast::<u8>(), self.from);
-        // SAFETY: bytes of the pieces, which belong there.
-        unsafe {
-            if self.fill - from == 64 {
-                (self.ops.stream)(self.at, line, 1);
-            } else {
-                let (line, at) = (line.wrapping_add(from), self.at.wrapping_add(from));
-                copy_nonoverlapping(line, at, self.fill - from);
-            }
-        }
-        (self.at, self.from, self.fill) = (self.at.wrapping_add(64), 0, 0);
+        // SAFETY: the caller's word.
+        unsafe { copy_nonoverlapping(self.tail, self.at, self.n) };
+        self.n = 0;
     }
 }
 

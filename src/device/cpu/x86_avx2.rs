@@ -4,6 +4,8 @@
 use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
+use core::ptr::copy_nonoverlapping;
 
 use super::ops::{Odd, Ops, Place, Rows};
 use super::tuning::tuning;
@@ -26,6 +28,7 @@ pub(super) const TABLE: Ops = Ops {
     sixes: Some(x86_packed::sixes),
     fetch,
     stream,
+    join,
     step,
     weave,
     unpack: deposit::unpack,
@@ -209,6 +212,18 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
             _mm256_stream_si256(to, low);
             _mm256_stream_si256(to.add(1), high);
         }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: usize) {
+    let mut both = MaybeUninit::<[__m256i; 2]>::uninit();
+    let bytes: *mut u8 = both.as_mut_ptr().cast();
+    // SAFETY: the caller vouches for the bytes that it takes, which fill both, and for the line.
+    unsafe {
+        copy_nonoverlapping(tail, bytes, n);
+        copy_nonoverlapping(head, bytes.wrapping_add(n), 64 - n);
+        stream(line, bytes, 1);
     }
 }
 

@@ -8,7 +8,7 @@ use core::arch::x86_64::*;
 use super::ops::{Ops, Place, Rows};
 use super::x86_avx2;
 
-pub(super) static OPS: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
+pub(super) static OPS: Ops = Ops { square: Some(square), stream, join, ..x86_avx2::TABLE };
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
 /// times over. Row `r` of group `g` goes to row `g` C + `r`.
@@ -200,5 +200,17 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
             }
             _mm512_stream_si512(to, _mm512_loadu_si512(from));
         }
+    }
+}
+
+/// In a register: put together in memory, the line would wait for all stores before it.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: usize) {
+    let before = !(u64::MAX << (n & 63));
+    // SAFETY: only the caller's bytes are read, and its line is written.
+    unsafe {
+        let tail = _mm512_maskz_loadu_epi8(before, tail.cast());
+        let both = _mm512_mask_loadu_epi8(tail, !before, head.wrapping_sub(n).cast());
+        _mm512_stream_si512(line.cast(), both);
     }
 }
