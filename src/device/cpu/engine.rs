@@ -2,7 +2,6 @@
 use super::face::{Face, Side};
 use super::stream::Joined;
 use super::transpose::{Away, transpose};
-use super::tuning::tuning;
 use super::walk::{set, walk};
 use super::{bits, level, lines, odd, ops::Ops, slim, strided, tables};
 use crate::device::part::{Part, Run};
@@ -91,13 +90,9 @@ unsafe fn turned(ops: &Ops, plan: &Part, size: usize, sides: &Sides, streams: bo
         if slim::suits(sides, size) {
             return slim::copy(ops, plan, size, sides);
         }
-        let nbytes = plan.whole_bytes();
-        let early = ops.streams && nbytes >= tuning().stream_from;
-        let away = Away::new(nbytes, size.trailing_zeros(), streams || early);
+        let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
         faces(plan, size, sides, &mut |face| transpose(ops, face, away));
-        if early {
-            (ops.fence)();
-        }
+        away.fence(ops);
     }
 }
 

@@ -4,7 +4,7 @@ use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ops, Rows, Square};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
-use super::tuning::tuning;
+use super::tuning::{Tuning, tuning};
 
 /// Rows of the buffer that are so many bytes apart, as a list.
 const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
@@ -30,6 +30,8 @@ const REACH: usize = 1024;
 pub(super) struct Away {
     /// Whether the output goes past the caches.
     streams: bool,
+    /// Whether it does though the source may lie in them.
+    early: bool,
     /// Whether source lines are asked for.
     ahead: bool,
 }
@@ -37,9 +39,19 @@ pub(super) struct Away {
 impl Away {
     /// For an output of so many bytes, of elements of 1 << `log`, that goes past the caches if it
     /// `streams`.
-    pub(super) fn new(nbytes: u64, log: u32, streams: bool) -> Away {
-        let from = tuning().ahead_from.get(log as usize);
-        Away { streams, ahead: streams || from.is_some_and(|&from| nbytes >= from) }
+    pub(super) fn new(ops: &Ops, nbytes: u64, log: u32, streams: bool) -> Away {
+        let Tuning { stream_from, ahead_from, .. } = tuning();
+        let early = !streams && ops.streams && nbytes >= *stream_from;
+        let far = ahead_from.get(log as usize).is_some_and(|&from| nbytes >= from);
+        Away { streams: streams || early, early, ahead: streams || far }
+    }
+
+    /// Orders what went past the caches early before whatever follows.
+    pub(super) fn fence(&self, ops: &Ops) {
+        if self.early {
+            // SAFETY: the level's instructions are there.
+            unsafe { (ops.fence)() };
+        }
     }
 }
 
@@ -49,7 +61,8 @@ impl Away {
 /// Every element is readable and writable; no overlap.
 pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     let line = face.line().max(1);
-    away.streams &= tuning().windows || face.columns.lined();
+    let past = tuning().windows || face.columns.lined();
+    (away.streams, away.early) = (away.streams && past, away.early && past);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
         let wide = face.log >= tuning().rows_log && rows::suits(face);
@@ -199,11 +212,12 @@ unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, away: Aw
     // Short destination rows are finished at once, and of those that start anywhere in a line few
     // lines are left half done; tables serve for many.
     let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
-    let [rows, past] = tuning().rows;
-    let most = match away.streams {
-        true => past.div_ceil(line),
-        false if many => 16.min(ROWS_MOST / line),
-        false => rows.div_ceil(line),
+    let [cached, early, past] = tuning().rows;
+    let most = match away {
+        Away { early: true, .. } => early.div_ceil(line),
+        Away { streams: true, .. } => past.div_ceil(line),
+        _ if many => 16.min(ROWS_MOST / line),
+        _ => cached.div_ceil(line),
     };
     while d + line <= face.n_dst {
         let lines = ((face.n_dst - d) / line).min(most);
@@ -231,7 +245,7 @@ impl Squares<'_> {
         let (tuning, streams) = (tuning(), self.away.streams);
         let apart = tuning.destination && !streams && face.columns.inner().unsigned_abs() >= 512;
         let ([chunk, distance], asks) =
-            (tuning.ahead, self.away.ahead && lines * line > tuning.followed);
+            (tuning.ahead, self.away.ahead && !self.away.early && lines * line > tuning.followed);
         let src = tables.rows(face, d, lines * line);
         let mut dst = face.dst;
         for s in (0..face.n_src).step_by(line) {

@@ -11,8 +11,9 @@ pub(super) struct Tuning {
     /// Source rows that the processor follows by itself, fetching ahead: of more, lines are asked
     /// for.
     pub(super) followed: usize,
-    /// Source rows in use at a time where there is a choice: in the caches, and past them.
-    pub(super) rows: [usize; 2],
+    /// Source rows in use at a time where there is a choice: in the caches, past them from
+    /// `stream_from` on, and past them otherwise.
+    pub(super) rows: [usize; 3],
     /// Bytes of a source row that are asked for at once (memory is slow to change its rows), and
     /// how far ahead.
     pub(super) ahead: [usize; 2],
@@ -36,7 +37,7 @@ pub(super) struct Tuning {
 
 static USUAL: Tuning = Tuning {
     followed: 32,
-    rows: [32, 32],
+    rows: [32, 32, 32],
     ahead: [256, 256],
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
     second: false,
@@ -50,7 +51,7 @@ static USUAL: Tuning = Tuning {
 /// Zen 4.
 static AMD: Tuning = Tuning {
     followed: 16,
-    rows: [64, 128],
+    rows: [64, 32, 128],
     ahead: [64, 128],
     ahead_from: [6 << 20; 5],
     second: true,
