@@ -17,6 +17,49 @@ pub fn required<T>(pointer: *const T, arg: Arg) -> Result<NonNull<T>> {
     }
 }
 
+/// A pointer as [`required`] and the variable for the result, as most functions want them.
+///
+/// # Safety
+/// As [`Out::clear`].
+#[inline(always)]
+pub unsafe fn with_out<T, U>(
+    pointer: *const T,
+    arg: Arg,
+    out: *mut *mut U,
+    out_arg: Arg,
+) -> Result<(NonNull<T>, Out<U>)> {
+    // One question for both where, as everywhere, structs are aligned as pointers are.
+    let bits = (align_of::<T>() | align_of::<*mut U>()) - 1;
+    let found = NonNull::new(pointer.cast_mut());
+    if let Some(found) = found
+        && !out.is_null()
+        && (pointer.addr() | out.addr()) & bits == 0
+    {
+        // SAFETY: the caller's word.
+        unsafe { out.write(null_mut()) };
+        return Ok((found, Out(out)));
+    }
+    // SAFETY: as above.
+    unsafe { without_out(pointer, arg, out, out_arg) }
+}
+
+/// # Safety
+/// As [`with_out`].
+#[cold]
+#[inline(never)]
+unsafe fn without_out<T, U>(
+    pointer: *const T,
+    arg: Arg,
+    out: *mut *mut U,
+    out_arg: Arg,
+) -> Result<(NonNull<T>, Out<U>)> {
+    // SAFETY: the caller's word.
+    let out = unsafe { Out::clear(out) };
+    let found = required(pointer, arg)?;
+    out.check(out_arg)?;
+    Ok((found, out))
+}
+
 #[cold]
 fn refuse(null: bool, align_bytes: usize, arg: Arg) -> Error {
     match null {

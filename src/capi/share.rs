@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::Ordering::*;
 
-use super::arg::{self, Out};
+use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Of, Parameter};
@@ -26,7 +26,7 @@ const TENSOR: Arg = &Parameter(1, "tensor");
 pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
     if let Some(tensor) = NonNull::new(tensor) {
         // SAFETY: a live tensor, by the preface.
-        unsafe { share::release(tensor) }
+        unsafe { share::release_here(tensor) }
     }
 }
 
@@ -70,9 +70,7 @@ pub unsafe extern "C" fn dlrs_retain(
 ) -> dlrs_status {
     run("dlrs_retain", error, || {
         // SAFETY: a variable of the caller.
-        let out = unsafe { Out::clear(out) };
-        let tensor = arg::required(tensor, TENSOR)?;
-        out.check(&Parameter(2, "out"))?;
+        let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(2, "out")) }?;
         // SAFETY: a live tensor, by the preface.
         out.set(unsafe { share::retain(tensor) }.of(TENSOR)?);
         Ok(())

@@ -44,6 +44,21 @@ pub unsafe fn release_legacy(tensor: Legacy) {
     }
 }
 
+/// As [`release`], without asking one of our tensors for its deleter.
+///
+/// # Safety
+/// `tensor` is live and not used again.
+#[inline(always)]
+pub unsafe fn release_here(tensor: Versioned) {
+    // SAFETY: the caller's word.
+    match unsafe { block::of_versioned(tensor) } {
+        // SAFETY: a live block of ours; its holder is the caller's.
+        Some(block) => unsafe { block::drop_holder(block.as_ptr()) },
+        // SAFETY: as above.
+        None => unsafe { release(tensor) },
+    }
+}
+
 /// The block of one of our tensors; `DLRS_VERSION` or `DLRS_FOREIGN` for others.
 ///
 /// # Safety
