@@ -111,8 +111,31 @@ impl<T> Taken<T> {
     ///
     /// # Safety
     /// `slot` is NULL or points to a readable variable; `out` likewise, writable.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn new<U>(slot: *mut *mut T, out: *mut *mut U, args: [Arg; 2]) -> Result<Self> {
+        let bits = align_of::<*mut T>() - 1;
+        let both = !slot.is_null() && !out.is_null() && (slot.addr() | out.addr()) & bits == 0;
+        if both && slot.addr() != out.addr() {
+            // SAFETY: variables of the caller, by its word.
+            let tensor = unsafe {
+                out.write(null_mut());
+                slot.read()
+            };
+            if let Some(tensor) = NonNull::new(tensor)
+                && tensor.is_aligned()
+            {
+                return Ok(Taken { slot, tensor });
+            }
+        }
+        // SAFETY: as above.
+        unsafe { Taken::refuse(slot, out, args) }
+    }
+
+    /// # Safety
+    /// As [`Taken::new`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn refuse<U>(slot: *mut *mut T, out: *mut *mut U, args: [Arg; 2]) -> Result<Self> {
         if !slot.is_null() && slot.addr() == out.addr() {
             let error = Error::new(DLRS_BAD_ARG).detail("is the same variable as the input");
             return Err(error.of(args[1]));

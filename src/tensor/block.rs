@@ -414,14 +414,21 @@ impl Block {
         // Relaxed, as in every reference count: the caller's own holder keeps the block alive.
         let holders = self.holders.fetch_add(1, Relaxed);
         if holders >= HOLDERS_MAX {
-            self.holders.fetch_sub(1, Relaxed);
-            let error = Error::new(DLRS_REFCOUNT).detail("too many holders");
-            return Err(error.value(holders as i64).limit(HOLDERS_MAX as i64));
+            return Err(self.too_many());
         }
         if self.flags().load(Relaxed) & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
             self.flags().fetch_and(!DLPACK_FLAG_BITMASK_IS_COPIED, Relaxed);
         }
         Ok(())
+    }
+
+    /// Takes the holder back that is one too many.
+    #[cold]
+    #[inline(never)]
+    fn too_many(&self) -> Error {
+        let holders = self.holders.fetch_sub(1, Relaxed) - 1;
+        let error = Error::new(DLRS_REFCOUNT).detail("too many holders");
+        error.value(holders as i64).limit(HOLDERS_MAX as i64)
     }
 
     /// Whose data it is.

@@ -69,12 +69,19 @@ pub unsafe fn own<'a>(tensor: Versioned) -> Result<&'a Block> {
     match unsafe { block::of_versioned(tensor) } {
         // SAFETY: a live block of ours.
         Some(block) => Ok(unsafe { block.as_ref() }),
-        None => {
-            // SAFETY: the caller's word.
-            unsafe { check_version(tensor.as_ptr()) }?;
-            Err(Error::new(DLRS_FOREIGN))
-        }
+        // SAFETY: the caller's word.
+        None => Err(unsafe { not_own(tensor) }),
     }
+}
+
+/// # Safety
+/// As [`own`].
+#[cold]
+#[inline(never)]
+unsafe fn not_own(tensor: Versioned) -> Error {
+    // SAFETY: the caller's word.
+    let version = unsafe { check_version(tensor.as_ptr()) };
+    version.err().unwrap_or(Error::new(DLRS_FOREIGN))
 }
 
 /// Changes flags of one of our tensors, as far as they stay true.

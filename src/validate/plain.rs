@@ -143,8 +143,9 @@ impl Plain {
         }
         let end = sums.byte_end(self.nbytes)?;
         // `end` is above 0: the data begins in the lower half and ends there.
+        let room = LOW_HALF.checked_sub(end as u64)?;
         let first = (self.data as u64).checked_add(self.byte_offset)?;
-        (LOW_HALF.checked_sub(first)? >= end as u64).then_some(end)
+        (first <= room).then_some(end)
     }
 
     /// Both arrays. Four dimensions are written out: at every jump saved, half a cycle.

@@ -14,17 +14,18 @@ use crate::platform;
 /// The caller has one holder of a live block and does not use it again.
 #[inline(always)]
 pub unsafe fn drop_holder(block: *mut Block) {
-    // SAFETY: the holder that is given up keeps the block alive until here. Acquire as in `leave`,
-    // of which this is the usual case: a sole holder needs no read-modify-write.
-    unsafe {
-        if (*block).holders.load(Acquire) != 1 {
-            if leave(&(*block).holders) {
-                drop_owned(block);
-            }
-            return;
+    // SAFETY: the holder that is given up keeps the block alive until here.
+    let holders = unsafe { &(*block).holders };
+    // As in `leave`.
+    let count = holders.load(Acquire);
+    if count != 1 {
+        if count != 0 && holders.fetch_sub(1, AcqRel) == 1 {
+            // SAFETY: that was the last holder.
+            unsafe { drop_owned(block) };
         }
-        (*block).holders.store(0, Relaxed);
+        return;
     }
+    holders.store(0, Relaxed);
     // SAFETY: nobody else holds the block any more.
     let (links, owner) = unsafe {
         let (before, after) = ((*block).before.load(Relaxed), (*block).after.load(Relaxed));
