@@ -17,6 +17,16 @@ pub fn required<T>(pointer: *const T, arg: Arg) -> Result<NonNull<T>> {
     }
 }
 
+/// A pointer as [`required`] and the variable for the result, when nothing is wrong with either.
+/// The variable is not yet NULL.
+#[inline(always)]
+pub fn usual<T, U>(pointer: *const T, out: *mut *mut U) -> Option<(NonNull<T>, Out<U>)> {
+    // One question for both where, as everywhere, structs are aligned as pointers are.
+    let bits = (align_of::<T>() | align_of::<*mut U>()) - 1;
+    let found = NonNull::new(pointer.cast_mut())?;
+    (!out.is_null() && (pointer.addr() | out.addr()) & bits == 0).then_some((found, Out(out)))
+}
+
 /// A pointer as [`required`] and the variable for the result, as most functions want them.
 ///
 /// # Safety
@@ -28,19 +38,12 @@ pub unsafe fn with_out<T, U>(
     out: *mut *mut U,
     out_arg: Arg,
 ) -> Result<(NonNull<T>, Out<U>)> {
-    // One question for both where, as everywhere, structs are aligned as pointers are.
-    let bits = (align_of::<T>() | align_of::<*mut U>()) - 1;
-    let found = NonNull::new(pointer.cast_mut());
-    if let Some(found) = found
-        && !out.is_null()
-        && (pointer.addr() | out.addr()) & bits == 0
-    {
+    match usual(pointer, out) {
         // SAFETY: the caller's word.
-        unsafe { out.write(null_mut()) };
-        return Ok((found, Out(out)));
+        Some((found, out)) => Ok((found, unsafe { Out::clear(out.0) })),
+        // SAFETY: as above.
+        None => unsafe { without_out(pointer, arg, out, out_arg) },
     }
-    // SAFETY: as above.
-    unsafe { without_out(pointer, arg, out, out_arg) }
 }
 
 /// # Safety

@@ -5,9 +5,9 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::Ordering::*;
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use crate::abi::*;
-use crate::error::{Arg, Of, Parameter};
+use crate::error::{Arg, Of, Parameter, Status::DLRS_OK};
 use crate::tensor::{block, share};
 
 const TENSOR: Arg = &Parameter(1, "tensor");
@@ -68,7 +68,14 @@ pub unsafe extern "C" fn dlrs_retain(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_retain", error, || {
+    // SAFETY: a live tensor, by the preface.
+    if let Some((tensor, out)) = arg::usual(tensor, out)
+        && unsafe { share::retain_own(tensor) }
+    {
+        out.set(tensor);
+        return DLRS_OK as dlrs_status;
+    }
+    run_rest("dlrs_retain", error, || {
         // SAFETY: a variable of the caller.
         let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(2, "out")) }?;
         // SAFETY: a live tensor, by the preface.

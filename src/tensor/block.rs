@@ -1,7 +1,8 @@
 //! The block: one allocation that answers as a versioned and as a legacy tensor.
 //!
 //! Both structs stand in every block, so turning one of our tensors into the other kind neither
-//! allocates nor can fail. Each pointer handed out, of either kind, is one holder; the last
+//! allocates nor can fail. The versioned one ends with the description of the tensor with which the
+//! legacy one begins: they share it. Each pointer handed out, of either kind, is one holder; the last
 //! deleter call frees. Freeing walks from wrapper to base in a loop, never by recursion, so a
 //! chain of a million wrappers needs no stack. No lock is held while a caller's callback runs.
 
@@ -88,7 +89,7 @@ pub enum Data {
 #[repr(C)]
 pub struct Block {
     managed: DLManagedTensorVersioned,
-    legacy: DLManagedTensor,
+    legacy: LegacyRest,
     holders: AtomicUsize,
     before: AtomicPtr<Link>,
     after: AtomicPtr<Link>,
@@ -96,6 +97,22 @@ pub struct Block {
     owner: Owner,
     // Extents, strides and data follow.
 }
+
+/// What a legacy struct has behind its description of the tensor.
+#[repr(C)]
+struct LegacyRest {
+    manager_ctx: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
+}
+
+/// Where the legacy struct is: its members lie where those of a `DLManagedTensor` would.
+const LEGACY: usize = offset_of!(Block, managed.dl_tensor);
+const _: () = {
+    let (rest, of) = (offset_of!(Block, legacy) - LEGACY, offset_of!(DLManagedTensor, manager_ctx));
+    assert!(rest == of && LEGACY.is_multiple_of(align_of::<DLManagedTensor>()));
+    let deleter = offset_of!(DLManagedTensor, deleter) - of;
+    assert!(offset_of!(LegacyRest, deleter) == deleter);
+};
 
 /// Holders beyond this are refused, so that the count can never wrap.
 const HOLDERS_MAX: usize = isize::MAX as usize;
@@ -109,8 +126,8 @@ unsafe extern "C" fn delete_versioned(tensor: *mut DLManagedTensorVersioned) {
 
 unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
     if !tensor.is_null() {
-        // SAFETY: this deleter stands only in the `legacy` member of a live block.
-        unsafe { drop_holder(tensor.byte_sub(offset_of!(Block, legacy)).cast()) }
+        // SAFETY: this deleter stands only in the legacy struct of a live block.
+        unsafe { drop_holder(tensor.byte_sub(LEGACY).cast()) }
     }
 }
 
@@ -137,8 +154,8 @@ pub unsafe fn of_legacy(tensor: Legacy) -> Option<NonNull<Block>> {
     if deleter.map(|f| f as usize) != Some(delete_legacy as *const () as usize) {
         return None;
     }
-    // SAFETY: with this deleter the struct is the `legacy` member of a block.
-    Some(unsafe { tensor.byte_sub(offset_of!(Block, legacy)) }.cast())
+    // SAFETY: with this deleter the struct is the legacy one of a block.
+    Some(unsafe { tensor.byte_sub(LEGACY) }.cast())
 }
 
 fn align_up(address: usize, align_bytes: usize) -> usize {
@@ -261,26 +278,12 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
     };
     // SAFETY: the caller's word.
     unsafe {
-        write_tensor(block, dl_tensor);
+        (&raw mut (*block.as_ptr()).managed.dl_tensor).write(dl_tensor);
         write_rest(block, spec.flags, spec.owner);
     }
 }
 
-/// What both structs of a block say about its tensor.
-///
-/// # Safety
-/// `block` has room for a block.
-#[inline(always)]
-unsafe fn write_tensor(block: NonNull<Block>, dl_tensor: DLTensor) {
-    let at = block.as_ptr();
-    // SAFETY: the caller's word.
-    unsafe {
-        (&raw mut (*at).managed.dl_tensor).write(dl_tensor);
-        (&raw mut (*at).legacy.dl_tensor).write(dl_tensor);
-    }
-}
-
-/// All of a block but what [`write_tensor`] writes.
+/// All of a block but the description of its tensor.
 ///
 /// # Safety
 /// `block` has room for a block.
@@ -311,7 +314,7 @@ pub enum Left {
     /// The same, found out late. The memory holds only flags and owner: what is not kept elsewhere
     /// needs no place on the stack.
     Late(NonNull<Block>),
-    /// There was no memory for so many bytes.
+    /// There was no memory for so many dimensions.
     NoMemory(usize),
 }
 
@@ -329,8 +332,9 @@ pub unsafe fn around(
 ) -> core::result::Result<NonNull<Block>, Left> {
     // SAFETY: the caller's word, as for all that is read of the tensor.
     let Some(rank) = (unsafe { Plain::rank(tensor) }) else { return Err(Left::Unusual) };
-    let nbytes = nbytes_of(rank.ndim());
-    let Some(memory) = platform::memory(nbytes) else { return Err(Left::NoMemory(nbytes)) };
+    let Some(memory) = platform::memory(nbytes_of(rank.ndim())) else {
+        return Err(Left::NoMemory(rank.ndim()));
+    };
     let block: NonNull<Block> = memory.cast();
     // SAFETY: fresh memory, malloc-aligned, with room for a block and its arrays.
     unsafe {
@@ -365,7 +369,8 @@ unsafe fn describe(block: NonNull<Block>, tensor: *const DLTensor, rank: Rank, f
         let strides = shape.add(rank.ndim());
         let Plain { data, byte_offset, device, dtype, .. } = plain;
         let ndim = rank.ndim() as i32;
-        write_tensor(block, DLTensor { data, device, ndim, dtype, shape, strides, byte_offset });
+        let dl_tensor = DLTensor { data, device, ndim, dtype, shape, strides, byte_offset };
+        (&raw mut (*block.as_ptr()).managed.dl_tensor).write(dl_tensor);
         let put = |dim, extent, stride| {
             shape.add(dim).write(extent);
             strides.add(dim).write(stride);
@@ -376,7 +381,7 @@ unsafe fn describe(block: NonNull<Block>, tensor: *const DLTensor, rank: Rank, f
 
 /// Bytes of a block and its arrays, of at most `MAX_NDIM` values each.
 #[inline(always)]
-fn nbytes_of(ndim: usize) -> usize {
+pub fn nbytes_of(ndim: usize) -> usize {
     size_of::<Block>() + ndim * 2 * size_of::<i64>()
 }
 
@@ -390,8 +395,8 @@ impl Block {
     /// The legacy struct; the caller passes on the one holder it has.
     #[inline]
     pub fn legacy(block: NonNull<Block>) -> Legacy {
-        // SAFETY: `block` points to a block, `legacy` is a member of it.
-        unsafe { block.byte_add(offset_of!(Block, legacy)) }.cast()
+        // SAFETY: `block` points to a block, which is larger.
+        unsafe { block.byte_add(LEGACY) }.cast()
     }
 
     /// The flags, which holders on several threads may read and change.
@@ -411,24 +416,25 @@ impl Block {
     /// IS_COPIED is cleared.
     #[inline]
     pub fn hold(&self) -> Result<()> {
+        if self.hold_usual() {
+            return Ok(());
+        }
+        let error = Error::new(DLRS_REFCOUNT).detail("too many holders");
+        Err(error.value(self.holders() as i64).limit(HOLDERS_MAX as i64))
+    }
+
+    /// As [`Block::hold`]; false, and nothing has changed, where that fails.
+    #[inline(always)]
+    pub fn hold_usual(&self) -> bool {
         // Relaxed, as in every reference count: the caller's own holder keeps the block alive.
-        let holders = self.holders.fetch_add(1, Relaxed);
-        if holders >= HOLDERS_MAX {
-            return Err(self.too_many());
+        if self.holders.fetch_add(1, Relaxed) >= HOLDERS_MAX {
+            self.holders.fetch_sub(1, Relaxed);
+            return false;
         }
         if self.flags().load(Relaxed) & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
             self.flags().fetch_and(!DLPACK_FLAG_BITMASK_IS_COPIED, Relaxed);
         }
-        Ok(())
-    }
-
-    /// Takes the holder back that is one too many.
-    #[cold]
-    #[inline(never)]
-    fn too_many(&self) -> Error {
-        let holders = self.holders.fetch_sub(1, Relaxed) - 1;
-        let error = Error::new(DLRS_REFCOUNT).detail("too many holders");
-        error.value(holders as i64).limit(HOLDERS_MAX as i64)
+        true
     }
 
     /// Whose data it is.

@@ -55,8 +55,16 @@ pub unsafe fn release_here(tensor: Versioned) {
         // SAFETY: a live block of ours; its holder is the caller's.
         Some(block) => unsafe { block::drop_holder(block.as_ptr()) },
         // SAFETY: as above.
-        None => unsafe { release(tensor) },
+        None => unsafe { release_other(tensor) },
     }
+}
+
+/// # Safety
+/// As [`release`].
+#[inline(never)]
+unsafe fn release_other(tensor: Versioned) {
+    // SAFETY: the caller's word.
+    unsafe { release(tensor) }
 }
 
 /// The block of one of our tensors; `DLRS_VERSION` or `DLRS_FOREIGN` for others.
@@ -120,6 +128,16 @@ pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
     // SAFETY: the caller's word.
     unsafe { own(tensor) }?.hold()?;
     Ok(tensor)
+}
+
+/// As [`retain`], of one of our tensors; false where that fails.
+///
+/// # Safety
+/// `tensor` is live.
+#[inline(always)]
+pub unsafe fn retain_own(tensor: Versioned) -> bool {
+    // SAFETY: the caller's word.
+    unsafe { block::of_versioned(tensor).is_some_and(|block| block.as_ref().hold_usual()) }
 }
 
 /// The holders of one of our tensors, 0 for a foreign one.

@@ -45,7 +45,7 @@ pub unsafe fn wrap_left(
         match left {
             Left::Unusual => wrap_checked(tensor, flags, owner(), rules),
             Left::Late(block) => wrap_late(block, tensor, rules),
-            Left::NoMemory(nbytes) => Err(unserved(tensor, nbytes, flags, rules)),
+            Left::NoMemory(ndim) => Err(unserved(tensor, ndim, flags, rules)),
         }
     }
 }
@@ -72,11 +72,11 @@ unsafe fn wrap_late(
 /// As [`wrap_tensor`].
 #[cold]
 #[inline(never)]
-unsafe fn unserved(tensor: *const DLTensor, nbytes: usize, flags: u64, rules: Rules) -> Error {
+unsafe fn unserved(tensor: *const DLTensor, ndim: usize, flags: u64, rules: Rules) -> Error {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     let checked = check_flags(flags).and_then(|()| unsafe { snapshot.read(tensor, flags, rules) });
-    checked.err().unwrap_or(block::no_memory(Some(nbytes)))
+    checked.err().unwrap_or(block::no_memory(Some(block::nbytes_of(ndim))))
 }
 
 /// In the order of the checks.

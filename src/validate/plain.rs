@@ -107,10 +107,13 @@ impl Plain {
         };
         let (dtype, nbytes) = (rank.dtype(), dtype::plain_bytes(rank.dtype()));
         let device = DLDevice { device_type: device as i32, device_id: (device >> 32) as i32 };
-        if nbytes == 0 || !device_type::plain(device) || flags & !FLAGS_KNOWN != 0 {
+        if nbytes == 0 {
             return None;
         }
-        if shape.is_null() || data.is_null() {
+        if !device_type::plain(device) {
+            return None;
+        }
+        if flags & !FLAGS_KNOWN != 0 || shape.is_null() || data.is_null() {
             return None;
         }
         let aligned = (shape.addr() | strides.addr()).is_multiple_of(align_of::<i64>());
