@@ -1,9 +1,9 @@
 //! The block: one allocation that answers as a versioned and as a legacy tensor.
 //!
 //! Both structs stand in every block, so turning one of our tensors into the other kind neither
-//! allocates nor can fail. The versioned one ends with the description of the tensor with which the
-//! legacy one begins: they share it. Each pointer handed out, of either kind, is one holder; the last
-//! deleter call frees. Freeing walks from wrapper to base in a loop, never by recursion, so a
+//! allocates nor can fail: the versioned one ends with the description of the tensor with which the
+//! legacy one begins, so they overlap. Each pointer handed out, of either kind, is one holder; the
+//! last deleter call frees. Freeing walks from wrapper to base in a loop, never by recursion, so a
 //! chain of a million wrappers needs no stack. No lock is held while a caller's callback runs.
 
 mod release;

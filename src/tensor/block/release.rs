@@ -16,58 +16,68 @@ use crate::platform;
 pub unsafe fn drop_holder(block: *mut Block) {
     // SAFETY: the holder that is given up keeps the block alive until here.
     let holders = unsafe { &(*block).holders };
-    // As in `leave`.
+    // As in `leave`, which see: the usual case of a sole holder comes first.
     let count = holders.load(Acquire);
     if count != 1 {
         if count != 0 && holders.fetch_sub(1, AcqRel) == 1 {
             // SAFETY: that was the last holder.
-            unsafe { drop_owned(block) };
+            unsafe { drop_linked(block) };
         }
         return;
     }
     holders.store(0, Relaxed);
     // SAFETY: nobody else holds the block any more.
-    let (links, owner) = unsafe {
+    unsafe {
         let (before, after) = ((*block).before.load(Relaxed), (*block).after.load(Relaxed));
-        (before.addr() | after.addr(), (*block).owner)
-    };
-    match owner {
-        // SAFETY: the last holder has gone.
-        _ if links != 0 => return unsafe { drop_owned(block) },
-        // SAFETY: given to the block to be called once, when the last holder goes.
-        Owner::Callback(Some(free), context) => unsafe { free(context) },
-        Owner::Callback(None, _) | Owner::Block => {}
-        // SAFETY: as above, a holder of `base`.
-        Owner::Legacy(base) => unsafe {
-            if of_legacy(base).is_some() {
-                return drop_owned(block);
-            }
-            share::release_legacy(base);
-        },
-        // SAFETY: the last holder has gone.
-        _ => return unsafe { drop_owned(block) },
+        match before.is_null() & after.is_null() {
+            true => free_block(block),
+            false => drop_linked(block),
+        }
     }
-    // SAFETY: the block came from `platform::memory`, and is not used again.
-    unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
 }
 
-/// The rest of [`drop_holder`] where callbacks are attached or the owner is another block.
+/// As [`drop_last`], for a block without callbacks; the usual owners are asked for first.
 ///
 /// # Safety
-/// The last holder of the block has gone.
+/// As [`drop_last`].
+#[inline(always)]
+unsafe fn free_block(block: *mut Block) {
+    // SAFETY: each owner was given to the block to be called once, when the last holder goes; the
+    // block came from `platform::memory`, and is not used again.
+    unsafe {
+        match (*block).owner {
+            Owner::Callback(Some(free), context) => free(context),
+            Owner::Callback(None, _) | Owner::Block => {}
+            Owner::Legacy(base) if of_legacy(base).is_none() => share::release_legacy(base),
+            _ => return drop_owned(block),
+        }
+        platform::give_back(NonNull::new_unchecked(block.cast()));
+    }
+}
+
+/// The rest of [`drop_holder`] where callbacks may be attached.
+///
+/// # Safety
+/// Nobody holds the block any more.
 #[cold]
 #[inline(never)]
-unsafe fn drop_owned(block: *mut Block) {
-    // SAFETY: nobody else holds the block any more. A callback may still attach others.
-    let after = unsafe {
+unsafe fn drop_linked(block: *mut Block) {
+    // SAFETY: the caller's word. A callback may still attach others.
+    unsafe {
         chain::run((*block).before.load(Relaxed));
-        (*block).after.load(Relaxed)
-    };
-    if !after.is_null() {
-        // SAFETY: as above.
-        return unsafe { drop_last(block) };
+        match (*block).after.load(Relaxed).is_null() {
+            true => free_block(block),
+            false => drop_last(block),
+        }
     }
-    // As `drop_last`, with nothing to do afterwards.
+}
+
+/// The rest of [`free_block`]: other owners.
+///
+/// # Safety
+/// As [`drop_last`].
+#[inline(never)]
+unsafe fn drop_owned(block: *mut Block) {
     // SAFETY: the owner's holder was this block's; the block came from `platform::memory`, and is
     // not used again.
     let base = unsafe {
