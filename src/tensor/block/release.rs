@@ -64,7 +64,7 @@ unsafe fn free_block(block: *mut Block) {
 unsafe fn drop_linked(block: *mut Block) {
     // SAFETY: the caller's word. A callback may still attach others.
     unsafe {
-        chain::run((*block).before.load(Relaxed));
+        chain::run_here((*block).before.load(Relaxed));
         match (*block).after.load(Relaxed).is_null() {
             true => free_block(block),
             false => drop_last(block),
