@@ -46,7 +46,10 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
             let left = match convert::from_legacy_usual(taken.tensor, flags) {
-                Ok(versioned) => return Ok(taken.give(versioned, out)),
+                Ok(versioned) => {
+                    taken.give(versioned, out);
+                    return Ok(());
+                }
                 Err(left) => left,
             };
             let versioned = convert::from_legacy_left(left, taken.tensor, flags);

@@ -68,8 +68,8 @@ pub unsafe extern "C" fn dlrs_retain(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    // SAFETY: a live tensor, by the preface.
     if let Some((tensor, out)) = arg::usual(tensor, out)
+        // SAFETY: a live tensor, by the preface.
         && unsafe { share::retain_own(tensor) }
     {
         out.set(tensor);

@@ -45,7 +45,10 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
         let (tensor, owner) = (tensor.as_ptr(), || Owner::Callback(free_fn, context));
         // SAFETY: a live tensor, by the preface.
         let left = match unsafe { block::around(tensor, flags, owner) } {
-            Ok(block) => return Ok(out.set(Block::versioned(block))),
+            Ok(block) => {
+                out.set(Block::versioned(block));
+                return Ok(());
+            }
             Err(left) => left,
         };
         // SAFETY: as above.
