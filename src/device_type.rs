@@ -169,16 +169,18 @@ pub fn check(device: DLDevice) -> Result<()> {
 /// Whether [`check`] passes and `data` is an address.
 #[inline(always)]
 pub fn plain(device: DLDevice) -> bool {
-    if !Codes::ADDRESSED.contain(device.device_type) {
-        return false;
+    // Both in one number: for most devices one question less.
+    let word = u64::from(device.device_type as u32) | u64::from(device.device_id as u32) << 32;
+    if word < u64::from(u32::BITS) && (Codes::ADDRESSED.0 >> word) & 1 != 0 {
+        return true;
     }
-    // For most devices one question less.
-    device.device_id == 0 || id_is_free(device)
+    has_free_id(device)
 }
 
-#[inline(never)]
-fn id_is_free(device: DLDevice) -> bool {
-    device.device_id > 0 && !id_must_be_zero(device.device_type)
+#[cold]
+fn has_free_id(device: DLDevice) -> bool {
+    let DLDevice { device_type, device_id } = device;
+    Codes::ADDRESSED.contain(device_type) && device_id > 0 && !id_must_be_zero(device_type)
 }
 
 /// Reads the name of a device; the module's documentation has the grammar.

@@ -172,15 +172,18 @@ impl Sums {
         self.high = self.high.wrapping_add(last.wrapping_mul(stride));
     }
 
-    /// One past the last byte used, counted from the first, for elements of whole bytes; `None` if
-    /// a number was not moderate.
+    /// One past the last byte used, counted from the first, for elements of whole bytes, fewer than
+    /// 2^21, as those of any dtype are; `None` if a number was not moderate.
     #[inline(always)]
-    pub fn byte_end(&self, nbytes: i64) -> Option<i64> {
-        if (self.sizes as u64 >> 31) | (self.steps as u64 >> 28) != 0 {
+    pub fn byte_end(&self, nbytes: u32) -> Option<i64> {
+        let odd = (self.sizes as u64 >> 31) | (self.steps as u64 >> 28) | (self.high as u64 >> 41);
+        if odd != 0 {
             return None;
         }
-        isize::try_from(self.numel.checked_mul(nbytes)?).ok()?;
-        self.high.checked_mul(nbytes)?.checked_add(nbytes)
+        // Below 2^31 * 2^21 and 2^41 * 2^21 + 2^21: nothing wraps. The limit of small machines.
+        let nbytes = i64::from(nbytes);
+        isize::try_from(self.numel.wrapping_mul(nbytes)).ok()?;
+        Some(self.high.wrapping_mul(nbytes).wrapping_add(nbytes))
     }
 }
 

@@ -29,7 +29,7 @@
 //!    imports.
 //!
 //! Where do I go for …? A function of the header: `capi/<topic>.rs`. A message: `error.rs`. A rule
-//! that refuses a tensor: `validate.rs`. Who frees what: `tensor/block.rs`. A slow copy:
+//! that refuses a tensor: `validate.rs`. Who frees what: `tensor/block/`. A slow copy:
 //! `device/cpu/`. Who carries a copy out: `copy/route.rs`. A driver's call: `device/gpu/`. A new
 //! function or backend: CONTRIBUTING.md.
 #![no_std]

@@ -20,7 +20,7 @@ use crate::layout::{self, MAX_NDIM, Order};
 use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
 
-pub use plain::Plain;
+pub use plain::{Plain, Rank};
 
 /// How much is demanded. Higher levels include the lower ones.
 #[repr(C)]
@@ -274,7 +274,7 @@ impl Snapshot {
         strides_due: bool,
     ) -> bool {
         // SAFETY: the caller's word.
-        let plain = unsafe { Plain::ndim(tensor).and_then(|n| Plain::head(tensor, n, flags)) };
+        let plain = unsafe { Plain::rank(tensor).and_then(|n| Plain::head(tensor, n, flags)) };
         let plain = plain.filter(|plain| plain.strides_given() || !strides_due);
         let Some(plain) = plain else { return false };
         let (shape, strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());

@@ -6,7 +6,7 @@ use core::ptr::{null, null_mut};
 use dlpack_rs::abi::*;
 use dlpack_rs::copy::{self, Options};
 use dlpack_rs::error::Error;
-use dlpack_rs::tensor::block::{Block, Owner};
+use dlpack_rs::tensor::block::{self, Block, Owner};
 use dlpack_rs::tensor::{share, wrap};
 use dlpack_rs::validate::{Level, Level::*, Plain, Rules, Snapshot};
 use dlpack_rs::{device_type, dtype, platform};
@@ -145,6 +145,67 @@ fn what_the_short_way_accepts_passes_the_checks_and_means_the_same() {
         }
     }
     assert!(accepted > 20_000 && plain > 20_000 && plain < accepted && bare > 200);
+}
+
+#[test]
+fn what_reaches_far_is_left_to_the_checks() {
+    let (mut near, mut far) = (0, 0);
+    for (k, j) in (0..32).flat_map(|k| (0..30).map(move |j| (k, j))) {
+        for lanes in [1, 3, 1 << 15, u16::MAX] {
+            let (mut shape, mut strides) = ([(1i64 << k) + 1], [1i64 << j]);
+            let tensor = DLTensor {
+                data: 0x1000 as *mut _,
+                device: DLDevice { device_type: 1, device_id: 0 },
+                ndim: 1,
+                dtype: DLDataType { code: 2, bits: 64, lanes },
+                shape: shape.as_mut_ptr(),
+                strides: strides.as_mut_ptr(),
+                byte_offset: 0,
+            };
+            let rules = Rules::of(DLRS_LEVEL_LAYOUT);
+            // SAFETY: one value each.
+            let (plain, good) = unsafe {
+                let read = Snapshot::new().read_checked(&tensor, 0, rules, false);
+                (Plain::is(&tensor, 0), read.is_ok())
+            };
+            assert!(good || !plain, "2^{k} * 2^{j} elements of {lanes} lanes");
+            near += usize::from(plain);
+            far += usize::from(!good);
+        }
+    }
+    assert!(near > 1_000 && far > 1_000, "{near} {far}");
+}
+
+#[test]
+fn both_structs_of_a_block_are_one_tensor() {
+    let (mut shape, mut strides) = ([2, 3], [3, 1]);
+    let tensor = DLTensor {
+        data: 0x1000 as *mut _,
+        device: DLDevice { device_type: 1, device_id: 0 },
+        ndim: 2,
+        dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+        shape: shape.as_mut_ptr(),
+        strides: strides.as_mut_ptr(),
+        byte_offset: 4,
+    };
+    // SAFETY: a tensor that nobody follows; each block is given up once, by one of its deleters.
+    unsafe {
+        for by_legacy in [false, true] {
+            let owner = || Owner::Callback(None, null_mut());
+            let block = wrap::wrap_tensor(&tensor, 1, owner, Rules::of(DLRS_LEVEL_LAYOUT)).unwrap();
+            let (versioned, legacy) = (Block::versioned(block), Block::legacy(block));
+            assert_eq!(block::of_versioned(versioned), Some(block));
+            assert_eq!(block::of_legacy(legacy), Some(block));
+            let (versioned, legacy) = (versioned.as_ptr(), legacy.as_ptr());
+            assert_eq!((*legacy).manager_ctx, (*versioned).manager_ctx);
+            assert_eq!(&raw const (*legacy).dl_tensor, &raw const (*versioned).dl_tensor);
+            assert_eq!((*legacy).dl_tensor.byte_offset, 4);
+            match by_legacy {
+                true => ((*legacy).deleter.unwrap())(legacy),
+                false => ((*versioned).deleter.unwrap())(versioned),
+            }
+        }
+    }
 }
 
 #[test]

@@ -17,6 +17,52 @@ pub fn required<T>(pointer: *const T, arg: Arg) -> Result<NonNull<T>> {
     }
 }
 
+/// A pointer as [`required`] and the variable for the result, when nothing is wrong with either.
+/// The variable is not yet NULL.
+#[inline(always)]
+pub fn usual<T, U>(pointer: *const T, out: *mut *mut U) -> Option<(NonNull<T>, Out<U>)> {
+    // One question for both where, as everywhere, structs are aligned as pointers are.
+    let bits = (align_of::<T>() | align_of::<*mut U>()) - 1;
+    let found = NonNull::new(pointer.cast_mut())?;
+    (!out.is_null() && (pointer.addr() | out.addr()) & bits == 0).then_some((found, Out(out)))
+}
+
+/// A pointer as [`required`] and the variable for the result, as most functions want them.
+///
+/// # Safety
+/// As [`Out::clear`].
+#[inline(always)]
+pub unsafe fn with_out<T, U>(
+    pointer: *const T,
+    arg: Arg,
+    out: *mut *mut U,
+    out_arg: Arg,
+) -> Result<(NonNull<T>, Out<U>)> {
+    match usual(pointer, out) {
+        // SAFETY: the caller's word.
+        Some((found, out)) => Ok((found, unsafe { Out::clear(out.0) })),
+        // SAFETY: as above.
+        None => unsafe { without_out(pointer, arg, out, out_arg) },
+    }
+}
+
+/// # Safety
+/// As [`with_out`].
+#[cold]
+#[inline(never)]
+unsafe fn without_out<T, U>(
+    pointer: *const T,
+    arg: Arg,
+    out: *mut *mut U,
+    out_arg: Arg,
+) -> Result<(NonNull<T>, Out<U>)> {
+    // SAFETY: the caller's word.
+    let out = unsafe { Out::clear(out) };
+    let found = required(pointer, arg)?;
+    out.check(out_arg)?;
+    Ok((found, out))
+}
+
 #[cold]
 fn refuse(null: bool, align_bytes: usize, arg: Arg) -> Error {
     match null {
@@ -68,8 +114,31 @@ impl<T> Taken<T> {
     ///
     /// # Safety
     /// `slot` is NULL or points to a readable variable; `out` likewise, writable.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn new<U>(slot: *mut *mut T, out: *mut *mut U, args: [Arg; 2]) -> Result<Self> {
+        let bits = align_of::<*mut T>() - 1;
+        let both = !slot.is_null() && !out.is_null() && (slot.addr() | out.addr()) & bits == 0;
+        if both && slot.addr() != out.addr() {
+            // SAFETY: variables of the caller, by its word.
+            let tensor = unsafe {
+                out.write(null_mut());
+                slot.read()
+            };
+            if let Some(tensor) = NonNull::new(tensor)
+                && tensor.is_aligned()
+            {
+                return Ok(Taken { slot, tensor });
+            }
+        }
+        // SAFETY: as above.
+        unsafe { Taken::refuse(slot, out, args) }
+    }
+
+    /// # Safety
+    /// As [`Taken::new`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn refuse<U>(slot: *mut *mut T, out: *mut *mut U, args: [Arg; 2]) -> Result<Self> {
         if !slot.is_null() && slot.addr() == out.addr() {
             let error = Error::new(DLRS_BAD_ARG).detail("is the same variable as the input");
             return Err(error.of(args[1]));

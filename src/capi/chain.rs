@@ -19,6 +19,7 @@ const TENSOR: Arg = &Parameter(1, "tensor");
 
 /// # Safety
 /// `tensor` is NULL or live.
+#[inline(always)]
 unsafe fn own<'a>(tensor: *mut DLManagedTensorVersioned) -> Result<&'a Block> {
     let tensor: NonNull<DLManagedTensorVersioned> = arg::required(tensor, TENSOR)?;
     // SAFETY: the caller's word.

@@ -104,6 +104,17 @@ pub(crate) fn run(
     }
 }
 
+/// As [`run`], for a function that has tried its usual case without success: out of its way.
+#[cold]
+#[inline(never)]
+pub(crate) fn run_rest(
+    function: &'static str,
+    error: *mut dlrs_error,
+    body: impl FnOnce() -> Result<()>,
+) -> dlrs_status {
+    run(function, error, body)
+}
+
 /// As [`run`], for a function that reads a text, which the message quotes.
 pub(crate) fn run_quoting(
     function: &'static str,

@@ -4,10 +4,10 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::Ordering::*;
 
-use super::arg::{self, Out};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use crate::abi::*;
-use crate::error::{Arg, Of, Parameter};
+use crate::error::{Arg, Of, Parameter, Status::DLRS_OK};
 use crate::tensor::{block, share};
 
 const TENSOR: Arg = &Parameter(1, "tensor");
@@ -26,7 +26,7 @@ const TENSOR: Arg = &Parameter(1, "tensor");
 pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
     if let Some(tensor) = NonNull::new(tensor) {
         // SAFETY: a live tensor, by the preface.
-        unsafe { share::release(tensor) }
+        unsafe { share::release_here(tensor) }
     }
 }
 
@@ -68,11 +68,16 @@ pub unsafe extern "C" fn dlrs_retain(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_retain", error, || {
+    if let Some((tensor, out)) = arg::usual(tensor, out)
+        // SAFETY: a live tensor, by the preface.
+        && unsafe { share::retain_own(tensor) }
+    {
+        out.set(tensor);
+        return DLRS_OK as dlrs_status;
+    }
+    run_rest("dlrs_retain", error, || {
         // SAFETY: a variable of the caller.
-        let out = unsafe { Out::clear(out) };
-        let tensor = arg::required(tensor, TENSOR)?;
-        out.check(&Parameter(2, "out"))?;
+        let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(2, "out")) }?;
         // SAFETY: a live tensor, by the preface.
         out.set(unsafe { share::retain(tensor) }.of(TENSOR)?);
         Ok(())

@@ -2,14 +2,15 @@
 
 use core::ffi::c_void;
 
-use super::arg::{self, Out};
+use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Parameter};
-use crate::tensor::block::{Block, Owner, dlrs_free_fn};
+use crate::tensor::block::{self, Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules};
 
+const TENSOR: Arg = &Parameter(1, "tensor");
 const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 
 /// Wrap memory that the caller lends into a managed tensor.
@@ -40,14 +41,19 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
 ) -> dlrs_status {
     run("dlrs_tensor_wrap", error, || {
         // SAFETY: a variable of the caller.
-        let out = unsafe { Out::clear(out) };
-        let tensor = arg::required(tensor, &Parameter(1, "tensor"))?;
-        out.check(&Parameter(5, "out"))?;
-        let owner = || Owner::Callback(free_fn, context);
+        let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(5, "out")) }?;
+        let (tensor, owner) = (tensor.as_ptr(), || Owner::Callback(free_fn, context));
         // SAFETY: a live tensor, by the preface.
-        let block = unsafe { wrap::wrap_tensor(tensor.as_ptr(), flags, owner, RULES) };
-        let block = block.map_err(|error| error.of(argument_of(&error)))?;
-        out.set(Block::versioned(block));
+        let left = match unsafe { block::around(tensor, flags, owner) } {
+            Ok(block) => {
+                out.set(Block::versioned(block));
+                return Ok(());
+            }
+            Err(left) => left,
+        };
+        // SAFETY: as above.
+        let block = unsafe { wrap::wrap_left(left, tensor, flags, owner, RULES) };
+        out.set(Block::versioned(block.map_err(|error| error.of(argument_of(&error)))?));
         Ok(())
     })
 }
@@ -57,6 +63,6 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
 fn argument_of(error: &Error) -> Arg {
     match error.field {
         DLRS_FIELD_FLAGS => &Parameter(2, "flags"),
-        _ => &Parameter(1, "tensor"),
+        _ => TENSOR,
     }
 }

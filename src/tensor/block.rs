@@ -1,21 +1,26 @@
 //! The block: one allocation that answers as a versioned and as a legacy tensor.
 //!
 //! Both structs stand in every block, so turning one of our tensors into the other kind neither
-//! allocates nor can fail. Each pointer handed out, of either kind, is one holder; the last
-//! deleter call frees. Freeing walks from wrapper to base in a loop, never by recursion, so a
+//! allocates nor can fail: the versioned one ends with the description of the tensor with which the
+//! legacy one begins, so they overlap. Each pointer handed out, of either kind, is one holder; the
+//! last deleter call frees. Freeing walks from wrapper to base in a loop, never by recursion, so a
 //! chain of a million wrappers needs no stack. No lock is held while a caller's callback runs.
+
+mod release;
 
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
 
-use super::chain::{self, Link};
+use super::chain::Link;
 use super::{Legacy, Versioned};
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
-use crate::validate::{Plain, Rules, Snapshot, check_flags};
+use crate::validate::{Plain, Rank};
+
+pub use release::drop_holder;
 
 /// Frees what a caller lent: called with the context given, exactly once, on any thread.
 #[allow(non_camel_case_types)]
@@ -84,7 +89,7 @@ pub enum Data {
 #[repr(C)]
 pub struct Block {
     managed: DLManagedTensorVersioned,
-    legacy: DLManagedTensor,
+    legacy: LegacyRest,
     holders: AtomicUsize,
     before: AtomicPtr<Link>,
     after: AtomicPtr<Link>,
@@ -92,6 +97,22 @@ pub struct Block {
     owner: Owner,
     // Extents, strides and data follow.
 }
+
+/// What a legacy struct has behind its description of the tensor.
+#[repr(C)]
+struct LegacyRest {
+    manager_ctx: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
+}
+
+/// Where the legacy struct is: its members lie where those of a `DLManagedTensor` would.
+const LEGACY: usize = offset_of!(Block, managed.dl_tensor);
+const _: () = {
+    let (rest, of) = (offset_of!(Block, legacy) - LEGACY, offset_of!(DLManagedTensor, manager_ctx));
+    assert!(rest == of && LEGACY.is_multiple_of(align_of::<DLManagedTensor>()));
+    let deleter = offset_of!(DLManagedTensor, deleter) - of;
+    assert!(offset_of!(LegacyRest, deleter) == deleter);
+};
 
 /// Holders beyond this are refused, so that the count can never wrap.
 const HOLDERS_MAX: usize = isize::MAX as usize;
@@ -105,8 +126,8 @@ unsafe extern "C" fn delete_versioned(tensor: *mut DLManagedTensorVersioned) {
 
 unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
     if !tensor.is_null() {
-        // SAFETY: this deleter stands only in the `legacy` member of a live block.
-        unsafe { drop_holder(tensor.byte_sub(offset_of!(Block, legacy)).cast()) }
+        // SAFETY: this deleter stands only in the legacy struct of a live block.
+        unsafe { drop_holder(tensor.byte_sub(LEGACY).cast()) }
     }
 }
 
@@ -133,8 +154,8 @@ pub unsafe fn of_legacy(tensor: Legacy) -> Option<NonNull<Block>> {
     if deleter.map(|f| f as usize) != Some(delete_legacy as *const () as usize) {
         return None;
     }
-    // SAFETY: with this deleter the struct is the `legacy` member of a block.
-    Some(unsafe { tensor.byte_sub(offset_of!(Block, legacy)) }.cast())
+    // SAFETY: with this deleter the struct is the legacy one of a block.
+    Some(unsafe { tensor.byte_sub(LEGACY) }.cast())
 }
 
 fn align_up(address: usize, align_bytes: usize) -> usize {
@@ -174,8 +195,9 @@ pub fn new_here(spec: &Spec) -> Result<NonNull<Block>> {
     Ok(block)
 }
 
+/// Want of memory, or more than there can be.
 #[cold]
-fn no_memory(total: Option<usize>) -> Error {
+pub fn no_memory(total: Option<usize>) -> Error {
     match total {
         Some(total) => Error::new(DLRS_NOMEM).value(total as i64).detail("out of memory, bytes"),
         None => Error::new(DLRS_SIZE_OVERFLOW).field(DLRS_FIELD_SHAPE),
@@ -255,33 +277,50 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
         byte_offset,
     };
     // SAFETY: the caller's word.
-    unsafe { write_head(block, dl_tensor, spec.flags, spec.owner) };
+    unsafe {
+        (&raw mut (*block.as_ptr()).managed.dl_tensor).write(dl_tensor);
+        write_rest(block, spec.flags, spec.owner);
+    }
 }
 
+/// All of a block but the description of its tensor.
+///
 /// # Safety
 /// `block` has room for a block.
 #[inline(always)]
-unsafe fn write_head(block: NonNull<Block>, dl_tensor: DLTensor, flags: u64, owner: Owner) {
-    let manager_ctx = block.as_ptr().cast();
-    let managed = DLManagedTensorVersioned {
-        version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
-        manager_ctx,
-        deleter: Some(delete_versioned),
-        flags,
-        dl_tensor,
-    };
-    let legacy = DLManagedTensor { dl_tensor, manager_ctx, deleter: Some(delete_legacy) };
-    let holders = AtomicUsize::new(1);
-    let (before, after) = (AtomicPtr::new(null_mut()), AtomicPtr::new(null_mut()));
-    let user_data = AtomicPtr::new(null_mut());
-    // SAFETY: room for a block, by the contract.
-    unsafe { block.write(Block { managed, legacy, holders, before, after, user_data, owner }) };
+unsafe fn write_rest(block: NonNull<Block>, flags: u64, owner: Owner) {
+    let at = block.as_ptr();
+    let version = DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION };
+    // SAFETY: the caller's word.
+    unsafe {
+        (&raw mut (*at).managed.version).write(version);
+        (&raw mut (*at).managed.manager_ctx).write(at.cast());
+        (&raw mut (*at).managed.deleter).write(Some(delete_versioned));
+        (&raw mut (*at).managed.flags).write(flags);
+        (&raw mut (*at).legacy.manager_ctx).write(at.cast());
+        (&raw mut (*at).legacy.deleter).write(Some(delete_legacy));
+        (&raw mut (*at).holders).write(AtomicUsize::new(1));
+        (&raw mut (*at).before).write(AtomicPtr::new(null_mut()));
+        (&raw mut (*at).after).write(AtomicPtr::new(null_mut()));
+        (&raw mut (*at).user_data).write(AtomicPtr::new(null_mut()));
+        (&raw mut (*at).owner).write(owner);
+    }
+}
+
+/// Why [`around`] made no block.
+pub enum Left {
+    /// The tensor is no usual one.
+    Unusual,
+    /// The same, found out late. The memory holds only flags and owner: what is not kept elsewhere
+    /// needs no place on the stack.
+    Late(NonNull<Block>),
+    /// There was no memory for so many dimensions.
+    NoMemory(usize),
 }
 
 /// A block around the memory that `tensor` describes, when that is a usual one ([`Plain`]): extents
-/// and strides go straight into the block. `None` for any other, which takes the way through a
-/// snapshot, by these `rules`. On error and with `None` the owner still belongs to the caller. The
-/// owner is made where it is written: a way through memory would cost as much as all the rest.
+/// and strides go straight into the block. Else the owner still belongs to the caller. The owner is
+/// made where it is written: a way through memory would cost as much as all the rest.
 ///
 /// # Safety
 /// As [`Snapshot::read`].
@@ -290,68 +329,59 @@ pub unsafe fn around(
     tensor: *const DLTensor,
     flags: u64,
     owner: impl FnOnce() -> Owner,
-    rules: Rules,
-) -> Result<Option<NonNull<Block>>> {
+) -> core::result::Result<NonNull<Block>, Left> {
     // SAFETY: the caller's word, as for all that is read of the tensor.
-    let Some(ndim) = (unsafe { Plain::ndim(tensor) }) else { return Ok(None) };
-    let Some(memory) = platform::memory(nbytes_of(ndim)) else {
-        // SAFETY: as above.
-        return Err(unsafe { unserved(tensor, ndim, flags, rules) });
+    let Some(rank) = (unsafe { Plain::rank(tensor) }) else { return Err(Left::Unusual) };
+    let Some(memory) = platform::memory(nbytes_of(rank.ndim())) else {
+        return Err(Left::NoMemory(rank.ndim()));
     };
     let block: NonNull<Block> = memory.cast();
-    // SAFETY: as above; `memory` is fresh, malloc-aligned, and has room for the arrays.
-    let Some(dl_tensor) = (unsafe { describe(block, tensor, ndim, flags) }) else {
-        // SAFETY: it holds nothing yet.
-        unsafe { platform::give_back(memory) };
-        return Ok(None);
-    };
-    // SAFETY: as above.
-    unsafe { write_head(block, dl_tensor, flags, owner()) };
-    Ok(Some(block))
-}
-
-/// What the block says about a usual tensor, whose arrays are written behind it.
-///
-/// # Safety
-/// As [`around`]; `block` has room for a block and two arrays of `ndim` values behind it.
-#[inline(always)]
-unsafe fn describe(
-    block: NonNull<Block>,
-    tensor: *const DLTensor,
-    ndim: usize,
-    flags: u64,
-) -> Option<DLTensor> {
-    // SAFETY: the caller's word.
+    // SAFETY: fresh memory, malloc-aligned, with room for a block and its arrays.
     unsafe {
-        let plain = Plain::head(tensor, ndim, flags)?;
-        let shape = block.add(1).cast::<i64>();
-        let strides = shape.add(ndim);
-        plain.arrays(|dim, extent, stride| {
-            shape.add(dim).write(extent);
-            strides.add(dim).write(stride);
-        })?;
-        let (shape, strides) = (shape.as_ptr(), strides.as_ptr());
-        let Plain { data, byte_offset, device, dtype, .. } = plain;
-        Some(DLTensor { data, device, ndim: ndim as i32, dtype, shape, strides, byte_offset })
+        write_rest(block, flags, owner());
+        if describe(block, tensor, rank, flags) { Ok(block) } else { Err(Left::Late(block)) }
     }
 }
 
-/// What is wrong with the tensor comes before want of memory.
+/// Gives back the memory of [`Left::Late`]; its flags and owner.
 ///
 /// # Safety
-/// As [`around`].
-#[cold]
-#[inline(never)]
-unsafe fn unserved(tensor: *const DLTensor, ndim: usize, flags: u64, rules: Rules) -> Error {
-    let mut snapshot = Snapshot::new();
+/// It came from [`around`] and is not used again.
+pub unsafe fn undo(block: NonNull<Block>) -> (u64, Owner) {
+    // SAFETY: both were written, and nobody else has seen the block.
+    unsafe {
+        let rest = ((*block.as_ptr()).managed.flags, (*block.as_ptr()).owner);
+        platform::give_back(block.cast());
+        rest
+    }
+}
+
+/// Writes what a usual tensor says into the block; whether it is one.
+///
+/// # Safety
+/// As [`around`]; `block` has room for a block and two arrays behind it.
+#[inline(always)]
+unsafe fn describe(block: NonNull<Block>, tensor: *const DLTensor, rank: Rank, flags: u64) -> bool {
     // SAFETY: the caller's word.
-    let checked = check_flags(flags).and_then(|()| unsafe { snapshot.read(tensor, flags, rules) });
-    checked.err().unwrap_or(no_memory(Some(nbytes_of(ndim))))
+    unsafe {
+        let Some(plain) = Plain::head(tensor, rank, flags) else { return false };
+        let shape = block.add(1).cast::<i64>().as_ptr();
+        let strides = shape.add(rank.ndim());
+        let Plain { data, byte_offset, device, dtype, .. } = plain;
+        let ndim = rank.ndim() as i32;
+        let dl_tensor = DLTensor { data, device, ndim, dtype, shape, strides, byte_offset };
+        (&raw mut (*block.as_ptr()).managed.dl_tensor).write(dl_tensor);
+        let put = |dim, extent, stride| {
+            shape.add(dim).write(extent);
+            strides.add(dim).write(stride);
+        };
+        plain.arrays(put).is_some()
+    }
 }
 
 /// Bytes of a block and its arrays, of at most `MAX_NDIM` values each.
 #[inline(always)]
-fn nbytes_of(ndim: usize) -> usize {
+pub fn nbytes_of(ndim: usize) -> usize {
     size_of::<Block>() + ndim * 2 * size_of::<i64>()
 }
 
@@ -365,8 +395,8 @@ impl Block {
     /// The legacy struct; the caller passes on the one holder it has.
     #[inline]
     pub fn legacy(block: NonNull<Block>) -> Legacy {
-        // SAFETY: `block` points to a block, `legacy` is a member of it.
-        unsafe { block.byte_add(offset_of!(Block, legacy)) }.cast()
+        // SAFETY: `block` points to a block, which is larger.
+        unsafe { block.byte_add(LEGACY) }.cast()
     }
 
     /// The flags, which holders on several threads may read and change.
@@ -386,17 +416,25 @@ impl Block {
     /// IS_COPIED is cleared.
     #[inline]
     pub fn hold(&self) -> Result<()> {
+        if self.hold_usual() {
+            return Ok(());
+        }
+        let error = Error::new(DLRS_REFCOUNT).detail("too many holders");
+        Err(error.value(self.holders() as i64).limit(HOLDERS_MAX as i64))
+    }
+
+    /// As [`Block::hold`]; false, and nothing has changed, where that fails.
+    #[inline(always)]
+    pub fn hold_usual(&self) -> bool {
         // Relaxed, as in every reference count: the caller's own holder keeps the block alive.
-        let holders = self.holders.fetch_add(1, Relaxed);
-        if holders >= HOLDERS_MAX {
+        if self.holders.fetch_add(1, Relaxed) >= HOLDERS_MAX {
             self.holders.fetch_sub(1, Relaxed);
-            let error = Error::new(DLRS_REFCOUNT).detail("too many holders");
-            return Err(error.value(holders as i64).limit(HOLDERS_MAX as i64));
+            return false;
         }
         if self.flags().load(Relaxed) & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
             self.flags().fetch_and(!DLPACK_FLAG_BITMASK_IS_COPIED, Relaxed);
         }
-        Ok(())
+        true
     }
 
     /// Whose data it is.
@@ -422,118 +460,4 @@ impl Block {
     pub fn set_holders(&self, holders: usize) {
         self.holders.store(holders, Relaxed);
     }
-}
-
-/// Gives up one holder; the last one runs the callbacks and frees.
-///
-/// # Safety
-/// The caller has one holder of a live block and does not use it again.
-#[inline(always)]
-unsafe fn drop_holder(block: *mut Block) {
-    // SAFETY: the holder that is given up keeps the block alive until here.
-    if !unsafe { leave(&(*block).holders) } {
-        return;
-    }
-    // SAFETY: nobody else holds the block any more. A callback may still attach others.
-    let after = unsafe {
-        chain::run((*block).before.load(Relaxed));
-        (*block).after.load(Relaxed)
-    };
-    if !after.is_null() {
-        // SAFETY: as above.
-        return unsafe { drop_last(block) };
-    }
-    // As `drop_last`, with nothing to do afterwards.
-    // SAFETY: the owner's holder was this block's; the block came from `platform::memory`, and is
-    // not used again.
-    let base = unsafe {
-        let base = free_owner(&(*block).owner);
-        platform::give_back(NonNull::new_unchecked(block.cast()));
-        base
-    };
-    if let Some(base) = base {
-        // SAFETY: this block's holder of it is given up.
-        unsafe { drop_base(base) }
-    }
-}
-
-/// Gives up a wrapper's holder of its base.
-///
-/// # Safety
-/// As [`drop_holder`].
-#[inline(never)]
-unsafe fn drop_base(base: NonNull<Block>) {
-    // SAFETY: the caller's word.
-    unsafe {
-        if leave(&base.as_ref().holders) {
-            chain::run(base.as_ref().before.load(Relaxed));
-            drop_last(base.as_ptr());
-        }
-    }
-}
-
-/// Frees, from wrapper to base, and runs the callbacks that are left.
-///
-/// # Safety
-/// The last holder of the block has gone, and its first callbacks have run.
-#[inline(never)]
-unsafe fn drop_last(block: *mut Block) {
-    let mut block = block;
-    let mut after: *mut Link = null_mut();
-    loop {
-        // SAFETY: nobody else holds the block any more; both lists are ours alone now.
-        after = unsafe { chain::join((*block).after.load(Relaxed), after) };
-        // The block goes after its owner: a `free` that calls this tensor's deleter again finds 0
-        // holders and is ignored.
-        // SAFETY: the owner's holder was this block's.
-        let base = unsafe { free_owner(&(*block).owner) };
-        // SAFETY: the block came from `platform::memory`, and `block` is not used again.
-        unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
-        match base {
-            // SAFETY: this block's holder of it is given up.
-            Some(base) if unsafe { leave(&base.as_ref().holders) } => block = base.as_ptr(),
-            _ => break,
-        }
-        // SAFETY: as above.
-        unsafe { chain::run((*block).before.load(Relaxed)) };
-    }
-    // SAFETY: these links belonged to blocks that are gone.
-    unsafe { chain::run(after) };
-}
-
-/// Whether the caller was the last holder. A sole holder needs no read-modify-write. 0 holders
-/// means that a callback of this very tensor is calling its deleter: that is ignored.
-#[inline]
-fn leave(holders: &AtomicUsize) -> bool {
-    // Acquire: what other holders did with the data happens before it is freed.
-    match holders.load(Acquire) {
-        0 => false,
-        1 => {
-            holders.store(0, Relaxed);
-            true
-        }
-        _ => holders.fetch_sub(1, AcqRel) == 1,
-    }
-}
-
-/// Gives the data back; returns the base instead when it is a block of ours, for the loop.
-#[inline]
-unsafe fn free_owner(owner: &Owner) -> Option<NonNull<Block>> {
-    // SAFETY: each owner was given to the block to be called once, when the last holder goes.
-    unsafe {
-        match *owner {
-            Owner::Block | Owner::Callback(None, _) => {}
-            Owner::Callback(Some(free), context) => free(context),
-            Owner::Allocator(a) => (a.free)(a.context, a.data, a.nbytes, a.align_bytes, a.device),
-            Owner::Versioned(base) => match of_versioned(base) {
-                Some(block) => return Some(block),
-                None => super::share::release(base),
-            },
-            Owner::Legacy(base) => match of_legacy(base) {
-                Some(block) => return Some(block),
-                None => super::share::release_legacy(base),
-            },
-        }
-    }
-    None
 }

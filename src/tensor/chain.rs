@@ -92,6 +92,16 @@ pub unsafe fn run(first: *mut Link) {
 /// As [`run`].
 #[inline(never)]
 unsafe fn run_all(first: *mut Link) {
+    // SAFETY: the caller's word.
+    unsafe { run_here(first) }
+}
+
+/// As [`run`], compiled into its caller.
+///
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+pub unsafe fn run_here(first: *mut Link) {
     let mut link = first;
     while let Some(memory) = NonNull::new(link) {
         // SAFETY: the chain is ours; the link is read out and freed before its callback runs, so

@@ -4,13 +4,16 @@
 //! block that owns it and calls its deleter once.
 
 use core::ptr::NonNull;
+use core::sync::atomic::Ordering::Relaxed;
 
-use super::block::{self, Block, Owner};
+use super::block::{self, Block, Left, Owner};
 use super::{Legacy, Versioned, wrap};
 use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::validate::{Level, Rules, Snapshot, check_flags, check_version, flags_of};
+
+const RULES: Rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
 
 /// What to do with flags that the legacy struct cannot carry.
 #[repr(C)]
@@ -32,25 +35,48 @@ pub enum LegacyPolicy {
 #[inline(never)]
 pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
     // SAFETY: the caller's word.
-    unsafe { from_legacy_here(tensor, flags) }
+    unsafe {
+        match from_legacy_usual(tensor, flags) {
+            Ok(versioned) => Ok(versioned),
+            Err(left) => from_legacy_left(left, tensor, flags),
+        }
+    }
 }
 
-/// As [`from_legacy`], compiled into its caller.
+/// As [`from_legacy`], for one of ours that has these flags or a usual tensor.
 ///
 /// # Safety
 /// As [`from_legacy`].
 #[inline(always)]
-pub unsafe fn from_legacy_here(tensor: Legacy, flags: u64) -> Result<Versioned> {
-    check_flags(flags)?;
+pub unsafe fn from_legacy_usual(
+    tensor: Legacy,
+    flags: u64,
+) -> core::result::Result<Versioned, Left> {
     // SAFETY: the caller's word.
-    if let Some(block) = unsafe { block::of_legacy(tensor) } {
-        // SAFETY: a live block of ours; the legacy holder becomes a versioned one.
-        if unsafe { block.as_ref() }.flags().load(core::sync::atomic::Ordering::Relaxed) == flags {
+    unsafe {
+        // The legacy holder of a live block of ours becomes a versioned one.
+        if let Some(block) = block::of_legacy(tensor)
+            && block.as_ref().flags().load(Relaxed) == flags
+        {
             return Ok(Block::versioned(block));
         }
+        let inside = &raw const (*tensor.as_ptr()).dl_tensor;
+        block::around(inside, flags, || Owner::Legacy(tensor)).map(Block::versioned)
     }
+}
+
+/// The rest of [`from_legacy`].
+///
+/// # Safety
+/// As [`from_legacy`], after [`from_legacy_usual`].
+#[inline(always)]
+pub unsafe fn from_legacy_left(left: Left, tensor: Legacy, flags: u64) -> Result<Versioned> {
     // SAFETY: the caller's word.
-    unsafe { boxed_here(tensor, flags) }.map(Block::versioned)
+    unsafe {
+        let inside = &raw const (*tensor.as_ptr()).dl_tensor;
+        let block = wrap::wrap_left(left, inside, flags, || Owner::Legacy(tensor), RULES);
+        block.map(Block::versioned)
+    }
 }
 
 /// A new block that owns the legacy `tensor`.
@@ -60,20 +86,9 @@ pub unsafe fn from_legacy_here(tensor: Legacy, flags: u64) -> Result<Versioned> 
 #[inline(never)]
 pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
-    unsafe { boxed_here(tensor, flags) }
-}
-
-/// As [`boxed_legacy`], compiled into its caller.
-///
-/// # Safety
-/// As [`boxed_legacy`].
-#[inline(always)]
-unsafe fn boxed_here(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
-    let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
-    // SAFETY: the caller's word.
     unsafe {
         let inside = &raw const (*tensor.as_ptr()).dl_tensor;
-        wrap::wrap_tensor(inside, flags, || Owner::Legacy(tensor), rules)
+        wrap::wrap_tensor(inside, flags, || Owner::Legacy(tensor), RULES)
     }
 }
 
@@ -123,7 +138,7 @@ pub unsafe fn boxed(tensor: Versioned) -> Result<NonNull<Block>> {
     }
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
-    unsafe { snapshot.read_managed(tensor.as_ptr(), Rules::of(Level::DLRS_LEVEL_STRUCT)) }?;
+    unsafe { snapshot.read_managed(tensor.as_ptr(), RULES) }?;
     box_snapshot(&snapshot, tensor)
 }
 

@@ -44,6 +44,29 @@ pub unsafe fn release_legacy(tensor: Legacy) {
     }
 }
 
+/// As [`release`], without asking one of our tensors for its deleter.
+///
+/// # Safety
+/// `tensor` is live and not used again.
+#[inline(always)]
+pub unsafe fn release_here(tensor: Versioned) {
+    // SAFETY: the caller's word.
+    match unsafe { block::of_versioned(tensor) } {
+        // SAFETY: a live block of ours; its holder is the caller's.
+        Some(block) => unsafe { block::drop_holder(block.as_ptr()) },
+        // SAFETY: as above.
+        None => unsafe { release_other(tensor) },
+    }
+}
+
+/// # Safety
+/// As [`release`].
+#[inline(never)]
+unsafe fn release_other(tensor: Versioned) {
+    // SAFETY: the caller's word.
+    unsafe { release(tensor) }
+}
+
 /// The block of one of our tensors; `DLRS_VERSION` or `DLRS_FOREIGN` for others.
 ///
 /// # Safety
@@ -54,12 +77,19 @@ pub unsafe fn own<'a>(tensor: Versioned) -> Result<&'a Block> {
     match unsafe { block::of_versioned(tensor) } {
         // SAFETY: a live block of ours.
         Some(block) => Ok(unsafe { block.as_ref() }),
-        None => {
-            // SAFETY: the caller's word.
-            unsafe { check_version(tensor.as_ptr()) }?;
-            Err(Error::new(DLRS_FOREIGN))
-        }
+        // SAFETY: the caller's word.
+        None => Err(unsafe { not_own(tensor) }),
     }
+}
+
+/// # Safety
+/// As [`own`].
+#[cold]
+#[inline(never)]
+unsafe fn not_own(tensor: Versioned) -> Error {
+    // SAFETY: the caller's word.
+    let version = unsafe { check_version(tensor.as_ptr()) };
+    version.err().unwrap_or(Error::new(DLRS_FOREIGN))
 }
 
 /// Changes flags of one of our tensors, as far as they stay true.
@@ -98,6 +128,16 @@ pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
     // SAFETY: the caller's word.
     unsafe { own(tensor) }?.hold()?;
     Ok(tensor)
+}
+
+/// As [`retain`], of one of our tensors; false where that fails.
+///
+/// # Safety
+/// `tensor` is live.
+#[inline(always)]
+pub unsafe fn retain_own(tensor: Versioned) -> bool {
+    // SAFETY: the caller's word.
+    unsafe { block::of_versioned(tensor).is_some_and(|block| block.as_ref().hold_usual()) }
 }
 
 /// The holders of one of our tensors, 0 for a foreign one.

@@ -3,9 +3,9 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-use super::block::{self, Block, Data, Owner, Spec};
+use super::block::{self, Block, Data, Left, Owner, Spec};
 use crate::abi::DLTensor;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::validate::{Rules, Snapshot, check_flags};
 
 /// A block of ours with exactly `flags` over the memory that `tensor` describes. Extents and
@@ -21,14 +21,65 @@ pub unsafe fn wrap_tensor(
     rules: Rules,
 ) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
-    match unsafe { block::around(tensor, flags, &owner, rules) }? {
-        Some(block) => Ok(block),
+    match unsafe { block::around(tensor, flags, &owner) } {
+        Ok(block) => Ok(block),
         // SAFETY: as above.
-        None => unsafe { wrap_checked(tensor, flags, owner(), rules) },
+        Err(left) => unsafe { wrap_left(left, tensor, flags, owner, rules) },
     }
 }
 
-/// As [`wrap_tensor`], in the order of the checks.
+/// The rest of [`wrap_tensor`]: tensors that are not usual.
+///
+/// # Safety
+/// As [`wrap_tensor`], after [`block::around`].
+#[inline(always)]
+pub unsafe fn wrap_left(
+    left: Left,
+    tensor: *const DLTensor,
+    flags: u64,
+    owner: impl FnOnce() -> Owner,
+    rules: Rules,
+) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match left {
+            Left::Unusual => wrap_checked(tensor, flags, owner(), rules),
+            Left::Late(block) => wrap_late(block, tensor, rules),
+            Left::NoMemory(ndim) => Err(unserved(tensor, ndim, flags, rules)),
+        }
+    }
+}
+
+/// # Safety
+/// As [`wrap_left`].
+#[cold]
+#[inline(never)]
+unsafe fn wrap_late(
+    block: NonNull<Block>,
+    tensor: *const DLTensor,
+    rules: Rules,
+) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let (flags, owner) = block::undo(block);
+        wrap_checked(tensor, flags, owner, rules)
+    }
+}
+
+/// What is wrong with the tensor comes before want of memory.
+///
+/// # Safety
+/// As [`wrap_tensor`].
+#[cold]
+#[inline(never)]
+unsafe fn unserved(tensor: *const DLTensor, ndim: usize, flags: u64, rules: Rules) -> Error {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    let checked = check_flags(flags).and_then(|()| unsafe { snapshot.read(tensor, flags, rules) });
+    checked.err().unwrap_or(block::no_memory(Some(block::nbytes_of(ndim))))
+}
+
+/// In the order of the checks.
 ///
 /// # Safety
 /// As [`wrap_tensor`].

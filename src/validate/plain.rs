@@ -29,6 +29,40 @@ pub struct Plain {
     strides: *const i64,
 }
 
+/// `ndim`, 1 to `Sums::NDIM_MAX`, and `dtype` of a tensor.
+#[derive(Clone, Copy)]
+pub struct Rank(u64);
+
+impl Rank {
+    /// How many dimensions.
+    #[inline(always)]
+    pub fn ndim(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    #[inline(always)]
+    fn dtype(self) -> DLDataType {
+        // SAFETY: both are four bytes, and any bytes are a type.
+        unsafe { core::mem::transmute::<u32, DLDataType>((self.0 >> 32) as u32) }
+    }
+}
+
+/// Two members of four bytes side by side, read once and at once; the first is the lower half.
+///
+/// # Safety
+/// The place of the first is in a readable, aligned `DLTensor`.
+#[inline(always)]
+unsafe fn pair(place: *const u64) -> u64 {
+    // Where pointers have eight bytes both pairs of a tensor are aligned.
+    let word = match size_of::<*const ()>() {
+        // SAFETY: the caller's word.
+        8 => unsafe { place.read_volatile() },
+        // SAFETY: as above.
+        _ => unsafe { place.read_unaligned() },
+    };
+    if cfg!(target_endian = "big") { word.rotate_left(32) } else { word }
+}
+
 impl Plain {
     /// Whether it is a usual one.
     ///
@@ -38,7 +72,7 @@ impl Plain {
     pub unsafe fn is(tensor: *const DLTensor, flags: u64) -> bool {
         // SAFETY: the caller's word.
         unsafe {
-            let plain = Plain::ndim(tensor).and_then(|ndim| Plain::head(tensor, ndim, flags));
+            let plain = Plain::rank(tensor).and_then(|rank| Plain::head(tensor, rank, flags));
             plain.and_then(|plain| plain.arrays(|_, _, _| ())).is_some()
         }
     }
@@ -49,29 +83,41 @@ impl Plain {
     /// # Safety
     /// As [`Snapshot::read`].
     #[inline(always)]
-    pub unsafe fn ndim(tensor: *const DLTensor) -> Option<usize> {
-        // SAFETY: a member of the caller's struct.
-        let ndim = unsafe { (&raw const (*tensor).ndim).read_volatile() } as u32;
-        (ndim.wrapping_sub(1) < layout::Sums::NDIM_MAX).then_some(ndim as usize)
+    pub unsafe fn rank(tensor: *const DLTensor) -> Option<Rank> {
+        // SAFETY: two members of the caller's struct.
+        let rank = Rank(unsafe { pair((&raw const (*tensor).ndim).cast()) });
+        ((rank.0 as u32).wrapping_sub(1) < layout::Sums::NDIM_MAX).then_some(rank)
     }
 
-    /// Reads the rest of the struct, not yet its arrays of `ndim` values.
+    /// Reads the rest of the struct, not yet its arrays.
     ///
     /// # Safety
-    /// As [`Snapshot::read`].
+    /// As [`Snapshot::read`]; `rank` is the tensor's.
     #[inline(always)]
-    pub unsafe fn head(tensor: *const DLTensor, ndim: usize, flags: u64) -> Option<Plain> {
-        // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
-        let DLTensor { data, device, dtype, shape, strides, byte_offset, .. } =
-            unsafe { tensor.read() };
-        let nbytes = dtype::plain_bytes(dtype);
-        if nbytes == 0 || !device_type::plain(device) || flags & !FLAGS_KNOWN != 0 {
+    pub unsafe fn head(tensor: *const DLTensor, rank: Rank, flags: u64) -> Option<Plain> {
+        // SAFETY: members of the caller's struct, each read once.
+        let (device, data, shape, strides, byte_offset) = unsafe {
+            (
+                pair((&raw const (*tensor).device).cast()),
+                (&raw const (*tensor).data).read_volatile(),
+                (&raw const (*tensor).shape).read_volatile(),
+                (&raw const (*tensor).strides).read_volatile(),
+                (&raw const (*tensor).byte_offset).read_volatile(),
+            )
+        };
+        let (dtype, nbytes) = (rank.dtype(), dtype::plain_bytes(rank.dtype()));
+        let device = DLDevice { device_type: device as i32, device_id: (device >> 32) as i32 };
+        if nbytes == 0 {
             return None;
         }
-        if shape.is_null() || data.is_null() {
+        if !device_type::plain(device) {
+            return None;
+        }
+        if flags & !FLAGS_KNOWN != 0 || shape.is_null() || data.is_null() {
             return None;
         }
         let aligned = (shape.addr() | strides.addr()).is_multiple_of(align_of::<i64>());
+        let ndim = rank.ndim();
         aligned.then_some(Plain { data, byte_offset, device, dtype, ndim, nbytes, shape, strides })
     }
 
@@ -90,32 +136,74 @@ impl Plain {
     #[inline(always)]
     pub unsafe fn arrays(&self, mut put: impl FnMut(usize, i64, i64)) -> Option<i64> {
         let mut sums = layout::Sums::START;
-        let mut add = |sums: &mut layout::Sums, dim, extent, stride| {
-            put(dim, extent, stride);
-            sums.add(extent, stride);
-        };
-        // SAFETY: `ndim` values each, by the caller's word; volatile, as in `read_shape`. By
-        // pointer: a third of the instructions of iterators.
+        // SAFETY: `ndim` values each, by the caller's word; at least one.
         unsafe {
-            let mut dim = 0;
             if self.strides_given() {
-                while dim < self.ndim {
-                    let stride = self.strides.add(dim).read_volatile();
-                    add(&mut sums, dim, self.shape.add(dim).read_volatile(), stride);
-                    dim += 1;
-                }
+                self.given(&mut sums, &mut put);
             } else {
-                dim = self.ndim;
-                while dim > 0 {
-                    dim -= 1;
-                    let stride = sums.numel();
-                    add(&mut sums, dim, self.shape.add(dim).read_volatile(), stride);
-                }
+                self.compact(&mut sums, &mut put);
             }
         }
-        let end = sums.byte_end(i64::from(self.nbytes))?;
+        let end = sums.byte_end(self.nbytes)?;
         // `end` is above 0: the data begins in the lower half and ends there.
+        let room = LOW_HALF.checked_sub(end as u64)?;
         let first = (self.data as u64).checked_add(self.byte_offset)?;
-        (first.checked_add(end as u64)? <= LOW_HALF).then_some(end)
+        (first <= room).then_some(end)
+    }
+
+    /// Both arrays. Four dimensions are written out: at every jump saved, half a cycle.
+    #[inline(always)]
+    unsafe fn given(&self, sums: &mut layout::Sums, put: &mut impl FnMut(usize, i64, i64)) {
+        // SAFETY: as [`Plain::arrays`].
+        unsafe {
+            self.one(0, sums, put);
+            if self.ndim == 1 {
+                return;
+            }
+            self.one(1, sums, put);
+            if self.ndim == 2 {
+                return;
+            }
+            self.one(2, sums, put);
+            if self.ndim == 3 {
+                return;
+            }
+            self.one(3, sums, put);
+            let mut dim = 4;
+            while dim < self.ndim {
+                self.one(dim, sums, put);
+                dim += 1;
+            }
+        }
+    }
+
+    /// One dimension; volatile, as in `read_shape`. By pointer: a third of the instructions of
+    /// iterators.
+    #[inline(always)]
+    unsafe fn one(
+        &self,
+        dim: usize,
+        sums: &mut layout::Sums,
+        put: &mut impl FnMut(usize, i64, i64),
+    ) {
+        // SAFETY: as [`Plain::arrays`], `dim` below `ndim`.
+        let (extent, stride) =
+            unsafe { (self.shape.add(dim).read_volatile(), self.strides.add(dim).read_volatile()) };
+        put(dim, extent, stride);
+        sums.add(extent, stride);
+    }
+
+    /// The extents, and compact strides.
+    #[inline(always)]
+    unsafe fn compact(&self, sums: &mut layout::Sums, put: &mut impl FnMut(usize, i64, i64)) {
+        let mut dim = self.ndim;
+        while dim > 0 {
+            dim -= 1;
+            // SAFETY: as in `one`.
+            let extent = unsafe { self.shape.add(dim).read_volatile() };
+            let stride = sums.numel();
+            put(dim, extent, stride);
+            sums.add(extent, stride);
+        }
     }
 }
