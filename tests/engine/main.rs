@@ -19,7 +19,7 @@ fn lock() -> MutexGuard<'static, ()> {
 }
 
 fn levels() -> Vec<Level> {
-    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
+    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
     let levels: Vec<_> = all.into_iter().filter(|&level| set_level(level)).collect();
     assert!(levels.contains(&detected()));
     levels

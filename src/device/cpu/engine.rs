@@ -29,7 +29,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         if kernel == Kernel::Rows
             && let Some(sides) = odd_sides(ops, plan, size)
         {
-            return faces(plan, size, &sides, &mut |face| odd::transpose(ops, face, size));
+            return odd::copy(ops, plan, size, &sides);
         }
         if tiny(plan, kernel, size, &sides) {
             return tables::copy(plan, size);
@@ -50,10 +50,10 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     }
 }
 
-/// The sides of a plan of elements of 3, 5, 6 or 7 bytes, if they are worth tiles.
+/// The sides of a plan of elements of 3, 5, 6, ... bytes, if they are worth it.
 fn odd_sides(ops: &Ops, plan: &Part, size: usize) -> Option<Sides> {
     let sides = odd::able(ops, size).then(|| plan.sides(size as i64))?;
-    sides.filter(|(dst, src)| dst.n.min(src.n) >= 8)
+    sides.filter(|sides| odd::suits(ops, sides))
 }
 
 /// Whether a plan goes element by element, through tables of offsets.

@@ -74,6 +74,7 @@ mod x86_avx2;
 mod x86_avx2_shuffle;
 mod x86_avx2_square;
 mod x86_avx512;
+mod x86_avx512_odd;
 mod x86_packed;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};

@@ -20,6 +20,7 @@ static OPS: Ops = Ops {
     tiles: TILES,
     narrow: TILES,
     odd: Some(odd),
+    squares: None,
     shift: super::bitrun::shifted,
     fours: portable::fours,
     sixes: None,

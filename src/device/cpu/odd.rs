@@ -1,15 +1,90 @@
-//! Transposes of elements of 3, 5, 6 and 7 bytes: spread to 4 or 8 bytes, turned, and closed up.
-use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
-use super::ops::{Odd, Ops};
+//! Transposes of elements of 3, 5 to 7 and 9 to 15 bytes: spread to 4, 8 or 16 bytes, turned, and
+//! closed up. In squares of a register either way where there are instructions for it; else in
+//! tiles, for which 9 bytes and more are too large.
+use super::engine::{Sides, faces};
+use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
+use super::ops::{Odd, Ops, Spread, Squares};
+use crate::array::Array;
+use crate::device::part::Part;
+
+/// Whether there are kernels for elements of so many bytes, no power of two.
+pub(super) fn able(ops: &Ops, size: usize) -> bool {
+    match size {
+        3 | 5..=7 => ops.odd.is_some() || ops.squares.is_some(),
+        9..=15 => ops.squares.is_some(),
+        _ => false,
+    }
+}
+
+/// Whether sides are worth it.
+pub(super) fn suits(ops: &Ops, (dst, src): &Sides) -> bool {
+    let least = if ops.squares.is_some() { 2 } else { 8 };
+    dst.n.min(src.n) >= least
+}
+
+/// Copies a plan of faces that [`suits`].
+///
+/// # Safety
+/// As [`super::copy`]; [`able`].
+pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize, sides: &Sides) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match ops.squares {
+            Some(squares) => whole(squares, plan, size, sides),
+            None => faces(plan, size, sides, &mut |face| tiles(ops, face, size)),
+        }
+    }
+}
+
+/// Offsets of rows.
+struct Places {
+    at: Array<isize, ROWS_MOST>,
+    /// The first position that they are of.
+    first: usize,
+    n: usize,
+}
+
+impl Places {
+    fn new() -> Places {
+        Places { at: Array::new(), first: 0, n: 0 }
+    }
+
+    /// Finds those of `n` positions from `first` on; of the last one's, as many as make whole
+    /// groups of four.
+    fn find(&mut self, side: &Side, first: usize, n: usize) {
+        if (self.first, self.n) == (first, n) {
+            return; // of the face before
+        }
+        (self.first, self.n) = (first, n);
+        side.places(first, n, &mut self.at);
+        let last = self.at.last().copied().unwrap_or(0);
+        self.at.extend(n.wrapping_neg() & 3, || last);
+    }
+}
+
+/// Squares: a few rows of the source from one end to the other, and then the next few.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn whole(turn: Squares, plan: &Part, size: usize, sides: &Sides) {
+    let how = Spread::new(size);
+    let (mut rows, mut columns) = (Places::new(), Places::new());
+    faces(plan, size, sides, &mut |face| {
+        for d in (0..face.n_dst).step_by(ROWS_MOST) {
+            let n_dst = ROWS_MOST.min(face.n_dst - d);
+            rows.find(face.rows, d, n_dst);
+            for s in (0..face.n_src).step_by(ROWS_MOST) {
+                let n_src = ROWS_MOST.min(face.n_src - s);
+                columns.find(face.columns, s, n_src);
+                let (src, dst) = (face.src.wrapping_add(s * size), face.dst.wrapping_add(d * size));
+                // SAFETY: a part of the face.
+                unsafe { turn((src, &rows.at), (dst, &columns.at), (n_dst, n_src), &how) };
+            }
+        }
+    });
+}
 
 /// Tiles in a line of the source, and how far ahead lines are asked for.
 const LINE: usize = 5;
 const AHEAD: usize = 128;
-
-/// Whether there are kernels for elements of so many bytes.
-pub(super) fn able(ops: &Ops, size: usize) -> bool {
-    ops.odd.is_some() && matches!(size, 3 | 5 | 6 | 7)
-}
 
 /// Transposes a face of at least 4 elements either way. The last tile of a row or column moves
 /// back over its predecessor, and writes the same bytes again.
@@ -17,7 +92,7 @@ pub(super) fn able(ops: &Ops, size: usize) -> bool {
 /// # Safety
 /// Every element is readable and writable; no overlap; [`able`].
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn transpose(ops: &Ops, face: &Face, size: usize) {
+unsafe fn tiles(ops: &Ops, face: &Face, size: usize) {
     let Some(turn) = ops.odd else { return };
     let how = Odd::new(size);
     let side = how.side;

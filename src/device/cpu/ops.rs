@@ -151,6 +151,44 @@ impl Odd {
 pub(super) type OddTiles =
     unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool);
 
+/// How elements of 3, 5 to 7 and 9 to 15 bytes are spread to the next power of two.
+pub(super) struct Spread {
+    /// Bytes of an element.
+    pub(super) size: usize,
+    /// Elements of a square, either way: as many as fill 64 bytes when they are spread.
+    pub(super) side: usize,
+    /// Which byte of a row becomes which: to spread elements. Of the bytes between, any.
+    pub(super) spread: [u8; 64],
+    /// See `spread`: and back.
+    pub(super) close: [u8; 64],
+}
+
+impl Spread {
+    pub(super) fn new(size: usize) -> Spread {
+        let wide = size.next_power_of_two();
+        let side = 64usize.checked_div(wide).unwrap_or(0);
+        let mut how = Spread { size, side, spread: [0; 64], close: [0; 64] };
+        for near in 0..side * size {
+            let far = near.checked_div(size).unwrap_or(0) * (wide - size) + near;
+            if let Some(to) = how.spread.get_mut(far) {
+                *to = near as u8;
+            }
+            if let Some(to) = how.close.get_mut(near) {
+                *to = far as u8;
+            }
+        }
+        how
+    }
+}
+
+/// Transposes `n.0` elements of `n.1` source rows... 
+pub(super) type Squares = unsafe fn(
+    from: (*const u8, &[isize]),
+    to: (*mut u8, &[isize]),
+    n: (usize, usize),
+    how: &Spread,
+);
+
 /// Where 16 packed elements of each of some tiles of source rows are, or if they are `wide` 32 of 4
 /// bits: of the first row at `bit`, of the others `apart`, all at whole elements.
 pub(super) struct Packed {
@@ -180,6 +218,8 @@ pub(super) struct Ops {
     pub(super) square: Option<Square>,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
+    /// Squares of elements of up to 15 bytes, where there is something better than tiles.
+    pub(super) squares: Option<Squares>,
     /// Copies `n` bytes, whole lines, that begin at bit `shift` of `from`. They may overlap from
     /// below.
     pub(super) shift: unsafe fn(to: *mut u8, from: *const u8, shift: u32, n: usize),

@@ -8,6 +8,7 @@ pub(super) static OPS: Ops = Ops {
     tiles: TILES,
     narrow: TILES,
     odd: None,
+    squares: None,
     shift: bitrun::shifted,
     fours,
     sixes: None,

@@ -8,7 +8,9 @@ use core::arch::x86_64::*;
 use super::ops::{Ops, Place, Rows};
 use super::x86_avx2;
 
-pub(super) static OPS: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
+pub(super) static OPS: Ops = TABLE;
+
+pub(super) const TABLE: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
 /// times over. Row `r` of group `g` goes to row `g` C + `r`.
@@ -47,14 +49,25 @@ lanes!(
 /// Turns a 4 × 4 matrix of 16-byte quarters.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
-    let (low, high) = (_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0x44>(c, d));
-    let (first, second) =
-        (_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high));
-    let (low, high) = (_mm512_shuffle_i64x2::<0xee>(a, b), _mm512_shuffle_i64x2::<0xee>(c, d));
-    let (third, fourth) =
-        (_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high));
+fn quarters(rows: [__m512i; 4]) -> [__m512i; 4] {
+    let ([first, second], [third, fourth]) = (near(rows), far(rows));
     [first, second, third, fourth]
+}
+
+/// The first two rows of that.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn near([a, b, c, d]: [__m512i; 4]) -> [__m512i; 2] {
+    let (low, high) = (_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0x44>(c, d));
+    [_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high)]
+}
+
+/// The last two.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn far([a, b, c, d]: [__m512i; 4]) -> [__m512i; 2] {
+    let (low, high) = (_mm512_shuffle_i64x2::<0xee>(a, b), _mm512_shuffle_i64x2::<0xee>(c, d));
+    [_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high)]
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
