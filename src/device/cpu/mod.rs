@@ -26,7 +26,7 @@ macro_rules! shuffle {
     ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, []) => {
         let _ = &mut $rows; // one element a row: nothing to turn
     };
-    ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, [$($i:literal)*]) => {
+    ($rows:ident, $c:ident, $rounds:expr, $low:ident, $high:ident, [$($i:literal)*]) => {
         for _ in 0..$rounds {
             $rows = [
                 $($low($rows[$i], $rows[$i + $c / 2]), $high($rows[$i], $rows[$i + $c / 2])),*

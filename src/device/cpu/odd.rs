@@ -3,7 +3,7 @@
 //! tiles, for which 9 bytes and more are too large.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
-use super::ops::{Odd, Ops, Spread, Squares};
+use super::ops::{Odd, Ops, Squares, Turns};
 use crate::array::Array;
 use crate::device::part::Part;
 
@@ -49,8 +49,8 @@ impl Places {
         Places { at: Array::new(), first: 0, n: 0 }
     }
 
-    /// Finds those of `n` positions from `first` on; of the last one's, as many as make whole
-    /// groups of four.
+    /// Finds those of `n` positions from `first` on; and so many more that they are a
+    /// multiple of 16, where the last one is.
     fn find(&mut self, side: &Side, first: usize, n: usize) {
         if (self.first, self.n) == (first, n) {
             return; // of the face before
@@ -58,14 +58,14 @@ impl Places {
         (self.first, self.n) = (first, n);
         side.places(first, n, &mut self.at);
         let last = self.at.last().copied().unwrap_or(0);
-        self.at.extend(n.wrapping_neg() & 3, || last);
+        self.at.extend(n.wrapping_neg() & 15, || last);
     }
 }
 
 /// Squares: a few rows of the source from one end to the other, and then the next few.
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn whole(turn: Squares, plan: &Part, size: usize, sides: &Sides) {
-    let how = Spread::new(size);
+    let how = Turns::new(size);
     let (mut rows, mut columns) = (Places::new(), Places::new());
     faces(plan, size, sides, &mut |face| {
         for d in (0..face.n_dst).step_by(ROWS_MOST) {

@@ -151,42 +151,43 @@ impl Odd {
 pub(super) type OddTiles =
     unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool);
 
-/// How elements of 3, 5 to 7 and 9 to 15 bytes are spread to the next power of two.
-pub(super) struct Spread {
+/// How two rows of elements of any size up to 15 bytes take turns.
+pub(super) struct Turns {
     /// Bytes of an element.
     pub(super) size: usize,
-    /// Elements of a square, either way: as many as fill 64 bytes when they are spread.
-    pub(super) side: usize,
-    /// Which byte of a row becomes which: to spread elements. Of the bytes between, any.
-    pub(super) spread: [u8; 64],
-    /// See `spread`: and back.
-    pub(super) close: [u8; 64],
+    /// log2 of the elements of a row, the greatest power of two of them in 64 bytes: 2, 3, 4.
+    pub(super) log: u32,
+    /// Which byte of both rows becomes which: an element of the first row's first half, one of the
+    /// second's, the next of the first's, ...
+    pub(super) low: [u8; 64],
+    /// Likewise of their second halves.
+    pub(super) high: [u8; 64],
 }
 
-impl Spread {
-    pub(super) fn new(size: usize) -> Spread {
-        let wide = size.next_power_of_two();
-        let side = 64usize.checked_div(wide).unwrap_or(0);
-        let mut how = Spread { size, side, spread: [0; 64], close: [0; 64] };
-        for near in 0..side * size {
-            let far = near.checked_div(size).unwrap_or(0) * (wide - size) + near;
-            if let Some(to) = how.spread.get_mut(far) {
-                *to = near as u8;
-            }
-            if let Some(to) = how.close.get_mut(near) {
-                *to = far as u8;
-            }
+impl Turns {
+    pub(super) fn new(size: usize) -> Turns {
+        let log = 64usize.checked_div(size).and_then(usize::checked_ilog2).unwrap_or(0);
+        let mut how = Turns { size, log, low: [0; 64], high: [0; 64] };
+        let half = (size << log) / 2;
+        let mut element = 0;
+        let bytes = how.low.iter_mut().zip(&mut how.high);
+        for (at, (low, high)) in bytes.enumerate().take(size << log) {
+            element += usize::from(at == (element + 1) * size);
+            let from = at - (element + 1) / 2 * size + (element & 1) * 64;
+            (*low, *high) = (from as u8, (from + half) as u8);
         }
         how
     }
 }
 
-/// Transposes `n.0` elements of `n.1` source rows... 
+/// Transposes: an element of `size` bytes from `rows[d]` and `s` elements after `src` goes to
+/// `columns[s]` and `d` elements after `dst`, for `n` (first of `d`) of them. `rows` goes on to the
+/// next multiple of 16, with any place in the source. No byte more is read or written.
 pub(super) type Squares = unsafe fn(
     from: (*const u8, &[isize]),
     to: (*mut u8, &[isize]),
     n: (usize, usize),
-    how: &Spread,
+    how: &Turns,
 );
 
 /// Where 16 packed elements of each of some tiles of source rows are, or if they are `wide` 32 of 4

@@ -49,25 +49,14 @@ lanes!(
 /// Turns a 4 × 4 matrix of 16-byte quarters.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn quarters(rows: [__m512i; 4]) -> [__m512i; 4] {
-    let ([first, second], [third, fourth]) = (near(rows), far(rows));
-    [first, second, third, fourth]
-}
-
-/// The first two rows of that.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn near([a, b, c, d]: [__m512i; 4]) -> [__m512i; 2] {
+fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     let (low, high) = (_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0x44>(c, d));
-    [_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high)]
-}
-
-/// The last two.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn far([a, b, c, d]: [__m512i; 4]) -> [__m512i; 2] {
+    let (first, second) =
+        (_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high));
     let (low, high) = (_mm512_shuffle_i64x2::<0xee>(a, b), _mm512_shuffle_i64x2::<0xee>(c, d));
-    [_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high)]
+    let (third, fourth) =
+        (_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high));
+    [first, second, third, fourth]
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]

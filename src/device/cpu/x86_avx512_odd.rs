@@ -1,124 +1,144 @@
-//! Squares of elements of 3, 5 to 7 and 9 to 15 bytes, with instructions that bring the bytes of a
-//! whole register into any order (AVX-512 VBMI).
+//! Squares of elements of 3, 5 to 7 and 9 to 15 bytes, with instructions that bring the bytes of two
+//! registers into any order (AVX-512 VBMI).
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[cfg(target_arch = "x86")]
 use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Ops, Spread};
-use super::x86_avx512::{TABLE, far, near};
+use super::ops::{Ops, Turns};
+use super::x86_avx512::TABLE;
 
 pub(super) static OPS: Ops = Ops { squares: Some(squares), ..TABLE };
 
 /// How far ahead in the source's rows lines are asked for.
 const AHEAD: usize = 512;
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+/// Whole squares, one row in each register. Of what is left over, if it is half a square or less,
+/// registers have two rows in one, before they are turned (the last columns) or then (the last
+/// rows).
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
 unsafe fn squares(
-    from: (*const u8, &[isize]),
-    to: (*mut u8, &[isize]),
-    n: (usize, usize),
-    how: &Spread,
+    (src, rows): (*const u8, &[isize]),
+    (dst, columns): (*mut u8, &[isize]),
+    (n_dst, n_src): (usize, usize),
+    how: &Turns,
 ) {
-    // SAFETY: the caller's promise.
+    let (side, rows, columns) = (1 << how.log, rows.as_ptr(), columns.as_ptr());
+    let whole = |n: usize| if n & (side - 1) > side / 2 { n } else { n & !(side - 1) };
+    let (d, s) = (whole(n_dst), whole(n_src));
+    let (from, to) = ((src, rows), (dst, columns));
+    let below = ((src, rows.wrapping_add(d)), (dst.wrapping_add(d * how.size), columns));
+    let beside = ((src.wrapping_add(s * how.size), rows), (dst, columns.wrapping_add(s)));
+    // SAFETY: parts of what the caller vouches for.
     unsafe {
-        match how.side {
-            16 => squares4(from, to, n, how),
-            8 => squares8(from, to, n, how),
-            _ => squares16(from, to, n, how),
+        match side {
+            16 => {
+                squares16::<1, 1>(from, to, (d, s), how);
+                squares8::<1, 2>(below.0, below.1, (n_dst - d, s), how);
+                squares8::<2, 1>(beside.0, beside.1, (n_dst, n_src - s), how);
+            }
+            8 => {
+                squares8::<1, 1>(from, to, (d, s), how);
+                squares4::<1, 2>(below.0, below.1, (n_dst - d, s), how);
+                squares4::<2, 1>(beside.0, beside.1, (n_dst, n_src - s), how);
+            }
+            _ => {
+                squares4::<1, 1>(from, to, (d, s), how);
+                squares2::<1, 2>(below.0, below.1, (n_dst - d, s), how);
+                squares2::<2, 1>(beside.0, beside.1, (n_dst, n_src - s), how);
+            }
         }
     }
 }
 
-/// The first `n` bytes, 1 to 64.
-#[inline]
-fn bytes(n: usize) -> u64 {
-    u64::MAX >> (n.wrapping_neg() & 63)
+static EACH: [u8; 64] = {
+    let mut each = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        each[i] = i as u8;
+        i += 1;
+    }
+    each
+};
+
+/// The bytes of `n` elements.
+fn bytes(n: usize, size: usize) -> u64 {
+    u64::MAX >> ((n * size).wrapping_neg() & 63)
 }
 
-/// Squares of 4 C rows of 4 C elements, and what is left over: of elements that do not count, no
-/// byte is read or written.
+/// Squares in C registers, of which each has IN rows of the source, and then OUT of the
+/// destination; and what is left over. No byte of other elements is read or written.
 macro_rules! squares {
-    (
-        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
-        [$($i:literal)*], [$($h:literal)*]
-    ) => {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-        unsafe fn $name(
-            (src, rows): (*const u8, &[isize]),
-            (dst, columns): (*mut u8, &[isize]),
+    ($name:ident, [$($i:literal)*], [$($h:literal)*]) => {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+        unsafe fn $name<const IN: usize, const OUT: usize>(
+            (src, rows): (*const u8, *const isize),
+            (dst, columns): (*mut u8, *const isize),
             (n_dst, n_src): (usize, usize),
-            how: &Spread,
+            how: &Turns,
         ) {
             const C: usize = [$($i),*].len();
-            // SAFETY: the caller vouches for the elements, and for offsets of whole groups of C.
+            // SAFETY: the caller vouches for the elements and the offsets.
             unsafe {
-                let spread = _mm512_loadu_si512(how.spread.as_ptr().cast());
-                let close = _mm512_loadu_si512(how.close.as_ptr().cast());
+                let each = _mm512_loadu_si512(EACH.as_ptr().cast());
+                let low = _mm512_loadu_si512(how.low.as_ptr().cast());
+                let high = _mm512_loadu_si512(how.high.as_ptr().cast());
+                let low = |a, b| _mm512_permutex2var_epi8(a, low, b);
+                let high = |a, b| _mm512_permutex2var_epi8(a, high, b);
+                // Two halves of registers next to one another, and the second of them.
+                let at = _mm512_set1_epi8((C * how.size) as i8);
+                let split = _mm512_add_epi8(each, at);
+                let join = _mm512_mask_sub_epi8(each, !bytes(C, how.size), _mm512_add_epi8(each, _mm512_set1_epi8(64)), at);
                 let mut s = 0;
                 while s < n_src {
-                    let wide = (4 * C).min(n_src - s);
-                    let (read, src) = (bytes(wide * how.size), src.wrapping_add(s * how.size));
-                    let columns = columns.as_ptr().wrapping_add(s);
+                    let wide = (C * OUT).min(n_src - s);
+                    let (src, read) = (src.wrapping_add(s * how.size), bytes(wide, how.size));
+                    let columns = columns.wrapping_add(s);
                     let mut d = 0;
                     while d < n_dst {
-                        let high = (4 * C).min(n_dst - d);
-                        let (write, dst) = (bytes(high * how.size), dst.wrapping_add(d * how.size));
-                        let rows = rows.as_ptr().wrapping_add(d);
-                        let load = |i: usize| {
-                            let row = src.wrapping_offset(*rows.wrapping_add(i));
-                            _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(AHEAD).cast());
-                            let row = _mm512_maskz_loadu_epi8(read, row.cast());
-                            _mm512_permutexvar_epi8(spread, row)
-                        };
-                        let mut first = [$(load($i)),*];
-                        shuffle!(first, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                        let (mut second, mut third, mut fourth) = (first, first, first);
-                        if high > C {
-                            second = [$(load(C + $i)),*];
-                            shuffle!(second, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                        }
-                        if high > 2 * C {
-                            third = [$(load(2 * C + $i)),*];
-                            shuffle!(third, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                        }
-                        if high > 3 * C {
-                            fourth = [$(load(3 * C + $i)),*];
-                            shuffle!(fourth, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                        }
-                        let store = |i: usize, row: __m512i| {
-                            if i < wide {
-                                let to = dst.wrapping_offset(*columns.wrapping_add(i));
-                                let row = _mm512_permutexvar_epi8(close, row);
-                                _mm512_mask_storeu_epi8(to.cast(), write, row);
+                        let write = bytes((C * IN).min(n_dst - d), how.size);
+                        let (dst, rows) = (dst.wrapping_add(d * how.size), rows.wrapping_add(d));
+                        let mut all = [$({
+                            let row = src.wrapping_offset(*rows.wrapping_add($i * IN));
+                            if IN == 1 {
+                                _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(AHEAD).cast());
+                                _mm512_maskz_loadu_epi8(read, row.cast())
+                            } else {
+                                let next = src.wrapping_offset(*rows.wrapping_add($i * IN + 1));
+                                let row = _mm256_maskz_loadu_epi8(read as u32, row.cast());
+                                let next = _mm256_maskz_loadu_epi8(read as u32, next.cast());
+                                let row = _mm512_castsi256_si512(row);
+                                _mm512_permutex2var_epi8(row, join, _mm512_castsi256_si512(next))
                             }
-                        };
+                        }),*];
+                        shuffle!(all, C, (C * IN).trailing_zeros(), low, high, [$($h)*]);
                         $(
-                            let quarters = [first[$i], second[$i], third[$i], fourth[$i]];
-                            let [a, b] = near(quarters);
-                            store($i, a);
-                            store(C + $i, b);
-                            if wide > 2 * C {
-                                let [c, d] = far(quarters);
-                                store(2 * C + $i, c);
-                                store(3 * C + $i, d);
+                            if OUT == 1 && $i < wide {
+                                let to = dst.wrapping_offset(*columns.wrapping_add($i));
+                                _mm512_mask_storeu_epi8(to.cast(), write, all[$i]);
+                            }
+                            if OUT == 2 && $i * 2 < wide {
+                                let to = dst.wrapping_offset(*columns.wrapping_add($i * 2));
+                                let row = _mm512_castsi512_si256(all[$i]);
+                                _mm256_mask_storeu_epi8(to.cast(), write as u32, row);
+                            }
+                            if OUT == 2 && $i * 2 + 1 < wide {
+                                let to = dst.wrapping_offset(*columns.wrapping_add($i * 2 + 1));
+                                let row = _mm512_permutexvar_epi8(split, all[$i]);
+                                let row = _mm512_castsi512_si256(row);
+                                _mm256_mask_storeu_epi8(to.cast(), write as u32, row);
                             }
                         )*
-                        d += 4 * C;
+                        d += C * IN;
                     }
-                    s += 4 * C;
+                    s += C * OUT;
                 }
             }
         }
     };
 }
-squares!(
-    squares4, 2, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32,
-    [0 1 2 3], [0 1]
-);
-squares!(
-    squares8, 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64,
-    [0 1], [0]
-);
-squares!(squares16, 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, [0], []);
+squares!(squares16, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]);
+squares!(squares8, [0 1 2 3 4 5 6 7], [0 1 2 3]);
+squares!(squares4, [0 1 2 3], [0 1]);
+squares!(squares2, [0 1], [0]);
