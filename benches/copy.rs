@@ -235,7 +235,8 @@ fn main() {
         };
         let ours_two = || if busy { 0.0 } else { ours(2) };
         _ = (ours(1), theirs(), ours_two());
-        let repeats = ((400 << 20) / n).clamp(9, 41) * std::env::var("ROUNDS").map_or(1, |n| n.parse().unwrap());
+        let repeats = ((400 << 20) / n).clamp(9, 41)
+            * std::env::var("ROUNDS").map_or(1, |n| n.parse().unwrap());
         let runs: Vec<_> = (0..repeats).map(|_| (ours(1), theirs(), ours_two())).collect();
         let one = median(runs.iter().map(|r| r.1 / r.0).collect());
         let two = median(runs.iter().map(|r| r.0 / r.2).collect());

@@ -27,7 +27,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     unsafe {
         let (kernel, sides) = plan.way();
         if kernel == Kernel::Rows
-            && let Some(sides) = odd_sides(ops, plan, size)
+            && let Some(sides) = odd::sides(ops, plan, size)
         {
             return odd::copy(ops, plan, size, &sides);
         }
@@ -48,12 +48,6 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             (ops.fence)();
         }
     }
-}
-
-/// The sides of a plan of elements of 3, 5, 6, ... bytes, if they are worth it.
-fn odd_sides(ops: &Ops, plan: &Part, size: usize) -> Option<Sides> {
-    let sides = odd::able(ops, size).then(|| plan.sides(size as i64))?;
-    sides.filter(|sides| odd::suits(ops, sides))
 }
 
 /// Whether a plan goes element by element, through tables of offsets.

@@ -126,7 +126,8 @@ impl Side {
         }
         let mut list = List::new();
         self.offsets(first, count, &mut list);
-        list.iter().for_each(|&at| _ = out.push(at as isize));
+        let mut places = list.iter();
+        out.extend(list.len(), || places.next().map_or(0, |&at| at as isize));
     }
 
     /// The offsets of `count` positions from `first` on.

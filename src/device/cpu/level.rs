@@ -1,8 +1,8 @@
 //! Which instructions to use: asked of the processor once, and settable by tests.
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::ops::Ops;
-use super::simd::{detect, table};
+use super::ops::{OddSquares, Ops};
+use super::simd::{self, detect, table};
 use crate::device::part;
 
 /// A set of kernels. A higher level includes the lower ones of the same processor family.
@@ -73,6 +73,11 @@ pub fn set_level(level: Level) -> bool {
 /// The kernels of the level in use.
 pub(super) fn ops() -> &'static Ops {
     table(level())
+}
+
+/// Squares of elements of up to 15 bytes, where the level in use has them.
+pub(super) fn odd_squares() -> Option<OddSquares> {
+    simd::odd_squares(level())
 }
 
 /// Bytes from which an output goes past the caches, and bytes that are worth a thread.

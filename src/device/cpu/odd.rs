@@ -3,34 +3,45 @@
 //! tiles, for which 9 bytes and more are too large.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
-use super::ops::{Odd, Ops, Squares, Turns};
+use super::level::odd_squares;
+use super::ops::{Odd, OddSquares, Ops, Turns};
 use crate::array::Array;
-use crate::device::part::Part;
+use crate::device::part::{Part, Run};
 
-/// Whether there are kernels for elements of so many bytes, no power of two.
-pub(super) fn able(ops: &Ops, size: usize) -> bool {
-    match size {
-        3 | 5..=7 => ops.odd.is_some() || ops.squares.is_some(),
-        9..=15 => ops.squares.is_some(),
+/// The sides of a plan of elements of 3, 5, 6, 7 or 9 to 15 bytes, if there are kernels for it that
+/// are worth their beginning.
+pub(super) fn sides(ops: &Ops, plan: &Part, size: usize) -> Option<Sides> {
+    let squares = odd_squares().is_some();
+    let able = match size {
+        3 | 5..=7 => squares || ops.odd.is_some(),
+        9..=15 => squares,
         _ => false,
-    }
+    };
+    let sides = able.then(|| plan.sides(size as i64))?;
+    sides.filter(|(dst, src)| if squares { large(dst.n, src.n) } else { dst.n.min(src.n) >= 8 })
 }
 
-/// Whether sides are worth it.
-pub(super) fn suits(ops: &Ops, (dst, src): &Sides) -> bool {
-    let least = if ops.squares.is_some() { 2 } else { 8 };
-    dst.n.min(src.n) >= least
+/// Whether squares are faster than one element after the other: of short source rows, there must be
+/// many.
+fn large(n_dst: i64, n_src: i64) -> bool {
+    let least = match (n_dst, n_src) {
+        (_, ..3) => return false,
+        (_, ..6) => 120,
+        (..4, _) => 64,
+        _ => 48,
+    };
+    n_dst.saturating_mul(n_src) >= least
 }
 
-/// Copies a plan of faces that [`suits`].
+/// Copies a plan with such [`sides`].
 ///
 /// # Safety
-/// As [`super::copy`]; [`able`].
+/// As [`super::copy`].
 pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize, sides: &Sides) {
     // SAFETY: the caller's promise.
     unsafe {
-        match ops.squares {
-            Some(squares) => whole(squares, plan, size, sides),
+        match odd_squares() {
+            Some(turn) => squares(turn, plan, size, sides),
             None => faces(plan, size, sides, &mut |face| tiles(ops, face, size)),
         }
     }
@@ -62,24 +73,36 @@ impl Places {
     }
 }
 
-/// Squares: a few rows of the source from one end to the other, and then the next few.
+/// Squares: a few rows of the source from one end to the other, and then the next few. Where it
+/// takes long to find rows or columns next to what they are for: those of all faces, before the
+/// next ones are looked for.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn whole(turn: Squares, plan: &Part, size: usize, sides: &Sides) {
+unsafe fn squares(turn: OddSquares, plan: &Part, size: usize, sides: &Sides) {
     let how = Turns::new(size);
     let (mut rows, mut columns) = (Places::new(), Places::new());
-    faces(plan, size, sides, &mut |face| {
-        for d in (0..face.n_dst).step_by(ROWS_MOST) {
-            let n_dst = ROWS_MOST.min(face.n_dst - d);
-            rows.find(face.rows, d, n_dst);
-            for s in (0..face.n_src).step_by(ROWS_MOST) {
-                let n_src = ROWS_MOST.min(face.n_src - s);
-                columns.find(face.columns, s, n_src);
-                let (src, dst) = (face.src.wrapping_add(s * size), face.dst.wrapping_add(d * size));
-                // SAFETY: a part of the face.
-                unsafe { turn((src, &rows.at), (dst, &columns.at), (n_dst, n_src), &how) };
-            }
+    let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {
+        Some(_) if other.n < 32 => ROWS_MOST,
+        _ => (side.n as usize).max(1),
+    };
+    let (high, wide) = (at_once(&sides.0, &sides.1), at_once(&sides.1, &sides.0));
+    for first_d in (0..sides.0.n as usize).step_by(high) {
+        for first_s in (0..sides.1.n as usize).step_by(wide) {
+            faces(plan, size, sides, &mut |face| {
+                for d in (first_d..face.n_dst.min(first_d + high)).step_by(ROWS_MOST) {
+                    let n_dst = ROWS_MOST.min(face.n_dst - d);
+                    rows.find(face.rows, d, n_dst);
+                    let dst = face.dst.wrapping_add(d * size);
+                    for s in (first_s..face.n_src.min(first_s + wide)).step_by(ROWS_MOST) {
+                        let n_src = ROWS_MOST.min(face.n_src - s);
+                        columns.find(face.columns, s, n_src);
+                        let src = face.src.wrapping_add(s * size);
+                        // SAFETY: a part of the face.
+                        unsafe { turn((src, &rows.at), (dst, &columns.at), (n_dst, n_src), &how) };
+                    }
+                }
+            });
         }
-    });
+    }
 }
 
 /// Tiles in a line of the source, and how far ahead lines are asked for.
@@ -90,7 +113,7 @@ const AHEAD: usize = 128;
 /// back over its predecessor, and writes the same bytes again.
 ///
 /// # Safety
-/// Every element is readable and writable; no overlap; [`able`].
+/// Every element is readable and writable; no overlap.
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn tiles(ops: &Ops, face: &Face, size: usize) {
     let Some(turn) = ops.odd else { return };

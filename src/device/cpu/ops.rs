@@ -183,12 +183,8 @@ impl Turns {
 /// Transposes: an element of `size` bytes from `rows[d]` and `s` elements after `src` goes to
 /// `columns[s]` and `d` elements after `dst`, for `n` (first of `d`) of them. `rows` goes on to the
 /// next multiple of 16, with any place in the source. No byte more is read or written.
-pub(super) type Squares = unsafe fn(
-    from: (*const u8, &[isize]),
-    to: (*mut u8, &[isize]),
-    n: (usize, usize),
-    how: &Turns,
-);
+pub(super) type OddSquares =
+    unsafe fn(from: (*const u8, &[isize]), to: (*mut u8, &[isize]), n: (usize, usize), how: &Turns);
 
 /// Where 16 packed elements of each of some tiles of source rows are, or if they are `wide` 32 of 4
 /// bits: of the first row at `bit`, of the others `apart`, all at whole elements.
@@ -219,8 +215,6 @@ pub(super) struct Ops {
     pub(super) square: Option<Square>,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
-    /// Squares of elements of up to 15 bytes, where there is something better than tiles.
-    pub(super) squares: Option<Squares>,
     /// Copies `n` bytes, whole lines, that begin at bit `shift` of `from`. They may overlap from
     /// below.
     pub(super) shift: unsafe fn(to: *mut u8, from: *const u8, shift: u32, n: usize),

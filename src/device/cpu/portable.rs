@@ -8,7 +8,6 @@ pub(super) static OPS: Ops = Ops {
     tiles: TILES,
     narrow: TILES,
     odd: None,
-    squares: None,
     shift: bitrun::shifted,
     fours,
     sixes: None,

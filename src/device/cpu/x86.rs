@@ -6,16 +6,19 @@ use core::arch::x86 as arch;
 use core::arch::x86_64 as arch;
 
 use super::level::Level;
-use super::ops::Ops;
+use super::ops::{OddSquares, Ops};
 use super::{portable, x86_avx2, x86_avx512, x86_avx512_odd};
 
 pub(super) fn table(level: Level) -> &'static Ops {
     match level {
-        Level::Vbmi => &x86_avx512_odd::OPS,
-        Level::Avx512 => &x86_avx512::OPS,
+        Level::Avx512 | Level::Vbmi => &x86_avx512::OPS,
         Level::Avx2 => &x86_avx2::OPS,
         _ => &portable::OPS,
     }
+}
+
+pub(super) fn odd_squares(level: Level) -> Option<OddSquares> {
+    (level == Level::Vbmi).then_some(x86_avx512_odd::squares)
 }
 
 pub(super) fn detect() -> Level {

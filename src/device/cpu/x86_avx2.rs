@@ -20,7 +20,6 @@ pub(super) const TABLE: Ops = Ops {
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
     odd: Some(odd),
-    squares: None,
     shift: x86_packed::shift,
     fours: x86_packed::fours,
     sixes: Some(x86_packed::sixes),

@@ -8,9 +8,7 @@ use core::arch::x86_64::*;
 use super::ops::{Ops, Place, Rows};
 use super::x86_avx2;
 
-pub(super) static OPS: Ops = TABLE;
-
-pub(super) const TABLE: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
+pub(super) static OPS: Ops = Ops { square: Some(square), stream, ..x86_avx2::TABLE };
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
 /// times over. Row `r` of group `g` goes to row `g` C + `r`.

@@ -6,10 +6,7 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Ops, Turns};
-use super::x86_avx512::TABLE;
-
-pub(super) static OPS: Ops = Ops { squares: Some(squares), ..TABLE };
+use super::ops::Turns;
 
 /// How far ahead in the source's rows lines are asked for.
 const AHEAD: usize = 512;
@@ -18,7 +15,7 @@ const AHEAD: usize = 512;
 /// registers have two rows in one, before they are turned (the last columns) or then (the last
 /// rows).
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-unsafe fn squares(
+pub(super) unsafe fn squares(
     (src, rows): (*const u8, &[isize]),
     (dst, columns): (*mut u8, &[isize]),
     (n_dst, n_src): (usize, usize),
@@ -26,27 +23,23 @@ unsafe fn squares(
 ) {
     let (side, rows, columns) = (1 << how.log, rows.as_ptr(), columns.as_ptr());
     let whole = |n: usize| if n & (side - 1) > side / 2 { n } else { n & !(side - 1) };
-    let (d, s) = (whole(n_dst), whole(n_src));
+    let (d, s) = if side == 4 { (n_dst, n_src) } else { (whole(n_dst), whole(n_src)) };
     let (from, to) = ((src, rows), (dst, columns));
     let below = ((src, rows.wrapping_add(d)), (dst.wrapping_add(d * how.size), columns));
     let beside = ((src.wrapping_add(s * how.size), rows), (dst, columns.wrapping_add(s)));
     // SAFETY: parts of what the caller vouches for.
     unsafe {
         match side {
-            16 => {
-                squares16::<1, 1>(from, to, (d, s), how);
-                squares8::<1, 2>(below.0, below.1, (n_dst - d, s), how);
-                squares8::<2, 1>(beside.0, beside.1, (n_dst, n_src - s), how);
-            }
+            4 => squares4::<1, 1>(from, to, (d, s), how),
             8 => {
                 squares8::<1, 1>(from, to, (d, s), how);
                 squares4::<1, 2>(below.0, below.1, (n_dst - d, s), how);
                 squares4::<2, 1>(beside.0, beside.1, (n_dst, n_src - s), how);
             }
             _ => {
-                squares4::<1, 1>(from, to, (d, s), how);
-                squares2::<1, 2>(below.0, below.1, (n_dst - d, s), how);
-                squares2::<2, 1>(beside.0, beside.1, (n_dst, n_src - s), how);
+                squares16::<1, 1>(from, to, (d, s), how);
+                squares8::<1, 2>(below.0, below.1, (n_dst - d, s), how);
+                squares8::<2, 1>(beside.0, beside.1, (n_dst, n_src - s), how);
             }
         }
     }
@@ -141,4 +134,3 @@ macro_rules! squares {
 squares!(squares16, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]);
 squares!(squares8, [0 1 2 3 4 5 6 7], [0 1 2 3]);
 squares!(squares4, [0 1 2 3], [0 1]);
-squares!(squares2, [0 1], [0]);
