@@ -26,10 +26,8 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
         let (kernel, sides) = plan.way();
-        if kernel == Kernel::Rows
-            && let Some(sides) = odd::sides(ops, plan, size)
-        {
-            return odd::copy(ops, plan, size, &sides);
+        if kernel == Kernel::Rows && odd::copy(ops, plan, size) {
+            return;
         }
         if tiny(plan, kernel, size, &sides) {
             return tables::copy(plan, size);

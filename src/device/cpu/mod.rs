@@ -6,7 +6,7 @@
 //!        stream    one contiguous block                         ├ Memcpy
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose squares and tiles, or windows in the buffer  ├ Transpose
-//!        odd       tiles of 3, 5, 6 and 7 bytes                 ├ some of Rows
+//!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        strided   two loops over single elements               ├ Few, short rows of Step and Fill
 //!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose

@@ -1,24 +1,38 @@
-//! Transposes of elements of 3, 5 to 7 and 9 to 15 bytes: spread to 4, 8 or 16 bytes, turned, and
-//! closed up. In squares of a register either way where there are instructions for it; else in
-//! tiles, for which 9 bytes and more are too large.
+//! Transposes of elements of 3, 5 to 7 and 9 to 15 bytes: in squares of 64-byte registers, where
+//! there are instructions for it. Else in tiles, in which elements are spread to 4 or 8 bytes,
+//! turned, and closed up; for which 9 bytes are too large.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
-use super::level::odd_squares;
+use super::level;
 use super::ops::{Odd, OddSquares, Ops, Turns};
 use crate::array::Array;
 use crate::device::part::{Part, Run};
 
-/// The sides of a plan of elements of 3, 5, 6, 7 or 9 to 15 bytes, if there are kernels for it that
-/// are worth their beginning.
-pub(super) fn sides(ops: &Ops, plan: &Part, size: usize) -> Option<Sides> {
-    let squares = odd_squares().is_some();
+/// Copies a plan of elements of 3, 5, 6, 7 or 9 to 15 bytes, if there are kernels for it that are
+/// worth their beginning.
+///
+/// # Safety
+/// As [`super::copy`].
+pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
+    let squares = level::odd_squares();
     let able = match size {
-        3 | 5..=7 => squares || ops.odd.is_some(),
-        9..=15 => squares,
+        3 | 5..=7 => squares.is_some() || ops.odd.is_some(),
+        9..=15 => squares.is_some(),
         _ => false,
     };
-    let sides = able.then(|| plan.sides(size as i64))?;
-    sides.filter(|(dst, src)| if squares { large(dst.n, src.n) } else { dst.n.min(src.n) >= 8 })
+    let Some(sides) = able.then(|| plan.sides(size as i64)).flatten() else { return false };
+    let (n_dst, n_src) = (sides.0.n, sides.1.n);
+    // SAFETY: the caller's promise.
+    unsafe {
+        match squares {
+            Some(turn) if large(n_dst, n_src) => whole(turn, plan, size, &sides),
+            None if n_dst.min(n_src) >= 8 => {
+                faces(plan, size, &sides, &mut |face| tiles(ops, face, size));
+            }
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// Whether squares are faster than one element after the other: of short source rows, there must be
@@ -31,20 +45,6 @@ fn large(n_dst: i64, n_src: i64) -> bool {
         _ => 48,
     };
     n_dst.saturating_mul(n_src) >= least
-}
-
-/// Copies a plan with such [`sides`].
-///
-/// # Safety
-/// As [`super::copy`].
-pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize, sides: &Sides) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match odd_squares() {
-            Some(turn) => squares(turn, plan, size, sides),
-            None => faces(plan, size, sides, &mut |face| tiles(ops, face, size)),
-        }
-    }
 }
 
 /// Offsets of rows.
@@ -60,8 +60,8 @@ impl Places {
         Places { at: Array::new(), first: 0, n: 0 }
     }
 
-    /// Finds those of `n` positions from `first` on; and so many more that they are a
-    /// multiple of 16, where the last one is.
+    /// Finds those of `n` positions from `first` on; and so many more that they are a multiple of
+    /// 16, where the last one is.
     fn find(&mut self, side: &Side, first: usize, n: usize) {
         if (self.first, self.n) == (first, n) {
             return; // of the face before
@@ -77,7 +77,7 @@ impl Places {
 /// takes long to find rows or columns next to what they are for: those of all faces, before the
 /// next ones are looked for.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn squares(turn: OddSquares, plan: &Part, size: usize, sides: &Sides) {
+unsafe fn whole(turn: OddSquares, plan: &Part, size: usize, sides: &Sides) {
     let how = Turns::new(size);
     let (mut rows, mut columns) = (Places::new(), Places::new());
     let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {

@@ -152,6 +152,7 @@ pub(super) type OddTiles =
     unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool);
 
 /// How two rows of elements of any size up to 15 bytes take turns.
+#[allow(dead_code)] // by targets without such kernels
 pub(super) struct Turns {
     /// Bytes of an element.
     pub(super) size: usize,
@@ -173,16 +174,17 @@ impl Turns {
         let bytes = how.low.iter_mut().zip(&mut how.high);
         for (at, (low, high)) in bytes.enumerate().take(size << log) {
             element += usize::from(at == (element + 1) * size);
-            let from = at - (element + 1) / 2 * size + (element & 1) * 64;
+            let from = at - element.div_ceil(2) * size + (element & 1) * 64;
             (*low, *high) = (from as u8, (from + half) as u8);
         }
         how
     }
 }
 
-/// Transposes: an element of `size` bytes from `rows[d]` and `s` elements after `src` goes to
-/// `columns[s]` and `d` elements after `dst`, for `n` (first of `d`) of them. `rows` goes on to the
-/// next multiple of 16, with any place in the source. No byte more is read or written.
+/// Transposes up to 128 elements of up to 15 bytes either way: `n.0` of the destination's rows and
+/// `n.1` of the source's. Element (`d`, `s`) is `rows[d]` bytes and `s` elements after the source's
+/// address, and goes `columns[s]` bytes and `d` elements after the destination's. `rows` has a
+/// multiple of 16, of which those too many are any rows. No byte of others is read or written.
 pub(super) type OddSquares =
     unsafe fn(from: (*const u8, &[isize]), to: (*mut u8, &[isize]), n: (usize, usize), how: &Turns);
 
