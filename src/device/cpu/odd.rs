@@ -14,10 +14,11 @@ use crate::device::part::{Part, Run};
 /// # Safety
 /// As [`super::copy`].
 pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
+    let all = (0..plan.ndim).fold(1i64, |n, i| n.saturating_mul(plan.dim(i).n));
     let squares = level::odd_squares();
     let able = match size {
         3 | 5..=7 => squares.is_some() || ops.odd.is_some(),
-        9..=15 => squares.is_some(),
+        9..=15 => squares.is_some() && all >= 1024,
         _ => false,
     };
     let Some(sides) = able.then(|| plan.sides(size as i64)).flatten() else { return false };
@@ -25,8 +26,8 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         match squares {
-            Some(turn) if large(n_dst, n_src) => whole(turn, plan, size, &sides),
-            None if n_dst.min(n_src) >= 8 => {
+            Some(turn) if large(all, n_dst, n_src) => whole(turn, plan, size, &sides),
+            _ if size < 9 && n_dst.min(n_src) >= 8 => {
                 faces(plan, size, &sides, &mut |face| tiles(ops, face, size));
             }
             _ => return false,
@@ -35,16 +36,17 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
     true
 }
 
-/// Whether squares are faster than one element after the other: of short source rows, there must be
-/// many.
-fn large(n_dst: i64, n_src: i64) -> bool {
+/// Whether squares are faster than what there is else: there must be enough elements in a face, and
+/// in `all`, that what is prepared for them does not count.
+fn large(all: i64, n_dst: i64, n_src: i64) -> bool {
     let least = match (n_dst, n_src) {
         (_, ..3) => return false,
         (_, ..6) => 120,
         (..4, _) => 64,
         _ => 48,
     };
-    n_dst.saturating_mul(n_src) >= least
+    let least_of_all = if n_dst.min(n_src) < 6 { 8192 } else { 512 };
+    n_dst.saturating_mul(n_src) >= least && all >= least_of_all
 }
 
 /// Offsets of rows.

@@ -159,23 +159,28 @@ pub(super) struct Turns {
     /// log2 of the elements of a row, the greatest power of two of them in 64 bytes: 2, 3, 4.
     pub(super) log: u32,
     /// Which byte of both rows becomes which: an element of the first row's first half, one of the
-    /// second's, the next of the first's, ...
-    pub(super) low: [u8; 64],
+    /// second's, the next of the first's, ... The first 64 count.
+    pub(super) low: [u8; 80],
     /// Likewise of their second halves.
-    pub(super) high: [u8; 64],
+    pub(super) high: [u8; 80],
 }
 
 impl Turns {
     pub(super) fn new(size: usize) -> Turns {
+        /// 16 bytes that follow one another.
+        const RUN: u128 = 0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100;
         let log = 64usize.checked_div(size).and_then(usize::checked_ilog2).unwrap_or(0);
-        let mut how = Turns { size, log, low: [0; 64], high: [0; 64] };
-        let half = (size << log) / 2;
-        let mut element = 0;
-        let bytes = how.low.iter_mut().zip(&mut how.high);
-        for (at, (low, high)) in bytes.enumerate().take(size << log) {
-            element += usize::from(at == (element + 1) * size);
-            let from = at - element.div_ceil(2) * size + (element & 1) * 64;
-            (*low, *high) = (from as u8, (from + half) as u8);
+        let mut how = Turns { size, log, low: [0; 80], high: [0; 80] };
+        let put = |to: &mut [u8], from: usize| {
+            if let Some(to) = to.first_chunk_mut() {
+                *to = (RUN + (u128::MAX / 0xff) * from as u128).to_le_bytes();
+            }
+        };
+        // What is too much of a run, the next one covers.
+        for element in 0..1 << log {
+            let (to, from) = (element * size, element / 2 * size + element % 2 * 64);
+            put(how.low.get_mut(to..).unwrap_or_default(), from);
+            put(how.high.get_mut(to..).unwrap_or_default(), from + (size << log) / 2);
         }
         how
     }

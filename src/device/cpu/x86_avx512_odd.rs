@@ -112,7 +112,7 @@ macro_rules! squares {
             const C: usize = [$($i),*].len();
             // SAFETY: the caller vouches for the elements and the offsets.
             unsafe {
-                let all = |from: &[u8; 64]| _mm512_loadu_si512(from.as_ptr().cast());
+                let all = |from: &[u8]| _mm512_loadu_si512(from.as_ptr().cast());
                 let (low, high, numbers) = (all(&how.low), all(&how.high), all(&NUMBERS));
                 let low = |a, b| _mm512_permutex2var_epi8(a, low, b);
                 let high = |a, b| _mm512_permutex2var_epi8(a, high, b);
