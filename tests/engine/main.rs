@@ -149,7 +149,7 @@ fn odd_sizes() {
                 let mut n = [0; 4].map(|_| random.one_of(&few));
                 n[1 + i % 2] = random.one_of(&[1, 1, 2, 9]);
                 n[i % 4] = random.one_of(&[8, 11, 24, 40, 127, 130, 260]);
-                while n.iter().product::<i64>() > 9_000 {
+                while n.iter().product::<i64>() > 14_000 {
                     let most = (0..4).max_by_key(|&k| n[k]).unwrap();
                     n[most] = n[most] / 2 + 1;
                 }
