@@ -20,7 +20,7 @@ fn lock() -> MutexGuard<'static, ()> {
 }
 
 fn levels() -> Vec<Level> {
-    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
+    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
     let levels: Vec<_> = all.into_iter().filter(|&level| set_level(level)).collect();
     assert!(levels.contains(&detected()));
     levels
@@ -136,6 +136,46 @@ fn permutations() {
             }
             let case = Case { item: Item::Bytes(size as usize), dims };
             case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
+/// Elements of no power of two: whole squares and tiles, halves of them and what is left over, on
+/// sides of one dimension or two, with more rows or columns than are looked for at a time.
+#[test]
+fn odd_sizes() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0dd0_0dd0_0000_0357);
+        for size in [3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15] {
+            for i in 0..16 {
+                let few = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 33];
+                let mut n = [0; 4].map(|_| random.one_of(&few));
+                n[1 + i % 2] = random.one_of(&[1, 1, 2, 9]);
+                n[i % 4] = random.one_of(&[8, 11, 24, 40, 127, 130, 260]);
+                while n.iter().product::<i64>() > 14_000 {
+                    let most = (0..4).max_by_key(|&k| n[k]).unwrap();
+                    n[most] = n[most] / 2 + 1;
+                }
+                // Each tensor's innermost dimension is the other's outermost.
+                let (mut src, mut dst) = ([0; 4], [0; 4]);
+                let gap = |random: &mut Random| random.one_of(&[0, 0, 1, 64]);
+                let (mut by_src, mut by_dst) = (size, size);
+                for k in 0..4 {
+                    (src[3 - k], dst[k]) = (by_src, by_dst);
+                    (by_src, by_dst) = (by_src * n[3 - k], by_dst * n[k]);
+                    if k == 1 {
+                        (by_src, by_dst) = (by_src + gap(&mut random), by_dst + gap(&mut random));
+                    }
+                }
+                let mut dims = vec![Dim { n: 2, src: by_src + i as i64, dst: by_dst }];
+                for k in 0..4 {
+                    let sign = if random.below(6) == 0 { -1 } else { 1 };
+                    dims.push(Dim { n: n[k], src: sign * src[k], dst: dst[k] });
+                }
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                case.check(&memory, &mut random, &SERIAL, what);
+            }
         }
     });
 }

@@ -27,10 +27,8 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
         let (kernel, sides) = plan.way();
-        if kernel == Kernel::Rows
-            && let Some(sides) = odd_sides(ops, plan, size)
-        {
-            return faces(plan, size, &sides, &mut |face| odd::transpose(ops, face, size));
+        if kernel == Kernel::Rows && odd::copy(ops, plan, size) {
+            return;
         }
         if tiny(plan, kernel, size, &sides) {
             return tables::copy(plan, size);
@@ -53,12 +51,6 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             (ops.fence)();
         }
     }
-}
-
-/// The sides of a plan of elements of 3, 5, 6 or 7 bytes, if they are worth tiles.
-fn odd_sides(ops: &Ops, plan: &Part, size: usize) -> Option<Sides> {
-    let sides = odd::able(ops, size).then(|| plan.sides(size as i64))?;
-    sides.filter(|(dst, src)| dst.n.min(src.n) >= 8)
 }
 
 /// Whether a plan goes element by element, through tables of offsets.

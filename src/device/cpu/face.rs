@@ -113,6 +113,23 @@ impl Side {
         self.dims().first().map_or((1, 0, others), |&(n, stride)| (n, stride, others))
     }
 
+    /// The offsets of `count` positions from `first` on, also of one dimension that is long.
+    #[inline(never)] // a frame of its own: stacks may be small
+    pub(super) fn places(&self, first: usize, count: usize, out: &mut Array<isize, ROWS_MOST>) {
+        out.truncate(0);
+        if let [(_, stride)] = *self.dims() {
+            let mut at = (first as isize).wrapping_mul(stride);
+            return out.extend(count, || {
+                at = at.wrapping_add(stride);
+                at.wrapping_sub(stride)
+            });
+        }
+        let mut list = List::new();
+        self.offsets(first, count, &mut list);
+        let mut places = list.iter();
+        out.extend(list.len(), || places.next().map_or(0, |&at| at as isize));
+    }
+
     /// The offsets of `count` positions from `first` on.
     pub(super) fn offsets(&self, first: usize, count: usize, out: &mut List) {
         out.truncate(0);

@@ -1,8 +1,8 @@
 //! Which instructions to use: asked of the processor once, and settable by tests.
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::ops::Ops;
-use super::simd::{detect, table};
+use super::ops::{OddSquares, Ops};
+use super::simd::{self, detect, table};
 use crate::device::part;
 
 /// A set of kernels. A higher level includes the lower ones of the same processor family.
@@ -17,6 +17,8 @@ pub enum Level {
     Avx2 = 3,
     /// x86 with 512-bit vectors (F, BW, VL).
     Avx512 = 4,
+    /// The same with permutations of bytes (VBMI).
+    Vbmi = 5,
 }
 
 impl Level {
@@ -27,6 +29,7 @@ impl Level {
             Level::Neon => "neon",
             Level::Avx2 => "avx2",
             Level::Avx512 => "avx512",
+            Level::Vbmi => "vbmi",
         }
     }
 }
@@ -46,6 +49,7 @@ pub fn level() -> Level {
         2 => Level::Neon,
         3 => Level::Avx2,
         4 => Level::Avx512,
+        5 => Level::Vbmi,
         _ => {
             let found = detect();
             LEVEL.store(found as u8, Ordering::Relaxed);
@@ -58,9 +62,8 @@ pub fn level() -> Level {
 /// this processor cannot.
 pub fn set_level(level: Level) -> bool {
     let found = detect();
-    let can = level == Level::Portable
-        || level == found
-        || (level == Level::Avx2 && found == Level::Avx512);
+    let can =
+        level == Level::Portable || level == found || (level >= Level::Avx2 && level <= found);
     if can {
         LEVEL.store(level as u8, Ordering::Relaxed);
     }
@@ -70,6 +73,11 @@ pub fn set_level(level: Level) -> bool {
 /// The kernels of the level in use.
 pub(super) fn ops() -> &'static Ops {
     table(level())
+}
+
+/// Squares of elements of up to 15 bytes, where the level in use has them.
+pub(super) fn odd_squares() -> Option<OddSquares> {
+    simd::odd_squares(level())
 }
 
 /// Bytes from which an output goes past the caches, and bytes that are worth a thread.

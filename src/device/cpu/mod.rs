@@ -6,7 +6,7 @@
 //!        stream    one contiguous block                         ├ Memcpy
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose squares and tiles, or windows in the buffer  ├ Transpose
-//!        odd       tiles of 3, 5, 6 and 7 bytes                 ├ some of Rows
+//!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        strided   two loops over single elements               ├ Few, short rows of Step and Fill
 //!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose
@@ -27,7 +27,7 @@ macro_rules! shuffle {
     ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, []) => {
         let _ = &mut $rows; // one element a row: nothing to turn
     };
-    ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, [$($i:literal)*]) => {
+    ($rows:ident, $c:ident, $rounds:expr, $low:ident, $high:ident, [$($i:literal)*]) => {
         for _ in 0..$rounds {
             $rows = [
                 $($low($rows[$i], $rows[$i + $c / 2]), $high($rows[$i], $rows[$i + $c / 2])),*
@@ -76,6 +76,7 @@ mod x86_avx2;
 mod x86_avx2_shuffle;
 mod x86_avx2_square;
 mod x86_avx512;
+mod x86_avx512_odd;
 mod x86_packed;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};

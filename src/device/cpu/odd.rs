@@ -1,23 +1,123 @@
-//! Transposes of elements of 3, 5, 6 and 7 bytes: spread to 4 or 8 bytes, turned, and closed up.
-use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
-use super::ops::{Odd, Ops};
+//! Transposes of elements of 3, 5 to 7 and 9 to 15 bytes: in squares of 64-byte registers, where
+//! there are instructions for it. Else in tiles, in which elements are spread to 4 or 8 bytes,
+//! turned, and closed up; for which 9 bytes are too large.
+use super::engine::{Sides, faces};
+use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
+use super::level;
+use super::ops::{Odd, OddSquares, Ops, Turns};
+use crate::array::Array;
+use crate::device::part::{Part, Run};
+
+/// Copies a plan of elements of 3, 5, 6, 7 or 9 to 15 bytes, if there are kernels for it that are
+/// worth their beginning.
+///
+/// # Safety
+/// As [`super::copy`].
+pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
+    let all = (0..plan.ndim).fold(1i64, |n, i| n.saturating_mul(plan.dim(i).n));
+    let squares = level::odd_squares();
+    let able = match size {
+        3 | 5..=7 => squares.is_some() || ops.odd.is_some(),
+        9..=15 => squares.is_some() && all >= 1024,
+        _ => false,
+    };
+    let Some(sides) = able.then(|| plan.sides(size as i64)).flatten() else { return false };
+    let (n_dst, n_src) = (sides.0.n, sides.1.n);
+    // SAFETY: the caller's promise.
+    unsafe {
+        match squares {
+            Some(turn) if large(all, n_dst, n_src) => whole(turn, plan, size, &sides),
+            _ if size < 9 && n_dst.min(n_src) >= 8 => {
+                faces(plan, size, &sides, &mut |face| tiles(ops, face, size));
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Whether squares are faster than what there is else: there must be enough elements in a face, and
+/// in `all`, that what is prepared for them does not count.
+fn large(all: i64, n_dst: i64, n_src: i64) -> bool {
+    let least = match (n_dst, n_src) {
+        (_, ..3) => return false,
+        (_, ..6) => 120,
+        (..4, _) => 64,
+        _ => 48,
+    };
+    let least_of_all = if n_dst.min(n_src) < 6 { 8192 } else { 512 };
+    n_dst.saturating_mul(n_src) >= least && all >= least_of_all
+}
+
+/// Offsets of rows.
+struct Places {
+    at: Array<isize, ROWS_MOST>,
+    /// The first position that they are of.
+    first: usize,
+    n: usize,
+}
+
+impl Places {
+    fn new() -> Places {
+        Places { at: Array::new(), first: 0, n: 0 }
+    }
+
+    /// Finds those of `n` positions from `first` on; and so many more that they are a multiple of
+    /// 16, where the last one is.
+    fn find(&mut self, side: &Side, first: usize, n: usize) {
+        if (self.first, self.n) == (first, n) {
+            return; // of the face before
+        }
+        (self.first, self.n) = (first, n);
+        side.places(first, n, &mut self.at);
+        let last = self.at.last().copied().unwrap_or(0);
+        self.at.extend(n.wrapping_neg() & 15, || last);
+    }
+}
+
+/// Squares: a few rows of the source from one end to the other, and then the next few. Where it
+/// takes long to find rows or columns next to what they are for: those of all faces, before the
+/// next ones are looked for.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn whole(turn: OddSquares, plan: &Part, size: usize, sides: &Sides) {
+    let how = Turns::new(size);
+    let (mut rows, mut columns) = (Places::new(), Places::new());
+    let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {
+        Some(_) if other.n < 32 => ROWS_MOST,
+        _ => (side.n as usize).max(1),
+    };
+    let (high, wide) = (at_once(&sides.0, &sides.1), at_once(&sides.1, &sides.0));
+    for first_d in (0..sides.0.n as usize).step_by(high) {
+        for first_s in (0..sides.1.n as usize).step_by(wide) {
+            faces(plan, size, sides, &mut |face| {
+                for d in (first_d..face.n_dst.min(first_d + high)).step_by(ROWS_MOST) {
+                    let n_dst = ROWS_MOST.min(face.n_dst - d);
+                    rows.find(face.rows, d, n_dst);
+                    let dst = face.dst.wrapping_add(d * size);
+                    for s in (first_s..face.n_src.min(first_s + wide)).step_by(ROWS_MOST) {
+                        let n_src = ROWS_MOST.min(face.n_src - s);
+                        columns.find(face.columns, s, n_src);
+                        let src = face.src.wrapping_add(s * size);
+                        // SAFETY: a part of the face.
+                        unsafe { turn((src, &rows.at), (dst, &columns.at), (n_dst, n_src), &how) };
+                    }
+                }
+            });
+        }
+    }
+}
 
 /// Tiles in a line of the source, and how far ahead lines are asked for.
 const LINE: usize = 5;
 const AHEAD: usize = 128;
 
-/// Whether there are kernels for elements of so many bytes.
-pub(super) fn able(ops: &Ops, size: usize) -> bool {
-    ops.odd.is_some() && matches!(size, 3 | 5 | 6 | 7)
-}
-
 /// Transposes a face of at least 4 elements either way. The last tile of a row or column moves
 /// back over its predecessor, and writes the same bytes again.
 ///
 /// # Safety
-/// Every element is readable and writable; no overlap; [`able`].
+/// Every element is readable and writable; no overlap.
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn transpose(ops: &Ops, face: &Face, size: usize) {
+unsafe fn tiles(ops: &Ops, face: &Face, size: usize) {
     let Some(turn) = ops.odd else { return };
     let how = Odd::new(size);
     let side = how.side;

@@ -151,6 +151,48 @@ impl Odd {
 pub(super) type OddTiles =
     unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool);
 
+/// How two rows of elements of any size up to 15 bytes take turns.
+#[allow(dead_code)] // by targets without such kernels
+pub(super) struct Turns {
+    /// Bytes of an element.
+    pub(super) size: usize,
+    /// log2 of the elements of a row, the greatest power of two of them in 64 bytes: 2, 3, 4.
+    pub(super) log: u32,
+    /// Which byte of both rows becomes which: an element of the first row's first half, one of the
+    /// second's, the next of the first's, ... The first 64 count.
+    pub(super) low: [u8; 80],
+    /// Likewise of their second halves.
+    pub(super) high: [u8; 80],
+}
+
+impl Turns {
+    pub(super) fn new(size: usize) -> Turns {
+        /// 16 bytes that follow one another.
+        const RUN: u128 = 0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100;
+        let log = 64usize.checked_div(size).and_then(usize::checked_ilog2).unwrap_or(0);
+        let mut how = Turns { size, log, low: [0; 80], high: [0; 80] };
+        let put = |to: &mut [u8], from: usize| {
+            if let Some(to) = to.first_chunk_mut() {
+                *to = (RUN + (u128::MAX / 0xff) * from as u128).to_le_bytes();
+            }
+        };
+        // What is too much of a run, the next one covers.
+        for element in 0..1 << log {
+            let (to, from) = (element * size, element / 2 * size + element % 2 * 64);
+            put(how.low.get_mut(to..).unwrap_or_default(), from);
+            put(how.high.get_mut(to..).unwrap_or_default(), from + (size << log) / 2);
+        }
+        how
+    }
+}
+
+/// Transposes up to 128 elements of up to 15 bytes either way: `n.0` of the destination's rows and
+/// `n.1` of the source's. Element (`d`, `s`) is `rows[d]` bytes and `s` elements after the source's
+/// address, and goes `columns[s]` bytes and `d` elements after the destination's. `rows` has a
+/// multiple of 16, of which those too many are any rows. No byte of others is read or written.
+pub(super) type OddSquares =
+    unsafe fn(from: (*const u8, &[isize]), to: (*mut u8, &[isize]), n: (usize, usize), how: &Turns);
+
 /// Where 16 packed elements of each of some tiles of source rows are, or if they are `wide` 32 of 4
 /// bits: of the first row at `bit`, of the others `apart`, all at whole elements.
 pub(super) struct Packed {

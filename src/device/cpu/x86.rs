@@ -6,21 +6,26 @@ use core::arch::x86 as arch;
 use core::arch::x86_64 as arch;
 
 use super::level::Level;
-use super::ops::Ops;
-use super::{portable, x86_avx2, x86_avx512};
+use super::ops::{OddSquares, Ops};
+use super::{portable, x86_avx2, x86_avx512, x86_avx512_odd};
 
 pub(super) fn table(level: Level) -> &'static Ops {
     match level {
-        Level::Avx512 => &x86_avx512::OPS,
+        Level::Avx512 | Level::Vbmi => &x86_avx512::OPS,
         Level::Avx2 => &x86_avx2::OPS,
         _ => &portable::OPS,
     }
+}
+
+pub(super) fn odd_squares(level: Level) -> Option<OddSquares> {
+    (level == Level::Vbmi).then_some(x86_avx512_odd::squares)
 }
 
 pub(super) fn detect() -> Level {
     const OSXSAVE_AVX: u32 = 1 << 27 | 1 << 28;
     const AVX2_BMI2: u32 = 1 << 5 | 1 << 8;
     const AVX512_F_BW_VL: u32 = 1 << 16 | 1 << 30 | 1 << 31;
+    const VBMI: u32 = 1 << 1;
     let all = |register: u32, bits: u32| register & bits == bits;
     let last = arch::__cpuid(0).eax;
     if last < 7 || !all(arch::__cpuid(1).ecx, OSXSAVE_AVX) {
@@ -28,13 +33,15 @@ pub(super) fn detect() -> Level {
     }
     // SAFETY: OSXSAVE says that xgetbv exists.
     let saved = unsafe { xcr0() };
-    let features = arch::__cpuid_count(7, 0).ebx;
-    if !all(saved, 0x06) || !all(features, AVX2_BMI2) {
+    let features = arch::__cpuid_count(7, 0);
+    if !all(saved, 0x06) || !all(features.ebx, AVX2_BMI2) {
         Level::Portable
-    } else if all(saved, 0xe6) && all(features, AVX512_F_BW_VL) {
+    } else if !all(saved, 0xe6) || !all(features.ebx, AVX512_F_BW_VL) {
+        Level::Avx2
+    } else if !all(features.ecx, VBMI) {
         Level::Avx512
     } else {
-        Level::Avx2
+        Level::Vbmi
     }
 }
 
