@@ -1,7 +1,7 @@
 //! CPU copies next to libc's memcpy: `cargo bench --bench copy [-- filter]`.
 //!
 //! Each figure is the median, over pairs measured one after the other, of memcpy's time for the
-//! same bytes divided by ours: 1.0 is memcpy's speed, 2.0 twice as fast. `LEVEL=avx2|portable`,
+//! same bytes divided by ours: 1.0 is memcpy's speed, 2.0 twice as fast. `LEVEL=avx512|avx2|portable`,
 //! `PAGES=small` (no huge pages), `SKIP=bytes` (to misalign both sides), `STREAM=bytes`,
 //! `TUNE=amd|usual` and `BUSY=1` (this thread's time instead of the
 //! clock's, and one thread only: for a machine with other work) change the run.
@@ -146,6 +146,11 @@ fn table() -> Vec<Row> {
         turned("8 B 21·18·25·5·5", 0.25, 8, &[21, 18, 25, 5, 5], &[2, 1, 0, 4, 3]),
         turned("8 B 3·15·23·22·23", 0.25, 8, &[3, 15, 23, 22, 23], &[3, 0, 4, 2, 1]),
         turned("4 B 12·10·12·5·22·6", 0.25, 4, &[12, 10, 12, 5, 22, 6], &[4, 2, 5, 3, 0, 1]),
+        turned("4 B 400·300·6", 0.25, 4, &[400, 300, 6], &[0, 2, 1]),
+        turned("8 B 17·9·11·9·12·4", 0.25, 8, &[17, 9, 11, 9, 12, 4], &[1, 0, 4, 2, 5, 3]),
+        turned("8 B 149·13·428", 0.25, 8, &[149, 13, 428], &[0, 2, 1]),
+        turned("4 B 1040²", 0.25, 4, &[1040, 1040], &[1, 0]),
+        turned("4 B 40·50·60·20", 0.25, 4, &[40, 50, 60, 20], &[3, 2, 1, 0]),
         turned("4 B 262·2037", 0.25, 4, &[262, 2037], &[1, 0]),
         turned("16 B 61·2018", 0.25, 16, &[61, 2018], &[1, 0]),
         turned("16 B 4·6·17·5·7·7", 0.25, 16, &[4, 6, 17, 5, 7, 7], &[0, 2, 5, 1, 3, 4]),
@@ -198,6 +203,7 @@ fn main() {
     match std::env::var("LEVEL").as_deref() {
         Ok("portable") => assert!(set_level(Level::Portable)),
         Ok("avx2") => assert!(set_level(Level::Avx2)),
+        Ok("avx512") => assert!(set_level(Level::Avx512)),
         _ => {}
     }
     if let Some(from) = std::env::var("STREAM").ok().and_then(|n| n.parse().ok()) {

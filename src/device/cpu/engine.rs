@@ -31,7 +31,10 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             return;
         }
         if tiny(plan, kernel, size, &sides) {
-            return tables::copy(plan, size);
+            if !sides.is_some_and(|sides| odd::short(plan, size, &sides)) {
+                tables::copy(plan, size);
+            }
+            return;
         }
         match kernel {
             Kernel::Memcpy if streams => {

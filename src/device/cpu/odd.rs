@@ -14,8 +14,7 @@ use crate::device::part::{Part, Run};
 /// # Safety
 /// As [`super::copy`].
 pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
-    let all = (0..plan.ndim).fold(1i64, |n, i| n.saturating_mul(plan.dim(i).n));
-    let squares = level::odd_squares();
+    let (all, squares) = (count(plan), level::odd_squares());
     let able = match size {
         3 | 5..=7 => squares.is_some() || ops.odd.is_some(),
         9..=15 => squares.is_some() && all >= 1024,
@@ -34,6 +33,26 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
         }
     }
     true
+}
+
+/// Copies a plan of elements of 4 or 8 bytes in squares, where there are instructions for it and
+/// its sides are too short for others.
+///
+/// # Safety
+/// As [`super::copy`].
+pub(super) unsafe fn short(plan: &Part, size: usize, sides: &Sides) -> bool {
+    let squares = level::odd_squares().filter(|_| matches!(size, 4 | 8));
+    let turn = squares.filter(|_| large(count(plan), sides.0.n, sides.1.n));
+    if let Some(turn) = turn {
+        // SAFETY: the caller's promise.
+        unsafe { whole(turn, plan, size, sides) };
+    }
+    turn.is_some()
+}
+
+/// All elements of a plan.
+fn count(plan: &Part) -> i64 {
+    (0..plan.ndim).fold(1, |n, i| n.saturating_mul(plan.dim(i).n))
 }
 
 /// Whether squares are faster than what there is else: there must be enough elements in a face, and
