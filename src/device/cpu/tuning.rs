@@ -22,6 +22,7 @@ pub(super) struct Tuning {
     pub(super) ahead_from: [u64; 5],
     /// Whether lines that are asked for come into the second level only: the first one, of few
     /// ways, would lose them again.
+    #[allow(dead_code)] // by targets without SIMD kernels
     pub(super) second: bool,
     /// Whether destination rows that are far apart are asked for.
     pub(super) destination: bool,
