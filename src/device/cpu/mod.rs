@@ -3,10 +3,10 @@
 //! ```text
 //! copy ─ Plan::simplify ─ threads (parts of one dimension) ─ engine (Plan::kernel)
 //!                                                               │
-//!        stream    one contiguous block                         ├ Memcpy
+//!        stream    contiguous pieces, past the caches           ├ Memcpy, long Rows
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose squares and tiles, or windows in the buffer  ├ Transpose
-//!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows
+//!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, short Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        strided   two loops over single elements               ├ Few, short rows of Step and Fill
 //!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose
