@@ -115,7 +115,7 @@ pub(super) unsafe fn run(
             continue; // the last few elements do not fill a line
         }
         // SAFETY: the buffer's first `fill` bytes (but `foreign`) belong at `line`, within the
-        // run; size ≤ 1024 keeps `fill` within the buffer: 63 + most * size ≤ 4095. What is left
+        // run; size ≤ 1024 keeps `fill` within the buffer: 64 + most * size ≤ 4096. What is left
         // is less than the line that it moves over.
         unsafe {
             flush(ops, line, buffer, full, foreign);
