@@ -1,6 +1,7 @@
 //! Transposes of elements of 3, 5 to 7 and 9 to 15 bytes: in squares of 64-byte registers, where
 //! there are instructions for it. Else in tiles, in which elements are spread to 4 or 8 bytes,
-//! turned, and closed up; for which 9 bytes are too large.
+//! turned, and closed up; for which 9 bytes are too large. Squares serve short sides of 4 and 8
+//! bytes, too.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
 use super::level;
