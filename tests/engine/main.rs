@@ -205,6 +205,33 @@ fn transposes_in_phase() {
     });
 }
 
+/// Destination rows of 64 bytes that follow one another without starting at lines; and long ones that
+/// start anywhere in a line.
+#[test]
+fn transposes_out_of_phase() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0dd1_1e55_0000_4321);
+        for size in [1i64, 2, 4, 8, 16] {
+            for phase in (0..64).step_by(size as usize) {
+                let line = 64 / size;
+                let n = line * random.one_of(&[1, 2, 3, 8, 17]);
+                for n in [n, (8 + random.one_of(&[0, 1, 40])) * line + random.one_of(&[1, 2, 3])] {
+                    let columns = line * random.one_of(&[1, 2, 5]) + random.one_of(&[1, 2, 3]);
+                    let gap = random.one_of(&[0, 64, 72]) * size;
+                    let dims = vec![
+                        Dim { n, src: columns * size + gap, dst: size },
+                        Dim { n: columns, src: size, dst: n * size },
+                    ];
+                    let case = Case { item: Item::Bytes(size as usize), dims };
+                    let places = [random.next(), 1 + 4 * phase];
+                    case.check_at(places, &memory, &mut random, &SERIAL, what);
+                }
+            }
+        }
+    });
+}
+
 /// Few planes side by side: pieces of the 4 KiB buffer, and a last one of one to four elements.
 #[test]
 fn planes() {

@@ -15,6 +15,8 @@ pub(super) struct Face<'a> {
     pub(super) columns: &'a Side,
     /// The first position of each.
     first: (usize, usize),
+    /// If not 0: positions along `n_dst` from here on begin again, one column further.
+    wrap: usize,
     /// log2 of the element's bytes, 0 to 4; not used where they are no power of two.
     pub(super) log: u32,
 }
@@ -27,7 +29,7 @@ impl<'a> Face<'a> {
         (rows, columns): (&'a Side, &'a Side),
         log: u32,
     ) -> Face<'a> {
-        Face { src, dst, n_dst, n_src, rows, columns, first: (0, 0), log }
+        Face { src, dst, n_dst, n_src, rows, columns, first: (0, 0), wrap: 0, log }
     }
 
     /// The same at other places.
@@ -51,6 +53,55 @@ impl<'a> Face<'a> {
             first: (self.first.0 + at_dst, self.first.1 + at_src),
             ..*self
         }
+    }
+
+    /// Whether the destination's rows follow one another, all of whole lines though none starts at
+    /// one; tables can list where they are.
+    pub(super) fn follows(&self) -> bool {
+        let near = |&(n, by): &(usize, isize)| n.saturating_mul(by.unsigned_abs()) <= 1 << 30;
+        let ([rows], [columns]) = (self.rows.dims(), self.columns.dims()) else { return false };
+        let whole = self.wrap == 0 && self.first == (0, 0) && self.n_dst == rows.0;
+        let dense = columns.1 == (self.n_dst << self.log) as isize && columns.1 & 63 == 0;
+        let (at, part) = (self.dst as usize & 63, (1 << self.log) - 1);
+        whole
+            && dense
+            && at > 0
+            && at & part == 0
+            && self.n_src > self.line()
+            && near(rows)
+            && near(columns)
+    }
+
+    /// Of such a face what precedes the first row's first line, and what follows the last one's
+    /// last.
+    pub(super) fn ends(&self) -> [Face<'a>; 2] {
+        let (head, last) = (self.head(), self.n_src.saturating_sub(1));
+        let first = Face { n_dst: head, n_src: 1, ..*self };
+        let src = self.src.wrapping_offset(head as isize * self.rows.inner());
+        let dst = self.dst.wrapping_offset(last as isize * self.columns.inner());
+        let (src, dst) = (src.wrapping_add(last << self.log), dst.wrapping_add(head << self.log));
+        [first, Face { n_dst: self.n_dst.saturating_sub(head), ..first.at(src, dst) }]
+    }
+
+    /// And what is between these: rows are as long as they were, and end with what the next one
+    /// begins with.
+    pub(super) fn wrapped(&self) -> Face<'a> {
+        let columns = self.n_src.saturating_sub(1);
+        Face { wrap: self.n_dst, ..self.part(self.head(), self.n_dst, 0, columns) }
+    }
+
+    /// Whether squares can share the lines of the destination's rows: these are long and a stride
+    /// apart, as the source's are, and start at whole elements, of more than a byte.
+    pub(super) fn shares(&self) -> bool {
+        let ([_], [(_, to)]) = (self.rows.dims(), self.columns.dims()) else { return false };
+        let unit = (1 << self.log.min(3)) - 1;
+        let whole = (*to as usize | self.dst as usize) & unit == 0;
+        whole && self.wrap == 0 && self.log > 0 && self.n_dst >= 8 * self.line()
+    }
+
+    /// Whether it is one of these.
+    pub(super) fn wraps(&self) -> bool {
+        self.wrap > 0
     }
 
     /// Elements in 16 and in 64 bytes.
@@ -186,7 +237,7 @@ pub(super) struct Tables {
 impl Tables {
     pub(super) fn new(face: &Face) -> Tables {
         let apart = match (face.rows.dims(), face.columns.dims()) {
-            ([(_, rows)], [(_, columns)]) => Some([*rows, *columns]),
+            ([(_, rows)], [(_, columns)]) if face.wrap == 0 => Some([*rows, *columns]),
             _ => None,
         };
         Tables { rows: List::new(), columns: List::new(), apart }
@@ -199,6 +250,11 @@ impl Tables {
             return face.src.wrapping_offset((at as isize).wrapping_mul(stride));
         }
         face.rows.offsets(at, n, &mut self.rows);
+        if face.wrap > 0 {
+            for (at, row) in (at..).zip(self.rows.iter_mut()) {
+                *row += if at < face.wrap { 0 } else { 1 << face.log };
+            }
+        }
         face.src
     }
 

@@ -25,6 +25,7 @@ pub(super) fn odd_squares(_: Level) -> Option<OddSquares> {
 static OPS: Ops = Ops {
     width: 16,
     square: None,
+    shares: false,
     tiles: TILES,
     narrow: TILES,
     odd: Some(odd),

@@ -27,6 +27,14 @@ impl Rows<2> {
         }
     }
 
+    /// The source's, and twice rows of 64 bytes, one after the other: `lines` lists these.
+    pub(super) fn between(self, lines: *const i32) -> Rows<3> {
+        match self {
+            Rows::Apart([first, _]) => Rows::Apart([first, 64, 64]),
+            Rows::Listed([first, _]) => Rows::Listed([first, lines, lines]),
+        }
+    }
+
     /// The destination's alone.
     pub(super) fn destination(self) -> Rows<1> {
         match self {
@@ -38,6 +46,9 @@ impl Rows<2> {
 
 /// One place's rows.
 pub(super) trait Place: Copy {
+    /// Whether a stride tells where they are.
+    const STRIDE: bool;
+
     /// The offset of row `i`.
     ///
     /// # Safety
@@ -49,6 +60,8 @@ pub(super) trait Place: Copy {
 }
 
 impl Place for isize {
+    const STRIDE: bool = true;
+
     #[inline(always)]
     unsafe fn at(self, i: usize) -> isize {
         (i as isize).wrapping_mul(self)
@@ -61,6 +74,8 @@ impl Place for isize {
 }
 
 impl Place for *const i32 {
+    const STRIDE: bool = false;
+
     #[inline(always)]
     unsafe fn at(self, i: usize) -> isize {
         // SAFETY: the caller's word.
@@ -80,10 +95,22 @@ pub(super) type Tile = unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, bl
 
 /// Transposes 64 bytes of each of 64 / size source rows into as many destination rows of 64 bytes,
 /// for elements of 1 << `log` bytes. What is half done is put into rows at `half`, which may be
-/// those of the destination; `rows` are those of the three. Rows of the destination that are
-/// `lines` are written past the caches.
+/// those of the destination; `rows` are those of the three.
 pub(super) type Square =
-    unsafe fn(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, lines: bool);
+    unsafe fn(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, to: To);
+
+/// Where a square's rows of 64 bytes go.
+#[derive(Clone, Copy)]
+pub(super) enum To {
+    /// To where the destination's rows are.
+    Rows,
+    /// There, past the caches: they are whole lines.
+    Lines,
+    /// Likewise, but rows, a stride apart, start anywhere in a line (at a whole element, of more
+    /// than a byte): each row's first bytes fill the line that the last ones of the same row of the
+    /// square before begin. Those are here, and of this square will be.
+    Shared(*mut u8),
+}
 
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
 /// planes into one run: one table for both directions.
@@ -220,6 +247,8 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
     pub(super) square: Option<Square>,
+    /// Whether they can share lines.
+    pub(super) shares: bool,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
     /// Copies `n` bytes, whole lines, that begin at bit `shift` of `from`. They may overlap from

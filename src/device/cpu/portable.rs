@@ -5,6 +5,7 @@ use super::{bitrun, transpose};
 pub(super) static OPS: Ops = Ops {
     width: 16,
     square: None,
+    shares: false,
     tiles: TILES,
     narrow: TILES,
     odd: None,

@@ -1,7 +1,7 @@
 //! Transposes: the source is dense along one side (columns), the destination along the other.
 
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
-use super::ops::{Ops, Rows, Square};
+use super::ops::{Ops, Rows, Square, To};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
 use super::tuning::{Tuning, tuning};
@@ -61,10 +61,16 @@ impl Away {
 /// Every element is readable and writable; no overlap.
 pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     let line = face.line().max(1);
-    let past = tuning().windows || face.columns.lined();
+    let past = tuning().windows || face.columns.lined() || shares(ops, face);
     (away.streams, away.early) = (away.streams && past, away.early && past);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
+        if away.streams && face.follows() {
+            for end in face.ends() {
+                rows::elements(&end, 1 << face.log);
+            }
+            return transpose(ops, &face.wrapped(), away);
+        }
         let wide = face.log >= tuning().rows_log && rows::suits(face);
         if face.log >= 3 && !away.streams && (wide || ops.square.is_none()) {
             return rows::elements(face, 1 << face.log); // wide enough as they are
@@ -83,6 +89,11 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
             (at, count) = (at + count, reach);
         }
     }
+}
+
+/// Whether squares of a face whose rows start anywhere in a line share these.
+fn shares(ops: &Ops, face: &Face) -> bool {
+    ops.shares && !tuning().windows && face.shares()
 }
 
 /// Tiles straight from the source into the destination. The last tile of a row or column moves
@@ -188,7 +199,9 @@ unsafe fn strip(ops: &Ops, face: &Face, away: Away) {
             direct(ops, &face.part(0, start.max(face.vector()), 0, face.n_src));
         }
         let done = match ops.square {
-            Some(square) if aligned || !streams => squares(ops, square, face, start, away),
+            Some(square) if aligned || !streams || shares(ops, face) => {
+                squares(ops, square, face, (start, aligned), away)
+            }
             _ => windows(ops, face, if aligned { head } else { 0 }, aligned, streams),
         };
         if done < face.n_dst {
@@ -201,31 +214,48 @@ unsafe fn strip(ops: &Ops, face: &Face, away: Away) {
 /// The rows of a square's half.
 static LINES: [i32; COLUMNS_MOST] = listed(64);
 
-/// Squares, straight from the source to the destination, from column `d` of it on: to whole lines
-/// past the caches if it `streams`, else to rows. Returns where they end.
+/// Squares, straight from the source to the destination, from column `d` of it on: past the caches
+/// if it streams, to whole lines, or sharing them if rows are not `aligned`; else to rows. Returns
+/// where they end.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn squares(ops: &Ops, square: Square, face: &Face, mut d: usize, away: Away) -> usize {
+unsafe fn squares(
+    ops: &Ops,
+    square: Square,
+    face: &Face,
+    (mut d, aligned): (usize, bool),
+    away: Away,
+) -> usize {
     let mut half = Buffer::new();
-    let squares = Squares { ops, square, half: half.ptr(), away };
+    let half = half.ptr();
+    let to = match away.streams {
+        false => To::Rows,
+        true if aligned => To::Lines,
+        true => To::Shared(half.wrapping_add(BUFFER / 2)), // bytes, that need all of it, do not
+    };
+    let squares = Squares { ops, square, half, to, ahead: away.ahead };
     let line = face.line().max(1);
     let mut tables = Tables::new(face);
     // Short destination rows are finished at once, and of those that start anywhere in a line few
     // lines are left half done; tables serve for many.
     let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
-    let [cached, early, past] = tuning().rows;
-    let most = match away {
-        Away { early: true, .. } => early.div_ceil(line),
-        Away { streams: true, .. } => past.div_ceil(line),
-        _ if many => 16.min(ROWS_MOST / line),
-        _ => cached.div_ceil(line),
+    let Tuning { cached, past, listed, shared, .. } = tuning();
+    let before = squares.before(line);
+    let most = match tables.apart {
+        _ if !away.streams && many => ROWS_MOST.min(16 * line),
+        _ if !away.streams => *cached,
+        None if !face.wraps() => *listed,
+        _ if before > 0 => *shared,
+        _ => past.get(face.log as usize).map_or(line, |&rows| rows),
     };
+    let room = if tables.apart.is_none() { ROWS_MOST - before } else { usize::MAX };
+    let most = (most.min(room) / line).max(1);
     while d + line <= face.n_dst {
         let lines = ((face.n_dst - d) / line).min(most);
         // SAFETY: the caller's face has so many.
         unsafe { squares.band(face, &mut tables, d, lines) };
         d += lines * line;
     }
-    d
+    d - before
 }
 
 /// How squares are made.
@@ -234,19 +264,35 @@ struct Squares<'a> {
     square: Square,
     /// What is half done.
     half: *mut u8,
-    away: Away,
+    to: To,
+    /// Whether source lines are asked for.
+    ahead: bool,
 }
 
 impl Squares<'_> {
+    /// Source rows before a band that are needed too, if `line` make a square.
+    fn before(&self, line: usize) -> usize {
+        if matches!(self.to, To::Shared(_)) { line } else { 0 }
+    }
+
+    /// Makes the square before a band's first one, whose lines it shares.
+    unsafe fn begin(&self, log: u32, tables: &Tables, src: *const u8) {
+        let To::Shared(first) = self.to else { return };
+        let rows = tables.places(0, 0).1.between(LINES.as_ptr());
+        // SAFETY: the caller's rows; the buffer has room for a square.
+        unsafe { (self.square)(log, src, first, self.half, rows, To::Rows) };
+    }
+
     /// The squares of some `lines` of destination rows, from column `d` of them on.
     unsafe fn band(&self, face: &Face, tables: &mut Tables, d: usize, lines: usize) {
         let (log, line, ops) = (face.log, face.line().max(1), self.ops);
+        let before = self.before(line);
         // Destination rows that are far from one another are asked for too.
-        let (tuning, streams) = (tuning(), self.away.streams);
-        let apart = tuning.destination && !streams && face.columns.inner().unsigned_abs() >= 512;
+        let (tuning, cached) = (tuning(), matches!(self.to, To::Rows));
+        let apart = tuning.destination && cached && face.columns.inner().unsigned_abs() >= 512;
         let ([chunk, distance], asks) =
-            (tuning.ahead, self.away.ahead && !self.away.early && lines * line > tuning.followed);
-        let src = tables.rows(face, d, lines * line);
+            (tuning.ahead, self.ahead && lines * line > tuning.followed);
+        let src = tables.rows(face, d - before, lines * line + before);
         let mut dst = face.dst;
         for s in (0..face.n_src).step_by(line) {
             let place = s & (COLUMNS_MOST - 1);
@@ -256,8 +302,10 @@ impl Squares<'_> {
             }
             let src = src.wrapping_add(s << log);
             let more = (face.n_src - s) << log > distance && (s << log) & (chunk - 1) == 0;
+            // SAFETY: a part of the caller's face.
+            unsafe { self.begin(log, tables, src) };
             for i in 0..lines {
-                let ([at, to], rows) = tables.places(i * line, place);
+                let ([at, to], rows) = tables.places(i * line + before, place);
                 let src = src.wrapping_offset(at);
                 let dst = dst.wrapping_offset(to).wrapping_add(64 * i);
                 // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
@@ -271,7 +319,7 @@ impl Squares<'_> {
                         (ops.fetch)(next, rows.destination(), line, 1);
                     }
                     let rows = rows.through(LINES.as_ptr());
-                    (self.square)(log, src, dst, self.half, rows, streams);
+                    (self.square)(log, src, dst, self.half, rows, self.to);
                 }
             }
         }
@@ -363,7 +411,7 @@ unsafe fn fill(
                             Rows::Apart([a, b]) => Rows::Apart([a, b, b]),
                             Rows::Listed([a, b]) => Rows::Listed([a, b, b]),
                         };
-                        square(log, src.wrapping_add(s << log), to, to, rows, false);
+                        square(log, src.wrapping_add(s << log), to, to, rows, To::Rows);
                     }
                 }
                 None => tile(src, buffer, two, (n_src << log) / 16),

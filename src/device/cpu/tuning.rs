@@ -11,9 +11,14 @@ pub(super) struct Tuning {
     /// Source rows that the processor follows by itself, fetching ahead: of more, lines are asked
     /// for.
     pub(super) followed: usize,
-    /// Source rows in use at a time where there is a choice: in the caches, past them from
-    /// `stream_from` on, and past them otherwise.
-    pub(super) rows: [usize; 3],
+    /// Source rows in use at a time where there is a choice: in the caches.
+    pub(super) cached: usize,
+    /// Past them, by log2 of the element's bytes.
+    pub(super) past: [usize; 5],
+    /// Past them, if no stride tells where they are.
+    pub(super) listed: usize,
+    /// Past them, if the destination's rows start anywhere in a line.
+    pub(super) shared: usize,
     /// Bytes of a source row that are asked for at once (memory is slow to change its rows), and
     /// how far ahead.
     pub(super) ahead: [usize; 2],
@@ -28,7 +33,8 @@ pub(super) struct Tuning {
     pub(super) destination: bool,
     /// Whether lines of packed elements are asked for; if not, strips are as wide as in the caches.
     pub(super) packed: bool,
-    /// Whether rows that start anywhere in a line go past the caches, through windows.
+    /// Whether rows that start anywhere in a line go past the caches through windows: if not,
+    /// squares share their lines, where they can.
     pub(super) windows: bool,
     /// Bytes of an output from which transposes go past the caches, if nothing else does yet.
     pub(super) stream_from: u64,
@@ -38,7 +44,10 @@ pub(super) struct Tuning {
 
 static USUAL: Tuning = Tuning {
     followed: 32,
-    rows: [32, 32, 32],
+    cached: 32,
+    past: [32; 5],
+    listed: 32,
+    shared: 32,
     ahead: [256, 256],
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
     second: false,
@@ -52,9 +61,12 @@ static USUAL: Tuning = Tuning {
 /// Zen 4.
 static AMD: Tuning = Tuning {
     followed: 16,
-    rows: [64, 32, 128],
-    ahead: [64, 128],
-    ahead_from: [6 << 20; 5],
+    cached: 256,
+    past: [128, 128, 32, 16, 128],
+    listed: 128,
+    shared: 512,
+    ahead: [128, 256],
+    ahead_from: [0, 6 << 20, 0, 0, 0],
     second: true,
     destination: false,
     packed: false,

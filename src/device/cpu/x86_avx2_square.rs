@@ -5,7 +5,7 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Place, Rows};
+use super::ops::{Place, Rows, To};
 use super::x86_avx2::{tile1, two};
 
 #[target_feature(enable = "avx2")]
@@ -15,8 +15,9 @@ pub(super) unsafe fn square(
     dst: *mut u8,
     half: *mut u8,
     rows: Rows<3>,
-    lines: bool,
+    to: To,
 ) {
+    let lines = !matches!(to, To::Rows);
     // SAFETY: the caller's promise.
     unsafe {
         match log {

@@ -5,10 +5,11 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Ops, Place, Rows};
+use super::ops::{Ops, Place, Rows, To};
 use super::x86_avx2;
 
-pub(super) static OPS: Ops = Ops { square: Some(square), stream, join, ..x86_avx2::TABLE };
+pub(super) static OPS: Ops =
+    Ops { square: Some(square), shares: true, stream, join, ..x86_avx2::TABLE };
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
 /// times over. Row `r` of group `g` goes to row `g` C + `r`.
@@ -58,16 +59,9 @@ fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn square(
-    log: u32,
-    src: *const u8,
-    dst: *mut u8,
-    half: *mut u8,
-    rows: Rows<3>,
-    lines: bool,
-) {
+unsafe fn square(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, how: To) {
     // SAFETY: the caller's promise.
-    unsafe { either!(rows, rows => turn(log, src, dst, half, rows, lines)) }
+    unsafe { either!(rows, rows => turn(log, src, dst, half, rows, how)) }
 }
 
 /// Both halves of a square in registers: elements of which few make a quarter of a row.
@@ -78,7 +72,7 @@ macro_rules! whole {
     ) => {
         #[inline]
         #[target_feature(enable = "avx512f,avx512bw")]
-        unsafe fn $name<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, lines: bool) {
+        unsafe fn $name<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, how: To) {
             const C: usize = [$($i),*].len();
             // SAFETY: the caller vouches for 4 C rows of 64 bytes, on both sides.
             unsafe {
@@ -93,7 +87,7 @@ macro_rules! whole {
                 shuffle!(fourth, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
                 $(
                     let rows = quarters([first[$i], second[$i], third[$i], fourth[$i]]);
-                    put::<P, C>(dst, to, $i, rows, lines);
+                    put::<P, C>(dst, to, $i, rows, how);
                 )*
             }
         }
@@ -116,24 +110,75 @@ unsafe fn put<P: Place, const C: usize>(
     to: P,
     i: usize,
     [a, b, c, d]: [__m512i; 4],
-    lines: bool,
+    how: To,
 ) {
     // SAFETY: the caller vouches for the rows, and for what it says about their lines.
     unsafe {
         let row = |l: usize| dst.wrapping_offset(to.at(i + l * C));
-        if lines {
-            _mm512_stream_si512(row(0).cast(), a);
-            _mm512_stream_si512(row(1).cast(), b);
-            _mm512_stream_si512(row(2).cast(), c);
-            _mm512_stream_si512(row(3).cast(), d);
-        } else {
-            _mm512_storeu_si512(row(0).cast(), a);
-            _mm512_storeu_si512(row(1).cast(), b);
-            _mm512_storeu_si512(row(2).cast(), c);
-            _mm512_storeu_si512(row(3).cast(), d);
+        match how {
+            To::Lines => {
+                _mm512_stream_si512(row(0).cast(), a);
+                _mm512_stream_si512(row(1).cast(), b);
+                _mm512_stream_si512(row(2).cast(), c);
+                _mm512_stream_si512(row(3).cast(), d);
+            }
+            To::Shared(before) if P::STRIDE && C < 16 => {
+                let before = |l: usize| before.wrapping_add(64 * (i + l * C));
+                share::<C>(row(0), before(0), a);
+                share::<C>(row(1), before(1), b);
+                share::<C>(row(2), before(2), c);
+                share::<C>(row(3), before(3), d);
+            }
+            _ => {
+                _mm512_storeu_si512(row(0).cast(), a);
+                _mm512_storeu_si512(row(1).cast(), b);
+                _mm512_storeu_si512(row(2).cast(), c);
+                _mm512_storeu_si512(row(3).cast(), d);
+            }
         }
     }
 }
+
+/// Writes the line that the bytes of `before` begin and those of `now` fill, at the latter's `row`;
+/// and they take the place of the former.
+#[inline(always)] // see `put`
+unsafe fn share<const C: usize>(row: *mut u8, before: *mut u8, now: __m512i) {
+    let over = row as usize & 63;
+    // SAFETY: the caller vouches for the line and for the 64 bytes before.
+    unsafe {
+        let (from, old) = (64 - over as i32, _mm512_loadu_si512(before.cast()));
+        let line = match C {
+            8 => {
+                let first = _mm512_cvtepi8_epi16(_mm256_loadu_si256(NUMBERS.as_ptr().cast()));
+                let from = _mm512_set1_epi16((from / 2) as i16);
+                _mm512_permutex2var_epi16(old, _mm512_add_epi16(first, from), now)
+            }
+            4 => {
+                let first = _mm512_cvtepi8_epi32(_mm_loadu_si128(NUMBERS.as_ptr().cast()));
+                let from = _mm512_set1_epi32(from / 4);
+                _mm512_permutex2var_epi32(old, _mm512_add_epi32(first, from), now)
+            }
+            _ => {
+                let first = _mm512_cvtepi8_epi64(_mm_loadu_si128(NUMBERS.as_ptr().cast()));
+                let from = _mm512_set1_epi64(i64::from(from / 8));
+                _mm512_permutex2var_epi64(old, _mm512_add_epi64(first, from), now)
+            }
+        };
+        _mm512_stream_si512(row.wrapping_sub(over).cast(), line);
+        _mm512_storeu_si512(before.cast(), now);
+    }
+}
+
+/// Each byte has its number.
+static NUMBERS: [u8; 32] = {
+    let mut numbers = [0; 32];
+    let mut i = 0;
+    while i < 32 {
+        numbers[i] = i as u8;
+        i += 1;
+    }
+    numbers
+};
 
 /// In the second half, the 16-byte quarters of rows `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
 /// matrix, and its rows are destination rows of the same numbers.
@@ -144,7 +189,7 @@ unsafe fn second<P: Place, const C: usize>(
     between: P,
     dst: *mut u8,
     to: P,
-    lines: bool,
+    how: To,
 ) {
     for i in 0..C {
         // SAFETY: the caller vouches for both sides.
@@ -156,7 +201,7 @@ unsafe fn second<P: Place, const C: usize>(
                 _mm512_loadu_si512(from(2)),
                 _mm512_loadu_si512(from(3)),
             ]);
-            put::<P, C>(dst, to, i, rows, lines);
+            put::<P, C>(dst, to, i, rows, how);
         }
     }
 }
@@ -168,22 +213,22 @@ unsafe fn turn<P: Place>(
     dst: *mut u8,
     half: *mut u8,
     [from, to, between]: [P; 3],
-    lines: bool,
+    how: To,
 ) {
     // SAFETY: the caller vouches for the square on both sides and for the place between.
     unsafe {
         match log {
             0 => {
                 lanes1(src, from, half, between);
-                second::<P, 16>(half, between, dst, to, lines);
+                second::<P, 16>(half, between, dst, to, how);
             }
             1 => {
                 lanes2(src, from, half, between);
-                second::<P, 8>(half, between, dst, to, lines);
+                second::<P, 8>(half, between, dst, to, how);
             }
-            2 => whole4(src, from, dst, to, lines),
-            3 => whole8(src, from, dst, to, lines),
-            _ => whole16(src, from, dst, to, lines),
+            2 => whole4(src, from, dst, to, how),
+            3 => whole8(src, from, dst, to, how),
+            _ => whole16(src, from, dst, to, how),
         }
     }
 }
