@@ -65,7 +65,7 @@ static AMD: Tuning = Tuning {
     past: [128, 128, 32, 16, 128],
     listed: 128,
     shared: 512,
-    ahead: [128, 256],
+    ahead: [128, 128],
     ahead_from: [0, 6 << 20, 0, 0, 0],
     second: true,
     destination: false,
