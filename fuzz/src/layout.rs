@@ -6,9 +6,13 @@ use crate::Reader;
 
 /// Shape, strides and dtype of a tensor, in arrays of its own.
 pub struct Layout {
+    /// What an element is.
     pub dtype: DLDataType,
+    /// Of them only "padded" counts here.
     pub flags: u64,
+    /// Extents.
     pub shape: Box<[i64]>,
+    /// In elements.
     pub strides: Box<[i64]>,
 }
 
@@ -22,6 +26,7 @@ impl Layout {
         }
     }
 
+    /// Elements.
     pub fn numel(&self) -> i64 {
         self.shape.iter().product()
     }
@@ -70,6 +75,7 @@ impl Layout {
     }
 }
 
+/// Strides without gaps, the last dimension innermost.
 pub fn compact(shape: &[i64]) -> Box<[i64]> {
     let (mut strides, mut step) = (vec![0; shape.len()], 1);
     for (stride, n) in strides.iter_mut().zip(shape).rev() {
