@@ -1,5 +1,8 @@
 /* Making tensors. */
 #include "harness.h"
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static int64_t shape[2] = {2, 3};
 
@@ -58,6 +61,28 @@ static void makes(void) {
   EQUAL(out->flags, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED);
   CHECK((uintptr_t)out->dl_tensor.data % 1024 == 0);
   dlrs_release(out);
+}
+
+/* The data lies behind the arrays, and ends in the same block. */
+static void inside(void) {
+  int64_t n, wrong = 0;
+  uint32_t align_bytes;
+  for (align_bytes = 1; align_bytes <= 4096; align_bytes *= 2) {
+    dlrs_alloc_options options = options_of(align_bytes, 0);
+    for (n = 1; n <= 48; ++n) {
+      DLManagedTensorVersioned *out;
+      char *data;
+      WORKS(dlrs_tensor_new(&n, 1, t_dtype(kDLUInt, 8, 1), CPU, &options, &out, ERR));
+      data = (char *)out->dl_tensor.data;
+      wrong += (uintptr_t)data % align_bytes != 0;
+      wrong += data < (char *)(out->dl_tensor.strides + 1);
+#ifdef __GLIBC__
+      wrong += data + n > (char *)out + malloc_usable_size(out);
+#endif
+      dlrs_release(out);
+    }
+  }
+  EQUAL(wrong, 0);
 }
 
 static void refuses(void) {
@@ -169,6 +194,7 @@ static void allocators(void) {
 
 int main(void) {
   makes();
+  inside();
   refuses();
   allocators();
   return t_close();
