@@ -34,7 +34,7 @@ TIME_MOST = 60
 # Quickest to notice first; test_engine only repeats what the others ask of the core.
 FIRST = ("catalogue", "test_validate", "test_query", "test_view", "test_names", "test_share")
 SLOW = ("test_engine",)
-RUST_TESTS = ("overlap", "views", "plain", "names", "saturation")
+RUST_TESTS = ("overlap", "views", "plain", "names", "saturation", "fuzz_seeds")
 PROFILE = {"LTO": "off", "INCREMENTAL": "true", "CODEGEN_UNITS": "16"}
 # Without link-time optimization the prebuilt `core` names what only unwinding would call.
 FLAGS = "-Clink-arg=-Wl,--defsym=rust_eh_personality=0"
