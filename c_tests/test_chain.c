@@ -49,6 +49,7 @@ int main(void) {
   DLManagedTensor *legacy;
   int64_t shape[1] = {4};
   int first = 0, second = 0;
+  long deleted;
   t_make(&good);
   WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &tensor, ERR));
   WORKS(dlrs_attach(tensor, t_count, &first, DLRS_BEFORE_FREE, ERR));
@@ -88,6 +89,15 @@ int main(void) {
   WORKS(dlrs_attach(boxed, t_count, &second, DLRS_BEFORE_FREE, ERR));
   boxed->deleter(boxed);
   EQUAL(second, 1);
+  /* So does a legacy one, whose deleter is called as often: once. */
+  deleted = t_deleted;
+  legacy = &good.legacy;
+  WORKS(dlrs_from_legacy_take(&legacy, 0, &boxed, ERR));
+  WORKS(dlrs_attach(boxed, t_count, &second, DLRS_AFTER_FREE, ERR));
+  EQUAL(t_deleted, deleted);
+  dlrs_release(boxed);
+  EQUAL(t_deleted, deleted + 2); /* with the callback, which counts there too */
+  EQUAL(second, 2);
   nested();
   return t_close();
 }
