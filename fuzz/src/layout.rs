@@ -139,7 +139,7 @@ pub fn covered(layout: &Layout, before: usize, nbytes: usize) -> (Vec<u8>, bool)
 
 /// `n` bits from `at` on, copied one by one.
 pub fn copy_bits(from: &[u8], from_bit: usize, to: &mut [u8], to_bit: usize, n: usize) {
-    if from_bit % 8 == 0 && to_bit % 8 == 0 && n % 8 == 0 {
+    if from_bit.is_multiple_of(8) && to_bit.is_multiple_of(8) && n.is_multiple_of(8) {
         to[to_bit / 8..][..n / 8].copy_from_slice(&from[from_bit / 8..][..n / 8]);
         return;
     }

@@ -211,7 +211,7 @@ impl Machine {
         self.add(Versioned(view), Self::node(true, flags, Some(place), None));
     }
 
-    fn to_legacy(&mut self, at: usize, reader: &mut Reader) {
+    fn make_legacy(&mut self, at: usize, reader: &mut Reader) {
         let (Versioned(mut tensor), place) = self.handles[at] else { return };
         let policy = reader.below(4) as i32;
         let node = &self.nodes[place];
@@ -233,7 +233,7 @@ impl Machine {
         self.replace(at, Legacy(legacy.as_ptr()), own, copies, None);
     }
 
-    fn from_legacy(&mut self, at: usize, reader: &mut Reader) {
+    fn make_versioned(&mut self, at: usize, reader: &mut Reader) {
         let (Legacy(mut tensor), place) = self.handles[at] else { return };
         let node = &self.nodes[place];
         let flags = node.flags & PADDED | reader.below(4) as u64;
@@ -394,8 +394,8 @@ impl Machine {
             4 if !full => self.retain(at),
             5 | 6 if !full => self.view(at, reader),
             7 if !full => self.copy(at, reader),
-            8 => self.to_legacy(at, reader),
-            9 => self.from_legacy(at, reader),
+            8 => self.make_legacy(at, reader),
+            9 => self.make_versioned(at, reader),
             10 => self.import(at, reader),
             11 | 12 => self.attach(at, op == 12),
             13 => self.detach(at, reader),
