@@ -128,14 +128,16 @@ bench-engine:  ## the copy engine alone, next to memcpy, from Rust
 	$(CARGO) bench --bench copy
 
 # Sanitizers are options of nightly Rust; RUSTC_BOOTSTRAP=1 opens them in any. LeakSanitizer may not
-# be traced; the corpus stays below fuzz/corpus, a finding below fuzz/artifacts.
+# be traced; it starts from the inputs that `cargo test` replays, fuzz/seeds; what is new stays below
+# fuzz/corpus, a finding below fuzz/artifacts.
 FUZZ_TARGETS = validate convert_chain copy overlap names cast
 FUZZ_SECONDS = 60
 fuzz:  ## fuzz each of FUZZ_TARGETS for FUZZ_SECONDS, 60 (docs/testing.md)
-	$(call need,$(RUST) g++:g++)
+	$(call need,$(RUST) g++:g++ $(PYTHON):python3)
 	@command -v cargo-fuzz >/dev/null || { echo "make fuzz needs cargo-fuzz:" \
 	  "cargo install cargo-fuzz --locked"; exit 1; }
 	@set -e; for target in $(FUZZ_TARGETS); do echo "==== $$target"; \
+	  $(PYTHON) fuzz/seeds.py unpack $$target fuzz/corpus/$$target; \
 	  RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz $(CARGO) fuzz run $$target -- \
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=512 -print_final_stats=1; done
 

@@ -1,5 +1,8 @@
 /* Making tensors. */
 #include "harness.h"
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static int64_t shape[2] = {2, 3};
 
@@ -60,7 +63,42 @@ static void makes(void) {
   dlrs_release(out);
 }
 
+/* The data lies behind the arrays, and ends in the same block. */
+static void inside(void) {
+  int64_t n, wrong = 0;
+  uint32_t align_bytes;
+  for (align_bytes = 1; align_bytes <= 4096; align_bytes *= 2) {
+    dlrs_alloc_options options = options_of(align_bytes, 0);
+    for (n = 1; n <= 48; ++n) {
+      DLManagedTensorVersioned *out;
+      char *data;
+      WORKS(dlrs_tensor_new(&n, 1, t_dtype(kDLUInt, 8, 1), CPU, &options, &out, ERR));
+      data = (char *)out->dl_tensor.data;
+      wrong += (uintptr_t)data % align_bytes != 0;
+      wrong += data < (char *)(out->dl_tensor.strides + 1);
+#ifdef __GLIBC__
+      wrong += data + n > (char *)out + malloc_usable_size(out);
+#endif
+      dlrs_release(out);
+    }
+  }
+  EQUAL(wrong, 0);
+}
+
+/* Strides of a tensor without elements are those that dlrs_compact_strides gives. */
+static void empty(void) {
+  const int64_t extents[3] = {2, 0, 3};
+  int64_t strides[3] = {7, 7, 7};
+  DLManagedTensorVersioned *out;
+  WORKS(dlrs_tensor_new(extents, 3, F32, CPU, NULL, &out, ERR));
+  WORKS(dlrs_compact_strides(extents, 3, 'C', strides, ERR));
+  CHECK(memcmp(out->dl_tensor.strides, strides, sizeof strides) == 0);
+  CHECK(strides[0] == 3 && out->dl_tensor.data == NULL);
+  dlrs_release(out);
+}
+
 static void refuses(void) {
+  const int64_t most = INT64_MAX; /* bytes, but then there is no room for the block itself */
   DLManagedTensorVersioned *out;
   DLTensor prototype = t_describe(NULL, F32, 2, shape, NULL), device = prototype;
   uint64_t nbytes = 77, align_bytes = 77;
@@ -71,6 +109,8 @@ static void refuses(void) {
   t_result(&out);
   REFUSED(DLRS_SHAPE_NULL, 1, ANY, -1, dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
   REFUSED(DLRS_NULL_ARG, 6, ANY, -1, dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_SIZE_OVERFLOW, ANY, DLRS_FIELD_SHAPE, -1,
+          dlrs_tensor_new(&most, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &out, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
           dlrs_tensor_new((int64_t *)((char *)t_guard() + 2), 2, F32, CPU, NULL, &out, ERR));
   REFUSED(DLRS_MISALIGNED_STRUCT, 6, ANY, -1,
@@ -169,6 +209,8 @@ static void allocators(void) {
 
 int main(void) {
   makes();
+  inside();
+  empty();
   refuses();
   allocators();
   return t_close();

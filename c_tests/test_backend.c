@@ -388,6 +388,38 @@ static void large(void) {
   EQUAL(fake.live, 0);
 }
 
+/* Rows of more than what is brought to the host at a time: pieces of one row, then of the next. */
+static void large_rows(void) {
+  enum { LANES = 65535, NBYTES = LANES * 8, COLUMNS = 65 };
+  int64_t shape[2] = {2, COLUMNS}, strides[2] = {1, -1}, n = COLUMNS + 1, i, wrong = 0;
+  DLDataType dtype = t_dtype(kDLUInt, 64, LANES);
+  DLManagedTensorVersioned *there, *here;
+  DLTensor rows;
+  char *fill, *got;
+  fake.able = DENSE;
+  WORKS(dlrs_tensor_new(&n, 1, dtype, EXT, NULL, &there, ERR));
+  WORKS(dlrs_tensor_new(shape, 2, dtype, CPU, NULL, &here, ERR));
+  fill = (char *)behind(EXT, there->dl_tensor.data, 0);
+  for (i = 0; i < n; ++i) memset(fill + i * NBYTES, (int)(i + 1), NBYTES);
+  rows = there->dl_tensor;
+  rows.ndim = 2;
+  rows.shape = shape;
+  rows.strides = strides; /* backwards, so that elements stay apart; the second row one element on */
+  rows.byte_offset = (COLUMNS - 1) * NBYTES;
+  fake.copies = 0;
+  WORKS(dlrs_copy_desc(&rows, 0, &here->dl_tensor, 0, NULL, ERR));
+  EQUAL(fake.copies, 4); /* two pieces a row */
+  got = (char *)here->dl_tensor.data;
+  for (i = 0; i < 2 * COLUMNS; ++i) {
+    char *item = got + i * NBYTES, *want = fill + (COLUMNS - 1 - i % COLUMNS + i / COLUMNS) * NBYTES;
+    wrong += memcmp(item, want, NBYTES) != 0;
+  }
+  EQUAL(wrong, 0);
+  dlrs_release(there);
+  dlrs_release(here);
+  EQUAL(fake.live, 0);
+}
+
 /* ---- Faults ---------------------------------------------------------------------------------*/
 
 static int32_t clone_there_and_back(void) {
@@ -687,6 +719,7 @@ int main(void) {
   set(&stand_in, &stand_in);
   all_pairs();
   large();
+  large_rows();
   address_spaces();
   faults();
   fake.able = STRIDED;

@@ -1,12 +1,55 @@
 /* Callbacks on a tensor. Their order is F12 of the catalogue, many threads are in threads.c. */
 #include "harness.h"
 
+static char order[16];
+
+static void tells(void *name) { strncat(order, (const char *)name, 1); }
+
+/* Callbacks that tell their names; NULL: none. */
+static void attach(DLManagedTensorVersioned *tensor, const char *before, const char *after) {
+  if (before) WORKS(dlrs_attach(tensor, tells, (void *)(uintptr_t)before, DLRS_BEFORE_FREE, ERR));
+  if (after) WORKS(dlrs_attach(tensor, tells, (void *)(uintptr_t)after, DLRS_AFTER_FREE, ERR));
+}
+
+/* A view of a view of memory, each with both callbacks, one or none. When the last holder goes, those
+ * from before the release run from the outermost to the memory, those from after it back again. */
+static void nested(void) {
+  static const char *const names[3][2] = {{"a", "A"}, {"b", "B"}, {"c", "C"}};
+  float values[4] = {0, 0, 0, 0};
+  int64_t shape[1] = {4};
+  DLTensor memory = t_describe(values, F32, 1, shape, NULL);
+  int which, i;
+  for (which = 0; which < 64; ++which) {
+    DLManagedTensorVersioned *levels[3];
+    char want[16] = "";
+    WORKS(dlrs_tensor_wrap(&memory, 0, tells, (void *)(uintptr_t)"m", &levels[2], ERR));
+    WORKS(dlrs_view_read_only(levels[2], &levels[1], ERR));
+    WORKS(dlrs_view_read_only(levels[1], &levels[0], ERR));
+    for (i = 0; i < 3; ++i) {
+      const char *before = which >> i & 1 ? names[i][0] : NULL;
+      const char *after = which >> i & 8 ? names[i][1] : NULL;
+      attach(levels[i], before, after);
+      if (before) strcat(want, before);
+    }
+    strcat(want, "m");
+    for (i = 3; i-- > 0;)
+      if (which >> i & 8) strcat(want, names[i][1]);
+    order[0] = 0;
+    dlrs_release(levels[2]);
+    dlrs_release(levels[1]);
+    CHECK(order[0] == 0);
+    dlrs_release(levels[0]);
+    if (!CHECK(strcmp(order, want) == 0)) printf("%d: %s, not %s\n", which, order, want);
+  }
+}
+
 int main(void) {
   t_tensor good;
   DLManagedTensorVersioned *tensor, *more, *boxed, *in;
   DLManagedTensor *legacy;
   int64_t shape[1] = {4};
   int first = 0, second = 0;
+  long deleted;
   t_make(&good);
   WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &tensor, ERR));
   WORKS(dlrs_attach(tensor, t_count, &first, DLRS_BEFORE_FREE, ERR));
@@ -46,5 +89,15 @@ int main(void) {
   WORKS(dlrs_attach(boxed, t_count, &second, DLRS_BEFORE_FREE, ERR));
   boxed->deleter(boxed);
   EQUAL(second, 1);
+  /* So does a legacy one, whose deleter is called as often: once. */
+  deleted = t_deleted;
+  legacy = &good.legacy;
+  WORKS(dlrs_from_legacy_take(&legacy, 0, &boxed, ERR));
+  WORKS(dlrs_attach(boxed, t_count, &second, DLRS_AFTER_FREE, ERR));
+  EQUAL(t_deleted, deleted);
+  dlrs_release(boxed);
+  EQUAL(t_deleted, deleted + 2); /* with the callback, which counts there too */
+  EQUAL(second, 2);
+  nested();
   return t_close();
 }

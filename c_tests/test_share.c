@@ -59,6 +59,7 @@ static void flags(void) {
   REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, READ_ONLY, READ_ONLY, ERR));
   EQUAL(t_error.value, READ_ONLY);
   REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1, dlrs_set_flags(tensor, PADDED, 0, ERR));
+  EQUAL(t_error.value, PADDED);
   WORKS(dlrs_set_flags(tensor, COPIED, PADDED, ERR)); /* nothing would change */
   EQUAL(tensor->flags, COPIED);
   t_unwatch();

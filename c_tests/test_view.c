@@ -466,6 +466,27 @@ static void test_packed(void) {
   dlrs_release(base);
 }
 
+/* Bytes 0, 13, ..., 390 and 140, 150, ..., 260, and then without 260: among the multiples of 13 that
+ * the search looks through, the one that ends in 0 comes after going round 10 more than once. */
+static void test_remainders(void) {
+  static char bytes[400];
+  int64_t many = 31, few = 13, by13 = 13, by10 = 10;
+  DLTensor a = t_describe(bytes, t_dtype(kDLUInt, 8, 1), 1, &many, &by13), b = a;
+  int32_t answer = 77;
+  t_context = "remainders";
+  b.data = bytes + 140;
+  b.shape = &few;
+  b.strides = &by10;
+  WORKS(dlrs_may_overlap(&a, 0, &b, 0, &answer, ERR));
+  EQUAL(answer, DLRS_YES);
+  many = 20;
+  WORKS(dlrs_may_overlap(&a, 0, &b, 0, &answer, ERR));
+  EQUAL(answer, DLRS_NO);
+  many = 31, few = 12;
+  WORKS(dlrs_may_overlap(&a, 0, &b, 0, &answer, ERR));
+  EQUAL(answer, DLRS_NO);
+}
+
 static void test_questions(mt base) {
   mt even = NULL, odd = NULL, wide = NULL, none = NULL;
   int32_t answer = 9, ndim = 0;
@@ -590,5 +611,6 @@ int main(void) {
   test_holders();
   test_limits();
   test_packed();
+  test_remainders();
   return t_close();
 }

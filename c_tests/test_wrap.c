@@ -1,6 +1,28 @@
 /* Wrapping memory that somebody else owns. */
 #include "harness.h"
 
+/* Without memory: what is wrong with the tensor is told first, then how much was asked for. */
+static void starved(t_tensor *good) {
+  DLTensor *bare = &good->managed.dl_tensor;
+  DLManagedTensorVersioned *out;
+  DLDataType dtype = bare->dtype;
+  int64_t nbytes;
+  if (!inject_works()) return;
+  inject_arm(1, 1);
+  EQUAL(dlrs_tensor_wrap(bare, 8, NULL, NULL, &out, ERR), DLRS_FLAGS);
+  bare->dtype = t_dtype(kDLFloat, 0, 1);
+  EQUAL(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR), DLRS_DTYPE_BITS);
+  bare->dtype = dtype;
+  EQUAL(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR), DLRS_NOMEM);
+  nbytes = t_error.value;
+  bare->ndim = 0;
+  EQUAL(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR), DLRS_NOMEM);
+  bare->ndim = 2;
+  CHECK(inject_disarm());
+  CHECK(out == NULL);
+  EQUAL(nbytes - t_error.value, 4 * (int64_t)sizeof(int64_t)); /* extents and strides */
+}
+
 int main(void) {
   t_tensor good;
   DLManagedTensorVersioned *out;
@@ -39,5 +61,6 @@ int main(void) {
   t_unwatch();
   WORKS(dlrs_tensor_wrap(bare, 0, NULL, NULL, &out, ERR)); /* only borrowed */
   dlrs_release(out);
+  starved(&good);
   return t_close();
 }

@@ -189,7 +189,7 @@ static void *f14(void *argument) {
 static void *c17(void *argument) {
   t_tensor good;
   DLManagedTensor *legacy;
-  DLManagedTensorVersioned *versioned = NULL;
+  DLManagedTensorVersioned *versioned = NULL, *view;
   long i, depth = scaled(10000), deleted = t_deleted;
   (void)argument;
   t_make(&good);
@@ -202,6 +202,17 @@ static void *c17(void *argument) {
   EQUAL(t_deleted, deleted);
   dlrs_release_legacy(legacy);
   EQUAL(t_deleted, deleted + 1);
+  makes(&versioned); /* and each a view of the one before */
+  runs = 0;
+  if (dlrs_attach(versioned, ran, NULL, DLRS_AFTER_FREE, NULL) != DLRS_OK) abort();
+  for (i = 0; i < depth; ++i) {
+    if (dlrs_view_read_only(versioned, &view, NULL) != DLRS_OK) abort();
+    dlrs_release(versioned);
+    versioned = view;
+  }
+  EQUAL(runs, 0);
+  dlrs_release(versioned);
+  EQUAL(runs, 1);
   return NULL;
 }
 

@@ -84,20 +84,6 @@ pub fn pair_overlap(a: &Strided, b: &Strided) -> Verdict {
     shared_by_pair(a, b).unwrap_or(Verdict::Undecided)
 }
 
-/// Does every index tuple name the same units in both? Dimensions of extent 1 do not count, nor
-/// do base and strides where there is no element. A copy between two such layouts does nothing.
-pub fn same_layout(a: &Strided, b: &Strided) -> bool {
-    let extents = |layout: &Strided<'_>, other: &Strided<'_>| {
-        let matched = layout.shape.iter().filter(|extent| **extent != 1);
-        matched.eq(other.shape.iter().filter(|extent| **extent != 1))
-    };
-    if a.item != b.item || !extents(a, b) {
-        return false;
-    }
-    let paired = |s: &Strided| s.shape.len() == s.strides.len();
-    a.is_empty() || (a.base == b.base && paired(a) && paired(b) && a.dims().eq(b.dims()))
-}
-
 impl<'a> Strided<'a> {
     fn is_empty(&self) -> bool {
         self.item <= 0 || self.shape.iter().any(|extent| *extent <= 0)

@@ -8,7 +8,7 @@ shipped) in a copy of the tree, and the C test programs run against it, at most 
 each; what they let pass meets the Rust tests. `--share K/N` takes every N-th change, from the K-th
 on; `--again LOG` those that a former run calls missed. One line for each that nobody noticed, unless
 it stands in mutants.txt, whose reasons say why no caller can see it; the last line is `N passed, N
-failed`.
+failed`. A line of mutants.txt that is no change of the code any more ends the run before it begins.
 """
 
 import argparse
@@ -34,7 +34,7 @@ TIME_MOST = 60
 # Quickest to notice first; test_engine only repeats what the others ask of the core.
 FIRST = ("catalogue", "test_validate", "test_query", "test_view", "test_names", "test_share")
 SLOW = ("test_engine",)
-RUST_TESTS = ("overlap", "views", "plain", "names", "saturation")
+RUST_TESTS = ("overlap", "views", "plain", "names", "saturation", "fuzz_seeds")
 PROFILE = {"LTO": "off", "INCREMENTAL": "true", "CODEGEN_UNITS": "16"}
 # Without link-time optimization the prebuilt `core` names what only unwinding would call.
 FLAGS = "-Clink-arg=-Wl,--defsym=rust_eh_personality=0"
@@ -149,6 +149,15 @@ def known():
     return {line.split(" # ", 1)[0].strip() for line in lines if line and not line.startswith("#")}
 
 
+def check_known(mutants):
+    """Whether each line of mutants.txt about these files is a change that can still be made."""
+    files, keys = {m["file"] for m in mutants}, {m["key"] for m in mutants}
+    stale = [key for key in known() - keys if key.split(":", 1)[0] in files
+             or not (ROOT / key.split(":", 1)[0]).exists()]
+    if stale:
+        sys.exit("\n".join(["of mutants.txt, no change any more:", *sorted(stale)]))
+
+
 def work(tree, waiting, told):
     while True:
         try:
@@ -167,7 +176,9 @@ def main():
     parse.add_argument("--again", type=pathlib.Path)
     chosen = parse.parse_args()
     first, step = map(int, chosen.share.split("/"))
-    mutants = listed(chosen.file or CORE)[first - 1::step]
+    mutants = listed(chosen.file or CORE)
+    check_known(mutants)
+    mutants = mutants[first - 1::step]
     if chosen.again:
         former = re.findall(r"^missed (\S+?):\d+: (.*)", chosen.again.read_text(), re.M)
         mutants = [m for m in mutants if (m["file"], m["title"]) in former]

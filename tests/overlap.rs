@@ -2,7 +2,7 @@
 //!
 //! `DLRS_LONG=1` runs the large version (use `--release`).
 
-use dlpack_rs::overlap::{Strided, Verdict, pair_overlap, same_layout, self_overlap};
+use dlpack_rs::overlap::{Strided, Verdict, pair_overlap, self_overlap};
 use std::collections::HashSet;
 
 /// A base far enough from 0 that a small world's mask has no negative bit.
@@ -341,24 +341,5 @@ fn nonsense_is_answered_without_panic() {
         let answers = (pair_overlap(&a, &b), pair_overlap(&b, &a));
         let either = |verdict| answers.0 == verdict || answers.1 == verdict;
         assert!(!(either(Verdict::Disjoint) && either(Verdict::Overlap)), "{a:?} {b:?}");
-        same_layout(&a, &b);
     }
-}
-
-#[test]
-fn same_layout_ignores_what_does_not_move() {
-    let a = layout(64, &[2, 1, 3], &[12, 999, 4], 4);
-    assert!(same_layout(&a, &a));
-    assert!(same_layout(&a, &layout(64, &[2, 1, 3], &[12, i64::MIN, 4], 4)));
-    assert!(same_layout(&a, &layout(64, &[2, 3], &[12, 4], 4)));
-    assert!(!same_layout(&a, &layout(65, &[2, 1, 3], &[12, 999, 4], 4)));
-    assert!(!same_layout(&a, &layout(64, &[2, 1, 3], &[12, 999, 5], 4)));
-    assert!(!same_layout(&a, &layout(64, &[3, 1, 2], &[4, 999, 12], 4)));
-    assert!(!same_layout(&a, &layout(64, &[2, 1, 3], &[12, 999, 4], 2)));
-    assert!(!same_layout(&a, &layout(64, &[2, 1, 3], &[12, 999], 4)));
-    // No elements: where they are not does not matter, how many there are not does.
-    let none = layout(0, &[0, 3], &[3, 1], 4);
-    assert!(same_layout(&none, &layout(9, &[0, 3], &[7, 7], 4)));
-    assert!(!same_layout(&none, &layout(0, &[3, 0], &[3, 1], 4)));
-    assert!(same_layout(&layout(5, &[], &[], 1), &layout(5, &[1], &[0], 1)));
 }

@@ -6,6 +6,7 @@ use dlpack_rs::abi::{DLDataType, DLDevice, DLManagedTensorVersioned};
 use dlpack_rs::capi::alloc::dlrs_tensor_new;
 use dlpack_rs::capi::error::dlrs_error;
 use dlpack_rs::capi::share::{dlrs_ref_count, dlrs_release, dlrs_retain};
+use dlpack_rs::capi::view_shape::dlrs_view_read_only;
 use dlpack_rs::error::Status;
 use dlpack_rs::tensor::block;
 
@@ -29,6 +30,10 @@ fn the_count_of_holders_is_refused_before_it_wraps() {
             let status = dlrs_retain(tensor, &mut out, &mut error);
             assert_eq!(status, Status::DLRS_REFCOUNT as i32);
             assert_eq!(error.argument, 1);
+            assert!(out.is_null());
+            // Nor does a view fit; the memory it was to have is not leaked (make sanitize).
+            let status = dlrs_view_read_only(tensor, &mut out, &mut error);
+            assert_eq!(status, Status::DLRS_REFCOUNT as i32);
             assert!(out.is_null());
             assert_eq!(block.as_ref().holders(), holders, "the count is as before");
         }

@@ -272,6 +272,36 @@ static int same(const side *src, const side *dst) {
   return 1;
 }
 
+/* More dimensions than a launch has room for: the outer ones go through launches. */
+static void many_dims(void) {
+  enum { NDIM = 11, NBYTES = 1 << NDIM };
+  const char *launch = rocm ? "hipModuleLaunchKernel" : "cuLaunchKernel";
+  int64_t shape[NDIM], up[NDIM], down[NDIM];
+  side src = {0}, dst = {0};
+  for (int i = 0; i < NDIM; ++i) {
+    shape[i] = 2;
+    up[i] = (int64_t)1 << i;
+    down[i] = NBYTES / 2 >> i;
+  }
+  side_new(&src, device, NBYTES);
+  side_new(&dst, device, NBYTES);
+  src.tensor = (DLTensor){src.data, device, NDIM, {kDLUInt, 8, 1}, shape, up, 0};
+  dst.tensor = (DLTensor){dst.data, device, NDIM, {kDLUInt, 8, 1}, shape, down, 0};
+  count_of(NULL);
+  WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, NULL, ERR));
+  CHECK(count_of(launch) > 1);
+  int wrong = 0;
+  for (int at = 0; at < NBYTES; ++at) {
+    int turned = 0;
+    for (int i = 0; i < NDIM; ++i) turned |= (at >> i & 1) << (NDIM - 1 - i);
+    wrong += src.bytes[at] != dst.bytes[turned];
+  }
+  EQUAL(wrong, 0);
+  NO_VIOLATION();
+  side_free(&src);
+  side_free(&dst);
+}
+
 /* Through the pinned buffers: contiguous and turned, several pieces, twice, so that buffers are
  * taken up again. Asynchronously from pageable memory, which may change once the call is back. */
 static void large(void) {
@@ -513,6 +543,7 @@ int main(int argc, char **argv) {
   memory();
   streams();
   copies();
+  many_dims();
   large();
   cost(argv[2]);
   contexts(argv[2]);

@@ -6,9 +6,13 @@ use crate::Reader;
 
 /// Shape, strides and dtype of a tensor, in arrays of its own.
 pub struct Layout {
+    /// What an element is.
     pub dtype: DLDataType,
+    /// Of them only "padded" counts here.
     pub flags: u64,
+    /// Extents.
     pub shape: Box<[i64]>,
+    /// In elements.
     pub strides: Box<[i64]>,
 }
 
@@ -22,6 +26,7 @@ impl Layout {
         }
     }
 
+    /// Elements.
     pub fn numel(&self) -> i64 {
         self.shape.iter().product()
     }
@@ -70,6 +75,7 @@ impl Layout {
     }
 }
 
+/// Strides without gaps, the last dimension innermost.
 pub fn compact(shape: &[i64]) -> Box<[i64]> {
     let (mut strides, mut step) = (vec![0; shape.len()], 1);
     for (stride, n) in strides.iter_mut().zip(shape).rev() {
@@ -133,7 +139,7 @@ pub fn covered(layout: &Layout, before: usize, nbytes: usize) -> (Vec<u8>, bool)
 
 /// `n` bits from `at` on, copied one by one.
 pub fn copy_bits(from: &[u8], from_bit: usize, to: &mut [u8], to_bit: usize, n: usize) {
-    if from_bit % 8 == 0 && to_bit % 8 == 0 && n % 8 == 0 {
+    if from_bit.is_multiple_of(8) && to_bit.is_multiple_of(8) && n.is_multiple_of(8) {
         to[to_bit / 8..][..n / 8].copy_from_slice(&from[from_bit / 8..][..n / 8]);
         return;
     }

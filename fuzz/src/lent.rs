@@ -19,7 +19,9 @@ fn came_back(id: u32) {
 
 /// What a callback is given: it goes with the first call, so that a second one is seen.
 pub struct Witness {
+    /// How the record calls it.
     pub id: u32,
+    /// What was lent.
     pub memory: Box<[u8]>,
 }
 
@@ -35,8 +37,11 @@ pub unsafe extern "C" fn called(context: *mut c_void) {
 /// A tensor of somebody else's, of either kind. `managed` is first.
 #[repr(C)]
 pub struct Foreign<T> {
+    /// What the library is given.
     pub managed: T,
+    /// The arrays that `managed` points to.
     pub layout: Layout,
+    /// Goes with the tensor.
     pub witness: Witness,
 }
 

@@ -23,10 +23,12 @@ pub const EXTREMES: [i64; 12] = [
 pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
+    /// From the first byte on.
     pub fn new(input: &'a [u8]) -> Self {
         Reader(input)
     }
 
+    /// Whether only zeros follow.
     pub fn done(&self) -> bool {
         self.0.is_empty()
     }
@@ -38,12 +40,14 @@ impl<'a> Reader<'a> {
         taken
     }
 
+    /// The next bytes.
     pub fn array<const N: usize>(&mut self) -> [u8; N] {
         let (mut array, taken) = ([0; N], self.bytes(N));
         array[..taken.len()].copy_from_slice(taken);
         array
     }
 
+    /// The next byte.
     pub fn byte(&mut self) -> u8 {
         self.array::<1>()[0]
     }
@@ -53,10 +57,12 @@ impl<'a> Reader<'a> {
         usize::from(self.byte()) % n
     }
 
+    /// One of `from`, by one byte.
     pub fn of<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
+    /// True for one byte in `n`, and not for 0.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == n - 1
     }

@@ -1,0 +1,81 @@
+//! `cargo test --test fuzz_seeds`: every line of `seeds/<target>.txt`, an input in hexadecimal digits,
+//! through what the fuzz target does with it. A failure names the line, be it a panic or a signal.
+
+use std::cell::Cell;
+use std::io::Write;
+use std::panic::catch_unwind;
+use std::sync::OnceLock;
+
+use crate::targets;
+
+thread_local! {
+    /// The target and the line that this thread runs.
+    static NOW: Cell<(&str, usize)> = const { Cell::new(("", 0)) };
+}
+
+const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+/// Who was told of signals before: Rust's guard of stacks, or a sanitizer.
+static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
+
+/// Says which input it was, and leaves the signal to whom it went before: the instruction fails
+/// again, and abort() raises its own again.
+extern "C" fn told(signal: i32) {
+    let (target, line) = NOW.get();
+    let mut text = [0u8; 80];
+    let mut room = &mut text[..];
+    let _ = writeln!(room, "\nsignal {signal} at fuzz/seeds/{target}.txt:{line}");
+    let used = 80 - room.len();
+    let at = SIGNALS.iter().position(|&other| other == signal);
+    let before = at.and_then(|at| BEFORE.get()?.get(at));
+    // SAFETY: initialized bytes; an action that was in force before.
+    unsafe {
+        libc::write(2, text.as_ptr().cast(), used);
+        if let Some(before) = before {
+            libc::sigaction(signal, before, std::ptr::null_mut());
+        }
+    }
+}
+
+fn listen() {
+    BEFORE.get_or_init(|| {
+        SIGNALS.map(|signal| {
+            // SAFETY: zeros are an action without flags, which is then filled in; on the stack that
+            // Rust has set aside, so that an overflow is told of as well.
+            unsafe {
+                let (mut action, mut before) = std::mem::zeroed::<[libc::sigaction; 2]>().into();
+                action.sa_sigaction = told as *const () as usize;
+                action.sa_flags = libc::SA_ONSTACK;
+                assert_eq!(libc::sigaction(signal, &action, &mut before), 0);
+                before
+            }
+        })
+    });
+}
+
+fn input(line: &str) -> Vec<u8> {
+    let digit = |digit: u8| char::from(digit).to_digit(16).expect("no hexadecimal digit") as u8;
+    line.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+}
+
+fn replay(target: &'static str, seeds: &str, run: fn(&[u8])) {
+    listen();
+    assert!(!seeds.is_empty());
+    for (number, line) in seeds.lines().enumerate() {
+        NOW.set((target, number + 1));
+        if catch_unwind(|| run(&input(line))).is_err() {
+            panic!("fuzz/seeds/{target}.txt:{} fails as shown above", number + 1);
+        }
+    }
+}
+
+macro_rules! replays {
+    ($($target:ident)*) => {
+        $(#[test]
+        fn $target() {
+            let seeds = include_str!(concat!("../seeds/", stringify!($target), ".txt"));
+            replay(stringify!($target), seeds, targets::$target::run);
+        })*
+    };
+}
+
+replays!(validate convert_chain copy overlap names cast);

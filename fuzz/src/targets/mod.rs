@@ -1,0 +1,9 @@
+//! What is made of an input, and checked: by `fuzz_targets/` for libFuzzer, by `replay.rs` for
+//! `cargo test`.
+
+pub mod cast;
+pub mod convert_chain;
+pub mod copy;
+pub mod names;
+pub mod overlap;
+pub mod validate;

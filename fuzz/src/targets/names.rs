@@ -1,0 +1,119 @@
+//! Names of dtypes and devices: what was written is read back as the same, whatever is read is
+//! written back as the same, any text may come in, and short buffers follow snprintf.
+
+use crate::{Reader, call, snprintf_rule};
+use dlpack_rs::abi::{DLDataType, DLDevice};
+use dlpack_rs::capi::{names::*, notation::*};
+use dlpack_rs::{device_type, dtype};
+
+const NO_DTYPE: DLDataType = DLDataType { code: 0xAA, bits: 0xAA, lanes: 0xAAAA };
+const NO_DEVICE: DLDevice = DLDevice { device_type: -7777, device_id: -7777 };
+
+/// Text, partly made of words that occur in names.
+fn text(reader: &mut Reader) -> Vec<u8> {
+    const WORDS: [&str; 20] = [
+        "x",
+        ":",
+        "unknown(code=",
+        "unknown(type=",
+        ")",
+        "0",
+        "1",
+        "8",
+        "16",
+        "32",
+        "64",
+        "128",
+        "255",
+        "65535",
+        "2147483648",
+        "99999999999999999999",
+        "-",
+        "<",
+        "|",
+        "Z",
+    ];
+    let mut text = Vec::new();
+    while !reader.done() && text.len() < 256 {
+        match reader.below(4) {
+            0 => text.extend(reader.of(&dtype::KINDS.each_ref()).stem.bytes()),
+            1 => text.extend(reader.of(&device_type::KINDS.each_ref()).name.bytes()),
+            2 => text.extend(reader.of(&WORDS).bytes()),
+            _ => {
+                let n = reader.below(8) + 1;
+                text.extend(reader.bytes(n));
+            }
+        }
+    }
+    text
+}
+
+fn parse_dtype(text: &[u8], notation: i32) -> Option<DLDataType> {
+    let (mut out, text, n) = (NO_DTYPE, text.as_ptr().cast(), text.len());
+    // SAFETY: `n` bytes of text, and a variable for the result.
+    let status = call(|error| unsafe {
+        match notation {
+            0 => dlrs_dtype_parse(text, n, &mut out, error),
+            _ => dlrs_dtype_parse_as(text, n, notation, &mut out, error),
+        }
+    });
+    assert!(status == 0 || out == NO_DTYPE, "written on failure");
+    (status == 0).then_some(out)
+}
+
+fn parse_device(text: &[u8]) -> Option<DLDevice> {
+    let (mut out, text, n) = (NO_DEVICE, text.as_ptr().cast(), text.len());
+    // SAFETY: as above.
+    let status = call(|error| unsafe { dlrs_device_parse(text, n, &mut out, error) });
+    assert!(status == 0 || out == NO_DEVICE, "written on failure");
+    (status == 0).then_some(out)
+}
+
+/// Notation 0 is the library's own, which has a name for every dtype.
+fn check_dtype(dtype: DLDataType, notation: i32, capacity: usize) {
+    // SAFETY: the rule passes a buffer of that capacity.
+    let name = snprintf_rule(capacity, |buffer, capacity, nbytes, error| unsafe {
+        match notation {
+            0 => dlrs_dtype_format(dtype, buffer, capacity, nbytes, error),
+            _ => dlrs_dtype_format_as(dtype, notation, buffer, capacity, nbytes, error),
+        }
+    });
+    assert!(name.is_some() || notation != 0, "{dtype:?}");
+    if let Some(name) = name {
+        assert_eq!(parse_dtype(name.as_bytes(), notation), Some(dtype), "{name}");
+    }
+}
+
+fn check_device(device: DLDevice, capacity: usize) {
+    // SAFETY: as above.
+    let name = snprintf_rule(capacity, |buffer, capacity, nbytes, error| unsafe {
+        dlrs_device_format(device, buffer, capacity, nbytes, error)
+    });
+    let name = name.expect("every device has a name");
+    // An ordinal that the kind cannot have is written, and refused.
+    let exists = device_type::kind(device.device_type)
+        .is_none_or(|kind| device.device_id == 0 || device.device_id > 0 && !kind.id_must_be_zero);
+    assert_eq!(parse_device(name.as_bytes()), exists.then_some(device), "{name}");
+}
+
+/// What is made of an input, and checked.
+pub fn run(input: &[u8]) {
+    let mut reader = Reader::new(input);
+    let (kind, capacity) = (reader.below(8), reader.below(48));
+    let notation = if kind < 4 { 0 } else { reader.of(&[1, 2, 3, 1, 2, 3, 4, -1]) };
+    match kind {
+        0 | 4 => check_dtype(reader.dtype(), notation, capacity),
+        1 | 5 => check_device(reader.device(), capacity),
+        2 | 6 => {
+            let text = text(&mut reader);
+            if let Some(dtype) = parse_dtype(&text, notation) {
+                check_dtype(dtype, notation, capacity);
+            }
+        }
+        _ => {
+            if let Some(device) = parse_device(&text(&mut reader)) {
+                check_device(device, capacity);
+            }
+        }
+    }
+}
