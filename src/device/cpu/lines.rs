@@ -21,13 +21,17 @@ unsafe fn rows(
     let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss) = (row.n as usize, row.src as isize);
     let block = if near.is_some() { (16384 / ss.unsigned_abs().max(64)).max(64) } else { n };
-    let asks = streams && near.is_none() && n * size >= 2048;
+    // A source that is read backwards goes on with the row before, where that one follows.
+    let outer = plan.dim(plan.ndim.wrapping_sub(2)).src as isize;
+    let backwards = ss < 0 && outer > 0 && near.is_none();
+    let follows = backwards && outer == n as isize * -ss;
+    let asks = streams && near.is_none() && n * size >= 2048 && !follows;
     let soon = |src_at| {
         if asks {
             ask(ops, plan.src.wrapping_offset(src_at), ss);
         }
     };
-    walk_ahead(plan, set(&[Some(last), near]), soon, |src_at, dst_at| {
+    walk_ahead(plan, set(&[Some(last), near]), backwards, soon, |src_at, dst_at| {
         let mut at = 0;
         while at < n {
             // Pieces end where lines do, if they can.
