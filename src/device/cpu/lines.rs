@@ -4,6 +4,7 @@ use super::ops::{Ops, Rows};
 use super::rows::elements;
 use super::step::{Step, Weave};
 use super::transpose::direct;
+use super::tuning::tuning;
 use super::walk::{set, walk, walk_ahead};
 use super::{stream, stream::Joined, strided};
 use crate::device::{part::Part, plan::Dim};
@@ -123,19 +124,29 @@ pub(super) unsafe fn fill(ops: &Ops, plan: &Part, size: usize, streams: bool) {
         if plan.inner().n < 4 {
             return strided::copy(plan, size);
         }
+        let streams = streams && (tuning().fills || !divides(size));
         rows(ops, plan, size, streams, &|to, from, n| repeat(size, to, from, n));
     }
 }
 
-/// Writes an element `n` times: singly up to 256 bytes, then by copying what is there.
+/// Whether so many bytes are repeated in 64.
+fn divides(size: usize) -> bool {
+    64usize.checked_rem(size) == Some(0)
+}
+
+/// Writes an element `n` times: in lines, if whole elements are one, else singly up to 256 bytes,
+/// and then by copying what is there.
 unsafe fn repeat(size: usize, to: *mut u8, from: *const u8, n: usize) {
     let total = n * size;
-    let mut done = n.min(256 / size.max(1) + 1);
     // SAFETY: the caller's n elements; each copy reads what is written and writes what follows.
     unsafe {
         if size == 1 {
             return to.write_bytes(*from, n);
         }
+        if total >= 64 && divides(size) {
+            return in_lines(size, to, from, total);
+        }
+        let mut done = n.min(256 / size.max(1) + 1);
         strided::line(size, to, from, done, 0, size as isize);
         done *= size;
         while done < total {
@@ -143,6 +154,27 @@ unsafe fn repeat(size: usize, to: *mut u8, from: *const u8, n: usize) {
             core::ptr::copy_nonoverlapping(to, to.wrapping_add(done), count);
             done += count;
         }
+    }
+}
+
+/// Writes `total` bytes, at least a line, of an element that is repeated in 64.
+unsafe fn in_lines(size: usize, to: *mut u8, from: *const u8, total: usize) {
+    let mut line = core::mem::MaybeUninit::<[u8; 64]>::uninit();
+    let line: *mut u8 = line.as_mut_ptr().cast();
+    // Whole lines of the destination, if elements begin where they do.
+    let head = (to as usize).wrapping_neg() & 63;
+    let head = if head & (size - 1) == 0 { head } else { 0 };
+    let end = total - 64;
+    // SAFETY: the caller's bytes: lines from its first one on, and the last 64 bytes.
+    unsafe {
+        strided::line(size, line, from, 64usize.checked_div(size).unwrap_or(0), 0, size as isize);
+        strided::one::<64>(to, line, (0, 0));
+        let mut at = head;
+        while at < end {
+            strided::one::<64>(to.wrapping_add(at), line, (0, 0));
+            at += 64;
+        }
+        strided::one::<64>(to.wrapping_add(end), line, (0, 0));
     }
 }
 
