@@ -161,15 +161,12 @@ unsafe fn repeat(size: usize, to: *mut u8, from: *const u8, n: usize) {
 unsafe fn in_lines(size: usize, to: *mut u8, from: *const u8, total: usize) {
     let mut line = core::mem::MaybeUninit::<[u8; 64]>::uninit();
     let line: *mut u8 = line.as_mut_ptr().cast();
-    // Whole lines of the destination, if elements begin where they do.
-    let head = (to as usize).wrapping_neg() & 63;
-    let head = if head & (size - 1) == 0 { head } else { 0 };
     let end = total - 64;
-    // SAFETY: the caller's bytes: lines from its first one on, and the last 64 bytes.
+    // One byte after the other, as memory wants them: at the destination's lines, the first stores
+    // would overlap. SAFETY: the caller's bytes, at most the last 64 of them twice.
     unsafe {
         strided::line(size, line, from, 64usize.checked_div(size).unwrap_or(0), 0, size as isize);
-        strided::one::<64>(to, line, (0, 0));
-        let mut at = head;
+        let mut at = 0;
         while at < end {
             strided::one::<64>(to.wrapping_add(at), line, (0, 0));
             at += 64;
