@@ -93,6 +93,11 @@ unsafe fn blocks(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     walk(plan, set(&[last]), |src_at, dst_at| {
         let (mut src, mut dst) =
             (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+        if streams && row.dst == size as i64 {
+            // SAFETY: a row of the caller's plan.
+            unsafe { joined.push_all((dst, src), size, row.n as usize, row.src as isize) };
+            return;
+        }
         for _ in 0..row.n {
             // SAFETY: an element of the caller's plan.
             unsafe {
