@@ -174,6 +174,30 @@ fn table() -> Vec<Row> {
         row("f32 [:, :5] of 1000000×7", 0.25, 4, vec![(1_000_000, 7, 5), (5, 1, 1)]),
         row("f32 into every 2nd column", 0.25, 4, vec![(4096, 4096, 8192), (4096, 1, 2)]),
         row("u8 into every 2nd column", 0.25, 1, vec![(4096, 4096, 8192), (4096, 1, 2)]),
+        row("fill u8 8192²", 0.25, 1, vec![(8192, 1, 8192), (8192, 0, 1)]),
+        row("fill f16 4096²", 0.25, 2, vec![(4096, 1, 4096), (4096, 0, 1)]),
+        row("fill f64 4096²", 0.25, 8, vec![(4096, 1, 4096), (4096, 0, 1)]),
+        row("fill c128 2048²", 0.25, 16, vec![(2048, 1, 2048), (2048, 0, 1)]),
+        row("fill 12 B 2048²", 0.25, 12, vec![(2048, 1, 2048), (2048, 0, 1)]),
+        row("fill f32 65536×250", 0.25, 4, vec![(65536, 1, 250), (250, 0, 1)]),
+        row("fill f32 1000000×20", 0.25, 4, vec![(1000000, 1, 20), (20, 0, 1)]),
+        row("fill f32 4096×1024", 0.25, 4, vec![(4096, 1, 1024), (1024, 0, 1)]),
+        row("fill f32 64×1024", 0.25, 4, vec![(64, 1, 1024), (1024, 0, 1)]),
+        row("fill f32 64 Mi", 0.25, 4, vec![(1 << 26, 0, 1)]),
+        row("fill f32 1 Mi", 0.25, 4, vec![(1 << 20, 0, 1)]),
+        row("back u8 8192²", 0.25, 1, vec![(8192, 8192, 8192), (8192, -1, 1)]),
+        row("back f16 4096²", 0.25, 2, vec![(4096, 4096, 4096), (4096, -1, 1)]),
+        row("back f64 2048×4096", 0.25, 8, vec![(2048, 4096, 4096), (4096, -1, 1)]),
+        row("back c128 2048²", 0.25, 16, vec![(2048, 2048, 2048), (2048, -1, 1)]),
+        row("back 32 B 1024×2048", 0.25, 32, vec![(1024, 2048, 2048), (2048, -1, 1)]),
+        row("back f32 16384×1000", 0.25, 4, vec![(16384, 1000, 1000), (1000, -1, 1)]),
+        row("back f32 65536×250", 0.25, 4, vec![(65536, 250, 250), (250, -1, 1)]),
+        row("back f32 1024²", 0.25, 4, vec![(1024, 1024, 1024), (1024, -1, 1)]),
+        row("back f32 128×256", 0.25, 4, vec![(128, 256, 256), (256, -1, 1)]),
+        row("back step 3 f32 4096²", 0.25, 4, vec![(4096, 12288, 4096), (4096, -3, 1)]),
+        row("back step 3 c128 1024²", 0.25, 16, vec![(1024, 3072, 1024), (1024, -3, 1)]),
+        row("back one run f32 16 Mi", 0.25, 4, vec![(1 << 24, -1, 1)]),
+        row("back one run c128 4 Mi", 0.25, 16, vec![(1 << 22, -1, 1)]),
         row("f32 diagonal blocks step 17", 0.25, 4, vec![(1 << 20, 17, 1)]),
         row("both reversed f32 4096²", 0.25, 4, vec![(4096, 4096, -4096), (4096, 1, -1)]),
     ]
@@ -226,10 +250,14 @@ fn main() {
         }
         let plan = row.plan(src.0, dst.0);
         let n = plan.nbytes() as usize;
-        // A case that writes backwards begins at the other end.
-        let back = row.dims.iter().map(|d| (d.2 * (d.0 - 1)).min(0)).sum::<i64>();
+        // What runs backwards begins at the other end.
         let unit = if let Item::Bytes(n) = row.item { n as i64 } else { 1 };
-        let plan = Plan { dst: dst.0.wrapping_offset((-back * unit) as isize), ..plan };
+        let ends = |of: fn(&(i64, i64, i64)) -> i64| {
+            (-unit * row.dims.iter().map(|d| (of(d) * (d.0 - 1)).min(0)).sum::<i64>()) as isize
+        };
+        let (from, to) =
+            (src.0.wrapping_offset(ends(|d| d.1)), dst.0.wrapping_offset(ends(|d| d.2)));
+        let plan = Plan { src: from, dst: to, ..plan };
         let ours = |threads| {
             // SAFETY: every row of the table fits into both mappings.
             time(|| unsafe { copy(&mut { plan }, &Parallel { threads, hook: None }) }, busy)

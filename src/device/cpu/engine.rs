@@ -30,7 +30,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         if kernel == Kernel::Rows && odd::copy(ops, plan, size) {
             return;
         }
-        if tiny(plan, kernel, size, &sides) {
+        if tiny(plan, kernel, size, &sides, streams) {
             if !sides.is_some_and(|sides| odd::short(plan, size, &sides)) {
                 tables::copy(plan, size);
             }
@@ -57,8 +57,12 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
 }
 
 /// Whether a plan goes element by element, through tables of offsets.
-fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>) -> bool {
+fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>, streams: bool) -> bool {
     match kernel {
+        // Rows that use most of the source's lines: in the buffer, and past the caches.
+        Kernel::Gather if size == 16 && streams && plan.inner().src.abs() <= 64 => {
+            plan.inner().n < 32 || plan.source_inner().is_some()
+        }
         Kernel::Gather | Kernel::Scatter => true,
         Kernel::Rows => size <= 16,
         Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,

@@ -4,6 +4,7 @@ use super::ops::{Ops, Rows};
 use super::rows::elements;
 use super::step::{Step, Weave};
 use super::transpose::direct;
+use super::tuning::tuning;
 use super::walk::{set, walk, walk_ahead};
 use super::{stream, stream::Joined, strided};
 use crate::device::{part::Part, plan::Dim};
@@ -21,13 +22,17 @@ unsafe fn rows(
     let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss) = (row.n as usize, row.src as isize);
     let block = if near.is_some() { (16384 / ss.unsigned_abs().max(64)).max(64) } else { n };
-    let asks = streams && near.is_none() && n * size >= 2048;
+    // A source that is read backwards goes on with the row before, where that one follows.
+    let outer = plan.dim(plan.ndim.wrapping_sub(2)).src as isize;
+    let backwards = ss < 0 && outer > 0 && near.is_none();
+    let follows = backwards && outer == n as isize * -ss;
+    let asks = streams && near.is_none() && n * size >= 2048 && !follows;
     let soon = |src_at| {
         if asks {
             ask(ops, plan.src.wrapping_offset(src_at), ss);
         }
     };
-    walk_ahead(plan, set(&[Some(last), near]), soon, |src_at, dst_at| {
+    walk_ahead(plan, set(&[Some(last), near]), backwards, soon, |src_at, dst_at| {
         let mut at = 0;
         while at < n {
             // Pieces end where lines do, if they can.
@@ -88,6 +93,11 @@ unsafe fn blocks(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     walk(plan, set(&[last]), |src_at, dst_at| {
         let (mut src, mut dst) =
             (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+        if streams && row.dst == size as i64 {
+            // SAFETY: a row of the caller's plan.
+            unsafe { joined.push_all((dst, src), size, row.n as usize, row.src as isize) };
+            return;
+        }
         for _ in 0..row.n {
             // SAFETY: an element of the caller's plan.
             unsafe {
@@ -119,19 +129,29 @@ pub(super) unsafe fn fill(ops: &Ops, plan: &Part, size: usize, streams: bool) {
         if plan.inner().n < 4 {
             return strided::copy(plan, size);
         }
+        let streams = streams && (tuning().fills || !divides(size));
         rows(ops, plan, size, streams, &|to, from, n| repeat(size, to, from, n));
     }
 }
 
-/// Writes an element `n` times: singly up to 256 bytes, then by copying what is there.
+/// Whether so many bytes are repeated in 64.
+fn divides(size: usize) -> bool {
+    64usize.checked_rem(size) == Some(0)
+}
+
+/// Writes an element `n` times: in lines, if whole elements are one, else singly up to 256 bytes,
+/// and then by copying what is there.
 unsafe fn repeat(size: usize, to: *mut u8, from: *const u8, n: usize) {
     let total = n * size;
-    let mut done = n.min(256 / size.max(1) + 1);
     // SAFETY: the caller's n elements; each copy reads what is written and writes what follows.
     unsafe {
         if size == 1 {
             return to.write_bytes(*from, n);
         }
+        if total >= 64 && divides(size) {
+            return in_lines(size, to, from, total);
+        }
+        let mut done = n.min(256 / size.max(1) + 1);
         strided::line(size, to, from, done, 0, size as isize);
         done *= size;
         while done < total {
@@ -139,6 +159,24 @@ unsafe fn repeat(size: usize, to: *mut u8, from: *const u8, n: usize) {
             core::ptr::copy_nonoverlapping(to, to.wrapping_add(done), count);
             done += count;
         }
+    }
+}
+
+/// Writes `total` bytes, at least a line, of an element that is repeated in 64.
+unsafe fn in_lines(size: usize, to: *mut u8, from: *const u8, total: usize) {
+    let mut line = core::mem::MaybeUninit::<[u8; 64]>::uninit();
+    let line: *mut u8 = line.as_mut_ptr().cast();
+    let end = total - 64;
+    // One byte after the other, as memory wants them: at the destination's lines, the first stores
+    // would overlap. SAFETY: the caller's bytes, at most the last 64 of them twice.
+    unsafe {
+        strided::line(size, line, from, 64usize.checked_div(size).unwrap_or(0), 0, size as isize);
+        let mut at = 0;
+        while at < end {
+            strided::one::<64>(to.wrapping_add(at), line, (0, 0));
+            at += 64;
+        }
+        strided::one::<64>(to.wrapping_add(end), line, (0, 0));
     }
 }
 

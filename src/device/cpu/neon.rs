@@ -35,6 +35,7 @@ static OPS: Ops = Ops {
     fetch: portable::fetch,
     stream: portable::stream,
     join: portable::join,
+    pieces: portable::pieces,
     step,
     weave,
     unpack: portable::unpack,

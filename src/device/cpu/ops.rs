@@ -265,6 +265,8 @@ pub(super) struct Ops {
     /// Writes an aligned line, past the caches if it can: `n` bytes at `tail` and the first of
     /// those at `head`.
     pub(super) join: unsafe fn(line: *mut u8, tail: *const u8, head: *const u8, n: usize),
+    /// See [`Pieces`].
+    pub(super) pieces: Pieces,
     /// Picks up to `n` elements by [`Masks`]; returns how many 16-byte results were written.
     pub(super) step: unsafe fn(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize,
     /// Weaves `how.loads` planes: `rounds` times 16 bytes of each. `masks` has one table of
@@ -284,6 +286,18 @@ pub(super) struct Ops {
     /// Whether `stream` is worth using for large outputs.
     pub(super) streams: bool,
 }
+
+/// Writes the lines, past the caches if it can, of `count` pieces of `size` bytes, 64 or more, that
+/// are `stride` bytes apart from `src` on and follow `n` bytes at `tail`: from `line` on, all but
+/// what does not fill the last line.
+pub(super) type Pieces = unsafe fn(
+    line: *mut u8,
+    tail: (*const u8, usize),
+    src: *const u8,
+    size: usize,
+    count: usize,
+    stride: isize,
+);
 
 /// Weaves `planes` (2 to 8) runs of `rounds` × 16 bytes into one. `masks[result][plane]`.
 /// Returns the rounds done.

@@ -15,6 +15,7 @@ pub(super) static OPS: Ops = Ops {
     fetch,
     stream,
     join,
+    pieces,
     step,
     weave,
     unpack,
@@ -94,6 +95,25 @@ pub(super) unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: us
     unsafe {
         core::ptr::copy_nonoverlapping(tail, line, n);
         core::ptr::copy_nonoverlapping(head, line.wrapping_add(n), 64 - n);
+    }
+}
+
+pub(super) unsafe fn pieces(
+    line: *mut u8,
+    (tail, n): (*const u8, usize),
+    src: *const u8,
+    size: usize,
+    count: usize,
+    stride: isize,
+) {
+    let (mut to, mut src) = (line.wrapping_add(n), src);
+    // SAFETY: the caller vouches for the pieces, on both sides.
+    unsafe {
+        core::ptr::copy_nonoverlapping(tail, line, n);
+        for _ in 0..count {
+            core::ptr::copy_nonoverlapping(src, to, size);
+            (to, src) = (to.wrapping_add(size), src.wrapping_offset(stride));
+        }
     }
 }
 

@@ -63,6 +63,41 @@ impl Joined<'_> {
         (self.tail, self.n) = (src.wrapping_add(n - tail), tail);
     }
 
+    /// [`push`](Self::push) of `count` pieces, `stride` bytes apart in the source, side by side in
+    /// the destination.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn push_all(
+        &mut self,
+        (dst, src): (*mut u8, *const u8),
+        size: usize,
+        count: usize,
+        stride: isize,
+    ) {
+        // Longer pieces are worth their call, and what it asks for ahead.
+        const LONG: usize = 1024;
+        let joins = dst == self.at.wrapping_add(self.n) && self.at as usize & 63 == 0;
+        let short = (64..LONG).contains(&size);
+        let calls = if short { count.min(usize::from(!joins)) } else { count };
+        let (mut to, mut from) = (dst, src);
+        for _ in 0..calls {
+            // SAFETY: the caller's piece.
+            unsafe { self.push(to, from, size) };
+            (to, from) = (to.wrapping_add(size), from.wrapping_offset(stride));
+        }
+        let rest = count - calls;
+        if rest == 0 {
+            return;
+        }
+        // SAFETY: the caller's pieces; `at` is where a line begins, after the first one, too.
+        unsafe { (self.ops.pieces)(self.at, (self.tail, self.n), from, size, rest, stride) };
+        let last = from.wrapping_offset((rest as isize - 1) * stride);
+        self.n = (self.n + rest * size) & 63;
+        self.at = to.wrapping_add(rest * size - self.n);
+        self.tail = last.wrapping_add(size - self.n);
+    }
+
     /// Writes what is left of the last piece.
     ///
     /// # Safety

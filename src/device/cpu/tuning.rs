@@ -38,6 +38,9 @@ pub(super) struct Tuning {
     pub(super) windows: bool,
     /// Bytes of an output from which transposes go past the caches, if nothing else does yet.
     pub(super) stream_from: u64,
+    /// Whether an element that is repeated goes past the caches: not where ordinary stores of whole
+    /// lines read nothing either.
+    pub(super) fills: bool,
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,
 }
@@ -55,6 +58,7 @@ static USUAL: Tuning = Tuning {
     packed: true,
     windows: true,
     stream_from: u64::MAX,
+    fills: true,
     rows_log: 3,
 };
 
@@ -72,6 +76,7 @@ static AMD: Tuning = Tuning {
     packed: false,
     windows: false,
     stream_from: 12 << 20,
+    fills: false,
     rows_log: 4,
 };
 

@@ -8,15 +8,20 @@ pub(super) fn walk(plan: &Part, inner: u64, mut visit: impl FnMut(isize, isize))
     each(plan, inner, &mut visit);
 }
 
-/// As [`walk`]; `soon` is told the source offset one visit earlier.
+/// As [`walk`], or from the last index to the first; `soon` is told the source offset one visit
+/// earlier.
 pub(super) fn walk_ahead(
     plan: &Part,
     inner: u64,
+    backwards: bool,
     mut soon: impl FnMut(isize),
     mut visit: impl FnMut(isize, isize),
 ) {
     let mut waits = None;
+    let last = if backwards { last(plan, inner) } else { (0, 0) };
+    let from_last = |at: isize, last: isize| if backwards { last.wrapping_sub(at) } else { at };
     each(plan, inner, &mut |src, dst| {
+        let (src, dst) = (from_last(src, last.0), from_last(dst, last.1));
         soon(src);
         if let Some((src, dst)) = waits.replace((src, dst)) {
             visit(src, dst);
@@ -25,6 +30,16 @@ pub(super) fn walk_ahead(
     if let Some((src, dst)) = waits {
         visit(src, dst);
     }
+}
+
+/// Both offsets of the last index.
+fn last(plan: &Part, inner: u64) -> (isize, isize) {
+    let outer = (0..plan.ndim).filter(|i| inner >> (i & 63) & 1 == 0).map(|i| plan.dim(i));
+    outer.fold((0, 0), |(src, dst), dim| {
+        let steps = dim.n.wrapping_sub(1);
+        let by = |stride: i64| stride.wrapping_mul(steps) as isize;
+        (by(dim.src).wrapping_add(src), by(dim.dst).wrapping_add(dst))
+    })
 }
 
 /// Once for all kernels: the loop is longer than a call.

@@ -30,6 +30,7 @@ pub(super) const TABLE: Ops = Ops {
     fetch,
     stream,
     join,
+    pieces,
     step,
     weave,
     unpack: deposit::unpack,
@@ -225,6 +226,29 @@ unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: usize) {
         copy_nonoverlapping(tail, bytes, n);
         copy_nonoverlapping(head, bytes.wrapping_add(n), 64 - n);
         stream(line, bytes, 1);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn pieces(
+    line: *mut u8,
+    (tail, n): (*const u8, usize),
+    src: *const u8,
+    size: usize,
+    count: usize,
+    stride: isize,
+) {
+    let (mut to, mut tail, mut n, mut src) = (line, tail, n, src);
+    for _ in 0..count {
+        let lines = (n + size) / 64;
+        let next = src.wrapping_add(64 - n);
+        // SAFETY: the caller's bytes and lines.
+        unsafe {
+            join(to, tail, src, n);
+            stream(to.wrapping_add(64), next, lines - 1);
+        }
+        (to, tail) = (to.wrapping_add(64 * lines), next.wrapping_add(64 * (lines - 1)));
+        (n, src) = ((n + size) & 63, src.wrapping_offset(stride));
     }
 }
 

@@ -9,7 +9,7 @@ use super::ops::{Ops, Place, Rows, To};
 use super::x86_avx2;
 
 pub(super) static OPS: Ops =
-    Ops { square: Some(square), shares: true, stream, join, ..x86_avx2::TABLE };
+    Ops { square: Some(square), shares: true, stream, join, pieces, ..x86_avx2::TABLE };
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
 /// times over. Row `r` of group `g` goes to row `g` C + `r`.
@@ -257,5 +257,33 @@ unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: usize) {
         let tail = _mm512_maskz_loadu_epi8(before, tail.cast());
         let both = _mm512_mask_loadu_epi8(tail, !before, head.wrapping_sub(n).cast());
         _mm512_stream_si512(line.cast(), both);
+    }
+}
+
+/// One function for all: what calls put on the stack takes places among the stores that wait.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn pieces(
+    line: *mut u8,
+    (tail, n): (*const u8, usize),
+    src: *const u8,
+    size: usize,
+    count: usize,
+    stride: isize,
+) {
+    let (mut to, mut tail, mut n, mut src): (*mut __m512i, _, _, _) = (line.cast(), tail, n, src);
+    for _ in 0..count {
+        let (before, mut from) = (!(u64::MAX << (n & 63)), src.wrapping_sub(n));
+        let lines = (n + size) / 64;
+        // SAFETY: only the caller's bytes are read, and its lines are written.
+        unsafe {
+            let old = _mm512_maskz_loadu_epi8(before, tail.cast());
+            _mm512_stream_si512(to, _mm512_mask_loadu_epi8(old, !before, from.cast()));
+            for _ in 1..lines {
+                (to, from) = (to.wrapping_add(1), from.wrapping_add(64));
+                _mm512_stream_si512(to, _mm512_loadu_si512(from.cast()));
+            }
+        }
+        (to, tail) = (to.wrapping_add(1), from.wrapping_add(64));
+        (n, src) = ((n + size) & 63, src.wrapping_offset(stride));
     }
 }
