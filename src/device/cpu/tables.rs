@@ -102,7 +102,9 @@ pub(super) unsafe fn copy(plan: &Part, size: usize) {
         2 => block_of::<2, 1>,
         3..=4 => block_of::<4, 2>,
         5..=8 => block_of::<8, 4>,
-        _ => block_of::<16, 8>,
+        9..=16 => block_of::<16, 8>,
+        17..=32 => block_of::<32, 16>,
+        _ => block_of::<64, 32>,
     };
     let dim = |part: Option<(usize, usize)>| part.map_or(Dim::NONE, |(i, _)| plan.dim(i));
     let (a, b) = (dim(inner.part), dim(outer.part));
