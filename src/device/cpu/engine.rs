@@ -60,7 +60,8 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
 fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>) -> bool {
     match kernel {
         Kernel::Gather | Kernel::Scatter => true,
-        Kernel::Rows => size <= 64,
+        // Larger ones if their rows are not the source's.
+        Kernel::Rows => size <= 16 || (size <= 80 && plan.source_inner().is_some()),
         Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
         // Of faces two or fewer vectors wide (of 16 bytes, four), tiles would be mostly edges;
         // small faces cost more to set up.
