@@ -63,11 +63,11 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>) -> bool
         // Larger ones if their rows are not the source's.
         Kernel::Rows => size <= 16 || (size <= 80 && plan.source_inner().is_some()),
         Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
-        // Of faces two or fewer vectors wide (of 16 bytes, four), tiles would be mostly edges;
-        // small faces cost more to set up.
+        // Of faces that are a few elements wide, tiles would be mostly edges, and runs mostly
+        // their beginning; small faces cost more to set up.
         Kernel::Transpose => sides.is_some_and(|(dst, src)| {
             size >= 4
-                && (dst.n.min(src.n) <= if size == 16 { 4 } else { 32 / size as i64 }
+                && (dst.n.min(src.n) <= if size == 16 { 12 } else { 8 }
                     || dst.n.saturating_mul(src.n) < if size >= 8 { 512 } else { 64 })
         }),
         // A few short planes.
