@@ -30,6 +30,9 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         if kernel == Kernel::Rows && odd::copy(ops, plan, size) {
             return;
         }
+        if kernel == Kernel::Interleave && square(plan, size) {
+            return;
+        }
         if tiny(plan, kernel, size, &sides) {
             if !sides.is_some_and(|sides| odd::short(plan, size, &sides)) {
                 tables::copy(plan, size);
@@ -54,6 +57,15 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             (ops.fence)();
         }
     }
+}
+
+/// Copies planes in squares, if they are so many and their runs so short that it is faster than to
+/// weave them.
+unsafe fn square(plan: &Part, size: usize) -> bool {
+    let brief = plan.inner().n >= 5 && plan.dim(plan.ndim.wrapping_sub(2)).n <= 64;
+    let sides = if brief && size >= 4 { plan.sides(size as i64) } else { None };
+    // SAFETY: the caller's plan.
+    sides.is_some_and(|sides| unsafe { odd::short(plan, size, &sides) })
 }
 
 /// Whether a plan goes element by element, through tables of offsets.
