@@ -3,7 +3,7 @@ use super::face::{Face, Side};
 use super::stream::Joined;
 use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
-use super::{bits, level, lines, odd, ops::Ops, slim, strided, tables};
+use super::{bits, braid, level, lines, odd, ops::Ops, slim, strided, tables};
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item, Kernel};
 
@@ -27,10 +27,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
         let (kernel, sides) = plan.way();
-        if kernel == Kernel::Rows && odd::copy(ops, plan, size) {
-            return;
-        }
-        if kernel == Kernel::Interleave && square(plan, size) {
+        if rare(ops, plan, kernel, size, streams) {
             return;
         }
         if tiny(plan, kernel, size, &sides) {
@@ -55,6 +52,19 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         }
         if streams {
             (ops.fence)();
+        }
+    }
+}
+
+/// Copies a plan for which few levels have kernels, if the level in use does.
+unsafe fn rare(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) -> bool {
+    // SAFETY: the caller's plan.
+    unsafe {
+        match kernel {
+            Kernel::Rows => odd::copy(ops, plan, size),
+            Kernel::Interleave if !streams => braid::copy(plan, size) || square(plan, size),
+            Kernel::Transpose | Kernel::Gather => braid::copy(plan, size),
+            _ => false,
         }
     }
 }
