@@ -177,7 +177,7 @@ unsafe fn block_of<const W: usize, const V: usize>(
                 continue;
             }
             let (wide, exact) = at.split_at_checked(count).unwrap_or_default();
-            let (fours, rest) = wide.as_chunks::<4>();
+            let (fours, rest) = if W > 16 { (&[][..], wide) } else { wide.as_chunks::<4>() };
             for &[a, b, c, d] in fours {
                 one::<W>(dst, src, a);
                 one::<W>(dst, src, b);
