@@ -88,8 +88,13 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>) -> bool
         // Of faces that are a few elements wide, tiles would be mostly edges, and runs mostly
         // their beginning; small faces cost more to set up.
         Kernel::Transpose => sides.is_some_and(|(dst, src)| {
+            let few = match size {
+                16 => 12,
+                8 if level::odd_squares().is_none() => 4,
+                _ => 8,
+            };
             size >= 4
-                && (dst.n.min(src.n) <= if size == 16 { 12 } else { 8 }
+                && (dst.n.min(src.n) <= few
                     || dst.n.saturating_mul(src.n) < if size >= 8 { 512 } else { 64 })
         }),
         // A few short planes.
