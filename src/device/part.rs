@@ -40,6 +40,11 @@ impl Run {
         Some(run)
     }
 
+    /// Dimension `i` of a plan alone.
+    pub fn alone(plan: &Part, i: usize) -> Run {
+        Run::default().with(i, plan.dim(i).n, 0).unwrap_or_default()
+    }
+
     /// Whether it may be one of several on its side.
     fn near(&self) -> bool {
         self.reach <= i64::from(i32::MAX)
@@ -244,7 +249,7 @@ impl<'a> Part<'a> {
     /// The innermost dimension of a run alone, if it is long: then one stride tells where rows are.
     fn near(&self, run: Run, bytes: i64) -> Run {
         let first = run.dims().next().unwrap_or(0);
-        let alone = Run::default().with(first, self.dim(first).n, 0).unwrap_or(run);
+        let alone = Run::alone(self, first);
         if alone.n.saturating_mul(bytes) >= 64 { alone } else { run }
     }
 

@@ -111,8 +111,8 @@ fn permutations() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x5eed_0000_9e37_0001);
-        for i in 0..150 {
-            let size = [1, 2, 3, 4, 5, 6, 7, 8, 16, 4][i % 10];
+        for i in 0..210 {
+            let size = [1, 2, 3, 4, 5, 6, 7, 8, 16, 4, 17, 33, 64, 77][i % 14];
             let most = 24_000 / size;
             let mut shape: Vec<i64> = Vec::new();
             while shape.len() < 2 + i % 6 && shape.iter().product::<i64>() < most / 8 {
@@ -232,16 +232,18 @@ fn transposes_out_of_phase() {
     });
 }
 
-/// Few planes side by side: pieces of the 4 KiB buffer, and a last one of one to four elements.
+/// Few planes side by side: pieces of the 4 KiB buffer, and a last one of one to four elements; and
+/// runs of fewer elements than vectors have.
 #[test]
 fn planes() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x0c0f_fee0_0000_8765);
         for size in [1, 2, 4, 8] {
-            for planes in 2..=8 {
+            for planes in 2..=17 {
                 let piece = (4096 - 64) / (planes * size);
-                let n = piece * random.one_of(&[1, 2]) + random.one_of(&[1, 2, 3, 4]);
+                let long = piece * random.one_of(&[1, 2]) + random.one_of(&[1, 2, 3, 4]);
+                let n = random.one_of(&[long, 4, 7, 8, 13, 16, 21, 35, 64]);
                 let apart = n + random.one_of(&[0, 1, 9]);
                 let dims = vec![
                     Dim { n: 2, src: planes * apart * size, dst: n * planes * size },

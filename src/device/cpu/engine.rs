@@ -3,7 +3,7 @@ use super::face::{Face, Side};
 use super::stream::Joined;
 use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
-use super::{bits, level, lines, odd, ops::Ops, slim, strided, tables};
+use super::{bits, braid, level, lines, odd, ops::Ops, slim, strided, tables};
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item, Kernel};
 
@@ -27,7 +27,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
         let (kernel, sides) = plan.way();
-        if kernel == Kernel::Rows && odd::copy(ops, plan, size) {
+        if rare(ops, plan, kernel, size, streams) {
             return;
         }
         if tiny(plan, kernel, size, &sides, streams) {
@@ -56,6 +56,28 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     }
 }
 
+/// Copies a plan for which few levels have kernels, if the level in use does.
+unsafe fn rare(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) -> bool {
+    // SAFETY: the caller's plan.
+    unsafe {
+        match kernel {
+            Kernel::Rows => odd::copy(ops, plan, size),
+            Kernel::Interleave if !streams => braid::copy(plan, size) || square(plan, size),
+            Kernel::Transpose | Kernel::Gather => braid::copy(plan, size),
+            _ => false,
+        }
+    }
+}
+
+/// Copies planes in squares, if they are so many and their runs so short that it is faster than to
+/// weave them.
+unsafe fn square(plan: &Part, size: usize) -> bool {
+    let brief = plan.inner().n >= 5 && plan.dim(plan.ndim.wrapping_sub(2)).n <= 64;
+    let sides = if brief && size >= 4 { plan.sides(size as i64) } else { None };
+    // SAFETY: the caller's plan.
+    sides.is_some_and(|sides| unsafe { odd::short(plan, size, &sides) })
+}
+
 /// Whether a plan goes element by element, through tables of offsets.
 fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>, streams: bool) -> bool {
     match kernel {
@@ -64,13 +86,19 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>, streams
             plan.inner().n < 32 || plan.source_inner().is_some()
         }
         Kernel::Gather | Kernel::Scatter => true,
-        Kernel::Rows => size <= 16,
+        // Larger ones if their rows are not the source's.
+        Kernel::Rows => size <= 16 || (size <= 80 && plan.source_inner().is_some()),
         Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
-        // Of faces two or fewer vectors wide (of 16 bytes, four), tiles would be mostly edges;
-        // small faces cost more to set up.
+        // Of faces that are a few elements wide, tiles would be mostly edges, and runs mostly
+        // their beginning; small faces cost more to set up.
         Kernel::Transpose => sides.is_some_and(|(dst, src)| {
+            let few = match size {
+                16 => 12,
+                8 if level::odd_squares().is_none() => 4,
+                _ => 8,
+            };
             size >= 4
-                && (dst.n.min(src.n) <= if size == 16 { 4 } else { 32 / size as i64 }
+                && (dst.n.min(src.n) <= few
                     || dst.n.saturating_mul(src.n) < if size >= 8 { 512 } else { 64 })
         }),
         // A few short planes.

@@ -1,7 +1,7 @@
 //! Which instructions to use: asked of the processor once, and settable by tests.
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::ops::{OddSquares, Ops};
+use super::ops::{Braid, OddSquares, Ops};
 use super::simd::{self, detect, table};
 use crate::device::part;
 
@@ -78,6 +78,11 @@ pub(super) fn ops() -> &'static Ops {
 /// Squares of elements of up to 15 bytes, where the level in use has them.
 pub(super) fn odd_squares() -> Option<OddSquares> {
     simd::odd_squares(level())
+}
+
+/// Few rows in turn, where the level in use has a kernel for them.
+pub(super) fn braid() -> Option<Braid> {
+    simd::braid(level())
 }
 
 /// Bytes from which an output goes past the caches, and bytes that are worth a thread.

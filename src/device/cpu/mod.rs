@@ -8,6 +8,7 @@
 //!        transpose squares and tiles, or windows in the buffer  ├ Transpose
 //!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, short Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
+//!        braid     a few rows in turn, of 1 and 2 bytes         ├ some of Transpose, Interleave
 //!        strided   two loops over single elements               ├ Few, short rows of Step and Fill
 //!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
@@ -48,6 +49,7 @@ macro_rules! either {
 
 mod bitrun;
 mod bits;
+mod braid;
 mod engine;
 mod face;
 mod level;
@@ -76,6 +78,7 @@ mod x86_avx2;
 mod x86_avx2_shuffle;
 mod x86_avx2_square;
 mod x86_avx512;
+mod x86_avx512_braid;
 mod x86_avx512_odd;
 mod x86_packed;
 

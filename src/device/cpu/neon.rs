@@ -3,7 +3,7 @@
 use core::arch::aarch64::*;
 
 use super::level::Level;
-use super::ops::{Masks, Odd, OddSquares, Ops, Place, Rows};
+use super::ops::{Braid, Masks, Odd, OddSquares, Ops, Place, Rows};
 use super::portable;
 
 pub(super) fn detect() -> Level {
@@ -16,6 +16,10 @@ pub(super) fn amd() -> bool {
 
 pub(super) fn table(level: Level) -> &'static Ops {
     if level == Level::Neon { &OPS } else { &portable::OPS }
+}
+
+pub(super) fn braid(_: Level) -> Option<Braid> {
+    None
 }
 
 pub(super) fn odd_squares(_: Level) -> Option<OddSquares> {

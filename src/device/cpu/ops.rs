@@ -220,6 +220,52 @@ impl Turns {
 pub(super) type OddSquares =
     unsafe fn(from: (*const u8, &[isize]), to: (*mut u8, &[isize]), n: (usize, usize), how: &Turns);
 
+/// How up to 16 rows take turns, element by element.
+#[allow(dead_code)] // by targets without such kernels
+pub(super) struct Strands {
+    /// Bytes of an element.
+    pub(super) size: usize,
+    /// Rows.
+    pub(super) rows: usize,
+    /// Elements of every row that 64 bytes have room for, of 16 bytes of it.
+    pub(super) columns: usize,
+    /// The greatest multiple of them in 16 bytes.
+    pub(super) block: usize,
+    /// Of 16 bytes of each of eight rows, which byte comes where; and of the next eight.
+    pub(super) order: [[u8; 64]; 2],
+    /// Where those of the next eight come.
+    pub(super) next: u64,
+}
+
+impl Strands {
+    /// Up to 16 rows of elements of 1 or 2 bytes.
+    pub(super) fn new(size: usize, rows: usize) -> Strands {
+        let (size, rows) = (size.max(1), rows.max(1));
+        let most = 16usize.checked_div(size).unwrap_or(1);
+        let columns = 64usize.checked_div(size * rows).unwrap_or(1).min(most).max(1);
+        let block = most.checked_div(columns).unwrap_or(1) * columns;
+        let mut how = Strands { size, rows, columns, block, order: [[0; 64]; 2], next: 0 };
+        for to in 0..(columns * rows * size).min(64) {
+            // Both are at least 1.
+            let (column, at) = (to.checked_div(size * rows), to.checked_rem(size * rows));
+            let (column, at) = (column.unwrap_or(0), at.unwrap_or(0));
+            let (row, byte) = (at >> (size / 2), at & (size - 1));
+            how.next |= u64::from(row >= 8) << (to & 63);
+            let order = how.order.get_mut(row / 8);
+            if let Some(from) = order.and_then(|order| order.get_mut(to)) {
+                *from = (row % 8 * 16 + column * size + byte) as u8;
+            }
+        }
+        how
+    }
+}
+
+/// Writes the first elements of some rows, then the second ones, ... up to the `n`-th. Row `i`
+/// begins `rows[i]` bytes from `src` on; those too many are any rows. No byte of others is read or
+/// written.
+pub(super) type Braid =
+    unsafe fn(src: *const u8, rows: &[isize; 16], dst: *mut u8, n: usize, how: &Strands);
+
 /// Where 16 packed elements of each of some tiles of source rows are, or if they are `wide` 32 of 4
 /// bits: of the first row at `bit`, of the others `apart`, all at whole elements.
 pub(super) struct Packed {

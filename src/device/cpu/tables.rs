@@ -1,4 +1,4 @@
-//! Elements of up to 16 bytes in any order: two tables of offsets in place of loops. One holds the
+//! Elements of up to 80 bytes in any order: two tables of offsets in place of loops. One holds the
 //! innermost dimensions of the destination, the other those of the source: lines on both sides are
 //! used up while they are in the cache.
 use super::strided::{fixed, one, pair};
@@ -46,7 +46,9 @@ impl Table {
     fn add(&mut self, i: usize, dim: Dim) {
         let n = self.n;
         let room = self.most.checked_div(n).unwrap_or(0);
-        let count = room.min(dim.n as usize);
+        // Little is left for another table of a dimension that is a little longer.
+        let whole = self.size > 16 && dim.n as usize <= room + room / 2;
+        let count = if whole { dim.n as usize } else { room.min(dim.n as usize) };
         if count < dim.n as usize {
             self.part = Some((i, count));
         }
@@ -72,10 +74,15 @@ fn tables(plan: &Part, size: usize, inner: &mut Table, outer: &mut Table) {
     let mut crowded = false;
     loop {
         let free = |i: &usize| (inner.dims | outer.dims) >> (i & 63) & 1 == 0;
+        // Of large elements only those that follow one another: others are in pages of their own.
+        let next =
+            |n: usize, by: i64| size <= 16 || n == 1 || by.unsigned_abs() == (n * size) as u64;
         let below = (0..plan.ndim).rev().find(free).filter(|_| !inner.full() && !crowded);
+        let below = below.filter(|&i| next(inner.n, plan.dim(i).dst));
         let dense = |i: &usize| plan.dim(*i).src != 0 && (*i != last || plan.ndim == 1);
         let near = (0..plan.ndim).filter(free).filter(dense);
         let near = near.min_by_key(|&i| plan.dim(i).src.unsigned_abs()).filter(|_| !outer.full());
+        let near = near.filter(|&i| next(outer.n, plan.dim(i).src));
         match (below, near) {
             (Some(i), near) if inner.n <= outer.n || near.is_none() => {
                 inner.add(i, plan.dim(i));
@@ -88,7 +95,7 @@ fn tables(plan: &Part, size: usize, inner: &mut Table, outer: &mut Table) {
     }
 }
 
-/// Copies a simplified plan of elements of 1 to 16 bytes.
+/// Copies a simplified plan of elements of 1 to 80 bytes.
 ///
 /// # Safety
 /// As [`super::copy`].
@@ -102,7 +109,10 @@ pub(super) unsafe fn copy(plan: &Part, size: usize) {
         2 => block_of::<2, 1>,
         3..=4 => block_of::<4, 2>,
         5..=8 => block_of::<8, 4>,
-        _ => block_of::<16, 8>,
+        9..=16 => block_of::<16, 8>,
+        17..=32 => block_of::<32, 16>,
+        33..=64 => block_of::<64, 32>,
+        _ => block_of::<80, 40>,
     };
     let dim = |part: Option<(usize, usize)>| part.map_or(Dim::NONE, |(i, _)| plan.dim(i));
     let (a, b) = (dim(inner.part), dim(outer.part));
@@ -167,7 +177,7 @@ unsafe fn block_of<const W: usize, const V: usize>(
                 continue;
             }
             let (wide, exact) = at.split_at_checked(count).unwrap_or_default();
-            let (fours, rest) = wide.as_chunks::<4>();
+            let (fours, rest) = if W > 16 { (&[][..], wide) } else { wide.as_chunks::<4>() };
             for &[a, b, c, d] in fours {
                 one::<W>(dst, src, a);
                 one::<W>(dst, src, b);

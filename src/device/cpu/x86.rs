@@ -6,8 +6,8 @@ use core::arch::x86 as arch;
 use core::arch::x86_64 as arch;
 
 use super::level::Level;
-use super::ops::{OddSquares, Ops};
-use super::{portable, x86_avx2, x86_avx512, x86_avx512_odd};
+use super::ops::{Braid, OddSquares, Ops};
+use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid, x86_avx512_odd};
 
 pub(super) fn table(level: Level) -> &'static Ops {
     match level {
@@ -19,6 +19,10 @@ pub(super) fn table(level: Level) -> &'static Ops {
 
 pub(super) fn odd_squares(level: Level) -> Option<OddSquares> {
     (level == Level::Vbmi).then_some(x86_avx512_odd::squares)
+}
+
+pub(super) fn braid(level: Level) -> Option<Braid> {
+    (level == Level::Vbmi).then_some(x86_avx512_braid::braid)
 }
 
 pub(super) fn detect() -> Level {

@@ -54,7 +54,7 @@ pub(super) unsafe fn two<P: Place>(src: *const u8, rows: P, i: usize, c: usize) 
 /// 16 bytes of row `i`.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn one<P: Place>(src: *const u8, rows: P, i: usize, _: usize) -> __m128i {
+pub(super) unsafe fn one<P: Place>(src: *const u8, rows: P, i: usize, _: usize) -> __m128i {
     // SAFETY: the caller's row has 16 bytes.
     unsafe { _mm_loadu_si128(src.wrapping_offset(rows.at(i)).cast()) }
 }
@@ -62,17 +62,17 @@ unsafe fn one<P: Place>(src: *const u8, rows: P, i: usize, _: usize) -> __m128i 
 /// log2(C) rounds of a perfect shuffle transpose a C × C matrix: here one in each 16-byte lane.
 macro_rules! tile {
     (
-        $name:ident, $load:ident, $store:ident,
+        $features:literal, $name:ident, $load:ident, $store:ident,
         $rounds:literal, $unpack_low:ident, $unpack_high:ident,
         [$($i:literal)*], [$($h:literal)*]
     ) => {
-        #[target_feature(enable = "avx2")]
+        #[target_feature(enable = $features)]
         pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
             // SAFETY: the caller vouches for C rows of 16 bytes a lane, and C destination rows of
             // all lanes, for every block.
             unsafe { either!(rows, [from, to] => turn(src, from, dst, to, blocks)) }
 
-            #[target_feature(enable = "avx2")]
+            #[target_feature(enable = $features)]
             unsafe fn turn<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, n: usize) {
                 const C: usize = [$($i),*].len();
                 for block in 0..n {
@@ -89,40 +89,51 @@ macro_rules! tile {
         }
     };
 }
+pub(super) use tile;
 tile!(
-    tile1, two, _mm256_storeu_si256, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
+    "avx2", tile1, two, _mm256_storeu_si256, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
 );
 tile!(
-    tile2, two, _mm256_storeu_si256, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
+    "avx2", tile2, two, _mm256_storeu_si256, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
 tile!(
-    tile4, two, _mm256_storeu_si256, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
+    "avx2", tile4, two, _mm256_storeu_si256, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
     [0 1 2 3], [0 1]
 );
 tile!(
-    tile8, two, _mm256_storeu_si256, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
+    "avx2", tile8, two, _mm256_storeu_si256, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
     [0 1], [0]
 );
-tile!(tile16, two, _mm256_storeu_si256, 0, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0], []);
 tile!(
-    narrow1, one, _mm_storeu_si128, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
+    "avx2",
+    tile16,
+    two,
+    _mm256_storeu_si256,
+    0,
+    _mm256_unpacklo_epi64,
+    _mm256_unpackhi_epi64,
+    [0],
+    []
+);
+tile!(
+    "avx2", narrow1, one, _mm_storeu_si128, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
 );
 tile!(
-    narrow2, one, _mm_storeu_si128, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
+    "avx2", narrow2, one, _mm_storeu_si128, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
 tile!(
-    narrow4, one, _mm_storeu_si128, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
+    "avx2", narrow4, one, _mm_storeu_si128, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
     [0 1 2 3], [0 1]
 );
 tile!(
-    narrow8, one, _mm_storeu_si128, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
+    "avx2", narrow8, one, _mm_storeu_si128, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
     [0 1], [0]
 );
-tile!(narrow16, one, _mm_storeu_si128, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
+tile!("avx2", narrow16, one, _mm_storeu_si128, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
 
 /// What a tile writes too much, the next one writes again: the last one is exact.
 #[target_feature(enable = "avx2")]

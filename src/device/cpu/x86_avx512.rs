@@ -5,11 +5,36 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Ops, Place, Rows, To};
-use super::x86_avx2;
+use super::ops::{Ops, Place, Rows, Tile, To};
+use super::x86_avx2::{TABLE, one, tile, two};
 
-pub(super) static OPS: Ops =
-    Ops { square: Some(square), shares: true, stream, join, pieces, ..x86_avx2::TABLE };
+pub(super) static OPS: Ops = Ops {
+    square: Some(square),
+    shares: true,
+    tiles: bytes(tile1, TABLE.tiles),
+    narrow: bytes(narrow1, TABLE.narrow),
+    stream,
+    join,
+    pieces,
+    ..TABLE
+};
+
+/// AVX2's tiles, but of bytes another.
+const fn bytes(tile: Tile, [_, two, four, eight, sixteen]: [Tile; 5]) -> [Tile; 5] {
+    [tile, two, four, eight, sixteen]
+}
+
+// Their rows need more registers than AVX2 has.
+tile!(
+    "avx512f,avx512bw,avx512vl", tile1, two, _mm256_storeu_si256,
+    4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
+tile!(
+    "avx512f,avx512bw,avx512vl", narrow1, one, _mm_storeu_si128,
+    4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
+);
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
 /// times over. Row `r` of group `g` goes to row `g` C + `r`.
