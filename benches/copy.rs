@@ -3,7 +3,8 @@
 //! Each figure is the median, over pairs measured one after the other, of memcpy's time for the
 //! same bytes divided by ours: 1.0 is memcpy's speed, 2.0 twice as fast. `LEVEL=avx512|avx2|portable`,
 //! `PAGES=small` (no huge pages), `SKIP=bytes` (to misalign both sides), `STREAM=bytes`,
-//! `TUNE=amd|usual` and `BUSY=1` (this thread's time instead of the
+//! `TUNE=amd|usual`, `COLD=MiB` (so many are read and written before each copy, that it begins with
+//! other bytes in the caches) and `BUSY=1` (this thread's time instead of the
 //! clock's, and one thread only: for a machine with other work) change the run.
 
 use dlpack_rs::device::cpu::{Level, Parallel, copy, set_level, set_thresholds, tune_for_amd};
@@ -151,6 +152,11 @@ fn table() -> Vec<Row> {
         turned("8 B 149·13·428", 0.25, 8, &[149, 13, 428], &[0, 2, 1]),
         turned("4 B 1040²", 0.25, 4, &[1040, 1040], &[1, 0]),
         turned("4 B 40·50·60·20", 0.25, 4, &[40, 50, 60, 20], &[3, 2, 1, 0]),
+        turned("8 B 2047·4099", 0.25, 8, &[2047, 4099], &[1, 0]),
+        turned("2 B 4097·8191", 0.25, 2, &[4097, 8191], &[1, 0]),
+        turned("4 B 100·300·1000", 0.25, 4, &[100, 300, 1000], &[0, 2, 1]),
+        turned("NCHW→NHWC f32 32×64×56×56", 0.25, 4, &[32, 64, 56, 56], &[0, 2, 3, 1]),
+        turned("NCHW→NHWC f16 16×128×56×56", 0.25, 2, &[16, 128, 56, 56], &[0, 2, 3, 1]),
         turned("4 B 262·2037", 0.25, 4, &[262, 2037], &[1, 0]),
         turned("16 B 61·2018", 0.25, 16, &[61, 2018], &[1, 0]),
         turned("16 B 4·6·17·5·7·7", 0.25, 16, &[4, 6, 17, 5, 7, 7], &[0, 2, 5, 1, 3, 4]),
@@ -248,6 +254,14 @@ fn main() {
     let (src, dst) = (Memory::new(288 << 20, 1), Memory::new(288 << 20, 2));
     let skip = std::env::var("SKIP").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let (src, dst) = (Memory(src.0.wrapping_add(skip)), Memory(dst.0.wrapping_add(skip)));
+    let cold = std::env::var("COLD").ok().and_then(|n| n.parse().ok()).unwrap_or(0usize) << 20;
+    let others = Memory::new(cold, 3);
+    let chill = || {
+        for at in (0..cold).step_by(64).map(|i| others.0.wrapping_add(i)) {
+            // SAFETY: a byte of that mapping.
+            unsafe { at.write_volatile(at.read_volatile().wrapping_add(1)) };
+        }
+    };
     println!(
         "{:38} {:>8} {:>8} {:>7} {:>7} {:>6}",
         "case", "GB/s", "memcpy", "ratio", "2 thr", "target"
@@ -267,10 +281,12 @@ fn main() {
             (src.0.wrapping_offset(ends(|d| d.1)), dst.0.wrapping_offset(ends(|d| d.2)));
         let plan = Plan { src: from, dst: to, ..plan };
         let ours = |threads| {
+            chill();
             // SAFETY: every row of the table fits into both mappings.
             time(|| unsafe { copy(&mut { plan }, &Parallel { threads, hook: None }) }, busy)
         };
         let theirs = || {
+            chill();
             // SAFETY: as above.
             time(|| unsafe { _ = libc::memcpy(dst.0.cast(), src.0.cast(), n) }, busy)
         };

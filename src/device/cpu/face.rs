@@ -56,20 +56,17 @@ impl<'a> Face<'a> {
     }
 
     /// Whether the destination's rows follow one another, all of whole lines though none starts at
-    /// one; tables can list where they are.
+    /// one, and short: tables, which can list where they are, cost more than long ones gain.
     pub(super) fn follows(&self) -> bool {
+        const LONG: usize = 2048;
         let near = |&(n, by): &(usize, isize)| n.saturating_mul(by.unsigned_abs()) <= 1 << 30;
         let ([rows], [columns]) = (self.rows.dims(), self.columns.dims()) else { return false };
         let whole = self.wrap == 0 && self.first == (0, 0) && self.n_dst == rows.0;
-        let dense = columns.1 == (self.n_dst << self.log) as isize && columns.1 & 63 == 0;
+        let bytes = self.n_dst << self.log;
+        let dense = columns.1 == bytes as isize && bytes & 63 == 0 && bytes <= LONG;
         let (at, part) = (self.dst as usize & 63, (1 << self.log) - 1);
-        whole
-            && dense
-            && at > 0
-            && at & part == 0
-            && self.n_src > self.line()
-            && near(rows)
-            && near(columns)
+        let starts = at > 0 && at & part == 0 && self.n_src > self.line();
+        whole && dense && starts && near(rows) && near(columns)
     }
 
     /// Of such a face what precedes the first row's first line, and what follows the last one's

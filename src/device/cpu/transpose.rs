@@ -238,13 +238,14 @@ unsafe fn squares(
     // Short destination rows are finished at once, and of those that start anywhere in a line few
     // lines are left half done; tables serve for many.
     let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
-    let Tuning { cached, past, listed, shared, .. } = tuning();
+    let Tuning { cached, past, listed, shared, near, .. } = tuning();
     let before = squares.before(line);
     let most = match tables.apart {
         _ if !away.streams && many => ROWS_MOST.min(16 * line),
         _ if !away.streams => *cached,
         None if !face.wraps() => *listed,
         _ if before > 0 => *shared,
+        _ if face.rows.inner().unsigned_abs() <= 1024 => *near,
         _ => past.get(face.log as usize).map_or(line, |&rows| rows),
     };
     let room = if tables.apart.is_none() { ROWS_MOST - before } else { usize::MAX };

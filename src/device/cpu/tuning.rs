@@ -15,6 +15,8 @@ pub(super) struct Tuning {
     pub(super) cached: usize,
     /// Past them, by log2 of the element's bytes.
     pub(super) past: [usize; 5],
+    /// Past them, if they are at most a kilobyte apart.
+    pub(super) near: usize,
     /// Past them, if no stride tells where they are.
     pub(super) listed: usize,
     /// Past them, if the destination's rows start anywhere in a line.
@@ -49,6 +51,7 @@ static USUAL: Tuning = Tuning {
     followed: 32,
     cached: 32,
     past: [32; 5],
+    near: 32,
     listed: 32,
     shared: 32,
     ahead: [256, 256],
@@ -67,6 +70,7 @@ static AMD: Tuning = Tuning {
     followed: 16,
     cached: 256,
     past: [128, 128, 32, 16, 128],
+    near: 256,
     listed: 128,
     shared: 512,
     ahead: [128, 128],
