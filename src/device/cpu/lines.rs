@@ -226,7 +226,7 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
                 if count * size >= 16 {
                     return direct(ops, &face);
                 }
-                elements(&face, size);
+                elements(&face, size, None);
             });
         }
     });

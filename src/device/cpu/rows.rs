@@ -1,6 +1,8 @@
 //! Faces without tiles: one destination row after the other, element by element.
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
+use super::ops::{Ops, Rows};
 use super::strided::line;
+use super::tuning::tuning;
 
 /// Elements of a row that are made before the next row: what they touch stays in cache.
 const REACH: usize = 512;
@@ -18,12 +20,12 @@ pub(super) fn suits(face: &Face) -> bool {
     rows <= WAYS * sets && (run << face.log >= 128 || run >= rows)
 }
 
-/// Copies a whole face of elements of `size` bytes.
+/// Copies a whole face of elements of `size` bytes; source lines are asked for if it is `far`.
 ///
 /// # Safety
 /// Every element is readable and writable; no overlap.
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn elements(face: &Face, size: usize) {
+pub(super) unsafe fn elements(face: &Face, size: usize, far: Option<&Ops>) {
     let (run, by, others) = face.rows.split();
     let mut tables = Tables::new(face);
     let mut d = 0;
@@ -36,7 +38,7 @@ pub(super) unsafe fn elements(face: &Face, size: usize) {
         others.offsets(d.checked_div(run).unwrap_or(0), runs, &mut tables.rows);
         let src = face.src.wrapping_offset(at as isize * by);
         // SAFETY: some rows of the caller's face.
-        unsafe { columns(face, &mut tables, size, (src, d), (runs, n, by)) };
+        unsafe { columns(face, &mut tables, (size, far), (src, d), (runs, n, by)) };
         d += runs * n;
     }
 }
@@ -45,15 +47,25 @@ pub(super) unsafe fn elements(face: &Face, size: usize) {
 unsafe fn columns(
     face: &Face,
     tables: &mut Tables,
-    size: usize,
+    (size, far): (usize, Option<&Ops>),
     (src, d): (*const u8, usize),
     (runs, n, by): (usize, usize, isize),
 ) {
+    let [chunk, distance] = tuning().ahead;
     for s in (0..face.n_src).step_by(COLUMNS_MOST) {
         let columns = COLUMNS_MOST.min(face.n_src - s);
         let dst = tables.columns(face, s, columns).wrapping_add(d * size);
         for column in 0..columns {
-            let src = src.wrapping_add((s + column) * size);
+            let at = (s + column) * size;
+            let src = src.wrapping_add(at);
+            let ahead = at & (chunk - 1) == 0 && at + distance < face.n_src * size;
+            if let Some(ops) = far.filter(|_| ahead) {
+                for &start in tables.rows.iter().take(runs) {
+                    let soon = src.wrapping_offset(start as isize).wrapping_add(distance);
+                    // SAFETY: a prefetch touches nothing.
+                    unsafe { (ops.fetch)(soon, Rows::Apart([by]), n, chunk / 64) };
+                }
+            }
             let mut to = dst.wrapping_offset(tables.column(column));
             for &start in tables.rows.iter().take(runs) {
                 // SAFETY: a part of a column of the caller's face.

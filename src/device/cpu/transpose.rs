@@ -34,16 +34,18 @@ pub(super) struct Away {
     early: bool,
     /// Whether source lines are asked for.
     ahead: bool,
+    /// Likewise where elements are copied one by one.
+    far: bool,
 }
 
 impl Away {
     /// For an output of so many bytes, of elements of 1 << `log`, that goes past the caches if it
     /// `streams`.
     pub(super) fn new(ops: &Ops, nbytes: u64, log: u32, streams: bool) -> Away {
-        let Tuning { stream_from, ahead_from, .. } = tuning();
+        let Tuning { stream_from, ahead_from, rows_from, .. } = tuning();
         let early = !streams && ops.streams && nbytes >= *stream_from;
         let far = ahead_from.get(log as usize).is_some_and(|&from| nbytes >= from);
-        Away { streams: streams || early, early, ahead: streams || far }
+        Away { streams: streams || early, early, ahead: streams || far, far: nbytes >= *rows_from }
     }
 
     /// Orders what went past the caches early before whatever follows.
@@ -67,13 +69,14 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     unsafe {
         if away.streams && face.follows() {
             for end in face.ends() {
-                rows::elements(&end, 1 << face.log);
+                rows::elements(&end, 1 << face.log, None);
             }
             return transpose(ops, &face.wrapped(), away);
         }
         let wide = face.log >= tuning().rows_log && rows::suits(face);
         if face.log >= 3 && !away.streams && (wide || ops.square.is_none()) {
-            return rows::elements(face, 1 << face.log); // wide enough as they are
+            let far = Some(ops).filter(|_| away.far);
+            return rows::elements(face, 1 << face.log, far); // wide enough as they are
         }
         let least = if ops.square.is_some() { line } else { 4 * line };
         if face.n_dst < least || face.n_src < line {

@@ -27,6 +27,8 @@ pub(super) struct Tuning {
     /// Bytes of an output from which they are asked for, in the caches, by log2 of the element's
     /// bytes.
     pub(super) ahead_from: [u64; 5],
+    /// Likewise where elements are copied one by one, which asking makes slower in the caches.
+    pub(super) rows_from: u64,
     /// Whether lines that are asked for come into the second level only: the first one, of few
     /// ways, would lose them again.
     #[allow(dead_code)] // by targets without SIMD kernels
@@ -56,6 +58,7 @@ static USUAL: Tuning = Tuning {
     shared: 32,
     ahead: [256, 256],
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
+    rows_from: u64::MAX,
     second: false,
     destination: true,
     packed: true,
@@ -75,6 +78,7 @@ static AMD: Tuning = Tuning {
     shared: 512,
     ahead: [128, 128],
     ahead_from: [0, 6 << 20, 0, 0, 0],
+    rows_from: 5 << 20,
     second: true,
     destination: false,
     packed: false,
