@@ -47,6 +47,7 @@ impl Rows<2> {
 /// One place's rows.
 pub(super) trait Place: Copy {
     /// Whether a stride tells where they are.
+    #[allow(dead_code)] // by targets without kernels that ask
     const STRIDE: bool;
 
     /// The offset of row `i`.
