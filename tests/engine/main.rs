@@ -205,8 +205,8 @@ fn transposes_in_phase() {
     });
 }
 
-/// Destination rows of 64 bytes that follow one another without starting at lines; and long ones that
-/// start anywhere in a line.
+/// Destination rows of whole lines that follow one another without starting at any; and long ones
+/// that start anywhere in a line.
 #[test]
 fn transposes_out_of_phase() {
     let memory = memory();

@@ -7,6 +7,7 @@ use core::arch::x86_64::*;
 
 use super::ops::{Ops, Place, Rows, Tile, To};
 use super::x86_avx2::{TABLE, one, tile, two};
+use super::x86_avx512_odd::NUMBERS;
 
 pub(super) static OPS: Ops = Ops {
     square: Some(square),
@@ -193,17 +194,6 @@ unsafe fn share<const C: usize>(row: *mut u8, before: *mut u8, now: __m512i) {
         _mm512_storeu_si512(before.cast(), now);
     }
 }
-
-/// Each byte has its number.
-static NUMBERS: [u8; 32] = {
-    let mut numbers = [0; 32];
-    let mut i = 0;
-    while i < 32 {
-        numbers[i] = i as u8;
-        i += 1;
-    }
-    numbers
-};
 
 /// In the second half, the 16-byte quarters of rows `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
 /// matrix, and its rows are destination rows of the same numbers.

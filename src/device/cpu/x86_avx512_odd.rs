@@ -51,7 +51,7 @@ fn first(n: usize) -> u64 {
 }
 
 /// Registers of bytes, each with its number.
-static NUMBERS: [u8; 64] = {
+pub(super) static NUMBERS: [u8; 64] = {
     let mut numbers = [0; 64];
     let mut i = 0;
     while i < 64 {
