@@ -83,6 +83,27 @@ pub(super) unsafe fn fixed<const SIZE: usize>(
     }
 }
 
+/// Pairs of elements that follow one another, to two places.
+///
+/// # Safety
+/// As [`line`], for both places.
+pub(super) unsafe fn two<const SIZE: usize>(
+    [a, b]: [*mut u8; 2],
+    src: *const u8,
+    n: usize,
+    ss: isize,
+) {
+    let mut from = src;
+    for at in (0..n).map(|i| (i * SIZE) as isize) {
+        // SAFETY: one of the caller's n pairs.
+        unsafe {
+            one::<SIZE>(a, from, (0, at));
+            one::<SIZE>(b, from, (SIZE as isize, at));
+        }
+        from = from.wrapping_offset(ss);
+    }
+}
+
 /// [`line`] for sizes from `V` to 2 `V`: two parts, which may overlap.
 ///
 /// # Safety

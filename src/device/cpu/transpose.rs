@@ -63,8 +63,10 @@ impl Away {
 /// Every element is readable and writable; no overlap.
 pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     let line = face.line().max(1);
+    let wide = face.log >= tuning().rows_log && rows::suits(face);
     let past = tuning().windows || face.columns.lined() || shares(ops, face);
-    (away.streams, away.early) = (away.streams && past, away.early && past);
+    away.streams &= past && !(away.early && wide);
+    away.early &= away.streams;
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
         if away.streams && face.follows() {
@@ -73,7 +75,6 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
             }
             return transpose(ops, &face.wrapped(), away);
         }
-        let wide = face.log >= tuning().rows_log && rows::suits(face);
         if face.log >= 3 && !away.streams && (wide || ops.square.is_none()) {
             let far = Some(ops).filter(|_| away.far);
             return rows::elements(face, 1 << face.log, far); // wide enough as they are

@@ -83,7 +83,7 @@ static AMD: Tuning = Tuning {
     destination: false,
     packed: false,
     windows: false,
-    stream_from: 12 << 20,
+    stream_from: 4 << 20,
     fills: false,
     rows_log: 4,
 };
