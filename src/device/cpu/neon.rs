@@ -34,6 +34,7 @@ static OPS: Ops = Ops {
     narrow: TILES,
     odd: Some(odd),
     shift: super::bitrun::shifted,
+    pairs: None,
     fours: portable::fours,
     sixes: None,
     fetch: portable::fetch,

@@ -96,7 +96,7 @@ pub(super) type Tile = unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, bl
 
 /// Transposes 64 bytes of each of 64 / size source rows into as many destination rows of 64 bytes,
 /// for elements of 1 << `log` bytes. What is half done is put into rows at `half`, which may be
-/// those of the destination; `rows` are those of the three.
+/// those of the destination, or of bytes those of the source; `rows` are those of the three.
 pub(super) type Square =
     unsafe fn(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, to: To);
 
@@ -284,6 +284,10 @@ pub(super) struct Packed {
 /// bytes: of 64 rows of 4 bits (the even columns' rows, and then the odd ones'), or of 32 of 6.
 pub(super) type Turn = unsafe fn(ops: &Ops, from: &Packed, to: *mut u8, pitch: usize);
 
+/// Makes two rows of 64 bytes of nibbles one, 64 times over: a byte of theirs becomes the byte of
+/// its low nibbles, or of its high ones. Rows are `apart` bytes from one another.
+pub(super) type Pairs = unsafe fn(to: *mut u8, src: *const u8, apart: isize, high: bool);
+
 /// A level's kernels.
 pub(super) struct Ops {
     /// Bytes of a full-width tile's destination rows: 16, 32 or 64.
@@ -303,6 +307,8 @@ pub(super) struct Ops {
     pub(super) shift: unsafe fn(to: *mut u8, from: *const u8, shift: u32, n: usize),
     /// Tiles of packed elements of 4 bits.
     pub(super) fours: Turn,
+    /// What makes nibbles bytes, where squares of these are faster than tiles.
+    pub(super) pairs: Option<Pairs>,
     /// Tiles of packed elements of 6 bits.
     pub(super) sixes: Option<Turn>,
     /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.

@@ -3,7 +3,7 @@
 use core::ptr::copy_nonoverlapping;
 
 use super::bitrun;
-use super::ops::{Ops, Packed, Rows};
+use super::ops::{Ops, Packed, Pairs, Rows, Square, To};
 use super::stream::Buffer;
 use super::tuning::tuning;
 use super::walk::{set, walk};
@@ -11,6 +11,8 @@ use crate::device::part::Part;
 
 /// Source columns of which strips that are turned in part twice find the lines in the caches.
 const BLOCK: i64 = 2048;
+/// Elements of either side of a square.
+const SQUARE: i64 = 128;
 /// The bits of a place that tell where in a line it is.
 const LINE: i64 = 511;
 
@@ -176,14 +178,78 @@ impl BitFace<'_> {
             let end = first + n;
             let to = if n < most || end == self.n_dst { (end, 0) } else { to };
             let strip = Strip { first, n, from, to };
-            let mut s = 0;
-            while s < self.n_src {
-                self.fetch(&strip, s);
-                // SAFETY: a part of the face, which the caller vouches for.
-                unsafe { self.window(&strip, s.min(self.n_src - self.columns)) };
-                s += self.columns;
-            }
+            // SAFETY: a part of the face, which the caller vouches for.
+            unsafe { self.strip(&strip) };
             from = to;
+        }
+    }
+
+    /// Squares, where they will do, and tiles.
+    unsafe fn strip(&self, strip: &Strip) {
+        let (square, lead) = (self.square(strip), self.lead());
+        let mut s = 0;
+        while s < self.n_src {
+            let left = self.n_src - s;
+            // SAFETY: parts of the caller's strip.
+            unsafe {
+                match square {
+                    Some(square) if s >= lead && left >= SQUARE => {
+                        self.squares(square, strip, s);
+                        s += SQUARE;
+                        continue;
+                    }
+                    _ => self.fetch(strip, s),
+                }
+                self.window(strip, s.min(self.n_src - self.columns));
+            }
+            let next = s + self.columns;
+            s = if square.is_some() && s < lead { next.min(lead) } else { next };
+        }
+    }
+
+    /// The kernels of squares of nibbles, if a strip's rows are whole lines of the destination, and
+    /// the source's begin at whole bytes.
+    fn square(&self, strip: &Strip) -> Option<(Pairs, Square)> {
+        let &Strip { first, n, from, to } = strip;
+        let lines = self.ds & LINE == 0 && (self.dst_bit + first * self.way.width) & LINE == 0;
+        let whole = lines && n & (SQUARE - 1) == 0 && from == (first, 0) && to == (first + n, 0);
+        let suits = self.way.width == 4 && whole && self.ss & 7 == 0;
+        self.ops.pairs.zip(self.ops.square).filter(|_| suits)
+    }
+
+    /// The first source column of squares: where lines begin, if the rows agree on that, or bytes.
+    fn lead(&self) -> i64 {
+        let start = self.src_bit + ((self.src as i64 & 63) << 3);
+        (start.wrapping_neg() & if self.ss & LINE == 0 { LINE } else { 7 }) / self.way.width
+    }
+
+    /// A strip's elements of the destination rows from `s` on, so many that bytes of two elements
+    /// make squares: the even rows of the destination, and the odd ones.
+    #[inline(never)] // a frame of its own: stacks may be small
+    unsafe fn squares(&self, (pairs, square): (Pairs, Square), strip: &Strip, s: i64) {
+        let [chunk, distance] = tuning().ahead;
+        let mut buffer = Buffer::new();
+        let half = buffer.ptr();
+        let apart = (self.ss >> 3) as isize;
+        let rows = Rows::Apart([64, (self.ds >> 2) as isize, 64]);
+        let to = if self.streams { To::Lines } else { To::Rows };
+        let asks = self.streams && (s - self.lead()) as usize / 2 & (chunk - 1) == 0;
+        for d in (strip.first..strip.first + strip.n).step_by(SQUARE as usize) {
+            let bit = self.src_bit + d * self.ss + s * self.way.width;
+            let src = bitrun::at(self.src, bit).0;
+            let dst = self.dst_bit + s * self.ds + d * self.way.width;
+            // SAFETY: a square of the caller's strip; its rows are whole lines. The buffer has room
+            // for one of bytes, and a prefetch touches nothing.
+            unsafe {
+                if asks {
+                    let soon = src.wrapping_add(distance);
+                    (self.ops.fetch)(soon, Rows::Apart([apart]), SQUARE as usize, chunk / 64);
+                }
+                for (high, dst) in [(false, dst), (true, dst + self.ds)] {
+                    pairs(half, src, apart, high);
+                    square(0, half, bitrun::at(self.dst, dst).0.cast_mut(), half, rows, to);
+                }
+            }
         }
     }
 

@@ -10,6 +10,7 @@ pub(super) static OPS: Ops = Ops {
     narrow: TILES,
     odd: None,
     shift: bitrun::shifted,
+    pairs: None,
     fours,
     sixes: None,
     fetch,

@@ -25,6 +25,7 @@ pub(super) const TABLE: Ops = Ops {
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
     odd: Some(odd),
     shift: x86_packed::shift,
+    pairs: None,
     fours: x86_packed::fours,
     sixes: Some(x86_packed::sixes),
     fetch,

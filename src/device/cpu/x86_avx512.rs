@@ -12,6 +12,7 @@ use super::x86_avx512_odd::NUMBERS;
 pub(super) static OPS: Ops = Ops {
     square: Some(square),
     shares: true,
+    pairs: Some(pairs),
     tiles: bytes(tile1, TABLE.tiles),
     narrow: bytes(narrow1, TABLE.narrow),
     stream,
@@ -244,6 +245,27 @@ unsafe fn turn<P: Place>(
             2 => whole4(src, from, dst, to, how),
             3 => whole8(src, from, dst, to, how),
             _ => whole16(src, from, dst, to, how),
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn pairs(to: *mut u8, src: *const u8, apart: isize, high: bool) {
+    // Of three registers the first where the mask has ones, else the second.
+    const CHOOSE: i32 = 0xca;
+    let mask = _mm512_set1_epi8(if high { -16 } else { 15 });
+    for i in 0..64 {
+        // SAFETY: the caller vouches for 128 rows, and 64 times 64 bytes.
+        unsafe {
+            let first = src.wrapping_offset(2 * i as isize * apart);
+            let a = _mm512_loadu_si512(first.cast());
+            let b = _mm512_loadu_si512(first.wrapping_offset(apart).cast());
+            let pair = if high {
+                _mm512_ternarylogic_epi32::<CHOOSE>(mask, b, _mm512_srli_epi16::<4>(a))
+            } else {
+                _mm512_ternarylogic_epi32::<CHOOSE>(mask, a, _mm512_slli_epi16::<4>(b))
+            };
+            _mm512_storeu_si512(to.wrapping_add(64 * i).cast(), pair);
         }
     }
 }
