@@ -122,6 +122,9 @@ pub(super) unsafe fn tiles(ops: &Ops, way: &'static Way, plan: &Part, dense: usi
         let dst_bit = plan.dst_bit + dst_at as i64 + 8 * past as i64;
         let (ss, ds, n_dst) = (row.src, column.dst, row.n);
         let skewed = streams && ds & LINE != 0;
+        // Squares of bytes reach rows that start anywhere in a line through the caches.
+        let bytes = (src_bit | dst_bit | ss | ds) & 7 == 0 && way.width == 4 && ops.pairs.is_some();
+        let through = skewed && bytes && !tuning().windows;
         let columns = if skewed { 16 } else { way.columns };
         let mut s = 0;
         while s < column.n {
@@ -139,8 +142,8 @@ pub(super) unsafe fn tiles(ops: &Ops, way: &'static Way, plan: &Part, dense: usi
                 n_dst,
                 n_src,
                 way,
-                streams,
-                skewed,
+                streams: streams && !through,
+                skewed: skewed && !through,
                 columns,
             };
             // SAFETY: elements of the caller's plan.
@@ -156,7 +159,11 @@ impl BitFace<'_> {
     unsafe fn strips(&self) {
         let &Way { width, tile, held, shown, .. } = self.way;
         let narrow = self.streams && tuning().packed;
-        let lined = if narrow { self.way.lined } else { self.way.cached };
+        let lined = match self.columns {
+            _ if narrow => self.way.lined,
+            few if few < self.way.columns => held,
+            _ => self.way.cached,
+        };
         // Rows that agree on lines: from the first one where an element begins.
         let before = self.dst_bit.wrapping_neg() & LINE;
         let head = match width {
@@ -207,12 +214,13 @@ impl BitFace<'_> {
         }
     }
 
-    /// The kernels of squares of nibbles, if a strip's rows are whole lines of the destination, and
-    /// the source's begin at whole bytes.
+    /// The kernels of squares of nibbles, if a strip's rows are whole lines of the destination, or
+    /// bytes where these do not go past the caches, and the source's begin at whole bytes.
     fn square(&self, strip: &Strip) -> Option<(Pairs, Square)> {
         let &Strip { first, n, from, to } = strip;
-        let lines = self.ds & LINE == 0 && (self.dst_bit + first * self.way.width) & LINE == 0;
-        let whole = lines && n & (SQUARE - 1) == 0 && from == (first, 0) && to == (first + n, 0);
+        let part = if self.streams { LINE } else { 7 };
+        let starts = (self.ds | (self.dst_bit + first * self.way.width)) & part == 0;
+        let whole = starts && n & (SQUARE - 1) == 0 && from == (first, 0) && to == (first + n, 0);
         let suits = self.way.width == 4 && whole && self.ss & 7 == 0;
         self.ops.pairs.zip(self.ops.square).filter(|_| suits)
     }
