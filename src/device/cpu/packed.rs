@@ -241,7 +241,8 @@ impl BitFace<'_> {
         let apart = (self.ss >> 3) as isize;
         let rows = Rows::Apart([64, (self.ds >> 2) as isize, 64]);
         let to = if self.streams { To::Lines } else { To::Rows };
-        let asks = self.streams && (s - self.lead()) as usize / 2 & (chunk - 1) == 0;
+        let bytes = (s - self.lead()) as usize / 2;
+        let asks = self.streams && bytes & (chunk - 1) == 0;
         for d in (strip.first..strip.first + strip.n).step_by(SQUARE as usize) {
             let bit = self.src_bit + d * self.ss + s * self.way.width;
             let src = bitrun::at(self.src, bit).0;

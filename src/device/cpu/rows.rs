@@ -1,7 +1,7 @@
 //! Faces without tiles: one destination row after the other, element by element.
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ops, Rows};
-use super::strided::{line, two};
+use super::strided::{fixed, line, two};
 use super::tuning::tuning;
 
 /// Elements of a row that are made before the next row: what they touch stays in cache.
@@ -68,17 +68,20 @@ unsafe fn columns(
                     unsafe { (ops.fetch)(soon, Rows::Apart([by]), n, chunk / 64) };
                 }
             }
-            let mut to = [column, column + 1].map(|at| dst.wrapping_offset(tables.column(at)));
+            let mut to = dst.wrapping_offset(tables.column(column));
+            let pair = together == 2 && column + 1 < columns;
+            let next = tables.column(column + 1).wrapping_sub(tables.column(column));
             for &start in tables.rows.iter().take(runs) {
                 let src = src.wrapping_offset(start as isize);
                 // SAFETY: a part of a column of the caller's face, or of two.
                 unsafe {
-                    match to {
-                        to if together == 2 && column + 1 < columns => two::<16>(to, src, n, by),
-                        [to, _] => line(size, to, src, n, by, size as isize),
+                    match size {
+                        16 if pair => two::<16>([to, to.wrapping_offset(next)], src, n, by),
+                        16 => fixed::<16>(to, src, n, by, 16),
+                        _ => line(size, to, src, n, by, size as isize),
                     }
                 }
-                to = to.map(|to| to.wrapping_add(n * size));
+                to = to.wrapping_add(n * size);
             }
         }
     }

@@ -50,8 +50,8 @@ pub(super) unsafe fn one<const SIZE: usize>(
     unsafe { *dst.wrapping_offset(to).cast() = *from };
 }
 
-/// [`line`] for one size; of less than 16 bytes four elements at a time, which is faster for these
-/// alone.
+/// [`line`] for one size; of up to 16 bytes four elements at a time: how fast a loop of few
+/// instructions is depends on where in a line it begins.
 ///
 /// # Safety
 /// As [`line`].
@@ -66,7 +66,7 @@ pub(super) unsafe fn fixed<const SIZE: usize>(
     let (mut from, mut to) = (src, dst);
     // SAFETY: the caller's n elements.
     unsafe {
-        let fours = if SIZE < 16 { n / 4 } else { 0 };
+        let fours = if SIZE <= 16 { n / 4 } else { 0 };
         for _ in 0..fours {
             one::<SIZE>(to, from, (0, 0));
             one::<SIZE>(to, from, (ss, ds));

@@ -32,6 +32,8 @@ pub(super) struct Away {
     streams: bool,
     /// Whether it does though the source may lie in them.
     early: bool,
+    /// Whether it does so even where elements may be copied one by one.
+    late: bool,
     /// Whether source lines are asked for.
     ahead: bool,
     /// Likewise where elements are copied one by one.
@@ -43,9 +45,10 @@ impl Away {
     /// `streams`.
     pub(super) fn new(ops: &Ops, nbytes: u64, log: u32, streams: bool) -> Away {
         let Tuning { stream_from, ahead_from, rows_from, .. } = tuning();
-        let early = !streams && ops.streams && nbytes >= *stream_from;
+        let [early, late] = stream_from.map(|from| !streams && ops.streams && nbytes >= from);
         let far = ahead_from.get(log as usize).is_some_and(|&from| nbytes >= from);
-        Away { streams: streams || early, early, ahead: streams || far, far: nbytes >= *rows_from }
+        let ahead = streams || far;
+        Away { streams: streams || early, early, late, ahead, far: nbytes >= *rows_from }
     }
 
     /// Orders what went past the caches early before whatever follows.
@@ -65,7 +68,7 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     let line = face.line().max(1);
     let wide = face.log >= tuning().rows_log && rows::suits(face);
     let past = tuning().windows || face.columns.lined() || shares(ops, face);
-    away.streams &= past && !(away.early && wide);
+    away.streams &= past && !(wide && away.early && !away.late);
     away.early &= away.streams;
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {

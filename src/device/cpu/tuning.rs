@@ -40,8 +40,9 @@ pub(super) struct Tuning {
     /// Whether rows that start anywhere in a line go past the caches through windows: if not,
     /// squares share their lines, where they can.
     pub(super) windows: bool,
-    /// Bytes of an output from which transposes go past the caches, if nothing else does yet.
-    pub(super) stream_from: u64,
+    /// Bytes of an output from which transposes go past the caches, if nothing else does yet: by
+    /// squares, and where elements may be copied one by one.
+    pub(super) stream_from: [u64; 2],
     /// Whether an element that is repeated goes past the caches: not where ordinary stores of whole
     /// lines read nothing either.
     pub(super) fills: bool,
@@ -63,7 +64,7 @@ static USUAL: Tuning = Tuning {
     destination: true,
     packed: true,
     windows: true,
-    stream_from: u64::MAX,
+    stream_from: [u64::MAX; 2],
     fills: true,
     rows_log: 3,
 };
@@ -83,7 +84,7 @@ static AMD: Tuning = Tuning {
     destination: false,
     packed: false,
     windows: false,
-    stream_from: 4 << 20,
+    stream_from: [4 << 20, 12 << 20],
     fills: false,
     rows_log: 4,
 };
