@@ -124,7 +124,7 @@ pub(super) unsafe fn tiles(ops: &Ops, way: &'static Way, plan: &Part, dense: usi
         let skewed = streams && ds & LINE != 0;
         // Squares of bytes reach rows that start anywhere in a line through the caches.
         let bytes = (src_bit | dst_bit | ss | ds) & 7 == 0 && way.width == 4 && ops.pairs.is_some();
-        let through = skewed && bytes && !tuning().windows;
+        let through = skewed && bytes && !tuning().packed;
         let columns = if skewed { 16 } else { way.columns };
         let mut s = 0;
         while s < column.n {
@@ -221,7 +221,7 @@ impl BitFace<'_> {
         let part = if self.streams { LINE } else { 7 };
         let starts = (self.ds | (self.dst_bit + first * self.way.width)) & part == 0;
         let whole = starts && n & (SQUARE - 1) == 0 && from == (first, 0) && to == (first + n, 0);
-        let suits = self.way.width == 4 && whole && self.ss & 7 == 0;
+        let suits = whole && self.way.width == 4 && self.ss & 7 == 0 && !tuning().packed;
         self.ops.pairs.zip(self.ops.square).filter(|_| suits)
     }
 
@@ -247,7 +247,7 @@ impl BitFace<'_> {
             let bit = self.src_bit + d * self.ss + s * self.way.width;
             let src = bitrun::at(self.src, bit).0;
             let dst = self.dst_bit + s * self.ds + d * self.way.width;
-            // SAFETY: a square of the caller's strip; its rows are whole lines. The buffer has room
+            // SAFETY: a square of the caller's strip, of whole lines or bytes. The buffer has room
             // for one of bytes, and a prefetch touches nothing.
             unsafe {
                 if asks {

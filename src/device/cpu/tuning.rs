@@ -35,7 +35,8 @@ pub(super) struct Tuning {
     pub(super) second: bool,
     /// Whether destination rows that are far apart are asked for.
     pub(super) destination: bool,
-    /// Whether lines of packed elements are asked for; if not, strips are as wide as in the caches.
+    /// Whether packed elements go by tiles alone, of which lines are asked for; if not, strips are
+    /// as wide as in the caches, and nibbles go by squares where they can.
     pub(super) packed: bool,
     /// Whether rows that start anywhere in a line go past the caches through windows: if not,
     /// squares share their lines, where they can.
