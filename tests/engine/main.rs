@@ -34,11 +34,16 @@ impl Run for Parallel {
 }
 
 /// Runs `one` at every level, with and without streaming, tuned for either make of processors.
-fn everywhere(mut one: impl FnMut(&str)) {
+fn everywhere(one: impl FnMut(&str)) {
+    ways(&[(0, false), (0, true), (usize::MAX, false), (usize::MAX, true)], one);
+}
+
+/// Runs `one` at every level, streaming from so many bytes on, tuned for AMD or not.
+fn ways(ways: &[(usize, bool)], mut one: impl FnMut(&str)) {
     let _one = lock();
     let amd = tuned_for_amd();
     for level in levels() {
-        for (stream, tuned) in [(0, false), (0, true), (usize::MAX, false), (usize::MAX, true)] {
+        for &(stream, tuned) in ways {
             assert!(set_level(level));
             set_thresholds(stream, 1);
             tune_for_amd(tuned);
@@ -471,6 +476,25 @@ fn large_elements() {
         let mut dims: Vec<_> = dims.collect();
         dims.extend([Dim { n: 1, src: 5, dst: 5 }; 51]);
         Case { item: Item::Bytes(1), dims }.check(&memory, &mut random, &SERIAL, what);
+    });
+}
+
+/// Transposes of outputs so large that AMD's tuning has them go past the caches, or asks for lines.
+#[test]
+fn large_transposes() {
+    let memory = memory();
+    let extents = [(4, 1030, 1050), (2, 1100, 2000), (1, 2056, 2064), (8, 700, 801)];
+    let one_by_one = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200)];
+    ways(&[(usize::MAX, true)], |what| {
+        let mut random = Random(0x4c41_5247_4500_0001);
+        for (size, a, b) in extents.into_iter().chain(one_by_one) {
+            for places in [[0, 0], [random.next(), random.next()]] {
+                let rows = Dim { n: a, src: b * size, dst: size };
+                let dims = vec![Dim { n: b, src: size, dst: a * size }, rows];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                case.check_at(places, &memory, &mut random, &SERIAL, what);
+            }
+        }
     });
 }
 

@@ -44,7 +44,8 @@ pub(super) unsafe fn elements(face: &Face, size: usize, far: Option<&Ops>) {
 }
 
 /// All columns of `runs` times `n` rows from `d` on; `tables` has where the runs start from `src`.
-/// Of 16 bytes two destination rows are made together, which reads each source line half as often.
+/// Of 16 bytes two destination rows are made together, which reads each source line half as often;
+/// but one where lines are asked for, which is faster if they come from memory.
 unsafe fn columns(
     face: &Face,
     tables: &mut Tables,
