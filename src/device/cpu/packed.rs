@@ -225,10 +225,11 @@ impl BitFace<'_> {
         self.ops.pairs.zip(self.ops.square).filter(|_| suits)
     }
 
-    /// The first source column of squares: where lines begin, if the rows agree on that, or bytes.
+    /// The first source column of squares of nibbles: where lines begin, if the rows agree on that,
+    /// or bytes.
     fn lead(&self) -> i64 {
         let start = self.src_bit + ((self.src as i64 & 63) << 3);
-        (start.wrapping_neg() & if self.ss & LINE == 0 { LINE } else { 7 }) / self.way.width
+        (start.wrapping_neg() & if self.ss & LINE == 0 { LINE } else { 7 }) >> 2
     }
 
     /// A strip's elements of the destination rows from `s` on, so many that bytes of two elements
