@@ -272,6 +272,7 @@ fn targets_differ_only_in_platform_and_kernel_files() {
         "x86_avx512.rs",
         "x86_avx512_braid.rs",
         "x86_avx512_odd.rs",
+        "x86_avx512_small.rs",
         "x86_packed.rs",
     ];
     let cast = ["simd.rs", "avx2.rs"];

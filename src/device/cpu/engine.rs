@@ -27,7 +27,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
         let (kernel, sides) = plan.way();
-        if rare(ops, plan, kernel, size, streams) {
+        if rare(ops, plan, (kernel, &sides), size, streams) {
             return;
         }
         if tiny(plan, kernel, size, &sides, streams) {
@@ -57,13 +57,23 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
 }
 
 /// Copies a plan for which few levels have kernels, if the level in use does.
-unsafe fn rare(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) -> bool {
+unsafe fn rare(
+    ops: &Ops,
+    plan: &Part,
+    (kernel, sides): (Kernel, &Option<Sides>),
+    size: usize,
+    streams: bool,
+) -> bool {
     // SAFETY: the caller's plan.
     unsafe {
         match kernel {
             Kernel::Rows => odd::copy(ops, plan, size),
             Kernel::Interleave if !streams => braid::copy(plan, size) || square(plan, size),
-            Kernel::Transpose | Kernel::Gather => braid::copy(plan, size),
+            Kernel::Gather => braid::copy(plan, size),
+            Kernel::Transpose => {
+                let uneven = sides.filter(|sides| odd::uneven(plan, size, sides));
+                braid::copy(plan, size) || uneven.is_some_and(|s| odd::short(plan, size, &s))
+            }
             _ => false,
         }
     }

@@ -6,7 +6,7 @@
 //!        stream    contiguous pieces, past the caches           ├ Memcpy, long Rows
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose squares and tiles, or windows in the buffer  ├ Transpose
-//!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, short Transposes
+//!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        braid     a few rows in turn, of 1 and 2 bytes         ├ some of Transpose, Interleave
 //!        strided   two loops over single elements               ├ Few, short rows of Step and Fill
@@ -80,6 +80,7 @@ mod x86_avx2_square;
 mod x86_avx512;
 mod x86_avx512_braid;
 mod x86_avx512_odd;
+mod x86_avx512_small;
 mod x86_packed;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};

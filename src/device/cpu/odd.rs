@@ -1,11 +1,12 @@
 //! Transposes of elements of 3, 5 to 7 and 9 to 15 bytes: in squares of 64-byte registers, where
 //! there are instructions for it. Else in tiles, in which elements are spread to 4 or 8 bytes,
-//! turned, and closed up; for which 9 bytes are too large. Squares serve short sides of 4 and 8
-//! bytes, too.
+//! turned, and closed up; for which 9 bytes are too large. Squares serve sides of 1, 2, 4 and 8
+//! bytes, too, that are short or of which whole lines would leave much over.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
 use super::level;
 use super::ops::{Odd, OddSquares, Ops, Turns};
+use super::tuning::{Tuning, tuning};
 use crate::array::Array;
 use crate::device::part::{Part, Run};
 
@@ -36,19 +37,37 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
     true
 }
 
-/// Copies a plan of elements of 4 or 8 bytes in squares, where there are instructions for it and
-/// its sides are too short for others.
+/// Copies a plan of elements of 1, 2, 4 or 8 bytes in squares of any size, where there are
+/// instructions for it and its sides are long enough.
 ///
 /// # Safety
 /// As [`super::copy`].
 pub(super) unsafe fn short(plan: &Part, size: usize, sides: &Sides) -> bool {
-    let squares = level::odd_squares().filter(|_| matches!(size, 4 | 8));
+    let squares = level::odd_squares().filter(|_| matches!(size, 1 | 2 | 4 | 8));
     let turn = squares.filter(|_| large(count(plan), sides.0.n, sides.1.n));
     if let Some(turn) = turn {
         // SAFETY: the caller's promise.
         unsafe { whole(turn, plan, size, sides) };
     }
     turn.is_some()
+}
+
+/// Whether squares of any size are faster for a plan's faces than whole lines and then the rest: so
+/// much is not in whole lines, or rows are few and found by lists.
+pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
+    let Tuning { uneven: [near, far], stream_from, .. } = tuning();
+    let lists = dst.dims().nth(1).or(src.dims().nth(1)).is_some();
+    let (few, many) = (dst.n.min(src.n), dst.n.max(src.n));
+    if size <= 2 {
+        let long = many > 1024 && (size == 1 || src.n < dst.n);
+        let short = lists && few <= if long { 16 } else { 32 * size as i64 };
+        return *near > 0 && (many <= 128 || short);
+    }
+    let whole = |n: i64| n & -(64 >> size.trailing_zeros());
+    let all = dst.n.saturating_mul(src.n);
+    let rest = all - whole(dst.n).saturating_mul(whole(src.n));
+    let weight = if plan.whole_bytes() >= stream_from[0] { far } else { near };
+    (lists || size == 8) && few <= 128 && rest.saturating_mul(*weight) > all
 }
 
 /// All elements of a plan.

@@ -179,7 +179,7 @@ impl Odd {
 pub(super) type OddTiles =
     unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool);
 
-/// How two rows of elements of any size up to 15 bytes take turns.
+/// How two rows of elements of 3 to 15 bytes take turns; of 1 and 2 bytes, only their size.
 #[allow(dead_code)] // by targets without such kernels
 pub(super) struct Turns {
     /// Bytes of an element.
@@ -204,8 +204,9 @@ impl Turns {
                 *to = (RUN + (u128::MAX / 0xff) * from as u128).to_le_bytes();
             }
         };
+        let elements = if size > 2 { 1 << log } else { 0 };
         // What is too much of a run, the next one covers.
-        for element in 0..1 << log {
+        for element in 0..elements {
             let (to, from) = (element * size, element / 2 * size + element % 2 * 64);
             put(how.low.get_mut(to..).unwrap_or_default(), from);
             put(how.high.get_mut(to..).unwrap_or_default(), from + (size << log) / 2);

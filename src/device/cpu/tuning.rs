@@ -47,6 +47,9 @@ pub(super) struct Tuning {
     /// Whether an element that is repeated goes past the caches: not where ordinary stores of whole
     /// lines read nothing either.
     pub(super) fills: bool,
+    /// Faces of 4 and 8 bytes go by squares of any size if more than one element in so many is not in
+    /// whole lines: in the caches, and where they would go past them. 0: none does, also of 1 and 2.
+    pub(super) uneven: [i64; 2],
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,
 }
@@ -67,6 +70,7 @@ static USUAL: Tuning = Tuning {
     windows: true,
     stream_from: [u64::MAX; 2],
     fills: true,
+    uneven: [0; 2],
     rows_log: 3,
 };
 
@@ -87,6 +91,7 @@ static AMD: Tuning = Tuning {
     windows: false,
     stream_from: [4 << 20, 12 << 20],
     fills: false,
+    uneven: [32, 8],
     rows_log: 4,
 };
 

@@ -6,8 +6,8 @@ use core::arch::x86 as arch;
 use core::arch::x86_64 as arch;
 
 use super::level::Level;
-use super::ops::{Braid, OddSquares, Ops};
-use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid, x86_avx512_odd};
+use super::ops::{Braid, OddSquares, Ops, Turns};
+use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid, x86_avx512_odd, x86_avx512_small};
 
 pub(super) fn table(level: Level) -> &'static Ops {
     match level {
@@ -18,7 +18,25 @@ pub(super) fn table(level: Level) -> &'static Ops {
 }
 
 pub(super) fn odd_squares(level: Level) -> Option<OddSquares> {
-    (level == Level::Vbmi).then_some(x86_avx512_odd::squares)
+    (level == Level::Vbmi).then_some(squares)
+}
+
+/// Squares of elements of any size up to 15 bytes.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+unsafe fn squares(
+    from: (*const u8, &[isize]),
+    to: (*mut u8, &[isize]),
+    n: (usize, usize),
+    how: &Turns,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match how.size {
+            1 => x86_avx512_small::squares::<1>(from, to, n),
+            2 => x86_avx512_small::squares::<2>(from, to, n),
+            _ => x86_avx512_odd::squares(from, to, n, how),
+        }
+    }
 }
 
 pub(super) fn braid(level: Level) -> Option<Braid> {
