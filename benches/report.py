@@ -63,6 +63,12 @@ def missed(result):
     return ", ".join(reasons)
 
 
+def ahead(result):
+    """Who of one thread is faster than ours, or an empty text; NumPy is in `missed`."""
+    others = {name: result.ratio(name, "ours 1") for name in ("torch 1", *peers.NAMES)}
+    return ", ".join(f"{name} {ratio:.2f}" for name, ratio in others.items() if ratio and ratio > 1)
+
+
 def copies(results):
     """The rows of a table of copies."""
     head = ["case", "memcpy GB/s", "**ours**", *PEERS, "ours 2", "target", "reached", "rounds"]
@@ -93,6 +99,8 @@ def table_section(results, title, out, name):
     (out / f"bench_{name}.svg").write_text(copies_plot(results).svg())
     short = [(result.name, missed(result)) for result in results if missed(result)]
     text = f"## {title}\n\n{copies(results)}\n![](bench_{name}.svg)\n\n"
+    if faster := [f"{result.name}: {ahead(result)}" for result in results if ahead(result)]:
+        text += f"Faster than ours on one thread, times: {'; '.join(faster)}.\n\n"
     if not short:
         return text + "Every row is reached, and none is under NumPy.\n"
     return text + f"Missed: {len(short)} of {len(results)} rows.\n\n" + "".join(
