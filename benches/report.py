@@ -243,7 +243,7 @@ where the benchmark was alone.
 ndarray (`assign`), strided-perm (`copy_into`: HPTT's ideas in Rust), HPTT (C++, by the crate hptt)
 and transpose (compact matrices only) are built by benches/peers for the processor they run on:
 `-Ctarget-cpu=native`, HPTT with `-O3 -march=native` and its AVX kernels. HPTT permutes floats only,
-as 1 · input + 0 · output. Its crate plans (ESTIMATE) in each call, which is timed: about 3 µs. It
+as 1 · input + 0 · output. Its crate plans (ESTIMATE) in each call, which is timed: a few µs. It
 writes past the caches only to addresses that are multiples of 32; NumPy's are of 16 (`--align 64`
 gives others).
 
