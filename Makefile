@@ -19,8 +19,8 @@ CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
 .PHONY: help build install demo test test-long soak sanitize coverage mutants wheel interop \
-	test-oneapi test-windows test-cross test-cuda bench-cuda bench bench-python bench-engine fuzz \
-	clean
+	test-oneapi test-windows test-cross test-cuda bench-cuda bench bench-python bench-engine \
+	bench-micro fuzz clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -126,6 +126,11 @@ bench-python: build  ## what an exchange in Python costs, next to NumPy, torch, 
 bench-engine:  ## the copy engine alone, next to memcpy, from Rust
 	$(call need,$(RUST))
 	$(CARGO) bench --bench copy
+
+bench-micro: build  ## copies and small tensors from Rust, next to crates and HPTT; MICRO=transpose
+	$(call need,$(RUST) $(CMAKE) $(C))
+	cd benches/peers && DLPACK_RS_LIBRARY=$(CURDIR)/$(LIB)/libdlpack_rs.so $(CARGO) bench --locked \
+	  --target-dir $(CARGO_TARGET_DIR)/peers -- $(MICRO)
 
 # Sanitizers are options of nightly Rust; RUSTC_BOOTSTRAP=1 opens them in any. LeakSanitizer may not
 # be traced; it starts from the inputs that `cargo test` replays, fuzz/seeds; what is new stays below

@@ -1,4 +1,4 @@
-"""libdlpack_rs next to memcpy, NumPy, torch and jax: prints tables, writes Markdown and plots.
+"""libdlpack_rs next to memcpy, NumPy, torch, jax and others: prints tables, writes Markdown, plots.
 
     bench.sh                        the full run, about 8 minutes; writes docs/
     bench.sh --quick                at most a minute; writes target/bench/
@@ -18,12 +18,13 @@ import numpy as np
 
 import cases
 import engines
+import peers
 import report
 from measure import measure
 
 ROOT = Path(__file__).resolve().parent.parent
 MIB = 1 << 20
-EVERYBODY = ("memcpy", "ours 1", "ours 2", "NumPy", "torch 1", "torch 2", "jax")
+EVERYBODY = ("memcpy", "ours 1", "ours 2", "NumPy", "torch 1", "torch 2", *peers.NAMES, "jax")
 
 
 class Run:

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Measures the library next to memcpy, NumPy, torch and jax: table, docs/benchmarks.md, plots.
+# Measures the library next to memcpy, NumPy, torch, jax and others: docs/benchmarks.md, plots.
 #
 #   bench.sh [--quick] [--only SECTION,...]      see bench.py
 #   bench.sh python [--quick] [--write]          see python_exchange.py
 #
 # `make build` comes first (`make bench` does both). The virtual environment is target/venv-bench;
 # to use one of your own, which is then left as it is, set VENV to its folder. torch and jax may be
-# missing there: the table says so.
+# missing there, and so may be the Rust and C++ libraries of benches/peers, which are built here (HPTT
+# needs cmake, a C++ compiler and some minutes, once): the table says so.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -26,6 +27,9 @@ fi
 export DLPACK_RS_LIBRARY="${DLPACK_RS_LIBRARY:-$root/target/lib/libdlpack_rs.so}"
 case ${1:-} in
 python) script=python_exchange.py && shift ;;
-*) script=bench.py ;;
+*)
+    script=bench.py
+    benches/peers/build.sh || echo "bench.sh: goes on without what is missing of benches/peers" >&2
+    ;;
 esac
 exec "$venv/bin/python" -B "benches/$script" "$@"

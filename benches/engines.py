@@ -1,4 +1,4 @@
-"""Who copies: memcpy, libdlpack_rs through its C ABI, NumPy, torch and jax, on the same memory."""
+"""Who copies, on the same memory: memcpy, libdlpack_rs through its C ABI, NumPy, torch and others."""
 
 import importlib
 import sys
@@ -8,6 +8,8 @@ from ctypes import (CDLL, addressof, c_int32, c_int64, c_size_t, c_uint64, c_voi
 from pathlib import Path
 
 import numpy as np
+
+import peers
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 from dlpack_rs import abi as dlpack  # noqa: E402  loads the library of DLPACK_RS_LIBRARY
@@ -39,15 +41,21 @@ if jax:
 
 
 class Memory:
-    """Random bytes to read and touched bytes to write, for all cases."""
+    """Random bytes to read and touched bytes to write, for all cases.
+
+    As float32 or float64 they are ordinary numbers: HPTT multiplies them by 1.
+    """
 
     def __init__(self, nbytes, align=0, seed=1):
         block = np.random.default_rng(seed).integers(0, 1 << 64, 1 << 20, np.uint64)
+        fixed = 0x6000000060000000  # the two highest bits of each exponent, which are 01
+        block = block & ~np.uint64(fixed) | np.uint64(fixed // 3)
         self.source = aligned(nbytes, align)
         words = self.source.view(np.uint64)
         for at in range(0, len(words), len(block)):  # each block differs from the others
             part = words[at:at + len(block)]
-            np.bitwise_xor(block[:len(part)], np.uint64(at * 0x9E3779B97F4A7C15 % (1 << 64)), part)
+            change = at * 0x9E3779B97F4A7C15 % (1 << 64) & ~fixed
+            np.bitwise_xor(block[:len(part)], np.uint64(change), part)
         self.target = aligned(nbytes, align)
         self.target.fill(1)
 
@@ -150,6 +158,12 @@ def of_jax(case, base):
     return Engine("jax", lambda: compiled(array).block_until_ready())
 
 
+def of_peer(name, src, dst):
+    """One of benches/peers, or None."""
+    work = peers.copier(name, src, dst)
+    return work and Engine(name, work)
+
+
 def engines_of(case, memory, names):
     """Those of `names` that can do the case, checked against NumPy; and how many bytes it has."""
     base = memory.input(case.dtype, case.shape)
@@ -165,9 +179,12 @@ def engines_of(case, memory, names):
         "torch 2": lambda: of_torch(case, base, out, 2),
         "jax": lambda: of_jax(case, base),
     }
+    for name in peers.NAMES:
+        makers[name] = lambda name=name: of_peer(name, src, dst)
     missing = {name for name, module in (("torch", torch), ("jax", jax))
                if module is None or name not in case.peers}
-    engines = [makers[name]() for name in names if name.split()[0] not in missing]
+    made = (makers[name]() for name in names if name.split()[0] not in missing)
+    engines = [engine for engine in made if engine]
     check(engines, view, out)
     return engines, out.nbytes
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from statistics import median
 
 import engines
+import peers
 import plot
 
-PEERS = ("NumPy", "torch 1", "torch 2", "jax")
+PEERS = ("NumPy", "torch 1", "torch 2", "jax", *peers.NAMES)
 
 
 def number(value, digits=2):
@@ -44,7 +45,7 @@ def about(facts):
         ["processor", processor()],
         ["system", f"{platform.system()} {platform.release()}, {' '.join(platform.libc_ver())}"],
         ["libdlpack_rs", version],
-        ["peers", ", ".join(found) + ", HPTT not installed (not on PyPI)"],
+        ["peers", ", ".join(found + peers.versions())],
         *([name, value] for name, value in facts.items()),
         ["load average of the last 1, 5, 15 minutes", load],
     ])
@@ -60,6 +61,12 @@ def missed(result):
     if peer is not None and ahead < 1:
         reasons.append(f"{ahead:.2f} of NumPy's speed")
     return ", ".join(reasons)
+
+
+def ahead(result):
+    """Who of one thread is faster than ours, or an empty text; NumPy is in `missed`."""
+    others = {name: result.ratio(name, "ours 1") for name in ("torch 1", *peers.NAMES)}
+    return ", ".join(f"{name} {ratio:.2f}" for name, ratio in others.items() if ratio and ratio > 1)
 
 
 def copies(results):
@@ -78,7 +85,7 @@ def copies(results):
 def copies_plot(results):
     names = [result.name for result in results]
     series = {who: [result.ratio(who) for result in results]
-              for who in ("ours 1", "NumPy", "torch 1", "jax")
+              for who in ("ours 1", "NumPy", "torch 1", "HPTT", "strided-perm", "jax")
               if any(result.ratio(who) for result in results)}
     axis = plot.Axis("share of memcpy's speed, the same bytes in the same round",
                      plot.decades(0.005, 3), 0.005, 3)
@@ -92,6 +99,8 @@ def table_section(results, title, out, name):
     (out / f"bench_{name}.svg").write_text(copies_plot(results).svg())
     short = [(result.name, missed(result)) for result in results if missed(result)]
     text = f"## {title}\n\n{copies(results)}\n![](bench_{name}.svg)\n\n"
+    if faster := [f"{result.name}: {ahead(result)}" for result in results if ahead(result)]:
+        text += f"Faster than ours on one thread, times: {'; '.join(faster)}.\n\n"
     if not short:
         return text + "Every row is reached, and none is under NumPy.\n"
     return text + f"Missed: {len(short)} of {len(results)} rows.\n\n" + "".join(
@@ -219,16 +228,24 @@ def small_section(rows, out):
 
 PREFACE = """# Benchmarks
 
-Written by `make bench`; do not edit (the notes at the end are benches/notes.md). Figures are shares of memcpy's speed for as many bytes as the
-output has: 1.00 is memcpy, 2.00 twice as fast. Every round times each competitor once, in random
-order, on the same memory; a share is the median of the ratios of single rounds, of which there are
-`rounds` (at least three, one where time was short; slow competitors sit out some). Between those of
-one thread (memcpy, "ours", NumPy, "torch 1") the time that the thread worked counts, else the time
-that passed. All copy into the same output, made and touched before, but jax, which makes its own
-and uses all processors. Every result is compared with NumPy's, byte for byte, before it is timed.
-"1" and "2" are threads. "–" means that it has no such operation or was not measured; packed
-elements have no peer. Other work on the machine spoils all figures, most of all those of two
-threads: see the load average, which is about 1 where the benchmark was alone.
+Written by `make bench`; do not edit (the notes at the end are benches/notes.md). Figures are shares
+of memcpy's speed for as many bytes as the output has: 1.00 is memcpy, 2.00 twice as fast. Every
+round times each competitor once, in random order, on the same memory; a share is the median of the
+ratios of single rounds, of which there are `rounds` (at least three, one where time was short; slow
+competitors sit out some). Between those of one thread (memcpy, "ours", NumPy, "torch 1", the four
+below) the time that the thread worked counts, else the time that passed. All copy into the same
+output, made and touched before, but jax, which makes its own and uses all processors. Every result
+is compared with NumPy's, byte for byte, before it is timed. "1" and "2" are threads. "–" means that
+it has no such operation or was not measured; packed elements have no peer. Other work on the
+machine spoils all figures, most of all those of two threads: see the load average, which is about 1
+where the benchmark was alone.
+
+ndarray (`assign`), strided-perm (`copy_into`: HPTT's ideas in Rust), HPTT (C++, by the crate hptt)
+and transpose (compact matrices only) are built by benches/peers for the processor they run on:
+`-Ctarget-cpu=native`, HPTT with `-O3 -march=native` and its AVX kernels. HPTT permutes floats only,
+as 1 · input + 0 · output. Its crate plans (ESTIMATE) in each call, which is timed: a few µs. It
+writes past the caches only to addresses that are multiples of 32; NumPy's are of 16 (`--align 64`
+gives others).
 
 """
 
