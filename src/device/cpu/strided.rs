@@ -22,14 +22,16 @@ pub(super) unsafe fn line(
         match size {
             1 => fixed::<1>(dst, src, n, ss, ds),
             2 => fixed::<2>(dst, src, n, ss, ds),
-            3 => pair::<2>(size, dst, src, n, ss, ds),
+            3 => pair::<2, 2>(size, dst, src, n, ss, ds),
             4 => fixed::<4>(dst, src, n, ss, ds),
             8 => fixed::<8>(dst, src, n, ss, ds),
-            5..=7 => pair::<4>(size, dst, src, n, ss, ds),
+            5..=7 => pair::<4, 4>(size, dst, src, n, ss, ds),
             16 => fixed::<16>(dst, src, n, ss, ds),
-            9..=15 => pair::<8>(size, dst, src, n, ss, ds),
+            9..=15 => pair::<8, 8>(size, dst, src, n, ss, ds),
+            17..=31 => pair::<16, 16>(size, dst, src, n, ss, ds),
             32 => fixed::<32>(dst, src, n, ss, ds),
-            17..=64 => short(size, dst, src, n, ss, ds),
+            33..=48 => pair::<32, 16>(size, dst, src, n, ss, ds),
+            49..=64 => pair::<48, 16>(size, dst, src, n, ss, ds),
             _ => any(size, dst, src, n, ss, ds),
         }
     }
@@ -104,11 +106,11 @@ pub(super) unsafe fn two<const SIZE: usize>(
     }
 }
 
-/// [`line`] for sizes from `V` to 2 `V`: two parts, which may overlap.
+/// [`line`] for sizes from `V` to `V` + `L`: the first `V` bytes and the last `L`, which may overlap.
 ///
 /// # Safety
 /// As [`line`].
-pub(super) unsafe fn pair<const V: usize>(
+pub(super) unsafe fn pair<const V: usize, const L: usize>(
     size: usize,
     dst: *mut u8,
     src: *const u8,
@@ -116,33 +118,12 @@ pub(super) unsafe fn pair<const V: usize>(
     ss: isize,
     ds: isize,
 ) {
-    let (mut from, mut to, last) = (src, dst, size - V);
+    let (mut from, mut to, last) = (src, dst, (size - L) as isize);
     for _ in 0..n {
         // SAFETY: both parts lie within the caller's element.
         unsafe {
-            let high = *from.wrapping_add(last).cast::<[u8; V]>();
             one::<V>(to, from, (0, 0));
-            *to.wrapping_add(last).cast() = high;
-        }
-        from = from.wrapping_offset(ss);
-        to = to.wrapping_offset(ds);
-    }
-}
-
-/// 17 to 64 bytes: two or four vectors that overlap in the middle.
-unsafe fn short(size: usize, dst: *mut u8, src: *const u8, n: usize, ss: isize, ds: isize) {
-    type V = [u8; 16];
-    let (second, third, last) = (16.min(size - 16), size.saturating_sub(32), size - 16);
-    let (mut from, mut to) = (src, dst);
-    for _ in 0..n {
-        let at = |offset: usize| from.wrapping_add(offset).cast::<V>();
-        // SAFETY: every vector lies within the caller's element.
-        unsafe {
-            let (a, b, c, d) = (*at(0), *at(second), *at(third), *at(last));
-            *to.cast::<V>() = a;
-            *to.wrapping_add(second).cast::<V>() = b;
-            *to.wrapping_add(third).cast::<V>() = c;
-            *to.wrapping_add(last).cast::<V>() = d;
+            one::<L>(to, from, (last, last));
         }
         from = from.wrapping_offset(ss);
         to = to.wrapping_offset(ds);

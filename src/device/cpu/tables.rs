@@ -173,7 +173,7 @@ unsafe fn block_of<const W: usize, const V: usize>(
                 fixed::<W>(dst, src, count, ss, ds);
                 let rest = count as isize;
                 let (src, dst) = (src.wrapping_offset(rest * ss), dst.wrapping_offset(rest * ds));
-                pair::<V>(size, dst, src, n - count, ss, ds);
+                pair::<V, V>(size, dst, src, n - count, ss, ds);
                 continue;
             }
             let (wide, exact) = at.split_at_checked(count).unwrap_or_default();
@@ -189,7 +189,7 @@ unsafe fn block_of<const W: usize, const V: usize>(
             }
             for &(from, to) in exact {
                 let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
-                pair::<V>(size, dst, src, 1, 0, 0);
+                pair::<V, V>(size, dst, src, 1, 0, 0);
             }
         }
     }
