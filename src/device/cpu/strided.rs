@@ -32,6 +32,7 @@ pub(super) unsafe fn line(
             32 => fixed::<32>(dst, src, n, ss, ds),
             33..=48 => pair::<32, 16>(size, dst, src, n, ss, ds),
             49..=64 => pair::<48, 16>(size, dst, src, n, ss, ds),
+            65..=96 | 128..=512 => sixties(size, dst, src, n, ss, ds),
             _ => any(size, dst, src, n, ss, ds),
         }
     }
@@ -124,6 +125,24 @@ pub(super) unsafe fn pair<const V: usize, const L: usize>(
         unsafe {
             one::<V>(to, from, (0, 0));
             one::<L>(to, from, (last, last));
+        }
+        from = from.wrapping_offset(ss);
+        to = to.wrapping_offset(ds);
+    }
+}
+
+/// 65 bytes and more: 64 at a time, of which the last may overlap those before.
+unsafe fn sixties(size: usize, dst: *mut u8, src: *const u8, n: usize, ss: isize, ds: isize) {
+    let (mut from, mut to, last) = (src, dst, (size - 64) as isize);
+    for _ in 0..n {
+        let mut at = 0;
+        // SAFETY: all lie within the caller's element.
+        unsafe {
+            while at < last {
+                one::<64>(to, from, (at, at));
+                at += 64;
+            }
+            one::<64>(to, from, (last, last));
         }
         from = from.wrapping_offset(ss);
         to = to.wrapping_offset(ds);

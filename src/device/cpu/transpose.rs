@@ -168,9 +168,10 @@ pub(super) unsafe fn bytes(
 #[inline(never)] // frames of its own: stacks may be small
 unsafe fn strips(ops: &Ops, face: &Face, away: Away) {
     let (vector, line) = (face.vector(), face.line());
-    // Strips that start at the source's lines read each line once.
+    // Strips that start at the source's lines read each line once; of a few lines they would be
+    // mostly what precedes and follows them.
     let lead = (face.src as usize).wrapping_neg() & 63;
-    let lead = if face.rows.lined() { lead >> face.log } else { 0 };
+    let lead = if face.rows.lined() && face.n_src >= 4 * line { lead >> face.log } else { 0 };
     let mut s = 0;
     // SAFETY: the strips are parts of the face, which is at least a line either way.
     unsafe {
