@@ -85,6 +85,7 @@ EDGES = [
     Case("f32 [:, ::-1] of 1,000,000×5", "float32", (1_000_000, 5), sliced(ALL, BACK), 0.25,
          ("jax",)),
     Case("f32 [:, :5] of 1,000,000×7", "float32", (1_000_000, 7), sliced(ALL, slice(5)), 0.25),
+    Case("f32 [:, :9] of 500,000×13", "float32", (500_000, 13), sliced(ALL, slice(9)), 0.25),
     Case("both axes reversed f32 4096²", "float32", (4096, 4096), sliced(BACK, BACK), 0.25,
          ("jax",)),
     Case("every axis of f32 2^22 reversed", "float32", (2,) * 22, permuted(*range(21, -1, -1)),

@@ -70,6 +70,11 @@ unsafe fn rare(
             Kernel::Rows => odd::copy(ops, plan, size),
             Kernel::Interleave if !streams => braid::copy(plan, size) || square(plan, size),
             Kernel::Gather => braid::copy(plan, size),
+            // Picking is for long runs.
+            Kernel::Step(_) if size <= 2 && plan.inner().n < 128 => {
+                let sides = plan.sides(size as i64).filter(|s| odd::uneven(plan, size, s));
+                sides.is_some_and(|sides| odd::short(plan, size, &sides))
+            }
             Kernel::Transpose => {
                 let uneven = sides.filter(|sides| odd::uneven(plan, size, sides));
                 braid::copy(plan, size) || uneven.is_some_and(|s| odd::short(plan, size, &s))
