@@ -107,7 +107,8 @@ pub(super) unsafe fn two<const SIZE: usize>(
     }
 }
 
-/// [`line`] for sizes from `V` to `V` + `L`: the first `V` bytes and the last `L`, which may overlap.
+/// [`line`] for sizes from `V` to `V` + `L`: the first `V` bytes and the last `L`, which may
+/// overlap.
 ///
 /// # Safety
 /// As [`line`].
