@@ -204,17 +204,16 @@ pub(super) fn place(tensor: &Snapshot) -> *mut u8 {
     }
 }
 
-/// Whether places of the two can be compared: addresses of one address space, or offsets into the
-/// same object.
+/// Whether places of the two are of one kind: both addresses, or offsets into the same object.
+pub fn same_origin(a: &Snapshot, b: &Snapshot) -> bool {
+    let object = |tensor| is_handle(tensor).then_some((tensor.device, tensor.data));
+    object(a) == object(b)
+}
+
+/// Whether places of the two can be compared: of [`same_origin`], and in one address space.
 fn comparable(a: &Snapshot, b: &Snapshot) -> bool {
-    match (is_handle(a), is_handle(b)) {
-        (true, true) => a.device == b.device && a.data == b.data,
-        (false, false) => {
-            let unified = |t: &Snapshot| device_type::unified_addresses(t.device.device_type);
-            a.device == b.device || unified(a) && unified(b)
-        }
-        _ => false,
-    }
+    let unified = |tensor: &Snapshot| device_type::unified_addresses(tensor.device.device_type);
+    same_origin(a, b) && (a.device == b.device || unified(a) && unified(b))
 }
 
 /// Strides in units of `unit_bits` bits, one by one; 0 where the extent is 1.
