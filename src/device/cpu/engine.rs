@@ -48,6 +48,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             Kernel::Step(step) => lines::step(ops, plan, size, step, streams),
             Kernel::Interleave => lines::interleave(ops, plan, size, streams),
             Kernel::Transpose => turned(ops, plan, size, &sides.unwrap_or_default(), streams),
+            Kernel::Slim => slim::copy(ops, plan, size, &sides.unwrap_or_default()),
             Kernel::Few | Kernel::Scatter | Kernel::Bits => strided::copy(plan, size),
         }
         if streams {
@@ -63,7 +64,7 @@ unsafe fn rare(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: boo
         match kernel {
             Kernel::Rows => odd::copy(ops, plan, size),
             Kernel::Interleave if !streams => braid::copy(plan, size) || square(plan, size),
-            Kernel::Transpose | Kernel::Gather => braid::copy(plan, size),
+            Kernel::Transpose | Kernel::Slim | Kernel::Gather => braid::copy(plan, size),
             _ => false,
         }
     }
@@ -114,9 +115,6 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>, streams
 unsafe fn turned(ops: &Ops, plan: &Part, size: usize, sides: &Sides, streams: bool) {
     // SAFETY: the caller's plan.
     unsafe {
-        if slim::suits(sides, size) {
-            return slim::copy(ops, plan, size, sides);
-        }
         let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
         faces(plan, size, sides, &mut |face| transpose(ops, face, away));
         away.fence(ops);
