@@ -3,15 +3,13 @@
 use core::ptr::null_mut;
 
 use crate::abi::*;
-use crate::copy::Options;
+use crate::copy::{Options, PADDED};
 use crate::device::registry;
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status, Status::*};
 use crate::overlap::Verdict;
 use crate::validate::{Rules, Snapshot};
 use crate::view::sharing::{self, Elements};
-
-const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
 /// A destination that may be written, of the source's shape.
 pub fn check_pair(src: &Snapshot, dst: &Snapshot) -> Result<()> {

@@ -102,7 +102,8 @@ fn check_device(device: DLDevice, capacity: usize) {
 fn check_read(text: &[u8], name: &str, unknown: String, (tail, usual): (String, bool)) {
     let heads = [name.strip_suffix(&tail).unwrap_or(name), &unknown];
     let text = str::from_utf8(text).expect("only ASCII is read");
-    let said = |head: &str| text.strip_prefix(head).is_some_and(|t| t == tail || usual && t.is_empty());
+    let said =
+        |head: &str| text.strip_prefix(head).is_some_and(|t| t == tail || usual && t.is_empty());
     assert!(heads.into_iter().any(said), "{text}: {heads:?}, {tail}");
 }
 
