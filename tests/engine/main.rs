@@ -498,6 +498,50 @@ fn large_transposes() {
     });
 }
 
+/// Elements of whole bytes that are far apart, of positive strides: nothing but these is looked at.
+#[cfg(target_pointer_width = "64")]
+fn check_elements(case: &Case, [src, dst]: [&model::Guarded; 2], what: &str) {
+    let (_, width, _) = case.bits();
+    let from = src.place(case.extent(|d| d.src, width).1 as usize, 0);
+    let to = dst.place(case.extent(|d| d.dst, width).1 as usize, 0);
+    let bytes = |at: i64| (at / 8) as usize..((at + width) / 8) as usize;
+    let mut random = Random(0x0fa2_0fa2_0000_0001);
+    case.elements(|s, d| {
+        random.fill(&mut from[bytes(s)]);
+        to[bytes(d)].fill(!from[bytes(s)][0]);
+    });
+    // SAFETY: both extents are mapped; elements are distinct.
+    unsafe { SERIAL.run(&case.plan(from.as_ptr(), to.as_mut_ptr())) };
+    case.elements(|s, d| assert!(to[bytes(d)] == from[bytes(s)], "{what}: {case:?}"));
+}
+
+/// Rows further apart than 32 bits can count, on either side: tables cannot say where they are.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn far() {
+    const FAR: i64 = 320 << 20;
+    let memory = [1 << 20, 9 << 28].map(model::Guarded::new);
+    everywhere(|what| {
+        for size in [1, 2, 3, 4, 8, 12, 16] {
+            // Extents, and strides in elements near and far: sides of two dimensions.
+            let dims = [(8, 1, FAR / size), (5, 8, 264), (8, 40, 33), (33, 320, 1)];
+            for back in [false, true] {
+                let dims = dims.map(|(n, near, far)| {
+                    let (near, far) = (near * size, far * size);
+                    if back {
+                        Dim { n, src: near, dst: far }
+                    } else {
+                        Dim { n, src: far, dst: near }
+                    }
+                });
+                let case = Case { item: Item::Bytes(size as usize), dims: dims.to_vec() };
+                let [near, far] = &memory;
+                check_elements(&case, if back { [near, far] } else { [far, near] }, what);
+            }
+        }
+    });
+}
+
 /// Runs the bodies one after the other, last first; counts them.
 unsafe extern "C" fn pool(
     ctx: *mut c_void,
