@@ -55,6 +55,23 @@ fn ways(ways: &[(usize, bool)], mut one: impl FnMut(&str)) {
     set_thresholds(3 << 20, 1 << 20);
 }
 
+/// The best level is found: else these tests would be of others alone, and copies slow.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[test]
+fn detects() {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl");
+    let best = match (avx2, avx512, is_x86_feature_detected!("avx512vbmi")) {
+        (false, ..) => Level::Portable,
+        (_, false, _) => Level::Avx2,
+        (.., false) => Level::Avx512,
+        _ => Level::Vbmi,
+    };
+    assert_eq!(detected(), best);
+}
+
 #[test]
 fn random_bytes() {
     let memory = memory();
