@@ -228,18 +228,20 @@ fn transposes_in_phase() {
 }
 
 /// Destination rows of whole lines that follow one another without starting at any; and long ones
-/// that start anywhere in a line.
+/// that start anywhere in a line, or not even where an element could.
 #[test]
 fn transposes_out_of_phase() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x0dd1_1e55_0000_4321);
         for size in [1i64, 2, 4, 8, 16] {
-            for phase in (0..64).step_by(size as usize) {
+            for phase in (0..64).step_by(size as usize).chain([1, 2, 31, 60]) {
                 let line = 64 / size;
                 let n = line * random.one_of(&[1, 2, 3, 8, 17]);
-                for n in [n, (8 + random.one_of(&[0, 1, 40])) * line + random.one_of(&[1, 2, 3])] {
-                    let columns = line * random.one_of(&[1, 2, 5]) + random.one_of(&[1, 2, 3]);
+                let long = (8 + random.one_of(&[0, 1, 40])) * line + random.one_of(&[1, 2, 3]);
+                let columns = line * random.one_of(&[1, 2, 5]) + random.one_of(&[1, 2, 3]);
+                // As few as make a tile, too.
+                for (n, columns) in [(n, columns), (long, columns), (n, line / 4 + phase % 3)] {
                     let gap = random.one_of(&[0, 64, 72]) * size;
                     let dims = vec![
                         Dim { n, src: columns * size + gap, dst: size },
@@ -289,7 +291,8 @@ fn slim() {
         for i in 0..96 {
             let size = 1 + i % 2;
             let short = random.one_of(&[6, 7, 8, 9, 12, 14, 15]) / size;
-            let (inner, outer) = random.one_of(&[(13, 6), (64, 2), (75, 3), (31, 9), (200, 1)]);
+            let sides = [(13, 6), (64, 2), (75, 3), (31, 9), (200, 1), (1030, 1)];
+            let (inner, outer) = random.one_of(&sides);
             let gap = random.one_of(&[0, 0, 1, 20]);
             let pitch = short + random.one_of(&[0, 0, 1, 5]);
             // Strides of (short, inner, outer, another): the long side in one run...
