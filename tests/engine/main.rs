@@ -70,6 +70,8 @@ fn detects() {
         _ => Level::Vbmi,
     };
     assert_eq!(detected(), best);
+    let _one = lock();
+    assert!(!set_level(Level::Neon), "of other processors");
 }
 
 #[test]
@@ -649,6 +651,7 @@ fn kernels() {
     assert_eq!(kernel(f32, &[(300, 4, -4)]), (Kernel::Step(-1), f32, 1));
     assert_eq!(kernel(f32, &[(300, 0, 4)]), (Kernel::Fill, f32, 1));
     assert_eq!(kernel(f32, &[(300, 4, 8)]), (Kernel::Scatter, f32, 1));
+    assert_eq!(kernel(f32, &[(30, 120, 240), (30, 4, 8)]), (Kernel::Scatter, f32, 1));
     assert_eq!(kernel(f32, &[(16, 4, 64), (16, 64, 4)]), (Kernel::Few, f32, 2));
     let complex = kernel(f32, &[(19, 16, 1000), (19, 1000, 16), (2, 4, 4), (2, 8, 8)]);
     assert_eq!(complex, (Kernel::Transpose, Item::Bytes(16), 2));
