@@ -250,7 +250,7 @@ fn transposes_out_of_phase() {
                         Dim { n: columns, src: size, dst: n * size },
                     ];
                     let case = Case { item: Item::Bytes(size as usize), dims };
-                    let places = [random.next(), 1 + 4 * phase];
+                    let places = [random.next(), 1 + 4 * phase as u64];
                     case.check_at(places, &memory, &mut random, &SERIAL, what);
                 }
             }
