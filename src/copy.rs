@@ -13,7 +13,7 @@ use crate::device::cpu::Parallel;
 use crate::device::pieces;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::device::registry;
-use crate::device_type;
+use crate::device_type::{self, CPU};
 use crate::dtype;
 use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
 use crate::layout::{self, Order};
@@ -128,8 +128,8 @@ pub fn copy(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
 /// suffices for all checks; false, and nothing is done, of any other.
 #[inline]
 fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
-    let usual = src.device == alloc::CPU
-        && dst.device == alloc::CPU
+    let usual = src.device == CPU
+        && dst.device == CPU
         && src.dtype == dst.dtype
         && !is_opaque(src.dtype)
         && src.shape() == dst.shape()

@@ -37,6 +37,9 @@ use crate::error::{Error, Field, Result, Status};
 use crate::scan::Scan;
 use core::fmt::{self, Write};
 
+/// The CPU.
+pub const CPU: DLDevice = DLDevice { device_type: kDLCPU as DeviceCode, device_id: 0 };
+
 /// One kind of device of DLPack 1.3.
 pub struct Kind {
     /// Its `DLDeviceType` code.

@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use crate::abi::*;
 use crate::copy::{CopyPolicy, Options, check_pointer, clone};
-use crate::device_type;
+use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::{Versioned, block, convert, share};
@@ -52,9 +52,8 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
             let order = import.order.unwrap_or(Order::C);
             let order = if order == Order::A { Order::C } else { order };
             // Where the CPU reaches it, a copy is its own; what a device has stays there.
-            let cpu = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
             let host = device_type::host_reachable(src.device.device_type);
-            let device = import.device.unwrap_or(if host { cpu } else { src.device });
+            let device = import.device.unwrap_or(if host { CPU } else { src.device });
             let copy = clone(&src, order, device, &import.options)?;
             // SAFETY: the copy stands for the caller's holder, which is now given up.
             unsafe { share::release(tensor) };

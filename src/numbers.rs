@@ -6,6 +6,7 @@ use crate::abi::{DLDataTypeCode::*, *};
 use crate::array::Array;
 use crate::copy::unit_strides;
 use crate::device::cast::{Cast, DIMS, Dims, Kind, Side};
+use crate::device_type::CPU;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::MAX_NDIM;
@@ -128,7 +129,7 @@ pub unsafe fn view(
 ) -> Result<()> {
     let view = DLTensor {
         data: data.cast(),
-        device: DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 },
+        device: CPU,
         ndim: like.shape().len() as i32,
         dtype,
         shape: like.shape().as_ptr().cast_mut(),

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Mutation testing: the core changed in one place at a time; the tests must notice.
+"""Mutation testing: the code changed in one place at a time; the tests must notice.
 
-    mutants.py [--share K/N] [--jobs J] [--file GLOB ...] [--again LOG]
+    mutants.py [--engine] [--share K/N] [--shuffle SEED] [--minutes M] [--jobs J] [--file GLOB ...]
+               [--again LOG]
 
 cargo-mutants says what to change. Each change is built into a shared library (fast, not as it is
 shipped) in a copy of the tree, and the C test programs run against it, at most TIME_MOST seconds
-each; what they let pass meets the Rust tests. `--share K/N` takes every N-th change, from the K-th
-on; `--again LOG` those that a former run calls missed. One line for each that nobody noticed, unless
-it stands in mutants.txt, whose reasons say why no caller can see it; the last line is `N passed, N
-failed`. A line of mutants.txt that is no change of the code any more ends the run before it begins.
+each; what they let pass meets the Rust tests. With `--engine` it is the copy engine that is changed,
+and its own tests are asked. `--share K/N` takes every N-th change, from the K-th on, `--shuffle`
+after they were put in a random order; `--again LOG` those that a former run calls missed; after M
+minutes no further one is begun. One line for each that nobody noticed, unless it stands in
+mutants.txt, whose reasons say why no caller can see it; the last line is `N passed, N failed`. A
+line of mutants.txt that is no change of the code any more ends the run before it begins.
 """
 
 import argparse
@@ -17,6 +20,7 @@ import json
 import os
 import pathlib
 import queue
+import random
 import re
 import shutil
 import subprocess
@@ -26,14 +30,17 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "mutants"
-# What decides what a tensor is, who owns it and what may be copied. The engine, devices and Python
-# have oracles of their own.
+# What decides what a tensor is, who owns it and what may be copied. Devices and Python have oracles
+# of their own, and so has the engine.
 CORE = ("src/validate*", "src/layout.rs", "src/overlap*", "src/dtype*.rs", "src/device_type.rs",
         "src/import.rs", "src/tensor/*.rs", "src/view*", "src/copy/pair.rs", "src/pieces.rs")
+ENGINE = ("src/device/part.rs", "src/device/plan.rs", "src/device/cpu/[!n]*.rs")
 TIME_MOST = 60
 # Quickest to notice first; test_engine only repeats what the others ask of the core.
 FIRST = ("catalogue", "test_validate", "test_query", "test_view", "test_names", "test_share")
 SLOW = ("test_engine",)
+# Of tests/engine, those that notice most; then all of it. (Its tests of "large" copies take longest.)
+ENGINE_FIRST = ("random_bytes", "random_bits", "permutations", "parallel")
 RUST_TESTS = ("overlap", "views", "plain", "names", "saturation", "fuzz_seeds")
 PROFILE = {"LTO": "off", "INCREMENTAL": "true", "CODEGEN_UNITS": "16"}
 # Without link-time optimization the prebuilt `core` names what only unwinding would call.
@@ -57,7 +64,8 @@ def run(arguments, folder, environment=None, seconds=None):
 class Tree:
     """A copy of the committed files, built and tested by itself."""
 
-    def __init__(self, number):
+    def __init__(self, number, engine):
+        self.engine = engine
         self.top = WORK / f"tree{number}"
         self.tests = WORK / f"tests{number}"
         shutil.rmtree(self.top, ignore_errors=True)
@@ -68,7 +76,8 @@ class Tree:
         level = "CARGO_PROFILE_RELEASE_OPT_LEVEL"
         self.build_environment = {**os.environ, **release, level: "0", "RUSTFLAGS": FLAGS,
                                   "CARGO_TARGET_DIR": str(WORK / f"build{number}")}
-        self.test_environment = {**os.environ, **release, level: "1",
+        # The engine's oracle takes minutes unless it is optimized, too.
+        self.test_environment = {**os.environ, **release, level: "3" if engine else "1",
                                  "CARGO_TARGET_DIR": str(WORK / f"rust{number}")}
         self.programs = []
 
@@ -99,6 +108,25 @@ class Tree:
                             *sources, *parts, "-o", self.tests / name, f"-L{lib}", "-ldlpack_rs",
                             f"-Wl,-rpath,{lib}", "-ldl", "-lpthread"], check=True)
 
+    def cargo_test(self, minutes, tests, *names):
+        """Who noticed, or None."""
+        command = ["cargo", "test", "--release", "--locked", "-p", "dlpack_rs", *tests]
+        command += ["--", *names]
+        status, output = run(command, self.top, self.test_environment, minutes * TIME_MOST)
+        if status == 0:
+            return None
+        if "error: could not compile" in output:
+            return "no build" if self.engine else "nobody: no build"
+        failed = re.search("^test (.*) \\.\\.\\. FAILED", output, re.M)
+        who = failed[1] if self.engine and failed else "Rust tests"
+        return f"{who} (too long)" if status == 124 else who
+
+    def engine_noticed(self):
+        """Who noticed, or None."""
+        tests = ["--test", "engine"]
+        known = [word for name in ENGINE_FIRST for word in ("--skip", name)]
+        return self.cargo_test(1, tests, *ENGINE_FIRST) or self.cargo_test(4, tests, *known)
+
     def noticed(self):
         """Who noticed, or None."""
         for name in self.programs:
@@ -106,11 +134,17 @@ class Tree:
             if status != 0:
                 return f"{name} (too long)" if status == 124 else name
         tests = ["--lib", *(word for name in RUST_TESTS for word in ("--test", name))]
-        command = ["cargo", "test", "--release", "--locked", "-p", "dlpack_rs", *tests]
-        status, output = run(command, self.top, self.test_environment, 20 * TIME_MOST)
-        if status == 0:
-            return None
-        return "Rust tests" if "error: could not compile" not in output else "nobody: no build"
+        return self.cargo_test(20, tests)
+
+    def prepared(self):
+        """Who complains though nothing was changed, or None."""
+        if self.engine:
+            return self.cargo_test(20, ["--test", "engine", "--no-run"]) or self.engine_noticed()
+        status, output = self.build()
+        if status:
+            sys.exit(output)
+        self.compile()
+        return self.noticed()
 
     def patched(self, mutant, back=False):
         flags = ["-R"] if back else []
@@ -121,8 +155,11 @@ class Tree:
     def outcome(self, mutant):
         """What became of a change: "no build", who noticed it, or None."""
         self.patched(mutant)
-        status, _ = self.build()
-        answer = "no build" if status else self.noticed()
+        if self.engine:
+            answer = self.engine_noticed()
+        else:
+            status, _ = self.build()
+            answer = "no build" if status else self.noticed()
         self.patched(mutant, back=True)
         return answer
 
@@ -140,44 +177,54 @@ def listed(patterns):
         line = re.search(r"^\+(?!\+\+ )(.*)", mutant["diff"], re.M).group(1)
         line = line.replace("/* ~ changed by cargo-mutants ~ */", "")
         mutant["key"] = f"{mutant['file']}: {mutant['title']}: {' '.join(line.split())}".strip()
+        function = (mutant["function"] or {"function_name": "constants"})["function_name"]
+        mutant["rule"] = f"{mutant['file']}: {function}: any"
     return mutants
 
 
 def known():
-    """Changes that no caller can see: file, title and the line as it becomes."""
+    """Changes that no caller can see: file, title and the line as it becomes; any in a function."""
     lines = (ROOT / "tests/mutants.txt").read_text().splitlines()
     return {line.split(" # ", 1)[0].strip() for line in lines if line and not line.startswith("#")}
 
 
 def check_known(mutants):
     """Whether each line of mutants.txt about these files is a change that can still be made."""
-    files, keys = {m["file"] for m in mutants}, {m["key"] for m in mutants}
+    files, keys = {m["file"] for m in mutants}, {m[word] for m in mutants for word in ("key", "rule")}
     stale = [key for key in known() - keys if key.split(":", 1)[0] in files
              or not (ROOT / key.split(":", 1)[0]).exists()]
     if stale:
         sys.exit("\n".join(["of mutants.txt, no change any more:", *sorted(stale)]))
 
 
-def work(tree, waiting, told):
+def work(tree, waiting, told, end):
     while True:
+        started = time.monotonic()
         try:
             mutant = waiting.get_nowait()
         except queue.Empty:
+            mutant = None
+        if mutant is None or started > end:
+            told.put(None)
             return
-        started = time.monotonic()
         told.put((mutant, tree.outcome(mutant), time.monotonic() - started))
 
 
 def main():
     parse = argparse.ArgumentParser()
+    parse.add_argument("--engine", action="store_true")
     parse.add_argument("--share", default="1/1")
+    parse.add_argument("--shuffle", type=int)
+    parse.add_argument("--minutes", type=float, default=float("inf"))
     parse.add_argument("--jobs", type=int, default=os.cpu_count())
     parse.add_argument("--file", action="append")
     parse.add_argument("--again", type=pathlib.Path)
     chosen = parse.parse_args()
     first, step = map(int, chosen.share.split("/"))
-    mutants = listed(chosen.file or CORE)
+    mutants = listed(chosen.file or (ENGINE if chosen.engine else CORE))
     check_known(mutants)
+    if chosen.shuffle is not None:
+        random.Random(chosen.shuffle).shuffle(mutants)
     mutants = mutants[first - 1::step]
     if chosen.again:
         former = re.findall(r"^missed (\S+?):\d+: (.*)", chosen.again.read_text(), re.M)
@@ -185,38 +232,40 @@ def main():
     waiting, told = queue.Queue(), queue.Queue()
     for mutant in mutants:
         waiting.put(mutant)
-    trees = [Tree(number) for number in range(chosen.jobs)]
+    trees = [Tree(number, chosen.engine) for number in range(chosen.jobs)]
     for tree in trees:
-        status, output = tree.build()
-        if status:
-            sys.exit(output)
-        tree.compile()
-        noticed = tree.noticed()
+        noticed = tree.prepared()
         if noticed:
             sys.exit(f"{noticed} fails without any change")
+    end = time.monotonic() + 60 * chosen.minutes
     for tree in trees:
-        threading.Thread(target=work, args=(tree, waiting, told)).start()
-    report(mutants, told)
+        threading.Thread(target=work, args=(tree, waiting, told, end)).start()
+    report(len(mutants), told, len(trees))
 
 
-def report(mutants, told):
-    harmless, counts, missed = known(), {}, []
-    for number in range(len(mutants)):
-        mutant, who, seconds = told.get()
+def report(count, told, trees):
+    harmless, counts, missed, number = known(), {}, [], 0
+    while trees:
+        outcome = told.get()
+        if outcome is None:
+            trees -= 1
+            continue
+        number += 1
+        mutant, who, seconds = outcome
         place = f"{mutant['file']}:{mutant['span']['start']['line']}"
-        if who is None and mutant["key"] in harmless:
+        if who is None and harmless & {mutant["key"], mutant["rule"]}:
             who = "nobody, rightly"
         counts[who] = counts.get(who, 0) + 1
         if who is None:
             missed.append(mutant)
             print(f"missed {place}: {mutant['title']}\n       {mutant['key']}")
         elif os.environ.get("MUTANTS_VERBOSE"):
-            print(f"{number + 1}/{len(mutants)} {place}: {mutant['title']}: {who} ({seconds:.0f} s)")
+            print(f"{number}/{count} {place}: {mutant['title']}: {who} ({seconds:.0f} s)")
         sys.stdout.flush()
-    for who, count in sorted(counts.items(), key=lambda pair: -pair[1]):
-        print(f"{count:6} {who or 'missed'}")
+    for who, times in sorted(counts.items(), key=lambda pair: -pair[1]):
+        print(f"{times:6} {who or 'missed'}")
     idle = counts.get("no build", 0) + counts.get("nobody: no build", 0)
-    print(f"{len(mutants) - idle - len(missed)} passed, {len(missed)} failed")
+    print(f"{number - idle - len(missed)} passed, {len(missed)} failed")
     sys.exit(bool(missed))
 
 

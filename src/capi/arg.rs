@@ -96,7 +96,7 @@ impl<T> Out<T> {
 
     /// Hands the result over.
     #[inline]
-    pub fn set(self, value: NonNull<T>) {
+    pub fn set(&self, value: NonNull<T>) {
         // SAFETY: `check` was called before any result was made.
         unsafe { self.0.write(value.as_ptr()) }
     }
@@ -157,7 +157,7 @@ impl<T> Taken<T> {
     /// # Safety
     /// `out` is the variable that was given to [`Taken::new`].
     #[inline]
-    pub unsafe fn give<U>(self, result: NonNull<U>, out: *mut *mut U) {
+    pub unsafe fn give<U>(&self, result: NonNull<U>, out: *mut *mut U) {
         // SAFETY: both variables were checked by `new`.
         unsafe {
             self.slot.write(null_mut());

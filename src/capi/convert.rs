@@ -45,17 +45,9 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
-            let left = match convert::from_legacy_usual(taken.tensor, flags) {
-                Ok(versioned) => {
-                    taken.give(versioned, out);
-                    return Ok(());
-                }
-                Err(left) => left,
-            };
-            let versioned = convert::from_legacy_left(left, taken.tensor, flags);
-            taken.give(versioned.of(ARGS[0])?, out);
+            let give = |versioned| taken.give(versioned, out);
+            convert::from_legacy(taken.tensor, flags, give).of(ARGS[0])
         }
-        Ok(())
     })
 }
 

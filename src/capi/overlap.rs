@@ -5,8 +5,7 @@ use core::ptr::NonNull;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::copy::elements;
-use crate::device_type;
+use crate::copy::{elements, same_origin};
 use crate::error::{Arg, Of, Parameter, Result};
 use crate::overlap::Verdict;
 use crate::tensor::share;
@@ -39,15 +38,6 @@ unsafe fn read(tensor: *const DLTensor, flags: u64, argument: Arg) -> Result<Sna
     // SAFETY: the caller's word.
     unsafe { snapshot.read(tensor.as_ptr(), flags, rules) }.of(argument)?;
     Ok(snapshot)
-}
-
-/// Whether the addresses of two tensors can be compared: handles only with themselves.
-fn comparable(a: &Snapshot, b: &Snapshot) -> bool {
-    let opaque = |tensor: &Snapshot| device_type::opaque_handle(tensor.device.device_type);
-    let same = a.data == b.data
-        && a.device.device_type == b.device.device_type
-        && a.device.device_id == b.device.device_id;
-    same || !(opaque(a) || opaque(b))
 }
 
 /// Tell whether every element of a tensor has memory of its own.
@@ -119,7 +109,7 @@ pub unsafe extern "C" fn dlrs_may_overlap(
         let out = arg::required(out, &Parameter(5, "out"))?;
         // SAFETY: the preface.
         let (a, b) = unsafe { (read(a, a_flags, first)?, read(b, b_flags, second)?) };
-        let verdict = match comparable(&a, &b) || a.empty || b.empty {
+        let verdict = match same_origin(&a, &b) || a.empty || b.empty {
             true => sharing::pair_verdict(&elements(&a), &elements(&b)),
             false => Verdict::Undecided,
         };

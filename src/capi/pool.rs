@@ -7,6 +7,7 @@ use super::alloc::given;
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
+use crate::device_type::CPU;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::tensor::alloc::dlrs_allocator;
 use crate::tensor::pool::{self, dlrs_pool};
@@ -56,7 +57,6 @@ unsafe impl arg::Sized32 for dlrs_pool_options {}
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_pool_statistics {}
 
-const CPU: DLDevice = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
 const NO_OPTIONS: dlrs_pool_options =
     dlrs_pool_options { struct_size: 0, device: CPU, limit_nbytes: 0, base: null() };
 

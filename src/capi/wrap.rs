@@ -6,7 +6,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Parameter};
-use crate::tensor::block::{self, Block, Owner, dlrs_free_fn};
+use crate::tensor::block::{Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules};
 
@@ -43,26 +43,18 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
         // SAFETY: a variable of the caller.
         let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(5, "out")) }?;
         let (tensor, owner) = (tensor.as_ptr(), || Owner::Callback(free_fn, context));
+        let give = |block| out.set(Block::versioned(block));
         // SAFETY: a live tensor, by the preface.
-        let left = match unsafe { block::around(tensor, flags, owner) } {
-            Ok(block) => {
-                out.set(Block::versioned(block));
-                return Ok(());
-            }
-            Err(left) => left,
-        };
-        // SAFETY: as above.
-        let block = unsafe { wrap::wrap_left(left, tensor, flags, owner, RULES) };
-        out.set(Block::versioned(block.map_err(|error| error.of(argument_of(&error)))?));
-        Ok(())
+        let done = unsafe { wrap::wrap_to(tensor, flags, owner, RULES, give) };
+        done.map_err(blamed)
     })
 }
 
 /// Flags are an argument of their own here; all else is the tensor's.
 #[cold]
-fn argument_of(error: &Error) -> Arg {
+fn blamed(error: Error) -> Error {
     match error.field {
-        DLRS_FIELD_FLAGS => &Parameter(2, "flags"),
-        _ => TENSOR,
+        DLRS_FIELD_FLAGS => error.of(&Parameter(2, "flags")),
+        _ => error.of(TENSOR),
     }
 }

@@ -3,15 +3,13 @@
 use core::ptr::null_mut;
 
 use crate::abi::*;
-use crate::copy::Options;
+use crate::copy::{Options, PADDED};
 use crate::device::registry;
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status, Status::*};
 use crate::overlap::Verdict;
 use crate::validate::{Rules, Snapshot};
 use crate::view::sharing::{self, Elements};
-
-const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
 /// A destination that may be written, of the source's shape.
 pub fn check_pair(src: &Snapshot, dst: &Snapshot) -> Result<()> {
@@ -204,17 +202,16 @@ pub(super) fn place(tensor: &Snapshot) -> *mut u8 {
     }
 }
 
-/// Whether places of the two can be compared: addresses of one address space, or offsets into the
-/// same object.
+/// Whether places of the two are of one kind: both addresses, or offsets into the same object.
+pub fn same_origin(a: &Snapshot, b: &Snapshot) -> bool {
+    let object = |tensor| is_handle(tensor).then_some((tensor.device, tensor.data));
+    object(a) == object(b)
+}
+
+/// Whether places of the two can be compared: of [`same_origin`], and in one address space.
 fn comparable(a: &Snapshot, b: &Snapshot) -> bool {
-    match (is_handle(a), is_handle(b)) {
-        (true, true) => a.device == b.device && a.data == b.data,
-        (false, false) => {
-            let unified = |t: &Snapshot| device_type::unified_addresses(t.device.device_type);
-            a.device == b.device || unified(a) && unified(b)
-        }
-        _ => false,
-    }
+    let unified = |tensor: &Snapshot| device_type::unified_addresses(tensor.device.device_type);
+    same_origin(a, b) && (a.device == b.device || unified(a) && unified(b))
 }
 
 /// Strides in units of `unit_bits` bits, one by one; 0 where the extent is 1.

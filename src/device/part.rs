@@ -205,7 +205,7 @@ impl<'a> Part<'a> {
             }
             _ if steps => (Kernel::Step(step), None),
             Some((dst, src)) if bytes <= 2 && slim(dst.n * bytes, src.n * bytes) => {
-                (Kernel::Transpose, Some((self.near(dst, bytes), self.near(src, bytes))))
+                (Kernel::Slim, Some((self.near(dst, bytes), self.near(src, bytes))))
             }
             _ => (Kernel::Gather, None),
         }

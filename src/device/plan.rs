@@ -65,6 +65,8 @@ pub enum Kernel {
     Fill,
     /// The destination is dense in the innermost dimensions, the source in others.
     Transpose,
+    /// The same, of elements of 1 and 2 bytes; one side has less than 16 bytes.
+    Slim,
     /// A few source planes (the innermost dimension) woven into one contiguous run.
     Interleave,
     /// The destination is dense, the source steps by so many elements (negative: backwards).
@@ -85,7 +87,7 @@ impl Kernel {
             Kernel::Few => "few",
             Kernel::Rows => "rows",
             Kernel::Fill => "fill",
-            Kernel::Transpose => "transpose",
+            Kernel::Transpose | Kernel::Slim => "transpose",
             Kernel::Interleave => "interleave",
             Kernel::Step(_) => "step",
             Kernel::Gather => "gather",

@@ -6,6 +6,7 @@ use core::ptr::{NonNull, null_mut};
 use super::raise::{aside, raised};
 use super::symbols::{PyBuffer, PyObject, Python};
 use crate::abi::*;
+use crate::device_type::CPU;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Result, Status::*};
 use crate::layout::MAX_NDIM;
@@ -80,7 +81,7 @@ unsafe fn over(view: NonNull<PyBuffer>) -> Result<Versioned> {
     }
     let tensor = DLTensor {
         data: buf,
-        device: DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 },
+        device: CPU,
         ndim: ndim as i32,
         dtype,
         shape: extents.as_mut_ptr(),

@@ -174,7 +174,8 @@ pub unsafe fn consume(
             return Ok(tensor);
         }
         if let Some(tensor) = contents::<DLManagedTensor>(python, capsule, LEGACY) {
-            let versioned = convert::from_legacy(tensor, legacy_flags)?;
+            let mut versioned = NonNull::dangling();
+            convert::from_legacy(tensor, legacy_flags, |made| versioned = made)?;
             rename(python, capsule, LEGACY_USED)?;
             return Ok(versioned);
         }

@@ -8,7 +8,7 @@ use super::Versioned;
 use super::block::{self, Allocation, Block, Data, Owner, Spec};
 use crate::abi::*;
 use crate::device::registry;
-use crate::device_type;
+use crate::device_type::{self, CPU};
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
@@ -93,9 +93,6 @@ pub fn data_nbytes(request: &Request) -> Result<usize> {
     };
     Ok(layout::packed_nbytes(numel, item_bits)? as usize)
 }
-
-/// The CPU.
-pub const CPU: DLDevice = DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 };
 
 /// The usual tensor in short: in memory of the host that nobody allocates in his own way,
 /// row-major, of elements of whole bytes, of fewer bytes than `limit`, not empty; and its bytes.

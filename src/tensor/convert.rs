@@ -6,7 +6,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::block::{self, Block, Left, Owner};
+use super::block::{self, Block, Owner};
 use super::{Legacy, Versioned, wrap};
 use crate::abi::*;
 use crate::dtype;
@@ -28,54 +28,28 @@ pub enum LegacyPolicy {
     DLRS_LEGACY_COPY = 2,
 }
 
-/// A versioned tensor with exactly `flags` that owns `tensor`.
+/// Gives a versioned tensor with exactly `flags` that owns `tensor`.
 ///
 /// # Safety
-/// `tensor` is live; on success the result owns the caller's holder.
-#[inline(never)]
-pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
-    // SAFETY: the caller's word.
-    unsafe {
-        match from_legacy_usual(tensor, flags) {
-            Ok(versioned) => Ok(versioned),
-            Err(left) => from_legacy_left(left, tensor, flags),
-        }
-    }
-}
-
-/// As [`from_legacy`], for one of ours that has these flags or a usual tensor.
-///
-/// # Safety
-/// As [`from_legacy`].
+/// `tensor` is live; on success what is given owns the caller's holder.
 #[inline(always)]
-pub unsafe fn from_legacy_usual(
+pub unsafe fn from_legacy(
     tensor: Legacy,
     flags: u64,
-) -> core::result::Result<Versioned, Left> {
+    mut give: impl FnMut(Versioned),
+) -> Result<()> {
     // SAFETY: the caller's word.
     unsafe {
         // The legacy holder of a live block of ours becomes a versioned one.
         if let Some(block) = block::of_legacy(tensor)
             && block.as_ref().flags().load(Relaxed) == flags
         {
-            return Ok(Block::versioned(block));
+            give(Block::versioned(block));
+            return Ok(());
         }
         let inside = &raw const (*tensor.as_ptr()).dl_tensor;
-        block::around(inside, flags, || Owner::Legacy(tensor)).map(Block::versioned)
-    }
-}
-
-/// The rest of [`from_legacy`].
-///
-/// # Safety
-/// As [`from_legacy`], after [`from_legacy_usual`].
-#[inline(always)]
-pub unsafe fn from_legacy_left(left: Left, tensor: Legacy, flags: u64) -> Result<Versioned> {
-    // SAFETY: the caller's word.
-    unsafe {
-        let inside = &raw const (*tensor.as_ptr()).dl_tensor;
-        let block = wrap::wrap_left(left, inside, flags, || Owner::Legacy(tensor), RULES);
-        block.map(Block::versioned)
+        let give = |block| give(Block::versioned(block));
+        wrap::wrap_to(inside, flags, || Owner::Legacy(tensor), RULES, give)
     }
 }
 

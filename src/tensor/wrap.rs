@@ -8,50 +8,54 @@ use crate::abi::DLTensor;
 use crate::error::{Error, Result};
 use crate::validate::{Rules, Snapshot, check_flags};
 
-/// A block of ours with exactly `flags` over the memory that `tensor` describes. Extents and
-/// strides are copied, NULL strides filled. On error the owner still belongs to the caller.
+/// Gives a block of ours with exactly `flags` over the memory that `tensor` describes. Extents and
+/// strides are copied, NULL strides filled. On error the owner still belongs to the caller. `give`
+/// is here twice when it is compiled, so that the usual tensor's way meets no other.
 ///
 /// # Safety
 /// As [`Snapshot::read`].
 #[inline(always)]
+pub unsafe fn wrap_to(
+    tensor: *const DLTensor,
+    flags: u64,
+    owner: impl Fn() -> Owner,
+    rules: Rules,
+    mut give: impl FnMut(NonNull<Block>),
+) -> Result<()> {
+    // SAFETY: the caller's word.
+    let block = unsafe {
+        match block::around(tensor, flags, &owner) {
+            Ok(block) => {
+                give(block);
+                return Ok(());
+            }
+            Err(Left::Unusual) => wrap_checked(tensor, flags, owner(), rules),
+            Err(Left::Late(block)) => wrap_late(block, tensor, rules),
+            Err(Left::NoMemory(ndim)) => Err(unserved(tensor, ndim, flags, rules)),
+        }
+    };
+    give(block?);
+    Ok(())
+}
+
+/// The block that [`wrap_to`] gives.
+///
+/// # Safety
+/// As [`wrap_to`].
 pub unsafe fn wrap_tensor(
     tensor: *const DLTensor,
     flags: u64,
     owner: impl Fn() -> Owner,
     rules: Rules,
 ) -> Result<NonNull<Block>> {
+    let mut block = NonNull::dangling();
     // SAFETY: the caller's word.
-    match unsafe { block::around(tensor, flags, &owner) } {
-        Ok(block) => Ok(block),
-        // SAFETY: as above.
-        Err(left) => unsafe { wrap_left(left, tensor, flags, owner, rules) },
-    }
-}
-
-/// The rest of [`wrap_tensor`]: tensors that are not usual.
-///
-/// # Safety
-/// As [`wrap_tensor`], after [`block::around`].
-#[inline(always)]
-pub unsafe fn wrap_left(
-    left: Left,
-    tensor: *const DLTensor,
-    flags: u64,
-    owner: impl FnOnce() -> Owner,
-    rules: Rules,
-) -> Result<NonNull<Block>> {
-    // SAFETY: the caller's word.
-    unsafe {
-        match left {
-            Left::Unusual => wrap_checked(tensor, flags, owner(), rules),
-            Left::Late(block) => wrap_late(block, tensor, rules),
-            Left::NoMemory(ndim) => Err(unserved(tensor, ndim, flags, rules)),
-        }
-    }
+    unsafe { wrap_to(tensor, flags, owner, rules, |made| block = made) }?;
+    Ok(block)
 }
 
 /// # Safety
-/// As [`wrap_left`].
+/// As [`wrap_to`].
 #[cold]
 #[inline(never)]
 unsafe fn wrap_late(
@@ -69,7 +73,7 @@ unsafe fn wrap_late(
 /// What is wrong with the tensor comes before want of memory.
 ///
 /// # Safety
-/// As [`wrap_tensor`].
+/// As [`wrap_to`].
 #[cold]
 #[inline(never)]
 unsafe fn unserved(tensor: *const DLTensor, ndim: usize, flags: u64, rules: Rules) -> Error {
@@ -82,7 +86,7 @@ unsafe fn unserved(tensor: *const DLTensor, ndim: usize, flags: u64, rules: Rule
 /// In the order of the checks.
 ///
 /// # Safety
-/// As [`wrap_tensor`].
+/// As [`wrap_to`].
 #[cold]
 #[inline(never)]
 unsafe fn wrap_checked(

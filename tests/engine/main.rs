@@ -55,6 +55,25 @@ fn ways(ways: &[(usize, bool)], mut one: impl FnMut(&str)) {
     set_thresholds(3 << 20, 1 << 20);
 }
 
+/// The best level is found: else these tests would be of others alone, and copies slow.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[test]
+fn detects() {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl");
+    let best = match (avx2, avx512, is_x86_feature_detected!("avx512vbmi")) {
+        (false, ..) => Level::Portable,
+        (_, false, _) => Level::Avx2,
+        (.., false) => Level::Avx512,
+        _ => Level::Vbmi,
+    };
+    assert_eq!(detected(), best);
+    let _one = lock();
+    assert!(!set_level(Level::Neon), "of other processors");
+}
+
 #[test]
 fn random_bytes() {
     let memory = memory();
@@ -211,25 +230,27 @@ fn transposes_in_phase() {
 }
 
 /// Destination rows of whole lines that follow one another without starting at any; and long ones
-/// that start anywhere in a line.
+/// that start anywhere in a line, or not even where an element could.
 #[test]
 fn transposes_out_of_phase() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x0dd1_1e55_0000_4321);
         for size in [1i64, 2, 4, 8, 16] {
-            for phase in (0..64).step_by(size as usize) {
+            for phase in (0..64).step_by(size as usize).chain([1, 2, 31, 60]) {
                 let line = 64 / size;
                 let n = line * random.one_of(&[1, 2, 3, 8, 17]);
-                for n in [n, (8 + random.one_of(&[0, 1, 40])) * line + random.one_of(&[1, 2, 3])] {
-                    let columns = line * random.one_of(&[1, 2, 5]) + random.one_of(&[1, 2, 3]);
+                let long = (8 + random.one_of(&[0, 1, 40])) * line + random.one_of(&[1, 2, 3]);
+                let columns = line * random.one_of(&[1, 2, 5]) + random.one_of(&[1, 2, 3]);
+                // As few as make a tile, too.
+                for (n, columns) in [(n, columns), (long, columns), (n, line / 4 + phase % 3)] {
                     let gap = random.one_of(&[0, 64, 72]) * size;
                     let dims = vec![
                         Dim { n, src: columns * size + gap, dst: size },
                         Dim { n: columns, src: size, dst: n * size },
                     ];
                     let case = Case { item: Item::Bytes(size as usize), dims };
-                    let places = [random.next(), 1 + 4 * phase];
+                    let places = [random.next(), 1 + 4 * phase as u64];
                     case.check_at(places, &memory, &mut random, &SERIAL, what);
                 }
             }
@@ -272,7 +293,8 @@ fn slim() {
         for i in 0..96 {
             let size = 1 + i % 2;
             let short = random.one_of(&[6, 7, 8, 9, 12, 14, 15]) / size;
-            let (inner, outer) = random.one_of(&[(13, 6), (64, 2), (75, 3), (31, 9), (200, 1)]);
+            let sides = [(13, 6), (64, 2), (75, 3), (31, 9), (200, 1), (1030, 1)];
+            let (inner, outer) = random.one_of(&sides);
             let gap = random.one_of(&[0, 0, 1, 20]);
             let pitch = short + random.one_of(&[0, 0, 1, 5]);
             // Strides of (short, inner, outer, another): the long side in one run...
@@ -498,6 +520,50 @@ fn large_transposes() {
     });
 }
 
+/// Elements of whole bytes that are far apart, of positive strides: nothing but these is looked at.
+#[cfg(target_pointer_width = "64")]
+fn check_elements(case: &Case, [src, dst]: [&model::Guarded; 2], what: &str) {
+    let (_, width, _) = case.bits();
+    let from = src.place(case.extent(|d| d.src, width).1 as usize, 0);
+    let to = dst.place(case.extent(|d| d.dst, width).1 as usize, 0);
+    let bytes = |at: i64| (at / 8) as usize..((at + width) / 8) as usize;
+    let mut random = Random(0x0fa2_0fa2_0000_0001);
+    case.elements(|s, d| {
+        random.fill(&mut from[bytes(s)]);
+        to[bytes(d)].fill(!from[bytes(s)][0]);
+    });
+    // SAFETY: both extents are mapped; elements are distinct.
+    unsafe { SERIAL.run(&case.plan(from.as_ptr(), to.as_mut_ptr())) };
+    case.elements(|s, d| assert!(to[bytes(d)] == from[bytes(s)], "{what}: {case:?}"));
+}
+
+/// Rows further apart than 32 bits can count, on either side: tables cannot say where they are.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn far() {
+    const FAR: i64 = 320 << 20;
+    let memory = [1 << 20, 9 << 28].map(model::Guarded::new);
+    everywhere(|what| {
+        for size in [1, 2, 3, 4, 8, 12, 16] {
+            // Extents, and strides in elements near and far: sides of two dimensions.
+            let dims = [(8, 1, FAR / size), (5, 8, 264), (8, 40, 33), (33, 320, 1)];
+            for back in [false, true] {
+                let dims = dims.map(|(n, near, far)| {
+                    let (near, far) = (near * size, far * size);
+                    if back {
+                        Dim { n, src: near, dst: far }
+                    } else {
+                        Dim { n, src: far, dst: near }
+                    }
+                });
+                let case = Case { item: Item::Bytes(size as usize), dims: dims.to_vec() };
+                let [near, far] = &memory;
+                check_elements(&case, if back { [near, far] } else { [far, near] }, what);
+            }
+        }
+    });
+}
+
 /// Runs the bodies one after the other, last first; counts them.
 unsafe extern "C" fn pool(
     ctx: *mut c_void,
@@ -585,6 +651,7 @@ fn kernels() {
     assert_eq!(kernel(f32, &[(300, 4, -4)]), (Kernel::Step(-1), f32, 1));
     assert_eq!(kernel(f32, &[(300, 0, 4)]), (Kernel::Fill, f32, 1));
     assert_eq!(kernel(f32, &[(300, 4, 8)]), (Kernel::Scatter, f32, 1));
+    assert_eq!(kernel(f32, &[(30, 120, 240), (30, 4, 8)]), (Kernel::Scatter, f32, 1));
     assert_eq!(kernel(f32, &[(16, 4, 64), (16, 64, 4)]), (Kernel::Few, f32, 2));
     let complex = kernel(f32, &[(19, 16, 1000), (19, 1000, 16), (2, 4, 4), (2, 8, 8)]);
     assert_eq!(complex, (Kernel::Transpose, Item::Bytes(16), 2));

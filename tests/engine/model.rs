@@ -44,8 +44,8 @@ pub struct Guarded {
 impl Guarded {
     pub fn new(room: usize) -> Guarded {
         let room = room.next_multiple_of(PAGE);
-        let (read_write, private) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let read_write = libc::PROT_READ | libc::PROT_WRITE;
+        let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a fresh mapping, whose first and last page are then closed.
         unsafe {
             let all = room + 2 * PAGE;

@@ -1,5 +1,6 @@
 //! Names of dtypes and devices: what was written is read back as the same, whatever is read is
-//! written back as the same, any text may come in, and short buffers follow snprintf.
+//! written back as the same and says no other number than was read, any text may come in, and short
+//! buffers follow snprintf.
 
 use crate::{Reader, call, snprintf_rule};
 use dlpack_rs::abi::{DLDataType, DLDevice};
@@ -96,6 +97,39 @@ fn check_device(device: DLDevice, capacity: usize) {
     assert_eq!(parse_device(name.as_bytes()), exists.then_some(device), "{name}");
 }
 
+/// Text that was read as something is its name, or that of something unknown with the same numbers;
+/// the last of these, `tail`, may be left out if it is the usual one.
+fn check_read(text: &[u8], name: &str, unknown: String, (tail, usual): (String, bool)) {
+    let heads = [name.strip_suffix(&tail).unwrap_or(name), &unknown];
+    let text = str::from_utf8(text).expect("only ASCII is read");
+    let said =
+        |head: &str| text.strip_prefix(head).is_some_and(|t| t == tail || usual && t.is_empty());
+    assert!(heads.into_iter().any(said), "{text}: {heads:?}, {tail}");
+}
+
+/// As [`check_read`], of a dtype.
+fn check_dtype_read(text: &[u8], dtype: DLDataType, notation: i32) {
+    let DLDataType { code, bits, lanes } = dtype;
+    if notation == 0 {
+        let (unknown, tail) = (format!("unknown(code={code}){bits}"), format!("x{lanes}"));
+        let name = dtype::Name(dtype).to_string();
+        return check_read(text, &name, unknown, (tail, lanes == 1));
+    }
+    // A count of lanes comes first, but for the order of bytes.
+    let count = text.iter().skip_while(|byte| b"@=<>!|".contains(byte));
+    let count: Vec<u8> = count.take_while(|byte| byte.is_ascii_digit()).copied().collect();
+    let said = if count.is_empty() { "1".into() } else { String::from_utf8_lossy(&count) };
+    assert_eq!(said, lanes.to_string(), "{:?}", String::from_utf8_lossy(text));
+}
+
+/// As [`check_read`], of a device.
+fn check_device_read(text: &[u8], device: DLDevice) {
+    let DLDevice { device_type, device_id } = device;
+    let (unknown, tail) = (format!("unknown(type={device_type})"), format!(":{device_id}"));
+    let name = device_type::Name(device).to_string();
+    check_read(text, &name, unknown, (tail, device_id == 0));
+}
+
 /// What is made of an input, and checked.
 pub fn run(input: &[u8]) {
     let mut reader = Reader::new(input);
@@ -107,11 +141,14 @@ pub fn run(input: &[u8]) {
         2 | 6 => {
             let text = text(&mut reader);
             if let Some(dtype) = parse_dtype(&text, notation) {
+                check_dtype_read(&text, dtype, notation);
                 check_dtype(dtype, notation, capacity);
             }
         }
         _ => {
-            if let Some(device) = parse_device(&text(&mut reader)) {
+            let text = text(&mut reader);
+            if let Some(device) = parse_device(&text) {
+                check_device_read(&text, device);
                 check_device(device, capacity);
             }
         }

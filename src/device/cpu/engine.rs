@@ -48,6 +48,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             Kernel::Step(step) => lines::step(ops, plan, size, step, streams),
             Kernel::Interleave => lines::interleave(ops, plan, size, streams),
             Kernel::Transpose => turned(ops, plan, size, &sides.unwrap_or_default(), streams),
+            Kernel::Slim => slim::copy(ops, plan, size, &sides.unwrap_or_default()),
             Kernel::Few | Kernel::Scatter | Kernel::Bits => strided::copy(plan, size),
         }
         if streams {
@@ -75,7 +76,7 @@ unsafe fn rare(
                 let sides = plan.sides(size as i64).filter(|s| odd::uneven(plan, size, s));
                 sides.is_some_and(|sides| odd::short(plan, size, &sides))
             }
-            Kernel::Transpose => {
+            Kernel::Transpose | Kernel::Slim => {
                 let uneven = sides.filter(|sides| odd::uneven(plan, size, sides));
                 braid::copy(plan, size) || uneven.is_some_and(|s| odd::short(plan, size, &s))
             }
@@ -129,9 +130,6 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>, streams
 unsafe fn turned(ops: &Ops, plan: &Part, size: usize, sides: &Sides, streams: bool) {
     // SAFETY: the caller's plan.
     unsafe {
-        if slim::suits(sides, size) {
-            return slim::copy(ops, plan, size, sides);
-        }
         let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
         faces(plan, size, sides, &mut |face| transpose(ops, face, away));
         away.fence(ops);

@@ -20,13 +20,8 @@ fn next(done: usize, n: usize, log: u32) -> (usize, usize) {
     (done.min(n - count), count << log)
 }
 
-/// Whether the faces of a plan are such ones.
-pub(super) fn suits((row, column): &Sides, size: usize) -> bool {
-    row.n.min(column.n).saturating_mul(size as i64) < 16
-}
-
-/// Copies a plan whose faces [`suits`], with at least 2 bytes along their short sides and 16 along
-/// their long ones.
+/// Copies a plan of [`Kernel::Slim`](crate::device::plan::Kernel): with at least 2 bytes along the
+/// short sides of its faces, and 16 along their long ones.
 ///
 /// # Safety
 /// As [`super::copy`].

@@ -10,6 +10,7 @@ use super::tensor;
 use super::views::method;
 use crate::abi::*;
 use crate::copy::{self, Options};
+use crate::device_type::CPU;
 use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::{Owned, PyObject, Python, detached};
@@ -119,7 +120,7 @@ method!(
                 false => arguments::dtype(python, dtype)?,
             },
             device: match device.is_null() {
-                true => DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 },
+                true => CPU,
                 false => arguments::device(python, device)?,
             },
             flags: 0,
