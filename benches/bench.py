@@ -1,6 +1,6 @@
 """libdlpack_rs next to memcpy, NumPy, torch, jax and others: prints tables, writes Markdown, plots.
 
-    bench.sh                        the full run, about 8 minutes; writes docs/
+    bench.sh                        the full run, about 3 minutes; writes docs/
     bench.sh --quick                at most a minute; writes target/bench/
     bench.sh --only table,small     some sections: table, edges, threads, curves, random, small
 

@@ -58,14 +58,14 @@ pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
     let Tuning { uneven: [near, far], stream_from, .. } = tuning();
     let lists = dst.dims().nth(1).or(src.dims().nth(1)).is_some();
     let (few, many) = (dst.n.min(src.n), dst.n.max(src.n));
-    if size <= 2 {
-        let long = many > 1024 && (size == 1 || src.n < dst.n);
-        let short = lists && few <= if long { 16 } else { 32 * size as i64 };
-        return *near > 0 && (many <= 128 || short);
-    }
     let whole = |n: i64| n & -(64 >> size.trailing_zeros());
     let all = dst.n.saturating_mul(src.n);
     let rest = all - whole(dst.n).saturating_mul(whole(src.n));
+    if size <= 2 {
+        let long = many > 1024 && (size == 1 || src.n < dst.n);
+        let short = lists && few <= if long { 16 } else { 32 * size as i64 };
+        return *near > 0 && (short || many <= 128 && rest > 0);
+    }
     let weight = if plan.whole_bytes() >= stream_from[0] { far } else { near };
     (lists || size == 8) && few <= 128 && rest.saturating_mul(*weight) > all
 }
