@@ -8,6 +8,6 @@ build() {
 [ -e ../../target/peers/release/libdlpack_rs_peers.so ] ||
     echo "benches/peers: is built for the first time; HPTT takes some minutes" >&2
 build || {
-    echo "benches/peers: that failed (HPTT needs cmake and a C++ compiler); once more without HPTT" >&2
+    echo "benches/peers: failed; HPTT needs cmake and a C++ compiler: once more without it" >&2
     build --no-default-features
 }

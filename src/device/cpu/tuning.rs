@@ -47,9 +47,9 @@ pub(super) struct Tuning {
     /// Whether an element that is repeated goes past the caches: not where ordinary stores of whole
     /// lines read nothing either.
     pub(super) fills: bool,
-    /// Faces of 8 bytes, and of 4 if rows are found by lists, go by squares of any size if more than
-    /// one element in so many is not in whole lines: in the caches, and where they would go past
-    /// them. 0: none does, nor of 1 and 2 bytes.
+    /// Faces of 8 bytes, and of 4 if rows are found by lists, go by squares of any size if more
+    /// than one element in so many is not in whole lines: in the caches, and where they would go
+    /// past them. 0: none does, nor of 1 and 2 bytes.
     pub(super) uneven: [i64; 2],
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,
