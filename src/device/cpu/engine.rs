@@ -3,7 +3,7 @@ use super::face::{Face, Side};
 use super::stream::Joined;
 use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
-use super::{bits, braid, level, lines, odd, ops::Ops, slim, strided, tables};
+use super::{bits, braid, groups, level, lines, odd, ops::Ops, slim, strided, tables};
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item, Kernel};
 
@@ -68,6 +68,16 @@ unsafe fn rare(
     // SAFETY: the caller's plan.
     unsafe {
         match kernel {
+            Kernel::Rows
+            | Kernel::Fill
+            | Kernel::Step(_)
+            | Kernel::Gather
+            | Kernel::Transpose
+            | Kernel::Slim
+                if groups::copy(ops, plan, kernel, size, streams) =>
+            {
+                true
+            }
             Kernel::Rows => odd::copy(ops, plan, size),
             Kernel::Interleave if !streams => braid::copy(plan, size) || square(plan, size),
             Kernel::Gather => braid::copy(plan, size),

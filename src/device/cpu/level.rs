@@ -1,7 +1,7 @@
 //! Which instructions to use: asked of the processor once, and settable by tests.
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::ops::{Braid, OddSquares, Ops};
+use super::ops::{Braid, OddSquares, Ops, Shuffle};
 use super::simd::{self, detect, table};
 use crate::device::part;
 
@@ -83,6 +83,12 @@ pub(super) fn odd_squares() -> Option<OddSquares> {
 /// Few rows in turn, where the level in use has a kernel for them.
 pub(super) fn braid() -> Option<Braid> {
     simd::braid(level())
+}
+
+/// Groups of bytes in any order, and how large windows they can be made of, where the level in use
+/// has a kernel for them.
+pub(super) fn groups() -> Option<(&'static [usize], Shuffle)> {
+    simd::groups(level())
 }
 
 /// Bytes from which an output goes past the caches, and bytes that are worth a thread.

@@ -21,7 +21,7 @@ unsafe fn rows(
     let (last, near) = (plan.ndim.wrapping_sub(1), plan.source_inner());
     let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss) = (row.n as usize, row.src as isize);
-    let block = if near.is_some() { (16384 / ss.unsigned_abs().max(64)).max(64) } else { n };
+    let block = if near.is_some() { (16384 / ss.unsigned_abs().max(1)).max(64) } else { n };
     // A source that is read backwards goes on with the row before, where that one follows.
     let outer = plan.dim(plan.ndim.wrapping_sub(2)).src as isize;
     let backwards = ss < 0 && outer > 0 && near.is_none();

@@ -6,6 +6,7 @@
 //!        stream    contiguous pieces, past the caches           ├ Memcpy, long Rows
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose squares and tiles, or windows in the buffer  ├ Transpose
+//!        groups    a few bytes in any order                    ├ some of Rows Fill Step Gather ...
 //!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        braid     a few rows in turn, of 1 and 2 bytes         ├ some of Transpose, Interleave
@@ -52,6 +53,7 @@ mod bits;
 mod braid;
 mod engine;
 mod face;
+mod groups;
 mod level;
 mod lines;
 mod odd;
@@ -79,6 +81,7 @@ mod x86_avx2_shuffle;
 mod x86_avx2_square;
 mod x86_avx512;
 mod x86_avx512_braid;
+mod x86_avx512_groups;
 mod x86_avx512_odd;
 mod x86_avx512_small;
 mod x86_packed;

@@ -2,8 +2,9 @@
 #![cfg(target_arch = "aarch64")]
 use core::arch::aarch64::*;
 
+use super::groups::slowly;
 use super::level::Level;
-use super::ops::{Braid, Masks, Odd, OddSquares, Ops, Place, Rows};
+use super::ops::{Braid, Groups, Masks, Odd, OddSquares, Ops, Place, Rows, Shuffle};
 use super::portable;
 
 pub(super) fn detect() -> Level {
@@ -20,6 +21,10 @@ pub(super) fn table(level: Level) -> &'static Ops {
 
 pub(super) fn braid(_: Level) -> Option<Braid> {
     None
+}
+
+pub(super) fn groups(level: Level) -> Option<(&'static [usize], Shuffle)> {
+    (level == Level::Neon).then_some((&[16], shuffle))
 }
 
 pub(super) fn odd_squares(_: Level) -> Option<OddSquares> {
@@ -215,4 +220,23 @@ unsafe fn weave(
         }
     }
     rounds
+}
+
+/// See [`Shuffle`]: windows of 16 bytes.
+#[target_feature(enable = "neon")]
+unsafe fn shuffle(mut dst: *mut u8, mut src: *const u8, mut n: usize, how: &Groups) {
+    let (step, bytes) = (how.at_once as isize * how.stride, how.at_once * how.bytes);
+    let (mut from, least) = (src.wrapping_offset(how.first), how.whole());
+    // SAFETY: the caller vouches for `n` groups and for all between their bytes: windows lie within
+    // that, and what is written too much the next groups cover.
+    unsafe {
+        let order = vld1q_u8(how.order.as_ptr());
+        while n > least {
+            vst1q_u8(dst, vqtbl1q_u8(vld1q_u8(from), order));
+            (from, src) = (from.wrapping_offset(step), src.wrapping_offset(step));
+            dst = dst.wrapping_add(bytes);
+            n -= how.at_once;
+        }
+        slowly(dst, src, n, how);
+    }
 }

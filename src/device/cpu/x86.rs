@@ -6,8 +6,9 @@ use core::arch::x86 as arch;
 use core::arch::x86_64 as arch;
 
 use super::level::Level;
-use super::ops::{Braid, OddSquares, Ops, Turns};
-use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid, x86_avx512_odd, x86_avx512_small};
+use super::ops::{Braid, OddSquares, Ops, Shuffle, Turns};
+use super::{portable, x86_avx2, x86_avx2_shuffle, x86_avx512, x86_avx512_braid};
+use super::{x86_avx512_groups, x86_avx512_odd, x86_avx512_small};
 
 pub(super) fn table(level: Level) -> &'static Ops {
     match level {
@@ -41,6 +42,14 @@ unsafe fn squares(
 
 pub(super) fn braid(level: Level) -> Option<Braid> {
     (level == Level::Vbmi).then_some(x86_avx512_braid::braid)
+}
+
+pub(super) fn groups(level: Level) -> Option<(&'static [usize], Shuffle)> {
+    match level {
+        Level::Vbmi => Some((&[64, 128], x86_avx512_groups::groups)),
+        Level::Avx2 | Level::Avx512 => Some((&[16], x86_avx2_shuffle::groups)),
+        _ => None,
+    }
 }
 
 pub(super) fn detect() -> Level {

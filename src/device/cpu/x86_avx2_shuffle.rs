@@ -1,11 +1,12 @@
-//! Shuffles with AVX2: every k-th element of a run, and k planes woven into one.
+//! Shuffles with AVX2: every k-th element of a run, k planes woven into one, and groups.
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[cfg(target_arch = "x86")]
 use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::Masks;
+use super::groups::slowly;
+use super::ops::{Groups, Masks};
 use super::x86_avx2::two;
 
 /// The body for every `$i` below `$k`, at most 8, written out: what it keeps in arrays stays in
@@ -125,4 +126,23 @@ unsafe fn weaves<const K: usize>(
         }
     }
     rounds & !1
+}
+
+/// See [`super::ops::Shuffle`]: windows of 16 bytes.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn groups(mut dst: *mut u8, mut src: *const u8, mut n: usize, how: &Groups) {
+    let (step, bytes) = (how.at_once as isize * how.stride, how.at_once * how.bytes);
+    let (mut from, least) = (src.wrapping_offset(how.first), how.whole());
+    // SAFETY: the caller vouches for `n` groups and for all between their bytes: windows lie within
+    // that, and what is written too much the next groups cover.
+    unsafe {
+        let order = _mm_loadu_si128(how.order.as_ptr().cast());
+        while n > least {
+            _mm_storeu_si128(dst.cast(), _mm_shuffle_epi8(_mm_loadu_si128(from.cast()), order));
+            (from, src) = (from.wrapping_offset(step), src.wrapping_offset(step));
+            dst = dst.wrapping_add(bytes);
+            n -= how.at_once;
+        }
+        slowly(dst, src, n, how);
+    }
 }
