@@ -32,7 +32,8 @@ pub(super) unsafe fn line(
             32 => fixed::<32>(dst, src, n, ss, ds),
             33..=48 => pair::<32, 16>(size, dst, src, n, ss, ds),
             49..=64 => pair::<48, 16>(size, dst, src, n, ss, ds),
-            65..=96 | 128..=512 => sixties(size, dst, src, n, ss, ds),
+            65..=80 => pair::<64, 16>(size, dst, src, n, ss, ds),
+            81..=96 | 128..=512 => sixties(size, dst, src, n, ss, ds),
             _ => any(size, dst, src, n, ss, ds),
         }
     }
