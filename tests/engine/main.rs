@@ -356,31 +356,35 @@ fn channels() {
 }
 
 /// Groups of a few bytes in any order, some of them twice or not at all, which follow one another
-/// in the destination: windows of 16, 64 and 128 bytes, forwards, backwards and in one place, and
-/// sides that end where the memory does.
+/// in the destination, with and without gaps: windows of 16, 64 and 128 bytes, forwards, backwards
+/// and in one place, and sides that end where the memory does.
 #[test]
 fn groups() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x0c0f_fee0_0000_2468);
-        for i in 0..240 {
+        for i in 0..320 {
             let size = random.one_of(&[1, 1, 1, 2, 3, 4, 4, 5, 7, 8, 12, 16, 20, 32]);
+            let gap = |random: &mut Random| i / 4 % 2 * random.one_of(&[0, 1, size, 2 * size + 1]);
             let mut dims = Vec::new();
             let mut bytes = size;
             for _ in 0..i % 4 {
                 let n = random.one_of(&[2, 2, 3, 3, 4, 5]);
                 let src =
-                    random.one_of(&[0, 1, size, -size, 2 * size, 3 * size, -3 * size, 16, 28]);
+                    random.one_of(&[0, 1, size, -size, 2 * size, 3 * size, -3 * size, 16, 900]);
                 if n * bytes <= 160 {
-                    dims.push(Dim { n, src, dst: bytes });
-                    bytes *= n;
+                    let dst = bytes + gap(&mut random);
+                    dims.push(Dim { n, src, dst });
+                    bytes = n * dst;
                 }
             }
             let n = random.one_of(&[1, 2, 3, 20, 85, 129, 400, 1400]);
-            let by = random.one_of(&[0, 1, 2, bytes, -bytes, bytes + 3, -bytes - 7, 40, -100]);
+            let by =
+                random.one_of(&[0, 1, 2, size, bytes, -bytes, bytes + 3, -bytes - 7, 40, -100]);
+            bytes += gap(&mut random);
             dims.push(Dim { n, src: by, dst: bytes });
-            let gap = random.one_of(&[0, 0, 1, 70]);
-            dims.push(Dim { n: 3, src: random.one_of(&[0, 5, n * by]), dst: n * bytes + gap });
+            let apart = n * bytes + random.one_of(&[0, 0, 1, 70]);
+            dims.push(Dim { n: 3, src: random.one_of(&[0, 5, n * by]), dst: apart });
             dims.reverse();
             let case = Case { item: Item::Bytes(size as usize), dims };
             case.check(&memory, &mut random, &SERIAL, what);

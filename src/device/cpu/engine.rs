@@ -72,6 +72,7 @@ unsafe fn rare(
             | Kernel::Fill
             | Kernel::Step(_)
             | Kernel::Gather
+            | Kernel::Scatter
             | Kernel::Transpose
             | Kernel::Slim
                 if groups::copy(ops, plan, kernel, size, streams) =>

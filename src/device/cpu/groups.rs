@@ -1,94 +1,172 @@
 //! A few bytes in another order, or some of them, or some of them repeated, over and over: channels
-//! reversed, dropped or repeated, small matrices transposed. What instructions can shuffle at once
-//! is looked up in one table, made beforehand.
-use super::ops::{Groups, Ops};
+//! reversed, dropped, repeated or put among others, small matrices transposed. One table, made
+//! beforehand, says which byte of a window of the source comes where in one of the destination.
+use super::ops::{Groups, Ops, Shuffle, WINDOW};
 use super::walk::{set, walk};
 use super::{level, stream};
 use crate::array::Array;
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Kernel};
 
-/// Bytes of a group, at most.
-const MOST: usize = 128;
+/// Elements of the least output that is worth a table.
+const LEAST: u64 = 2048;
 
-/// Bytes of the least output that is worth a table.
-const LEAST: u64 = 1024;
+/// Bytes of the least run of groups.
+const LEAST_RUN: i64 = 128;
+
+/// Bytes of the longest run of elements at one stride that is worth one.
+const LONG_RUN: i64 = 512;
+
+/// Bytes of the destination in which groups with gaps are written, before others in these gaps.
+const PIECE: usize = 4096;
+
+/// Where the elements of a group are on both sides, from its address.
+type Elements = Array<(i16, i16), WINDOW>;
 
 /// The innermost dimensions of a plan that make one group, and the one along which groups follow.
 struct Found {
-    /// The dimension along which groups follow one another in the destination.
-    along: usize,
+    /// Bytes of a window.
+    width: usize,
+    /// Bytes of an element.
+    size: usize,
+    /// The elements of a group, and others.
+    at: Elements,
     /// Elements of a group.
     elements: usize,
-    /// The first and the last byte but one of the source that a group is made of, from its address.
-    reach: [isize; 2],
+    /// The first byte of the source that a group is made of, and the last but one.
+    span: [i64; 2],
+    /// Bytes of the destination from a group's first to its last.
+    reach: i64,
+    /// The dimension along which groups follow.
+    along: Dim,
+    /// This one and those of a group.
+    inside: u64,
     /// Groups made at once.
     at_once: usize,
 }
 
-/// Finds the groups of which most bytes are made at once from windows of `width` bytes, and all the
-/// offsets of elements that were looked at.
-fn find(plan: &Part, size: usize, width: usize, at: &mut Array<isize, MOST>) -> Option<Found> {
-    let (mut best, mut most) = (None, 0);
-    let (mut low, mut high) = (0, size as i64);
-    if size > width {
-        return None;
+impl Found {
+    /// Bytes of a group.
+    fn bytes(&self) -> usize {
+        self.elements * self.size
     }
-    at.push(0);
-    for along in (0..plan.ndim).rev() {
-        let (bytes, Dim { n, src, dst }) = ((at.len() * size) as i64, plan.dim(along));
-        if dst != bytes {
-            break;
-        }
-        let room = (width as i64).wrapping_sub(high - low);
-        let near = room.checked_div(src.saturating_abs()).map_or(n, |more| more + 1);
-        let at_once = near.min(n).min((width as i64).checked_div(bytes).unwrap_or(0));
-        if at_once * bytes >= most {
-            most = at_once * bytes;
-            let (reach, at_once) = ([low as isize, high as isize], at_once as usize);
-            best = Some(Found { along, elements: at.len(), reach, at_once });
-        }
-        let last = n.wrapping_sub(1).saturating_mul(src);
-        (low, high) = (low.saturating_add(last.min(0)), high.saturating_add(last.max(0)));
-        if n.saturating_mul(bytes) > MOST as i64 || high.saturating_sub(low) > width as i64 {
-            break;
-        }
-        let elements = at.len();
-        for i in elements..elements * n as usize {
-            let before = at.get(i - elements).copied().unwrap_or(0);
-            at.push(before + src as isize);
-        }
-    }
-    best
-}
 
-/// The table for groups that were found.
-fn table(plan: &Part, size: usize, width: usize, at: &[isize], found: &Found) -> Groups {
-    let stride = plan.dim(found.along).src as isize;
-    let [low, high] = found.reach;
-    // Those that follow lie before the first one, if the source runs backwards.
-    let first = if stride < 0 { high - width as isize } else { low };
-    let Found { elements, at_once, .. } = *found;
-    let (bytes, span) = (elements * size, (high - low) as usize);
-    let mut how = Groups { order: [0; MOST], width, first, stride, bytes, at_once, span };
-    let mut to = how.order.iter_mut();
-    for group in 0..at_once {
-        for from in at.iter().take(elements) {
-            let from = from + group as isize * stride - first;
-            for (byte, to) in (0..size).zip(&mut to) {
-                *to = (from as usize + byte) as u8;
+    /// How fast bytes are made: by one load, shuffle and store at once, or two of these.
+    fn speed(&self) -> usize {
+        let bytes = self.at_once * self.bytes();
+        let long = (self.at_once as i64 - 1) * self.along.dst + self.reach > 64;
+        bytes
+            * if self.width <= 64 {
+                4
+            } else if long {
+                2
+            } else {
+                3
+            }
+    }
+
+    /// Whether groups are faster than what else there is.
+    fn worth(&self, plan: &Part, kernel: Kernel, gaps: bool) -> bool {
+        let run = self.along.n.saturating_mul(self.bytes() as i64);
+        // Single elements at one stride have kernels of their own, if there are any, for long runs.
+        let single = self.elements == 1
+            && match kernel {
+                Kernel::Rows => self.size > 16 || plan.source_inner().is_some(),
+                Kernel::Step(_) => self.width < 64 || run > LONG_RUN,
+                _ => !gaps,
+            };
+        // A window of 16 bytes is read in whole, where another group follows.
+        let stuck = self.width == 16 && self.along.src == 0;
+        let (pieces, least) = (self.elements * self.at_once, if gaps { 4 } else { 2 });
+        pieces >= least && !single && !stuck && run >= LEAST_RUN
+    }
+
+    /// Which byte comes where.
+    fn table(&self) -> Groups {
+        let Found { width, at_once, size, .. } = *self;
+        let ([low, high], reach) = (self.span.map(|at| at as isize), self.reach as usize);
+        // Those that follow lie before the first one, if the source runs backwards.
+        let first = if self.along.src < 0 { high - width as isize } else { low };
+        let strides = [self.along.src as isize, self.along.dst as isize];
+        let (span, bytes) = ((high - low) as usize, self.bytes());
+        let (order, mask) = ([0; WINDOW], 0);
+        let mut how = Groups { order, mask, width, first, strides, bytes, at_once, span, reach };
+        let elements = self.at.get(..self.elements).unwrap_or(&[]);
+        let element = u128::MAX >> (size.wrapping_neg() & 127);
+        let group = elements.iter().fold(0, |mask, &(_, to)| mask | element << (to & 127));
+        for i in 0..at_once as isize {
+            let (by_src, by_dst) = (i * strides[0] - first, i * strides[1]);
+            how.mask |= group << (by_dst & 127);
+            for &(from, to) in elements {
+                let (from, to) = (isize::from(from) + by_src, isize::from(to) + by_dst);
+                let order = how.order.get_mut(to as usize..).unwrap_or_default();
+                for (byte, to) in (0..size).zip(order) {
+                    *to = (from as usize + byte) as u8;
+                }
             }
         }
+        how
     }
-    how
 }
 
-/// Copies a plan whose destination is dense in groups, if the level in use has a kernel for them
-/// and it is faster than what else there is.
+/// Finds the groups of which most bytes are made at once from a window of `width` bytes to another.
+/// If there are to be no `gaps`, the destination is dense.
+fn find(plan: &Part, size: usize, width: usize, gaps: bool) -> Option<Found> {
+    let (mut best, mut most, mut inside) = (None, 0, 0);
+    let (window, mut span, mut reach) = (width as i64, [0, size as i64], size as i64);
+    let mut at = Elements::new();
+    at.push((0, 0));
+    for i in (0..plan.ndim).rev().filter(|_| size <= width) {
+        let (elements, along) = (at.len(), plan.dim(i));
+        let (bytes, Dim { n, src, dst }) = ((elements * size) as i64, along);
+        if !gaps && dst != bytes {
+            break;
+        }
+        let fit = |room: i64, by: i64| room.checked_div(by).map_or(n, |more| more + 1);
+        let near = fit(window - (span[1] - span[0]), src.saturating_abs());
+        let at_once = near.min(fit(window - reach, dst)).min(n);
+        if at_once * bytes >= most && (at_once > 1 || !gaps) {
+            most = at_once * bytes;
+            let (inside, at_once) = (inside | set(&[Some(i)]), at_once as usize);
+            best = Some((elements, span, reach, along, inside, at_once));
+        }
+        let last = n.wrapping_sub(1).saturating_mul(src);
+        let low = last.min(0).saturating_add(span[0]);
+        let high = last.max(0).saturating_add(span[1]);
+        let wide = n.wrapping_sub(1).saturating_mul(dst).saturating_add(reach);
+        if high.saturating_sub(low) > window || wide > window {
+            if gaps {
+                continue; // that one is walked along
+            }
+            break;
+        }
+        (span, reach, inside) = ([low, high], wide, inside | set(&[Some(i)]));
+        for i in elements..elements * n as usize {
+            let (from, to) = at.get(i - elements).copied().unwrap_or_default();
+            at.push((from + src as i16, to + dst as i16)); // within a window
+        }
+    }
+    let (elements, span, reach, along, inside, at_once) = best?;
+    Some(Found { width, size, at, elements, span, reach, along, inside, at_once })
+}
+
+/// Whether there are gaps, in which other elements may lie, within a few bytes of the destination.
+fn gaps(plan: &Part, size: usize) -> bool {
+    let mut dense = size as i64;
+    for Dim { n, dst, .. } in (0..plan.ndim).rev().map(|i| plan.dim(i)) {
+        if dst != dense {
+            return dst <= 64;
+        }
+        dense = dense.saturating_mul(n);
+    }
+    false
+}
+
+/// Copies a plan in groups, if the level in use has a kernel for them and they are faster than what
+/// else there is.
 ///
 /// # Safety
 /// As [`super::copy`].
-#[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn copy(
     ops: &Ops,
     plan: &Part,
@@ -97,53 +175,72 @@ pub(super) unsafe fn copy(
     streams: bool,
 ) -> bool {
     let Some((widths, shuffle)) = level::groups() else { return false };
-    if size > 32 || plan.whole_bytes() < LEAST {
+    let (gaps, run) = (gaps(plan, size), plan.inner().n.saturating_mul(size as i64));
+    // Long runs in another order are for other kernels.
+    let long = run > LONG_RUN && kernel != Kernel::Rows && !gaps;
+    if size > 32 || long || plan.whole_bytes() < LEAST.saturating_mul(size as u64) {
         return false;
     }
-    let mut chosen: Option<(usize, Groups)> = None;
-    for &width in widths {
-        let mut at = Array::new();
-        let Some(found) = find(plan, size, width, &mut at) else { continue };
-        let pieces = found.elements * found.at_once;
-        let better = |(_, how): &(usize, Groups)| {
-            speed(width, pieces * size) > speed(how.width, how.at_once * how.bytes)
-        };
-        // Single elements at one stride have kernels of their own, if there are any.
-        let single =
-            found.elements == 1 && (kernel != Kernel::Rows || plan.source_inner().is_some());
-        let run = plan.dim(found.along).n.saturating_mul((found.elements * size) as i64);
-        // A window may be read in whole where another group follows.
-        let stuck = width == 16 && plan.dim(found.along).src == 0;
-        if pieces >= 2 && run >= 256 && !single && !stuck && chosen.as_ref().is_none_or(better) {
-            chosen = Some((found.along, table(plan, size, width, &at, &found)));
+    let mut best = None::<Found>;
+    for &width in widths.iter().filter(|&&width| width > 16 || !gaps) {
+        let found = find(plan, size, width, gaps).filter(|it| it.worth(plan, kernel, gaps));
+        if let Some(found) = found
+            && best.as_ref().is_none_or(|best| found.speed() > best.speed())
+        {
+            best = Some(found);
         }
     }
-    let Some((along, how)) = chosen else { return false };
-    let n = plan.dim(along).n as usize;
-    let inside = (along..plan.ndim).fold(0, |inside, i| inside | set(&[Some(i)]));
+    let Some(Found { inside, along, .. }) = best else { return false };
+    let Some(how) = best.map(|best| best.table()) else { return false };
+    let each = (&how, inside, along.n as usize);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if gaps { sparse(plan, shuffle, each) } else { dense(ops, plan, shuffle, each, streams) }
+    }
+    true
+}
+
+/// Groups that follow one another without a gap.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn dense(
+    ops: &Ops,
+    plan: &Part,
+    shuffle: Shuffle,
+    (how, inside, n): (&Groups, u64, usize),
+    streams: bool,
+) {
     walk(plan, inside, |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         let mut make = |to: *mut u8, first: usize, count: usize| {
-            let src = src.wrapping_offset(first as isize * how.stride);
+            let src = src.wrapping_offset(first as isize * how.strides[0]);
             // SAFETY: groups of the caller's plan.
-            unsafe { shuffle(to, src, count, &how) };
+            unsafe { shuffle(to, src, count, how) };
         };
         // SAFETY: a run of the caller's plan.
         unsafe { stream::run(ops, streams, dst, n, how.bytes, &mut make) };
     });
-    true
 }
 
-/// How fast so many bytes at once are made: by one load, shuffle and store, or two of these.
-fn speed(width: usize, bytes: usize) -> usize {
-    match (width > 64, bytes > 64) {
-        (false, _) => 4 * bytes,
-        (_, false) => 3 * bytes,
-        _ => 2 * bytes,
-    }
+/// Groups with gaps: those that come into these follow, a piece of each at a time.
+unsafe fn sparse(plan: &Part, shuffle: Shuffle, (how, inside, n): (&Groups, u64, usize)) {
+    let beside = (0..plan.ndim).rev().find(|i| inside >> (i & 63) & 1 == 0);
+    let (near, [by_src, by_dst]) = (beside.map_or(Dim::NONE, |i| plan.dim(i)), how.strides);
+    let piece = PIECE.checked_div(by_dst.unsigned_abs()).unwrap_or(1).max(1);
+    walk(plan, inside | set(&[beside]), |src_at, dst_at| {
+        for first in (0..n).step_by(piece) {
+            for i in 0..near.n {
+                let src_at = src_at + (i * near.src) as isize + first as isize * by_src;
+                let dst_at = dst_at + (i * near.dst) as isize + first as isize * by_dst;
+                let (src, dst) =
+                    (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+                // SAFETY: groups of the caller's plan.
+                unsafe { shuffle(dst, src, piece.min(n - first), how) };
+            }
+        }
+    });
 }
 
-/// Groups byte by byte.
+/// Groups byte by byte, of a dense destination.
 ///
 /// # Safety
 /// As [`super::ops::Shuffle`].
@@ -154,6 +251,6 @@ pub(super) unsafe fn slowly(dst: *mut u8, src: *const u8, n: usize, how: &Groups
             // SAFETY: a byte of the caller's groups.
             unsafe { *to.wrapping_add(i) = *from.wrapping_add(usize::from(at)) };
         }
-        (from, to) = (from.wrapping_offset(how.stride), to.wrapping_add(how.bytes));
+        (from, to) = (from.wrapping_offset(how.strides[0]), to.wrapping_add(how.bytes));
     }
 }

@@ -268,39 +268,45 @@ impl Strands {
 pub(super) type Braid =
     unsafe fn(src: *const u8, rows: &[isize; 16], dst: *mut u8, n: usize, how: &Strands);
 
-/// How groups of up to 128 bytes, which follow one another in the destination, are made of windows
-/// of the source.
+/// Bytes of the largest window that [`Groups`] are made of, or written to.
+pub(super) const WINDOW: usize = 128;
+
+/// How groups of bytes of the source become groups of the destination: of as many as are made at
+/// once, all bytes are in one window on either side.
 #[allow(dead_code)] // by targets without such kernels
 pub(super) struct Groups {
-    /// Which byte of a window becomes which, of as many groups as are made at once.
-    pub(super) order: [u8; 128],
-    /// Bytes of a window.
+    /// Which byte of the source's window becomes which of the destination's.
+    pub(super) order: [u8; WINDOW],
+    /// The bytes of the destination's window that are written.
+    pub(super) mask: u128,
+    /// Bytes of a window: 16 (without gaps in the destination), 64 or [`WINDOW`].
     pub(super) width: usize,
     /// From the source's address of the first group to its window.
     pub(super) first: isize,
-    /// Bytes from a group to the next one in the source.
-    pub(super) stride: isize,
+    /// Bytes from a group to the next one: in the source, and in the destination.
+    pub(super) strides: [isize; 2],
     /// Bytes of a group.
     pub(super) bytes: usize,
     /// Groups that one window has.
     pub(super) at_once: usize,
-    /// Bytes of the source from the first to the last one of a group.
+    /// Bytes from a group's first one to its last: in the source.
     pub(super) span: usize,
+    /// Likewise in the destination.
+    pub(super) reach: usize,
 }
 
 impl Groups {
-    /// So many groups, or fewer, are not followed by enough of them that a whole window is between
-    /// their bytes, and so many bytes room for what is made at once, of 16 bytes.
+    /// Of windows of 16 bytes: so many groups, or fewer, have a byte of a whole window outside.
     #[allow(dead_code)] // likewise
-    pub(super) fn whole(&self) -> usize {
-        let behind = (16 - self.span.min(16)).checked_div(self.stride.unsigned_abs());
+    pub(super) fn outside(&self) -> usize {
+        let behind = (16 - self.span.min(16)).checked_div(self.strides[0].unsigned_abs());
         let after = 16usize.checked_div(self.bytes).unwrap_or(16);
         behind.map_or(usize::MAX, |behind| behind + 1).max(after).max(self.at_once)
     }
 }
 
-/// Writes `n` groups. No byte outside of them is written, and of the source none is read that is
-/// not between two of theirs.
+/// Writes `n` groups. No other byte is written, and of the source none is read that is not between
+/// two of theirs.
 pub(super) type Shuffle = unsafe fn(dst: *mut u8, src: *const u8, n: usize, how: &Groups);
 
 /// Where 16 packed elements of each of some tiles of source rows are, or if they are `wide` 32 of 4

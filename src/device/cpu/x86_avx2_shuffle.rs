@@ -131,8 +131,8 @@ unsafe fn weaves<const K: usize>(
 /// See [`super::ops::Shuffle`]: windows of 16 bytes.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn groups(mut dst: *mut u8, mut src: *const u8, mut n: usize, how: &Groups) {
-    let (step, bytes) = (how.at_once as isize * how.stride, how.at_once * how.bytes);
-    let (mut from, least) = (src.wrapping_offset(how.first), how.whole());
+    let (step, bytes) = (how.at_once as isize * how.strides[0], how.at_once * how.bytes);
+    let (mut from, least) = (src.wrapping_offset(how.first), how.outside());
     // SAFETY: the caller vouches for `n` groups and for all between their bytes: windows lie within
     // that, and what is written too much the next groups cover.
     unsafe {

@@ -13,7 +13,7 @@ use super::ops::Groups;
 pub(super) unsafe fn groups(dst: *mut u8, src: *const u8, n: usize, how: &Groups) {
     // SAFETY: the caller's promise.
     unsafe {
-        match (how.width > 64, how.at_once * how.bytes > 64) {
+        match (how.width > 64, how.mask >> 64 != 0) {
             (true, true) => all::<true, true>(dst, src, n, how),
             (true, false) => all::<true, false>(dst, src, n, how),
             _ => all::<false, false>(dst, src, n, how),
@@ -52,33 +52,26 @@ unsafe fn all<const WIDE: bool, const LONG: bool>(
     mut n: usize,
     how: &Groups,
 ) {
-    let (mut from, mut to) = (src.wrapping_offset(how.first), dst);
-    let (step, bytes) = (how.at_once as isize * how.stride, how.at_once * how.bytes);
-    // SAFETY: the caller vouches for `n` groups and for all between their bytes; no other byte is
-    // read, and what is written too much the next groups cover.
+    let (mut from, mut to, mut count) = (src.wrapping_offset(how.first), dst, how.at_once);
+    let [step, by] = how.strides.map(|stride| stride.wrapping_mul(count as isize));
+    let (mut read, mut write) = (source(how, count), how.mask);
+    // SAFETY: the caller vouches for `n` groups and for all between their bytes in the source; no
+    // other byte is read or written.
     unsafe {
         let order = how.order.as_ptr().cast::<__m512i>();
         let order = [_mm512_loadu_si512(order), _mm512_loadu_si512(order.wrapping_add(1))];
-        let mut mask = read(how, how.at_once);
-        while n > how.at_once && n * how.bytes >= if LONG { 128 } else { 64 } {
-            let window = load!(from, mask);
-            _mm512_storeu_si512(to.cast(), turn!(window, order[0]));
-            if LONG {
-                _mm512_storeu_si512(to.wrapping_add(64).cast(), turn!(window, order[1]));
-            }
-            (from, to) = (from.wrapping_offset(step), to.wrapping_add(bytes));
-            n -= how.at_once;
-        }
         while n > 0 {
-            let count = n.min(how.at_once);
-            mask = read(how, count);
-            let (window, write) = (load!(from, mask), first(count * how.bytes));
+            if n < count {
+                count = n;
+                (read, write) = (source(how, n), write & destination(how, n));
+            }
+            let window = load!(from, read);
             _mm512_mask_storeu_epi8(to.cast(), write as u64, turn!(window, order[0]));
             if LONG {
                 let (to, write) = (to.wrapping_add(64), (write >> 64) as u64);
                 _mm512_mask_storeu_epi8(to.cast(), write, turn!(window, order[1]));
             }
-            (from, to) = (from.wrapping_offset(step), to.wrapping_add(count * how.bytes));
+            (from, to) = (from.wrapping_offset(step), to.wrapping_offset(by));
             n -= count;
         }
     }
@@ -90,8 +83,12 @@ fn first(n: usize) -> u128 {
 }
 
 /// The bytes of a window between those of which `count` groups, 1 or more, are made.
-fn read(how: &Groups, count: usize) -> u128 {
-    let n = (count - 1) * how.stride.unsigned_abs() + how.span;
-    let mask = first(n);
-    if how.stride < 0 { mask << (how.width.wrapping_sub(n) & 127) } else { mask }
+fn source(how: &Groups, count: usize) -> u128 {
+    let n = (count - 1) * how.strides[0].unsigned_abs() + how.span;
+    if how.strides[0] < 0 { first(n) << (how.width.wrapping_sub(n) & 127) } else { first(n) }
+}
+
+/// The bytes of a window from the first to the last one of `count` groups.
+fn destination(how: &Groups, count: usize) -> u128 {
+    first((count - 1) * how.strides[1].unsigned_abs() + how.reach)
 }
