@@ -112,10 +112,11 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>, streams
         Kernel::Gather if size == 16 && streams && plan.inner().src.abs() <= 64 => {
             plan.inner().n < 32 || plan.source_inner().is_some()
         }
-        Kernel::Gather | Kernel::Scatter => true,
+        // Long lines need no table.
+        Kernel::Gather | Kernel::Scatter => plan.inner().n < 64 || plan.source_inner().is_some(),
         // Larger ones if their rows are not the source's.
         Kernel::Rows => size <= 16 || (size <= 80 && plan.source_inner().is_some()),
-        Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
+        Kernel::Step(_) => (plan.inner().n < 64 || size == 8) && plan.ndim >= 3,
         // Of faces that are a few elements wide, tiles would be mostly edges, and runs mostly
         // their beginning; small faces cost more to set up.
         Kernel::Transpose => sides.is_some_and(|(dst, src)| {

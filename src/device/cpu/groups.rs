@@ -77,7 +77,7 @@ impl Found {
             };
         // A window of 16 bytes is read in whole, where another group follows.
         let stuck = self.width == 16 && self.along.src == 0;
-        let (pieces, least) = (self.elements * self.at_once, if gaps { 4 } else { 2 });
+        let (pieces, least) = (self.elements * self.at_once, if gaps { 8 } else { 2 });
         pieces >= least && !single && !stuck && run >= LEAST_RUN
     }
 

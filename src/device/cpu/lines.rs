@@ -129,8 +129,13 @@ pub(super) unsafe fn fill(ops: &Ops, plan: &Part, size: usize, streams: bool) {
         if plan.inner().n < 4 {
             return strided::copy(plan, size);
         }
-        let streams = streams && (tuning().fills || !divides(size));
-        rows(ops, plan, size, streams, &|to, from, n| repeat(size, to, from, n));
+        if streams && (tuning().fills || !divides(size)) {
+            return rows(ops, plan, size, true, &|to, from, n| repeat(size, to, from, n));
+        }
+        let n = plan.inner().n as usize;
+        walk(plan, set(&[plan.ndim.checked_sub(1)]), |src_at, dst_at| {
+            repeat(size, plan.dst.wrapping_offset(dst_at), plan.src.wrapping_offset(src_at), n);
+        });
     }
 }
 
@@ -164,19 +169,33 @@ unsafe fn repeat(size: usize, to: *mut u8, from: *const u8, n: usize) {
 
 /// Writes `total` bytes, at least a line, of an element that is repeated in 64.
 unsafe fn in_lines(size: usize, to: *mut u8, from: *const u8, total: usize) {
-    let mut line = core::mem::MaybeUninit::<[u8; 64]>::uninit();
-    let line: *mut u8 = line.as_mut_ptr().cast();
     let end = total - 64;
     // One byte after the other, as memory wants them: at the destination's lines, the first stores
-    // would overlap. SAFETY: the caller's bytes, at most the last 64 of them twice.
+    // would overlap. SAFETY: the caller's element and bytes, at most the last 64 of them twice.
     unsafe {
-        strided::line(size, line, from, 64usize.checked_div(size).unwrap_or(0), 0, size as isize);
+        let line = line_of(size, from);
+        let line = line.as_ptr().cast();
         let mut at = 0;
         while at < end {
             strided::one::<64>(to.wrapping_add(at), line, (0, 0));
             at += 64;
         }
         strided::one::<64>(to.wrapping_add(end), line, (0, 0));
+    }
+}
+
+/// A line of an element of 2 to 64 bytes, a power of two: made in registers, for a load of 16 bytes
+/// waits for stores of less.
+unsafe fn line_of(size: usize, from: *const u8) -> [[u8; 16]; 4] {
+    let times = |element: u128, by: u128| [element.wrapping_mul(by).to_ne_bytes(); 4];
+    // SAFETY: bytes of the caller's element.
+    unsafe {
+        match size {
+            2 => times(from.cast::<u16>().read_unaligned().into(), u128::MAX / 0xffff),
+            4 => times(from.cast::<u32>().read_unaligned().into(), u128::MAX / 0xffff_ffff),
+            8 => times(from.cast::<u64>().read_unaligned().into(), 1 | 1 << 64),
+            _ => [0, 16, 32, 48].map(|at| *from.wrapping_add(at & (size - 1)).cast()),
+        }
     }
 }
 
