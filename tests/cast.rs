@@ -456,3 +456,83 @@ fn the_callers_floating_point_settings_do_not_matter() {
     assert_eq!(usual, other);
     assert_eq!(after, 0xc040 | 0x4000, "settings and flags are as they were");
 }
+
+/// Large arrays in any layout on either side, by way of the engine: what the same numbers become
+/// when they follow one another, and not a byte between them.
+#[test]
+fn any_layout() {
+    let kinds = [(0, 8), (1, 8), (0, 16), (2, 16), (0, 32), (2, 32), (0, 64), (2, 64)];
+    let shapes: [&[i64]; 6] =
+        [&[4096], &[83, 61], &[300, 500], &[31, 3, 57], &[2, 70, 3, 200], &[5, 1, 2, 9, 4, 64]];
+    let mut seed = 0x0c0f_fee0_0000_1357u64;
+    let mut below = |n: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n
+    };
+    for round in 0..120 {
+        let (from, to) = (kinds[below(8)], kinds[below(8)]);
+        let shape = shapes[round % shapes.len()];
+        let count: usize = shape.iter().product::<i64>() as usize;
+        // Elements at `at`, in one of many orders, with or without gaps, forwards or backwards.
+        let mut layout = |repeats: bool| {
+            let mut order: Vec<usize> = (0..shape.len()).collect();
+            for i in (1..order.len()).rev() {
+                order.swap(i, below(i + 1));
+            }
+            let (mut strides, mut next, mut first) = (vec![0i64; shape.len()], 1, 0);
+            for i in order {
+                next += [0, 0, 0, 1, 2][below(5)];
+                strides[i] = if repeats && below(8) == 0 { 0 } else { next };
+                next *= shape[i];
+                if below(5) == 0 {
+                    first += strides[i] * (shape[i] - 1);
+                    strides[i] = -strides[i];
+                }
+            }
+            (strides, first as usize, next as usize)
+        };
+        let ((by_src, src_at, src_n), (by_dst, dst_at, dst_n)) = (layout(true), layout(false));
+        let (wide, slot) = (usize::from(from.1) / 8, usize::from(to.1) / 8);
+        // Small numbers, so that every type has them all.
+        let source: Vec<u8> = match from {
+            (2, 16) => (0..src_n).flat_map(|i| [0, 0x40 + (i % 7) as u8]).collect(),
+            (2, 32) => (0..src_n).flat_map(|i| ((i % 101) as f32).to_le_bytes()).collect(),
+            (2, 64) => (0..src_n).flat_map(|i| ((i % 103) as f64).to_le_bytes()).collect(),
+            _ => {
+                (0..src_n).flat_map(|i| ((i % 107) as u64).to_le_bytes()[..wide].to_vec()).collect()
+            }
+        };
+        let places = |strides: &[i64], first: usize| -> Vec<usize> {
+            (0..count)
+                .map(|mut i| {
+                    let mut at = first as i64;
+                    for (&n, by) in shape.iter().zip(strides).rev() {
+                        at += i as i64 % n * by;
+                        i /= n as usize;
+                    }
+                    at as usize
+                })
+                .collect()
+        };
+        let dense: Vec<u8> = places(&by_src, src_at)
+            .iter()
+            .flat_map(|&at| source[at * wide..][..wide].to_vec())
+            .collect();
+        let types = [from, to].map(|(code, bits)| dtype(code, bits, 1));
+        let mut made = vec![0u8; count * slot];
+        let out = made.as_mut_slice();
+        let line = [count as i64];
+        cast(&tensor(&dense, types[0], &line, None, 0), &mut tensor(out, types[1], &line, None, 0));
+        let mut target = vec![0xa5u8; dst_n * slot];
+        let mut want = target.clone();
+        for (i, at) in places(&by_dst, dst_at).into_iter().enumerate() {
+            want[at * slot..][..slot].copy_from_slice(&made[i * slot..][..slot]);
+        }
+        let (input, output) = (&source[src_at * wide..], &mut target[dst_at * slot..]);
+        cast(
+            &tensor(input, types[0], shape, Some(&by_src), 0),
+            &mut tensor(output, types[1], shape, Some(&by_dst), 0),
+        );
+        assert!(target == want, "{from:?} to {to:?}, {shape:?}, {by_src:?} to {by_dst:?}");
+    }
+}

@@ -3,13 +3,15 @@
 //! ```text
 //!   source ─ cursor (gather) ─ tile ─ pipeline (load, widen, round, store) ─ tile ─ cursor ─ dst
 //! ```
-//! Dense rows skip the gathering and the scattering. A pipeline is at most four loops, chosen once;
+//! Dense rows skip the gathering and the scattering; of many numbers that are not, the copy engine
+//! does both (`staged`). A pipeline is at most four loops, chosen once;
 //! types of one byte go through a table of their 256 values instead. `round` has the rules.
 mod avx2;
 mod cursor;
 mod pipeline;
 mod round;
 mod simd;
+mod staged;
 mod steps;
 
 pub use cursor::{Cursor, DIMS, Dims, Side};
@@ -19,6 +21,7 @@ use core::ffi::c_void;
 
 use crate::device::cpu::{self, Parallel};
 use crate::platform::FloatEnvironment;
+use staged::Stage;
 use steps::Table;
 
 /// A conversion of `dims` numbers.
@@ -143,7 +146,7 @@ unsafe fn alone(cast: &Cast) {
         if tabular(cast) {
             tabulated(cast, &pipeline);
         } else {
-            tiles(cast, &pipeline, None);
+            pieces(cast, &pipeline, None);
         }
     }
     environment.leave();
@@ -163,7 +166,18 @@ fn tabular(cast: &Cast) -> bool {
 unsafe fn tabulated(cast: &Cast, pipeline: &Pipeline) {
     let table = pipeline.tabulate(cast.dst.0.nbytes());
     // SAFETY: the caller's word.
-    unsafe { tiles(cast, pipeline, Some(&table)) }
+    unsafe { pieces(cast, pipeline, Some(&table)) }
+}
+
+/// Tile by tile; by way of memory where that is faster.
+unsafe fn pieces(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
+    // SAFETY: the caller's word.
+    unsafe {
+        match Stage::new(cast) {
+            Some(stage) => stage.convert(cast, &mut |piece| tiles(piece, pipeline, table)),
+            None => tiles(cast, pipeline, table),
+        }
+    }
 }
 
 #[inline(never)]
