@@ -101,6 +101,14 @@ impl<'a> Face<'a> {
         self.wrap > 0
     }
 
+    /// Whether what follows a source row is another one, which is needed soon: also after a part
+    /// of the face that begins and ends at lines.
+    pub(super) fn goes_on(&self) -> bool {
+        let end = (self.n_src as isize) << self.log;
+        let follows = |by: isize| (0..128).contains(&by.wrapping_sub(end));
+        self.rows.dims().iter().skip(1).any(|&(_, by)| follows(by))
+    }
+
     /// Elements in 16 and in 64 bytes.
     pub(super) fn vector(&self) -> usize {
         16 >> self.log
@@ -150,6 +158,16 @@ impl Side {
     /// The innermost dimension's stride.
     pub(super) fn inner(&self) -> isize {
         self.dims().first().map_or(0, |&(_, stride)| stride)
+    }
+
+    /// Rows in use at a time that the caches have room for: those a power of two apart share a few
+    /// places.
+    pub(super) fn room(&self) -> usize {
+        const REACH: usize = 4 << 20;
+        const LEAST: usize = 32;
+        let Some(&(n, by)) = self.dims().first() else { return usize::MAX };
+        let room = REACH.checked_shr(by.trailing_zeros()).unwrap_or(0).max(LEAST);
+        if n > room { room } else { usize::MAX }
     }
 
     /// The innermost dimension's extent and stride, and the side without it.

@@ -256,6 +256,7 @@ unsafe fn squares(
         _ if face.rows.inner().unsigned_abs() <= 1024 => *near,
         _ => past.get(face.log as usize).map_or(line, |&rows| rows),
     };
+    let most = if away.streams { most.min(face.rows.room()) } else { most };
     let room = if tables.apart.is_none() { ROWS_MOST - before } else { usize::MAX };
     let most = (most.min(room) / line).max(1);
     while d + line <= face.n_dst {
@@ -301,6 +302,7 @@ impl Squares<'_> {
         let apart = tuning.destination && cached && face.columns.inner().unsigned_abs() >= 512;
         let ([chunk, distance], asks) =
             (tuning.ahead, self.ahead && lines * line > tuning.followed);
+        let on = face.goes_on();
         let src = tables.rows(face, d - before, lines * line + before);
         let mut dst = face.dst;
         for s in (0..face.n_src).step_by(line) {
@@ -310,7 +312,8 @@ impl Squares<'_> {
                 dst = dst.wrapping_add(d << log);
             }
             let src = src.wrapping_add(s << log);
-            let more = (face.n_src - s) << log > distance && (s << log) & (chunk - 1) == 0;
+            let more = on || (face.n_src - s) << log > distance;
+            let more = more && (s << log) & (chunk - 1) == 0;
             // SAFETY: a part of the caller's face.
             unsafe { self.begin(log, tables, src) };
             for i in 0..lines {
