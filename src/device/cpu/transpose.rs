@@ -72,11 +72,11 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     away.early &= away.streams;
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        if away.streams && face.follows() {
-            for end in face.ends() {
+        if let Some(step) = face.follows().filter(|_| away.streams) {
+            for end in face.ends(step) {
                 rows::elements(&end, 1 << face.log, None);
             }
-            return transpose(ops, &face.wrapped(), away);
+            return transpose(ops, &face.wrapped(step), away);
         }
         if face.log >= 3 && !away.streams && (wide || ops.square.is_none()) {
             let far = Some(ops).filter(|_| away.far);
