@@ -7,6 +7,9 @@ pub const SIDE_MOST: usize = 12;
 /// Bytes from which an output goes past the caches, unless tests and measurements say otherwise.
 pub const STREAM_FROM: u64 = 16 << 20;
 
+/// Bytes of an output from which the destination's rows may be short.
+const LARGE: u64 = 4 << 20;
+
 /// Bytes beyond which a side takes no further dimension.
 const SIDE_BYTES: i64 = 4096;
 
@@ -43,6 +46,13 @@ impl Run {
     /// Dimension `i` of a plan alone.
     pub fn alone(plan: &Part, i: usize) -> Run {
         Run::default().with(i, plan.dim(i).n, 0).unwrap_or_default()
+    }
+
+    /// Lines of 64 bytes that elements of so many `bytes` fill, if they are one dimension and fill
+    /// them all.
+    fn lines(&self, bytes: i64) -> i64 {
+        let n = self.n.saturating_mul(bytes);
+        if self.ndim == 1 && n & 63 == 0 { n / 64 } else { 0 }
     }
 
     /// Whether it may be one of several on its side.
@@ -229,6 +239,7 @@ impl<'a> Part<'a> {
             let Dim { n, dst, .. } = self.dim(i);
             Some((i, run.with(i, n, dst)?))
         };
+        let large = self.whole_bytes() >= LARGE;
         let (mut dst, mut src) = (below(&Run::default())?.1, beside(&Run::default())?.1);
         loop {
             let taken = dst.set() | src.set();
@@ -239,6 +250,10 @@ impl<'a> Part<'a> {
             let below = below(&dst).filter(|next| room(&dst) && free(next));
             let beside = beside(&src).filter(|next| room(&src) && free(next));
             match (below, beside) {
+                // Rows of whole lines are long enough.
+                (Some((i, _)), Some((j, next))) if i == j && large && dst.lines(bytes) >= 2 => {
+                    src = next
+                }
                 (Some((_, next)), other) if other.is_none() || dst.n <= src.n => dst = next,
                 (_, Some((_, next))) => src = next,
                 _ => return Some((dst, src)),

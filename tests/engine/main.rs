@@ -258,6 +258,53 @@ fn transposes_out_of_phase() {
     });
 }
 
+/// Volumes with the axes reversed: destination rows of whole lines, each of which is followed by
+/// another a few columns on.
+#[test]
+fn volumes() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0701_0e50_0000_1111);
+        for size in [1i64, 2, 4, 8, 16] {
+            for phase in [0, 16, 48, 8, 1] {
+                let line = 64 / size;
+                let z = line * random.one_of(&[1, 2, 4]) + random.one_of(&[0, 0, 0, 3]);
+                let (y, x) = (1 + random.below(4) as i64, line + random.one_of(&[0, 1, 17]));
+                let gap = random.one_of(&[0, 0, size, 64]);
+                let sign = 1 - 2 * i64::from(random.below(6) == 0);
+                let dims = vec![
+                    Dim { n: x, src: size, dst: y * z * size + random.one_of(&[0, 0, 64]) },
+                    Dim { n: y, src: sign * x * size, dst: z * size },
+                    Dim { n: z, src: x * y * size + gap, dst: size },
+                ];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                let places = [random.next(), 1 + 4 * phase as u64];
+                case.check_at(places, &memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
+/// So large that the middle axis goes to the source's side, and the output past the caches.
+#[test]
+fn large_volumes() {
+    let memory = memory();
+    ways(&[(usize::MAX, true)], |what| {
+        let mut random = Random(0x0701_0e50_0000_2222);
+        for (size, [z, y, x]) in [(1, [256, 90, 256]), (2, [192, 60, 200]), (8, [32, 70, 240])] {
+            for phase in [0, 16] {
+                let dims = vec![
+                    Dim { n: x, src: size, dst: y * z * size },
+                    Dim { n: y, src: x * size, dst: z * size },
+                    Dim { n: z, src: x * y * size, dst: size },
+                ];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                case.check_at([random.next(), 1 + 4 * phase], &memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
 /// Few planes side by side: pieces of the 4 KiB buffer, and a last one of one to four elements; and
 /// runs of fewer elements than vectors have.
 #[test]

@@ -15,8 +15,9 @@ pub(super) struct Face<'a> {
     pub(super) columns: &'a Side,
     /// The first position of each.
     first: (usize, usize),
-    /// If not 0: positions along `n_dst` from here on begin again, one column further.
+    /// If not 0: positions along `n_dst` from here on begin again, `step` columns further.
     wrap: usize,
+    step: usize,
     /// log2 of the element's bytes, 0 to 4; not used where they are no power of two.
     pub(super) log: u32,
 }
@@ -29,7 +30,7 @@ impl<'a> Face<'a> {
         (rows, columns): (&'a Side, &'a Side),
         log: u32,
     ) -> Face<'a> {
-        Face { src, dst, n_dst, n_src, rows, columns, first: (0, 0), wrap: 0, log }
+        Face { src, dst, n_dst, n_src, rows, columns, first: (0, 0), wrap: 0, step: 0, log }
     }
 
     /// The same at other places.
@@ -55,36 +56,42 @@ impl<'a> Face<'a> {
         }
     }
 
-    /// Whether the destination's rows follow one another, all of whole lines though none starts at
-    /// one, and short: tables, which can list where they are, cost more than long ones gain.
-    pub(super) fn follows(&self) -> bool {
+    /// If the destination's rows follow one another, all of whole lines though none starts at one,
+    /// and short: the columns from each to the next. Tables, which can list where they are, cost
+    /// more than long ones gain.
+    pub(super) fn follows(&self) -> Option<usize> {
         const LONG: usize = 2048;
         let near = |&(n, by): &(usize, isize)| n.saturating_mul(by.unsigned_abs()) <= 1 << 30;
-        let ([rows], [columns]) = (self.rows.dims(), self.columns.dims()) else { return false };
-        let whole = self.wrap == 0 && self.first == (0, 0) && self.n_dst == rows.0;
+        let (rows, columns) = (self.rows.dims(), self.columns.dims());
+        let ([(n_dst, _)], [inner @ .., (n, by)]) = (rows, columns) else { return None };
+        let step = inner.iter().map(|&(n, _)| n).product::<usize>();
+        let whole = self.wrap == 0 && self.first == (0, 0) && self.n_dst == *n_dst;
         let bytes = self.n_dst << self.log;
-        let dense = columns.1 == bytes as isize && bytes & 63 == 0 && bytes <= LONG;
+        let dense = *by == bytes as isize && self.columns.lined() && bytes <= LONG;
         let (at, part) = (self.dst as usize & 63, (1 << self.log) - 1);
         let starts = at > 0 && at & part == 0 && self.n_src > self.line();
-        whole && dense && starts && near(rows) && near(columns)
+        let all = whole && self.n_src == step * n && rows.iter().chain(columns).all(near);
+        (all && dense && starts).then_some(step)
     }
 
-    /// Of such a face what precedes the first row's first line, and what follows the last one's
+    /// Of such a face what precedes the first rows' first line, and what follows the last ones'
     /// last.
-    pub(super) fn ends(&self) -> [Face<'a>; 2] {
-        let (head, last) = (self.head(), self.n_src.saturating_sub(1));
-        let first = Face { n_dst: head, n_src: 1, ..*self };
+    pub(super) fn ends(&self, step: usize) -> [Face<'a>; 2] {
+        let (head, last) = (self.head(), self.n_src.saturating_sub(step));
+        let first = Face { n_dst: head, n_src: step, ..*self };
         let src = self.src.wrapping_offset(head as isize * self.rows.inner());
-        let dst = self.dst.wrapping_offset(last as isize * self.columns.inner());
-        let (src, dst) = (src.wrapping_add(last << self.log), dst.wrapping_add(head << self.log));
-        [first, Face { n_dst: self.n_dst.saturating_sub(head), ..first.at(src, dst) }]
+        let before = last.checked_div(step).unwrap_or(0) * self.n_dst + head;
+        let dst = self.dst.wrapping_add(before << self.log);
+        let last = first.at(src.wrapping_add(last << self.log), dst);
+        [first, Face { n_dst: self.n_dst.saturating_sub(head), ..last }]
     }
 
     /// And what is between these: rows are as long as they were, and end with what the next one
     /// begins with.
-    pub(super) fn wrapped(&self) -> Face<'a> {
-        let columns = self.n_src.saturating_sub(1);
-        Face { wrap: self.n_dst, ..self.part(self.head(), self.n_dst, 0, columns) }
+    pub(super) fn wrapped(&self, step: usize) -> Face<'a> {
+        let columns = self.n_src.saturating_sub(step);
+        let part = self.part(self.head(), self.n_dst, 0, columns);
+        Face { wrap: self.n_dst, step, ..part }
     }
 
     /// Whether squares can share the lines of the destination's rows: these are long and a stride
@@ -99,6 +106,14 @@ impl<'a> Face<'a> {
     /// Whether it is one of these.
     pub(super) fn wraps(&self) -> bool {
         self.wrap > 0
+    }
+
+    /// Whether what follows a source row is another one, which is needed soon: also after a part
+    /// of the face that begins and ends at lines.
+    pub(super) fn goes_on(&self) -> bool {
+        let end = (self.n_src as isize) << self.log;
+        let follows = |by: isize| (0..128).contains(&by.wrapping_sub(end));
+        self.rows.dims().iter().skip(1).any(|&(_, by)| follows(by))
     }
 
     /// Elements in 16 and in 64 bytes.
@@ -150,6 +165,16 @@ impl Side {
     /// The innermost dimension's stride.
     pub(super) fn inner(&self) -> isize {
         self.dims().first().map_or(0, |&(_, stride)| stride)
+    }
+
+    /// Rows in use at a time that the caches have room for: those a power of two apart share a few
+    /// places.
+    pub(super) fn room(&self) -> usize {
+        const REACH: usize = 4 << 20;
+        const LEAST: usize = 32;
+        let Some(&(n, by)) = self.dims().first() else { return usize::MAX };
+        let room = REACH.checked_shr(by.trailing_zeros()).unwrap_or(0).max(LEAST);
+        if n > room { room } else { usize::MAX }
     }
 
     /// The innermost dimension's extent and stride, and the side without it.
@@ -249,7 +274,7 @@ impl Tables {
         face.rows.offsets(at, n, &mut self.rows);
         if face.wrap > 0 {
             for (at, row) in (at..).zip(self.rows.iter_mut()) {
-                *row += if at < face.wrap { 0 } else { 1 << face.log };
+                *row += if at < face.wrap { 0 } else { (face.step << face.log) as i32 };
             }
         }
         face.src

@@ -72,11 +72,11 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     away.early &= away.streams;
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        if away.streams && face.follows() {
-            for end in face.ends() {
+        if let Some(step) = face.follows().filter(|_| away.streams) {
+            for end in face.ends(step) {
                 rows::elements(&end, 1 << face.log, None);
             }
-            return transpose(ops, &face.wrapped(), away);
+            return transpose(ops, &face.wrapped(step), away);
         }
         if face.log >= 3 && !away.streams && (wide || ops.square.is_none()) {
             let far = Some(ops).filter(|_| away.far);
@@ -256,6 +256,7 @@ unsafe fn squares(
         _ if face.rows.inner().unsigned_abs() <= 1024 => *near,
         _ => past.get(face.log as usize).map_or(line, |&rows| rows),
     };
+    let most = if away.streams { most.min(face.rows.room()) } else { most };
     let room = if tables.apart.is_none() { ROWS_MOST - before } else { usize::MAX };
     let most = (most.min(room) / line).max(1);
     while d + line <= face.n_dst {
@@ -301,6 +302,7 @@ impl Squares<'_> {
         let apart = tuning.destination && cached && face.columns.inner().unsigned_abs() >= 512;
         let ([chunk, distance], asks) =
             (tuning.ahead, self.ahead && lines * line > tuning.followed);
+        let on = face.goes_on();
         let src = tables.rows(face, d - before, lines * line + before);
         let mut dst = face.dst;
         for s in (0..face.n_src).step_by(line) {
@@ -310,7 +312,8 @@ impl Squares<'_> {
                 dst = dst.wrapping_add(d << log);
             }
             let src = src.wrapping_add(s << log);
-            let more = (face.n_src - s) << log > distance && (s << log) & (chunk - 1) == 0;
+            let more = on || (face.n_src - s) << log > distance;
+            let more = more && (s << log) & (chunk - 1) == 0;
             // SAFETY: a part of the caller's face.
             unsafe { self.begin(log, tables, src) };
             for i in 0..lines {
