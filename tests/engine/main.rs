@@ -305,6 +305,35 @@ fn large_volumes() {
     });
 }
 
+/// Some small faces, of whole squares or not, one after the other or interlaced, between guard
+/// pages or anywhere in a line, their rows apart or not, also backwards.
+#[test]
+fn batches() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x5a11_face_0000_2468);
+        for i in 0..300 {
+            let size = 1 << (i % 4);
+            let line = 64 / size;
+            let mut side = || random.one_of(&[line, line, 2 * line, line / 2, 7, 12, 20, 33, 50]);
+            let (n, columns) = (side(), side());
+            let mut gap = || random.one_of(&[0, 0, 1, size, 64]);
+            let (to, mut from) = (n * size + gap(), columns * size + gap());
+            // The next face's rows between this one's, of the source.
+            let (next, outside) = (columns * to + gap(), n * from + gap());
+            let inside = if i % 3 == 0 { columns * size } else { outside };
+            from *= if i % 3 == 0 { 3 } else { 1 - 2 * (i / 12 % 2) };
+            let dims = vec![
+                Dim { n: 3, src: inside, dst: next },
+                Dim { n: columns, src: size, dst: to },
+                Dim { n, src: from, dst: size },
+            ];
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
 /// Few planes side by side: pieces of the 4 KiB buffer, and a last one of one to four elements; and
 /// runs of fewer elements than vectors have.
 #[test]

@@ -3,7 +3,7 @@ use super::face::{Face, Side};
 use super::stream::Joined;
 use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
-use super::{bits, braid, groups, level, lines, odd, ops::Ops, slim, strided, tables};
+use super::{bits, braid, groups, level, lines, odd, ops::Ops, slim, small, strided, tables};
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item, Kernel};
 
@@ -80,7 +80,7 @@ unsafe fn rare(
                 true
             }
             Kernel::Rows => odd::copy(ops, plan, size),
-            Kernel::Interleave if !streams => braid::copy(plan, size) || square(plan, size),
+            Kernel::Interleave if !streams => braid::copy(plan, size) || square(ops, plan, size),
             Kernel::Gather => braid::copy(plan, size),
             // Picking is for long runs.
             Kernel::Step(_) if size <= 2 && plan.inner().n < 128 => {
@@ -89,7 +89,9 @@ unsafe fn rare(
             }
             Kernel::Transpose | Kernel::Slim => {
                 let uneven = sides.filter(|sides| odd::uneven(plan, size, sides));
-                braid::copy(plan, size) || uneven.is_some_and(|s| odd::short(plan, size, &s))
+                braid::copy(plan, size)
+                    || sides.is_some_and(|sides| small::copy(ops, plan, size, &sides, streams))
+                    || uneven.is_some_and(|s| odd::short(plan, size, &s))
             }
             _ => false,
         }
@@ -98,11 +100,13 @@ unsafe fn rare(
 
 /// Copies planes in squares, if they are so many and their runs so short that it is faster than to
 /// weave them.
-unsafe fn square(plan: &Part, size: usize) -> bool {
+unsafe fn square(ops: &Ops, plan: &Part, size: usize) -> bool {
     let brief = plan.inner().n >= 5 && plan.dim(plan.ndim.wrapping_sub(2)).n <= 64;
     let sides = if brief && size >= 4 { plan.sides(size as i64) } else { None };
     // SAFETY: the caller's plan.
-    sides.is_some_and(|sides| unsafe { odd::short(plan, size, &sides) })
+    sides.is_some_and(|sides| unsafe {
+        small::copy(ops, plan, size, &sides, false) || odd::short(plan, size, &sides)
+    })
 }
 
 /// Whether a plan goes element by element, through tables of offsets.

@@ -7,6 +7,7 @@
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose squares and tiles, or windows in the buffer  ├ Transpose
 //!        groups    a few bytes in any order                    ├ some of Rows Fill Step Gather ...
+//!        small     squares or tiles alone: small faces         ├ some of Transpose, Interleave
 //!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        braid     a few rows in turn, of 1 and 2 bytes         ├ some of Transpose, Interleave
@@ -63,6 +64,7 @@ mod packed;
 mod portable;
 mod rows;
 mod slim;
+mod small;
 mod step;
 mod stream;
 mod strided;

@@ -29,7 +29,7 @@ const REACH: usize = 1024;
 #[derive(Clone, Copy)]
 pub(super) struct Away {
     /// Whether the output goes past the caches.
-    streams: bool,
+    pub(super) streams: bool,
     /// Whether it does though the source may lie in them.
     early: bool,
     /// Whether it does so even where elements may be copied one by one.

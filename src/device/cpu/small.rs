@@ -1,0 +1,127 @@
+//! Transposes of small faces: squares or tiles, one after the other, and nothing else. What strips,
+//! tables and squares of any size prepare for a face would take longer than turning it.
+use super::engine::{Sides, faces};
+use super::face::Face;
+use super::ops::{Ops, Rows, Square, To};
+use super::stream::Buffer;
+use super::transpose::Away;
+use crate::device::part::Part;
+
+/// Bytes of a face from which strips are as fast.
+const SMALL: usize = 64 << 10;
+
+/// How far ahead on both sides lines are asked for past the caches: two pages, for within the one
+/// in use processors fetch ahead by themselves; and also of faces of less bytes than `ALONE`.
+const AHEAD: usize = 8192;
+const ALONE: usize = 2048;
+
+/// Copies a plan of elements of 1, 2, 4 or 8 bytes, if its faces are small and strides tell where
+/// their rows are.
+///
+/// # Safety
+/// As [`super::copy`].
+pub(super) unsafe fn copy(
+    ops: &Ops,
+    plan: &Part,
+    size: usize,
+    sides: &Sides,
+    streams: bool,
+) -> bool {
+    let lists = sides.0.dims().nth(1).or(sides.1.dims().nth(1)).is_some();
+    let apart = sides.1.dims().next().map_or(0, |i| plan.dim(i).dst.unsigned_abs() as usize);
+    let (n_dst, n_src) = (sides.0.n as usize, sides.1.n as usize);
+    let able = !lists && suits(ops, size, (n_dst, n_src), apart);
+    let Some(square) = ops.square.filter(|_| able) else { return false };
+    let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
+    let far = streams && n_dst * n_src * size >= ALONE;
+    faces(plan, size, sides, &mut |face| {
+        let whole = (face.n_dst | face.n_src) & (face.line() - 1) == 0;
+        let to = if away.streams { To::Lines } else { To::Rows };
+        // SAFETY: a face of the caller's plan; squares' rows are whole lines.
+        unsafe {
+            if whole && face.columns.lined() && face.dst as usize & 63 == 0 {
+                squares(ops, square, face, to, far);
+            } else {
+                tiles(ops, face, far);
+            }
+        }
+    });
+    if away.streams {
+        // SAFETY: the level's instructions are there.
+        unsafe { (ops.fence)() };
+    }
+    true
+}
+
+/// Whether faces are small; large enough for tiles, of which not too much is made twice; and of so
+/// few columns that half of the first-level cache has room for a line of each, `apart` bytes from
+/// one another: tiles fill these in two or more goes.
+fn suits(ops: &Ops, size: usize, (n_dst, n_src): (usize, usize), apart: usize) -> bool {
+    const WAYS: usize = 4;
+    let sets = if apart & 63 == 0 { 64 >> (apart / 64).trailing_zeros().min(6) } else { 64 };
+    let log = size.trailing_zeros();
+    let all = n_dst.saturating_mul(n_src);
+    let rows = if n_dst << log < ops.width { 16 } else { ops.width } >> log;
+    let columns = 16 >> log;
+    let up = |n: usize, by: usize| n.saturating_add(by.wrapping_sub(1)) & by.wrapping_neg();
+    let made = up(n_dst, rows).saturating_mul(up(n_src, columns));
+    let tiles = n_dst >= rows && n_src >= columns && made / 5 <= all / 2;
+    // Long rows of few columns, of which the last tiles would be much: squares of any size.
+    let slim = n_src << log < 64 && n_src & columns.wrapping_sub(1) > 0 && n_dst >= 4 * n_src;
+    let able = size <= 8 && n_src > 2 && n_src <= WAYS * sets && tiles && !slim;
+    able && (32..SMALL >> log).contains(&all)
+}
+
+/// A face of whole squares.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn squares(ops: &Ops, square: Square, face: &Face, how: To, far: bool) {
+    let (from, to, line) = (face.rows.inner(), face.columns.inner(), face.line());
+    let mut half = Buffer::new();
+    let (mut s, mut d) = (0, 0);
+    while s < face.n_src {
+        let part = face.part(d, line, s, line);
+        let src = part.src.wrapping_offset(d as isize * from);
+        let dst = part.dst.wrapping_offset(s as isize * to);
+        // SAFETY: a part of the caller's face, and room for another; a prefetch touches nothing.
+        unsafe {
+            if far {
+                (ops.fetch)(src.wrapping_add(AHEAD), Rows::Apart([from]), line, 1);
+            }
+            square(face.log, src, dst, half.ptr(), Rows::Apart([from, to, 64]), how);
+        }
+        d += line;
+        if d == face.n_dst {
+            (s, d) = (s + line, 0);
+        }
+    }
+}
+
+/// A face of at least a tile. The last tile of a row or column moves back over its predecessor, and
+/// writes the same bytes again.
+unsafe fn tiles(ops: &Ops, face: &Face, far: bool) {
+    let (log, from, to) = (face.log as usize & 15, face.rows.inner(), face.columns.inner());
+    let wide = face.n_dst << log >= ops.width;
+    let (width, tiles) = if wide { (ops.width, &ops.tiles) } else { (16, &ops.narrow) };
+    let Some(tile) = tiles.get(log) else { return };
+    let (blocks, last) = ((face.n_src << log) / 16, face.n_src - face.vector());
+    let mut d = 0;
+    while d < face.n_dst {
+        d = d.min(face.n_dst - (width >> log));
+        let src = face.src.wrapping_offset(d as isize * from);
+        let dst = face.dst.wrapping_add(d << log);
+        // SAFETY: a part of the caller's face; a prefetch touches nothing.
+        unsafe {
+            if far {
+                let (src, dst) = (src.wrapping_add(AHEAD), dst.wrapping_add(AHEAD));
+                (ops.fetch)(src, Rows::Apart([from]), width >> log, 1 + blocks / 4);
+                (ops.fetch)(dst, Rows::Apart([to]), face.n_src, 1);
+            }
+            tile(src, dst, Rows::Apart([from, to]), blocks);
+            if last & (face.vector() - 1) > 0 {
+                let dst = dst.wrapping_offset(last as isize * to);
+                tile(src.wrapping_add(last << log), dst, Rows::Apart([from, to]), 1);
+            }
+        }
+        d += width >> log;
+    }
+}
