@@ -55,7 +55,7 @@ impl Stage {
         let (mut inner, mut cut, mut block) = (1, cast.dims.ndim, 1);
         while cut > 0 && inner <= self.most {
             cut -= 1;
-            block = self.most.checked_div(inner).unwrap_or(1).clamp(1, n(cut));
+            block = self.most.checked_div(inner).unwrap_or(1).min(n(cut)).max(1);
             if block < n(cut) {
                 break;
             }
@@ -102,6 +102,14 @@ impl Drop for Stage {
 }
 
 impl Cast {
+    /// Adds dimension `i` of another one, innermost.
+    fn push(&mut self, from: &Cast, i: usize) {
+        let n = from.dims.shape.get(i).copied().unwrap_or(1);
+        let [a, b] = [&from.src.1, &from.dst.1].map(|side| side.strides.get(i).copied());
+        let (a, b) = (a.unwrap_or(0), b.unwrap_or(0));
+        self.dims.push(n, [(&mut self.src.1, a), (&mut self.dst.1, b)]);
+    }
+
     /// Leaves `n` numbers of dimension `i`, from `first` on.
     fn start_at(&mut self, i: usize, first: i64, n: i64) {
         for side in [&mut self.src.1, &mut self.dst.1] {
@@ -127,22 +135,19 @@ fn long(cast: &Cast, (kind, side): &(Kind, Side)) -> bool {
     run >= TILE as i64
 }
 
-/// The same numbers with the destination's nearest innermost.
+/// The same numbers with the destination's nearest innermost, and neighbours in one dimension.
 fn sorted(cast: &Cast) -> Cast {
-    let stride = |side: &Side, i: usize| side.strides.get(i).copied().unwrap_or(0);
-    let mut order: [u8; DIMS] = [0; DIMS];
-    let order = order.get_mut(..cast.dims.ndim).unwrap_or_default();
-    order.iter_mut().zip(0..).for_each(|(to, i)| *to = i);
-    let key = |&i: &u8| {
-        let [to, from] = [&cast.dst.1, &cast.src.1].map(|side| stride(side, i.into()));
-        core::cmp::Reverse((to.unsigned_abs(), from.unsigned_abs()))
-    };
-    order.sort_unstable_by_key(key);
     let mut all = Cast { dims: Dims::new(), ..*cast };
-    for i in order.iter().map(|&i| usize::from(i)) {
-        let n = cast.dims.shape.get(i).copied().unwrap_or(1);
-        let (from, to) = (stride(&cast.src.1, i), stride(&cast.dst.1, i));
-        all.dims.push(n, [(&mut all.src.1, from), (&mut all.dst.1, to)]);
+    let mut left = (1u128 << cast.dims.ndim) - 1;
+    let stride = |side: &Side, i: usize| side.strides.get(i).copied().unwrap_or(0);
+    while left != 0 {
+        let far = |&i: &usize| {
+            let [to, from] = [&cast.dst.1, &cast.src.1].map(|side| stride(side, i).unsigned_abs());
+            (left >> i & 1, to, from, DIMS - i)
+        };
+        let Some(i) = (0..cast.dims.ndim).max_by_key(far) else { return all };
+        all.push(cast, i);
+        left &= !(1 << i);
     }
     all
 }
@@ -150,11 +155,7 @@ fn sorted(cast: &Cast) -> Cast {
 /// The same numbers with neighbours in one dimension, where they can be.
 fn merged(cast: &Cast) -> Cast {
     let mut all = Cast { dims: Dims::new(), ..*cast };
-    for (i, &n) in cast.dims.shape.iter().enumerate().take(cast.dims.ndim) {
-        let [from, to] = [&cast.src.1, &cast.dst.1].map(|side| side.strides.get(i).copied());
-        let (from, to) = (from.unwrap_or(0), to.unwrap_or(0));
-        all.dims.push(n, [(&mut all.src.1, from), (&mut all.dst.1, to)]);
-    }
+    (0..cast.dims.ndim).for_each(|i| all.push(cast, i));
     all
 }
 

@@ -227,7 +227,8 @@ unsafe fn sparse(plan: &Part, shuffle: Shuffle, (how, inside, n): (&Groups, u64,
     let (near, [by_src, by_dst]) = (beside.map_or(Dim::NONE, |i| plan.dim(i)), how.strides);
     let piece = PIECE.checked_div(by_dst.unsigned_abs()).unwrap_or(1).max(1);
     walk(plan, inside | set(&[beside]), |src_at, dst_at| {
-        for first in (0..n).step_by(piece) {
+        let mut first = 0;
+        while first < n {
             for i in 0..near.n {
                 let src_at = src_at + (i * near.src) as isize + first as isize * by_src;
                 let dst_at = dst_at + (i * near.dst) as isize + first as isize * by_dst;
@@ -236,6 +237,7 @@ unsafe fn sparse(plan: &Part, shuffle: Shuffle, (how, inside, n): (&Groups, u64,
                 // SAFETY: groups of the caller's plan.
                 unsafe { shuffle(dst, src, piece.min(n - first), how) };
             }
+            first += piece;
         }
     });
 }
