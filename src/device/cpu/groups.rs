@@ -78,7 +78,9 @@ impl Found {
         // A window of 16 bytes is read in whole, where another group follows.
         let stuck = self.width == 16 && self.along.src == 0;
         let (pieces, least) = (self.elements * self.at_once, if gaps { 8 } else { 2 });
-        pieces >= least && !single && !stuck && run >= LEAST_RUN
+        // Nor windows that are mostly what is between.
+        let full = gaps || 8 * self.size * pieces >= 3 * self.width;
+        pieces >= least && full && !single && !stuck && run >= LEAST_RUN
     }
 
     /// Which byte comes where.
@@ -216,8 +218,12 @@ unsafe fn dense(
             // SAFETY: groups of the caller's plan.
             unsafe { shuffle(to, src, count, how) };
         };
-        // SAFETY: a run of the caller's plan.
-        unsafe { stream::run(ops, streams, dst, n, how.bytes, &mut make) };
+        if streams {
+            // SAFETY: a run of the caller's plan.
+            unsafe { stream::run(ops, true, dst, n, how.bytes, &mut make) };
+        } else {
+            make(dst, 0, n);
+        }
     });
 }
 
