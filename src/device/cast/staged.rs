@@ -80,8 +80,8 @@ impl Stage {
     /// One piece.
     unsafe fn piece(&self, cast: &Cast, convert: &mut dyn FnMut(&Cast)) {
         let memory = self.memory.as_ptr();
-        let gathered = (cast.src.0, compact(cast, cast.src.0, memory));
-        let made = self.made.map(|at| compact(cast, cast.dst.0, memory.wrapping_add(at)));
+        let gathered = (cast.src.0, compact(cast, &cast.src, memory));
+        let made = self.made.map(|at| compact(cast, &cast.dst, memory.wrapping_add(at)));
         let made = (cast.dst.0, made.unwrap_or(cast.dst.1));
         // SAFETY: the caller's numbers, and memory with room for those of a piece, twice.
         unsafe {
@@ -159,9 +159,9 @@ fn merged(cast: &Cast) -> Cast {
     all
 }
 
-/// Numbers that follow one another in memory, in the order of a conversion.
-fn compact(cast: &Cast, kind: Kind, first: *mut u8) -> Side {
-    let mut side = Side { first, bits: kind.bits(), strides: [0; DIMS] };
+/// The numbers of a side where they follow one another in memory, in the order of a conversion.
+fn compact(cast: &Cast, (kind, side): &(Kind, Side), first: *mut u8) -> Side {
+    let mut side = Side { first, bits: side.bits, strides: [0; DIMS] };
     let mut step = 8 * kind.nbytes() as i64;
     let dims = cast.dims.shape.iter().zip(&mut side.strides).take(cast.dims.ndim);
     for (&n, stride) in dims.rev() {

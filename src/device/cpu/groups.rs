@@ -55,14 +55,11 @@ impl Found {
     fn speed(&self) -> usize {
         let bytes = self.at_once * self.bytes();
         let long = (self.at_once as i64 - 1) * self.along.dst + self.reach > 64;
-        bytes
-            * if self.width <= 64 {
-                4
-            } else if long {
-                2
-            } else {
-                3
-            }
+        match (self.width > 64, long) {
+            (false, _) => 4 * bytes,
+            (_, false) => 3 * bytes,
+            _ => 2 * bytes,
+        }
     }
 
     /// Whether groups are faster than what else there is.
