@@ -4,8 +4,8 @@
 //!   source ─ cursor (gather) ─ tile ─ pipeline (load, widen, round, store) ─ tile ─ cursor ─ dst
 //! ```
 //! Dense rows skip the gathering and the scattering; of many numbers that are not, the copy engine
-//! does both (`staged`). A pipeline is at most four loops, chosen once;
-//! types of one byte go through a table of their 256 values instead. `round` has the rules.
+//! does both (`staged`). A pipeline is at most four loops, chosen once; types of one byte go
+//! through a table of their 256 values instead. `round` has the rules.
 mod avx2;
 mod cursor;
 mod pipeline;

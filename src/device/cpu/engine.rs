@@ -17,13 +17,22 @@ pub(super) type Sides = (Run, Run);
 pub(super) unsafe fn serial(plan: &Part, large: bool) {
     let ops = level::ops();
     let streams = large && ops.streams;
-    let Item::Bytes(size) = plan.item else {
-        // SAFETY: the caller's promise.
-        unsafe {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Item::Bytes(size) = plan.item else {
             bits::copy(ops, plan, streams);
             return (ops.fence)();
+        };
+        bytes(ops, plan, size, streams);
+        // Whoever did it: what went past the caches comes before whatever follows.
+        if streams {
+            (ops.fence)();
         }
-    };
+    }
+}
+
+/// Copies elements of whole bytes.
+unsafe fn bytes(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
         let (kernel, sides) = plan.way();
@@ -50,9 +59,6 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             Kernel::Transpose => turned(ops, plan, size, &sides.unwrap_or_default(), streams),
             Kernel::Slim => slim::copy(ops, plan, size, &sides.unwrap_or_default()),
             Kernel::Few | Kernel::Scatter | Kernel::Bits => strided::copy(plan, size),
-        }
-        if streams {
-            (ops.fence)();
         }
     }
 }
@@ -120,7 +126,7 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>, streams
         Kernel::Gather | Kernel::Scatter => plan.inner().n < 64 || plan.source_inner().is_some(),
         // Larger ones if their rows are not the source's.
         Kernel::Rows => size <= 16 || (size <= 80 && plan.source_inner().is_some()),
-        Kernel::Step(_) => (plan.inner().n < 64 || size == 8) && plan.ndim >= 3,
+        Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
         // Of faces that are a few elements wide, tiles would be mostly edges, and runs mostly
         // their beginning; small faces cost more to set up.
         Kernel::Transpose => sides.is_some_and(|(dst, src)| {

@@ -6,8 +6,8 @@
 //!        stream    contiguous pieces, past the caches           ├ Memcpy, long Rows
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose squares and tiles, or windows in the buffer  ├ Transpose
-//!        groups    a few bytes in any order                    ├ some of Rows Fill Step Gather ...
-//!        small     squares or tiles alone: small faces         ├ some of Transpose, Interleave
+//!        groups    a few bytes in any order                     ├ some of Rows, Fill, Step, ...
+//!        small     squares or tiles alone: small faces          ├ some of Transpose, Interleave
 //!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        braid     a few rows in turn, of 1 and 2 bytes         ├ some of Transpose, Interleave

@@ -46,10 +46,7 @@ pub(super) unsafe fn copy(
             }
         }
     });
-    if away.streams {
-        // SAFETY: the level's instructions are there.
-        unsafe { (ops.fence)() };
-    }
+    away.fence(ops);
     true
 }
 
