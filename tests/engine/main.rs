@@ -618,7 +618,8 @@ fn large_elements() {
 #[test]
 fn large_transposes() {
     let memory = memory();
-    let extents = [(4, 1030, 1050), (2, 1120, 2000), (1, 2112, 2064), (8, 700, 801)];
+    let extents =
+        [(4, 1030, 1050), (2, 1120, 2000), (1, 2112, 2064), (2, 4160, 544), (8, 700, 801)];
     let one_by_one = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200)];
     ways(&[(usize::MAX, true)], |what| {
         let mut random = Random(0x4c41_5247_4500_0001);

@@ -5,7 +5,8 @@
 //!                                                               │
 //!        stream    contiguous pieces, past the caches           ├ Memcpy, long Rows
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
-//!        transpose squares and tiles, or windows in the buffer  ├ Transpose
+//!        transpose squares and tiles                            ├ Transpose
+//!        windows   or windows in the buffer                     ├ some of Transpose
 //!        groups    a few bytes in any order                     ├ some of Rows, Fill, Step, ...
 //!        small     squares or tiles alone: small faces          ├ some of Transpose, Interleave
 //!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
@@ -20,8 +21,8 @@
 //! The instructions are behind one table ([`ops::Ops`]) per level, and what suits a make of
 //! processors is in another ([`tuning::Tuning`]); both are chosen once.
 //! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
-//! Nothing allocates, nothing is thread-local, and no frame is larger than the 4 KiB buffer and
-//! 2 KiB beside it.
+//! Nothing allocates, nothing is thread-local, and no frame is larger than two buffers of 4 KiB and
+//! 2 KiB beside them.
 
 /// Rounds of a perfect shuffle: in each, the low and the high halves of rows `i` and `i + C / 2`
 /// follow one another, for every `i` listed. Written out, so that the rows stay in registers.
@@ -73,6 +74,7 @@ mod threads;
 mod transpose;
 mod tuning;
 mod walk;
+mod windows;
 
 // Families of processors; each file is empty where it does not apply.
 mod neon;

@@ -107,6 +107,11 @@ pub(super) enum To {
     Rows,
     /// There, past the caches: they are whole lines.
     Lines,
+    /// Nowhere yet: 1- and 2-byte elements stay half done.
+    Half,
+    /// To lines, each right after the one before it, which is of the square that is half done where
+    /// this one's half begins.
+    Pair,
     /// Likewise, but rows, a stride apart, start anywhere in a line (at a whole element, of more
     /// than a byte): each row's first bytes fill the line that the last ones of the same row of the
     /// square before begin. Those are here, and of this square will be.
@@ -340,7 +345,7 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
     pub(super) square: Option<Square>,
-    /// Whether they can share lines.
+    /// Whether they can share lines, and be made in pairs.
     pub(super) shares: bool,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,

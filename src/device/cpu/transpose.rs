@@ -5,9 +5,10 @@ use super::ops::{Ops, Rows, Square, To};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
 use super::tuning::{Tuning, tuning};
+use super::windows;
 
 /// Rows of the buffer that are so many bytes apart, as a list.
-const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
+pub(super) const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
     let mut rows = [0; COLUMNS_MOST];
     let mut i = 0;
     while i < COLUMNS_MOST {
@@ -172,27 +173,45 @@ unsafe fn strips(ops: &Ops, face: &Face, away: Away) {
     // mostly what precedes and follows them.
     let lead = (face.src as usize).wrapping_neg() & 63;
     let lead = if face.rows.lined() && face.n_src >= 4 * line { lead >> face.log } else { 0 };
-    let mut s = 0;
+    let mut s = lead;
     // SAFETY: the strips are parts of the face, which is at least a line either way.
     unsafe {
-        if lead > 0 {
-            direct(ops, &face.part(0, face.n_dst, 0, lead.max(vector)));
-            s = lead;
-        }
         while s + line <= face.n_src {
             let count = RUN.min(face.n_src - s) & !(line - 1);
-            strip(ops, &face.part(0, face.n_dst, s, count), away);
+            let left = face.n_src - (s + count);
+            let edges = Edges {
+                face,
+                lead: if s == lead && s > 0 { lead.max(vector) } else { 0 },
+                tail: if left > 0 && left < line { left.max(vector) } else { 0 },
+            };
+            strip(ops, &face.part(0, face.n_dst, s, count), &edges, away);
             s += count;
         }
-        if s < face.n_src {
-            let count = (face.n_src - s).max(vector);
-            direct(ops, &face.part(0, face.n_dst, face.n_src - count, count));
+    }
+}
+
+/// The columns of a face that precede its first strip, or follow its last one: less than a line.
+/// They are made with the rows beside them, whose pages are in use then.
+pub(super) struct Edges<'a> {
+    face: &'a Face<'a>,
+    lead: usize,
+    tail: usize,
+}
+
+impl Edges<'_> {
+    /// Beside `count` positions of the destination's rows, 16 bytes or more, from `d` on.
+    pub(super) unsafe fn beside(&self, ops: &Ops, d: usize, count: usize) {
+        for (s, n) in [(0, self.lead), (self.face.n_src - self.tail, self.tail)] {
+            if n > 0 {
+                // SAFETY: parts of the caller's face, at least 16 bytes either way.
+                unsafe { direct(ops, &self.face.part(d, count, s, n)) };
+            }
         }
     }
 }
 
 /// A strip of whole lines of source columns.
-unsafe fn strip(ops: &Ops, face: &Face, away: Away) {
+unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
     let streams = away.streams;
     let aligned = face.columns.lined() && face.dst as usize & ((1 << face.log) - 1) == 0;
     let head = face.head();
@@ -204,17 +223,22 @@ unsafe fn strip(ops: &Ops, face: &Face, away: Away) {
             _ => face.line(), // each row's first line is its own
         };
         if start > 0 {
-            direct(ops, &face.part(0, start.max(face.vector()), 0, face.n_src));
+            let count = start.max(face.vector());
+            direct(ops, &face.part(0, count, 0, face.n_src));
+            edges.beside(ops, 0, count);
         }
         let done = match ops.square {
             Some(square) if aligned || !streams || shares(ops, face) => {
-                squares(ops, square, face, (start, aligned), away)
+                squares(ops, square, (face, edges), (start, aligned), away)
             }
-            _ => windows(ops, face, if aligned { head } else { 0 }, aligned, streams),
+            _ => {
+                windows::copy(ops, (face, edges), if aligned { head } else { 0 }, aligned, streams)
+            }
         };
         if done < face.n_dst {
             let count = (face.n_dst - done).max(face.vector());
             direct(ops, &face.part(face.n_dst - count, count, 0, face.n_src));
+            edges.beside(ops, face.n_dst - count, count);
         }
     }
 }
@@ -229,18 +253,12 @@ static LINES: [i32; COLUMNS_MOST] = listed(64);
 unsafe fn squares(
     ops: &Ops,
     square: Square,
-    face: &Face,
+    (face, edges): (&Face, &Edges),
     (mut d, aligned): (usize, bool),
     away: Away,
 ) -> usize {
-    let mut half = Buffer::new();
-    let half = half.ptr();
-    let to = match away.streams {
-        false => To::Rows,
-        true if aligned => To::Lines,
-        true => To::Shared(half.wrapping_add(BUFFER / 2)), // bytes, that need all of it, do not
-    };
-    let squares = Squares { ops, square, half, to, ahead: away.ahead };
+    let mut half = [Buffer::new(), Buffer::new()];
+    let squares = Squares::new(ops, square, face, half.as_mut_ptr().cast(), aligned, away);
     let line = face.line().max(1);
     let mut tables = Tables::new(face);
     // Short destination rows are finished at once, and of those that start anywhere in a line few
@@ -262,7 +280,10 @@ unsafe fn squares(
     while d + line <= face.n_dst {
         let lines = ((face.n_dst - d) / line).min(most);
         // SAFETY: the caller's face has so many.
-        unsafe { squares.band(face, &mut tables, d, lines) };
+        unsafe {
+            edges.beside(ops, d, lines * line);
+            squares.band(face, &mut tables, d, lines);
+        }
         d += lines * line;
     }
     d - before
@@ -277,12 +298,46 @@ struct Squares<'a> {
     to: To,
     /// Whether source lines are asked for.
     ahead: bool,
+    /// Whether destination rows are.
+    apart: bool,
+    /// Whether lines next to one another are written together: memory is slow to change its rows.
+    pairs: bool,
 }
 
 impl Squares<'_> {
+    /// Of a face whose destination rows may be `aligned` to lines; `half` has room for two buffers.
+    fn new<'a>(
+        ops: &'a Ops,
+        square: Square,
+        face: &Face,
+        half: *mut u8,
+        aligned: bool,
+        away: Away,
+    ) -> Squares<'a> {
+        let to = match away.streams {
+            false => To::Rows,
+            true if aligned => To::Lines,
+            true => To::Shared(half.wrapping_add(BUFFER)),
+        };
+        let far = face.columns.inner().unsigned_abs();
+        let apart = tuning().destination && !away.streams && far >= 512;
+        let pairs = ops.shares && face.log <= 1 && far >= 2048 << (2 * face.log);
+        Squares { ops, square, half, to, ahead: away.ahead, apart, pairs }
+    }
+
     /// Source rows before a band that are needed too, if `line` make a square.
     fn before(&self, line: usize) -> usize {
         if matches!(self.to, To::Shared(_)) { line } else { 0 }
+    }
+
+    /// Where square `i` of a band of some `lines` is half done, and how it goes on: one after the
+    /// other in pairs.
+    fn half(&self, line: usize, i: usize, lines: usize) -> (*mut u8, To) {
+        match self.to {
+            To::Lines if self.pairs && i | 1 < lines && i & 1 == 0 => (self.half, To::Half),
+            To::Lines if self.pairs && i & 1 == 1 => (self.half.wrapping_add(64 * line), To::Pair),
+            to => (self.half, to),
+        }
     }
 
     /// Makes the square before a band's first one, whose lines it shares.
@@ -297,11 +352,8 @@ impl Squares<'_> {
     unsafe fn band(&self, face: &Face, tables: &mut Tables, d: usize, lines: usize) {
         let (log, line, ops) = (face.log, face.line().max(1), self.ops);
         let before = self.before(line);
-        // Destination rows that are far from one another are asked for too.
-        let (tuning, cached) = (tuning(), matches!(self.to, To::Rows));
-        let apart = tuning.destination && cached && face.columns.inner().unsigned_abs() >= 512;
-        let ([chunk, distance], asks) =
-            (tuning.ahead, self.ahead && lines * line > tuning.followed);
+        let Tuning { ahead: [chunk, distance], followed, .. } = *tuning();
+        let asks = self.ahead && lines * line > followed;
         let on = face.goes_on();
         let src = tables.rows(face, d - before, lines * line + before);
         let mut dst = face.dst;
@@ -317,116 +369,23 @@ impl Squares<'_> {
             // SAFETY: a part of the caller's face.
             unsafe { self.begin(log, tables, src) };
             for i in 0..lines {
-                let ([at, to], rows) = tables.places(i * line + before, place);
+                let ([at, column], rows) = tables.places(i * line + before, place);
                 let src = src.wrapping_offset(at);
-                let dst = dst.wrapping_offset(to).wrapping_add(64 * i);
+                let dst = dst.wrapping_offset(column).wrapping_add(64 * i);
+                let (half, to) = self.half(line, i, lines);
                 // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
                 unsafe {
                     if asks && more {
                         (ops.fetch)(src.wrapping_add(distance), rows.source(), line, chunk / 64);
                     }
-                    if apart && tables.has(place + 2 * line) {
+                    if self.apart && tables.has(place + 2 * line) {
                         let ([_, next], rows) = tables.places(0, place + line);
-                        let next = dst.wrapping_offset(next.wrapping_sub(to));
+                        let next = dst.wrapping_offset(next.wrapping_sub(column));
                         (ops.fetch)(next, rows.destination(), line, 1);
                     }
                     let rows = rows.through(LINES.as_ptr());
-                    (self.square)(log, src, dst, self.half, rows, self.to);
+                    (self.square)(log, src, dst, half, rows, to);
                 }
-            }
-        }
-    }
-}
-
-/// Source rows that an unaligned window shows at least.
-const WINDOW: usize = 32;
-
-/// Bytes from one destination row to the next in a window.
-const fn pitch(log: u32) -> usize {
-    let pitch = 64usize << log;
-    if pitch < 128 { 128 } else { pitch }
-}
-
-/// Windows of some lines of each of some destination rows, made in the buffer, from column `d` on;
-/// returns where they end. Runs of destination lines are written together, for memory is slow to
-/// change its rows. Of rows that start anywhere in a line, a window shows one line less than it
-/// holds: those that are whole.
-#[inline(never)] // a frame of its own: stacks may be small
-unsafe fn windows(ops: &Ops, face: &Face, mut d: usize, aligned: bool, streams: bool) -> usize {
-    let stream = if streams { ops.stream } else { super::portable::stream };
-    let pitch = pitch(face.log);
-    let ([chunk, distance], line) = (tuning().ahead, face.line().max(1));
-    let rows = BUFFER / pitch;
-    let held = if aligned { pitch / 64 } else { 1 + WINDOW.div_ceil(line) };
-    let shown = held - usize::from(!aligned);
-    let mut buffer = Buffer::new();
-    let buffer = buffer.ptr();
-    let mut tables = Tables::new(face);
-    let wide = held * line;
-    while d + wide <= face.n_dst {
-        let src = tables.rows(face, d, wide);
-        for s in (0..face.n_src).step_by(rows.max(1)) {
-            let count = rows.min(face.n_src - s);
-            let src = src.wrapping_add(s << face.log);
-            let dst = tables.columns(face, s, count).wrapping_add(d << face.log);
-            // SAFETY: a part of the caller's face; the buffer has `rows` rows of `held` lines.
-            unsafe {
-                if (s << face.log) & (chunk - 1) == 0 {
-                    let (_, rows) = tables.places(0, 0);
-                    (ops.fetch)(src.wrapping_add(distance), rows.source(), wide, chunk / 64);
-                }
-                fill(ops, &tables, (face.log, wide, count), src, buffer);
-            }
-            for row in 0..count {
-                let to = dst.wrapping_offset(tables.column(row));
-                let skew = (to as usize).wrapping_neg() & 63;
-                let from = buffer.wrapping_add(row * pitch + skew);
-                // SAFETY: the row's first whole lines, in the buffer and in the destination.
-                unsafe { stream(to.wrapping_add(skew), from, shown) };
-            }
-        }
-        d += shown * line;
-    }
-    d
-}
-
-/// A window of `n_dst` by `n_src` elements into the buffer.
-unsafe fn fill(
-    ops: &Ops,
-    tables: &Tables,
-    (log, n_dst, n_src): (u32, usize, usize),
-    src: *const u8,
-    buffer: *mut u8,
-) {
-    static PITCHES: [[i32; COLUMNS_MOST]; 5] =
-        [listed(pitch(0)), listed(pitch(1)), listed(pitch(2)), listed(pitch(3)), listed(pitch(4))];
-    let line = 64usize >> log;
-    let Some(&tile) = ops.tiles.get(log as usize) else { return };
-    let Some(pitches) = PITCHES.get(log as usize) else { return };
-    let pitch = pitch(log) as isize;
-    let square = ops.square.filter(|_| n_src & line.wrapping_sub(1) == 0);
-    let step = if square.is_some() { line } else { ops.width >> log };
-    for d in (0..n_dst).step_by(step.max(1)) {
-        let ([at, _], rows) = tables.places(d, 0);
-        let (src, buffer) = (src.wrapping_offset(at), buffer.wrapping_add(d << log));
-        let two = match rows {
-            Rows::Apart([a, _]) => Rows::Apart([a, pitch]),
-            Rows::Listed([a, _]) => Rows::Listed([a, pitches.as_ptr()]),
-        };
-        // SAFETY: the caller's part, and as many rows of the buffer as it has columns.
-        unsafe {
-            match square {
-                Some(square) => {
-                    for s in (0..n_src).step_by(line.max(1)) {
-                        let to = buffer.wrapping_offset(s as isize * pitch);
-                        let rows = match two {
-                            Rows::Apart([a, b]) => Rows::Apart([a, b, b]),
-                            Rows::Listed([a, b]) => Rows::Listed([a, b, b]),
-                        };
-                        square(log, src.wrapping_add(s << log), to, to, rows, To::Rows);
-                    }
-                }
-                None => tile(src, buffer, two, (n_src << log) / 16),
             }
         }
     }
