@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::os;
+use crate::array::Array;
 
 /// The most threads that [`side_by_side`] uses.
 pub const WORKERS_MOST: usize = 64;
@@ -50,19 +51,17 @@ impl Queue {
 pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
     let queue = Queue { body, context, parts, next: AtomicUsize::new(0) };
     let argument: *mut c_void = (&raw const queue).cast_mut().cast();
-    let mut threads = [None; WORKERS_MOST];
+    let mut threads = Array::<_, WORKERS_MOST>::new();
     // SAFETY: `queue` stays as it is until every thread is joined; the rest is the caller's word.
     unsafe {
         os::with_thread_maker(|maker| {
-            for thread in threads.iter_mut().take(parts.saturating_sub(1)) {
-                *thread = os::thread_start(maker, argument);
-                if thread.is_none() {
-                    break;
-                }
+            for _ in 1..parts.min(WORKERS_MOST + 1) {
+                let Some(thread) = os::thread_start(maker, argument) else { break };
+                threads.push(thread);
             }
         });
         Queue::work(argument);
-        for thread in threads.into_iter().map_while(|thread| thread) {
+        for &thread in threads.iter() {
             os::thread_join(thread);
         }
     }

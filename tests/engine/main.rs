@@ -359,6 +359,32 @@ fn planes() {
     });
 }
 
+/// Pixels to planes: all channels or some, in runs that end anywhere in a line, lines of all planes
+/// together or not.
+#[test]
+fn pixels() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0c0f_fee0_0000_4321);
+        for i in 0..600 {
+            let (size, channels) = ([1, 2, 4][i % 3], 2 + i as i64 % 7);
+            // All of a pixel, some of it, every other one, or those of the next one too.
+            let ways = [(channels, 1), (channels, 1), (2, 1), (2, channels / 2), (channels + 2, 1)];
+            let (planes, near) = random.one_of(&ways);
+            let n = 1024 / size + random.one_of(&[0, 1, 63, 64, 65, 300]);
+            let apart = [n * size + random.one_of(&[0, 5]) * size, (n * size + 191) & !63];
+            let (src, apart) = (n * channels + 3, random.one_of(&apart));
+            let dims = vec![
+                Dim { n: 2, src: src * size, dst: planes * apart },
+                Dim { n: planes, src: near * size, dst: apart },
+                Dim { n, src: channels * size, dst: size },
+            ];
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
 /// Elements of 1 and 2 bytes with a side of less than 16 bytes, between others; the long side in one
 /// dimension, or in two that only the source, or the destination, has side by side.
 #[test]
@@ -803,9 +829,22 @@ fn small_stacks() {
                     ];
                     Case { item, dims }
                 }
-                Item::Bytes(1) if i % 2 == 0 => {
+                Item::Bytes(1) if i % 4 == 0 => {
                     let dims =
                         vec![Dim { n: 9, src: 300, dst: 1 }, Dim { n: 300, src: 1, dst: 20 }];
+                    Case { item, dims }
+                }
+                Item::Bytes(size @ (1 | 4)) if i % 4 == 1 => {
+                    let (size, line) = (size as i64, 64 / size as i64);
+                    let row = Dim { n: 5 * line, src: 384, dst: size };
+                    Case { item, dims: vec![Dim { n: 5 * line, src: size, dst: 320 }, row] }
+                }
+                Item::Bytes(size @ (1 | 4)) if i % 4 == 2 => {
+                    let size = size as i64;
+                    let dims = vec![
+                        Dim { n: 3, src: size, dst: 1152 * size },
+                        Dim { n: 1100, src: 3 * size, dst: size },
+                    ];
                     Case { item, dims }
                 }
                 _ => case(&mut random, item, 30_000),

@@ -16,7 +16,7 @@ pub(super) unsafe fn copy(plan: &Part, size: usize) -> bool {
     // Of short runs, loads are mostly empty; but there is nothing better for less than 16 bytes.
     let least = if row.n * bytes < 16 { 8 } else { 16 };
     let dense = column.src == bytes && column.dst == row.n * bytes && column.n * bytes >= least;
-    let Some(braid) = level::braid().filter(|_| few && dense) else { return false };
+    let Some(braid) = level::ops().braid.filter(|_| few && dense) else { return false };
     let (how, mut rows) = (Strands::new(size, row.n as usize), [0; 16]);
     for (i, at) in (0..row.n).zip(rows.iter_mut()) {
         *at = (i * row.src) as isize;

@@ -3,7 +3,9 @@ use super::face::{Face, Side};
 use super::stream::Joined;
 use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
-use super::{bits, braid, groups, level, lines, odd, ops::Ops, slim, small, strided, tables};
+use super::{
+    bits, braid, groups, level, lines, odd, ops::Ops, planes, slim, small, strided, tables,
+};
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item, Kernel};
 
@@ -88,6 +90,7 @@ unsafe fn rare(
             Kernel::Rows => odd::copy(ops, plan, size),
             Kernel::Interleave if !streams => braid::copy(plan, size) || square(ops, plan, size),
             Kernel::Gather => braid::copy(plan, size),
+            Kernel::Step(step) if planes::copy(ops, plan, size, step, streams) => true,
             // Picking is for long runs.
             Kernel::Step(_) if size <= 2 && plan.inner().n < 128 => {
                 let sides = plan.sides(size as i64).filter(|s| odd::uneven(plan, size, s));
@@ -132,7 +135,7 @@ fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>, streams
         Kernel::Transpose => sides.is_some_and(|(dst, src)| {
             let few = match size {
                 16 => 12,
-                8 if level::odd_squares().is_none() => 4,
+                8 if level::ops().odd_squares.is_none() => 4,
                 _ => 8,
             };
             size >= 4

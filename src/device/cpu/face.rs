@@ -204,7 +204,12 @@ impl Side {
     }
 
     /// The offsets of `count` positions from `first` on.
-    pub(super) fn offsets(&self, first: usize, count: usize, out: &mut List) {
+    pub(super) fn offsets<const N: usize>(
+        &self,
+        first: usize,
+        count: usize,
+        out: &mut Array<i32, N>,
+    ) {
         out.truncate(0);
         let mut digits = [0usize; SIDE_MOST];
         let (mut rest, mut offset) = (first, 0isize);
@@ -218,7 +223,7 @@ impl Side {
         else {
             return out.extend(count, || 0);
         };
-        let mut left = count.min(ROWS_MOST);
+        let mut left = count.min(N);
         while left > 0 {
             let some = left.min(n - *inner);
             out.extend(some, || {
@@ -251,7 +256,7 @@ pub(super) type List = Array<i32, ROWS_MOST>;
 /// [`Part::sides`]: crate::device::part::Part::sides
 pub(super) struct Tables {
     pub(super) rows: List,
-    columns: List,
+    columns: Array<i32, COLUMNS_MOST>,
     /// The strides of rows and columns.
     pub(super) apart: Option<[isize; 2]>,
 }
@@ -262,7 +267,7 @@ impl Tables {
             ([(_, rows)], [(_, columns)]) if face.wrap == 0 => Some([*rows, *columns]),
             _ => None,
         };
-        Tables { rows: List::new(), columns: List::new(), apart }
+        Tables { rows: List::new(), columns: Array::new(), apart }
     }
 
     /// Finds the source's rows for `n` positions from `at` on: returns where offsets count from.

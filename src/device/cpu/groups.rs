@@ -2,8 +2,8 @@
 //! reversed, dropped, repeated or put among others, small matrices transposed. One table, made
 //! beforehand, says which byte of a window of the source comes where in one of the destination.
 use super::ops::{Groups, Ops, Shuffle, WINDOW};
+use super::stream;
 use super::walk::{set, walk};
-use super::{level, stream};
 use crate::array::Array;
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Kernel};
@@ -173,7 +173,7 @@ pub(super) unsafe fn copy(
     size: usize,
     streams: bool,
 ) -> bool {
-    let Some((widths, shuffle)) = level::groups() else { return false };
+    let Some((widths, shuffle)) = ops.groups else { return false };
     let (gaps, run) = (gaps(plan, size), plan.inner().n.saturating_mul(size as i64));
     // Long runs in another order are for other kernels.
     let long = run > LONG_RUN && kernel != Kernel::Rows && !gaps;

@@ -1,8 +1,8 @@
 //! Which instructions to use: asked of the processor once, and settable by tests.
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::ops::{Braid, OddSquares, Ops, Shuffle};
-use super::simd::{self, detect, table};
+use super::ops::Ops;
+use super::simd::{detect, table};
 use crate::device::part;
 
 /// A set of kernels. A higher level includes the lower ones of the same processor family.
@@ -73,22 +73,6 @@ pub fn set_level(level: Level) -> bool {
 /// The kernels of the level in use.
 pub(super) fn ops() -> &'static Ops {
     table(level())
-}
-
-/// Squares of elements of up to 15 bytes, where the level in use has them.
-pub(super) fn odd_squares() -> Option<OddSquares> {
-    simd::odd_squares(level())
-}
-
-/// Few rows in turn, where the level in use has a kernel for them.
-pub(super) fn braid() -> Option<Braid> {
-    simd::braid(level())
-}
-
-/// Groups of bytes in any order, and how large windows they can be made of, where the level in use
-/// has a kernel for them.
-pub(super) fn groups() -> Option<(&'static [usize], Shuffle)> {
-    simd::groups(level())
 }
 
 /// Bytes from which an output goes past the caches, and bytes that are worth a thread.

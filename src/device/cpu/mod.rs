@@ -21,8 +21,8 @@
 //! The instructions are behind one table ([`ops::Ops`]) per level, and what suits a make of
 //! processors is in another ([`tuning::Tuning`]); both are chosen once.
 //! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
-//! Nothing allocates, nothing is thread-local, and no frame is larger than two buffers of 4 KiB and
-//! 2 KiB beside them.
+//! Nothing allocates, nothing is thread-local, and no frame is larger than the 4 KiB buffer and
+//! 2 KiB beside it.
 
 /// Rounds of a perfect shuffle: in each, the low and the high halves of rows `i` and `i + C / 2`
 /// follow one another, for every `i` listed. Written out, so that the rows stay in registers.
@@ -62,6 +62,7 @@ mod odd;
 mod ops;
 mod pack;
 mod packed;
+mod planes;
 mod portable;
 mod rows;
 mod slim;
@@ -87,6 +88,7 @@ mod x86_avx512;
 mod x86_avx512_braid;
 mod x86_avx512_groups;
 mod x86_avx512_odd;
+mod x86_avx512_planes;
 mod x86_avx512_small;
 mod x86_packed;
 

@@ -4,7 +4,7 @@ use core::arch::aarch64::*;
 
 use super::groups::slowly;
 use super::level::Level;
-use super::ops::{Braid, Groups, Masks, Odd, OddSquares, Ops, Place, Rows, Shuffle};
+use super::ops::{Groups, Masks, Odd, Ops, Place, Rows};
 use super::portable;
 
 pub(super) fn detect() -> Level {
@@ -17,18 +17,6 @@ pub(super) fn amd() -> bool {
 
 pub(super) fn table(level: Level) -> &'static Ops {
     if level == Level::Neon { &OPS } else { &portable::OPS }
-}
-
-pub(super) fn braid(_: Level) -> Option<Braid> {
-    None
-}
-
-pub(super) fn groups(level: Level) -> Option<(&'static [usize], Shuffle)> {
-    (level == Level::Neon).then_some((&[16], shuffle))
-}
-
-pub(super) fn odd_squares(_: Level) -> Option<OddSquares> {
-    None
 }
 
 static OPS: Ops = Ops {
@@ -51,6 +39,10 @@ static OPS: Ops = Ops {
     unpack: portable::unpack,
     pack: portable::pack,
     packs: false,
+    odd_squares: None,
+    braid: None,
+    groups: Some((&[16], shuffle)),
+    planes: None,
     fence: portable::fence,
     streams: false,
 };

@@ -16,7 +16,7 @@ use crate::device::part::{Part, Run};
 /// # Safety
 /// As [`super::copy`].
 pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
-    let (all, squares) = (count(plan), level::odd_squares());
+    let (all, squares) = (count(plan), level::ops().odd_squares);
     let able = match size {
         3 | 5..=7 => squares.is_some() || ops.odd.is_some(),
         9..=15 => squares.is_some() && all >= 1024,
@@ -43,7 +43,7 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
 /// # Safety
 /// As [`super::copy`].
 pub(super) unsafe fn short(plan: &Part, size: usize, sides: &Sides) -> bool {
-    let squares = level::odd_squares().filter(|_| matches!(size, 1 | 2 | 4 | 8));
+    let squares = level::ops().odd_squares.filter(|_| matches!(size, 1 | 2 | 4 | 8));
     let turn = squares.filter(|_| large(count(plan), sides.0.n, sides.1.n));
     if let Some(turn) = turn {
         // SAFETY: the caller's promise.

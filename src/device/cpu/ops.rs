@@ -107,7 +107,7 @@ pub(super) enum To {
     Rows,
     /// There, past the caches: they are whole lines.
     Lines,
-    /// Nowhere yet: 1- and 2-byte elements stay half done.
+    /// Nowhere yet: elements of 2 bytes stay half done.
     Half,
     /// To lines, each right after the one before it, which is of the square that is half done where
     /// this one's half begins.
@@ -183,6 +183,24 @@ impl Odd {
 /// `how.side` elements count; if they are the source's `last`, these alone. Only they are written.
 pub(super) type OddTiles =
     unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool);
+
+/// How elements that lie in turn become planes: from lines of the source to a line of each.
+#[allow(dead_code)] // by targets without such kernels
+pub(super) struct Planes {
+    /// Which byte of its first two lines, or of its next two, becomes which byte of each plane.
+    pub(super) order: [[u8; 64]; 8],
+    /// Which bytes of it come from the second two lines, the third and the fourth.
+    pub(super) masks: [[u64; 3]; 8],
+    /// Planes that are made, 1 to 8.
+    pub(super) n: usize,
+    /// Lines of the source for a line of each plane, 2 to 8.
+    pub(super) lines: usize,
+    /// Bytes from a plane to the next one.
+    pub(super) apart: isize,
+}
+
+/// Writes `n` lines of each plane, past the caches.
+pub(super) type Split = unsafe fn(dst: *mut u8, src: *const u8, n: usize, how: &Planes);
 
 /// How two rows of elements of 3 to 15 bytes take turns; of 1 and 2 bytes, only their size.
 #[allow(dead_code)] // by targets without such kernels
@@ -381,6 +399,14 @@ pub(super) struct Ops {
     pub(super) pack: Pack,
     /// Whether `unpack` and `pack` do anything.
     pub(super) packs: bool,
+    /// Squares of elements of any size up to 15 bytes.
+    pub(super) odd_squares: Option<OddSquares>,
+    /// Few rows in turn.
+    pub(super) braid: Option<Braid>,
+    /// Groups of bytes in any order, and of how large windows they can be made.
+    pub(super) groups: Option<(&'static [usize], Shuffle)>,
+    /// Elements that lie in turn, to planes.
+    pub(super) planes: Option<Split>,
     /// Orders the stores that went past the caches before whatever follows.
     pub(super) fence: unsafe fn(),
     /// Whether `stream` is worth using for large outputs.

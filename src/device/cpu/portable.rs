@@ -22,6 +22,10 @@ pub(super) static OPS: Ops = Ops {
     unpack,
     pack,
     packs: false,
+    odd_squares: None,
+    braid: None,
+    groups: None,
+    planes: None,
     fence,
     streams: false,
 };

@@ -257,8 +257,8 @@ unsafe fn squares(
     (mut d, aligned): (usize, bool),
     away: Away,
 ) -> usize {
-    let mut half = [Buffer::new(), Buffer::new()];
-    let squares = Squares::new(ops, square, face, half.as_mut_ptr().cast(), aligned, away);
+    let mut half = Buffer::new();
+    let squares = Squares::new(ops, square, face, half.ptr(), aligned, away);
     let line = face.line().max(1);
     let mut tables = Tables::new(face);
     // Short destination rows are finished at once, and of those that start anywhere in a line few
@@ -305,7 +305,7 @@ struct Squares<'a> {
 }
 
 impl Squares<'_> {
-    /// Of a face whose destination rows may be `aligned` to lines; `half` has room for two buffers.
+    /// Of a face whose destination rows may be `aligned` to lines; `half` is a buffer.
     fn new<'a>(
         ops: &'a Ops,
         square: Square,
@@ -317,11 +317,12 @@ impl Squares<'_> {
         let to = match away.streams {
             false => To::Rows,
             true if aligned => To::Lines,
-            true => To::Shared(half.wrapping_add(BUFFER)),
+            true => To::Shared(half.wrapping_add(BUFFER / 2)), // bytes, that need all of it, do not
         };
         let far = face.columns.inner().unsigned_abs();
         let apart = tuning().destination && !away.streams && far >= 512;
-        let pairs = ops.shares && face.log <= 1 && far >= 2048 << (2 * face.log);
+        // Of bytes the buffer has no room for two.
+        let pairs = ops.shares && face.log == 1 && far >= 8192;
         Squares { ops, square, half, to, ahead: away.ahead, apart, pairs }
     }
 

@@ -6,21 +6,26 @@ use core::arch::x86 as arch;
 use core::arch::x86_64 as arch;
 
 use super::level::Level;
-use super::ops::{Braid, OddSquares, Ops, Shuffle, Turns};
-use super::{portable, x86_avx2, x86_avx2_shuffle, x86_avx512, x86_avx512_braid};
-use super::{x86_avx512_groups, x86_avx512_odd, x86_avx512_small};
+use super::ops::{Ops, Turns};
+use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid};
+use super::{x86_avx512_groups, x86_avx512_odd, x86_avx512_planes, x86_avx512_small};
 
 pub(super) fn table(level: Level) -> &'static Ops {
     match level {
-        Level::Avx512 | Level::Vbmi => &x86_avx512::OPS,
+        Level::Vbmi => &VBMI,
+        Level::Avx512 => &x86_avx512::OPS,
         Level::Avx2 => &x86_avx2::OPS,
         _ => &portable::OPS,
     }
 }
 
-pub(super) fn odd_squares(level: Level) -> Option<OddSquares> {
-    (level == Level::Vbmi).then_some(squares)
-}
+static VBMI: Ops = Ops {
+    odd_squares: Some(squares),
+    braid: Some(x86_avx512_braid::braid),
+    groups: Some((&[64, 128], x86_avx512_groups::groups)),
+    planes: Some(x86_avx512_planes::planes),
+    ..x86_avx512::TABLE
+};
 
 /// Squares of elements of any size up to 15 bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
@@ -37,18 +42,6 @@ unsafe fn squares(
             2 => x86_avx512_small::squares::<2>(from, to, n),
             _ => x86_avx512_odd::squares(from, to, n, how),
         }
-    }
-}
-
-pub(super) fn braid(level: Level) -> Option<Braid> {
-    (level == Level::Vbmi).then_some(x86_avx512_braid::braid)
-}
-
-pub(super) fn groups(level: Level) -> Option<(&'static [usize], Shuffle)> {
-    match level {
-        Level::Vbmi => Some((&[64, 128], x86_avx512_groups::groups)),
-        Level::Avx2 | Level::Avx512 => Some((&[16], x86_avx2_shuffle::groups)),
-        _ => None,
     }
 }
 

@@ -6,19 +6,21 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Ops, Place, Rows, Tile, To};
-use super::x86_avx2::{TABLE, one, tile, two};
+use super::x86_avx2::{self, one, tile, two};
 use super::x86_avx512_odd::NUMBERS;
 
-pub(super) static OPS: Ops = Ops {
+pub(super) static OPS: Ops = TABLE;
+
+pub(super) const TABLE: Ops = Ops {
     square: Some(square),
     shares: true,
     pairs: Some(pairs),
-    tiles: bytes(tile1, TABLE.tiles),
-    narrow: bytes(narrow1, TABLE.narrow),
+    tiles: bytes(tile1, x86_avx2::TABLE.tiles),
+    narrow: bytes(narrow1, x86_avx2::TABLE.narrow),
     stream,
     join,
     pieces,
-    ..TABLE
+    ..x86_avx2::TABLE
 };
 
 /// AVX2's tiles, but of bytes another.
@@ -214,11 +216,12 @@ unsafe fn second<P: Place, const C: usize>(
             match how {
                 To::Half => {}
                 To::Pair => {
-                    let both = [rows::<P, C>(before, between, i), rows::<P, C>(half, between, i)];
-                    for l in 0..4 {
+                    let first = rows::<P, C>(before, between, i);
+                    let second = rows::<P, C>(half, between, i);
+                    for (l, (first, second)) in first.into_iter().zip(second).enumerate() {
                         let row: *mut __m512i = dst.wrapping_offset(to.at(i + l * C)).cast();
-                        _mm512_stream_si512(row.wrapping_sub(1), both[0][l]);
-                        _mm512_stream_si512(row, both[1][l]);
+                        _mm512_stream_si512(row.wrapping_sub(1), first);
+                        _mm512_stream_si512(row, second);
                     }
                 }
                 _ => put::<P, C>(dst, to, i, rows::<P, C>(half, between, i), how),

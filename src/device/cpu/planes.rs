@@ -1,0 +1,84 @@
+//! Elements that lie in turn, the channels of pixels, to planes: all in one go, past the caches.
+use super::ops::{Ops, Planes, Split};
+use super::step::Step;
+use super::transpose::Away;
+use super::walk::{set, walk};
+use crate::device::part::Part;
+use crate::device::plan::Dim;
+
+/// Bytes of the shortest run of a plane.
+const LEAST: i64 = 1024;
+
+/// Copies a plan of which every `step`-th element is taken, of `size` (1, 2, 4, 8) bytes, and which
+/// takes others between these too, if the level in use has a kernel for it and lines of all planes
+/// begin together.
+///
+/// # Safety
+/// As [`super::copy`].
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize, step: i64, streams: bool) -> bool {
+    let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
+    let (row, beside) = (plan.inner(), plan.source_inner());
+    let Dim { n, src, dst } = beside.map_or(Dim::NONE, |i| plan.dim(i));
+    let lines =
+        (0..plan.ndim).all(|i| (plan.dim(i).dst | plan.dst as i64) & (size as i64 - 1) == 0);
+    let together = src == size as i64 && n <= step && step <= 8 && dst & 63 == 0 && lines;
+    let Some(split) =
+        ops.planes.filter(|_| away.streams && together && row.n * size as i64 >= LEAST)
+    else {
+        return false;
+    };
+    let how = table(size, step as usize, n as usize, dst as isize);
+    let single = Step::new(size, step as isize);
+    let each = (split, &how, &single, row.n as usize);
+    walk(plan, set(&[plan.ndim.checked_sub(1), beside]), |src_at, dst_at| {
+        let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+        // SAFETY: rows of the caller's plan.
+        unsafe { pixels(ops, dst, src, size, each) };
+    });
+    away.fence(ops);
+    true
+}
+
+/// A row of each plane.
+unsafe fn pixels(
+    ops: &Ops,
+    dst: *mut u8,
+    src: *const u8,
+    size: usize,
+    (split, how, single, n): (Split, &Planes, &Step, usize),
+) {
+    let (log, stride) = (size.trailing_zeros(), how.lines * size);
+    let head = ((dst as usize).wrapping_neg() & 63) >> log;
+    // Of the last pixel only its elements are there.
+    let lines = (n - head - 1) >> (6 - log);
+    let done = head + (lines << (6 - log));
+    // SAFETY: parts of the caller's rows, of which lines begin at `head`.
+    unsafe {
+        split(dst.wrapping_add(head << log), src.wrapping_add(head * stride), lines, how);
+        for plane in 0..how.n {
+            let (src, dst) =
+                (src.wrapping_add(plane << log), dst.wrapping_offset(plane as isize * how.apart));
+            single.pick(ops, dst, src, head);
+            let (src, dst) = (src.wrapping_add(done * stride), dst.wrapping_add(done << log));
+            single.pick(ops, dst, src, n - done);
+        }
+    }
+}
+
+/// Every `step`-th element of `size` bytes, of `n` planes.
+fn table(size: usize, step: usize, n: usize, apart: isize) -> Planes {
+    let mut how = Planes { order: [[0; 64]; 8], masks: [[0; 3]; 8], n, lines: step, apart };
+    let tables = how.order.iter_mut().zip(&mut how.masks).take(n);
+    for (plane, (order, masks)) in tables.enumerate() {
+        for (b, order) in order.iter_mut().enumerate() {
+            let (element, byte) = (b >> size.trailing_zeros(), b & (size - 1));
+            let at = (element * step + plane) * size + byte;
+            *order = (at & 127) as u8;
+            if let Some(mask) = masks.get_mut((at >> 7).wrapping_sub(1)) {
+                *mask |= 1 << b;
+            }
+        }
+    }
+    how
+}

@@ -1,0 +1,57 @@
+//! Elements that lie in turn to planes, with instructions that bring the bytes of two registers
+//! into any order (AVX-512 VBMI).
+#![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86")]
+use core::arch::x86::*;
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::*;
+
+use super::ops::Planes;
+
+/// See [`super::ops::Split`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub(super) unsafe fn planes(dst: *mut u8, src: *const u8, n: usize, how: &Planes) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match how.lines {
+            0..=2 => pairs::<1>(dst, src, n, how),
+            3..=4 => pairs::<2>(dst, src, n, how),
+            5..=6 => pairs::<3>(dst, src, n, how),
+            _ => pairs::<4>(dst, src, n, how),
+        }
+    }
+}
+
+/// From so many times two lines, of which the last may be one line twice.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+unsafe fn pairs<const PAIRS: usize>(mut dst: *mut u8, mut src: *const u8, n: usize, how: &Planes) {
+    let last = how.lines.wrapping_sub(1);
+    // SAFETY: the caller vouches for `n` times as many lines, and for `n` of each plane.
+    unsafe {
+        for _ in 0..n {
+            let line = |i: usize| _mm512_loadu_si512(src.wrapping_add(64 * i.min(last)).cast());
+            let pairs: [_; PAIRS] = core::array::from_fn(|i| [line(2 * i), line(2 * i + 1)]);
+            let mut to = dst;
+            for (order, masks) in how.order.iter().zip(&how.masks).take(how.n) {
+                let order = _mm512_loadu_si512(order.as_ptr().cast());
+                let turn = |i: usize| {
+                    let [low, high] = pairs[i];
+                    _mm512_permutex2var_epi8(low, order, high)
+                };
+                let mut all = turn(0);
+                if PAIRS > 1 {
+                    all = _mm512_mask_mov_epi8(all, masks[0], turn(1));
+                }
+                if PAIRS > 2 {
+                    all = _mm512_mask_mov_epi8(all, masks[1], turn(2));
+                }
+                if PAIRS > 3 {
+                    all = _mm512_mask_mov_epi8(all, masks[2], turn(3));
+                }
+                _mm512_stream_si512(to.cast(), all);
+                to = to.wrapping_offset(how.apart);
+            }
+            (dst, src) = (dst.wrapping_add(64), src.wrapping_add(64 * how.lines));
+        }
+    }
+}
