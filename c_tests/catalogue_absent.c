@@ -15,7 +15,7 @@ const c_absent c_absent_rows[] = {
     {"F09", "tests/saturation.rs", "needs the count set from inside"},
     {"F13", "sweep.c", ""},
     {"F14", "threads.c", "on a stack of 64 KiB"},
-    {"F15", "throw.cpp", "run by laws.sh"},
+    {"F15", "throw.cpp", "run by run.sh"},
     {"F18", "lifecycle.c", ""},
     {"F20", "lifecycle.c", "from atexit"},
     {"F21", "laws.sh", "no name of Python is imported, so its state cannot be touched"},

@@ -25,6 +25,8 @@ symbols() { nm -D "$lib" | awk -v kind="$1" 'index(kind, $(NF - 1)) { sub(/@.*/,
 
 no_tls() { ! readelf -lW "$lib" | grep -w TLS; }
 no_abort() { ! nm -D "$lib" | grep -wE 'abort|__assert_fail|_Unwind_[A-Za-z]*|__tls_get_addr'; }
+# What build.rs says of exceptions; linkers differ in what they add.
+no_frames() { ! readelf -lW "$lib" | grep GNU_EH_FRAME; }
 no_python() { ! nm -D "$lib" | grep -E ' _?Py'; }
 imports() { symbols U | LC_ALL=C diff "$here/imports.txt" -; }
 # The only names that may be missing: the C start-up files ask for them.
@@ -56,6 +58,7 @@ called() {
 
 law "no thread-local storage" no_tls
 law "no abort, no unwinding" no_abort
+law "no frames for exceptions to unwind" no_frames
 law "nothing of Python" no_python
 law "imports are those of imports.txt" imports
 law "weak imports are the C start-up's" weak

@@ -10,9 +10,11 @@ python=$(examples/python/venv.sh)
 tools=$here/tools/bin
 "$tools/python" -m pip install --quiet --disable-pip-version-check -r python/requirements-wheel.txt
 
+# zig adds the index of unwind tables, which build.rs leaves out, unless it is told that there are none.
 cat >"$here/linker" <<LINKER
 #!/bin/sh
-exec "$tools/python" -m ziglang cc -target $machine-linux-gnu.2.17 "\$@"
+exec "$tools/python" -m ziglang cc -target $machine-linux-gnu.2.17 \
+  -fno-unwind-tables -fno-asynchronous-unwind-tables "\$@"
 LINKER
 chmod +x "$here/linker"
 linker=CARGO_TARGET_$(echo "$machine" | tr a-z A-Z)_UNKNOWN_LINUX_GNU_LINKER

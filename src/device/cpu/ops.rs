@@ -187,13 +187,13 @@ pub(super) type OddTiles =
 /// How elements that lie in turn become planes: from lines of the source to a line of each.
 #[allow(dead_code)] // by targets without such kernels
 pub(super) struct Planes {
-    /// Which byte of its first two lines, or of its next two, becomes which byte of each plane.
-    pub(super) order: [[u8; 64]; 8],
-    /// Which bytes of it come from the second two lines, the third and the fourth.
-    pub(super) masks: [[u64; 3]; 8],
-    /// Planes that are made, 1 to 8.
+    /// Which byte of its first two lines, or of the next two, becomes which byte of each plane.
+    pub(super) order: [[u8; 64]; 4],
+    /// Which bytes of it come from the next two.
+    pub(super) masks: [u64; 4],
+    /// Planes that are made, 1 to 4.
     pub(super) n: usize,
-    /// Lines of the source for a line of each plane, 2 to 8.
+    /// Lines of the source for a line of each plane, 2 to 4.
     pub(super) lines: usize,
     /// Bytes from a plane to the next one.
     pub(super) apart: isize,

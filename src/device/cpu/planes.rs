@@ -22,7 +22,7 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize, step: i64, stream
     let Dim { n, src, dst } = beside.map_or(Dim::NONE, |i| plan.dim(i));
     let lines =
         (0..plan.ndim).all(|i| (plan.dim(i).dst | plan.dst as i64) & (size as i64 - 1) == 0);
-    let together = src == size as i64 && n <= step && step <= 8 && dst & 63 == 0 && lines;
+    let together = src == size as i64 && n <= step && step <= 4 && dst & 63 == 0 && lines;
     let Some(split) =
         ops.planes.filter(|_| away.streams && together && row.n * size as i64 >= LEAST)
     else {
@@ -68,16 +68,14 @@ unsafe fn pixels(
 
 /// Every `step`-th element of `size` bytes, of `n` planes.
 fn table(size: usize, step: usize, n: usize, apart: isize) -> Planes {
-    let mut how = Planes { order: [[0; 64]; 8], masks: [[0; 3]; 8], n, lines: step, apart };
+    let mut how = Planes { order: [[0; 64]; 4], masks: [0; 4], n, lines: step, apart };
     let tables = how.order.iter_mut().zip(&mut how.masks).take(n);
-    for (plane, (order, masks)) in tables.enumerate() {
+    for (plane, (order, mask)) in tables.enumerate() {
         for (b, order) in order.iter_mut().enumerate() {
             let (element, byte) = (b >> size.trailing_zeros(), b & (size - 1));
             let at = (element * step + plane) * size + byte;
             *order = (at & 127) as u8;
-            if let Some(mask) = masks.get_mut((at >> 7).wrapping_sub(1)) {
-                *mask |= 1 << b;
-            }
+            *mask |= (at as u64 >> 7) << b;
         }
     }
     how

@@ -215,7 +215,7 @@ unsafe fn second<P: Place, const C: usize>(
         unsafe {
             match how {
                 To::Half => {}
-                To::Pair => {
+                To::Pair if C == 8 => {
                     let first = rows::<P, C>(before, between, i);
                     let second = rows::<P, C>(half, between, i);
                     for (l, (first, second)) in first.into_iter().zip(second).enumerate() {

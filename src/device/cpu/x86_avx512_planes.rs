@@ -13,11 +13,10 @@ use super::ops::Planes;
 pub(super) unsafe fn planes(dst: *mut u8, src: *const u8, n: usize, how: &Planes) {
     // SAFETY: the caller's promise.
     unsafe {
-        match how.lines {
-            0..=2 => pairs::<1>(dst, src, n, how),
-            3..=4 => pairs::<2>(dst, src, n, how),
-            5..=6 => pairs::<3>(dst, src, n, how),
-            _ => pairs::<4>(dst, src, n, how),
+        if how.lines <= 2 {
+            pairs::<1>(dst, src, n, how);
+        } else {
+            pairs::<2>(dst, src, n, how);
         }
     }
 }
@@ -32,23 +31,17 @@ unsafe fn pairs<const PAIRS: usize>(mut dst: *mut u8, mut src: *const u8, n: usi
             let line = |i: usize| _mm512_loadu_si512(src.wrapping_add(64 * i.min(last)).cast());
             let pairs: [_; PAIRS] = core::array::from_fn(|i| [line(2 * i), line(2 * i + 1)]);
             let mut to = dst;
-            for (order, masks) in how.order.iter().zip(&how.masks).take(how.n) {
+            for (order, &mask) in how.order.iter().zip(&how.masks).take(how.n) {
                 let order = _mm512_loadu_si512(order.as_ptr().cast());
                 let turn = |i: usize| {
                     let [low, high] = pairs[i];
                     _mm512_permutex2var_epi8(low, order, high)
                 };
-                let mut all = turn(0);
+                let mut line = turn(0);
                 if PAIRS > 1 {
-                    all = _mm512_mask_mov_epi8(all, masks[0], turn(1));
+                    line = _mm512_mask_mov_epi8(line, mask, turn(1));
                 }
-                if PAIRS > 2 {
-                    all = _mm512_mask_mov_epi8(all, masks[1], turn(2));
-                }
-                if PAIRS > 3 {
-                    all = _mm512_mask_mov_epi8(all, masks[2], turn(3));
-                }
-                _mm512_stream_si512(to.cast(), all);
+                _mm512_stream_si512(to.cast(), line);
                 to = to.wrapping_offset(how.apart);
             }
             (dst, src) = (dst.wrapping_add(64), src.wrapping_add(64 * how.lines));
