@@ -8,6 +8,7 @@
 //!        transpose squares and tiles                            ├ Transpose
 //!        windows   or windows in the buffer                     ├ some of Transpose
 //!        groups    a few bytes in any order                     ├ some of Rows, Fill, Step, ...
+//!        planes    pixels taken apart, past the caches          ├ some of Step
 //!        small     squares or tiles alone: small faces          ├ some of Transpose, Interleave
 //!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose

@@ -107,15 +107,15 @@ pub(super) enum To {
     Rows,
     /// There, past the caches: they are whole lines.
     Lines,
-    /// Nowhere yet: elements of 2 bytes stay half done.
-    Half,
-    /// To lines, each right after the one before it, which is of the square that is half done where
-    /// this one's half begins.
-    Pair,
     /// Likewise, but rows, a stride apart, start anywhere in a line (at a whole element, of more
     /// than a byte): each row's first bytes fill the line that the last ones of the same row of the
     /// square before begin. Those are here, and of this square will be.
     Shared(*mut u8),
+    /// Nowhere yet: elements of 2 bytes stay half done.
+    Half,
+    /// To lines, each right after the one before it, which belongs to a square that is half done:
+    /// right before where this one is.
+    Pair,
 }
 
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
