@@ -258,22 +258,11 @@ unsafe fn squares(
     away: Away,
 ) -> usize {
     let mut half = Buffer::new();
-    let squares = Squares::new(ops, square, face, half.ptr(), aligned, away);
+    let mut squares = Squares::new(ops, square, face, half.ptr(), aligned, away);
     let line = face.line().max(1);
     let mut tables = Tables::new(face);
-    // Short destination rows are finished at once, and of those that start anywhere in a line few
-    // lines are left half done; tables serve for many.
-    let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
-    let Tuning { cached, past, listed, shared, near, .. } = tuning();
     let before = squares.before(line);
-    let most = match tables.apart {
-        _ if !away.streams && many => ROWS_MOST.min(16 * line),
-        _ if !away.streams => *cached,
-        None if !face.wraps() => *listed,
-        _ if before > 0 => *shared,
-        _ if face.rows.inner().unsigned_abs() <= 1024 => *near,
-        _ => past.get(face.log as usize).map_or(line, |&rows| rows),
-    };
+    let most = squares.rows(face, &tables, away);
     let most = if away.streams { most.min(face.rows.room()) } else { most };
     let room = if tables.apart.is_none() { ROWS_MOST - before } else { usize::MAX };
     let most = (most.min(room) / line).max(1);
@@ -298,6 +287,8 @@ struct Squares<'a> {
     to: To,
     /// Whether source lines are asked for.
     ahead: bool,
+    /// So many bytes at once.
+    chunk: usize,
     /// Whether destination rows are.
     apart: bool,
     /// Whether lines next to one another are written together: memory is slow to change its rows.
@@ -320,10 +311,32 @@ impl Squares<'_> {
             true => To::Shared(half.wrapping_add(BUFFER / 2)), // bytes, that need all of it, do not
         };
         let far = face.columns.inner().unsigned_abs();
-        let apart = tuning().destination && !away.streams && far >= 512;
+        let Tuning { ahead: [chunk, _], destination, .. } = *tuning();
+        let apart = destination && !away.streams && far >= 512;
         // Of bytes the buffer has no room for two.
         let pairs = ops.shares && face.log == 1 && far >= 8192;
-        Squares { ops, square, half, to, ahead: away.ahead, apart, pairs }
+        Squares { ops, square, half, to, ahead: away.ahead, chunk, apart, pairs }
+    }
+
+    /// Source rows in use at a time.
+    fn rows(&mut self, face: &Face, tables: &Tables, away: Away) -> usize {
+        let (line, tuning) = (face.line().max(1), tuning());
+        // Short destination rows are finished at once, and of those that start anywhere in a line
+        // few lines are left half done; tables serve for many.
+        let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
+        match tables.apart {
+            _ if !away.streams && many => ROWS_MOST.min(16 * line),
+            _ if !away.streams => tuning.cached,
+            None if !face.wraps() => tuning.listed,
+            _ if self.before(line) > 0 => tuning.shared,
+            _ if face.rows.inner().unsigned_abs() <= 1024 => tuning.near,
+            _ => {
+                let past = if away.early { &tuning.early } else { &tuning.past };
+                let [rows, chunk] = past.get(face.log as usize).copied().unwrap_or([line, 64]);
+                self.chunk = chunk;
+                rows
+            }
+        }
     }
 
     /// Source rows before a band that are needed too, if `line` make a square.
@@ -353,7 +366,7 @@ impl Squares<'_> {
     unsafe fn band(&self, face: &Face, tables: &mut Tables, d: usize, lines: usize) {
         let (log, line, ops) = (face.log, face.line().max(1), self.ops);
         let before = self.before(line);
-        let Tuning { ahead: [chunk, distance], followed, .. } = *tuning();
+        let (&Tuning { ahead: [_, distance], followed, .. }, chunk) = (tuning(), self.chunk);
         let asks = self.ahead && lines * line > followed;
         let on = face.goes_on();
         let src = tables.rows(face, d - before, lines * line + before);
