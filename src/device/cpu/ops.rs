@@ -111,11 +111,6 @@ pub(super) enum To {
     /// than a byte): each row's first bytes fill the line that the last ones of the same row of the
     /// square before begin. Those are here, and of this square will be.
     Shared(*mut u8),
-    /// Nowhere yet: elements of 2 bytes stay half done.
-    Half,
-    /// To lines, each right after the one before it, which belongs to a square that is half done:
-    /// right before where this one is.
-    Pair,
 }
 
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k

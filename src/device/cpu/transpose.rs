@@ -291,8 +291,6 @@ struct Squares<'a> {
     chunk: usize,
     /// Whether destination rows are.
     apart: bool,
-    /// Whether lines next to one another are written together: memory is slow to change its rows.
-    pairs: bool,
 }
 
 impl Squares<'_> {
@@ -313,9 +311,7 @@ impl Squares<'_> {
         let far = face.columns.inner().unsigned_abs();
         let Tuning { ahead: [chunk, _], destination, .. } = *tuning();
         let apart = destination && !away.streams && far >= 512;
-        // Of bytes the buffer has no room for two.
-        let pairs = ops.shares && face.log == 1 && far >= 8192;
-        Squares { ops, square, half, to, ahead: away.ahead, chunk, apart, pairs }
+        Squares { ops, square, half, to, ahead: away.ahead, chunk, apart }
     }
 
     /// Source rows in use at a time.
@@ -342,16 +338,6 @@ impl Squares<'_> {
     /// Source rows before a band that are needed too, if `line` make a square.
     fn before(&self, line: usize) -> usize {
         if matches!(self.to, To::Shared(_)) { line } else { 0 }
-    }
-
-    /// Where square `i` of a band of some `lines` is half done, and how it goes on: one after the
-    /// other in pairs.
-    fn half(&self, line: usize, i: usize, lines: usize) -> (*mut u8, To) {
-        match self.to {
-            To::Lines if self.pairs && i | 1 < lines && i & 1 == 0 => (self.half, To::Half),
-            To::Lines if self.pairs && i & 1 == 1 => (self.half.wrapping_add(64 * line), To::Pair),
-            to => (self.half, to),
-        }
     }
 
     /// Makes the square before a band's first one, whose lines it shares.
@@ -386,7 +372,6 @@ impl Squares<'_> {
                 let ([at, column], rows) = tables.places(i * line + before, place);
                 let src = src.wrapping_offset(at);
                 let dst = dst.wrapping_offset(column).wrapping_add(64 * i);
-                let (half, to) = self.half(line, i, lines);
                 // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
                 unsafe {
                     if asks && more {
@@ -398,7 +383,7 @@ impl Squares<'_> {
                         (ops.fetch)(next, rows.destination(), line, 1);
                     }
                     let rows = rows.through(LINES.as_ptr());
-                    (self.square)(log, src, dst, half, rows, to);
+                    (self.square)(log, src, dst, self.half, rows, self.to);
                 }
             }
         }
