@@ -23,12 +23,12 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize, step: i64, stream
     let lines =
         (0..plan.ndim).all(|i| (plan.dim(i).dst | plan.dst as i64) & (size as i64 - 1) == 0);
     let together = src == size as i64 && n <= step && step <= 4 && dst & 63 == 0 && lines;
-    let Some(split) =
+    let Some((once, split)) =
         ops.planes.filter(|_| away.streams && together && row.n * size as i64 >= LEAST)
     else {
         return false;
     };
-    let how = table(size, step as usize, n as usize, dst as isize);
+    let how = table(once, size, [step as usize, n as usize], dst as isize);
     let single = Step::new(size, step as isize);
     let each = (split, &how, &single, row.n as usize);
     walk(plan, set(&[plan.ndim.checked_sub(1), beside]), |src_at, dst_at| {
@@ -66,15 +66,18 @@ unsafe fn pixels(
     }
 }
 
-/// Every `step`-th element of `size` bytes, of `n` planes.
-fn table(size: usize, step: usize, n: usize, apart: isize) -> Planes {
-    let mut how = Planes { order: [[0; 64]; 4], masks: [0; 4], n, lines: step, apart };
+/// Every `step`-th element of `size` bytes, of `n` planes, of each so many bytes at `once`.
+fn table(once: usize, size: usize, [step, n]: [usize; 2], apart: isize) -> Planes {
+    let mut how = Planes { order: [[0x80; 64]; 4], masks: [0; 4], n, lines: step, apart };
     let tables = how.order.iter_mut().zip(&mut how.masks).take(n);
     for (plane, (order, mask)) in tables.enumerate() {
-        for (b, order) in order.iter_mut().enumerate() {
+        for b in 0..once {
             let (element, byte) = (b >> size.trailing_zeros(), b & (size - 1));
             let at = (element * step + plane) * size + byte;
-            *order = (at & 127) as u8;
+            let (to, from) = if once == 16 { (b + (at & !15), 15) } else { (b, 127) };
+            if let Some(order) = order.get_mut(to) {
+                *order = (at & from) as u8;
+            }
             *mask |= (at as u64 >> 7) << b;
         }
     }
