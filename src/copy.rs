@@ -1,10 +1,10 @@
 //! Copies: what is checked, how a pair of tensors becomes a byte plan, and who runs it.
 
+mod explain;
 mod pair;
 pub mod route;
 mod stage;
 
-use core::fmt::{self, Write};
 use core::ptr::{NonNull, null_mut};
 
 use crate::abi::*;
@@ -22,6 +22,7 @@ use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::{Versioned, share};
 use crate::validate::{Rules, Snapshot};
 
+pub use explain::{Explained, explain};
 pub use pair::*;
 pub use route::Streams;
 
@@ -214,35 +215,6 @@ fn check_job(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -
     Ok(true)
 }
 
-/// The way of a copy, to be put into words.
-pub struct Explained {
-    scratch_nbytes: Option<u64>,
-    way: Option<route::Way>,
-}
-
-/// Finds out which way a copy would go, without doing it; what it would refuse is refused.
-pub fn explain(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Explained> {
-    let mut job = Job::none();
-    if !check(src, dst, options, &mut job)? {
-        return Ok(Explained { scratch_nbytes: None, way: None });
-    }
-    let way = Some(route::explain(&job.transfer, options)?);
-    Ok(Explained { scratch_nbytes: job.scratch_nbytes, way })
-}
-
-impl Explained {
-    /// One line of text.
-    pub fn write(&self, out: &mut impl Write) -> fmt::Result {
-        if let Some(nbytes) = self.scratch_nbytes {
-            write!(out, "twice, through {nbytes} bytes of compact memory; ")?;
-        }
-        match &self.way {
-            None => out.write_str("nothing to move"),
-            Some(way) => way.write(out),
-        }
-    }
-}
-
 /// Carries a copy out.
 ///
 /// # Safety
@@ -291,16 +263,27 @@ pub fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> 
 /// # Safety
 /// As [`run`]; `memory` has room for the compact elements of the destination.
 unsafe fn through(transfer: &Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
-    let (out, back) = pieces::through(&transfer.plan, memory.as_ptr());
-    // The memory goes when the call ends, so the call waits.
-    let streams = Streams { enqueue_only: false, ..options.streams };
-    let options = &Options { streams, ..*options };
-    // SAFETY: the memory is compact, large enough and shared with nobody.
-    unsafe {
-        route::execute(&mut Transfer { plan: out, dst: route::HOST, ..*transfer }, options)?;
-        route::execute(&mut Transfer { plan: back, src: route::HOST, ..*transfer }, options)?;
+    let options = &waiting(options);
+    for back in [false, true] {
+        // SAFETY: the memory is compact, large enough and shared with nobody.
+        unsafe {
+            let mut transfer = *transfer;
+            halve(&mut transfer, memory.as_ptr(), back);
+            route::execute(&mut transfer, options)?;
+        }
     }
     Ok(())
+}
+
+/// What is left of a transfer is that to compact memory of the host, or `back` from there.
+fn halve(transfer: &mut Transfer, memory: *mut u8, back: bool) {
+    pieces::halve(&mut transfer.plan, memory, back);
+    *(if back { &mut transfer.src } else { &mut transfer.dst }) = route::HOST;
+}
+
+/// The memory goes when the call ends, so the call waits.
+fn waiting(options: &Options) -> Options {
+    Options { streams: Streams { enqueue_only: false, ..options.streams }, ..*options }
 }
 
 /// A deep copy, dense in `order`: IS_COPIED set, READ_ONLY clear, PADDED kept.

@@ -30,20 +30,27 @@ pub fn each(
 /// simplified.
 pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
     let (mut into, mut back) = (*plan, *plan);
-    (into.dst, back.src) = (memory, memory);
+    halve(&mut into, memory, false);
+    halve(&mut back, memory, true);
+    (into, back)
+}
+
+/// One of them: into memory, or `back`.
+pub fn halve(plan: &mut Plan, memory: *mut u8, back: bool) {
+    match back {
+        false => plan.dst = memory,
+        true => plan.src = memory,
+    }
     let mut step = match plan.item {
         Item::Bytes(nbytes) => nbytes as i64,
         Item::Bits { dst_slot, .. } => dst_slot as i64,
     };
     for i in (0..plan.ndim()).rev() {
         let dim = plan.dim(i);
-        into.set(i, Dim { dst: step, ..dim });
-        back.set(i, Dim { src: step, ..dim });
+        plan.set(i, if back { Dim { src: step, ..dim } } else { Dim { dst: step, ..dim } });
         step = step.wrapping_mul(dim.n);
     }
-    into.simplify();
-    back.simplify();
-    (into, back)
+    plan.simplify();
 }
 
 /// The same copy the other way round.
