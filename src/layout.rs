@@ -196,19 +196,21 @@ impl Sums {
 /// 2^21. `None` if one is not, if there are no elements, or if compact ones would not fit.
 #[inline(always)]
 pub fn moderate_extent(shape: &[i64], strides: &[i64], nbytes: u32) -> Option<(i64, i64)> {
-    let (mut numel, mut low, mut high, mut sizes, mut steps) = (1i64, 0i64, 0i64, 0, 0);
+    const STEP: i64 = 1 << 28;
+    let (mut numel, mut low, mut sum, mut sizes, mut steps) = (1i64, 0i64, 0i64, 0, 0);
     for (&extent, &stride) in shape.iter().zip(strides) {
         let last = extent.wrapping_sub(1);
         numel = numel.wrapping_mul(extent);
         sizes |= last | numel;
-        steps |= stride ^ (stride >> 63);
+        steps |= stride.wrapping_add(STEP);
         // The sum of all `last` is less than the size, however many there are: nothing wraps.
         let reach = last.wrapping_mul(stride);
-        low = low.wrapping_add(reach.min(0));
-        high = high.wrapping_add(reach.max(0));
+        low = low.wrapping_add(reach & (reach >> 63));
+        sum = sum.wrapping_add(reach);
     }
-    let ends = high | (low ^ (low >> 63));
-    let odd = (sizes as u64 >> 31) | (steps as u64 >> 28) | (ends as u64 >> 41);
+    let high = sum.wrapping_sub(low);
+    let ends = high | low.wrapping_neg();
+    let odd = (sizes as u64 >> 31) | (steps as u64 >> 29) | (ends as u64 >> 41);
     let nbytes = i64::from(nbytes);
     if odd != 0 || isize::try_from(numel.wrapping_mul(nbytes)).is_err() {
         return None;

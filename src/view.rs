@@ -110,7 +110,8 @@ impl<'a> View<'a> {
     /// Whether there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.shape().contains(&0)
+        // In one loop: `contains` compares eight at a time, and sets out for it.
+        self.shape().iter().fold(false, |empty, &extent| empty | (extent == 0))
     }
 
     /// Changes the layout by one step. After an error it is of no use.
@@ -225,16 +226,26 @@ impl<'a> View<'a> {
         self.dims.get(dim).map_or(0, |(_, stride)| stride)
     }
 
-    /// Moves the first element; without elements there is none.
-    #[inline]
-    fn advance(&mut self, elements: i128) {
-        if elements == 0 || self.is_empty() {
-            return;
-        }
+    /// Moves the first element by so many steps; without elements there is none.
+    #[inline(always)]
+    fn advance(&mut self, steps: i64, stride: i64) {
         let bits = i64::from(self.slot_bits());
-        let few = i64::try_from(elements).ok().and_then(|few| few.checked_mul(bits));
-        let bits = few.map_or_else(|| elements.saturating_mul(bits.into()), i128::from);
-        self.at_bits = self.at_bits.saturating_add(bits);
+        let moved = steps.checked_mul(stride).and_then(|elements| elements.checked_mul(bits));
+        let at = i64::try_from(self.at_bits).ok();
+        match at.zip(moved).and_then(|(at, moved)| at.checked_add(moved)) {
+            Some(_) if self.is_empty() => {}
+            Some(at) => self.at_bits = at.into(),
+            None => self.advance_far(i128::from(steps) * i128::from(stride)),
+        }
+    }
+
+    /// As [`View::advance`], by so many elements.
+    #[inline(never)]
+    fn advance_far(&mut self, elements: i128) {
+        if !self.is_empty() {
+            let bits = elements.saturating_mul(self.slot_bits().into());
+            self.at_bits = self.at_bits.saturating_add(bits);
+        }
     }
 
     /// Gives a dimension another extent and stride.

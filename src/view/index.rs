@@ -30,11 +30,11 @@ impl View<'_> {
 
     /// Keeps `extent` elements from `start` on, every `step`th.
     fn walk(&mut self, dim: usize, start: i64, extent: i64, step: i64) -> Result<()> {
-        let stride = i128::from(self.stride(dim));
-        if extent > 0 {
-            self.advance(i128::from(start) * stride);
+        let stride = self.stride(dim);
+        if extent > 0 && start != 0 {
+            self.advance(start, stride);
         }
-        self.set(dim, extent, stride * i128::from(step))
+        self.set(dim, extent, i128::from(stride) * i128::from(step))
     }
 
     pub(super) fn select(&mut self, axis: i32, index: i64) -> Result<()> {
@@ -47,7 +47,7 @@ impl View<'_> {
                 .limit(extent - 1));
         }
         let stride = self.stride(dim);
-        self.advance(i128::from(at) * i128::from(stride));
+        self.advance(at, stride);
         self.remove(dim);
         Ok(())
     }
@@ -114,7 +114,7 @@ impl View<'_> {
         let left_b = i128::from(self.extent(b)) - skip_b;
         let extent = left_a.min(left_b).max(0) as i64;
         if extent > 0 {
-            self.advance(skip_a * down + skip_b * right);
+            self.advance_far(skip_a * down + skip_b * right);
         }
         self.remove(a.max(b));
         self.remove(a.min(b));

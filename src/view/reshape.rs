@@ -15,7 +15,7 @@ impl View<'_> {
         if self.is_empty() {
             return Ok(());
         }
-        self.advance(offset.into());
+        self.advance(offset, 1);
         inside(self.span().map_err(|e| e.of(&Parameter(0, "strides")))?, room)?;
         if sharing::self_verdict(self.shape(), self.strides(), self.slot_bits())
             != Verdict::Disjoint
