@@ -1,5 +1,6 @@
 //! Copies: what is checked, how a pair of tensors becomes a byte plan, and who runs it.
 
+mod few;
 mod pair;
 pub mod route;
 mod stage;
@@ -21,6 +22,7 @@ use crate::platform;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::{Versioned, share};
 use crate::validate::{Rules, Snapshot};
+use few::Few;
 
 pub use pair::*;
 pub use route::Streams;
@@ -124,8 +126,9 @@ pub fn copy(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
     copy_any(src, dst, options)
 }
 
-/// A small copy between dense tensors of the CPU that share nothing: needs no plan. What it takes
-/// suffices for all checks; false, and nothing is done, of any other.
+/// A small copy to a dense tensor, on the CPU, from a dense one or of few elements, that share
+/// nothing: needs no plan. What it takes suffices for all checks; false, and nothing is done, of any
+/// other.
 #[inline]
 fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
     let usual = src.device == CPU
@@ -139,16 +142,40 @@ fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
     let numel = layout::plain_numel(src.shape()).filter(|&numel| numel < DENSE_PLAIN as i64);
     let nbytes = numel.and_then(|numel| item_nbytes.checked_mul(numel as usize));
     let (true, Some(nbytes @ 1..DENSE_PLAIN)) = (usual, nbytes) else { return false };
+    if !is_dense(dst) {
+        return false;
+    }
+    if !is_dense(src) {
+        return copied_few(src, dst);
+    }
     let (from, to) = (src.first(), dst.first());
-    let apart = from.addr().abs_diff(to.addr()) >= nbytes;
-    let dense = |side: &Snapshot| layout::is_contiguous(side.shape(), side.strides(), Order::C);
-    if !apart || !dense(src) || !dense(dst) {
+    if from.addr().abs_diff(to.addr()) < nbytes {
         return false;
     }
     // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on, which the
     // caller vouched for; they do not touch.
     unsafe { to.copy_from_nonoverlapping(from, nbytes) };
     true
+}
+
+/// Copies few elements of whole bytes, wherever they lie, to a dense destination of their shape and
+/// dtype, when the CPU reaches both and they lie apart; false, and nothing is done, of others.
+#[inline(never)]
+fn copied_few(src: &Snapshot, dst: &Snapshot) -> bool {
+    let mut few = Few::none();
+    let item_nbytes = dtype::plain_bytes(src.dtype) as usize;
+    if item_nbytes == 0 || !few.find(src, item_nbytes) || !apart(src, dst) {
+        return false;
+    }
+    // SAFETY: the caller vouched for the elements; the destination is dense and apart.
+    unsafe { few.gather(src.first(), dst.first()) };
+    true
+}
+
+/// Whether the elements follow one another in memory.
+#[inline]
+fn is_dense(tensor: &Snapshot) -> bool {
+    layout::is_contiguous(tensor.shape(), tensor.strides(), Order::C)
 }
 
 /// As [`copy`], of any tensors.
@@ -329,7 +356,7 @@ fn clone_usual(
         && !options.streams.any()
         && is_host(src.device)
         && !is_opaque(src.dtype)
-        && layout::is_contiguous(src.shape(), src.strides(), Order::C);
+        && is_dense(src);
     if !usual {
         return Ok(None);
     }
@@ -395,6 +422,10 @@ unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Res
     let mut dst = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
+    let host = is_host(src.device) && is_host(dst.device) && !options.streams.any();
+    if host && is_dense(&dst) && copied_few(src, &dst) {
+        return Ok(());
+    }
     let mut transfer = Transfer::none();
     fill_transfer(src, &dst, &mut transfer)?;
     // SAFETY: the source was checked, the destination is fresh.

@@ -173,10 +173,8 @@ fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()
             Ok(())
         }
         Some(_) => Err(mismatch.detail("the other extents do not divide the elements")),
-        None => {
-            Err(bad(&Parameter(0, "shape"), "beside an extent of 0, -1 can be anything", -1)
-                .dim(unknown))
-        }
+        None => Err(bad(&Parameter(0, "shape"), "beside an extent of 0, -1 can be anything", -1)
+            .dim(unknown)),
     }
 }
 
