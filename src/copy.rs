@@ -14,7 +14,7 @@ use crate::device::cpu::Parallel;
 use crate::device::pieces;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::device::registry;
-use crate::device_type::{self, CPU};
+use crate::device_type;
 use crate::dtype;
 use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
 use crate::layout::{self, Order};
@@ -22,8 +22,8 @@ use crate::platform;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::{Versioned, share};
 use crate::validate::{Rules, Snapshot};
-use few::Few;
 
+use few::{copied_few, copied_usual, is_dense};
 pub use pair::*;
 pub use route::Streams;
 
@@ -124,58 +124,6 @@ pub fn copy(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
         return Ok(());
     }
     copy_any(src, dst, options)
-}
-
-/// A small copy to a dense tensor, on the CPU, from a dense one or of few elements, that share
-/// nothing: needs no plan. What it takes suffices for all checks; false, and nothing is done, of any
-/// other.
-#[inline]
-fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
-    let usual = src.device == CPU
-        && dst.device == CPU
-        && src.dtype == dst.dtype
-        && !is_opaque(src.dtype)
-        && src.shape() == dst.shape()
-        && dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY == 0
-        && !options.streams.any();
-    let item_nbytes = dtype::plain_bytes(src.dtype) as usize;
-    let numel = layout::plain_numel(src.shape()).filter(|&numel| numel < DENSE_PLAIN as i64);
-    let nbytes = numel.and_then(|numel| item_nbytes.checked_mul(numel as usize));
-    let (true, Some(nbytes @ 1..DENSE_PLAIN)) = (usual, nbytes) else { return false };
-    if !is_dense(dst) {
-        return false;
-    }
-    if !is_dense(src) {
-        return copied_few(src, dst);
-    }
-    let (from, to) = (src.first(), dst.first());
-    if from.addr().abs_diff(to.addr()) < nbytes {
-        return false;
-    }
-    // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on, which the
-    // caller vouched for; they do not touch.
-    unsafe { to.copy_from_nonoverlapping(from, nbytes) };
-    true
-}
-
-/// Copies few elements of whole bytes, wherever they lie, to a dense destination of their shape and
-/// dtype, when the CPU reaches both and they lie apart; false, and nothing is done, of others.
-#[inline(never)]
-fn copied_few(src: &Snapshot, dst: &Snapshot) -> bool {
-    let mut few = Few::none();
-    let item_nbytes = dtype::plain_bytes(src.dtype) as usize;
-    if item_nbytes == 0 || !few.find(src, item_nbytes) || !apart(src, dst) {
-        return false;
-    }
-    // SAFETY: the caller vouched for the elements; the destination is dense and apart.
-    unsafe { few.gather(src.first(), dst.first()) };
-    true
-}
-
-/// Whether the elements follow one another in memory.
-#[inline]
-fn is_dense(tensor: &Snapshot) -> bool {
-    layout::is_contiguous(tensor.shape(), tensor.strides(), Order::C)
 }
 
 /// As [`copy`], of any tensors.

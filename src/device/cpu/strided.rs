@@ -46,56 +46,27 @@ pub(super) unsafe fn line(
 /// # Safety
 /// All runs are readable, and there is as much room behind `dst`, without overlap.
 pub unsafe fn gather(run: usize, dims: &[(usize, isize); 4], src: *const u8, dst: *mut u8) {
-    let &[(n, step), ref outer @ ..] = dims;
-    // SAFETY: the caller's word, for every row.
-    unsafe {
-        match run {
-            4 => rows(outer, src, dst, 4 * n, |from, to| each::<4>(to, from, n, step)),
-            8 => rows(outer, src, dst, 8 * n, |from, to| each::<8>(to, from, n, step)),
-            _ => rows(outer, src, dst, run * n, |from, to| {
-                line(run, to, from, n, step, run as isize)
-            }),
-        }
-    }
-}
-
-/// Where rows of so many bytes come from and go to.
-#[inline(always)]
-fn rows(
-    &[(rows, next), (planes, far), (blocks, farther)]: &[(usize, isize); 3],
-    src: *const u8,
-    dst: *mut u8,
-    nbytes: usize,
-    row: impl Fn(*const u8, *mut u8),
-) {
+    let &[(n, step), (rows, next), (planes, far), (blocks, farther)] = dims;
     let (mut block, mut to) = (src, dst);
     for _ in 0..blocks {
         let mut plane = block;
         for _ in 0..planes {
             let mut from = plane;
             for _ in 0..rows {
-                row(from, to);
+                // SAFETY: the caller's word.
+                unsafe {
+                    match run {
+                        4 => fixed::<4>(to, from, n, step, 4),
+                        8 => fixed::<8>(to, from, n, step, 8),
+                        _ => line(run, to, from, n, step, run as isize),
+                    }
+                }
                 from = from.wrapping_offset(next);
-                to = to.wrapping_add(nbytes);
+                to = to.wrapping_add(n * run);
             }
             plane = plane.wrapping_offset(far);
         }
         block = block.wrapping_offset(farther);
-    }
-}
-
-/// A row of elements that become dense, with nothing to prepare.
-///
-/// # Safety
-/// As [`line`].
-#[inline(always)]
-unsafe fn each<const SIZE: usize>(dst: *mut u8, src: *const u8, n: usize, step: isize) {
-    let (mut from, mut to) = (src, dst);
-    for _ in 0..n {
-        // SAFETY: one of the caller's elements.
-        unsafe { one::<SIZE>(to, from, (0, 0)) };
-        from = from.wrapping_offset(step);
-        to = to.wrapping_add(SIZE);
     }
 }
 
