@@ -139,13 +139,15 @@ impl dlrs_view_step {
     unsafe fn read<'a>(&self) -> Result<Step<'a>> {
         use dlrs_view_op::*;
         let &Self { axis, other_axis, dtype, start, stop, step, .. } = self;
-        let Some(op) = dlrs_view_op::ALL.into_iter().find(|known| *known as i32 == self.op) else {
+        const OPS: &[dlrs_view_op] = &dlrs_view_op::ALL; // in the order of their numbers, from 1 on
+        let place = usize::try_from(self.op).unwrap_or(0).wrapping_sub(1);
+        let Some(op) = OPS.get(place).filter(|op| **op as i32 == self.op) else {
             let error = Error::new(DLRS_BAD_ARG).detail("op is not a dlrs_view_op");
             return Err(error.value(self.op.into()));
         };
         // SAFETY: the caller's word.
         let values = |array| unsafe { values_of(array, self.ndim, [STEPS; 2]) };
-        Ok(match op {
+        Ok(match *op {
             DLRS_VIEW_AS_STRIDED => {
                 let (shape, strides) = (values(self.shape)?, values(self.strides)?);
                 Step::AsStrided { shape, strides, offset: start }
