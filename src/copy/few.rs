@@ -24,11 +24,12 @@ pub(super) fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) ->
     let numel = layout::plain_numel(src.shape()).filter(|&numel| numel < DENSE_PLAIN as i64);
     let nbytes = numel.and_then(|numel| item_nbytes.checked_mul(numel as usize));
     let (true, Some(nbytes @ 1..DENSE_PLAIN)) = (usual, nbytes) else { return false };
+    if !is_dense(src) {
+        let runs = src.strides().last() == Some(&1) || nbytes <= RUNS_MOST * item_nbytes;
+        return runs && nbytes <= NBYTES_MOST && is_dense(dst) && copied_few(src, dst);
+    }
     if !is_dense(dst) {
         return false;
-    }
-    if !is_dense(src) {
-        return copied_few(src, dst);
     }
     let (from, to) = (src.first(), dst.first());
     if from.addr().abs_diff(to.addr()) < nbytes {
@@ -60,10 +61,12 @@ pub(super) fn is_dense(tensor: &Snapshot) -> bool {
     layout::is_contiguous(tensor.shape(), tensor.strides(), Order::C)
 }
 
-/// Bytes that are moved so, and rows of them.
+/// Bytes, runs of them and rows of runs that are moved so: of more, a plan's kernels are faster.
 const NBYTES_MOST: usize = 4096;
+const RUNS_MOST: usize = 512;
 const ROWS_MOST: usize = 32;
-const ROW_MOST: usize = 256;
+/// Rows of runs of 4 or 8 bytes.
+const WORD_ROWS_MOST: usize = 64;
 
 /// Runs of bytes in up to four dimensions.
 struct Few {
@@ -100,8 +103,9 @@ impl Few {
             (used, count) = (used + 1, count.saturating_mul(extent));
         }
         self.run = run;
-        let row = self.dims[0].0;
-        row <= ROW_MOST && count <= row * ROWS_MOST && run.saturating_mul(count) <= NBYTES_MOST
+        let rows_most = if matches!(run, 4 | 8) { WORD_ROWS_MOST } else { ROWS_MOST };
+        let few_rows = count <= self.dims[0].0.saturating_mul(rows_most);
+        few_rows && count <= RUNS_MOST && run.saturating_mul(count) <= NBYTES_MOST
     }
 
     /// Copies them.
