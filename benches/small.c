@@ -97,6 +97,25 @@ static void run_reshape(void) {
   dlrs_release(t);
 }
 
+static void run_select(void) {
+  DLManagedTensorVersioned *t;
+  dlrs_view_select(kept4, 0, 1, &t, NULL);
+  dlrs_release(t);
+}
+
+static void run_permute(void) {
+  static const int64_t axes[4] = {0, 2, 3, 1};
+  DLManagedTensorVersioned *t;
+  dlrs_view_permute(kept4, axes, 4, &t, NULL);
+  dlrs_release(t);
+}
+
+static void run_unsqueeze(void) {
+  DLManagedTensorVersioned *t;
+  dlrs_view_unsqueeze(kept4, 0, &t, NULL);
+  dlrs_release(t);
+}
+
 static void run_steps(void) {
   DLManagedTensorVersioned *t;
   dlrs_view_apply(kept4, steps, 3, &t, NULL);
@@ -144,6 +163,9 @@ static const operation operations[] = {
     {"copy, 3x4 f32 from a transpose", run_copy_turned, 0},
     {"slice + release, 4-D view", run_slice, 0},
     {"reshape + release, 4-D to 2-D", run_reshape, 0},
+    {"select + release, 4-D", run_select, 0},
+    {"permute + release, 4-D", run_permute, 0},
+    {"unsqueeze + release, 4-D", run_unsqueeze, 0},
     {"3 steps, one view + release", run_steps, 0},
     {"3 steps, description", run_steps_desc, 0},
     {"wrap + attach + release", run_attach, 0},

@@ -62,3 +62,103 @@ impl<T: Copy, const N: usize> DerefMut for Array<T, N> {
         unsafe { core::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), self.len) }
     }
 }
+
+/// Two arrays with room for `N` values each, of which as many are there.
+#[derive(Clone, Copy)]
+pub struct Pairs<T: Copy, const N: usize> {
+    len: usize,
+    values: [[MaybeUninit<T>; N]; 2],
+}
+
+impl<T: Copy, const N: usize> Pairs<T, N> {
+    /// None.
+    #[inline(always)]
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Pairs<T, N> {
+        Pairs { len: 0, values: [const { [const { MaybeUninit::uninit() }; N] }; 2] }
+    }
+
+    /// How many.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The first of each.
+    #[inline]
+    pub fn first(&self) -> &[T] {
+        // SAFETY: the first `len` values of both, at most N, are written before they are counted.
+        unsafe { core::slice::from_raw_parts((&raw const self.values[0]).cast(), self.len) }
+    }
+
+    /// The second of each.
+    #[inline]
+    pub fn second(&self) -> &[T] {
+        // SAFETY: as above.
+        unsafe { core::slice::from_raw_parts((&raw const self.values[1]).cast(), self.len) }
+    }
+
+    /// The second of each, to be changed, beside the first.
+    #[inline]
+    pub fn beside(&mut self) -> (&[T], &mut [T]) {
+        let [first, second] = &mut self.values;
+        // SAFETY: as above.
+        unsafe {
+            let first = core::slice::from_raw_parts(first.as_ptr().cast(), self.len);
+            (first, core::slice::from_raw_parts_mut(second.as_mut_ptr().cast(), self.len))
+        }
+    }
+
+    /// Pair `i`.
+    #[inline]
+    pub fn get(&self, i: usize) -> Option<(T, T)> {
+        let [first, second] = &self.values;
+        // SAFETY: as above.
+        (i < self.len).then(|| unsafe {
+            (first.get_unchecked(i).assume_init(), second.get_unchecked(i).assume_init())
+        })
+    }
+
+    /// Replaces pair `i`, if it is there.
+    #[inline]
+    pub fn set(&mut self, i: usize, (a, b): (T, T)) {
+        if i < self.len {
+            let [first, second] = &mut self.values;
+            // SAFETY: as above.
+            unsafe {
+                first.get_unchecked_mut(i).write(a);
+                second.get_unchecked_mut(i).write(b);
+            }
+        }
+    }
+
+    /// Adds a pair at the end; none if there is no room.
+    #[inline]
+    pub fn push(&mut self, pair: (T, T)) {
+        if self.len < N {
+            self.len += 1;
+            self.set(self.len - 1, pair);
+        }
+    }
+
+    /// Leaves the first `len`.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Where both are: room for `N` values each.
+    #[inline]
+    pub fn room(&mut self) -> [*mut T; 2] {
+        self.values.each_mut().map(|values| values.as_mut_ptr().cast())
+    }
+
+    /// Counts what was written into the [`Pairs::room`].
+    ///
+    /// # Safety
+    /// The first `len` values of both have been written, and `len` is at most `N`.
+    #[inline]
+    pub unsafe fn set_len(&mut self, len: usize) {
+        self.len = len;
+    }
+}

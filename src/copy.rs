@@ -1,6 +1,7 @@
 //! Copies: what is checked, how a pair of tensors becomes a byte plan, and who runs it.
 
 mod explain;
+mod few;
 mod pair;
 pub mod route;
 mod stage;
@@ -13,7 +14,7 @@ use crate::device::cpu::Parallel;
 use crate::device::pieces;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::device::registry;
-use crate::device_type::{self, CPU};
+use crate::device_type;
 use crate::dtype;
 use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
 use crate::layout::{self, Order};
@@ -23,6 +24,7 @@ use crate::tensor::{Versioned, share};
 use crate::validate::{Rules, Snapshot};
 
 pub use explain::{Explained, explain};
+use few::{copied_few, copied_usual, is_dense};
 pub use pair::*;
 pub use route::Streams;
 
@@ -123,33 +125,6 @@ pub fn copy(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
         return Ok(());
     }
     copy_any(src, dst, options)
-}
-
-/// A small copy between dense tensors of the CPU that share nothing: needs no plan. What it takes
-/// suffices for all checks; false, and nothing is done, of any other.
-#[inline]
-fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
-    let usual = src.device == CPU
-        && dst.device == CPU
-        && src.dtype == dst.dtype
-        && !is_opaque(src.dtype)
-        && src.shape() == dst.shape()
-        && dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY == 0
-        && !options.streams.any();
-    let item_nbytes = dtype::plain_bytes(src.dtype) as usize;
-    let numel = layout::plain_numel(src.shape()).filter(|&numel| numel < DENSE_PLAIN as i64);
-    let nbytes = numel.and_then(|numel| item_nbytes.checked_mul(numel as usize));
-    let (true, Some(nbytes @ 1..DENSE_PLAIN)) = (usual, nbytes) else { return false };
-    let (from, to) = (src.first(), dst.first());
-    let apart = from.addr().abs_diff(to.addr()) >= nbytes;
-    let dense = |side: &Snapshot| layout::is_contiguous(side.shape(), side.strides(), Order::C);
-    if !apart || !dense(src) || !dense(dst) {
-        return false;
-    }
-    // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on, which the
-    // caller vouched for; they do not touch.
-    unsafe { to.copy_from_nonoverlapping(from, nbytes) };
-    true
 }
 
 /// As [`copy`], of any tensors.
@@ -312,7 +287,7 @@ fn clone_usual(
         && !options.streams.any()
         && is_host(src.device)
         && !is_opaque(src.dtype)
-        && layout::is_contiguous(src.shape(), src.strides(), Order::C);
+        && is_dense(src);
     if !usual {
         return Ok(None);
     }
@@ -378,6 +353,10 @@ unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Res
     let mut dst = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
+    let host = is_host(src.device) && is_host(dst.device) && !options.streams.any();
+    if host && is_dense(&dst) && copied_few(src, &dst) {
+        return Ok(());
+    }
     let mut transfer = Transfer::none();
     fill_transfer(src, &dst, &mut transfer)?;
     // SAFETY: the source was checked, the destination is fresh.

@@ -4,10 +4,14 @@
 //! with checked arithmetic: nothing wraps, and an error names the dimension at which it stopped.
 #![forbid(unsafe_code)]
 
+use crate::array::Pairs;
 use crate::error::{Error, Field::*, Result, Status::*};
 
 /// No tensor has more dimensions than this, as in NumPy.
 pub const MAX_NDIM: usize = 64;
+
+/// Extents and strides.
+pub type Dims = Pairs<i64, MAX_NDIM>;
 
 /// Memory orders that can be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,6 +189,33 @@ impl Sums {
         isize::try_from(self.numel.wrapping_mul(nbytes)).ok()?;
         Some(self.high.wrapping_mul(nbytes).wrapping_add(nbytes))
     }
+}
+
+/// As [`byte_extent`], of elements of fewer than 2^21 bytes, when all numbers are moderate: fewer
+/// than 2^31 elements, strides below 2^28, of either sign. Both ends are then nearer than 2^62 +
+/// 2^21. `None` if one is not, if there are no elements, or if compact ones would not fit.
+#[inline(always)]
+pub fn moderate_extent(shape: &[i64], strides: &[i64], nbytes: u32) -> Option<(i64, i64)> {
+    const STEP: i64 = 1 << 28;
+    let (mut numel, mut low, mut sum, mut sizes, mut steps) = (1i64, 0i64, 0i64, 0, 0);
+    for (&extent, &stride) in shape.iter().zip(strides) {
+        let last = extent.wrapping_sub(1);
+        numel = numel.wrapping_mul(extent);
+        sizes |= last | numel;
+        steps |= stride.wrapping_add(STEP);
+        // The sum of all `last` is less than the size, however many there are: nothing wraps.
+        let reach = last.wrapping_mul(stride);
+        low = low.wrapping_add(reach & (reach >> 63));
+        sum = sum.wrapping_add(reach);
+    }
+    let high = sum.wrapping_sub(low);
+    let ends = high | low.wrapping_neg();
+    let odd = (sizes as u64 >> 31) | (steps as u64 >> 29) | (ends as u64 >> 41);
+    let nbytes = i64::from(nbytes);
+    if odd != 0 || isize::try_from(numel.wrapping_mul(nbytes)).is_err() {
+        return None;
+    }
+    Some((low.wrapping_mul(nbytes), high.wrapping_mul(nbytes).wrapping_add(nbytes)))
 }
 
 #[inline]

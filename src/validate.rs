@@ -11,16 +11,16 @@ pub mod exchange;
 mod plain;
 mod questions;
 
-use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::abi::*;
 use crate::error::{Error, Field, Field::*, Result, Status::*};
-use crate::layout::{self, MAX_NDIM, Order};
+use crate::layout::{self, Dims, MAX_NDIM, Order};
 use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
 
 pub use plain::{Plain, Rank};
+pub use questions::check_addressed;
 
 /// How much is demanded. Higher levels include the lower ones.
 #[repr(C)]
@@ -102,9 +102,8 @@ pub struct Snapshot {
     pub strides_given: bool,
     /// From element (0, …, 0) to the first byte used and one past the last; set by `layout`.
     pub byte_extent: (i64, i64),
-    ndim: usize,
-    shape: [MaybeUninit<i64>; MAX_NDIM],
-    strides: [MaybeUninit<i64>; MAX_NDIM],
+    /// Extents, and strides in elements: compact row-major where none were given.
+    pub dims: Dims,
 }
 
 /// An aligned pointer to `ndim` values, or why it is none.
@@ -182,24 +181,20 @@ impl Snapshot {
             empty: false,
             strides_given: false,
             byte_extent: (0, 0),
-            ndim: 0,
-            shape: [const { MaybeUninit::uninit() }; MAX_NDIM],
-            strides: [const { MaybeUninit::uninit() }; MAX_NDIM],
+            dims: Dims::new(),
         }
     }
 
     /// Extents, one per dimension.
     #[inline]
     pub fn shape(&self) -> &[i64] {
-        // SAFETY: `read_shape` and `set_layout` write `ndim` <= MAX_NDIM extents before setting it.
-        unsafe { core::slice::from_raw_parts(self.shape.as_ptr().cast(), self.ndim) }
+        self.dims.first()
     }
 
     /// Strides in elements, one per dimension; compact row-major where none were given.
     #[inline]
     pub fn strides(&self) -> &[i64] {
-        // SAFETY: `read_strides` and `set_layout` write as many strides as there are extents.
-        unsafe { core::slice::from_raw_parts(self.strides.as_ptr().cast(), self.ndim) }
+        self.dims.second()
     }
 
     /// Bits from one element to the next in a layout without gaps: whole bytes when padded.
@@ -277,18 +272,21 @@ impl Snapshot {
         let plain = unsafe { Plain::rank(tensor).and_then(|n| Plain::head(tensor, n, flags)) };
         let plain = plain.filter(|plain| plain.strides_given() || !strides_due);
         let Some(plain) = plain else { return false };
-        let (shape, strides) = (self.shape.as_mut_ptr(), self.strides.as_mut_ptr());
-        // SAFETY: as above; both arrays of ours hold more than `Sums::NDIM_MAX` values.
+        let [shape, strides] = self.dims.room();
+        // SAFETY: as above; both arrays of ours hold more than `Sums::NDIM_MAX` values, and each
+        // that is counted has been written.
         let end = unsafe {
-            plain.arrays(|dim, extent, stride| {
-                shape.add(dim).write(MaybeUninit::new(extent));
-                strides.add(dim).write(MaybeUninit::new(stride));
-            })
+            let end = plain.arrays(|dim, extent, stride| {
+                shape.add(dim).write(extent);
+                strides.add(dim).write(stride);
+            });
+            self.dims.set_len(plain.ndim);
+            end
         };
         (self.data, self.byte_offset) = (plain.data.cast(), plain.byte_offset);
         (self.device, self.dtype, self.flags) = (plain.device, plain.dtype, flags);
         (self.empty, self.strides_given) = (false, plain.strides_given());
-        (self.ndim, self.byte_extent) = (plain.ndim, (0, end.unwrap_or(0)));
+        self.byte_extent = (0, end.unwrap_or(0));
         end.is_some() || self.fits(plain.nbytes)
     }
 
@@ -325,7 +323,7 @@ impl Snapshot {
         self.device = tensor.device;
         self.dtype = tensor.dtype;
         self.flags = flags;
-        (self.ndim, self.strides_given, self.byte_extent) = (0, false, (0, 0));
+        (self.strides_given, self.byte_extent) = (false, (0, 0));
         if rules.known {
             check_flags(self.flags)?;
         }
@@ -350,28 +348,29 @@ impl Snapshot {
 
     #[inline]
     unsafe fn read_shape(&mut self, shape: *const i64, ndim: usize) -> Result<()> {
-        for (dim, extent) in self.shape.iter_mut().take(ndim).enumerate() {
+        self.dims.truncate(0);
+        for dim in 0..ndim {
             // SAFETY: dim < ndim, and `shape` holds ndim values. Volatile: exactly one read, even
             // while another thread writes.
-            extent.write(unsafe { shape.add(dim).read_volatile() });
+            self.dims.push((unsafe { shape.add(dim).read_volatile() }, 0));
         }
-        self.ndim = ndim;
         self.empty = layout::check_shape(self.shape())?;
         Ok(())
     }
 
     #[inline]
     unsafe fn read_strides(&mut self, strides: *const i64, strides_due: bool) -> Result<()> {
-        if !strides.is_null() && self.ndim > 0 {
+        if !strides.is_null() && self.dims.len() > 0 {
             check_array(strides, DLRS_FIELD_STRIDES)?;
-            for (dim, stride) in self.strides.iter_mut().take(self.ndim).enumerate() {
+            let (_, own) = self.dims.beside();
+            for (dim, stride) in own.iter_mut().enumerate() {
                 // SAFETY: as in `read_shape`.
-                stride.write(unsafe { strides.add(dim).read_volatile() });
+                *stride = unsafe { strides.add(dim).read_volatile() };
             }
             self.strides_given = true;
             return Ok(());
         }
-        if strides_due && self.ndim > 0 {
+        if strides_due && self.dims.len() > 0 {
             return Err(Error::new(DLRS_STRIDES_NULL).field(DLRS_FIELD_STRIDES));
         }
         layout::numel(self.shape())?; // compact strides are products of extents
@@ -381,11 +380,8 @@ impl Snapshot {
 
     /// Replaces the strides by those of a compact layout.
     pub fn fill_strides(&mut self, order: Order) {
-        let mut strides = [0; MAX_NDIM];
-        layout::compact_strides(self.shape(), order, &mut strides);
-        for (to, from) in self.strides.iter_mut().zip(strides).take(self.ndim) {
-            to.write(from);
-        }
+        let (shape, strides) = self.dims.beside();
+        layout::compact_strides(shape, order, strides);
     }
 
     /// Sizes, data, offset and addresses.

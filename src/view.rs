@@ -19,12 +19,10 @@ pub mod sharing;
 
 pub use reshape::broadcast_shapes;
 
-use core::mem::swap;
-
 use crate::abi::{DLDataType, DLPACK_FLAG_BITMASK_READ_ONLY};
 use crate::dtype;
 use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
-use crate::layout::{self, MAX_NDIM};
+use crate::layout::{self, Dims, MAX_NDIM};
 use crate::overlap::Verdict;
 
 /// In place of an axis: every axis that the step can change.
@@ -60,8 +58,8 @@ pub enum Step<'a> {
     Normalize { what: u32 },
 }
 
-/// A layout on its way from a base to a view of it.
-pub struct View {
+/// A layout on its way from a base to a view of it, in the place of the base's.
+pub struct View<'a> {
     /// Element type.
     pub dtype: DLDataType,
     /// Flags.
@@ -70,9 +68,7 @@ pub struct View {
     pub fold: bool,
     /// From the base's element (0, …, 0) to this one's.
     at_bits: i128,
-    ndim: usize,
-    shape: [i64; MAX_NDIM],
-    strides: [i64; MAX_NDIM],
+    dims: &'a mut Dims,
 }
 
 /// An error about a parameter of the C function. In this module parameters have names but no
@@ -87,39 +83,35 @@ fn not_viewable(detail: &'static str, dim: usize, value: i64) -> Error {
     Error::new(DLRS_NOT_VIEWABLE).detail(detail).dim(dim).value(value)
 }
 
-impl View {
-    /// An empty place for a layout.
-    #[inline(always)] // built where it stays: a move is a kilobyte
-    pub const fn new() -> View {
-        let dtype = DLDataType { code: 0, bits: 0, lanes: 0 };
-        let (shape, strides) = ([0; MAX_NDIM], [0; MAX_NDIM]);
-        View { dtype, flags: 0, fold: false, at_bits: 0, ndim: 0, shape, strides }
-    }
-
-    /// Takes over a base, as a view of itself. Both arrays have the same length, at most
-    /// `MAX_NDIM`.
-    #[inline]
-    pub fn start(&mut self, dtype: DLDataType, flags: u64, shape: &[i64], strides: &[i64]) {
-        (self.dtype, self.flags) = (dtype, flags);
-        self.replace(shape, strides);
+impl<'a> View<'a> {
+    /// A base as a view of itself.
+    #[inline(always)]
+    pub fn of(dims: &'a mut Dims, dtype: DLDataType, flags: u64) -> View<'a> {
+        View { dtype, flags, fold: false, at_bits: 0, dims }
     }
 
     /// Extents.
     #[inline]
     pub fn shape(&self) -> &[i64] {
-        self.shape.get(..self.ndim).unwrap_or(&[])
+        self.dims.first()
     }
 
     /// Strides in elements.
     #[inline]
     pub fn strides(&self) -> &[i64] {
-        self.strides.get(..self.ndim).unwrap_or(&[])
+        self.dims.second()
+    }
+
+    #[inline]
+    fn ndim(&self) -> usize {
+        self.dims.len()
     }
 
     /// Whether there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.shape().contains(&0)
+        // In one loop: `contains` compares eight at a time, and sets out for it.
+        self.shape().iter().fold(false, |empty, &extent| empty | (extent == 0))
     }
 
     /// Changes the layout by one step. After an error it is of no use.
@@ -152,7 +144,32 @@ impl View {
     /// Bytes from the base's first element to this one's, `None` when there are no elements, once
     /// it is certain that the view stays inside `base_span`, the bytes that the base uses, counted
     /// from its first element.
+    #[inline]
     pub fn settle(&self, base_span: (i64, i64)) -> Result<Option<i64>> {
+        match self.settle_usual(base_span) {
+            Some(moved) => Ok(Some(moved)),
+            None => self.settle_any(base_span),
+        }
+    }
+
+    /// As [`View::settle`], where elements are whole bytes, numbers are moderate and nothing is
+    /// wrong.
+    #[inline(always)]
+    fn settle_usual(&self, base_span: (i64, i64)) -> Option<i64> {
+        let (bits, at) = (self.slot_bits(), i64::try_from(self.at_bits).ok()?);
+        if (i64::from(bits) | at) & 7 != 0 {
+            return None;
+        }
+        let (low, high) = layout::moderate_extent(self.shape(), self.strides(), bits / 8)?;
+        // An eighth of a number and little more than half of one: nothing wraps.
+        let moved = at >> 3;
+        let inside = moved + low >= base_span.0 && moved + high <= base_span.1;
+        inside.then_some(moved)
+    }
+
+    /// As [`View::settle`].
+    #[inline(never)]
+    fn settle_any(&self, base_span: (i64, i64)) -> Result<Option<i64>> {
         if self.is_empty() {
             return Ok(None);
         }
@@ -191,7 +208,7 @@ impl View {
     /// The dimension that an axis names.
     #[inline]
     fn dim_of(&self, axis: i32, parameter: Arg) -> Result<usize> {
-        let ndim = self.ndim as i64;
+        let ndim = self.ndim() as i64;
         let dim = if axis < 0 { i64::from(axis) + ndim } else { axis.into() };
         if (0..ndim).contains(&dim) {
             return Ok(dim as usize);
@@ -201,38 +218,52 @@ impl View {
 
     #[inline]
     fn extent(&self, dim: usize) -> i64 {
-        self.shape().get(dim).copied().unwrap_or(1)
+        self.dims.get(dim).map_or(1, |(extent, _)| extent)
     }
 
     #[inline]
     fn stride(&self, dim: usize) -> i64 {
-        self.strides().get(dim).copied().unwrap_or(0)
+        self.dims.get(dim).map_or(0, |(_, stride)| stride)
     }
 
-    /// Moves the first element; without elements there is none.
-    #[inline]
-    fn advance(&mut self, elements: i128) {
-        if elements != 0 && !self.is_empty() {
+    /// Moves the first element by so many steps; without elements there is none.
+    #[inline(always)]
+    fn advance(&mut self, steps: i64, stride: i64) {
+        let bits = i64::from(self.slot_bits());
+        let moved = steps.checked_mul(stride).and_then(|elements| elements.checked_mul(bits));
+        let at = i64::try_from(self.at_bits).ok();
+        match at.zip(moved).and_then(|(at, moved)| at.checked_add(moved)) {
+            Some(_) if self.is_empty() => {}
+            Some(at) => self.at_bits = at.into(),
+            None => self.advance_far(i128::from(steps) * i128::from(stride)),
+        }
+    }
+
+    /// As [`View::advance`], by so many elements.
+    #[inline(never)]
+    fn advance_far(&mut self, elements: i128) {
+        if !self.is_empty() {
             let bits = elements.saturating_mul(self.slot_bits().into());
             self.at_bits = self.at_bits.saturating_add(bits);
         }
     }
 
     /// Gives a dimension another extent and stride.
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, dim: usize, extent: i64, stride: i128) -> Result<()> {
-        if let Some(to) = self.shape.get_mut(dim) {
-            *to = extent;
-        }
-        let stride = self.fit(dim, extent, stride)?;
-        if let Some(to) = self.strides.get_mut(dim) {
-            *to = stride;
-        }
+        let stride = match i64::try_from(stride) {
+            Ok(stride) => stride,
+            Err(_) => {
+                self.dims.set(dim, (extent, 0));
+                self.fit(dim, extent, stride)?
+            }
+        };
+        self.dims.set(dim, (extent, stride));
         Ok(())
     }
 
     /// A stride in 64 bits: one that is never used is only brought near.
-    #[inline]
+    #[inline(never)]
     fn fit(&self, dim: usize, extent: i64, stride: i128) -> Result<i64> {
         match i64::try_from(stride) {
             Ok(stride) => Ok(stride),
@@ -248,38 +279,41 @@ impl View {
 
     /// Adds a dimension before `dim`.
     fn insert(&mut self, dim: usize, extent: i64, stride: i128) -> Result<()> {
-        if self.ndim >= MAX_NDIM {
-            let error = Error::new(DLRS_NDIM).value(self.ndim as i64 + 1);
+        if self.ndim() >= MAX_NDIM {
+            let error = Error::new(DLRS_NDIM).value(self.ndim() as i64 + 1);
             return Err(error.limit(MAX_NDIM as i64).detail("the view would have too many axes"));
         }
-        let stride = self.fit(dim, extent, stride)?;
-        self.ndim += 1;
-        for (array, mut carried) in [(&mut self.shape, extent), (&mut self.strides, stride)] {
-            let moved = array.iter_mut().take(self.ndim).skip(dim);
-            moved.for_each(|slot| swap(slot, &mut carried));
+        let stride = match i64::try_from(stride) {
+            Ok(stride) => stride,
+            Err(_) => self.fit(dim, extent, stride)?,
+        };
+        let mut carried = (extent, stride);
+        for at in dim..self.ndim() {
+            let next = self.dims.get(at).unwrap_or(carried);
+            self.dims.set(at, carried);
+            carried = next;
         }
+        self.dims.push(carried);
         Ok(())
     }
 
     /// Takes a dimension out.
     fn remove(&mut self, dim: usize) {
-        for array in [&mut self.shape, &mut self.strides] {
-            let mut carried = 0;
-            let moved = array.get_mut(dim..self.ndim).unwrap_or_default();
-            moved.iter_mut().rev().for_each(|slot| swap(slot, &mut carried));
+        let mut at = dim;
+        while let Some(next) = self.dims.get(at + 1) {
+            self.dims.set(at, next);
+            at += 1;
         }
-        self.ndim = self.ndim.saturating_sub(1);
+        self.dims.truncate(at);
     }
 
     /// Takes over extents and strides of at most `MAX_NDIM` dimensions.
+    #[inline]
     fn replace(&mut self, shape: &[i64], strides: &[i64]) {
-        self.ndim = shape.len().min(MAX_NDIM);
+        self.dims.truncate(0);
         // In one loop: for so few values a call of memcpy costs more than it does, and its wide
         // loads wait for the narrow stores that have just made them.
-        let slots = self.shape.iter_mut().zip(&mut self.strides);
-        for ((extent, stride), (from, step)) in slots.zip(shape.iter().zip(strides)) {
-            (*extent, *stride) = (*from, *step);
-        }
+        shape.iter().zip(strides).for_each(|(&extent, &stride)| self.dims.push((extent, stride)));
     }
 }
 
@@ -293,10 +327,4 @@ fn inside((low, high): (i128, i128), base: (i128, i128)) -> Result<()> {
     let (worst, limit) = if low < base.0 { (low, base.0) } else { (high, base.1) };
     let error = Error::new(DLRS_OUT_OF_BOUNDS).value(near(worst)).limit(near(limit));
     Err(error.detail("the view would reach outside its base, bytes from the first element"))
-}
-
-impl Default for View {
-    fn default() -> Self {
-        Self::new()
-    }
 }

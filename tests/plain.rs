@@ -6,6 +6,7 @@ use core::ptr::{null, null_mut};
 use dlpack_rs::abi::*;
 use dlpack_rs::copy::{self, Options};
 use dlpack_rs::error::Error;
+use dlpack_rs::layout::Order;
 use dlpack_rs::tensor::block::{self, Block, Owner};
 use dlpack_rs::tensor::{share, wrap};
 use dlpack_rs::validate::{Level, Level::*, Plain, Rules, Snapshot};
@@ -352,4 +353,76 @@ fn a_copy_without_a_plan_is_one_that_the_checks_allow() {
         }
     }
     assert!(copied > 20_000 && refused > 20_000, "{copied} {refused}");
+}
+
+/// Extents and strides of up to six dimensions in any order, forward and back, some with gaps, some
+/// repeated; and how far the first element lies behind the lowest one.
+fn scattered(dice: &mut Dice) -> (Vec<i64>, Vec<i64>, i64) {
+    let ndim = 1 + dice.below(6);
+    let shape: Vec<i64> = (0..ndim).map(|_| dice.of(4, &[2, 3, 1, 4, 5, 33, 260])).collect();
+    let mut order: Vec<usize> = (0..ndim).collect();
+    (0..dice.below(4)).for_each(|_| order.swap(dice.below(ndim), dice.below(ndim)));
+    let (mut strides, mut step, mut behind) = (vec![0; ndim], 1 + dice.below(2) as i64, 0);
+    for dim in order {
+        strides[dim] = step * dice.of(4, &[1, 1, 1, -1, 0, 2, -2]);
+        behind += (shape[dim] - 1) * strides[dim].min(0).abs();
+        step = (step * shape[dim]).max((shape[dim] - 1) * strides[dim].abs() + step);
+    }
+    (shape, strides, behind)
+}
+
+#[test]
+fn few_elements_go_where_they_belong() {
+    const HALF: usize = 1 << 17;
+    let (mut dice, mut few) = (Dice(11), 0);
+    let bytes: Vec<u8> = (0..HALF).map(|i| (i * 7 + i / 256) as u8).collect();
+    let mut room = vec![0u8; HALF];
+    for _ in 0..if cfg!(miri) { 100 } else { 20_000 } {
+        let (mut shape, mut strides, behind) = scattered(&mut dice);
+        let (code, bits, lanes) =
+            dice.of(6, &[(2, 32, 1), (2, 64, 1), (0, 8, 1), (2, 16, 1), (2, 16, 3), (5, 128, 1)]);
+        let dtype = DLDataType { code, bits, lanes };
+        let (item, numel) = (dtype::plain_bytes(dtype) as usize, shape.iter().product::<i64>());
+        let reach: i64 = shape.iter().zip(&strides).map(|(n, s)| (n - 1) * s.abs()).sum();
+        let nbytes = numel as usize * item;
+        if nbytes > HALF / 2 || (reach as usize + 2) * item > HALF {
+            continue;
+        }
+        few += usize::from(nbytes <= 4096);
+        let mut from = DLTensor {
+            data: bytes.as_ptr().wrapping_add(1 + behind as usize * item).cast_mut().cast(),
+            device: device_type::CPU,
+            ndim: shape.len() as i32,
+            dtype,
+            shape: shape.as_mut_ptr(),
+            strides: strides.as_mut_ptr(),
+            byte_offset: 0,
+        };
+        let element = |index| {
+            let (mut at, mut rest) = (behind, index);
+            for (n, step) in shape.iter().zip(&strides).rev() {
+                (at, rest) = (at + rest % n * step, rest / n);
+            }
+            let first = 1 + at as usize * item;
+            bytes[first..first + item].to_vec()
+        };
+        let wanted: Vec<u8> = (0..numel).flat_map(element).collect();
+        room.fill(0xEE);
+        let (mut src, mut dst, options) = (Snapshot::new(), Snapshot::new(), Options::DEFAULT);
+        // SAFETY: all elements of the source lie in `bytes`, as many fit into `room`.
+        let cloned = unsafe {
+            src.read(&from, 0, options.rules()).unwrap();
+            (from.data, from.strides) = (room.as_mut_ptr().add(3).cast(), null_mut());
+            dst.read(&from, 0, options.rules()).unwrap();
+            copy::copy(&src, &dst, &options).unwrap();
+            let cloned = copy::clone(&src, Order::C, device_type::CPU, &options).unwrap();
+            let data: *const u8 = (*cloned.as_ptr()).dl_tensor.data.cast();
+            let bytes = core::slice::from_raw_parts(data, nbytes).to_vec();
+            share::release(cloned);
+            bytes
+        };
+        assert!(cloned == wanted && room[3..3 + nbytes] == wanted);
+        assert!(room[..3].iter().chain(&room[3 + nbytes..]).all(|&byte| byte == 0xEE));
+    }
+    assert!(cfg!(miri) || few > 5_000, "{few}");
 }

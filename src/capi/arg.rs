@@ -193,11 +193,13 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
         let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
         return Err(error.value(given as i64).limit(T::FIRST as i64));
     }
-    let mut read = MaybeUninit::<T>::zeroed();
-    let known = given.min(size_of::<T>());
     // SAFETY: the struct is as large as it says, and any bits are a value.
     unsafe {
-        read.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(pointer.as_ptr().cast(), known);
+        if given >= size_of::<T>() {
+            return Ok(Some(pointer.read()));
+        }
+        let mut read = MaybeUninit::<T>::zeroed();
+        read.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(pointer.as_ptr().cast(), given);
         Ok(Some(read.assume_init()))
     }
 }

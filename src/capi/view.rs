@@ -139,13 +139,15 @@ impl dlrs_view_step {
     unsafe fn read<'a>(&self) -> Result<Step<'a>> {
         use dlrs_view_op::*;
         let &Self { axis, other_axis, dtype, start, stop, step, .. } = self;
-        let Some(op) = dlrs_view_op::ALL.into_iter().find(|known| *known as i32 == self.op) else {
+        const OPS: &[dlrs_view_op] = &dlrs_view_op::ALL; // in the order of their numbers, from 1 on
+        let place = usize::try_from(self.op).unwrap_or(0).wrapping_sub(1);
+        let Some(op) = OPS.get(place).filter(|op| **op as i32 == self.op) else {
             let error = Error::new(DLRS_BAD_ARG).detail("op is not a dlrs_view_op");
             return Err(error.value(self.op.into()));
         };
         // SAFETY: the caller's word.
         let values = |array| unsafe { values_of(array, self.ndim, [STEPS; 2]) };
-        Ok(match op {
+        Ok(match *op {
             DLRS_VIEW_AS_STRIDED => {
                 let (shape, strides) = (values(self.shape)?, values(self.strides)?);
                 Step::AsStrided { shape, strides, offset: start }
@@ -241,16 +243,16 @@ pub(super) unsafe fn make(
     let (Some(first), Some(last)) = (parameters.first(), parameters.last()) else {
         return Err(Error::new(DLRS_INTERNAL));
     };
-    let (mut snapshot, mut changed) = (Snapshot::new(), View::new());
+    let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe {
         let out = Out::clear(out);
         arg::required(base, first)?;
         out.check(last)?;
         let block = base_of(base, &mut snapshot).of(first)?;
-        view::start(&mut changed, &snapshot);
+        let (base, mut changed) = view::start(&mut snapshot);
         step.and_then(|step| changed.apply(&step)).map_err(|e| named(e, parameters))?;
-        out.set(view::share(&changed, block, &snapshot).of(first)?);
+        out.set(view::share(&changed, block, &base).of(first)?);
     }
     Ok(())
 }
@@ -313,16 +315,16 @@ pub unsafe extern "C" fn dlrs_view_apply(
 ) -> dlrs_status {
     run("dlrs_view_apply", error, || {
         let (base_arg, out_arg) = (&Parameter(1, "base"), &Parameter(4, "out"));
-        let (mut snapshot, mut changed) = (Snapshot::new(), View::new());
+        let mut snapshot = Snapshot::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let out = Out::clear(out);
             arg::required(base, base_arg)?;
             out.check(out_arg)?;
             let block = base_of(base, &mut snapshot).of(base_arg)?;
-            view::start(&mut changed, &snapshot);
+            let (base, mut changed) = view::start(&mut snapshot);
             apply(&mut changed, steps, count)?;
-            out.set(view::share(&changed, block, &snapshot).of(base_arg)?);
+            out.set(view::share(&changed, block, &base).of(base_arg)?);
         }
         Ok(())
     })
@@ -361,16 +363,16 @@ pub unsafe extern "C" fn dlrs_view_apply_desc(
         let base = arg::required(base, base_arg)?;
         arg::required(out, out_arg)?;
         let out_flags = arg::required(out_flags, &Parameter(6, "out_flags"))?;
-        let (mut snapshot, mut changed) = (Snapshot::new(), View::new());
+        let mut snapshot = Snapshot::new();
         let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             snapshot.read(base.as_ptr(), base_flags, rules).of(base_arg)?;
-            view::start(&mut changed, &snapshot);
+            let (base, mut changed) = view::start(&mut snapshot);
             apply(&mut changed, steps, count)?;
-            let place = view::place(&snapshot, &changed).of(base_arg)?;
+            let place = view::place(&base, &changed).of(base_arg)?;
             let room = Description::of(out, changed.shape().len(), out_arg)?;
-            room.write(&changed, &place, &snapshot);
+            room.write(&changed, &place, base.device);
             out_flags.write(changed.flags);
         }
         Ok(())
@@ -404,7 +406,7 @@ impl Description {
 
     /// # Safety
     /// As [`Description::of`], with the `ndim` of `view`.
-    unsafe fn write(self, view: &View, place: &Place, base: &Snapshot) {
+    unsafe fn write(self, view: &View, place: &Place, device: DLDevice) {
         let (shape, strides) = (view.shape(), view.strides());
         // SAFETY: room and pointers were checked; the values are in memory of our own.
         unsafe {
@@ -414,7 +416,7 @@ impl Description {
             }
             self.out.write(DLTensor {
                 data: place.data,
-                device: base.device,
+                device,
                 ndim: shape.len() as i32,
                 dtype: view.dtype,
                 shape: self.shape,

@@ -38,7 +38,7 @@ pub fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<boo
 }
 
 /// Whether all bytes of one come before all those of the other.
-fn apart(a: &Snapshot, b: &Snapshot) -> bool {
+pub(super) fn apart(a: &Snapshot, b: &Snapshot) -> bool {
     let bytes = |tensor: &Snapshot| {
         let (first, (low, high)) = (place(tensor) as i128, tensor.byte_extent);
         (first + i128::from(low), first + i128::from(high))

@@ -5,10 +5,10 @@ use core::ptr::{NonNull, null_mut};
 
 use super::Versioned;
 use super::block::{self, Block, Data, Owner, Spec};
-use crate::abi::DLPACK_FLAG_BITMASK_IS_COPIED;
+use crate::abi::{DLDevice, DLPACK_FLAG_BITMASK_IS_COPIED};
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::validate::Snapshot;
+use crate::validate::{Snapshot, check_addressed};
 use crate::view::View;
 
 /// Where the elements of a view are.
@@ -19,26 +19,45 @@ pub struct Place {
     pub byte_offset: u64,
 }
 
-/// Begins with the view of all of `base`, whose layout has been checked.
-#[inline]
-pub fn start(view: &mut View, base: &Snapshot) {
+/// What a view of a tensor is told by the tensor that does not change with the layout.
+pub struct Base {
+    data: *mut u8,
+    byte_offset: u64,
+    /// The device.
+    pub device: DLDevice,
+    byte_extent: (i64, i64),
+}
+
+/// Begins with the view of all of `base`, whose layout has been checked: it takes its place.
+#[inline(always)]
+pub fn start(base: &mut Snapshot) -> (Base, View<'_>) {
     // What shares memory with its base is no copy that one consumer alone owns.
     let flags = base.flags & !DLPACK_FLAG_BITMASK_IS_COPIED;
-    view.start(base.dtype, flags, base.shape(), base.strides());
+    let &mut Snapshot { data, byte_offset, device, byte_extent, dtype, .. } = base;
+    (Base { data, byte_offset, device, byte_extent }, View::of(&mut base.dims, dtype, flags))
 }
 
 /// Where the elements of a view of `base` are: `byte_offset` takes the difference, so that
 /// opaque handles can be viewed too; `data` moves only where the offset would be negative.
-pub fn place(base: &Snapshot, view: &View) -> Result<Place> {
+#[inline(always)]
+pub fn place(base: &Base, view: &View) -> Result<Place> {
     let Some(moved) = view.settle(base.byte_extent)? else {
         return Ok(Place { data: null_mut(), byte_offset: 0 });
     };
+    match base.byte_offset.checked_add_signed(moved) {
+        Some(byte_offset) if !view.fold => Ok(Place { data: base.data.cast(), byte_offset }),
+        _ => place_any(base, view, moved),
+    }
+}
+
+/// As [`place`], of a view whose first element is so many bytes behind that of `base`.
+#[inline(never)]
+fn place_any(base: &Base, view: &View, moved: i64) -> Result<Place> {
     let byte_offset = i128::from(base.byte_offset) + i128::from(moved);
     if view.fold && byte_offset != 0 {
-        base.check_addressed()?;
+        check_addressed(base.device)?;
     }
     match u64::try_from(byte_offset) {
-        Ok(byte_offset) if !view.fold => Ok(Place { data: base.data.cast(), byte_offset }),
         Err(_) if device_type::opaque_handle(base.device.device_type) => {
             let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET).value(moved);
             Err(error.detail("the view would start before the handle's memory, bytes moved"))
@@ -53,8 +72,8 @@ pub fn place(base: &Snapshot, view: &View) -> Result<Place> {
 /// A tensor for `view` of `tensor`, which it keeps alive by a holder of its own.
 ///
 /// # Safety
-/// `tensor` is a live block of ours, and `base` was read from it.
-pub unsafe fn share(view: &View, tensor: NonNull<Block>, base: &Snapshot) -> Result<Versioned> {
+/// `tensor` is a live block of ours, from which `base` was read.
+pub unsafe fn share(view: &View, tensor: NonNull<Block>, base: &Base) -> Result<Versioned> {
     let place = place(base, view)?;
     let spec = Spec {
         shape: view.shape(),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::Snapshot;
+use crate::abi::DLDevice;
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout;
@@ -21,12 +22,7 @@ impl Snapshot {
 
     /// Refuses a tensor whose `data` is a handle and not an address.
     pub fn check_addressed(&self) -> Result<()> {
-        if !device_type::opaque_handle(self.device.device_type) {
-            return Ok(());
-        }
-        let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DEVICE_TYPE);
-        let error = error.detail("data is an opaque handle on this device, not an address");
-        Err(error.value(self.device.device_type.into()))
+        check_addressed(self.device)
     }
 
     /// Refuses a tensor that uses bytes outside `[base, base + nbytes)`. Layout has been checked.
@@ -60,4 +56,14 @@ impl Snapshot {
         let error = Error::new(DLRS_MISALIGNED).field(DLRS_FIELD_DATA);
         Err(error.value(off as i64).limit(align_bytes as i64))
     }
+}
+
+/// Refuses a device on which `data` is a handle and not an address.
+pub fn check_addressed(device: DLDevice) -> Result<()> {
+    if !device_type::opaque_handle(device.device_type) {
+        return Ok(());
+    }
+    let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DEVICE_TYPE);
+    let error = error.detail("data is an opaque handle on this device, not an address");
+    Err(error.value(device.device_type.into()))
 }

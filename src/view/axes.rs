@@ -2,21 +2,20 @@
 
 use super::{ALL_AXES, View, bad};
 use crate::error::{Error, Parameter, Result, Status::*};
-use crate::layout::MAX_NDIM;
+use crate::layout::Dims;
 
-impl View {
+impl View<'_> {
     pub(super) fn permute(&mut self, axes: &[i64]) -> Result<()> {
-        if axes.len() != self.ndim {
+        if axes.len() != self.ndim() {
             let error = bad(
                 &Parameter(0, "ndim"),
                 "there must be as many axes as dimensions",
                 axes.len() as i64,
             );
-            return Err(error.limit(self.ndim as i64));
+            return Err(error.limit(self.ndim() as i64));
         }
-        let (mut shape, mut strides, mut seen) = ([0; MAX_NDIM], [0; MAX_NDIM], 0u64);
-        let slots = shape.iter_mut().zip(&mut strides);
-        for (place, (&axis, (extent, stride))) in axes.iter().zip(slots).enumerate() {
+        let (mut dims, mut seen) = (Dims::new(), 0u64);
+        for (place, &axis) in axes.iter().enumerate() {
             // What does not fit into 32 bits is no axis either.
             let narrow = i32::try_from(axis).unwrap_or(i32::MAX);
             let dim =
@@ -28,32 +27,31 @@ impl View {
                 );
             }
             seen |= bit;
-            (*extent, *stride) = (self.extent(dim), self.stride(dim));
+            dims.push((self.extent(dim), self.stride(dim)));
         }
-        let count = axes.len();
-        self.replace(shape.get(..count).unwrap_or(&[]), strides.get(..count).unwrap_or(&[]));
+        self.replace(dims.first(), dims.second());
         Ok(())
     }
 
     /// The axes in the opposite order.
     pub fn reverse_axes(&mut self) {
-        for array in [&mut self.shape, &mut self.strides] {
-            array.get_mut(..self.ndim).unwrap_or_default().reverse();
+        let ndim = self.ndim();
+        for dim in 0..ndim / 2 {
+            self.swap(dim, ndim - 1 - dim);
+        }
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        if let (Some(first), Some(second)) = (self.dims.get(a), self.dims.get(b)) {
+            self.dims.set(a, second);
+            self.dims.set(b, first);
         }
     }
 
     pub(super) fn transpose(&mut self, axis_a: i32, axis_b: i32) -> Result<()> {
         let a = self.dim_of(axis_a, &Parameter(0, "axis_a"))?;
         let b = self.dim_of(axis_b, &Parameter(0, "axis_b"))?;
-        for array in [&mut self.shape, &mut self.strides] {
-            let value = |dim| array.get(dim).copied().unwrap_or(0);
-            let (first, second) = (value(a), value(b));
-            for (dim, value) in [(a, second), (b, first)] {
-                if let Some(slot) = array.get_mut(dim) {
-                    *slot = value;
-                }
-            }
-        }
+        self.swap(a, b);
         Ok(())
     }
 
@@ -69,7 +67,7 @@ impl View {
             return Ok(());
         }
         let mut dim = 0;
-        while dim < self.ndim {
+        while dim < self.ndim() {
             if self.extent(dim) == 1 { self.remove(dim) } else { dim += 1 }
         }
         Ok(())
@@ -77,7 +75,7 @@ impl View {
 
     /// The new axis stands before the one that it names; -1 is behind the last.
     pub(super) fn unsqueeze(&mut self, axis: i32) -> Result<()> {
-        let places = self.ndim as i64 + 1;
+        let places = self.ndim() as i64 + 1;
         let dim = if axis < 0 { i64::from(axis) + places } else { axis.into() };
         if !(0..places).contains(&dim) {
             return Err(bad(
@@ -90,6 +88,6 @@ impl View {
         let dim = dim as usize;
         // The stride that a dense tensor would have there.
         let inner = i128::from(self.extent(dim)) * i128::from(self.stride(dim));
-        self.insert(dim, 1, if dim < self.ndim { inner } else { 1 })
+        self.insert(dim, 1, if dim < self.ndim() { inner } else { 1 })
     }
 }

@@ -5,7 +5,7 @@ use crate::abi::{DLDataTypeCode, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED};
 
 const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
 
-impl View {
+impl View<'_> {
     /// NumPy's rule: another size of element needs a dense last axis, whose extent changes.
     pub(super) fn bitcast(&mut self, dtype: DLDataType) -> Result<()> {
         dtype::legal(dtype).map_err(|e| e.of(&Parameter(0, "dtype")))?;
@@ -19,7 +19,7 @@ impl View {
         if from == to {
             return Ok(());
         }
-        let Some(last) = self.ndim.checked_sub(1) else {
+        let Some(last) = self.ndim().checked_sub(1) else {
             let error = Error::new(DLRS_NOT_VIEWABLE).of(&Parameter(0, "dtype")).value(to.into());
             let error = error.detail("a 0-d tensor has no axis to hold elements of other bits");
             return Err(error.limit(from.into()));
@@ -63,10 +63,10 @@ impl View {
         }
         let dtype = DLDataType { lanes: wanted, ..self.dtype };
         if wanted == 1 {
-            self.insert(self.ndim, 1, 1)?;
+            self.insert(self.ndim(), 1, 1)?;
             return self.bitcast(dtype);
         }
-        let last = self.ndim.saturating_sub(1);
+        let last = self.ndim().saturating_sub(1);
         let extent = self.shape().last().copied().unwrap_or(0);
         if self.dtype.lanes != 1 || extent != i64::from(wanted) {
             let error = Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "lanes")).dim(last);

@@ -5,33 +5,36 @@ use core::num::NonZeroU64;
 use super::{ALL_AXES, View, bad};
 use crate::error::{Parameter, Result};
 
-impl View {
+impl View<'_> {
     /// Python's `[start:stop:step]`: indices from the end when negative, then clamped.
     pub(super) fn slice(&mut self, axis: i32, start: i64, stop: i64, step: i64) -> Result<()> {
         let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
         let Some(size) = NonZeroU64::new(step.unsigned_abs()) else {
             return Err(bad(&Parameter(0, "step"), "a slice needs a step other than 0", 0));
         };
-        let count = i128::from(self.extent(dim));
+        let count = self.extent(dim);
         // Where an index can stand: going back, it can stand before the first element.
         let (low, high) = if step > 0 { (0, count) } else { (-1, count - 1) };
-        let clamped = |index: i64| {
-            let index = i128::from(index);
-            (if index < 0 { index + count } else { index }).max(low).min(high)
-        };
+        // An extent is not negative, so nothing wraps.
+        let clamped =
+            |index: i64| (if index < 0 { index + count } else { index }).max(low).min(high);
         let (start, stop) = (clamped(start), clamped(stop));
         let gap = if step > 0 { stop - start } else { start - stop };
-        let extent = if gap <= 0 { 0 } else { (gap as u64 - 1) / size + 1 };
+        let extent = match gap as u64 {
+            _ if gap <= 0 => 0,
+            gap if size.get() == 1 => gap,
+            gap => (gap - 1) / size + 1,
+        };
         self.walk(dim, start, extent as i64, step)
     }
 
     /// Keeps `extent` elements from `start` on, every `step`th.
-    fn walk(&mut self, dim: usize, start: i128, extent: i64, step: i64) -> Result<()> {
-        let stride = i128::from(self.stride(dim));
-        if extent > 0 {
-            self.advance(start * stride);
+    fn walk(&mut self, dim: usize, start: i64, extent: i64, step: i64) -> Result<()> {
+        let stride = self.stride(dim);
+        if extent > 0 && start != 0 {
+            self.advance(start, stride);
         }
-        self.set(dim, extent, stride * i128::from(step))
+        self.set(dim, extent, i128::from(stride) * i128::from(step))
     }
 
     pub(super) fn select(&mut self, axis: i32, index: i64) -> Result<()> {
@@ -44,7 +47,7 @@ impl View {
                 .limit(extent - 1));
         }
         let stride = self.stride(dim);
-        self.advance(i128::from(at) * i128::from(stride));
+        self.advance(at, stride);
         self.remove(dim);
         Ok(())
     }
@@ -63,14 +66,14 @@ impl View {
             let error = bad(&Parameter(0, "count"), "there are not so many elements", count);
             return Err(error.dim(dim).limit(extent - at));
         }
-        self.walk(dim, at.into(), count, 1)
+        self.walk(dim, at, count, 1)
     }
 
     pub(super) fn flip(&mut self, axis: i32) -> Result<()> {
         if axis != ALL_AXES {
             return self.slice(axis, i64::MAX, i64::MIN, -1);
         }
-        (0..self.ndim as i32).try_for_each(|axis| self.flip(axis))
+        (0..self.ndim() as i32).try_for_each(|axis| self.flip(axis))
     }
 
     /// The axis becomes the windows' places, a new last axis the place inside a window.
@@ -90,7 +93,7 @@ impl View {
         })?;
         let windows = ((extent - window) as u64 / size + 1) as i64;
         self.set(dim, windows, stride * i128::from(step))?;
-        self.insert(self.ndim, window, stride)?;
+        self.insert(self.ndim(), window, stride)?;
         if windows > 1 && step < window && !self.is_empty() {
             self.set_read_only();
         }
@@ -111,10 +114,10 @@ impl View {
         let left_b = i128::from(self.extent(b)) - skip_b;
         let extent = left_a.min(left_b).max(0) as i64;
         if extent > 0 {
-            self.advance(skip_a * down + skip_b * right);
+            self.advance_far(skip_a * down + skip_b * right);
         }
         self.remove(a.max(b));
         self.remove(a.min(b));
-        self.insert(self.ndim, extent, down + right)
+        self.insert(self.ndim(), extent, down + right)
     }
 }

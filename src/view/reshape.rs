@@ -7,7 +7,7 @@
 use super::*;
 use crate::layout::Order;
 
-impl View {
+impl View<'_> {
     pub(super) fn as_strided(&mut self, shape: &[i64], strides: &[i64], offset: i64) -> Result<()> {
         layout::check_shape(shape).map_err(|e| e.of(&Parameter(0, "shape")))?;
         let room = if self.is_empty() { (0, 0) } else { self.span()? };
@@ -15,7 +15,7 @@ impl View {
         if self.is_empty() {
             return Ok(());
         }
-        self.advance(offset.into());
+        self.advance(offset, 1);
         inside(self.span().map_err(|e| e.of(&Parameter(0, "strides")))?, room)?;
         if sharing::self_verdict(self.shape(), self.strides(), self.slot_bits())
             != Verdict::Disjoint
@@ -26,89 +26,48 @@ impl View {
     }
 
     pub(super) fn reshape(&mut self, shape: &[i64]) -> Result<()> {
-        let (shape, ndim) = self.inferred(shape)?;
-        let shape = shape.get(..ndim).unwrap_or(&[]);
-        let mut strides = [0; MAX_NDIM];
-        if self.is_empty() {
-            layout::compact_strides(shape, Order::C, &mut strides);
-        } else {
-            self.merge();
-            self.split(shape, &mut strides)?;
+        let elements = layout::numel(self.shape());
+        // Dense, or without elements.
+        if layout::is_contiguous(self.shape(), self.strides(), Order::C) {
+            inferred(shape, elements, self.dims)?;
+            let (shape, strides) = self.dims.beside();
+            layout::compact_strides(shape, Order::C, strides);
+            return Ok(());
         }
-        self.replace(shape, &strides);
+        let mut dims = Dims::new();
+        inferred(shape, elements, &mut dims)?;
+        self.merge();
+        let (shape, strides) = dims.beside();
+        self.split(shape, strides)?;
+        self.replace(shape, strides);
         Ok(())
-    }
-
-    /// The shape with its -1 replaced; it has as many elements as there are.
-    fn inferred(&self, wanted: &[i64]) -> Result<([i64; MAX_NDIM], usize)> {
-        let (mut shape, mut unknown) = ([0; MAX_NDIM], None);
-        shape.iter_mut().zip(wanted).for_each(|(to, from)| *to = *from);
-        for (dim, &extent) in wanted.iter().enumerate() {
-            if extent == -1 && unknown.is_some() {
-                return Err(bad(&Parameter(0, "shape"), "only one extent may be -1", -1).dim(dim));
-            }
-            if extent == -1 {
-                unknown = Some(dim);
-            }
-        }
-        let elements = layout::numel(self.shape())?;
-        if let Some(slot) = unknown.and_then(|dim| shape.get_mut(dim)) {
-            *slot = 1;
-        }
-        let shown = shape.get(..wanted.len()).unwrap_or(&[]);
-        layout::check_shape(shown).map_err(|e| e.of(&Parameter(0, "shape")))?;
-        let known = layout::numel(shown).map_err(|e| e.of(&Parameter(0, "shape")))?;
-        let mismatch =
-            Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "shape")).value(known).limit(elements);
-        let Some(unknown) = unknown else {
-            let mismatch = mismatch.detail("the numbers of elements differ");
-            return if known == elements { Ok((shape, wanted.len())) } else { Err(mismatch) };
-        };
-        match elements.checked_div(known) {
-            Some(extent) if extent.wrapping_mul(known) == elements => {
-                if let Some(slot) = shape.get_mut(unknown) {
-                    *slot = extent;
-                }
-                Ok((shape, wanted.len()))
-            }
-            Some(_) => Err(mismatch.detail("the other extents do not divide the elements")),
-            None => {
-                Err(bad(&Parameter(0, "shape"), "beside an extent of 0, -1 can be anything", -1)
-                    .dim(unknown))
-            }
-        }
     }
 
     /// Drops extents of 1 and merges neighbours that lie behind each other. There are elements.
     pub(super) fn merge(&mut self) {
-        let mut kept = 0usize;
-        for dim in 0..self.ndim {
+        let (mut kept, mut outer) = (0usize, (1i64, 0i64));
+        for dim in 0..self.ndim() {
             let (extent, stride) = (self.extent(dim), self.stride(dim));
             if extent == 1 {
                 continue;
             }
-            let outer = kept.checked_sub(1).filter(|&outer| {
-                i128::from(extent) * i128::from(stride) == i128::from(self.stride(outer))
-            });
-            let merged = outer.map_or(1, |outer| self.extent(outer)).saturating_mul(extent);
-            let place = outer.unwrap_or(kept);
-            kept = place + 1;
-            for (array, value) in [(&mut self.shape, merged), (&mut self.strides, stride)] {
-                if let Some(slot) = array.get_mut(place) {
-                    *slot = value;
-                }
+            let behind = i128::from(extent) * i128::from(stride) == i128::from(outer.1);
+            if kept > 0 && behind {
+                outer = (outer.0.saturating_mul(extent), stride);
+            } else {
+                (kept, outer) = (kept + 1, (extent, stride));
             }
+            self.dims.set(kept.wrapping_sub(1), outer);
         }
-        self.ndim = kept;
+        self.dims.truncate(kept);
     }
 
     /// Strides for `shape`, which has as many elements, or no view: splits merged dimensions.
-    fn split(&self, shape: &[i64], strides: &mut [i64; MAX_NDIM]) -> Result<()> {
+    fn split(&self, shape: &[i64], strides: &mut [i64]) -> Result<()> {
         let mut groups = self.shape().iter().rev().zip(self.strides().iter().rev());
         let (mut left, mut step) = (1i64, 1i64);
-        let slots = strides.get_mut(..shape.len()).unwrap_or_default();
         let places = (0..shape.len()).rev();
-        for (dim, (&extent, slot)) in places.zip(shape.iter().rev().zip(slots.iter_mut().rev())) {
+        for (dim, (&extent, slot)) in places.zip(shape.iter().rev().zip(strides.iter_mut().rev())) {
             if extent != 1
                 && left == 1
                 && let Some((&elements, &stride)) = groups.next()
@@ -127,15 +86,14 @@ impl View {
     }
 
     pub(super) fn expand(&mut self, shape: &[i64]) -> Result<()> {
-        let Some(added) = shape.len().checked_sub(self.ndim) else {
+        let Some(added) = shape.len().checked_sub(self.ndim()) else {
             let error =
                 Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "ndim")).value(shape.len() as i64);
             let error = error.detail("a tensor cannot be expanded to fewer dimensions");
-            return Err(error.limit(self.ndim as i64));
+            return Err(error.limit(self.ndim() as i64));
         };
-        let (mut extents, mut strides, mut repeats) = ([0; MAX_NDIM], [0; MAX_NDIM], false);
-        let slots = extents.iter_mut().zip(&mut strides);
-        for (dim, (&wanted, (slot, stride))) in shape.iter().zip(slots).enumerate() {
+        let (mut dims, mut repeats) = (Dims::new(), false);
+        for (dim, &wanted) in shape.iter().enumerate() {
             let own = dim.checked_sub(added);
             let extent = own.map_or(1, |own| self.extent(own));
             let wanted = if wanted == -1 && own.is_some() { extent } else { wanted };
@@ -149,10 +107,10 @@ impl View {
                 return Err(error.value(wanted).limit(extent));
             }
             repeats |= extent != wanted;
-            *slot = wanted;
-            *stride = own.filter(|_| extent == wanted).map_or(0, |own| self.stride(own));
+            let stride = own.filter(|_| extent == wanted).map_or(0, |own| self.stride(own));
+            dims.push((wanted, stride));
         }
-        self.replace(extents.get(..shape.len()).unwrap_or(&[]), &strides);
+        self.replace(dims.first(), dims.second());
         if repeats && !self.is_empty() {
             self.set_read_only();
         }
@@ -171,14 +129,52 @@ impl View {
         if what & NORMALIZE_STRIDES == 0 {
             return Ok(());
         }
-        if self.is_empty() {
-            let shape = self.shape.get(..self.ndim).unwrap_or(&[]);
-            layout::compact_strides(shape, Order::C, &mut self.strides);
+        let empty = self.is_empty();
+        let (shape, strides) = self.dims.beside();
+        if empty {
+            layout::compact_strides(shape, Order::C, strides);
         }
-        for (&extent, stride) in self.shape.iter().zip(&mut self.strides) {
+        for (&extent, stride) in shape.iter().zip(strides) {
             *stride = if extent == 1 { 1 } else { *stride };
         }
         Ok(())
+    }
+}
+
+/// The shape with its -1 replaced; it has as many elements as there are.
+fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()> {
+    let mut unknown = None;
+    dims.truncate(0);
+    for (dim, &extent) in wanted.iter().enumerate() {
+        dims.push((extent, 0));
+        if extent == -1 && unknown.is_some() {
+            return Err(bad(&Parameter(0, "shape"), "only one extent may be -1", -1).dim(dim));
+        }
+        if extent == -1 {
+            unknown = Some(dim);
+        }
+    }
+    let elements = elements?;
+    if let Some(dim) = unknown {
+        dims.set(dim, (1, 0));
+    }
+    let shape = dims.first();
+    layout::check_shape(shape).map_err(|e| e.of(&Parameter(0, "shape")))?;
+    let known = layout::numel(shape).map_err(|e| e.of(&Parameter(0, "shape")))?;
+    let mismatch =
+        Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "shape")).value(known).limit(elements);
+    let Some(unknown) = unknown else {
+        let mismatch = mismatch.detail("the numbers of elements differ");
+        return if known == elements { Ok(()) } else { Err(mismatch) };
+    };
+    match elements.checked_div(known) {
+        Some(extent) if extent.wrapping_mul(known) == elements => {
+            dims.set(unknown, (extent, 0));
+            Ok(())
+        }
+        Some(_) => Err(mismatch.detail("the other extents do not divide the elements")),
+        None => Err(bad(&Parameter(0, "shape"), "beside an extent of 0, -1 can be anything", -1)
+            .dim(unknown)),
     }
 }
 

@@ -13,6 +13,7 @@ use dlpack_rs::capi::view::{
 };
 use dlpack_rs::capi::{overlap::*, share::*, view_axes::*, view_index::*, view_shape::*, wrap::*};
 use dlpack_rs::dtype::slot_bits;
+use dlpack_rs::layout::Dims;
 use dlpack_rs::view::{ALL_AXES, Step, View};
 use model::Model;
 
@@ -639,8 +640,9 @@ fn merging_keeps_the_elements_and_leaves_nothing_to_merge() {
 /// No step can reach further, so only a base that lies about itself shows this check.
 #[test]
 fn the_last_check_holds_by_itself() {
-    let mut view = View::new();
-    view.start(dtype(2, 32, 1), 0, &[2, 3], &[3, 1]);
+    let mut dims = Dims::new();
+    [(2, 3), (3, 1)].into_iter().for_each(|dim| dims.push(dim));
+    let mut view = View::of(&mut dims, dtype(2, 32, 1), 0);
     assert_eq!(view.settle((0, 24)).unwrap(), Some(0));
     assert_eq!(view.settle((0, 23)).unwrap_err().status as i32, 209);
     view.apply(&Step::Flip { axis: 1 }).unwrap();

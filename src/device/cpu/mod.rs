@@ -96,6 +96,7 @@ mod x86_avx512_small;
 mod x86_packed;
 
 pub use level::{Level, detected, level, set_level, set_thresholds};
+pub use strided::gather;
 pub use threads::{Parallel, ParallelFor, parts};
 pub(super) use threads::{side_by_side, worth};
 pub use tuning::{tune_for_amd, tuned_for_amd};

@@ -25,13 +25,13 @@ unsafe fn view_of(
     object: *mut PyObject,
     change: &mut dyn FnMut(&mut View) -> Answer<()>,
 ) -> Answer<Owned> {
-    let (mut snapshot, mut changed) = (Snapshot::new(), View::new());
+    let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; the object holds its block meanwhile.
     unsafe {
         tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
-        view::start(&mut changed, &snapshot);
+        let (base, mut changed) = view::start(&mut snapshot);
         change(&mut changed)?;
-        let shared = view::share(&changed, tensor::block_of(object)?, &snapshot);
+        let shared = view::share(&changed, tensor::block_of(object)?, &base);
         tensor::wrapped(python, tensor::type_of(object), shared)
     }
 }

@@ -81,7 +81,10 @@ unsafe fn drop_owned(block: *mut Block) {
     // SAFETY: the owner's holder was this block's; the block came from `platform::memory`, and is
     // not used again.
     let base = unsafe {
-        let base = free_owner(&(*block).owner);
+        let base = match (*block).owner {
+            Owner::Versioned(base) if of_versioned(base).is_some() => of_versioned(base),
+            _ => free_owner(&(*block).owner),
+        };
         platform::give_back(NonNull::new_unchecked(block.cast()));
         base
     };
