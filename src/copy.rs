@@ -115,13 +115,14 @@ impl Drop for Scratch {
     }
 }
 
-/// Copies `src` to `dst`, both read and checked with [`Options::rules`].
+/// Copies `src` to `dst`, both read and checked with [`Options::rules`], as far as it can be done at
+/// once. True: `job` is made, and [`finish`] is to carry it out, for which neither is needed.
 #[inline]
-pub fn copy(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
+pub fn begin(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
     if copied_usual(src, dst, options) {
-        return Ok(());
+        return Ok(false);
     }
-    copy_any(src, dst, options)
+    check(src, dst, options, job)
 }
 
 /// A small copy between dense tensors of the CPU that share nothing: needs no plan. What it takes
@@ -151,32 +152,23 @@ fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
     true
 }
 
-/// As [`copy`], of any tensors.
-#[inline(never)]
-fn copy_any(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
-    let mut job = Job::none();
-    let moves = check(src, dst, options, &mut job)?;
-    finish(moves, &mut job, options)
-}
-
-/// As [`copy`], between packed and padded elements too.
+/// As a copy, between packed and padded elements too.
 #[inline(never)]
 pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
     let mut job = Job::none();
-    let moves = check_repack(src, dst, options, &mut job)?;
-    finish(moves, &mut job, options)
+    if check_repack(src, dst, options, &mut job)? { finish(&mut job, options) } else { Ok(()) }
 }
 
-fn finish(moves: bool, job: &mut Job, options: &Options) -> Result<()> {
-    if !moves {
-        return Ok(());
-    }
+/// Carries out what [`begin`] or a check has left to do.
+#[inline(never)]
+pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
     let scratch = Scratch::new(job.scratch_nbytes)?;
     // SAFETY: just checked, and the scratch memory is what it asked for.
     unsafe { run(job, &scratch, options) }
 }
 
-/// Everything that [`copy`] checks; false when there is nothing to move, else `job` is made.
+/// Everything that a copy checks; false when there is nothing to move, else `job` is made.
+#[inline(never)]
 pub fn check(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
     check_pair(src, dst)?;
     check_same_dtype(src, dst)?;

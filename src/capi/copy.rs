@@ -9,7 +9,7 @@ use super::convert::{order_of, policy_of};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::names::write_text;
 use crate::abi::*;
-use crate::copy::{self, Options, Streams};
+use crate::copy::{self, Job, Options, Streams};
 use crate::device::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
@@ -144,16 +144,37 @@ pub unsafe extern "C" fn dlrs_copy(
     run("dlrs_copy", error, || {
         let (source, target) = (&Parameter(1, "src"), &Parameter(2, "dst"));
         let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
-        let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
         // SAFETY: live tensors and options, by the preface.
-        let options = unsafe {
+        unsafe {
             let options = CopyArgs::read(options, &Parameter(3, "options"))?;
-            from.read_managed(src.as_ptr(), options.rules()).of(source)?;
-            to.read_managed(dst.as_ptr(), options.rules()).of(target)?;
-            options
-        };
-        copy::copy(&from, &to, &options).of(target)
+            let mut job = Job::none();
+            match begin((src, dst), [source, target], &options, &mut job)? {
+                true => copy::finish(&mut job, &options).of(target),
+                false => Ok(()),
+            }
+        }
     })
+}
+
+/// Reads and checks both tensors of a copy; what is left to do is in `job`, if anything is. The
+/// tensors' extents and strides are gone when elements move: stacks may be small.
+///
+/// # Safety
+/// Both are live.
+#[inline(never)]
+unsafe fn begin(
+    (src, dst): (NonNull<DLManagedTensorVersioned>, NonNull<DLManagedTensorVersioned>),
+    [source, target]: [Arg; 2],
+    options: &Options,
+    job: &mut Job,
+) -> Result<bool> {
+    let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+    // SAFETY: the caller's word.
+    unsafe {
+        from.read_managed(src.as_ptr(), options.rules()).of(source)?;
+        to.read_managed(dst.as_ptr(), options.rules()).of(target)?;
+    }
+    copy::begin(&from, &to, options, job).of(target)
 }
 
 /// Copy the elements of one bare tensor into another of the same shape and dtype.
@@ -181,16 +202,37 @@ pub unsafe extern "C" fn dlrs_copy_desc(
     run("dlrs_copy_desc", error, || {
         let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
         let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
-        let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
         // SAFETY: live tensors and options, by the preface.
-        let options = unsafe {
+        unsafe {
             let options = CopyArgs::read(options, &Parameter(5, "options"))?;
-            from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
-            to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
-            options
-        };
-        copy::copy(&from, &to, &options).of(target)
+            let mut job = Job::none();
+            match begin_desc((src, src_flags), (dst, dst_flags), &options, &mut job)? {
+                true => copy::finish(&mut job, &options).of(target),
+                false => Ok(()),
+            }
+        }
     })
+}
+
+/// As [`begin`], of bare tensors and their flags.
+///
+/// # Safety
+/// As [`begin`].
+#[inline(never)]
+unsafe fn begin_desc(
+    (src, src_flags): (NonNull<DLTensor>, u64),
+    (dst, dst_flags): (NonNull<DLTensor>, u64),
+    options: &Options,
+    job: &mut Job,
+) -> Result<bool> {
+    let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
+    let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+    // SAFETY: the caller's word.
+    unsafe {
+        from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
+        to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
+    }
+    copy::begin(&from, &to, options, job).of(target)
 }
 
 /// Say which way a copy would go: who carries it out and how, and what of it is left after all
