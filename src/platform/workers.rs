@@ -54,15 +54,25 @@ pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
     let mut threads = Array::<_, WORKERS_MOST>::new();
     // SAFETY: `queue` stays as it is until every thread is joined; the rest is the caller's word.
     unsafe {
-        os::with_thread_maker(|maker| {
-            for _ in 1..parts.min(WORKERS_MOST + 1) {
-                let Some(thread) = os::thread_start(maker, argument) else { break };
-                threads.push(thread);
-            }
-        });
+        start(argument, parts, &mut threads);
         Queue::work(argument);
         for &thread in threads.iter() {
             os::thread_join(thread);
         }
     }
+}
+
+/// Starts as many threads as there are parts for besides the calling thread's, and can be had.
+///
+/// # Safety
+/// `queue` is a [`Queue`] that stays as it is until every thread is joined.
+#[inline(never)] // as above
+unsafe fn start(queue: *mut c_void, parts: usize, threads: &mut Array<os::Thread, WORKERS_MOST>) {
+    os::with_thread_maker(|maker| {
+        for _ in 1..parts.min(WORKERS_MOST + 1) {
+            // SAFETY: the caller's word.
+            let Some(thread) = (unsafe { os::thread_start(maker, queue) }) else { break };
+            threads.push(thread);
+        }
+    });
 }

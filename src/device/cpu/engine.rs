@@ -66,6 +66,7 @@ unsafe fn bytes(ops: &Ops, plan: &Part, size: usize, streams: bool) {
 }
 
 /// Copies a plan for which few levels have kernels, if the level in use does.
+#[inline(never)] // a frame of its own: stacks may be small
 unsafe fn rare(
     ops: &Ops,
     plan: &Part,
