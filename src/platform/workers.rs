@@ -47,14 +47,29 @@ impl Queue {
 ///
 /// # Safety
 /// The body may be called so, on any threads at the same time.
-#[inline(never)] // a frame of its own: stacks may be small
 pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
+    const FEW: usize = 15;
+    // SAFETY: the caller's word.
+    unsafe {
+        match parts {
+            ..=FEW => among::<FEW>(parts, body, context),
+            _ => among::<WORKERS_MOST>(parts, body, context),
+        }
+    }
+}
+
+/// As [`side_by_side`], on at most `N` other threads.
+///
+/// # Safety
+/// As there.
+#[inline(never)] // a frame of its own, and a small one where that will do: stacks may be small
+unsafe fn among<const N: usize>(parts: usize, body: Body, context: *mut c_void) {
     let queue = Queue { body, context, parts, next: AtomicUsize::new(0) };
     let argument: *mut c_void = (&raw const queue).cast_mut().cast();
-    let mut threads = Array::<_, WORKERS_MOST>::new();
+    let mut threads = Array::<os::Thread, N>::new();
     // SAFETY: `queue` stays as it is until every thread is joined; the rest is the caller's word.
     unsafe {
-        start(argument, parts, &mut threads);
+        start(argument, parts.min(N + 1), &mut |thread| threads.push(thread));
         Queue::work(argument);
         for &thread in threads.iter() {
             os::thread_join(thread);
@@ -67,12 +82,14 @@ pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
 /// # Safety
 /// `queue` is a [`Queue`] that stays as it is until every thread is joined.
 #[inline(never)] // as above
-unsafe fn start(queue: *mut c_void, parts: usize, threads: &mut Array<os::Thread, WORKERS_MOST>) {
+unsafe fn start(queue: *mut c_void, parts: usize, more: &mut dyn FnMut(os::Thread) -> bool) {
     os::with_thread_maker(|maker| {
-        for _ in 1..parts.min(WORKERS_MOST + 1) {
+        for _ in 1..parts {
             // SAFETY: the caller's word.
-            let Some(thread) = (unsafe { os::thread_start(maker, queue) }) else { break };
-            threads.push(thread);
+            let started = unsafe { os::thread_start(maker, queue) };
+            if !started.is_some_and(&mut *more) {
+                break;
+            }
         }
     });
 }

@@ -254,8 +254,7 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
         };
         if start > 0 {
             let count = start.max(face.vector());
-            direct(ops, &face.part(0, count, 0, face.n_src));
-            edges.beside(ops, 0, count, None);
+            border(ops, (face, edges), 0, count);
         }
         let done = match ops.square {
             Some(square) if aligned || !streams || shares(ops, face) => {
@@ -267,9 +266,22 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
         };
         if done < face.n_dst {
             let count = (face.n_dst - done).max(face.vector());
-            direct(ops, &face.part(face.n_dst - count, count, 0, face.n_src));
-            edges.beside(ops, face.n_dst - count, count, None);
+            border(ops, (face, edges), face.n_dst - count, count);
         }
+    }
+}
+
+/// `count` positions of the destination's rows, 16 bytes or more, from `d` on, and the edges beside
+/// them.
+///
+/// # Safety
+/// As [`transpose`].
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn border(ops: &Ops, (face, edges): (&Face, &Edges), d: usize, count: usize) {
+    // SAFETY: parts of the caller's face, at least 16 bytes either way.
+    unsafe {
+        direct(ops, &face.part(d, count, 0, face.n_src));
+        edges.beside(ops, d, count, None);
     }
 }
 
