@@ -295,17 +295,51 @@ unsafe fn through(transfer: &Transfer, memory: NonNull<u8>, options: &Options) -
     Ok(())
 }
 
-/// A deep copy, dense in `order`: IS_COPIED set, READ_ONLY clear, PADDED kept.
+/// A tensor that was made or found, and whether a [`Job`] is still to fill it.
+pub struct Made {
+    tensor: Versioned,
+    moves: bool,
+}
+
+/// Has `begin` make a tensor, and carries out the copy that it leaves to do; nothing that `begin`
+/// needs takes stack then.
 #[inline]
+pub fn made(
+    options: &Options,
+    begin: impl FnOnce(&mut Job) -> Result<Made>,
+) -> Result<Versioned> {
+    let mut job = Job::none();
+    let Made { tensor, moves } = begin(&mut job)?;
+    if moves {
+        // SAFETY: on failure nobody else has the tensor.
+        finish(&mut job, options).inspect_err(|_| unsafe { share::release(tensor) })?;
+    }
+    Ok(tensor)
+}
+
+/// A deep copy, dense in `order`: IS_COPIED set, READ_ONLY clear, PADDED kept.
+#[inline(never)]
 pub fn clone(
     src: &Snapshot,
     order: Order,
     device: DLDevice,
     options: &Options,
 ) -> Result<Versioned> {
+    made(options, |job| begin_clone(src, order, device, options, job))
+}
+
+/// As [`clone`], for [`made`].
+#[inline]
+pub fn begin_clone(
+    src: &Snapshot,
+    order: Order,
+    device: DLDevice,
+    options: &Options,
+    job: &mut Job,
+) -> Result<Made> {
     match clone_usual(src, order, device, options)? {
-        Some(tensor) => Ok(tensor),
-        None => clone_any(src, order, device, options),
+        Some(tensor) => Ok(Made { tensor, moves: false }),
+        None => clone_any(src, order, device, options, job),
     }
 }
 
@@ -337,30 +371,32 @@ fn clone_usual(
     }))
 }
 
-/// As [`clone`], of anything.
+/// As [`begin_clone`], of anything.
 #[inline(never)]
 fn clone_any(
     src: &Snapshot,
     order: Order,
     device: DLDevice,
     options: &Options,
-) -> Result<Versioned> {
+    job: &mut Job,
+) -> Result<Made> {
     check_copyable(src, options)?;
     // Where no target was named, it is the source that nobody serves.
     let blamed = |error: Error| if device == src.device { error } else { error.of(DEVICE) };
     check_target(device).map_err(blamed)?;
     let tensor = new_in_order(src, order, device)?;
-    if src.empty {
-        return Ok(tensor);
+    if !src.empty {
+        // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own; on
+        // failure nobody else has it.
+        unsafe {
+            fill_clone(src, tensor, job).inspect_err(|_| share::release(tensor))?;
+        }
     }
-    // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own.
-    let copied = unsafe { copy_into(src, tensor, options) };
-    // SAFETY: on failure nobody else has the tensor.
-    copied.inspect_err(|_| unsafe { share::release(tensor) })?;
-    Ok(tensor)
+    Ok(Made { tensor, moves: !src.empty })
 }
 
 /// A fresh tensor of the source's shape and dtype.
+#[inline(never)] // a frame of its own: stacks may be small
 fn new_in_order(src: &Snapshot, order: Order, device: DLDevice) -> Result<Versioned> {
     let strides;
     let request = Request {
@@ -383,14 +419,12 @@ fn new_in_order(src: &Snapshot, order: Order, device: DLDevice) -> Result<Versio
 
 /// # Safety
 /// `tensor` is fresh, of ours, with the shape and element size of `src`.
-unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Result<()> {
+#[inline(never)] // as above
+unsafe fn fill_clone(src: &Snapshot, tensor: Versioned, job: &mut Job) -> Result<()> {
     let mut dst = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
-    let mut transfer = Transfer::none();
-    fill_transfer(src, &dst, &mut transfer)?;
-    // SAFETY: the source was checked, the destination is fresh.
-    unsafe { route::execute(&mut transfer, options) }
+    fill_transfer(src, &dst, &mut job.transfer)
 }
 
 /// Whether the CPU reaches the memory of a device.
@@ -410,7 +444,8 @@ fn check_target(device: DLDevice) -> Result<()> {
     registry::required(device.device_type).map(|_| ())
 }
 
-/// `tensor` itself with one more holder when it is already dense in `order`, else a dense copy.
+/// `tensor` itself with one more holder when it is already dense in `order`, else a dense copy; for
+/// [`made`].
 ///
 /// # Safety
 /// `tensor` is live and `src` was read from it.
@@ -419,16 +454,26 @@ pub unsafe fn contiguous(
     tensor: Versioned,
     order: Order,
     options: &Options,
-) -> Result<Versioned> {
+    job: &mut Job,
+) -> Result<Made> {
     if layout::is_contiguous(src.shape(), src.strides(), order) {
         // SAFETY: the caller's word.
-        return unsafe { share::retain(tensor) };
+        return unsafe { found(tensor) };
     }
     let order = if order == Order::A { Order::C } else { order };
-    clone(src, order, src.device, options)
+    begin_clone(src, order, src.device, options, job)
 }
 
-/// `tensor` on `device`: itself with one more holder where it is, or a copy.
+/// `tensor` itself with one more holder.
+///
+/// # Safety
+/// `tensor` is live.
+unsafe fn found(tensor: Versioned) -> Result<Made> {
+    // SAFETY: the caller's word.
+    Ok(Made { tensor: unsafe { share::retain(tensor)? }, moves: false })
+}
+
+/// `tensor` on `device`: itself with one more holder where it is, or a copy; for [`made`].
 ///
 /// # Safety
 /// `tensor` is live and `src` was read from it.
@@ -438,16 +483,17 @@ pub unsafe fn to_device(
     device: DLDevice,
     policy: CopyPolicy,
     options: &Options,
-) -> Result<Versioned> {
+    job: &mut Job,
+) -> Result<Made> {
     device_type::check(device)?;
     let there = src.device == device;
     match policy {
         // SAFETY: the caller's word.
-        CopyPolicy::IfNeeded | CopyPolicy::Never if there => unsafe { share::retain(tensor) },
+        CopyPolicy::IfNeeded | CopyPolicy::Never if there => unsafe { found(tensor) },
         CopyPolicy::Never => {
             let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
             Err(error.value(src.device.device_type.into()).limit(device.device_type.into()))
         }
-        _ => clone(src, Order::C, device, options),
+        _ => begin_clone(src, Order::C, device, options, job),
     }
 }
