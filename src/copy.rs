@@ -133,23 +133,43 @@ fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
         && dst.device == CPU
         && src.dtype == dst.dtype
         && !is_opaque(src.dtype)
-        && src.shape() == dst.shape()
         && dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY == 0
         && !options.streams.any();
+    if !usual {
+        return false;
+    }
     let item_nbytes = dtype::plain_bytes(src.dtype) as usize;
-    let numel = layout::plain_numel(src.shape()).filter(|&numel| numel < DENSE_PLAIN as i64);
-    let nbytes = numel.and_then(|numel| item_nbytes.checked_mul(numel as usize));
-    let (true, Some(nbytes @ 1..DENSE_PLAIN)) = (usual, nbytes) else { return false };
+    let nbytes = dense_numel(src, dst).and_then(|numel| item_nbytes.checked_mul(numel));
+    let Some(nbytes @ 1..DENSE_PLAIN) = nbytes else { return false };
     let (from, to) = (src.first(), dst.first());
-    let apart = from.addr().abs_diff(to.addr()) >= nbytes;
-    let dense = |side: &Snapshot| layout::is_contiguous(side.shape(), side.strides(), Order::C);
-    if !apart || !dense(src) || !dense(dst) {
+    if from.addr().abs_diff(to.addr()) < nbytes {
         return false;
     }
     // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on, which the
     // caller vouched for; they do not touch.
     unsafe { to.copy_from_nonoverlapping(from, nbytes) };
     true
+}
+
+/// Elements of two tensors of one shape that are both dense in row-major order; `None` for none, or
+/// [`DENSE_PLAIN`] and more.
+#[inline(always)]
+fn dense_numel(src: &Snapshot, dst: &Snapshot) -> Option<usize> {
+    const MOST: i64 = DENSE_PLAIN as i64;
+    let mut numel = 1i64;
+    let from = src.shape().iter().rev().zip(src.strides().iter().rev());
+    let to = dst.shape().iter().rev().zip(dst.strides().iter().rev());
+    for ((n, from), (other, to)) in from.zip(to) {
+        if n != other || *n != 1 && (*from != numel || *to != numel) {
+            return None;
+        }
+        // Both are below 1 << 20.
+        numel = if (1..MOST).contains(n) { numel.wrapping_mul(*n) } else { 0 };
+        if !(1..MOST).contains(&numel) {
+            return None;
+        }
+    }
+    (src.shape().len() == dst.shape().len()).then_some(numel as usize)
 }
 
 /// As a copy, between packed and padded elements too.
@@ -355,7 +375,7 @@ fn clone_usual(
         && !options.streams.any()
         && is_host(src.device)
         && !is_opaque(src.dtype)
-        && layout::is_contiguous(src.shape(), src.strides(), Order::C);
+        && dense_numel(src, src).is_some();
     if !usual {
         return Ok(None);
     }

@@ -38,6 +38,9 @@ unsafe fn bytes(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
         let (kernel, sides) = plan.way();
+        if kernel == Kernel::Few {
+            return strided::copy(plan, size);
+        }
         if rare(ops, plan, (kernel, &sides), size, streams) {
             return;
         }

@@ -130,7 +130,8 @@ pub fn parts(plan: &Plan, parallel: &Parallel) -> usize {
 pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
     // SAFETY: the caller's promise.
     unsafe {
-        if !shared(plan, parallel) {
+        // Less than twice what a thread is worth.
+        if plan.nbytes() < thread_from() || !shared(plan, parallel) {
             serial(&Part::whole(plan), large(plan));
         }
     }
