@@ -84,14 +84,17 @@ impl Job {
     }
 }
 
-/// Memory for the length of a call.
+/// Memory for the length of a call, with room for a transfer before it.
 pub struct Scratch(Option<NonNull<u8>>);
 
 impl Scratch {
+    const HEAD: usize = size_of::<Transfer>().next_multiple_of(64);
+
     /// As much as asked for, or none.
     pub fn new(nbytes: Option<u64>) -> Result<Scratch> {
         let Some(nbytes) = nbytes else { return Ok(Scratch(None)) };
-        match platform::memory(nbytes as usize) {
+        let all = usize::try_from(nbytes).ok().and_then(|nbytes| nbytes.checked_add(Self::HEAD));
+        match all.and_then(platform::memory) {
             Some(memory) => Ok(Scratch(Some(memory))),
             None => {
                 let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
@@ -102,7 +105,8 @@ impl Scratch {
 
     /// Where it is.
     pub fn memory(&self) -> Option<NonNull<u8>> {
-        self.0
+        // SAFETY: the head is inside.
+        self.0.map(|memory| unsafe { memory.add(Self::HEAD) })
     }
 }
 
@@ -263,8 +267,10 @@ pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result
     // SAFETY: every element is in memory that the caller vouched for, elements of the destination
     // are distinct, and source and destination do not touch, or go through memory of their own.
     unsafe {
-        match scratch.memory() {
-            Some(memory) if job.scratch_nbytes.is_some() => through(&job.transfer, memory, options),
+        match scratch.0 {
+            Some(memory) if job.scratch_nbytes.is_some() => {
+                through(&mut job.transfer, memory, options)
+            }
             _ => route::execute(&mut job.transfer, options),
         }
     }
@@ -298,21 +304,28 @@ pub fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> 
     Ok(())
 }
 
-/// Copies to compact memory and from there.
+/// Copies to compact memory and from there; the way back waits in it too, for stacks may be small.
 ///
 /// # Safety
-/// As [`run`]; `memory` has room for the compact elements of the destination.
-unsafe fn through(transfer: &Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
-    let (out, back) = pieces::through(&transfer.plan, memory.as_ptr());
+/// As [`run`]; `memory` is that of a [`Scratch`] with room for the compact elements of the
+/// destination.
+#[inline(never)]
+unsafe fn through(into: &mut Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
     // The memory goes when the call ends, so the call waits.
     let streams = Streams { enqueue_only: false, ..options.streams };
     let options = &Options { streams, ..*options };
-    // SAFETY: the memory is compact, large enough and shared with nobody.
+    // SAFETY: the memory is large enough and shared with nobody; it begins with a transfer.
     unsafe {
-        route::execute(&mut Transfer { plan: out, dst: route::HOST, ..*transfer }, options)?;
-        route::execute(&mut Transfer { plan: back, src: route::HOST, ..*transfer }, options)?;
+        let back = memory.cast::<Transfer>().as_ptr();
+        back.copy_from_nonoverlapping(into, 1);
+        let (back, compact) = (&mut *back, memory.add(Scratch::HEAD).as_ptr());
+        (into.plan.dst, back.plan.src) = (compact, compact);
+        pieces::compact(&mut into.plan, |dim| &mut dim.dst);
+        pieces::compact(&mut back.plan, |dim| &mut dim.src);
+        (into.dst, back.src) = (route::HOST, route::HOST);
+        route::execute(into, options)?;
+        route::execute(back, options)
     }
-    Ok(())
 }
 
 /// A tensor that was made or found, and whether a [`Job`] is still to fill it.

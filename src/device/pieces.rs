@@ -31,19 +31,23 @@ pub fn each(
 pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
     let (mut into, mut back) = (*plan, *plan);
     (into.dst, back.src) = (memory, memory);
+    compact(&mut into, |dim| &mut dim.dst);
+    compact(&mut back, |dim| &mut dim.src);
+    into.simplify();
+    back.simplify();
+    (into, back)
+}
+
+/// Gives one side of a plan that is not simplified the strides of compact memory.
+pub fn compact(plan: &mut Plan, stride: fn(&mut Dim) -> &mut i64) {
     let mut step = match plan.item {
         Item::Bytes(nbytes) => nbytes as i64,
         Item::Bits { dst_slot, .. } => dst_slot as i64,
     };
-    for i in (0..plan.ndim()).rev() {
-        let dim = plan.dim(i);
-        into.set(i, Dim { dst: step, ..dim });
-        back.set(i, Dim { src: step, ..dim });
+    for dim in plan.dims.iter_mut().rev() {
+        *stride(dim) = step;
         step = step.wrapping_mul(dim.n);
     }
-    into.simplify();
-    back.simplify();
-    (into, back)
 }
 
 /// The same copy the other way round.
