@@ -66,6 +66,7 @@ static const layout layouts[] = {
     {"gaps", INT, 32, 1, 2, {900, 700}, {0, 1}, 0, 0, 3},
     {"few", INT, 32, 1, 3, {3, 4, 5}, {2, 1, 0}, 0, 0, 0},
     {"tiny", INT, 64, 1, 3, {2, 1, 2}, {2, 1, 0}, 0, 0, 1},
+    {"rows one after the other", INT, 8, 1, 2, {1024, 17000}, TURNED, 0, 0, 0},
     {"slim, 1 byte", INT, 8, 1, 2, {9, 30000}, TURNED, 0, 0, 0},
     {"slim, 2 bytes", INT, 16, 1, 3, {30, 5, 900}, {0, 2, 1}, 0, 0, 0},
     {"table", INT, 32, 1, 4, {30, 3, 5, 90}, {2, 0, 3, 1}, 0, 0, 1},
@@ -296,6 +297,7 @@ static void run_pair(pair *p) {
       fill_bytes(p->target, p->target_nbytes, 2);
       t_context = p->name;
       noted(f, p->name, small_stack_run(p->name, f->work, &c));
+      if (f->work == makes_contiguous && c.status == DLRS_FOREIGN) continue; /* it is */
       if (!EQUAL(c.status, DLRS_OK)) continue;
       if (f->makes) {
         check_made(p, c.made);

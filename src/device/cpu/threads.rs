@@ -143,8 +143,9 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
 /// As [`super::copy`].
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn shared(plan: &Plan, parallel: &Parallel) -> bool {
-    let Some(deal) = dealt(plan, parallel) else { return false };
-    let context = (&raw const deal).cast_mut().cast();
+    let deal = dealt(plan, parallel);
+    let Some(deal) = &deal else { return false };
+    let context = (&raw const *deal).cast_mut().cast();
     // SAFETY: the caller's promise; the parts make up the plan.
     unsafe { side_by_side(parallel, deal.parts(), body, context) }
 }

@@ -52,6 +52,16 @@ impl Away {
         Away { streams: streams || early, early, late, ahead, far: nbytes >= *rows_from }
     }
 
+    /// Goes past the caches only where that suits a face; tells whether its rows are wide enough as
+    /// they are.
+    fn suits(&mut self, ops: &Ops, face: &Face) -> bool {
+        let wide = face.log >= tuning().rows_log && rows::suits(face);
+        let past = tuning().windows || face.columns.lined() || shares(ops, face);
+        self.streams &= past && !(wide && self.early && !self.late);
+        self.early &= self.streams;
+        wide
+    }
+
     /// Orders what went past the caches early before whatever follows.
     pub(super) fn fence(&self, ops: &Ops) {
         if self.early {
@@ -65,20 +75,18 @@ impl Away {
 ///
 /// # Safety
 /// Every element is readable and writable; no overlap.
-pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
+pub(super) unsafe fn transpose(ops: &Ops, face: &mut Face, mut away: Away) {
     let line = face.line().max(1);
-    let wide = face.log >= tuning().rows_log && rows::suits(face);
-    let past = tuning().windows || face.columns.lined() || shares(ops, face);
-    away.streams &= past && !(wide && away.early && !away.late);
-    away.early &= away.streams;
+    let mut wide = away.suits(ops, face);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
         if let Some(step) = face.follows().filter(|_| away.streams) {
-            return transpose(ops, &without_ends(face, step), away);
+            cut_ends(face, step);
+            wide = away.suits(ops, face);
         }
         if face.log >= 3 && !away.streams && (wide || ops.square.is_none()) {
             let far = Some(ops).filter(|_| away.far);
-            return rows::elements(face, 1 << face.log, far); // wide enough as they are
+            return rows::elements(face, 1 << face.log, far);
         }
         let least = if ops.square.is_some() { line } else { 4 * line };
         if face.n_dst < least || face.n_src < line {
@@ -96,17 +104,17 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     }
 }
 
-/// Copies the ends of a face whose rows follow one another; returns what is between them.
+/// Copies the ends of a face whose rows follow one another, and leaves what is between them.
 ///
 /// # Safety
 /// As [`transpose`].
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn without_ends<'a>(face: &Face<'a>, step: usize) -> Face<'a> {
+unsafe fn cut_ends(face: &mut Face, step: usize) {
     for end in face.ends(step) {
         // SAFETY: parts of the caller's face.
         unsafe { rows::elements(&end, 1 << face.log, None) };
     }
-    face.wrapped(step)
+    *face = face.wrapped(step);
 }
 
 /// Whether squares of a face whose rows start anywhere in a line share these.
