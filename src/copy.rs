@@ -336,8 +336,17 @@ pub struct Made {
 
 /// Has `begin` make a tensor, and carries out the copy that it leaves to do; nothing that `begin`
 /// needs takes stack then.
-#[inline]
+#[inline(never)]
 pub fn made(
+    options: &Options,
+    begin: &mut dyn FnMut(&mut Job) -> Result<Made>,
+) -> Result<Versioned> {
+    made_here(options, begin)
+}
+
+/// As [`made`], compiled into its caller.
+#[inline(always)]
+pub fn made_here(
     options: &Options,
     begin: impl FnOnce(&mut Job) -> Result<Made>,
 ) -> Result<Versioned> {
@@ -358,7 +367,7 @@ pub fn clone(
     device: DLDevice,
     options: &Options,
 ) -> Result<Versioned> {
-    made(options, |job| begin_clone(src, order, device, options, job))
+    made_here(options, |job| begin_clone(src, order, device, options, job))
 }
 
 /// As [`clone`], for [`made`].

@@ -308,7 +308,7 @@ pub unsafe extern "C" fn dlrs_clone(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let (src, out, options) = source_here(src, out, options, args)?;
-            out.set(copy::made(&options, |job| cloned(src, device, &options, job)).of(SOURCE)?);
+            out.set(copy::made_here(&options, |job| cloned(src, device, &options, job)).of(SOURCE)?);
         }
         Ok(())
     })
@@ -372,7 +372,7 @@ unsafe fn made_of(
     // SAFETY: the caller's word.
     unsafe {
         let (src, out, options) = source_here(src, out, options, args)?;
-        out.set(copy::made(&options, |job| read(src, &options, job, begin)).of(SOURCE)?);
+        out.set(copy::made_here(&options, |job| read(src, &options, job, begin)).of(SOURCE)?);
     }
     Ok(())
 }
