@@ -47,6 +47,7 @@ static void small_stack_end(void) {}
 
 typedef struct small_stack {
   unsigned char *base; /* the lowest byte; the page below it cannot be touched */
+  unsigned char *seen; /* the same memory elsewhere: valgrind knows the former as a stack */
   size_t nbytes;
   size_t own;          /* bytes that a thread touches that does nothing */
   size_t most;         /* bytes that a call's thread has touched */
@@ -103,7 +104,7 @@ static size_t small_stack_run(const char *doing, void (*work)(void *), void *arg
   size_t untouched = 0;
   call.work = work;
   call.argument = argument;
-  memset(small.base, 0xa5, small.nbytes);
+  memset(small.seen, 0xa5, small.nbytes);
   small_stack_doing = doing;
   if (pthread_attr_init(&attributes) != 0 ||
       pthread_attr_setstack(&attributes, small.base, small.nbytes) != 0 ||
@@ -114,7 +115,7 @@ static size_t small_stack_run(const char *doing, void (*work)(void *), void *arg
   }
   pthread_join(thread, NULL);
   pthread_attr_destroy(&attributes);
-  while (untouched < small.nbytes && small.base[untouched] == 0xa5) ++untouched;
+  while (untouched < small.nbytes && small.seen[untouched] == 0xa5) ++untouched;
   if (small.nbytes - untouched > small.most && work != NULL) {
     small.most = small.nbytes - untouched;
     small.most_in = doing;
@@ -122,21 +123,33 @@ static size_t small_stack_run(const char *doing, void (*work)(void *), void *arg
   return small.nbytes - untouched;
 }
 
+static unsigned char *small_stack_map(FILE *file, size_t nbytes) {
+  void *all = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+  if (all == MAP_FAILED) {
+    printf("failed: no memory for a stack\n");
+    exit(1);
+  }
+  return (unsigned char *)all;
+}
+
 static void small_stack_begin(void) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), least = (size_t)PTHREAD_STACK_MIN;
   const char *kib = getenv("STACK_KIB");
   struct sigaction action;
+  FILE *file = tmpfile();
   unsigned char *all;
   small.nbytes = (size_t)(kib != NULL ? atol(kib) : SMALL_STACK_KIB) << 10;
   if (small.nbytes < least) small.nbytes = least;
   small.nbytes = (small.nbytes + page - 1) / page * page;
-  all = (unsigned char *)mmap(NULL, small.nbytes + page, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if ((void *)all == MAP_FAILED || mprotect(all, page, PROT_NONE) != 0) {
-    printf("failed: no memory for a stack\n");
+  if (file == NULL || ftruncate(fileno(file), (off_t)(small.nbytes + page)) != 0) {
+    printf("failed: no file for a stack\n");
     exit(1);
   }
+  all = small_stack_map(file, small.nbytes + page);
+  small.seen = small_stack_map(file, small.nbytes + page) + page;
   small.base = all + page;
+  fclose(file);
+  if (mprotect(all, page, PROT_NONE) != 0) exit(1);
   memset(&action, 0, sizeof action);
   action.sa_sigaction = small_stack_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;

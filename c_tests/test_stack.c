@@ -87,7 +87,8 @@ typedef struct pair {
   int64_t width;                             /* bits of an element */
   DLManagedTensorVersioned src, dst;
   unsigned char *source, *target, *expected;
-  size_t target_nbytes;
+  unsigned char *dense; /* what is expected without gaps */
+  size_t target_nbytes, dense_nbytes;
 } pair;
 
 static void fill_bytes(unsigned char *bytes, size_t nbytes, uint64_t seed) {
@@ -135,10 +136,11 @@ static void by_hand(const pair *p, const unsigned char *from, int64_t at, const 
 
 /* Memory for both sides of a pair whose extents and strides are set, and what is expected. */
 static void pair_finish(pair *p, DLDataType dtype, int ndim) {
-  int64_t low = 0, high = 1, end = 1;
+  int64_t low = 0, high = 1, end = 1, count = 1, strides[DIMS];
   size_t source_nbytes;
   int i;
   p->width = (int64_t)dtype.bits * dtype.lanes;
+  for (i = ndim; i-- > 0; count *= p->shape[i]) strides[i] = count;
   for (i = 0; i < ndim; ++i) {
     int64_t reach = (p->shape[i] - 1) * p->from[i];
     if (reach < 0) low -= reach; else high += reach;
@@ -150,19 +152,23 @@ static void pair_finish(pair *p, DLDataType dtype, int ndim) {
   p->source = (unsigned char *)malloc(source_nbytes);
   p->target = (unsigned char *)malloc(p->target_nbytes);
   p->expected = (unsigned char *)malloc(p->target_nbytes);
-  if (!p->source || !p->target || !p->expected) abort();
+  p->dense_nbytes = (size_t)(count * p->width + 7) / 8;
+  p->dense = (unsigned char *)calloc(p->dense_nbytes, 1);
+  if (!p->source || !p->target || !p->expected || !p->dense) abort();
   fill_bytes(p->source, source_nbytes, 1);
   fill_bytes(p->expected, p->target_nbytes, 2);
   p->src = t_managed(t_describe(p->source + low * p->width / 8, dtype, ndim, p->shape, p->from), 0);
   p->dst = t_managed(t_describe(p->target, dtype, ndim, p->shape, p->to), 0);
   memcpy(p->target, p->expected, p->target_nbytes);
   by_hand(p, p->source, low * p->width, p->to, p->expected);
+  by_hand(p, p->source, low * p->width, strides, p->dense);
 }
 
 static void pair_free(pair *p) {
   free(p->source);
   free(p->target);
   free(p->expected);
+  free(p->dense);
 }
 
 static void pair_make(pair *p, const layout *l, long divisor) {
@@ -267,22 +273,15 @@ static void prepare(call *c, pair *p, uint32_t threads) {
   c->error.struct_size = sizeof c->error;
 }
 
-/* A dense tensor's bytes; those behind the last element of a packed one are nobody's. */
+/* The bits behind the last element of a packed tensor are nobody's. */
 static void check_made(const pair *p, DLManagedTensorVersioned *made) {
-  int64_t strides[DIMS], total = 1, bits;
-  unsigned char *expected, *bytes = (unsigned char *)made->dl_tensor.data;
-  size_t nbytes;
-  int i;
-  for (i = p->src.dl_tensor.ndim; i-- > 0; total *= p->shape[i]) strides[i] = total;
-  bits = total * p->width;
-  nbytes = (size_t)(bits + 7) / 8;
-  expected = (unsigned char *)calloc(nbytes, 1);
-  if (expected == NULL) abort();
-  by_hand(p, p->source, ((unsigned char *)p->src.dl_tensor.data - p->source) * 8, strides,
-          expected);
-  if (bits % 8 != 0) bytes[nbytes - 1] &= (unsigned char)((1u << (bits % 8)) - 1);
-  CHECK(memcmp(bytes, expected, nbytes) == 0);
-  free(expected);
+  unsigned char *bytes = (unsigned char *)made->dl_tensor.data;
+  int64_t count = 1, i;
+  for (i = 0; i < p->src.dl_tensor.ndim; ++i) count *= p->shape[i];
+  if (count * p->width % 8 != 0) {
+    bytes[p->dense_nbytes - 1] &= (unsigned char)((1u << (count * p->width % 8)) - 1);
+  }
+  CHECK(memcmp(bytes, p->dense, p->dense_nbytes) == 0);
   made->deleter(made);
 }
 
