@@ -164,7 +164,8 @@ fn tabular(cast: &Cast) -> bool {
 
 #[inline(never)]
 unsafe fn tabulated(cast: &Cast, pipeline: &Pipeline) {
-    let table = pipeline.tabulate(cast.dst.0.nbytes());
+    let mut table = Table([0; 2048]);
+    pipeline.tabulate(cast.dst.0.nbytes(), &mut table);
     // SAFETY: the caller's word.
     unsafe { pieces(cast, pipeline, Some(&table)) }
 }
@@ -173,11 +174,19 @@ unsafe fn tabulated(cast: &Cast, pipeline: &Pipeline) {
 unsafe fn pieces(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
     // SAFETY: the caller's word.
     unsafe {
-        match Stage::new(cast) {
-            Some(stage) => stage.convert(cast, &mut |piece| tiles(piece, pipeline, table)),
-            None => tiles(cast, pipeline, table),
+        if !Stage::pays(cast) || !by_stage(cast, pipeline, table) {
+            tiles(cast, pipeline, table);
         }
     }
+}
+
+/// By way of memory, if there is any.
+#[inline(never)] // a frame of its own, and a large one: stacks may be small
+unsafe fn by_stage(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) -> bool {
+    let Some(stage) = Stage::new(cast) else { return false };
+    // SAFETY: the caller's word.
+    unsafe { stage.convert(cast, &mut |piece| tiles(piece, pipeline, table)) };
+    true
 }
 
 #[inline(never)]
