@@ -32,6 +32,8 @@ pub struct Options {
     pub allow_overlap: bool,
     /// Elements are moved as bytes: their dtype need not be known.
     pub raw_bytes: bool,
+    /// Between packed and padded elements too.
+    pub repack: bool,
     /// Threads.
     pub parallel: Parallel,
     /// Order with other work of devices.
@@ -43,6 +45,7 @@ impl Options {
     pub const DEFAULT: Options = Options {
         allow_overlap: false,
         raw_bytes: false,
+        repack: false,
         parallel: Parallel { threads: 0, hook: None },
         streams: Streams::NONE,
     };
@@ -179,8 +182,8 @@ fn dense_numel(src: &Snapshot, dst: &Snapshot) -> Option<usize> {
 /// As a copy, between packed and padded elements too.
 #[inline(never)]
 pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
-    let mut job = Job::none();
-    if check_repack(src, dst, options, &mut job)? { finish(&mut job, options) } else { Ok(()) }
+    let (mut job, options) = (Job::none(), &Options { repack: true, ..*options });
+    if check(src, dst, options, &mut job)? { finish(&mut job, options) } else { Ok(()) }
 }
 
 /// Carries out what [`begin`] or a check has left to do.
@@ -196,25 +199,9 @@ pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
 pub fn check(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
     check_pair(src, dst)?;
     check_same_dtype(src, dst)?;
-    check_same_padding(src, dst)?;
-    check_job(src, dst, options, job)
-}
-
-/// Everything that [`repack`] checks; as [`check`].
-#[inline(never)]
-pub fn check_repack(
-    src: &Snapshot,
-    dst: &Snapshot,
-    options: &Options,
-    job: &mut Job,
-) -> Result<bool> {
-    check_pair(src, dst)?;
-    check_same_dtype(src, dst)?;
-    check_job(src, dst, options, job)
-}
-
-#[inline(never)]
-fn check_job(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
+    if !options.repack {
+        check_same_padding(src, dst)?;
+    }
     check_copyable(src, options)?;
     check_copyable(dst, options)?;
     if src.empty {

@@ -9,6 +9,7 @@ use super::convert::{order_of, policy_of};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::names::write_text;
 use crate::abi::*;
+use crate::batch::Pair;
 use crate::copy::{self, Job, Made, Options, Streams};
 use crate::device::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
@@ -96,6 +97,7 @@ impl CopyArgs {
         let hook = options.parallel_for.map(|run| ParallelFor { run, ctx: context });
         Ok(Options {
             allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
+            repack: false,
             raw_bytes: options.flags & DLRS_COPY_RAW_BYTES != 0,
             parallel: Parallel { threads: options.threads as usize, hook },
             streams: Streams {
@@ -147,13 +149,33 @@ pub unsafe extern "C" fn dlrs_copy(
         // SAFETY: live tensors and options, by the preface.
         unsafe {
             let options = CopyArgs::read(options, &Parameter(3, "options"))?;
-            let mut job = Job::none();
-            match begin((src, dst), [source, target], &options, &mut job)? {
-                true => copy::finish(&mut job, &options).of(target),
-                false => Ok(()),
-            }
+            copied_here((src, dst), [source, target], &options)
         }
     })
+}
+
+/// Copies between two tensors.
+///
+/// # Safety
+/// Both are live.
+#[inline(always)]
+unsafe fn copied_here(pair: Pair, args: [Arg; 2], options: &Options) -> Result<()> {
+    let mut job = Job::none();
+    // SAFETY: the caller's word.
+    match unsafe { begin(pair, args, options, &mut job) }? {
+        true => copy::finish(&mut job, options).of(args[1]),
+        false => Ok(()),
+    }
+}
+
+/// As [`copied_here`], not compiled into its callers.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+pub(super) unsafe fn copied(pair: Pair, args: [Arg; 2], options: &Options) -> Result<()> {
+    // SAFETY: the caller's word.
+    unsafe { copied_here(pair, args, options) }
 }
 
 /// Reads and checks both tensors of a copy; what is left to do is in `job`, if anything is. The
@@ -163,7 +185,7 @@ pub unsafe extern "C" fn dlrs_copy(
 /// Both are live.
 #[inline(never)]
 unsafe fn begin(
-    (src, dst): (NonNull<DLManagedTensorVersioned>, NonNull<DLManagedTensorVersioned>),
+    (src, dst): Pair,
     [source, target]: [Arg; 2],
     options: &Options,
     job: &mut Job,
@@ -308,7 +330,9 @@ pub unsafe extern "C" fn dlrs_clone(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let (src, out, options) = source_here(src, out, options, args)?;
-            out.set(copy::made_here(&options, |job| cloned(src, device, &options, job)).of(SOURCE)?);
+            out.set(
+                copy::made_here(&options, |job| cloned(src, device, &options, job)).of(SOURCE)?,
+            );
         }
         Ok(())
     })

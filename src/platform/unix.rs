@@ -143,10 +143,7 @@ extern "C" fn work(queue: *mut c_void) -> *mut c_void {
 ///
 /// # Safety
 /// `maker` is that of [`with_thread_maker`], `queue` as [`Queue::work`] wants it.
-pub(super) unsafe fn thread_start(
-    maker: ThreadMaker,
-    queue: *mut c_void,
-) -> Option<Thread> {
+pub(super) unsafe fn thread_start(maker: ThreadMaker, queue: *mut c_void) -> Option<Thread> {
     let mut made = MaybeUninit::uninit();
     // SAFETY: the attributes are live or NULL; the thread is written on success.
     unsafe {
