@@ -1,7 +1,9 @@
 /* Copies on threads of 16 KiB, thread-local storage and the C library's own included: what
  * `test_engine` does not ask, which runs there as well. Each layout is copied by dlrs_copy,
- * dlrs_copy_batch, dlrs_clone, dlrs_contiguous and dlrs_to_device, and compared with an element by
- * element one. `test_stack [divisor]`; STACK_KIB=64 to measure more than there is. */
+ * dlrs_copy_batch, dlrs_clone, dlrs_contiguous, dlrs_to_device and, without another dtype, dlrs_cast,
+ * and compared with an element by element one. Casts to other dtypes fit where numbers follow one
+ * another or are few (fewer than 4096); dlrs_fill and many numbers here and there do not.
+ * `test_stack [divisor]`; STACK_KIB=64 to measure more than there is. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -230,6 +232,11 @@ static void copies_two(void *argument) {
   c->status = dlrs_copy_batch(2, from, to, &c->options, NULL, &c->error);
 }
 
+static void casts(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_cast(&c->p->src, &c->p->dst, &c->options, &c->error);
+}
+
 static void clones(void *argument) {
   call *c = (call *)argument;
   c->status = dlrs_clone(&c->p->src, CPU, &c->options, &c->made, &c->error);
@@ -255,8 +262,9 @@ static struct function {
 } functions[] = {
     {"dlrs_copy", copies, 0, 0, ""},          {"dlrs_copy_batch", copies_two, 0, 0, ""},
     {"dlrs_clone", clones, 1, 0, ""},         {"dlrs_contiguous", makes_contiguous, 1, 0, ""},
-    {"dlrs_to_device", goes_to_device, 1, 0, ""},
+    {"dlrs_to_device", goes_to_device, 1, 0, ""}, {"dlrs_cast", casts, 0, 0, ""},
 };
+static struct function converts = {"dlrs_cast to another dtype", casts, 0, 0, ""};
 
 static void noted(struct function *f, const char *name, size_t nbytes) {
   if (nbytes > f->most) {
@@ -365,6 +373,32 @@ static void searched(void) {
   free(memory);
 }
 
+/* n x n numbers of one byte, all 1, to float32; turned or not. */
+static void converted(const char *name, DLDataType dtype, int one, int64_t n, int turned) {
+  pair p;
+  call c;
+  int64_t i, right = 0;
+  float *found;
+  memset(&p, 0, sizeof p);
+  p.name = name;
+  p.shape[0] = p.shape[1] = n;
+  p.to[0] = p.from[turned] = n;
+  p.to[1] = p.from[1 - turned] = 1;
+  p.source = (unsigned char *)malloc((size_t)(n * n));
+  found = (float *)calloc((size_t)(n * n), sizeof *found);
+  if (p.source == NULL || found == NULL) abort();
+  memset(p.source, one, (size_t)(n * n));
+  p.src = t_managed(t_describe(p.source, dtype, 2, p.shape, p.from), 0);
+  p.dst = t_managed(t_describe(found, F32, 2, p.shape, p.to), 0);
+  prepare(&c, &p, 2);
+  noted(&converts, name, small_stack_run(name, casts, &c));
+  EQUAL(c.status, DLRS_OK);
+  for (i = 0; i < n * n; ++i) right += found[i] == 1.0f;
+  EQUAL(right, n * n);
+  free(p.source);
+  free(found);
+}
+
 /* A text is written. */
 static void refused(void) {
   pair p;
@@ -399,10 +433,15 @@ int main(int argc, char **argv) {
   }
   searched();
   refused();
+  converted("integers", t_dtype(kDLUInt, 8, 1), 1, 1000, 0);
+  converted("a few integers, turned", t_dtype(kDLInt, 8, 1), 1, 60, 1);
+  converted("float8, by a table", t_dtype(kDLFloat8_e4m3fn, 8, 1), 0x38, 1000, 0);
+  converted("a few of float8, turned", t_dtype(kDLFloat8_e5m2, 8, 1), 0x3c, 60, 1);
   for (i = 0; i < sizeof functions / sizeof *functions; ++i) {
     printf("%s: %lu bytes (%s)\n", functions[i].name, (unsigned long)functions[i].most,
            functions[i].most_in);
   }
+  printf("%s: %lu bytes (%s)\n", converts.name, (unsigned long)converts.most, converts.most_in);
   small_stack_end();
   return t_close();
 }
