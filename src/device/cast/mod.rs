@@ -183,6 +183,16 @@ enum Way<'a> {
     Table(&'a Table),
 }
 
+impl Way<'_> {
+    /// `n` numbers, of `nbytes` bytes each in `dst`.
+    fn convert(&mut self, src: &[u8], dst: &mut [u8], n: usize, nbytes: usize) {
+        match self {
+            Way::Table(table) => table.look_up(src, dst, nbytes),
+            Way::Steps(pipeline, spares) => pipeline.run(src, dst, n, spares),
+        }
+    }
+}
+
 /// Tile by tile; by way of memory where that is faster.
 unsafe fn pieces(cast: &Cast, way: &mut Way) {
     // SAFETY: the caller's word.
@@ -237,10 +247,7 @@ unsafe fn tiles(cast: &Cast, way: &mut Way) {
             let written = dense.unwrap_or(to.0.as_mut_ptr());
             let input = core::slice::from_raw_parts(read, n * src_nbytes);
             let output = core::slice::from_raw_parts_mut(written, n * dst_nbytes);
-            match &mut *way {
-                Way::Table(table) => table.look_up(input, output, dst_nbytes),
-                Way::Steps(pipeline, spares) => pipeline.run(input, output, n, spares),
-            }
+            way.convert(input, output, n, dst_nbytes);
             if dense.is_none() {
                 dst.scatter(written, n, cast.merge);
             }
