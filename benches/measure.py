@@ -34,7 +34,8 @@ class Result:
 
 
 def measure(name, engines, nbytes, budget, least=3, most=101):
-    """Times for about `budget` seconds; who is slow sits out some rounds, but not the first."""
+    """Times for about `budget` seconds, but those who are fast at least five times `least` rounds;
+    who is slow sits out some rounds, but not the first."""
     calls = dict.fromkeys((engine.name for engine in engines), 1)
     for engine in engines if nbytes < 1 << 20 else ():
         # Small copies are repeated until the clock can see them.
@@ -42,7 +43,7 @@ def measure(name, engines, nbytes, budget, least=3, most=101):
     share, spent = budget / len(engines), dict.fromkeys(calls, 0.0)
     rounds, deadline = [], time.perf_counter() + budget
     order, shuffle = list(engines), random.Random(1).shuffle
-    while len(rounds) < least or (len(rounds) < most and time.perf_counter() < deadline):
+    while len(rounds) < 5 * least or (len(rounds) < most and time.perf_counter() < deadline):
         turn = {}
         shuffle(order)  # a fixed order would favour whom the scheduler happens to spare
         for engine in order:

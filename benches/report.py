@@ -231,7 +231,7 @@ PREFACE = """# Benchmarks
 Written by `make bench`; do not edit (the notes at the end are benches/notes.md). Figures are shares
 of memcpy's speed for as many bytes as the output has: 1.00 is memcpy, 2.00 twice as fast. Every
 round times each competitor once, in random order, on the same memory; a share is the median of the
-ratios of single rounds, of which there are `rounds` (at least three, one where time was short; slow
+ratios of single rounds, of which there are `rounds` (at least 15, 5 where time was short; slow
 competitors sit out some). Between those of one thread (memcpy, "ours", NumPy, "torch 1", the four
 below) the time that the thread worked counts, else the time that passed. All copy into the same
 output, made and touched before, but jax, which makes its own and uses all processors. Every result

@@ -133,7 +133,8 @@ static void explanations(void) {
   options = options_of(DLRS_COPY_ALLOW_OVERLAP, 1);
   to->data = (void *)8192;
   WORKS(dlrs_copy_explain(from, 0, to, 0, &options, text, sizeof text, NULL, ERR));
-  CHECK(strstr(text, "twice, through 4194304 bytes of compact memory; cpu: ") == text);
+  CHECK(strstr(text, "twice, through 4194304 bytes of compact memory; cpu: transpose, ") == text);
+  CHECK(strstr(text, "; then cpu: memcpy, 1 at a time, ") != NULL);
   strcpy(text, "as it was");
   REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
           dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
@@ -150,6 +151,59 @@ static void explanations(void) {
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_copy_explain(from, 0, NULL, 0, NULL, text, 9, NULL, ERR));
   to->data = (void *)((uintptr_t)1 << 24);
   REFUSED(DLRS_NULL_ARG, 6, ANY, -1, dlrs_copy_explain(from, 0, to, 0, NULL, NULL, 9, NULL, ERR));
+}
+
+/* Which way layouts go that few levels have kernels for; of groups and braids there is no other. */
+static void ways(void) {
+  static const struct {
+    uint8_t bits;
+    int32_t ndim;
+    int64_t shape[3], from[3], to[3];
+    const char *names[5]; /* of the portable level, Neon, AVX2, AVX-512 and VBMI */
+  } cases[] = {
+    {8, 2, {1000, 3}, {3, -1}, {3, 1}, {"strided", "groups", "groups", "groups", "groups"}},
+    {8, 3, {512, 16384, 3}, {49152, 3, 1}, {16384, 1, 8388608}, {"step", "step", "planes", "planes", "planes"}},
+    {8, 2, {12, 2000}, {2000, 1}, {1, 12}, {"slim", "slim", "slim", "slim", "braid"}},
+    {32, 2, {48, 48}, {1, 48}, {48, 1}, {"transpose", "transpose", "small", "small", "small"}},
+    {24, 2, {40, 40}, {1, 40}, {40, 1}, {"tables", "odd tiles", "odd tiles", "odd tiles", "odd squares"}},
+    {32, 2, {400, 300}, {1, 400}, {300, 1}, {"transpose", "transpose", "transpose", "transpose", "transpose"}},
+    {8, 2, {4000, 12}, {12, 1}, {1, 4000}, {"slim", "slim", "slim", "slim", "slim"}},
+    {32, 1, {300}, {2}, {1}, {"step", "step", "step", "step", "step"}},
+    {32, 1, {300}, {0}, {1}, {"fill", "fill", "fill", "fill", "fill"}},
+    {32, 2, {100, 3}, {1, 100}, {3, 1}, {"interleave", "interleave", "interleave", "interleave", "interleave"}},
+    {32, 2, {300, 25}, {50, 1}, {25, 1}, {"gather", "gather", "gather", "gather", "gather"}},
+    {32, 2, {9, 500}, {600, 1}, {500, 1}, {"blocks", "blocks", "blocks", "blocks", "blocks"}},
+    {32, 2, {3, 4}, {1, 3}, {4, 1}, {"strided", "strided", "strided", "strided", "strided"}},
+    {4, 1, {300}, {2}, {1}, {"bits", "bits", "bits", "bits", "bits"}},
+  };
+  static const char *const levels[] = {"portable", "neon", "avx2", "avx512", "vbmi"};
+  const dlrs_copy_options options = options_of(0, 1);
+  size_t i, level;
+  for (i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    DLTensor from, to;
+    char text[256], named[64];
+    int found = 0;
+    memset(&from, 0, sizeof from);
+    from.device = CPU;
+    from.ndim = cases[i].ndim;
+    from.shape = (int64_t *)cases[i].shape;
+    from.dtype.code = kDLUInt;
+    from.dtype.bits = cases[i].bits == 24 ? 8 : cases[i].bits;
+    from.dtype.lanes = cases[i].bits == 24 ? 3 : 1;
+    to = from;
+    from.strides = (int64_t *)cases[i].from;
+    to.strides = (int64_t *)cases[i].to;
+    /* Elements are not touched: there are none. */
+    from.data = (void *)((uintptr_t)1 << 20);
+    to.data = (void *)((uintptr_t)1 << 28);
+    WORKS(dlrs_copy_explain(&from, 0, &to, 0, &options, text, sizeof text, NULL, ERR));
+    for (level = 0; level < 5; ++level) {
+      sprintf(named, "cpu: %s, 1 at a time, %s; ", cases[i].names[level], levels[level]);
+      found += strstr(text, named) == text;
+    }
+    if (found != 1) printf("%s\n", text);
+    EQUAL(found, 1);
+  }
 }
 
 static int hook_calls, hook_fails;
@@ -244,6 +298,7 @@ int main(void) {
   order_k();
   unused_strides();
   explanations();
+  ways();
   older_header();
   hooks();
   refuses();

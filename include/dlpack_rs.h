@@ -2779,6 +2779,21 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
  * Say which way a copy would go: who carries it out and how, and what of it is left after all
  * simplification. Nothing is copied.
  *
+ * The CPU's ways; where several threads share a copy, that of the last part stands in parentheses
+ * if it is another one:
+ *
+ * memcpy, blocks: one block; long elements, one by one.
+ * strided, tables: element by element; with strides, or with tables of offsets.
+ * gather, fill, step: rows, of elements from anywhere, of one element, of every n-th one.
+ * interleave, braid: a few rows woven into one; the same of 5 to 16 short elements in turn.
+ * transpose, slim, small: squares and tiles of any face; tiles of those of which one side has less
+ *               than 16 bytes; squares or tiles of small ones, and nothing else.
+ * odd squares, odd tiles: squares of any size, of elements of any size up to 15 bytes; tiles of
+ *               elements of 3, 5, 6 and 7 bytes.
+ * planes:       pixels taken apart, all channels in one go, past the caches.
+ * groups:       a few bytes in any order, over and over.
+ * bits:         elements that are not whole bytes.
+ *
  * Shape:     as dlrs_copy.
  * Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.
  * Device:    as dlrs_copy; a device's driver may be looked for.

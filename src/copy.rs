@@ -1,11 +1,11 @@
 //! Copies: what is checked, how a pair of tensors becomes a byte plan, and who runs it.
 
 mod clone;
+mod explain;
 mod pair;
 pub mod route;
 mod stage;
 
-use core::fmt::{self, Write};
 use core::ptr::{NonNull, null_mut};
 
 use crate::abi::*;
@@ -20,6 +20,7 @@ use crate::platform;
 use crate::validate::{Rules, Snapshot};
 
 pub use clone::*;
+pub use explain::{Explained, explain};
 pub use pair::*;
 pub use route::Streams;
 
@@ -215,35 +216,6 @@ pub fn check(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -
     Ok(true)
 }
 
-/// The way of a copy, to be put into words.
-pub struct Explained {
-    scratch_nbytes: Option<u64>,
-    way: Option<route::Way>,
-}
-
-/// Finds out which way a copy would go, without doing it; what it would refuse is refused.
-pub fn explain(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<Explained> {
-    let mut job = Job::none();
-    if !check(src, dst, options, &mut job)? {
-        return Ok(Explained { scratch_nbytes: None, way: None });
-    }
-    let way = Some(route::explain(&job.transfer, options)?);
-    Ok(Explained { scratch_nbytes: job.scratch_nbytes, way })
-}
-
-impl Explained {
-    /// One line of text.
-    pub fn write(&self, out: &mut impl Write) -> fmt::Result {
-        if let Some(nbytes) = self.scratch_nbytes {
-            write!(out, "twice, through {nbytes} bytes of compact memory; ")?;
-        }
-        match &self.way {
-            None => out.write_str("nothing to move"),
-            Some(way) => way.write(out),
-        }
-    }
-}
-
 /// Carries a copy out.
 ///
 /// # Safety
@@ -296,19 +268,26 @@ pub fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> 
 /// destination.
 #[inline(never)]
 unsafe fn through(into: &mut Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
-    // The memory goes when the call ends, so the call waits.
-    let streams = Streams { enqueue_only: false, ..options.streams };
-    let options = &Options { streams, ..*options };
+    let options = &waiting(options);
     // SAFETY: the memory is large enough and shared with nobody; it begins with a transfer.
     unsafe {
         let back = memory.cast::<Transfer>().as_ptr();
         back.copy_from_nonoverlapping(into, 1);
         let (back, compact) = (&mut *back, memory.add(Scratch::HEAD).as_ptr());
-        (into.plan.dst, back.plan.src) = (compact, compact);
-        pieces::compact(&mut into.plan, |dim| &mut dim.dst);
-        pieces::compact(&mut back.plan, |dim| &mut dim.src);
-        (into.dst, back.src) = (route::HOST, route::HOST);
+        halve(into, compact, false);
+        halve(back, compact, true);
         route::execute(into, options)?;
         route::execute(back, options)
     }
+}
+
+/// What is left of a transfer is that to compact memory of the host, or `back` from there.
+fn halve(transfer: &mut Transfer, memory: *mut u8, back: bool) {
+    pieces::halve(&mut transfer.plan, memory, back);
+    *(if back { &mut transfer.src } else { &mut transfer.dst }) = route::HOST;
+}
+
+/// The memory goes when the call ends, so the call waits.
+fn waiting(options: &Options) -> Options {
+    Options { streams: Streams { enqueue_only: false, ..options.streams }, ..*options }
 }

@@ -10,7 +10,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use super::names::write_text;
 use crate::abi::*;
 use crate::batch::Pair;
-use crate::copy::{self, Job, Made, Options, Streams};
+use crate::copy::{self, Explained, Job, Made, Options, Streams};
 use crate::device::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
@@ -260,6 +260,21 @@ unsafe fn begin_desc(
 /// Say which way a copy would go: who carries it out and how, and what of it is left after all
 /// simplification. Nothing is copied.
 ///
+/// The CPU's ways; where several threads share a copy, that of the last part stands in parentheses
+/// if it is another one:
+///
+/// memcpy, blocks: one block; long elements, one by one.
+/// strided, tables: element by element; with strides, or with tables of offsets.
+/// gather, fill, step: rows, of elements from anywhere, of one element, of every n-th one.
+/// interleave, braid: a few rows woven into one; the same of 5 to 16 short elements in turn.
+/// transpose, slim, small: squares and tiles of any face; tiles of those of which one side has less
+///               than 16 bytes; squares or tiles of small ones, and nothing else.
+/// odd squares, odd tiles: squares of any size, of elements of any size up to 15 bytes; tiles of
+///               elements of 3, 5, 6 and 7 bytes.
+/// planes:       pixels taken apart, all channels in one go, past the caches.
+/// groups:       a few bytes in any order, over and over.
+/// bits:         elements that are not whole bytes.
+///
 /// Shape:     as dlrs_copy.
 /// Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.
 /// Device:    as dlrs_copy; a device's driver may be looked for.
@@ -289,12 +304,13 @@ pub unsafe extern "C" fn dlrs_copy_explain(
         let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
         let args: [Arg; 2] = [&Parameter(6, "buffer"), &Parameter(7, "capacity")];
         let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+        let mut way = Explained::none();
         // SAFETY: live tensors, options and buffer, by the preface.
         unsafe {
             let options = CopyArgs::read(options, &Parameter(5, "options"))?;
             from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
             to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
-            let way = copy::explain(&from, &to, &options).of(target)?;
+            copy::explain(&from, &to, &options, &mut way).of(target)?;
             write_text(buffer, capacity, args, nbytes, |text| way.write(text))
         }
     })

@@ -152,44 +152,48 @@ unsafe fn elsewhere(transfer: &mut Transfer, host: bool, options: &Options) -> R
 
 /// The way of a transfer, to be put into words.
 pub struct Way {
-    transfer: Transfer,
-    parallel: Parallel,
     by: &'static str,
     how: Option<&'static str>,
 }
 
-/// Finds out which way a transfer that moves something would go, without doing it.
+/// Finds out which way a transfer that moves something would go, without doing it; its plan is
+/// simplified.
 pub fn explain(transfer: &Transfer, options: &Options) -> Result<Way> {
-    let mut transfer = *transfer;
-    transfer.plan.simplify();
     let host = on_host(&transfer.src) && on_host(&transfer.dst);
     let (mut by, mut how) = (if host { "cpu" } else { "memory of the host" }, None);
     if !host || options.streams.any() {
-        for asked in asked(&transfer, &options.streams).into_iter().flatten() {
-            match asked.worker.backend.explain(&transfer) {
+        for asked in asked(transfer, &options.streams).into_iter().flatten() {
+            match asked.worker.backend.explain(transfer) {
                 Err(error) if error.status == DLRS_UNSUPPORTED => continue,
                 said => (by, how) = (asked.worker.backend.name(), Some(said?)),
             }
             break;
         }
     }
-    Ok(Way { transfer, parallel: options.parallel, by, how })
+    Ok(Way { by, how })
 }
 
 impl Way {
     /// `cpu: transpose, 1 at a time, avx2; 4 bytes x 1024 (4096 <- 4) x 1024 (4 <- 4096)`.
-    pub fn write(&self, out: &mut impl Write) -> fmt::Result {
-        let plan = &self.transfer.plan;
-        let (src, dst) = (self.transfer.src.device, self.transfer.dst.device);
+    pub fn write(
+        &self,
+        transfer: &Transfer,
+        parallel: &Parallel,
+        out: &mut impl Write,
+    ) -> fmt::Result {
+        let Transfer { plan, src, dst } = transfer;
         match self.how {
             Some(how) => write!(out, "{}: {how}", self.by)?,
             None if self.by == "cpu" => {
-                let parts = cpu::parts(plan, &self.parallel);
-                let level = cpu::level().name();
-                write!(out, "cpu: {}, {parts} at a time, {level}", plan.kernel().name())?;
+                let (parts, [first, last]) = cpu::parts(plan, parallel);
+                write!(out, "cpu: {first}")?;
+                if last != first {
+                    write!(out, " ({last} at the end)")?;
+                }
+                write!(out, ", {parts} at a time, {}", cpu::level().name())?;
             }
             None => {
-                let (src, dst) = (device_type::Name(src), device_type::Name(dst));
+                let (src, dst) = (device_type::Name(src.device), device_type::Name(dst.device));
                 write!(out, "through {}: {src} to cpu to {dst}", self.by)?;
             }
         }

@@ -165,16 +165,13 @@ impl<'a> Part<'a> {
 
     /// The way to carry it out.
     pub fn kernel(&self) -> Kernel {
-        self.way().0
+        self.way(&mut (Run::default(), Run::default()))
     }
 
-    /// The way to carry it out; of transposes, with both sides.
-    pub fn way(&self) -> (Kernel, Option<(Run, Run)>) {
-        let Item::Bytes(nbytes) = self.item else { return (Kernel::Bits, None) };
-        match self.plain(nbytes) {
-            Some(kernel) => (kernel, None),
-            None => self.turned(nbytes as i64),
-        }
+    /// The way to carry it out; of transposes, both `sides` too.
+    pub fn way(&self, sides: &mut (Run, Run)) -> Kernel {
+        let Item::Bytes(nbytes) = self.item else { return Kernel::Bits };
+        self.plain(nbytes).unwrap_or_else(|| self.turned(nbytes as i64, sides))
     }
 
     /// The ways for which both sides need not be known.
@@ -202,7 +199,7 @@ impl<'a> Part<'a> {
     }
 
     /// Transposes, and what comes of their being too small.
-    fn turned(&self, bytes: i64) -> (Kernel, Option<(Run, Run)>) {
+    fn turned(&self, bytes: i64, sides: &mut (Run, Run)) -> Kernel {
         let inner = self.inner();
         let steps = inner.src.checked_rem(bytes) == Some(0);
         let step = inner.src.checked_div(bytes).unwrap_or(0);
@@ -211,13 +208,15 @@ impl<'a> Part<'a> {
         let least = if steps && self.whole_bytes() >= STREAM_FROM { 64 } else { 16 };
         match self.sides(bytes) {
             Some((dst, src)) if dst.n.min(src.n).saturating_mul(bytes) >= least => {
-                (Kernel::Transpose, Some((dst, src)))
+                *sides = (dst, src);
+                Kernel::Transpose
             }
-            _ if steps => (Kernel::Step(step), None),
+            _ if steps => Kernel::Step(step),
             Some((dst, src)) if bytes <= 2 && slim(dst.n * bytes, src.n * bytes) => {
-                (Kernel::Slim, Some((self.near(dst, bytes), self.near(src, bytes))))
+                *sides = (self.near(dst, bytes), self.near(src, bytes));
+                Kernel::Slim
             }
-            _ => (Kernel::Gather, None),
+            _ => Kernel::Gather,
         }
     }
 

@@ -30,24 +30,27 @@ pub fn each(
 /// simplified.
 pub fn through(plan: &Plan, memory: *mut u8) -> (Plan, Plan) {
     let (mut into, mut back) = (*plan, *plan);
-    (into.dst, back.src) = (memory, memory);
-    compact(&mut into, |dim| &mut dim.dst);
-    compact(&mut back, |dim| &mut dim.src);
-    into.simplify();
-    back.simplify();
+    halve(&mut into, memory, false);
+    halve(&mut back, memory, true);
     (into, back)
 }
 
-/// Gives one side of a plan that is not simplified the strides of compact memory.
-pub fn compact(plan: &mut Plan, stride: fn(&mut Dim) -> &mut i64) {
+/// One of them: into memory, or `back`.
+pub fn halve(plan: &mut Plan, memory: *mut u8, back: bool) {
+    match back {
+        false => plan.dst = memory,
+        true => plan.src = memory,
+    }
     let mut step = match plan.item {
         Item::Bytes(nbytes) => nbytes as i64,
         Item::Bits { dst_slot, .. } => dst_slot as i64,
     };
-    for dim in plan.dims.iter_mut().rev() {
-        *stride(dim) = step;
+    for i in (0..plan.ndim()).rev() {
+        let dim = plan.dim(i);
+        plan.set(i, if back { Dim { src: step, ..dim } } else { Dim { dst: step, ..dim } });
         step = step.wrapping_mul(dim.n);
     }
+    plan.simplify();
 }
 
 /// The same copy the other way round.

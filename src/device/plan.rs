@@ -79,24 +79,6 @@ pub enum Kernel {
     Bits,
 }
 
-impl Kernel {
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kernel::Memcpy => "memcpy",
-            Kernel::Few => "few",
-            Kernel::Rows => "rows",
-            Kernel::Fill => "fill",
-            Kernel::Transpose | Kernel::Slim => "transpose",
-            Kernel::Interleave => "interleave",
-            Kernel::Step(_) => "step",
-            Kernel::Gather => "gather",
-            Kernel::Scatter => "scatter",
-            Kernel::Bits => "bits",
-        }
-    }
-}
-
 /// The most planes that [`Kernel::Interleave`] weaves, and the widest [`Kernel::Step`].
 pub const MAX_STEP: i64 = 8;
 

@@ -3,8 +3,8 @@ use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dlpack_rs::device::cpu::{
-    Level, Parallel, ParallelFor, copy, detected, set_level, set_thresholds, tune_for_amd,
-    tuned_for_amd,
+    Level, Parallel, ParallelFor, copy, detected, level, parts, set_level, set_thresholds,
+    tune_for_amd, tuned_for_amd,
 };
 use dlpack_rs::device::plan::{Dim, Item, Kernel, Plan};
 use model::{Case, Random, Run, case, memory};
@@ -798,6 +798,95 @@ fn kernels() {
     let packed = Item::Bits { width: 4, dst_slot: 4 };
     assert_eq!(kernel(packed, &[(9, 40, 40), (10, 4, 4)]).0, Kernel::Memcpy);
     assert_eq!(kernel(packed, &[(300, 48, 40), (10, 4, 4)]), (Kernel::Rows, Item::Bytes(5), 1));
+}
+
+/// The names that `dlrs_copy_explain` prints, of layouts that go each way; the engine goes the way
+/// that has the name.
+#[test]
+fn names() {
+    let dims = |dims: &[(i64, i64, i64)]| {
+        dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect::<Vec<_>>()
+    };
+    // Of the portable level, Neon, AVX2, AVX-512 and VBMI; elements' bytes, and dimensions.
+    let cases = [
+        (["memcpy"; 5], 1, vec![]),
+        (["blocks"; 5], 2000, dims(&[(9, 3000, 2000)])),
+        (["strided"; 5], 4, dims(&[(16, 4, 64), (16, 64, 4)])),
+        (["strided"; 5], 4, dims(&[(300, 4, 8)])),
+        (["tables"; 5], 20, dims(&[(300, 60, 20), (3, 20, 6000)])),
+        (["gather"; 5], 100, dims(&[(300, 200, 100)])),
+        (["fill"; 5], 4, dims(&[(300, 0, 4)])),
+        (["step"; 5], 4, dims(&[(300, 8, 4)])),
+        (["interleave"; 5], 4, dims(&[(100, 4, 12), (3, 400, 4)])),
+        (["transpose"; 5], 4, dims(&[(400, 4, 1200), (300, 1600, 4)])),
+        (["slim"; 5], 1, dims(&[(12, 1, 4000), (4000, 12, 1)])),
+        (NEW[0], 4, dims(&[(48, 4, 192), (48, 192, 4)])),
+        (NEW[1], 6, dims(&[(40, 6, 240), (40, 240, 6)])),
+        (NEW[2], 12, dims(&[(40, 12, 480), (40, 480, 12)])),
+        (NEW[3], 1, dims(&[(2000, 1, 12), (12, 2000, 1)])),
+        (NEW[4], 1, dims(&[(3000, 3, 3), (3, -1, 1)])),
+        (NEW[5], 1, dims(&[(3, 1, 1 << 20), (1 << 20, 3, 1)])),
+    ];
+    let manual = include_str!("../../include/dlpack_rs.h").split("The CPU's ways").nth(1).unwrap();
+    let manual = manual.split("Shape:").next().unwrap();
+    // Past the caches only what shows that it asks.
+    for (names, size, dims) in cases {
+        for name in names {
+            let said = [",", ":"].iter().any(|end| manual.contains(&format!(" {name}{end}")));
+            assert!(said, "{name} is not in the manual");
+        }
+        let stream = if names[4] == "planes" { 0 } else { usize::MAX };
+        ways(&[(stream, false), (stream, true)], |what| {
+            let case = Case { item: Item::Bytes(size), dims: dims.clone() };
+            let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);
+            plan.simplify();
+            let name = names[level() as usize - 1];
+            assert_eq!(parts(&plan, &SERIAL), (1, [name; 2]), "{what}: {case:?}");
+        });
+    }
+}
+
+/// The ways that only some levels have kernels for.
+const NEW: [[&str; 5]; 6] = [
+    ["transpose", "transpose", "small", "small", "small"],
+    ["tables", "odd tiles", "odd tiles", "odd tiles", "odd squares"],
+    ["tables", "tables", "tables", "tables", "odd squares"],
+    ["slim", "slim", "slim", "slim", "braid"],
+    ["strided", "groups", "groups", "groups", "groups"],
+    ["step", "step", "planes", "planes", "planes"],
+];
+
+/// The last part, of which there is less, may go another way than those before it; as does a plan
+/// that goes past the caches, or not.
+#[test]
+fn names_of_parts() {
+    let rows = |n| {
+        let dims = [Dim { n, src: 4, dst: 1200 }, Dim { n: 300, src: 4 * n, dst: 4 }];
+        let case = Case { item: Item::Bytes(4), dims: dims.to_vec() };
+        let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);
+        plan.simplify();
+        plan
+    };
+    let six = Parallel { threads: 6, hook: None };
+    ways(&[(usize::MAX, false)], |what| {
+        // 128 columns each, and 8.
+        let few = if level() >= Level::Avx2 { "small" } else { "tables" };
+        assert_eq!(parts(&rows(392), &six), (4, ["transpose", few]), "{what}");
+        assert_eq!(parts(&rows(384), &six), (6, ["transpose"; 2]), "{what}");
+    });
+    let long = Case { item: Item::Bytes(200), dims: vec![Dim { n: 99, src: 300, dst: 200 }] };
+    let long = long.plan(4096 as *const u8, 8192 as *mut u8);
+    ways(&[(0, false), (usize::MAX, false)], |what| {
+        let past = what.contains("from 0") && level() >= Level::Avx2;
+        let name = if past { "blocks" } else { "gather" };
+        assert_eq!(parts(&long, &SERIAL), (1, [name; 2]), "{what}");
+    });
+    let bits = Case {
+        item: Item::Bits { width: 4, dst_slot: 4 },
+        dims: vec![Dim { n: 300, src: 8, dst: 4 }],
+    };
+    let bits = bits.plan(4096 as *const u8, 8192 as *mut u8);
+    ways(&[(0, false)], |what| assert_eq!(parts(&bits, &SERIAL), (1, ["bits"; 2]), "{what}"));
 }
 
 /// A caller with little stack: the least there is (16 KiB on x86) in release builds, whose frames are

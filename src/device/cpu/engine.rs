@@ -1,13 +1,14 @@
-//! One thread's work: from the plan's kernel to its driver.
+//! One thread's work: from the plan's way to its driver.
 use super::face::{Face, Side};
 use super::stream::Joined;
 use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
+use super::way::Way;
 use super::{
     bits, braid, groups, level, lines, odd, ops::Ops, planes, slim, small, strided, tables,
 };
 use crate::device::part::{Part, Run};
-use crate::device::plan::{Dim, Item, Kernel};
+use crate::device::plan::{Dim, Item};
 
 /// The destination's side of faces, and the source's.
 pub(super) type Sides = (Run, Run);
@@ -18,140 +19,54 @@ pub(super) type Sides = (Run, Run);
 /// As [`super::copy`].
 pub(super) unsafe fn serial(plan: &Part, large: bool) {
     let ops = level::ops();
-    let streams = large && ops.streams;
-    // SAFETY: the caller's promise.
+    let streams = large & ops.streams;
+    let mut sides = Sides::default();
+    let way = Way::of(ops, plan, streams, &mut sides);
+    // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
     unsafe {
-        let Item::Bytes(size) = plan.item else {
-            bits::copy(ops, plan, streams);
-            return (ops.fence)();
-        };
-        bytes(ops, plan, size, streams);
+        go(ops, plan, (&way, &sides), streams);
         // Whoever did it: what went past the caches comes before whatever follows.
-        if streams {
+        if streams | matches!(way, Way::Bits) {
             (ops.fence)();
         }
     }
 }
 
-/// Copies elements of whole bytes.
-unsafe fn bytes(ops: &Ops, plan: &Part, size: usize, streams: bool) {
-    // SAFETY: the caller's promise; each driver gets the kind of plan that it asks for.
+/// The name of the way that [`serial`] goes.
+pub(super) fn named(plan: &Part, large: bool) -> &'static str {
+    let ops = level::ops();
+    Way::of(ops, plan, large & ops.streams, &mut Sides::default()).name()
+}
+
+/// Goes the way of a plan.
+unsafe fn go(ops: &Ops, plan: &Part, (way, sides): (&Way, &Sides), streams: bool) {
+    let size = if let Item::Bytes(size) = plan.item { size } else { 0 };
+    // SAFETY: the caller's promise.
     unsafe {
-        let (kernel, sides) = plan.way();
-        if kernel == Kernel::Few {
-            return strided::copy(plan, size);
-        }
-        if rare(ops, plan, (kernel, &sides), size, streams) {
-            return;
-        }
-        if tiny(plan, kernel, size, &sides, streams) {
-            if !sides.is_some_and(|sides| odd::short(plan, size, &sides)) {
-                tables::copy(plan, size);
-            }
-            return;
-        }
-        match kernel {
-            Kernel::Memcpy if streams => {
+        match way {
+            Way::Memcpy if streams => {
                 let mut joined = Joined::new(ops);
                 joined.push(plan.dst, plan.src, size);
                 joined.flush();
             }
-            Kernel::Memcpy => core::ptr::copy_nonoverlapping(plan.src, plan.dst, size),
-            Kernel::Rows | Kernel::Gather => lines::gather(ops, plan, size, streams),
-            Kernel::Fill => lines::fill(ops, plan, size, streams),
-            Kernel::Step(step) => lines::step(ops, plan, size, step, streams),
-            Kernel::Interleave => lines::interleave(ops, plan, size, streams),
-            Kernel::Transpose => turned(ops, plan, size, &sides.unwrap_or_default(), streams),
-            Kernel::Slim => slim::copy(ops, plan, size, &sides.unwrap_or_default()),
-            Kernel::Few | Kernel::Scatter | Kernel::Bits => strided::copy(plan, size),
+            Way::Memcpy => core::ptr::copy_nonoverlapping(plan.src, plan.dst, size),
+            Way::Blocks => lines::blocks(ops, plan, size, streams),
+            Way::Strided => strided::copy(plan, size),
+            Way::Tables => tables::copy(plan, size),
+            Way::Gather => lines::gather(ops, plan, size, streams),
+            Way::Fill => lines::fill(ops, plan, size, streams),
+            Way::Step(step) => lines::step(ops, plan, size, *step, streams),
+            Way::Interleave => lines::interleave(ops, plan, size, streams),
+            Way::Transpose => turned(ops, plan, size, sides, streams),
+            Way::Slim => slim::copy(ops, plan, size, sides),
+            Way::Small(square) => small::copy(ops, plan, size, (*square, sides), streams),
+            Way::OddSquares(turn) => odd::squares(*turn, plan, size, sides),
+            Way::OddTiles(turn) => odd::tiles(ops, *turn, plan, size, sides),
+            Way::Braid(braid) => braid::copy(plan, size, *braid),
+            Way::Planes(step, split) => planes::copy(ops, plan, size, (*step, *split), streams),
+            Way::Groups(found) => groups::copy(ops, plan, found, streams),
+            Way::Bits => bits::copy(ops, plan, streams),
         }
-    }
-}
-
-/// Copies a plan for which few levels have kernels, if the level in use does.
-#[inline(never)] // a frame of its own: stacks may be small
-unsafe fn rare(
-    ops: &Ops,
-    plan: &Part,
-    (kernel, sides): (Kernel, &Option<Sides>),
-    size: usize,
-    streams: bool,
-) -> bool {
-    // SAFETY: the caller's plan.
-    unsafe {
-        match kernel {
-            Kernel::Rows
-            | Kernel::Fill
-            | Kernel::Step(_)
-            | Kernel::Gather
-            | Kernel::Scatter
-            | Kernel::Transpose
-            | Kernel::Slim
-                if groups::copy(ops, plan, kernel, size, streams) =>
-            {
-                true
-            }
-            Kernel::Rows => odd::copy(ops, plan, size),
-            Kernel::Interleave if !streams => braid::copy(plan, size) || square(ops, plan, size),
-            Kernel::Gather => braid::copy(plan, size),
-            Kernel::Step(step) if planes::copy(ops, plan, size, step, streams) => true,
-            // Picking is for long runs.
-            Kernel::Step(_) if size <= 2 && plan.inner().n < 128 => {
-                let sides = plan.sides(size as i64).filter(|s| odd::uneven(plan, size, s));
-                sides.is_some_and(|sides| odd::short(plan, size, &sides))
-            }
-            Kernel::Transpose | Kernel::Slim => {
-                let uneven = sides.filter(|sides| odd::uneven(plan, size, sides));
-                braid::copy(plan, size)
-                    || sides.is_some_and(|sides| small::copy(ops, plan, size, &sides, streams))
-                    || uneven.is_some_and(|s| odd::short(plan, size, &s))
-            }
-            _ => false,
-        }
-    }
-}
-
-/// Copies planes in squares, if they are so many and their runs so short that it is faster than to
-/// weave them.
-unsafe fn square(ops: &Ops, plan: &Part, size: usize) -> bool {
-    let brief = plan.inner().n >= 5 && plan.dim(plan.ndim.wrapping_sub(2)).n <= 64;
-    let sides = if brief && size >= 4 { plan.sides(size as i64) } else { None };
-    // SAFETY: the caller's plan.
-    sides.is_some_and(|sides| unsafe {
-        small::copy(ops, plan, size, &sides, false) || odd::short(plan, size, &sides)
-    })
-}
-
-/// Whether a plan goes element by element, through tables of offsets.
-fn tiny(plan: &Part, kernel: Kernel, size: usize, sides: &Option<Sides>, streams: bool) -> bool {
-    match kernel {
-        // Rows that use most of the source's lines: in the buffer, and past the caches.
-        Kernel::Gather if size == 16 && streams && plan.inner().src.abs() <= 64 => {
-            plan.inner().n < 32 || plan.source_inner().is_some()
-        }
-        // Long lines need no table.
-        Kernel::Gather | Kernel::Scatter => plan.inner().n < 64 || plan.source_inner().is_some(),
-        // Larger ones if their rows are not the source's.
-        Kernel::Rows => size <= 16 || (size <= 80 && plan.source_inner().is_some()),
-        Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
-        // Of faces that are a few elements wide, tiles would be mostly edges, and runs mostly
-        // their beginning; small faces cost more to set up.
-        Kernel::Transpose => sides.is_some_and(|(dst, src)| {
-            let few = match size {
-                16 => 12,
-                8 if level::ops().odd_squares.is_none() => 4,
-                _ => 8,
-            };
-            size >= 4
-                && (dst.n.min(src.n) <= few
-                    || dst.n.saturating_mul(src.n) < if size >= 8 { 512 } else { 64 })
-        }),
-        // A few short planes.
-        Kernel::Interleave => {
-            let (planes, run) = (plan.inner().n, plan.dim(plan.ndim.wrapping_sub(2)).n);
-            size == 8 && planes.saturating_mul(run) <= 64
-        }
-        _ => false,
     }
 }
 

@@ -24,13 +24,12 @@ const PIECE: usize = 4096;
 type Elements = Array<(i16, i16), WINDOW>;
 
 /// The innermost dimensions of a plan that make one group, and the one along which groups follow.
-struct Found {
+#[derive(Clone, Copy)]
+pub(super) struct Found {
     /// Bytes of a window.
     width: usize,
     /// Bytes of an element.
     size: usize,
-    /// The elements of a group, and others.
-    at: Elements,
     /// Elements of a group.
     elements: usize,
     /// The first byte of the source that a group is made of, and the last but one.
@@ -39,13 +38,24 @@ struct Found {
     reach: i64,
     /// The dimension along which groups follow.
     along: Dim,
-    /// This one and those of a group.
+    /// The dimensions of a group.
+    group: u64,
+    /// These, and the one along which groups follow.
     inside: u64,
     /// Groups made at once.
     at_once: usize,
+    /// Whether there are gaps in the destination.
+    gaps: bool,
 }
 
 impl Found {
+    /// A group of one element, and none that follows.
+    fn one(size: usize, width: usize, gaps: bool) -> Found {
+        let (span, reach, along) = ([0, size as i64], size as i64, Dim::NONE);
+        let (elements, group, inside, at_once) = (1, 0, 0, 1);
+        Found { width, size, elements, span, reach, along, group, inside, at_once, gaps }
+    }
+
     /// Bytes of a group.
     fn bytes(&self) -> usize {
         self.elements * self.size
@@ -63,7 +73,8 @@ impl Found {
     }
 
     /// Whether groups are faster than what else there is.
-    fn worth(&self, plan: &Part, kernel: Kernel, gaps: bool) -> bool {
+    fn worth(&self, plan: &Part, kernel: Kernel) -> bool {
+        let gaps = self.gaps;
         let run = self.along.n.saturating_mul(self.bytes() as i64);
         // Single elements at one stride have kernels of their own, if there are any, for long runs.
         let single = self.elements == 1
@@ -80,8 +91,22 @@ impl Found {
         pieces >= least && full && !single && !stuck && run >= LEAST_RUN
     }
 
+    /// The elements of a group.
+    fn places(&self, plan: &Part) -> Elements {
+        let mut at = Elements::new();
+        at.push((0, 0));
+        for i in (0..plan.ndim).rev().filter(|i| self.group >> (i & 63) & 1 == 1) {
+            let (elements, Dim { n, src, dst }) = (at.len(), plan.dim(i));
+            for i in elements..elements * n as usize {
+                let (from, to) = at.get(i - elements).copied().unwrap_or_default();
+                at.push((from + src as i16, to + dst as i16)); // within a window
+            }
+        }
+        at
+    }
+
     /// Which byte comes where.
-    fn table(&self) -> Groups {
+    fn table(&self, plan: &Part) -> Groups {
         let Found { width, at_once, size, .. } = *self;
         let ([low, high], reach) = (self.span.map(|at| at as isize), self.reach as usize);
         // Those that follow lie before the first one, if the source runs backwards.
@@ -90,13 +115,13 @@ impl Found {
         let (span, bytes) = ((high - low) as usize, self.bytes());
         let (order, mask) = ([0; WINDOW], 0);
         let mut how = Groups { order, mask, width, first, strides, bytes, at_once, span, reach };
-        let elements = self.at.get(..self.elements).unwrap_or(&[]);
+        let elements = self.places(plan);
         let element = u128::MAX >> (size.wrapping_neg() & 127);
         let group = elements.iter().fold(0, |mask, &(_, to)| mask | element << (to & 127));
         for i in 0..at_once as isize {
             let (by_src, by_dst) = (i * strides[0] - first, i * strides[1]);
             how.mask |= group << (by_dst & 127);
-            for &(from, to) in elements {
+            for &(from, to) in elements.iter() {
                 let (from, to) = (isize::from(from) + by_src, isize::from(to) + by_dst);
                 let order = how.order.get_mut(to as usize..).unwrap_or_default();
                 for (byte, to) in (0..size).zip(order) {
@@ -111,42 +136,36 @@ impl Found {
 /// Finds the groups of which most bytes are made at once from a window of `width` bytes to another.
 /// If there are to be no `gaps`, the destination is dense.
 fn find(plan: &Part, size: usize, width: usize, gaps: bool) -> Option<Found> {
-    let (mut best, mut most, mut inside) = (None, 0, 0);
-    let (window, mut span, mut reach) = (width as i64, [0, size as i64], size as i64);
-    let mut at = Elements::new();
-    at.push((0, 0));
+    let (mut best, mut most, window) = (None, 0, width as i64);
+    let mut now = Found::one(size, width, gaps);
     for i in (0..plan.ndim).rev().filter(|_| size <= width) {
-        let (elements, along) = (at.len(), plan.dim(i));
-        let (bytes, Dim { n, src, dst }) = ((elements * size) as i64, along);
+        let (along, Found { span, reach, .. }) = (plan.dim(i), now);
+        let (bytes, Dim { n, src, dst }) = (now.bytes() as i64, along);
         if !gaps && dst != bytes {
             break;
         }
         let fit = |room: i64, by: i64| room.checked_div(by).map_or(n, |more| more + 1);
         let near = fit(window - (span[1] - span[0]), src.saturating_abs());
         let at_once = near.min(fit(window - reach, dst)).min(n);
+        let inside = now.group | set(&[Some(i)]);
         if at_once * bytes >= most && (at_once > 1 || !gaps) {
             most = at_once * bytes;
-            let (inside, at_once) = (inside | set(&[Some(i)]), at_once as usize);
-            best = Some((elements, span, reach, along, inside, at_once));
+            best = Some(Found { along, inside, at_once: at_once as usize, ..now });
         }
         let last = n.wrapping_sub(1).saturating_mul(src);
         let low = last.min(0).saturating_add(span[0]);
         let high = last.max(0).saturating_add(span[1]);
-        let wide = n.wrapping_sub(1).saturating_mul(dst).saturating_add(reach);
-        if high.saturating_sub(low) > window || wide > window {
+        let reach = n.wrapping_sub(1).saturating_mul(dst).saturating_add(reach);
+        if high.saturating_sub(low) > window || reach > window {
             if gaps {
                 continue; // that one is walked along
             }
             break;
         }
-        (span, reach, inside) = ([low, high], wide, inside | set(&[Some(i)]));
-        for i in elements..elements * n as usize {
-            let (from, to) = at.get(i - elements).copied().unwrap_or_default();
-            at.push((from + src as i16, to + dst as i16)); // within a window
-        }
+        let elements = now.elements.saturating_mul(n as usize).min(WINDOW);
+        now = Found { span: [low, high], reach, group: inside, elements, ..now };
     }
-    let (elements, span, reach, along, inside, at_once) = best?;
-    Some(Found { width, size, at, elements, span, reach, along, inside, at_once })
+    best
 }
 
 /// Whether there are gaps, in which other elements may lie, within a few bytes of the destination.
@@ -161,42 +180,51 @@ fn gaps(plan: &Part, size: usize) -> bool {
     false
 }
 
-/// Copies a plan in groups, if the level in use has a kernel for them and they are faster than what
+/// The groups of a plan, if the level in use has a kernel for them and they are faster than what
 /// else there is.
-///
-/// # Safety
-/// As [`super::copy`].
-pub(super) unsafe fn copy(
-    ops: &Ops,
-    plan: &Part,
-    kernel: Kernel,
-    size: usize,
-    streams: bool,
-) -> bool {
-    let Some((widths, shuffle)) = ops.groups else { return false };
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) fn of(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<(Found, Shuffle)> {
+    let (widths, shuffle) = ops.groups?;
+    if size > 32 || plan.whole_bytes() < LEAST.saturating_mul(size as u64) {
+        return None;
+    }
     let (gaps, run) = (gaps(plan, size), plan.inner().n.saturating_mul(size as i64));
     // Long runs in another order are for other kernels.
-    let long = run > LONG_RUN && kernel != Kernel::Rows && !gaps;
-    if size > 32 || long || plan.whole_bytes() < LEAST.saturating_mul(size as u64) {
-        return false;
+    if run > LONG_RUN && kernel != Kernel::Rows && !gaps {
+        return None;
     }
     let mut best = None::<Found>;
     for &width in widths.iter().filter(|&&width| width > 16 || !gaps) {
-        let found = find(plan, size, width, gaps).filter(|it| it.worth(plan, kernel, gaps));
+        let found = find(plan, size, width, gaps).filter(|it| it.worth(plan, kernel));
         if let Some(found) = found
             && best.as_ref().is_none_or(|best| found.speed() > best.speed())
         {
             best = Some(found);
         }
     }
-    let Some(Found { inside, along, .. }) = best else { return false };
-    let Some(how) = best.map(|best| best.table()) else { return false };
-    let each = (&how, inside, along.n as usize);
+    best.map(|best| (best, shuffle))
+}
+
+/// Copies a plan in the groups that [`of`] found.
+///
+/// # Safety
+/// As [`super::copy`].
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn copy(
+    ops: &Ops,
+    plan: &Part,
+    (found, shuffle): &(Found, Shuffle),
+    streams: bool,
+) {
+    let how = found.table(plan);
+    let each = (&how, found.inside, found.along.n as usize);
     // SAFETY: the caller's promise.
     unsafe {
-        if gaps { sparse(plan, shuffle, each) } else { dense(ops, plan, shuffle, each, streams) }
+        match found.gaps {
+            true => sparse(plan, *shuffle, each),
+            false => dense(ops, plan, *shuffle, each, streams),
+        }
     }
-    true
 }
 
 /// Groups that follow one another without a gap.

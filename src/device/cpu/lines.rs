@@ -64,22 +64,15 @@ fn ask(ops: &Ops, src: *const u8, stride: isize) {
     unsafe { (ops.fetch)(src.wrapping_sub(back), Rows::Apart([0]), 1, LINES) };
 }
 
-/// Any element size, any source stride.
+/// Any element size up to a kilobyte, any source stride.
 ///
 /// # Safety
-/// As [`super::copy`]; the plan is simplified.
+/// As [`super::copy`]; the plan is simplified, and its destination's rows are dense.
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     let ss = plan.inner().src as isize;
-    let dense = plan.inner().dst == size as i64;
     // SAFETY: parts of the caller's plan; `rows` asks for no more than a row has.
     unsafe {
-        if size > 1024 || (streams && size >= 128) || (!dense && size >= 256) {
-            return blocks(ops, plan, size, streams);
-        }
-        if !dense || plan.inner().n as usize * size < 64 {
-            return strided::copy(plan, size);
-        }
         rows(ops, plan, size, streams, &|to, from, n| {
             strided::line(size, to, from, n, ss, size as isize);
         });
@@ -87,7 +80,11 @@ pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) 
 }
 
 /// Long elements, one by one.
-unsafe fn blocks(ops: &Ops, plan: &Part, size: usize, streams: bool) {
+///
+/// # Safety
+/// As [`super::copy`]; the plan is simplified.
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn blocks(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     let (last, row) = (plan.ndim.checked_sub(1), plan.inner());
     let mut joined = Joined::new(ops);
     walk(plan, set(&[last]), |src_at, dst_at| {
@@ -115,20 +112,14 @@ unsafe fn blocks(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     unsafe { joined.flush() };
 }
 
-/// One source element for a whole row.
+/// One source element, of up to a kilobyte, for a whole row.
 ///
 /// # Safety
-/// As [`super::copy`]; the plan is simplified.
+/// As [`super::copy`]; the plan is simplified, and its destination's rows are dense.
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn fill(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     // SAFETY: parts of the caller's plan; a row's source is one element.
     unsafe {
-        if size > 1024 {
-            return blocks(ops, plan, size, streams);
-        }
-        if plan.inner().n < 4 {
-            return strided::copy(plan, size);
-        }
         if streams && (tuning().fills || !divides(size)) {
             return rows(ops, plan, size, true, &|to, from, n| repeat(size, to, from, n));
         }
@@ -209,9 +200,6 @@ pub(super) unsafe fn step(ops: &Ops, plan: &Part, size: usize, step: i64, stream
     let how = Step::new(size, step as isize);
     // SAFETY: parts of the caller's plan.
     unsafe {
-        if (plan.inner().n as usize * size) < 64 {
-            return strided::copy(plan, size);
-        }
         rows(ops, plan, size, streams, &|to, from, n| how.pick(ops, to, from, n));
     }
 }

@@ -1,7 +1,7 @@
 //! The CPU copy engine: any strided layout to any other, at the memory's speed.
 //!
 //! ```text
-//! copy ─ Plan::simplify ─ threads (parts of one dimension) ─ engine (Plan::kernel)
+//! copy ─ Plan::simplify ─ threads (parts of one dimension) ─ engine (way, Plan::kernel)
 //!                                                               │
 //!        stream    contiguous pieces, past the caches           ├ Memcpy, long Rows
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
@@ -19,6 +19,7 @@
 //!        packed    transposes of 4 and 6 bits                   ├ some of Bits
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
+//! [`way`] alone decides which of them a part goes; `dlrs_copy_explain` prints its names.
 //! The instructions are behind one table ([`ops::Ops`]) per level, and what suits a make of
 //! processors is in another ([`tuning::Tuning`]); both are chosen once.
 //! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
@@ -76,6 +77,7 @@ mod threads;
 mod transpose;
 mod tuning;
 mod walk;
+mod way;
 mod windows;
 
 // Families of processors; each file is empty where it does not apply.

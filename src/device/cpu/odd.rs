@@ -4,52 +4,35 @@
 //! bytes, too, that are short or of which whole lines would leave much over.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
-use super::level;
-use super::ops::{Odd, OddSquares, Ops, Turns};
+use super::ops::{Odd, OddSquares, OddTiles, Ops, Turns};
 use super::tuning::{Tuning, tuning};
+use super::way::Way;
 use crate::array::Array;
 use crate::device::part::{Part, Run};
 
-/// Copies a plan of elements of 3, 5, 6, 7 or 9 to 15 bytes, if there are kernels for it that are
-/// worth their beginning.
-///
-/// # Safety
-/// As [`super::copy`].
-pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize) -> bool {
-    let (all, squares) = (count(plan), level::ops().odd_squares);
+/// The way of a plan of elements of 3, 5, 6, 7 or 9 to 15 bytes, if there are kernels for it that
+/// are worth their beginning, and both sides of it.
+pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &mut Sides) -> Option<Way> {
+    let (all, squares) = (count(plan), ops.odd_squares);
     let able = match size {
         3 | 5..=7 => squares.is_some() || ops.odd.is_some(),
         9..=15 => squares.is_some() && all >= 1024,
         _ => false,
     };
-    let Some(sides) = able.then(|| plan.sides(size as i64)).flatten() else { return false };
+    *sides = if able { plan.sides(size as i64) } else { None }?;
     let (n_dst, n_src) = (sides.0.n, sides.1.n);
-    // SAFETY: the caller's promise.
-    unsafe {
-        match squares {
-            Some(turn) if large(all, n_dst, n_src) => whole(turn, plan, size, &sides),
-            _ if size < 9 && n_dst.min(n_src) >= 8 => {
-                faces(plan, size, &sides, &mut |face| tiles(ops, face, size));
-            }
-            _ => return false,
-        }
+    match (squares, ops.odd) {
+        (Some(turn), _) if large(all, n_dst, n_src) => Some(Way::OddSquares(turn)),
+        (_, Some(turn)) if size < 9 && n_dst.min(n_src) >= 8 => Some(Way::OddTiles(turn)),
+        _ => None,
     }
-    true
 }
 
-/// Copies a plan of elements of 1, 2, 4 or 8 bytes in squares of any size, where there are
+/// The squares of any size of a plan of elements of 1, 2, 4 or 8 bytes, where there are
 /// instructions for it and its sides are long enough.
-///
-/// # Safety
-/// As [`super::copy`].
-pub(super) unsafe fn short(plan: &Part, size: usize, sides: &Sides) -> bool {
-    let squares = level::ops().odd_squares.filter(|_| matches!(size, 1 | 2 | 4 | 8));
-    let turn = squares.filter(|_| large(count(plan), sides.0.n, sides.1.n));
-    if let Some(turn) = turn {
-        // SAFETY: the caller's promise.
-        unsafe { whole(turn, plan, size, sides) };
-    }
-    turn.is_some()
+pub(super) fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<OddSquares> {
+    let squares = ops.odd_squares.filter(|_| matches!(size, 1 | 2 | 4 | 8));
+    squares.filter(|_| large(count(plan), sides.0.n, sides.1.n))
 }
 
 /// Whether squares of any size are faster for a plan's faces than whole lines and then the rest: so
@@ -117,8 +100,11 @@ impl Places {
 /// Squares: a few rows of the source from one end to the other, and then the next few. Where it
 /// takes long to find rows or columns next to what they are for: those of all faces, before the
 /// next ones are looked for.
+///
+/// # Safety
+/// As [`super::copy`]; the plan is one for which [`of`] or [`short`] names them.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn whole(turn: OddSquares, plan: &Part, size: usize, sides: &Sides) {
+pub(super) unsafe fn squares(turn: OddSquares, plan: &Part, size: usize, sides: &Sides) {
     let how = Turns::new(size);
     let (mut rows, mut columns) = (Places::new(), Places::new());
     let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {
@@ -150,14 +136,22 @@ unsafe fn whole(turn: OddSquares, plan: &Part, size: usize, sides: &Sides) {
 const LINE: usize = 5;
 const AHEAD: usize = 128;
 
+/// Tiles: face by face.
+///
+/// # Safety
+/// As [`squares`].
+pub(super) unsafe fn tiles(ops: &Ops, turn: OddTiles, plan: &Part, size: usize, sides: &Sides) {
+    // SAFETY: the caller's plan.
+    faces(plan, size, sides, &mut |face| unsafe { tiled(ops, turn, face, size) });
+}
+
 /// Transposes a face of at least 4 elements either way. The last tile of a row or column moves
 /// back over its predecessor, and writes the same bytes again.
 ///
 /// # Safety
 /// Every element is readable and writable; no overlap.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn tiles(ops: &Ops, face: &Face, size: usize) {
-    let Some(turn) = ops.odd else { return };
+unsafe fn tiled(ops: &Ops, turn: OddTiles, face: &Face, size: usize) {
     let how = Odd::new(size);
     let side = how.side;
     let mut tables = Tables::new(face);

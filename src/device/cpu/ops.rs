@@ -111,11 +111,6 @@ pub(super) enum To {
     /// than a byte): each row's first bytes fill the line that the last ones of the same row of the
     /// square before begin. Those are here, and of this square will be.
     Shared(*mut u8),
-    /// Nowhere yet: elements of 2 bytes stay half done.
-    Half,
-    /// To lines, each right after the one before it, which belongs to a square that is half done:
-    /// right before where this one is.
-    Pair,
 }
 
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
@@ -187,9 +182,11 @@ pub(super) type OddTiles =
 /// How elements that lie in turn become planes: from lines of the source to a line of each.
 #[allow(dead_code)] // by targets without such kernels
 pub(super) struct Planes {
-    /// Which byte of its first two lines, or of the next two, becomes which byte of each plane.
+    /// Which byte of its first two lines, or of the next two, becomes which byte of each plane. Or,
+    /// 16 bytes four times: which byte of the first 16, of the second, ... becomes which of 16 of
+    /// each plane; 0x80 for none.
     pub(super) order: [[u8; 64]; 4],
-    /// Which bytes of it come from the next two.
+    /// Which bytes of it come from the next two lines.
     pub(super) masks: [u64; 4],
     /// Planes that are made, 1 to 4.
     pub(super) n: usize,
@@ -405,8 +402,8 @@ pub(super) struct Ops {
     pub(super) braid: Option<Braid>,
     /// Groups of bytes in any order, and of how large windows they can be made.
     pub(super) groups: Option<(&'static [usize], Shuffle)>,
-    /// Elements that lie in turn, to planes.
-    pub(super) planes: Option<Split>,
+    /// Elements that lie in turn, to planes, and of how many bytes at once: 16 or 64.
+    pub(super) planes: Option<(usize, Split)>,
     /// Orders the stores that went past the caches before whatever follows.
     pub(super) fence: unsafe fn(),
     /// Whether `stream` is worth using for large outputs.

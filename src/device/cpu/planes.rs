@@ -9,26 +9,40 @@ use crate::device::plan::Dim;
 /// Bytes of the shortest run of a plane.
 const LEAST: i64 = 1024;
 
-/// Copies a plan of which every `step`-th element is taken, of `size` (1, 2, 4, 8) bytes, and which
-/// takes others between these too, if the level in use has a kernel for it and lines of all planes
-/// begin together.
+/// What copies a plan of which every `step`-th element is taken, of `size` (1, 2, 4, 8) bytes, and
+/// which takes others between these too, if the level in use has a kernel for it and lines of all
+/// planes begin together; and how many bytes it makes at once.
+pub(super) fn of(
+    ops: &Ops,
+    plan: &Part,
+    size: usize,
+    step: i64,
+    streams: bool,
+) -> Option<(usize, Split)> {
+    let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
+    let Dim { n, src, dst } = plan.source_inner().map_or(Dim::NONE, |i| plan.dim(i));
+    let lines =
+        (0..plan.ndim).all(|i| (plan.dim(i).dst | plan.dst as i64) & (size as i64 - 1) == 0);
+    let together = src == size as i64 && n <= step && step <= 4 && dst & 63 == 0 && lines;
+    ops.planes.filter(|_| away.streams && together && plan.inner().n * size as i64 >= LEAST)
+}
+
+/// Copies a plan by what [`of`] names for it.
 ///
 /// # Safety
 /// As [`super::copy`].
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize, step: i64, streams: bool) -> bool {
+pub(super) unsafe fn copy(
+    ops: &Ops,
+    plan: &Part,
+    size: usize,
+    (step, (once, split)): (i64, (usize, Split)),
+    streams: bool,
+) {
     let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
     let (row, beside) = (plan.inner(), plan.source_inner());
-    let Dim { n, src, dst } = beside.map_or(Dim::NONE, |i| plan.dim(i));
-    let lines =
-        (0..plan.ndim).all(|i| (plan.dim(i).dst | plan.dst as i64) & (size as i64 - 1) == 0);
-    let together = src == size as i64 && n <= step && step <= 4 && dst & 63 == 0 && lines;
-    let Some(split) =
-        ops.planes.filter(|_| away.streams && together && row.n * size as i64 >= LEAST)
-    else {
-        return false;
-    };
-    let how = table(size, step as usize, n as usize, dst as isize);
+    let Dim { n, dst, .. } = beside.map_or(Dim::NONE, |i| plan.dim(i));
+    let how = table(once, size, [step as usize, n as usize], dst as isize);
     let single = Step::new(size, step as isize);
     let each = (split, &how, &single, row.n as usize);
     walk(plan, set(&[plan.ndim.checked_sub(1), beside]), |src_at, dst_at| {
@@ -37,7 +51,6 @@ pub(super) unsafe fn copy(ops: &Ops, plan: &Part, size: usize, step: i64, stream
         unsafe { pixels(ops, dst, src, size, each) };
     });
     away.fence(ops);
-    true
 }
 
 /// A row of each plane.
@@ -66,15 +79,18 @@ unsafe fn pixels(
     }
 }
 
-/// Every `step`-th element of `size` bytes, of `n` planes.
-fn table(size: usize, step: usize, n: usize, apart: isize) -> Planes {
-    let mut how = Planes { order: [[0; 64]; 4], masks: [0; 4], n, lines: step, apart };
+/// Every `step`-th element of `size` bytes, of `n` planes, of each so many bytes at `once`.
+fn table(once: usize, size: usize, [step, n]: [usize; 2], apart: isize) -> Planes {
+    let mut how = Planes { order: [[0x80; 64]; 4], masks: [0; 4], n, lines: step, apart };
     let tables = how.order.iter_mut().zip(&mut how.masks).take(n);
     for (plane, (order, mask)) in tables.enumerate() {
-        for (b, order) in order.iter_mut().enumerate() {
+        for b in 0..once {
             let (element, byte) = (b >> size.trailing_zeros(), b & (size - 1));
             let at = (element * step + plane) * size + byte;
-            *order = (at & 127) as u8;
+            let (to, from) = if once == 16 { (b + (at & !15), 15) } else { (b, 127) };
+            if let Some(order) = order.get_mut(to) {
+                *order = (at & from) as u8;
+            }
             *mask |= (at as u64 >> 7) << b;
         }
     }

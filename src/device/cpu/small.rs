@@ -15,25 +15,30 @@ const SMALL: usize = 64 << 10;
 const AHEAD: usize = 8192;
 const ALONE: usize = 2048;
 
-/// Copies a plan of elements of 1, 2, 4 or 8 bytes, if its faces are small and strides tell where
-/// their rows are.
-///
-/// # Safety
-/// As [`super::copy`].
-pub(super) unsafe fn copy(
-    ops: &Ops,
-    plan: &Part,
-    size: usize,
-    sides: &Sides,
-    streams: bool,
-) -> bool {
+/// The squares of a plan of elements of 1, 2, 4 or 8 bytes, if its faces are small and strides tell
+/// where their rows are.
+pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<Square> {
     let lists = sides.0.dims().nth(1).or(sides.1.dims().nth(1)).is_some();
     let apart = sides.1.dims().next().map_or(0, |i| plan.dim(i).dst.unsigned_abs() as usize);
     let (n_dst, n_src) = (sides.0.n as usize, sides.1.n as usize);
     let able = !lists && suits(ops, size, (n_dst, n_src), apart);
-    let Some(square) = ops.square.filter(|_| able) else { return false };
+    ops.square.filter(|_| able)
+}
+
+/// Copies a plan for which [`of`] names the squares.
+///
+/// # Safety
+/// As [`super::copy`].
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn copy(
+    ops: &Ops,
+    plan: &Part,
+    size: usize,
+    (square, sides): (Square, &Sides),
+    streams: bool,
+) {
     let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
-    let far = streams && n_dst * n_src * size >= ALONE;
+    let far = streams && (sides.0.n * sides.1.n) as usize * size >= ALONE;
     faces(plan, size, sides, &mut |face| {
         let whole = (face.n_dst | face.n_src) & (face.line() - 1) == 0;
         let to = if away.streams { To::Lines } else { To::Rows };
@@ -47,7 +52,6 @@ pub(super) unsafe fn copy(
         }
     });
     away.fence(ops);
-    true
 }
 
 /// Whether faces are small; large enough for tiles, of which not too much is made twice; and of so

@@ -3,7 +3,7 @@
 //! No pool: nothing outlives the call, so fork and dlclose need no care.
 use core::ffi::c_void;
 
-use super::engine::serial;
+use super::engine::{named, serial};
 use super::level::{stream_from, thread_from};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Plan};
@@ -53,20 +53,24 @@ impl Deal<'_> {
         self.units.div_ceil(self.each.max(1))
     }
 
-    /// Carries out part `i`.
-    unsafe fn part(&self, i: usize) {
+    /// Part `i`, if there is anything in it.
+    fn part(&self, i: usize) -> Option<Part<'_>> {
         let first = i.saturating_mul(self.each).min(self.units);
         let n = self.each.min(self.units - first);
-        if n == 0 {
-            return;
-        }
         let part = match self.dim {
             None => self.plan.of_bytes(first, n),
             Some(dim) => self.plan.of_dim(dim, first as i64, n as i64),
         };
-        // SAFETY: a part of the caller's plan; parts share no element, and `deal` sees to it that
-        // they share no byte.
-        unsafe { serial(&part, self.large) };
+        (n > 0).then_some(part)
+    }
+
+    /// Carries out part `i`.
+    unsafe fn carry_out(&self, i: usize) {
+        if let Some(part) = &self.part(i) {
+            // SAFETY: a part of the caller's plan; parts share no element, and `deal` sees to it
+            // that they share no byte.
+            unsafe { serial(part, self.large) };
+        }
     }
 }
 
@@ -118,9 +122,16 @@ fn dealt<'a>(plan: &'a Plan, parallel: &Parallel) -> Option<Deal<'a>> {
     if threads > 1 { deal(Part::whole(plan), threads, large) } else { None }
 }
 
-/// In how many parts a simplified plan is carried out side by side.
-pub fn parts(plan: &Plan, parallel: &Parallel) -> usize {
-    dealt(plan, parallel).map_or(1, |deal| deal.parts())
+/// In how many parts a simplified plan is carried out side by side, and which way the first of them
+/// goes, and the last, of which there may be less.
+pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
+    let (whole, deal) = (Part::whole(plan), dealt(plan, parallel));
+    let parts = deal.as_ref().map_or(1, |deal| deal.parts());
+    let way = |i: usize| {
+        let part = deal.as_ref().and_then(|deal| deal.part(i));
+        named(part.as_ref().unwrap_or(&whole), large(plan))
+    };
+    (parts, [way(0), way(parts.saturating_sub(1))])
 }
 
 /// Carries out a simplified plan.
@@ -152,7 +163,7 @@ unsafe fn shared(plan: &Plan, parallel: &Parallel) -> bool {
 
 unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
     // SAFETY: `run` made it from a Deal, which is only read.
-    unsafe { (*deal.cast::<Deal>()).part(i) }
+    unsafe { (*deal.cast::<Deal>()).carry_out(i) }
 }
 
 /// Chooses what to deal out in `parts`: the element's bytes if it is large, else of the dimensions

@@ -308,22 +308,11 @@ unsafe fn squares(
     away: Away,
 ) -> usize {
     let mut half = Buffer::new();
-    let squares = Squares::new(ops, square, face, half.ptr(), aligned, away);
+    let mut squares = Squares::new(ops, square, face, half.ptr(), aligned, away);
     let line = face.line().max(1);
     let mut tables = Tables::new(face);
-    // Short destination rows are finished at once, and of those that start anywhere in a line few
-    // lines are left half done; tables serve for many.
-    let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
-    let Tuning { cached, past, listed, shared, near, .. } = tuning();
     let before = squares.before(line);
-    let most = match tables.apart {
-        _ if !away.streams && many => ROWS_MOST.min(16 * line),
-        _ if !away.streams => *cached,
-        None if !face.wraps() => *listed,
-        _ if before > 0 => *shared,
-        _ if face.rows.inner().unsigned_abs() <= 1024 => *near,
-        _ => past.get(face.log as usize).map_or(line, |&rows| rows),
-    };
+    let most = squares.rows(face, &tables, away);
     let most = if away.streams { most.min(face.rows.room()) } else { most };
     let room = if tables.apart.is_none() { ROWS_MOST - before } else { usize::MAX };
     let most = (most.min(room) / line).max(1);
@@ -348,10 +337,10 @@ struct Squares<'a> {
     to: To,
     /// Whether source lines are asked for.
     ahead: bool,
+    /// So many bytes at once.
+    chunk: usize,
     /// Whether destination rows are.
     apart: bool,
-    /// Whether lines next to one another are written together: memory is slow to change its rows.
-    pairs: bool,
 }
 
 impl Squares<'_> {
@@ -370,25 +359,35 @@ impl Squares<'_> {
             true => To::Shared(half.wrapping_add(BUFFER / 2)), // bytes, that need all of it, do not
         };
         let far = face.columns.inner().unsigned_abs();
-        let apart = tuning().destination && !away.streams && far >= 512;
-        // Of bytes the buffer has no room for two.
-        let pairs = ops.shares && face.log == 1 && far >= 8192;
-        Squares { ops, square, half, to, ahead: away.ahead, apart, pairs }
+        let Tuning { ahead: [chunk, _], destination, .. } = *tuning();
+        let apart = destination && !away.streams && far >= 512;
+        Squares { ops, square, half, to, ahead: away.ahead, chunk, apart }
+    }
+
+    /// Source rows in use at a time.
+    fn rows(&mut self, face: &Face, tables: &Tables, away: Away) -> usize {
+        let (line, tuning) = (face.line().max(1), tuning());
+        // Short destination rows are finished at once, and of those that start anywhere in a line
+        // few lines are left half done; tables serve for many.
+        let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
+        match tables.apart {
+            _ if !away.streams && many => ROWS_MOST.min(16 * line),
+            _ if !away.streams => tuning.cached,
+            None if !face.wraps() => tuning.listed,
+            _ if self.before(line) > 0 => tuning.shared,
+            _ if face.rows.inner().unsigned_abs() <= 1024 => tuning.near,
+            _ => {
+                let past = if away.early { &tuning.early } else { &tuning.past };
+                let [rows, chunk] = past.get(face.log as usize).copied().unwrap_or([line, 64]);
+                self.chunk = chunk;
+                rows
+            }
+        }
     }
 
     /// Source rows before a band that are needed too, if `line` make a square.
     fn before(&self, line: usize) -> usize {
         if matches!(self.to, To::Shared(_)) { line } else { 0 }
-    }
-
-    /// Where square `i` of a band of some `lines` is half done, and how it goes on: one after the
-    /// other in pairs.
-    fn half(&self, line: usize, i: usize, lines: usize) -> (*mut u8, To) {
-        match self.to {
-            To::Lines if self.pairs && i | 1 < lines && i & 1 == 0 => (self.half, To::Half),
-            To::Lines if self.pairs && i & 1 == 1 => (self.half.wrapping_add(64 * line), To::Pair),
-            to => (self.half, to),
-        }
     }
 
     /// Makes the square before a band's first one, whose lines it shares.
@@ -403,7 +402,7 @@ impl Squares<'_> {
     unsafe fn band(&self, face: &Face, tables: &mut Tables, d: usize, lines: usize) {
         let (log, line, ops) = (face.log, face.line().max(1), self.ops);
         let before = self.before(line);
-        let Tuning { ahead: [chunk, distance], followed, .. } = *tuning();
+        let (&Tuning { ahead: [_, distance], followed, .. }, chunk) = (tuning(), self.chunk);
         let asks = self.ahead && lines * line > followed;
         let on = face.goes_on();
         let src = tables.rows(face, d - before, lines * line + before);
@@ -423,7 +422,6 @@ impl Squares<'_> {
                 let ([at, column], rows) = tables.places(i * line + before, place);
                 let src = src.wrapping_offset(at);
                 let dst = dst.wrapping_offset(column).wrapping_add(64 * i);
-                let (half, to) = self.half(line, i, lines);
                 // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
                 unsafe {
                     if asks && more {
@@ -435,7 +433,7 @@ impl Squares<'_> {
                         (ops.fetch)(next, rows.destination(), line, 1);
                     }
                     let rows = rows.through(LINES.as_ptr());
-                    (self.square)(log, src, dst, half, rows, to);
+                    (self.square)(log, src, dst, self.half, rows, self.to);
                 }
             }
         }

@@ -13,8 +13,10 @@ pub(super) struct Tuning {
     pub(super) followed: usize,
     /// Source rows in use at a time where there is a choice: in the caches.
     pub(super) cached: usize,
-    /// Past them, by log2 of the element's bytes.
-    pub(super) past: [usize; 5],
+    /// Past them, and bytes of each that are asked for at once, by log2 of the element's bytes.
+    pub(super) past: [[usize; 2]; 5],
+    /// Likewise where the source may lie in the caches.
+    pub(super) early: [[usize; 2]; 5],
     /// Past them, if they are at most a kilobyte apart.
     pub(super) near: usize,
     /// Past them, if no stride tells where they are.
@@ -58,7 +60,8 @@ pub(super) struct Tuning {
 static USUAL: Tuning = Tuning {
     followed: 32,
     cached: 32,
-    past: [32; 5],
+    past: [[32, 256]; 5],
+    early: [[32, 256]; 5],
     near: 32,
     listed: 32,
     shared: 32,
@@ -79,7 +82,8 @@ static USUAL: Tuning = Tuning {
 static AMD: Tuning = Tuning {
     followed: 16,
     cached: 256,
-    past: [128, 128, 32, 16, 128],
+    past: [[512, 64], [512, 64], [512, 64], [512, 64], [256, 128]],
+    early: [[128, 64], [128, 128], [32, 128], [16, 128], [128, 128]],
     near: 256,
     listed: 128,
     shared: 512,

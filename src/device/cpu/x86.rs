@@ -23,7 +23,7 @@ static VBMI: Ops = Ops {
     odd_squares: Some(squares),
     braid: Some(x86_avx512_braid::braid),
     groups: Some((&[64, 128], x86_avx512_groups::groups)),
-    planes: Some(x86_avx512_planes::planes),
+    planes: Some((64, x86_avx512_planes::planes)),
     ..x86_avx512::TABLE
 };
 

@@ -12,7 +12,7 @@ use super::tuning::tuning;
 // The instructions for bits are 64-bit ones.
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
-use super::x86_avx2_shuffle::{groups, step, weave};
+use super::x86_avx2_shuffle::{groups, planes, step, weave};
 use super::{x86_avx2_square::square, x86_packed};
 
 pub(super) static OPS: Ops = TABLE;
@@ -40,7 +40,7 @@ pub(super) const TABLE: Ops = Ops {
     odd_squares: None,
     braid: None,
     groups: Some((&[16], groups)),
-    planes: None,
+    planes: Some((16, planes)),
     fence,
     streams: true,
 };

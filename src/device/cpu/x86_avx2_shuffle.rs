@@ -6,7 +6,7 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::groups::slowly;
-use super::ops::{Groups, Masks};
+use super::ops::{Groups, Masks, Planes};
 use super::x86_avx2::two;
 
 /// The body for every `$i` below `$k`, at most 8, written out: what it keeps in arrays stays in
@@ -144,5 +144,31 @@ pub(super) unsafe fn groups(mut dst: *mut u8, mut src: *const u8, mut n: usize, 
             n -= how.at_once;
         }
         slowly(dst, src, n, how);
+    }
+}
+
+/// See [`super::ops::Split`]: 32 bytes of each plane at a time, in two halves of which each is made
+/// of as many times 16 bytes as a line is of lines.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn planes(mut dst: *mut u8, mut src: *const u8, n: usize, how: &Planes) {
+    let (last, half) = (how.lines.wrapping_sub(1), 16 * how.lines as isize);
+    // SAFETY: the caller vouches for `n` times as many lines, and for `n` of each plane.
+    unsafe {
+        for _ in 0..2 * n {
+            let from = |i: usize| two(src.wrapping_add(16 * i.min(last)), half, 0, 1);
+            let all = [from(0), from(1), from(2), from(3)];
+            let mut to = dst;
+            for order in how.order.iter().take(how.n) {
+                let turn = |i: usize| {
+                    let order = _mm_loadu_si128(order.as_ptr().wrapping_add(16 * i).cast());
+                    _mm256_shuffle_epi8(all[i], _mm256_broadcastsi128_si256(order))
+                };
+                let low = _mm256_or_si256(turn(0), turn(1));
+                let high = _mm256_or_si256(turn(2), turn(3));
+                _mm256_stream_si256(to.cast(), _mm256_or_si256(low, high));
+                to = to.wrapping_offset(how.apart);
+            }
+            (dst, src) = (dst.wrapping_add(32), src.wrapping_offset(2 * half));
+        }
     }
 }

@@ -209,40 +209,18 @@ unsafe fn second<P: Place, const C: usize>(
     to: P,
     how: To,
 ) {
-    let before = half.wrapping_sub(256 * C);
     for i in 0..C {
-        // SAFETY: the caller vouches for both sides, and of a pair for what precedes them.
+        // SAFETY: the caller vouches for both sides.
         unsafe {
-            match how {
-                To::Half => {}
-                To::Pair if C == 8 => {
-                    let first = rows::<P, C>(before, between, i);
-                    let second = rows::<P, C>(half, between, i);
-                    for (l, (first, second)) in first.into_iter().zip(second).enumerate() {
-                        let row: *mut __m512i = dst.wrapping_offset(to.at(i + l * C)).cast();
-                        _mm512_stream_si512(row.wrapping_sub(1), first);
-                        _mm512_stream_si512(row, second);
-                    }
-                }
-                _ => put::<P, C>(dst, to, i, rows::<P, C>(half, between, i), how),
-            }
+            let from = |l: usize| half.wrapping_offset(between.at(i + l * C)).cast();
+            let rows = quarters([
+                _mm512_loadu_si512(from(0)),
+                _mm512_loadu_si512(from(1)),
+                _mm512_loadu_si512(from(2)),
+                _mm512_loadu_si512(from(3)),
+            ]);
+            put::<P, C>(dst, to, i, rows, how);
         }
-    }
-}
-
-/// Those rows: the quarters of `i`, `i` + C, `i` + 2 C, `i` + 3 C.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn rows<P: Place, const C: usize>(half: *const u8, between: P, i: usize) -> [__m512i; 4] {
-    // SAFETY: the caller vouches for the rows.
-    unsafe {
-        let from = |l: usize| half.wrapping_offset(between.at(i + l * C)).cast();
-        quarters([
-            _mm512_loadu_si512(from(0)),
-            _mm512_loadu_si512(from(1)),
-            _mm512_loadu_si512(from(2)),
-            _mm512_loadu_si512(from(3)),
-        ])
     }
 }
 

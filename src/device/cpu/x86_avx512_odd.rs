@@ -8,8 +8,9 @@ use core::arch::x86_64::*;
 
 use super::ops::Turns;
 
-/// How far ahead in the source's rows lines are asked for.
-const AHEAD: usize = 512;
+/// How far ahead in the source's rows lines are asked for: into the second level, for the first one
+/// is full of rows before these are read.
+const AHEAD: usize = 192;
 
 /// Whole squares, and larger halves of squares, with one row in each register. Of what is left
 /// over, registers have two rows: of the last columns before they are turned, of the last rows
@@ -67,7 +68,7 @@ macro_rules! load {
         let (src, rows) = $from;
         let row = src.wrapping_offset(*rows.wrapping_add($i * IN));
         if IN == 1 {
-            _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(AHEAD).cast());
+            _mm_prefetch::<_MM_HINT_T1>(row.wrapping_add(AHEAD).cast());
             _mm512_maskz_loadu_epi8($read, row.cast())
         } else {
             let next = src.wrapping_offset(*rows.wrapping_add($i * IN + 1));

@@ -1,0 +1,79 @@
+//! Which way a copy would go, in words. Nothing is decided here: everybody on the way is asked.
+
+use core::fmt::{self, Write};
+
+use super::{Job, Options, check, halve, route, waiting};
+use crate::device::backend::Transfer;
+use crate::error::Result;
+use crate::validate::Snapshot;
+
+/// The way of a copy, to be put into words.
+pub struct Explained {
+    moves: bool,
+    job: Job,
+    options: Options,
+    ways: [Option<route::Way>; 2],
+}
+
+/// Finds out which way a copy would go, without doing it; what it would refuse is refused.
+#[inline(never)] // a frame of its own: stacks may be small
+pub fn explain(
+    src: &Snapshot,
+    dst: &Snapshot,
+    options: &Options,
+    explained: &mut Explained,
+) -> Result<()> {
+    explained.moves = check(src, dst, options, &mut explained.job)?;
+    explained.options = if explained.twice() { waiting(options) } else { *options };
+    explained.ways = [explained.way(false)?, explained.way(true)?];
+    Ok(())
+}
+
+impl Explained {
+    /// One to be made: of no byte.
+    pub const fn none() -> Explained {
+        let (job, options) = (Job::none(), Options::DEFAULT);
+        Explained { moves: false, job, options, ways: [None, None] }
+    }
+
+    fn twice(&self) -> bool {
+        self.job.scratch_nbytes.is_some()
+    }
+
+    /// What is to be copied first; or `back`, if memory to copy through comes between. Of this
+    /// memory any address will do that is as round as the real one.
+    #[inline(never)] // a frame of its own: stacks may be small
+    fn transfer(&self, back: bool) -> Option<Transfer> {
+        let memory = core::ptr::without_provenance_mut(4096);
+        let mut transfer = self.job.transfer;
+        match self.twice() {
+            true => halve(&mut transfer, memory, back),
+            false => transfer.plan.simplify(),
+        }
+        (self.moves && (self.twice() || !back)).then_some(transfer)
+    }
+
+    #[inline(never)] // a frame of its own: stacks may be small
+    fn way(&self, back: bool) -> Result<Option<route::Way>> {
+        match &self.transfer(back) {
+            Some(transfer) => route::explain(transfer, &self.options).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// One line of text.
+    pub fn write(&self, out: &mut impl Write) -> fmt::Result {
+        if let Some(nbytes) = self.job.scratch_nbytes {
+            write!(out, "twice, through {nbytes} bytes of compact memory; ")?;
+        }
+        if !self.moves {
+            out.write_str("nothing to move")?;
+        }
+        for (way, back) in self.ways.iter().zip([false, true]) {
+            let (Some(way), Some(transfer)) = (way, self.transfer(back)) else { break };
+            out.write_str(if back { "; then " } else { "" })?;
+            way.write(&transfer, &self.options.parallel, out)?;
+        }
+        Ok(())
+    }
+}

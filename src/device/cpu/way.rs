@@ -1,0 +1,197 @@
+//! Which way a part of a plan goes: one answer, for the engine, which goes it, and for whoever
+//! wants to know beforehand.
+use super::engine::Sides;
+use super::ops::{Braid, OddSquares, OddTiles, Ops, Shuffle, Split, Square};
+use super::{braid, groups, odd, planes, small};
+use crate::device::part::Part;
+use crate::device::plan::{Item, Kernel};
+
+/// A way, and the kernel for it where not every level has one.
+pub(super) enum Way {
+    /// One contiguous block.
+    Memcpy,
+    /// Long elements, one by one.
+    Blocks,
+    /// Two loops over single elements.
+    Strided,
+    /// Two loops over tables of offsets.
+    Tables,
+    /// Destination rows, element by element.
+    Gather,
+    /// One element for a whole row.
+    Fill,
+    /// Every so many-th element.
+    Step(i64),
+    /// A few planes woven.
+    Interleave,
+    /// Squares and tiles, of faces of any size.
+    Transpose,
+    /// Tiles, of faces of which one side is short.
+    Slim,
+    /// Squares or tiles alone, of small faces.
+    Small(Square),
+    /// Squares of any size, of elements of any size.
+    OddSquares(OddSquares),
+    /// Tiles of elements of 3, 5, 6 and 7 bytes.
+    OddTiles(OddTiles),
+    /// A few rows in turn.
+    Braid(Braid),
+    /// Pixels taken apart, all planes in one go.
+    Planes(i64, (usize, Split)),
+    /// A few bytes in any order.
+    Groups((groups::Found, Shuffle)),
+    /// Packed elements.
+    Bits,
+}
+
+impl Way {
+    /// The way of a part of a simplified plan, with the kernels of a level; past the caches, if its
+    /// output `streams`. If it turns faces, `sides` are theirs.
+    #[inline(never)] // a frame of its own: stacks may be small
+    pub(super) fn of(ops: &Ops, plan: &Part, streams: bool, sides: &mut Sides) -> Way {
+        let Item::Bytes(size) = plan.item else { return Way::Bits };
+        let kernel = plan.way(sides);
+        if kernel == Kernel::Few {
+            return Way::Strided;
+        }
+        if let Some(way) = rare(ops, plan, (kernel, sides), size, streams) {
+            return way;
+        }
+        let (n, dense) = (plan.inner().n as usize, plan.inner().dst == size as i64);
+        let far = if streams { 128 } else { 1025 };
+        match kernel {
+            _ if tiny(ops, plan, (kernel, sides), size, streams) => {
+                odd::short(ops, plan, size, sides).map_or(Way::Tables, Way::OddSquares)
+            }
+            Kernel::Memcpy => Way::Memcpy,
+            Kernel::Rows | Kernel::Gather if size >= far || !dense && size >= 256 => Way::Blocks,
+            Kernel::Rows | Kernel::Gather if dense && n * size >= 64 => Way::Gather,
+            Kernel::Fill if size > 1024 => Way::Blocks,
+            Kernel::Fill if n >= 4 => Way::Fill,
+            Kernel::Step(step) if n * size >= 64 => Way::Step(step),
+            Kernel::Interleave => Way::Interleave,
+            Kernel::Transpose => Way::Transpose,
+            Kernel::Slim => Way::Slim,
+            _ => Way::Strided,
+        }
+    }
+
+    /// Its name.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Way::Memcpy => "memcpy",
+            Way::Blocks => "blocks",
+            Way::Strided => "strided",
+            Way::Tables => "tables",
+            Way::Gather => "gather",
+            Way::Fill => "fill",
+            Way::Step(_) => "step",
+            Way::Interleave => "interleave",
+            Way::Transpose => "transpose",
+            Way::Slim => "slim",
+            Way::Small(_) => "small",
+            Way::OddSquares(_) => "odd squares",
+            Way::OddTiles(_) => "odd tiles",
+            Way::Braid(_) => "braid",
+            Way::Planes(..) => "planes",
+            Way::Groups(_) => "groups",
+            Way::Bits => "bits",
+        }
+    }
+}
+
+/// The way of a plan for which few levels have kernels, if the level in use does.
+fn rare(
+    ops: &Ops,
+    plan: &Part,
+    (kernel, sides): (Kernel, &mut Sides),
+    size: usize,
+    streams: bool,
+) -> Option<Way> {
+    let grouped = !matches!(kernel, Kernel::Memcpy | Kernel::Few | Kernel::Interleave);
+    if grouped && let Some(found) = groups::of(ops, plan, kernel, size) {
+        return Some(Way::Groups(found));
+    }
+    let able = match kernel {
+        Kernel::Interleave => !streams,
+        Kernel::Gather | Kernel::Transpose | Kernel::Slim => true,
+        _ => false,
+    };
+    if able && let Some(braid) = braid::of(ops, plan, size) {
+        return Some(Way::Braid(braid));
+    }
+    match kernel {
+        Kernel::Rows => odd::of(ops, plan, size, sides),
+        Kernel::Step(step) => match planes::of(ops, plan, size, step, streams) {
+            Some(split) => Some(Way::Planes(step, split)),
+            // Picking is for long runs.
+            _ if size > 2 || plan.inner().n >= 128 => None,
+            _ => {
+                *sides = plan.sides(size as i64)?;
+                short(ops, plan, size, sides, false)
+            }
+        },
+        // Planes that are so many, and their runs so short, that it is faster than to weave them.
+        Kernel::Interleave if !streams && size >= 4 && plan.inner().n >= 5 => {
+            let brief = plan.dim(plan.ndim.wrapping_sub(2)).n <= 64;
+            *sides = if brief { plan.sides(size as i64) } else { None }?;
+            squares(ops, plan, size, sides, true)
+        }
+        Kernel::Transpose | Kernel::Slim => squares(ops, plan, size, sides, false),
+        _ => None,
+    }
+}
+
+/// Squares of small faces, or of any size; these of `even` faces, too.
+fn squares(ops: &Ops, plan: &Part, size: usize, sides: &Sides, even: bool) -> Option<Way> {
+    match small::of(ops, plan, size, sides) {
+        Some(square) => Some(Way::Small(square)),
+        None => short(ops, plan, size, sides, even),
+    }
+}
+
+/// Squares of any size, of uneven faces; of `even` ones, too, if they are to be.
+fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides, even: bool) -> Option<Way> {
+    let able = even || odd::uneven(plan, size, sides);
+    let turn = if able { odd::short(ops, plan, size, sides) } else { None };
+    turn.map(Way::OddSquares)
+}
+
+/// Whether a plan goes element by element, through tables of offsets.
+fn tiny(
+    ops: &Ops,
+    plan: &Part,
+    (kernel, (dst, src)): (Kernel, &Sides),
+    size: usize,
+    streams: bool,
+) -> bool {
+    match kernel {
+        // Rows that use most of the source's lines: in the buffer, and past the caches.
+        Kernel::Gather if size == 16 && streams && plan.inner().src.abs() <= 64 => {
+            plan.inner().n < 32 || plan.source_inner().is_some()
+        }
+        // Long lines need no table.
+        Kernel::Gather | Kernel::Scatter => plan.inner().n < 64 || plan.source_inner().is_some(),
+        // Larger ones if their rows are not the source's.
+        Kernel::Rows => size <= 16 || (size <= 80 && plan.source_inner().is_some()),
+        Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
+        // Of faces that are a few elements wide, tiles would be mostly edges, and runs mostly
+        // their beginning; small faces cost more to set up.
+        Kernel::Transpose => {
+            let few = match size {
+                16 => 12,
+                8 if ops.odd_squares.is_none() => 4,
+                _ => 8,
+            };
+            size >= 4
+                && (dst.n.min(src.n) <= few
+                    || dst.n.saturating_mul(src.n) < if size >= 8 { 512 } else { 64 })
+        }
+        // A few short planes.
+        Kernel::Interleave => {
+            let (planes, run) = (plan.inner().n, plan.dim(plan.ndim.wrapping_sub(2)).n);
+            size == 8 && planes.saturating_mul(run) <= 64
+        }
+        _ => false,
+    }
+}
