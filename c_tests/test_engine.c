@@ -1,5 +1,6 @@
 /* dlrs_copy_desc and dlrs_clone against an oracle that copies one bit at a time: random layouts,
- * between guard pages, on every machine. `test_engine [cases [seed]]`. */
+ * between guard pages, on threads with little stack, on every machine.
+ * `test_engine [cases [seed]]`. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,6 +11,7 @@
 
 #include "dlpack_rs.h"
 #include "guarded.h"
+#include "small_stack.h"
 
 enum { DIMS = 8, ROOM = 64 << 20 };
 
@@ -155,14 +157,39 @@ static int same(one_case *c, const unsigned char *found, size_t nbytes, const dl
   return 1;
 }
 
-static int check_clone(one_case *c, const DLTensor *from, const unsigned char *bytes) {
-  DLManagedTensorVersioned source, *clone = NULL;
+/* The call under test. */
+typedef struct one_call {
+  const one_case *c;
+  const DLTensor *from, *to;
+  const DLManagedTensorVersioned *source;
+  DLManagedTensorVersioned *clone;
   dlrs_error error;
+  dlrs_status status;
+} one_call;
+
+static void work(void *argument) {
+  one_call *call = (one_call *)argument;
+  const one_case *c = call->c;
+  if (call->source != NULL) {
+    call->status = dlrs_clone(call->source, call->source->dl_tensor.device, &c->options,
+                              &call->clone, &call->error);
+  } else {
+    call->status = dlrs_copy_desc(call->from, c->flags, call->to, c->flags, &c->options,
+                                  &call->error);
+  }
+}
+
+static void run(one_call *call) {
+  call->error.struct_size = sizeof call->error;
+  small_stack_run(call->c->name, work, call);
+}
+
+static int check_clone(one_case *c, const DLTensor *from, const unsigned char *bytes) {
+  DLManagedTensorVersioned source, *clone;
+  one_call call;
   int64_t step = c->width, total = 1;
   size_t nbytes;
   int i, ok;
-  memset(&error, 0, sizeof error);
-  error.struct_size = sizeof error;
   memset(&source, 0, sizeof source);
   source.version.major = DLPACK_MAJOR_VERSION;
   source.version.minor = DLPACK_MINOR_VERSION;
@@ -173,15 +200,18 @@ static int check_clone(one_case *c, const DLTensor *from, const unsigned char *b
   c->dst.low = 0;
   memset(expected, 0, nbytes);
   oracle(c, bytes, expected);
-  if (dlrs_clone(&source, from->device, &c->options, &clone, &error) != DLRS_OK) {
-    return report(c, "dlrs_clone", &error);
-  }
+  memset(&call, 0, sizeof call);
+  call.c = c;
+  call.source = &source;
+  run(&call);
+  if (call.status != DLRS_OK) return report(c, "dlrs_clone", &call.error);
+  clone = call.clone;
   /* The bits behind the last element of a packed tensor are nobody's. */
   if (total * step % 8 != 0) {
     unsigned char mask = (unsigned char)((1u << (total * step % 8)) - 1);
     ((unsigned char *)clone->dl_tensor.data)[nbytes - 1] &= mask;
   }
-  ok = same(c, (const unsigned char *)clone->dl_tensor.data, nbytes, &error);
+  ok = same(c, (const unsigned char *)clone->dl_tensor.data, nbytes, &call.error);
   clone->deleter(clone);
   return ok;
 }
@@ -189,7 +219,7 @@ static int check_clone(one_case *c, const DLTensor *from, const unsigned char *b
 /* 0 when it failed; a case that does not fit in the memory is left out. */
 static int check(one_case *c) {
   DLTensor from, to;
-  dlrs_error error;
+  one_call call;
   unsigned char *source, *target;
   size_t source_bytes, target_bytes;
   measure(c, &c->src);
@@ -206,12 +236,13 @@ static int check(one_case *c) {
   memcpy(expected, target, target_bytes);
   oracle(c, source, expected);
   to = tensor_of(c, &c->dst, target);
-  memset(&error, 0, sizeof error);
-  error.struct_size = sizeof error;
-  if (dlrs_copy_desc(&from, c->flags, &to, c->flags, &c->options, &error) != DLRS_OK) {
-    return report(c, "dlrs_copy_desc", &error);
-  }
-  return same(c, target, target_bytes, &error);
+  memset(&call, 0, sizeof call);
+  call.c = c;
+  call.from = &from;
+  call.to = &to;
+  run(&call);
+  if (call.status != DLRS_OK) return report(c, "dlrs_copy_desc", &call.error);
+  return same(c, target, target_bytes, &call.error);
 }
 
 /* ---- Random cases ---------------------------------------------------------------------------*/
@@ -400,10 +431,12 @@ int main(int argc, char **argv) {
   to_room = guarded_new(ROOM);
   expected = (unsigned char *)malloc(ROOM);
   if (expected == NULL) return 1;
+  small_stack_begin();
   for (i = 0; i < cases && failed < 5; ++i) random_case(0);
   for (i = 0; i < cases && failed < 5; ++i) random_case(1);
   for (i = 0; i < cases / 8 && failed < 5; ++i) grouped_case();
   if (failed < 5 && argc == 1) large_cases(); /* minutes under valgrind, which gives a number */
+  small_stack_end();
   printf("%ld passed, %ld failed\n", passed, failed);
   free(expected);
   return failed != 0 || passed == 0;

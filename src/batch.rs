@@ -114,8 +114,8 @@ pub unsafe fn copy_to_bytes(
     // SAFETY: as many bytes as the elements need; the last one is inside.
     unsafe {
         numbers::view(src, src.dtype, (bytes, None), 0, &mut dst)?;
-        let mut job = Job::none();
-        if copy::check_repack(src, &dst, options, &mut job)? {
+        let (mut job, options) = (Job::none(), &Options { repack: true, ..*options });
+        if copy::check(src, &dst, options, &mut job)? {
             let scratch = Scratch::new(job.scratch_nbytes)?;
             copy::run(&mut job, &scratch, options)?;
             let rest = (src.numel()? as u64).wrapping_mul(dtype::item_bits(src.dtype).into()) % 8;

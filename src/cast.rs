@@ -24,7 +24,9 @@ pub fn cast(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
     numbers::check_same_lanes(src, dst)?;
     copy::check_host(src, options)?;
     copy::check_host(dst, options)?;
-    let [from, to] = [Part::of(src)?, Part::of(dst)?];
+    let [mut from, mut to] = [Part::zero(), Part::zero()];
+    from.read(src)?;
+    to.read(dst)?;
     if src.empty {
         return Ok(());
     }
@@ -47,7 +49,8 @@ fn through(src: &Snapshot, (dst, from): (&Snapshot, &Part), options: &Options) -
     unsafe {
         let place = (memory.as_ptr(), None);
         numbers::view(dst, dst.dtype, place, dst.flags & PADDED, &mut compact)?;
-        let to = Part::of(&compact)?;
+        let mut to = Part::zero();
+        to.read(&compact)?;
         let mut back = Plan::none();
         copy::fill_plan(&compact, dst, &mut back)?;
         convert((src, from), (&compact, &to), &options.parallel);
@@ -80,15 +83,48 @@ unsafe fn convert(
     (dst, to): (&Snapshot, &Part),
     parallel: &Parallel,
 ) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if numbers::has_gap(dst) {
+            clear((dst, to), parallel);
+        }
+        if numbers::is_complex(src) || numbers::is_complex(dst) {
+            complex((src, from), (dst, to), parallel);
+        } else {
+            let lanes = i64::from(src.dtype.lanes);
+            pass(src.shape(), (from, to), lanes, false, parallel);
+        }
+    }
+}
+
+/// Zeroes the bytes of a destination whose elements have gaps.
+///
+/// # Safety
+/// As [`convert`].
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn clear((dst, to): (&Snapshot, &Part), parallel: &Parallel) {
+    let zero = Part::zero();
+    let bytes = Part { kind: zero.kind, access_bits: 8, step: 8, ..*to };
+    let numbers = i64::from(dst.slot_bits() / 8);
+    // SAFETY: the caller's word.
+    unsafe { pass(dst.shape(), (&zero, &bytes), numbers, false, parallel) }
+}
+
+/// Where one side is complex.
+///
+/// # Safety
+/// As [`convert`].
+#[inline(never)] // as above
+unsafe fn complex(
+    (src, from): (&Snapshot, &Part),
+    (dst, to): (&Snapshot, &Part),
+    parallel: &Parallel,
+) {
     let (shape, lanes) = (src.shape(), i64::from(src.dtype.lanes));
     // SAFETY: the caller's word, for parts of the two tensors.
     let pass = |from: &_, to: &_, numbers, merge| unsafe {
         pass(shape, (from, to), numbers, merge, parallel)
     };
-    if numbers::has_gap(dst) {
-        let bytes = Part { kind: Part::zero().kind, access_bits: 8, step: 8, ..*to };
-        pass(&Part::zero(), &bytes, i64::from(dst.slot_bits() / 8), false);
-    }
     match (numbers::is_complex(src), numbers::is_complex(dst)) {
         (true, true) => pass(&from.both(), &to.both(), 2 * lanes, false),
         (false, true) => {

@@ -25,7 +25,9 @@ fn visit(
     (narrow, wide): (Option<Kind>, Kind),
     visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
 ) -> Result<()> {
-    let [mut from_a, mut from_b] = [Part::of(a)?, Part::of(b)?];
+    let [mut from_a, mut from_b] = [Part::zero(), Part::zero()];
+    from_a.read(a)?;
+    from_b.read(b)?;
     if a.empty {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! Copies: what is checked, how a pair of tensors becomes a byte plan, and who runs it.
 
+mod clone;
 mod explain;
 mod few;
 mod pair;
@@ -13,18 +14,14 @@ use crate::device::backend::{Side, Transfer};
 use crate::device::cpu::Parallel;
 use crate::device::pieces;
 use crate::device::plan::{Dim, Item, Plan};
-use crate::device::registry;
-use crate::device_type;
 use crate::dtype;
-use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
-use crate::layout::{self, Order};
+use crate::error::{Error, Result, Status::*};
 use crate::platform;
-use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
-use crate::tensor::{Versioned, share};
 use crate::validate::{Rules, Snapshot};
 
+pub use clone::*;
 pub use explain::{Explained, explain};
-use few::{copied_few, copied_usual, is_dense};
+use few::copied_usual;
 pub use pair::*;
 pub use route::Streams;
 
@@ -35,6 +32,8 @@ pub struct Options {
     pub allow_overlap: bool,
     /// Elements are moved as bytes: their dtype need not be known.
     pub raw_bytes: bool,
+    /// Between packed and padded elements too.
+    pub repack: bool,
     /// Threads.
     pub parallel: Parallel,
     /// Order with other work of devices.
@@ -46,6 +45,7 @@ impl Options {
     pub const DEFAULT: Options = Options {
         allow_overlap: false,
         raw_bytes: false,
+        repack: false,
         parallel: Parallel { threads: 0, hook: None },
         streams: Streams::NONE,
     };
@@ -87,14 +87,17 @@ impl Job {
     }
 }
 
-/// Memory for the length of a call.
+/// Memory for the length of a call, with room for a transfer before it.
 pub struct Scratch(Option<NonNull<u8>>);
 
 impl Scratch {
+    const HEAD: usize = size_of::<Transfer>().next_multiple_of(64);
+
     /// As much as asked for, or none.
     pub fn new(nbytes: Option<u64>) -> Result<Scratch> {
         let Some(nbytes) = nbytes else { return Ok(Scratch(None)) };
-        match platform::memory(nbytes as usize) {
+        let all = usize::try_from(nbytes).ok().and_then(|nbytes| nbytes.checked_add(Self::HEAD));
+        match all.and_then(platform::memory) {
             Some(memory) => Ok(Scratch(Some(memory))),
             None => {
                 let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
@@ -105,7 +108,8 @@ impl Scratch {
 
     /// Where it is.
     pub fn memory(&self) -> Option<NonNull<u8>> {
-        self.0
+        // SAFETY: the head is inside.
+        self.0.map(|memory| unsafe { memory.add(Self::HEAD) })
     }
 }
 
@@ -118,63 +122,39 @@ impl Drop for Scratch {
     }
 }
 
-/// Copies `src` to `dst`, both read and checked with [`Options::rules`].
+/// Copies `src` to `dst`, both read and checked with [`Options::rules`], as far as it can be done
+/// at once. True: `job` is made, and [`finish`] is to carry it out, for which neither is needed.
 #[inline]
-pub fn copy(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
+pub fn begin(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
     if copied_usual(src, dst, options) {
-        return Ok(());
+        return Ok(false);
     }
-    copy_any(src, dst, options)
+    check(src, dst, options, job)
 }
 
-/// As [`copy`], of any tensors.
-#[inline(never)]
-fn copy_any(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
-    let mut job = Job::none();
-    let moves = check(src, dst, options, &mut job)?;
-    finish(moves, &mut job, options)
-}
-
-/// As [`copy`], between packed and padded elements too.
+/// As a copy, between packed and padded elements too.
 #[inline(never)]
 pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
-    let mut job = Job::none();
-    let moves = check_repack(src, dst, options, &mut job)?;
-    finish(moves, &mut job, options)
+    let (mut job, options) = (Job::none(), &Options { repack: true, ..*options });
+    if check(src, dst, options, &mut job)? { finish(&mut job, options) } else { Ok(()) }
 }
 
-fn finish(moves: bool, job: &mut Job, options: &Options) -> Result<()> {
-    if !moves {
-        return Ok(());
-    }
+/// Carries out what [`begin`] or a check has left to do.
+#[inline(never)]
+pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
     let scratch = Scratch::new(job.scratch_nbytes)?;
     // SAFETY: just checked, and the scratch memory is what it asked for.
     unsafe { run(job, &scratch, options) }
 }
 
-/// Everything that [`copy`] checks; false when there is nothing to move, else `job` is made.
+/// Everything that a copy checks; false when there is nothing to move, else `job` is made.
+#[inline(never)]
 pub fn check(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
     check_pair(src, dst)?;
     check_same_dtype(src, dst)?;
-    check_same_padding(src, dst)?;
-    check_job(src, dst, options, job)
-}
-
-/// Everything that [`repack`] checks; as [`check`].
-#[inline(never)]
-pub fn check_repack(
-    src: &Snapshot,
-    dst: &Snapshot,
-    options: &Options,
-    job: &mut Job,
-) -> Result<bool> {
-    check_pair(src, dst)?;
-    check_same_dtype(src, dst)?;
-    check_job(src, dst, options, job)
-}
-
-#[inline(never)]
-fn check_job(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
+    if !options.repack {
+        check_same_padding(src, dst)?;
+    }
     check_copyable(src, options)?;
     check_copyable(dst, options)?;
     if src.empty {
@@ -198,8 +178,10 @@ pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result
     // SAFETY: every element is in memory that the caller vouched for, elements of the destination
     // are distinct, and source and destination do not touch, or go through memory of their own.
     unsafe {
-        match scratch.memory() {
-            Some(memory) if job.scratch_nbytes.is_some() => through(&job.transfer, memory, options),
+        match scratch.0 {
+            Some(memory) if job.scratch_nbytes.is_some() => {
+                through(&mut job.transfer, memory, options)
+            }
             _ => route::execute(&mut job.transfer, options),
         }
     }
@@ -233,21 +215,24 @@ pub fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> 
     Ok(())
 }
 
-/// Copies to compact memory and from there.
+/// Copies to compact memory and from there; the way back waits in it too, for stacks may be small.
 ///
 /// # Safety
-/// As [`run`]; `memory` has room for the compact elements of the destination.
-unsafe fn through(transfer: &Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
+/// As [`run`]; `memory` is that of a [`Scratch`] with room for the compact elements of the
+/// destination.
+#[inline(never)]
+unsafe fn through(into: &mut Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
     let options = &waiting(options);
-    for back in [false, true] {
-        // SAFETY: the memory is compact, large enough and shared with nobody.
-        unsafe {
-            let mut transfer = *transfer;
-            halve(&mut transfer, memory.as_ptr(), back);
-            route::execute(&mut transfer, options)?;
-        }
+    // SAFETY: the memory is large enough and shared with nobody; it begins with a transfer.
+    unsafe {
+        let back = memory.cast::<Transfer>().as_ptr();
+        back.copy_from_nonoverlapping(into, 1);
+        let (back, compact) = (&mut *back, memory.add(Scratch::HEAD).as_ptr());
+        halve(into, compact, false);
+        halve(back, compact, true);
+        route::execute(into, options)?;
+        route::execute(back, options)
     }
-    Ok(())
 }
 
 /// What is left of a transfer is that to compact memory of the host, or `back` from there.
@@ -259,165 +244,4 @@ fn halve(transfer: &mut Transfer, memory: *mut u8, back: bool) {
 /// The memory goes when the call ends, so the call waits.
 fn waiting(options: &Options) -> Options {
     Options { streams: Streams { enqueue_only: false, ..options.streams }, ..*options }
-}
-
-/// A deep copy, dense in `order`: IS_COPIED set, READ_ONLY clear, PADDED kept.
-#[inline]
-pub fn clone(
-    src: &Snapshot,
-    order: Order,
-    device: DLDevice,
-    options: &Options,
-) -> Result<Versioned> {
-    match clone_usual(src, order, device, options)? {
-        Some(tensor) => Ok(tensor),
-        None => clone_any(src, order, device, options),
-    }
-}
-
-/// A small, dense source that the CPU reaches, to an ordinary tensor of the CPU: needs no plan.
-#[inline(always)]
-fn clone_usual(
-    src: &Snapshot,
-    order: Order,
-    device: DLDevice,
-    options: &Options,
-) -> Result<Option<Versioned>> {
-    let usual = order == Order::C
-        && !options.streams.any()
-        && is_host(src.device)
-        && !is_opaque(src.dtype)
-        && is_dense(src);
-    if !usual {
-        return Ok(None);
-    }
-    let flags = src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED;
-    let made = alloc::new_usual(src.shape(), src.dtype, device, flags, DENSE_PLAIN)?;
-    Ok(made.map(|(tensor, nbytes)| {
-        // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
-        unsafe {
-            let data: *mut u8 = (*tensor.as_ptr()).dl_tensor.data.cast();
-            data.copy_from_nonoverlapping(src.first(), nbytes);
-        }
-        tensor
-    }))
-}
-
-/// As [`clone`], of anything.
-#[inline(never)]
-fn clone_any(
-    src: &Snapshot,
-    order: Order,
-    device: DLDevice,
-    options: &Options,
-) -> Result<Versioned> {
-    check_copyable(src, options)?;
-    // Where no target was named, it is the source that nobody serves.
-    let blamed = |error: Error| if device == src.device { error } else { error.of(DEVICE) };
-    check_target(device).map_err(blamed)?;
-    let tensor = new_in_order(src, order, device)?;
-    if src.empty {
-        return Ok(tensor);
-    }
-    // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own.
-    let copied = unsafe { copy_into(src, tensor, options) };
-    // SAFETY: on failure nobody else has the tensor.
-    copied.inspect_err(|_| unsafe { share::release(tensor) })?;
-    Ok(tensor)
-}
-
-/// A fresh tensor of the source's shape and dtype.
-fn new_in_order(src: &Snapshot, order: Order, device: DLDevice) -> Result<Versioned> {
-    let strides;
-    let request = Request {
-        shape: src.shape(),
-        strides: match order {
-            Order::C => None,
-            order => {
-                strides = alloc::strides_for(src.shape(), order, src.strides());
-                strides.get(..src.shape().len())
-            }
-        },
-        dtype: src.dtype,
-        device,
-        flags: src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED,
-        align_bytes: ALIGN_BYTES,
-        allocator: None,
-    };
-    alloc::new_sized(&request, src.nbytes()? as usize)
-}
-
-/// # Safety
-/// `tensor` is fresh, of ours, with the shape and element size of `src`.
-unsafe fn copy_into(src: &Snapshot, tensor: Versioned, options: &Options) -> Result<()> {
-    let mut dst = Snapshot::new();
-    // SAFETY: the caller's word.
-    unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
-    let host = is_host(src.device) && is_host(dst.device) && !options.streams.any();
-    if host && is_dense(&dst) && copied_few(src, &dst) {
-        return Ok(());
-    }
-    let mut transfer = Transfer::none();
-    fill_transfer(src, &dst, &mut transfer)?;
-    // SAFETY: the source was checked, the destination is fresh.
-    unsafe { route::execute(&mut transfer, options) }
-}
-
-/// Whether the CPU reaches the memory of a device.
-fn is_host(device: DLDevice) -> bool {
-    device_type::host_reachable(device.device_type)
-}
-
-/// The target, in the functions that take one.
-const DEVICE: Arg = &Parameter(2, "device");
-
-/// Refuses a device that does not exist, or on which nobody allocates.
-fn check_target(device: DLDevice) -> Result<()> {
-    device_type::check(device)?;
-    if alloc::served(device.device_type) {
-        return Ok(());
-    }
-    registry::required(device.device_type).map(|_| ())
-}
-
-/// `tensor` itself with one more holder when it is already dense in `order`, else a dense copy.
-///
-/// # Safety
-/// `tensor` is live and `src` was read from it.
-pub unsafe fn contiguous(
-    src: &Snapshot,
-    tensor: Versioned,
-    order: Order,
-    options: &Options,
-) -> Result<Versioned> {
-    if layout::is_contiguous(src.shape(), src.strides(), order) {
-        // SAFETY: the caller's word.
-        return unsafe { share::retain(tensor) };
-    }
-    let order = if order == Order::A { Order::C } else { order };
-    clone(src, order, src.device, options)
-}
-
-/// `tensor` on `device`: itself with one more holder where it is, or a copy.
-///
-/// # Safety
-/// `tensor` is live and `src` was read from it.
-pub unsafe fn to_device(
-    src: &Snapshot,
-    tensor: Versioned,
-    device: DLDevice,
-    policy: CopyPolicy,
-    options: &Options,
-) -> Result<Versioned> {
-    device_type::check(device)?;
-    let there = src.device == device;
-    match policy {
-        // SAFETY: the caller's word.
-        CopyPolicy::IfNeeded | CopyPolicy::Never if there => unsafe { share::retain(tensor) },
-        CopyPolicy::Never => {
-            let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
-            Err(error.value(src.device.device_type.into()).limit(device.device_type.into()))
-        }
-        _ => clone(src, Order::C, device, options),
-    }
 }

@@ -33,24 +33,27 @@ pub fn is_complex(tensor: &Snapshot) -> bool {
 }
 
 impl Part {
-    /// The numbers of a tensor, or the real parts of complex ones.
+    /// Becomes the numbers of a tensor, or the real parts of complex ones.
     #[inline(never)]
-    pub fn of(tensor: &Snapshot) -> Result<Part> {
+    pub fn read(&mut self, tensor: &Snapshot) -> Result<()> {
         let dtype = tensor.dtype;
         let Some(kind) = Kind::of(dtype.code, dtype.bits) else {
             let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
             return Err(error.detail("elements have no numeric value").value(dtype.code.into()));
         };
-        let mut strides = Array::new();
+        self.strides.truncate(0);
         for stride in unit_strides(tensor, 1) {
-            strides.push(stride?);
+            self.strides.push(stride?);
         }
         let own_byte = dtype.lanes == 1 && tensor.slot_bits() == 8;
         let access_bits = if own_byte { 8 } else { kind.bits() };
-        Ok(Part { kind, first: tensor.first(), access_bits, step: dtype.bits.into(), strides })
+        (self.kind, self.first, self.access_bits) = (kind, tensor.first(), access_bits);
+        self.step = dtype.bits.into();
+        Ok(())
     }
 
     /// A zero in place of every number.
+    #[inline(always)]
     pub fn zero() -> Part {
         static ZERO: u8 = 0;
         let kind = Kind::Int { bits: 8, signed: false };

@@ -11,7 +11,7 @@
 
 mod sums;
 
-use sums::{Term, Terms, WORK, span};
+use sums::{ONE, TWO, Term, Terms, WORK, span};
 
 /// What is known about shared units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +45,7 @@ pub fn self_overlap(layout: &Strided) -> Verdict {
     if layout.is_empty() {
         return Verdict::Disjoint;
     }
-    let mut dims = Terms::new();
+    let mut dims = Terms::<ONE>::new();
     if layout.shape.len() != layout.strides.len() {
         return Verdict::Undecided;
     }
@@ -145,7 +145,7 @@ fn shared_by_difference(
     if target < 0 {
         return Some(Verdict::Disjoint); // one step of `lead` clears all that lies inside it
     }
-    let mut terms = Terms::new();
+    let mut terms = Terms::<ONE>::new();
     terms.add(lead.coef, lead.bound.checked_sub(1)?)?;
     for term in inner {
         terms.add(term.coef, term.bound.checked_mul(2)?)?;
@@ -162,7 +162,7 @@ fn shared_by_pair(a: &Strided, b: &Strided) -> Option<Verdict> {
     if a.base == b.base {
         return Some(Verdict::Overlap); // both have an element there
     }
-    let mut terms = Terms::new();
+    let mut terms = Terms::<TWO>::new();
     for (step, last) in a.moving_dims().chain(b.moving_dims()) {
         terms.add(u64::try_from(step).ok()?, last)?;
     }

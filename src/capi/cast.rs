@@ -3,9 +3,10 @@
 use core::ffi::c_void;
 
 use super::arg;
-use super::copy::{CopyArgs, dlrs_copy_options};
+use super::copy::{CopyArgs, copied, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
+use crate::batch::Pair;
 use crate::cast;
 use crate::copy::Options;
 use crate::dtype;
@@ -92,19 +93,41 @@ pub unsafe extern "C" fn dlrs_cast(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_cast", error, || {
-        let (source, target) = (&Parameter(1, "src"), &Parameter(2, "dst"));
-        let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
+        let args: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
+        let pair = (arg::required(src, args[0])?, arg::required(dst, args[1])?);
         // SAFETY: live tensors and options, by the preface.
-        let options = unsafe {
-            arg::required(src, source)?;
-            arg::required(dst, target)?;
+        unsafe {
             let options = value_options(options, &Parameter(3, "options"))?;
-            numbers(src, source, Rules::COPY, &mut from)?;
-            numbers(dst, target, Rules::COPY, &mut to)?;
-            options
-        };
-        cast::cast(&from, &to, &options).map_err(|e| e.of(target))
+            if converted(pair, args, &options)? {
+                return Ok(());
+            }
+            // From tensors that are read anew: small ones, or extents and strides that are gone
+            // when elements move.
+            copied(pair, args, &Options { repack: true, ..options })
+        }
     })
+}
+
+/// Converts, unless the dtypes are equal.
+///
+/// # Safety
+/// Both are live.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn converted(
+    (src, dst): Pair,
+    [source, target]: [Arg; 2],
+    options: &Options,
+) -> Result<bool> {
+    let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
+    // SAFETY: the caller's word.
+    unsafe {
+        numbers(src.as_ptr(), source, Rules::COPY, &mut from)?;
+        numbers(dst.as_ptr(), target, Rules::COPY, &mut to)?;
+    }
+    if from.dtype == to.dtype {
+        return Ok(false);
+    }
+    cast::cast(&from, &to, options).map_err(|e| e.of(target)).map(|()| true)
 }
 
 /// Write one value to every element of a tensor.

@@ -9,7 +9,8 @@ use super::convert::{order_of, policy_of};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::names::write_text;
 use crate::abi::*;
-use crate::copy::{self, Explained, Options, Streams};
+use crate::batch::Pair;
+use crate::copy::{self, Explained, Job, Made, Options, Streams};
 use crate::device::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
@@ -96,6 +97,7 @@ impl CopyArgs {
         let hook = options.parallel_for.map(|run| ParallelFor { run, ctx: context });
         Ok(Options {
             allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
+            repack: false,
             raw_bytes: options.flags & DLRS_COPY_RAW_BYTES != 0,
             parallel: Parallel { threads: options.threads as usize, hook },
             streams: Streams {
@@ -144,16 +146,57 @@ pub unsafe extern "C" fn dlrs_copy(
     run("dlrs_copy", error, || {
         let (source, target) = (&Parameter(1, "src"), &Parameter(2, "dst"));
         let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
-        let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
         // SAFETY: live tensors and options, by the preface.
-        let options = unsafe {
+        unsafe {
             let options = CopyArgs::read(options, &Parameter(3, "options"))?;
-            from.read_managed(src.as_ptr(), options.rules()).of(source)?;
-            to.read_managed(dst.as_ptr(), options.rules()).of(target)?;
-            options
-        };
-        copy::copy(&from, &to, &options).of(target)
+            copied_here((src, dst), [source, target], &options)
+        }
     })
+}
+
+/// Copies between two tensors.
+///
+/// # Safety
+/// Both are live.
+#[inline(always)]
+unsafe fn copied_here(pair: Pair, args: [Arg; 2], options: &Options) -> Result<()> {
+    let mut job = Job::none();
+    // SAFETY: the caller's word.
+    match unsafe { begin(pair, args, options, &mut job) }? {
+        true => copy::finish(&mut job, options).of(args[1]),
+        false => Ok(()),
+    }
+}
+
+/// As [`copied_here`], not compiled into its callers.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+pub(super) unsafe fn copied(pair: Pair, args: [Arg; 2], options: &Options) -> Result<()> {
+    // SAFETY: the caller's word.
+    unsafe { copied_here(pair, args, options) }
+}
+
+/// Reads and checks both tensors of a copy; what is left to do is in `job`, if anything is. The
+/// tensors' extents and strides are gone when elements move: stacks may be small.
+///
+/// # Safety
+/// Both are live.
+#[inline(never)]
+unsafe fn begin(
+    (src, dst): Pair,
+    [source, target]: [Arg; 2],
+    options: &Options,
+    job: &mut Job,
+) -> Result<bool> {
+    let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+    // SAFETY: the caller's word.
+    unsafe {
+        from.read_managed(src.as_ptr(), options.rules()).of(source)?;
+        to.read_managed(dst.as_ptr(), options.rules()).of(target)?;
+    }
+    copy::begin(&from, &to, options, job).of(target)
 }
 
 /// Copy the elements of one bare tensor into another of the same shape and dtype.
@@ -181,16 +224,37 @@ pub unsafe extern "C" fn dlrs_copy_desc(
     run("dlrs_copy_desc", error, || {
         let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
         let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
-        let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
         // SAFETY: live tensors and options, by the preface.
-        let options = unsafe {
+        unsafe {
             let options = CopyArgs::read(options, &Parameter(5, "options"))?;
-            from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
-            to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
-            options
-        };
-        copy::copy(&from, &to, &options).of(target)
+            let mut job = Job::none();
+            match begin_desc((src, src_flags), (dst, dst_flags), &options, &mut job)? {
+                true => copy::finish(&mut job, &options).of(target),
+                false => Ok(()),
+            }
+        }
     })
+}
+
+/// As [`begin`], of bare tensors and their flags.
+///
+/// # Safety
+/// As [`begin`].
+#[inline(never)]
+unsafe fn begin_desc(
+    (src, src_flags): (NonNull<DLTensor>, u64),
+    (dst, dst_flags): (NonNull<DLTensor>, u64),
+    options: &Options,
+    job: &mut Job,
+) -> Result<bool> {
+    let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
+    let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+    // SAFETY: the caller's word.
+    unsafe {
+        from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
+        to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
+    }
+    copy::begin(&from, &to, options, job).of(target)
 }
 
 /// Say which way a copy would go: who carries it out and how, and what of it is left after all
@@ -278,54 +342,97 @@ pub unsafe extern "C" fn dlrs_clone(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_clone", error, || {
-        let mut from = Snapshot::new();
         let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
         // SAFETY: the preface's contract for every pointer.
-        let (out, options) = unsafe { source_here(src, out, options, args, &mut from) }?;
-        let cloned = copy::clone(&from, Order::C, device, &options);
-        out.set(cloned.of(&Parameter(1, "src"))?);
+        unsafe {
+            let (src, out, options) = source_here(src, out, options, args)?;
+            out.set(
+                copy::made_here(&options, |job| cloned(src, device, &options, job)).of(SOURCE)?,
+            );
+        }
         Ok(())
     })
 }
+
+/// Reads a tensor and begins to copy it; its extents and strides are gone when elements move.
+///
+/// # Safety
+/// `src` is live.
+#[inline(never)]
+unsafe fn cloned(
+    src: NonNull<DLManagedTensorVersioned>,
+    device: DLDevice,
+    options: &Options,
+    job: &mut Job,
+) -> Result<Made> {
+    let mut from = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { from.read_managed(src.as_ptr(), options.rules())? };
+    copy::begin_clone(&from, Order::C, device, options, job)
+}
+
+/// The first argument of functions that make a tensor of another.
+const SOURCE: Arg = &Parameter(1, "src");
+
+/// A source, the variable for the result and the options.
+type Given = (NonNull<DLManagedTensorVersioned>, Out<DLManagedTensorVersioned>, Options);
 
 /// The source, the variable for the result and the options of a function that makes a tensor.
 ///
 /// # Safety
 /// The preface's contract for every pointer.
-#[inline(never)]
-unsafe fn source(
-    src: *const DLManagedTensorVersioned,
-    out: *mut *mut DLManagedTensorVersioned,
-    options: *const dlrs_copy_options,
-    args: [Arg; 2],
-    from: &mut Snapshot,
-) -> Result<(Out<DLManagedTensorVersioned>, Options)> {
-    // SAFETY: the caller's word.
-    unsafe { source_here(src, out, options, args, from) }
-}
-
-/// As [`source`], compiled into its caller.
-///
-/// # Safety
-/// As [`source`].
 #[inline(always)]
 unsafe fn source_here(
     src: *const DLManagedTensorVersioned,
     out: *mut *mut DLManagedTensorVersioned,
     options: *const dlrs_copy_options,
     [out_arg, options_arg]: [Arg; 2],
-    from: &mut Snapshot,
-) -> Result<(Out<DLManagedTensorVersioned>, Options)> {
-    let argument = &Parameter(1, "src");
+) -> Result<Given> {
     // SAFETY: the caller's word.
     unsafe {
         let out = Out::clear(out);
-        let src = arg::required(src, argument)?;
+        let src = arg::required(src, SOURCE)?;
         out.check(out_arg)?;
-        let options = CopyArgs::read(options, options_arg)?;
-        from.read_managed(src.as_ptr(), options.rules()).of(argument)?;
-        Ok((out, options))
+        Ok((src, out, CopyArgs::read(options, options_arg)?))
     }
+}
+
+/// Makes a tensor of a source that `begin` is given, read and checked.
+///
+/// # Safety
+/// The preface's contract for every pointer.
+#[inline(never)]
+unsafe fn made_of(
+    src: *const DLManagedTensorVersioned,
+    out: *mut *mut DLManagedTensorVersioned,
+    options: *const dlrs_copy_options,
+    args: [Arg; 2],
+    begin: &Begin,
+) -> Result<()> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let (src, out, options) = source_here(src, out, options, args)?;
+        out.set(copy::made_here(&options, |job| read(src, &options, job, begin)).of(SOURCE)?);
+    }
+    Ok(())
+}
+
+/// What [`made_of`] calls.
+type Begin<'a> = dyn Fn(&Snapshot, &Options, &mut Job) -> Result<Made> + 'a;
+
+/// # Safety
+/// `src` is live.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn read(
+    src: NonNull<DLManagedTensorVersioned>,
+    options: &Options,
+    job: &mut Job,
+    begin: &Begin,
+) -> Result<Made> {
+    let mut from = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { from.read_managed(src.as_ptr(), options.rules())? };
+    begin(&from, options, job)
 }
 
 /// Copy a legacy tensor into a new, compact, row-major legacy tensor.
@@ -392,17 +499,14 @@ pub unsafe extern "C" fn dlrs_contiguous(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_contiguous", error, || {
-        // SAFETY: the preface's contract for every pointer; `source` found src not NULL.
+        let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
+        // SAFETY: the preface's contract for every pointer; `made_of` found src not NULL.
         unsafe {
-            let mut from = Snapshot::new();
-            let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
-            let (out, options) = source(src, out, options, args, &mut from)?;
-            let order = required_order(order).of(&Parameter(2, "order"))?;
-            let tensor = NonNull::new_unchecked(src);
-            let dense = copy::contiguous(&from, tensor, order, &options);
-            out.set(dense.of(&Parameter(1, "src"))?);
+            made_of(src, out, options, args, &|from, options, job| {
+                let order = required_order(order).of(&Parameter(2, "order"))?;
+                copy::contiguous(from, NonNull::new_unchecked(src), order, options, job)
+            })
         }
-        Ok(())
     })
 }
 
@@ -438,16 +542,13 @@ pub unsafe extern "C" fn dlrs_to_device(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_to_device", error, || {
-        // SAFETY: the preface's contract for every pointer; `source` found src not NULL.
+        let args: [Arg; 2] = [&Parameter(5, "out"), &Parameter(4, "options")];
+        // SAFETY: the preface's contract for every pointer; `made_of` found src not NULL.
         unsafe {
-            let mut from = Snapshot::new();
-            let args: [Arg; 2] = [&Parameter(5, "out"), &Parameter(4, "options")];
-            let (out, options) = source(src, out, options, args, &mut from)?;
-            let policy = policy_of(copy).of(&Parameter(3, "copy"))?;
-            let tensor = NonNull::new_unchecked(src);
-            let there = copy::to_device(&from, tensor, device, policy, &options);
-            out.set(there.of(&Parameter(1, "src"))?);
+            made_of(src, out, options, args, &|from, options, job| {
+                let policy = policy_of(copy).of(&Parameter(3, "copy"))?;
+                copy::to_device(from, NonNull::new_unchecked(src), device, policy, options, job)
+            })
         }
-        Ok(())
     })
 }

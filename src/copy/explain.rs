@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use super::{Job, Options, check, halve, route, waiting};
+use super::{Job, Options, check, few, halve, route, waiting};
 use crate::device::backend::Transfer;
 use crate::error::Result;
 use crate::validate::Snapshot;
@@ -13,6 +13,8 @@ pub struct Explained {
     job: Job,
     options: Options,
     ways: [Option<route::Way>; 2],
+    /// The name of a way without a plan.
+    plain: Option<&'static str>,
 }
 
 /// Finds out which way a copy would go, without doing it; what it would refuse is refused.
@@ -26,6 +28,7 @@ pub fn explain(
     explained.moves = check(src, dst, options, &mut explained.job)?;
     explained.options = if explained.twice() { waiting(options) } else { *options };
     explained.ways = [explained.way(false)?, explained.way(true)?];
+    explained.plain = few::named(src, dst, options);
     Ok(())
 }
 
@@ -33,7 +36,7 @@ impl Explained {
     /// One to be made: of no byte.
     pub const fn none() -> Explained {
         let (job, options) = (Job::none(), Options::DEFAULT);
-        Explained { moves: false, job, options, ways: [None, None] }
+        Explained { moves: false, job, options, ways: [None, None], plain: None }
     }
 
     fn twice(&self) -> bool {
@@ -72,7 +75,7 @@ impl Explained {
         for (way, back) in self.ways.iter().zip([false, true]) {
             let (Some(way), Some(transfer)) = (way, self.transfer(back)) else { break };
             out.write_str(if back { "; then " } else { "" })?;
-            way.write(&transfer, &self.options.parallel, out)?;
+            way.write(&transfer, &self.options.parallel, self.plain, out)?;
         }
         Ok(())
     }

@@ -8,57 +8,107 @@ use crate::dtype;
 use crate::layout::{self, Order};
 use crate::validate::Snapshot;
 
-/// A small copy to a dense tensor, on the CPU, from a dense one or of few elements, when the two
-/// share nothing: needs no plan. What it takes suffices for all checks; false, and nothing is done,
-/// of any other.
-#[inline]
-pub(super) fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
+/// A way without a plan.
+enum Plain {
+    /// So many bytes in one go.
+    Dense(usize),
+    /// The runs that were found.
+    Few,
+}
+
+/// How a small copy to a dense tensor goes, on the CPU, from a dense one or of few elements, when
+/// the two share nothing. What it takes suffices for all checks; `None` of any other.
+#[inline(always)]
+fn plain(src: &Snapshot, dst: &Snapshot, options: &Options, few: &mut Few) -> Option<Plain> {
     let usual = src.device == CPU
         && dst.device == CPU
         && src.dtype == dst.dtype
         && !is_opaque(src.dtype)
-        && src.shape() == dst.shape()
         && dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY == 0
         && !options.streams.any();
+    if !usual {
+        return None;
+    }
     let item_nbytes = dtype::plain_bytes(src.dtype) as usize;
-    let numel = layout::plain_numel(src.shape()).filter(|&numel| numel < DENSE_PLAIN as i64);
-    let nbytes = numel.and_then(|numel| item_nbytes.checked_mul(numel as usize));
-    let (true, Some(nbytes @ 1..DENSE_PLAIN)) = (usual, nbytes) else { return false };
-    if !is_dense(src) {
-        let runs = src.strides().last() == Some(&1) || nbytes <= RUNS_MOST * item_nbytes;
-        return runs && nbytes <= NBYTES_MOST && is_dense(dst) && copied_few(src, dst);
+    if let Some(numel) = dense_numel(src, dst) {
+        let nbytes = item_nbytes.checked_mul(numel).filter(|n| (1..DENSE_PLAIN).contains(n))?;
+        let apart = src.first().addr().abs_diff(dst.first().addr()) >= nbytes;
+        return apart.then_some(Plain::Dense(nbytes));
     }
-    if !is_dense(dst) {
-        return false;
+    let same = src.shape() == dst.shape() && item_nbytes > 0;
+    let numel = layout::plain_numel(src.shape()).filter(|_| same)?;
+    // What these bound is far less than a multiplication holds.
+    let few_bytes = (1..=NBYTES_MOST as i64).contains(&numel)
+        && numel as usize * item_nbytes <= NBYTES_MOST
+        && (src.strides().last() == Some(&1) || numel as usize <= RUNS_MOST);
+    (few_bytes && found(src, dst, few)).then_some(Plain::Few)
+}
+
+/// Copies what needs no plan; false, and nothing is done, of any other.
+#[inline]
+pub(super) fn copied_usual(src: &Snapshot, dst: &Snapshot, options: &Options) -> bool {
+    let mut few = Few::none();
+    match plain(src, dst, options, &mut few) {
+        // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on, which the
+        // caller vouched for; they do not touch.
+        Some(Plain::Dense(nbytes)) => unsafe {
+            dst.first().copy_from_nonoverlapping(src.first(), nbytes);
+        },
+        // SAFETY: the caller vouched for the elements; the destination is dense and apart.
+        Some(Plain::Few) => unsafe { few.gather(src.first(), dst.first()) },
+        None => return false,
     }
-    let (from, to) = (src.first(), dst.first());
-    if from.addr().abs_diff(to.addr()) < nbytes {
-        return false;
-    }
-    // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on, which the
-    // caller vouched for; they do not touch.
-    unsafe { to.copy_from_nonoverlapping(from, nbytes) };
     true
 }
 
-/// Copies few elements of whole bytes, wherever they lie, to a dense destination of their shape and
-/// dtype, when the CPU reaches both and they lie apart; false, and nothing is done, of others.
+/// The name, as the engine's ways have, of the way of a copy that needs no plan.
+#[inline(never)]
+pub(super) fn named(src: &Snapshot, dst: &Snapshot, options: &Options) -> Option<&'static str> {
+    match plain(src, dst, options, &mut Few::none())? {
+        Plain::Dense(_) => Some("memcpy"),
+        Plain::Few => Some("strided"),
+    }
+}
+
+/// Elements of two tensors of one shape that are both dense in row-major order; `None` for none, or
+/// [`DENSE_PLAIN`] and more.
+#[inline(always)]
+pub(super) fn dense_numel(src: &Snapshot, dst: &Snapshot) -> Option<usize> {
+    const MOST: i64 = DENSE_PLAIN as i64;
+    let mut numel = 1i64;
+    let from = src.shape().iter().rev().zip(src.strides().iter().rev());
+    let to = dst.shape().iter().rev().zip(dst.strides().iter().rev());
+    for ((n, from), (other, to)) in from.zip(to) {
+        if n != other || *n != 1 && (*from != numel || *to != numel) {
+            return None;
+        }
+        // Both are below 1 << 20.
+        numel = if (1..MOST).contains(n) { numel.wrapping_mul(*n) } else { 0 };
+        if !(1..MOST).contains(&numel) {
+            return None;
+        }
+    }
+    (src.shape().len() == dst.shape().len()).then_some(numel as usize)
+}
+
+/// Copies few elements of whole bytes, wherever they lie, to a destination of their shape and
+/// dtype, when the CPU reaches both; false, and nothing is done, of others.
 #[inline(never)]
 pub(super) fn copied_few(src: &Snapshot, dst: &Snapshot) -> bool {
     let mut few = Few::none();
-    let item_nbytes = dtype::plain_bytes(src.dtype) as usize;
-    if item_nbytes == 0 || !few.find(src, item_nbytes) || !apart(src, dst) {
-        return false;
+    let able = dtype::plain_bytes(src.dtype) > 0 && found(src, dst, &mut few);
+    if able {
+        // SAFETY: as above.
+        unsafe { few.gather(src.first(), dst.first()) };
     }
-    // SAFETY: the caller vouched for the elements; the destination is dense and apart.
-    unsafe { few.gather(src.first(), dst.first()) };
-    true
+    able
 }
 
-/// Whether the elements follow one another in memory.
-#[inline]
-pub(super) fn is_dense(tensor: &Snapshot) -> bool {
-    layout::is_contiguous(tensor.shape(), tensor.strides(), Order::C)
+/// Finds the runs of elements that are few, to a dense destination apart from them.
+#[inline(never)]
+fn found(src: &Snapshot, dst: &Snapshot, few: &mut Few) -> bool {
+    let dense = layout::is_contiguous(dst.shape(), dst.strides(), Order::C);
+    dense && few.find(src, dtype::plain_bytes(src.dtype) as usize) && apart(src, dst)
 }
 
 /// Bytes, runs of them and rows of runs that are moved so: of more, a plan's kernels are faster.

@@ -174,18 +174,23 @@ pub fn explain(transfer: &Transfer, options: &Options) -> Result<Way> {
 }
 
 impl Way {
-    /// `cpu: transpose, 1 at a time, avx2; 4 bytes x 1024 (4096 <- 4) x 1024 (4 <- 4096)`.
+    /// `cpu: transpose, 1 at a time, avx2; 4 bytes x 1024 (4096 <- 4) x 1024 (4 <- 4096)`. What is
+    /// `plain` needs no plan.
     pub fn write(
         &self,
         transfer: &Transfer,
         parallel: &Parallel,
+        plain: Option<&'static str>,
         out: &mut impl Write,
     ) -> fmt::Result {
         let Transfer { plan, src, dst } = transfer;
         match self.how {
             Some(how) => write!(out, "{}: {how}", self.by)?,
             None if self.by == "cpu" => {
-                let (parts, [first, last]) = cpu::parts(plan, parallel);
+                let (parts, [first, last]) = match plain {
+                    Some(name) => (1, [name; 2]),
+                    None => cpu::parts(plan, parallel),
+                };
                 write!(out, "cpu: {first}")?;
                 if last != first {
                     write!(out, " ({last} at the end)")?;

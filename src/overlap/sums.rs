@@ -17,8 +17,9 @@ use crate::array::Array;
 /// Steps (of two or three divisions each) that a question may cost before it stays undecided: well
 /// below a millisecond.
 pub const WORK: u32 = 25_000;
-/// Two layouts of 64 dimensions each.
-const MAX_TERMS: usize = 128;
+/// One layout of 64 dimensions, and two.
+pub const ONE: usize = 64;
+pub const TWO: usize = 2 * ONE;
 
 /// `coef * x` with `0 <= x <= bound`.
 #[derive(Clone, Copy)]
@@ -41,10 +42,10 @@ pub fn span(terms: &[Term], start: i128) -> Option<i128> {
     terms.iter().try_fold(start, |sum, term| sum.checked_add(term.reach()?))
 }
 
-/// Terms with different coefficients, largest first.
-pub struct Terms(Array<Term, MAX_TERMS>);
+/// Up to `N` terms with different coefficients, largest first.
+pub struct Terms<const N: usize>(Array<Term, N>);
 
-impl Terms {
+impl<const N: usize> Terms<N> {
     /// No terms.
     pub fn new() -> Self {
         Terms(Array::new())
@@ -76,24 +77,29 @@ impl Terms {
     /// The one question of this file: `target - window <= Σ coef x <= target`. `None`: the numbers
     /// do not fit, or the work is spent.
     pub fn solve(&mut self, target: i128, window: i128, work: &mut u32) -> Option<Verdict> {
-        let reach = span(self.as_slice(), 0)?;
-        if target < 0 || target.checked_sub(window)? > reach {
-            return Some(Verdict::Disjoint);
-        }
-        // Divided by what all coefficients share, the window shrinks to what is left of it.
-        let gcd = self.as_slice().iter().fold(0, |gcd, term| gcd_of(gcd, term.coef)).max(1);
-        for slot in self.0.iter_mut() {
-            slot.coef = slot.coef.checked_div(gcd)?;
-        }
-        let low = target.checked_sub(window)?.max(0) as u128;
-        let low = low.checked_add(u128::from(gcd) - 1)?.checked_div(gcd.into())?;
-        let high = (target as u128).checked_div(gcd.into())?;
-        if low > high {
-            return Some(Verdict::Disjoint);
-        }
-        let high = u64::try_from(high).ok()?;
-        search(self.as_slice(), high, high.wrapping_sub(low as u64), work)
+        solve(&mut self.0, target, window, work)
     }
+}
+
+/// As [`Terms::solve`].
+fn solve(terms: &mut [Term], target: i128, window: i128, work: &mut u32) -> Option<Verdict> {
+    let reach = span(terms, 0)?;
+    if target < 0 || target.checked_sub(window)? > reach {
+        return Some(Verdict::Disjoint);
+    }
+    // Divided by what all coefficients share, the window shrinks to what is left of it.
+    let gcd = terms.iter().fold(0, |gcd, term| gcd_of(gcd, term.coef)).max(1);
+    for slot in terms.iter_mut() {
+        slot.coef = slot.coef.checked_div(gcd)?;
+    }
+    let low = target.checked_sub(window)?.max(0) as u128;
+    let low = low.checked_add(u128::from(gcd) - 1)?.checked_div(gcd.into())?;
+    let high = (target as u128).checked_div(gcd.into())?;
+    if low > high {
+        return Some(Verdict::Disjoint);
+    }
+    let high = u64::try_from(high).ok()?;
+    search(terms, high, high.wrapping_sub(low as u64), work)
 }
 
 /// No fringe. (An `Option` would make the search's frame pass 4 KiB.)
@@ -177,7 +183,7 @@ fn survey(terms: &[Term], levels: &mut [Level], window: u64) -> Option<(Tail, u1
 /// Depth first through the choices of `x`, without recursion.
 #[inline(never)] // keeps each frame under 4 KiB
 fn search(terms: &[Term], target: u64, window: u64, work: &mut u32) -> Option<Verdict> {
-    let mut levels = [Level { after: Tail::EMPTY, x: 0 }; MAX_TERMS];
+    let mut levels = [Level { after: Tail::EMPTY, x: 0 }; TWO];
     let (all, mut reach) = survey(terms, &mut levels, window)?;
     if !all.holds(0, reach, target, window) {
         return Some(Verdict::Disjoint);

@@ -104,6 +104,9 @@ pub fn processors() -> usize {
 /// What [`thread_start`] needs.
 pub(super) type ThreadMaker = *const libc::pthread_attr_t;
 
+/// A thread that was started.
+pub(super) type Thread = libc::pthread_t;
+
 /// Calls `make` with the attributes of a worker, and with every signal blocked: workers inherit
 /// that, so that the host's handlers never run on their small stacks.
 pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
@@ -140,10 +143,7 @@ extern "C" fn work(queue: *mut c_void) -> *mut c_void {
 ///
 /// # Safety
 /// `maker` is that of [`with_thread_maker`], `queue` as [`Queue::work`] wants it.
-pub(super) unsafe fn thread_start(
-    maker: ThreadMaker,
-    queue: *mut c_void,
-) -> Option<libc::pthread_t> {
+pub(super) unsafe fn thread_start(maker: ThreadMaker, queue: *mut c_void) -> Option<Thread> {
     let mut made = MaybeUninit::uninit();
     // SAFETY: the attributes are live or NULL; the thread is written on success.
     unsafe {
@@ -156,7 +156,7 @@ pub(super) unsafe fn thread_start(
 ///
 /// # Safety
 /// `thread` came from [`thread_start`] and was not joined yet.
-pub(super) unsafe fn thread_join(thread: libc::pthread_t) {
+pub(super) unsafe fn thread_join(thread: Thread) {
     // SAFETY: the caller's word.
     unsafe { libc::pthread_join(thread, null_mut()) };
 }

@@ -198,6 +198,9 @@ pub fn processors() -> usize {
 /// What [`thread_start`] needs: nothing here.
 pub(super) type ThreadMaker = ();
 
+/// A thread that was started.
+pub(super) type Thread = Handle;
+
 /// Calls `make`.
 pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
     make(());
@@ -213,7 +216,7 @@ unsafe extern "system" fn work(queue: *mut c_void) -> u32 {
 ///
 /// # Safety
 /// `queue` is as [`Queue::work`] wants it.
-pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<Handle> {
+pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<Thread> {
     // SAFETY: `work` uses nothing of the C run-time that a thread must be registered for.
     let made = unsafe { CreateThread(null_mut(), STACK, work, queue, RESERVE_ONLY, null_mut()) };
     (!made.is_null()).then_some(made)
@@ -223,7 +226,7 @@ pub(super) unsafe fn thread_start(_: ThreadMaker, queue: *mut c_void) -> Option<
 ///
 /// # Safety
 /// `thread` came from [`thread_start`] and was not joined yet.
-pub(super) unsafe fn thread_join(thread: Handle) {
+pub(super) unsafe fn thread_join(thread: Thread) {
     // SAFETY: the caller's word. The wait can only fail for a handle that is none.
     unsafe {
         WaitForSingleObject(thread, INFINITE);

@@ -21,6 +21,8 @@ pub(super) struct Queue {
     context: *mut c_void,
     parts: usize,
     next: AtomicUsize,
+    /// Threads that the first worker is to start: it has more stack to note them on.
+    more: AtomicUsize,
 }
 
 impl Queue {
@@ -30,7 +32,19 @@ impl Queue {
     /// `queue` points to the Queue of a [`side_by_side`] that joins the calling thread.
     pub(super) unsafe fn work(queue: *mut c_void) {
         // SAFETY: the caller's word.
-        let Queue { body, context, parts, next } = unsafe { &*queue.cast::<Queue>() };
+        unsafe {
+            match (*queue.cast::<Queue>()).more.swap(0, Relaxed) {
+                0 => Queue::take(queue),
+                more => among::<WORKERS_MOST>(queue, more),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Queue::work`].
+    unsafe fn take(queue: *mut c_void) {
+        // SAFETY: the caller's word.
+        let Queue { body, context, parts, next, .. } = unsafe { &*queue.cast::<Queue>() };
         loop {
             let i = next.fetch_add(1, Relaxed);
             if i >= *parts {
@@ -43,26 +57,50 @@ impl Queue {
 }
 
 /// Calls `body(context, i)` once for every `i` below `parts`, on the calling thread and on as many
-/// others as there are parts for and can be had, below [`WORKERS_MOST`].
+/// others as there are parts for and can be had, at most [`WORKERS_MOST`].
 ///
 /// # Safety
 /// The body may be called so, on any threads at the same time.
 #[inline(never)] // a frame of its own: stacks may be small
 pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
-    let queue = Queue { body, context, parts, next: AtomicUsize::new(0) };
-    let argument: *mut c_void = (&raw const queue).cast_mut().cast();
-    let mut threads = Array::<_, WORKERS_MOST>::new();
+    const FEW: usize = 15;
+    let others = parts.saturating_sub(1).min(WORKERS_MOST);
+    let (own, more) = if others <= FEW { (others, 0) } else { (1, others - 1) };
+    let (next, more) = (AtomicUsize::new(0), AtomicUsize::new(more));
+    let queue = Queue { body, context, parts, next, more };
     // SAFETY: `queue` stays as it is until every thread is joined; the rest is the caller's word.
+    unsafe { among::<FEW>((&raw const queue).cast_mut().cast(), own) };
+}
+
+/// Takes parts on the calling thread, and on `others` more, at most `N`.
+///
+/// # Safety
+/// As [`Queue::work`].
+unsafe fn among<const N: usize>(queue: *mut c_void, others: usize) {
+    let mut threads = Array::<os::Thread, N>::new();
+    // SAFETY: the caller's word.
     unsafe {
-        os::with_thread_maker(|maker| {
-            for _ in 1..parts.min(WORKERS_MOST + 1) {
-                let Some(thread) = os::thread_start(maker, argument) else { break };
-                threads.push(thread);
-            }
-        });
-        Queue::work(argument);
+        start(queue, others.min(N), &mut |thread| threads.push(thread));
+        Queue::take(queue);
         for &thread in threads.iter() {
             os::thread_join(thread);
         }
     }
+}
+
+/// Starts so many threads, or as many as can be had.
+///
+/// # Safety
+/// As [`Queue::work`].
+#[inline(never)] // as above
+unsafe fn start(queue: *mut c_void, n: usize, note: &mut dyn FnMut(os::Thread) -> bool) {
+    os::with_thread_maker(|maker| {
+        for _ in 0..n {
+            // SAFETY: the caller's word.
+            let started = unsafe { os::thread_start(maker, queue) };
+            if !started.is_some_and(&mut *note) {
+                break;
+            }
+        }
+    });
 }

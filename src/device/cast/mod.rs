@@ -146,7 +146,7 @@ unsafe fn alone(cast: &Cast) {
         if tabular(cast) {
             tabulated(cast, &pipeline);
         } else {
-            pieces(cast, &pipeline, None);
+            stepwise(cast, &pipeline);
         }
     }
     environment.leave();
@@ -164,42 +164,77 @@ fn tabular(cast: &Cast) -> bool {
 
 #[inline(never)]
 unsafe fn tabulated(cast: &Cast, pipeline: &Pipeline) {
-    let table = pipeline.tabulate(cast.dst.0.nbytes());
+    let mut table = Table([0; 2048]);
+    pipeline.tabulate(cast.dst.0.nbytes(), &mut table);
     // SAFETY: the caller's word.
-    unsafe { pieces(cast, pipeline, Some(&table)) }
+    unsafe { pieces(cast, &mut Way::Table(&table)) }
 }
 
-/// Tile by tile; by way of memory where that is faster.
-unsafe fn pieces(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
+#[inline(never)] // a frame of its own, as `tabulated`: stacks may be small
+unsafe fn stepwise(cast: &Cast, pipeline: &Pipeline) {
+    let mut spares = [Tile::ZERO, Tile::ZERO];
     // SAFETY: the caller's word.
-    unsafe {
-        match Stage::new(cast) {
-            Some(stage) => stage.convert(cast, &mut |piece| tiles(piece, pipeline, table)),
-            None => tiles(cast, pipeline, table),
+    unsafe { pieces(cast, &mut Way::Steps(pipeline, &mut spares)) }
+}
+
+/// How tiles are converted: by a pipeline, with room for what is between its steps, or by a table.
+enum Way<'a> {
+    Steps(&'a Pipeline, &'a mut [Tile; 2]),
+    Table(&'a Table),
+}
+
+impl Way<'_> {
+    /// `n` numbers, of `nbytes` bytes each in `dst`.
+    fn convert(&mut self, src: &[u8], dst: &mut [u8], n: usize, nbytes: usize) {
+        match self {
+            Way::Table(table) => table.look_up(src, dst, nbytes),
+            Way::Steps(pipeline, spares) => pipeline.run(src, dst, n, spares),
         }
     }
 }
 
+/// Tile by tile; by way of memory where that is faster.
+unsafe fn pieces(cast: &Cast, way: &mut Way) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if !Stage::pays(cast) || !by_stage(cast, way) {
+            tiles(cast, way);
+        }
+    }
+}
+
+/// By way of memory, if there is any.
+#[inline(never)] // a frame of its own, and a large one: stacks may be small
+unsafe fn by_stage(cast: &Cast, way: &mut Way) -> bool {
+    let Some(stage) = Stage::new(cast) else { return false };
+    // SAFETY: the caller's word.
+    unsafe { stage.convert(cast, &mut |piece| tiles(piece, way)) };
+    true
+}
+
 #[inline(never)]
-unsafe fn tiles(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
+unsafe fn tiles(cast: &Cast, way: &mut Way) {
     let (mut from, mut to) = (Tile::ZERO, Tile::ZERO);
-    let mut spares = [Tile::ZERO, Tile::ZERO];
     let mut src = Cursor::new(&cast.src.1, &cast.dims);
     let mut dst = Cursor::new(&cast.dst.1, &cast.dims);
     let (src_nbytes, dst_nbytes) = (cast.src.0.nbytes(), cast.dst.0.nbytes());
     let mut left = cast.dims.count();
     while left > 0 {
         let n = left.min(TILE as u64) as usize;
-        let long = if table.is_none() && !cast.merge { src.run().min(dst.run()) } else { 0 };
+        let long = match way {
+            Way::Steps(..) if !cast.merge => src.run().min(dst.run()),
+            _ => 0,
+        };
         // Not both in one pattern: `dense` moves its cursor on.
         if long > n
+            && let Way::Steps(pipeline, spares) = &mut *way
             && let (Some(from), Some(to)) = (src.dense(long), dst.dense(long))
         {
             // SAFETY: as below; they lie one after the other on both sides.
             unsafe {
                 let input = core::slice::from_raw_parts(from, long * src_nbytes);
                 let output = core::slice::from_raw_parts_mut(to, long * dst_nbytes);
-                pipeline.long(input, output, [src_nbytes, dst_nbytes], &mut spares);
+                pipeline.long(input, output, [src_nbytes, dst_nbytes], spares);
             }
             left -= long as u64;
             continue;
@@ -212,10 +247,7 @@ unsafe fn tiles(cast: &Cast, pipeline: &Pipeline, table: Option<&Table>) {
             let written = dense.unwrap_or(to.0.as_mut_ptr());
             let input = core::slice::from_raw_parts(read, n * src_nbytes);
             let output = core::slice::from_raw_parts_mut(written, n * dst_nbytes);
-            match table {
-                Some(table) => table.look_up(input, output, dst_nbytes),
-                None => pipeline.run(input, output, n, &mut spares),
-            }
+            way.convert(input, output, n, dst_nbytes);
             if dense.is_none() {
                 dst.scatter(written, n, cast.merge);
             }

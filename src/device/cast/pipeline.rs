@@ -274,15 +274,14 @@ impl Pipeline {
     }
 
     /// The values of all sources of one byte, `nbytes` each.
-    pub fn tabulate(&self, nbytes: usize) -> Table {
+    #[inline(never)] // a frame of its own: stacks may be small
+    pub fn tabulate(&self, nbytes: usize, table: &mut Table) {
         let mut spares = [Tile::ZERO, Tile::ZERO];
-        let mut table = Table([0; 2048]);
         let mut codes = [0u8; 256];
         codes.iter_mut().zip(0..=u8::MAX).for_each(|(to, code)| *to = code);
         for (codes, values) in codes.chunks(TILE).zip(table.0.chunks_mut(TILE * nbytes.max(1))) {
             self.run(codes, values, TILE, &mut spares);
         }
-        table
     }
 }
 

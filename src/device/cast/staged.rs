@@ -25,16 +25,18 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// For a conversion that pays, where there is memory.
-    pub(super) fn new(cast: &Cast) -> Option<Stage> {
+    /// Whether it pays.
+    pub(super) fn pays(cast: &Cast) -> bool {
         let bytes = cast.src.1.bits >= 8 && cast.dst.1.bits >= 8;
         let large = cast.dims.count() >= LEAST;
         let inner = cast.dims.ndim.wrapping_sub(1);
         let rows = cast.dims.shape.get(inner).is_none_or(|&n| n >= TILE as i64);
         let dense = rows && long(cast, &cast.src) && long(cast, &cast.dst);
-        if cast.merge || !bytes || !large || dense {
-            return None;
-        }
+        !cast.merge && bytes && large && !dense
+    }
+
+    /// For a conversion that pays, where there is memory.
+    pub(super) fn new(cast: &Cast) -> Option<Stage> {
         let [from, to] = [cast.src.0, cast.dst.0].map(Kind::nbytes);
         let most = (PIECE >> from.max(to).trailing_zeros()).min(cast.dims.count() as usize);
         let made = (!long(&sorted(cast), &cast.dst)).then_some(most * from);

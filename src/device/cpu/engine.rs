@@ -80,10 +80,13 @@ unsafe fn turned(ops: &Ops, plan: &Part, size: usize, sides: &Sides, streams: bo
     }
 }
 
+/// Turns a face.
+pub(super) type Turn<'a> = dyn FnMut(&mut Face) + 'a;
+
 /// Has the transposes of a plan turned, one by one: of the dimensions in which the destination is
 /// dense against those in which the source is.
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) fn faces(plan: &Part, size: usize, (row, column): &Sides, turn: &mut dyn FnMut(&Face)) {
+pub(super) fn faces(plan: &Part, size: usize, (row, column): &Sides, turn: &mut Turn) {
     let (mut rows, mut columns) = (Side::new(), Side::new());
     let (src, dst) = sides(plan, (row, column), (&mut rows, &mut columns));
     let n = (row.n as usize, column.n as usize);
@@ -105,7 +108,7 @@ pub(super) fn faces(plan: &Part, size: usize, (row, column): &Sides, turn: &mut 
                     let src_at = src_at + (i * outer.src + j * inner.src) as isize;
                     let dst_at = dst_at + (i * outer.dst + j * inner.dst) as isize;
                     let (src, dst) = (src.wrapping_offset(src_at), dst.wrapping_offset(dst_at));
-                    turn(&face.at(src, dst));
+                    turn(&mut face.at(src, dst));
                 }
             }
             from += few;

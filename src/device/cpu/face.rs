@@ -135,26 +135,22 @@ impl<'a> Face<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Side {
     /// Extents, and the strides in bytes of the tensor that is not dense here; innermost first.
-    dims: [(usize, isize); SIDE_MOST],
-    ndim: usize,
+    dims: Array<(usize, isize), SIDE_MOST>,
 }
 
 impl Side {
     /// No position yet.
     pub(super) fn new() -> Side {
-        Side { dims: [(1, 0); SIDE_MOST], ndim: 0 }
+        Side { dims: Array::new() }
     }
 
     /// Adds a dimension outside of those that are there.
     pub(super) fn push(&mut self, n: usize, stride: isize) {
-        if let Some(dim) = self.dims.get_mut(self.ndim) {
-            *dim = (n.max(1), stride);
-            self.ndim += 1;
-        }
+        self.dims.push((n.max(1), stride));
     }
 
     fn dims(&self) -> &[(usize, isize)] {
-        self.dims.get(..self.ndim).unwrap_or(&[])
+        &self.dims
     }
 
     /// Whether all rows start at the same place in a line.

@@ -139,16 +139,26 @@ pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
 /// # Safety
 /// As [`super::copy`].
 pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
-    // SAFETY: the caller's promise; the parts make up the plan.
+    // SAFETY: the caller's promise.
     unsafe {
-        let Some(deal) = dealt(plan, parallel) else {
-            return serial(&Part::whole(plan), large(plan));
-        };
-        let context = (&raw const deal).cast_mut().cast();
-        if !side_by_side(parallel, deal.parts(), body, context) {
-            serial(&deal.plan, deal.large);
+        // Less than twice what a thread is worth.
+        if plan.nbytes() < thread_from() || !shared(plan, parallel) {
+            serial(&Part::whole(plan), large(plan));
         }
     }
+}
+
+/// Carries out a simplified plan in parts, if it is worth that and the parts can be run.
+///
+/// # Safety
+/// As [`super::copy`].
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn shared(plan: &Plan, parallel: &Parallel) -> bool {
+    let deal = dealt(plan, parallel);
+    let Some(deal) = &deal else { return false };
+    let context = (&raw const *deal).cast_mut().cast();
+    // SAFETY: the caller's promise; the parts make up the plan.
+    unsafe { side_by_side(parallel, deal.parts(), body, context) }
 }
 
 unsafe extern "C" fn body(deal: *mut c_void, i: usize) {

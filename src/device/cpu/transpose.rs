@@ -52,6 +52,16 @@ impl Away {
         Away { streams: streams || early, early, late, ahead, far: nbytes >= *rows_from }
     }
 
+    /// Goes past the caches only where that suits a face; tells whether its rows are wide enough as
+    /// they are.
+    fn suits(&mut self, ops: &Ops, face: &Face) -> bool {
+        let wide = face.log >= tuning().rows_log && rows::suits(face);
+        let past = tuning().windows || face.columns.lined() || shares(ops, face);
+        self.streams &= past && !(wide && self.early && !self.late);
+        self.early &= self.streams;
+        wide
+    }
+
     /// Orders what went past the caches early before whatever follows.
     pub(super) fn fence(&self, ops: &Ops) {
         if self.early {
@@ -65,23 +75,18 @@ impl Away {
 ///
 /// # Safety
 /// Every element is readable and writable; no overlap.
-pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
+pub(super) unsafe fn transpose(ops: &Ops, face: &mut Face, mut away: Away) {
     let line = face.line().max(1);
-    let wide = face.log >= tuning().rows_log && rows::suits(face);
-    let past = tuning().windows || face.columns.lined() || shares(ops, face);
-    away.streams &= past && !(wide && away.early && !away.late);
-    away.early &= away.streams;
+    let mut wide = away.suits(ops, face);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
         if let Some(step) = face.follows().filter(|_| away.streams) {
-            for end in face.ends(step) {
-                rows::elements(&end, 1 << face.log, None);
-            }
-            return transpose(ops, &face.wrapped(step), away);
+            cut_ends(face, step);
+            wide = away.suits(ops, face);
         }
         if face.log >= 3 && !away.streams && (wide || ops.square.is_none()) {
             let far = Some(ops).filter(|_| away.far);
-            return rows::elements(face, 1 << face.log, far); // wide enough as they are
+            return rows::elements(face, 1 << face.log, far);
         }
         let least = if ops.square.is_some() { line } else { 4 * line };
         if face.n_dst < least || face.n_src < line {
@@ -99,6 +104,19 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &Face, mut away: Away) {
     }
 }
 
+/// Copies the ends of a face whose rows follow one another, and leaves what is between them.
+///
+/// # Safety
+/// As [`transpose`].
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn cut_ends(face: &mut Face, step: usize) {
+    for end in face.ends(step) {
+        // SAFETY: parts of the caller's face.
+        unsafe { rows::elements(&end, 1 << face.log, None) };
+    }
+    *face = face.wrapped(step);
+}
+
 /// Whether squares of a face whose rows start anywhere in a line share these.
 fn shares(ops: &Ops, face: &Face) -> bool {
     ops.shares && !tuning().windows && face.shares()
@@ -111,12 +129,18 @@ fn shares(ops: &Ops, face: &Face) -> bool {
 /// As [`transpose`].
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn direct(ops: &Ops, face: &Face) {
+    // SAFETY: the caller's promise.
+    unsafe { tiles(ops, face, &mut Tables::new(face)) }
+}
+
+/// As [`direct`], with tables of the face or of one it is a part of, which are made anew.
+#[inline(never)] // as above
+unsafe fn tiles(ops: &Ops, face: &Face, tables: &mut Tables) {
     let log = face.log as usize & 15;
     let wide = face.n_dst << log >= ops.width;
     let (width, tiles) = if wide { (ops.width, &ops.tiles) } else { (16, &ops.narrow) };
     let Some(tile) = tiles.get(log) else { return };
     let (rows, columns, line) = (width >> log, face.vector(), face.line());
-    let mut tables = Tables::new(face);
     let mut at = 0;
     while at < face.n_dst {
         let count = ROWS_MOST.min((face.n_dst - at).max(rows));
@@ -199,12 +223,26 @@ pub(super) struct Edges<'a> {
 }
 
 impl Edges<'_> {
-    /// Beside `count` positions of the destination's rows, 16 bytes or more, from `d` on.
-    pub(super) unsafe fn beside(&self, ops: &Ops, d: usize, count: usize) {
+    /// Beside `count` positions of the destination's rows, 16 bytes or more, from `d` on; tables
+    /// of the face are made anew.
+    pub(super) unsafe fn beside(
+        &self,
+        ops: &Ops,
+        d: usize,
+        count: usize,
+        tables: Option<&mut Tables>,
+    ) {
+        let mut tables = tables;
         for (s, n) in [(0, self.lead), (self.face.n_src - self.tail, self.tail)] {
             if n > 0 {
+                let part = self.face.part(d, count, s, n);
                 // SAFETY: parts of the caller's face, at least 16 bytes either way.
-                unsafe { direct(ops, &self.face.part(d, count, s, n)) };
+                unsafe {
+                    match &mut tables {
+                        Some(tables) => tiles(ops, &part, tables),
+                        None => direct(ops, &part),
+                    }
+                }
             }
         }
     }
@@ -224,8 +262,7 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
         };
         if start > 0 {
             let count = start.max(face.vector());
-            direct(ops, &face.part(0, count, 0, face.n_src));
-            edges.beside(ops, 0, count);
+            border(ops, (face, edges), 0, count);
         }
         let done = match ops.square {
             Some(square) if aligned || !streams || shares(ops, face) => {
@@ -237,9 +274,22 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
         };
         if done < face.n_dst {
             let count = (face.n_dst - done).max(face.vector());
-            direct(ops, &face.part(face.n_dst - count, count, 0, face.n_src));
-            edges.beside(ops, face.n_dst - count, count);
+            border(ops, (face, edges), face.n_dst - count, count);
         }
+    }
+}
+
+/// `count` positions of the destination's rows, 16 bytes or more, from `d` on, and the edges beside
+/// them.
+///
+/// # Safety
+/// As [`transpose`].
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn border(ops: &Ops, (face, edges): (&Face, &Edges), d: usize, count: usize) {
+    // SAFETY: parts of the caller's face, at least 16 bytes either way.
+    unsafe {
+        direct(ops, &face.part(d, count, 0, face.n_src));
+        edges.beside(ops, d, count, None);
     }
 }
 
@@ -270,7 +320,7 @@ unsafe fn squares(
         let lines = ((face.n_dst - d) / line).min(most);
         // SAFETY: the caller's face has so many.
         unsafe {
-            edges.beside(ops, d, lines * line);
+            edges.beside(ops, d, lines * line, Some(&mut tables));
             squares.band(face, &mut tables, d, lines);
         }
         d += lines * line;

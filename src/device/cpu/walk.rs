@@ -42,11 +42,12 @@ fn last(plan: &Part, inner: u64) -> (isize, isize) {
     })
 }
 
-/// Once for all kernels: the loop is longer than a call.
+/// Once for all kernels: the loop is longer than a call. Indices are 32-bit numbers, for stacks may
+/// be small; at most one dimension has more, as no memory has room for the elements of two.
 #[inline(never)]
 fn each(plan: &Part, inner: u64, visit: &mut dyn FnMut(isize, isize)) {
-    let (mut src, mut dst) = (0i64, 0i64);
-    let mut index = Array::<i64, MAX_NDIM>::new();
+    let (mut src, mut dst, mut far) = (0i64, 0i64, 0i64);
+    let mut index = Array::<u32, MAX_NDIM>::new();
     index.extend(plan.ndim, || 0);
     loop {
         visit(src as isize, dst as isize);
@@ -59,16 +60,22 @@ fn each(plan: &Part, inner: u64, visit: &mut dyn FnMut(isize, isize)) {
             if inner >> (i & 63) & 1 == 1 {
                 continue;
             }
-            let (dim, Some(at)) = (plan.dim(i), index.get_mut(i)) else { return };
-            if *at + 1 < dim.n {
-                *at += 1;
-                src = src.wrapping_add(dim.src);
-                dst = dst.wrapping_add(dim.dst);
+            let (dim, Some(near)) = (plan.dim(i), index.get_mut(i)) else { return };
+            let long = dim.n > i64::from(u32::MAX);
+            let at = if long { far } else { i64::from(*near) };
+            let goes_on = at + 1 < dim.n;
+            let next = if goes_on { at + 1 } else { 0 };
+            if long {
+                far = next;
+            } else {
+                *near = next as u32;
+            }
+            let steps = next.wrapping_sub(at);
+            src = src.wrapping_add(dim.src.wrapping_mul(steps));
+            dst = dst.wrapping_add(dim.dst.wrapping_mul(steps));
+            if goes_on {
                 break;
             }
-            src = src.wrapping_sub(dim.src.wrapping_mul(*at));
-            dst = dst.wrapping_sub(dim.dst.wrapping_mul(*at));
-            *at = 0;
         }
     }
 }

@@ -42,7 +42,7 @@ pub(super) unsafe fn copy(
     let wide = held * line;
     while d + wide <= face.n_dst {
         // SAFETY: as many of the caller's rows.
-        unsafe { edges.beside(ops, d, wide) };
+        unsafe { edges.beside(ops, d, wide, Some(&mut tables)) };
         let src = tables.rows(face, d, wide);
         for s in (0..face.n_src).step_by(rows.max(1)) {
             let count = rows.min(face.n_src - s);

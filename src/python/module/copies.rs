@@ -81,7 +81,9 @@ method!(
         call.bind(&[ORDER], 1, &mut values)?;
         let order = order(call.python, values[0])?;
         let tensor = Block::versioned(tensor::block_of(object)?);
-        derived(call.python, object, |from| copy::contiguous(from, tensor, order, OPTIONS))
+        derived(call.python, object, |from| {
+            copy::made(OPTIONS, &mut |job| copy::contiguous(from, tensor, order, OPTIONS, job))
+        })
     }
 );
 method!(
@@ -96,7 +98,9 @@ method!(
         let policy = arguments::policy(call.python, values[1])?;
         let tensor = Block::versioned(tensor::block_of(object)?);
         derived(call.python, object, |from| {
-            copy::to_device(from, tensor, device, policy, OPTIONS)
+            copy::made(OPTIONS, &mut |job| {
+                copy::to_device(from, tensor, device, policy, OPTIONS, job)
+            })
         })
     }
 );

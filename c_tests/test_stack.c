@@ -1,0 +1,447 @@
+/* Copies on threads of 16 KiB, thread-local storage and the C library's own included: what
+ * `test_engine` does not ask, which runs there as well. Each layout is copied by dlrs_copy,
+ * dlrs_copy_batch, dlrs_clone, dlrs_contiguous, dlrs_to_device and, without another dtype, dlrs_cast,
+ * and compared with an element by element one. Casts to other dtypes fit where numbers follow one
+ * another or are few (fewer than 4096); dlrs_fill and many numbers here and there do not.
+ * `test_stack [divisor]`; STACK_KIB=64 to measure more than there is. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "harness.h"
+#include "small_stack.h"
+
+enum { DIMS = 64 };
+
+/* ---- Layouts --------------------------------------------------------------------------------*/
+
+typedef struct layout {
+  const char *name;
+  int code, bits, lanes;
+  int ndim;
+  int64_t shape[6];
+  int perm[6];      /* the destination's dimension i is the source's perm[i] */
+  unsigned back;    /* source dimensions that run backwards */
+  unsigned repeats; /* source dimensions that repeat one element */
+  int64_t gap;      /* elements between the destination's rows */
+} layout;
+
+#define TURNED {1, 0}
+#define INT kDLUInt
+static const layout layouts[] = {
+    {"square, 1 byte", INT, 8, 1, 2, {2112, 2048}, TURNED, 0, 0, 0},
+    {"square, 1 byte, odd", INT, 8, 1, 2, {1511, 1301}, TURNED, 0, 0, 5},
+    {"square, 2 bytes", INT, 16, 1, 2, {1536, 1024}, TURNED, 0, 0, 0},
+    {"square, 2 bytes, odd", INT, 16, 1, 2, {1001, 1003}, TURNED, 0, 0, 3},
+    {"square, 4 bytes", INT, 32, 1, 2, {1024, 1024}, TURNED, 0, 0, 0},
+    {"square, 4 bytes, odd", INT, 32, 1, 2, {1000, 1001}, TURNED, 0, 0, 1},
+    {"square, 8 bytes", INT, 64, 1, 2, {1000, 1001}, TURNED, 0, 0, 0},
+    {"square, 16 bytes", kDLComplex, 128, 1, 2, {500, 501}, TURNED, 0, 0, 0},
+    {"square, past the caches", INT, 8, 1, 2, {4224, 4160}, TURNED, 0, 0, 0},
+    {"square of 4, past the caches", INT, 32, 1, 2, {2112, 2176}, TURNED, 0, 0, 0},
+    {"square, backwards", INT, 32, 1, 2, {600, 1024}, TURNED, 3, 0, 0},
+    {"tall, 1 byte", INT, 8, 1, 2, {600, 8192}, TURNED, 0, 0, 0},
+    {"squares, 1 byte", INT, 8, 1, 3, {64, 48, 48}, {0, 2, 1}, 0, 0, 0},
+    {"squares, 2 bytes", INT, 16, 1, 3, {40, 64, 96}, {0, 2, 1}, 1, 0, 0},
+    {"squares, 8 bytes", INT, 64, 1, 3, {200, 20, 30}, {0, 2, 1}, 0, 0, 0},
+    {"five dimensions, 1 byte", INT, 8, 1, 5, {19, 13, 10, 36, 25}, {4, 3, 2, 1, 0}, 0, 0, 0},
+    {"five dimensions, 2 bytes", INT, 16, 1, 5, {19, 13, 10, 36, 15}, {4, 3, 2, 1, 0}, 2, 0, 0},
+    {"five dimensions, 4 bytes", INT, 32, 1, 5, {32, 24, 16, 24, 8}, {4, 3, 2, 1, 0}, 0, 0, 0},
+    {"six dimensions", INT, 32, 1, 6, {6, 7, 8, 9, 10, 11}, {4, 0, 5, 1, 3, 2}, 5, 0, 1},
+    {"pixels to planes", INT, 8, 1, 3, {4, 65536, 3}, {0, 2, 1}, 0, 0, 0},
+    {"pixels of 4 bytes", INT, 32, 1, 3, {4, 65536, 3}, {0, 2, 1}, 0, 0, 0},
+    {"planes to pixels", INT, 8, 1, 3, {4, 3, 65536}, {0, 2, 1}, 0, 0, 0},
+    {"planes of 2 bytes", INT, 16, 1, 3, {4, 5, 65536}, {0, 2, 1}, 0, 0, 0},
+    {"eight planes", INT, 8, 1, 3, {2, 8, 20000}, {0, 2, 1}, 0, 0, 0},
+    {"three bytes", INT, 8, 3, 2, {700, 600}, TURNED, 0, 0, 0},
+    {"five bytes", INT, 8, 5, 2, {300, 400}, TURNED, 0, 0, 2},
+    {"twelve bytes", INT, 32, 3, 2, {300, 400}, TURNED, 0, 0, 0},
+    {"three bytes, groups", INT, 8, 3, 3, {60, 70, 30}, {0, 2, 1}, 1, 0, 0},
+    {"rows", INT, 32, 25, 2, {300, 400}, TURNED, 0, 0, 0},
+    {"long rows", INT, 8, 1000, 2, {40, 50}, TURNED, 0, 0, 7},
+    {"reversed, 1 byte", INT, 8, 1, 1, {3000000}, {0}, 1, 0, 0},
+    {"reversed, 2 bytes", INT, 16, 1, 2, {100, 9000}, {0, 1}, 3, 0, 0},
+    {"reversed, 4 bytes", INT, 32, 1, 2, {100, 9000}, {0, 1}, 2, 0, 0},
+    {"fill", INT, 32, 1, 2, {700, 900}, {0, 1}, 0, 2, 0},
+    {"fill, 3 bytes", INT, 8, 3, 2, {700, 900}, {0, 1}, 0, 2, 0},
+    {"fill, all", INT, 16, 1, 2, {700, 900}, {0, 1}, 0, 3, 1},
+    {"rows repeated", INT, 8, 1, 3, {70, 30, 90}, {0, 1, 2}, 0, 2, 0},
+    {"gaps", INT, 32, 1, 2, {900, 700}, {0, 1}, 0, 0, 3},
+    {"few", INT, 32, 1, 3, {3, 4, 5}, {2, 1, 0}, 0, 0, 0},
+    {"tiny", INT, 64, 1, 3, {2, 1, 2}, {2, 1, 0}, 0, 0, 1},
+    {"rows one after the other", INT, 8, 1, 2, {1024, 17000}, TURNED, 0, 0, 0},
+    {"slim, 1 byte", INT, 8, 1, 2, {9, 30000}, TURNED, 0, 0, 0},
+    {"slim, 2 bytes", INT, 16, 1, 3, {30, 5, 900}, {0, 2, 1}, 0, 0, 0},
+    {"table", INT, 32, 1, 4, {30, 3, 5, 90}, {2, 0, 3, 1}, 0, 0, 1},
+    {"4 bits, transposed", kDLFloat4_e2m1fn, 4, 1, 2, {1024, 1056}, TURNED, 0, 0, 0},
+    {"4 bits, odd", kDLFloat4_e2m1fn, 4, 1, 2, {333, 555}, TURNED, 0, 0, 1},
+    {"6 bits, transposed", kDLFloat6_e2m3fn, 6, 1, 2, {512, 576}, TURNED, 0, 0, 0},
+    {"6 bits, odd", kDLFloat6_e2m3fn, 6, 1, 2, {301, 203}, TURNED, 2, 0, 0},
+    {"1 bit", INT, 1, 1, 2, {300, 203}, TURNED, 0, 0, 0},
+    {"2 bits, batches", INT, 2, 1, 3, {30, 40, 64}, {0, 2, 1}, 0, 0, 0},
+    {"4 bits, rows", kDLFloat4_e2m1fn, 4, 1, 2, {300, 2003}, {0, 1}, 0, 0, 5},
+    {"4 bits, backwards", kDLFloat4_e2m1fn, 4, 1, 2, {30, 2003}, {0, 1}, 2, 0, 0},
+};
+
+/* A source and a destination, of up to 64 dimensions. */
+typedef struct pair {
+  const char *name;
+  int64_t shape[DIMS], from[DIMS], to[DIMS]; /* strides in elements */
+  int64_t width;                             /* bits of an element */
+  DLManagedTensorVersioned src, dst;
+  unsigned char *source, *target, *expected;
+  unsigned char *dense; /* what is expected without gaps */
+  size_t target_nbytes, dense_nbytes;
+} pair;
+
+static void fill_bytes(unsigned char *bytes, size_t nbytes, uint64_t seed) {
+  size_t i;
+  for (i = 0; i < nbytes; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    bytes[i] = (unsigned char)(seed >> 56);
+  }
+}
+
+/* One element, bit by bit where it is not whole bytes. */
+static void element(const unsigned char *from, int64_t at, unsigned char *to, int64_t put,
+                    int64_t bits) {
+  int64_t i;
+  if (((at | put | bits) & 7) == 0) {
+    memcpy(to + put / 8, from + at / 8, (size_t)bits / 8);
+    return;
+  }
+  for (i = 0; i < bits; ++i) {
+    unsigned char mask = (unsigned char)(1u << ((put + i) & 7));
+    int bit = from[(at + i) >> 3] >> ((at + i) & 7) & 1;
+    unsigned char *byte = &to[(put + i) >> 3];
+    *byte = (unsigned char)(bit ? *byte | mask : *byte & ~mask);
+  }
+}
+
+/* Element by element from `from` (whose first element is at bit `at`) to `to`. */
+static void by_hand(const pair *p, const unsigned char *from, int64_t at, const int64_t *strides,
+                    unsigned char *to) {
+  int64_t index[DIMS] = {0}, put = 0;
+  for (;;) {
+    int i = p->src.dl_tensor.ndim;
+    element(from, at, to, put, p->width);
+    for (;;) {
+      if (i-- == 0) return;
+      at += p->from[i] * p->width;
+      put += strides[i] * p->width;
+      if (++index[i] < p->shape[i]) break;
+      at -= p->shape[i] * p->from[i] * p->width;
+      put -= p->shape[i] * strides[i] * p->width;
+      index[i] = 0;
+    }
+  }
+}
+
+/* Memory for both sides of a pair whose extents and strides are set, and what is expected. */
+static void pair_finish(pair *p, DLDataType dtype, int ndim) {
+  int64_t low = 0, high = 1, end = 1, count = 1, strides[DIMS];
+  size_t source_nbytes;
+  int i;
+  p->width = (int64_t)dtype.bits * dtype.lanes;
+  for (i = ndim; i-- > 0; count *= p->shape[i]) strides[i] = count;
+  for (i = 0; i < ndim; ++i) {
+    int64_t reach = (p->shape[i] - 1) * p->from[i];
+    if (reach < 0) low -= reach; else high += reach;
+    end += (p->shape[i] - 1) * p->to[i];
+  }
+  low = (low + 7) / 8 * 8; /* whole bytes, whatever the width */
+  source_nbytes = (size_t)((low + high) * p->width / 8 + 1);
+  p->target_nbytes = (size_t)(end * p->width + 7) / 8;
+  p->source = (unsigned char *)malloc(source_nbytes);
+  p->target = (unsigned char *)malloc(p->target_nbytes);
+  p->expected = (unsigned char *)malloc(p->target_nbytes);
+  p->dense_nbytes = (size_t)(count * p->width + 7) / 8;
+  p->dense = (unsigned char *)calloc(p->dense_nbytes, 1);
+  if (!p->source || !p->target || !p->expected || !p->dense) abort();
+  fill_bytes(p->source, source_nbytes, 1);
+  fill_bytes(p->expected, p->target_nbytes, 2);
+  p->src = t_managed(t_describe(p->source + low * p->width / 8, dtype, ndim, p->shape, p->from), 0);
+  p->dst = t_managed(t_describe(p->target, dtype, ndim, p->shape, p->to), 0);
+  memcpy(p->target, p->expected, p->target_nbytes);
+  by_hand(p, p->source, low * p->width, p->to, p->expected);
+  by_hand(p, p->source, low * p->width, strides, p->dense);
+}
+
+static void pair_free(pair *p) {
+  free(p->source);
+  free(p->target);
+  free(p->expected);
+  free(p->dense);
+}
+
+static void pair_make(pair *p, const layout *l, long divisor) {
+  int64_t strides[6], shape[6], next = 1;
+  int i;
+  memset(p, 0, sizeof *p);
+  p->name = l->name;
+  for (i = l->ndim; i-- > 0; next *= shape[i]) {
+    shape[i] = l->shape[i] > 500 && divisor > 1 ? l->shape[i] / divisor + 64 : l->shape[i];
+    strides[i] = (l->repeats >> i & 1) ? 0 : (l->back >> i & 1) ? -next : next;
+  }
+  for (i = 0; i < l->ndim; ++i) {
+    p->shape[i] = shape[l->perm[i]];
+    p->from[i] = strides[l->perm[i]];
+  }
+  for (next = 1, i = l->ndim; i-- > 0; next *= p->shape[i]) {
+    p->to[i] = next;
+    if (i == l->ndim - 1) next += l->gap;
+  }
+  pair_finish(p, t_dtype(l->code, l->bits, l->lanes), l->ndim);
+}
+
+/* 64 dimensions: `bits` of them, of extent 2, are the source's from the other end. */
+static void pair_make_deep(pair *p, DLDataType dtype, int bits) {
+  int i, k = 0;
+  memset(p, 0, sizeof *p);
+  p->name = "64 dimensions";
+  for (i = 0; i < DIMS; ++i) {
+    int used = k * DIMS <= i * bits && k < bits;
+    p->shape[i] = used ? 2 : 1;
+    p->from[i] = used ? (int64_t)1 << k : 7;
+    p->to[i] = used ? (int64_t)1 << (bits - 1 - k) : 3;
+    k += used;
+  }
+  pair_finish(p, dtype, DIMS);
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------*/
+
+typedef struct call {
+  pair *p;
+  DLManagedTensorVersioned *made;
+  dlrs_copy_options options;
+  dlrs_error error;
+  dlrs_status status;
+} call;
+
+static void copies(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_copy(&c->p->src, &c->p->dst, &c->options, &c->error);
+}
+
+static void copies_two(void *argument) {
+  call *c = (call *)argument;
+  const DLManagedTensorVersioned *from[2];
+  DLManagedTensorVersioned *to[2];
+  from[0] = from[1] = &c->p->src;
+  to[0] = to[1] = &c->p->dst;
+  c->status = dlrs_copy_batch(2, from, to, &c->options, NULL, &c->error);
+}
+
+static void casts(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_cast(&c->p->src, &c->p->dst, &c->options, &c->error);
+}
+
+static void clones(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_clone(&c->p->src, CPU, &c->options, &c->made, &c->error);
+}
+
+static void makes_contiguous(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_contiguous(&c->p->src, 'C', &c->options, &c->made, &c->error);
+}
+
+static void goes_to_device(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_to_device(&c->p->src, CPU, 1, &c->options, &c->made, &c->error);
+}
+
+/* What each function needed, at most. */
+static struct function {
+  const char *name;
+  void (*work)(void *);
+  int makes;
+  size_t most;
+  const char *most_in;
+} functions[] = {
+    {"dlrs_copy", copies, 0, 0, ""},          {"dlrs_copy_batch", copies_two, 0, 0, ""},
+    {"dlrs_clone", clones, 1, 0, ""},         {"dlrs_contiguous", makes_contiguous, 1, 0, ""},
+    {"dlrs_to_device", goes_to_device, 1, 0, ""}, {"dlrs_cast", casts, 0, 0, ""},
+};
+static struct function converts = {"dlrs_cast to another dtype", casts, 0, 0, ""};
+
+static void noted(struct function *f, const char *name, size_t nbytes) {
+  if (nbytes > f->most) {
+    f->most = nbytes;
+    f->most_in = name;
+  }
+}
+
+static void prepare(call *c, pair *p, uint32_t threads) {
+  memset(c, 0, sizeof *c);
+  c->p = p;
+  c->options.struct_size = sizeof c->options;
+  c->options.threads = threads;
+  c->error.struct_size = sizeof c->error;
+}
+
+/* The bits behind the last element of a packed tensor are nobody's. */
+static void check_made(const pair *p, DLManagedTensorVersioned *made) {
+  unsigned char *bytes = (unsigned char *)made->dl_tensor.data;
+  int64_t count = 1, i;
+  for (i = 0; i < p->src.dl_tensor.ndim; ++i) count *= p->shape[i];
+  if (count * p->width % 8 != 0) {
+    bytes[p->dense_nbytes - 1] &= (unsigned char)((1u << (count * p->width % 8)) - 1);
+  }
+  CHECK(memcmp(bytes, p->dense, p->dense_nbytes) == 0);
+  made->deleter(made);
+}
+
+static void run_pair(pair *p) {
+  size_t i;
+  uint32_t threads;
+  for (i = 0; i < sizeof functions / sizeof *functions; ++i) {
+    struct function *f = &functions[i];
+    for (threads = 1; threads <= 2; ++threads) {
+      call c;
+      prepare(&c, p, threads);
+      fill_bytes(p->target, p->target_nbytes, 2);
+      t_context = p->name;
+      noted(f, p->name, small_stack_run(p->name, f->work, &c));
+      if (f->work == makes_contiguous && c.status == DLRS_FOREIGN) continue; /* it is */
+      if (!EQUAL(c.status, DLRS_OK)) continue;
+      if (f->makes) {
+        check_made(p, c.made);
+      } else {
+        CHECK(memcmp(p->target, p->expected, p->target_nbytes) == 0);
+      }
+    }
+  }
+}
+
+/* ---- Copies through memory, and refused ones ------------------------------------------------*/
+
+/* A transpose of a square onto itself, through memory; and what it says without leave. */
+static void onto_itself(int bits, int64_t n) {
+  pair p;
+  call c;
+  memset(&p, 0, sizeof p);
+  p.name = "onto itself";
+  p.shape[0] = p.shape[1] = n;
+  p.from[0] = p.to[1] = 1;
+  p.from[1] = p.to[0] = n;
+  pair_finish(&p, t_dtype(kDLUInt, bits, 1), 2);
+  memcpy(p.target, p.source, p.target_nbytes);
+  p.src.dl_tensor.data = p.dst.dl_tensor.data;
+  prepare(&c, &p, 2);
+  small_stack_run(p.name, copies, &c);
+  EQUAL(c.status, DLRS_OVERLAP_SRC_DST);
+  c.options.flags = DLRS_COPY_ALLOW_OVERLAP;
+  noted(&functions[0], p.name, small_stack_run(p.name, copies, &c));
+  EQUAL(c.status, DLRS_OK);
+  CHECK(memcmp(p.target, p.expected, p.target_nbytes) == 0);
+  memcpy(p.target, p.source, p.target_nbytes);
+  noted(&functions[1], p.name, small_stack_run(p.name, copies_two, &c));
+  EQUAL(c.status, DLRS_OK); /* there and back */
+  CHECK(memcmp(p.target, p.source, p.target_nbytes) == 0);
+  pair_free(&p);
+}
+
+/* Elements whose sharing must be searched for: among the destination's, and with the source's. */
+static void searched(void) {
+  static const int64_t primes[] = {10007, 20011, 40009, 80021, 160001, 320009, 640007, 1280023};
+  unsigned char *memory = (unsigned char *)calloc(1, 64);
+  pair p;
+  call c;
+  int i;
+  memset(&p, 0, sizeof p);
+  p.name = "a search among the destination's";
+  for (i = 0; i < 11; ++i) {
+    p.shape[i] = i < 8 ? 2 : 3;
+    p.from[i] = 0;
+    p.to[i] = i < 8 ? primes[i] : i == 8 ? 35 : i == 9 ? 21 : 14; /* 35 = 21 + 14 */
+  }
+  p.src = t_managed(t_describe(memory, t_dtype(kDLUInt, 8, 1), 11, p.shape, p.from), 0);
+  p.dst = t_managed(t_describe(memory + 8, t_dtype(kDLUInt, 8, 1), 11, p.shape, p.to), 0);
+  prepare(&c, &p, 1);
+  noted(&functions[0], p.name, small_stack_run(p.name, copies, &c));
+  EQUAL(c.status, DLRS_OVERLAP_DST);
+  p.name = "a search between both";
+  for (i = 0; i < 11; ++i) {
+    p.from[i] = i < 8 ? primes[7 - i] + 3 : 1 + i;
+    p.to[i] = i < 8 ? primes[i] : i == 8 ? 35 : i == 9 ? 105 : 315;
+  }
+  p.src.dl_tensor.data = memory + 43; /* (0, ..., 1, 0, 0) of the destination */
+  noted(&functions[0], p.name, small_stack_run(p.name, copies, &c));
+  EQUAL(c.status, DLRS_OVERLAP_SRC_DST);
+  free(memory);
+}
+
+/* n x n numbers of one byte, all 1, to float32; turned or not. */
+static void converted(const char *name, DLDataType dtype, int one, int64_t n, int turned) {
+  pair p;
+  call c;
+  int64_t i, right = 0;
+  float *found;
+  memset(&p, 0, sizeof p);
+  p.name = name;
+  p.shape[0] = p.shape[1] = n;
+  p.to[0] = p.from[turned] = n;
+  p.to[1] = p.from[1 - turned] = 1;
+  p.source = (unsigned char *)malloc((size_t)(n * n));
+  found = (float *)calloc((size_t)(n * n), sizeof *found);
+  if (p.source == NULL || found == NULL) abort();
+  memset(p.source, one, (size_t)(n * n));
+  p.src = t_managed(t_describe(p.source, dtype, 2, p.shape, p.from), 0);
+  p.dst = t_managed(t_describe(found, F32, 2, p.shape, p.to), 0);
+  prepare(&c, &p, 2);
+  noted(&converts, name, small_stack_run(name, casts, &c));
+  EQUAL(c.status, DLRS_OK);
+  for (i = 0; i < n * n; ++i) right += found[i] == 1.0f;
+  EQUAL(right, n * n);
+  free(p.source);
+  free(found);
+}
+
+/* A text is written. */
+static void refused(void) {
+  pair p;
+  call c;
+  pair_make_deep(&p, t_dtype(kDLUInt, 8, 1), 4);
+  p.name = "refused";
+  p.dst.dl_tensor.dtype = t_dtype(kDLFloat, 32, 1);
+  prepare(&c, &p, 1);
+  noted(&functions[0], p.name, small_stack_run(p.name, copies, &c));
+  EQUAL(c.status, DLRS_DTYPE_MISMATCH);
+  CHECK(strstr(c.error.message, "dtype") != NULL);
+  pair_free(&p);
+}
+
+int main(int argc, char **argv) {
+  static const int deep_bits[] = {8, 16, 32, 64, 4};
+  long divisor = argc > 1 ? atol(argv[1]) : 1;
+  size_t i;
+  small_stack_begin();
+  for (i = 0; i < sizeof layouts / sizeof *layouts; ++i) {
+    pair p;
+    pair_make(&p, &layouts[i], divisor);
+    run_pair(&p);
+    pair_free(&p);
+  }
+  for (i = 0; i < sizeof deep_bits / sizeof *deep_bits; ++i) {
+    pair p;
+    pair_make_deep(&p, t_dtype(kDLUInt, deep_bits[i], 1), divisor > 1 ? 12 : 20);
+    run_pair(&p);
+    pair_free(&p);
+    onto_itself(deep_bits[i] < 8 ? 4 : deep_bits[i], divisor > 1 ? 130 : 1024 + 3 * (int64_t)i);
+  }
+  searched();
+  refused();
+  converted("integers", t_dtype(kDLUInt, 8, 1), 1, 1000, 0);
+  converted("a few integers, turned", t_dtype(kDLInt, 8, 1), 1, 60, 1);
+  converted("float8, by a table", t_dtype(kDLFloat8_e4m3fn, 8, 1), 0x38, 1000, 0);
+  converted("a few of float8, turned", t_dtype(kDLFloat8_e5m2, 8, 1), 0x3c, 60, 1);
+  for (i = 0; i < sizeof functions / sizeof *functions; ++i) {
+    printf("%s: %lu bytes (%s)\n", functions[i].name, (unsigned long)functions[i].most,
+           functions[i].most_in);
+  }
+  printf("%s: %lu bytes (%s)\n", converts.name, (unsigned long)converts.most, converts.most_in);
+  small_stack_end();
+  return t_close();
+}

@@ -1,0 +1,235 @@
+//! Tensors made of others: deep copies, or the tensor itself where that will do.
+
+use super::few::{copied_few, dense_numel};
+use super::{CopyPolicy, DENSE_PLAIN, Job, Options, PADDED, check_copyable};
+use super::{fill_transfer, finish, is_opaque};
+use crate::abi::*;
+use crate::device::registry;
+use crate::device_type;
+use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
+use crate::layout::{self, Order};
+use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
+use crate::tensor::{Versioned, share};
+use crate::validate::{Rules, Snapshot};
+
+/// A tensor that was made or found, and whether a [`Job`] is still to fill it.
+pub struct Made {
+    tensor: Versioned,
+    moves: bool,
+}
+
+/// Has `begin` make a tensor, and carries out the copy that it leaves to do; nothing that `begin`
+/// needs takes stack then.
+#[inline(never)]
+pub fn made(
+    options: &Options,
+    begin: &mut dyn FnMut(&mut Job) -> Result<Made>,
+) -> Result<Versioned> {
+    made_here(options, begin)
+}
+
+/// As [`made`], compiled into its caller.
+#[inline(always)]
+pub fn made_here(
+    options: &Options,
+    begin: impl FnOnce(&mut Job) -> Result<Made>,
+) -> Result<Versioned> {
+    let mut job = Job::none();
+    let Made { tensor, moves } = begin(&mut job)?;
+    if moves {
+        // SAFETY: on failure nobody else has the tensor.
+        finish(&mut job, options).inspect_err(|_| unsafe { share::release(tensor) })?;
+    }
+    Ok(tensor)
+}
+
+/// A deep copy, dense in `order`: IS_COPIED set, READ_ONLY clear, PADDED kept.
+#[inline(never)]
+pub fn clone(
+    src: &Snapshot,
+    order: Order,
+    device: DLDevice,
+    options: &Options,
+) -> Result<Versioned> {
+    made_here(options, |job| begin_clone(src, order, device, options, job))
+}
+
+/// As [`clone`], for [`made`].
+#[inline]
+pub fn begin_clone(
+    src: &Snapshot,
+    order: Order,
+    device: DLDevice,
+    options: &Options,
+    job: &mut Job,
+) -> Result<Made> {
+    match clone_usual(src, order, device, options)? {
+        Some(tensor) => Ok(Made { tensor, moves: false }),
+        None => clone_any(src, order, device, options, job),
+    }
+}
+
+/// A small, dense source that the CPU reaches, to an ordinary tensor of the CPU: needs no plan.
+#[inline(always)]
+fn clone_usual(
+    src: &Snapshot,
+    order: Order,
+    device: DLDevice,
+    options: &Options,
+) -> Result<Option<Versioned>> {
+    let usual = order == Order::C
+        && !options.streams.any()
+        && is_host(src.device)
+        && !is_opaque(src.dtype)
+        && dense_numel(src, src).is_some();
+    if !usual {
+        return Ok(None);
+    }
+    let flags = src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED;
+    let made = alloc::new_usual(src.shape(), src.dtype, device, flags, DENSE_PLAIN)?;
+    Ok(made.map(|(tensor, nbytes)| {
+        // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
+        unsafe {
+            let data: *mut u8 = (*tensor.as_ptr()).dl_tensor.data.cast();
+            data.copy_from_nonoverlapping(src.first(), nbytes);
+        }
+        tensor
+    }))
+}
+
+/// As [`begin_clone`], of anything.
+#[inline(never)]
+fn clone_any(
+    src: &Snapshot,
+    order: Order,
+    device: DLDevice,
+    options: &Options,
+    job: &mut Job,
+) -> Result<Made> {
+    check_copyable(src, options)?;
+    // Where no target was named, it is the source that nobody serves.
+    let blamed = |error: Error| if device == src.device { error } else { error.of(DEVICE) };
+    check_target(device).map_err(blamed)?;
+    let tensor = new_in_order(src, order, device)?;
+    // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own; on
+    // failure nobody else has it.
+    let moves = !src.empty
+        && unsafe {
+            fill_clone(src, tensor, options, job).inspect_err(|_| share::release(tensor))?
+        };
+    Ok(Made { tensor, moves })
+}
+
+/// A fresh tensor of the source's shape and dtype.
+#[inline(never)] // a frame of its own: stacks may be small
+fn new_in_order(src: &Snapshot, order: Order, device: DLDevice) -> Result<Versioned> {
+    let strides;
+    let request = Request {
+        shape: src.shape(),
+        strides: match order {
+            Order::C => None,
+            order => {
+                strides = alloc::strides_for(src.shape(), order, src.strides());
+                strides.get(..src.shape().len())
+            }
+        },
+        dtype: src.dtype,
+        device,
+        flags: src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED,
+        align_bytes: ALIGN_BYTES,
+        allocator: None,
+    };
+    alloc::new_sized(&request, src.nbytes()? as usize)
+}
+
+/// Fills a clone, of few elements; of others `job` is made, and the answer true.
+///
+/// # Safety
+/// `tensor` is fresh, of ours, with the shape and element size of `src`.
+#[inline(never)] // as above
+unsafe fn fill_clone(
+    src: &Snapshot,
+    tensor: Versioned,
+    options: &Options,
+    job: &mut Job,
+) -> Result<bool> {
+    let mut dst = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
+    let host = is_host(src.device) && is_host(dst.device) && !options.streams.any();
+    if host && copied_few(src, &dst) {
+        return Ok(false);
+    }
+    fill_transfer(src, &dst, &mut job.transfer).map(|()| true)
+}
+
+/// Whether the CPU reaches the memory of a device.
+fn is_host(device: DLDevice) -> bool {
+    device_type::host_reachable(device.device_type)
+}
+
+/// The target, in the functions that take one.
+const DEVICE: Arg = &Parameter(2, "device");
+
+/// Refuses a device that does not exist, or on which nobody allocates.
+fn check_target(device: DLDevice) -> Result<()> {
+    device_type::check(device)?;
+    if alloc::served(device.device_type) {
+        return Ok(());
+    }
+    registry::required(device.device_type).map(|_| ())
+}
+
+/// `tensor` itself with one more holder when it is already dense in `order`, else a dense copy; for
+/// [`made`].
+///
+/// # Safety
+/// `tensor` is live and `src` was read from it.
+pub unsafe fn contiguous(
+    src: &Snapshot,
+    tensor: Versioned,
+    order: Order,
+    options: &Options,
+    job: &mut Job,
+) -> Result<Made> {
+    if layout::is_contiguous(src.shape(), src.strides(), order) {
+        // SAFETY: the caller's word.
+        return unsafe { found(tensor) };
+    }
+    let order = if order == Order::A { Order::C } else { order };
+    begin_clone(src, order, src.device, options, job)
+}
+
+/// `tensor` itself with one more holder.
+///
+/// # Safety
+/// `tensor` is live.
+unsafe fn found(tensor: Versioned) -> Result<Made> {
+    // SAFETY: the caller's word.
+    Ok(Made { tensor: unsafe { share::retain(tensor)? }, moves: false })
+}
+
+/// `tensor` on `device`: itself with one more holder where it is, or a copy; for [`made`].
+///
+/// # Safety
+/// `tensor` is live and `src` was read from it.
+pub unsafe fn to_device(
+    src: &Snapshot,
+    tensor: Versioned,
+    device: DLDevice,
+    policy: CopyPolicy,
+    options: &Options,
+    job: &mut Job,
+) -> Result<Made> {
+    device_type::check(device)?;
+    let there = src.device == device;
+    match policy {
+        // SAFETY: the caller's word.
+        CopyPolicy::IfNeeded | CopyPolicy::Never if there => unsafe { found(tensor) },
+        CopyPolicy::Never => {
+            let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
+            Err(error.value(src.device.device_type.into()).limit(device.device_type.into()))
+        }
+        _ => begin_clone(src, Order::C, device, options, job),
+    }
+}
