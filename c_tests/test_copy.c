@@ -168,11 +168,12 @@ static void ways(void) {
     {24, 2, {40, 40}, {1, 40}, {40, 1}, {"tables", "odd tiles", "odd tiles", "odd tiles", "odd squares"}},
     {32, 2, {400, 300}, {1, 400}, {300, 1}, {"transpose", "transpose", "transpose", "transpose", "transpose"}},
     {8, 2, {4000, 12}, {12, 1}, {1, 4000}, {"slim", "slim", "slim", "slim", "slim"}},
-    {32, 1, {300}, {2}, {1}, {"step", "step", "step", "step", "step"}},
-    {32, 1, {300}, {0}, {1}, {"fill", "fill", "fill", "fill", "fill"}},
+    {32, 1, {3000}, {2}, {1}, {"step", "step", "step", "step", "step"}},
+    {32, 1, {3000}, {0}, {1}, {"fill", "fill", "fill", "fill", "fill"}},
     {32, 2, {100, 3}, {1, 100}, {3, 1}, {"interleave", "interleave", "interleave", "interleave", "interleave"}},
     {32, 2, {300, 25}, {50, 1}, {25, 1}, {"gather", "gather", "gather", "gather", "gather"}},
     {32, 2, {9, 500}, {600, 1}, {500, 1}, {"blocks", "blocks", "blocks", "blocks", "blocks"}},
+    {32, 1, {300}, {2}, {1}, {"strided", "strided", "strided", "strided", "strided"}}, /* few need no plan */
     {32, 2, {3, 4}, {1, 3}, {4, 1}, {"strided", "strided", "strided", "strided", "strided"}},
     {4, 1, {300}, {2}, {1}, {"bits", "bits", "bits", "bits", "bits"}},
   };
