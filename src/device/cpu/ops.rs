@@ -360,7 +360,7 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
     pub(super) square: Option<Square>,
-    /// Whether they can share lines, and be made in pairs.
+    /// Whether they can share lines.
     pub(super) shares: bool,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
