@@ -217,8 +217,9 @@ fn transposes_in_phase() {
         for size in [1i64, 2, 4, 8, 16] {
             for phase in (0..64).step_by(size as usize) {
                 let (n, columns) = (5 * 64 / size + 3, 64 / size + 5);
+                let gap = random.one_of(&[128, 200, 2048 - columns * size]);
                 let dims = vec![
-                    Dim { n, src: random.one_of(&[128, 200]) + columns * size, dst: size },
+                    Dim { n, src: gap + columns * size, dst: size },
                     Dim { n: columns, src: size, dst: (n * size + 63) / 64 * 64 },
                 ];
                 let case = Case { item: Item::Bytes(size as usize), dims };
@@ -291,7 +292,9 @@ fn large_volumes() {
     let memory = memory();
     ways(&[(usize::MAX, true)], |what| {
         let mut random = Random(0x0701_0e50_0000_2222);
-        for (size, [z, y, x]) in [(1, [256, 90, 256]), (2, [192, 60, 200]), (8, [32, 70, 240])] {
+        let extents =
+            [(1, [256, 90, 256]), (2, [192, 60, 200]), (8, [32, 70, 240]), (11, [40, 130, 120])];
+        for (size, [z, y, x]) in extents {
             for phase in [0, 16] {
                 let dims = vec![
                     Dim { n: x, src: size, dst: y * z * size },
@@ -640,16 +643,18 @@ fn large_elements() {
     });
 }
 
-/// Transposes of outputs so large that AMD's tuning has them go past the caches, or asks for lines.
+/// Transposes of outputs so large that AMD's tuning has them go past the caches, asks for lines, or
+/// reads them.
 #[test]
 fn large_transposes() {
     let memory = memory();
     let extents =
         [(4, 1030, 1050), (2, 1120, 2000), (1, 2112, 2064), (2, 4160, 544), (8, 700, 801)];
-    let one_by_one = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200)];
+    let one_by_one = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200), (11, 820, 700)];
+    let tiles = [(1, 2560, 2048), (3, 1301, 1402), (5, 1200, 1101)];
     ways(&[(usize::MAX, true)], |what| {
         let mut random = Random(0x4c41_5247_4500_0001);
-        for (size, a, b) in extents.into_iter().chain(one_by_one) {
+        for (size, a, b) in extents.into_iter().chain(one_by_one).chain(tiles) {
             for places in [[0, 0], [random.next(), random.next()]] {
                 let rows = Dim { n: a, src: b * size, dst: size };
                 let dims = vec![Dim { n: b, src: size, dst: a * size }, rows];

@@ -97,10 +97,15 @@ impl<'a> Face<'a> {
     /// Whether squares can share the lines of the destination's rows: these are long and a stride
     /// apart, as the source's are, and start at whole elements, of more than a byte.
     pub(super) fn shares(&self) -> bool {
-        let ([_], [(_, to)]) = (self.rows.dims(), self.columns.dims()) else { return false };
+        let to = self.columns.inner() as usize;
         let unit = (1 << self.log.min(3)) - 1;
-        let whole = (*to as usize | self.dst as usize) & unit == 0;
-        whole && self.wrap == 0 && self.log > 0 && self.n_dst >= 8 * self.line()
+        self.long() && (to | self.dst as usize) & unit == 0 && self.log > 0
+    }
+
+    /// Whether the destination's rows are long and a stride apart, as the source's are.
+    pub(super) fn long(&self) -> bool {
+        let apart = matches!((self.rows.dims(), self.columns.dims()), ([_], [_]));
+        apart && self.wrap == 0 && self.n_dst >= 8 * self.line()
     }
 
     /// Whether it is one of these.

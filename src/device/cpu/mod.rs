@@ -74,6 +74,7 @@ mod stream;
 mod strided;
 mod tables;
 mod threads;
+mod touch;
 mod transpose;
 mod tuning;
 mod walk;

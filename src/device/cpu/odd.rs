@@ -5,6 +5,7 @@
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
 use super::ops::{Odd, OddSquares, OddTiles, Ops, Turns};
+use super::touch;
 use super::tuning::{Tuning, tuning};
 use super::way::Way;
 use crate::array::Array;
@@ -141,19 +142,22 @@ const AHEAD: usize = 128;
 /// # Safety
 /// As [`squares`].
 pub(super) unsafe fn tiles(ops: &Ops, turn: OddTiles, plan: &Part, size: usize, sides: &Sides) {
+    let run = touch::short(plan, size);
     // SAFETY: the caller's plan.
-    faces(plan, size, sides, &mut |face| unsafe { tiled(ops, turn, face, size) });
+    faces(plan, size, sides, &mut |face| unsafe { tiled(ops, turn, face, (size, run)) });
 }
 
 /// Transposes a face of at least 4 elements either way. The last tile of a row or column moves
-/// back over its predecessor, and writes the same bytes again.
+/// back over its predecessor, and writes the same bytes again. Of source rows `run` elements are
+/// read at once, or lines are asked for.
 ///
 /// # Safety
 /// Every element is readable and writable; no overlap.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn tiled(ops: &Ops, turn: OddTiles, face: &Face, size: usize) {
+unsafe fn tiled(ops: &Ops, turn: OddTiles, face: &Face, (size, run): (usize, usize)) {
     let how = Odd::new(size);
     let side = how.side;
+    let run = run & !(side - 1);
     let mut tables = Tables::new(face);
     let mut d = 0;
     while d < face.n_dst {
@@ -163,7 +167,12 @@ unsafe fn tiled(ops: &Ops, turn: OddTiles, face: &Face, size: usize) {
         let src = tables.rows(face, at, count);
         let mut dst = face.dst;
         for s in (0..face.n_src).step_by(side.max(1)) {
-            let ahead = s.is_multiple_of(LINE * side);
+            // SAFETY: a part of the face.
+            unsafe {
+                let row = src.wrapping_add(s * size);
+                touch::read(row, (count, size), (run, s, face.n_src - s), &|i| tables.row(i));
+            }
+            let ahead = run == 0 && s.is_multiple_of(LINE * side);
             let (mut place, mut s) = (s & (COLUMNS_MOST - 1), s);
             if place == 0 || s + side > face.n_src {
                 (place, s) = (0, s.min(face.n_src - side));

@@ -2,6 +2,7 @@
 //! innermost dimensions of the destination, the other those of the source: lines on both sides are
 //! used up while they are in the cache.
 use super::strided::{fixed, one, pair};
+use super::touch;
 use super::walk::walk;
 use crate::array::Array;
 use crate::device::part::Part;
@@ -95,6 +96,20 @@ fn tables(plan: &Part, size: usize, inner: &mut Table, outer: &mut Table) {
     }
 }
 
+/// What copies blocks of elements of `size` bytes.
+fn block(size: usize) -> Block {
+    match size {
+        1 => block_of::<1, 1>,
+        2 => block_of::<2, 1>,
+        3..=4 => block_of::<4, 2>,
+        5..=8 => block_of::<8, 4>,
+        9..=16 => block_of::<16, 8>,
+        17..=32 => block_of::<32, 16>,
+        33..=64 => block_of::<64, 32>,
+        _ => block_of::<80, 40>,
+    }
+}
+
 /// Copies a simplified plan of elements of 1 to 80 bytes.
 ///
 /// # Safety
@@ -104,23 +119,14 @@ pub(super) unsafe fn copy(plan: &Part, size: usize) {
     let mut inner = Table::new(size);
     let mut outer = Table::new(size);
     tables(plan, size, &mut inner, &mut outer);
-    let block = match size {
-        1 => block_of::<1, 1>,
-        2 => block_of::<2, 1>,
-        3..=4 => block_of::<4, 2>,
-        5..=8 => block_of::<8, 4>,
-        9..=16 => block_of::<16, 8>,
-        17..=32 => block_of::<32, 16>,
-        33..=64 => block_of::<64, 32>,
-        _ => block_of::<80, 40>,
-    };
+    let block = block(size);
     let dim = |part: Option<(usize, usize)>| part.map_or(Dim::NONE, |(i, _)| plan.dim(i));
     let (a, b) = (dim(inner.part), dim(outer.part));
     let step = |part: Option<(usize, usize)>| part.map_or(1, |(_, n)| n as i64).max(1);
     let (by_a, by_b) = (step(inner.part), step(outer.part));
     let each = |n: usize, by: i64| n.checked_div(by as usize).unwrap_or(n);
     let (each_a, each_b) = (each(inner.n, by_a), each(outer.n, by_b));
-    let (line, first) = (inner.line, outer.first);
+    let (line, first, many) = (inner.line, outer.first, touch::short(plan, size));
     walk(plan, inner.dims | outer.dims, |src_at, dst_at| {
         let mut i = 0;
         while i < a.n {
@@ -135,13 +141,44 @@ pub(super) unsafe fn copy(plan: &Part, size: usize) {
                 let src = plan.src.wrapping_offset(src_at);
                 let dst = plan.dst.wrapping_offset(dst_at);
                 // SAFETY: elements of the caller's plan.
-                unsafe { block(dst, src, size, &inner, &outer) };
+                unsafe {
+                    touched(src, (size, many), &inner, &outer);
+                    block(dst, src, size, &inner, &outer);
+                }
                 j += by_b;
             }
             i += by_a;
         }
     });
 }
+
+/// Reads what a block needs of its source rows, if these are many and long.
+///
+/// # Safety
+/// As [`block_of`].
+unsafe fn touched(src: *const u8, (size, most): (usize, usize), inner: &Table, outer: &Table) {
+    const MANY: usize = 17;
+    const LONG: usize = 128;
+    let run = outer.n.min(outer.first.n as usize).max(1);
+    if most == 0 || outer.first.src != size as i64 || run * size < LONG || inner.n < MANY {
+        return;
+    }
+    let rows = inner.at.get(..inner.n).unwrap_or(&[]);
+    let mut at = 0;
+    while at < outer.n {
+        let src = src.wrapping_offset(outer.at.get(at).map_or(0, |&(from, _)| from));
+        // SAFETY: the caller's elements.
+        unsafe {
+            touch::read(src, (rows.len(), size), (run, 0, run), &|i| {
+                rows.get(i).map_or(0, |r| r.0)
+            });
+        }
+        at += run;
+    }
+}
+
+/// See [`block_of`].
+type Block = unsafe fn(*mut u8, *const u8, usize, &Table, &Table);
 
 /// Copies the elements at the offsets of both tables. `W` bytes at a time, of which the next
 /// element overwrites those too many, where the next one is in the same run on both sides; else

@@ -4,6 +4,7 @@ use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ops, Rows, Square, To};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
+use super::touch;
 use super::tuning::{Tuning, tuning};
 use super::windows;
 
@@ -39,24 +40,28 @@ pub(super) struct Away {
     ahead: bool,
     /// Likewise where elements are copied one by one.
     far: bool,
+    /// Bytes of source rows that are read at once instead.
+    pub(super) touched: usize,
 }
 
 impl Away {
     /// For an output of so many bytes, of elements of 1 << `log`, that goes past the caches if it
     /// `streams`.
     pub(super) fn new(ops: &Ops, nbytes: u64, log: u32, streams: bool) -> Away {
-        let Tuning { stream_from, ahead_from, rows_from, .. } = tuning();
+        let Tuning { stream_from, ahead_from, rows_from, touched, .. } = tuning();
         let [early, late] = stream_from.map(|from| !streams && ops.streams && nbytes >= from);
         let far = ahead_from.get(log as usize).is_some_and(|&from| nbytes >= from);
         let ahead = streams || far;
-        Away { streams: streams || early, early, late, ahead, far: nbytes >= *rows_from }
+        let (streams, by_rows) = (streams || early, nbytes >= *rows_from);
+        let touched = if streams || by_rows { *touched } else { 0 };
+        Away { streams, early, late, ahead, far: by_rows, touched }
     }
 
     /// Goes past the caches only where that suits a face; tells whether its rows are wide enough as
     /// they are.
     fn suits(&mut self, ops: &Ops, face: &Face) -> bool {
         let wide = face.log >= tuning().rows_log && rows::suits(face);
-        let past = tuning().windows || face.columns.lined() || shares(ops, face);
+        let past = windowed(face) || face.columns.lined() || shares(ops, face);
         self.streams &= past && !(wide && self.early && !self.late);
         self.early &= self.streams;
         wide
@@ -119,7 +124,14 @@ unsafe fn cut_ends(face: &mut Face, step: usize) {
 
 /// Whether squares of a face whose rows start anywhere in a line share these.
 fn shares(ops: &Ops, face: &Face) -> bool {
-    ops.shares && !tuning().windows && face.shares()
+    ops.shares && !windowed(face) && face.shares()
+}
+
+/// Whether these rows go past the caches through windows: where source rows are read before, long
+/// ones.
+fn windowed(face: &Face) -> bool {
+    let Tuning { windows, touched, .. } = tuning();
+    face.log >= *windows && (*touched == 0 || face.long())
 }
 
 /// Tiles straight from the source into the destination. The last tile of a row or column moves
@@ -268,9 +280,7 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
             Some(square) if aligned || !streams || shares(ops, face) => {
                 squares(ops, square, (face, edges), (start, aligned), away)
             }
-            _ => {
-                windows::copy(ops, (face, edges), if aligned { head } else { 0 }, aligned, streams)
-            }
+            _ => windows::copy(ops, (face, edges), (if aligned { head } else { 0 }, aligned), away),
         };
         if done < face.n_dst {
             let count = (face.n_dst - done).max(face.vector());
@@ -339,7 +349,9 @@ struct Squares<'a> {
     ahead: bool,
     /// So many bytes at once.
     chunk: usize,
-    /// Whether destination rows are.
+    /// Or read.
+    touched: usize,
+    /// Whether destination rows are asked for.
     apart: bool,
 }
 
@@ -361,7 +373,8 @@ impl Squares<'_> {
         let far = face.columns.inner().unsigned_abs();
         let Tuning { ahead: [chunk, _], destination, .. } = *tuning();
         let apart = destination && !away.streams && far >= 512;
-        Squares { ops, square, half, to, ahead: away.ahead, chunk, apart }
+        let Away { ahead, touched, .. } = away;
+        Squares { ops, square, half, to, ahead, chunk, touched, apart }
     }
 
     /// Source rows in use at a time.
@@ -403,9 +416,9 @@ impl Squares<'_> {
         let (log, line, ops) = (face.log, face.line().max(1), self.ops);
         let before = self.before(line);
         let (&Tuning { ahead: [_, distance], followed, .. }, chunk) = (tuning(), self.chunk);
-        let asks = self.ahead && lines * line > followed;
-        let on = face.goes_on();
-        let src = tables.rows(face, d - before, lines * line + before);
+        let (n, far) = (lines * line + before, self.ahead && lines * line > followed);
+        let (asks, run) = (far && self.touched == 0, if far { self.touched >> log } else { 0 });
+        let (src, on) = (tables.rows(face, d - before, n), face.goes_on());
         let mut dst = face.dst;
         for s in (0..face.n_src).step_by(line) {
             let place = s & (COLUMNS_MOST - 1);
@@ -417,7 +430,10 @@ impl Squares<'_> {
             let more = on || (face.n_src - s) << log > distance;
             let more = more && (s << log) & (chunk - 1) == 0;
             // SAFETY: a part of the caller's face.
-            unsafe { self.begin(log, tables, src) };
+            unsafe {
+                touch::read(src, (n, 1 << log), (run, s, face.n_src - s), &|i| tables.row(i));
+                self.begin(log, tables, src);
+            }
             for i in 0..lines {
                 let ([at, column], rows) = tables.places(i * line + before, place);
                 let src = src.wrapping_offset(at);

@@ -4,6 +4,7 @@
 //! follow, and in what asking for lines does.
 use core::sync::atomic::{AtomicU8, Ordering};
 
+use super::level::{Level, level};
 use super::simd::amd;
 
 /// The ways of a make of processors.
@@ -26,6 +27,9 @@ pub(super) struct Tuning {
     /// Bytes of a source row that are asked for at once (memory is slow to change its rows), and
     /// how far ahead.
     pub(super) ahead: [usize; 2],
+    /// Bytes of source rows that are read once before they are used, a few rows at a time, where
+    /// that is faster than to ask for lines. 0: nowhere.
+    pub(super) touched: usize,
     /// Bytes of an output from which they are asked for, in the caches, by log2 of the element's
     /// bytes.
     pub(super) ahead_from: [u64; 5],
@@ -40,9 +44,9 @@ pub(super) struct Tuning {
     /// Whether packed elements go by tiles alone, of which lines are asked for; if not, strips are
     /// as wide as in the caches, and nibbles go by squares where they can.
     pub(super) packed: bool,
-    /// Whether rows that start anywhere in a line go past the caches through windows: if not,
-    /// squares share their lines, where they can.
-    pub(super) windows: bool,
+    /// log2 of the bytes of elements from which rows that start anywhere in a line go past the
+    /// caches through windows: below, squares share their lines, where they can.
+    pub(super) windows: u32,
     /// Bytes of an output from which transposes go past the caches, if nothing else does yet: by
     /// squares, and where elements may be copied one by one.
     pub(super) stream_from: [u64; 2],
@@ -66,12 +70,13 @@ static USUAL: Tuning = Tuning {
     listed: 32,
     shared: 32,
     ahead: [256, 256],
+    touched: 0,
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
     rows_from: u64::MAX,
     second: false,
     destination: true,
     packed: true,
-    windows: true,
+    windows: 0,
     stream_from: [u64::MAX; 2],
     fills: true,
     uneven: [0; 2],
@@ -88,16 +93,28 @@ static AMD: Tuning = Tuning {
     listed: 128,
     shared: 512,
     ahead: [128, 128],
+    touched: 0,
     ahead_from: [0, 6 << 20, 0, 0, 0],
     rows_from: 5 << 20,
     second: true,
     destination: false,
     packed: false,
-    windows: false,
+    windows: u32::MAX,
     stream_from: [4 << 20, 12 << 20],
     fills: false,
     uneven: [32, 8],
     rows_log: 4,
+};
+
+/// Zen 3, and whoever else has no AVX-512.
+static AMD_NARROW: Tuning = Tuning {
+    past: [[64, 64], [64, 64], [16, 64], [16, 64], [16, 64]],
+    early: [[64, 64]; 5],
+    near: 64,
+    listed: 64,
+    touched: 4096,
+    windows: 2,
+    ..AMD
 };
 
 /// 0: not asked yet; 1: the usual one; 2: AMD's.
@@ -105,7 +122,11 @@ static TUNED: AtomicU8 = AtomicU8::new(0);
 
 /// The tuning in use.
 pub(super) fn tuning() -> &'static Tuning {
-    if tuned_for_amd() { &AMD } else { &USUAL }
+    match tuned_for_amd() {
+        false => &USUAL,
+        true if level() < Level::Avx512 => &AMD_NARROW,
+        true => &AMD,
+    }
 }
 
 /// Whether copies go the ways that suit AMD's processors; asked of the processor once.

@@ -3,7 +3,8 @@
 use super::face::{COLUMNS_MOST, Face, Tables};
 use super::ops::{Ops, Rows, To};
 use super::stream::{BUFFER, Buffer};
-use super::transpose::{Edges, listed};
+use super::touch;
+use super::transpose::{Away, Edges, listed};
 use super::tuning::tuning;
 
 /// Source rows that an unaligned window shows at least.
@@ -26,15 +27,14 @@ const fn pitch(log: u32) -> usize {
 pub(super) unsafe fn copy(
     ops: &Ops,
     (face, edges): (&Face, &Edges),
-    mut d: usize,
-    aligned: bool,
-    streams: bool,
+    (mut d, aligned): (usize, bool),
+    away: Away,
 ) -> usize {
-    let stream = if streams { ops.stream } else { super::portable::stream };
+    let stream = if away.streams { ops.stream } else { super::portable::stream };
     let pitch = pitch(face.log);
     let ([chunk, distance], line) = (tuning().ahead, face.line().max(1));
-    let rows = BUFFER / pitch;
-    let held = if aligned { pitch / 64 } else { 1 + WINDOW.div_ceil(line) };
+    let (run, rows) = (away.touched >> face.log, BUFFER / pitch);
+    let held = if aligned || run > 0 { pitch / 64 } else { 1 + WINDOW.div_ceil(line) };
     let shown = held - usize::from(!aligned);
     let mut buffer = Buffer::new();
     let buffer = buffer.ptr();
@@ -50,7 +50,9 @@ pub(super) unsafe fn copy(
             let dst = tables.columns(face, s, count).wrapping_add(d << face.log);
             // SAFETY: a part of the caller's face; the buffer has `rows` rows of `held` lines.
             unsafe {
-                if (s << face.log) & (chunk - 1) == 0 {
+                let (n, left) = ((wide, 1 << face.log), face.n_src - s);
+                touch::read(src, n, (run, s, left), &|i| tables.row(i));
+                if run == 0 && (s << face.log) & (chunk - 1) == 0 {
                     let (_, rows) = tables.places(0, 0);
                     (ops.fetch)(src.wrapping_add(distance), rows.source(), wide, chunk / 64);
                 }

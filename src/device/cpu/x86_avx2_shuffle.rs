@@ -147,28 +147,48 @@ pub(super) unsafe fn groups(mut dst: *mut u8, mut src: *const u8, mut n: usize, 
     }
 }
 
-/// See [`super::ops::Split`]: 32 bytes of each plane at a time, in two halves of which each is made
-/// of as many times 16 bytes as a line is of lines.
+/// See [`super::ops::Split`].
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn planes(mut dst: *mut u8, mut src: *const u8, n: usize, how: &Planes) {
-    let (last, half) = (how.lines.wrapping_sub(1), 16 * how.lines as isize);
-    // SAFETY: the caller vouches for `n` times as many lines, and for `n` of each plane.
+pub(super) unsafe fn planes(dst: *mut u8, src: *const u8, n: usize, how: &Planes) {
+    // SAFETY: the caller's promises.
     unsafe {
-        for _ in 0..2 * n {
-            let from = |i: usize| two(src.wrapping_add(16 * i.min(last)), half, 0, 1);
-            let all = [from(0), from(1), from(2), from(3)];
-            let mut to = dst;
-            for order in how.order.iter().take(how.n) {
-                let turn = |i: usize| {
-                    let order = _mm_loadu_si128(order.as_ptr().wrapping_add(16 * i).cast());
-                    _mm256_shuffle_epi8(all[i], _mm256_broadcastsi128_si256(order))
-                };
-                let low = _mm256_or_si256(turn(0), turn(1));
-                let high = _mm256_or_si256(turn(2), turn(3));
-                _mm256_stream_si256(to.cast(), _mm256_or_si256(low, high));
-                to = to.wrapping_offset(how.apart);
-            }
-            (dst, src) = (dst.wrapping_add(32), src.wrapping_offset(2 * half));
+        match how.lines {
+            2 => splits::<2>(dst, src, n, how),
+            3 => splits::<3>(dst, src, n, how),
+            _ => splits::<4>(dst, src, n, how),
         }
+    }
+}
+
+/// A line of each plane at a time, in four parts, each of K times 16 bytes. Both halves of a line
+/// are written one after the other: with others in between, that takes twice as long.
+#[target_feature(enable = "avx2")]
+unsafe fn splits<const K: usize>(mut dst: *mut u8, mut src: *const u8, n: usize, how: &Planes) {
+    let part = 16 * K as isize;
+    for _ in 0..n {
+        let (mut low, mut high) = ([_mm256_setzero_si256(); K], [_mm256_setzero_si256(); K]);
+        straight!(K, I => {
+            let from = src.wrapping_add(16 * I);
+            // SAFETY: the caller vouches for K lines of the source for one of each plane.
+            (low[I], high[I]) = unsafe { (two(from, part, 0, 1), two(from, part, 2, 1)) };
+        });
+        let mut to = dst;
+        for order in how.order.iter().take(how.n) {
+            let (mut first, mut second) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+            straight!(K, I => {
+                // SAFETY: an order is 64 bytes.
+                let order = unsafe { _mm_loadu_si128(order.as_ptr().wrapping_add(16 * I).cast()) };
+                let order = _mm256_broadcastsi128_si256(order);
+                first = _mm256_or_si256(first, _mm256_shuffle_epi8(low[I], order));
+                second = _mm256_or_si256(second, _mm256_shuffle_epi8(high[I], order));
+            });
+            // SAFETY: and for `n` lines of each plane.
+            unsafe {
+                _mm256_stream_si256(to.cast(), first);
+                _mm256_stream_si256(to.wrapping_add(32).cast(), second);
+            }
+            to = to.wrapping_offset(how.apart);
+        }
+        (dst, src) = (dst.wrapping_add(64), src.wrapping_offset(4 * part));
     }
 }

@@ -22,6 +22,12 @@ pub(super) unsafe fn square(
     unsafe {
         match log {
             0 => {
+                if let Rows::Apart([from, to, between]) = rows
+                    && from & (FAR - 1) == 0
+                {
+                    in_place(src, from, half, between);
+                    return second(half, between, dst, to, lines);
+                }
                 for part in 0..2 {
                     let (at, rows) = source(rows, 32 * part);
                     tile1(src.wrapping_offset(at), half.wrapping_add(32 * part), rows, 4);
@@ -35,6 +41,65 @@ pub(super) unsafe fn square(
         }
     }
 }
+
+/// Rows so many bytes apart, or a multiple of it, share a few places in the first-level cache.
+const FAR: isize = 2048;
+
+/// Copies 64 rows of 64 bytes, each in one go, and turns them where they are then.
+#[target_feature(enable = "avx2")]
+unsafe fn in_place(src: *const u8, from: isize, to: *mut u8, between: isize) {
+    // Blocks of 16 rows and columns that change places, or stay in theirs, two at a time.
+    const BLOCKS: [[usize; 4]; 8] = [
+        [0, 0, 1, 1],
+        [2, 2, 3, 3],
+        [0, 1, 1, 0],
+        [0, 2, 2, 0],
+        [0, 3, 3, 0],
+        [1, 2, 2, 1],
+        [1, 3, 3, 1],
+        [2, 3, 3, 2],
+    ];
+    // SAFETY: the caller vouches for the rows on both sides.
+    unsafe {
+        for i in 0..64 {
+            let (row, to) = (src.wrapping_offset(i * from), to.wrapping_offset(i * between));
+            to.cast::<[__m256i; 2]>().write_unaligned(row.cast::<[__m256i; 2]>().read_unaligned());
+        }
+        for [a, b, c, d] in BLOCKS {
+            let block = |row: usize, column: usize| {
+                to.wrapping_offset(16 * row as isize * between).wrapping_add(16 * column)
+            };
+            pair([block(a, b), block(c, d)], [block(b, a), block(d, c)], between);
+        }
+    }
+}
+
+/// Turns two blocks of 16 rows of 16 bytes, `by` bytes apart, at once, to two others.
+macro_rules! pair {
+    ([$($i:literal)*], [$($h:literal)*]) => {
+        #[target_feature(enable = "avx2")]
+        unsafe fn pair([a, b]: [*mut u8; 2], [to_a, to_b]: [*mut u8; 2], by: isize) {
+            const C: usize = 16;
+            // SAFETY: the caller vouches for all of them.
+            unsafe {
+                let mut rows = [$(_mm256_inserti128_si256::<1>(
+                    _mm256_castsi128_si256(_mm_loadu_si128(a.wrapping_offset($i * by).cast())),
+                    _mm_loadu_si128(b.wrapping_offset($i * by).cast()),
+                )),*];
+                shuffle!(rows, C, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, [$($h)*]);
+                $(
+                    let (low, high) = (
+                        _mm256_castsi256_si128(rows[$i]),
+                        _mm256_extracti128_si256::<1>(rows[$i]),
+                    );
+                    _mm_storeu_si128(to_a.wrapping_offset($i * by).cast(), low);
+                    _mm_storeu_si128(to_b.wrapping_offset($i * by).cast(), high);
+                )*
+            }
+        }
+    };
+}
+pair!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]);
 
 /// Both halves of C destination rows of a square at a time, in registers.
 macro_rules! whole {
