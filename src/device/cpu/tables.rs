@@ -15,6 +15,9 @@ const MOST: usize = 128;
 /// of them, and more.
 const REACH: [usize; 2] = [256, 512];
 
+/// Lines that a place in the first-level cache has room for.
+const WAYS: usize = 8;
+
 /// The offsets of every index of some dimensions, in source and destination.
 struct Table {
     at: Array<(isize, isize), MOST>,
@@ -46,6 +49,10 @@ impl Table {
     /// Adds dimension `i` outside those already there, or as much of it as there is room for.
     fn add(&mut self, i: usize, dim: Dim) {
         let n = self.n;
+        // Lines of rows that are whole pages apart share one place in the first-level cache.
+        if (9..=16).contains(&self.size) && self.dims == 0 && dim.src != 0 && dim.src % 4096 == 0 {
+            self.most = WAYS;
+        }
         let room = self.most.checked_div(n).unwrap_or(0);
         // Little is left for another table of a dimension that is a little longer.
         let whole = self.size > 16 && dim.n as usize <= room + room / 2;
