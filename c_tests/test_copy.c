@@ -165,16 +165,17 @@ static void ways(void) {
     {8, 3, {512, 16384, 3}, {49152, 3, 1}, {16384, 1, 8388608}, {"step", "step", "planes", "planes", "planes"}},
     {8, 2, {12, 2000}, {2000, 1}, {1, 12}, {"slim", "slim", "slim", "slim", "braid"}},
     {32, 2, {48, 48}, {1, 48}, {48, 1}, {"transpose", "transpose", "small", "small", "small"}},
-    {24, 2, {40, 40}, {1, 40}, {40, 1}, {"tables", "odd tiles", "odd tiles", "odd tiles", "odd squares"}},
+    {24, 2, {90, 90}, {1, 90}, {90, 1}, {"tables", "odd tiles", "odd tiles", "odd tiles", "odd squares"}},
     {32, 2, {400, 300}, {1, 400}, {300, 1}, {"transpose", "transpose", "transpose", "transpose", "transpose"}},
     {8, 2, {4000, 12}, {12, 1}, {1, 4000}, {"slim", "slim", "slim", "slim", "slim"}},
     {32, 1, {3000}, {2}, {1}, {"step", "step", "step", "step", "step"}},
     {32, 1, {3000}, {0}, {1}, {"fill", "fill", "fill", "fill", "fill"}},
-    {32, 2, {100, 3}, {1, 100}, {3, 1}, {"interleave", "interleave", "interleave", "interleave", "interleave"}},
-    {32, 2, {300, 25}, {50, 1}, {25, 1}, {"gather", "gather", "gather", "gather", "gather"}},
-    {32, 2, {9, 500}, {600, 1}, {500, 1}, {"blocks", "blocks", "blocks", "blocks", "blocks"}},
-    {32, 1, {300}, {2}, {1}, {"strided", "strided", "strided", "strided", "strided"}}, /* few need no plan */
-    {32, 2, {3, 4}, {1, 3}, {4, 1}, {"strided", "strided", "strided", "strided", "strided"}},
+    {32, 2, {1000, 3}, {1, 1000}, {3, 1}, {"interleave", "interleave", "interleave", "interleave", "interleave"}},
+    {32, 2, {3000, 25}, {50, 1}, {25, 1}, {"gather", "gather", "gather", "gather", "gather"}},
+    {32, 2, {300, 25}, {50, 1}, {25, 1}, {"nest", "nest", "nest", "nest", "nest"}},
+    {32, 2, {900, 500}, {600, 1}, {500, 1}, {"blocks", "blocks", "blocks", "blocks", "blocks"}},
+    {32, 1, {300}, {2}, {1}, {"nest", "nest", "nest", "nest", "nest"}}, /* few need no plan */
+    {32, 2, {3, 4}, {1, 3}, {4, 1}, {"nest", "nest", "nest", "nest", "nest"}},
     {4, 1, {300}, {2}, {1}, {"bits", "bits", "bits", "bits", "bits"}},
   };
   static const char *const levels[] = {"portable", "neon", "avx2", "avx512", "vbmi"};

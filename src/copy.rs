@@ -11,7 +11,7 @@ use core::ptr::{NonNull, null_mut};
 
 use crate::abi::*;
 use crate::device::backend::{Side, Transfer};
-use crate::device::cpu::Parallel;
+use crate::device::cpu::{self, Parallel};
 use crate::device::pieces;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::dtype;
@@ -21,7 +21,7 @@ use crate::validate::{Rules, Snapshot};
 
 pub use clone::*;
 pub use explain::{Explained, explain};
-use few::copied_usual;
+use few::begun;
 pub use pair::*;
 pub use route::Streams;
 
@@ -77,13 +77,15 @@ pub struct Job {
     transfer: Transfer,
     /// Bytes to copy through, where source and destination share memory.
     pub scratch_nbytes: Option<u64>,
+    /// The plan is simplified, and the CPU's.
+    simple: bool,
 }
 
 impl Job {
     /// One to be made: of no byte.
     #[inline(always)]
     pub const fn none() -> Job {
-        Job { transfer: Transfer::none(), scratch_nbytes: None }
+        Job { transfer: Transfer::none(), scratch_nbytes: None, simple: false }
     }
 }
 
@@ -126,10 +128,10 @@ impl Drop for Scratch {
 /// at once. True: `job` is made, and [`finish`] is to carry it out, for which neither is needed.
 #[inline]
 pub fn begin(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
-    if copied_usual(src, dst, options) {
-        return Ok(false);
+    match begun(src, dst, options, job) {
+        Some(left) => Ok(left),
+        None => check(src, dst, options, job),
     }
-    check(src, dst, options, job)
 }
 
 /// As a copy, between packed and padded elements too.
@@ -142,6 +144,11 @@ pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
 /// Carries out what [`begin`] or a check has left to do.
 #[inline(never)]
 pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
+    if job.simple {
+        // SAFETY: just checked, and both sides are the CPU's.
+        unsafe { cpu::copy_simple(&job.transfer.plan, &options.parallel) };
+        return Ok(());
+    }
     let scratch = Scratch::new(job.scratch_nbytes)?;
     // SAFETY: just checked, and the scratch memory is what it asked for.
     unsafe { run(job, &scratch, options) }

@@ -3,8 +3,8 @@ use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dlpack_rs::device::cpu::{
-    Level, Parallel, ParallelFor, copy, detected, level, parts, set_level, set_thresholds,
-    tune_for_amd, tuned_for_amd,
+    Level, Parallel, ParallelFor, copy, detected, level, parts, set_level, set_nested,
+    set_thresholds, tune_for_amd, tuned_for_amd,
 };
 use dlpack_rs::device::plan::{Dim, Item, Kernel, Plan};
 use model::{Case, Random, Run, case, memory};
@@ -38,7 +38,8 @@ fn everywhere(one: impl FnMut(&str)) {
     ways(&[(0, false), (0, true), (usize::MAX, false), (usize::MAX, true)], one);
 }
 
-/// Runs `one` at every level, streaming from so many bytes on, tuned for AMD or not.
+/// Runs `one` at every level, streaming from so many bytes on, tuned for AMD or not; with loops
+/// alone for what is small, or without.
 fn ways(ways: &[(usize, bool)], mut one: impl FnMut(&str)) {
     let _one = lock();
     let amd = tuned_for_amd();
@@ -47,11 +48,13 @@ fn ways(ways: &[(usize, bool)], mut one: impl FnMut(&str)) {
             assert!(set_level(level));
             set_thresholds(stream, 1);
             tune_for_amd(tuned);
+            set_nested(tuned);
             one(&format!("{level:?}, streaming from {stream}, tuned for AMD: {tuned}"));
         }
     }
     set_level(detected());
     tune_for_amd(amd);
+    set_nested(true);
     set_thresholds(3 << 20, 1 << 20);
 }
 
@@ -816,7 +819,7 @@ fn names() {
     let cases = [
         (["memcpy"; 5], 1, vec![]),
         (["blocks"; 5], 2000, dims(&[(9, 3000, 2000)])),
-        (["strided"; 5], 4, dims(&[(16, 4, 64), (16, 64, 4)])),
+        (["nest"; 5], 4, dims(&[(16, 4, 64), (16, 64, 4)])),
         (["strided"; 5], 4, dims(&[(300, 4, 8)])),
         (["tables"; 5], 20, dims(&[(300, 60, 20), (3, 20, 6000)])),
         (["gather"; 5], 100, dims(&[(300, 200, 100)])),
@@ -842,12 +845,51 @@ fn names() {
         }
         let stream = if names[4] == "planes" { 0 } else { usize::MAX };
         ways(&[(stream, false), (stream, true)], |what| {
+            set_nested(false);
             let case = Case { item: Item::Bytes(size), dims: dims.clone() };
             let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);
             plan.simplify();
             let name = names[level() as usize - 1];
             assert_eq!(parts(&plan, &SERIAL), (1, [name; 2]), "{what}: {case:?}");
         });
+    }
+}
+
+/// Loops alone move what is small: without them it goes another way, as does what is large, or goes
+/// past the caches, or whose source's lines would be lost between two visits.
+#[test]
+fn loops_alone() {
+    let dims = |dims: &[(i64, i64, i64)]| {
+        dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect::<Vec<_>>()
+    };
+    let cases = [
+        (20, dims(&[(300, 60, 20), (3, 20, 6000)]), "tables"),
+        (100, dims(&[(300, 200, 100)]), "gather"),
+        (2000, dims(&[(100, 3000, 2000)]), "blocks"),
+        (2000, dims(&[(200, 3000, 2000)]), ""),
+        (16, dims(&[(90, 16, 640), (40, 1440, 16)]), "transpose"),
+        (16, dims(&[(90, 16, 640), (40, 2048, 16)]), ""),
+        (16, dims(&[(15, 16, 16384), (1024, 256, 16)]), ""),
+        (16, dims(&[(90, 16, 8000), (500, 1440, 16)]), ""),
+        (6, dims(&[(40, 6, 240), (40, 240, 6)]), ""),
+    ];
+    for (size, dims, other) in cases {
+        for (stream, on) in [(usize::MAX, true), (usize::MAX, false), (0, true)] {
+            ways(&[(stream, true)], |what| {
+                set_nested(on);
+                let case = Case { item: Item::Bytes(size), dims: dims.clone() };
+                let mut plan = case.plan(4096 as *const u8, (1 << 20) as *mut u8);
+                plan.simplify();
+                let (_, [name, _]) = parts(&plan, &SERIAL);
+                let small = size == 6 && level() == Level::Portable;
+                let past = stream == 0 && level() >= Level::Avx2;
+                let nested = on && !past && (!other.is_empty() || small);
+                assert_eq!(name == "nest", nested, "{what}: {case:?}: {name}");
+                if !on && !other.is_empty() {
+                    assert_eq!(name, other, "{what}: {case:?}");
+                }
+            });
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
 use super::way::Way;
 use super::{
-    bits, braid, groups, level, lines, odd, ops::Ops, planes, slim, small, strided, tables,
+    bits, braid, groups, level, lines, nest, odd, ops::Ops, planes, slim, small, strided, tables,
 };
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item};
@@ -51,6 +51,7 @@ unsafe fn go(ops: &Ops, plan: &Part, (way, sides): (&Way, &Sides), streams: bool
             }
             Way::Memcpy => core::ptr::copy_nonoverlapping(plan.src, plan.dst, size),
             Way::Blocks => lines::blocks(ops, plan, size, streams),
+            Way::Nest => nest::copy(plan, size),
             Way::Strided => strided::copy(plan, size),
             Way::Tables => tables::copy(plan, size),
             Way::Gather => lines::gather(ops, plan, size, streams),

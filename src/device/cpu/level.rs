@@ -75,9 +75,15 @@ pub(super) fn ops() -> &'static Ops {
     table(level())
 }
 
-/// Bytes from which an output goes past the caches, and bytes that are worth a thread.
+/// Bytes of an output up to which loops alone may be the fastest way: with the source they fit into
+/// the second-level cache.
+const NEST_MOST: usize = 256 << 10;
+
+/// Bytes from which an output goes past the caches, bytes that are worth a thread, and bytes up to
+/// which loops alone may do.
 static STREAM_FROM: AtomicUsize = AtomicUsize::new(part::STREAM_FROM as usize);
 static THREAD_FROM: AtomicUsize = AtomicUsize::new(4 << 20);
+static NEST_TO: AtomicUsize = AtomicUsize::new(NEST_MOST);
 
 pub(super) fn stream_from() -> u64 {
     STREAM_FROM.load(Ordering::Relaxed) as u64
@@ -85,6 +91,16 @@ pub(super) fn stream_from() -> u64 {
 
 pub(super) fn thread_from() -> u64 {
     THREAD_FROM.load(Ordering::Relaxed).max(1) as u64
+}
+
+pub(super) fn nest_most() -> i64 {
+    NEST_TO.load(Ordering::Relaxed) as i64
+}
+
+/// Has plans of small outputs carried out by loops alone where these are fast, as is usual, or not,
+/// for tests and measurements.
+pub fn set_nested(on: bool) {
+    NEST_TO.store(if on { NEST_MOST } else { 0 }, Ordering::Relaxed);
 }
 
 /// Replaces both sizes, for tests and measurements: outputs of at least `stream` bytes go past the

@@ -13,7 +13,8 @@
 //!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        braid     a few rows in turn, of 1 and 2 bytes         ├ some of Transpose, Interleave
-//!        strided   two loops over single elements               ├ Few, short rows of Step and Fill
+//!        nest      loops alone, in the caches                  ├ Few, some of all but Memcpy, Fill
+//!        strided   two loops over single elements               ├ short rows of Step and Fill
 //!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
 //!        packed    transposes of 4 and 6 bits                   ├ some of Bits
@@ -60,6 +61,7 @@ mod face;
 mod groups;
 mod level;
 mod lines;
+mod nest;
 mod odd;
 mod ops;
 mod pack;
@@ -96,8 +98,8 @@ mod x86_avx512_planes;
 mod x86_avx512_small;
 mod x86_packed;
 
-pub use level::{Level, detected, level, set_level, set_thresholds};
-pub use strided::gather;
+pub use level::{Level, detected, level, set_level, set_nested, set_thresholds};
+pub use nest::{NEST_DIMS, few, nested};
 pub use threads::{Parallel, ParallelFor, parts};
 pub(super) use threads::{side_by_side, worth};
 pub use tuning::{tune_for_amd, tuned_for_amd};
@@ -112,9 +114,18 @@ use super::plan::{Item, Plan};
 /// source and destination do not overlap; the destination's elements are distinct.
 pub unsafe fn copy(plan: &mut Plan, parallel: &Parallel) {
     plan.simplify();
+    // SAFETY: the simplified plan names the same elements; the caller vouches for them.
+    unsafe { copy_simple(plan, parallel) }
+}
+
+/// As [`copy`], of a plan that is simplified.
+///
+/// # Safety
+/// As [`copy`].
+pub unsafe fn copy_simple(plan: &Plan, parallel: &Parallel) {
     if plan.item == Item::Bytes(0) || plan.count() == 0 {
         return;
     }
-    // SAFETY: the simplified plan names the same elements; the caller vouches for them.
+    // SAFETY: the caller's promise.
     unsafe { threads::run(plan, parallel) }
 }

@@ -43,6 +43,7 @@ static OPS: Ops = Ops {
     braid: None,
     groups: Some((&[16], shuffle)),
     planes: None,
+    runs: portable::runs,
     fence: portable::fence,
     streams: false,
 };

@@ -1,4 +1,5 @@
 //! The table of kernels that a level provides. The drivers are written once, against this.
+use crate::device::plan::Dim;
 
 /// Where the rows of `N` places lie, from a common address each: so many bytes apart, or at the
 /// offsets listed. Strides are faster, where they will do.
@@ -404,6 +405,8 @@ pub(super) struct Ops {
     pub(super) groups: Option<(&'static [usize], Shuffle)>,
     /// Elements that lie in turn, to planes, and of how many bytes at once: 16 or 64.
     pub(super) planes: Option<(usize, Split)>,
+    /// Copies elements of 32 bytes and more in three dimensions, innermost first.
+    pub(super) runs: unsafe fn(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8),
     /// Orders the stores that went past the caches before whatever follows.
     pub(super) fence: unsafe fn(),
     /// Whether `stream` is worth using for large outputs.

@@ -1,6 +1,7 @@
 //! Kernels in plain Rust, for every target.
 use super::ops::{Masks, Ops, Packed, Place, Rows};
-use super::{bitrun, transpose};
+use super::{bitrun, nest, transpose};
+use crate::device::plan::Dim;
 
 pub(super) static OPS: Ops = Ops {
     width: 16,
@@ -26,6 +27,7 @@ pub(super) static OPS: Ops = Ops {
     braid: None,
     groups: None,
     planes: None,
+    runs,
     fence,
     streams: false,
 };
@@ -137,6 +139,12 @@ unsafe fn weave(
     _: &[[[u8; 16]; 8]; 8],
 ) -> usize {
     0
+}
+
+/// Elements of 32 bytes and more.
+pub(super) unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { nest::runs(size, dims, src, dst) }
 }
 
 /// Ordinary stores need none.

@@ -39,37 +39,6 @@ pub(super) unsafe fn line(
     }
 }
 
-/// Copies runs of `run` bytes in up to four dimensions, innermost first: how many and how far
-/// apart; to one behind the other. By reference: a move would read at once, and wait for, what has
-/// just been written in parts.
-///
-/// # Safety
-/// All runs are readable, and there is as much room behind `dst`, without overlap.
-pub unsafe fn gather(run: usize, dims: &[(usize, isize); 4], src: *const u8, dst: *mut u8) {
-    let &[(n, step), (rows, next), (planes, far), (blocks, farther)] = dims;
-    let (mut block, mut to) = (src, dst);
-    for _ in 0..blocks {
-        let mut plane = block;
-        for _ in 0..planes {
-            let mut from = plane;
-            for _ in 0..rows {
-                // SAFETY: the caller's word.
-                unsafe {
-                    match run {
-                        4 => fixed::<4>(to, from, n, step, 4),
-                        8 => fixed::<8>(to, from, n, step, 8),
-                        _ => line(run, to, from, n, step, run as isize),
-                    }
-                }
-                from = from.wrapping_offset(next);
-                to = to.wrapping_add(n * run);
-            }
-            plane = plane.wrapping_offset(far);
-        }
-        block = block.wrapping_offset(farther);
-    }
-}
-
 /// One element, at offsets.
 ///
 /// # Safety
@@ -144,6 +113,7 @@ pub(super) unsafe fn two<const SIZE: usize>(
 ///
 /// # Safety
 /// As [`line`].
+#[inline(always)]
 pub(super) unsafe fn pair<const V: usize, const L: usize>(
     size: usize,
     dst: *mut u8,
@@ -164,8 +134,19 @@ pub(super) unsafe fn pair<const V: usize, const L: usize>(
     }
 }
 
-/// 65 bytes and more: 64 at a time, of which the last may overlap those before.
-unsafe fn sixties(size: usize, dst: *mut u8, src: *const u8, n: usize, ss: isize, ds: isize) {
+/// [`line`] for 65 bytes and more: 64 at a time, of which the last may overlap those before.
+///
+/// # Safety
+/// As [`line`].
+#[inline(always)]
+pub(super) unsafe fn sixties(
+    size: usize,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    ss: isize,
+    ds: isize,
+) {
     let (mut from, mut to, last) = (src, dst, (size - 64) as isize);
     for _ in 0..n {
         let mut at = 0;
@@ -182,7 +163,19 @@ unsafe fn sixties(size: usize, dst: *mut u8, src: *const u8, n: usize, ss: isize
     }
 }
 
-unsafe fn any(size: usize, dst: *mut u8, src: *const u8, n: usize, ss: isize, ds: isize) {
+/// [`line`] for any size.
+///
+/// # Safety
+/// As [`line`].
+#[inline(always)]
+pub(super) unsafe fn any(
+    size: usize,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    ss: isize,
+    ds: isize,
+) {
     let (mut from, mut to) = (src, dst);
     for _ in 0..n {
         // SAFETY: the caller's n elements, which do not overlap.

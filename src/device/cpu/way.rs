@@ -2,7 +2,7 @@
 //! wants to know beforehand.
 use super::engine::Sides;
 use super::ops::{Braid, OddSquares, OddTiles, Ops, Shuffle, Split, Square};
-use super::{braid, groups, odd, planes, small};
+use super::{braid, groups, nest, odd, planes, small};
 use crate::device::part::Part;
 use crate::device::plan::{Item, Kernel};
 
@@ -12,6 +12,8 @@ pub(super) enum Way {
     Memcpy,
     /// Long elements, one by one.
     Blocks,
+    /// Loops alone.
+    Nest,
     /// Two loops over single elements.
     Strided,
     /// Two loops over tables of offsets.
@@ -51,8 +53,10 @@ impl Way {
     pub(super) fn of(ops: &Ops, plan: &Part, streams: bool, sides: &mut Sides) -> Way {
         let Item::Bytes(size) = plan.item else { return Way::Bits };
         let kernel = plan.way(sides);
-        if kernel == Kernel::Few {
-            return Way::Strided;
+        // Of 16 bytes and more nothing is turned in registers.
+        let moved = size >= 16 && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
+        if kernel == Kernel::Few || moved && !streams && nest::suits(plan, size) {
+            return Way::Nest;
         }
         if let Some(way) = rare(ops, plan, (kernel, sides), size, streams) {
             return way;
@@ -61,7 +65,9 @@ impl Way {
         let far = if streams { 128 } else { 1025 };
         match kernel {
             _ if tiny(ops, plan, (kernel, sides), size, streams) => {
-                odd::short(ops, plan, size, sides).map_or(Way::Tables, Way::OddSquares)
+                let near = !streams && nest::suits(plan, size);
+                let plain = if near { Way::Nest } else { Way::Tables };
+                odd::short(ops, plan, size, sides).map_or(plain, Way::OddSquares)
             }
             Kernel::Memcpy => Way::Memcpy,
             Kernel::Rows | Kernel::Gather if size >= far || !dense && size >= 256 => Way::Blocks,
@@ -81,6 +87,7 @@ impl Way {
         match self {
             Way::Memcpy => "memcpy",
             Way::Blocks => "blocks",
+            Way::Nest => "nest",
             Way::Strided => "strided",
             Way::Tables => "tables",
             Way::Gather => "gather",

@@ -13,7 +13,8 @@ use super::tuning::tuning;
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
 use super::x86_avx2_shuffle::{groups, planes, step, weave};
-use super::{x86_avx2_square::square, x86_packed};
+use super::{nest, x86_avx2_square::square, x86_packed};
+use crate::device::plan::Dim;
 
 pub(super) static OPS: Ops = TABLE;
 
@@ -41,6 +42,7 @@ pub(super) const TABLE: Ops = Ops {
     braid: None,
     groups: Some((&[16], groups)),
     planes: Some((16, planes)),
+    runs,
     fence,
     streams: true,
 };
@@ -294,6 +296,13 @@ unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
             }
         }
     }
+}
+
+/// Elements of 32 bytes and more, by 32 bytes at a time.
+#[target_feature(enable = "avx2")]
+unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { nest::runs(size, dims, src, dst) }
 }
 
 #[target_feature(enable = "avx2")]

@@ -1,0 +1,219 @@
+//! Loops alone, nested: where all lies in the caches and no kernel is worth finding.
+use super::level;
+use super::strided::{any, one, pair, sixties};
+use super::walk::{set, walk};
+use crate::device::{part::Part, plan::Dim};
+
+/// Whether an output of so many bytes is made by a nest of loops over elements or runs of `size`
+/// bytes as fast as by any kernel, which takes time to find. Innermost dimension first.
+#[inline(always)]
+pub fn few(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
+    let most = match size {
+        0..=3 => 512 * size,
+        4..=7 => 4096,
+        8 => 8192,
+        9..=15 => 16384,
+        _ => level::nest_most(),
+    };
+    let most = if dims[0].src == 0 { most.min(4096) } else { most };
+    nbytes <= most && (nbytes <= 4096 || near(size, nbytes, dims))
+}
+
+/// Whether the source's lines are used up while they are in the first-level cache, or near it, if
+/// the loops go in the destination's order, innermost dimension first: few lie between neighbours.
+#[inline(never)]
+fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
+    const LINES: i64 = 512;
+    const SMALL: i64 = 64 << 10;
+    // Of those whole pages apart, and parts of pages, the cache holds fewer.
+    const CROWDED: i64 = 16;
+    let (mut lines, mut between, mut crowded, mut nearest) = (1i64, 1, false, i64::MAX);
+    for &Dim { n, src, .. } in dims.iter().filter(|dim| dim.n > 1) {
+        let src = src.saturating_abs();
+        if src < nearest {
+            (nearest, between) = (src, lines);
+        }
+        crowded |= src & 1023 == 0 && n > CROWDED;
+        lines = lines.saturating_mul(if src < 64 { n.saturating_mul(src) / 64 + 1 } else { n });
+    }
+    let most = if crowded { CROWDED } else { LINES };
+    size >= 64 || between <= most || nbytes <= SMALL && !crowded
+}
+
+/// Dimensions of a nest of loops at most.
+pub const NEST_DIMS: usize = 6;
+
+/// Copies elements of `size` bytes, innermost dimension first.
+///
+/// # Safety
+/// All are readable and writable, without overlap.
+pub unsafe fn nested(size: usize, dims: &mut [Dim; NEST_DIMS], src: *const u8, dst: *mut u8) {
+    arrange(size as i64, dims);
+    let [line, rows, planes, far, farther, farthest] = &*dims;
+    let mut at = (src, dst);
+    for _ in 0..farthest.n {
+        let mut outer = at;
+        for _ in 0..farther.n {
+            let mut inner = outer;
+            for _ in 0..far.n {
+                // SAFETY: some of the caller's elements.
+                unsafe { three(size, [line, rows, planes], inner.0, inner.1) };
+                next(&mut inner, far);
+            }
+            next(&mut outer, farther);
+        }
+        next(&mut at, farthest);
+    }
+}
+
+/// In the first-level cache any order will do: a long loop inside is the fastest.
+#[inline(always)]
+fn arrange(size: i64, dims: &mut [Dim; NEST_DIMS]) {
+    const NEAR: i64 = 16 << 10;
+    const LONG: i64 = 8;
+    let [inner, others @ ..] = dims;
+    let nbytes = others.iter().fold(size.saturating_mul(inner.n), |n, dim| n.saturating_mul(dim.n));
+    if inner.n < LONG && nbytes <= NEAR && others.iter().any(|dim| dim.n >= LONG) {
+        for dim in others.iter_mut().filter(|dim| dim.n >= LONG) {
+            core::mem::swap(inner, dim);
+        }
+    }
+}
+
+/// One further.
+#[inline(always)]
+fn next(at: &mut (*const u8, *mut u8), dim: &Dim) {
+    *at = (at.0.wrapping_offset(dim.src as isize), at.1.wrapping_offset(dim.dst as isize));
+}
+
+/// The three innermost loops of a nest.
+///
+/// # Safety
+/// As [`nested`].
+#[inline(never)]
+unsafe fn three(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8) {
+    macro_rules! lines {
+        ($line:ident :: < $($size:literal),+ > ($($more:expr),*)) => {
+            each_line(dims, src, dst, |from, to, n, ss, ds| {
+                // SAFETY: a line of the caller's elements.
+                unsafe { $line::<$($size),+>($($more,)* to, from, n, ss, ds) }
+            })
+        };
+    }
+    match size {
+        1 => lines!(twos::<1>()),
+        2 => lines!(twos::<2>()),
+        3 => lines!(pair::<2, 2>(size)),
+        4 => lines!(twos::<4>()),
+        5..=7 => lines!(pair::<4, 4>(size)),
+        8 => lines!(twos::<8>()),
+        9..=15 => lines!(pair::<8, 8>(size)),
+        16 => lines!(twos::<16>()),
+        17..=31 => lines!(pair::<16, 16>(size)),
+        // SAFETY: the caller's elements.
+        _ => unsafe { (level::ops().runs)(size, dims, src, dst) },
+    }
+}
+
+/// As [`three`], of 32 bytes and more: compiled into what has wider registers, too.
+///
+/// # Safety
+/// As [`nested`].
+#[inline(always)]
+pub(super) unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8) {
+    macro_rules! lines {
+        ($line:expr) => {
+            each_line(dims, src, dst, |from, to, n, ss, ds| {
+                // SAFETY: a line of the caller's elements.
+                unsafe { $line(size, to, from, n, ss, ds) }
+            })
+        };
+    }
+    match size {
+        32..=64 => lines!(pair::<32, 32>),
+        65..=1024 => lines!(sixties),
+        _ => lines!(any),
+    }
+}
+
+/// A line of elements, two at a time: more need more addresses than there are registers.
+///
+/// # Safety
+/// As [`nested`].
+#[inline(always)]
+unsafe fn twos<const SIZE: usize>(dst: *mut u8, src: *const u8, n: usize, ss: isize, ds: isize) {
+    let (mut from, mut to) = (src, dst);
+    // SAFETY: the caller's elements.
+    unsafe {
+        for _ in 0..n / 2 {
+            one::<SIZE>(to, from, (0, 0));
+            one::<SIZE>(to, from, (ss, ds));
+            from = from.wrapping_offset(2 * ss);
+            to = to.wrapping_offset(2 * ds);
+        }
+        if n & 1 == 1 {
+            one::<SIZE>(to, from, (0, 0));
+        }
+    }
+}
+
+/// Calls `line(from, to, n, source stride, destination stride)` for every line.
+#[inline(always)]
+fn each_line(
+    [inner, rows, planes]: [&Dim; 3],
+    src: *const u8,
+    dst: *mut u8,
+    line: impl Fn(*const u8, *mut u8, usize, isize, isize),
+) {
+    // One by one: what has been written in parts is not read at once.
+    let (n, ss, ds) = (inner.n as usize, inner.src as isize, inner.dst as isize);
+    let (lines, by_src, by_dst) = (rows.n, rows.src as isize, rows.dst as isize);
+    let mut plane = (src, dst);
+    for _ in 0..planes.n {
+        let (mut from, mut to) = plane;
+        for _ in 0..lines {
+            line(from, to, n, ss, ds);
+            from = from.wrapping_offset(by_src);
+            to = to.wrapping_offset(by_dst);
+        }
+        next(&mut plane, planes);
+    }
+}
+
+/// The innermost dimensions of a plan, and the set of them.
+fn innermost(plan: &Part) -> ([Dim; NEST_DIMS], u64) {
+    let (mut dims, mut all) = ([Dim::NONE; NEST_DIMS], 0);
+    for (i, dim) in (0..plan.ndim).rev().zip(&mut dims) {
+        *dim = plan.dim(i);
+        all |= set(&[Some(i)]);
+    }
+    (dims, all)
+}
+
+/// Whether a plan is for a nest of loops, if it has no kernel.
+#[inline(never)]
+pub(super) fn suits(plan: &Part, size: usize) -> bool {
+    let most = match size {
+        0..=2 => 4096,
+        3..=7 => 16384,
+        _ => i64::MAX,
+    };
+    let nbytes = plan.whole_bytes().min(i64::MAX as u64) as i64;
+    nbytes <= most.min(level::nest_most())
+        && plan.ndim <= NEST_DIMS
+        && near(size as i64, nbytes, &innermost(plan).0)
+}
+
+/// Copies a plan.
+///
+/// # Safety
+/// As [`super::copy`]; the plan is simplified.
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn copy(plan: &Part, size: usize) {
+    let (mut inner, all) = innermost(plan);
+    walk(plan, all, |src_at, dst_at| {
+        let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+        // SAFETY: elements of the caller's plan.
+        unsafe { nested(size, &mut inner, src, dst) }
+    });
+}
