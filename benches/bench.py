@@ -2,7 +2,8 @@
 
     bench.sh                        the full run, about 3 minutes; writes docs/
     bench.sh --quick                at most a minute; writes target/bench/
-    bench.sh --only table,small     some sections: table, edges, threads, curves, random, small
+    bench.sh --only table,small     some sections: table, edges, threads, curves, random,
+                                    caches, small
 
 In one run, interleaved: every round times each competitor once, and a ratio is the median of the
 ratios of single rounds, so that what slows the machine slows all. Nothing here is a test.
@@ -108,16 +109,28 @@ class Run:
                 print(f"  {place + 1} permutations", flush=True)
         return results
 
+    def caches(self):
+        """What caches.c prints: bytes of an element, bytes, and ns of ours, loops and memcpy."""
+        return [tuple(map(float, line.split())) for line in
+                in_c("caches", "-O3", "-march=native", count=100 if self.quick else 1000)]
+
     def small(self):
         """What small.c prints: rows of operation, ns, ratio, target."""
-        program = ROOT / "target" / "bench" / "small"
-        program.parent.mkdir(parents=True, exist_ok=True)
-        library = ROOT / "target" / "lib"
-        subprocess.run(["cc", "-O2", "-I", ROOT / "include", ROOT / "benches" / "small.c", "-o",
-                        program, "-L", library, "-ldlpack_rs", f"-Wl,-rpath,{library}"], check=True)
-        text = subprocess.run([program], check=True, capture_output=True, text=True).stdout
         return [(line[:32].strip(), *map(float, line[32:].split()))
-                for line in text.splitlines()[1:]]
+                for line in in_c("small", "-O2")[1:]]
+
+
+def in_c(name, *options, count=""):
+    """The lines that a program of this folder prints."""
+    program = ROOT / "target" / "bench" / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    library = ROOT / "target" / "lib"
+    subprocess.run(["cc", *options, "-I", ROOT / "include", ROOT / "benches" / f"{name}.c", "-o",
+                    program, "-L", library, "-ldlpack_rs", "-lm", f"-Wl,-rpath,{library}"],
+                   check=True)
+    run = subprocess.run([program, str(count)] if count else [program], check=True,
+                         capture_output=True, text=True)
+    return run.stdout.splitlines()
 
 
 def told(result, base="memcpy"):
@@ -131,7 +144,7 @@ def told(result, base="memcpy"):
 
 # When each is to end, as a part of the whole time.
 SECTIONS = {"table": 0.36, "edges": 0.46, "threads": 0.54, "curves": 0.72, "random": 0.98,
-            "small": 1.0}
+            "caches": 0.99, "small": 1.0}
 
 
 def main():

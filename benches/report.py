@@ -3,7 +3,7 @@
 import datetime
 import os
 import platform
-from pathlib import Path
+from math import exp, log
 from statistics import median
 
 import engines
@@ -208,6 +208,28 @@ def random_section(results, out):
             + ("\nThe slowest:\n\n" + lines if lines else ""))
 
 
+def caches_section(rows):
+    """A table of element sizes by sizes of outputs."""
+    bounds = [(0, 4), (4, 16), (16, 64), (64, 1 << 20)]
+    head = ["element", *(f"to {most} KB" for _, most in bounds[:-1]), "to 250 KB", "all", "slower",
+            "share of memcpy"]
+    shown = []
+    for item in sorted({row[0] for row in rows}) + [0]:
+        of = [row for row in rows if row[0] == item or not item]
+        near = [[row for row in of if least * 1000 <= row[1] < most * 1000]
+                for least, most in bounds]
+        mean = [number(exp(sum(log(row[3] / row[2]) for row in some) / len(some))) if some else "–"
+                for some in [*near, of]]
+        slower = sum(row[3] < row[2] for row in of)
+        shown.append([f"{item:.0f} bytes" if item else "all", *mean, f"{slower} of {len(of)}",
+                      number(median(row[4] / row[2] for row in of))])
+    return (f"## {len(rows)} random permutations that lie in the caches\n\nOutputs of 1 to 250 KB, "
+            "rank 2 to 5, through the C ABI: how many times as fast as nested loops in C are, "
+            "geometric means (`benches/caches.c`, -O3 -march=native; calls over and over, so all "
+            "is in the caches and foreseen); how many are slower than those; and the median of the "
+            "shares of memcpy's speed.\n\n" + table(head, shown))
+
+
 def small_section(rows, out):
     """The table of small.c."""
     shown = [[name, number(ns, 1), number(ratio), number(target, 1) if target else "–",
@@ -228,8 +250,8 @@ def small_section(rows, out):
 
 PREFACE = """# Benchmarks
 
-Written by `make bench`; do not edit (the notes at the end are benches/notes.md). Figures are shares
-of memcpy's speed for as many bytes as the output has: 1.00 is memcpy, 2.00 twice as fast. Every
+Written by `make bench`; do not edit. [What falls short, and what was
+tried](../benches/notes.md), is told apart. Figures are shares of memcpy's speed for as many bytes as the output has: 1.00 is memcpy, 2.00 twice as fast. Every
 round times each competitor once, in random order, on the same memory; a share is the median of the
 ratios of single rounds, of which there are `rounds` (at least 15, 5 where time was short; slow
 competitors sit out some). Between those of one thread (memcpy, "ours", NumPy, "torch 1", the four
@@ -259,10 +281,10 @@ def write(out, found, facts):
         "threads": lambda data: threads_section(data, out),
         "curves": lambda data: curves_section(data, out),
         "random": lambda data: random_section(data, out),
+        "caches": caches_section,
         "small": lambda data: small_section(data, out),
     }
     parts = [sections[name](data) for name, data in found.items()]
-    notes = Path(__file__).with_name("notes.md").read_text(encoding="utf-8")
-    text = PREFACE + about(facts) + "\n" + "\n".join(parts) + "\n" + notes
+    text = PREFACE + about(facts) + "\n" + "\n".join(parts)
     (out / "benchmarks.md").write_text(text)
     return text

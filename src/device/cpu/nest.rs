@@ -50,6 +50,10 @@ pub const NEST_DIMS: usize = 6;
 pub unsafe fn nested(size: usize, dims: &mut [Dim; NEST_DIMS], src: *const u8, dst: *mut u8) {
     arrange(size as i64, dims);
     let [line, rows, planes, far, farther, farthest] = &*dims;
+    if far.n == 1 && farther.n == 1 && farthest.n == 1 {
+        // SAFETY: there are no dimensions beyond.
+        return unsafe { three(size, [line, rows, planes], src, dst) };
+    }
     let mut at = (src, dst);
     for _ in 0..farthest.n {
         let mut outer = at;
@@ -72,8 +76,11 @@ fn arrange(size: i64, dims: &mut [Dim; NEST_DIMS]) {
     const NEAR: i64 = 16 << 10;
     const LONG: i64 = 8;
     let [inner, others @ ..] = dims;
-    let nbytes = others.iter().fold(size.saturating_mul(inner.n), |n, dim| n.saturating_mul(dim.n));
-    if inner.n < LONG && nbytes <= NEAR && others.iter().any(|dim| dim.n >= LONG) {
+    if inner.n >= LONG || others.iter().all(|dim| dim.n < LONG) {
+        return;
+    }
+    let n = others.iter().fold(inner.n, |n, dim| n.saturating_mul(dim.n));
+    if n.saturating_mul(size) <= NEAR {
         for dim in others.iter_mut().filter(|dim| dim.n >= LONG) {
             core::mem::swap(inner, dim);
         }
