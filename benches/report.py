@@ -224,9 +224,9 @@ def caches_section(rows):
         shown.append([f"{item:.0f} bytes" if item else "all", *mean, f"{slower} of {len(of)}",
                       number(median(row[4] / row[2] for row in of))])
     return (f"## {len(rows)} random permutations that lie in the caches\n\nOutputs of 1 to 250 KB, "
-            "rank 2 to 5, through the C ABI: how many times as fast as nested loops in C are, "
+            "rank 2 to 5, through the C ABI: how many times as fast as nested loops in C are,\n"
             "geometric means (`benches/caches.c`, -O3 -march=native; calls over and over, so all "
-            "is in the caches and foreseen); how many are slower than those; and the median of the "
+            "is in the caches\nand foreseen); how many are slower than those; and the median of the "
             "shares of memcpy's speed.\n\n" + table(head, shown))
 
 
@@ -250,17 +250,17 @@ def small_section(rows, out):
 
 PREFACE = """# Benchmarks
 
-Written by `make bench`; do not edit. [What falls short, and what was
-tried](../benches/notes.md), is told apart. Figures are shares of memcpy's speed for as many bytes as the output has: 1.00 is memcpy, 2.00 twice as fast. Every
-round times each competitor once, in random order, on the same memory; a share is the median of the
-ratios of single rounds, of which there are `rounds` (at least 15, 5 where time was short; slow
-competitors sit out some). Between those of one thread (memcpy, "ours", NumPy, "torch 1", the four
-below) the time that the thread worked counts, else the time that passed. All copy into the same
-output, made and touched before, but jax, which makes its own and uses all processors. Every result
-is compared with NumPy's, byte for byte, before it is timed. "1" and "2" are threads. "–" means that
-it has no such operation or was not measured; packed elements have no peer. Other work on the
-machine spoils all figures, most of all those of two threads: see the load average, which is about 1
-where the benchmark was alone.
+Written by `make bench`; do not edit. [What falls short, and what was tried](../benches/notes.md),
+is told apart. Figures are shares of memcpy's speed for as many bytes as the output has: 1.00 is
+memcpy, 2.00 twice as fast. Every round times each competitor once, in random order, on the same
+memory; a share is the median of the ratios of single rounds, of which there are `rounds` (at least
+15, 5 where time was short; slow competitors sit out some). Between those of one thread (memcpy,
+"ours", NumPy, "torch 1", the four below) the time that the thread worked counts, else the time that
+passed. All copy into the same output, made and touched before, but jax, which makes its own and
+uses all processors. Every result is compared with NumPy's, byte for byte, before it is timed. "1"
+and "2" are threads. "–" means that it has no such operation or was not measured; packed elements
+have no peer. Other work on the machine spoils all figures, most of all those of two threads: see
+the load average, which is about 1 where the benchmark was alone.
 
 ndarray (`assign`), strided-perm (`copy_into`: HPTT's ideas in Rust), HPTT (C++, by the crate hptt)
 and transpose (compact matrices only) are built by benches/peers for the processor they run on:

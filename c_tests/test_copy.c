@@ -51,6 +51,24 @@ static void copies(void) {
   EQUAL(t_deleted, deleted); /* nothing of the sources was ever taken */
 }
 
+/* Few elements that are no whole bytes: they go the long way. */
+static void packed(void) {
+  uint8_t bytes[] = {0x21, 0x43, 0x65};
+  int64_t shape[] = {3}, strides[] = {2};
+  DLManagedTensorVersioned *out;
+  t_tensor src;
+  t_make(&src);
+  src.managed.dl_tensor.data = bytes;
+  src.managed.dl_tensor.ndim = 1;
+  src.managed.dl_tensor.dtype.code = kDLUInt;
+  src.managed.dl_tensor.dtype.bits = 4;
+  src.managed.dl_tensor.shape = shape;
+  src.managed.dl_tensor.strides = strides;
+  WORKS(dlrs_clone(&src.managed, CPU, NULL, &out, ERR));
+  CHECK(memcmp(out->dl_tensor.data, "\x31\x05", 2) == 0);
+  dlrs_release(out);
+}
+
 /* Order K: larger strides stay outside, and equal ones in the order that they have. */
 static void order_k(void) {
   static const struct {
@@ -297,6 +315,7 @@ static void refuses(void) {
 
 int main(void) {
   copies();
+  packed();
   order_k();
   unused_strides();
   explanations();
