@@ -65,7 +65,8 @@ static void packed(void) {
   src.managed.dl_tensor.shape = shape;
   src.managed.dl_tensor.strides = strides;
   WORKS(dlrs_clone(&src.managed, CPU, NULL, &out, ERR));
-  CHECK(memcmp(out->dl_tensor.data, "\x31\x05", 2) == 0);
+  EQUAL(((uint8_t *)out->dl_tensor.data)[0], 0x31);
+  EQUAL(((uint8_t *)out->dl_tensor.data)[1] & 15, 5); /* nobody writes the rest */
   dlrs_release(out);
 }
 
