@@ -13,7 +13,7 @@
 //!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        braid     a few rows in turn, of 1 and 2 bytes         ├ some of Transpose, Interleave
-//!        nest      loops alone, in the caches                   ├ Few, some of all but Memcpy, Fill
+//!        nest      loops alone, in the caches                   ├ Few, and small ones of most
 //!        strided   two loops over single elements               ├ short rows of Step and Fill
 //!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
