@@ -1,5 +1,5 @@
 /*
- * Copies that lie in the caches: random permutations with outputs of 1 to 256 KB, through the C ABI,
+ * Copies that lie in the caches: random permutations with outputs of about 1 to 250 KB, through the C ABI,
  * next to loops in C that write the output in its order, and to memcpy of as many bytes. Prints a line
  * for each: bytes of an element, bytes, and the three times in nanoseconds, each the least of some
  * rounds in turn. Results are compared before. Not a test.

@@ -223,7 +223,7 @@ def caches_section(rows):
         slower = sum(row[3] < row[2] for row in of)
         shown.append([f"{item:.0f} bytes" if item else "all", *mean, f"{slower} of {len(of)}",
                       number(median(row[4] / row[2] for row in of))])
-    return (f"## {len(rows)} random permutations that lie in the caches\n\nOutputs of 1 to 250 KB, "
+    return (f"## {len(rows)} random permutations that lie in the caches\n\nOutputs of about 1 to 250 KB, "
             "rank 2 to 5, through the C ABI: how many times as fast as nested loops in C are,\n"
             "geometric means (`benches/caches.c`, -O3 -march=native; calls over and over, so all "
             "is in the caches\nand foreseen); how many are slower than those; and the median of the "
@@ -250,8 +250,8 @@ def small_section(rows, out):
 
 PREFACE = """# Benchmarks
 
-Written by `make bench`; do not edit. [What falls short, and what was tried](../benches/notes.md),
-is told apart. Figures are shares of memcpy's speed for as many bytes as the output has: 1.00 is
+Written by `make bench`; do not edit. [What falls short, and what was tried](../benches/notes.md)
+stands by itself. Figures are shares of memcpy's speed for as many bytes as the output has: 1.00 is
 memcpy, 2.00 twice as fast. Every round times each competitor once, in random order, on the same
 memory; a share is the median of the ratios of single rounds, of which there are `rounds` (at least
 15, 5 where time was short; slow competitors sit out some). Between those of one thread (memcpy,

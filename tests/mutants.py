@@ -34,7 +34,7 @@ WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "muta
 # of their own, and so has the engine.
 CORE = ("src/validate*", "src/layout.rs", "src/overlap*", "src/dtype*.rs", "src/device_type.rs",
         "src/import.rs", "src/tensor/*.rs", "src/view*", "src/copy/pair.rs", "src/copy/few.rs",
-        "src/pieces.rs")
+        "src/device/pieces.rs")
 ENGINE = ("src/device/part.rs", "src/device/plan.rs", "src/device/cpu/[!n]*.rs",
           "src/device/cpu/nest.rs")
 TIME_MOST = 60
