@@ -145,6 +145,7 @@ pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
 #[inline(never)]
 pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
     if job.simple {
+        debug_assert!(job.transfer.plan.is_simple());
         // SAFETY: just checked, and both sides are the CPU's.
         unsafe { cpu::copy_simple(&job.transfer.plan, &options.parallel) };
         return Ok(());

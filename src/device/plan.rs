@@ -154,6 +154,14 @@ impl Plan {
         }
     }
 
+    /// Whether it is in its normal form.
+    pub fn is_simple(&self) -> bool {
+        let mut plan = *self;
+        plan.simplify();
+        let same = (plan.src, plan.dst, plan.item) == (self.src, self.dst, self.item);
+        same && *plan.dims == *self.dims
+    }
+
     fn drop_ones(&mut self) {
         let mut kept = 0;
         for i in 0..self.ndim() {
