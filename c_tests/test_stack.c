@@ -1,8 +1,7 @@
 /* Copies on threads of 16 KiB, thread-local storage and the C library's own included: what
- * `test_engine` does not ask, which runs there as well. Each layout is copied by dlrs_copy,
- * dlrs_copy_batch, dlrs_clone, dlrs_contiguous, dlrs_to_device and, without another dtype, dlrs_cast,
- * and compared with an element by element one. Casts to other dtypes fit where numbers follow one
- * another or are few (fewer than 4096); dlrs_fill and many numbers here and there do not.
+ * `test_engine` does not ask, which runs there as well. Each layout is copied by all functions that
+ * copy and compared with an element by element one; dlrs_equal, dlrs_max_diff and dlrs_copy_explain
+ * are asked of it, too. Conversions and fills have layouts of their own.
  * `test_stack [divisor]`; STACK_KIB=64 to measure more than there is. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -213,6 +212,10 @@ static void pair_make_deep(pair *p, DLDataType dtype, int bits) {
 typedef struct call {
   pair *p;
   DLManagedTensorVersioned *made;
+  unsigned char *bytes;
+  DLDataType value; /* of `bytes` */
+  int32_t answer;
+  double difference;
   dlrs_copy_options options;
   dlrs_error error;
   dlrs_status status;
@@ -237,9 +240,67 @@ static void casts(void *argument) {
   c->status = dlrs_cast(&c->p->src, &c->p->dst, &c->options, &c->error);
 }
 
+static void copies_described(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_copy_desc(&c->p->src.dl_tensor, 0, &c->p->dst.dl_tensor, 0, &c->options, &c->error);
+}
+
+static void copies_from_bytes(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_copy_from_bytes(c->p->dense, c->p->dense_nbytes, &c->p->dst, &c->options, &c->error);
+}
+
+static void copies_to_bytes(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_copy_to_bytes(&c->p->src, c->bytes, c->p->dense_nbytes, &c->options, &c->error);
+}
+
 static void clones(void *argument) {
   call *c = (call *)argument;
   c->status = dlrs_clone(&c->p->src, CPU, &c->options, &c->made, &c->error);
+}
+
+static void clones_legacy(void *argument) {
+  call *c = (call *)argument;
+  DLManagedTensor legacy, *made = NULL;
+  memset(&legacy, 0, sizeof legacy);
+  legacy.dl_tensor = c->p->src.dl_tensor;
+  c->status = dlrs_clone_legacy(&legacy, CPU, &c->options, &made, &c->error);
+  if (c->status == DLRS_OK) c->status = dlrs_from_legacy_take(&made, 0, &c->made, &c->error);
+}
+
+static void imports(void *argument) {
+  call *c = (call *)argument;
+  DLManagedTensorVersioned *src = &c->p->src;
+  dlrs_import_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.copy = 1;
+  options.copy_options = &c->options;
+  c->status = dlrs_import_take(&src, &options, &c->made, &c->error);
+}
+
+static void explains(void *argument) {
+  call *c = (call *)argument;
+  size_t nbytes = 0;
+  c->status = dlrs_copy_explain(&c->p->src.dl_tensor, 0, &c->p->dst.dl_tensor, 0, &c->options,
+                                (char *)c->bytes, 1, &nbytes, &c->error);
+  if (c->status == DLRS_BUF_SMALL && nbytes > 1) c->status = DLRS_OK;
+}
+
+static void compares(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_equal(&c->p->src, &c->p->dst, DLRS_EQUAL_BITS, &c->answer, &c->error);
+}
+
+static void finds_difference(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_max_diff(&c->p->src, &c->p->dst, &c->difference, &c->error);
+}
+
+static void fills(void *argument) {
+  call *c = (call *)argument;
+  c->status = dlrs_fill(&c->p->dst, c->bytes, c->value, &c->options, &c->error);
 }
 
 static void makes_contiguous(void *argument) {
@@ -256,15 +317,27 @@ static void goes_to_device(void *argument) {
 static struct function {
   const char *name;
   void (*work)(void *);
-  int makes;
+  enum { WRITES, MAKES, TO_BYTES, LOOKS } does;
   size_t most;
   const char *most_in;
 } functions[] = {
-    {"dlrs_copy", copies, 0, 0, ""},          {"dlrs_copy_batch", copies_two, 0, 0, ""},
-    {"dlrs_clone", clones, 1, 0, ""},         {"dlrs_contiguous", makes_contiguous, 1, 0, ""},
-    {"dlrs_to_device", goes_to_device, 1, 0, ""}, {"dlrs_cast", casts, 0, 0, ""},
+    {"dlrs_copy", copies, WRITES, 0, ""},
+    {"dlrs_copy_desc", copies_described, WRITES, 0, ""},
+    {"dlrs_copy_batch", copies_two, WRITES, 0, ""},
+    {"dlrs_copy_from_bytes", copies_from_bytes, WRITES, 0, ""},
+    {"dlrs_copy_to_bytes", copies_to_bytes, TO_BYTES, 0, ""},
+    {"dlrs_clone", clones, MAKES, 0, ""},
+    {"dlrs_clone_legacy", clones_legacy, MAKES, 0, ""},
+    {"dlrs_contiguous", makes_contiguous, MAKES, 0, ""},
+    {"dlrs_to_device", goes_to_device, MAKES, 0, ""},
+    {"dlrs_import_take", imports, MAKES, 0, ""},
+    {"dlrs_cast, equal dtypes", casts, WRITES, 0, ""},
+    {"dlrs_copy_explain", explains, LOOKS, 0, ""},
+    {"dlrs_equal", compares, LOOKS, 0, ""}, /* of what the cast before has made */
+    {"dlrs_max_diff", finds_difference, LOOKS, 0, ""},
 };
-static struct function converts = {"dlrs_cast to another dtype", casts, 0, 0, ""};
+static struct function converts = {"dlrs_cast to another dtype", casts, WRITES, 0, ""};
+static struct function fills_all = {"dlrs_fill", fills, WRITES, 0, ""};
 
 static void noted(struct function *f, const char *name, size_t nbytes) {
   if (nbytes > f->most) {
@@ -294,25 +367,30 @@ static void check_made(const pair *p, DLManagedTensorVersioned *made) {
 }
 
 static void run_pair(pair *p) {
+  unsigned char *bytes = (unsigned char *)malloc(p->dense_nbytes);
   size_t i;
   uint32_t threads;
+  if (bytes == NULL) abort();
   for (i = 0; i < sizeof functions / sizeof *functions; ++i) {
     struct function *f = &functions[i];
     for (threads = 1; threads <= 2; ++threads) {
       call c;
       prepare(&c, p, threads);
-      fill_bytes(p->target, p->target_nbytes, 2);
+      c.bytes = bytes;
+      memset(bytes, 0xff, p->dense_nbytes);
+      if (f->does == WRITES) fill_bytes(p->target, p->target_nbytes, 2);
       t_context = p->name;
       noted(f, p->name, small_stack_run(p->name, f->work, &c));
       if (f->work == makes_contiguous && c.status == DLRS_FOREIGN) continue; /* it is */
+      if (f->work == imports && c.status == DLRS_SUBBYTE) continue; /* rows in mid-byte */
       if (!EQUAL(c.status, DLRS_OK)) continue;
-      if (f->makes) {
-        check_made(p, c.made);
-      } else {
-        CHECK(memcmp(p->target, p->expected, p->target_nbytes) == 0);
-      }
+      if (f->does == MAKES) check_made(p, c.made);
+      if (f->does == TO_BYTES) CHECK(memcmp(bytes, p->dense, p->dense_nbytes) == 0);
+      if (f->does == WRITES) CHECK(memcmp(p->target, p->expected, p->target_nbytes) == 0);
+      if (f->work == compares) EQUAL(c.answer, 1);
     }
   }
+  free(bytes);
 }
 
 /* ---- Copies through memory, and refused ones ------------------------------------------------*/
@@ -373,30 +451,91 @@ static void searched(void) {
   free(memory);
 }
 
-/* n x n numbers of one byte, all 1, to float32; turned or not. */
-static void converted(const char *name, DLDataType dtype, int one, int64_t n, int turned) {
+/* n x n elements of the source at `from`, all of them `value`, to another dtype and place, where each
+ * becomes `wanted`; turned or not. */
+typedef struct conversion {
+  const char *name;
+  int64_t n;
+  int turned;
+  DLDataType from, to;
+  const void *value, *wanted;
+} conversion;
+
+static size_t item_nbytes(DLDataType dtype) { return (size_t)(dtype.bits * dtype.lanes + 7) / 8; }
+
+static void repeat(unsigned char *to, const void *value, size_t nbytes, int64_t n) {
+  for (; n-- > 0; to += nbytes) memcpy(to, value, nbytes);
+}
+
+static void converted(const conversion *v, int onto_itself) {
+  size_t from = item_nbytes(v->from), to = item_nbytes(v->to);
+  int64_t n = v->n, i, right = 0;
+  unsigned char *found;
   pair p;
   call c;
-  int64_t i, right = 0;
-  float *found;
   memset(&p, 0, sizeof p);
-  p.name = name;
+  p.name = v->name;
   p.shape[0] = p.shape[1] = n;
-  p.to[0] = p.from[turned] = n;
-  p.to[1] = p.from[1 - turned] = 1;
-  p.source = (unsigned char *)malloc((size_t)(n * n));
-  found = (float *)calloc((size_t)(n * n), sizeof *found);
+  p.to[0] = p.from[v->turned] = n;
+  p.to[1] = p.from[1 - v->turned] = 1;
+  p.source = (unsigned char *)malloc((size_t)(n * n) * (from > to ? from : to));
+  found = onto_itself ? p.source : (unsigned char *)calloc((size_t)(n * n), to);
   if (p.source == NULL || found == NULL) abort();
-  memset(p.source, one, (size_t)(n * n));
-  p.src = t_managed(t_describe(p.source, dtype, 2, p.shape, p.from), 0);
-  p.dst = t_managed(t_describe(found, F32, 2, p.shape, p.to), 0);
+  repeat(p.source, v->value, from, n * n);
+  p.src = t_managed(t_describe(p.source, v->from, 2, p.shape, p.from), 0);
+  p.dst = t_managed(t_describe(found, v->to, 2, p.shape, p.to), 0);
   prepare(&c, &p, 2);
-  noted(&converts, name, small_stack_run(name, casts, &c));
+  c.options.flags = onto_itself ? DLRS_COPY_ALLOW_OVERLAP : 0;
+  noted(&converts, v->name, small_stack_run(v->name, casts, &c));
+  t_context = v->name;
   EQUAL(c.status, DLRS_OK);
-  for (i = 0; i < n * n; ++i) right += found[i] == 1.0f;
+  for (i = 0; i < n * n; ++i) right += memcmp(found + (size_t)i * to, v->wanted, to) == 0;
+  EQUAL(right, n * n);
+  c.bytes = (unsigned char *)v->value; /* the same as a fill */
+  c.value = v->from;
+  memset(found, 0, (size_t)(n * n) * to);
+  p.dst.dl_tensor.strides = p.from;
+  noted(&fills_all, v->name, small_stack_run(v->name, fills, &c));
+  EQUAL(c.status, DLRS_OK);
+  for (right = i = 0; i < n * n; ++i) right += memcmp(found + (size_t)i * to, v->wanted, to) == 0;
   EQUAL(right, n * n);
   free(p.source);
-  free(found);
+  if (!onto_itself) free(found);
+}
+
+/* 1 in dtypes: as many bytes as they have, or the first ones. */
+static void conversions(void) {
+  static const float floats[] = {1, 1, 1, 1, 1, 1, 1, 1}, complex1[] = {1, 0};
+  static const double doubles[] = {1, 1, 1, 1, 1, 1, 1, 1}, complex2[] = {1, 0};
+  static const unsigned char one = 1, e4m3 = 0x38, e5m2 = 0x3c;
+  static const int32_t integer = 1;
+  const DLDataType u8 = t_dtype(kDLUInt, 8, 1), i8 = t_dtype(kDLInt, 8, 1);
+  const DLDataType i32 = t_dtype(kDLInt, 32, 1), b8 = t_dtype(kDLBool, 8, 1);
+  const DLDataType f8 = t_dtype(kDLFloat8_e4m3fn, 8, 1), g8 = t_dtype(kDLFloat8_e5m2, 8, 1);
+  const DLDataType f64 = t_dtype(kDLFloat, 64, 1), c64 = t_dtype(kDLComplex, 64, 1);
+  const DLDataType c128 = t_dtype(kDLComplex, 128, 1), eight = t_dtype(kDLFloat, 32, 8);
+  const conversion all[] = {
+      {"integers", 1000, 0, u8, F32, &one, floats},
+      {"a few integers, turned", 60, 1, i8, F32, &one, floats},
+      {"integers, turned", 1000, 1, i8, F32, &one, floats},
+      {"float8, by a table", 1000, 0, f8, F32, &e4m3, floats},
+      {"a few of float8, turned", 60, 1, g8, F32, &e5m2, floats},
+      {"float8, turned", 1000, 1, g8, F32, &e5m2, floats},
+      {"to float8, turned", 1000, 1, f64, f8, doubles, &e4m3},
+      {"floats, turned", 1000, 1, F32, f64, floats, doubles},
+      {"floats to integers, turned", 1000, 1, F32, i32, floats, &integer},
+      {"to complex", 1000, 0, F32, c64, floats, complex1},
+      {"to complex, turned", 1000, 1, F32, c64, floats, complex1},
+      {"complex, turned", 700, 1, c64, c128, complex1, complex2},
+      {"from complex, turned", 1000, 1, c64, F32, complex1, floats},
+      {"what is true of complex, turned", 1000, 1, c64, b8, complex1, &one},
+      {"lanes, turned", 300, 1, t_dtype(kDLFloat, 64, 8), eight, doubles, floats},
+  };
+  size_t i;
+  for (i = 0; i < sizeof all / sizeof *all; ++i) {
+    converted(&all[i], 0);
+    if (all[i].turned) converted(&all[i], 1);
+  }
 }
 
 /* A text is written. */
@@ -433,15 +572,13 @@ int main(int argc, char **argv) {
   }
   searched();
   refused();
-  converted("integers", t_dtype(kDLUInt, 8, 1), 1, 1000, 0);
-  converted("a few integers, turned", t_dtype(kDLInt, 8, 1), 1, 60, 1);
-  converted("float8, by a table", t_dtype(kDLFloat8_e4m3fn, 8, 1), 0x38, 1000, 0);
-  converted("a few of float8, turned", t_dtype(kDLFloat8_e5m2, 8, 1), 0x3c, 60, 1);
+  conversions();
   for (i = 0; i < sizeof functions / sizeof *functions; ++i) {
     printf("%s: %lu bytes (%s)\n", functions[i].name, (unsigned long)functions[i].most,
            functions[i].most_in);
   }
   printf("%s: %lu bytes (%s)\n", converts.name, (unsigned long)converts.most, converts.most_in);
+  printf("%s: %lu bytes (%s)\n", fills_all.name, (unsigned long)fills_all.most, fills_all.most_in);
   small_stack_end();
   return t_close();
 }

@@ -71,16 +71,18 @@ fn packed_nbytes(tensor: &Snapshot) -> Result<u64> {
     layout::packed_nbytes(tensor.numel()?, dtype::item_bits(tensor.dtype))
 }
 
-/// Copies packed elements in row-major order to `dst`.
+/// Begins to copy packed elements in row-major order to `dst`: what is left to do is in `job`, if
+/// anything is, for [`copy::finish`] with the same options.
 ///
 /// # Safety
 /// `bytes` points to `nbytes` readable bytes.
-pub unsafe fn copy_from_bytes(
+pub unsafe fn begin_from_bytes(
     bytes: *const u8,
     nbytes: u64,
     dst: &Snapshot,
     options: &Options,
-) -> Result<()> {
+    job: &mut Job,
+) -> Result<bool> {
     let needed = packed_nbytes(dst)?;
     if nbytes != needed {
         let error = Error::new(if nbytes < needed { DLRS_BUF_SMALL } else { DLRS_BAD_ARG });
@@ -90,20 +92,41 @@ pub unsafe fn copy_from_bytes(
     let mut src = Snapshot::new();
     let place = (bytes.cast_mut(), None); // only read
     // SAFETY: as many bytes as the elements need.
-    unsafe { numbers::view(dst, dst.dtype, place, 0, &mut src)? };
-    copy::repack(&src, dst, options)
+    unsafe { numbers::view(dst.shape(), dst.dtype, place, 0, &mut src)? };
+    copy::check(&src, dst, options, job)
 }
 
-/// Copies the elements of `src`, packed, in row-major order. The last bits of the last byte are 0.
+/// Bits at the end of bytes that belong to no element.
+#[derive(Clone, Copy)]
+pub struct Rest {
+    last: *mut u8,
+    kept: u32,
+}
+
+impl Rest {
+    /// Makes them 0.
+    ///
+    /// # Safety
+    /// The elements have been copied to the bytes.
+    pub unsafe fn clear(self) {
+        if self.kept != 0 {
+            // SAFETY: the last byte of elements that do not fill it.
+            unsafe { self.last.write(self.last.read() & ((1 << self.kept) - 1)) };
+        }
+    }
+}
+
+/// As [`begin_from_bytes`], of the elements of `src` to packed ones; `None` if there are none.
 ///
 /// # Safety
 /// `bytes` points to `nbytes` writable bytes.
-pub unsafe fn copy_to_bytes(
+pub unsafe fn begin_to_bytes(
     src: &Snapshot,
     bytes: *mut u8,
     nbytes: u64,
     options: &Options,
-) -> Result<()> {
+    job: &mut Job,
+) -> Result<Option<Rest>> {
     let needed = packed_nbytes(src)?;
     if nbytes < needed {
         let error =
@@ -111,19 +134,10 @@ pub unsafe fn copy_to_bytes(
         return Err(error.value(nbytes as i64).limit(needed as i64));
     }
     let mut dst = Snapshot::new();
-    // SAFETY: as many bytes as the elements need; the last one is inside.
-    unsafe {
-        numbers::view(src, src.dtype, (bytes, None), 0, &mut dst)?;
-        let (mut job, options) = (Job::none(), &Options { repack: true, ..*options });
-        if copy::check(src, &dst, options, &mut job)? {
-            let scratch = Scratch::new(job.scratch_nbytes)?;
-            copy::run(&mut job, &scratch, options)?;
-            let rest = (src.numel()? as u64).wrapping_mul(dtype::item_bits(src.dtype).into()) % 8;
-            if rest != 0 {
-                let last = bytes.wrapping_add(needed as usize - 1);
-                last.write(last.read() & ((1 << rest) - 1));
-            }
-        }
-    }
-    Ok(())
+    // SAFETY: as many bytes as the elements need.
+    unsafe { numbers::view(src.shape(), src.dtype, (bytes, None), 0, &mut dst)? };
+    let last = bytes.wrapping_add((needed as usize).wrapping_sub(1));
+    let bits = (src.numel()? as u64).wrapping_mul(dtype::item_bits(src.dtype).into());
+    let moves = copy::check(src, &dst, options, job)?;
+    Ok(moves.then_some(Rest { last, kept: (bits % 8) as u32 }))
 }

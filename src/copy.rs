@@ -95,6 +95,11 @@ pub struct Scratch(Option<NonNull<u8>>);
 impl Scratch {
     const HEAD: usize = size_of::<Transfer>().next_multiple_of(64);
 
+    /// No memory.
+    pub const fn none() -> Scratch {
+        Scratch(None)
+    }
+
     /// As much as asked for, or none.
     pub fn new(nbytes: Option<u64>) -> Result<Scratch> {
         let Some(nbytes) = nbytes else { return Ok(Scratch(None)) };

@@ -1,9 +1,7 @@
 //! Taking a foreign tensor in: itself when it is ours and as wanted, else boxed, else copied.
 
-use core::ptr::NonNull;
-
 use crate::abi::*;
-use crate::copy::{CopyPolicy, Options, check_pointer, clone};
+use crate::copy::{CopyPolicy, Job, Made, Options, begin_clone, check_pointer, made};
 use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
@@ -34,6 +32,28 @@ pub struct Import {
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
 pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
+    let mut copied = false;
+    // SAFETY: the caller's word; a copy stands for the caller's holder, which is then given up.
+    unsafe {
+        let taken = made(&import.options, &mut |job| begin(tensor, import, &mut copied, job))?;
+        if copied {
+            share::release(tensor);
+        }
+        Ok(taken)
+    }
+}
+
+/// The tensor itself, or a copy that is still to be filled; what was read is gone by then.
+///
+/// # Safety
+/// As [`import`].
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn begin(
+    tensor: Versioned,
+    import: &Import,
+    copied: &mut bool,
+    job: &mut Job,
+) -> Result<Made> {
     let mut src = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { src.read_managed(tensor.as_ptr(), import.rules)? };
@@ -44,8 +64,8 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
         (None, CopyPolicy::Never | CopyPolicy::IfNeeded) => {
             // SAFETY: the caller's word.
             match unsafe { block::of_versioned(tensor) } {
-                Some(_) => Ok(tensor),
-                None => convert::box_snapshot(&src, tensor).map(NonNull::cast),
+                Some(_) => Ok(Made::found(tensor)),
+                None => convert::box_snapshot(&src, tensor).map(|it| Made::found(it.cast())),
             }
         }
         _ => {
@@ -54,10 +74,8 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
             // Where the CPU reaches it, a copy is its own; what a device has stays there.
             let host = device_type::host_reachable(src.device.device_type);
             let device = import.device.unwrap_or(if host { CPU } else { src.device });
-            let copy = clone(&src, order, device, &import.options)?;
-            // SAFETY: the copy stands for the caller's holder, which is now given up.
-            unsafe { share::release(tensor) };
-            Ok(copy)
+            *copied = true;
+            begin_clone(&src, order, device, &import.options, job)
         }
     }
 }

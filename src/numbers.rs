@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::array::Array;
 use crate::copy::unit_strides;
-use crate::device::cast::{Cast, DIMS, Dims, Kind, Side};
+use crate::device::cast::{Cast, Kind, Side};
 use crate::device_type::CPU;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
@@ -13,7 +13,6 @@ use crate::layout::MAX_NDIM;
 use crate::validate::{Rules, Snapshot};
 
 /// One number of every lane of every element.
-#[derive(Clone, Copy)]
 pub struct Part {
     /// Its type; of a complex dtype, that of both parts.
     pub kind: Kind,
@@ -26,6 +25,8 @@ pub struct Part {
     /// Bits from element to element.
     pub strides: Array<i64, MAX_NDIM>,
 }
+
+const BYTE: Kind = Kind::Int { bits: 8, signed: false };
 
 /// Whether a tensor's numbers are complex.
 pub fn is_complex(tensor: &Snapshot) -> bool {
@@ -56,27 +57,32 @@ impl Part {
     #[inline(always)]
     pub fn zero() -> Part {
         static ZERO: u8 = 0;
-        let kind = Kind::Int { bits: 8, signed: false };
         let first = (&raw const ZERO).cast_mut(); // only read
-        Part { kind, first, access_bits: 8, step: 0, strides: Array::new() }
+        Part { kind: BYTE, first, access_bits: 8, step: 0, strides: Array::new() }
     }
 
-    /// The imaginary parts, where this is the real ones.
-    pub fn imaginary(&self) -> Part {
-        Part { first: self.first.wrapping_add(self.kind.nbytes()), ..*self }
+    /// Goes from the real parts to the imaginary ones.
+    pub fn turn_imaginary(&mut self) {
+        self.first = self.first.wrapping_add(self.kind.nbytes());
     }
 
-    /// Real and imaginary parts as one row of numbers.
-    pub fn both(&self) -> Part {
-        Part { step: self.step / 2, ..*self }
+    /// Goes from the real parts to both, as one row of numbers.
+    pub fn turn_both(&mut self) {
+        self.step /= 2;
+    }
+
+    /// Goes to whole bytes.
+    pub fn turn_bytes(&mut self) {
+        (self.kind, self.access_bits, self.step) = (BYTE, 8, 8);
     }
 
     fn stride(&self, dim: usize) -> i64 {
         self.strides.get(dim).map_or(0, |&stride| stride)
     }
 
-    fn side(&self) -> (Kind, Side) {
-        (self.kind, Side { first: self.first, bits: self.access_bits, strides: [0; DIMS] })
+    /// Kind and place, in place: the strides stay what they are.
+    fn put(&self, (kind, side): &mut (Kind, Side)) {
+        (*kind, side.first, side.bits) = (self.kind, self.first, self.access_bits);
     }
 }
 
@@ -87,10 +93,11 @@ pub fn per_element(tensor: &Snapshot) -> i64 {
 
 /// The conversion of `numbers` numbers of every element, in the order of the destination's memory.
 #[inline(never)]
-pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64) -> Cast {
-    let (from, to) = (src.side(), dst.side());
-    let mut cast = Cast { src: from, dst: to, dims: Dims::new(), merge: false };
-    let Cast { src: (_, from), dst: (_, to), dims, .. } = &mut cast;
+pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64, cast: &mut Cast) {
+    (cast.dims.ndim, cast.merge) = (0, false);
+    src.put(&mut cast.src);
+    dst.put(&mut cast.dst);
+    let Cast { src: (_, from), dst: (_, to), dims, .. } = cast;
     let weight = |dim: usize| (dst.stride(dim).unsigned_abs(), src.stride(dim).unsigned_abs());
     let mut order = [0u8; MAX_NDIM];
     for dim in 0..shape.len().min(MAX_NDIM) {
@@ -114,17 +121,16 @@ pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64) -> Cast {
         dims.push(extent, [(from, src.stride(dim)), (to, dst.stride(dim))]);
     }
     dims.push(numbers, [(from, src.step), (to, dst.step)]);
-    cast
 }
 
-/// Reads a tensor in memory of the host, of the shape of another: where it starts, and its strides
-/// unless it is compact row-major. `flags` are its own.
+/// Reads a tensor in memory of the host: where it starts, and its strides unless it is compact
+/// row-major. `flags` are its own.
 ///
 /// # Safety
 /// The elements stay readable as long as the snapshot is used.
 #[inline(never)]
 pub unsafe fn view(
-    like: &Snapshot,
+    shape: &[i64],
     dtype: DLDataType,
     (data, strides): (*mut u8, Option<&[i64; MAX_NDIM]>),
     flags: u64,
@@ -133,14 +139,20 @@ pub unsafe fn view(
     let view = DLTensor {
         data: data.cast(),
         device: CPU,
-        ndim: like.shape().len() as i32,
+        ndim: shape.len() as i32,
         dtype,
-        shape: like.shape().as_ptr().cast_mut(),
+        shape: shape.as_ptr().cast_mut(),
         strides: strides.map_or(null_mut(), |strides| strides.as_ptr().cast_mut()),
         byte_offset: 0,
     };
     // SAFETY: a struct of our own; shape and strides hold `ndim` values.
     unsafe { out.read(&raw const view, flags, Rules::RAW) }
+}
+
+/// Refuses elements that have no numbers, and strides that cannot be counted in bits.
+#[inline(never)] // a frame of its own: stacks may be small
+pub fn check(tensor: &Snapshot) -> Result<()> {
+    Part::zero().read(tensor)
 }
 
 /// Refuses different lanes.

@@ -4,12 +4,11 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null};
 
 use super::arg;
-use super::cast::numbers;
 use super::copy::{CopyArgs, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::batch;
-use crate::copy::Options;
+use crate::batch::{self, Rest};
+use crate::copy::{Job, Options, finish};
 use crate::error::{Arg, Parameter, Result};
 use crate::validate::Snapshot;
 
@@ -58,25 +57,28 @@ pub unsafe extern "C" fn dlrs_copy_batch(
     })
 }
 
-/// Reads the tensor and the bytes of the two functions below.
-///
+/// The tensor, the bytes and the options of the two functions below, which go between packed and
+/// padded elements too.
+struct Given {
+    tensor: NonNull<DLManagedTensorVersioned>,
+    bytes: NonNull<u8>,
+    nbytes: u64,
+    options: Options,
+}
+
 /// # Safety
 /// The preface's contract for every pointer.
 #[inline(never)]
-unsafe fn tensor_and_bytes(
+unsafe fn given(
     (tensor, argument): (*const DLManagedTensorVersioned, Arg),
     (bytes, nbytes, bytes_argument): (*const c_void, u64, Arg),
     options: *const dlrs_copy_options,
-    out: &mut Snapshot,
-) -> Result<(NonNull<u8>, Options)> {
-    arg::required(tensor, argument)?;
+) -> Result<Given> {
+    let tensor = arg::required(tensor, argument)?;
     let bytes = arg::place(bytes, nbytes, bytes_argument)?;
     // SAFETY: the caller's word.
-    unsafe {
-        let options = CopyArgs::read(options, &Parameter(4, "options"))?;
-        numbers(tensor, argument, options.rules(), out)?;
-        Ok((bytes, options))
-    }
+    let options = unsafe { CopyArgs::read(options, &Parameter(4, "options"))? };
+    Ok(Given { tensor, bytes, nbytes, options: Options { repack: true, ..options } })
 }
 
 /// Copy plain bytes into the elements of a tensor.
@@ -104,15 +106,28 @@ pub unsafe extern "C" fn dlrs_copy_from_bytes(
 ) -> dlrs_status {
     run("dlrs_copy_from_bytes", error, || {
         let (source, target) = (&Parameter(1, "bytes"), &Parameter(3, "dst"));
-        let mut to = Snapshot::new();
+        let mut job = Job::none();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let given = (bytes, nbytes, source as Arg);
-            let (bytes, options) = tensor_and_bytes((dst, target), given, options, &mut to)?;
-            let copied = batch::copy_from_bytes(bytes.as_ptr(), nbytes, &to, &options);
-            copied.map_err(|e| e.of(target))
+            let given = given((dst, target), (bytes, nbytes, source), options)?;
+            let moves = from_bytes(&given, &mut job).map_err(|e| e.of(target))?;
+            if moves { finish(&mut job, &given.options).map_err(|e| e.of(target)) } else { Ok(()) }
         }
     })
+}
+
+/// Reads the tensor and begins; its extents and strides are gone when elements move.
+///
+/// # Safety
+/// All is live.
+#[inline(never)]
+unsafe fn from_bytes(given: &Given, job: &mut Job) -> Result<bool> {
+    let (mut to, options) = (Snapshot::new(), &given.options);
+    // SAFETY: the caller's word.
+    unsafe {
+        to.read_managed(given.tensor.as_ptr(), options.rules())?;
+        batch::begin_from_bytes(given.bytes.as_ptr(), given.nbytes, &to, options, job)
+    }
 }
 
 /// Copy the elements of a tensor into plain bytes.
@@ -141,13 +156,30 @@ pub unsafe extern "C" fn dlrs_copy_to_bytes(
 ) -> dlrs_status {
     run("dlrs_copy_to_bytes", error, || {
         let (source, target) = (&Parameter(1, "src"), &Parameter(2, "bytes"));
-        let mut from = Snapshot::new();
+        let mut job = Job::none();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let given = (bytes.cast_const(), nbytes, target as Arg);
-            let (bytes, options) = tensor_and_bytes((src, source), given, options, &mut from)?;
-            let copied = batch::copy_to_bytes(&from, bytes.as_ptr(), nbytes, &options);
-            copied.map_err(|e| e.of(source))
+            let bytes = (bytes.cast_const(), nbytes, target as Arg);
+            let given = given((src, source), bytes, options)?;
+            if let Some(rest) = to_bytes(&given, &mut job).map_err(|e| e.of(source))? {
+                finish(&mut job, &given.options).map_err(|e| e.of(source))?;
+                rest.clear();
+            }
         }
+        Ok(())
     })
+}
+
+/// As [`from_bytes`], to bytes.
+///
+/// # Safety
+/// All is live.
+#[inline(never)]
+unsafe fn to_bytes(given: &Given, job: &mut Job) -> Result<Option<Rest>> {
+    let (mut from, options) = (Snapshot::new(), &given.options);
+    // SAFETY: the caller's word.
+    unsafe {
+        from.read_managed(given.tensor.as_ptr(), options.rules())?;
+        batch::begin_to_bytes(&from, given.bytes.as_ptr(), given.nbytes, options, job)
+    }
 }

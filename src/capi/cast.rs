@@ -1,12 +1,12 @@
 //! Conversion and filling.
 
 use core::ffi::c_void;
+use core::ptr::NonNull;
 
 use super::arg;
 use super::copy::{CopyArgs, copied, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::batch::Pair;
 use crate::cast;
 use crate::copy::Options;
 use crate::dtype;
@@ -29,22 +29,6 @@ pub(super) unsafe fn value_options(
         return Err(error.detail("DLRS_COPY_RAW_BYTES does not go with elements as numbers"));
     }
     Ok(options)
-}
-
-/// Reads a tensor, once for all functions here.
-///
-/// # Safety
-/// `tensor` is NULL or live.
-#[inline(never)]
-pub(super) unsafe fn numbers(
-    tensor: *const DLManagedTensorVersioned,
-    argument: Arg,
-    rules: Rules,
-    out: &mut Snapshot,
-) -> Result<()> {
-    let tensor = arg::required(tensor, argument)?;
-    // SAFETY: the caller's word.
-    unsafe { out.read_managed(tensor.as_ptr(), rules) }.map_err(|e| e.of(argument))
 }
 
 /// Convert the elements of one tensor to the dtype of another of the same shape.
@@ -98,7 +82,7 @@ pub unsafe extern "C" fn dlrs_cast(
         // SAFETY: live tensors and options, by the preface.
         unsafe {
             let options = value_options(options, &Parameter(3, "options"))?;
-            if converted(pair, args, &options)? {
+            if cast::cast(pair, args, &options)? {
                 return Ok(());
             }
             // From tensors that are read anew: small ones, or extents and strides that are gone
@@ -106,28 +90,6 @@ pub unsafe extern "C" fn dlrs_cast(
             copied(pair, args, &Options { repack: true, ..options })
         }
     })
-}
-
-/// Converts, unless the dtypes are equal.
-///
-/// # Safety
-/// Both are live.
-#[inline(never)] // a frame of its own: stacks may be small
-unsafe fn converted(
-    (src, dst): Pair,
-    [source, target]: [Arg; 2],
-    options: &Options,
-) -> Result<bool> {
-    let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
-    // SAFETY: the caller's word.
-    unsafe {
-        numbers(src.as_ptr(), source, Rules::COPY, &mut from)?;
-        numbers(dst.as_ptr(), target, Rules::COPY, &mut to)?;
-    }
-    if from.dtype == to.dtype {
-        return Ok(false);
-    }
-    cast::cast(&from, &to, options).map_err(|e| e.of(target)).map(|()| true)
 }
 
 /// Write one value to every element of a tensor.
@@ -161,15 +123,27 @@ pub unsafe extern "C" fn dlrs_fill(
 ) -> dlrs_status {
     run("dlrs_fill", error, || {
         let target = &Parameter(1, "dst");
-        let mut to = Snapshot::new();
-        arg::required(dst, target)?;
+        let dst = arg::required(dst, target)?;
         let value = arg::required(value.cast::<u8>(), &Parameter(2, "value"))?;
         // SAFETY: a live tensor, options and an element, by the preface.
         unsafe {
             let options = value_options(options, &Parameter(4, "options"))?;
-            numbers(dst, target, Rules::COPY, &mut to)?;
+            let of = kind_of(dst).map_err(|e| e.of(target))?;
             dtype::legal(value_dtype).map_err(|e| e.of(&Parameter(3, "value_dtype")))?;
-            cast::fill(value.as_ptr(), value_dtype, &to, &options).map_err(|e| e.of(target))
+            let value = (value.as_ptr().cast_const(), value_dtype);
+            cast::fill(value, dst, of, &options).map_err(|e| e.of(target))
         }
     })
+}
+
+/// What a tensor's elements are, and its flags.
+///
+/// # Safety
+/// It is live.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn kind_of(tensor: NonNull<DLManagedTensorVersioned>) -> Result<(DLDataType, u64)> {
+    let mut read = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { read.read_managed(tensor.as_ptr(), Rules::COPY)? };
+    Ok((read.dtype, read.flags))
 }

@@ -1,13 +1,11 @@
 //! Comparison.
 
 use super::arg;
-use super::cast::numbers;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
+use crate::batch::Pair;
 use crate::compare::{self, Equality};
-use crate::copy;
-use crate::error::{Error, Parameter, Result, Status::*};
-use crate::validate::{Rules, Snapshot};
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
 
 /// Elements are equal when their bits are: -0 is not 0, and a NaN equals itself.
 pub const DLRS_EQUAL_BITS: i32 = 1;
@@ -16,27 +14,21 @@ pub const DLRS_EQUAL_VALUES: i32 = 2;
 /// As DLRS_EQUAL_VALUES, but any NaN is equal to any other.
 pub const DLRS_EQUAL_VALUES_OR_NAN: i32 = 3;
 
-/// Reads both tensors, asks, and hands the answer over.
+/// Has `question` asked of two tensors, and hands the answer over.
 ///
 /// # Safety
 /// The preface's contract for every pointer.
 unsafe fn ask<T>(
     (a, b): (*const DLManagedTensorVersioned, *const DLManagedTensorVersioned),
     (out, place): (*mut T, i32),
-    question: impl FnOnce(&Snapshot, &Snapshot) -> Result<T>,
+    question: impl FnOnce(Pair, [Arg; 2]) -> Result<T>,
 ) -> Result<()> {
-    let (first, second) = (&Parameter(1, "a"), &Parameter(2, "b"));
-    arg::required(a, first)?;
-    arg::required(b, second)?;
+    let args: [Arg; 2] = [&Parameter(1, "a"), &Parameter(2, "b")];
+    let pair = (arg::required(a, args[0])?, arg::required(b, args[1])?);
     let argument = if place == 3 { &Parameter(3, "out") } else { &Parameter(4, "out") };
     let out = arg::required(out, argument)?;
-    let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
-    // SAFETY: live tensors and a writable variable, by the caller's word.
-    unsafe {
-        numbers(a, first, Rules::COPY, &mut from)?;
-        numbers(b, second, Rules::COPY, &mut to)?;
-        out.write(question(&from, &to).map_err(|e| e.of(second))?);
-    }
+    // SAFETY: a writable variable, by the caller's word.
+    unsafe { out.write(question(pair, args)?) };
     Ok(())
 }
 
@@ -76,10 +68,10 @@ pub unsafe extern "C" fn dlrs_equal(
         };
         // SAFETY: the preface.
         unsafe {
-            ask((a, b), (out, 4), |a, b| {
+            ask((a, b), (out, 4), |pair, args| {
                 let unknown = Error::new(DLRS_BAD_ARG).of(&Parameter(3, "level"));
                 let equality = equality.ok_or(unknown.value(level.into()))?;
-                compare::equal(a, b, equality, &copy::Options::DEFAULT).map(i32::from)
+                compare::equal(pair, args, equality).map(i32::from)
             })
         }
     })
@@ -114,6 +106,6 @@ pub unsafe extern "C" fn dlrs_max_diff(
 ) -> dlrs_status {
     run("dlrs_max_diff", error, || {
         // SAFETY: the preface.
-        unsafe { ask((a, b), (out, 3), |a, b| compare::max_diff(a, b, &copy::Options::DEFAULT)) }
+        unsafe { ask((a, b), (out, 3), |pair, args| compare::max_diff(pair, args)) }
     })
 }

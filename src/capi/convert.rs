@@ -3,7 +3,7 @@
 use core::ptr::null;
 
 use super::arg::{self, Taken};
-use super::copy::{CopyArgs, dlrs_copy_options};
+use super::copy::{CopyArgs, dlrs_copy_options, read};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::validate::level_of;
 use crate::abi::*;
@@ -14,7 +14,7 @@ use crate::layout::Order;
 use crate::tensor::alloc::check_align;
 use crate::tensor::convert::{self, LegacyPolicy::*};
 use crate::tensor::{Legacy, Versioned, block::Block, share};
-use crate::validate::{Level, Rules, Snapshot};
+use crate::validate::{Level, Rules};
 
 const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(3, "out")];
 
@@ -104,12 +104,14 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
     // SAFETY: the caller's word.
     match unsafe { convert::to_legacy(tensor, policy) } {
         Err(error) if error.status == DLRS_READ_ONLY && policy == DLRS_LEGACY_COPY => {
-            let options = copy::Options::DEFAULT;
-            let mut src = Snapshot::new();
+            let options = &copy::Options::DEFAULT;
             // SAFETY: the caller's word; the copy stands for the caller's holder, given up last.
             unsafe {
-                src.read_managed(tensor.as_ptr(), options.rules())?;
-                let copy = copy::clone(&src, Order::C, src.device, &options)?;
+                let copy = copy::made_here(options, |job| {
+                    read(tensor, options, job, &|from, options, job| {
+                        copy::begin_clone(from, Order::C, from.device, options, job)
+                    })
+                })?;
                 share::release(tensor);
                 Ok(Block::legacy(copy.cast()))
             }

@@ -302,20 +302,38 @@ pub unsafe extern "C" fn dlrs_copy_explain(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_explain", error, || {
-        let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
-        let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
+        let src = arg::required(src, &Parameter(1, "src"))?;
+        let dst = arg::required(dst, &Parameter(3, "dst"))?;
         let args: [Arg; 2] = [&Parameter(6, "buffer"), &Parameter(7, "capacity")];
-        let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
         let mut way = Explained::none();
         // SAFETY: live tensors, options and buffer, by the preface.
         unsafe {
             let options = CopyArgs::read(options, &Parameter(5, "options"))?;
-            from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
-            to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
-            copy::explain(&from, &to, &options, &mut way).of(target)?;
+            explain((src, src_flags), (dst, dst_flags), &options, &mut way)?;
             write_text(buffer, capacity, args, nbytes, |text| way.write(text))
         }
     })
+}
+
+/// Reads both tensors and asks.
+///
+/// # Safety
+/// As [`begin`].
+#[inline(never)]
+unsafe fn explain(
+    (src, src_flags): (NonNull<DLTensor>, u64),
+    (dst, dst_flags): (NonNull<DLTensor>, u64),
+    options: &Options,
+    way: &mut Explained,
+) -> Result<()> {
+    let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
+    let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
+    // SAFETY: the caller's word.
+    unsafe {
+        from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
+        to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
+    }
+    copy::explain(&from, &to, options, way).of(target)
 }
 
 /// Copy a tensor to a device into a new, compact, row-major tensor.
@@ -425,7 +443,7 @@ type Begin<'a> = dyn Fn(&Snapshot, &Options, &mut Job) -> Result<Made> + 'a;
 /// # Safety
 /// `src` is live.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn read(
+pub(super) unsafe fn read(
     src: NonNull<DLManagedTensorVersioned>,
     options: &Options,
     job: &mut Job,
@@ -464,17 +482,31 @@ pub unsafe extern "C" fn dlrs_clone_legacy(
         let out = unsafe { Out::clear(out) };
         let src: Legacy = arg::required(src, argument)?;
         out.check(&Parameter(4, "out"))?;
-        let mut from = Snapshot::new();
-        // SAFETY: live tensor and options, by the preface; the first member is the tensor.
-        let options = unsafe {
+        // SAFETY: live tensor and options, by the preface.
+        let cloned = unsafe {
             let options = CopyArgs::read(options, &Parameter(3, "options"))?;
-            from.read(src.as_ptr().cast(), 0, options.rules()).of(argument)?;
-            options
+            copy::made_here(&options, |job| cloned_legacy(src, device, &options, job))
         };
-        let cloned = copy::clone(&from, Order::C, device, &options).of(argument)?;
-        out.set(Block::legacy(cloned.cast()));
+        out.set(Block::legacy(cloned.of(argument)?.cast()));
         Ok(())
     })
+}
+
+/// As [`cloned`], of a legacy tensor.
+///
+/// # Safety
+/// `src` is live.
+#[inline(never)]
+unsafe fn cloned_legacy(
+    src: Legacy,
+    device: DLDevice,
+    options: &Options,
+    job: &mut Job,
+) -> Result<Made> {
+    let mut from = Snapshot::new();
+    // SAFETY: the caller's word; the first member is the tensor.
+    unsafe { from.read(src.as_ptr().cast(), 0, options.rules())? };
+    copy::begin_clone(&from, Order::C, device, options, job)
 }
 
 /// Give a tensor that is dense in a memory order: the tensor itself, or a dense copy.

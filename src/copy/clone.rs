@@ -18,6 +18,13 @@ pub struct Made {
     moves: bool,
 }
 
+impl Made {
+    /// What needs no copy.
+    pub fn found(tensor: Versioned) -> Made {
+        Made { tensor, moves: false }
+    }
+}
+
 /// Has `begin` make a tensor, and carries out the copy that it leaves to do; nothing that `begin`
 /// needs takes stack then.
 #[inline(never)]
@@ -64,7 +71,7 @@ pub fn begin_clone(
     job: &mut Job,
 ) -> Result<Made> {
     match clone_usual(src, order, device, options)? {
-        Some(tensor) => Ok(Made { tensor, moves: false }),
+        Some(tensor) => Ok(Made::found(tensor)),
         None => clone_any(src, order, device, options, job),
     }
 }

@@ -34,9 +34,10 @@ pub fn explain(
 
 impl Explained {
     /// One to be made: of no byte.
+    #[inline(always)] // in its place
     pub const fn none() -> Explained {
-        let (job, options) = (Job::none(), Options::DEFAULT);
-        Explained { moves: false, job, options, ways: [None, None], plain: None }
+        let (options, ways) = (Options::DEFAULT, [None, None]);
+        Explained { moves: false, job: Job::none(), options, ways, plain: None }
     }
 
     fn twice(&self) -> bool {
@@ -44,24 +45,35 @@ impl Explained {
     }
 
     /// What is to be copied first; or `back`, if memory to copy through comes between. Of this
-    /// memory any address will do that is as round as the real one.
+    /// memory any address will do that is as round as the real one. False if that is nothing.
     #[inline(never)] // a frame of its own: stacks may be small
-    fn transfer(&self, back: bool) -> Option<Transfer> {
+    fn fill(&self, back: bool, transfer: &mut Transfer) -> bool {
         let memory = core::ptr::without_provenance_mut(4096);
-        let mut transfer = self.job.transfer;
+        transfer.clone_from(&self.job.transfer);
         match self.twice() {
-            true => halve(&mut transfer, memory, back),
+            true => halve(transfer, memory, back),
             false => transfer.plan.simplify(),
         }
-        (self.moves && (self.twice() || !back)).then_some(transfer)
+        self.moves && (self.twice() || !back)
     }
 
-    #[inline(never)] // a frame of its own: stacks may be small
+    #[inline(never)] // a frame of its own, as above
     fn way(&self, back: bool) -> Result<Option<route::Way>> {
-        match &self.transfer(back) {
-            Some(transfer) => route::explain(transfer, &self.options).map(Some),
-            None => Ok(None),
+        let mut transfer = Transfer::none();
+        match self.fill(back, &mut transfer) {
+            true => route::explain(&transfer, &self.options).map(Some),
+            false => Ok(None),
         }
+    }
+
+    #[inline(never)] // a frame of its own, as above
+    fn write_way(&self, way: &route::Way, back: bool, out: &mut dyn Write) -> fmt::Result {
+        let mut transfer = Transfer::none();
+        if !self.fill(back, &mut transfer) {
+            return Ok(());
+        }
+        out.write_str(if back { "; then " } else { "" })?;
+        way.write(&transfer, &self.options.parallel, self.plain, out)
     }
 
     /// One line of text.
@@ -73,9 +85,8 @@ impl Explained {
             out.write_str("nothing to move")?;
         }
         for (way, back) in self.ways.iter().zip([false, true]) {
-            let (Some(way), Some(transfer)) = (way, self.transfer(back)) else { break };
-            out.write_str(if back { "; then " } else { "" })?;
-            way.write(&transfer, &self.options.parallel, self.plain, out)?;
+            let Some(way) = way else { break };
+            self.write_way(way, back, out)?;
         }
         Ok(())
     }

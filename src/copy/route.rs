@@ -181,7 +181,7 @@ impl Way {
         transfer: &Transfer,
         parallel: &Parallel,
         plain: Option<&'static str>,
-        out: &mut impl Write,
+        out: &mut dyn Write,
     ) -> fmt::Result {
         let Transfer { plan, src, dst } = transfer;
         match self.how {

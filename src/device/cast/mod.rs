@@ -18,6 +18,7 @@ pub use cursor::{Cursor, DIMS, Dims, Side};
 pub use pipeline::{Kind, Pipeline, TILE, Tile};
 
 use core::ffi::c_void;
+use core::ptr::null_mut;
 
 use crate::device::cpu::{self, Parallel};
 use crate::platform::FloatEnvironment;
@@ -37,14 +38,20 @@ pub struct Cast {
     pub merge: bool,
 }
 
+impl Cast {
+    /// One to be made.
+    pub const NONE: Cast = {
+        let side = Side { first: null_mut(), bits: 8, strides: [0; DIMS] };
+        Cast { src: (Kind::Bool, side), dst: (Kind::Bool, side), dims: Dims::NONE, merge: false }
+    };
+}
+
 /// From how many numbers of one byte on a table pays.
 const TABLE_FROM: u64 = 1024;
 
 impl Dims {
     /// None yet.
-    pub const fn new() -> Dims {
-        Dims { ndim: 0, shape: [1; DIMS] }
-    }
+    pub const NONE: Dims = Dims { ndim: 0, shape: [1; DIMS] };
 
     /// How many numbers there are (saturating).
     pub fn count(&self) -> u64 {
@@ -76,12 +83,6 @@ impl Dims {
             (*shape, *to_a, *to_b) = (extent, by_a, by_b);
             self.ndim += 1;
         }
-    }
-}
-
-impl Default for Dims {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -143,13 +144,32 @@ unsafe fn alone(cast: &Cast) {
     let pipeline = Pipeline::new(cast.src.0, cast.dst.0);
     // SAFETY: the caller's word.
     unsafe {
-        if tabular(cast) {
-            tabulated(cast, &pipeline);
-        } else {
-            stepwise(cast, &pipeline);
+        if !Stage::pays(cast) || !by_stage(cast, &pipeline) {
+            direct(cast, &pipeline);
         }
     }
     environment.leave();
+}
+
+/// By way of memory, if there is any.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn by_stage(cast: &Cast, pipeline: &Pipeline) -> bool {
+    let Some(stage) = Stage::new(cast) else { return false };
+    // SAFETY: the caller's word.
+    unsafe { stage.convert(&mut |piece| direct(piece, pipeline)) };
+    true
+}
+
+/// From where the numbers are to where they go.
+unsafe fn direct(cast: &Cast, pipeline: &Pipeline) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if tabular(cast) {
+            tabulated(cast, pipeline);
+        } else {
+            stepwise(cast, pipeline);
+        }
+    }
 }
 
 /// Whether a table of the source's values pays: not where vectors are as good.
@@ -167,14 +187,14 @@ unsafe fn tabulated(cast: &Cast, pipeline: &Pipeline) {
     let mut table = Table([0; 2048]);
     pipeline.tabulate(cast.dst.0.nbytes(), &mut table);
     // SAFETY: the caller's word.
-    unsafe { pieces(cast, &mut Way::Table(&table)) }
+    unsafe { tiles(cast, &mut Way::Table(&table)) }
 }
 
 #[inline(never)] // a frame of its own, as `tabulated`: stacks may be small
 unsafe fn stepwise(cast: &Cast, pipeline: &Pipeline) {
     let mut spares = [Tile::ZERO, Tile::ZERO];
     // SAFETY: the caller's word.
-    unsafe { pieces(cast, &mut Way::Steps(pipeline, &mut spares)) }
+    unsafe { tiles(cast, &mut Way::Steps(pipeline, &mut spares)) }
 }
 
 /// How tiles are converted: by a pipeline, with room for what is between its steps, or by a table.
@@ -193,25 +213,7 @@ impl Way<'_> {
     }
 }
 
-/// Tile by tile; by way of memory where that is faster.
-unsafe fn pieces(cast: &Cast, way: &mut Way) {
-    // SAFETY: the caller's word.
-    unsafe {
-        if !Stage::pays(cast) || !by_stage(cast, way) {
-            tiles(cast, way);
-        }
-    }
-}
-
-/// By way of memory, if there is any.
-#[inline(never)] // a frame of its own, and a large one: stacks may be small
-unsafe fn by_stage(cast: &Cast, way: &mut Way) -> bool {
-    let Some(stage) = Stage::new(cast) else { return false };
-    // SAFETY: the caller's word.
-    unsafe { stage.convert(cast, &mut |piece| tiles(piece, way)) };
-    true
-}
-
+/// Tile by tile.
 #[inline(never)]
 unsafe fn tiles(cast: &Cast, way: &mut Way) {
     let (mut from, mut to) = (Tile::ZERO, Tile::ZERO);
@@ -269,7 +271,7 @@ pub unsafe fn side_by_side(
     visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
 ) {
     let environment = FloatEnvironment::enter();
-    let mut tiles = [Tile::ZERO, Tile::ZERO];
+    let mut tile = Tile::ZERO;
     let mut wide = [Tile::ZERO, Tile::ZERO];
     let mut spares = [Tile::ZERO, Tile::ZERO];
     let mut cursors = sides.map(|(_, side)| Cursor::new(side, dims));
@@ -278,12 +280,12 @@ pub unsafe fn side_by_side(
     while left > 0 {
         let n = left.min(TILE as u64) as usize;
         let nbytes = n * kind.nbytes();
-        let places =
-            cursors.iter_mut().zip(&mut tiles).zip(&mut wide).zip(sides.iter().zip(&pipelines));
-        for (((cursor, tile), wide), ((from, _), pipeline)) in places {
-            // SAFETY: the next `n` numbers are the caller's.
-            let input =
-                unsafe { core::slice::from_raw_parts(cursor.tile(tile, n), n * from.nbytes()) };
+        let places = cursors.iter_mut().zip(&mut wide).zip(sides.iter().zip(&pipelines));
+        for ((cursor, wide), ((from, _), pipeline)) in places {
+            // SAFETY: the next `n` numbers are the caller's; a tile has room for them.
+            let input = unsafe {
+                core::slice::from_raw_parts(cursor.tile(&mut tile, n), n * from.nbytes())
+            };
             pipeline.run(input, wide.first(nbytes), n, &mut spares);
         }
         let [a, b] = &mut wide;

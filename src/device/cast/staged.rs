@@ -15,13 +15,29 @@ const PIECE: usize = 256 << 10;
 /// Numbers from which it pays.
 const LEAST: u64 = 4096;
 
-/// Memory for the numbers of a piece.
+/// Memory for the numbers of a piece, and for what is made of the conversion: stacks may be small.
 pub(super) struct Stage {
-    memory: NonNull<u8>,
+    desk: NonNull<Desk>,
     /// The numbers of a piece, at most.
     most: i64,
     /// Where in the memory the converted ones are; `None`: in the destination.
     made: Option<usize>,
+}
+
+/// What the memory begins with.
+struct Desk {
+    /// The conversion, sorted.
+    all: Cast,
+    /// A piece of it.
+    piece: Cast,
+    /// The same, from memory and, maybe, to memory.
+    compact: Cast,
+    /// What the copy engine is asked for.
+    plan: Plan,
+}
+
+impl Desk {
+    const NBYTES: usize = size_of::<Desk>().next_multiple_of(64);
 }
 
 impl Stage {
@@ -39,9 +55,20 @@ impl Stage {
     pub(super) fn new(cast: &Cast) -> Option<Stage> {
         let [from, to] = [cast.src.0, cast.dst.0].map(Kind::nbytes);
         let most = (PIECE >> from.max(to).trailing_zeros()).min(cast.dims.count() as usize);
-        let made = (!long(&sorted(cast), &cast.dst)).then_some(most * from);
-        let memory = platform::memory(most * from + made.map_or(0, |_| most * to))?;
-        Some(Stage { memory, most: most as i64, made })
+        let memory = platform::memory(Desk::NBYTES + most * (from + to))?;
+        let desk = memory.cast::<Desk>();
+        // SAFETY: the memory begins with room for one, of which all is written here.
+        let all = unsafe {
+            let at = desk.as_ptr();
+            (&raw mut (*at).all).write(*cast);
+            (&raw mut (*at).piece).write(*cast);
+            (&raw mut (*at).compact).write(*cast);
+            (&raw mut (*at).plan).write(Plan::none());
+            &mut (*at).all
+        };
+        all.sort(cast);
+        let made = (!long(all, &cast.dst)).then_some(most * from);
+        Some(Stage { desk, most: most as i64, made })
     }
 
     /// Converts all pieces by `convert`, which is given numbers that follow one another on the
@@ -49,12 +76,12 @@ impl Stage {
     ///
     /// # Safety
     /// As [`super::run`], on the calling thread.
-    pub(super) unsafe fn convert(&self, cast: &Cast, convert: &mut dyn FnMut(&Cast)) {
-        let cast = &sorted(cast);
-        let shape = cast.dims.shape;
-        let n = |i: usize| shape.get(i).copied().unwrap_or(1);
+    pub(super) unsafe fn convert(&self, convert: &mut dyn FnMut(&Cast)) {
+        // SAFETY: `new` made it, and nobody else has it.
+        let Desk { all, piece, compact, plan } = unsafe { &mut *self.desk.as_ptr() };
+        let n = |i: usize| all.dims.shape.get(i).copied().unwrap_or(1);
         // The dimensions inside `cut` are there in whole, of that one a block.
-        let (mut inner, mut cut, mut block) = (1, cast.dims.ndim, 1);
+        let (mut inner, mut cut, mut block) = (1, all.dims.ndim, 1);
         while cut > 0 && inner <= self.most {
             cut -= 1;
             block = self.most.checked_div(inner).unwrap_or(1).min(n(cut)).max(1);
@@ -67,7 +94,7 @@ impl Stage {
         let outer = (0..cut).fold(1, |all: i64, i| all.saturating_mul(n(i)));
         for at in 0..outer.saturating_mul(blocks) {
             let first = at.checked_rem(blocks).unwrap_or(0) * block;
-            let mut piece = *cast;
+            *piece = *all;
             piece.start_at(cut, first, block.min(n(cut) - first));
             let mut at = at.checked_div(blocks).unwrap_or(0);
             for i in (0..cut).rev() {
@@ -75,22 +102,32 @@ impl Stage {
                 at = at.checked_div(n(i)).unwrap_or(0);
             }
             // SAFETY: a piece of the caller's numbers, no more than there is room for.
-            unsafe { self.piece(&piece, convert) };
+            unsafe { self.piece(piece, (compact, plan), convert) };
         }
     }
 
     /// One piece.
-    unsafe fn piece(&self, cast: &Cast, convert: &mut dyn FnMut(&Cast)) {
-        let memory = self.memory.as_ptr();
-        let gathered = (cast.src.0, compact(cast, &cast.src, memory));
-        let made = self.made.map(|at| compact(cast, &cast.dst, memory.wrapping_add(at)));
-        let made = (cast.dst.0, made.unwrap_or(cast.dst.1));
+    unsafe fn piece(
+        &self,
+        piece: &Cast,
+        (compact, plan): (&mut Cast, &mut Plan),
+        convert: &mut dyn FnMut(&Cast),
+    ) {
+        let memory = self.desk.as_ptr().cast::<u8>().wrapping_add(Desk::NBYTES);
+        *compact = *piece;
+        compact.src.1.lie_dense(piece.src.0, &piece.dims, memory);
+        let made = self.made.map(|at| memory.wrapping_add(at));
+        let lie = |compact: &mut Cast| {
+            made.map(|at| compact.dst.1.lie_dense(piece.dst.0, &piece.dims, at))
+        };
         // SAFETY: the caller's numbers, and memory with room for those of a piece, twice.
         unsafe {
-            moved(cast, (&cast.src.1, &gathered.1), cast.src.0);
-            convert(&merged(&Cast { src: gathered, dst: made, ..*cast }));
-            if self.made.is_some() {
-                moved(cast, (&made.1, &cast.dst.1), cast.dst.0);
+            moved(&piece.dims, (&piece.src.1, &compact.src.1), piece.src.0, plan);
+            lie(compact);
+            compact.merge_neighbours();
+            convert(compact);
+            if lie(compact).is_some() {
+                moved(&piece.dims, (&compact.dst.1, &piece.dst.1), piece.dst.0, plan);
             }
         }
     }
@@ -99,17 +136,47 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         // SAFETY: it came from `platform::memory` and goes with its owner.
-        unsafe { platform::give_back(self.memory) }
+        unsafe { platform::give_back(self.desk.cast()) }
     }
 }
 
 impl Cast {
-    /// Adds dimension `i` of another one, innermost.
-    fn push(&mut self, from: &Cast, i: usize) {
-        let n = from.dims.shape.get(i).copied().unwrap_or(1);
-        let [a, b] = [&from.src.1, &from.dst.1].map(|side| side.strides.get(i).copied());
-        let (a, b) = (a.unwrap_or(0), b.unwrap_or(0));
-        self.dims.push(n, [(&mut self.src.1, a), (&mut self.dst.1, b)]);
+    /// Extent and strides of dimension `i`.
+    fn dim(&self, i: usize) -> (i64, i64, i64) {
+        let of = |numbers: &[i64; DIMS]| numbers.get(i).copied();
+        let strides = (of(&self.src.1.strides), of(&self.dst.1.strides));
+        (of(&self.dims.shape).unwrap_or(1), strides.0.unwrap_or(0), strides.1.unwrap_or(0))
+    }
+
+    /// Adds a dimension, innermost.
+    fn push(&mut self, (n, src, dst): (i64, i64, i64)) {
+        self.dims.push(n, [(&mut self.src.1, src), (&mut self.dst.1, dst)]);
+    }
+
+    /// Becomes the same numbers as another with the destination's nearest innermost, and neighbours
+    /// in one dimension.
+    fn sort(&mut self, from: &Cast) {
+        let ndim = from.dims.ndim;
+        self.dims.ndim = 0;
+        let mut left = (1u128 << ndim) - 1;
+        while left != 0 {
+            let far = |&i: &usize| {
+                let (_, src, dst) = from.dim(i);
+                (left >> i & 1, dst.unsigned_abs(), src.unsigned_abs(), DIMS - i)
+            };
+            let Some(i) = (0..ndim).max_by_key(far) else { return };
+            self.push(from.dim(i));
+            left &= !(1 << i);
+        }
+    }
+
+    /// The same numbers with neighbours in one dimension, where they can be.
+    fn merge_neighbours(&mut self) {
+        let ndim = core::mem::take(&mut self.dims.ndim);
+        for i in 0..ndim {
+            // What is added lies at `i` or before.
+            self.push(self.dim(i));
+        }
     }
 
     /// Leaves `n` numbers of dimension `i`, from `first` on.
@@ -137,52 +204,28 @@ fn long(cast: &Cast, (kind, side): &(Kind, Side)) -> bool {
     run >= TILE as i64
 }
 
-/// The same numbers with the destination's nearest innermost, and neighbours in one dimension.
-fn sorted(cast: &Cast) -> Cast {
-    let mut all = Cast { dims: Dims::new(), ..*cast };
-    let mut left = (1u128 << cast.dims.ndim) - 1;
-    let stride = |side: &Side, i: usize| side.strides.get(i).copied().unwrap_or(0);
-    while left != 0 {
-        let far = |&i: &usize| {
-            let [to, from] = [&cast.dst.1, &cast.src.1].map(|side| stride(side, i).unsigned_abs());
-            (left >> i & 1, to, from, DIMS - i)
-        };
-        let Some(i) = (0..cast.dims.ndim).max_by_key(far) else { return all };
-        all.push(cast, i);
-        left &= !(1 << i);
+impl Side {
+    /// Becomes numbers that follow one another from `first` on, in the order of a conversion.
+    fn lie_dense(&mut self, kind: Kind, dims: &Dims, first: *mut u8) {
+        self.first = first;
+        let mut step = 8 * kind.nbytes() as i64;
+        for (&n, stride) in dims.shape.iter().zip(&mut self.strides).take(dims.ndim).rev() {
+            *stride = step;
+            step = step.wrapping_mul(n);
+        }
     }
-    all
 }
 
-/// The same numbers with neighbours in one dimension, where they can be.
-fn merged(cast: &Cast) -> Cast {
-    let mut all = Cast { dims: Dims::new(), ..*cast };
-    (0..cast.dims.ndim).for_each(|i| all.push(cast, i));
-    all
-}
-
-/// The numbers of a side where they follow one another in memory, in the order of a conversion.
-fn compact(cast: &Cast, (kind, side): &(Kind, Side), first: *mut u8) -> Side {
-    let mut side = Side { first, bits: side.bits, strides: [0; DIMS] };
-    let mut step = 8 * kind.nbytes() as i64;
-    let dims = cast.dims.shape.iter().zip(&mut side.strides).take(cast.dims.ndim);
-    for (&n, stride) in dims.rev() {
-        *stride = step;
-        step = step.wrapping_mul(n);
-    }
-    side
-}
-
-/// Copies numbers of one kind.
+/// Copies numbers of one kind by a plan that is made for it.
 ///
 /// # Safety
 /// They are readable and writable, at whole bytes, without overlap.
-unsafe fn moved(cast: &Cast, (from, to): (&Side, &Side), kind: Kind) {
-    let mut plan = Plan::new(from.first, to.first, Item::Bytes(kind.nbytes()));
+unsafe fn moved(dims: &Dims, (from, to): (&Side, &Side), kind: Kind, plan: &mut Plan) {
+    *plan = Plan::new(from.first, to.first, Item::Bytes(kind.nbytes()));
     let strides = from.strides.iter().zip(&to.strides);
-    for (&n, (&src, &dst)) in cast.dims.shape.iter().zip(strides).take(cast.dims.ndim) {
+    for (&n, (&src, &dst)) in dims.shape.iter().zip(strides).take(dims.ndim) {
         plan.push(Dim { n, src: src >> 3, dst: dst >> 3 });
     }
     // SAFETY: the caller's numbers.
-    unsafe { cpu::copy(&mut plan, &Parallel { threads: 1, hook: None }) }
+    unsafe { cpu::copy(plan, &Parallel { threads: 1, hook: None }) }
 }
