@@ -769,6 +769,11 @@ fn parallel() {
             (3, vec![Dim { n: 64, src: 60, dst: 48 }, inner], 4),
             (3, vec![Dim { n: 64, src: 60, dst: 49 }, inner], 4),
             (2, woven.to_vec(), 0),
+            // Backwards, which begins in the middle of a byte if the extent is even.
+            (4, vec![Dim { n: 65, src: 4, dst: -4 }], 4),
+            (4, vec![Dim { n: 64, src: 4, dst: -4 }], 0),
+            (4, vec![Dim { n: 32, src: 48, dst: 48 }, Dim { n: 12, src: 4, dst: -4 }], 0),
+            (4, vec![Dim { n: 32, src: 48, dst: 48 }, Dim { n: 10, src: 4, dst: -4 }], 4),
         ] {
             count = 0;
             let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast() });

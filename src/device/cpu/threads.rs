@@ -192,7 +192,7 @@ fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
     let dim = dim.or_else(|| (0..plan.ndim).max_by_key(|&i| n(i)))?;
     let whole_bytes = match plan.item {
         Item::Bytes(_) => 1,
-        // Parts begin at whole bytes on both sides.
+        // Parts begin whole bytes apart on both sides.
         Item::Bits { .. } => {
             let odd = (plan.dim(dim).dst | plan.dim(dim).src).trailing_zeros().min(3);
             8usize >> odd
@@ -206,10 +206,11 @@ fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
 }
 
 /// Whether each step of the outermost destination dimension lies beyond all that the inner ones
-/// reach: then parts of it that start at whole bytes share no byte.
+/// reach: then parts of it that are whole bytes apart share no byte. If the first one starts in the
+/// middle of a byte, all do, and what comes before must end before that byte.
 fn nested(plan: &Part) -> bool {
     let Item::Bits { dst_slot, .. } = plan.item else { return true };
-    let mut reach = dst_slot as i64;
+    let mut reach = (plan.dst_bit & 7).saturating_add(dst_slot as i64);
     for i in 1..plan.ndim {
         let Dim { n, dst, .. } = plan.dim(i);
         reach = reach.saturating_add((n - 1).saturating_mul(dst));
