@@ -712,6 +712,44 @@ fn far() {
     });
 }
 
+/// Rows that end where pages do, with no memory behind them: nothing is read but elements.
+#[test]
+fn rows_in_pages_of_their_own() {
+    const PAGE: usize = 4096;
+    const APART: usize = 2 * PAGE;
+    const ROWS: usize = 300;
+    const PIECES: usize = 17;
+    const ROW: usize = 12 * PIECES;
+    let memory = memory();
+    let src = memory[0].place(APART * ROWS, 0).as_mut_ptr();
+    let mut dst = vec![0; ROWS * ROW];
+    let at = |row: usize, i: usize| APART * row + PAGE - ROW + i;
+    for row in 0..ROWS {
+        // SAFETY: within the memory, of which nobody else knows.
+        unsafe {
+            (0..ROW).for_each(|i| src.add(at(row, i)).write((row + 7 * i) as u8));
+            let behind = src.add(at(row, ROW)).cast();
+            assert_eq!(libc::mprotect(behind, PAGE, libc::PROT_NONE), 0);
+        }
+    }
+    let dims = vec![
+        Dim { n: PIECES as i64, src: 12, dst: (12 * ROWS) as i64 },
+        Dim { n: ROWS as i64, src: APART as i64, dst: 12 },
+        Dim { n: 6, src: 1, dst: 2 },
+        Dim { n: 2, src: 6, dst: 1 },
+    ];
+    let case = Case { item: Item::Bytes(1), dims };
+    everywhere(|what| {
+        dst.fill(0);
+        // SAFETY: the elements are there, and the destination is as large as they are.
+        unsafe { SERIAL.run(&case.plan(src.add(at(0, 0)), dst.as_mut_ptr())) };
+        for (i, &byte) in dst.iter().enumerate() {
+            let (piece, row, j, k) = (i / 12 / ROWS, i / 12 % ROWS, i % 12 / 2, i % 2);
+            assert_eq!(byte, (row + 7 * (12 * piece + j + 6 * k)) as u8, "{what}: {i}");
+        }
+    });
+}
+
 /// Runs the bodies one after the other, last first; counts them.
 unsafe extern "C" fn pool(
     ctx: *mut c_void,

@@ -20,6 +20,10 @@ const LONG_RUN: i64 = 512;
 /// Bytes of the destination in which groups with gaps are written, before others in these gaps.
 const PIECE: usize = 4096;
 
+/// Bytes of the smallest page: of groups at most so far apart, a window's bytes that are none of
+/// theirs lie in a page with others that are.
+const PAGE: u64 = 4096;
+
 /// Where the elements of a group are on both sides, from its address.
 type Elements = Array<(i16, i16), WINDOW>;
 
@@ -83,8 +87,10 @@ impl Found {
                 Kernel::Step(_) => self.width < 64 || run > LONG_RUN,
                 _ => !gaps,
             };
-        // A window of 16 bytes is read in whole, where another group follows.
-        let stuck = self.width == 16 && self.along.src == 0;
+        // A window of 16 bytes is read in whole, where another group follows: it must not be far,
+        // for there may be no memory between.
+        let near = 1..=PAGE;
+        let stuck = self.width == 16 && !near.contains(&self.along.src.unsigned_abs());
         let (pieces, least) = (self.elements * self.at_once, if gaps { 8 } else { 2 });
         // Nor windows that are mostly what is between.
         let full = gaps || 8 * self.size * pieces >= 3 * self.width;
