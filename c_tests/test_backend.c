@@ -172,6 +172,15 @@ static int32_t fake_pointer(void *context, const void *data, DLDevice *device, v
   return enter(fault);
 }
 
+static int waited;
+static int32_t fake_wait(void *context, DLDevice device, void *event, dlrs_fault *fault) {
+  (void)context;
+  (void)device;
+  (void)event;
+  ++waited;
+  return enter(fault);
+}
+
 static dlrs_backend table(void) {
   dlrs_backend backend;
   memset(&backend, 0, sizeof backend);
@@ -656,6 +665,35 @@ static void deferred(void) {
   fake.fail_at = 0;
 }
 
+/* Who cannot be asked about an event, or not now, is waited for: nothing goes early. */
+static void deferred_unasked(void) {
+  t_tensor host;
+  dlrs_backend mute = stand_in;
+  DLManagedTensorVersioned *held = &host.managed;
+  uint64_t waiting = 9;
+  t_make(&host);
+  long before = t_deleted;
+  WORKS(dlrs_release_after_take(&held, EXT, NULL, ERR));
+  *last_event = 1;
+  fake.calls = 0;
+  fake.fail_at = 1;
+  fake.status = DLRS_CAPTURING;
+  WORKS(dlrs_release_drain(&waiting, ERR));
+  CHECK(waiting == 1 && t_deleted == before);
+  WORKS(dlrs_release_drain(&waiting, ERR));
+  CHECK(waiting == 0 && t_deleted == before + 1);
+  fake.fail_at = 0;
+  mute.event_query = NULL;
+  mute.event_sync = fake_wait;
+  set(&mute, &stand_in);
+  held = &host.managed;
+  WORKS(dlrs_release_after_take(&held, EXT, NULL, ERR));
+  WORKS(dlrs_release_drain(&waiting, ERR));
+  CHECK(waiting == 0 && t_deleted == before + 2 && waited == 1);
+  set(&stand_in, &stand_in);
+  EQUAL(fake.events, 0);
+}
+
 static void streams(void) {
   t_tensor host;
   DLManagedTensorVersioned *there;
@@ -728,6 +766,7 @@ int main(void) {
   driver_paths();
   nulls();
   deferred();
+  deferred_unasked();
   streams();
   handles();
   /* Gone while a tensor lives: it remembers who allocated it. */

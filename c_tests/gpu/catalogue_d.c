@@ -510,6 +510,87 @@ static void d16(void) {
   }
 }
 
+/* Asking for earlier work and waiting for it, next to a capture: neither breaks it, and nothing is
+ * released early. */
+static void d16_others(void) {
+  NEEDS_STANDIN();
+  for (int mode = 0; mode < 3; ++mode) {
+    t_tensor host;
+    uint64_t waiting = 0;
+    int32_t done = 1;
+    void *stream = gpu_stream(0, 1), *other = gpu_stream(0, 1), *data = gpu_alloc(0, 64), *event;
+    DLManagedTensorVersioned *held = &host.managed;
+    t_make(&host);
+    long deleted = t_deleted;
+    WORKS(dlrs_event_create(DEV(0), &event, ERR));
+    G.ctl(STANDIN_HANG, 1, 0, NULL);
+    gpu_fill(0, other, data, 1, 64);
+    WORKS(dlrs_event_record(DEV(0), event, other, ERR));
+    WORKS(dlrs_release_after_take(&held, DEV(0), other, ERR));
+    gpu_capture(0, stream, mode);
+    WORKS(dlrs_release_drain(&waiting, ERR));
+    EQUAL(waiting, 1);
+    EQUAL(t_deleted, deleted);
+    WORKS(dlrs_event_query(DEV(0), event, &done, ERR));
+    EQUAL(done, 0);
+    G.ctl(STANDIN_HANG, 0, 0, NULL);
+    WORKS(dlrs_event_sync(DEV(0), event, ERR));
+    WORKS(dlrs_stream_sync(DEV(0), other, ERR));
+    WORKS(dlrs_stream_query(DEV(0), other, &done, ERR));
+    EQUAL(done, 1);
+    EQUAL(gpu_now().stats.captures_broken, 0);
+    EQUAL(gpu_capture_end(0, stream, 1), 0);
+    WORKS(dlrs_release_drain(&waiting, ERR));
+    EQUAL(waiting, 0);
+    EQUAL(t_deleted, deleted + 1);
+    WORKS(dlrs_event_destroy(DEV(0), event, ERR));
+    gpu_free(0, data);
+    gpu_stream_free(0, stream);
+    gpu_stream_free(0, other);
+  }
+}
+
+/* Through pinned buffers on one stream while another is captured. */
+static void d16_staged(void) {
+  enum { ROWS = 9000, COLUMNS = 4000 };
+  NEEDS_STANDIN();
+  int64_t shape[] = {ROWS, COLUMNS}, across[] = {1, ROWS}, down[] = {COLUMNS, 1};
+  unsigned char *bytes = calloc(ROWS, COLUMNS);
+  void *stream = gpu_stream(0, 1), *other = gpu_stream(0, 1), *data = gpu_alloc(0, ROWS * COLUMNS);
+  DLTensor src = {bytes, {kDLCPU, 0}, 2, U8, shape, across, 0};
+  DLTensor dst = {data, DEV(0), 2, U8, shape, down, 0};
+  dlrs_copy_options up = with(NULL, other, 0), back = with(other, NULL, 0);
+  for (int turn = 0; turn < 2; ++turn) {
+    if (turn) gpu_capture(0, stream, 0);
+    WORKS(dlrs_copy_desc(&src, 0, &dst, 0, &up, ERR));
+    WORKS(dlrs_copy_desc(&dst, 0, &src, 0, &back, ERR));
+  }
+  EQUAL(gpu_now().stats.captures_broken, 0);
+  EQUAL(gpu_capture_end(0, stream, 1), 0);
+  gpu_free(0, data);
+  gpu_stream_free(0, stream);
+  gpu_stream_free(0, other);
+  free(bytes);
+}
+
+/* What a capture uses is used whenever its graph is launched: no end of it can be waited for. */
+static void d16_release(void) {
+  t_tensor host;
+  uint64_t waiting = 9;
+  void *stream = gpu_stream(0, 1);
+  DLManagedTensorVersioned *held = &host.managed;
+  t_make(&host);
+  gpu_capture(0, stream, 2);
+  FAILS(DLRS_CAPTURING, ANY, dlrs_release_after_take(&held, DEV(0), stream, ERR));
+  CHECK(held == &host.managed);
+  WORKS(dlrs_release_drain(&waiting, ERR));
+  EQUAL(waiting, 0);
+  EQUAL(t_deleted, 0);
+  if (G.standin) EQUAL(gpu_now().stats.captures_broken, 0);
+  EQUAL(gpu_capture_end(0, stream, 1), 0);
+  gpu_stream_free(0, stream);
+}
+
 /* The legacy stream is not for use while a blocking stream captures. */
 static void d16_legacy(void) {
   gpu_tensor src, dst;
@@ -1157,6 +1238,9 @@ static const gpu_row rows[] = {
     {"D14", "stream of another device", d14},
     {"D15", "destroyed stream", d15},
     {"D16", "capturing streams", d16},
+    {"D16", "earlier work next to a capture", d16_others},
+    {"D16", "pinned buffers next to a capture", d16_staged},
+    {"D16", "release after a capturing stream", d16_release},
     {"D16", "legacy stream next to a capture", d16_legacy},
     {"D17", "the current context or device", d17},
     {"D18", "no context: retained once", d18},

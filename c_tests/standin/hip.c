@@ -299,13 +299,14 @@ EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
   ANSWER(stream_destroy(stream));
 }
 
+/* Unlike CUDA, HIP takes what waits for any stream to be unsafe. */
 EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
-  ENTER(CURRENT | RELEASES);
+  ENTER(CURRENT | RELEASES | UNSAFE);
   ANSWER(stream_sync(stream));
 }
 
 EXPORT hipError_t hipStreamQuery(hipStream_t stream) {
-  ENTER(CURRENT);
+  ENTER(CURRENT | UNSAFE);
   ANSWER(stream_query(stream));
 }
 

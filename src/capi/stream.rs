@@ -300,11 +300,10 @@ pub unsafe extern "C" fn dlrs_event_query(
 ///
 /// Device:    of the stream, which may still use the tensor.
 /// Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
-///            the
-///            stream has got here; nothing else does, so call it now and then.
-/// Errors:    DLRS_NULL_ARG: tensor or *tensor. DLRS_NOMEM: no memory; others as dlrs_stream_sync.
-///            On
-///            any error nothing was taken.
+///            the stream has got here; nothing else does, so call it now and then.
+/// Errors:    DLRS_NULL_ARG: tensor or *tensor. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
+///            is being captured, and its graph may use the tensor at any time; others as
+///            dlrs_stream_sync. On any error nothing was taken.
 /// Threads:   any.
 /// Source:    dlpack.h: keep the tensor alive until asynchronous work on it is done.
 ///
@@ -343,7 +342,8 @@ fn device_order(device: DLDevice, stream: *mut c_void) -> Option<(DLDevice, *mut
 ///
 /// Device:    any.
 /// Ownership: their holders are given up: deleters run, on this thread.
-/// Errors:    DLRS_MISALIGNED_STRUCT: out. Faults of a device count as its end.
+/// Errors:    DLRS_MISALIGNED_STRUCT: out. Faults of a device count as its end. A backend without
+///            event_query is waited for.
 /// Threads:   any; several drain beside each other.
 /// Source:    this library; for threads on which deleters may run.
 ///

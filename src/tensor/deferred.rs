@@ -67,6 +67,9 @@ unsafe fn record(
     stream: Stream,
 ) -> Result<(&'static dyn Backend, DLDevice, Event)> {
     let backend = registry::required(device.device_type)?;
+    // What a stream is given while it is captured has no end: graphs are launched again.
+    // SAFETY: the caller's word.
+    unsafe { backend.stream_waitable(device, stream)? };
     let event = backend.event_create(device)?.as_ptr();
     // SAFETY: a fresh event, and the caller's word.
     unsafe {
@@ -78,6 +81,28 @@ unsafe fn record(
     Ok((backend, device, event))
 }
 
+/// Whether an event has happened. A fault of the device counts as its end: nothing of the tensor is
+/// in use after it; an answer that a capture forbids does not. A backend that cannot be asked is
+/// waited for.
+///
+/// # Safety
+/// The event is the device's, and was recorded.
+unsafe fn over(backend: &dyn Backend, device: DLDevice, event: Event) -> bool {
+    // SAFETY: the caller's word.
+    let answer = unsafe {
+        match backend.event_query(device, event) {
+            Err(error) if matches!(error.status, DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) => {
+                backend.event_sync(device, event).map(|()| true)
+            }
+            answer => answer,
+        }
+    };
+    match answer {
+        Ok(happened) => happened,
+        Err(error) => error.status != DLRS_CAPTURING,
+    }
+}
+
 /// Releases what need not wait any more; returns how many still wait.
 pub fn drain() -> u64 {
     let mut left = 0;
@@ -87,9 +112,8 @@ pub fn drain() -> u64 {
         let Waiting { next, tensor, event } = unsafe { waiting.read() };
         list = next;
         if let Some((backend, device, event)) = event {
-            // A fault of the device counts as the end: nothing of the tensor is in use after it.
             // SAFETY: the event was recorded by `release_later`.
-            if let Ok(false) = unsafe { backend.event_query(device, event) } {
+            if !unsafe { over(backend, device, event) } {
                 push(waiting);
                 left += 1;
                 continue;

@@ -83,6 +83,7 @@ impl Driver {
                         answer => return answer,
                     }
                 }
+                let _relaxed = self.relaxed();
                 self.stream_sync(stream)?;
             } else if self.vendor == Vendor::Cuda && cuda::pooled(self, data) {
                 self.synchronize()?; // which freeing memory of a pool does not
@@ -128,8 +129,8 @@ impl Driver {
             if pooled {
                 return self.mem_free_async(data.as_ptr(), stream);
             }
-            let done = self.stream_sync(stream);
             let _relaxed = self.relaxed();
+            let done = self.stream_sync(stream);
             done.and(self.mem_free(data.as_ptr()))
         }
     }

@@ -20,7 +20,8 @@
 //! What was current before a call is current after it.
 //!
 //! A stream that is being captured is refused before anything breaks the capture; contiguous copies
-//! and kernels on it, asynchronous, are captured.
+//! and kernels on it, asynchronous, are captured. What waits, asks or allocates breaks other
+//! threads' captures too, unless it is done in the relaxed mode ([`Driver::relaxed`]).
 //!
 //! Peer access is never enabled here: it would change the caller's contexts. Contiguous copies
 //! between two devices are given to the driver, which copies directly where the caller enabled it,
@@ -272,6 +273,7 @@ impl Backend for Gpu {
     unsafe fn stream_sync(&self, device: DLDevice, stream: Stream) -> Result<()> {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
+        let _relaxed = self.0.relaxed();
         // SAFETY: the caller's word.
         unsafe { self.0.stream_sync(stream)? };
         self.0.works();
@@ -286,6 +288,7 @@ impl Backend for Gpu {
     unsafe fn stream_query(&self, device: DLDevice, stream: Stream) -> Result<bool> {
         let _here = self.enter(device, stream)?;
         self.0.not_capturing(stream)?;
+        let _relaxed = self.0.relaxed();
         // SAFETY: the caller's word.
         done(unsafe { self.0.stream_query(stream) })
     }
@@ -340,12 +343,14 @@ impl Backend for Gpu {
 
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {
         let _here = self.enter(device, null_mut())?;
+        let _relaxed = self.0.relaxed();
         // SAFETY: the caller's word.
         unsafe { self.0.event_sync(event) }
     }
 
     unsafe fn event_query(&self, device: DLDevice, event: Event) -> Result<bool> {
         let _here = self.enter(device, null_mut())?;
+        let _relaxed = self.0.relaxed();
         // SAFETY: the caller's word.
         done(unsafe { self.0.event_query(event) })
     }

@@ -93,6 +93,7 @@ impl Buffer {
             (self.lost, self.pending) = (false, false);
         }
         if self.pending {
+            let _relaxed = driver.relaxed();
             // SAFETY: the buffer's own event.
             unsafe { driver.event_sync(self.event)? };
             self.pending = false;
@@ -106,6 +107,7 @@ impl Buffer {
         // SAFETY: the buffer's own event; a stream of the current context.
         unsafe {
             if let Err(error) = driver.event_record(self.event, stream) {
+                let _relaxed = driver.relaxed();
                 driver.stream_sync(stream)?;
                 self.lost = false;
                 return Err(error);
