@@ -4,6 +4,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -466,6 +467,35 @@ static void d15(void) {
   FAILS(DLRS_STREAM, ANY, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
   SAME(before);
   gpu_drop(&dst);
+}
+
+/* HIP keeps a thread's last error, by which programs check their own launches: the library leaves
+ * none behind, be it one that it answers or one that it gets around. */
+static void last_error(void) {
+  int (*last)(void);
+  if (!G.hip) return;
+  *(void **)&last = dlsym(G.library, "hipGetLastError");
+  enum { NBYTES = 40 << 20 };
+  int64_t nbytes = NBYTES;
+  unsigned char *bytes = malloc(NBYTES), *heap = malloc(NBYTES);
+  void *data = gpu_alloc(0, NBYTES);
+  dlrs_pointer_info info = {sizeof info, 0, {0, 0}, NULL, 0};
+  DLTensor host = t_describe(bytes, U8, 1, &nbytes, NULL), there = host, wrong = host;
+  there.data = data;
+  wrong.data = heap;
+  there.device = wrong.device = DEV(0);
+  memset(bytes, 5, NBYTES);
+  last();
+  WORKS(dlrs_copy_desc(&host, 0, &there, 0, NULL, ERR)); /* asks what the host's memory is */
+  EQUAL(last(), 0);
+  WORKS(dlrs_pointer_device(G.type, bytes, &info, ERR));
+  EQUAL(last(), 0);
+  t_before();
+  CHECK(dlrs_copy_desc(&host, 0, &wrong, 0, NULL, ERR) != DLRS_OK);
+  EQUAL(last(), 0);
+  gpu_free(0, data);
+  free(bytes);
+  free(heap);
 }
 
 /* Captures: what can be captured is, the rest is refused, and no capture is broken. */
@@ -1237,6 +1267,7 @@ static const gpu_row rows[] = {
     {"D13", "streams 0, 1, 2, -1", d13},
     {"D14", "stream of another device", d14},
     {"D15", "destroyed stream", d15},
+    {"-", "HIP's last error", last_error},
     {"D16", "capturing streams", d16},
     {"D16", "earlier work next to a capture", d16_others},
     {"D16", "pinned buffers next to a capture", d16_staged},

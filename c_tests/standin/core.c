@@ -66,6 +66,14 @@ static int injected(guard *self, const function *called, unsigned like) {
   return OK;
 }
 
+_Thread_local int last_error;
+
+/* HIP: up to version 6 the last answer, then the last error. */
+static int remember(int code) {
+  if (code != E_NOT_READY && (code != OK || is_hip < 7)) last_error = code;
+  return code;
+}
+
 int enter(guard *self, function *called, unsigned like) {
   pthread_mutex_lock(&lock);
   self->injected = self->garbage = 0;
@@ -92,6 +100,7 @@ int enter(guard *self, function *called, unsigned like) {
     else if (here->lost) self->injected = here->lost;
   }
   if (code == OK && like & UNSAFE) code = capture_forbids();
+  if (code != OK) remember(code);
   return code;
 }
 
@@ -100,7 +109,7 @@ void leave(guard *self) {
   pthread_mutex_unlock(&lock);
 }
 
-int done(guard *self, int code) { return self->injected ? self->injected : code; }
+int done(guard *self, int code) { return remember(self->injected ? self->injected : code); }
 
 int garbage(const guard *self, void *out, size_t nbytes) {
   if (self->garbage == 2) memset(out, 0, nbytes);

@@ -75,6 +75,8 @@ typedef struct guard {
   int garbage;  /* outputs are to be spoilt: 1 + mode */
 } guard;
 
+extern _Thread_local int last_error; /* what hipGetLastError answers */
+
 int enter(guard *self, function *called, unsigned like);
 void leave(guard *self);
 int done(guard *self, int code);

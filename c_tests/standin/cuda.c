@@ -293,7 +293,7 @@ EXPORT CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which, CUde
   switch ((int)which) {
   case 1: memcpy(bytes, &it->context, 8); break;
   case 2:
-    type = it->kind == PINNED || it->kind == REGISTERED ? 1 : 2;
+    type = it->kind == DEVICE_MEMORY ? 2 : 1; /* managed memory says either, wherever it is */
     memcpy(bytes, &type, 4);
     break;
   case 3: memcpy(bytes, &address, 8); break;

@@ -117,12 +117,15 @@ pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i
             answer => answer?,
         }
         driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data)?;
-        if kind == MEMORY_HOST {
-            return Ok(Some((Memory::Pinned, ordinal)));
-        }
         driver.cu_pointer((&raw mut managed).cast(), IS_MANAGED, data)?;
     }
-    Ok(Some((if managed != 0 { Memory::Managed } else { Memory::Device }, ordinal)))
+    // The kind of managed memory is the host's or a device's, wherever it is.
+    let memory = match kind {
+        _ if managed != 0 => Memory::Managed,
+        MEMORY_HOST => Memory::Pinned,
+        _ => Memory::Device,
+    };
+    Ok(Some((memory, ordinal)))
 }
 
 /// The device that memory is on, by one question; `None`: the driver does not know the address.

@@ -186,6 +186,7 @@ functions! {
     cu_copy_2d(copy: *const super::cuda::Copy2d, stream: Ptr) = "cuMemcpy2DAsync_v2", "";
 
     hip_set_device(device: i32) = "", "hipSetDevice";
+    hip_last_error() = "", "hipGetLastError";
     hip_stream_device(stream: Ptr, out: *mut i32) = "", "hipStreamGetDevice";
     hip_pointer(out: *mut super::rocm::Attributes, data: *const c_void)
         = "", "hipPointerGetAttributes";
@@ -336,8 +337,19 @@ impl Driver {
         self.fault.store(0, Relaxed);
     }
 
+    /// HIP keeps a thread's last error, by which programs check their own launches: one that is
+    /// answered or got around here is not theirs. (CUDA's driver keeps none.)
+    fn forget(&self) {
+        let Ok(address) = self.symbol(Function::hip_last_error) else { return };
+        // SAFETY: AMD's function of that name.
+        unsafe { transmute::<Ptr, unsafe extern "system" fn() -> i32>(address)() };
+    }
+
     #[cold]
     fn failed(&self, code: i32) -> Error {
+        if self.vendor == Vendor::Rocm && code != codes::NOT_READY {
+            self.forget();
+        }
         let error = codes::error(self.vendor, code);
         if error.status == DLRS_ASYNC_FAULT && self.fault.swap(code, Relaxed) == code {
             return Error::new(DLRS_CTX_LOST).driver(code);
