@@ -23,6 +23,14 @@ for compiler in g++ clang++; do
     try "$compiler -std=c++$standard: $("$program" 2>&1 | tail -n 1)" "$program"
   done
 done
+refused() { # TYPE: has no DLPack type, and says so
+  printf '#include "dlpack_rs.hpp"\nauto type = dlpack_rs::dtype_of<%s>();\n' "$1" >"$out/type.cpp"
+  ! g++ -std=c++17 -fsyntax-only -I"$include" "$out/type.cpp" 2>"$out/said" &&
+    grep -q "not an element type\|has no DLPack type" "$out/said"
+}
+for type in "long double" "std::complex<long double>" "std::complex<int>" "void *"; do
+  try "no dtype of $type" refused "$type"
+done
 try "valgrind" valgrind -q --leak-check=full --error-exitcode=9 "$out/g++-17"
 echo "hpp: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

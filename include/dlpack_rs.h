@@ -68,12 +68,13 @@ extern "C" {
  * the behaviour is then undefined. Callers who know the allocation can ask dlrs_validate_within.
  *
  * Errors. 0 is success; other values are `dlrs_status_code`s. On any error nothing was taken,
- * nothing was written, no deleter has run, and `*out`, where it is a pointer, is NULL; only after
- * a device's fault (class 6) the destination of a copy is undefined. The last
- * parameter receives the details when it is not NULL; set its `struct_size` first. It is written
- * only on failure. With several faults the first in a fixed order is reported: NULL arguments,
- * alignment, version, flags, ndim, shape pointer, dtype, device, extents, strides, sizes, data
- * and offset, bounds, required alignment, policy, resources.
+ * nothing was written, no deleter has run, and `*out`, where it is a pointer, is NULL (a number
+ * is what it was, or 0); only after a device's fault (class 6) the destination of a copy is
+ * undefined, and with DLRS_BUF_SMALL a text was cut and its size told. The last parameter
+ * receives the details when it is not NULL; set its `struct_size` first. It is written only on
+ * failure. With several faults the first in a fixed order is reported: NULL arguments, alignment,
+ * version, flags, ndim, shape pointer, dtype, device, extents, strides, sizes, data and offset,
+ * bounds, required alignment, policy, resources.
  *
  * Ownership. An input is consumed only by a function whose name ends in `_take`, and only when it
  * succeeds: the caller's pointer is then set to NULL.
@@ -530,7 +531,7 @@ struct dlrs_alloc_options {
  *
  * Shape:     ndim extents (0 to 64), copied; may be NULL when ndim is 0.
  * Bytes:     packed sub-byte types round up to whole bytes; data is aligned to align_bytes.
- * Device:    CPU, or any when an allocator serves it.
+ * Device:    any that an allocator or a backend serves: the CPU always.
  * Ownership: the caller owns *out; header, shape, strides and CPU data are one block. With an
  *            allocator the data is its own and goes back through its free.
  * Flags:     as in options; byte_offset is 0; a tensor of size zero has data NULL.
@@ -539,7 +540,9 @@ struct dlrs_alloc_options {
  *            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: the dtype.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
  *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options.
- *            DLRS_NOMEM: no memory; DLRS_MISALIGNED: the allocator's was not aligned as asked.
+ *            DLRS_NOMEM, DLRS_DEV_OOM: no memory; DLRS_MISALIGNED: the allocator's was not
+ *            aligned as asked. DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6:
+ *            its driver.
  * Threads:   any.
  * Source:    "Producer" rules of dlpack.h: 256-byte alignment, strides since 1.2.
  *
@@ -560,7 +563,7 @@ dlrs_status dlrs_tensor_new(const int64_t *shape,
  *
  * Shape:     the prototype's; its data, strides and byte_offset are never read.
  * Bytes:     as dlrs_tensor_new.
- * Device:    the prototype's; CPU, or any when an allocator serves it.
+ * Device:    the prototype's, as dlrs_tensor_new.
  * Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
  * Flags:     as in options.
  * Errors:    as dlrs_tensor_new.
@@ -884,7 +887,7 @@ dlrs_status dlrs_from_legacy_take(DLManagedTensor **tensor,
  *
  * Shape:     unchanged; strides are filled.
  * Bytes:     data and byte_offset stay as they are, unless the policy copies.
- * Device:    any; the data is touched only by a copy, which needs the CPU to reach it.
+ * Device:    any; the data is touched only by a copy, which stays on the device.
  * Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
  *            A tensor of this library changes without any allocation.
  * Flags:     the legacy struct has none. READ_ONLY: as policy (a dlrs_legacy_policy) says.
@@ -933,7 +936,7 @@ struct dlrs_import_options {
  * Shape:     unchanged; NULL strides are filled.
  * Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, 256-byte
  *            aligned, byte_offset 0.
- * Device:    any; a copy needs the CPU to reach the data and is on the CPU.
+ * Device:    any; a copy is on the CPU where that reaches the data, else on the same device.
  * Ownership: on success *tensor is taken and set to NULL. A tensor of this library that serves
  *            comes back itself; a foreign one is boxed once, so that it can be shared, chained
  *            and viewed; a copy releases the original at once.

@@ -73,7 +73,8 @@ void run_once(void *context) noexcept {
 template <class T>
 struct is_complex : std::false_type {};
 template <class T>
-struct is_complex<std::complex<T>> : std::true_type {};
+struct is_complex<std::complex<T>>
+    : std::bool_constant<std::is_same_v<T, float> || std::is_same_v<T, double>> {};
 
 template <class Format, class Code>
 std::string name(Format format, Code code) {

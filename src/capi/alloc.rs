@@ -95,7 +95,7 @@ impl Checked {
 ///
 /// Shape:     ndim extents (0 to 64), copied; may be NULL when ndim is 0.
 /// Bytes:     packed sub-byte types round up to whole bytes; data is aligned to align_bytes.
-/// Device:    CPU, or any when an allocator serves it.
+/// Device:    any that an allocator or a backend serves: the CPU always.
 /// Ownership: the caller owns *out; header, shape, strides and CPU data are one block. With an
 ///            allocator the data is its own and goes back through its free.
 /// Flags:     as in options; byte_offset is 0; a tensor of size zero has data NULL.
@@ -104,7 +104,9 @@ impl Checked {
 ///            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: the dtype.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options.
-///            DLRS_NOMEM: no memory; DLRS_MISALIGNED: the allocator's was not aligned as asked.
+///            DLRS_NOMEM, DLRS_DEV_OOM: no memory; DLRS_MISALIGNED: the allocator's was not
+///            aligned as asked. DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6:
+///            its driver.
 /// Threads:   any.
 /// Source:    "Producer" rules of dlpack.h: 256-byte alignment, strides since 1.2.
 ///
@@ -184,7 +186,7 @@ unsafe fn prototype_of<'a>(
 ///
 /// Shape:     the prototype's; its data, strides and byte_offset are never read.
 /// Bytes:     as dlrs_tensor_new.
-/// Device:    the prototype's; CPU, or any when an allocator serves it.
+/// Device:    the prototype's, as dlrs_tensor_new.
 /// Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
 /// Flags:     as in options.
 /// Errors:    as dlrs_tensor_new.

@@ -55,7 +55,7 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
 ///
 /// Shape:     unchanged; strides are filled.
 /// Bytes:     data and byte_offset stay as they are, unless the policy copies.
-/// Device:    any; the data is touched only by a copy, which needs the CPU to reach it.
+/// Device:    any; the data is touched only by a copy, which stays on the device.
 /// Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
 ///            A tensor of this library changes without any allocation.
 /// Flags:     the legacy struct has none. READ_ONLY: as policy (a dlrs_legacy_policy) says.
@@ -208,7 +208,7 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
 /// Shape:     unchanged; NULL strides are filled.
 /// Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, 256-byte
 ///            aligned, byte_offset 0.
-/// Device:    any; a copy needs the CPU to reach the data and is on the CPU.
+/// Device:    any; a copy is on the CPU where that reaches the data, else on the same device.
 /// Ownership: on success *tensor is taken and set to NULL. A tensor of this library that serves
 ///            comes back itself; a foreign one is boxed once, so that it can be shared, chained
 ///            and viewed; a copy releases the original at once.

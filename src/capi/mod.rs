@@ -13,12 +13,13 @@
 //! the behaviour is then undefined. Callers who know the allocation can ask dlrs_validate_within.
 //!
 //! Errors. 0 is success; other values are `dlrs_status_code`s. On any error nothing was taken,
-//! nothing was written, no deleter has run, and `*out`, where it is a pointer, is NULL; only after
-//! a device's fault (class 6) the destination of a copy is undefined. The last
-//! parameter receives the details when it is not NULL; set its `struct_size` first. It is written
-//! only on failure. With several faults the first in a fixed order is reported: NULL arguments,
-//! alignment, version, flags, ndim, shape pointer, dtype, device, extents, strides, sizes, data
-//! and offset, bounds, required alignment, policy, resources.
+//! nothing was written, no deleter has run, and `*out`, where it is a pointer, is NULL (a number
+//! is what it was, or 0); only after a device's fault (class 6) the destination of a copy is
+//! undefined, and with DLRS_BUF_SMALL a text was cut and its size told. The last parameter
+//! receives the details when it is not NULL; set its `struct_size` first. It is written only on
+//! failure. With several faults the first in a fixed order is reported: NULL arguments, alignment,
+//! version, flags, ndim, shape pointer, dtype, device, extents, strides, sizes, data and offset,
+//! bounds, required alignment, policy, resources.
 //!
 //! Ownership. An input is consumed only by a function whose name ends in `_take`, and only when it
 //! succeeds: the caller's pointer is then set to NULL.
