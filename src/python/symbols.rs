@@ -77,17 +77,40 @@ impl Python {
         Ok(python)
     }
 
-    /// Whether this thread may call Python. Where only `PyGILState_Check` can be asked and the
-    /// process has subinterpreters, it says yes to everyone.
+    /// Whether this thread may call Python.
     #[inline]
     fn attached(self) -> bool {
-        // SAFETY: both may be called on any thread while Python runs.
+        // Since 3.12 each thread has a current state of its own.
+        let since = self.PyErr_GetRaisedException().and(self._PyThreadState_UncheckedGet());
+        // SAFETY: each may be called on any thread while Python runs.
         unsafe {
-            match (self.PyThreadState_GetUnchecked(), self.PyGILState_Check()) {
+            match (self.PyThreadState_GetUnchecked().or(since), self.PyGILState_Check()) {
                 (Some(current), _) => !current().is_null(),
-                (None, Some(check)) => check() != 0,
+                (None, Some(check)) => check() != 0 && self.holds_lock(),
                 (None, None) => true,
             }
+        }
+    }
+
+    /// Whether this thread has the one lock of Python 3.9 to 3.11, where `PyGILState_Check` says
+    /// yes to everyone once there was a subinterpreter. The current state is then that of whoever
+    /// has the lock: it is this thread's, or that of a subinterpreter that it runs; whether another
+    /// thread runs one just now cannot be told.
+    fn holds_lock(self) -> bool {
+        let (Some(own), Some(current), Some(interpreter)) = (
+            self.PyGILState_GetThisThreadState(),
+            self._PyThreadState_UncheckedGet(),
+            self.PyThreadState_GetInterpreter(),
+        ) else {
+            return true;
+        };
+        // SAFETY: the first two may be called on any thread; the last reads a member of a state.
+        unsafe {
+            let (own, current) = (own(), current());
+            if own.is_null() || current.is_null() {
+                return false; // a thread that Python has not met; or nobody has the lock
+            }
+            own == current || interpreter(own) != interpreter(current)
         }
     }
 
@@ -329,7 +352,11 @@ symbols! {
     }
     optional {
         fn PyGILState_Check() -> c_int;
+        fn PyGILState_GetThisThreadState() -> *mut c_void;
         fn PyThreadState_GetUnchecked() -> *mut c_void;
+        fn _PyThreadState_UncheckedGet() -> *mut c_void;
+        fn PyThreadState_GetInterpreter(*mut c_void) -> *mut c_void;
+        fn PyErr_GetRaisedException() -> *mut c_void;
         fn Py_IsFinalizing() -> c_int;
         fn _Py_IsFinalizing() -> c_int;
         fn PyObject_GetOptionalAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;

@@ -126,6 +126,27 @@ for order in (0, 1):
 """, start=SUBINTERPRETERS)
 
 
+@pytest.mark.parametrize("alive", ["True", "False"], ids=["still-there", "gone"])
+def test_release_without_the_lock_where_there_are_subinterpreters(alive):
+    # PyGILState_Check says yes to everyone then, up to Python 3.12.
+    check(f"""
+other = interpreters.create()
+if not {alive}:
+    interpreters.destroy(other)
+release, libc = ctypes.CDLL(pyabi.abi.library_path()).dlrs_release, ctypes.CDLL(None)
+thread, start = ctypes.c_ulong(), ctypes.cast(release, ctypes.c_void_p)
+release.argtypes = [ctypes.c_void_p]
+for _ in range(300):
+    source = array.array("d", [1.0])
+    tensors = [ctypes.cast(pyabi.import_(memoryview(source)).take(), ctypes.c_void_p) for _ in "ab"]
+    release(tensors[0])  # CDLL gives the lock up
+    if sys.platform != "win32":  # a thread that Python has never met
+        assert not libc.pthread_create(ctypes.byref(thread), None, start, tensors[1])
+        assert not libc.pthread_join(thread, None)
+        source.append(1.0)  # the buffers are released
+""", start=SUBINTERPRETERS.replace("import sys", "import ctypes, sys"))
+
+
 EMBED = r"""
 #include <Python.h>
 #include <dlpack/dlpack_rs.h>
