@@ -60,9 +60,7 @@ unsafe fn over(
     let Some(data) = item(python, found, c"data")? else {
         return Err(unsupported("an array interface without data"));
     };
-    let mut place = [0i64; 2];
-    some_numbers(python, &data, &mut place)?;
-    let [address, read_only] = place;
+    let [address, read_only] = address(python, &data)?;
     let data = with_exposed_provenance_mut::<c_void>(address as usize);
     let tensor = DLTensor {
         data,
@@ -85,6 +83,18 @@ unsafe fn over(
         kept.into_ptr();
         Ok(tensor)
     }
+}
+
+/// The address, and whether it is read-only. An object with a buffer would be the data itself: the
+/// bytes in it are no address.
+fn address(python: Python, data: &Owned) -> Result<[i64; 2]> {
+    let mut place = [0i64; 2];
+    // SAFETY: a reference of ours.
+    let buffer = unsafe { python.PyObject_CheckBuffer(data.as_ptr()) } != 0;
+    if buffer || some_numbers(python, data, &mut place)? != place.len() {
+        return Err(unsupported("the array interface's data is no pair (address, read-only)"));
+    }
+    Ok(place)
 }
 
 fn read_strides(

@@ -408,6 +408,11 @@ def test_array_interfaces():
     ({"strides": (3, 4)}, BufferError), ({"shape": ("x", 3)}, TypeError),
     ({"shape": (2**70, 3)}, OverflowError), ({"data": (0, False)}, ValueError),
     ({"shape": (2**40, 2**40)}, ValueError),
+    # A buffer would be the data itself: its bytes are no address.
+    ({"data": b"ab"}, BufferError), ({"data": bytearray(b"a")}, BufferError),
+    ({"data": array.array("Q", [4096, 0])}, BufferError), ({"data": memoryview(b"ab")}, BufferError),
+    ({"data": (4096,)}, BufferError), ({"data": ()}, BufferError),
+    ({"data": (1, 2, 3)}, BufferError), ({"data": "ab"}, TypeError),
 ])
 def test_array_interfaces_that_lie(changes, error):
     obj = Interface(ones(), **changes)
