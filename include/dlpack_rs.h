@@ -3545,8 +3545,8 @@ dlrs_status dlrs_py_capsule_new_take(DLManagedTensorVersioned **tensor,
  *
  * Shape:     unchanged.
  * Bytes:     data and byte_offset stay as they are.
- * Device:    any; no stream waits. Of a tensor that the host cannot reach the capsule has a holder
- *            of its own: TensorFlow calls the deleter of what it refuses and leaves the name.
+ * Device:    any; no stream waits. Of a tensor that the host cannot reach the destructor looks at
+ *            more than the name: TensorFlow calls the deleter of what it refuses and leaves it.
  * Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
  * Flags:     the legacy struct has none.
  * Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.

@@ -5,11 +5,12 @@
 //! exception aside before a producer's deleter runs, which may be Python code.
 
 use core::ffi::{CStr, c_void};
-use core::ptr::NonNull;
+use core::ptr::{NonNull, without_provenance_mut};
 
 use super::object::Owned;
 use super::raise::{aside, raised, required};
 use super::symbols::{Destructor, PyObject, Python};
+use super::ticket;
 use crate::abi::*;
 use crate::device_type;
 use crate::error::{Error, Result, Status::*};
@@ -62,9 +63,10 @@ pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
             Some(_) if !watched => tensor,
             _ => Block::legacy(convert::boxed_legacy(tensor, 0)?),
         };
-        if let Some(block) = block::of_legacy(presentable).filter(|_| watched) {
-            block.as_ref().hold()?;
-            python.PyCapsule_SetContext(capsule.as_ptr(), presentable.as_ptr().cast());
+        if let Some(block) = block::of_legacy(presentable).filter(|_| watched)
+            && let Some(ticket) = ticket::issue(block.as_ref())
+        {
+            python.PyCapsule_SetContext(capsule.as_ptr(), without_provenance_mut(ticket));
         }
         python.PyCapsule_SetPointer(capsule.as_ptr(), presentable.as_ptr().cast());
         python.PyCapsule_SetName(capsule.as_ptr(), LEGACY.as_ptr());
@@ -135,24 +137,18 @@ unsafe extern "C" fn destroy_legacy(capsule: *mut PyObject) {
     }
 }
 
-/// Of a tensor on a device the capsule has a holder of its own. TensorFlow, given a device that it
-/// does not have, calls the deleter and yet leaves the name: only the holders then tell.
+/// TensorFlow, given a device that it does not have, calls the deleter and yet leaves the name: of
+/// a tensor on a device only the ticket then tells. It is that of a block that only the capsule's
+/// consumer holds.
 unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
-    // SAFETY: as above; the context is the legacy face of a block that only this capsule and its
-    // consumer hold.
+    // SAFETY: as above.
     unsafe {
         let python = Python::calling();
-        let Some(tensor) = NonNull::new(python.PyCapsule_GetContext(capsule).cast()) else {
-            return;
-        };
-        let untaken = contents::<DLManagedTensor>(python, capsule, LEGACY).is_some();
-        let twice = block::of_legacy(tensor).is_some_and(|b| untaken && b.as_ref().holders() > 1);
-        aside(python, || {
-            if twice {
-                share::release_legacy(tensor);
-            }
-            share::release_legacy(tensor);
-        });
+        let ticket = python.PyCapsule_GetContext(capsule).addr();
+        if ticket == 0 || ticket::valid(ticket) {
+            destroy_legacy(capsule);
+        }
+        ticket::void(ticket);
     }
 }
 

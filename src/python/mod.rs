@@ -15,6 +15,7 @@ mod object;
 pub mod raise;
 pub mod stream;
 mod symbols;
+mod ticket;
 
 pub use object::{Owned, detached};
 pub use symbols::*;

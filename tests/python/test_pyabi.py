@@ -597,6 +597,30 @@ def test_tensorflow_deletes_and_leaves_the_name():
     assert keeper.holders() == 1
 
 
+def taken_as_by_jax(out):
+    """The tensor of a capsule, which is renamed and never destroyed by its producer: so do JAX and
+    nanobind."""
+    pointer = GET_POINTER(out, b"dltensor")
+    SET_NAME(out, b"used_dltensor")
+    SET_DESTRUCTOR(out, None)
+    return ctypes.cast(pointer, pyabi.Legacy)
+
+
+def test_jax_clears_the_destructor():
+    keeper = device_tensor()
+    for most in (1, 3000):
+        taken = []
+        for _ in range(most):
+            twin = pyabi.Versioned()
+            abi.call(abi.lib.dlrs_retain, keeper.versioned, byref(twin))
+            taken.append(taken_as_by_jax(legacy_capsule(pyabi.Tensor(twin))))
+        assert keeper.holders() == 1 + most
+        for tensor in taken:
+            abi.lib.dlrs_release_legacy(tensor)
+        assert keeper.holders() == 1
+        test_tensorflow_deletes_and_leaves_the_name()
+
+
 @WITHOUT_CUDA
 def test_streams_of_a_device_without_driver():
     t = device_tensor()
