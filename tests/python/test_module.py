@@ -127,7 +127,7 @@ def test_calls_that_are_wrong(call, words):
     (lambda t: t[0, 0, 0], IndexError, "too many"),
     (lambda t: t[..., ...], IndexError, "one ellipsis"),
     (lambda t: t[::0], ValueError, "zero|step"),
-    (lambda t: t[1 << 70], (IndexError, ValueError, OverflowError), "."),
+    (lambda t: t[1 << 70], IndexError, "cannot fit"),
     (lambda t: t.reshape(4), ValueError, "numbers of elements differ"),
     (lambda t: t.reshape(-1, -1), ValueError, "only one"),
     (lambda t: t.T.reshape(6), ValueError, "NOT_VIEWABLE"),

@@ -126,8 +126,23 @@ pub fn is_none(python: Python, object: *mut PyObject) -> bool {
 /// A whole number.
 #[inline]
 pub fn number(python: Python, object: *mut PyObject) -> Answer<i64> {
+    fitting(python, object, Python::PyExc_ValueError)
+}
+
+/// A whole number that is the index of an element.
+pub fn index(python: Python, object: *mut PyObject) -> Answer<i64> {
+    fitting(python, object, Python::PyExc_IndexError)
+}
+
+/// A whole number; the exception for one that does not fit.
+#[inline]
+fn fitting(
+    python: Python,
+    object: *mut PyObject,
+    error: fn(Python) -> *mut PyObject,
+) -> Answer<i64> {
     // SAFETY: a live object.
-    let value = unsafe { python.PyNumber_AsSsize_t(object, python.PyExc_ValueError()) };
+    let value = unsafe { python.PyNumber_AsSsize_t(object, error(python)) };
     // SAFETY: attached.
     if value == -1 && unsafe { !python.PyErr_Occurred().is_null() } {
         return Err(Failure::Raised);

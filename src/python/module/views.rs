@@ -262,7 +262,7 @@ fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position
         return Err(Failure::Index(error.value(-at.left)));
     }
     if arguments::is_index(python, item) && !is_bool(python, item) {
-        let index = arguments::number(python, item)?;
+        let index = arguments::index(python, item)?;
         return view.apply(&Step::Select { axis, index }).map_err(Failure::Index);
     }
     let [mut start, mut stop, mut step] = [0isize; 3];
