@@ -1,6 +1,7 @@
 """The package dlpack_rs: what it offers, what it says about exports, what its command line does."""
 
 import ast
+import importlib
 import inspect as signatures
 import os
 import re
@@ -66,17 +67,19 @@ def test_importing_loads_little():
 
 
 def parameters(function):
-    """Names and defaults of a function of the stub file."""
+    """Names of a function of the stub file, and whether each may be a keyword."""
     arguments = function.args
-    names = [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
-    return names + ([arguments.vararg.arg] if arguments.vararg else [])
+    names = {a.arg: False for a in arguments.posonlyargs}
+    names |= {a.arg: True for a in [*arguments.args, *arguments.kwonlyargs]}
+    return names | ({arguments.vararg.arg: False} if arguments.vararg else {})
 
 
 def test_the_stubs_are_what_there_is():
     stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
     classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
     functions = [(dlpack_rs, node) for node in stub.body if isinstance(node, ast.FunctionDef)]
-    methods = {node.name: node for node in classes["Tensor"].body}
+    methods = {node.name: node for node in classes["Tensor"].body
+               if isinstance(node, ast.FunctionDef)}
     there = {name for name in vars(dlpack_rs.Tensor)
              if not name.startswith("_") or name in ("__dlpack__", "__dlpack_device__")}
     special = {"__len__", "__getitem__", "__buffer__", "__array__"}
@@ -86,8 +89,29 @@ def test_the_stubs_are_what_there_is():
             assert not callable(getattr(owner, node.name)), node.name  # a property
             continue
         actual = signatures.signature(getattr(owner, node.name)).parameters
-        assert sorted(actual) == sorted(parameters(node)), node.name
+        keywords = {name: parameter.kind in (parameter.POSITIONAL_OR_KEYWORD,
+                                             parameter.KEYWORD_ONLY)
+                    for name, parameter in actual.items() if name != "self"}
+        expected = parameters(node)
+        expected.pop("self", None)
+        assert keywords == expected, node.name
     assert (PACKAGE / "py.typed").exists()
+
+
+def test_the_stubs_name_nothing_that_is_not_there():
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    named = [node.name for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+    for node in stub.body:
+        if isinstance(node, ast.Assign):
+            named += [target.id for target in node.targets]
+        elif isinstance(node, ast.AnnAssign):
+            named.append(node.target.id)
+        elif isinstance(node, ast.ImportFrom) and node.module in ("types", "typing"):
+            module = importlib.import_module(node.module)
+            assert all(hasattr(module, name.name) for name in node.names), node.module
+    public = {name for name in named if not name.startswith("_") or name.endswith("__")}
+    assert all(hasattr(dlpack_rs, name) for name in public), public
+    assert sorted(public | {"abi", "inspect"}) == sorted({*dlpack_rs.__all__, "__all__"})
 
 
 # --- The ABI ----------------------------------------------------------------------------------
