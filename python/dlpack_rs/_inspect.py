@@ -92,20 +92,19 @@ class Inspection:
             self.overlapping, self.invalid = None, self.invalid or str(error)
 
     def _probe(self, obj):
-        """Which keywords __dlpack__ knows: each alone, its capsule dropped at once."""
+        """Which keywords __dlpack__ knows: each with max_version, which a read-only tensor needs, if
+        that is known, else alone. The capsule is dropped at once."""
+        device = self.says_device if self.says_device and None not in self.says_device else None
         asked = {"stream": None, "max_version": capsules.MAX_VERSION,
-                 "dl_device": self.says_device or self.device, "copy": False}
+                 "dl_device": device or self.device, "copy": False}
         if self.nbytes is not None and self.nbytes <= _COPY_AT_MOST:
             asked["copy=True"] = True
+        known = {"max_version": capsules.MAX_VERSION}
+        if _answer(obj, "max_version", known) == "no":
+            known = {}
         for name, value in asked.items():
             keyword = name.partition("=")[0]
-            try:
-                struct = capsules.managed(obj.__dlpack__(**{keyword: value}))
-                self.keywords[name] = "yes" if struct is not None else "no capsule"
-            except TypeError as error:
-                self.keywords[name] = "no" if keyword in str(error) else f"TypeError: {error}"
-            except Exception as error:
-                self.keywords[name] = f"{type(error).__name__}: {error}"
+            self.keywords[name] = _answer(obj, keyword, {**known, keyword: value})
 
     @property
     def read_only(self):
@@ -159,6 +158,17 @@ class Inspection:
         yield "strides", f"{strides}: {orders[self.dense]}{shared}"
         where = f"aligned to {self.alignment}" if self.address else "NULL"
         yield "data", f"{where}, byte_offset {self.byte_offset}"
+
+
+def _answer(obj, keyword, keywords):
+    """What __dlpack__ says to a keyword, given among others."""
+    try:
+        struct = capsules.managed(obj.__dlpack__(**keywords))
+        return "yes" if struct is not None else "no capsule"
+    except TypeError as error:
+        return "no" if keyword in str(error) else f"TypeError: {error}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def _present(there):

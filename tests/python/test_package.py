@@ -189,6 +189,7 @@ def test_a_byte_offset_is_folded_when_a_tensor_is_shared():
 def test_inspection_of_read_only_and_overlapping_memory():
     seen = dlpack_rs.inspect(np.broadcast_to(np.arange(3), (4, 3)))
     assert seen.read_only and seen.overlapping and "BufferError" in seen.legacy_error
+    assert set(seen.keywords.values()) == {"yes"}  # a legacy capsule cannot say read-only
     assert dict((c.name, why) for c, _, why in seen.consumers)["torch"].startswith("but ignores")
 
 
