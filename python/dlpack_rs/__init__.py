@@ -12,7 +12,7 @@ which value.
 The C ABI below it is in dlpack_rs.abi.
 """
 
-from ctypes import PyDLL, byref, py_object
+from ctypes import PyDLL, byref, py_object, pythonapi
 
 from ._library import library_path
 
@@ -40,7 +40,9 @@ def _load():
         error = abi.dlrs_error(struct_size=abi.sizeof(abi.dlrs_error))
         library.dlrs_py_module(byref(module), byref(error))
         raise ImportError(error.message.decode())
-    return module.value
+    found = module.value
+    pythonapi.Py_DecRef(module)  # what was given to us; `found` has a reference of its own
+    return found
 
 
 _module = _load()

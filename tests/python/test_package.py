@@ -66,6 +66,13 @@ def test_importing_loads_little():
     assert not loaded & {"numpy", "cffi", "pathlib", "re", "typing", "dataclasses", "inspect"}
 
 
+def test_loading_again_leaves_no_reference():
+    before = sys.getrefcount(dlpack_rs._module)
+    same = [dlpack_rs._load() is dlpack_rs._module for _ in range(5)]
+    after = sys.getrefcount(dlpack_rs._module)
+    assert all(same) and after == before
+
+
 def parameters(function):
     """Names of a function of the stub file, and whether each may be a keyword."""
     arguments = function.args
