@@ -125,6 +125,31 @@ static void import_refusals(void) {
   t_unwatch();
 }
 
+/* At a level that does not look at addresses, flags and dtypes a tensor is boxed as it is; a copy
+ * demands of it what a clone does, and reads nothing before. */
+static void import_loose(void) {
+  dlrs_import_options options[2];
+  int copied, which;
+  options[0] = options_of(-1, 0, 0, 0);
+  options[1] = options_of(1, 0, 0, 0);
+  for (copied = 0; copied < 2; ++copied) {
+    for (which = 0; which < 6; ++which) {
+      static const int32_t refusals[6] = {DLRS_DATA_NULL, DLRS_EXTENT_OVERFLOW, DLRS_OFFSET,
+                                          DLRS_SIZE_OVERFLOW, DLRS_FLAGS, DLRS_DTYPE_CODE};
+      t_tensor good;
+      t_make(&good);
+      options[copied].level = which < 4 ? DLRS_LEVEL_STRUCT : DLRS_LEVEL_LAYOUT;
+      if (which == 0) good.managed.dl_tensor.data = NULL;
+      if (which == 1) good.strides[0] = INT64_MAX;
+      if (which == 2) good.managed.dl_tensor.byte_offset = UINT64_MAX;
+      if (which == 3) good.shape[0] = INT64_MAX / 2;
+      if (which == 4) good.managed.flags = (uint64_t)1 << 40;
+      if (which == 5) good.managed.dl_tensor.dtype.code = 200;
+      import_one(&good, &options[copied], copied ? refusals[which] : DLRS_OK, 0);
+    }
+  }
+}
+
 /* A tensor of the library that serves comes back itself. */
 static void own(void) {
   int64_t shape[1] = {4};
@@ -147,6 +172,7 @@ int main(void) {
   directions();
   imports();
   import_refusals();
+  import_loose();
   own();
   return t_close();
 }

@@ -69,6 +69,8 @@ unsafe fn begin(
             }
         }
         _ => {
+            // SAFETY: the caller's word.
+            unsafe { read_for_copy(&mut src, tensor, import)? };
             let order = import.order.unwrap_or(Order::C);
             let order = if order == Order::A { Order::C } else { order };
             // Where the CPU reaches it, a copy is its own; what a device has stays there.
@@ -78,6 +80,20 @@ unsafe fn begin(
             begin_clone(&src, order, device, &import.options, job)
         }
     }
+}
+
+/// Reads the tensor again where a copy demands more than the import: elements that have addresses,
+/// and a dtype and flags that are known.
+///
+/// # Safety
+/// As [`import`].
+unsafe fn read_for_copy(src: &mut Snapshot, tensor: Versioned, import: &Import) -> Result<()> {
+    let (asked, due) = (import.rules, import.options.rules());
+    if (asked.layout || !due.layout) && (asked.known || !due.known) {
+        return Ok(());
+    }
+    // SAFETY: the caller's word.
+    unsafe { src.read_managed(tensor.as_ptr(), due) }
 }
 
 /// The first thing asked for that the tensor itself does not give.
