@@ -43,6 +43,60 @@ static void nested(void) {
   }
 }
 
+static DLManagedTensorVersioned *going;
+
+/* A callback may not share the tensor that goes: nobody holds it. */
+static void shares(void *name) {
+  DLManagedTensorVersioned *out;
+  tells(name);
+  EQUAL(dlrs_ref_count(going), 0);
+  t_watch(going, sizeof *going);
+  t_result(&out);
+  REFUSED(DLRS_REFCOUNT, 1, ANY, -1, dlrs_retain(going, &out, ERR));
+  REFUSED(DLRS_REFCOUNT, 1, ANY, -1, dlrs_view_flip(going, 0, &out, ERR));
+  REFUSED(DLRS_REFCOUNT, 1, ANY, -1, dlrs_contiguous(going, 'C', NULL, &out, ERR));
+  t_unwatch();
+  EQUAL(dlrs_ref_count(going), 0);
+  WORKS(dlrs_clone(going, CPU, NULL, &out, ERR));
+  dlrs_release(out);
+}
+
+/* But it may change the list that it is of. */
+static void changes(void *name) {
+  tells(name);
+  attach(going, "n", "N");
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_detach(going, changes, name, ERR));
+  WORKS(dlrs_detach(going, tells, (void *)(uintptr_t)"d", ERR));
+  WORKS(dlrs_detach(going, tells, (void *)(uintptr_t)"D", ERR));
+}
+
+/* The tensor goes by itself, or as the base of a view, with callbacks of its own or without. */
+static void from_inside(void) {
+  float values[4] = {0, 0, 0, 0};
+  int64_t shape[1] = {4};
+  DLTensor memory = t_describe(values, F32, 1, shape, NULL);
+  int which;
+  for (which = 0; which < 3; ++which) {
+    DLManagedTensorVersioned *view = NULL;
+    const char *want = which == 2 ? "vsbcnamNA" : "sbcnamNA";
+    WORKS(dlrs_tensor_wrap(&memory, 0, tells, (void *)(uintptr_t)"m", &going, ERR));
+    attach(going, "a", "A");
+    attach(going, "d", "D");
+    WORKS(dlrs_attach(going, changes, (void *)(uintptr_t)"c", DLRS_BEFORE_FREE, ERR));
+    attach(going, "b", NULL);
+    WORKS(dlrs_attach(going, shares, (void *)(uintptr_t)"s", DLRS_BEFORE_FREE, ERR));
+    order[0] = 0;
+    if (which) {
+      WORKS(dlrs_view_read_only(going, &view, ERR));
+      if (which == 2) attach(view, "v", NULL);
+      dlrs_release(going);
+    }
+    CHECK(order[0] == 0);
+    dlrs_release(view ? view : going);
+    if (!CHECK(strcmp(order, want) == 0)) printf("%d: %s, not %s\n", which, order, want);
+  }
+}
+
 int main(void) {
   t_tensor good;
   DLManagedTensorVersioned *tensor, *more, *boxed, *in;
@@ -99,5 +153,6 @@ int main(void) {
   EQUAL(t_deleted, deleted + 2); /* with the callback, which counts there too */
   EQUAL(second, 2);
   nested();
+  from_inside();
   return t_close();
 }

@@ -1002,7 +1002,8 @@ void dlrs_release_legacy(DLManagedTensor *tensor);
  * Flags:     IS_COPIED is cleared: what is shared is not owned alone.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
  *            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
- *            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders.
+ *            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders, or none:
+ *            a callback of the tensor that is being freed.
  * Threads:   any; the count is atomic.
  * Source:    this library; the meaning of IS_COPIED is dlpack.h's.
  *
@@ -1113,7 +1114,9 @@ DLRS_API void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
  *            On error the chain is as it was and the callback will not run.
  * Threads:   any, also beside other attaches; the callback runs on the thread of the last
  *            release. It may use and release other tensors. With DLRS_BEFORE_FREE it may even
- *            call the deleter of this very tensor again, which does nothing.
+ *            call the deleter of this very tensor again, which does nothing, attach callbacks to
+ *            it, which run too, and detach others. It cannot share the tensor any more, nor view
+ *            it: that is DLRS_REFCOUNT.
  * Source:    this library.
  *
  * Safety:
@@ -1132,7 +1135,7 @@ dlrs_status dlrs_attach(DLManagedTensorVersioned *tensor,
  * Ownership: context is the caller's again; the callback will not run.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
  *            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
- * Threads:   any, while the caller holds the tensor.
+ * Threads:   any, while the caller holds the tensor or is one of its DLRS_BEFORE_FREE callbacks.
  * Source:    this library.
  *
  * Safety:
@@ -1246,7 +1249,7 @@ struct dlrs_view_step {
  *            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
  *            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
  *            would start.
- *            DLRS_REFCOUNT: too many holders of base. DLRS_NOMEM: no memory for the header.
+ *            DLRS_REFCOUNT: too many holders of base, or none any more. DLRS_NOMEM: no memory for the header.
  * Threads:   any.
  * Source:    this library.
  *

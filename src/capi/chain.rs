@@ -43,7 +43,9 @@ fn check_callback(callback: dlrs_free_fn) -> Result<()> {
 ///            On error the chain is as it was and the callback will not run.
 /// Threads:   any, also beside other attaches; the callback runs on the thread of the last
 ///            release. It may use and release other tensors. With DLRS_BEFORE_FREE it may even
-///            call the deleter of this very tensor again, which does nothing.
+///            call the deleter of this very tensor again, which does nothing, attach callbacks to
+///            it, which run too, and detach others. It cannot share the tensor any more, nor view
+///            it: that is DLRS_REFCOUNT.
 /// Source:    this library.
 ///
 /// # Safety
@@ -73,7 +75,7 @@ pub unsafe extern "C" fn dlrs_attach(
 /// Ownership: context is the caller's again; the callback will not run.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
 ///            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
-/// Threads:   any, while the caller holds the tensor.
+/// Threads:   any, while the caller holds the tensor or is one of its DLRS_BEFORE_FREE callbacks.
 /// Source:    this library.
 ///
 /// # Safety

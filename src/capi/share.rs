@@ -56,7 +56,8 @@ pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
 /// Flags:     IS_COPIED is cleared: what is shared is not owned alone.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
 ///            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
-///            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders.
+///            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders, or none:
+///            a callback of the tensor that is being freed.
 /// Threads:   any; the count is atomic.
 /// Source:    this library; the meaning of IS_COPIED is dlpack.h's.
 ///

@@ -419,15 +419,22 @@ impl Block {
         if self.hold_usual() {
             return Ok(());
         }
-        let error = Error::new(DLRS_REFCOUNT).detail("too many holders");
-        Err(error.value(self.holders() as i64).limit(HOLDERS_MAX as i64))
+        let error = Error::new(DLRS_REFCOUNT);
+        match self.holders() {
+            0 => Err(error.detail("the last holder has gone, and the tensor is being freed")),
+            holders => {
+                let error = error.detail("too many holders").value(holders as i64);
+                Err(error.limit(HOLDERS_MAX as i64))
+            }
+        }
     }
 
     /// As [`Block::hold`]; false, and nothing has changed, where that fails.
     #[inline(always)]
     pub fn hold_usual(&self) -> bool {
-        // Relaxed, as in every reference count: the caller's own holder keeps the block alive.
-        if self.holders.fetch_add(1, Relaxed) >= HOLDERS_MAX {
+        // Relaxed, as in every reference count: the caller's own holder keeps the block alive. One
+        // comparison refuses both ends: a callback of a block that goes has no holder to share.
+        if self.holders.fetch_add(1, Relaxed).wrapping_sub(1) >= HOLDERS_MAX - 1 {
             self.holders.fetch_sub(1, Relaxed);
             return false;
         }

@@ -2,7 +2,8 @@
 //!
 //! A chain is a list that only grows while the tensor lives: attaching pushes with one
 //! compare-and-swap, detaching turns a link into a dead one. So both are safe beside each other
-//! on several threads, and no lock can be held while a callback runs.
+//! on several threads, and no lock can be held while a callback runs. When the tensor goes, one
+//! link after the other is taken off and run; only callbacks can change the list then.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
@@ -76,24 +77,25 @@ pub unsafe fn join(first: *mut Link, rest: *mut Link) -> *mut Link {
     first
 }
 
-/// Runs and frees a chain, front to back.
+/// Runs and frees the callbacks of a list, front to back. Each has left the list when it runs, so it
+/// may attach others, which are next, and detach those that wait.
 ///
 /// # Safety
-/// Nobody else can reach the chain.
+/// Nobody but the callbacks can reach the list.
 #[inline(always)]
-pub unsafe fn run(first: *mut Link) {
-    if !first.is_null() {
+pub unsafe fn run(links: &AtomicPtr<Link>) {
+    if !links.load(Relaxed).is_null() {
         // SAFETY: the caller's word.
-        unsafe { run_all(first) }
+        unsafe { run_all(links) }
     }
 }
 
 /// # Safety
 /// As [`run`].
 #[inline(never)]
-unsafe fn run_all(first: *mut Link) {
+unsafe fn run_all(links: &AtomicPtr<Link>) {
     // SAFETY: the caller's word.
-    unsafe { run_here(first) }
+    unsafe { run_here(links) }
 }
 
 /// As [`run`], compiled into its caller.
@@ -101,18 +103,17 @@ unsafe fn run_all(first: *mut Link) {
 /// # Safety
 /// As [`run`].
 #[inline(always)]
-pub unsafe fn run_here(first: *mut Link) {
-    let mut link = first;
-    while let Some(memory) = NonNull::new(link) {
-        // SAFETY: the chain is ours; the link is read out and freed before its callback runs, so
-        // the callback may do anything, even not return.
+pub unsafe fn run_here(links: &AtomicPtr<Link>) {
+    while let Some(memory) = NonNull::new(links.load(Acquire)) {
+        // SAFETY: a link of the list; it is read out, taken off and freed before its callback runs,
+        // so the callback may do anything, even not return.
         let Link { next, callback, context, live } = unsafe { memory.read() };
+        links.store(next, Relaxed);
         // SAFETY: links come from `platform::memory`.
         unsafe { platform::give_back(memory.cast()) };
         if let (Some(callback), true) = (callback, live.into_inner()) {
             // SAFETY: the caller of `attach` vouched for the callback and its context.
             unsafe { callback(context) };
         }
-        link = next;
     }
 }

@@ -1,7 +1,7 @@
 //! How a holder of a block goes, and with the last one the block.
 
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
 use super::super::chain::{self, Link};
 use super::super::share;
@@ -64,7 +64,7 @@ unsafe fn free_block(block: *mut Block) {
 unsafe fn drop_linked(block: *mut Block) {
     // SAFETY: the caller's word. A callback may still attach others.
     unsafe {
-        chain::run_here((*block).before.load(Relaxed));
+        chain::run_here(&(*block).before);
         match (*block).after.load(Relaxed).is_null() {
             true => free_block(block),
             false => drop_last(block),
@@ -103,7 +103,7 @@ unsafe fn drop_base(base: NonNull<Block>) {
     // SAFETY: the caller's word.
     unsafe {
         if leave(&base.as_ref().holders) {
-            chain::run(base.as_ref().before.load(Relaxed));
+            chain::run(&base.as_ref().before);
             drop_last(base.as_ptr());
         }
     }
@@ -132,10 +132,10 @@ unsafe fn drop_last(block: *mut Block) {
             _ => break,
         }
         // SAFETY: as above.
-        unsafe { chain::run((*block).before.load(Relaxed)) };
+        unsafe { chain::run(&(*block).before) };
     }
     // SAFETY: these links belonged to blocks that are gone.
-    unsafe { chain::run(after) };
+    unsafe { chain::run(&AtomicPtr::new(after)) };
 }
 
 /// Whether the caller was the last holder. A sole holder needs no read-modify-write. 0 holders
