@@ -4,6 +4,7 @@
 #endif
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -82,6 +83,46 @@ static void f07(void) {
     run_threads(counts[i], share_and_release, arguments);
     EQUAL(runs, 2);
   }
+}
+
+/* Two holders change the flags of one tensor after the other, in step: what one sets, the other must
+ * not take back. */
+enum { SHARED = 256 };
+static DLManagedTensorVersioned *shared[SHARED];
+static long arrived;
+
+static void *changes_flags(void *argument) {
+  const uint64_t set = argument ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+  const uint64_t clear = argument ? 0 : DLPACK_FLAG_BITMASK_IS_COPIED;
+  int i;
+  for (i = 0; i < SHARED; ++i) {
+    __atomic_add_fetch(&arrived, 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&arrived, __ATOMIC_RELAXED) < 2 * (i + 1)) sched_yield();
+    if (dlrs_set_flags(shared[i], set, clear, NULL) != DLRS_OK) abort();
+  }
+  return NULL;
+}
+
+static void flags_beside(void) {
+  void *arguments[2] = {NULL, &arrived};
+  DLManagedTensorVersioned *more;
+  int64_t shape[1] = {1};
+  long round, lost = 0;
+  for (round = 0; round < scaled(200); ++round) {
+    int i;
+    for (i = 0; i < SHARED; ++i) {
+      if (dlrs_tensor_new(shape, 1, F32, CPU, NULL, &shared[i], NULL) != DLRS_OK) abort();
+      if (dlrs_retain(shared[i], &more, NULL) != DLRS_OK) abort();
+    }
+    arrived = 0;
+    run_threads(2, changes_flags, arguments);
+    for (i = 0; i < SHARED; ++i) {
+      lost += shared[i]->flags != DLPACK_FLAG_BITMASK_READ_ONLY;
+      dlrs_release(shared[i]);
+      dlrs_release(shared[i]);
+    }
+  }
+  EQUAL(lost, 0);
 }
 
 /* F06: made on a thread that is gone, freed on another. */
@@ -361,8 +402,9 @@ int main(int argc, char **argv) {
   static const struct {
     const char *id;
     void (*run)(void);
-  } tests[] = {{"F07", f07}, {"F06", f06}, {"attach beside", attach_beside}, {"W18", w18},
-               {"C18", c18}, {"V59", v59}, {"K28 Z21", z21}};
+  } tests[] = {{"F07", f07}, {"F06", f06}, {"flags beside", flags_beside},
+               {"attach beside", attach_beside}, {"W18", w18}, {"C18", c18}, {"V59", v59},
+               {"K28 Z21", z21}};
   size_t i;
   if (argc > 1) divisor = atol(argv[1]);
   for (i = 0; i < sizeof tests / sizeof *tests; ++i) {

@@ -92,30 +92,43 @@ unsafe fn not_own(tensor: Versioned) -> Error {
     version.err().unwrap_or(Error::new(DLRS_FOREIGN))
 }
 
-/// Changes flags of one of our tensors, as far as they stay true.
+/// Changes flags of one of our tensors, as far as they stay true. Other holders may change them at
+/// the same time: none of the changes is lost.
 pub fn set_flags(block: &Block, set: u64, clear: u64) -> Result<()> {
     check_flags(set | clear)?;
-    let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value((set | clear) as i64);
     if set & clear != 0 {
+        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value((set | clear) as i64);
         return Err(error.detail("the same flag is to be set and cleared"));
     }
-    let now = block.flags().load(Relaxed);
-    let changed = (set & !now) | (clear & now);
-    if changed & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
+    let mut now = block.flags().load(Relaxed);
+    loop {
+        check_change(block, now, set, clear)?;
+        let flags = (now | set) & !clear;
+        match block.flags().compare_exchange_weak(now, flags, Relaxed, Relaxed) {
+            Ok(_) => return Ok(()),
+            Err(changed) => now = changed,
+        }
+    }
+}
+
+/// Whether the flags, which are `now`, stay true when these are set and cleared.
+fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
+    let (set, clear) = (set & !now, clear & now);
+    if (set | clear) & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
+        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value((set | clear) as i64);
         return Err(error.detail("padding is a property of the data and cannot be switched"));
     }
     let own_data = !matches!(block.owner(), Owner::Versioned(_) | Owner::Legacy(_));
     let sole = block.holders() == 1;
     // Only a sole owner can promise that nobody else sees the data, or give it free for writing.
-    if set & changed & DLPACK_FLAG_BITMASK_IS_COPIED != 0 && !(own_data && sole) {
+    if set & DLPACK_FLAG_BITMASK_IS_COPIED != 0 && !(own_data && sole) {
         let error = Error::new(DLRS_REFCOUNT).field(DLRS_FIELD_FLAGS);
         return Err(error.detail("IS_COPIED needs a sole holder that shares with no base"));
     }
-    if clear & changed & DLPACK_FLAG_BITMASK_READ_ONLY != 0 && !(own_data && sole) {
+    if clear & DLPACK_FLAG_BITMASK_READ_ONLY != 0 && !(own_data && sole) {
         let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
         return Err(error.detail("READ_ONLY can be lifted only by a sole holder without a base"));
     }
-    block.flags().store((now | set) & !clear, Relaxed);
     Ok(())
 }
 
