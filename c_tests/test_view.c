@@ -172,6 +172,29 @@ static void test_shape(mt base) {
   dlrs_release(v);
 }
 
+/* Of a dtype that DLPack 1.3 does not have the size is known, and that is all that lanes need. */
+static void test_unknown_lanes(void) {
+  float values[12] = {0};
+  int64_t shape[2] = {3, 4};
+  DLTensor bare = t_describe(values, t_dtype(200, 8, 4), 2, shape, NULL);
+  mt base = NULL, v = NULL, w = NULL;
+  t_context = "unknown lanes";
+  WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &base, ERR));
+  WORKS(dlrs_view_lanes(base, 1, &v, ERR));
+  EQUAL(v->dl_tensor.ndim, 3);
+  EQUAL(v->dl_tensor.shape[2], 4);
+  EQUAL(v->dl_tensor.strides[0], 16);
+  WORKS(dlrs_view_lanes(v, 4, &w, ERR));
+  EQUAL(w->dl_tensor.ndim, 2);
+  EQUAL(w->dl_tensor.dtype.code, 200);
+  EQUAL(w->dl_tensor.dtype.lanes, 4);
+  EQUAL(w->dl_tensor.strides[0], 4);
+  dlrs_release(w);
+  dlrs_release(v);
+  REFUSED(DLRS_DTYPE_CODE, 2, DLRS_FIELD_NONE, -1, dlrs_view_bitcast(base, bare.dtype, &v, ERR));
+  dlrs_release(base);
+}
+
 static void test_form(mt base) {
   mt v = NULL, w = NULL;
   DLManagedTensorVersioned metal;
@@ -600,6 +623,7 @@ int main(void) {
   test_index(base);
   test_axes(base);
   test_shape(base);
+  test_unknown_lanes();
   test_form(base);
   test_refusals(base);
   test_steps(base);

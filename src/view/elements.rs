@@ -14,6 +14,11 @@ impl View<'_> {
             let error = error.detail("opaque handles are not bits, and bits no handles");
             return Err(error.value(dtype.code.into()).limit(self.dtype.code.into()));
         }
+        self.recast(dtype)
+    }
+
+    /// As a bitcast, to a dtype of which only the size counts.
+    fn recast(&mut self, dtype: DLDataType) -> Result<()> {
         let (from, to) = (self.slot_bits(), dtype::slot_bits(dtype, self.flags));
         self.dtype = dtype;
         if from == to {
@@ -64,7 +69,7 @@ impl View<'_> {
         let dtype = DLDataType { lanes: wanted, ..self.dtype };
         if wanted == 1 {
             self.insert(self.ndim(), 1, 1)?;
-            return self.bitcast(dtype);
+            return self.recast(dtype);
         }
         let last = self.ndim().saturating_sub(1);
         let extent = self.shape().last().copied().unwrap_or(0);
@@ -73,7 +78,7 @@ impl View<'_> {
             let error = error.detail("needs scalars and a last axis of so many");
             return Err(error.value(lanes.into()).limit(extent));
         }
-        self.bitcast(dtype)?;
+        self.recast(dtype)?;
         self.remove(last);
         Ok(())
     }
