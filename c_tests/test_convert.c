@@ -150,6 +150,21 @@ static void import_loose(void) {
   }
 }
 
+/* A handle of OpenCL is no address, and has no alignment; without elements none is asked for. */
+static void import_handle(void) {
+  dlrs_import_options options = options_of(-1, 0, 4, 0);
+  t_tensor good;
+  t_make(&good);
+  good.managed.dl_tensor.device.device_type = kDLOpenCL;
+  import_one(&good, &options, DLRS_UNSUPPORTED, 0);
+  options.align_bytes = 0;
+  import_one(&good, &options, DLRS_OK, 0);
+  options.align_bytes = 4;
+  good.managed.dl_tensor.data = NULL;
+  good.shape[0] = 0;
+  import_one(&good, &options, DLRS_OK, 0);
+}
+
 /* A tensor of the library that serves comes back itself. */
 static void own(void) {
   int64_t shape[1] = {4};
@@ -173,6 +188,7 @@ int main(void) {
   imports();
   import_refusals();
   import_loose();
+  import_handle();
   own();
   return t_close();
 }

@@ -630,9 +630,10 @@ dlrs_status dlrs_tensor_from_bytes(const void *bytes,
  *
  * Bytes:     the allocator is asked for what dlrs_tensor_requirements tells.
  * Device:    any known type, the CPU included.
- * Ownership: *allocator must stay valid until another is set; its functions and context until
- *            the last tensor made with it is gone. NULL brings the default back. *old, when old
- *            is not NULL, receives the one before, or NULL.
+ * Ownership: *allocator must stay valid until another is set and calls that began before have
+ *            returned; its functions and context until the last tensor made with it is gone. NULL
+ *            brings the default back. *old, when old is not NULL, receives the one before, or
+ *            NULL.
  * Errors:    DLRS_DEVICE_TYPE: device_type is not known.
  *            DLRS_STRUCT_SIZE: allocator->struct_size is too small.
  *            DLRS_NULL_ARG: a function of the allocator is NULL.
@@ -945,7 +946,8 @@ struct dlrs_import_options {
  *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
  *            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL.
  *            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
- *            copying was forbidden. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports.
+ *            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
+ *            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports.
  * Threads:   any.
  * Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
  *            dlrs_release.
@@ -1249,7 +1251,8 @@ struct dlrs_view_step {
  *            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
  *            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
  *            would start.
- *            DLRS_REFCOUNT: too many holders of base, or none any more. DLRS_NOMEM: no memory for the header.
+ *            DLRS_REFCOUNT: too many holders of base, or none any more. DLRS_NOMEM: no memory for
+ *            the header.
  * Threads:   any.
  * Source:    this library.
  *
@@ -2504,7 +2507,7 @@ dlrs_status dlrs_stream_sync(DLDevice device,
  * Tell whether all work of a stream is done, without waiting.
  *
  * Device:    as dlrs_stream_sync.
- * Ownership: unchanged; *out is 0 or 1.
+ * Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
  * Errors:    as dlrs_stream_sync, and DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
  * Threads:   any.
  * Source:    this library.
@@ -2619,7 +2622,7 @@ DLRS_API dlrs_status dlrs_event_sync(DLDevice device, void *event, dlrs_error *e
  * Tell whether an event has happened, without waiting.
  *
  * Device:    of the event.
- * Ownership: unchanged; *out is 0 or 1.
+ * Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
  * Errors:    DLRS_NULL_ARG: event or out; others as dlrs_stream_sync.
  * Threads:   any.
  * Source:    this library.

@@ -114,7 +114,8 @@ fn lacking(src: &Snapshot, import: &Import) -> Option<Error> {
         return Some(needed.field(DLRS_FIELD_STRIDES).detail("the layout is not dense as asked"));
     }
     if import.align_bytes > 1 {
-        return src.check_aligned(import.align_bytes).err();
+        let addressed = if src.empty { Ok(()) } else { src.check_addressed() };
+        return addressed.and_then(|()| src.check_aligned(import.align_bytes)).err();
     }
     None
 }

@@ -328,9 +328,10 @@ unsafe fn fill_data(tensor: Versioned, bytes: &[u8]) {
 ///
 /// Bytes:     the allocator is asked for what dlrs_tensor_requirements tells.
 /// Device:    any known type, the CPU included.
-/// Ownership: *allocator must stay valid until another is set; its functions and context until
-///            the last tensor made with it is gone. NULL brings the default back. *old, when old
-///            is not NULL, receives the one before, or NULL.
+/// Ownership: *allocator must stay valid until another is set and calls that began before have
+///            returned; its functions and context until the last tensor made with it is gone. NULL
+///            brings the default back. *old, when old is not NULL, receives the one before, or
+///            NULL.
 /// Errors:    DLRS_DEVICE_TYPE: device_type is not known.
 ///            DLRS_STRUCT_SIZE: allocator->struct_size is too small.
 ///            DLRS_NULL_ARG: a function of the allocator is NULL.

@@ -217,7 +217,8 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
 ///            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL.
 ///            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
-///            copying was forbidden. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports.
+///            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
+///            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports.
 /// Threads:   any.
 /// Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
 ///            dlrs_release.

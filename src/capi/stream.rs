@@ -101,7 +101,7 @@ pub unsafe extern "C" fn dlrs_stream_sync(
 /// Tell whether all work of a stream is done, without waiting.
 ///
 /// Device:    as dlrs_stream_sync.
-/// Ownership: unchanged; *out is 0 or 1.
+/// Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
 /// Errors:    as dlrs_stream_sync, and DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
 /// Threads:   any.
 /// Source:    this library.
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn dlrs_event_sync(
 /// Tell whether an event has happened, without waiting.
 ///
 /// Device:    of the event.
-/// Ownership: unchanged; *out is 0 or 1.
+/// Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
 /// Errors:    DLRS_NULL_ARG: event or out; others as dlrs_stream_sync.
 /// Threads:   any.
 /// Source:    this library.

@@ -299,7 +299,8 @@ unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Re
 ///            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
 ///            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
 ///            would start.
-///            DLRS_REFCOUNT: too many holders of base, or none any more. DLRS_NOMEM: no memory for the header.
+///            DLRS_REFCOUNT: too many holders of base, or none any more. DLRS_NOMEM: no memory for
+///            the header.
 /// Threads:   any.
 /// Source:    this library.
 ///

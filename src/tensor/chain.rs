@@ -77,8 +77,8 @@ pub unsafe fn join(first: *mut Link, rest: *mut Link) -> *mut Link {
     first
 }
 
-/// Runs and frees the callbacks of a list, front to back. Each has left the list when it runs, so it
-/// may attach others, which are next, and detach those that wait.
+/// Runs and frees the callbacks of a list, front to back. Each has left the list when it runs, so
+/// it may attach others, which are next, and detach those that wait.
 ///
 /// # Safety
 /// Nobody but the callbacks can reach the list.
