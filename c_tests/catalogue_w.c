@@ -33,9 +33,10 @@ static void w02(void) {
   t_result(&out);
   REFUSED(DLRS_SHAPE_NULL, 1, DLRS_FIELD_NONE, -1,
           dlrs_tensor_new(NULL, 2, F32, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_SHAPE_NEG, ANY, DLRS_FIELD_SHAPE, 1,
+  REFUSED(DLRS_SHAPE_NEG, 1, DLRS_FIELD_SHAPE, 1,
           dlrs_tensor_new(shape, 2, F32, CPU, NULL, &out, ERR));
-  REFUSED(DLRS_SIZE_OVERFLOW, ANY, DLRS_FIELD_SHAPE, 1,
+  CHECK(strncmp(t_error.message, "dlrs_tensor_new: shape[1]: extent is negative", 45) == 0);
+  REFUSED(DLRS_SIZE_OVERFLOW, 1, DLRS_FIELD_SHAPE, 1,
           dlrs_tensor_new(huge, 2, F32, CPU, NULL, &out, ERR));
   REFUSED(DLRS_NDIM, 2, DLRS_FIELD_NONE, -1,
           dlrs_tensor_new(shape, 65, F32, CPU, NULL, &out, ERR));
@@ -122,18 +123,19 @@ static void w07(void) {
   DLManagedTensorVersioned *out;
   long calls = inject_calls();
   t_result(&out);
-  REFUSED(DLRS_DTYPE_CODE, ANY, DLRS_FIELD_DTYPE_CODE, -1,
+  REFUSED(DLRS_DTYPE_CODE, 3, DLRS_FIELD_DTYPE_CODE, -1,
           dlrs_tensor_new(shape, 1, t_dtype(18, 32, 1), CPU, NULL, &out, ERR));
-  REFUSED(DLRS_DTYPE_BITS, ANY, DLRS_FIELD_DTYPE_BITS, -1,
+  REFUSED(DLRS_DTYPE_BITS, 3, DLRS_FIELD_DTYPE_BITS, -1,
           dlrs_tensor_new(shape, 1, t_dtype(2, 31, 1), CPU, NULL, &out, ERR));
-  REFUSED(DLRS_DTYPE_LANES, ANY, DLRS_FIELD_DTYPE_LANES, -1,
+  REFUSED(DLRS_DTYPE_LANES, 3, DLRS_FIELD_DTYPE_LANES, -1,
           dlrs_tensor_new(shape, 1, t_dtype(2, 32, 0), CPU, NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, ANY, DLRS_FIELD_DEVICE_TYPE, -1,
+  REFUSED(DLRS_DEVICE_TYPE, 4, DLRS_FIELD_DEVICE_TYPE, -1,
           dlrs_tensor_new(shape, 1, F32, t_device(19, 0), NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_ID, ANY, DLRS_FIELD_DEVICE_ID, -1,
+  REFUSED(DLRS_DEVICE_ID, 4, DLRS_FIELD_DEVICE_ID, -1,
           dlrs_tensor_new(shape, 1, F32, t_device(kDLCPU, 1), NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, ANY, DLRS_FIELD_DEVICE_TYPE, -1,
+  REFUSED(DLRS_DEVICE_TYPE, 4, DLRS_FIELD_DEVICE_TYPE, -1,
           dlrs_tensor_new(shape, 1, F32, t_device(kDLVulkan, 0), NULL, &out, ERR));
+  CHECK(strncmp(t_error.message, "dlrs_tensor_new: device.device_type: ", 37) == 0);
   EQUAL(inject_calls(), calls);
 }
 

@@ -138,7 +138,19 @@ static void refuses(void) {
   device.device = t_device(kDLTrn, 0);
   REFUSED(DLRS_DEVICE_TYPE, 3, ANY, -1,
           dlrs_tensor_from_bytes(values, 24, &device, NULL, &out, ERR));
-  REFUSED(DLRS_DEVICE_TYPE, ANY, ANY, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_tensor_new_like(&device, NULL, &out, ERR));
+  t_unwatch();
+  device.device = CPU;
+  device.dtype.lanes = 0;
+  t_watch(&device, sizeof device);
+  t_result(&out);
+  REFUSED(DLRS_DTYPE_LANES, 1, DLRS_FIELD_DTYPE_LANES, -1,
+          dlrs_tensor_new_like(&device, NULL, &out, ERR));
+  CHECK(strncmp(t_error.message, "dlrs_tensor_new_like: prototype->dtype.lanes: ", 46) == 0);
+  REFUSED(DLRS_DTYPE_LANES, 1, DLRS_FIELD_DTYPE_LANES, -1,
+          dlrs_tensor_requirements(&device, NULL, &nbytes, &align_bytes, ERR));
+  REFUSED(DLRS_DTYPE_LANES, 3, DLRS_FIELD_DTYPE_LANES, -1,
+          dlrs_tensor_from_bytes(values, 24, &device, NULL, &out, ERR));
   t_unwatch();
   EQUAL(dlrs_tensor_new(shape, 2, F32, CPU, NULL, NULL, NULL), DLRS_NULL_ARG);
 }

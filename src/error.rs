@@ -642,9 +642,12 @@ impl Error {
             Field::DLRS_FIELD_OPTION => self.detail,
             field => field.text(),
         };
-        out.write_str(argument)?;
-        if !argument.is_empty() && !member.is_empty() {
-            out.write_str("->")?;
+        // A parameter that is itself what the field says, as `shape` or `dtype`, is named once.
+        let rest = member.strip_prefix(argument);
+        let once = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        if !argument.is_empty() && !once {
+            out.write_str(argument)?;
+            out.write_str(if member.is_empty() { "" } else { "->" })?;
         }
         out.write_str(member)?;
         if self.dimension >= 0 {

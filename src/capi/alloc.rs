@@ -136,7 +136,9 @@ pub unsafe extern "C" fn dlrs_tensor_new(
             return Ok(());
         }
         // SAFETY: as above.
-        out.set(unsafe { new_checked(shape, dtype, device, options) }?);
+        let made = unsafe { new_checked(shape, dtype, device, options) };
+        let args = [&Parameter(1, "shape"), &Parameter(3, "dtype"), &Parameter(4, "device")];
+        out.set(made.map_err(|error| blamed(error, args))?);
         Ok(())
     })
 }
@@ -153,6 +155,17 @@ unsafe fn new_checked(
     // SAFETY: the caller's word.
     let checked = unsafe { Checked::new(options, &Parameter(5, "options")) }?;
     alloc::new(&checked.request(shape, dtype, device))
+}
+
+/// Names the argument that told the shape, the dtype or the device, whichever is at fault.
+#[cold]
+fn blamed(error: Error, [shape, dtype, device]: [Arg; 3]) -> Error {
+    match error.field {
+        DLRS_FIELD_SHAPE => error.of(shape),
+        DLRS_FIELD_DTYPE_CODE | DLRS_FIELD_DTYPE_BITS | DLRS_FIELD_DTYPE_LANES => error.of(dtype),
+        DLRS_FIELD_DEVICE_TYPE | DLRS_FIELD_DEVICE_ID => error.of(device),
+        _ => error,
+    }
 }
 
 /// # Safety
@@ -210,7 +223,8 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
             out.check(&Parameter(3, "out"))?;
             (out, prototype, Checked::new(options, &Parameter(2, "options"))?)
         };
-        out.set(alloc::new(&checked.request(shape, dtype, device))?);
+        let made = alloc::new(&checked.request(shape, dtype, device));
+        out.set(made.map_err(|error| blamed(error, [&Parameter(1, "prototype"); 3]))?);
         Ok(())
     })
 }
@@ -244,7 +258,8 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
         let align_bytes = arg::required(align_bytes, &Parameter(4, "align_bytes"))?;
         // SAFETY: as above.
         let checked = unsafe { Checked::new(options, &Parameter(2, "options")) }?;
-        let needed = alloc::data_nbytes(&checked.request(shape, dtype, device))?;
+        let needed = alloc::data_nbytes(&checked.request(shape, dtype, device))
+            .map_err(|error| blamed(error, [&Parameter(1, "prototype"); 3]))?;
         // SAFETY: two writable variables of the caller.
         unsafe {
             nbytes.write(needed as u64);
@@ -288,7 +303,9 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
         };
         let mut request = checked.request(shape, dtype, device);
         request.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
-        check_size(bytes, alloc::data_nbytes(&request)?)?;
+        let needed = alloc::data_nbytes(&request)
+            .map_err(|error| blamed(error, [&Parameter(3, "prototype"); 3]))?;
+        check_size(bytes, needed)?;
         check_cpu(device)?;
         let tensor = alloc::new(&request)?;
         // SAFETY: the size of the fresh tensor is `bytes.len()`.
