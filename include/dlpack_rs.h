@@ -1118,7 +1118,7 @@ DLRS_API void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
  *            release. It may use and release other tensors. With DLRS_BEFORE_FREE it may even
  *            call the deleter of this very tensor again, which does nothing, attach callbacks to
  *            it, which run too, and detach others. It cannot share the tensor any more, nor view
- *            it: that is DLRS_REFCOUNT.
+ *            it: that is DLRS_REFCOUNT. The tensor's own free_fn is too late to attach.
  * Source:    this library.
  *
  * Safety:
