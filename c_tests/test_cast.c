@@ -164,6 +164,22 @@ static void test_fill(void) {
   t_unwatch();
 }
 
+/* The bits above a padded element belong to nobody, whatever the value's byte says. */
+static void test_fill_padded(void) {
+  uint8_t padded[5] = {0, 0, 0, 0, 0}, wide[2] = {0xab, 0xfc}, twice[4];
+  made a;
+  const uint64_t flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  DLManagedTensorVersioned *dst = make(&a, padded, t_dtype(kDLUInt, 4, 1), 1, 5, flags);
+  WORKS(dlrs_fill(dst, &wide[1], t_dtype(kDLUInt, 4, 1), NULL, ERR));
+  t_context = "fill, padded";
+  EQUAL(padded[0], 0x0c);
+  EQUAL(padded[4], 0x0c);
+  make(&a, twice, t_dtype(kDLUInt, 4, 3), 1, 2, flags);
+  WORKS(dlrs_fill(dst, wide, t_dtype(kDLUInt, 4, 3), NULL, ERR));
+  EQUAL(twice[2], 0xab);
+  EQUAL(twice[3], 0x0c);
+}
+
 static void test_comparison(void) {
   float x[6] = {0.0f, 1, 2, 3, 4, NAN}, y[6] = {-0.0f, 1, 2, 3, 4, NAN};
   made a, b;
@@ -280,6 +296,7 @@ int main(void) {
   test_repacking();
   test_refusals();
   test_fill();
+  test_fill_padded();
   test_comparison();
   test_batch();
   test_bytes();

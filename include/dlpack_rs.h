@@ -2812,8 +2812,9 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
  * Device:    as dlrs_copy; a device's driver may be looked for.
  * Ownership: unchanged.
  * Flags:     as dlrs_copy_desc.
- * Errors:    what dlrs_copy_desc refuses. DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
- *            DLRS_BAD_ARG: capacity is beyond any memory. DLRS_BUF_SMALL: the text was cut.
+ * Errors:    what dlrs_copy_desc refuses before it asks a driver. DLRS_NULL_ARG: buffer is NULL and
+ *            capacity is not 0. DLRS_BAD_ARG: capacity is beyond any memory. DLRS_BUF_SMALL: the
+ *            text was cut.
  * Threads:   any. The text is for people: it may change with every version.
  * Source:    this library.
  *
@@ -2939,7 +2940,7 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
  * the two float6, float4 and complex; lanes are converted one by one. Equal dtypes are copied to
  * the bit; so this also converts between packed and padded sub-byte elements. Where elements do
  * not follow one another on both sides, many go by way of memory of the call's own, at most
- * 512 KiB a thread; without it, one by one.
+ * 520 KiB a thread; without it, one by one.
  *
  * To a float:   one rounding from the exact value, to nearest, ties to even. Too large becomes
  *               infinity; NaN in formats without infinity (float8_*fn, *fnuz); the largest finite

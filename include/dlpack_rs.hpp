@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -76,6 +77,11 @@ template <class T>
 struct is_complex<std::complex<T>>
     : std::bool_constant<std::is_same_v<T, float> || std::is_same_v<T, double>> {};
 
+/// std::bfloat16_t of C++23: two bytes, of which the significand has as many bits as one.
+template <class T>
+inline constexpr bool is_bfloat16 =
+    std::is_floating_point_v<T> && sizeof(T) == 2 && std::numeric_limits<T>::digits == 8;
+
 template <class Format, class Code>
 std::string name(Format format, Code code) {
   Call call;
@@ -119,6 +125,7 @@ constexpr DLDataType dtype_of() noexcept {
   static_assert(!std::is_same_v<U, long double>, "long double has no DLPack type");
   constexpr int code = std::is_same_v<U, bool>      ? kDLBool
                        : detail::is_complex<U>::value ? kDLComplex
+                       : detail::is_bfloat16<U>       ? kDLBfloat
                        : std::is_floating_point_v<U>  ? kDLFloat
                        : std::is_signed_v<U>          ? kDLInt
                                                       : kDLUInt;

@@ -35,15 +35,14 @@ pub unsafe fn copy_batch(
     }
     let scratch = Scratch::new(nbytes).map_err(|error| (n, error))?;
     for index in 0..n {
-        // SAFETY: the caller's word; what was found before is found again.
-        unsafe {
-            match make(index, &mut job) {
-                Ok(true) if job.scratch_nbytes <= nbytes => {
-                    copy::run(&mut job, &scratch, options).map_err(|error| (index, error))?;
-                }
-                _ => {} // nothing to move
-            }
-        }
+        let copied = make(index, &mut job).and_then(|moves| match moves {
+            // SAFETY: the caller's word; what was found before is found again.
+            true if job.scratch_nbytes <= nbytes => unsafe {
+                copy::run(&mut job, &scratch, options)
+            },
+            _ => Ok(()), // nothing to move
+        });
+        copied.map_err(|error| (index, error))?;
     }
     Ok(())
 }

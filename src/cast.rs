@@ -243,13 +243,22 @@ pub unsafe fn fill(
     // The value may be gone when the call returns, so the call waits.
     let streams = copy::Streams { enqueue_only: false, ..options.streams };
     let options = &Options { streams, repack: true, ..*options };
-    let mut buffer = [0u8; ONCE as usize / 8];
+    let (mut buffer, bits) = ([0u8; ONCE as usize / 8], dtype::item_bits(of));
     // SAFETY: the caller's word; the buffer has room for an element of so many bits.
     unsafe {
-        if dtype == of {
+        if dtype == of && bits.is_multiple_of(8) {
             return fill_same((value, dtype), dst, options);
         }
-        if dtype::item_bits(of) > ONCE {
+        if dtype == of && bits <= ONCE {
+            // Without the bits above, which are nobody's.
+            let nbytes = bits.div_ceil(8) as usize;
+            buffer.as_mut_ptr().copy_from_nonoverlapping(value, nbytes);
+            if let Some(last) = buffer.get_mut(nbytes.wrapping_sub(1)) {
+                *last &= 0xff >> (8 - bits % 8);
+            }
+            return fill_same((buffer.as_ptr(), of), dst, options);
+        }
+        if bits > ONCE {
             return fill_converted((value, dtype), dst, options);
         }
         convert_value((value, dtype), (buffer.as_mut_ptr(), of), flags & PADDED, options)?;

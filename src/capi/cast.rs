@@ -37,7 +37,7 @@ pub(super) unsafe fn value_options(
 /// the two float6, float4 and complex; lanes are converted one by one. Equal dtypes are copied to
 /// the bit; so this also converts between packed and padded sub-byte elements. Where elements do
 /// not follow one another on both sides, many go by way of memory of the call's own, at most
-/// 512 KiB a thread; without it, one by one.
+/// 520 KiB a thread; without it, one by one.
 ///
 /// To a float:   one rounding from the exact value, to nearest, ties to even. Too large becomes
 ///               infinity; NaN in formats without infinity (float8_*fn, *fnuz); the largest finite
