@@ -313,11 +313,14 @@ static void goes_to_device(void *argument) {
   c->status = dlrs_to_device(&c->p->src, CPU, 1, &c->options, &c->made, &c->error);
 }
 
+/* What a function does with a pair: writes its destination, makes a tensor, fills bytes, or looks. */
+typedef enum effect { WRITES, MAKES, TO_BYTES, LOOKS } effect;
+
 /* What each function needed, at most. */
 static struct function {
   const char *name;
   void (*work)(void *);
-  enum { WRITES, MAKES, TO_BYTES, LOOKS } does;
+  effect does;
   size_t most;
   const char *most_in;
 } functions[] = {

@@ -124,7 +124,11 @@ static void test_shape(mt base) {
   dlrs_release(w);
   dlrs_release(v);
   WORKS(dlrs_view_select(base, 2, 0, &v, ERR));
+  WORKS(dlrs_view_unsqueeze(v, 1, &w, ERR));
+  EQUAL(w->dl_tensor.strides[1], 3 * 4); /* that of a dense tensor */
+  dlrs_release(w);
   WORKS(dlrs_view_unsqueeze(v, 2, &w, ERR));
+  EQUAL(w->dl_tensor.strides[2], 1);
   dlrs_release(v);
   WORKS(dlrs_view_expand(w, SHAPE(2, -1, 3, 5), 4, &v, ERR));
   EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
@@ -365,6 +369,9 @@ static void test_refusals(mt base) {
   CHECK(t_error.value == INT64_MAX && t_error.limit == 96);
   REFUSED(DLRS_EXTENT_OVERFLOW, 3, DLRS_FIELD_NONE, 0,
           dlrs_view_as_strided(base, SHAPE(3), SHAPE(INT64_MIN), 1, 0, &v, ERR));
+  /* 2^67 elements, which 64 bits forget. */
+  REFUSED(DLRS_EXTENT_OVERFLOW, 3, DLRS_FIELD_NONE, 0,
+          dlrs_view_as_strided(base, SHAPE((INT64_C(1) << 40) + 1), SHAPE(1 << 27), 1, 0, &v, ERR));
   REFUSED(DLRS_DTYPE_BITS, 2, DLRS_FIELD_NONE, -1,
           dlrs_view_bitcast(base, t_dtype(kDLFloat, 24, 1), &v, ERR));
   REFUSED(DLRS_DTYPE_MISMATCH, 2, DLRS_FIELD_NONE, -1,
@@ -389,6 +396,7 @@ static void test_limits(void) {
   for (i = 0; i < 64; ++i) ones[i] = 1, odd[i] = i % 2 ? INT64_MIN : INT64_MAX;
   WORKS(dlrs_tensor_new(ones, 64, F32, CPU, NULL, &base, ERR));
   REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NONE, -1, dlrs_view_unsqueeze(base, 0, &v, ERR));
+  EQUAL(t_error.value, 65);
   REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NONE, -1, dlrs_view_unfold(base, 0, 1, 1, &v, ERR));
   REFUSED(DLRS_NDIM, 1, DLRS_FIELD_NONE, -1, dlrs_view_lanes(base, 1, &v, ERR));
   WORKS(dlrs_view_squeeze(base, DLRS_ALL_AXES, &v, ERR));

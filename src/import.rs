@@ -1,7 +1,7 @@
 //! Taking a foreign tensor in: itself when it is ours and as wanted, else boxed, else copied.
 
 use crate::abi::*;
-use crate::copy::{CopyPolicy, Job, Made, Options, begin_clone, check_pointer, made};
+use crate::copy::{CopyPolicy, Job, Made, Options, begin_clone, check_pointer, made_here};
 use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
@@ -31,11 +31,22 @@ pub struct Import {
 ///
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
+#[inline(never)]
 pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    unsafe { import_here(tensor, import) }
+}
+
+/// As [`import`], compiled into its caller.
+///
+/// # Safety
+/// As [`import`].
+#[inline(always)]
+pub unsafe fn import_here(tensor: Versioned, import: &Import) -> Result<Versioned> {
     let mut copied = false;
     // SAFETY: the caller's word; a copy stands for the caller's holder, which is then given up.
     unsafe {
-        let taken = made(&import.options, &mut |job| begin(tensor, import, &mut copied, job))?;
+        let taken = made_here(&import.options, |job| begin(tensor, import, &mut copied, job))?;
         if copied {
             share::release(tensor);
         }

@@ -236,11 +236,19 @@ pub unsafe extern "C" fn dlrs_import_take(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
-            let options = arg::options(options, &Parameter(2, "options"))?.unwrap_or(NO_OPTIONS);
-            let import = import_of(&options).of(&Parameter(2, "options"))?;
-            let imported = import::import(taken.tensor, &import).of(ARGS[0])?;
+            let import = read_options(options)?;
+            let imported = import::import_here(taken.tensor, &import).of(ARGS[0])?;
             taken.give(imported, out);
         }
         Ok(())
     })
+}
+
+/// # Safety
+/// `options` is NULL or live.
+#[inline(never)] // a frame of its own: stacks may be small
+unsafe fn read_options(options: *const dlrs_import_options) -> Result<Import> {
+    let argument = &Parameter(2, "options");
+    // SAFETY: the caller's word.
+    unsafe { import_of(&arg::options(options, argument)?.unwrap_or(NO_OPTIONS)).of(argument) }
 }
