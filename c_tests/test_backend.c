@@ -462,6 +462,8 @@ static void address_spaces(void) {
   WORKS(dlrs_copy_explain(&src, 0, &dst, 0, NULL, text, sizeof text, NULL, ERR));
   WORKS(dlrs_copy_explain(&dst, 0, &src, 0, NULL, text, sizeof text, NULL, ERR));
   dst.data = (void *)(uintptr_t)4100;
+  WORKS(dlrs_copy_explain(&src, 0, &dst, 0, NULL, text, sizeof text, NULL, ERR));
+  WORKS(dlrs_copy_explain(&dst, 0, &src, 0, NULL, text, sizeof text, NULL, ERR));
   for (int i = 0; i < 2; ++i) {
     dst.device = t_device(kDLExtDev, ids[i]);
     t_before();

@@ -37,6 +37,11 @@ int main(void) {
   int64_t many = ((int64_t)1 << 40) + 1, step = (int64_t)1 << 37;
   DLTensor far = t_describe(good.values, t_dtype(kDLUInt, 8, 1), 1, &many, &step);
   REFUSED(status, 1, ANY, ANY, dlrs_validate(&far, 0, 3, ERR));
+  many = 3; /* 2^61 elements, 2^63 bytes */
+  step = (int64_t)1 << 60;
+  far.dtype = F32;
+  REFUSED(DLRS_EXTENT_OVERFLOW, 1, ANY, ANY, dlrs_validate(&far, 0, 3, ERR));
+  EQUAL(t_error.value, (int64_t)1 << 61);
   /* Several faults: the first in the fixed order is reported. */
   good.managed.version.major = 2;
   good.managed.flags = 8;

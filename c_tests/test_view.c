@@ -81,6 +81,9 @@ static void test_index(mt base) {
   WORKS(dlrs_view_unfold(base, 2, 2, 2, &v, ERR));
   EQUAL(v->flags, 0);
   dlrs_release(v);
+  WORKS(dlrs_view_unfold(base, 2, 4, 1, &v, ERR));
+  EQUAL(v->flags, 0); /* one window, which overlaps none */
+  dlrs_release(v);
   WORKS(dlrs_view_diagonal(base, 1, 2, 1, &v, ERR));
   EXPECT(v, 2, SHAPE(2, 3), VALUES(1, 6, 11, 13, 18, 23));
   WORKS(dlrs_view_diagonal(base, 1, 2, INT64_MIN, &v, ERR));
