@@ -31,11 +31,19 @@ int main(void) {
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, NULL, 0, ERR));
   REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1, dlrs_validate_within(bare, 0, good.values, 23, ERR));
   t_unwatch();
-  /* 2^40 steps of 2^37 bytes: numbers of which the quick check sees the same bits twice. With
-   * pointers of 32 bits the elements alone are too many. */
+  /* Numbers of which a quick check sees the same bits twice, or that wrap to 0: 2^40 steps of 2^37,
+   * 2^27 and 2^38 bytes, 2^12 of 2^60. With pointers of 32 bits the elements alone are too many. */
   int32_t status = sizeof(void *) == 8 ? DLRS_EXTENT_OVERFLOW : DLRS_SIZE_OVERFLOW;
-  int64_t many = ((int64_t)1 << 40) + 1, step = (int64_t)1 << 37;
+  int64_t many = ((int64_t)1 << 40) + 1, step;
   DLTensor far = t_describe(good.values, t_dtype(kDLUInt, 8, 1), 1, &many, &step);
+  static const int shifts[] = {37, 27, 38};
+  for (int i = 0; i < 3; i++) {
+    step = (int64_t)1 << shifts[i];
+    REFUSED(status, 1, ANY, ANY, dlrs_validate(&far, 0, 3, ERR));
+  }
+  many = 4097;
+  step = (int64_t)1 << 40;
+  far.dtype = t_dtype(kDLComplex, 128, 65535);
   REFUSED(status, 1, ANY, ANY, dlrs_validate(&far, 0, 3, ERR));
   many = 3; /* 2^61 elements, 2^63 bytes */
   step = (int64_t)1 << 60;

@@ -389,6 +389,28 @@ static void test_refusals(mt base) {
   REFUSED(DLRS_VERSION, 1, DLRS_FIELD_VERSION, -1, dlrs_view_flip(&other, 0, &v, ERR));
 }
 
+/* 2^52 elements of 1 MiB: 2^72 bytes, which 64 bits forget. */
+static void test_far(void) {
+  const int64_t shape = 4097, stride = INT64_C(1) << 40;
+  int64_t shapes[1], strides[1];
+  uint64_t flags = 0;
+  DLTensor bare = t_describe((void *)4096, t_dtype(kDLComplex, 128, 65535), 0, NULL, NULL), out;
+  dlrs_view_step step;
+  memset(&step, 0, sizeof step);
+  memset(&out, 0, sizeof out);
+  out.shape = shapes;
+  out.strides = strides;
+  out.ndim = 1;
+  step.struct_size = sizeof step;
+  step.op = DLRS_VIEW_AS_STRIDED;
+  step.shape = &shape;
+  step.strides = &stride;
+  step.ndim = 1;
+  t_context = "far";
+  REFUSED(DLRS_OUT_OF_BOUNDS, ANY, ANY, ANY,
+          dlrs_view_apply_desc(&bare, 0, &step, 1, &out, &flags, ERR));
+}
+
 static void test_limits(void) {
   int64_t ones[64], odd[64];
   float value = 0;
@@ -644,6 +666,7 @@ int main(void) {
   EQUAL(dlrs_ref_count(base), 1);
   dlrs_release(base);
   test_holders();
+  test_far();
   test_limits();
   test_packed();
   test_remainders();

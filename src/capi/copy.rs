@@ -282,9 +282,9 @@ unsafe fn begin_desc(
 /// Device:    as dlrs_copy; a device's driver may be looked for.
 /// Ownership: unchanged.
 /// Flags:     as dlrs_copy_desc.
-/// Errors:    what dlrs_copy_desc refuses before it asks a driver. DLRS_NULL_ARG: buffer is NULL and
-///            capacity is not 0. DLRS_BAD_ARG: capacity is beyond any memory. DLRS_BUF_SMALL: the
-///            text was cut.
+/// Errors:    what dlrs_copy_desc refuses before it asks a driver. DLRS_NULL_ARG: buffer is NULL
+///            and capacity is not 0. DLRS_BAD_ARG: capacity is beyond any memory.
+///            DLRS_BUF_SMALL: the text was cut.
 /// Threads:   any. The text is for people: it may change with every version.
 /// Source:    this library.
 ///
