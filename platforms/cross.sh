@@ -93,7 +93,9 @@ program() { # program RUNNER SOURCE
   case ${name%.*} in
     lifecycle) "$1" "$exe" "$out/libdlpack_rs.so" "$out/libcopy.so" ;;
     test_platform) "$1" "$exe" "$out/libcopy.so" ;;
-    threads) "$1" "$exe" 50 ;; # fewer rounds where every instruction is emulated
+    # Fewer rounds and smaller layouts where every instruction is emulated.
+    threads) "$1" "$exe" 50 ;;
+    test_stack) "$1" "$exe" 8 ;;
     *) "$1" "$exe" ;;
   esac
 }

@@ -29,6 +29,7 @@ run_program() { # run_program NAME EXE
   case $1 in
     lifecycle) in_wine "$2" dlpack_rs.dll copy.dll ;;
     test_platform) in_wine "$2" copy.dll ;;
+    test_stack) in_wine "$2" 8 ;; # stacks grow there: small layouts will do
     *) in_wine "$2" ;;
   esac
 }
