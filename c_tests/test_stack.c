@@ -1,5 +1,5 @@
 /* Copies on threads of 16 KiB, thread-local storage and the C library's own included: what
- * `test_engine` does not ask, which runs there as well. Each layout is copied by all functions that
+ * `test_engine` does not ask, which runs there as well. Each layout is copied by the functions that
  * copy and compared with an element by element one; dlrs_equal, dlrs_max_diff and dlrs_copy_explain
  * are asked of it, too. Conversions and fills have layouts of their own.
  * `test_stack [divisor]`; STACK_KIB=64 to measure more than there is. */

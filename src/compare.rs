@@ -1,16 +1,11 @@
 //! Comparison of the elements of two tensors.
 
-use core::ptr::NonNull;
-
-use crate::abi::DLManagedTensorVersioned as Managed;
+use crate::batch::Pair;
 use crate::copy::{self, Options};
 use crate::device::cast::{self, Cast, Kind};
 use crate::error::{Arg, Result};
 use crate::numbers::{self, Part};
 use crate::validate::{Rules, Snapshot};
-
-/// Two tensors.
-type Two = (NonNull<Managed>, NonNull<Managed>);
 
 /// When two elements are equal.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,7 +39,7 @@ impl Both {
     #[inline(never)]
     unsafe fn read(
         &mut self,
-        (a, b): Two,
+        (a, b): Pair,
         [first, second]: [Arg; 2],
         alike: fn(&Snapshot, &Snapshot) -> Result<bool>,
     ) -> Result<bool> {
@@ -116,7 +111,7 @@ fn pairs<'a>(a: &'a [u8], b: &'a [u8]) -> impl Iterator<Item = ([u8; 8], [u8; 8]
 ///
 /// # Safety
 /// Both are live and stay as they are during the call.
-pub unsafe fn equal(tensors: Two, args: [Arg; 2], equality: Equality) -> Result<bool> {
+pub unsafe fn equal(tensors: Pair, args: [Arg; 2], equality: Equality) -> Result<bool> {
     let mut both = Both::NONE;
     let mut same = true;
     both.equality = equality;
@@ -148,7 +143,7 @@ pub unsafe fn equal(tensors: Two, args: [Arg; 2], equality: Equality) -> Result<
 ///
 /// # Safety
 /// As [`equal`].
-pub unsafe fn max_diff(tensors: Two, args: [Arg; 2]) -> Result<f64> {
+pub unsafe fn max_diff(tensors: Pair, args: [Arg; 2]) -> Result<f64> {
     let mut both = Both::NONE;
     // SAFETY: the caller's word.
     unsafe {

@@ -49,7 +49,7 @@ impl Explained {
     #[inline(never)] // a frame of its own: stacks may be small
     fn fill(&self, back: bool, transfer: &mut Transfer) -> bool {
         let memory = core::ptr::without_provenance_mut(4096);
-        transfer.clone_from(&self.job.transfer);
+        *transfer = self.job.transfer;
         match self.twice() {
             true => halve(transfer, memory, back),
             false => transfer.plan.simplify(),
