@@ -193,6 +193,6 @@ impl Runs {
     #[inline(always)]
     unsafe fn copy(&mut self, src: *const u8, dst: *mut u8) {
         // SAFETY: the caller's word.
-        unsafe { cpu::nested(self.run as usize, &mut self.dims, src, dst) }
+        unsafe { cpu::nested(self.run as usize, &mut self.dims, src, dst, 0) }
     }
 }

@@ -34,21 +34,24 @@ impl Run for Parallel {
 }
 
 /// Runs `one` at every level, with and without streaming, tuned for either make of processors.
-fn everywhere(one: impl FnMut(&str)) {
-    ways(&[(0, false), (0, true), (usize::MAX, false), (usize::MAX, true)], one);
+fn everywhere(mut one: impl FnMut(&str)) {
+    const NEVER: usize = usize::MAX;
+    let caches = [(NEVER, false, true), (NEVER, true, true), (NEVER, true, false)];
+    ways(&[(0, false, true), (0, true, false)], &mut one);
+    ways(&caches, one);
 }
 
 /// Runs `one` at every level, streaming from so many bytes on, tuned for AMD or not; with loops
-/// alone for what is small, or without.
-fn ways(ways: &[(usize, bool)], mut one: impl FnMut(&str)) {
+/// alone where these are fast, or without.
+fn ways(ways: &[(usize, bool, bool)], mut one: impl FnMut(&str)) {
     let _one = lock();
     let amd = tuned_for_amd();
     for level in levels() {
-        for &(stream, tuned) in ways {
+        for &(stream, tuned, nested) in ways {
             assert!(set_level(level));
             set_thresholds(stream, 1);
             tune_for_amd(tuned);
-            set_nested(tuned);
+            set_nested(nested);
             one(&format!("{level:?}, streaming from {stream}, tuned for AMD: {tuned}"));
         }
     }
@@ -293,7 +296,7 @@ fn volumes() {
 #[test]
 fn large_volumes() {
     let memory = memory();
-    ways(&[(usize::MAX, true)], |what| {
+    ways(&[(usize::MAX, false, true), (usize::MAX, true, true)], |what| {
         let mut random = Random(0x0701_0e50_0000_2222);
         let extents =
             [(1, [256, 90, 256]), (2, [192, 60, 200]), (8, [32, 70, 240]), (11, [40, 130, 120])];
@@ -655,7 +658,7 @@ fn large_transposes() {
         [(4, 1030, 1050), (2, 1120, 2000), (1, 2112, 2064), (2, 4160, 544), (8, 700, 801)];
     let one_by_one = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200), (11, 820, 700)];
     let tiles = [(1, 2560, 2048), (3, 1301, 1402), (5, 1200, 1101)];
-    ways(&[(usize::MAX, true)], |what| {
+    ways(&[(usize::MAX, false, true), (usize::MAX, true, true)], |what| {
         let mut random = Random(0x4c41_5247_4500_0001);
         for (size, a, b) in extents.into_iter().chain(one_by_one).chain(tiles) {
             for places in [[0, 0], [random.next(), random.next()]] {
@@ -887,8 +890,7 @@ fn names() {
             assert!(said, "{name} is not in the manual");
         }
         let stream = if names[4] == "planes" { 0 } else { usize::MAX };
-        ways(&[(stream, false), (stream, true)], |what| {
-            set_nested(false);
+        ways(&[(stream, false, false), (stream, true, false)], |what| {
             let case = Case { item: Item::Bytes(size), dims: dims.clone() };
             let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);
             plan.simplify();
@@ -918,8 +920,7 @@ fn loops_alone() {
     ];
     for (size, dims, other) in cases {
         for (stream, on) in [(usize::MAX, true), (usize::MAX, false), (0, true)] {
-            ways(&[(stream, true)], |what| {
-                set_nested(on);
+            ways(&[(stream, true, on)], |what| {
                 let case = Case { item: Item::Bytes(size), dims: dims.clone() };
                 let mut plan = case.plan(4096 as *const u8, (1 << 20) as *mut u8);
                 plan.simplify();
@@ -934,6 +935,40 @@ fn loops_alone() {
             });
         }
     }
+}
+
+/// With wide vectors and another make than AMD's they move what is large, too, and rows; unless
+/// source lines would be lost.
+#[test]
+fn large_nests() {
+    let memory = memory();
+    let cases = [
+        (8, [(300, 8, 1600), (200, 2400, 8), (5, 480_000, 480_000)], "nest"),
+        (8, [(600, 8, 8000), (1000, 4800, 8), (1, 0, 0)], "transpose"),
+        (10, [(300, 10, 2000), (200, 3000, 10), (1, 0, 0)], ""),
+        (11, [(300, 11, 2200), (200, 3300, 11), (1, 0, 0)], "nest"),
+        (16, [(40, 16, 33_616), (2101, 640, 16), (1, 0, 0)], "nest"),
+        (24, [(90, 24, 4800), (200, 2160, 24), (1, 0, 0)], "nest"),
+        (33, [(70, 33, 13_209), (400, 2310, 33), (1, 0, 0)], "nest"),
+        (250, [(11, 250, 76_000), (300, 2763, 250), (1, 0, 0)], "nest"),
+        (1024, [(11, 1024, 52_224), (51, 11_300, 1024), (1, 0, 0)], "nest"),
+        (1025, [(11, 1025, 52_400), (51, 11_300, 1025), (1, 0, 0)], "nest"),
+        (250, [(3, 250, 650_000), (2600, 750, 250), (1, 0, 0)], "gather"),
+    ];
+    ways(&[(usize::MAX, false, true), (usize::MAX, true, true)], |what| {
+        let mut random = Random(0x4e45_5354_0000_0001);
+        let wide = level() >= Level::Avx512 && !tuned_for_amd();
+        for (size, dims, name) in cases {
+            let dims = dims.map(|(n, src, dst)| Dim { n, src, dst }).to_vec();
+            let case = Case { item: Item::Bytes(size), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+            let mut plan = case.plan(4096 as *const u8, (64 << 20) as *mut u8);
+            plan.simplify();
+            let (_, [found, _]) = parts(&plan, &SERIAL);
+            let right = if wide { name.is_empty() || found == name } else { found != "nest" };
+            assert!(right, "{what}: {case:?}: {found}");
+        }
+    });
 }
 
 /// The ways that only some levels have kernels for.
@@ -958,7 +993,7 @@ fn names_of_parts() {
         plan
     };
     let six = Parallel { threads: 6, hook: None };
-    ways(&[(usize::MAX, false)], |what| {
+    ways(&[(usize::MAX, false, false)], |what| {
         // 128 columns each, and 8.
         let few = if level() >= Level::Avx2 { "small" } else { "tables" };
         assert_eq!(parts(&rows(392), &six), (4, ["transpose", few]), "{what}");
@@ -966,7 +1001,7 @@ fn names_of_parts() {
     });
     let long = Case { item: Item::Bytes(200), dims: vec![Dim { n: 99, src: 300, dst: 200 }] };
     let long = long.plan(4096 as *const u8, 8192 as *mut u8);
-    ways(&[(0, false), (usize::MAX, false)], |what| {
+    ways(&[(0, false, false), (usize::MAX, false, false)], |what| {
         let past = what.contains("from 0") && level() >= Level::Avx2;
         let name = if past { "blocks" } else { "gather" };
         assert_eq!(parts(&long, &SERIAL), (1, [name; 2]), "{what}");
@@ -976,7 +1011,7 @@ fn names_of_parts() {
         dims: vec![Dim { n: 300, src: 8, dst: 4 }],
     };
     let bits = bits.plan(4096 as *const u8, 8192 as *mut u8);
-    ways(&[(0, false)], |what| assert_eq!(parts(&bits, &SERIAL), (1, ["bits"; 2]), "{what}"));
+    ways(&[(0, false, false)], |what| assert_eq!(parts(&bits, &SERIAL), (1, ["bits"; 2]), "{what}"));
 }
 
 /// A caller with little stack: the least there is (16 KiB on x86) in release builds, whose frames are

@@ -1,5 +1,5 @@
 //! Which instructions to use: asked of the processor once, and settable by tests.
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use super::ops::Ops;
 use super::simd::{detect, table};
@@ -77,13 +77,13 @@ pub(super) fn ops() -> &'static Ops {
 
 /// Bytes of an output up to which loops alone may be the fastest way: with the source they fit into
 /// the second-level cache.
-const NEST_MOST: usize = 256 << 10;
+pub(super) const NEST_MOST: i64 = 256 << 10;
 
-/// Bytes from which an output goes past the caches, bytes that are worth a thread, and bytes up to
-/// which loops alone may do.
+/// Bytes from which an output goes past the caches, bytes that are worth a thread, and whether
+/// loops alone may do.
 static STREAM_FROM: AtomicUsize = AtomicUsize::new(part::STREAM_FROM as usize);
 static THREAD_FROM: AtomicUsize = AtomicUsize::new(4 << 20);
-static NEST_TO: AtomicUsize = AtomicUsize::new(NEST_MOST);
+static NESTED: AtomicBool = AtomicBool::new(true);
 
 pub(super) fn stream_from() -> u64 {
     STREAM_FROM.load(Ordering::Relaxed) as u64
@@ -93,14 +93,15 @@ pub(super) fn thread_from() -> u64 {
     THREAD_FROM.load(Ordering::Relaxed).max(1) as u64
 }
 
-pub(super) fn nest_most() -> i64 {
-    NEST_TO.load(Ordering::Relaxed) as i64
+/// The bytes of the largest output that loops alone may copy, if `most` are as fast.
+pub(super) fn nest_most(most: i64) -> i64 {
+    if NESTED.load(Ordering::Relaxed) { most } else { 0 }
 }
 
-/// Has plans of small outputs carried out by loops alone where these are fast, as is usual, or not,
-/// for tests and measurements.
+/// Has plans carried out by loops alone where these are fast, as is usual, or not, for tests and
+/// measurements.
 pub fn set_nested(on: bool) {
-    NEST_TO.store(if on { NEST_MOST } else { 0 }, Ordering::Relaxed);
+    NESTED.store(on, Ordering::Relaxed);
 }
 
 /// Replaces both sizes, for tests and measurements: outputs of at least `stream` bytes go past the

@@ -6,7 +6,7 @@ use super::step::{Step, Weave};
 use super::transpose::direct;
 use super::tuning::tuning;
 use super::walk::{set, walk, walk_ahead};
-use super::{stream, stream::Joined, strided};
+use super::{nest, stream, stream::Joined, strided};
 use crate::device::{part::Part, plan::Dim};
 
 /// Copies a plan row by row: `produce(to, from, count)` makes `count` elements of a row. Rows
@@ -71,9 +71,14 @@ fn ask(ops: &Ops, src: *const u8, stride: isize) {
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     let ss = plan.inner().src as isize;
+    let soon = if streams || size < 32 { 0 } else { nest::soon(plan) };
     // SAFETY: parts of the caller's plan; `rows` asks for no more than a row has.
     unsafe {
         rows(ops, plan, size, streams, &|to, from, n| {
+            if soon > 0 {
+                let row = Dim { n: n as i64, src: ss as i64, dst: size as i64 };
+                return (ops.runs)(size, [&row, &Dim::NONE, &Dim::NONE], from, to, soon);
+            }
             strided::line(size, to, from, n, ss, size as isize);
         });
     }

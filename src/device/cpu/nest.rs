@@ -1,6 +1,7 @@
 //! Loops alone, nested: where all lies in the caches and no kernel is worth finding.
-use super::level;
-use super::strided::{any, one, pair, sixties};
+use super::level::{self, NEST_MOST};
+use super::strided::{any, one, pair, sixties, thirties};
+use super::tuning::tuning;
 use super::walk::{set, walk};
 use crate::device::{part::Part, plan::Dim};
 
@@ -13,7 +14,7 @@ pub fn few(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
         4..=7 => 4096,
         8 => 8192,
         9..=15 => 16384,
-        _ => level::nest_most(),
+        _ => level::nest_most(NEST_MOST),
     };
     let most = if dims[0].src == 0 { most.min(4096) } else { most };
     nbytes <= most && (nbytes <= 4096 || near(size, nbytes, dims))
@@ -24,6 +25,8 @@ pub fn few(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
 #[inline(never)]
 fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     const LINES: i64 = 512;
+    // In the second-level cache, where a few instructions move much.
+    const SECOND: i64 = 4096;
     const SMALL: i64 = 64 << 10;
     // Of those whole pages apart, and parts of pages, the cache holds fewer.
     const CROWDED: i64 = 16;
@@ -36,8 +39,14 @@ fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
         crowded |= src & 1023 == 0 && n > CROWDED;
         lines = lines.saturating_mul(if src < 64 { n.saturating_mul(src) / 64 + 1 } else { n });
     }
-    let most = if crowded { CROWDED } else { LINES };
-    size >= 64 || between <= most || nbytes <= SMALL && !crowded
+    let large = nbytes > NEST_MOST;
+    let most = match () {
+        () if crowded => CROWDED,
+        () if large && size >= 16 => SECOND,
+        () => LINES,
+    };
+    let between = if large { between.saturating_mul(size / 64 + 1) } else { between };
+    size >= 64 && !large || between <= most || nbytes <= SMALL && !crowded
 }
 
 /// Dimensions of a nest of loops at most.
@@ -47,12 +56,18 @@ pub const NEST_DIMS: usize = 6;
 ///
 /// # Safety
 /// All are readable and writable, without overlap.
-pub unsafe fn nested(size: usize, dims: &mut [Dim; NEST_DIMS], src: *const u8, dst: *mut u8) {
+pub unsafe fn nested(
+    size: usize,
+    dims: &mut [Dim; NEST_DIMS],
+    src: *const u8,
+    dst: *mut u8,
+    soon: usize,
+) {
     arrange(size as i64, dims);
     let [line, rows, planes, far, farther, farthest] = &*dims;
     if far.n == 1 && farther.n == 1 && farthest.n == 1 {
         // SAFETY: there are no dimensions beyond.
-        return unsafe { three(size, [line, rows, planes], src, dst) };
+        return unsafe { three(size, [line, rows, planes], src, dst, soon) };
     }
     let mut at = (src, dst);
     for _ in 0..farthest.n {
@@ -61,7 +76,7 @@ pub unsafe fn nested(size: usize, dims: &mut [Dim; NEST_DIMS], src: *const u8, d
             let mut inner = outer;
             for _ in 0..far.n {
                 // SAFETY: some of the caller's elements.
-                unsafe { three(size, [line, rows, planes], inner.0, inner.1) };
+                unsafe { three(size, [line, rows, planes], inner.0, inner.1, soon) };
                 next(&mut inner, far);
             }
             next(&mut outer, farther);
@@ -98,7 +113,7 @@ fn next(at: &mut (*const u8, *mut u8), dim: &Dim) {
 /// # Safety
 /// As [`nested`].
 #[inline(never)]
-unsafe fn three(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8) {
+unsafe fn three(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, soon: usize) {
     macro_rules! lines {
         ($line:ident :: < $($size:literal),+ > ($($more:expr),*)) => {
             each_line(dims, src, dst, |from, to, n, ss, ds| {
@@ -118,7 +133,7 @@ unsafe fn three(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8) {
         16 => lines!(twos::<16>()),
         17..=31 => lines!(pair::<16, 16>(size)),
         // SAFETY: the caller's elements.
-        _ => unsafe { (level::ops().runs)(size, dims, src, dst) },
+        _ => unsafe { (level::ops().runs)(size, dims, src, dst, soon) },
     }
 }
 
@@ -141,6 +156,34 @@ pub(super) unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mu
         65..=1024 => lines!(sixties),
         _ => lines!(any),
     }
+}
+
+/// As [`runs`], by 32 bytes at a time; `ask` is told where each run goes.
+///
+/// # Safety
+/// As [`nested`].
+#[inline(always)]
+pub(super) unsafe fn runs_asked(
+    size: usize,
+    dims: [&Dim; 3],
+    src: *const u8,
+    dst: *mut u8,
+    ask: impl Fn(*mut u8),
+) {
+    each_line(dims, src, dst, |from, to, n, ss, ds| {
+        let mut at = (from, to);
+        for _ in 0..n {
+            ask(at.1);
+            // SAFETY: a run of the caller's.
+            unsafe { thirties(size, at.1, at.0) };
+            at = (at.0.wrapping_offset(ss), at.1.wrapping_offset(ds));
+        }
+    });
+}
+
+/// How far ahead lines of the destination of a plan's runs are asked for.
+pub(super) fn soon(plan: &Part) -> usize {
+    if plan.whole_bytes() > NEST_MOST as u64 { tuning().soon } else { 0 }
 }
 
 /// A line of elements, two at a time: more need more addresses than there are registers.
@@ -203,10 +246,10 @@ pub(super) fn suits(plan: &Part, size: usize) -> bool {
     let most = match size {
         0..=2 => 4096,
         3..=7 => 16384,
-        _ => i64::MAX,
+        _ => tuning().nested.1,
     };
     let nbytes = plan.whole_bytes().min(i64::MAX as u64) as i64;
-    nbytes <= most.min(level::nest_most())
+    nbytes <= level::nest_most(most)
         && plan.ndim <= NEST_DIMS
         && near(size as i64, nbytes, &innermost(plan).0)
 }
@@ -217,10 +260,10 @@ pub(super) fn suits(plan: &Part, size: usize) -> bool {
 /// As [`super::copy`]; the plan is simplified.
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn copy(plan: &Part, size: usize) {
-    let (mut inner, all) = innermost(plan);
+    let ((mut inner, all), soon) = (innermost(plan), soon(plan));
     walk(plan, all, |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         // SAFETY: elements of the caller's plan.
-        unsafe { nested(size, &mut inner, src, dst) }
+        unsafe { nested(size, &mut inner, src, dst, soon) }
     });
 }

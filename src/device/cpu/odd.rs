@@ -50,7 +50,8 @@ pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
         let short = lists && few <= if long { 16 } else { 32 * size as i64 };
         return *near > 0 && (short || many <= 128 && rest > 0);
     }
-    let weight = if plan.whole_bytes() >= stream_from[0] { far } else { near };
+    let past = stream_from.get(size.trailing_zeros() as usize).map_or(u64::MAX, |from| from[0]);
+    let weight = if plan.whole_bytes() >= past { far } else { near };
     (lists || size == 8) && few <= 128 && rest.saturating_mul(*weight) > all
 }
 

@@ -405,8 +405,9 @@ pub(super) struct Ops {
     pub(super) groups: Option<(&'static [usize], Shuffle)>,
     /// Elements that lie in turn, to planes, and of how many bytes at once: 16 or 64.
     pub(super) planes: Option<(usize, Split)>,
-    /// Copies elements of 32 bytes and more in three dimensions, innermost first.
-    pub(super) runs: unsafe fn(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8),
+    /// Copies elements of 32 bytes and more in three dimensions, innermost first; if they have at
+    /// most a kilobyte, lines of the destination may be asked for `soon` bytes ahead.
+    pub(super) runs: Runs,
     /// Orders the stores that went past the caches before whatever follows.
     pub(super) fence: unsafe fn(),
     /// Whether `stream` is worth using for large outputs.
@@ -424,6 +425,9 @@ pub(super) type Pieces = unsafe fn(
     count: usize,
     stride: isize,
 );
+
+/// Copies runs: `runs(size, dims, src, dst, soon)`.
+pub(super) type Runs = unsafe fn(usize, [&Dim; 3], *const u8, *mut u8, usize);
 
 /// Weaves `planes` (2 to 8) runs of `rounds` × 16 bytes into one. `masks[result][plane]`.
 /// Returns the rounds done.

@@ -221,7 +221,7 @@ impl BitFace<'_> {
         let part = if self.streams { LINE } else { 7 };
         let starts = (self.ds | (self.dst_bit + first * self.way.width)) & part == 0;
         let whole = starts && n & (SQUARE - 1) == 0 && from == (first, 0) && to == (first + n, 0);
-        let suits = whole && self.way.width == 4 && self.ss & 7 == 0 && !tuning().packed;
+        let suits = whole && self.way.width == 4 && self.ss & 7 == 0 && tuning().nibbles;
         self.ops.pairs.zip(self.ops.square).filter(|_| suits)
     }
 

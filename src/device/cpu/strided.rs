@@ -163,6 +163,23 @@ pub(super) unsafe fn sixties(
     }
 }
 
+/// A run of 32 bytes and more: 32 at a time, of which the last may overlap those before.
+///
+/// # Safety
+/// It is readable and writable, without overlap.
+#[inline(always)]
+pub(super) unsafe fn thirties(size: usize, dst: *mut u8, src: *const u8) {
+    let (mut at, last) = (0, (size - 32) as isize);
+    // SAFETY: all lie within the caller's run.
+    unsafe {
+        while at < last {
+            one::<32>(dst, src, (at, at));
+            at += 32;
+        }
+        one::<32>(dst, src, (last, last));
+    }
+}
+
 /// [`line`] for any size.
 ///
 /// # Safety

@@ -49,7 +49,8 @@ impl Away {
     /// `streams`.
     pub(super) fn new(ops: &Ops, nbytes: u64, log: u32, streams: bool) -> Away {
         let Tuning { stream_from, ahead_from, rows_from, touched, .. } = tuning();
-        let [early, late] = stream_from.map(|from| !streams && ops.streams && nbytes >= from);
+        let from = stream_from.get(log as usize).copied().unwrap_or([u64::MAX; 2]);
+        let [early, late] = from.map(|from| !streams && ops.streams && nbytes >= from);
         let far = ahead_from.get(log as usize).is_some_and(|&from| nbytes >= from);
         let ahead = streams || far;
         let (streams, by_rows) = (streams || early, nbytes >= *rows_from);
@@ -371,8 +372,8 @@ impl Squares<'_> {
             true => To::Shared(half.wrapping_add(BUFFER / 2)), // bytes, that need all of it, do not
         };
         let far = face.columns.inner().unsigned_abs();
-        let Tuning { ahead: [chunk, _], destination, .. } = *tuning();
-        let apart = destination && !away.streams && far >= 512;
+        let Tuning { ahead: [chunk, _], apart, .. } = *tuning();
+        let apart = !away.streams && far >= apart;
         let Away { ahead, touched, .. } = away;
         Squares { ops, square, half, to, ahead, chunk, touched, apart }
     }

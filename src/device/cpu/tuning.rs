@@ -4,7 +4,7 @@
 //! follow, and in what asking for lines does.
 use core::sync::atomic::{AtomicU8, Ordering};
 
-use super::level::{Level, level};
+use super::level::{Level, NEST_MOST, level};
 use super::simd::amd;
 
 /// The ways of a make of processors.
@@ -39,17 +39,22 @@ pub(super) struct Tuning {
     /// ways, would lose them again.
     #[allow(dead_code)] // by targets without SIMD kernels
     pub(super) second: bool,
-    /// Whether destination rows that are far apart are asked for.
-    pub(super) destination: bool,
-    /// Whether packed elements go by tiles alone, of which lines are asked for; if not, strips are
-    /// as wide as in the caches, and nibbles go by squares where they can.
+    /// Bytes between destination rows in the caches from which their lines are asked for.
+    pub(super) apart: usize,
+    /// How far ahead lines of the destination are asked for that runs are copied to, where output
+    /// and source do not fit into the second-level cache. 0: they are not.
+    pub(super) soon: usize,
+    /// Whether packed elements go by tiles of which lines are asked for; if not, strips are as wide
+    /// as in the caches.
     pub(super) packed: bool,
+    /// Whether nibbles go by squares where they can.
+    pub(super) nibbles: bool,
     /// log2 of the bytes of elements from which rows that start anywhere in a line go past the
     /// caches through windows: below, squares share their lines, where they can.
     pub(super) windows: u32,
-    /// Bytes of an output from which transposes go past the caches, if nothing else does yet: by
-    /// squares, and where elements may be copied one by one.
-    pub(super) stream_from: [u64; 2],
+    /// Bytes of an output from which transposes go past the caches, if nothing else does yet, by
+    /// log2 of the element's bytes: by squares, and where elements may be copied one by one.
+    pub(super) stream_from: [[u64; 2]; 5],
     /// Whether an element that is repeated goes past the caches: not where ordinary stores of whole
     /// lines read nothing either.
     pub(super) fills: bool,
@@ -59,6 +64,9 @@ pub(super) struct Tuning {
     pub(super) uneven: [i64; 2],
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,
+    /// Whether loops alone are the fastest for 8 and 11 to 15 bytes, as for more, where few source
+    /// lines lie between neighbours, and bytes of the largest output that they copy.
+    pub(super) nested: (bool, i64),
 }
 
 static USUAL: Tuning = Tuning {
@@ -74,13 +82,28 @@ static USUAL: Tuning = Tuning {
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
     rows_from: u64::MAX,
     second: false,
-    destination: true,
+    apart: 512,
+    soon: 0,
     packed: true,
+    nibbles: false,
     windows: 0,
-    stream_from: [u64::MAX; 2],
+    stream_from: [[u64::MAX; 2]; 5],
     fills: true,
     uneven: [0; 2],
     rows_log: 3,
+    nested: (false, NEST_MOST),
+};
+
+/// Whoever else has AVX-512: 2 MiB of second-level cache, and before memory a large third one, in
+/// which stores wait for their lines.
+static WIDE: Tuning = Tuning {
+    apart: 0,
+    soon: 512,
+    nibbles: true,
+    stream_from: [[4 << 20; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2]],
+    uneven: [8, 8],
+    nested: (true, i64::MAX),
+    ..USUAL
 };
 
 /// Zen 4.
@@ -97,13 +120,16 @@ static AMD: Tuning = Tuning {
     ahead_from: [0, 6 << 20, 0, 0, 0],
     rows_from: 5 << 20,
     second: true,
-    destination: false,
+    apart: usize::MAX,
+    soon: 0,
     packed: false,
+    nibbles: true,
     windows: u32::MAX,
-    stream_from: [4 << 20, 12 << 20],
+    stream_from: [[4 << 20, 12 << 20]; 5],
     fills: false,
     uneven: [32, 8],
     rows_log: 4,
+    nested: (false, NEST_MOST),
 };
 
 /// Zen 3, and whoever else has no AVX-512.
@@ -122,10 +148,11 @@ static TUNED: AtomicU8 = AtomicU8::new(0);
 
 /// The tuning in use.
 pub(super) fn tuning() -> &'static Tuning {
-    match tuned_for_amd() {
-        false => &USUAL,
-        true if level() < Level::Avx512 => &AMD_NARROW,
-        true => &AMD,
+    match (tuned_for_amd(), level() >= Level::Avx512) {
+        (false, false) => &USUAL,
+        (false, true) => &WIDE,
+        (true, false) => &AMD_NARROW,
+        (true, true) => &AMD,
     }
 }
 

@@ -2,6 +2,7 @@
 //! wants to know beforehand.
 use super::engine::Sides;
 use super::ops::{Braid, OddSquares, OddTiles, Ops, Shuffle, Split, Square};
+use super::tuning::tuning;
 use super::{braid, groups, nest, odd, planes, small};
 use crate::device::part::Part;
 use crate::device::plan::{Item, Kernel};
@@ -54,7 +55,8 @@ impl Way {
         let Item::Bytes(size) = plan.item else { return Way::Bits };
         let kernel = plan.way(sides);
         // Of 16 bytes and more nothing is turned in registers.
-        let moved = size >= 16 && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
+        let moved = size >= 16 || tuning().nested.0 && matches!(size, 8 | 11..);
+        let moved = moved && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
         if kernel == Kernel::Few || moved && !streams && nest::suits(plan, size) {
             return Way::Nest;
         }

@@ -300,9 +300,18 @@ unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
 
 /// Elements of 32 bytes and more, by 32 bytes at a time.
 #[target_feature(enable = "avx2")]
-unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe { nest::runs(size, dims, src, dst) }
+unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, soon: usize) {
+    // SAFETY: the caller's promise; a prefetch touches nothing.
+    unsafe {
+        if soon == 0 || size > 1024 {
+            return nest::runs(size, dims, src, dst);
+        }
+        nest::runs_asked(size, dims, src, dst, |to| {
+            for line in (0..size).step_by(64) {
+                _mm_prefetch::<_MM_HINT_T0>(to.wrapping_add(soon + line).cast());
+            }
+        });
+    }
 }
 
 #[target_feature(enable = "avx2")]
