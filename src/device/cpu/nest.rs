@@ -26,7 +26,7 @@ pub fn few(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
 fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     const LINES: i64 = 512;
     // In the second-level cache, where a few instructions move much.
-    const SECOND: i64 = 4096;
+    const SECOND: i64 = 2048;
     const SMALL: i64 = 64 << 10;
     // Of those whole pages apart, and parts of pages, the cache holds fewer.
     const CROWDED: i64 = 16;
@@ -179,6 +179,12 @@ pub(super) unsafe fn runs_asked(
             at = (at.0.wrapping_offset(ss), at.1.wrapping_offset(ds));
         }
     });
+}
+
+/// Whether elements of less than 16 bytes, which could be turned in registers, are better left to
+/// loops alone: 8, which take one instruction each; near by those that take four, but are long.
+pub(super) fn light(plan: &Part, size: usize) -> bool {
+    size == 8 || size >= 11 && plan.whole_bytes() <= NEST_MOST as u64
 }
 
 /// How far ahead lines of the destination of a plan's runs are asked for.

@@ -107,7 +107,7 @@ impl Places {
 /// As [`super::copy`]; the plan is one for which [`of`] or [`short`] names them.
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn squares(turn: OddSquares, plan: &Part, size: usize, sides: &Sides) {
-    let how = Turns::new(size);
+    let how = Turns::new(size, tuning().soon > 0);
     let (mut rows, mut columns) = (Places::new(), Places::new());
     let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {
         Some(_) if other.n < 32 => ROWS_MOST,

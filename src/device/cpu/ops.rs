@@ -205,6 +205,8 @@ pub(super) type Split = unsafe fn(dst: *mut u8, src: *const u8, n: usize, how: &
 pub(super) struct Turns {
     /// Bytes of an element.
     pub(super) size: usize,
+    /// Whether lines of the destination are asked for.
+    pub(super) asks: bool,
     /// log2 of the elements of a row, the greatest power of two of them in 64 bytes: 2, 3, 4.
     pub(super) log: u32,
     /// Which byte of both rows becomes which: an element of the first row's first half, one of the
@@ -215,11 +217,11 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(size: usize) -> Turns {
+    pub(super) fn new(size: usize, asks: bool) -> Turns {
         /// 16 bytes that follow one another.
         const RUN: u128 = 0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100;
         let log = 64usize.checked_div(size).and_then(usize::checked_ilog2).unwrap_or(0);
-        let mut how = Turns { size, log, low: [0; 80], high: [0; 80] };
+        let mut how = Turns { size, asks, log, low: [0; 80], high: [0; 80] };
         let put = |to: &mut [u8], from: usize| {
             if let Some(to) = to.first_chunk_mut() {
                 *to = (RUN + (u128::MAX / 0xff) * from as u128).to_le_bytes();

@@ -64,8 +64,8 @@ pub(super) struct Tuning {
     pub(super) uneven: [i64; 2],
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,
-    /// Whether loops alone are the fastest for 8 and 11 to 15 bytes, as for more, where few source
-    /// lines lie between neighbours, and bytes of the largest output that they copy.
+    /// Whether loops alone are the fastest for less than 16 bytes, too, where few source lines lie
+    /// between neighbours ([`super::nest::light`]), and bytes of the largest output they copy.
     pub(super) nested: (bool, i64),
 }
 
@@ -97,6 +97,8 @@ static USUAL: Tuning = Tuning {
 /// Whoever else has AVX-512: 2 MiB of second-level cache, and before memory a large third one, in
 /// which stores wait for their lines.
 static WIDE: Tuning = Tuning {
+    ahead: [128, 128],
+    ahead_from: [u64::MAX, u64::MAX, 8 << 20, 0, 0],
     apart: 0,
     soon: 512,
     nibbles: true,

@@ -55,7 +55,7 @@ impl Way {
         let Item::Bytes(size) = plan.item else { return Way::Bits };
         let kernel = plan.way(sides);
         // Of 16 bytes and more nothing is turned in registers.
-        let moved = size >= 16 || tuning().nested.0 && matches!(size, 8 | 11..);
+        let moved = size >= 16 || size >= 8 && tuning().nested.0 && nest::light(plan, size);
         let moved = moved && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
         if kernel == Kernel::Few || moved && !streams && nest::suits(plan, size) {
             return Way::Nest;

@@ -12,6 +12,9 @@ use super::ops::Turns;
 /// is full of rows before these are read.
 const AHEAD: usize = 192;
 
+/// Likewise in the destination's rows, where stores wait for their lines.
+const SOON: usize = 96;
+
 /// Whole squares, and larger halves of squares, with one row in each register. Of what is left
 /// over, registers have two rows: of the last columns before they are turned, of the last rows
 /// then. So fewer bytes are moved, and in shorter vectors, which are less often in two lines.
@@ -82,10 +85,13 @@ macro_rules! load {
 
 /// Row `i` of the destination, or two likewise, if they are among the `wide`.
 macro_rules! store {
-    ($i:literal, $to:ident, $wide:ident, $write:ident, $pair:ident, $row:expr) => {
+    ($i:literal, $to:ident, $wide:ident, $write:ident, $pair:ident, $row:expr, $asks:ident) => {
         let (dst, columns) = $to;
         let place = |i: usize| dst.wrapping_offset(*columns.wrapping_add(i));
         if OUT == 1 && $i < $wide {
+            if $asks {
+                _mm_prefetch::<_MM_HINT_T0>(place($i).wrapping_add(SOON).cast());
+            }
             _mm512_mask_storeu_epi8(place($i).cast(), $write, $row);
         }
         if OUT == 2 && 2 * $i < $wide {
@@ -111,6 +117,7 @@ macro_rules! squares {
             how: &Turns,
         ) {
             const C: usize = [$($i),*].len();
+            let asks = how.asks;
             // SAFETY: the caller vouches for the elements and the offsets.
             unsafe {
                 let all = |from: &[u8]| _mm512_loadu_si512(from.as_ptr().cast());
@@ -132,7 +139,7 @@ macro_rules! squares {
                         let to = (dst.wrapping_add(d * how.size), columns);
                         let mut all = [$(load!($i, from, read, join)),*];
                         shuffle!(all, C, (C * IN).trailing_zeros(), low, high, [$($h)*]);
-                        $(store!($i, to, wide, write, split, all[$i]);)*
+                        $(store!($i, to, wide, write, split, all[$i], asks);)*
                         d += C * IN;
                     }
                     (s, d) = (s + C * OUT, 0);
