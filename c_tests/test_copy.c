@@ -190,7 +190,7 @@ static void ways(void) {
     {32, 1, {3000}, {2}, {1}, {"step", "step", "step", "step", "step"}},
     {32, 1, {3000}, {0}, {1}, {"fill", "fill", "fill", "fill", "fill"}},
     {32, 2, {1000, 3}, {1, 1000}, {3, 1}, {"interleave", "interleave", "interleave", "interleave", "interleave"}},
-    {32, 2, {3000, 25}, {50, 1}, {25, 1}, {"gather", "gather", "gather", "gather", "gather"}},
+    {32, 2, {200000, 25}, {50, 1}, {25, 1}, {"gather", "gather", "gather", "gather", "gather"}},
     {32, 2, {300, 25}, {50, 1}, {25, 1}, {"nest", "nest", "nest", "nest", "nest"}},
     {32, 2, {900, 500}, {600, 1}, {500, 1}, {"blocks", "blocks", "blocks", "blocks", "blocks"}},
     {32, 1, {300}, {2}, {1}, {"nest", "nest", "nest", "nest", "nest"}}, /* few need no plan */

@@ -163,6 +163,7 @@ pub(super) unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mu
 /// # Safety
 /// As [`nested`].
 #[inline(always)]
+#[allow(dead_code)] // by targets without SIMD kernels
 pub(super) unsafe fn runs_asked(
     size: usize,
     dims: [&Dim; 3],
@@ -252,7 +253,8 @@ pub(super) fn suits(plan: &Part, size: usize) -> bool {
     let most = match size {
         0..=2 => 4096,
         3..=7 => 16384,
-        _ => tuning().nested.1,
+        8..=1024 => tuning().nested.1,
+        _ => NEST_MOST,
     };
     let nbytes = plan.whole_bytes().min(i64::MAX as u64) as i64;
     nbytes <= level::nest_most(most)

@@ -168,6 +168,7 @@ pub(super) unsafe fn sixties(
 /// # Safety
 /// It is readable and writable, without overlap.
 #[inline(always)]
+#[allow(dead_code)] // by targets without SIMD kernels
 pub(super) unsafe fn thirties(size: usize, dst: *mut u8, src: *const u8) {
     let (mut at, last) = (0, (size - 32) as isize);
     // SAFETY: all lie within the caller's run.
