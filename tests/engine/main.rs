@@ -46,13 +46,13 @@ fn everywhere(mut one: impl FnMut(&str)) {
 fn ways(ways: &[(usize, bool, bool)], mut one: impl FnMut(&str)) {
     let _one = lock();
     let amd = tuned_for_amd();
-    for level in levels() {
+    for this in levels() {
         for &(stream, tuned, nested) in ways {
-            assert!(set_level(level));
+            assert!(set_level(this) && level() == this);
             set_thresholds(stream, 1);
             tune_for_amd(tuned);
             set_nested(nested);
-            one(&format!("{level:?}, streaming from {stream}, tuned for AMD: {tuned}"));
+            one(&format!("{this:?}, streaming from {stream}, tuned for AMD: {tuned}"));
         }
     }
     set_level(detected());
