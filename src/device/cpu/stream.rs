@@ -76,9 +76,9 @@ impl Joined<'_> {
         stride: isize,
     ) {
         // Longer pieces are worth their call, and what it asks for ahead.
-        const LONG: usize = 1024;
+        const LONG: usize = 4096;
         let joins = dst == self.at.wrapping_add(self.n) && self.at as usize & 63 == 0;
-        let short = (64..LONG).contains(&size);
+        let short = (64..=LONG).contains(&size);
         let calls = if short { count.min(usize::from(!joins)) } else { count };
         let (mut to, mut from) = (dst, src);
         for _ in 0..calls {

@@ -218,20 +218,49 @@ macro_rules! odd {
 odd!(odd4, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32, [0 1 2 3], [0 1]);
 odd!(odd2, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0 1], [0]);
 
+/// Lines ahead that are asked for, of so many: none where only few are left.
+pub(super) fn ahead(lines: usize) -> usize {
+    if lines > 1024 { 128 } else { 64 }
+}
+
+/// Four lines are read before they are written: one by one, what is read waits for what is written.
 #[target_feature(enable = "avx2")]
 unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
-    for line in 0..lines {
-        let from: *const __m256i = src.wrapping_add(64 * line).cast();
-        let to: *mut __m256i = dst.wrapping_add(64 * line).cast();
+    let (mut from, mut to): (*const __m256i, *mut __m256i) = (src.cast(), dst.cast());
+    let (end, ahead) = (from.wrapping_add(2 * lines), ahead(lines));
+    for left in (1..=lines / 4).rev() {
         // SAFETY: the caller vouches for `lines` lines; a prefetch touches nothing.
         unsafe {
-            if line + 16 < lines {
-                _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(32).cast());
+            if 4 * left > ahead {
+                let far = from.wrapping_add(2 * ahead);
+                _mm_prefetch::<_MM_HINT_T0>(far.cast());
+                _mm_prefetch::<_MM_HINT_T0>(far.wrapping_add(2).cast());
+                _mm_prefetch::<_MM_HINT_T0>(far.wrapping_add(4).cast());
+                _mm_prefetch::<_MM_HINT_T0>(far.wrapping_add(6).cast());
             }
+            let (a, b) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
+            let (c, d) = (_mm256_loadu_si256(from.add(2)), _mm256_loadu_si256(from.add(3)));
+            let (e, f) = (_mm256_loadu_si256(from.add(4)), _mm256_loadu_si256(from.add(5)));
+            let (g, h) = (_mm256_loadu_si256(from.add(6)), _mm256_loadu_si256(from.add(7)));
+            _mm256_stream_si256(to, a);
+            _mm256_stream_si256(to.add(1), b);
+            _mm256_stream_si256(to.add(2), c);
+            _mm256_stream_si256(to.add(3), d);
+            _mm256_stream_si256(to.add(4), e);
+            _mm256_stream_si256(to.add(5), f);
+            _mm256_stream_si256(to.add(6), g);
+            _mm256_stream_si256(to.add(7), h);
+        }
+        (from, to) = (from.wrapping_add(8), to.wrapping_add(8));
+    }
+    while from != end {
+        // SAFETY: likewise.
+        unsafe {
             let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
             _mm256_stream_si256(to, low);
             _mm256_stream_si256(to.add(1), high);
         }
+        (from, to) = (from.wrapping_add(2), to.wrapping_add(2));
     }
 }
 
@@ -247,6 +276,20 @@ unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: usize) {
     }
 }
 
+/// Asks for the `lines` of the piece that is eight after the one at `src`, if so many are `left`:
+/// the processor does not foresee where pieces begin.
+#[inline(always)]
+pub(super) unsafe fn ask_piece(src: *const u8, stride: isize, left: usize, lines: usize) {
+    const AHEAD: usize = 8;
+    if left >= AHEAD && lines >= 3 {
+        let far = src.wrapping_offset(AHEAD as isize * stride);
+        for line in 0..lines {
+            // SAFETY: a prefetch touches nothing, and every caller's processor has SSE.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(far.wrapping_add(64 * line).cast()) };
+        }
+    }
+}
+
 #[target_feature(enable = "avx2")]
 unsafe fn pieces(
     line: *mut u8,
@@ -257,11 +300,12 @@ unsafe fn pieces(
     stride: isize,
 ) {
     let (mut to, mut tail, mut n, mut src) = (line, tail, n, src);
-    for _ in 0..count {
+    for left in (0..count).rev() {
         let lines = (n + size) / 64;
         let next = src.wrapping_add(64 - n);
         // SAFETY: the caller's bytes and lines.
         unsafe {
+            ask_piece(src, stride, left, lines);
             join(to, tail, src, n);
             stream(to.wrapping_add(64), next, lines - 1);
         }

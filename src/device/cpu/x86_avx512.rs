@@ -272,18 +272,45 @@ unsafe fn pairs(to: *mut u8, src: *const u8, apart: isize, high: bool) {
     }
 }
 
+/// By four lines, as AVX2's.
 #[target_feature(enable = "avx512f")]
 unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
-    for line in 0..lines {
-        let from: *const __m512i = src.wrapping_add(64 * line).cast();
-        let to: *mut __m512i = dst.wrapping_add(64 * line).cast();
+    let (mut from, mut to): (*const __m512i, *mut __m512i) = (src.cast(), dst.cast());
+    let (end, ahead) = (from.wrapping_add(lines), x86_avx2::ahead(lines));
+    for left in (1..=lines / 4).rev() {
         // SAFETY: the caller vouches for `lines` lines; a prefetch touches nothing.
         unsafe {
-            if line + 16 < lines {
-                _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(16).cast());
+            if 4 * left > ahead {
+                let far = from.wrapping_add(ahead);
+                _mm_prefetch::<_MM_HINT_T0>(far.cast());
+                _mm_prefetch::<_MM_HINT_T0>(far.wrapping_add(1).cast());
+                _mm_prefetch::<_MM_HINT_T0>(far.wrapping_add(2).cast());
+                _mm_prefetch::<_MM_HINT_T0>(far.wrapping_add(3).cast());
             }
-            _mm512_stream_si512(to, _mm512_loadu_si512(from));
+            four(to, _mm512_loadu_si512(from), from);
         }
+        (from, to) = (from.wrapping_add(4), to.wrapping_add(4));
+    }
+    while from != end {
+        // SAFETY: likewise.
+        unsafe { _mm512_stream_si512(to, _mm512_loadu_si512(from)) };
+        (from, to) = (from.wrapping_add(1), to.wrapping_add(1));
+    }
+}
+
+/// Writes four lines: `first`, which takes the place of the one at `from`, and the three after it.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn four(to: *mut __m512i, first: __m512i, from: *const __m512i) {
+    // SAFETY: the caller vouches for the lines.
+    unsafe {
+        let second = _mm512_loadu_si512(from.wrapping_add(1));
+        let third = _mm512_loadu_si512(from.wrapping_add(2));
+        let fourth = _mm512_loadu_si512(from.wrapping_add(3));
+        _mm512_stream_si512(to, first);
+        _mm512_stream_si512(to.wrapping_add(1), second);
+        _mm512_stream_si512(to.wrapping_add(2), third);
+        _mm512_stream_si512(to.wrapping_add(3), fourth);
     }
 }
 
@@ -310,19 +337,32 @@ unsafe fn pieces(
     stride: isize,
 ) {
     let (mut to, mut tail, mut n, mut src): (*mut __m512i, _, _, _) = (line.cast(), tail, n, src);
-    for _ in 0..count {
-        let (before, mut from) = (!(u64::MAX << (n & 63)), src.wrapping_sub(n));
+    for left in (0..count).rev() {
+        let before = !(u64::MAX << (n & 63));
+        let mut from: *const __m512i = src.wrapping_sub(n).cast();
         let lines = (n + size) / 64;
         // SAFETY: only the caller's bytes are read, and its lines are written.
         unsafe {
+            x86_avx2::ask_piece(src, stride, left, lines);
             let old = _mm512_maskz_loadu_epi8(before, tail.cast());
-            _mm512_stream_si512(to, _mm512_mask_loadu_epi8(old, !before, from.cast()));
-            for _ in 1..lines {
-                (to, from) = (to.wrapping_add(1), from.wrapping_add(64));
-                _mm512_stream_si512(to, _mm512_loadu_si512(from.cast()));
+            let first = _mm512_mask_loadu_epi8(old, !before, from.cast());
+            let some = (lines.wrapping_sub(1) & 3) + 1;
+            if some == 4 {
+                four(to, first, from);
+            } else {
+                _mm512_stream_si512(to, first);
+                for i in 1..some {
+                    let line = _mm512_loadu_si512(from.wrapping_add(i));
+                    _mm512_stream_si512(to.wrapping_add(i), line);
+                }
+            }
+            (to, from) = (to.wrapping_add(some), from.wrapping_add(some));
+            for _ in 0..(lines - some) / 4 {
+                four(to, _mm512_loadu_si512(from), from);
+                (to, from) = (to.wrapping_add(4), from.wrapping_add(4));
             }
         }
-        (to, tail) = (to.wrapping_add(1), from.wrapping_add(64));
+        tail = from.cast();
         (n, src) = ((n + size) & 63, src.wrapping_offset(stride));
     }
 }
