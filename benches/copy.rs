@@ -3,11 +3,11 @@
 //! Each figure is the median, over pairs measured one after the other, of memcpy's time for the
 //! same bytes divided by ours: 1.0 is memcpy's speed, 2.0 twice as fast. `LEVEL=avx512|avx2|portable`,
 //! `PAGES=small` (no huge pages), `SKIP=bytes` (to misalign both sides), `STREAM=bytes`,
-//! `TUNE=amd|usual`, `COLD=MiB` (so many are read and written before each copy, that it begins with
-//! other bytes in the caches) and `BUSY=1` (this thread's time instead of the
-//! clock's, and one thread only: for a machine with other work) change the run.
+//! `TUNE=amd|zen5|usual`, `COLD=MiB` (so many are read and written before each copy, that it begins
+//! with other bytes in the caches) and `BUSY=1` (this thread's time instead of the clock's, and one
+//! thread only: for a machine with other work) change the run.
 
-use dlpack_rs::device::cpu::{Level, Parallel, copy, set_level, set_thresholds, tune_for_amd};
+use dlpack_rs::device::cpu::{Level, Make, Parallel, copy, set_level, set_make, set_thresholds};
 use dlpack_rs::device::plan::{Dim, Item, Plan};
 
 /// Mapped, touched memory, in huge pages where there are any: what NumPy allocates.
@@ -300,7 +300,11 @@ fn main() {
         set_thresholds(from, 1 << 20);
     }
     if let Ok(make) = std::env::var("TUNE") {
-        tune_for_amd(make == "amd");
+        set_make(match make.as_str() {
+            "amd" => Make::Amd,
+            "zen5" => Make::Zen5,
+            _ => Make::Usual,
+        });
     }
     let busy = std::env::var_os("BUSY").is_some();
     let (src, dst) = (Memory::new(288 << 20, 1), Memory::new(288 << 20, 2));

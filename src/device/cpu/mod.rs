@@ -102,7 +102,7 @@ pub use level::{Level, detected, level, set_level, set_nested, set_thresholds};
 pub use nest::{NEST_DIMS, few, nested};
 pub use threads::{Parallel, ParallelFor, parts};
 pub(super) use threads::{side_by_side, worth};
-pub use tuning::{tune_for_amd, tuned_for_amd};
+pub use tuning::{Make, make, set_make};
 
 use super::plan::{Item, Plan};
 

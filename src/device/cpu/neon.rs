@@ -6,13 +6,14 @@ use super::groups::slowly;
 use super::level::Level;
 use super::ops::{Groups, Masks, Odd, Ops, Place, Rows};
 use super::portable;
+use super::tuning::Make;
 
 pub(super) fn detect() -> Level {
     Level::Neon // part of the AArch64 baseline
 }
 
-pub(super) fn amd() -> bool {
-    false
+pub(super) fn maker() -> Make {
+    Make::Usual
 }
 
 pub(super) fn table(level: Level) -> &'static Ops {
@@ -31,6 +32,7 @@ static OPS: Ops = Ops {
     fours: portable::fours,
     sixes: None,
     fetch: portable::fetch,
+    near: portable::fetch,
     stream: portable::stream,
     join: portable::join,
     pieces: portable::pieces,

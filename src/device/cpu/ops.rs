@@ -378,6 +378,8 @@ pub(super) struct Ops {
     pub(super) sixes: Option<Turn>,
     /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
     pub(super) fetch: unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize),
+    /// Likewise, into the first-level cache whatever the tuning says.
+    pub(super) near: unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize),
     /// Copies whole lines to an aligned destination, past the caches.
     pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
     /// Writes an aligned line, past the caches if it can: `n` bytes at `tail` and the first of

@@ -15,6 +15,7 @@ pub(super) static OPS: Ops = Ops {
     fours,
     sixes: None,
     fetch,
+    near: fetch,
     stream,
     join,
     pieces,

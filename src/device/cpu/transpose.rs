@@ -412,6 +412,13 @@ impl Squares<'_> {
         unsafe { (self.square)(log, src, first, self.half, rows, To::Rows) };
     }
 
+    /// Asks for what comes next in the `n` source rows of a square, of `used` that are in use.
+    unsafe fn ask(&self, src: *const u8, rows: Rows<1>, n: usize, used: usize) {
+        let fetch = if used <= tuning().second { self.ops.near } else { self.ops.fetch };
+        // SAFETY: the caller's rows.
+        unsafe { fetch(src, rows, n, self.chunk / 64) }
+    }
+
     /// The squares of some `lines` of destination rows, from column `d` of them on.
     unsafe fn band(&self, face: &Face, tables: &mut Tables, d: usize, lines: usize) {
         let (log, line, ops) = (face.log, face.line().max(1), self.ops);
@@ -442,7 +449,7 @@ impl Squares<'_> {
                 // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
                 unsafe {
                     if asks && more {
-                        (ops.fetch)(src.wrapping_add(distance), rows.source(), line, chunk / 64);
+                        self.ask(src.wrapping_add(distance), rows.source(), line, lines * line);
                     }
                     if self.apart && tables.has(place + 2 * line) {
                         let ([_, next], rows) = tables.places(0, place + line);

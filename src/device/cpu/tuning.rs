@@ -5,7 +5,19 @@
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::level::{Level, NEST_MOST, level};
-use super::simd::amd;
+use super::simd::maker;
+
+/// Makes of processors, each with ways that suit it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Make {
+    /// Any other.
+    Usual = 1,
+    /// AMD's, and Hygon's, up to Zen 4.
+    Amd = 2,
+    /// AMD's from Zen 5 on.
+    Zen5 = 3,
+}
 
 /// The ways of a make of processors.
 pub(super) struct Tuning {
@@ -35,10 +47,10 @@ pub(super) struct Tuning {
     pub(super) ahead_from: [u64; 5],
     /// Likewise where elements are copied one by one, which asking makes slower in the caches.
     pub(super) rows_from: u64,
-    /// Whether lines that are asked for come into the second level only: the first one, of few
-    /// ways, would lose them again.
+    /// Rows in use beyond which lines that are asked for come into the second level only: the first
+    /// one, of few ways, would lose them again.
     #[allow(dead_code)] // by targets without SIMD kernels
-    pub(super) second: bool,
+    pub(super) second: usize,
     /// Bytes between destination rows in the caches from which their lines are asked for.
     pub(super) apart: usize,
     /// How far ahead lines of the destination are asked for that runs are copied to, where output
@@ -81,7 +93,7 @@ static USUAL: Tuning = Tuning {
     touched: 0,
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
     rows_from: u64::MAX,
-    second: false,
+    second: usize::MAX,
     apart: 512,
     soon: 0,
     packed: true,
@@ -121,7 +133,7 @@ static AMD: Tuning = Tuning {
     touched: 0,
     ahead_from: [0, 6 << 20, 0, 0, 0],
     rows_from: 5 << 20,
-    second: true,
+    second: 0,
     apart: usize::MAX,
     soon: 0,
     packed: false,
@@ -132,6 +144,18 @@ static AMD: Tuning = Tuning {
     uneven: [32, 8],
     rows_log: 4,
     nested: (false, NEST_MOST),
+};
+
+/// Zen 5: the same caches before a memory that is twice as fast.
+static ZEN5: Tuning = Tuning {
+    past: [[512, 64], [256, 128], [128, 64], [512, 64], [128, 128]],
+    early: [[512, 128], [128, 128], [64, 128], [32, 128], [128, 128]],
+    listed: 32,
+    ahead_from: [10 << 20; 5],
+    second: 64,
+    fills: true,
+    nested: (false, i64::MAX),
+    ..AMD
 };
 
 /// Zen 3, and whoever else has no AVX-512.
@@ -145,32 +169,35 @@ static AMD_NARROW: Tuning = Tuning {
     ..AMD
 };
 
-/// 0: not asked yet; 1: the usual one; 2: AMD's.
-static TUNED: AtomicU8 = AtomicU8::new(0);
+/// 0: not asked yet.
+static MAKE: AtomicU8 = AtomicU8::new(0);
 
 /// The tuning in use.
 pub(super) fn tuning() -> &'static Tuning {
-    match (tuned_for_amd(), level() >= Level::Avx512) {
-        (false, false) => &USUAL,
-        (false, true) => &WIDE,
-        (true, false) => &AMD_NARROW,
-        (true, true) => &AMD,
+    match (make(), level() >= Level::Avx512) {
+        (Make::Usual, false) => &USUAL,
+        (Make::Usual, true) => &WIDE,
+        (_, false) => &AMD_NARROW,
+        (Make::Amd, true) => &AMD,
+        (Make::Zen5, true) => &ZEN5,
     }
 }
 
-/// Whether copies go the ways that suit AMD's processors; asked of the processor once.
-pub fn tuned_for_amd() -> bool {
-    match TUNED.load(Ordering::Relaxed) {
-        0 => {
-            let found = amd();
-            tune_for_amd(found);
+/// The make that copies suit; asked of the processor once.
+pub fn make() -> Make {
+    match MAKE.load(Ordering::Relaxed) {
+        1 => Make::Usual,
+        2 => Make::Amd,
+        3 => Make::Zen5,
+        _ => {
+            let found = maker();
+            set_make(found);
             found
         }
-        tuned => tuned == 2,
     }
 }
 
-/// Makes every later copy go those ways, or the usual ones, for tests and measurements.
-pub fn tune_for_amd(amd: bool) {
-    TUNED.store(1 + u8::from(amd), Ordering::Relaxed);
+/// Makes every later copy go the ways that suit `make`, for tests and measurements.
+pub fn set_make(make: Make) {
+    MAKE.store(make as u8, Ordering::Relaxed);
 }

@@ -7,8 +7,12 @@ use core::arch::x86_64 as arch;
 
 use super::level::Level;
 use super::ops::{Ops, Turns};
+use super::tuning::Make;
 use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid};
 use super::{x86_avx512_groups, x86_avx512_odd, x86_avx512_planes, x86_avx512_small};
+
+/// Zen 5's family, 1Ah.
+const ZEN5: u32 = 0x1a;
 
 pub(super) fn table(level: Level) -> &'static Ops {
     match level {
@@ -69,8 +73,8 @@ pub(super) fn detect() -> Level {
     }
 }
 
-/// Whether AMD made the processor, or Hygon after AMD's plans.
-pub(super) fn amd() -> bool {
+/// Who made the processor: AMD, or Hygon after AMD's plans, or another.
+pub(super) fn maker() -> Make {
     let maker = arch::__cpuid(0);
     let says = |name: &[u8; 12]| {
         [maker.ebx, maker.edx, maker.ecx]
@@ -78,7 +82,14 @@ pub(super) fn amd() -> bool {
             .flat_map(|register| register.to_le_bytes())
             .eq(*name)
     };
-    says(b"AuthenticAMD") || says(b"HygonGenuine")
+    // Bits 8 to 11 and 20 to 27, which are added.
+    let version = arch::__cpuid(1).eax;
+    let family = (version >> 8 & 0xf) + (version >> 20 & 0xff);
+    match says(b"AuthenticAMD") {
+        true if family >= ZEN5 => Make::Zen5,
+        amd if amd || says(b"HygonGenuine") => Make::Amd,
+        _ => Make::Usual,
+    }
 }
 
 /// The register states that the operating system saves.

@@ -30,6 +30,7 @@ pub(super) const TABLE: Ops = Ops {
     fours: x86_packed::fours,
     sixes: Some(x86_packed::sixes),
     fetch,
+    near,
     stream,
     join,
     pieces,
@@ -317,26 +318,31 @@ unsafe fn pieces(
 unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
     // SAFETY: the caller's rows; every processor with AVX2 has SSE.
     unsafe {
-        if tuning().second {
+        if tuning().second < usize::MAX {
             either!(rows, [rows] => ask::<_MM_HINT_T1>(at, rows, n, lines))
         } else {
-            either!(rows, [rows] => ask::<_MM_HINT_T0>(at, rows, n, lines))
+            near(at, rows, n, lines)
         }
     }
+}
 
-    unsafe fn ask<const LEVEL: i32>(at: *const u8, rows: impl Place, n: usize, lines: usize) {
-        for row in 0..n {
-            // SAFETY: the caller's rows; a prefetch touches nothing.
-            unsafe {
-                let row = at.wrapping_offset(rows.at(row)).cast::<i8>();
-                // Two at a time, as there mostly are.
-                for two in (0..lines / 2).map(|i| row.wrapping_add(128 * i)) {
-                    _mm_prefetch::<LEVEL>(two);
-                    _mm_prefetch::<LEVEL>(two.wrapping_add(64));
-                }
-                if lines & 1 > 0 {
-                    _mm_prefetch::<LEVEL>(row.wrapping_add(64 * (lines - 1)));
-                }
+unsafe fn near(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
+    // SAFETY: likewise.
+    unsafe { either!(rows, [rows] => ask::<_MM_HINT_T0>(at, rows, n, lines)) }
+}
+
+unsafe fn ask<const LEVEL: i32>(at: *const u8, rows: impl Place, n: usize, lines: usize) {
+    for row in 0..n {
+        // SAFETY: the caller's rows; a prefetch touches nothing.
+        unsafe {
+            let row = at.wrapping_offset(rows.at(row)).cast::<i8>();
+            // Two at a time, as there mostly are.
+            for two in (0..lines / 2).map(|i| row.wrapping_add(128 * i)) {
+                _mm_prefetch::<LEVEL>(two);
+                _mm_prefetch::<LEVEL>(two.wrapping_add(64));
+            }
+            if lines & 1 > 0 {
+                _mm_prefetch::<LEVEL>(row.wrapping_add(64 * (lines - 1)));
             }
         }
     }
