@@ -67,7 +67,7 @@ impl Joined<'_> {
     /// the destination.
     ///
     /// # Safety
-    /// As there.
+    /// As there. All that were pushed before have as many bytes.
     pub(super) unsafe fn push_all(
         &mut self,
         (dst, src): (*mut u8, *const u8),
@@ -90,7 +90,8 @@ impl Joined<'_> {
         if rest == 0 {
             return;
         }
-        // SAFETY: the caller's pieces; `at` is where a line begins, after the first one, too.
+        // SAFETY: the caller's pieces, of 64 bytes or more; `at` is where a line begins, after the
+        // first one, too.
         unsafe { (self.ops.pieces)(self.at, (self.tail, self.n), from, size, rest, stride) };
         let last = from.wrapping_offset((rest as isize - 1) * stride);
         self.n = (self.n + rest * size) & 63;

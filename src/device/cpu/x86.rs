@@ -28,6 +28,7 @@ static VBMI: Ops = Ops {
     braid: Some(x86_avx512_braid::braid),
     groups: Some((&[64, 128], x86_avx512_groups::groups)),
     planes: Some((64, x86_avx512_planes::planes)),
+    pieces: x86_avx512::pieces_vbmi,
     ..x86_avx512::TABLE
 };
 

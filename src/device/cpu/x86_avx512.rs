@@ -317,52 +317,79 @@ unsafe fn four(to: *mut __m512i, first: __m512i, from: *const __m512i) {
 /// In a register: put together in memory, the line would wait for all stores before it.
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: usize) {
-    let before = !(u64::MAX << (n & 63));
     // SAFETY: only the caller's bytes are read, and its line is written.
+    unsafe { _mm512_stream_si512(line.cast(), masked(tail, n, head)) };
+}
+
+/// What [`Pieces`] says. One function for all: what calls put on the stack takes places among the
+/// stores that wait. `joined` makes the line of two pieces.
+///
+/// [`Pieces`]: super::ops::Pieces
+macro_rules! pieces {
+    ($name:ident, $features:literal, $joined:ident) => {
+        #[target_feature(enable = $features)]
+        pub(super) unsafe fn $name(
+            line: *mut u8,
+            (tail, n): (*const u8, usize),
+            src: *const u8,
+            size: usize,
+            count: usize,
+            stride: isize,
+        ) {
+            let (mut to, mut tail, mut n, mut src): (*mut __m512i, _, _, _) = (line.cast(), tail, n, src);
+            for left in (0..count).rev() {
+                let mut from: *const __m512i = src.wrapping_sub(n).cast();
+                let lines = (n + size) / 64;
+                // SAFETY: only the caller's bytes are read, and its lines are written.
+                unsafe {
+                    x86_avx2::ask_piece(src, stride, left, lines);
+                    let first = $joined(tail, n, src);
+                    let some = (lines.wrapping_sub(1) & 3) + 1;
+                    if some == 4 {
+                        four(to, first, from);
+                    } else {
+                        _mm512_stream_si512(to, first);
+                        for i in 1..some {
+                            let line = _mm512_loadu_si512(from.wrapping_add(i));
+                            _mm512_stream_si512(to.wrapping_add(i), line);
+                        }
+                    }
+                    (to, from) = (to.wrapping_add(some), from.wrapping_add(some));
+                    for _ in 0..(lines - some) / 4 {
+                        four(to, _mm512_loadu_si512(from), from);
+                        (to, from) = (to.wrapping_add(4), from.wrapping_add(4));
+                    }
+                }
+                tail = from.cast();
+                (n, src) = ((n + size) & 63, src.wrapping_offset(stride));
+            }
+        }
+    };
+}
+pieces!(pieces, "avx512f,avx512bw", masked);
+pieces!(pieces_vbmi, "avx512f,avx512bw,avx512vbmi", permuted);
+
+/// The `n` bytes at `tail`, and the first of those at `src`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn masked(tail: *const u8, n: usize, src: *const u8) -> __m512i {
+    let before = !(u64::MAX << (n & 63));
+    // SAFETY: only the caller's bytes are read.
     unsafe {
-        let tail = _mm512_maskz_loadu_epi8(before, tail.cast());
-        let both = _mm512_mask_loadu_epi8(tail, !before, head.wrapping_sub(n).cast());
-        _mm512_stream_si512(line.cast(), both);
+        let old = _mm512_maskz_loadu_epi8(before, tail.cast());
+        _mm512_mask_loadu_epi8(old, !before, src.wrapping_sub(n).cast())
     }
 }
 
-/// One function for all: what calls put on the stack takes places among the stores that wait.
-#[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn pieces(
-    line: *mut u8,
-    (tail, n): (*const u8, usize),
-    src: *const u8,
-    size: usize,
-    count: usize,
-    stride: isize,
-) {
-    let (mut to, mut tail, mut n, mut src): (*mut __m512i, _, _, _) = (line.cast(), tail, n, src);
-    for left in (0..count).rev() {
-        let before = !(u64::MAX << (n & 63));
-        let mut from: *const __m512i = src.wrapping_sub(n).cast();
-        let lines = (n + size) / 64;
-        // SAFETY: only the caller's bytes are read, and its lines are written.
-        unsafe {
-            x86_avx2::ask_piece(src, stride, left, lines);
-            let old = _mm512_maskz_loadu_epi8(before, tail.cast());
-            let first = _mm512_mask_loadu_epi8(old, !before, from.cast());
-            let some = (lines.wrapping_sub(1) & 3) + 1;
-            if some == 4 {
-                four(to, first, from);
-            } else {
-                _mm512_stream_si512(to, first);
-                for i in 1..some {
-                    let line = _mm512_loadu_si512(from.wrapping_add(i));
-                    _mm512_stream_si512(to.wrapping_add(i), line);
-                }
-            }
-            (to, from) = (to.wrapping_add(some), from.wrapping_add(some));
-            for _ in 0..(lines - some) / 4 {
-                four(to, _mm512_loadu_si512(from), from);
-                (to, from) = (to.wrapping_add(4), from.wrapping_add(4));
-            }
-        }
-        tail = from.cast();
-        (n, src) = ((n + size) & 63, src.wrapping_offset(stride));
+/// Likewise, without the lines next to the pieces: what is masked is waited for, too.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+unsafe fn permuted(tail: *const u8, n: usize, src: *const u8) -> __m512i {
+    // SAFETY: the caller's pieces, the one that ends with the tail and the next, have 64 bytes.
+    unsafe {
+        let old = _mm512_loadu_si512(tail.wrapping_add(n).wrapping_sub(64).cast());
+        let numbers = _mm512_loadu_si512(NUMBERS.as_ptr().cast());
+        let order = _mm512_add_epi8(numbers, _mm512_set1_epi8(64 - n as i8));
+        _mm512_permutex2var_epi8(old, order, _mm512_loadu_si512(src.cast()))
     }
 }
