@@ -18,7 +18,8 @@ unsafe fn rows(
     streams: bool,
     produce: &dyn Fn(*mut u8, *const u8, usize),
 ) {
-    let (last, near) = (plan.ndim.wrapping_sub(1), plan.source_inner());
+    let last = plan.ndim.wrapping_sub(1);
+    let near = plan.source_inner().filter(|_| streams || size < tuning().beside);
     let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss) = (row.n as usize, row.src as isize);
     let block = if near.is_some() { (16384 / ss.unsigned_abs().max(1)).max(64) } else { n };
@@ -75,7 +76,7 @@ pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) 
     // SAFETY: parts of the caller's plan; `rows` asks for no more than a row has.
     unsafe {
         rows(ops, plan, size, streams, &|to, from, n| {
-            if soon > 0 {
+            if size >= 64 || soon > 0 {
                 let row = Dim { n: n as i64, src: ss as i64, dst: size as i64 };
                 return (ops.runs)(size, [&row, &Dim::NONE, &Dim::NONE], from, to, soon);
             }

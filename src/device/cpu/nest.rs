@@ -1,6 +1,6 @@
 //! Loops alone, nested: where all lies in the caches and no kernel is worth finding.
 use super::level::{self, NEST_MOST};
-use super::strided::{any, one, pair, sixties, thirties};
+use super::strided::{any, hundreds, one, pair, sixties, thirties};
 use super::tuning::tuning;
 use super::walk::{set, walk};
 use crate::device::{part::Part, plan::Dim};
@@ -137,12 +137,17 @@ unsafe fn three(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, soon
     }
 }
 
-/// As [`three`], of 32 bytes and more: compiled into what has wider registers, too.
+/// As [`three`], of 32 bytes and more: compiled into what has `WIDE` registers, too.
 ///
 /// # Safety
 /// As [`nested`].
 #[inline(always)]
-pub(super) unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8) {
+pub(super) unsafe fn runs<const WIDE: bool>(
+    size: usize,
+    dims: [&Dim; 3],
+    src: *const u8,
+    dst: *mut u8,
+) {
     macro_rules! lines {
         ($line:expr) => {
             each_line(dims, src, dst, |from, to, n, ss, ds| {
@@ -153,6 +158,7 @@ pub(super) unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mu
     }
     match size {
         32..=64 => lines!(pair::<32, 32>),
+        128..=1024 if WIDE => lines!(hundreds),
         65..=1024 => lines!(sixties),
         _ => lines!(any),
     }

@@ -419,8 +419,8 @@ pub(super) struct Ops {
 }
 
 /// Writes the lines, past the caches if it can, of `count` pieces of `size` bytes, 64 or more, that
-/// are `stride` bytes apart from `src` on and follow `n` bytes at `tail`, with which a piece ends that
-/// has 64 bytes, too: from `line` on, all but what does not fill the last line.
+/// are `stride` bytes apart from `src` on and follow `n` bytes at `tail`, with which a piece ends
+/// that has 64 bytes, too: from `line` on, all but what does not fill the last line.
 pub(super) type Pieces = unsafe fn(
     line: *mut u8,
     tail: (*const u8, usize),

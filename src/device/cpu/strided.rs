@@ -163,6 +163,40 @@ pub(super) unsafe fn sixties(
     }
 }
 
+/// [`line`] for 128 bytes and more, 128 at a time, in registers of 32: reads before writes, which
+/// is faster where the source is not near.
+///
+/// # Safety
+/// As [`line`].
+#[inline(always)]
+pub(super) unsafe fn hundreds(
+    size: usize,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    ss: isize,
+    ds: isize,
+) {
+    let (mut from, mut to, rest) = (src, dst, size & 127);
+    let (whole, last) = ((size - rest) as isize, (size - 64) as isize);
+    for _ in 0..n {
+        // SAFETY: all lie within the caller's element.
+        unsafe {
+            for at in (0..whole).step_by(128) {
+                one::<128>(to, from, (at, at));
+            }
+            if rest > 64 {
+                one::<64>(to, from, (whole, whole));
+            }
+            if rest > 0 {
+                one::<64>(to, from, (last, last));
+            }
+        }
+        from = from.wrapping_offset(ss);
+        to = to.wrapping_offset(ds);
+    }
+}
+
 /// A run of 32 bytes and more: 32 at a time, of which the last may overlap those before.
 ///
 /// # Safety

@@ -56,6 +56,9 @@ pub(super) struct Tuning {
     /// How far ahead lines of the destination are asked for that runs are copied to, where output
     /// and source do not fit into the second-level cache. 0: they are not.
     pub(super) soon: usize,
+    /// Bytes of runs from which those that share source lines are not copied together, in the
+    /// caches: one destination row after the other is faster.
+    pub(super) beside: usize,
     /// Whether packed elements go by tiles of which lines are asked for; if not, strips are as wide
     /// as in the caches.
     pub(super) packed: bool,
@@ -96,6 +99,7 @@ static USUAL: Tuning = Tuning {
     second: usize::MAX,
     apart: 512,
     soon: 0,
+    beside: usize::MAX,
     packed: true,
     nibbles: false,
     windows: 0,
@@ -136,6 +140,7 @@ static AMD: Tuning = Tuning {
     second: 0,
     apart: usize::MAX,
     soon: 0,
+    beside: usize::MAX,
     packed: false,
     nibbles: true,
     windows: u32::MAX,
@@ -153,6 +158,7 @@ static ZEN5: Tuning = Tuning {
     listed: 32,
     ahead_from: [10 << 20; 5],
     second: 64,
+    beside: 64,
     fills: true,
     nested: (false, i64::MAX),
     ..AMD

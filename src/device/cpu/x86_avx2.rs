@@ -354,7 +354,7 @@ unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, soon:
     // SAFETY: the caller's promise; a prefetch touches nothing.
     unsafe {
         if soon == 0 || size > 1024 {
-            return nest::runs(size, dims, src, dst);
+            return nest::runs::<true>(size, dims, src, dst);
         }
         nest::runs_asked(size, dims, src, dst, |to| {
             for line in (0..size).step_by(64) {

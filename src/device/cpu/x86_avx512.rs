@@ -336,7 +336,8 @@ macro_rules! pieces {
             count: usize,
             stride: isize,
         ) {
-            let (mut to, mut tail, mut n, mut src): (*mut __m512i, _, _, _) = (line.cast(), tail, n, src);
+            let mut to: *mut __m512i = line.cast();
+            let (mut tail, mut n, mut src) = (tail, n, src);
             for left in (0..count).rev() {
                 let mut from: *const __m512i = src.wrapping_sub(n).cast();
                 let lines = (n + size) / 64;
