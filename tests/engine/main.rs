@@ -663,7 +663,7 @@ fn large_transposes() {
     let extents =
         [(4, 1030, 1050), (2, 1120, 2000), (1, 2112, 2064), (2, 4160, 544), (8, 700, 801)];
     let one_by_one = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200), (11, 820, 700)];
-    let tiles = [(1, 2560, 2048), (3, 1301, 1402), (5, 1200, 1101)];
+    let tiles = [(1, 2560, 2048), (1, 3301, 3300), (3, 1301, 1402), (5, 1200, 1101)];
     ways(&CACHES, |what| {
         let mut random = Random(0x4c41_5247_4500_0001);
         for (size, a, b) in extents.into_iter().chain(one_by_one).chain(tiles) {

@@ -99,7 +99,7 @@ impl<'a> Face<'a> {
     pub(super) fn shares(&self) -> bool {
         let to = self.columns.inner() as usize;
         let unit = (1 << self.log.min(3)) - 1;
-        self.long() && (to | self.dst as usize) & unit == 0 && self.log > 0
+        self.long() && (to | self.dst as usize) & unit == 0
     }
 
     /// Whether the destination's rows are long and a stride apart, as the source's are.

@@ -23,7 +23,7 @@ pub(super) fn table(level: Level) -> &'static Ops {
 static OPS: Ops = Ops {
     width: 16,
     square: None,
-    shares: false,
+    shares: u32::MAX,
     tiles: TILES,
     narrow: TILES,
     odd: Some(odd),

@@ -108,10 +108,13 @@ pub(super) enum To {
     Rows,
     /// There, past the caches: they are whole lines.
     Lines,
-    /// Likewise, but rows, a stride apart, start anywhere in a line (at a whole element, of more
-    /// than a byte): each row's first bytes fill the line that the last ones of the same row of the
-    /// square before begin. Those are here, and of this square will be.
+    /// Likewise, but rows, a stride apart, start anywhere in a line (at a whole element): each
+    /// row's first bytes fill the line that the last ones of the same row of the square before
+    /// begin. Those are here, and of this square will be. Of bytes, half a square: 32 of each
+    /// source row.
     Shared(*mut u8),
+    /// To where the destination's rows are, of bytes half a square.
+    Half,
 }
 
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
@@ -363,8 +366,8 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
     pub(super) square: Option<Square>,
-    /// Whether they can share lines.
-    pub(super) shares: bool,
+    /// log2 of the smallest elements of which they can share lines.
+    pub(super) shares: u32,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
     /// Copies `n` bytes, whole lines, that begin at bit `shift` of `from`. They may overlap from

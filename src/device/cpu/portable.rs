@@ -6,7 +6,7 @@ use crate::device::plan::Dim;
 pub(super) static OPS: Ops = Ops {
     width: 16,
     square: None,
-    shares: false,
+    shares: u32::MAX,
     tiles: TILES,
     narrow: TILES,
     odd: None,

@@ -40,6 +40,8 @@ pub(super) struct Away {
     ahead: bool,
     /// Likewise where elements are copied one by one.
     far: bool,
+    /// Whether squares may share lines.
+    shared: bool,
     /// Bytes of source rows that are read at once instead.
     pub(super) touched: usize,
 }
@@ -48,21 +50,22 @@ impl Away {
     /// For an output of so many bytes, of elements of 1 << `log`, that goes past the caches if it
     /// `streams`.
     pub(super) fn new(ops: &Ops, nbytes: u64, log: u32, streams: bool) -> Away {
-        let Tuning { stream_from, ahead_from, rows_from, touched, .. } = tuning();
+        let Tuning { stream_from, ahead_from, rows_from, bytes_from, touched, .. } = tuning();
         let from = stream_from.get(log as usize).copied().unwrap_or([u64::MAX; 2]);
         let [early, late] = from.map(|from| !streams && ops.streams && nbytes >= from);
         let far = ahead_from.get(log as usize).is_some_and(|&from| nbytes >= from);
         let ahead = streams || far;
+        let bytes = *bytes_from < u64::MAX && (streams || nbytes >= *bytes_from);
         let (streams, by_rows) = (streams || early, nbytes >= *rows_from);
         let touched = if streams || by_rows { *touched } else { 0 };
-        Away { streams, early, late, ahead, far: by_rows, touched }
+        Away { streams, early, late, ahead, far: by_rows, shared: log > 0 || bytes, touched }
     }
 
     /// Goes past the caches only where that suits a face; tells whether its rows are wide enough as
     /// they are.
     fn suits(&mut self, ops: &Ops, face: &Face) -> bool {
         let wide = face.log >= tuning().rows_log && rows::suits(face);
-        let past = windowed(face) || face.columns.lined() || shares(ops, face);
+        let past = windowed(face) || face.columns.lined() || self.shared && shares(ops, face);
         self.streams &= past && !(wide && self.early && !self.late);
         self.early &= self.streams;
         wide
@@ -125,7 +128,7 @@ unsafe fn cut_ends(face: &mut Face, step: usize) {
 
 /// Whether squares of a face whose rows start anywhere in a line share these.
 fn shares(ops: &Ops, face: &Face) -> bool {
-    ops.shares && !windowed(face) && face.shares()
+    face.log >= ops.shares && !windowed(face) && face.shares()
 }
 
 /// Whether these rows go past the caches through windows: where source rows are read before, long
@@ -369,7 +372,7 @@ impl Squares<'_> {
         let to = match away.streams {
             false => To::Rows,
             true if aligned => To::Lines,
-            true => To::Shared(half.wrapping_add(BUFFER / 2)), // bytes, that need all of it, do not
+            true => To::Shared(half.wrapping_add(BUFFER / 2)),
         };
         let far = face.columns.inner().unsigned_abs();
         let Tuning { ahead: [chunk, _], apart, .. } = *tuning();
@@ -404,12 +407,18 @@ impl Squares<'_> {
         if matches!(self.to, To::Shared(_)) { line } else { 0 }
     }
 
+    /// Columns of the source that a square takes: of bytes that share lines, half a line, for the
+    /// buffer has no room for more.
+    fn columns(&self, face: &Face, line: usize) -> usize {
+        if face.log == 0 && self.before(line) > 0 { line / 2 } else { line }
+    }
+
     /// Makes the square before a band's first one, whose lines it shares.
     unsafe fn begin(&self, log: u32, tables: &Tables, src: *const u8) {
         let To::Shared(first) = self.to else { return };
         let rows = tables.places(0, 0).1.between(LINES.as_ptr());
         // SAFETY: the caller's rows; the buffer has room for a square.
-        unsafe { (self.square)(log, src, first, self.half, rows, To::Rows) };
+        unsafe { (self.square)(log, src, first, self.half, rows, To::Half) };
     }
 
     /// Asks for what comes next in the `n` source rows of a square, of `used` that are in use.
@@ -428,7 +437,7 @@ impl Squares<'_> {
         let (asks, run) = (far && self.touched == 0, if far { self.touched >> log } else { 0 });
         let (src, on) = (tables.rows(face, d - before, n), face.goes_on());
         let mut dst = face.dst;
-        for s in (0..face.n_src).step_by(line) {
+        for s in (0..face.n_src).step_by(self.columns(face, line)) {
             let place = s & (COLUMNS_MOST - 1);
             if place == 0 {
                 dst = tables.columns(face, s, COLUMNS_MOST.min(face.n_src - s));

@@ -70,6 +70,9 @@ pub(super) struct Tuning {
     /// Bytes of an output from which transposes go past the caches, if nothing else does yet, by
     /// log2 of the element's bytes: by squares, and where elements may be copied one by one.
     pub(super) stream_from: [[u64; 2]; 5],
+    /// Bytes of an output from which squares of single bytes share lines of the destination to go
+    /// past the caches before all does. `u64::MAX`: they never do.
+    pub(super) bytes_from: u64,
     /// Whether an element that is repeated goes past the caches: not where ordinary stores of whole
     /// lines read nothing either.
     pub(super) fills: bool,
@@ -104,6 +107,7 @@ static USUAL: Tuning = Tuning {
     nibbles: false,
     windows: 0,
     stream_from: [[u64::MAX; 2]; 5],
+    bytes_from: u64::MAX,
     fills: true,
     uneven: [0; 2],
     rows_log: 3,
@@ -145,6 +149,7 @@ static AMD: Tuning = Tuning {
     nibbles: true,
     windows: u32::MAX,
     stream_from: [[4 << 20, 12 << 20]; 5],
+    bytes_from: u64::MAX,
     fills: false,
     uneven: [32, 8],
     rows_log: 4,
@@ -159,6 +164,7 @@ static ZEN5: Tuning = Tuning {
     ahead_from: [10 << 20; 5],
     second: 64,
     beside: 64,
+    bytes_from: 10 << 20,
     fills: true,
     nested: (false, i64::MAX),
     ..AMD

@@ -13,7 +13,7 @@ pub(super) static OPS: Ops = TABLE;
 
 pub(super) const TABLE: Ops = Ops {
     square: Some(square),
-    shares: true,
+    shares: 1,
     pairs: Some(pairs),
     tiles: bytes(tile1, x86_avx2::TABLE.tiles),
     narrow: bytes(narrow1, x86_avx2::TABLE.narrow),
@@ -88,7 +88,14 @@ fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn square(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, how: To) {
+pub(super) unsafe fn square(
+    log: u32,
+    src: *const u8,
+    dst: *mut u8,
+    half: *mut u8,
+    rows: Rows<3>,
+    how: To,
+) {
     // SAFETY: the caller's promise.
     unsafe { either!(rows, rows => turn(log, src, dst, half, rows, how)) }
 }
@@ -389,8 +396,16 @@ unsafe fn permuted(tail: *const u8, n: usize, src: *const u8) -> __m512i {
     // SAFETY: the caller's pieces, the one that ends with the tail and the next, have 64 bytes.
     unsafe {
         let old = _mm512_loadu_si512(tail.wrapping_add(n).wrapping_sub(64).cast());
-        let numbers = _mm512_loadu_si512(NUMBERS.as_ptr().cast());
-        let order = _mm512_add_epi8(numbers, _mm512_set1_epi8(64 - n as i8));
-        _mm512_permutex2var_epi8(old, order, _mm512_loadu_si512(src.cast()))
+        joined(old, n, _mm512_loadu_si512(src.cast()))
     }
+}
+
+/// The last `n` bytes of `old`, and the first of `new`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub(super) unsafe fn joined(old: __m512i, n: usize, new: __m512i) -> __m512i {
+    // SAFETY: there are 64 numbers.
+    let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
+    let order = _mm512_add_epi8(numbers, _mm512_set1_epi8(64 - n as i8));
+    _mm512_permutex2var_epi8(old, order, new)
 }

@@ -6,6 +6,9 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
+use super::ops::{Rows, To};
+use super::x86_avx512::{self, joined};
+
 /// Of eight rows of 16 bytes, the first eight bytes of each.
 static HALVES: [u8; 64] = {
     let mut order = [0; 64];
@@ -113,5 +116,90 @@ pub(super) unsafe fn squares<const SIZE: usize>(
             }
             (d, s) = (d + 16, 0);
         }
+    }
+}
+
+/// As AVX-512's, but bytes may share lines.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub(super) unsafe fn square(
+    log: u32,
+    src: *const u8,
+    dst: *mut u8,
+    half: *mut u8,
+    rows: Rows<3>,
+    how: To,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (how, rows) {
+            (To::Shared(before), Rows::Apart(apart)) if log == 0 => {
+                thin((src, apart[0]), half, (dst, apart[1]), Some(before));
+            }
+            (To::Half, Rows::Apart(apart)) if log == 0 => {
+                thin((src, apart[0]), half, (dst, apart[1]), None);
+            }
+            _ => x86_avx512::square(log, src, dst, half, rows, how),
+        }
+    }
+}
+
+/// `f` of these.
+macro_rules! all {
+    ($f:ident: $($i:literal)*) => {
+        [$($f($i)),*]
+    };
+}
+
+/// Half a square of bytes: 64 source rows of 32 bytes to 32 rows of 64, which fill lines with what
+/// is `before` them.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+unsafe fn thin(
+    (src, from): (*const u8, isize),
+    half: *mut u8,
+    (dst, to): (*mut u8, isize),
+    before: Option<*mut u8>,
+) {
+    const C: usize = 16;
+    // SAFETY: the caller vouches for the rows on both sides, and for 32 rows of 64 bytes at `half`
+    // and `before`.
+    unsafe {
+        // In each of four lanes a matrix of 16 rows and columns.
+        for group in 0..2 {
+            let src = src.wrapping_offset(32 * group * from);
+            let two = |i: isize| {
+                let low = _mm256_loadu_si256(src.wrapping_offset(i * from).cast());
+                let high = _mm256_loadu_si256(src.wrapping_offset((16 + i) * from).cast());
+                _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+            };
+            let mut rows = all!(two: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            shuffle!(rows, C, 4, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8, [0 1 2 3 4 5 6 7]);
+            for (i, row) in rows.into_iter().enumerate() {
+                _mm512_storeu_si512(half.wrapping_add(64 * (C * group as usize + i)).cast(), row);
+            }
+        }
+        for i in 0..C {
+            let a = _mm512_loadu_si512(half.wrapping_add(64 * i).cast());
+            let b = _mm512_loadu_si512(half.wrapping_add(64 * (C + i)).cast());
+            put(dst, to, i, before, _mm512_shuffle_i64x2::<0x88>(a, b));
+            put(dst, to, C + i, before, _mm512_shuffle_i64x2::<0xdd>(a, b));
+        }
+    }
+}
+
+/// Writes row `i`, or the line that the bytes `before` it begin, whose place it takes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+unsafe fn put(dst: *mut u8, to: isize, i: usize, before: Option<*mut u8>, now: __m512i) {
+    let row = dst.wrapping_offset(i as isize * to);
+    let Some(before) = before else {
+        // SAFETY: the caller's row.
+        return unsafe { _mm512_storeu_si512(row.cast(), now) };
+    };
+    let (before, over) = (before.wrapping_add(64 * i), row as usize & 63);
+    // SAFETY: the caller's line, and 64 bytes before.
+    unsafe {
+        let line = joined(_mm512_loadu_si512(before.cast()), over, now);
+        _mm512_stream_si512(row.wrapping_sub(over).cast(), line);
+        _mm512_storeu_si512(before.cast(), now);
     }
 }
