@@ -23,7 +23,8 @@ pub(super) fn table(level: Level) -> &'static Ops {
 static OPS: Ops = Ops {
     width: 16,
     square: None,
-    shares: u32::MAX,
+    shares: false,
+    bytes: None,
     tiles: TILES,
     narrow: TILES,
     odd: Some(odd),

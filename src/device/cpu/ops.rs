@@ -101,6 +101,9 @@ pub(super) type Tile = unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, bl
 pub(super) type Square =
     unsafe fn(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, to: To);
 
+/// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
+pub(super) type Fetch = unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize);
+
 /// Where a square's rows of 64 bytes go.
 #[derive(Clone, Copy)]
 pub(super) enum To {
@@ -110,11 +113,8 @@ pub(super) enum To {
     Lines,
     /// Likewise, but rows, a stride apart, start anywhere in a line (at a whole element): each
     /// row's first bytes fill the line that the last ones of the same row of the square before
-    /// begin. Those are here, and of this square will be. Of bytes, half a square: 32 of each
-    /// source row.
+    /// begin. Those are here, and of this square will be.
     Shared(*mut u8),
-    /// To where the destination's rows are, of bytes half a square.
-    Half,
 }
 
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
@@ -366,8 +366,10 @@ pub(super) struct Ops {
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
     pub(super) square: Option<Square>,
-    /// log2 of the smallest elements of which they can share lines.
-    pub(super) shares: u32,
+    /// Whether they can share lines, of more than a byte.
+    pub(super) shares: bool,
+    /// What does of bytes, half a square: 32 bytes of each source row.
+    pub(super) bytes: Option<Square>,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
     /// Copies `n` bytes, whole lines, that begin at bit `shift` of `from`. They may overlap from
@@ -379,10 +381,10 @@ pub(super) struct Ops {
     pub(super) pairs: Option<Pairs>,
     /// Tiles of packed elements of 6 bits.
     pub(super) sixes: Option<Turn>,
-    /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
-    pub(super) fetch: unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize),
+    /// What asks for lines.
+    pub(super) fetch: Fetch,
     /// Likewise, into the first-level cache whatever the tuning says.
-    pub(super) near: unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize),
+    pub(super) near: Fetch,
     /// Copies whole lines to an aligned destination, past the caches.
     pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
     /// Writes an aligned line, past the caches if it can: `n` bytes at `tail` and the first of

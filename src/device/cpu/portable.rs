@@ -6,7 +6,8 @@ use crate::device::plan::Dim;
 pub(super) static OPS: Ops = Ops {
     width: 16,
     square: None,
-    shares: u32::MAX,
+    shares: false,
+    bytes: None,
     tiles: TILES,
     narrow: TILES,
     odd: None,

@@ -1,7 +1,7 @@
 //! Transposes: the source is dense along one side (columns), the destination along the other.
 
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
-use super::ops::{Ops, Rows, Square, To};
+use super::ops::{Fetch, Ops, Rows, Square, To};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
 use super::touch;
@@ -128,7 +128,8 @@ unsafe fn cut_ends(face: &mut Face, step: usize) {
 
 /// Whether squares of a face whose rows start anywhere in a line share these.
 fn shares(ops: &Ops, face: &Face) -> bool {
-    face.log >= ops.shares && !windowed(face) && face.shares()
+    let able = if face.log > 0 { ops.shares } else { ops.bytes.is_some() };
+    able && !windowed(face) && face.shares()
 }
 
 /// Whether these rows go past the caches through windows: where source rows are read before, long
@@ -330,6 +331,7 @@ unsafe fn squares(
     let most = if away.streams { most.min(face.rows.room()) } else { most };
     let room = if tables.apart.is_none() { ROWS_MOST - before } else { usize::MAX };
     let most = (most.min(room) / line).max(1);
+    squares.fetch = if most * line <= tuning().second { ops.near } else { ops.fetch };
     while d + line <= face.n_dst {
         let lines = ((face.n_dst - d) / line).min(most);
         // SAFETY: the caller's face has so many.
@@ -353,6 +355,8 @@ struct Squares<'a> {
     ahead: bool,
     /// So many bytes at once.
     chunk: usize,
+    /// By this.
+    fetch: Fetch,
     /// Or read.
     touched: usize,
     /// Whether destination rows are asked for.
@@ -374,11 +378,15 @@ impl Squares<'_> {
             true if aligned => To::Lines,
             true => To::Shared(half.wrapping_add(BUFFER / 2)),
         };
+        let square = match to {
+            To::Shared(_) if face.log == 0 => ops.bytes.unwrap_or(square),
+            _ => square,
+        };
         let far = face.columns.inner().unsigned_abs();
         let Tuning { ahead: [chunk, _], apart, .. } = *tuning();
         let apart = !away.streams && far >= apart;
         let Away { ahead, touched, .. } = away;
-        Squares { ops, square, half, to, ahead, chunk, touched, apart }
+        Squares { ops, square, half, to, ahead, chunk, fetch: ops.fetch, touched, apart }
     }
 
     /// Source rows in use at a time.
@@ -418,14 +426,7 @@ impl Squares<'_> {
         let To::Shared(first) = self.to else { return };
         let rows = tables.places(0, 0).1.between(LINES.as_ptr());
         // SAFETY: the caller's rows; the buffer has room for a square.
-        unsafe { (self.square)(log, src, first, self.half, rows, To::Half) };
-    }
-
-    /// Asks for what comes next in the `n` source rows of a square, of `used` that are in use.
-    unsafe fn ask(&self, src: *const u8, rows: Rows<1>, n: usize, used: usize) {
-        let fetch = if used <= tuning().second { self.ops.near } else { self.ops.fetch };
-        // SAFETY: the caller's rows.
-        unsafe { fetch(src, rows, n, self.chunk / 64) }
+        unsafe { (self.square)(log, src, first, self.half, rows, To::Rows) };
     }
 
     /// The squares of some `lines` of destination rows, from column `d` of them on.
@@ -458,7 +459,7 @@ impl Squares<'_> {
                 // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
                 unsafe {
                     if asks && more {
-                        self.ask(src.wrapping_add(distance), rows.source(), line, lines * line);
+                        (self.fetch)(src.wrapping_add(distance), rows.source(), line, chunk / 64);
                     }
                     if self.apart && tables.has(place + 2 * line) {
                         let ([_, next], rows) = tables.places(0, place + line);

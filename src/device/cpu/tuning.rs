@@ -160,7 +160,7 @@ static AMD: Tuning = Tuning {
 static ZEN5: Tuning = Tuning {
     past: [[512, 64], [256, 128], [128, 64], [512, 64], [128, 128]],
     early: [[512, 128], [128, 128], [64, 128], [32, 128], [128, 128]],
-    listed: 32,
+    listed: 64,
     ahead_from: [10 << 20; 5],
     second: 64,
     beside: 64,

@@ -24,8 +24,7 @@ pub(super) fn table(level: Level) -> &'static Ops {
 }
 
 static VBMI: Ops = Ops {
-    square: Some(x86_avx512_small::square),
-    shares: 0,
+    bytes: Some(x86_avx512_small::thin),
     odd_squares: Some(squares),
     braid: Some(x86_avx512_braid::braid),
     groups: Some((&[64, 128], x86_avx512_groups::groups)),

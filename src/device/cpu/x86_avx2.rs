@@ -21,7 +21,8 @@ pub(super) static OPS: Ops = TABLE;
 pub(super) const TABLE: Ops = Ops {
     width: 32,
     square: Some(square),
-    shares: u32::MAX,
+    shares: false,
+    bytes: None,
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
     odd: Some(odd),

@@ -13,7 +13,7 @@ pub(super) static OPS: Ops = TABLE;
 
 pub(super) const TABLE: Ops = Ops {
     square: Some(square),
-    shares: 1,
+    shares: true,
     pairs: Some(pairs),
     tiles: bytes(tile1, x86_avx2::TABLE.tiles),
     narrow: bytes(narrow1, x86_avx2::TABLE.narrow),
@@ -88,14 +88,7 @@ fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(super) unsafe fn square(
-    log: u32,
-    src: *const u8,
-    dst: *mut u8,
-    half: *mut u8,
-    rows: Rows<3>,
-    how: To,
-) {
+unsafe fn square(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, how: To) {
     // SAFETY: the caller's promise.
     unsafe { either!(rows, rows => turn(log, src, dst, half, rows, how)) }
 }

@@ -7,7 +7,7 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Rows, To};
-use super::x86_avx512::{self, joined};
+use super::x86_avx512::joined;
 
 /// Of eight rows of 16 bytes, the first eight bytes of each.
 static HALVES: [u8; 64] = {
@@ -119,30 +119,6 @@ pub(super) unsafe fn squares<const SIZE: usize>(
     }
 }
 
-/// As AVX-512's, but bytes may share lines.
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-pub(super) unsafe fn square(
-    log: u32,
-    src: *const u8,
-    dst: *mut u8,
-    half: *mut u8,
-    rows: Rows<3>,
-    how: To,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match (how, rows) {
-            (To::Shared(before), Rows::Apart(apart)) if log == 0 => {
-                thin((src, apart[0]), half, (dst, apart[1]), Some(before));
-            }
-            (To::Half, Rows::Apart(apart)) if log == 0 => {
-                thin((src, apart[0]), half, (dst, apart[1]), None);
-            }
-            _ => x86_avx512::square(log, src, dst, half, rows, how),
-        }
-    }
-}
-
 /// `f` of these.
 macro_rules! all {
     ($f:ident: $($i:literal)*) => {
@@ -150,16 +126,19 @@ macro_rules! all {
     };
 }
 
-/// Half a square of bytes: 64 source rows of 32 bytes to 32 rows of 64, which fill lines with what
-/// is `before` them.
+/// Half a square of bytes: 64 source rows of 32 bytes to 32 rows of 64; to rows, or sharing lines.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-unsafe fn thin(
-    (src, from): (*const u8, isize),
+pub(super) unsafe fn thin(
+    _: u32,
+    src: *const u8,
+    dst: *mut u8,
     half: *mut u8,
-    (dst, to): (*mut u8, isize),
-    before: Option<*mut u8>,
+    rows: Rows<3>,
+    how: To,
 ) {
     const C: usize = 16;
+    let Rows::Apart([from, to, _]) = rows else { return }; // rows that share lines are
+    let before = if let To::Shared(before) = how { Some(before) } else { None };
     // SAFETY: the caller vouches for the rows on both sides, and for 32 rows of 64 bytes at `half`
     // and `before`.
     unsafe {
