@@ -95,7 +95,7 @@ impl<'a> Face<'a> {
     }
 
     /// Whether squares can share the lines of the destination's rows: these are long and a stride
-    /// apart, as the source's are, and start at whole elements, of more than a byte.
+    /// apart, as the source's are, and start at whole elements.
     pub(super) fn shares(&self) -> bool {
         let to = self.columns.inner() as usize;
         let unit = (1 << self.log.min(3)) - 1;

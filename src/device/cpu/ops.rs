@@ -368,7 +368,7 @@ pub(super) struct Ops {
     pub(super) square: Option<Square>,
     /// Whether they can share lines, of more than a byte.
     pub(super) shares: bool,
-    /// What does of bytes, half a square: 32 bytes of each source row.
+    /// What shares those of bytes: half a square, 32 bytes of each source row.
     pub(super) bytes: Option<Square>,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
