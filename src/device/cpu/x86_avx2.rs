@@ -220,7 +220,7 @@ macro_rules! odd {
 odd!(odd4, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32, [0 1 2 3], [0 1]);
 odd!(odd2, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0 1], [0]);
 
-/// Lines ahead that are asked for, of so many: none where only few are left.
+/// How many lines ahead [`stream`] asks, of so many in a row.
 pub(super) fn ahead(lines: usize) -> usize {
     if lines > 1024 { 128 } else { 64 }
 }

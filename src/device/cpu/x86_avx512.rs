@@ -396,7 +396,7 @@ unsafe fn permuted(tail: *const u8, n: usize, src: *const u8) -> __m512i {
 /// The last `n` bytes of `old`, and the first of `new`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-pub(super) unsafe fn joined(old: __m512i, n: usize, new: __m512i) -> __m512i {
+pub(super) fn joined(old: __m512i, n: usize, new: __m512i) -> __m512i {
     // SAFETY: there are 64 numbers.
     let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
     let order = _mm512_add_epi8(numbers, _mm512_set1_epi8(64 - n as i8));
