@@ -266,6 +266,7 @@ fn targets_differ_only_in_platform_and_kernel_files() {
         "neon.rs",
         "simd.rs",
         "x86.rs",
+        "x86_ask.rs",
         "x86_avx2.rs",
         "x86_avx2_shuffle.rs",
         "x86_avx2_square.rs",
@@ -275,6 +276,7 @@ fn targets_differ_only_in_platform_and_kernel_files() {
         "x86_avx512_odd.rs",
         "x86_avx512_planes.rs",
         "x86_avx512_small.rs",
+        "x86_avx512_square.rs",
         "x86_packed.rs",
     ];
     let cast = ["simd.rs", "avx2.rs"];

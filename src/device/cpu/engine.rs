@@ -60,7 +60,7 @@ unsafe fn go(ops: &Ops, plan: &Part, (way, sides): (&Way, &Sides), streams: bool
             Way::Interleave => lines::interleave(ops, plan, size, streams),
             Way::Transpose => turned(ops, plan, size, sides, streams),
             Way::Slim => slim::copy(ops, plan, size, sides),
-            Way::Small(square) => small::copy(ops, plan, size, (*square, sides), streams),
+            Way::Small(squares) => small::copy(ops, plan, size, (*squares, sides), streams),
             Way::OddSquares(turn) => odd::squares(*turn, plan, size, sides),
             Way::OddTiles(turn) => odd::tiles(ops, *turn, plan, size, sides),
             Way::Braid(braid) => braid::copy(plan, size, *braid),

@@ -304,11 +304,6 @@ impl Tables {
         }
     }
 
-    /// Whether there is room for the columns below place `i`.
-    pub(super) fn has(&self, i: usize) -> bool {
-        self.apart.is_some() || i <= COLUMNS_MOST
-    }
-
     /// The offset of the column found at place `i`.
     pub(super) fn column(&self, i: usize) -> isize {
         match self.apart {

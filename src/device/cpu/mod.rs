@@ -27,20 +27,66 @@
 //! Nothing allocates, nothing is thread-local, and no frame is larger than the 4 KiB buffer and
 //! 2 KiB beside it.
 
-/// Rounds of a perfect shuffle: in each, the low and the high halves of rows `i` and `i + C / 2`
-/// follow one another, for every `i` listed. Written out, so that the rows stay in registers.
+/// Rounds of a perfect shuffle, at most four: in each, the low and the high halves of rows `i` and
+/// `i + C / 2` follow one another, for every `i` listed. All is written out, so that the rows stay
+/// in registers; a loop would stay one where size counts.
 #[allow(unused_macros)] // by targets without SIMD kernels
 macro_rules! shuffle {
-    ($rows:ident, $c:ident, $rounds:literal, $low:ident, $high:ident, []) => {
+    ($rows:ident, $c:ident, $rounds:expr, $low:ident, $high:ident, []) => {
         let _ = &mut $rows; // one element a row: nothing to turn
     };
-    ($rows:ident, $c:ident, $rounds:expr, $low:ident, $high:ident, [$($i:literal)*]) => {
-        for _ in 0..$rounds {
-            $rows = [
-                $($low($rows[$i], $rows[$i + $c / 2]), $high($rows[$i], $rows[$i + $c / 2])),*
-            ];
+    ($rows:ident, $c:ident, $rounds:expr, $low:ident, $high:ident, $i:tt) => {
+        if $rounds > 0 {
+            shuffle!($rows, $c, $low, $high, $i);
+        }
+        if $rounds > 1 {
+            shuffle!($rows, $c, $low, $high, $i);
+        }
+        if $rounds > 2 {
+            shuffle!($rows, $c, $low, $high, $i);
+        }
+        if $rounds > 3 {
+            shuffle!($rows, $c, $low, $high, $i);
         }
     };
+    ($rows:ident, $c:ident, $low:ident, $high:ident, [$($i:literal)*]) => {
+        $rows =
+            [$($low($rows[$i], $rows[$i + $c / 2]), $high($rows[$i], $rows[$i + $c / 2])),*];
+    };
+}
+
+/// The squares of an [`ops::Band`], each of `$line` rows of `$bytes` bytes, column by column:
+/// `$make` makes one from the source's rows to those of the destination; `$above` makes the one
+/// above a column's first, if lines are shared, and says whether they are.
+#[allow(unused_macros)] // likewise
+macro_rules! band {
+    (
+        $how:ident, $line:expr, $bytes:literal, ($src:ident, $from:ident), ($dst:ident, $to:ident),
+        $above:expr, $make:expr
+    ) => {{
+        let (mut src, mut dst, mut to) = ($src, $dst, $to);
+        for column in 0..$how.columns {
+            let (mut at, mut from, mut dst_at) = (src, $from, dst);
+            if $above((at, from)) {
+                let (by, next) = from.from($line);
+                (at, from) = (at.wrapping_offset(by), next);
+            }
+            let (asks, beside) = $how.ask.when::<$bytes>(column, $how.columns);
+            for _ in 0..$how.lines {
+                if asks {
+                    ask_source(at, from, $line, &$how.ask);
+                }
+                if beside {
+                    ask_beside(dst_at, to, $line);
+                }
+                $make((at, from), (dst_at, to));
+                let (by, next) = from.from($line);
+                (at, from, dst_at) = (at.wrapping_offset(by), next, dst_at.wrapping_add(64));
+            }
+            let (by, next) = to.from($bytes >> $how.log);
+            (src, dst, to) = (src.wrapping_add($bytes), dst.wrapping_offset(by), next);
+        }
+    }};
 }
 
 /// A call for rows of either kind.
@@ -87,6 +133,7 @@ mod windows;
 mod neon;
 mod simd;
 mod x86;
+mod x86_ask;
 mod x86_avx2;
 mod x86_avx2_shuffle;
 mod x86_avx2_square;
@@ -96,6 +143,7 @@ mod x86_avx512_groups;
 mod x86_avx512_odd;
 mod x86_avx512_planes;
 mod x86_avx512_small;
+mod x86_avx512_square;
 mod x86_packed;
 
 pub use level::{Level, detected, level, set_level, set_nested, set_thresholds};

@@ -22,7 +22,7 @@ pub(super) fn table(level: Level) -> &'static Ops {
 
 static OPS: Ops = Ops {
     width: 16,
-    square: None,
+    squares: None,
     shares: false,
     bytes: None,
     tiles: TILES,
@@ -33,7 +33,6 @@ static OPS: Ops = Ops {
     fours: portable::fours,
     sixes: None,
     fetch: portable::fetch,
-    near: portable::fetch,
     stream: portable::stream,
     join: portable::join,
     pieces: portable::pieces,

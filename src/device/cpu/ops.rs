@@ -27,22 +27,6 @@ impl Rows<2> {
             Rows::Listed([first, second]) => Rows::Listed([first, second, lines]),
         }
     }
-
-    /// The source's, and twice rows of 64 bytes, one after the other: `lines` lists these.
-    pub(super) fn between(self, lines: *const i32) -> Rows<3> {
-        match self {
-            Rows::Apart([first, _]) => Rows::Apart([first, 64, 64]),
-            Rows::Listed([first, _]) => Rows::Listed([first, lines, lines]),
-        }
-    }
-
-    /// The destination's alone.
-    pub(super) fn destination(self) -> Rows<1> {
-        match self {
-            Rows::Apart([_, second]) => Rows::Apart([second]),
-            Rows::Listed([_, second]) => Rows::Listed([second]),
-        }
-    }
 }
 
 /// One place's rows.
@@ -59,6 +43,10 @@ pub(super) trait Place: Copy {
 
     /// The rows from `i` on, to be added to the address of row 0, and that address's offset.
     fn from(self, i: usize) -> (isize, Self);
+
+    /// Three places' rows.
+    #[allow(dead_code)] // likewise
+    fn three(places: [Self; 3]) -> Rows<3>;
 }
 
 impl Place for isize {
@@ -72,6 +60,11 @@ impl Place for isize {
     #[inline(always)]
     fn from(self, i: usize) -> (isize, isize) {
         ((i as isize).wrapping_mul(self), self)
+    }
+
+    #[inline(always)]
+    fn three(places: [isize; 3]) -> Rows<3> {
+        Rows::Apart(places)
     }
 }
 
@@ -88,6 +81,11 @@ impl Place for *const i32 {
     fn from(self, i: usize) -> (isize, *const i32) {
         (0, self.wrapping_add(i))
     }
+
+    #[inline(always)]
+    fn three(places: [*const i32; 3]) -> Rows<3> {
+        Rows::Listed(places)
+    }
 }
 
 /// Transposes `blocks` blocks that lie side by side in the source's rows. One block is
@@ -95,11 +93,77 @@ impl Place for *const i32 {
 /// `width` bytes each.
 pub(super) type Tile = unsafe fn(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize);
 
-/// Transposes 64 bytes of each of 64 / size source rows into as many destination rows of 64 bytes,
-/// for elements of 1 << `log` bytes. What is half done is put into rows at `half`, which may be
-/// those of the destination, or of bytes those of the source; `rows` are those of the three.
-pub(super) type Square =
-    unsafe fn(log: u32, src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, to: To);
+/// Squares: of each, 64 bytes of 64 / size source rows become as many destination rows of 64 bytes.
+/// There are `lines` of them one below the other in the source, side by side in the destination,
+/// and `columns` side by side in the source.
+#[allow(dead_code)] // by targets without such kernels
+pub(super) struct Band {
+    /// Elements have 1 << `log` bytes.
+    pub(super) log: u32,
+    /// Squares one below the other.
+    pub(super) lines: usize,
+    /// Squares side by side.
+    pub(super) columns: usize,
+    /// The source's rows, those of the destination, and those of what is half done: 64 bytes apart
+    /// if squares share lines.
+    pub(super) rows: Rows<3>,
+    /// Where that is put: of bytes it may be where the source is. NULL: where the destination is.
+    pub(super) half: *mut u8,
+    /// Where squares go.
+    pub(super) to: To,
+    /// What is asked for.
+    pub(super) ask: Ask,
+}
+
+impl Band {
+    /// One square, for which nothing is asked.
+    pub(super) fn one(log: u32, rows: Rows<3>, half: *mut u8, to: To) -> Band {
+        Band { log, lines: 1, columns: 1, rows, half, to, ask: Ask::NONE }
+    }
+
+    /// Where what is half done of the square that goes to `dst` is put.
+    #[inline(always)]
+    #[allow(dead_code)] // likewise
+    pub(super) fn half_or(&self, dst: *mut u8) -> *mut u8 {
+        if self.half.is_null() { dst } else { self.half }
+    }
+}
+
+/// What is asked for before a square is made.
+#[allow(dead_code)] // likewise
+#[derive(Clone, Copy)]
+pub(super) struct Ask {
+    /// So many lines of its source rows, a power of two, wherever as many begin; 0: none.
+    pub(super) lines: usize,
+    /// So many bytes further on.
+    pub(super) ahead: usize,
+    /// In the first so many columns only.
+    pub(super) columns: usize,
+    /// Columns that precede the first one, as far as lines are counted.
+    pub(super) first: usize,
+    /// Whether they are to come into the first-level cache.
+    pub(super) near: bool,
+    /// Whether the lines of the destination of the square to the right are asked for, too.
+    pub(super) beside: bool,
+}
+
+impl Ask {
+    /// Nothing.
+    pub(super) const NONE: Ask =
+        Ask { lines: 0, ahead: 0, columns: 0, first: 0, near: false, beside: false };
+
+    /// What is asked for in the column of this number, of so many that have `BYTES` bytes: whether
+    /// lines of the source, and whether those of the destination beside it.
+    #[inline(always)]
+    pub(super) fn when<const BYTES: usize>(&self, column: usize, columns: usize) -> (bool, bool) {
+        let every = self.lines * 64 / BYTES;
+        let asks = column < self.columns && (self.first + column) & every.wrapping_sub(1) == 0;
+        (asks && self.lines > 0, self.beside && column + 1 < columns)
+    }
+}
+
+/// Makes squares.
+pub(super) type Squares = unsafe fn(src: *const u8, dst: *mut u8, how: &Band);
 
 /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
 pub(super) type Fetch = unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize);
@@ -112,8 +176,8 @@ pub(super) enum To {
     /// There, past the caches: they are whole lines.
     Lines,
     /// Likewise, but rows, a stride apart, start anywhere in a line (at a whole element): each
-    /// row's first bytes fill the line that the last ones of the same row of the square before
-    /// begin. Those are here, and of this square will be.
+    /// row's first bytes fill the line that the last ones of the same row of the square above
+    /// begin. Those are kept here; one more square lies above the first of a column.
     Shared(*mut u8),
 }
 
@@ -365,11 +429,11 @@ pub(super) struct Ops {
     /// The same with destination rows of 16 bytes.
     pub(super) narrow: [Tile; 5],
     /// Squares of 64 bytes either way, where there is something better than tiles.
-    pub(super) square: Option<Square>,
+    pub(super) squares: Option<Squares>,
     /// Whether they can share lines, of more than a byte.
     pub(super) shares: bool,
     /// What shares those of bytes: half a square, 32 bytes of each source row.
-    pub(super) bytes: Option<Square>,
+    pub(super) bytes: Option<Squares>,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
     /// Copies `n` bytes, whole lines, that begin at bit `shift` of `from`. They may overlap from
@@ -383,8 +447,6 @@ pub(super) struct Ops {
     pub(super) sixes: Option<Turn>,
     /// What asks for lines.
     pub(super) fetch: Fetch,
-    /// Likewise, into the first-level cache whatever the tuning says.
-    pub(super) near: Fetch,
     /// Copies whole lines to an aligned destination, past the caches.
     pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
     /// Writes an aligned line, past the caches if it can: `n` bytes at `tail` and the first of

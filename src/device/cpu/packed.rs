@@ -3,7 +3,7 @@
 use core::ptr::copy_nonoverlapping;
 
 use super::bitrun;
-use super::ops::{Ops, Packed, Pairs, Rows, Square, To};
+use super::ops::{Band, Ops, Packed, Pairs, Rows, Squares, To};
 use super::stream::Buffer;
 use super::tuning::tuning;
 use super::walk::{set, walk};
@@ -216,13 +216,13 @@ impl BitFace<'_> {
 
     /// The kernels of squares of nibbles, if a strip's rows are whole lines of the destination, or
     /// bytes where these do not go past the caches, and the source's begin at whole bytes.
-    fn square(&self, strip: &Strip) -> Option<(Pairs, Square)> {
+    fn square(&self, strip: &Strip) -> Option<(Pairs, Squares)> {
         let &Strip { first, n, from, to } = strip;
         let part = if self.streams { LINE } else { 7 };
         let starts = (self.ds | (self.dst_bit + first * self.way.width)) & part == 0;
         let whole = starts && n & (SQUARE - 1) == 0 && from == (first, 0) && to == (first + n, 0);
         let suits = whole && self.way.width == 4 && self.ss & 7 == 0 && tuning().nibbles;
-        self.ops.pairs.zip(self.ops.square).filter(|_| suits)
+        self.ops.pairs.zip(self.ops.squares).filter(|_| suits)
     }
 
     /// The first source column of squares of nibbles: where lines begin, if the rows agree on that,
@@ -235,13 +235,14 @@ impl BitFace<'_> {
     /// A strip's elements of the destination rows from `s` on, so many that bytes of two elements
     /// make squares: the even rows of the destination, and the odd ones.
     #[inline(never)] // a frame of its own: stacks may be small
-    unsafe fn squares(&self, (pairs, square): (Pairs, Square), strip: &Strip, s: i64) {
+    unsafe fn squares(&self, (pairs, squares): (Pairs, Squares), strip: &Strip, s: i64) {
         let [chunk, distance] = tuning().ahead;
         let mut buffer = Buffer::new();
         let half = buffer.ptr();
         let apart = (self.ss >> 3) as isize;
         let rows = Rows::Apart([64, (self.ds >> 2) as isize, 64]);
         let to = if self.streams { To::Lines } else { To::Rows };
+        let one = Band::one(0, rows, half, to);
         let bytes = (s - self.lead()) as usize / 2;
         let asks = self.streams && bytes & (chunk - 1) == 0;
         for d in (strip.first..strip.first + strip.n).step_by(SQUARE as usize) {
@@ -257,7 +258,7 @@ impl BitFace<'_> {
                 }
                 for (high, dst) in [(false, dst), (true, dst + self.ds)] {
                     pairs(half, src, apart, high);
-                    square(0, half, bitrun::at(self.dst, dst).0.cast_mut(), half, rows, to);
+                    squares(half, bitrun::at(self.dst, dst).0.cast_mut(), &one);
                 }
             }
         }

@@ -5,7 +5,7 @@ use crate::device::plan::Dim;
 
 pub(super) static OPS: Ops = Ops {
     width: 16,
-    square: None,
+    squares: None,
     shares: false,
     bytes: None,
     tiles: TILES,
@@ -16,7 +16,6 @@ pub(super) static OPS: Ops = Ops {
     fours,
     sixes: None,
     fetch,
-    near: fetch,
     stream,
     join,
     pieces,

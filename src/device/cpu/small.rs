@@ -2,9 +2,10 @@
 //! tables and squares of any size prepare for a face would take longer than turning it.
 use super::engine::{Sides, faces};
 use super::face::Face;
-use super::ops::{Ops, Rows, Square, To};
+use super::ops::{Ask, Band, Ops, Rows, Squares, To};
 use super::stream::Buffer;
 use super::transpose::Away;
+use super::tuning::tuning;
 use crate::device::part::Part;
 
 /// Bytes of a face from which strips are as fast.
@@ -17,12 +18,12 @@ const ALONE: usize = 2048;
 
 /// The squares of a plan of elements of 1, 2, 4 or 8 bytes, if its faces are small and strides tell
 /// where their rows are.
-pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<Square> {
+pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<Squares> {
     let lists = sides.0.dims().nth(1).or(sides.1.dims().nth(1)).is_some();
     let apart = sides.1.dims().next().map_or(0, |i| plan.dim(i).dst.unsigned_abs() as usize);
     let (n_dst, n_src) = (sides.0.n as usize, sides.1.n as usize);
     let able = !lists && suits(ops, size, (n_dst, n_src), apart);
-    ops.square.filter(|_| able)
+    ops.squares.filter(|_| able)
 }
 
 /// Copies a plan for which [`of`] names the squares.
@@ -34,7 +35,7 @@ pub(super) unsafe fn copy(
     ops: &Ops,
     plan: &Part,
     size: usize,
-    (square, sides): (Square, &Sides),
+    (turn, sides): (Squares, &Sides),
     streams: bool,
 ) {
     let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
@@ -45,7 +46,7 @@ pub(super) unsafe fn copy(
         // SAFETY: a face of the caller's plan; squares' rows are whole lines.
         unsafe {
             if whole && face.columns.lined() && face.dst as usize & 63 == 0 {
-                squares(ops, square, face, to, far);
+                squares(turn, face, to, far);
             } else {
                 tiles(ops, face, far);
             }
@@ -75,26 +76,15 @@ fn suits(ops: &Ops, size: usize, (n_dst, n_src): (usize, usize), apart: usize) -
 
 /// A face of whole squares.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn squares(ops: &Ops, square: Square, face: &Face, how: To, far: bool) {
-    let (from, to, line) = (face.rows.inner(), face.columns.inner(), face.line());
-    let mut half = Buffer::new();
-    let (mut s, mut d) = (0, 0);
-    while s < face.n_src {
-        let part = face.part(d, line, s, line);
-        let src = part.src.wrapping_offset(d as isize * from);
-        let dst = part.dst.wrapping_offset(s as isize * to);
-        // SAFETY: a part of the caller's face, and room for another; a prefetch touches nothing.
-        unsafe {
-            if far {
-                (ops.fetch)(src.wrapping_add(AHEAD), Rows::Apart([from]), line, 1);
-            }
-            square(face.log, src, dst, half.ptr(), Rows::Apart([from, to, 64]), how);
-        }
-        d += line;
-        if d == face.n_dst {
-            (s, d) = (s + line, 0);
-        }
-    }
+unsafe fn squares(turn: Squares, face: &Face, to: To, far: bool) {
+    let (log, mut half) = (face.log, Buffer::new());
+    let rows = Rows::Apart([face.rows.inner(), face.columns.inner(), 64]);
+    let (lines, columns) = (face.n_dst << log >> 6, face.n_src << log >> 6);
+    let near = tuning().second == usize::MAX;
+    let ask = Ask { lines: usize::from(far), ahead: AHEAD, columns, near, ..Ask::NONE };
+    let band = Band { log, lines, columns, rows, half: half.ptr(), to, ask };
+    // SAFETY: the caller's face, and room for another square.
+    unsafe { turn(face.src, face.dst, &band) };
 }
 
 /// A face of at least a tile. The last tile of a row or column moves back over its predecessor, and

@@ -1,7 +1,7 @@
 //! Transposes: the source is dense along one side (columns), the destination along the other.
 
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
-use super::ops::{Fetch, Ops, Rows, Square, To};
+use super::ops::{Ask, Band, Ops, Rows, Squares, To};
 use super::rows;
 use super::stream::{BUFFER, Buffer};
 use super::touch;
@@ -93,11 +93,11 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &mut Face, mut away: Away) {
             cut_ends(face, step);
             wide = away.suits(ops, face);
         }
-        if face.log >= 3 && !away.streams && (wide || ops.square.is_none()) {
+        if face.log >= 3 && !away.streams && (wide || ops.squares.is_none()) {
             let far = Some(ops).filter(|_| away.far);
             return rows::elements(face, 1 << face.log, far);
         }
-        let least = if ops.square.is_some() { line } else { 4 * line };
+        let least = if ops.squares.is_some() { line } else { 4 * line };
         if face.n_dst < least || face.n_src < line {
             return direct(ops, face);
         }
@@ -272,7 +272,7 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
     let head = face.head();
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
-        let start = match ops.square {
+        let start = match ops.squares {
             Some(_) if !streams && (!aligned || face.n_dst < 16 * face.line()) => 0,
             _ if aligned => head,
             _ => face.line(), // each row's first line is its own
@@ -281,9 +281,9 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
             let count = start.max(face.vector());
             border(ops, (face, edges), 0, count);
         }
-        let done = match ops.square {
-            Some(square) if aligned || !streams || shares(ops, face) => {
-                squares(ops, square, (face, edges), (start, aligned), away)
+        let done = match ops.squares {
+            Some(turn) if aligned || !streams || shares(ops, face) => {
+                squares(ops, turn, (face, edges), (start, aligned), away)
             }
             _ => windows::copy(ops, (face, edges), (if aligned { head } else { 0 }, aligned), away),
         };
@@ -317,37 +317,36 @@ static LINES: [i32; COLUMNS_MOST] = listed(64);
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn squares(
     ops: &Ops,
-    square: Square,
+    turn: Squares,
     (face, edges): (&Face, &Edges),
     (mut d, aligned): (usize, bool),
     away: Away,
 ) -> usize {
     let mut half = Buffer::new();
-    let mut squares = Squares::new(ops, square, face, half.ptr(), aligned, away);
+    let mut bands = Bands::new(ops, turn, face, half.ptr(), aligned, away);
     let line = face.line().max(1);
     let mut tables = Tables::new(face);
-    let before = squares.before(line);
-    let most = squares.rows(face, &tables, away);
+    let before = bands.before(line);
+    let most = bands.rows(face, &tables, away);
     let most = if away.streams { most.min(face.rows.room()) } else { most };
     let room = if tables.apart.is_none() { ROWS_MOST - before } else { usize::MAX };
     let most = (most.min(room) / line).max(1);
-    squares.fetch = if most * line <= tuning().second { ops.near } else { ops.fetch };
+    bands.near = most * line <= tuning().second;
     while d + line <= face.n_dst {
         let lines = ((face.n_dst - d) / line).min(most);
         // SAFETY: the caller's face has so many.
         unsafe {
             edges.beside(ops, d, lines * line, Some(&mut tables));
-            squares.band(face, &mut tables, d, lines);
+            bands.band(face, &mut tables, d, lines);
         }
         d += lines * line;
     }
     d - before
 }
 
-/// How squares are made.
-struct Squares<'a> {
-    ops: &'a Ops,
-    square: Square,
+/// Bands of source rows, and how they are turned.
+struct Bands {
+    turn: Squares,
     /// What is half done.
     half: *mut u8,
     to: To,
@@ -355,38 +354,38 @@ struct Squares<'a> {
     ahead: bool,
     /// So many bytes at once.
     chunk: usize,
-    /// By this.
-    fetch: Fetch,
+    /// Into the first-level cache.
+    near: bool,
     /// Or read.
     touched: usize,
     /// Whether destination rows are asked for.
     apart: bool,
 }
 
-impl Squares<'_> {
+impl Bands {
     /// Of a face whose destination rows may be `aligned` to lines; `half` is a buffer.
-    fn new<'a>(
-        ops: &'a Ops,
-        square: Square,
+    fn new(
+        ops: &Ops,
+        turn: Squares,
         face: &Face,
         half: *mut u8,
         aligned: bool,
         away: Away,
-    ) -> Squares<'a> {
+    ) -> Bands {
         let to = match away.streams {
             false => To::Rows,
             true if aligned => To::Lines,
             true => To::Shared(half.wrapping_add(BUFFER / 2)),
         };
-        let square = match to {
-            To::Shared(_) if face.log == 0 => ops.bytes.unwrap_or(square),
-            _ => square,
+        let turn = match to {
+            To::Shared(_) if face.log == 0 => ops.bytes.unwrap_or(turn),
+            _ => turn,
         };
         let far = face.columns.inner().unsigned_abs();
         let Tuning { ahead: [chunk, _], apart, .. } = *tuning();
         let apart = !away.streams && far >= apart;
         let Away { ahead, touched, .. } = away;
-        Squares { ops, square, half, to, ahead, chunk, fetch: ops.fetch, touched, apart }
+        Bands { turn, half, to, ahead, chunk, near: true, touched, apart }
     }
 
     /// Source rows in use at a time.
@@ -415,60 +414,44 @@ impl Squares<'_> {
         if matches!(self.to, To::Shared(_)) { line } else { 0 }
     }
 
-    /// Columns of the source that a square takes: of bytes that share lines, half a line, for the
-    /// buffer has no room for more.
-    fn columns(&self, face: &Face, line: usize) -> usize {
-        if face.log == 0 && self.before(line) > 0 { line / 2 } else { line }
-    }
-
-    /// Makes the square before a band's first one, whose lines it shares.
-    unsafe fn begin(&self, log: u32, tables: &Tables, src: *const u8) {
-        let To::Shared(first) = self.to else { return };
-        let rows = tables.places(0, 0).1.between(LINES.as_ptr());
-        // SAFETY: the caller's rows; the buffer has room for a square.
-        unsafe { (self.square)(log, src, first, self.half, rows, To::Rows) };
+    /// log2 of the bytes of a source row that a square takes: of single ones that share lines, half
+    /// a line, for the buffer has no room for more.
+    fn width(&self, face: &Face) -> u32 {
+        if face.log == 0 && matches!(self.to, To::Shared(_)) { 5 } else { 6 }
     }
 
     /// The squares of some `lines` of destination rows, from column `d` of them on.
     unsafe fn band(&self, face: &Face, tables: &mut Tables, d: usize, lines: usize) {
-        let (log, line, ops) = (face.log, face.line().max(1), self.ops);
+        let (log, line) = (face.log, face.line().max(1));
         let before = self.before(line);
-        let (&Tuning { ahead: [_, distance], followed, .. }, chunk) = (tuning(), self.chunk);
+        let (&Tuning { ahead: [_, ahead], followed, .. }, width) = (tuning(), self.width(face));
         let (n, far) = (lines * line + before, self.ahead && lines * line > followed);
-        let (asks, run) = (far && self.touched == 0, if far { self.touched >> log } else { 0 });
+        let run = if far { self.touched >> log } else { 0 };
+        let chunk = if far && run == 0 { self.chunk / 64 } else { 0 };
         let (src, on) = (tables.rows(face, d - before, n), face.goes_on());
-        let mut dst = face.dst;
-        for s in (0..face.n_src).step_by(self.columns(face, line)) {
-            let place = s & (COLUMNS_MOST - 1);
-            if place == 0 {
-                dst = tables.columns(face, s, COLUMNS_MOST.min(face.n_src - s));
-                dst = dst.wrapping_add(d << log);
-            }
+        // So many columns at once: those that are read before, or listed.
+        let step = if run > 0 { run } else { face.n_src };
+        let step = if tables.apart.is_some() { step } else { step.min(COLUMNS_MOST) };
+        for s in (0..face.n_src).step_by(step.max(1)) {
+            let (count, left) = (step.min(face.n_src - s), face.n_src - s);
+            let dst = tables.columns(face, s, count).wrapping_add(d << log);
             let src = src.wrapping_add(s << log);
-            let more = on || (face.n_src - s) << log > distance;
-            let more = more && (s << log) & (chunk - 1) == 0;
-            // SAFETY: a part of the caller's face.
+            let more = if on { left << log } else { (left << log).saturating_sub(ahead) };
+            let ask = Ask {
+                lines: chunk,
+                ahead,
+                columns: (more + (1 << width) - 1) >> width,
+                first: s << log >> width,
+                near: self.near,
+                beside: self.apart,
+            };
+            let rows = tables.places(0, 0).1.through(LINES.as_ptr());
+            let (half, to, columns) = (self.half, self.to, count << log >> width);
+            let band = Band { log, lines, columns, rows, half, to, ask };
+            // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
             unsafe {
-                touch::read(src, (n, 1 << log), (run, s, face.n_src - s), &|i| tables.row(i));
-                self.begin(log, tables, src);
-            }
-            for i in 0..lines {
-                let ([at, column], rows) = tables.places(i * line + before, place);
-                let src = src.wrapping_offset(at);
-                let dst = dst.wrapping_offset(column).wrapping_add(64 * i);
-                // SAFETY: a part of the caller's face, whose lines are aligned if it streams.
-                unsafe {
-                    if asks && more {
-                        (self.fetch)(src.wrapping_add(distance), rows.source(), line, chunk / 64);
-                    }
-                    if self.apart && tables.has(place + 2 * line) {
-                        let ([_, next], rows) = tables.places(0, place + line);
-                        let next = dst.wrapping_offset(next.wrapping_sub(column));
-                        (ops.fetch)(next, rows.destination(), line, 1);
-                    }
-                    let rows = rows.through(LINES.as_ptr());
-                    (self.square)(log, src, dst, self.half, rows, self.to);
-                }
+                touch::read(src, (n, 1 << log), (run, s, left), &|i| tables.row(i));
+                (self.turn)(src, dst, &band);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Which way a part of a plan goes: one answer, for the engine, which goes it, and for whoever
 //! wants to know beforehand.
 use super::engine::Sides;
-use super::ops::{Braid, OddSquares, OddTiles, Ops, Shuffle, Split, Square};
+use super::ops::{Braid, OddSquares, OddTiles, Ops, Shuffle, Split, Squares};
 use super::tuning::tuning;
 use super::{braid, groups, nest, odd, planes, small};
 use crate::device::part::Part;
@@ -32,7 +32,7 @@ pub(super) enum Way {
     /// Tiles, of faces of which one side is short.
     Slim,
     /// Squares or tiles alone, of small faces.
-    Small(Square),
+    Small(Squares),
     /// Squares of any size, of elements of any size.
     OddSquares(OddSquares),
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
@@ -154,7 +154,7 @@ fn rare(
 /// Squares of small faces, or of any size; these of `even` faces, too.
 fn squares(ops: &Ops, plan: &Part, size: usize, sides: &Sides, even: bool) -> Option<Way> {
     match small::of(ops, plan, size, sides) {
-        Some(square) => Some(Way::Small(square)),
+        Some(squares) => Some(Way::Small(squares)),
         None => short(ops, plan, size, sides, even),
     }
 }

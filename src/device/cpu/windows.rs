@@ -1,7 +1,8 @@
 //! Transposes by windows in the buffer, where squares cannot write whole lines.
+use core::ptr::null_mut;
 
 use super::face::{COLUMNS_MOST, Face, Tables};
-use super::ops::{Ops, Rows, To};
+use super::ops::{Ask, Band, Ops, Rows, To};
 use super::stream::{BUFFER, Buffer};
 use super::touch;
 use super::transpose::{Away, Edges, listed};
@@ -84,31 +85,26 @@ unsafe fn fill(
     let line = 64usize >> log;
     let Some(&tile) = ops.tiles.get(log as usize) else { return };
     let Some(pitches) = PITCHES.get(log as usize) else { return };
-    let pitch = pitch(log) as isize;
-    let square = ops.square.filter(|_| n_src & line.wrapping_sub(1) == 0);
-    let step = if square.is_some() { line } else { ops.width >> log };
-    for d in (0..n_dst).step_by(step.max(1)) {
-        let ([at, _], rows) = tables.places(d, 0);
-        let (src, buffer) = (src.wrapping_offset(at), buffer.wrapping_add(d << log));
-        let two = match rows {
-            Rows::Apart([a, _]) => Rows::Apart([a, pitch]),
-            Rows::Listed([a, _]) => Rows::Listed([a, pitches.as_ptr()]),
+    let (pitch, pitches) = (pitch(log) as isize, pitches.as_ptr());
+    if let Some(turn) = ops.squares.filter(|_| n_src & line.wrapping_sub(1) == 0) {
+        let rows = match tables.places(0, 0).1 {
+            Rows::Apart([a, _]) => Rows::Apart([a, pitch, pitch]),
+            Rows::Listed([a, _]) => Rows::Listed([a, pitches, pitches]),
         };
+        let (lines, columns) = (n_dst << log >> 6, n_src << log >> 6);
+        let (half, to, ask) = (null_mut(), To::Rows, Ask::NONE);
         // SAFETY: the caller's part, and as many rows of the buffer as it has columns.
+        return unsafe { turn(src, buffer, &Band { log, lines, columns, rows, half, to, ask }) };
+    }
+    for d in (0..n_dst).step_by((ops.width >> log).max(1)) {
+        let ([at, _], rows) = tables.places(d, 0);
+        let rows = match rows {
+            Rows::Apart([a, _]) => Rows::Apart([a, pitch]),
+            Rows::Listed([a, _]) => Rows::Listed([a, pitches]),
+        };
+        // SAFETY: as above.
         unsafe {
-            match square {
-                Some(square) => {
-                    for s in (0..n_src).step_by(line.max(1)) {
-                        let to = buffer.wrapping_offset(s as isize * pitch);
-                        let rows = match two {
-                            Rows::Apart([a, b]) => Rows::Apart([a, b, b]),
-                            Rows::Listed([a, b]) => Rows::Listed([a, b, b]),
-                        };
-                        square(log, src.wrapping_add(s << log), to, to, rows, To::Rows);
-                    }
-                }
-                None => tile(src, buffer, two, (n_src << log) / 16),
-            }
+            tile(src.wrapping_offset(at), buffer.wrapping_add(d << log), rows, (n_src << log) / 16);
         }
     }
 }

@@ -8,19 +8,19 @@ use core::mem::MaybeUninit;
 use core::ptr::copy_nonoverlapping;
 
 use super::ops::{Odd, Ops, Place, Rows};
-use super::tuning::tuning;
+use super::x86_ask::fetch;
 // The instructions for bits are 64-bit ones.
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
 use super::x86_avx2_shuffle::{groups, planes, step, weave};
-use super::{nest, x86_avx2_square::square, x86_packed};
+use super::{nest, x86_avx2_square::squares, x86_packed};
 use crate::device::plan::Dim;
 
 pub(super) static OPS: Ops = TABLE;
 
 pub(super) const TABLE: Ops = Ops {
     width: 32,
-    square: Some(square),
+    squares: Some(squares),
     shares: false,
     bytes: None,
     tiles: [tile1, tile2, tile4, tile8, tile16],
@@ -31,7 +31,6 @@ pub(super) const TABLE: Ops = Ops {
     fours: x86_packed::fours,
     sixes: Some(x86_packed::sixes),
     fetch,
-    near,
     stream,
     join,
     pieces,
@@ -313,39 +312,6 @@ unsafe fn pieces(
         }
         (to, tail) = (to.wrapping_add(64 * lines), next.wrapping_add(64 * (lines - 1)));
         (n, src) = ((n + size) & 63, src.wrapping_offset(stride));
-    }
-}
-
-unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
-    // SAFETY: the caller's rows; every processor with AVX2 has SSE.
-    unsafe {
-        if tuning().second < usize::MAX {
-            either!(rows, [rows] => ask::<_MM_HINT_T1>(at, rows, n, lines))
-        } else {
-            near(at, rows, n, lines)
-        }
-    }
-}
-
-unsafe fn near(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
-    // SAFETY: likewise.
-    unsafe { either!(rows, [rows] => ask::<_MM_HINT_T0>(at, rows, n, lines)) }
-}
-
-unsafe fn ask<const LEVEL: i32>(at: *const u8, rows: impl Place, n: usize, lines: usize) {
-    for row in 0..n {
-        // SAFETY: the caller's rows; a prefetch touches nothing.
-        unsafe {
-            let row = at.wrapping_offset(rows.at(row)).cast::<i8>();
-            // Two at a time, as there mostly are.
-            for two in (0..lines / 2).map(|i| row.wrapping_add(128 * i)) {
-                _mm_prefetch::<LEVEL>(two);
-                _mm_prefetch::<LEVEL>(two.wrapping_add(64));
-            }
-            if lines & 1 > 0 {
-                _mm_prefetch::<LEVEL>(row.wrapping_add(64 * (lines - 1)));
-            }
-        }
     }
 }
 

@@ -5,19 +5,40 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Place, Rows, To};
+use super::ops::{Band, Place, Rows, To};
+use super::x86_ask::{ask_beside, ask_source};
 use super::x86_avx2::{tile1, two};
 
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn square(
+pub(super) unsafe fn squares(src: *const u8, dst: *mut u8, how: &Band) {
+    // SAFETY: the caller's promise.
+    unsafe { either!(how.rows, rows => band(src, dst, rows, how)) }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn band<P: Place>(src: *const u8, dst: *mut u8, [from, to, between]: [P; 3], how: &Band) {
+    let lines = !matches!(how.to, To::Rows);
+    // SAFETY: the caller vouches for the squares on both sides, and for the place between.
+    unsafe {
+        let none = |_: (*const u8, P)| false;
+        let make = |(src, from): (*const u8, P), (dst, to): (*mut u8, P)| {
+            square(how.log, src, dst, how.half_or(dst), P::three([from, to, between]), lines);
+        };
+        band!(how, 64 >> how.log, 64, (src, from), (dst, to), none, make);
+    }
+}
+
+/// One square: to lines, past the caches, or to rows.
+#[inline(never)] // inside the loops above, all of them were a tenth slower
+#[target_feature(enable = "avx2")]
+unsafe fn square(
     log: u32,
     src: *const u8,
     dst: *mut u8,
     half: *mut u8,
     rows: Rows<3>,
-    to: To,
+    lines: bool,
 ) {
-    let lines = !matches!(to, To::Rows);
     // SAFETY: the caller's promise.
     unsafe {
         match log {

@@ -6,7 +6,8 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Rows, To};
+use super::ops::{Band, Place, Rows, To};
+use super::x86_ask::{ask_beside, ask_source};
 use super::x86_avx512::joined;
 
 /// Of eight rows of 16 bytes, the first eight bytes of each.
@@ -126,21 +127,36 @@ macro_rules! all {
     };
 }
 
-/// Half a square of bytes: 64 source rows of 32 bytes to 32 rows of 64; to rows, or sharing lines.
+/// Half squares of bytes, which share lines: of each 64 source rows of 32 bytes become 32 rows of
+/// 64.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-pub(super) unsafe fn thin(
-    _: u32,
-    src: *const u8,
-    dst: *mut u8,
-    half: *mut u8,
-    rows: Rows<3>,
-    how: To,
-) {
-    const C: usize = 16;
-    let Rows::Apart([from, to, _]) = rows else { return }; // rows that share lines are
-    let before = if let To::Shared(before) = how { Some(before) } else { None };
+pub(super) unsafe fn thin(src: *const u8, dst: *mut u8, how: &Band) {
+    let (Rows::Apart([from, to, _]), To::Shared(before)) = (how.rows, how.to) else { return };
     // SAFETY: the caller vouches for the rows on both sides, and for 32 rows of 64 bytes at `half`
     // and `before`.
+    unsafe {
+        let above = |src: (*const u8, isize)| {
+            half_square(src, how.half, (before, 64), None);
+            true
+        };
+        let make = |src: (*const u8, isize), dst: (*mut u8, isize)| {
+            half_square(src, how.half, dst, Some(before));
+        };
+        band!(how, 64, 32, (src, from), (dst, to), above, make);
+    }
+}
+
+/// One of them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+unsafe fn half_square(
+    (src, from): (*const u8, isize),
+    half: *mut u8,
+    (dst, to): (*mut u8, isize),
+    before: Option<*mut u8>,
+) {
+    const C: usize = 16;
+    // SAFETY: the caller's promise.
     unsafe {
         // In each of four lanes a matrix of 16 rows and columns.
         for group in 0..2 {

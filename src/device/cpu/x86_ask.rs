@@ -1,0 +1,67 @@
+//! Asking for lines of memory.
+#![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86")]
+use core::arch::x86::*;
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::*;
+
+use super::ops::{Ask, Place, Rows};
+use super::tuning::tuning;
+
+/// As [`super::ops::Fetch`].
+pub(super) unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
+    // SAFETY: the caller's rows; every processor with AVX2 has SSE.
+    unsafe {
+        if tuning().second < usize::MAX {
+            either!(rows, [rows] => ask::<_MM_HINT_T1>(at, rows, n, lines))
+        } else {
+            either!(rows, [rows] => ask::<_MM_HINT_T0>(at, rows, n, lines))
+        }
+    }
+}
+
+/// One row after the other. Many requests at once, as loops of fewer instructions make them, keep
+/// the loads that follow waiting: a tenth to a fifth slower (Zen 4, benches/notes.md).
+#[inline(never)]
+unsafe fn ask<const LEVEL: i32>(at: *const u8, rows: impl Place, n: usize, lines: usize) {
+    for row in 0..n {
+        // SAFETY: the caller's rows; a prefetch touches nothing.
+        unsafe {
+            let row = at.wrapping_offset(rows.at(row)).cast::<i8>();
+            // Two at a time, as there mostly are.
+            for two in (0..lines / 2).map(|i| row.wrapping_add(128 * i)) {
+                _mm_prefetch::<LEVEL>(two);
+                _mm_prefetch::<LEVEL>(two.wrapping_add(64));
+            }
+            if lines & 1 > 0 {
+                _mm_prefetch::<LEVEL>(row.wrapping_add(64 * (lines - 1)));
+            }
+        }
+    }
+}
+
+/// Asks for what is wanted of the source of a square of `n` rows.
+///
+/// # Safety
+/// They are its rows.
+#[inline(always)]
+pub(super) unsafe fn ask_source<P: Place>(src: *const u8, from: P, n: usize, what: &Ask) {
+    let soon = src.wrapping_add(what.ahead);
+    // SAFETY: the caller's rows.
+    unsafe {
+        match what.near {
+            true => ask::<_MM_HINT_T0>(soon, from, n, what.lines),
+            false => ask::<_MM_HINT_T1>(soon, from, n, what.lines),
+        }
+    }
+}
+
+/// Asks for the `n` rows of the destination that follow those of a square.
+///
+/// # Safety
+/// There are rows for both.
+pub(super) unsafe fn ask_beside<P: Place>(dst: *const u8, to: P, n: usize) {
+    let (by, to) = to.from(n);
+    // SAFETY: the caller's rows.
+    unsafe { ask::<_MM_HINT_T0>(dst.wrapping_offset(by), to, n, 1) }
+}
