@@ -155,6 +155,7 @@ impl Ask {
     /// What is asked for in the column of this number, of so many that have `BYTES` bytes: whether
     /// lines of the source, and whether those of the destination beside it.
     #[inline(always)]
+    #[allow(dead_code)] // likewise
     pub(super) fn when<const BYTES: usize>(&self, column: usize, columns: usize) -> (bool, bool) {
         let every = self.lines * 64 / BYTES;
         let asks = column < self.columns && (self.first + column) & every.wrapping_sub(1) == 0;
