@@ -21,7 +21,7 @@ pub(super) unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize)
 }
 
 /// One row after the other. Many requests at once, as loops of fewer instructions make them, keep
-/// the loads that follow waiting: a tenth to a fifth slower (Zen 4, benches/notes.md).
+/// the loads that follow waiting: a tenth to a quarter slower (Zen 4, benches/notes.md).
 #[inline(never)]
 unsafe fn ask<const LEVEL: i32>(at: *const u8, rows: impl Place, n: usize, lines: usize) {
     for row in 0..n {
