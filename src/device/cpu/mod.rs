@@ -57,12 +57,13 @@ macro_rules! shuffle {
 
 /// The squares of an [`ops::Band`], each of `$line` rows of `$bytes` bytes, column by column:
 /// `$make` makes one from the source's rows to those of the destination; `$above` makes the one
-/// above a column's first, if lines are shared, and says whether they are.
+/// above a column's first, if lines are shared, and says whether they are. If `$among`, `$make`
+/// asks for what is as far ahead as it is told.
 #[allow(unused_macros)] // likewise
 macro_rules! band {
     (
         $how:ident, $line:expr, $bytes:literal, ($src:ident, $from:ident), ($dst:ident, $to:ident),
-        $above:expr, $make:expr
+        $above:expr, $make:expr, $among:expr
     ) => {{
         let (mut src, mut dst, mut to) = ($src, $dst, $to);
         for column in 0..$how.columns {
@@ -72,14 +73,15 @@ macro_rules! band {
                 (at, from) = (at.wrapping_offset(by), next);
             }
             let (asks, beside) = $how.ask.when::<$bytes>(column, $how.columns);
+            let among = $among && asks && $how.ask.among();
             for _ in 0..$how.lines {
-                if asks {
+                if asks && !among {
                     ask_source(at, from, $line, &$how.ask);
                 }
                 if beside {
                     ask_beside(dst_at, to, $line);
                 }
-                $make((at, from), (dst_at, to));
+                $make((at, from), (dst_at, to), if among { $how.ask.ahead } else { 0 });
                 let (by, next) = from.from($line);
                 (at, from, dst_at) = (at.wrapping_offset(by), next, dst_at.wrapping_add(64));
             }

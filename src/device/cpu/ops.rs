@@ -152,6 +152,14 @@ impl Ask {
     pub(super) const NONE: Ask =
         Ask { lines: 0, ahead: 0, columns: 0, first: 0, near: false, beside: false };
 
+    /// Whether a square asks among its own loads and stores, for itself: for one line of each row,
+    /// into the second-level cache.
+    #[inline(always)]
+    #[allow(dead_code)] // likewise
+    pub(super) fn among(&self) -> bool {
+        self.lines == 1 && !self.near
+    }
+
     /// What is asked for in the column of this number, of so many that have `BYTES` bytes: whether
     /// lines of the source, and whether those of the destination beside it.
     #[inline(always)]

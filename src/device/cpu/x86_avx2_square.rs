@@ -21,10 +21,10 @@ unsafe fn band<P: Place>(src: *const u8, dst: *mut u8, [from, to, between]: [P; 
     // SAFETY: the caller vouches for the squares on both sides, and for the place between.
     unsafe {
         let none = |_: (*const u8, P)| false;
-        let make = |(src, from): (*const u8, P), (dst, to): (*mut u8, P)| {
+        let make = |(src, from): (*const u8, P), (dst, to): (*mut u8, P), _: usize| {
             square(how.log, src, dst, how.half_or(dst), P::three([from, to, between]), lines);
         };
-        band!(how, 64 >> how.log, 64, (src, from), (dst, to), none, make);
+        band!(how, 64 >> how.log, 64, (src, from), (dst, to), none, make, false);
     }
 }
 

@@ -139,10 +139,10 @@ pub(super) unsafe fn thin(src: *const u8, dst: *mut u8, how: &Band) {
             half_square(src, how.half, (before, 64), None);
             true
         };
-        let make = |src: (*const u8, isize), dst: (*mut u8, isize)| {
+        let make = |src: (*const u8, isize), dst: (*mut u8, isize), _: usize| {
             half_square(src, how.half, dst, Some(before));
         };
-        band!(how, 64, 32, (src, from), (dst, to), above, make);
+        band!(how, 64, 32, (src, from), (dst, to), above, make, false);
     }
 }
 

@@ -6,7 +6,7 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Band, Place, Rows, To};
-use super::x86_ask::{ask_beside, ask_source};
+use super::x86_ask::{ask_beside, ask_one, ask_source};
 use super::x86_avx512_odd::NUMBERS;
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
@@ -93,6 +93,10 @@ unsafe fn more<P: Place, W: Put>(src: *const u8, dst: *mut u8, rows: [P; 3], how
 
 /// How the rows of squares are written.
 trait Put: Copy {
+    /// Whether lines of the source are asked for between them: past the caches. Where lines are
+    /// shared, or in the caches, that is slower than asking before all of them.
+    const ASKS: bool = false;
+
     /// Writes row `i` of a square, of which a quarter has `C` rows.
     ///
     /// # Safety
@@ -123,6 +127,8 @@ impl Put for Anywhere {
 struct Lines;
 
 impl Put for Lines {
+    const ASKS: bool = true;
+
     #[inline(always)] // likewise
     unsafe fn put<const C: usize>(self, row: *mut u8, _: usize, now: __m512i) {
         // SAFETY: the caller's word.
@@ -183,16 +189,16 @@ macro_rules! squares {
         ) {
             // SAFETY: the caller vouches for the squares on both sides, and for the places between.
             unsafe {
-                let above = |src: (*const u8, P)| {
+                let above = |(src, from): (*const u8, P)| {
                     if let Some(to) = put.above() {
-                        $make(src, (how.half, between), (to, between), Anywhere);
+                        $make((src, from, 0), (how.half, between), (to, between), Anywhere);
                     }
                     put.above().is_some()
                 };
-                let make = |src: (*const u8, P), dst: (*mut u8, P)| {
-                    $make(src, (how.half_or(dst.0), between), dst, put)
+                let make = |(src, from): (*const u8, P), dst: (*mut u8, P), ahead: usize| {
+                    $make((src, from, ahead), (how.half_or(dst.0), between), dst, put)
                 };
-                band!(how, $line, 64, (src, from), (dst, to), above, make);
+                band!(how, $line, 64, (src, from), (dst, to), above, make, W::ASKS);
             }
         }
     };
@@ -209,15 +215,15 @@ macro_rules! halves {
         #[inline]
         #[target_feature(enable = "avx512f,avx512bw")]
         unsafe fn $name<P: Place, W: Put>(
-            (src, from): (*const u8, P),
+            src: (*const u8, P, usize),
             (half, between): (*mut u8, P),
-            (dst, to): (*mut u8, P),
+            dst: (*mut u8, P),
             put: W,
         ) {
             // SAFETY: the caller vouches for all of them.
             unsafe {
-                $lanes(src, from, half, between);
-                second::<P, W, $c>(half, between, (dst, to), put);
+                $lanes(src.0, src.1, half, between);
+                second::<P, W, $c>((half, between), dst, put, src);
             }
         }
     };
@@ -234,9 +240,9 @@ macro_rules! whole {
         #[inline(never)] // as fast or faster, and half the size
         #[target_feature(enable = "avx512f,avx512bw")]
         unsafe fn $name<P: Place, W: Put>(
-            (src, from): (*const u8, P),
+            (src, from, ahead): (*const u8, P, usize),
             _: (*mut u8, P),
-            (dst, to): (*mut u8, P),
+            dst: (*mut u8, P),
             put: W,
         ) {
             const C: usize = [$($i),*].len();
@@ -253,7 +259,7 @@ macro_rules! whole {
                 shuffle!(fourth, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
                 $(
                     let rows = quarters([first[$i], second[$i], third[$i], fourth[$i]]);
-                    four_rows::<P, W, C>((dst, to), $i, rows, put);
+                    four_rows::<P, W, C>(dst, $i, rows, put, (src, from, ahead));
                 )*
             }
         }
@@ -269,16 +275,24 @@ whole!(
 );
 whole!(whole16, 0, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, [0], []);
 
-/// Writes destination rows `i`, `i` + C, `i` + 2 C, `i` + 3 C.
+/// Writes destination rows `i`, `i` + C, `i` + 2 C, `i` + 3 C, and asks for what is `ahead` of as
+/// many of the source's.
 #[inline(always)] // see `Anywhere`
 unsafe fn four_rows<P: Place, W: Put, const C: usize>(
     (dst, to): (*mut u8, P),
     i: usize,
     [a, b, c, d]: [__m512i; 4],
     put: W,
+    (src, from, ahead): (*const u8, P, usize),
 ) {
     // SAFETY: the caller vouches for the rows.
     unsafe {
+        if W::ASKS {
+            ask_one(src.wrapping_offset(from.at(4 * i)), ahead);
+            ask_one(src.wrapping_offset(from.at(4 * i + 1)), ahead);
+            ask_one(src.wrapping_offset(from.at(4 * i + 2)), ahead);
+            ask_one(src.wrapping_offset(from.at(4 * i + 3)), ahead);
+        }
         let row = |l: usize| dst.wrapping_offset(to.at(i + l * C));
         put.put::<C>(row(0), i, a);
         put.put::<C>(row(1), i + C, b);
@@ -292,10 +306,10 @@ unsafe fn four_rows<P: Place, W: Put, const C: usize>(
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn second<P: Place, W: Put, const C: usize>(
-    half: *const u8,
-    between: P,
-    to: (*mut u8, P),
+    (half, between): (*mut u8, P),
+    dst: (*mut u8, P),
     put: W,
+    src: (*const u8, P, usize),
 ) {
     for i in 0..C {
         // SAFETY: the caller vouches for both sides.
@@ -307,7 +321,7 @@ unsafe fn second<P: Place, W: Put, const C: usize>(
                 _mm512_loadu_si512(from(2)),
                 _mm512_loadu_si512(from(3)),
             ]);
-            four_rows::<P, W, C>(to, i, rows, put);
+            four_rows::<P, W, C>(dst, i, rows, put, src);
         }
     }
 }
