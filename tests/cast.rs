@@ -17,9 +17,9 @@ fn dtype(code: u8, bits: u8, lanes: u16) -> DLDataType {
     DLDataType { code, bits, lanes }
 }
 
-/// A tensor over borrowed memory.
+/// A tensor over memory that is only read if `data` comes from `as_ptr`.
 fn tensor<T>(
-    data: &[T],
+    data: *const T,
     dtype: DLDataType,
     shape: &[i64],
     strides: Option<&[i64]>,
@@ -31,7 +31,7 @@ fn tensor<T>(
         deleter: None,
         flags,
         dl_tensor: DLTensor {
-            data: data.as_ptr() as *mut c_void,
+            data: data as *mut c_void,
             device: DLDevice { device_type: 1, device_id: 0 },
             ndim: shape.len() as i32,
             dtype,
@@ -51,8 +51,8 @@ fn cast(src: &DLManagedTensorVersioned, dst: &mut DLManagedTensorVersioned) {
 fn convert<A, B: Clone + Default>(from: &[A], src: DLDataType, dst: DLDataType) -> Vec<B> {
     let shape = [from.len() as i64];
     let mut to = vec![B::default(); from.len()];
-    let out = to.as_mut_slice();
-    cast(&tensor(from, src, &shape, None, PADDED), &mut tensor(out, dst, &shape, None, PADDED));
+    let mut out = tensor(to.as_mut_ptr(), dst, &shape, None, PADDED);
+    cast(&tensor(from.as_ptr(), src, &shape, None, PADDED), &mut out);
     to
 }
 
@@ -360,8 +360,8 @@ fn side_by_side() {
     let mut out = vec![0.0f32; rows * columns];
     let shape = [columns as i64, rows as i64];
     let strides = [1, columns as i64];
-    let src = tensor(&packed, dtype(1, 4, 1), &shape, Some(&strides), 0);
-    let mut dst = tensor(&out, dtype(2, 32, 1), &shape, None, 0);
+    let src = tensor(packed.as_ptr(), dtype(1, 4, 1), &shape, Some(&strides), 0);
+    let mut dst = tensor(out.as_mut_ptr(), dtype(2, 32, 1), &shape, None, 0);
     // SAFETY: all members are plain numbers and pointers, of which 0 is one.
     let mut options: dlrs_copy_options = unsafe { std::mem::zeroed() };
     (options.struct_size, options.threads) = (size_of::<dlrs_copy_options>() as u32, 2);
@@ -379,14 +379,12 @@ fn packed_lanes_and_strides() {
     // int4 with 3 lanes, padded to 16 bits: lanes are packed inside, the gap becomes 0.
     let from = [1i32, -2, 3, 4, 5, -6];
     let mut to = [0xffu8; 4];
-    let out = &mut to[..];
-    let src = tensor(&from, dtype(0, 32, 3), &[2], None, 0);
-    cast(&src, &mut tensor(out, dtype(0, 4, 3), &[2], None, PADDED));
+    let src = tensor(from.as_ptr(), dtype(0, 32, 3), &[2], None, 0);
+    cast(&src, &mut tensor(to.as_mut_ptr(), dtype(0, 4, 3), &[2], None, PADDED));
     assert_eq!(to, [0xe1, 0x03, 0x54, 0x0a]);
     // And packed, 12 bits each.
     let mut to = [0xffu8; 4];
-    let out = &mut to[..];
-    cast(&src, &mut tensor(out, dtype(0, 4, 3), &[2], None, 0));
+    cast(&src, &mut tensor(to.as_mut_ptr(), dtype(0, 4, 3), &[2], None, 0));
     assert_eq!(to, [0xe1, 0x43, 0xa5, 0xff]);
     // float6, packed: a transpose of 7 x 5 there and back.
     let from: Vec<f32> = (0..35).map(|i| i as f32 / 8.0).collect();
@@ -394,12 +392,10 @@ fn packed_lanes_and_strides() {
     let mut packed = [0u8; 27];
     let mut to = [0f32; 35];
     let e2m3 = dtype(15, 6, 1);
-    let out = &mut packed[..];
-    let src = tensor(&from, dtype(2, 32, 1), &shape, Some(&turned), 0);
-    cast(&src, &mut tensor(out, e2m3, &shape, None, 0));
-    let out = &mut to[..];
-    let mut back = tensor(out, dtype(2, 32, 1), &shape, Some(&turned), 0);
-    cast(&tensor(&packed, e2m3, &shape, None, 0), &mut back);
+    let src = tensor(from.as_ptr(), dtype(2, 32, 1), &shape, Some(&turned), 0);
+    cast(&src, &mut tensor(packed.as_mut_ptr(), e2m3, &shape, None, 0));
+    let mut back = tensor(to.as_mut_ptr(), dtype(2, 32, 1), &shape, Some(&turned), 0);
+    cast(&tensor(packed.as_ptr(), e2m3, &shape, None, 0), &mut back);
     let want: Vec<f32> = from
         .iter()
         .map(|&x| float_formats::decode(15, 6, Oracle::new(15, 6).round(x.into())) as f32)
@@ -523,18 +519,16 @@ fn any_layout() {
             .collect();
         let types = [from, to].map(|(code, bits)| dtype(code, bits, 1));
         let mut made = vec![0u8; count * slot];
-        let out = made.as_mut_slice();
         let line = [count as i64];
-        cast(
-            &tensor(&dense, types[0], &line, None, PADDED),
-            &mut tensor(out, types[1], &line, None, PADDED),
-        );
+        let mut out = tensor(made.as_mut_ptr(), types[1], &line, None, PADDED);
+        cast(&tensor(dense.as_ptr(), types[0], &line, None, PADDED), &mut out);
         let mut target = vec![0xa5u8; dst_n * slot];
         let mut want = target.clone();
         for (i, at) in places(&by_dst, dst_at).into_iter().enumerate() {
             want[at * slot..][..slot].copy_from_slice(&made[i * slot..][..slot]);
         }
-        let (input, output) = (&source[src_at * wide..], &mut target[dst_at * slot..]);
+        let input = source[src_at * wide..].as_ptr();
+        let output = target[dst_at * slot..].as_mut_ptr();
         cast(
             &tensor(input, types[0], shape, Some(&by_src), PADDED),
             &mut tensor(output, types[1], shape, Some(&by_dst), PADDED),
