@@ -271,6 +271,34 @@ fn transposes_out_of_phase() {
     });
 }
 
+/// Destination rows of two lines and more that are none, and follow one another, at once or a few
+/// columns on: each begins in the last line of another.
+#[test]
+fn transposes_joined() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0dd1_1e55_0000_8765);
+        for size in [1i64, 2, 4, 8, 16] {
+            let line = 64 / size;
+            for phase in (0..64).step_by(size as usize).chain([1, 4, 62]) {
+                let n =
+                    line * random.one_of(&[2, 3, 4, 5, 7, 9]) + random.below(line as u64) as i64;
+                let x = line * random.one_of(&[1, 2, 3]) + random.one_of(&[0, 1, 2, line - 1]);
+                let y = random.one_of(&[1, 1, 2, 3]);
+                let gap = random.one_of(&[0, 0, 24, 64]) / size * size;
+                let dims = vec![
+                    Dim { n, src: x * y * size + gap, dst: size },
+                    Dim { n: x, src: size, dst: y * n * size },
+                    Dim { n: y, src: x * size, dst: n * size },
+                ];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                let places = [random.next(), 1 + 4 * phase as u64];
+                case.check_at(places, &memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
 /// Volumes with the axes reversed: destination rows of whole lines, each of which is followed by
 /// another a few columns on.
 #[test]

@@ -56,10 +56,10 @@ impl<'a> Face<'a> {
         }
     }
 
-    /// If the destination's rows follow one another, all of whole lines though none starts at one,
-    /// and short: the columns from each to the next. Tables, which can list where they are, cost
-    /// more than long ones gain.
-    pub(super) fn follows(&self) -> Option<usize> {
+    /// If the destination's rows follow one another, and are short: the columns from each to the
+    /// next. They are of whole lines though none starts at one, or lines may be `shared`. Tables,
+    /// which can list where they are, cost more than long ones gain.
+    pub(super) fn follows(&self, shared: bool) -> Option<usize> {
         const LONG: usize = 2048;
         let near = |&(n, by): &(usize, isize)| n.saturating_mul(by.unsigned_abs()) <= 1 << 30;
         let (rows, columns) = (self.rows.dims(), self.columns.dims());
@@ -67,39 +67,54 @@ impl<'a> Face<'a> {
         let step = inner.iter().map(|&(n, _)| n).product::<usize>();
         let whole = self.wrap == 0 && self.first == (0, 0) && self.n_dst == *n_dst;
         let bytes = self.n_dst << self.log;
-        let dense = *by == bytes as isize && self.columns.lined() && bytes <= LONG;
+        let dense = *by == bytes as isize && bytes <= LONG && self.n_src > self.line();
         let (at, part) = (self.dst as usize & 63, (1 << self.log) - 1);
-        let starts = at > 0 && at & part == 0 && self.n_src > self.line();
+        let starts = match self.columns.lined() {
+            true => at > 0 && at & part == 0,
+            // What is added to a row lies in the next one. Of bytes, tables have room for few.
+            false => shared && self.log > 0 && self.whole() && self.n_dst >= 2 * self.line(),
+        };
         let all = whole && self.n_src == step * n && rows.iter().chain(columns).all(near);
         (all && dense && starts).then_some(step)
     }
 
     /// Of such a face what precedes the first rows' first line, and what follows the last ones'
-    /// last.
+    /// last. Where rows share lines, the elements of a line, and all of the last rows.
     pub(super) fn ends(&self, step: usize) -> [Face<'a>; 2] {
-        let (head, last) = (self.head(), self.n_src.saturating_sub(step));
+        let head = self.head();
+        let (head, done) = if self.columns.lined() { (head, head) } else { (self.line(), 0) };
+        let last = self.n_src.saturating_sub(step);
         let first = Face { n_dst: head, n_src: step, ..*self };
-        let src = self.src.wrapping_offset(head as isize * self.rows.inner());
-        let before = last.checked_div(step).unwrap_or(0) * self.n_dst + head;
+        let src = self.src.wrapping_offset(done as isize * self.rows.inner());
+        let before = last.checked_div(step).unwrap_or(0) * self.n_dst + done;
         let dst = self.dst.wrapping_add(before << self.log);
         let last = first.at(src.wrapping_add(last << self.log), dst);
-        [first, Face { n_dst: self.n_dst.saturating_sub(head), ..last }]
+        [first, Face { n_dst: self.n_dst.saturating_sub(done), ..last }]
     }
 
     /// And what is between these: rows are as long as they were, and end with what the next one
-    /// begins with.
+    /// begins with. Where lines are shared, rows begin as before, with what the one before ends
+    /// with, and they have as many elements more as make a square that begins in the next row.
     pub(super) fn wrapped(&self, step: usize) -> Face<'a> {
-        let columns = self.n_src.saturating_sub(step);
-        let part = self.part(self.head(), self.n_dst, 0, columns);
+        let (columns, line) = (self.n_src.saturating_sub(step), self.line().max(1));
+        let part = match self.columns.lined() {
+            true => self.part(self.head(), self.n_dst, 0, columns),
+            false => self.part(0, (self.n_dst + 2 * line - 1) & !(line - 1), 0, columns),
+        };
         Face { wrap: self.n_dst, step, ..part }
     }
 
-    /// Whether squares can share the lines of the destination's rows: these are long and a stride
-    /// apart, as the source's are, and start at whole elements.
+    /// Whether squares can share the lines of the destination's rows: these are a stride apart and
+    /// long, as the source's are, or wrapped, and start at whole elements.
     pub(super) fn shares(&self) -> bool {
-        let to = self.columns.inner() as usize;
+        (self.long() || self.wraps()) && self.whole()
+    }
+
+    /// Whether the destination's rows start at whole elements.
+    fn whole(&self) -> bool {
         let unit = (1 << self.log.min(3)) - 1;
-        self.long() && (to | self.dst as usize) & unit == 0
+        self.columns.dims().iter().all(|&(_, by)| by as usize & unit == 0)
+            && self.dst as usize & unit == 0
     }
 
     /// Whether the destination's rows are long and a stride apart, as the source's are.

@@ -65,7 +65,9 @@ impl Away {
     /// they are.
     fn suits(&mut self, ops: &Ops, face: &Face) -> bool {
         let wide = face.log >= tuning().rows_log && rows::suits(face);
-        let past = windowed(face) || face.columns.lined() || self.shared && shares(ops, face);
+        let shared = self.shared && able(ops, face);
+        let joined = face.shares() || face.follows(shared).is_some();
+        let past = windowed(face) || face.columns.lined() || shared && joined;
         self.streams &= past && !(wide && self.early && !self.late);
         self.early &= self.streams;
         wide
@@ -89,7 +91,8 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &mut Face, mut away: Away) {
     let mut wide = away.suits(ops, face);
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        if let Some(step) = face.follows().filter(|_| away.streams) {
+        let shared = away.shared && able(ops, face);
+        if let Some(step) = face.follows(shared).filter(|_| away.streams) {
             cut_ends(face, step);
             wide = away.suits(ops, face);
         }
@@ -128,8 +131,13 @@ unsafe fn cut_ends(face: &mut Face, step: usize) {
 
 /// Whether squares of a face whose rows start anywhere in a line share these.
 fn shares(ops: &Ops, face: &Face) -> bool {
+    able(ops, face) && face.shares()
+}
+
+/// Whether there are such squares, and no windows instead.
+fn able(ops: &Ops, face: &Face) -> bool {
     let able = if face.log > 0 { ops.shares } else { ops.bytes.is_some() };
-    able && !windowed(face) && face.shares()
+    able && !windowed(face)
 }
 
 /// Whether these rows go past the caches through windows: where source rows are read before, long
@@ -270,6 +278,8 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
     let streams = away.streams;
     let aligned = face.columns.lined() && face.dst as usize & ((1 << face.log) - 1) == 0;
     let head = face.head();
+    // Rows that begin in the last line of others are whole squares, and so is what others begin in.
+    let joined = streams && !aligned && face.wraps() && shares(ops, face);
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
         let start = match ops.squares {
@@ -277,7 +287,7 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
             _ if aligned => head,
             _ => face.line(), // each row's first line is its own
         };
-        if start > 0 {
+        if start > 0 && !joined {
             let count = start.max(face.vector());
             border(ops, (face, edges), 0, count);
         }
@@ -287,7 +297,7 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
             }
             _ => windows::copy(ops, (face, edges), (if aligned { head } else { 0 }, aligned), away),
         };
-        if done < face.n_dst {
+        if done < face.n_dst && !joined {
             let count = (face.n_dst - done).max(face.vector());
             border(ops, (face, edges), face.n_dst - count, count);
         }
@@ -332,14 +342,17 @@ unsafe fn squares(
     let room = if tables.apart.is_none() { ROWS_MOST - before } else { usize::MAX };
     let most = (most.min(room) / line).max(1);
     bands.near = most * line <= tuning().second;
+    // Rows that begin in others' lines are whole beside the first band, too.
+    let mut beside = if before > 0 && face.wraps() { 0 } else { d };
     while d + line <= face.n_dst {
         let lines = ((face.n_dst - d) / line).min(most);
+        let end = d + lines * line;
         // SAFETY: the caller's face has so many.
         unsafe {
-            edges.beside(ops, d, lines * line, Some(&mut tables));
+            edges.beside(ops, beside, end - beside, Some(&mut tables));
             bands.band(face, &mut tables, d, lines);
         }
-        d += lines * line;
+        (d, beside) = (end, end);
     }
     d - before
 }

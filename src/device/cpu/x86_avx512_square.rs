@@ -69,8 +69,8 @@ unsafe fn band<P: Place>(src: *const u8, dst: *mut u8, rows: [P; 3], how: &Band)
         match how.to {
             To::Lines if how.log == 0 => bytes1(src, dst, rows, how, Lines),
             To::Lines => more(src, dst, rows, how, Lines),
-            // Of bytes there is no such square here, and of rows that are listed none at all.
-            To::Shared(before) if P::STRIDE => more(src, dst, rows, how, Shared(before)),
+            // Of bytes there is no such square here.
+            To::Shared(before) if how.log > 0 => more(src, dst, rows, how, Shared(before)),
             _ if how.log == 0 => bytes1(src, dst, rows, how, Anywhere),
             _ => more(src, dst, rows, how, Anywhere),
         }
