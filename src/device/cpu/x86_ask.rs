@@ -68,11 +68,8 @@ pub(super) unsafe fn ask_beside<P: Place>(dst: *const u8, to: P, n: usize) {
 
 /// Asks for what is `ahead` of a row, among the loads and stores of a square, which a request
 /// before them all would keep waiting. 0: a line that is there.
-///
-/// # Safety
-/// None is needed: a prefetch touches nothing.
 #[inline(always)]
-pub(super) unsafe fn ask_one(row: *const u8, ahead: usize) {
-    // SAFETY: every processor with AVX2 has SSE.
+pub(super) fn ask_one(row: *const u8, ahead: usize) {
+    // SAFETY: a prefetch touches nothing, and every processor with AVX2 has SSE.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(row.wrapping_add(ahead).cast()) }
 }
