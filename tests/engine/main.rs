@@ -271,8 +271,8 @@ fn transposes_out_of_phase() {
     });
 }
 
-/// Destination rows of two lines and more that are none, and follow one another, at once or a few
-/// columns on: each begins in the last line of another.
+/// Destination rows of two lines and more, not all of whole ones, which follow one another, at once
+/// or a few columns on: each begins in the last line of another.
 #[test]
 fn transposes_joined() {
     let memory = memory();

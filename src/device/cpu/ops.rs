@@ -31,10 +31,6 @@ impl Rows<2> {
 
 /// One place's rows.
 pub(super) trait Place: Copy {
-    /// Whether a stride tells where they are.
-    #[allow(dead_code)] // by targets without kernels that ask
-    const STRIDE: bool;
-
     /// The offset of row `i`.
     ///
     /// # Safety
@@ -45,13 +41,11 @@ pub(super) trait Place: Copy {
     fn from(self, i: usize) -> (isize, Self);
 
     /// Three places' rows.
-    #[allow(dead_code)] // likewise
+    #[allow(dead_code)] // by targets without kernels that ask
     fn three(places: [Self; 3]) -> Rows<3>;
 }
 
 impl Place for isize {
-    const STRIDE: bool = true;
-
     #[inline(always)]
     unsafe fn at(self, i: usize) -> isize {
         (i as isize).wrapping_mul(self)
@@ -69,8 +63,6 @@ impl Place for isize {
 }
 
 impl Place for *const i32 {
-    const STRIDE: bool = false;
-
     #[inline(always)]
     unsafe fn at(self, i: usize) -> isize {
         // SAFETY: the caller's word.
@@ -129,7 +121,7 @@ impl Band {
     }
 }
 
-/// What is asked for before a square is made.
+/// What is asked for before a square is made, or while it is.
 #[allow(dead_code)] // likewise
 #[derive(Clone, Copy)]
 pub(super) struct Ask {
@@ -184,7 +176,7 @@ pub(super) enum To {
     Rows,
     /// There, past the caches: they are whole lines.
     Lines,
-    /// Likewise, but rows, a stride apart, start anywhere in a line (at a whole element): each
+    /// Likewise, but rows start anywhere in a line (at a whole element): each
     /// row's first bytes fill the line that the last ones of the same row of the square above
     /// begin. Those are kept here; one more square lies above the first of a column.
     Shared(*mut u8),

@@ -61,13 +61,12 @@ impl Away {
         Away { streams, early, late, ahead, far: by_rows, shared: log > 0 || bytes, touched }
     }
 
-    /// Goes past the caches only where that suits a face; tells whether its rows are wide enough as
-    /// they are.
-    fn suits(&mut self, ops: &Ops, face: &Face) -> bool {
+    /// Goes past the caches only where that suits a face, whose rows may be `joined`; tells whether
+    /// they are wide enough as they are.
+    fn suits(&mut self, ops: &Ops, face: &Face, joined: bool) -> bool {
         let wide = face.log >= tuning().rows_log && rows::suits(face);
-        let shared = self.shared && able(ops, face);
-        let joined = face.shares() || face.follows(shared).is_some();
-        let past = windowed(face) || face.columns.lined() || shared && joined;
+        let joined = joined || self.shared && shares(ops, face);
+        let past = windowed(face) || face.columns.lined() || joined;
         self.streams &= past && !(wide && self.early && !self.late);
         self.early &= self.streams;
         wide
@@ -88,13 +87,13 @@ impl Away {
 /// Every element is readable and writable; no overlap.
 pub(super) unsafe fn transpose(ops: &Ops, face: &mut Face, mut away: Away) {
     let line = face.line().max(1);
-    let mut wide = away.suits(ops, face);
+    let step = face.follows(away.shared && able(ops, face));
+    let mut wide = away.suits(ops, face, step.is_some());
     // SAFETY: the caller's promise, and the sizes that each of the two asks for.
     unsafe {
-        let shared = away.shared && able(ops, face);
-        if let Some(step) = face.follows(shared).filter(|_| away.streams) {
+        if let Some(step) = step.filter(|_| away.streams) {
             cut_ends(face, step);
-            wide = away.suits(ops, face);
+            wide = away.suits(ops, face, false);
         }
         if face.log >= 3 && !away.streams && (wide || ops.squares.is_none()) {
             let far = Some(ops).filter(|_| away.far);

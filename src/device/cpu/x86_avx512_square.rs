@@ -93,8 +93,8 @@ unsafe fn more<P: Place, W: Put>(src: *const u8, dst: *mut u8, rows: [P; 3], how
 
 /// How the rows of squares are written.
 trait Put: Copy {
-    /// Whether lines of the source are asked for between them: past the caches. Where lines are
-    /// shared, or in the caches, that is slower than asking before all of them.
+    /// Whether lines of the source are asked for between them: past the caches. In the caches, and
+    /// mostly where lines are shared, that is slower than asking before all of them.
     const ASKS: bool = false;
 
     /// Writes row `i` of a square, of which a quarter has `C` rows.
