@@ -299,6 +299,31 @@ fn transposes_joined() {
     });
 }
 
+/// Source rows some pages apart, or an element more or less, and destination rows that start
+/// anywhere in a line: lines of the source compete for few places in the first-level cache.
+#[test]
+fn transposes_crowded() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0c0d_ed00_0000_4096);
+        for size in [2i64, 4, 8, 16] {
+            let line = 64 / size;
+            for more in [-1, 0, 1, -1, 0, 1] {
+                let n = 20 * line + random.below(line as u64) as i64;
+                let x = line * random.one_of(&[3, 17]) + random.one_of(&[0, 1, line - 1]);
+                let pages = 4096 * random.one_of(&[1, 2]) * random.one_of(&[-1, 1, 1]);
+                let dims = vec![
+                    Dim { n, src: pages + more * size, dst: size },
+                    Dim { n: x, src: size, dst: n * size + random.one_of(&[0, size]) },
+                ];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                let phase = random.below(line as u64) * size as u64;
+                case.check_at([random.next(), 1 + 4 * phase], &memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
 /// Volumes with the axes reversed: destination rows of whole lines, each of which is followed by
 /// another a few columns on.
 #[test]

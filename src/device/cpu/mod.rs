@@ -144,6 +144,7 @@ mod x86_avx512_braid;
 mod x86_avx512_groups;
 mod x86_avx512_odd;
 mod x86_avx512_planes;
+mod x86_avx512_shared;
 mod x86_avx512_small;
 mod x86_avx512_square;
 mod x86_packed;

@@ -178,7 +178,8 @@ pub(super) enum To {
     Lines,
     /// Likewise, but rows start anywhere in a line (at a whole element): each
     /// row's first bytes fill the line that the last ones of the same row of the square above
-    /// begin. Those are kept here; one more square lies above the first of a column.
+    /// begin. Those are kept here, or in registers; one more square lies above the first of a
+    /// column.
     Shared(*mut u8),
 }
 

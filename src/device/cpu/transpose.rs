@@ -402,7 +402,7 @@ impl Bands {
 
     /// Source rows in use at a time.
     fn rows(&mut self, face: &Face, tables: &Tables, away: Away) -> usize {
-        let (line, tuning) = (face.line().max(1), tuning());
+        let (log, line, tuning) = (face.log as usize, face.line().max(1), tuning());
         // Short destination rows are finished at once, and of those that start anywhere in a line
         // few lines are left half done; tables serve for many.
         let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
@@ -410,11 +410,11 @@ impl Bands {
             _ if !away.streams && many => ROWS_MOST.min(16 * line),
             _ if !away.streams => tuning.cached,
             None if !face.wraps() => tuning.listed,
-            _ if self.before(line) > 0 => tuning.shared,
+            _ if self.before(line) > 0 => tuning.shared.get(log).copied().unwrap_or(line),
             _ if face.rows.inner().unsigned_abs() <= 1024 => tuning.near,
             _ => {
                 let past = if away.early { &tuning.early } else { &tuning.past };
-                let [rows, chunk] = past.get(face.log as usize).copied().unwrap_or([line, 64]);
+                let [rows, chunk] = past.get(log).copied().unwrap_or([line, 64]);
                 self.chunk = chunk;
                 rows
             }

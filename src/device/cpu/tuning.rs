@@ -34,8 +34,9 @@ pub(super) struct Tuning {
     pub(super) near: usize,
     /// Past them, if no stride tells where they are.
     pub(super) listed: usize,
-    /// Past them, if the destination's rows start anywhere in a line.
-    pub(super) shared: usize,
+    /// Past them, if the destination's rows start anywhere in a line, by log2 of the element's
+    /// bytes.
+    pub(super) shared: [usize; 5],
     /// Bytes of a source row that are asked for at once (memory is slow to change its rows), and
     /// how far ahead.
     pub(super) ahead: [usize; 2],
@@ -94,7 +95,7 @@ static USUAL: Tuning = Tuning {
     early: [[32, 256]; 5],
     near: 32,
     listed: 32,
-    shared: 32,
+    shared: [32; 5],
     ahead: [256, 256],
     touched: 0,
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
@@ -136,7 +137,7 @@ static AMD: Tuning = Tuning {
     early: [[128, 64], [128, 64], [64, 64], [64, 64], [128, 64]],
     near: 256,
     listed: 128,
-    shared: 512,
+    shared: [512, 512, 512, 128, 128],
     ahead: [64, 128],
     touched: 0,
     ahead_from: [0, 6 << 20, 0, 0, 0],

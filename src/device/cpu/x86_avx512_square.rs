@@ -8,6 +8,7 @@ use core::arch::x86_64::*;
 use super::ops::{Band, Place, Rows, To};
 use super::x86_ask::{ask_beside, ask_one, ask_source};
 use super::x86_avx512_odd::NUMBERS;
+use super::x86_avx512_shared::{shared, suits};
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
 /// times over. Row `r` of group `g` goes to row `g` C + `r`.
@@ -46,7 +47,7 @@ lanes!(
 /// Turns a 4 × 4 matrix of 16-byte quarters.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+pub(super) fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     let (low, high) = (_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0x44>(c, d));
     let (first, second) =
         (_mm512_shuffle_i64x2::<0x88>(low, high), _mm512_shuffle_i64x2::<0xdd>(low, high));
@@ -59,7 +60,16 @@ fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn squares(src: *const u8, dst: *mut u8, how: &Band) {
     // SAFETY: the caller's promise.
-    unsafe { either!(how.rows, rows => band(src, dst, rows, how)) }
+    unsafe {
+        match (how.to, how.rows) {
+            (To::Shared(_), _) if suits(how) => shared(src, dst, how),
+            (To::Shared(before), Rows::Apart(rows)) if how.log > 1 => match how.log {
+                2 => bytes4(src, dst, rows, how, Shared(before)),
+                _ => bytes8(src, dst, rows, how, Shared(before)),
+            },
+            (_, rows) => either!(rows, rows => band(src, dst, rows, how)),
+        }
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -70,7 +80,7 @@ unsafe fn band<P: Place>(src: *const u8, dst: *mut u8, rows: [P; 3], how: &Band)
             To::Lines if how.log == 0 => bytes1(src, dst, rows, how, Lines),
             To::Lines => more(src, dst, rows, how, Lines),
             // Of bytes there is no such square here.
-            To::Shared(before) if how.log > 0 => more(src, dst, rows, how, Shared(before)),
+            To::Shared(before) if how.log == 1 => bytes2(src, dst, rows, how, Shared(before)),
             _ if how.log == 0 => bytes1(src, dst, rows, how, Anywhere),
             _ => more(src, dst, rows, how, Anywhere),
         }
@@ -159,15 +169,10 @@ impl Put for Shared {
                     let from = _mm512_set1_epi16((from / 2) as i16);
                     _mm512_permutex2var_epi16(old, _mm512_add_epi16(first, from), now)
                 }
-                4 => {
+                _ => {
                     let first = _mm512_cvtepi8_epi32(_mm_loadu_si128(NUMBERS.as_ptr().cast()));
                     let from = _mm512_set1_epi32(from / 4);
                     _mm512_permutex2var_epi32(old, _mm512_add_epi32(first, from), now)
-                }
-                _ => {
-                    let first = _mm512_cvtepi8_epi64(_mm_loadu_si128(NUMBERS.as_ptr().cast()));
-                    let from = _mm512_set1_epi64(i64::from(from / 8));
-                    _mm512_permutex2var_epi64(old, _mm512_add_epi64(first, from), now)
                 }
             };
             _mm512_stream_si512(row.wrapping_sub(over).cast(), line);
