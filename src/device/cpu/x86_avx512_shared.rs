@@ -25,30 +25,27 @@ pub(super) fn suits(how: &Band) -> bool {
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn shared(src: *const u8, dst: *mut u8, how: &Band) {
     // SAFETY: the caller's promise.
-    unsafe {
-        either!(how.rows, [from, to, _] => match how.log {
-            2 => columns((src, from), (dst, to), how, column4),
-            3 => columns((src, from), (dst, to), how, column8),
-            _ => columns((src, from), (dst, to), how, column16),
-        })
-    }
+    unsafe { either!(how.rows, [from, to, _] => columns((src, from), (dst, to), how)) }
 }
 
-/// Makes so many squares one below the other, asking for what is so far ahead of each source row.
-type Column<P> = unsafe fn((*const u8, P), (*mut u8, P), usize, usize);
-
 /// The columns of a band. Of each source row one line is asked for at a time, whatever the number.
-#[inline(always)]
+#[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn columns<P: Place>(
     (mut src, from): (*const u8, P),
     (mut dst, mut to): (*mut u8, P),
     how: &Band,
-    make: Column<P>,
 ) {
     for column in 0..how.columns {
         let asks = how.ask.lines > 0 && column < how.ask.columns;
+        let ahead = if asks { how.ask.ahead } else { 0 };
         // SAFETY: the caller vouches for the squares, and for the one above them.
-        unsafe { make((src, from), (dst, to), how.lines, if asks { how.ask.ahead } else { 0 }) };
+        unsafe {
+            match how.log {
+                2 => column4((src, from), (dst, to), how.lines, ahead),
+                3 => column8((src, from), (dst, to), how.lines, ahead),
+                _ => column16((src, from), (dst, to), how.lines, ahead),
+            }
+        }
         let (by, next) = to.from(64 >> how.log);
         (src, dst, to) = (src.wrapping_add(64), dst.wrapping_offset(by), next);
     }
@@ -80,36 +77,61 @@ static WORDS: Words = Words({
     words
 });
 
-/// As [`Column`], of squares of `$rows` rows, made part by part: `$turn` makes rows of 64 bytes of
-/// what lies `$part` bytes on in the source's. The `$i`-th of them is the square's row `$row`.
+/// Rows one after the other: an address each. That all of them are not kept saves stack.
+#[derive(Clone, Copy)]
+struct Each<P>(*mut u8, P);
+
+impl<P: Place> Each<P> {
+    /// # Safety
+    /// There is one more row.
+    #[inline(always)]
+    unsafe fn next(&mut self) -> *mut u8 {
+        let Each(at, rows) = *self;
+        let (by, next) = rows.from(1);
+        *self = Each(at.wrapping_offset(by), next);
+        // SAFETY: the caller's word.
+        at.wrapping_offset(unsafe { rows.at(0) })
+    }
+}
+
+/// What is done for each of some numbers, written out.
+macro_rules! once {
+    ($number:literal, $what:expr) => {
+        $what
+    };
+}
+
+/// Makes so many squares one below the other, of `$rows` rows each, asking for what is so far ahead
+/// of each source row. They are made part by part: `$turn` makes the next rows of 64 bytes of what
+/// lies `$part` bytes on in the source's.
 macro_rules! column {
     (
         $name:ident, $turn:ident, $rows:literal,
-        $($before:ident: $part:literal [$($i:literal: $row:literal),*]);*
+        $($before:ident: $part:literal [$($i:literal)*]);*
     ) => {
-        #[inline(never)]
+        #[inline(never)] // its own frame, for squares of other kinds need less
         #[target_feature(enable = "avx512f,avx512bw")]
         unsafe fn $name<P: Place>(
             (mut src, mut from): (*const u8, P),
-            (dst, to): (*mut u8, P),
+            (mut dst, to): (*mut u8, P),
             lines: usize,
             ahead: usize,
         ) {
             // SAFETY: the caller vouches for the rows on both sides.
             unsafe {
                 $(let mut $before = $turn!(src.wrapping_add($part), from);)*
-                for line in 0..lines {
+                for _ in 0..lines {
                     let (by, next) = from.from($rows);
                     (src, from) = (src.wrapping_offset(by), next);
-                    $($(ask_one(src.wrapping_offset(from.at($row)), ahead);)*)*
+                    let mut asked = Each(src.cast_mut(), from);
+                    $($(once!($i, ask_one(asked.next(), ahead));)*)*
+                    let mut row = Each(dst, to);
                     $(
                         let now = $turn!(src.wrapping_add($part), from);
-                        $(
-                            let row = dst.wrapping_offset(to.at($row)).wrapping_add(64 * line);
-                            put(row, $before[$i], now[$i]);
-                        )*
+                        $(put(row.next(), $before[$i], now[$i]);)*
                         $before = now;
                     )*
+                    dst = dst.wrapping_add(64);
                 }
             }
         }
@@ -120,12 +142,13 @@ macro_rules! column {
 macro_rules! turn4 {
     ($src:expr, $from:ident) => {{
         const C: usize = 4;
-        let (src, from) = ($src, $from);
-        let half = |i: usize| _mm256_loadu_si256(src.wrapping_offset(from.at(i)).cast());
-        // Rows `i` and `i` + 4.
-        let two = |i| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(half(i)), half(i + C));
-        let mut low = [two(0), two(1), two(2), two(3)];
-        let mut high = [two(8), two(9), two(10), two(11)];
+        let mut row = Each($src.cast_mut(), $from);
+        let mut half = || _mm256_loadu_si256(row.next().cast());
+        let both = |a, b| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(a), b);
+        let [a, b, c, d] = [half(), half(), half(), half()];
+        let mut low = [both(a, half()), both(b, half()), both(c, half()), both(d, half())];
+        let [a, b, c, d] = [half(), half(), half(), half()];
+        let mut high = [both(a, half()), both(b, half()), both(c, half()), both(d, half())];
         shuffle!(low, C, 2, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32, [0 1]);
         shuffle!(high, C, 2, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32, [0 1]);
         [
@@ -142,39 +165,32 @@ macro_rules! turn4 {
 }
 column!(
     column4, turn4, 16,
-    left: 0 [0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7];
-    right: 32 [0: 8, 1: 9, 2: 10, 3: 11, 4: 12, 5: 13, 6: 14, 7: 15]
+    left: 0 [0 1 2 3 4 5 6 7]; right: 32 [0 1 2 3 4 5 6 7]
 );
 
-/// 64 bytes of eight rows of elements of 8 bytes: the even ones, and the odd ones.
+/// 64 bytes of eight rows of elements of 8 bytes.
 macro_rules! turn8 {
     ($src:expr, $from:ident) => {{
-        let (src, from) = ($src, $from);
-        let row = |i: usize| _mm512_loadu_si512(src.wrapping_offset(from.at(i)).cast());
-        let (a, b, c, d) = ((row(0), row(1)), (row(2), row(3)), (row(4), row(5)), (row(6), row(7)));
-        let [a0, a2, a4, a6] = quarters([
-            _mm512_unpacklo_epi64(a.0, a.1),
-            _mm512_unpacklo_epi64(b.0, b.1),
-            _mm512_unpacklo_epi64(c.0, c.1),
-            _mm512_unpacklo_epi64(d.0, d.1),
-        ]);
-        let [a1, a3, a5, a7] = quarters([
-            _mm512_unpackhi_epi64(a.0, a.1),
-            _mm512_unpackhi_epi64(b.0, b.1),
-            _mm512_unpackhi_epi64(c.0, c.1),
-            _mm512_unpackhi_epi64(d.0, d.1),
-        ]);
-        [a0, a1, a2, a3, a4, a5, a6, a7]
+        let mut row = Each($src.cast_mut(), $from);
+        let mut two = || {
+            let (a, b) =
+                (_mm512_loadu_si512(row.next().cast()), _mm512_loadu_si512(row.next().cast()));
+            (_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
+        };
+        let (a, b, c, d) = (two(), two(), two(), two());
+        // The even ones, and the odd ones.
+        let (even, odd) = (quarters([a.0, b.0, c.0, d.0]), quarters([a.1, b.1, c.1, d.1]));
+        [even[0], odd[0], even[1], odd[1], even[2], odd[2], even[3], odd[3]]
     }};
 }
-column!(column8, turn8, 8, before: 0 [0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7]);
+column!(column8, turn8, 8, before: 0 [0 1 2 3 4 5 6 7]);
 
 /// 64 bytes of four rows of elements of 16 bytes.
 macro_rules! turn16 {
     ($src:expr, $from:ident) => {{
-        let (src, from) = ($src, $from);
-        let row = |i: usize| _mm512_loadu_si512(src.wrapping_offset(from.at(i)).cast());
-        quarters([row(0), row(1), row(2), row(3)])
+        let mut row = Each($src.cast_mut(), $from);
+        let mut one = || _mm512_loadu_si512(row.next().cast());
+        quarters([one(), one(), one(), one()])
     }};
 }
-column!(column16, turn16, 4, before: 0 [0: 0, 1: 1, 2: 2, 3: 3]);
+column!(column16, turn16, 4, before: 0 [0 1 2 3]);
