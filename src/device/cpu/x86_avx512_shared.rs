@@ -28,7 +28,8 @@ pub(super) unsafe fn shared(src: *const u8, dst: *mut u8, how: &Band) {
     unsafe { either!(how.rows, [from, to, _] => columns((src, from), (dst, to), how)) }
 }
 
-/// The columns of a band. Of each source row one line is asked for at a time, whatever the number.
+/// The columns of a band. Whatever is asked for, it is one line of each source row at a time, into
+/// the second-level cache.
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn columns<P: Place>(
     (mut src, from): (*const u8, P),
@@ -78,7 +79,6 @@ static WORDS: Words = Words({
 });
 
 /// Rows one after the other: an address each. That all of them are not kept saves stack.
-#[derive(Clone, Copy)]
 struct Each<P>(*mut u8, P);
 
 impl<P: Place> Each<P> {
