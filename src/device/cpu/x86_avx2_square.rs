@@ -42,19 +42,7 @@ unsafe fn square(
     // SAFETY: the caller's promise.
     unsafe {
         match log {
-            0 => {
-                if let Rows::Apart([from, to, between]) = rows
-                    && from & (FAR - 1) == 0
-                {
-                    in_place(src, from, half, between);
-                    return second(half, between, dst, to, lines);
-                }
-                for part in 0..2 {
-                    let (at, rows) = source(rows, 32 * part);
-                    tile1(src.wrapping_offset(at), half.wrapping_add(32 * part), rows, 4);
-                }
-                either!(rows, [_, to, between] => second(half, between, dst, to, lines))
-            }
+            0 => bytes(src, dst, half, rows, lines),
             1 => either!(rows, [from, to, _] => whole2(src, from, dst, to, lines)),
             2 => either!(rows, [from, to, _] => whole4(src, from, dst, to, lines)),
             3 => either!(rows, [from, to, _] => whole8(src, from, dst, to, lines)),
@@ -63,14 +51,35 @@ unsafe fn square(
     }
 }
 
+/// Bytes, of which too many make a row for the registers: half done, and then elsewhere.
+#[inline(never)] // a frame of its own: stacks may be small
+#[target_feature(enable = "avx2")]
+unsafe fn bytes(src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, lines: bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Rows::Apart([from, to, between]) = rows
+            && from & (FAR - 1) == 0
+        {
+            in_place(src, from, half, between);
+            return second(half, between, dst, to, lines);
+        }
+        for part in 0..2 {
+            let (at, rows) = source(rows, 32 * part);
+            tile1(src.wrapping_offset(at), half.wrapping_add(32 * part), rows, 4);
+        }
+        either!(rows, [_, to, between] => second(half, between, dst, to, lines))
+    }
+}
+
 /// Rows so many bytes apart, or a multiple of it, share a few places in the first-level cache.
 const FAR: isize = 2048;
 
 /// Copies 64 rows of 64 bytes, each in one go, and turns them where they are then.
+#[inline(never)]
 #[target_feature(enable = "avx2")]
 unsafe fn in_place(src: *const u8, from: isize, to: *mut u8, between: isize) {
     // Blocks of 16 rows and columns that change places, or stay in theirs, two at a time.
-    const BLOCKS: [[usize; 4]; 8] = [
+    static BLOCKS: [[u8; 4]; 8] = [
         [0, 0, 1, 1],
         [2, 2, 3, 3],
         [0, 1, 1, 0],
@@ -86,11 +95,8 @@ unsafe fn in_place(src: *const u8, from: isize, to: *mut u8, between: isize) {
             let (row, to) = (src.wrapping_offset(i * from), to.wrapping_offset(i * between));
             to.cast::<[__m256i; 2]>().write_unaligned(row.cast::<[__m256i; 2]>().read_unaligned());
         }
-        for [a, b, c, d] in BLOCKS {
-            let block = |row: usize, column: usize| {
-                to.wrapping_offset(16 * row as isize * between).wrapping_add(16 * column)
-            };
-            pair([block(a, b), block(c, d)], [block(b, a), block(d, c)], between);
+        for blocks in &BLOCKS {
+            pair(to, between, blocks);
         }
     }
 }
@@ -98,9 +104,14 @@ unsafe fn in_place(src: *const u8, from: isize, to: *mut u8, between: isize) {
 /// Turns two blocks of 16 rows of 16 bytes, `by` bytes apart, at once, to two others.
 macro_rules! pair {
     ([$($i:literal)*], [$($h:literal)*]) => {
+        #[inline(never)]
         #[target_feature(enable = "avx2")]
-        unsafe fn pair([a, b]: [*mut u8; 2], [to_a, to_b]: [*mut u8; 2], by: isize) {
+        unsafe fn pair(to: *mut u8, by: isize, &[a, b, c, d]: &[u8; 4]) {
             const C: usize = 16;
+            let block = |row: u8, column: u8| {
+                to.wrapping_offset(16 * row as isize * by).wrapping_add(16 * column as usize)
+            };
+            let [to_a, to_b, a, b] = [block(b, a), block(d, c), block(a, b), block(c, d)];
             // SAFETY: the caller vouches for all of them.
             unsafe {
                 let mut rows = [$(_mm256_inserti128_si256::<1>(

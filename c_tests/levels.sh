@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Copies by every set of kernels that this processor has, each as it would on one that has no more:
+# the programs run on stacks of 16 KiB, with layouts of full length, which valgrind has no time for.
+# The library is built as it is shipped, with one more function. Argument: INCLUDE.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+include=$(realpath "${1:-target/include/dlpack}") || exit 1
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/levels
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+"${CARGO:-cargo}" build -q --release --locked -p dlpack_rs_cdylib --features levels \
+  --target-dir "$target" || exit 1
+major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
+cp "$target/release/libdlpack_rs.so" "$out/libdlpack_rs.so.$major"
+programs="test_stack test_engine"
+for program in $programs; do
+  gcc -g -O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -Ic_tests c_tests/{level,harness,inject}.c \
+    "c_tests/$program.c" "$out/libdlpack_rs.so.$major" -Wl,-rpath,"$out" -ldl -lpthread -lm \
+    -o "$out/$program" || exit 1
+done
+levels="portable neon avx2 avx512 vbmi"
+number=0
+for level in $levels; do
+  number=$((number + 1))
+  for program in $programs; do
+    LEVEL=$number "$out/$program" >"$out/$level-$program" 2>&1
+    echo $? >"$out/$level-$program.status"
+  done &
+done
+wait
+passed=0 failed=0
+for level in $levels; do
+  for program in $programs; do
+    log=$out/$level-$program status=$(cat "$out/$level-$program.status")
+    [ "$status" -eq 77 ] && echo "$level, $program: not on this processor" && continue
+    read -r p _ f _ < <(grep -E '^[0-9]+ passed, [0-9]+ failed$' <(tail -n 1 "$log") || echo 0 0 1)
+    [ "$status" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    [ "$f" -ne 0 ] && tail -n 40 "$log"
+    passed=$((passed + p)) failed=$((failed + f))
+    echo "$level, $program: exit status $status; $(grep '^stack:' "$log")"
+  done
+done
+echo "levels: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
