@@ -33,6 +33,7 @@ static OPS: Ops = Ops {
     fours: portable::fours,
     sixes: None,
     fetch: portable::fetch,
+    asked: portable::asked,
     stream: portable::stream,
     join: portable::join,
     pieces: portable::pieces,

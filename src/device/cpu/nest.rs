@@ -27,6 +27,7 @@ fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     const LINES: i64 = 512;
     // In the second-level cache, where a few instructions move much.
     const SECOND: i64 = 2048;
+    let second = if size == 16 { tuning().sixteens.1 } else { SECOND };
     const SMALL: i64 = 64 << 10;
     // Of those whole pages apart, and parts of pages, the cache holds fewer.
     const CROWDED: i64 = 16;
@@ -42,7 +43,7 @@ fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     let large = nbytes > NEST_MOST;
     let most = match () {
         () if crowded => CROWDED,
-        () if large && size >= 16 => SECOND,
+        () if large && size >= 16 => second,
         () => LINES,
     };
     let between = if large { between.saturating_mul(size / 64 + 1) } else { between };
@@ -259,6 +260,7 @@ pub(super) fn suits(plan: &Part, size: usize) -> bool {
     let most = match size {
         0..=2 => 4096,
         3..=7 => 16384,
+        16 => tuning().sixteens.0,
         8..=1024 => tuning().nested.1,
         _ => NEST_MOST,
     };

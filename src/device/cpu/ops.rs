@@ -183,6 +183,10 @@ pub(super) enum To {
     Shared(*mut u8),
 }
 
+/// Copies `n` elements of 16 bytes, `stride` bytes apart in the source; asks for the line that has
+/// the byte so many further on than each.
+pub(super) type Asked = unsafe fn(dst: *mut u8, src: *const u8, n: usize, stride: isize, on: usize);
+
 /// How to pick every k-th element out of contiguous bytes with byte shuffles, or to weave k
 /// planes into one run: one table for both directions.
 pub(super) struct Masks {
@@ -449,6 +453,9 @@ pub(super) struct Ops {
     pub(super) sixes: Option<Turn>,
     /// What asks for lines.
     pub(super) fetch: Fetch,
+    /// Copies elements of 16 bytes that follow one another in the destination, and asks for what
+    /// follows each.
+    pub(super) asked: Asked,
     /// Copies whole lines to an aligned destination, past the caches.
     pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
     /// Writes an aligned line, past the caches if it can: `n` bytes at `tail` and the first of

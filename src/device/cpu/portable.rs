@@ -1,5 +1,6 @@
 //! Kernels in plain Rust, for every target.
 use super::ops::{Masks, Ops, Packed, Place, Rows};
+use super::strided::fixed;
 use super::{bitrun, nest, transpose};
 use crate::device::plan::Dim;
 
@@ -16,6 +17,7 @@ pub(super) static OPS: Ops = Ops {
     fours,
     sixes: None,
     fetch,
+    asked,
     stream,
     join,
     pieces,
@@ -153,6 +155,12 @@ pub(super) unsafe fn fence() {}
 
 /// Nothing: hardware does what it does.
 pub(super) unsafe fn fetch(_: *const u8, _: Rows<1>, _: usize, _: usize) {}
+
+/// As [`super::ops::Asked`], of which only the copies are done.
+pub(super) unsafe fn asked(dst: *mut u8, src: *const u8, n: usize, stride: isize, _: usize) {
+    // SAFETY: the caller's elements.
+    unsafe { fixed::<16>(dst, src, n, stride, 16) };
+}
 
 /// None: the caller does it.
 pub(super) unsafe fn unpack(_: *mut u8, _: *const u8, _: u32, _: u32, _: usize) -> usize {

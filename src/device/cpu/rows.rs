@@ -62,7 +62,8 @@ unsafe fn columns(
             let at = (s + column) * size;
             let src = src.wrapping_add(at);
             let ahead = at & (chunk - 1) == 0 && at + distance < face.n_src * size;
-            if let Some(ops) = far.filter(|_| ahead) {
+            let asked = far.filter(|_| ahead && size == 16 && chunk == 64).map(|ops| ops.asked);
+            if let Some(ops) = far.filter(|_| ahead && asked.is_none()) {
                 for &start in tables.rows.iter().take(runs) {
                     let soon = src.wrapping_offset(start as isize).wrapping_add(distance);
                     // SAFETY: a prefetch touches nothing.
@@ -78,7 +79,10 @@ unsafe fn columns(
                 unsafe {
                     match size {
                         16 if pair => two::<16>([to, to.wrapping_offset(next)], src, n, by),
-                        16 => fixed::<16>(to, src, n, by, 16),
+                        16 => match asked {
+                            Some(asked) => asked(to, src, n, by, distance),
+                            None => fixed::<16>(to, src, n, by, 16),
+                        },
                         _ => line(size, to, src, n, by, size as isize),
                     }
                 }

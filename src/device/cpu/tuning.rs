@@ -86,6 +86,9 @@ pub(super) struct Tuning {
     /// Whether loops alone are the fastest for less than 16 bytes, too, where few source lines lie
     /// between neighbours ([`super::nest::light`]), and bytes of the largest output they copy.
     pub(super) nested: (bool, i64),
+    /// Bytes of the largest output of elements of 16 bytes that loops alone copy, and, of one that
+    /// does not fit into the second-level cache, how many source lines may lie between neighbours.
+    pub(super) sixteens: (i64, i64),
 }
 
 static USUAL: Tuning = Tuning {
@@ -113,6 +116,7 @@ static USUAL: Tuning = Tuning {
     uneven: [0; 2],
     rows_log: 3,
     nested: (false, NEST_MOST),
+    sixteens: (NEST_MOST, 0),
 };
 
 /// Whoever else has AVX-512: 2 MiB of second-level cache, and before memory a large third one, in
@@ -126,6 +130,7 @@ static WIDE: Tuning = Tuning {
     stream_from: [[4 << 20; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2]],
     uneven: [8, 8],
     nested: (true, i64::MAX),
+    sixteens: (i64::MAX, 2048),
     ..USUAL
 };
 
@@ -155,6 +160,7 @@ static AMD: Tuning = Tuning {
     uneven: [32, 8],
     rows_log: 4,
     nested: (false, NEST_MOST),
+    sixteens: (5 << 20, 48),
 };
 
 /// Zen 5: the same caches before a memory that is twice as fast.
@@ -169,6 +175,7 @@ static ZEN5: Tuning = Tuning {
     bytes_from: 10 << 20,
     fills: true,
     nested: (false, i64::MAX),
+    sixteens: (i64::MAX, 2048),
     ..AMD
 };
 

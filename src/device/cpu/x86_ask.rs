@@ -6,6 +6,7 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Ask, Place, Rows};
+use super::strided::one;
 use super::tuning::tuning;
 
 /// As [`super::ops::Fetch`].
@@ -16,6 +17,37 @@ pub(super) unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize)
             either!(rows, [rows] => ask::<_MM_HINT_T1>(at, rows, n, lines))
         } else {
             either!(rows, [rows] => ask::<_MM_HINT_T0>(at, rows, n, lines))
+        }
+    }
+}
+
+/// As [`super::ops::Asked`].
+pub(super) unsafe fn asked(dst: *mut u8, src: *const u8, n: usize, stride: isize, on: usize) {
+    // SAFETY: the caller's elements.
+    unsafe {
+        if tuning().second < usize::MAX {
+            elements::<_MM_HINT_T1>(dst, src, n, stride, on);
+        } else {
+            elements::<_MM_HINT_T0>(dst, src, n, stride, on);
+        }
+    }
+}
+
+unsafe fn elements<const LEVEL: i32>(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    stride: isize,
+    on: usize,
+) {
+    let (mut from, mut to) = (src, dst);
+    // SAFETY: the caller's elements; a prefetch touches nothing.
+    unsafe {
+        for _ in 0..n {
+            _mm_prefetch::<LEVEL>(from.wrapping_add(on).cast());
+            one::<16>(to, from, (0, 0));
+            from = from.wrapping_offset(stride);
+            to = to.wrapping_add(16);
         }
     }
 }

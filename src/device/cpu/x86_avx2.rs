@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 use core::ptr::copy_nonoverlapping;
 
 use super::ops::{Odd, Ops, Place, Rows};
-use super::x86_ask::fetch;
+use super::x86_ask::{asked, fetch};
 // The instructions for bits are 64-bit ones.
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
@@ -31,6 +31,7 @@ pub(super) const TABLE: Ops = Ops {
     fours: x86_packed::fours,
     sixes: Some(x86_packed::sixes),
     fetch,
+    asked,
     stream,
     join,
     pieces,
