@@ -93,14 +93,16 @@ pub(super) fn faces(plan: &Part, size: usize, (row, column): &Sides, turn: &mut 
     let n = (row.n as usize, column.n as usize);
     let face = Face::new((src, dst), n, (&rows, &columns), size.trailing_zeros());
     // Faces side by side in the source follow one another, of each only a few that are side by
-    // side in the destination: runs on both sides, as within a large face.
+    // side in the destination: runs on both sides, as within a large face. All of them, if these
+    // are nearer to one another in the source, too.
     let inside = row.set() | column.set();
     let others = || (0..plan.ndim).filter(|i| inside >> (i & 63) & 1 == 0);
     let below = others().next_back();
     let beside = others().filter(|&i| Some(i) != below).min_by_key(|&i| plan.dim(i).src.abs());
-    let near = |i: Option<usize>| i.map_or(Dim::NONE, |i| plan.dim(i));
-    let (outer, inner) = (near(beside), near(below));
-    let few = (256 / (n.0 * size).max(1)).clamp(1, 16) as i64;
+    let dim = |i: Option<usize>| i.map_or(Dim::NONE, |i| plan.dim(i));
+    let (outer, inner) = (dim(beside), dim(below));
+    let near = inner.src.abs() <= outer.src.abs();
+    let few = if near { inner.n } else { (256 / (n.0 * size).max(1)).clamp(1, 16) as i64 };
     walk(plan, inside | set(&[below, beside]), |src_at, dst_at| {
         let mut from = 0;
         while from < inner.n {

@@ -57,7 +57,7 @@ impl Way {
         // Of 16 bytes and more nothing is turned in registers.
         let moved = size >= 16 || size >= 8 && tuning().nested.0 && nest::light(plan, size);
         let moved = moved && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
-        if kernel == Kernel::Few || moved && !streams && nest::suits(plan, size) {
+        if kernel == Kernel::Few || moved && nested(plan, size, streams) {
             return Way::Nest;
         }
         if let Some(way) = rare(ops, plan, (kernel, sides), size, streams) {
@@ -67,7 +67,7 @@ impl Way {
         let far = if streams { 128 } else { 1025 };
         match kernel {
             _ if tiny(ops, plan, (kernel, sides), size, streams) => {
-                let near = !streams && nest::suits(plan, size);
+                let near = nested(plan, size, streams);
                 let plain = if near { Way::Nest } else { Way::Tables };
                 odd::short(ops, plan, size, sides).map_or(plain, Way::OddSquares)
             }
@@ -141,9 +141,11 @@ fn rare(
             }
         },
         // Planes that are so many, and their runs so short, that it is faster than to weave them.
-        Kernel::Interleave if !streams && size >= 4 && plan.inner().n >= 5 => {
-            let brief = plan.dim(plan.ndim.wrapping_sub(2)).n <= 64;
-            *sides = if brief { plan.sides(size as i64) } else { None }?;
+        Kernel::Interleave if size >= 4 && plan.inner().n >= 3 => {
+            let (planes, run) = (plan.inner().n, plan.dim(plan.ndim.wrapping_sub(2)).n);
+            let many = !streams && planes >= 5 && run <= 64;
+            let able = many || size == 8 && few(planes, run) && !nested(plan, size, streams);
+            *sides = if able { plan.sides(size as i64) } else { None }?;
             squares(ops, plan, size, sides, true)
         }
         Kernel::Transpose | Kernel::Slim => squares(ops, plan, size, sides, false),
@@ -164,6 +166,16 @@ fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides, even: bool) -> Opti
     let able = even || odd::uneven(plan, size, sides);
     let turn = if able { odd::short(ops, plan, size, sides) } else { None };
     turn.map(Way::OddSquares)
+}
+
+/// Whether loops alone copy a plan that has no kernel.
+fn nested(plan: &Part, size: usize, streams: bool) -> bool {
+    !streams && nest::suits(plan, size)
+}
+
+/// Whether planes are a few short ones.
+fn few(planes: i64, run: i64) -> bool {
+    planes.saturating_mul(run) <= 64
 }
 
 /// Whether a plan goes element by element, through tables of offsets.
@@ -199,7 +211,7 @@ fn tiny(
         // A few short planes.
         Kernel::Interleave => {
             let (planes, run) = (plan.inner().n, plan.dim(plan.ndim.wrapping_sub(2)).n);
-            size == 8 && planes.saturating_mul(run) <= 64
+            size == 8 && few(planes, run)
         }
         _ => false,
     }
