@@ -50,7 +50,7 @@ TESTS = \
 	"headers/check.sh" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
-	"c_tests/levels.sh $(INCLUDE)/dlpack" \
+	"c_tests/levels/run.sh $(INCLUDE)/dlpack" \
 	"c_tests/gpu/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/consumers.sh" \

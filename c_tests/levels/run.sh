@@ -3,7 +3,7 @@
 # the programs run on stacks of 16 KiB, with layouts of full length, which valgrind has no time for.
 # The library is built as it is shipped, with one more function. Argument: INCLUDE.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") || exit 1
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/levels
 out=$(mktemp -d) || exit 1
@@ -14,7 +14,7 @@ major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.
 cp "$target/release/libdlpack_rs.so" "$out/libdlpack_rs.so.$major"
 programs="test_stack test_engine"
 for program in $programs; do
-  gcc -g -O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -Ic_tests c_tests/{level,harness,inject}.c \
+  gcc -g -O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -Ic_tests c_tests/levels/level.c c_tests/{harness,inject}.c \
     "c_tests/$program.c" "$out/libdlpack_rs.so.$major" -Wl,-rpath,"$out" -ldl -lpthread -lm \
     -o "$out/$program" || exit 1
 done

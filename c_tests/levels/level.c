@@ -1,4 +1,4 @@
-/* Linked to a program by levels.sh: its copies use the kernels of the level whose number the
+/* Linked to a program by run.sh: its copies use the kernels of the level whose number the
  * environment's LEVEL is. Exits with 77 where this processor has not got them. */
 #include <stdbool.h>
 #include <stdlib.h>
