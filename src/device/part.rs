@@ -7,6 +7,9 @@ pub const SIDE_MOST: usize = 12;
 /// Bytes from which an output goes past the caches, unless tests and measurements say otherwise.
 pub const STREAM_FROM: u64 = 16 << 20;
 
+/// Elements from which runs of every so many-th one are worth their beginning.
+const SHORT: i64 = 64;
+
 /// Bytes of an output from which the destination's rows may be short.
 const LARGE: u64 = 4 << 20;
 
@@ -204,8 +207,11 @@ impl<'a> Part<'a> {
         let steps = inner.src.checked_rem(bytes) == Some(0);
         let step = inner.src.checked_div(bytes).unwrap_or(0);
         let steps = steps && step.abs() <= MAX_STEP && bytes <= 8;
-        // Picking goes past the caches, small transposes do not.
-        let least = if steps && self.whole_bytes() >= STREAM_FROM { 64 } else { 16 };
+        // Picking goes past the caches. Short runs of 8 bytes are copied one by one instead, those
+        // of less are turned.
+        let picks = steps && (bytes == 8 || inner.n >= SHORT);
+        let picks = picks && self.whole_bytes() >= STREAM_FROM;
+        let least = if picks { 64 } else { 16 };
         match self.sides(bytes) {
             Some((dst, src)) if dst.n.min(src.n).saturating_mul(bytes) >= least => {
                 *sides = (dst, src);

@@ -270,6 +270,25 @@ pub(super) fn suits(plan: &Part, size: usize) -> bool {
         && near(size as i64, nbytes, &innermost(plan).0)
 }
 
+/// Whether few source lines lie between neighbours, and these near one another, so that processors
+/// fetch ahead by themselves.
+#[inline(never)]
+pub(super) fn compact(plan: &Part) -> bool {
+    const LINES: i64 = 10;
+    const NEAR: i64 = 16 << 10;
+    let (mut lines, mut span) = (1i64, 0i64);
+    for &Dim { n, src, .. } in innermost(plan).0.iter().filter(|dim| dim.n > 1) {
+        let src = src.saturating_abs();
+        if src <= 16 {
+            let few = lines > 1 && lines <= LINES;
+            return few && span <= NEAR && plan.ndim <= NEST_DIMS;
+        }
+        lines = lines.saturating_mul(n);
+        span = span.saturating_add(src.saturating_mul(n));
+    }
+    false
+}
+
 /// Copies a plan.
 ///
 /// # Safety

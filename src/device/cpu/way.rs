@@ -118,6 +118,7 @@ fn rare(
     streams: bool,
 ) -> Option<Way> {
     let grouped = !matches!(kernel, Kernel::Memcpy | Kernel::Few | Kernel::Interleave);
+    let grouped = grouped && !(singles(plan, kernel, size) && plan.inner().n * size as i64 > 64);
     if grouped && let Some(found) = groups::of(ops, plan, kernel, size) {
         return Some(Way::Groups(found));
     }
@@ -143,7 +144,9 @@ fn rare(
         // Planes that are so many, and their runs so short, that it is faster than to weave them.
         Kernel::Interleave if size >= 4 && plan.inner().n >= 3 => {
             let (planes, run) = (plan.inner().n, plan.dim(plan.ndim.wrapping_sub(2)).n);
-            let many = !streams && planes >= 5 && run <= 64;
+            // Past the caches weaving writes whole lines, but short ones.
+            let least = if streams { 5 - size as i64 / 4 } else { 5 };
+            let many = planes >= least && run <= 64;
             let able = many || size == 8 && few(planes, run) && !nested(plan, size, streams);
             *sides = if able { plan.sides(size as i64) } else { None }?;
             squares(ops, plan, size, sides, true)
@@ -170,7 +173,14 @@ fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides, even: bool) -> Opti
 
 /// Whether loops alone copy a plan that has no kernel.
 fn nested(plan: &Part, size: usize, streams: bool) -> bool {
-    !streams && nest::suits(plan, size)
+    !streams && nest::suits(plan, size) || size == 16 && nest::compact(plan)
+}
+
+/// Whether runs of every so many-th element are copied one by one: of 4 and 8 bytes, of a line or
+/// more that a table has room for.
+fn singles(plan: &Part, kernel: Kernel, size: usize) -> bool {
+    let nbytes = plan.inner().n.saturating_mul(size as i64);
+    matches!(kernel, Kernel::Step(_)) && size >= 4 && (64..=256).contains(&nbytes)
 }
 
 /// Whether planes are a few short ones.
@@ -195,7 +205,10 @@ fn tiny(
         Kernel::Gather | Kernel::Scatter => plan.inner().n < 64 || plan.source_inner().is_some(),
         // Larger ones if their rows are not the source's.
         Kernel::Rows => size <= 16 || (size <= 80 && plan.source_inner().is_some()),
-        Kernel::Step(_) => (plan.inner().n < 16 || size == 8) && plan.ndim >= 3,
+        Kernel::Step(_) => {
+            let short = plan.inner().n < 16 || size == 8 || singles(plan, kernel, size);
+            short && plan.ndim >= 3
+        }
         // Of faces that are a few elements wide, tiles would be mostly edges, and runs mostly
         // their beginning; small faces cost more to set up.
         Kernel::Transpose => {
