@@ -11,12 +11,12 @@ trap 'rm -rf "$out"' EXIT
 "${CARGO:-cargo}" build -q --release --locked -p dlpack_rs_cdylib --features levels \
   --target-dir "$target" || exit 1
 major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
-cp "$target/release/libdlpack_rs.so" "$out/libdlpack_rs.so.$major"
+cp "$target/release/libdlpack_rs.so" "$out/libdlpack_rs.so.$major" || exit 1
 programs="test_stack test_engine"
 for program in $programs; do
-  gcc -g -O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -Ic_tests c_tests/levels/level.c c_tests/{harness,inject}.c \
-    "c_tests/$program.c" "$out/libdlpack_rs.so.$major" -Wl,-rpath,"$out" -ldl -lpthread -lm \
-    -o "$out/$program" || exit 1
+  gcc -g -O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -Ic_tests \
+    c_tests/levels/level.c c_tests/{harness,inject}.c "c_tests/$program.c" \
+    "$out/libdlpack_rs.so.$major" -Wl,-rpath,"$out" -ldl -lpthread -lm -o "$out/$program" || exit 1
 done
 levels="portable neon avx2 avx512 vbmi"
 number=0

@@ -88,6 +88,7 @@ pub(super) struct Tuning {
     pub(super) nested: (bool, i64),
     /// Bytes of the largest output of elements of 16 bytes that loops alone copy, and, of one that
     /// does not fit into the second-level cache, how many source lines may lie between neighbours.
+    /// Larger ones too, if few lines near one another do ([`super::nest::compact`]).
     pub(super) sixteens: (i64, i64),
 }
 
