@@ -274,6 +274,7 @@ unsafe fn begin_desc(
 /// odd squares, odd tiles: squares of any size, of elements of any size up to 15 bytes; tiles of
 ///               elements of 3, 5, 6 and 7 bytes.
 /// planes:       pixels taken apart, all channels in one go, past the caches.
+/// deal:         pixels to planes and back, of up to eight channels, in registers.
 /// groups:       a few bytes in any order, over and over.
 /// bits:         elements that are not whole bytes.
 ///

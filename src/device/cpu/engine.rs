@@ -5,7 +5,8 @@ use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
 use super::way::Way;
 use super::{
-    bits, braid, groups, level, lines, nest, odd, ops::Ops, planes, slim, small, strided, tables,
+    bits, braid, deal, groups, level, lines, nest, odd, ops::Ops, planes, slim, small, strided,
+    tables,
 };
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item};
@@ -65,6 +66,7 @@ unsafe fn go(ops: &Ops, plan: &Part, (way, sides): (&Way, &Sides), streams: bool
             Way::OddTiles(turn) => odd::tiles(ops, *turn, plan, size, sides),
             Way::Braid(braid) => braid::copy(plan, size, *braid),
             Way::Planes(step, split) => planes::copy(ops, plan, size, (*step, *split), streams),
+            Way::Deal(found) => deal::copy(plan, size, found),
             Way::Groups(found) => groups::copy(ops, plan, found, streams),
             Way::Bits => bits::copy(ops, plan, streams),
         }

@@ -9,6 +9,7 @@
 //!        windows   or windows in the buffer                     ├ some of Transpose
 //!        groups    a few bytes in any order                     ├ some of Rows, Fill, Step, ...
 //!        planes    pixels taken apart, past the caches          ├ some of Step
+//!        deal      pixels to planes and back, in registers  ├ some of Step, Interleave, ...
 //!        small     squares or tiles alone: small faces          ├ some of Transpose, Interleave
 //!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
@@ -104,6 +105,7 @@ macro_rules! either {
 mod bitrun;
 mod bits;
 mod braid;
+mod deal;
 mod engine;
 mod face;
 mod groups;
@@ -141,6 +143,7 @@ mod x86_avx2_shuffle;
 mod x86_avx2_square;
 mod x86_avx512;
 mod x86_avx512_braid;
+mod x86_avx512_deal;
 mod x86_avx512_groups;
 mod x86_avx512_odd;
 mod x86_avx512_planes;

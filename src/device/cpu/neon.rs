@@ -46,6 +46,7 @@ static OPS: Ops = Ops {
     braid: None,
     groups: Some((&[16], shuffle)),
     planes: None,
+    deal: None,
     runs: portable::runs,
     fence: portable::fence,
     streams: false,

@@ -209,6 +209,23 @@ unsafe fn twos<const SIZE: usize>(dst: *mut u8, src: *const u8, n: usize, ss: is
     let (mut from, mut to) = (src, dst);
     // SAFETY: the caller's elements.
     unsafe {
+        if ds == SIZE as isize {
+            let by = SIZE as isize;
+            for _ in 0..n / 4 {
+                one::<SIZE>(to, from, (0, 0));
+                one::<SIZE>(to, from, (ss, by));
+                one::<SIZE>(to, from, (2 * ss, 2 * by));
+                one::<SIZE>(to, from, (3 * ss, 3 * by));
+                from = from.wrapping_offset(4 * ss);
+                to = to.wrapping_offset(4 * by);
+            }
+            for _ in 0..n & 3 {
+                one::<SIZE>(to, from, (0, 0));
+                from = from.wrapping_offset(ss);
+                to = to.wrapping_offset(by);
+            }
+            return;
+        }
         for _ in 0..n / 2 {
             one::<SIZE>(to, from, (0, 0));
             one::<SIZE>(to, from, (ss, ds));
@@ -287,6 +304,17 @@ pub(super) fn compact(plan: &Part) -> bool {
         span = span.saturating_add(src.saturating_mul(n));
     }
     false
+}
+
+/// Whether elements that follow one another in the destination are pixels apart in the source, of
+/// which each has few, so that all lines of the source are used up while they are near.
+pub(super) fn scans(plan: &Part, size: usize) -> bool {
+    const PIXEL: i64 = 64;
+    let (inner, size) = (plan.inner(), size as i64);
+    let beside = plan.source_inner().map_or(Dim::NONE, |i| plan.dim(i));
+    let (pixel, most) = (inner.src.abs(), if size < 16 { PIXEL - 1 } else { 4 * PIXEL });
+    let near = beside.src == size && beside.n * size <= pixel && pixel <= most;
+    near && inner.dst == size && plan.ndim <= NEST_DIMS
 }
 
 /// Copies a plan.

@@ -1,4 +1,5 @@
 //! The table of kernels that a level provides. The drivers are written once, against this.
+use super::deal::Dealt;
 use crate::device::plan::Dim;
 
 /// Where the rows of `N` places lie, from a common address each: so many bytes apart, or at the
@@ -485,6 +486,8 @@ pub(super) struct Ops {
     pub(super) groups: Option<(&'static [usize], Shuffle)>,
     /// Elements that lie in turn, to planes, and of how many bytes at once: 16 or 64.
     pub(super) planes: Option<(usize, Split)>,
+    /// Pixels to planes, and back.
+    pub(super) deal: Option<Dealt>,
     /// Copies elements of 32 bytes and more in three dimensions, innermost first; if they have at
     /// most a kilobyte, lines of the destination may be asked for `soon` bytes ahead.
     pub(super) runs: Runs,

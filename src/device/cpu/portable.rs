@@ -30,6 +30,7 @@ pub(super) static OPS: Ops = Ops {
     braid: None,
     groups: None,
     planes: None,
+    deal: None,
     runs,
     fence,
     streams: false,

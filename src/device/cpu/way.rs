@@ -3,7 +3,7 @@
 use super::engine::Sides;
 use super::ops::{Braid, OddSquares, OddTiles, Ops, Shuffle, Split, Squares};
 use super::tuning::tuning;
-use super::{braid, groups, nest, odd, planes, small};
+use super::{braid, deal, groups, nest, odd, planes, small};
 use crate::device::part::Part;
 use crate::device::plan::{Item, Kernel};
 
@@ -41,6 +41,8 @@ pub(super) enum Way {
     Braid(Braid),
     /// Pixels taken apart, all planes in one go.
     Planes(i64, (usize, Split)),
+    /// Pixels to planes, or back.
+    Deal((deal::Found, deal::Dealt)),
     /// A few bytes in any order.
     Groups((groups::Found, Shuffle)),
     /// Packed elements.
@@ -57,6 +59,9 @@ impl Way {
         // Of 16 bytes and more nothing is turned in registers.
         let moved = size >= 16 || size >= 8 && tuning().nested.0 && nest::light(plan, size);
         let moved = moved && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
+        if let Some(way) = pixels(ops, plan, kernel, size, streams) {
+            return way;
+        }
         if kernel == Kernel::Few || moved && nested(plan, size, streams) {
             return Way::Nest;
         }
@@ -103,6 +108,7 @@ impl Way {
             Way::OddTiles(_) => "odd tiles",
             Way::Braid(_) => "braid",
             Way::Planes(..) => "planes",
+            Way::Deal(_) => "deal",
             Way::Groups(_) => "groups",
             Way::Bits => "bits",
         }
@@ -154,6 +160,37 @@ fn rare(
         Kernel::Transpose | Kernel::Slim => squares(ops, plan, size, sides, false),
         _ => None,
     }
+}
+
+/// The way of a plan whose source is in pixels, or whose destination is. Where loops alone are
+/// faster than to deal, and where neither is, is measured (Zen 4, benches/notes.md).
+fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) -> Option<Way> {
+    const LARGE: u64 = 8 << 20;
+    if matches!(kernel, Kernel::Memcpy | Kernel::Few | Kernel::Rows | Kernel::Fill) {
+        return None;
+    }
+    if let Kernel::Step(step) = kernel
+        && let Some(split) = planes::of(ops, plan, size, step, streams)
+    {
+        return Some(Way::Planes(step, split));
+    }
+    let run = plan.inner().n.saturating_mul(size as i64);
+    let middle = match size {
+        16 if streams => 513..4096,
+        16 => 513..8192,
+        8 if plan.whole_bytes() >= LARGE => 320..3072,
+        4 if streams => 513..3072,
+        _ => 0..0,
+    };
+    if middle.contains(&run) && nest::scans(plan, size) {
+        return Some(Way::Nest);
+    }
+    let squares = size == 8 && plan.inner().src == 64 && run >= 512;
+    if size == 16 && run < middle.end || squares {
+        return None;
+    }
+    let (found, deal) = deal::of(ops, plan, size)?;
+    found.worth(plan, size, streams).then_some(Way::Deal((found, deal)))
 }
 
 /// Squares of small faces, or of any size; these of `even` faces, too.

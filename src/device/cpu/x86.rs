@@ -8,6 +8,7 @@ use core::arch::x86_64 as arch;
 use super::level::Level;
 use super::ops::{Ops, Turns};
 use super::tuning::Make;
+use super::x86_avx512_deal;
 use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid};
 use super::{x86_avx512_groups, x86_avx512_odd, x86_avx512_planes, x86_avx512_small};
 
@@ -29,6 +30,7 @@ static VBMI: Ops = Ops {
     braid: Some(x86_avx512_braid::braid),
     groups: Some((&[64, 128], x86_avx512_groups::groups)),
     planes: Some((64, x86_avx512_planes::planes)),
+    deal: Some(x86_avx512_deal::deal),
     pieces: x86_avx512::pieces_vbmi,
     ..x86_avx512::TABLE
 };

@@ -44,6 +44,7 @@ pub(super) const TABLE: Ops = Ops {
     braid: None,
     groups: Some((&[16], groups)),
     planes: Some((16, planes)),
+    deal: None,
     runs,
     fence,
     streams: true,

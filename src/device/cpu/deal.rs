@@ -1,0 +1,158 @@
+//! Pixels to planes, and planes to pixels, of two to eight elements: of each round all lines of one
+//! side are loaded, and every line of the other is made of them, in registers.
+use super::ops::Ops;
+use super::walk::{set, walk};
+use crate::device::part::Part;
+use crate::device::plan::Dim;
+
+/// Planes at most.
+pub(super) const MOST: usize = 8;
+
+/// Bytes of the shortest run of a plane.
+const LEAST: i64 = 32;
+
+/// How lines of some rows become lines of others, in every round of every run.
+#[allow(dead_code)] // by targets without such kernels
+pub(super) struct Deal {
+    /// Which byte of two lines that are loaded becomes which of each line that is made.
+    pub(super) order: [u8; 64 * MOST + 16],
+    /// Which bytes of it come from the second two lines, the third, and the fourth.
+    pub(super) masks: [[u64; MOST / 2 - 1]; MOST],
+    /// Lines of a round, 2 to 8 of the source, 1 to 8 of the destination; how many bytes they are
+    /// apart, and those of the next round from them.
+    pub(super) lines: [usize; 2],
+    pub(super) apart: [isize; 2],
+    pub(super) by: [isize; 2],
+    /// Whole rounds of a run.
+    pub(super) rounds: usize,
+    /// What another one reads and writes of each line, if it does.
+    pub(super) last: [[u64; MOST]; 2],
+    /// Runs.
+    pub(super) runs: Dim,
+}
+
+/// Copies runs: `deal(dst, src, how)`.
+pub(super) type Dealt = unsafe fn(*mut u8, *const u8, &Deal);
+
+/// The dimensions of a plan along which pixels follow one another, and planes; whether the source
+/// is in planes, and the elements of a pixel.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    along: usize,
+    planes: usize,
+    weaves: bool,
+    step: usize,
+}
+
+/// What deals a plan of elements of `size` bytes, if the level in use has a kernel for it.
+pub(super) fn of(ops: &Ops, plan: &Part, size: usize) -> Option<(Found, Dealt)> {
+    let deal = ops.deal.filter(|_| matches!(size, 1 | 2 | 4 | 8 | 16))?;
+    let (last, inner, bytes) = (plan.ndim.checked_sub(1)?, plan.inner(), size as i64);
+    let few = 2..=MOST as i64;
+    let run = last.checked_sub(1)?;
+    let Dim { n, src, dst } = plan.dim(run);
+    let weaves = few.contains(&inner.n) && src == bytes && dst == inner.n * bytes;
+    if weaves && inner.dst == bytes && n * bytes >= LEAST {
+        let found = Found { along: run, planes: last, weaves: true, step: inner.n as usize };
+        return Some((found, deal));
+    }
+    let planes = plan.source_inner()?;
+    let (step, Dim { n, src, .. }) = (inner.src / bytes, plan.dim(planes));
+    let able = inner.dst == bytes && inner.src == step * bytes && few.contains(&step);
+    let able = able && src == bytes && n <= step && inner.n * bytes >= LEAST;
+    let found = Found { along: last, planes, weaves: false, step: step as usize };
+    able.then_some((found, deal))
+}
+
+impl Found {
+    /// Whether that is faster than groups, squares and braids, and worth its table.
+    pub(super) fn worth(&self, plan: &Part, size: usize, streams: bool) -> bool {
+        let n = plan.dim(self.along).n;
+        // Squares are faster for many planes of short runs, and braids in the caches.
+        let many = if streams { 4 } else { 6 };
+        let short = size >= 4 && self.step >= many && (24..=64).contains(&n);
+        if self.weaves && (size == 16 || short || !streams && self.step == MOST) {
+            return false;
+        }
+        let table = size > 1 && plan.whole_bytes() < (self.step as u64) << 12;
+        streams || !table && n.saturating_mul((self.step * size) as i64) > 128
+    }
+
+    /// How lines become lines.
+    #[inline(never)] // a frame of its own: stacks may be small
+    fn deal(&self, plan: &Part, size: usize, runs: Dim) -> Deal {
+        let (along, planes) = (plan.dim(self.along), plan.dim(self.planes));
+        let (n, count, pixel) = (planes.n as usize, along.n as usize, self.step * size);
+        let each = 64usize >> size.trailing_zeros(); // pixels of a round
+        let (lines, apart, by) = if self.weaves {
+            ([n, n], [planes.src as isize, 64], [64, 64 * n as isize])
+        } else {
+            ([self.step, n], [64, planes.dst as isize], [64 * self.step as isize, 64])
+        };
+        let mut how = Deal {
+            order: [0; 64 * MOST + 16],
+            masks: [[0; MOST / 2 - 1]; MOST],
+            lines,
+            apart,
+            by,
+            rounds: count >> each.trailing_zeros(),
+            last: [[0; MOST]; 2],
+            runs,
+        };
+        self.tables(&mut how, size, (n, each));
+        // Of the last pixel only its own elements are there.
+        let mut left = count & (each - 1);
+        if left == 0 && !self.weaves && n < self.step {
+            (left, how.rounds) = (each, how.rounds - 1);
+        }
+        if left > 0 {
+            let pixels = (left - 1) * pixel + n * size;
+            let first = |n: usize| if n < 64 { (1u64 << n) - 1 } else { u64::MAX };
+            let packed = core::array::from_fn(|i| first(pixels.saturating_sub(64 * i)));
+            let alone = [first(left * size); MOST];
+            how.last = if self.weaves { [alone, packed] } else { [packed, alone] };
+        }
+        how
+    }
+
+    /// Which byte comes where.
+    fn tables(&self, how: &mut Deal, size: usize, (n, each): (usize, usize)) {
+        // Elements, in the order in which they are made: what one has too many, the next has again.
+        let (outer, inner) = if self.weaves { (each, n) } else { (n, each) };
+        let ones = u128::from_le_bytes([1; 16]);
+        let bytes = u128::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        let mut to = 0;
+        for i in 0..outer {
+            for j in 0..inner {
+                let from =
+                    if self.weaves { 64 * j + i * size } else { j * self.step * size + i * size };
+                let order = ones.wrapping_mul((from & 127) as u128).wrapping_add(bytes);
+                if let Some(at) = how.order.get_mut(to..to + 16) {
+                    at.copy_from_slice(&order.to_le_bytes());
+                }
+                let masks = how.masks.get_mut(to >> 6);
+                if let Some(mask) = masks.and_then(|all| all.get_mut((from >> 7).wrapping_sub(1))) {
+                    *mask |= (u64::MAX >> (64 - size)) << (to & 63);
+                }
+                to += size;
+            }
+        }
+    }
+}
+
+/// Copies a plan by what [`of`] names for it.
+///
+/// # Safety
+/// As [`super::copy`].
+#[inline(never)] // a frame of its own: stacks may be small
+pub(super) unsafe fn copy(plan: &Part, size: usize, (found, deal): &(Found, Dealt)) {
+    let inside = set(&[Some(found.along), Some(found.planes)]);
+    let next = (0..plan.ndim).rev().find(|i| inside >> (i & 63) & 1 == 0);
+    let runs = next.map_or(Dim { n: 1, ..Dim::NONE }, |i| plan.dim(i));
+    let how = found.deal(plan, size, runs);
+    walk(plan, inside | set(&[next]), |src_at, dst_at| {
+        let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+        // SAFETY: runs of the caller's plan.
+        unsafe { deal(dst, src, &how) };
+    });
+}
