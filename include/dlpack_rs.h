@@ -2794,8 +2794,8 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
  * if it is another one:
  *
  * memcpy, blocks: one block; long elements, one by one.
- * nest:         loops alone, of what is small, and of elements of 8 bytes and more that lie in the
- *               caches, where they are the fastest.
+ * nest:         loops alone, of what is small, and of elements of 4 bytes and more where they are
+ *               the fastest.
  * strided, tables: element by element; with strides, or with tables of offsets.
  * gather, fill, step: rows, of elements from anywhere, of one element, of every n-th one.
  * interleave, braid: a few rows woven into one; the same of 5 to 16 short elements in turn.

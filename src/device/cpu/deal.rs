@@ -71,7 +71,7 @@ impl Found {
         // Squares are faster for many planes of short runs, and braids in the caches.
         let many = if streams { 4 } else { 6 };
         let short = size >= 4 && self.step >= many && (24..=64).contains(&n);
-        if self.weaves && (size == 16 || short || !streams && self.step == MOST) {
+        if self.weaves && (short || !streams && self.step == MOST) {
             return false;
         }
         let table = size > 1 && plan.whole_bytes() < (self.step as u64) << 12;

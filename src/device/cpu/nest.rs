@@ -1,6 +1,6 @@
 //! Loops alone, nested: where all lies in the caches and no kernel is worth finding.
 use super::level::{self, NEST_MOST};
-use super::strided::{any, hundreds, one, pair, sixties, thirties};
+use super::strided::{any, fixed, hundreds, one, pair, sixties, thirties};
 use super::tuning::tuning;
 use super::walk::{set, walk};
 use crate::device::{part::Part, plan::Dim};
@@ -200,7 +200,8 @@ pub(super) fn soon(plan: &Part) -> usize {
     if plan.whole_bytes() > NEST_MOST as u64 { tuning().soon } else { 0 }
 }
 
-/// A line of elements, two at a time: more need more addresses than there are registers.
+/// A line of elements: four at a time where they follow one another in the destination, else two,
+/// for more need more addresses than there are registers.
 ///
 /// # Safety
 /// As [`nested`].
@@ -210,21 +211,7 @@ unsafe fn twos<const SIZE: usize>(dst: *mut u8, src: *const u8, n: usize, ss: is
     // SAFETY: the caller's elements.
     unsafe {
         if ds == SIZE as isize {
-            let by = SIZE as isize;
-            for _ in 0..n / 4 {
-                one::<SIZE>(to, from, (0, 0));
-                one::<SIZE>(to, from, (ss, by));
-                one::<SIZE>(to, from, (2 * ss, 2 * by));
-                one::<SIZE>(to, from, (3 * ss, 3 * by));
-                from = from.wrapping_offset(4 * ss);
-                to = to.wrapping_offset(4 * by);
-            }
-            for _ in 0..n & 3 {
-                one::<SIZE>(to, from, (0, 0));
-                from = from.wrapping_offset(ss);
-                to = to.wrapping_offset(by);
-            }
-            return;
+            return fixed::<SIZE>(dst, src, n, ss, SIZE as isize);
         }
         for _ in 0..n / 2 {
             one::<SIZE>(to, from, (0, 0));

@@ -138,15 +138,11 @@ fn rare(
     }
     match kernel {
         Kernel::Rows => odd::of(ops, plan, size, sides),
-        Kernel::Step(step) => match planes::of(ops, plan, size, step, streams) {
-            Some(split) => Some(Way::Planes(step, split)),
-            // Picking is for long runs.
-            _ if size > 2 || plan.inner().n >= 128 => None,
-            _ => {
-                *sides = plan.sides(size as i64)?;
-                short(ops, plan, size, sides, false)
-            }
-        },
+        // Picking is for long runs.
+        Kernel::Step(_) if size <= 2 && plan.inner().n < 128 => {
+            *sides = plan.sides(size as i64)?;
+            short(ops, plan, size, sides, false)
+        }
         // Planes that are so many, and their runs so short, that it is faster than to weave them.
         Kernel::Interleave if size >= 4 && plan.inner().n >= 3 => {
             let (planes, run) = (plan.inner().n, plan.dim(plan.ndim.wrapping_sub(2)).n);

@@ -8,8 +8,7 @@ use core::arch::x86_64 as arch;
 use super::level::Level;
 use super::ops::{Ops, Turns};
 use super::tuning::Make;
-use super::x86_avx512_deal;
-use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid};
+use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid, x86_avx512_deal};
 use super::{x86_avx512_groups, x86_avx512_odd, x86_avx512_planes, x86_avx512_small};
 
 /// Zen 5's family, 1Ah.
