@@ -62,7 +62,7 @@ unsafe fn go(ops: &Ops, plan: &Part, (way, sides): (&Way, &Sides), streams: bool
             Way::Transpose => turned(ops, plan, size, sides, streams),
             Way::Slim => slim::copy(ops, plan, size, sides),
             Way::Small(squares) => small::copy(ops, plan, size, (*squares, sides), streams),
-            Way::OddSquares(turn) => odd::squares(*turn, plan, size, sides),
+            Way::OddSquares(turn) => odd::squares(turn, plan, size, sides),
             Way::OddTiles(turn) => odd::tiles(ops, *turn, plan, size, sides),
             Way::Braid(braid) => braid::copy(plan, size, *braid),
             Way::Planes(step, split) => planes::copy(ops, plan, size, (*step, *split), streams),

@@ -4,7 +4,7 @@
 //! bytes, too, that are short or of which whole lines would leave much over.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
-use super::ops::{Odd, OddSquares, OddTiles, Ops, Turns};
+use super::ops::{Odd, OddKernel, OddTiles, Ops, Turns};
 use super::touch;
 use super::tuning::{Tuning, tuning};
 use super::way::Way;
@@ -22,8 +22,8 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &mut Sides) -> Opti
     };
     *sides = if able { plan.sides(size as i64) } else { None }?;
     let (n_dst, n_src) = (sides.0.n, sides.1.n);
-    match (squares, ops.odd) {
-        (Some(turn), _) if large(all, n_dst, n_src) => Some(Way::OddSquares(turn)),
+    match (kernel(ops, plan, size, sides), ops.odd) {
+        (Some(kernel), _) if large(all, n_dst, n_src) => Some(Way::OddSquares(kernel)),
         (_, Some(turn)) if size < 9 && n_dst.min(n_src) >= 8 => Some(Way::OddTiles(turn)),
         _ => None,
     }
@@ -31,9 +31,27 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &mut Sides) -> Opti
 
 /// The squares of any size of a plan of elements of 1, 2, 4 or 8 bytes, where there are
 /// instructions for it and its sides are long enough.
-pub(super) fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<OddSquares> {
-    let squares = ops.odd_squares.filter(|_| matches!(size, 1 | 2 | 4 | 8));
+pub(super) fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<OddKernel> {
+    let squares = kernel(ops, plan, size, sides).filter(|_| matches!(size, 1 | 2 | 4 | 8));
     squares.filter(|_| large(count(plan), sides.0.n, sides.1.n))
+}
+
+/// The squares of a plan's elements, of `size` bytes, and its sides, if there are any. Those that
+/// are for sides of some bytes only are slower than others where strides tell where rows are, or
+/// rows are few (measured, benches/notes.md).
+fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<OddKernel> {
+    let kernel = ops.odd_squares?;
+    let lists = dst.dims().nth(1).or(src.dims().nth(1)).is_some();
+    let fast = match size {
+        _ if kernel.least == 0 => true,
+        3 | 5..=7 => true,
+        4 => lists && dst.n >= 12,
+        8 => lists,
+        _ => lists && plan.whole_bytes() < tuning().rows_from,
+    };
+    let able = kernel.sizes >> (size & 15) & 1 == 1 && fast;
+    let enough = dst.n.min(src.n).saturating_mul(size as i64) >= kernel.least as i64;
+    (able && enough).then_some(kernel)
 }
 
 /// Whether squares of any size are faster for a plan's faces than whole lines and then the rest: so
@@ -99,6 +117,11 @@ impl Places {
     }
 }
 
+/// Bytes of an output from which rows are read before they are used, of at least so many bytes each,
+/// where that is faster than to ask for lines.
+const READ: u64 = 12 << 20;
+const LONG: i64 = 256;
+
 /// Squares: a few rows of the source from one end to the other, and then the next few. Where it
 /// takes long to find rows or columns next to what they are for: those of all faces, before the
 /// next ones are looked for.
@@ -106,9 +129,14 @@ impl Places {
 /// # Safety
 /// As [`super::copy`]; the plan is one for which [`of`] or [`short`] names them.
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn squares(turn: OddSquares, plan: &Part, size: usize, sides: &Sides) {
-    let how = Turns::new(size, tuning().soon > 0);
+pub(super) unsafe fn squares(kernel: &OddKernel, plan: &Part, size: usize, sides: &Sides) {
+    let read = touch::short(plan, size) > 0
+        && plan.whole_bytes() >= READ
+        && sides.1.n.saturating_mul(size as i64) >= LONG;
+    let how = Turns::new(size, (tuning().soon > 0, read));
     let (mut rows, mut columns) = (Places::new(), Places::new());
+    // Where fewer elements are left over, some are turned again.
+    let least = kernel.least.div_ceil(size.max(1));
     let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {
         Some(_) if other.n < 32 => ROWS_MOST,
         _ => (side.n as usize).max(1),
@@ -118,15 +146,24 @@ pub(super) unsafe fn squares(turn: OddSquares, plan: &Part, size: usize, sides: 
         for first_s in (0..sides.1.n as usize).step_by(wide) {
             faces(plan, size, sides, &mut |face| {
                 for d in (first_d..face.n_dst.min(first_d + high)).step_by(ROWS_MOST) {
+                    let d = d.min(face.n_dst.saturating_sub(least));
                     let n_dst = ROWS_MOST.min(face.n_dst - d);
                     rows.find(face.rows, d, n_dst);
                     let dst = face.dst.wrapping_add(d * size);
                     for s in (first_s..face.n_src.min(first_s + wide)).step_by(ROWS_MOST) {
+                        let s = s.min(face.n_src.saturating_sub(least));
                         let n_src = ROWS_MOST.min(face.n_src - s);
                         columns.find(face.columns, s, n_src);
                         let src = face.src.wrapping_add(s * size);
                         // SAFETY: a part of the face.
-                        unsafe { turn((src, &rows.at), (dst, &columns.at), (n_dst, n_src), &how) };
+                        unsafe {
+                            if read {
+                                let row = |i: usize| rows.at.get(i).copied().unwrap_or(0);
+                                touch::read(src, (n_dst, size), (n_src, 0, n_src), &row);
+                            }
+                            let (from, to) = ((src, &*rows.at), (dst, &*columns.at));
+                            (kernel.turn)(from, to, (n_dst, n_src), &how);
+                        }
                     }
                 }
             });
@@ -143,22 +180,19 @@ const AHEAD: usize = 128;
 /// # Safety
 /// As [`squares`].
 pub(super) unsafe fn tiles(ops: &Ops, turn: OddTiles, plan: &Part, size: usize, sides: &Sides) {
-    let run = touch::short(plan, size);
     // SAFETY: the caller's plan.
-    faces(plan, size, sides, &mut |face| unsafe { tiled(ops, turn, face, (size, run)) });
+    faces(plan, size, sides, &mut |face| unsafe { tiled(ops, turn, face, size) });
 }
 
 /// Transposes a face of at least 4 elements either way. The last tile of a row or column moves
-/// back over its predecessor, and writes the same bytes again. Of source rows `run` elements are
-/// read at once, or lines are asked for.
+/// back over its predecessor, and writes the same bytes again.
 ///
 /// # Safety
 /// Every element is readable and writable; no overlap.
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn tiled(ops: &Ops, turn: OddTiles, face: &Face, (size, run): (usize, usize)) {
+unsafe fn tiled(ops: &Ops, turn: OddTiles, face: &Face, size: usize) {
     let how = Odd::new(size);
     let side = how.side;
-    let run = run & !(side - 1);
     let mut tables = Tables::new(face);
     let mut d = 0;
     while d < face.n_dst {
@@ -168,12 +202,7 @@ unsafe fn tiled(ops: &Ops, turn: OddTiles, face: &Face, (size, run): (usize, usi
         let src = tables.rows(face, at, count);
         let mut dst = face.dst;
         for s in (0..face.n_src).step_by(side.max(1)) {
-            // SAFETY: a part of the face.
-            unsafe {
-                let row = src.wrapping_add(s * size);
-                touch::read(row, (count, size), (run, s, face.n_src - s), &|i| tables.row(i));
-            }
-            let ahead = run == 0 && s.is_multiple_of(LINE * side);
+            let ahead = s.is_multiple_of(LINE * side);
             let (mut place, mut s) = (s & (COLUMNS_MOST - 1), s);
             if place == 0 || s + side > face.n_src {
                 (place, s) = (0, s.min(face.n_src - side));

@@ -219,7 +219,11 @@ pub(super) struct Odd {
 
 impl Odd {
     pub(super) fn new(size: usize) -> Odd {
-        let (side, wide) = if size == 3 { (4, 4) } else { (2, 8) };
+        let (side, wide) = match size {
+            ..=4 => (4, 4),
+            5..=8 => (2, 8),
+            _ => (1, 16),
+        };
         let none = [0x80; 16];
         let mut how =
             Odd { size, side, spread: none, close: none, spread_ends: none, close_end: none };
@@ -281,6 +285,8 @@ pub(super) struct Turns {
     pub(super) size: usize,
     /// Whether lines of the destination are asked for.
     pub(super) asks: bool,
+    /// Whether those of the source are not, for they have been read.
+    pub(super) read: bool,
     /// log2 of the elements of a row, the greatest power of two of them in 64 bytes: 2, 3, 4.
     pub(super) log: u32,
     /// Which byte of both rows becomes which: an element of the first row's first half, one of the
@@ -288,14 +294,17 @@ pub(super) struct Turns {
     pub(super) low: [u8; 80],
     /// Likewise of their second halves.
     pub(super) high: [u8; 80],
+    /// How a few elements are spread and closed up.
+    pub(super) odd: Odd,
 }
 
 impl Turns {
-    pub(super) fn new(size: usize, asks: bool) -> Turns {
+    pub(super) fn new(size: usize, (asks, read): (bool, bool)) -> Turns {
         /// 16 bytes that follow one another.
         const RUN: u128 = 0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100;
         let log = 64usize.checked_div(size).and_then(usize::checked_ilog2).unwrap_or(0);
-        let mut how = Turns { size, asks, log, low: [0; 80], high: [0; 80] };
+        let odd = Odd::new(size);
+        let mut how = Turns { size, asks, read, log, low: [0; 80], high: [0; 80], odd };
         let put = |to: &mut [u8], from: usize| {
             if let Some(to) = to.first_chunk_mut() {
                 *to = (RUN + (u128::MAX / 0xff) * from as u128).to_le_bytes();
@@ -318,6 +327,16 @@ impl Turns {
 /// multiple of 16, of which those too many are any rows. No byte of others is read or written.
 pub(super) type OddSquares =
     unsafe fn(from: (*const u8, &[isize]), to: (*mut u8, &[isize]), n: (usize, usize), how: &Turns);
+
+/// Such squares, and what they are for.
+#[derive(Clone, Copy)]
+pub(super) struct OddKernel {
+    /// Bytes of an element, a bit each.
+    pub(super) sizes: u16,
+    /// Bytes of a side, at least.
+    pub(super) least: usize,
+    pub(super) turn: OddSquares,
+}
 
 /// How up to 16 rows take turns, element by element.
 #[allow(dead_code)] // by targets without such kernels
@@ -479,7 +498,7 @@ pub(super) struct Ops {
     /// Whether `unpack` and `pack` do anything.
     pub(super) packs: bool,
     /// Squares of elements of any size up to 15 bytes.
-    pub(super) odd_squares: Option<OddSquares>,
+    pub(super) odd_squares: Option<OddKernel>,
     /// Few rows in turn.
     pub(super) braid: Option<Braid>,
     /// Groups of bytes in any order, and of how large windows they can be made.

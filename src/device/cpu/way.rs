@@ -1,7 +1,7 @@
 //! Which way a part of a plan goes: one answer, for the engine, which goes it, and for whoever
 //! wants to know beforehand.
 use super::engine::Sides;
-use super::ops::{Braid, OddSquares, OddTiles, Ops, Shuffle, Split, Squares};
+use super::ops::{Braid, OddKernel, OddTiles, Ops, Shuffle, Split, Squares};
 use super::tuning::tuning;
 use super::{braid, deal, groups, nest, odd, planes, small};
 use crate::device::part::Part;
@@ -34,7 +34,7 @@ pub(super) enum Way {
     /// Squares or tiles alone, of small faces.
     Small(Squares),
     /// Squares of any size, of elements of any size.
-    OddSquares(OddSquares),
+    OddSquares(OddKernel),
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     OddTiles(OddTiles),
     /// A few rows in turn.
@@ -247,7 +247,7 @@ fn tiny(
         Kernel::Transpose => {
             let few = match size {
                 16 => 12,
-                8 if ops.odd_squares.is_none() => 4,
+                8 if odd::short(ops, plan, size, &(*dst, *src)).is_none() => 4,
                 _ => 8,
             };
             size >= 4

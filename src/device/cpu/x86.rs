@@ -6,7 +6,7 @@ use core::arch::x86 as arch;
 use core::arch::x86_64 as arch;
 
 use super::level::Level;
-use super::ops::{Ops, Turns};
+use super::ops::{OddKernel, Ops, Turns};
 use super::tuning::Make;
 use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid, x86_avx512_deal};
 use super::{x86_avx512_groups, x86_avx512_odd, x86_avx512_planes, x86_avx512_small};
@@ -25,7 +25,7 @@ pub(super) fn table(level: Level) -> &'static Ops {
 
 static VBMI: Ops = Ops {
     bytes: Some(x86_avx512_small::thin),
-    odd_squares: Some(squares),
+    odd_squares: Some(OddKernel { sizes: u16::MAX, least: 0, turn: squares }),
     braid: Some(x86_avx512_braid::braid),
     groups: Some((&[64, 128], x86_avx512_groups::groups)),
     planes: Some((64, x86_avx512_planes::planes)),

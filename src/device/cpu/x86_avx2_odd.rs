@@ -1,0 +1,187 @@
+//! Squares of elements of 3, 5 to 7 and 9 to 15 bytes with AVX2: spread to 4, 8 or 16 bytes, turned
+//! in halves of registers, and closed up.
+#![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86")]
+use core::arch::x86::*;
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::*;
+
+use super::ops::Turns;
+
+/// See [`super::ops::OddSquares`]: of sides of at least 16 bytes.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn squares(
+    (src, rows): (*const u8, &[isize]),
+    (dst, columns): (*mut u8, &[isize]),
+    n: (usize, usize),
+    how: &Turns,
+) {
+    let (from, to) = ((src, rows.as_ptr()), (dst, columns.as_ptr()));
+    // SAFETY: the caller's promise.
+    unsafe {
+        match how.size {
+            3 | 4 => threes(from, to, n, how),
+            5..=8 => sevens(from, to, n, how),
+            _ => long(from, to, n, how.size),
+        }
+    }
+}
+
+/// How far ahead in the source's rows lines are asked for.
+const AHEAD: usize = 128;
+
+/// How far beyond the `end` of a row 16 bytes from `at` on are, which are read as much earlier.
+fn beyond(at: usize, end: usize) -> usize {
+    (at + 16).saturating_sub(end)
+}
+
+/// Asks for what follows in the source's rows, if a line begins in the next `n` bytes of them.
+#[inline(always)]
+unsafe fn ask(src: *const u8, rows: *const isize, n_dst: usize, (at, n): (usize, usize)) {
+    if (at.wrapping_neg() & 63) < n {
+        for d in 0..n_dst {
+            // SAFETY: the caller vouches for the offsets; a prefetch touches nothing.
+            unsafe {
+                let row = src.wrapping_offset(*rows.wrapping_add(d));
+                _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(AHEAD).cast());
+            }
+        }
+    }
+}
+
+/// The same columns of C rows from `$low` on, and of as many from `$high` on in the other half of
+/// registers, spread and turned.
+macro_rules! turned {
+    (
+        $src:expr, $low:expr, $high:expr, $spread:expr, $C:ident, $rounds:literal,
+        $unpack_low:ident, $unpack_high:ident, [$($i:literal)*], [$($h:literal)*]
+    ) => {{
+        let row = |at: *const isize| -> *const __m128i { $src.wrapping_offset(*at).cast() };
+        let mut all = [$(_mm256_shuffle_epi8(
+            _mm256_inserti128_si256::<1>(
+                _mm256_castsi128_si256(_mm_loadu_si128(row($low.wrapping_add($i)))),
+                _mm_loadu_si128(row($high.wrapping_add($i))),
+            ),
+            $spread,
+        )),*];
+        shuffle!(all, $C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+        all
+    }};
+}
+
+/// Of C rows, and C others in the other half of registers, C columns at a time. Rows of the
+/// destination are written from their beginning on: what a store writes too much, the next one
+/// writes again. The last ones are exact, and may write again what is there.
+macro_rules! squares {
+    ($name:ident, $rounds:literal, $low:ident, $high:ident, [$($i:literal)*], $h:tt) => {
+        #[target_feature(enable = "avx2")]
+        unsafe fn $name(
+            (src, rows): (*const u8, *const isize),
+            (dst, columns): (*mut u8, *const isize),
+            (n_dst, n_src): (usize, usize),
+            how: &Turns,
+        ) {
+            const C: usize = [$($i),*].len();
+            let (size, read, how) = (how.size, how.read, &how.odd);
+            let (half, end) = (C * size, how.end());
+            // SAFETY: the caller vouches for the elements and their offsets; a mask is 16 bytes.
+            unsafe {
+                let mask = |mask: &[u8; 16]| {
+                    _mm256_broadcastsi128_si256(_mm_loadu_si128(mask.as_ptr().cast()))
+                };
+                let (spread, close) = (mask(&how.spread), mask(&how.close));
+                let last = mask(&how.close_end);
+                for s in (0..n_src).step_by(C) {
+                    let s = s.min(n_src - C);
+                    let over = beyond(s * size, n_src * size);
+                    let spread = _mm256_add_epi8(spread, _mm256_set1_epi8(over as i8));
+                    let src = src.wrapping_add(s * size).wrapping_sub(over);
+                    if !read {
+                        ask(src, rows, n_dst, (s * size, half));
+                    }
+                    let to = [$(dst.wrapping_offset(*columns.wrapping_add(s + $i))),*];
+                    let (mut d, mut at, end_at) = (0, 0, n_dst * size);
+                    while at + half + 16 <= end_at {
+                        let (row, next) = (rows.wrapping_add(d), rows.wrapping_add(d + C));
+                        let all = turned!(
+                            src, row, next, spread, C, $rounds, $low, $high, [$($i)*], $h);
+                        $(
+                            let closed = _mm256_shuffle_epi8(all[$i], close);
+                            let place = to[$i].wrapping_add(at);
+                            _mm_storeu_si128(place.cast(), _mm256_castsi256_si128(closed));
+                            let next = _mm256_extracti128_si256::<1>(closed);
+                            _mm_storeu_si128(place.wrapping_add(half).cast(), next);
+                        )*
+                        (d, at) = (d + 2 * C, at + 2 * half);
+                    }
+                    while d < n_dst {
+                        let (first, next) = (d.min(n_dst - C), (d + C).min(n_dst - C));
+                        let (row, next_row) = (rows.wrapping_add(first), rows.wrapping_add(next));
+                        let all = turned!(
+                            src, row, next_row, spread, C, $rounds, $low, $high, [$($i)*], $h);
+                        $(
+                            let closed = _mm256_shuffle_epi8(all[$i], close);
+                            let ended = _mm256_shuffle_epi8(all[$i], last);
+                            let place = to[$i].wrapping_add(first * size);
+                            _mm_storel_epi64(place.cast(), _mm256_castsi256_si128(closed));
+                            let place = place.wrapping_add(end);
+                            _mm_storel_epi64(place.cast(), _mm256_castsi256_si128(ended));
+                            let place = to[$i].wrapping_add(next * size);
+                            let (closed, ended) = (
+                                _mm256_extracti128_si256::<1>(closed),
+                                _mm256_extracti128_si256::<1>(ended),
+                            );
+                            _mm_storel_epi64(place.cast(), closed);
+                            _mm_storel_epi64(place.wrapping_add(end).cast(), ended);
+                        )*
+                        d += 2 * C;
+                    }
+                }
+            }
+        }
+    };
+}
+squares!(threes, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32, [0 1 2 3], [0 1]);
+squares!(sevens, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0 1], [0]);
+
+/// Elements of 9 bytes and more, one by one, with what follows each.
+#[target_feature(enable = "avx2")]
+unsafe fn long(
+    (src, rows): (*const u8, *const isize),
+    (dst, columns): (*mut u8, *const isize),
+    (n_dst, n_src): (usize, usize),
+    size: usize,
+) {
+    // SAFETY: the caller vouches for the elements and their offsets.
+    unsafe {
+        let numbers = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        for s in 0..n_src {
+            let over = beyond(s * size, n_src * size);
+            let order = _mm_add_epi8(numbers, _mm_set1_epi8(over as i8));
+            let src = src.wrapping_add(s * size).wrapping_sub(over);
+            ask(src, rows, n_dst, (s * size, size));
+            let mut to = dst.wrapping_offset(*columns.wrapping_add(s));
+            let element = |d: usize| {
+                let element = src.wrapping_offset(*rows.wrapping_add(d));
+                _mm_shuffle_epi8(_mm_loadu_si128(element.cast()), order)
+            };
+            let mut d = 0;
+            // Its followers have room for what is too much.
+            while d + 5 <= n_dst {
+                let all = [element(d), element(d + 1), element(d + 2), element(d + 3)];
+                _mm_storeu_si128(to.cast(), all[0]);
+                _mm_storeu_si128(to.wrapping_add(size).cast(), all[1]);
+                _mm_storeu_si128(to.wrapping_add(2 * size).cast(), all[2]);
+                _mm_storeu_si128(to.wrapping_add(3 * size).cast(), all[3]);
+                (d, to) = (d + 4, to.wrapping_add(4 * size));
+            }
+            let end = _mm_add_epi8(numbers, _mm_set1_epi8(size as i8 - 8));
+            while d < n_dst {
+                let bytes = element(d);
+                _mm_storel_epi64(to.cast(), bytes);
+                _mm_storel_epi64(to.wrapping_add(size - 8).cast(), _mm_shuffle_epi8(bytes, end));
+                (d, to) = (d + 1, to.wrapping_add(size));
+            }
+        }
+    }
+}
