@@ -8,8 +8,9 @@ use crate::device::plan::Dim;
 /// Planes at most.
 pub(super) const MOST: usize = 8;
 
-/// Bytes of the shortest run of a plane.
+/// Bytes of the shortest run of a plane: of lines, and of parts.
 const LEAST: i64 = 32;
+const PART: i64 = 16;
 
 /// How lines of some rows become lines of others, in every round of every run.
 #[allow(dead_code)] // by targets without such kernels
@@ -31,8 +32,34 @@ pub(super) struct Deal {
     pub(super) runs: Dim,
 }
 
+/// How pixels become planes, 16 bytes of each at a time.
+#[allow(dead_code)] // likewise
+pub(super) struct Parts {
+    /// For every plane, which byte of 16 bytes of the pixels, of the next 16, ..., one for each
+    /// element of a pixel, becomes which byte of it; 0x80 for none.
+    pub(super) order: [[u8; 16]; MOST * MOST],
+    /// Bytes of an element, and elements of a pixel.
+    pub(super) size: usize,
+    pub(super) step: usize,
+    /// Planes that are made, and bytes from one to the next.
+    pub(super) planes: usize,
+    pub(super) apart: isize,
+    /// Pixels of a run, 16 bytes of a plane or more; and whether another one follows, of which only
+    /// its own elements are there.
+    pub(super) n: usize,
+    pub(super) last: bool,
+    /// Runs.
+    pub(super) runs: Dim,
+}
+
 /// Copies runs: `deal(dst, src, how)`.
-pub(super) type Dealt = unsafe fn(*mut u8, *const u8, &Deal);
+#[derive(Clone, Copy)]
+pub(super) enum Dealt {
+    /// Pixels to planes and back, by lines.
+    Lines(unsafe fn(*mut u8, *const u8, &Deal)),
+    /// Pixels of up to 16 bytes to planes, by 16 bytes.
+    Parts(unsafe fn(*mut u8, *const u8, &Parts)),
+}
 
 /// The dimensions of a plan along which pixels follow one another, and planes; whether the source
 /// is in planes, and the elements of a pixel.
@@ -51,7 +78,8 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize) -> Option<(Found, Dealt)> 
     let few = 2..=MOST as i64;
     let run = last.checked_sub(1)?;
     let Dim { n, src, dst } = plan.dim(run);
-    let weaves = few.contains(&inner.n) && src == bytes && dst == inner.n * bytes;
+    let lines = matches!(deal, Dealt::Lines(_));
+    let weaves = lines && few.contains(&inner.n) && src == bytes && dst == inner.n * bytes;
     if weaves && inner.dst == bytes && n * bytes >= LEAST {
         let found = Found { along: run, planes: last, weaves: true, step: inner.n as usize };
         return Some((found, deal));
@@ -59,14 +87,24 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize) -> Option<(Found, Dealt)> 
     let planes = plan.source_inner()?;
     let (step, Dim { n, src, .. }) = (inner.src / bytes, plan.dim(planes));
     let able = inner.dst == bytes && inner.src == step * bytes && few.contains(&step);
-    let able = able && src == bytes && n <= step && inner.n * bytes >= LEAST;
+    let whole = inner.n - i64::from(n < step);
+    let able = able && src == bytes && n <= step;
+    let able = match deal {
+        Dealt::Lines(_) => able && inner.n * bytes >= LEAST,
+        Dealt::Parts(_) => able && inner.src <= 16 && whole * bytes >= PART,
+    };
     let found = Found { along: last, planes, weaves: false, step: step as usize };
     able.then_some((found, deal))
 }
 
 impl Found {
     /// Whether that is faster than groups, squares and braids, and worth its table.
-    pub(super) fn worth(&self, plan: &Part, size: usize, streams: bool) -> bool {
+    pub(super) fn worth(&self, deal: &Dealt, plan: &Part, size: usize, streams: bool) -> bool {
+        if matches!(deal, Dealt::Parts(_)) {
+            // Squares are faster.
+            let squares = size == 2 && self.step == MOST && !streams;
+            return plan.whole_bytes() >= 4096 && !squares;
+        }
         let n = plan.dim(self.along).n;
         // Squares are faster for many planes of short runs, and braids in the caches.
         let many = if streams { 4 } else { 6 };
@@ -115,6 +153,28 @@ impl Found {
         how
     }
 
+    /// How pixels become parts of planes.
+    #[inline(never)] // likewise
+    fn parts(&self, plan: &Part, size: usize, runs: Dim) -> Parts {
+        let (along, beside) = (plan.dim(self.along), plan.dim(self.planes));
+        let (step, planes, apart) = (self.step, beside.n as usize, beside.dst as isize);
+        let last = planes < step;
+        let n = along.n as usize - usize::from(last);
+        let order = [[0x80; 16]; MOST * MOST];
+        let mut how = Parts { order, size, step, planes, apart, n, last, runs };
+        for (plane, orders) in how.order.chunks_exact_mut(step.max(1)).take(planes).enumerate() {
+            for b in 0..16 {
+                let (element, byte) = (b >> size.trailing_zeros(), b & (size - 1));
+                let at = (element * step + plane) * size + byte;
+                let order = orders.get_mut(at >> 4).and_then(|order| order.get_mut(b));
+                if let Some(order) = order {
+                    *order = (at & 15) as u8;
+                }
+            }
+        }
+        how
+    }
+
     /// Which byte comes where.
     fn tables(&self, how: &mut Deal, size: usize, (n, each): (usize, usize)) {
         // Elements, in the order in which they are made: what one has too many, the next has again.
@@ -149,10 +209,23 @@ pub(super) unsafe fn copy(plan: &Part, size: usize, (found, deal): &(Found, Deal
     let inside = set(&[Some(found.along), Some(found.planes)]);
     let next = (0..plan.ndim).rev().find(|i| inside >> (i & 63) & 1 == 0);
     let runs = next.map_or(Dim { n: 1, ..Dim::NONE }, |i| plan.dim(i));
-    let how = found.deal(plan, size, runs);
-    walk(plan, inside | set(&[next]), |src_at, dst_at| {
-        let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
-        // SAFETY: runs of the caller's plan.
-        unsafe { deal(dst, src, &how) };
+    let inside = inside | set(&[next]);
+    // SAFETY: runs of the caller's plan.
+    match *deal {
+        Dealt::Lines(deal) => {
+            let how = found.deal(plan, size, runs);
+            each(plan, inside, |dst, src| unsafe { deal(dst, src, &how) });
+        }
+        Dealt::Parts(deal) => {
+            let how = found.parts(plan, size, runs);
+            each(plan, inside, |dst, src| unsafe { deal(dst, src, &how) });
+        }
+    }
+}
+
+/// Calls `deal(dst, src)` for all runs of a plan but those `inside`.
+fn each(plan: &Part, inside: u64, deal: impl Fn(*mut u8, *const u8)) {
+    walk(plan, inside, |src_at, dst_at| {
+        deal(plan.dst.wrapping_offset(dst_at), plan.src.wrapping_offset(src_at));
     });
 }

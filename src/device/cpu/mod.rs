@@ -139,6 +139,7 @@ mod simd;
 mod x86;
 mod x86_ask;
 mod x86_avx2;
+mod x86_avx2_deal;
 mod x86_avx2_odd;
 mod x86_avx2_shuffle;
 mod x86_avx2_square;

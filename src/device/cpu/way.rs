@@ -1,5 +1,7 @@
 //! Which way a part of a plan goes: one answer, for the engine, which goes it, and for whoever
 //! wants to know beforehand.
+use core::ops::Range;
+
 use super::engine::Sides;
 use super::ops::{Braid, OddKernel, OddTiles, Ops, Shuffle, Split, Squares};
 use super::tuning::tuning;
@@ -159,9 +161,8 @@ fn rare(
 }
 
 /// The way of a plan whose source is in pixels, or whose destination is. Where loops alone are
-/// faster than to deal, and where neither is, is measured (Zen 4, benches/notes.md).
+/// faster than to deal, and where neither is, is measured (Zen 4 and Zen 3, benches/notes.md).
 fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) -> Option<Way> {
-    const LARGE: u64 = 8 << 20;
     if matches!(kernel, Kernel::Memcpy | Kernel::Few | Kernel::Rows | Kernel::Fill) {
         return None;
     }
@@ -171,13 +172,7 @@ fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) ->
         return Some(Way::Planes(step, split));
     }
     let run = plan.inner().n.saturating_mul(size as i64);
-    let middle = match size {
-        16 if streams => 513..4096,
-        16 => 513..8192,
-        8 if plan.whole_bytes() >= LARGE => 320..3072,
-        4 if streams => 513..3072,
-        _ => 0..0,
-    };
+    let middle = middle(ops, plan, size, streams);
     if middle.contains(&run) && nest::scans(plan, size) {
         return Some(Way::Nest);
     }
@@ -186,7 +181,27 @@ fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) ->
         return None;
     }
     let (found, deal) = deal::of(ops, plan, size)?;
-    found.worth(plan, size, streams).then_some(Way::Deal((found, deal)))
+    found.worth(&deal, plan, size, streams).then_some(Way::Deal((found, deal)))
+}
+
+/// Bytes of the runs that loops alone are the fastest for: where lines are dealt, and where parts of
+/// 16 bytes are.
+fn middle(ops: &Ops, plan: &Part, size: usize, streams: bool) -> Range<i64> {
+    const LARGE: u64 = 8 << 20;
+    let parts = matches!(ops.deal, Some(deal::Dealt::Parts(_)));
+    let pixel = plan.inner().src.saturating_abs();
+    match size {
+        16 if streams && parts => 513..i64::MAX,
+        16 if streams => 513..4096,
+        16 => 513..8192,
+        8 if parts && pixel == 16 => 0..0,
+        8 if parts && (streams || pixel == 24) => 64..i64::MAX,
+        8 if parts => 64..4096,
+        8 if plan.whole_bytes() >= LARGE => 320..3072,
+        4 if parts && (17..=if streams { 32 } else { 28 }).contains(&pixel) => 32..i64::MAX,
+        4 if streams && !parts => 513..3072,
+        _ => 0..0,
+    }
 }
 
 /// Squares of small faces, or of any size; these of `even` faces, too.

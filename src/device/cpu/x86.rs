@@ -5,6 +5,7 @@ use core::arch::x86 as arch;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64 as arch;
 
+use super::deal::Dealt;
 use super::level::Level;
 use super::ops::{OddKernel, Ops, Turns};
 use super::tuning::Make;
@@ -29,7 +30,7 @@ static VBMI: Ops = Ops {
     braid: Some(x86_avx512_braid::braid),
     groups: Some((&[64, 128], x86_avx512_groups::groups)),
     planes: Some((64, x86_avx512_planes::planes)),
-    deal: Some(x86_avx512_deal::deal),
+    deal: Some(Dealt::Lines(x86_avx512_deal::deal)),
     pieces: x86_avx512::pieces_vbmi,
     ..x86_avx512::TABLE
 };

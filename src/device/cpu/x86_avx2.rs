@@ -7,13 +7,14 @@ use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 use core::ptr::copy_nonoverlapping;
 
+use super::deal::Dealt;
 use super::ops::{Odd, OddKernel, Ops, Place, Rows};
 use super::x86_ask::{asked, fetch};
 // The instructions for bits are 64-bit ones.
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
 use super::x86_avx2_shuffle::{groups, planes, step, weave};
-use super::{nest, x86_avx2_odd, x86_avx2_square::squares, x86_packed};
+use super::{nest, x86_avx2_deal, x86_avx2_odd, x86_avx2_square::squares, x86_packed};
 use crate::device::plan::Dim;
 
 pub(super) static OPS: Ops = TABLE;
@@ -44,7 +45,7 @@ pub(super) const TABLE: Ops = Ops {
     braid: None,
     groups: Some((&[16], groups)),
     planes: Some((16, planes)),
-    deal: None,
+    deal: Some(Dealt::Parts(x86_avx2_deal::deal)),
     runs,
     fence,
     streams: true,

@@ -20,6 +20,7 @@ macro_rules! straight {
         })*
     };
 }
+pub(super) use straight;
 
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn step(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize {
