@@ -41,12 +41,13 @@ pub(super) fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Optio
 /// rows are few (measured, benches/notes.md).
 fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<OddKernel> {
     let kernel = ops.odd_squares?;
-    let lists = dst.dims().nth(1).or(src.dims().nth(1)).is_some();
+    let list = dst.dims().nth(1).is_some();
+    let lists = list || src.dims().nth(1).is_some();
     let fast = match size {
         _ if kernel.least == 0 => true,
         3 | 5..=7 => true,
         4 => lists && dst.n >= 12,
-        8 => lists,
+        8 => list || lists && dst.n >= 12,
         _ => lists && plan.whole_bytes() < tuning().rows_from,
     };
     let able = kernel.sizes >> (size & 15) & 1 == 1 && fast;
