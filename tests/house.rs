@@ -268,6 +268,8 @@ fn targets_differ_only_in_platform_and_kernel_files() {
         "x86.rs",
         "x86_ask.rs",
         "x86_avx2.rs",
+        "x86_avx2_deal.rs",
+        "x86_avx2_odd.rs",
         "x86_avx2_shuffle.rs",
         "x86_avx2_square.rs",
         "x86_avx512.rs",

@@ -210,14 +210,15 @@ pub(super) unsafe fn copy(plan: &Part, size: usize, (found, deal): &(Found, Deal
     let next = (0..plan.ndim).rev().find(|i| inside >> (i & 63) & 1 == 0);
     let runs = next.map_or(Dim { n: 1, ..Dim::NONE }, |i| plan.dim(i));
     let inside = inside | set(&[next]);
-    // SAFETY: runs of the caller's plan.
     match *deal {
         Dealt::Lines(deal) => {
             let how = found.deal(plan, size, runs);
+            // SAFETY: runs of the caller's plan.
             each(plan, inside, |dst, src| unsafe { deal(dst, src, &how) });
         }
         Dealt::Parts(deal) => {
             let how = found.parts(plan, size, runs);
+            // SAFETY: likewise.
             each(plan, inside, |dst, src| unsafe { deal(dst, src, &how) });
         }
     }

@@ -118,8 +118,8 @@ impl Places {
     }
 }
 
-/// Bytes of an output from which rows are read before they are used, of at least so many bytes each,
-/// where that is faster than to ask for lines.
+/// Bytes of an output from which rows are read before they are used, of at least so many bytes
+/// each, where that is faster than to ask for lines.
 const READ: u64 = 12 << 20;
 const LONG: i64 = 256;
 

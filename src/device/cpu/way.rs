@@ -184,8 +184,8 @@ fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) ->
     found.worth(&deal, plan, size, streams).then_some(Way::Deal((found, deal)))
 }
 
-/// Bytes of the runs that loops alone are the fastest for: where lines are dealt, and where parts of
-/// 16 bytes are.
+/// Bytes of the runs that loops alone are the fastest for: where lines are dealt, and where parts
+/// of 16 bytes are.
 fn middle(ops: &Ops, plan: &Part, size: usize, streams: bool) -> Range<i64> {
     const LARGE: u64 = 8 << 20;
     let parts = matches!(ops.deal, Some(deal::Dealt::Parts(_)));

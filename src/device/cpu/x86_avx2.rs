@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 use core::ptr::copy_nonoverlapping;
 
 use super::deal::Dealt;
-use super::ops::{Odd, OddKernel, Ops, Place, Rows};
+use super::ops::{OddKernel, Ops, Place, Rows};
 use super::x86_ask::{asked, fetch};
 // The instructions for bits are 64-bit ones.
 #[cfg(target_arch = "x86")]
@@ -26,7 +26,7 @@ pub(super) const TABLE: Ops = Ops {
     bytes: None,
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
-    odd: Some(odd),
+    odd: None,
     shift: x86_packed::shift,
     pairs: None,
     fours: x86_packed::fours,
@@ -145,82 +145,6 @@ tile!(
     [0 1], [0]
 );
 tile!("avx2", narrow16, one, _mm_storeu_si128, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
-
-/// What a tile writes too much, the next one writes again: the last one is exact.
-#[target_feature(enable = "avx2")]
-unsafe fn odd(src: *const u8, dst: *mut u8, rows: Rows<2>, tiles: usize, how: &Odd, last: bool) {
-    let whole = if last { 0 } else { tiles.saturating_sub(1) };
-    let end = dst.wrapping_add(whole * how.side * how.size);
-    either!(rows, [from, to] => {
-        let (at, rest) = from.from(whole * how.side);
-        let left = src.wrapping_offset(at);
-        // SAFETY: the caller vouches for the bytes of each row, on both sides.
-        unsafe {
-            if how.side == 4 {
-                odd4::<_, false>(src, from, dst, to, whole, how);
-                odd4::<_, true>(left, rest, end, to, tiles - whole, how);
-            } else {
-                odd2::<_, false>(src, from, dst, to, whole, how);
-                odd2::<_, true>(left, rest, end, to, tiles - whole, how);
-            }
-        }
-    })
-}
-
-/// Tiles, of whose rows all 16 bytes are read and written, or those that count.
-macro_rules! odd {
-    (
-        $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
-        [$($i:literal)*], [$($h:literal)*]
-    ) => {
-        #[target_feature(enable = "avx2")]
-        unsafe fn $name<P: Place, const EXACT: bool>(
-            src: *const u8,
-            from: P,
-            dst: *mut u8,
-            to: P,
-            tiles: usize,
-            how: &Odd,
-        ) {
-            const C: usize = [$($i),*].len();
-            let (end, spread) = (how.end(), if EXACT { &how.spread_ends } else { &how.spread });
-            // SAFETY: as above; a mask is 16 bytes.
-            unsafe {
-                let spread = _mm_loadu_si128(spread.as_ptr().cast());
-                let close = _mm_loadu_si128(how.close.as_ptr().cast());
-                let close_end = _mm_loadu_si128(how.close_end.as_ptr().cast());
-                for tile in 0..tiles {
-                    let (at, from) = from.from(tile * C);
-                    let src = src.wrapping_offset(at);
-                    let dst = dst.wrapping_add(tile * C * how.size);
-                    let row = |i: usize| src.wrapping_offset(from.at(i));
-                    let ends = |i: usize| (row(i).cast(), row(i).wrapping_add(end).cast());
-                    let mut rows = [$(if EXACT {
-                        let (first, last) = ends($i);
-                        _mm_unpacklo_epi64(_mm_loadl_epi64(first), _mm_loadl_epi64(last))
-                    } else {
-                        _mm_loadu_si128(row($i).cast())
-                    }),*];
-                    rows = [$(_mm_shuffle_epi8(rows[$i], spread)),*];
-                    shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                    $(
-                        let row = dst.wrapping_offset(to.at($i));
-                        let closed = _mm_shuffle_epi8(rows[$i], close);
-                        if EXACT {
-                            let last = _mm_shuffle_epi8(rows[$i], close_end);
-                            _mm_storel_epi64(row.cast(), closed);
-                            _mm_storel_epi64(row.wrapping_add(end).cast(), last);
-                        } else {
-                            _mm_storeu_si128(row.cast(), closed);
-                        }
-                    )*
-                }
-            }
-        }
-    };
-}
-odd!(odd4, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32, [0 1 2 3], [0 1]);
-odd!(odd2, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0 1], [0]);
 
 /// How many lines ahead [`stream`] asks, of so many in a row.
 pub(super) fn ahead(lines: usize) -> usize {

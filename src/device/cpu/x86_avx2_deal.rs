@@ -64,14 +64,14 @@ unsafe fn pixels<const K: usize>(mut dst: *mut u8, mut src: *const u8, how: &Par
 }
 
 /// 16 bytes of every plane, and 16 others.
-#[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+#[inline(always)] // functions with a target_feature cannot ask for that; its callers have it
 unsafe fn parts<const K: usize>(
     (dst, to_next): (*mut u8, usize),
     (src, next): (*const u8, usize),
     how: &Parts,
 ) {
-    // SAFETY: the caller has AVX2, and vouches for K times 16 bytes at both places, and for 16 bytes
-    // of every plane at both; there are K orders of 16 bytes for each.
+    // SAFETY: the caller has AVX2, and vouches for K times 16 bytes at both places, and for 16
+    // bytes of every plane at both; there are K orders of 16 bytes for each.
     unsafe {
         let mut all = [_mm256_setzero_si256(); K];
         straight!(K, I => {

@@ -1,5 +1,5 @@
-//! Squares of elements of 3, 5 to 7 and 9 to 15 bytes with AVX2: spread to 4, 8 or 16 bytes, turned
-//! in halves of registers, and closed up.
+//! Squares of elements of 3 to 15 bytes with AVX2: spread to 4 or 8 bytes, turned in halves of
+//! registers, and closed up; of 9 bytes and more, one by one.
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[cfg(target_arch = "x86")]
 use core::arch::x86::*;
@@ -69,11 +69,44 @@ macro_rules! turned {
     }};
 }
 
+/// 16 bytes twice.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn both(bytes: &[u8; 16]) -> __m256i {
+    // SAFETY: a load of 16 bytes.
+    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+}
+
+/// Writes the first half's 16 bytes, and the second's `next` bytes on.
+#[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+unsafe fn put(place: *mut u8, next: usize, closed: __m256i) {
+    // SAFETY: the caller vouches for the bytes.
+    unsafe {
+        _mm_storeu_si128(place.cast(), _mm256_castsi256_si128(closed));
+        _mm_storeu_si128(place.wrapping_add(next).cast(), _mm256_extracti128_si256::<1>(closed));
+    }
+}
+
+/// Writes of both halves the first eight bytes, and those that are the `last`, `end` bytes on.
+#[inline(always)] // likewise
+unsafe fn put_exact(place: *mut u8, next: usize, closed: __m256i, (last, end): (__m256i, usize)) {
+    let second = place.wrapping_add(next);
+    // SAFETY: the caller vouches for the bytes.
+    unsafe {
+        _mm_storel_epi64(place.cast(), _mm256_castsi256_si128(closed));
+        _mm_storel_epi64(place.wrapping_add(end).cast(), _mm256_castsi256_si128(last));
+        let (closed, last) =
+            (_mm256_extracti128_si256::<1>(closed), _mm256_extracti128_si256::<1>(last));
+        _mm_storel_epi64(second.cast(), closed);
+        _mm_storel_epi64(second.wrapping_add(end).cast(), last);
+    }
+}
+
 /// Of C rows, and C others in the other half of registers, C columns at a time. Rows of the
 /// destination are written from their beginning on: what a store writes too much, the next one
 /// writes again. The last ones are exact, and may write again what is there.
 macro_rules! squares {
-    ($name:ident, $rounds:literal, $low:ident, $high:ident, [$($i:literal)*], $h:tt) => {
+    ($name:ident, $r:literal, $lo:ident, $hi:ident, [$($i:literal)*], $h:tt) => {
         #[target_feature(enable = "avx2")]
         unsafe fn $name(
             (src, rows): (*const u8, *const isize),
@@ -84,55 +117,37 @@ macro_rules! squares {
             const C: usize = [$($i),*].len();
             let (size, read, how) = (how.size, how.read, &how.odd);
             let (half, end) = (C * size, how.end());
-            // SAFETY: the caller vouches for the elements and their offsets; a mask is 16 bytes.
+            // SAFETY: the caller vouches for the elements and their offsets.
             unsafe {
-                let mask = |mask: &[u8; 16]| {
-                    _mm256_broadcastsi128_si256(_mm_loadu_si128(mask.as_ptr().cast()))
-                };
-                let (spread, close) = (mask(&how.spread), mask(&how.close));
-                let last = mask(&how.close_end);
+                let (close, last) = (both(&how.close), both(&how.close_end));
                 for s in (0..n_src).step_by(C) {
                     let s = s.min(n_src - C);
                     let over = beyond(s * size, n_src * size);
-                    let spread = _mm256_add_epi8(spread, _mm256_set1_epi8(over as i8));
+                    let spread = _mm256_add_epi8(both(&how.spread), _mm256_set1_epi8(over as i8));
                     let src = src.wrapping_add(s * size).wrapping_sub(over);
                     if !read {
                         ask(src, rows, n_dst, (s * size, half));
                     }
                     let to = [$(dst.wrapping_offset(*columns.wrapping_add(s + $i))),*];
-                    let (mut d, mut at, end_at) = (0, 0, n_dst * size);
-                    while at + half + 16 <= end_at {
+                    let (mut d, mut at) = (0, 0);
+                    while at + half + 16 <= n_dst * size {
                         let (row, next) = (rows.wrapping_add(d), rows.wrapping_add(d + C));
-                        let all = turned!(
-                            src, row, next, spread, C, $rounds, $low, $high, [$($i)*], $h);
+                        let all = turned!(src, row, next, spread, C, $r, $lo, $hi, [$($i)*], $h);
                         $(
                             let closed = _mm256_shuffle_epi8(all[$i], close);
-                            let place = to[$i].wrapping_add(at);
-                            _mm_storeu_si128(place.cast(), _mm256_castsi256_si128(closed));
-                            let next = _mm256_extracti128_si256::<1>(closed);
-                            _mm_storeu_si128(place.wrapping_add(half).cast(), next);
+                            put(to[$i].wrapping_add(at), half, closed);
                         )*
                         (d, at) = (d + 2 * C, at + 2 * half);
                     }
                     while d < n_dst {
-                        let (first, next) = (d.min(n_dst - C), (d + C).min(n_dst - C));
-                        let (row, next_row) = (rows.wrapping_add(first), rows.wrapping_add(next));
-                        let all = turned!(
-                            src, row, next_row, spread, C, $rounds, $low, $high, [$($i)*], $h);
+                        let (first, second) = (d.min(n_dst - C), (d + C).min(n_dst - C));
+                        let (row, next) = (rows.wrapping_add(first), rows.wrapping_add(second));
+                        let all = turned!(src, row, next, spread, C, $r, $lo, $hi, [$($i)*], $h);
                         $(
                             let closed = _mm256_shuffle_epi8(all[$i], close);
                             let ended = _mm256_shuffle_epi8(all[$i], last);
                             let place = to[$i].wrapping_add(first * size);
-                            _mm_storel_epi64(place.cast(), _mm256_castsi256_si128(closed));
-                            let place = place.wrapping_add(end);
-                            _mm_storel_epi64(place.cast(), _mm256_castsi256_si128(ended));
-                            let place = to[$i].wrapping_add(next * size);
-                            let (closed, ended) = (
-                                _mm256_extracti128_si256::<1>(closed),
-                                _mm256_extracti128_si256::<1>(ended),
-                            );
-                            _mm_storel_epi64(place.cast(), closed);
-                            _mm_storel_epi64(place.wrapping_add(end).cast(), ended);
+                            put_exact(place, (second - first) * size, closed, (ended, end));
                         )*
                         d += 2 * C;
                     }
