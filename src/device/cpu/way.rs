@@ -193,6 +193,8 @@ fn middle(ops: &Ops, plan: &Part, size: usize, streams: bool) -> Range<i64> {
     match size {
         16 if streams && parts => 513..i64::MAX,
         16 if streams => 513..4096,
+        16 if parts && pixel == 32 => 513..i64::MAX,
+        16 if parts => 513..if pixel == 48 { 48 << 10 } else { 12 << 10 },
         16 => 513..8192,
         8 if parts && pixel == 16 => 0..0,
         8 if parts && (streams || pixel == 24) => 64..i64::MAX,
