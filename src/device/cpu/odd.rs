@@ -41,17 +41,18 @@ pub(super) fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Optio
 /// rows are few (measured, benches/notes.md).
 fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<OddKernel> {
     let kernel = ops.odd_squares?;
+    let least = (kernel.least)(size);
     let list = dst.dims().nth(1).is_some();
     let lists = list || src.dims().nth(1).is_some();
     let fast = match size {
-        _ if kernel.least == 0 => true,
-        3 | 5..=7 => true,
+        _ if least == 0 => true,
+        1..=3 | 5..=7 => true,
         4 => lists && dst.n >= 12,
         8 => list || lists && dst.n >= 12,
         _ => lists && plan.whole_bytes() < tuning().rows_from,
     };
     let able = kernel.sizes >> (size & 15) & 1 == 1 && fast;
-    let enough = dst.n.min(src.n).saturating_mul(size as i64) >= kernel.least as i64;
+    let enough = dst.n.min(src.n) >= least as i64;
     (able && enough).then_some(kernel)
 }
 
@@ -137,7 +138,7 @@ pub(super) unsafe fn squares(kernel: &OddKernel, plan: &Part, size: usize, sides
     let how = Turns::new(size, (tuning().soon > 0, read));
     let (mut rows, mut columns) = (Places::new(), Places::new());
     // Where fewer elements are left over, some are turned again.
-    let least = kernel.least.div_ceil(size.max(1));
+    let least = (kernel.least)(size);
     let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {
         Some(_) if other.n < 32 => ROWS_MOST,
         _ => (side.n as usize).max(1),

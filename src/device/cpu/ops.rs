@@ -220,6 +220,7 @@ pub(super) struct Odd {
 impl Odd {
     pub(super) fn new(size: usize) -> Odd {
         let (side, wide) = match size {
+            ..=2 => (8, 2),
             ..=4 => (4, 4),
             5..=8 => (2, 8),
             _ => (1, 16),
@@ -333,8 +334,8 @@ pub(super) type OddSquares =
 pub(super) struct OddKernel {
     /// Bytes of an element, a bit each.
     pub(super) sizes: u16,
-    /// Bytes of a side, at least.
-    pub(super) least: usize,
+    /// Elements of a side, at least, of so many bytes each.
+    pub(super) least: fn(usize) -> usize,
     pub(super) turn: OddSquares,
 }
 

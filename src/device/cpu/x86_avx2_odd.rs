@@ -8,7 +8,12 @@ use core::arch::x86_64::*;
 
 use super::ops::Turns;
 
-/// See [`super::ops::OddSquares`]: of sides of at least 16 bytes.
+/// Elements of a side at least, of `size` bytes: those of 16 bytes, or of single ones eight.
+pub(super) fn least(size: usize) -> usize {
+    if size == 1 { 8 } else { 16usize.div_ceil(size.max(1)) }
+}
+
+/// See [`super::ops::OddSquares`]: of sides of at least so many elements.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn squares(
     (src, rows): (*const u8, &[isize]),
@@ -20,6 +25,8 @@ pub(super) unsafe fn squares(
     // SAFETY: the caller's promise.
     unsafe {
         match how.size {
+            1 => bytes(from, to, n),
+            2 => twos(from, to, n, how),
             3 | 4 => threes(from, to, n, how),
             5..=8 => sevens(from, to, n, how),
             _ => long(from, to, n, how.size),
@@ -156,6 +163,9 @@ macro_rules! squares {
         }
     };
 }
+squares!(
+    twos, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16, [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
 squares!(threes, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32, [0 1 2 3], [0 1]);
 squares!(sevens, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0 1], [0]);
 
@@ -198,5 +208,70 @@ unsafe fn long(
                 (d, to) = (d + 1, to.wrapping_add(size));
             }
         }
+    }
+}
+
+/// Single bytes: eight rows, and eight others in the other half of registers, by eight columns.
+#[target_feature(enable = "avx2")]
+unsafe fn bytes(
+    (src, rows): (*const u8, *const isize),
+    (dst, columns): (*mut u8, *const isize),
+    (n_dst, n_src): (usize, usize),
+) {
+    // SAFETY: the caller vouches for the elements and their offsets.
+    unsafe {
+        for s in (0..n_src).step_by(8) {
+            let s = s.min(n_src - 8);
+            let (src, columns) = (src.wrapping_add(s), columns.wrapping_add(s));
+            ask(src, rows, n_dst, (s, 8));
+            for d in (0..n_dst).step_by(16) {
+                let (d, e) = (d.min(n_dst - 8), (d + 8).min(n_dst - 8));
+                let row = |at: usize| src.wrapping_offset(*rows.wrapping_add(at));
+                let four = |i: usize| {
+                    let half = |d: usize| {
+                        let low = _mm_loadl_epi64(row(d + i).cast());
+                        let high = _mm_loadl_epi64(row(d + i + 4).cast());
+                        _mm_unpacklo_epi64(low, high)
+                    };
+                    _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(half(d)), half(e))
+                };
+                let all = turned_bytes([four(0), four(1), four(2), four(3)]);
+                let to = |i: usize| dst.wrapping_offset(*columns.wrapping_add(i));
+                put_two([to(0), to(1)], (d, e), all[0]);
+                put_two([to(2), to(3)], (d, e), all[1]);
+                put_two([to(4), to(5)], (d, e), all[2]);
+                put_two([to(6), to(7)], (d, e), all[3]);
+            }
+        }
+    }
+}
+
+/// In each half, rows 0 and 4, 1 and 5, 2 and 6, 3 and 7 of eight bytes become columns 0 and 1, 2
+/// and 3, ...
+#[inline]
+#[target_feature(enable = "avx2")]
+fn turned_bytes([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    let (low, high) = (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b));
+    let (next, last) = (_mm256_unpacklo_epi8(c, d), _mm256_unpackhi_epi8(c, d));
+    let (a, b) = (_mm256_unpacklo_epi16(low, next), _mm256_unpackhi_epi16(low, next));
+    let (c, d) = (_mm256_unpacklo_epi16(high, last), _mm256_unpackhi_epi16(high, last));
+    [
+        _mm256_unpacklo_epi32(a, c),
+        _mm256_unpackhi_epi32(a, c),
+        _mm256_unpacklo_epi32(b, d),
+        _mm256_unpackhi_epi32(b, d),
+    ]
+}
+
+/// Eight bytes of two rows at two places.
+#[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+unsafe fn put_two([a, b]: [*mut u8; 2], (d, e): (usize, usize), columns: __m256i) {
+    // SAFETY: the caller vouches for the bytes.
+    unsafe {
+        let (low, high) = (_mm256_castsi256_si128(columns), _mm256_extracti128_si256::<1>(columns));
+        _mm_storel_epi64(a.wrapping_add(d).cast(), low);
+        _mm_storel_epi64(a.wrapping_add(e).cast(), high);
+        _mm_storeh_pd(b.wrapping_add(d).cast(), _mm_castsi128_pd(low));
+        _mm_storeh_pd(b.wrapping_add(e).cast(), _mm_castsi128_pd(high));
     }
 }
