@@ -220,8 +220,8 @@ pub(super) struct Odd {
 impl Odd {
     pub(super) fn new(size: usize) -> Odd {
         let (side, wide) = match size {
-            ..=2 => (8, 2),
-            ..=4 => (4, 4),
+            0..=2 => (8, 2),
+            3..=4 => (4, 4),
             5..=8 => (2, 8),
             _ => (1, 16),
         };

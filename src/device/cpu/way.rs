@@ -145,6 +145,12 @@ fn rare(
             *sides = plan.sides(size as i64)?;
             short(ops, plan, size, sides, false)
         }
+        // Small faces; not measured where rows are braided.
+        Kernel::Gather if size == 1 && ops.braid.is_none() => {
+            *sides = plan.sides(1)?;
+            let enough = sides.0.n.saturating_mul(sides.1.n) >= 96;
+            if enough { short(ops, plan, 1, sides, true) } else { None }
+        }
         // Planes that are so many, and their runs so short, that it is faster than to weave them.
         Kernel::Interleave if size >= 4 && plan.inner().n >= 3 => {
             let (planes, run) = (plan.inner().n, plan.dim(plan.ndim.wrapping_sub(2)).n);
