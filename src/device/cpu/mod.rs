@@ -11,7 +11,7 @@
 //!        planes    pixels taken apart, past the caches          ├ some of Step
 //!        deal      pixels to planes and back, in registers      ├ some of Step, Interleave, ...
 //!        small     squares or tiles alone: small faces          ├ some of Transpose, Interleave
-//!        odd       squares or tiles of 3, 5, 6, ... bytes       ├ some of Rows, uneven Transposes
+//!        odd       squares of any size, or tiles                ├ some of Rows, uneven Transposes
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        braid     a few rows in turn, of 1 and 2 bytes         ├ some of Transpose, Interleave
 //!        nest      loops alone, in the caches                   ├ Few, and small ones of most
