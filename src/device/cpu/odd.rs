@@ -1,7 +1,7 @@
 //! Transposes of elements of 3, 5 to 7 and 9 to 15 bytes: in squares of 64-byte registers, where
-//! there are instructions for it. Else in tiles, in which elements are spread to 4 or 8 bytes,
-//! turned, and closed up; for which 9 bytes are too large. Squares serve sides of 1, 2, 4 and 8
-//! bytes, too, that are short or of which whole lines would leave much over.
+//! there are instructions for it, or of the halves of shorter ones. Else in tiles, in which elements
+//! are spread to 4 or 8 bytes, turned, and closed up; for which 9 bytes are too large. Squares serve
+//! sides of 1, 2, 4 and 8 bytes, too, that are short or of which whole lines would leave much over.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
 use super::ops::{Odd, OddKernel, OddTiles, Ops, Turns};
@@ -51,9 +51,8 @@ fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<Odd
         8 => list || lists && dst.n >= 12,
         _ => lists && plan.whole_bytes() < tuning().rows_from,
     };
-    let able = kernel.sizes >> (size & 15) & 1 == 1 && fast;
     let enough = dst.n.min(src.n) >= least as i64;
-    (able && enough).then_some(kernel)
+    (fast && enough).then_some(kernel)
 }
 
 /// Whether squares of any size are faster for a plan's faces than whole lines and then the rest: so

@@ -201,13 +201,14 @@ pub(super) struct Masks {
     pub(super) advance: isize,
 }
 
-/// How elements of 3, 5, 6 or 7 bytes, in rows of at most 16 bytes, are turned.
+/// How elements of up to 15 bytes, in rows of at most 16 bytes, are turned.
 pub(super) struct Odd {
     /// Bytes of an element.
     pub(super) size: usize,
-    /// Elements of a tile, either way: 4 or 2.
+    /// Elements of a tile, either way: 4 or 2; of 1 and 2 bytes 8, of 9 and more one.
     pub(super) side: usize,
-    /// Which byte of a row becomes which: to elements of 4 or 8 bytes, and back; 0x80 for none.
+    /// Which byte of a row becomes which: to elements of 2, 4, 8 or 16 bytes, and back; 0x80 for
+    /// none.
     pub(super) spread: [u8; 16],
     /// See `spread`.
     pub(super) close: [u8; 16],
@@ -329,11 +330,9 @@ impl Turns {
 pub(super) type OddSquares =
     unsafe fn(from: (*const u8, &[isize]), to: (*mut u8, &[isize]), n: (usize, usize), how: &Turns);
 
-/// Such squares, and what they are for.
+/// Such squares, and what they are for: of elements of 1 to 15 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct OddKernel {
-    /// Bytes of an element, a bit each.
-    pub(super) sizes: u16,
     /// Elements of a side, at least, of so many bytes each.
     pub(super) least: fn(usize) -> usize,
     pub(super) turn: OddSquares,

@@ -26,7 +26,7 @@ pub(super) fn table(level: Level) -> &'static Ops {
 
 static VBMI: Ops = Ops {
     bytes: Some(x86_avx512_small::thin),
-    odd_squares: Some(OddKernel { sizes: u16::MAX, least: |_| 0, turn: squares }),
+    odd_squares: Some(OddKernel { least: |_| 0, turn: squares }),
     braid: Some(x86_avx512_braid::braid),
     groups: Some((&[64, 128], x86_avx512_groups::groups)),
     planes: Some((64, x86_avx512_planes::planes)),

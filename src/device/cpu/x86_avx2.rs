@@ -41,11 +41,7 @@ pub(super) const TABLE: Ops = Ops {
     unpack: deposit::unpack,
     pack: deposit::pack,
     packs: cfg!(target_arch = "x86_64"),
-    odd_squares: Some(OddKernel {
-        sizes: 0xfffe,
-        least: x86_avx2_odd::least,
-        turn: x86_avx2_odd::squares,
-    }),
+    odd_squares: Some(OddKernel { least: x86_avx2_odd::least, turn: x86_avx2_odd::squares }),
     braid: None,
     groups: Some((&[16], groups)),
     planes: Some((16, planes)),
