@@ -1,7 +1,8 @@
-//! Transposes of elements of 3, 5 to 7 and 9 to 15 bytes: in squares of 64-byte registers, where
-//! there are instructions for it, or of the halves of shorter ones. Else in tiles, in which elements
-//! are spread to 4 or 8 bytes, turned, and closed up; for which 9 bytes are too large. Squares serve
-//! sides of 1, 2, 4 and 8 bytes, too, that are short or of which whole lines would leave much over.
+//! Transposes of elements of 3, 5 to 7 and 9 to 15 bytes: in squares of 64-byte registers, or of
+//! the halves of shorter ones, where there are instructions for it. Else in tiles, in which
+//! elements are spread to 4 or 8 bytes, turned, and closed up; for which 9 bytes are too large.
+//! Squares serve sides of 1, 2, 4 and 8 bytes, too, that are short or of which whole lines would
+//! leave much over.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
 use super::ops::{Odd, OddKernel, OddTiles, Ops, Turns};
