@@ -53,6 +53,7 @@ pub(super) struct Parts {
 }
 
 /// Copies runs: `deal(dst, src, how)`.
+#[allow(dead_code)] // likewise
 #[derive(Clone, Copy)]
 pub(super) enum Dealt {
     /// Pixels to planes and back, by lines.

@@ -331,6 +331,7 @@ pub(super) type OddSquares =
     unsafe fn(from: (*const u8, &[isize]), to: (*mut u8, &[isize]), n: (usize, usize), how: &Turns);
 
 /// Such squares, and what they are for: of elements of 1 to 15 bytes.
+#[allow(dead_code)] // by targets without such kernels
 #[derive(Clone, Copy)]
 pub(super) struct OddKernel {
     /// Elements of a side, at least, of so many bytes each.

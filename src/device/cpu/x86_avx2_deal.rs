@@ -32,12 +32,13 @@ pub(super) unsafe fn deal(dst: *mut u8, src: *const u8, how: &Parts) {
 #[target_feature(enable = "avx2")]
 unsafe fn pixels<const K: usize>(mut dst: *mut u8, mut src: *const u8, how: &Parts) {
     let &Parts { size, n, runs, .. } = how;
-    let (pixel, each) = (K * size, 16usize >> size.trailing_zeros());
+    let log = size.trailing_zeros() & 3;
+    let (pixel, each) = (K * size, 16 >> log);
     for _ in 0..runs.n {
         let (mut from, mut to) = (src, dst);
         // SAFETY: the caller vouches for n pixels, and as many elements of every plane.
         unsafe {
-            for _ in 0..n / (2 * each) {
+            for _ in 0..n >> (5 - log) {
                 parts::<K>((to, 16), (from, 16 * K), how);
                 (from, to) = (from.wrapping_add(32 * K), to.wrapping_add(32));
             }
