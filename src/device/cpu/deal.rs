@@ -1,6 +1,7 @@
 //! Pixels to planes, and planes to pixels, of two to eight elements: of each round all lines of one
 //! side are loaded, and every line of the other is made of them, in registers.
 use super::ops::Ops;
+use super::step::byte_of;
 use super::walk::{set, walk};
 use crate::device::part::Part;
 use crate::device::plan::Dim;
@@ -165,8 +166,7 @@ impl Found {
         let mut how = Parts { order, size, step, planes, apart, n, last, runs };
         for (plane, orders) in how.order.chunks_exact_mut(step.max(1)).take(planes).enumerate() {
             for b in 0..16 {
-                let (element, byte) = (b >> size.trailing_zeros(), b & (size - 1));
-                let at = (element * step + plane) * size + byte;
+                let at = byte_of(b, size, (step, plane));
                 let order = orders.get_mut(at >> 4).and_then(|order| order.get_mut(b));
                 if let Some(order) = order {
                     *order = (at & 15) as u8;

@@ -38,7 +38,7 @@ pub(super) fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Optio
 }
 
 /// The squares of a plan's elements, of `size` bytes, and its sides, if there are any. Those that
-/// are for sides of some bytes only are slower than others where strides tell where rows are, or
+/// are for sides of some length only are slower than others where strides tell where rows are, or
 /// rows are few (measured, benches/notes.md).
 fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<OddKernel> {
     let kernel = ops.odd_squares?;

@@ -1,6 +1,6 @@
 //! Elements that lie in turn, the channels of pixels, to planes: all in one go, past the caches.
 use super::ops::{Ops, Planes, Split};
-use super::step::Step;
+use super::step::{Step, byte_of};
 use super::transpose::Away;
 use super::walk::{set, walk};
 use crate::device::part::Part;
@@ -85,8 +85,7 @@ fn table(once: usize, size: usize, [step, n]: [usize; 2], apart: isize) -> Plane
     let tables = how.order.iter_mut().zip(&mut how.masks).take(n);
     for (plane, (order, mask)) in tables.enumerate() {
         for b in 0..once {
-            let (element, byte) = (b >> size.trailing_zeros(), b & (size - 1));
-            let at = (element * step + plane) * size + byte;
+            let at = byte_of(b, size, (step, plane));
             let (to, from) = if once == 16 { (b + (at & !15), 15) } else { (b, 127) };
             if let Some(order) = order.get_mut(to) {
                 *order = (at & from) as u8;

@@ -5,6 +5,13 @@ use super::strided;
 /// A shuffle mask's byte for "nothing".
 const NONE: u8 = 0x80;
 
+/// Which byte, of pixels of `step` elements of `size` (1, 2, 4, 8) bytes, becomes byte `b` of a
+/// plane.
+pub(super) fn byte_of(b: usize, size: usize, (step, plane): (usize, usize)) -> usize {
+    let (element, byte) = (b >> size.trailing_zeros(), b & (size - 1));
+    (element * step + plane) * size + byte
+}
+
 /// Picks elements of `size` (1, 2, 4, 8) bytes that lie `step` (±1 to ±8) elements apart.
 pub(super) struct Step {
     masks: Masks,

@@ -25,11 +25,11 @@ pub(super) unsafe fn squares(
     // SAFETY: the caller's promise.
     unsafe {
         match how.size {
-            1 => bytes(from, to, n),
+            1 => bytes(from, to, n, how),
             2 => twos(from, to, n, how),
             3 | 4 => threes(from, to, n, how),
             5..=8 => sevens(from, to, n, how),
-            _ => long(from, to, n, how.size),
+            _ => long(from, to, n, how),
         }
     }
 }
@@ -42,10 +42,16 @@ fn beyond(at: usize, end: usize) -> usize {
     (at + 16).saturating_sub(end)
 }
 
-/// Asks for what follows in the source's rows, if a line begins in the next `n` bytes of them.
+/// Asks for what follows in the source's rows, if a line begins in the next `n` bytes of them, and
+/// they have not been `read`.
 #[inline(always)]
-unsafe fn ask(src: *const u8, rows: *const isize, n_dst: usize, (at, n): (usize, usize)) {
-    if (at.wrapping_neg() & 63) < n {
+unsafe fn ask(
+    src: *const u8,
+    rows: *const isize,
+    n_dst: usize,
+    (at, n, read): (usize, usize, bool),
+) {
+    if !read && (at.wrapping_neg() & 63) < n {
         for d in 0..n_dst {
             // SAFETY: the caller vouches for the offsets; a prefetch touches nothing.
             unsafe {
@@ -132,9 +138,7 @@ macro_rules! squares {
                     let over = beyond(s * size, n_src * size);
                     let spread = _mm256_add_epi8(both(&how.spread), _mm256_set1_epi8(over as i8));
                     let src = src.wrapping_add(s * size).wrapping_sub(over);
-                    if !read {
-                        ask(src, rows, n_dst, (s * size, half));
-                    }
+                    ask(src, rows, n_dst, (s * size, half, read));
                     let to = [$(dst.wrapping_offset(*columns.wrapping_add(s + $i))),*];
                     let (mut d, mut at) = (0, 0);
                     while at + half + 16 <= n_dst * size {
@@ -175,7 +179,7 @@ unsafe fn long(
     (src, rows): (*const u8, *const isize),
     (dst, columns): (*mut u8, *const isize),
     (n_dst, n_src): (usize, usize),
-    size: usize,
+    &Turns { size, read, .. }: &Turns,
 ) {
     // SAFETY: the caller vouches for the elements and their offsets.
     unsafe {
@@ -184,7 +188,7 @@ unsafe fn long(
             let over = beyond(s * size, n_src * size);
             let order = _mm_add_epi8(numbers, _mm_set1_epi8(over as i8));
             let src = src.wrapping_add(s * size).wrapping_sub(over);
-            ask(src, rows, n_dst, (s * size, size));
+            ask(src, rows, n_dst, (s * size, size, read));
             let mut to = dst.wrapping_offset(*columns.wrapping_add(s));
             let element = |d: usize| {
                 let element = src.wrapping_offset(*rows.wrapping_add(d));
@@ -217,13 +221,14 @@ unsafe fn bytes(
     (src, rows): (*const u8, *const isize),
     (dst, columns): (*mut u8, *const isize),
     (n_dst, n_src): (usize, usize),
+    how: &Turns,
 ) {
     // SAFETY: the caller vouches for the elements and their offsets.
     unsafe {
         for s in (0..n_src).step_by(8) {
             let s = s.min(n_src - 8);
             let (src, columns) = (src.wrapping_add(s), columns.wrapping_add(s));
-            ask(src, rows, n_dst, (s, 8));
+            ask(src, rows, n_dst, (s, 8, how.read));
             for d in (0..n_dst).step_by(16) {
                 let (d, e) = (d.min(n_dst - 8), (d + 8).min(n_dst - 8));
                 let row = |at: usize| src.wrapping_offset(*rows.wrapping_add(at));
