@@ -140,10 +140,11 @@ fn able(ops: &Ops, face: &Face) -> bool {
 }
 
 /// Whether these rows go past the caches through windows: where source rows are read before, long
-/// ones.
+/// ones, and of elements of 1 and 2 bytes those that are lined.
 fn windowed(face: &Face) -> bool {
     let Tuning { windows, touched, .. } = tuning();
-    face.log >= *windows && (*touched == 0 || face.long())
+    let suits = face.long() && (face.log > 1 || face.columns.lined());
+    face.log >= *windows && (*touched == 0 || suits)
 }
 
 /// Tiles straight from the source into the destination. The last tile of a row or column moves
@@ -279,6 +280,8 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
     let head = face.head();
     // Rows that begin in the last line of others are whole squares, and so is what others begin in.
     let joined = streams && !aligned && face.wraps() && shares(ops, face);
+    // Runs of lines are worth more than whole squares where the source may lie in the caches.
+    let past = streams && !(aligned && !(away.early && windowed(face)));
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
         let start = match ops.squares {
@@ -291,7 +294,7 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
             border(ops, (face, edges), 0, count);
         }
         let done = match ops.squares {
-            Some(turn) if aligned || !streams || shares(ops, face) => {
+            Some(turn) if !past || shares(ops, face) => {
                 squares(ops, turn, (face, edges), (start, aligned), away)
             }
             _ => windows::copy(ops, (face, edges), (if aligned { head } else { 0 }, aligned), away),

@@ -187,8 +187,9 @@ static AMD_NARROW: Tuning = Tuning {
     near: 64,
     listed: 64,
     ahead: [128, 128],
+    ahead_from: [6 << 20; 5],
     touched: 4096,
-    windows: 2,
+    windows: 1,
     ..AMD
 };
 
