@@ -324,6 +324,36 @@ fn transposes_crowded() {
     });
 }
 
+/// Long destination rows whose strides have a large power of two, or that start anywhere in a line:
+/// as many as make panels and more, of as many columns as are read before and more.
+#[test]
+fn transposes_in_panels() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x09a4_e150_0000_0096);
+        for size in [2i64, 4, 8, 16] {
+            let line = 64 / size;
+            for far in [true, false, true, false] {
+                let n = 96 * random.one_of(&[1, 2, 3]) + random.below(80) as i64 + 2 * line;
+                let columns = line * random.one_of(&[1, 2, 5, 32, 35]);
+                let columns = columns + random.one_of(&[0, 0, 1, line - 1]);
+                let gap = random.one_of(&[0, 64, 24]) / size * size;
+                let pages = (n * size + 1023) / 1024 * 1024;
+                let apart = if far { pages } else { (n + random.below(9) as i64) * size };
+                let dims = vec![
+                    Dim { n, src: columns * size + gap, dst: size },
+                    Dim { n: columns, src: size, dst: apart },
+                ];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                // At whole elements, and once anywhere.
+                let phase =
+                    random.below(64) / size as u64 * size as u64 + random.one_of(&[0, 0, 1]) as u64;
+                case.check_at([random.next(), 1 + 4 * phase], &memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
 /// Volumes with the axes reversed: destination rows of whole lines, each of which is followed by
 /// another a few columns on.
 #[test]
@@ -772,9 +802,10 @@ fn large_transposes() {
         [(4, 1030, 1050), (2, 1120, 2000), (1, 2112, 2064), (2, 4160, 544), (8, 700, 801)];
     let one_by_one = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200), (11, 820, 700)];
     let tiles = [(1, 2560, 2048), (1, 3301, 3300), (3, 1301, 1402), (5, 1200, 1101)];
+    let panels = [(2, 1536, 1500), (4, 768, 1401), (8, 640, 901), (16, 320, 823)];
     ways(&CACHES, |what| {
         let mut random = Random(0x4c41_5247_4500_0001);
-        for (size, a, b) in extents.into_iter().chain(one_by_one).chain(tiles) {
+        for (size, a, b) in extents.into_iter().chain(one_by_one).chain(tiles).chain(panels) {
             for places in [[0, 0], [random.next(), random.next()]] {
                 let rows = Dim { n: a, src: b * size, dst: size };
                 let dims = vec![Dim { n: b, src: size, dst: a * size }, rows];

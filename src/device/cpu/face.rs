@@ -119,8 +119,29 @@ impl<'a> Face<'a> {
 
     /// Whether the destination's rows are long and a stride apart, as the source's are.
     pub(super) fn long(&self) -> bool {
-        let apart = matches!((self.rows.dims(), self.columns.dims()), ([_], [_]));
-        apart && self.wrap == 0 && self.n_dst >= 8 * self.line()
+        self.strides().is_some() && self.n_dst >= 8 * self.line()
+    }
+
+    /// Bytes from one of the source's rows to the next, and of the destination's, if these are all
+    /// that it takes to find them.
+    pub(super) fn strides(&self) -> Option<[isize; 2]> {
+        match (self.rows.dims(), self.columns.dims()) {
+            ([(_, rows)], [(_, columns)]) if self.wrap == 0 => Some([*rows, *columns]),
+            _ => None,
+        }
+    }
+
+    /// Where the element at (`d`, `s`) of both sides is, of rows that are these strides apart.
+    pub(super) fn corner(
+        &self,
+        (d, s): (usize, usize),
+        [rows, columns]: [isize; 2],
+    ) -> (*const u8, *mut u8) {
+        let at = |first: usize, by: isize| (first as isize).wrapping_mul(by);
+        let (at_row, at_column) = (at(self.first.0 + d, rows), at(self.first.1 + s, columns));
+        let (src, dst) =
+            (self.src.wrapping_add(s << self.log), self.dst.wrapping_add(d << self.log));
+        (src.wrapping_offset(at_row), dst.wrapping_offset(at_column))
     }
 
     /// Whether it is one of these.
@@ -279,11 +300,7 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new(face: &Face) -> Tables {
-        let apart = match (face.rows.dims(), face.columns.dims()) {
-            ([(_, rows)], [(_, columns)]) if face.wrap == 0 => Some([*rows, *columns]),
-            _ => None,
-        };
-        Tables { rows: List::new(), columns: Array::new(), apart }
+        Tables { rows: List::new(), columns: Array::new(), apart: face.strides() }
     }
 
     /// Finds the source's rows for `n` positions from `at` on: returns where offsets count from.

@@ -7,6 +7,7 @@
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose squares and tiles                            ├ Transpose
 //!        windows   or windows in the buffer                     ├ some of Transpose
+//!        panels    or runs of lines of long rows, likewise      ├ some of Transpose
 //!        groups    a few bytes in any order                     ├ some of Rows, Fill, Step, ...
 //!        planes    pixels taken apart, past the caches          ├ some of Step
 //!        deal      pixels to planes and back, in registers      ├ some of Step, Interleave, ...
@@ -26,7 +27,7 @@
 //! processors is in another ([`tuning::Tuning`]); both are chosen once.
 //! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
 //! Nothing allocates, nothing is thread-local, and no frame is larger than the 4 KiB buffer and
-//! 2 KiB beside it.
+//! 2 KiB beside it, or the 6 KiB of a panel.
 
 /// Rounds of a perfect shuffle, at most four: in each, the low and the high halves of rows `i` and
 /// `i + C / 2` follow one another, for every `i` listed. All is written out, so that the rows stay
@@ -116,6 +117,7 @@ mod odd;
 mod ops;
 mod pack;
 mod packed;
+mod panels;
 mod planes;
 mod portable;
 mod rows;

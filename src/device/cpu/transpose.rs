@@ -2,6 +2,7 @@
 
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ask, Band, Ops, Rows, Squares, To};
+use super::panels;
 use super::rows;
 use super::stream::{BUFFER, Buffer};
 use super::touch;
@@ -140,11 +141,10 @@ fn able(ops: &Ops, face: &Face) -> bool {
 }
 
 /// Whether these rows go past the caches through windows: where source rows are read before, long
-/// ones, and of elements of 1 and 2 bytes those that are lined.
+/// ones.
 fn windowed(face: &Face) -> bool {
     let Tuning { windows, touched, .. } = tuning();
-    let suits = face.long() && (face.log > 1 || face.columns.lined());
-    face.log >= *windows && (*touched == 0 || suits)
+    face.log >= *windows && (*touched == 0 || face.long())
 }
 
 /// Tiles straight from the source into the destination. The last tile of a row or column moves
@@ -280,8 +280,6 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
     let head = face.head();
     // Rows that begin in the last line of others are whole squares, and so is what others begin in.
     let joined = streams && !aligned && face.wraps() && shares(ops, face);
-    // Runs of lines are worth more than whole squares where the source may lie in the caches.
-    let past = streams && !(aligned && !(away.early && windowed(face)));
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
         let start = match ops.squares {
@@ -293,11 +291,15 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
             let count = start.max(face.vector());
             border(ops, (face, edges), 0, count);
         }
+        let windows = if aligned { head } else { 0 };
         let done = match ops.squares {
-            Some(turn) if !past || shares(ops, face) => {
+            _ if streams && panels::suit(face, aligned, away.early && !away.late) => {
+                panels::copy(ops, (face, edges), (windows, aligned))
+            }
+            Some(turn) if aligned || !streams || shares(ops, face) => {
                 squares(ops, turn, (face, edges), (start, aligned), away)
             }
-            _ => windows::copy(ops, (face, edges), (if aligned { head } else { 0 }, aligned), away),
+            _ => windows::copy(ops, (face, edges), (windows, aligned), away),
         };
         if done < face.n_dst && !joined {
             let count = (face.n_dst - done).max(face.vector());

@@ -189,7 +189,7 @@ static AMD_NARROW: Tuning = Tuning {
     ahead: [128, 128],
     ahead_from: [6 << 20; 5],
     touched: 4096,
-    windows: 1,
+    windows: 2,
     ..AMD
 };
 

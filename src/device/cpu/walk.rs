@@ -1,6 +1,5 @@
 //! Visits every index of the dimensions that a kernel does not handle itself.
-use crate::array::Array;
-use crate::device::{part::Part, plan::MAX_NDIM};
+use crate::device::part::Part;
 
 /// Calls `visit(source offset, destination offset)`, in the unit of the plan's strides, for every
 /// index of all dimensions but those in the set `inner`; the innermost of the others runs fastest.
@@ -42,16 +41,15 @@ fn last(plan: &Part, inner: u64) -> (isize, isize) {
     })
 }
 
-/// Once for all kernels: the loop is longer than a call. Indices are 32-bit numbers, for stacks may
-/// be small; at most one dimension has more, as no memory has room for the elements of two.
+/// Once for all kernels: the loop is longer than a call. Stacks may be small, so that all indices
+/// are one number, each in as many bits as it may need: fewer than 128, for no two elements of the
+/// destination share memory.
 #[inline(never)]
 fn each(plan: &Part, inner: u64, visit: &mut dyn FnMut(isize, isize)) {
-    let (mut src, mut dst, mut far) = (0i64, 0i64, 0i64);
-    let mut index = Array::<u32, MAX_NDIM>::new();
-    index.extend(plan.ndim, || 0);
+    let (mut src, mut dst, mut indices) = (0i64, 0i64, 0u128);
     loop {
         visit(src as isize, dst as isize);
-        let mut i = plan.ndim;
+        let (mut i, mut at) = (plan.ndim, 0);
         loop {
             if i == 0 {
                 return;
@@ -60,22 +58,18 @@ fn each(plan: &Part, inner: u64, visit: &mut dyn FnMut(isize, isize)) {
             if inner >> (i & 63) & 1 == 1 {
                 continue;
             }
-            let (dim, Some(near)) = (plan.dim(i), index.get_mut(i)) else { return };
-            let long = dim.n > i64::from(u32::MAX);
-            let at = if long { far } else { i64::from(*near) };
-            let goes_on = at + 1 < dim.n;
-            let next = if goes_on { at + 1 } else { 0 };
-            if long {
-                far = next;
-            } else {
-                *near = next as u32;
-            }
-            let steps = next.wrapping_sub(at);
+            let dim = plan.dim(i);
+            let last = dim.n.wrapping_sub(1);
+            let bits = i64::BITS - last.leading_zeros();
+            let index = (indices.wrapping_shr(at) as i64) & 1i64.wrapping_shl(bits).wrapping_sub(1);
+            let steps = if index < last { 1 } else { index.wrapping_neg() };
+            indices = indices.wrapping_add((steps as i128 as u128).wrapping_shl(at));
             src = src.wrapping_add(dim.src.wrapping_mul(steps));
             dst = dst.wrapping_add(dim.dst.wrapping_mul(steps));
-            if goes_on {
+            if index < last {
                 break;
             }
+            at += bits;
         }
     }
 }

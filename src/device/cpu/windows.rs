@@ -2,7 +2,7 @@
 use core::ptr::null_mut;
 
 use super::face::{COLUMNS_MOST, Face, Tables};
-use super::ops::{Ask, Band, Ops, Rows, Squares, To};
+use super::ops::{Ask, Band, Ops, Rows, To};
 use super::stream::{BUFFER, Buffer};
 use super::touch;
 use super::transpose::{Away, Edges, listed};
@@ -15,15 +15,6 @@ const WINDOW: usize = 32;
 const fn pitch(log: u32) -> usize {
     let pitch = 64usize << log;
     if pitch < 128 { 128 } else { pitch }
-}
-
-/// Likewise of long rows where source rows are read before, or may be near: more lines at once are
-/// worth more than whole source lines where one is lost, or where two would be all.
-fn long_pitch(log: u32, aligned: bool) -> usize {
-    match (log, aligned) {
-        (1, true) | (2, false) => 128 << log,
-        _ => pitch(log),
-    }
 }
 
 /// Makes some lines of each of some destination rows in the buffer, from column `d` on; returns
@@ -41,14 +32,9 @@ pub(super) unsafe fn copy(
     away: Away,
 ) -> usize {
     let stream = if away.streams { ops.stream } else { super::portable::stream };
-    let long = tuning().touched > 0 && face.long();
-    // Squares come back to each row, of which the caches have lost those a power of two apart.
-    let squares = ops.squares.filter(|_| !long);
-    let pitch = if long { long_pitch(face.log, aligned) } else { pitch(face.log) };
+    let pitch = pitch(face.log);
     let ([chunk, distance], line) = (tuning().ahead, face.line().max(1));
-    // Aligned rows come here only where the source may be in the caches.
-    let touched = if long && aligned { 0 } else { away.touched };
-    let (run, rows) = (touched >> face.log, BUFFER / pitch);
+    let (run, rows) = (away.touched >> face.log, BUFFER / pitch);
     let held = if aligned || run > 0 { pitch / 64 } else { 1 + WINDOW.div_ceil(line) };
     let shown = held - usize::from(!aligned);
     let mut buffer = Buffer::new();
@@ -71,7 +57,7 @@ pub(super) unsafe fn copy(
                     let (_, rows) = tables.places(0, 0);
                     (ops.fetch)(src.wrapping_add(distance), rows.source(), wide, chunk / 64);
                 }
-                fill(ops, squares, &tables, (face.log, wide, count), src, (buffer, pitch));
+                fill(ops, &tables, (face.log, wide, count), src, buffer);
             }
             for row in 0..count {
                 let to = dst.wrapping_offset(tables.column(row));
@@ -89,19 +75,18 @@ pub(super) unsafe fn copy(
 /// A window of `n_dst` by `n_src` elements into the buffer.
 unsafe fn fill(
     ops: &Ops,
-    squares: Option<Squares>,
     tables: &Tables,
     (log, n_dst, n_src): (u32, usize, usize),
     src: *const u8,
-    (buffer, apart): (*mut u8, usize),
+    buffer: *mut u8,
 ) {
     static PITCHES: [[i32; COLUMNS_MOST]; 5] =
         [listed(pitch(0)), listed(pitch(1)), listed(pitch(2)), listed(pitch(3)), listed(pitch(4))];
     let line = 64usize >> log;
     let Some(&tile) = ops.tiles.get(log as usize) else { return };
     let Some(pitches) = PITCHES.get(log as usize) else { return };
-    let (pitch, pitches) = (apart as isize, pitches.as_ptr());
-    if let Some(turn) = squares.filter(|_| n_src & line.wrapping_sub(1) == 0) {
+    let (pitch, pitches) = (pitch(log) as isize, pitches.as_ptr());
+    if let Some(turn) = ops.squares.filter(|_| n_src & line.wrapping_sub(1) == 0) {
         let rows = match tables.places(0, 0).1 {
             Rows::Apart([a, _]) => Rows::Apart([a, pitch, pitch]),
             Rows::Listed([a, _]) => Rows::Listed([a, pitches, pitches]),
