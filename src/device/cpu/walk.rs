@@ -1,5 +1,5 @@
 //! Visits every index of the dimensions that a kernel does not handle itself.
-use crate::device::part::Part;
+use crate::device::{part::Part, plan::Dim};
 
 /// Calls `visit(source offset, destination offset)`, in the unit of the plan's strides, for every
 /// index of all dimensions but those in the set `inner`; the innermost of the others runs fastest.
@@ -41,35 +41,39 @@ fn last(plan: &Part, inner: u64) -> (isize, isize) {
     })
 }
 
-/// Once for all kernels: the loop is longer than a call. Stacks may be small, so that all indices
-/// are one number, each in as many bits as it may need: fewer than 128, for no two elements of the
-/// destination share memory.
+/// Once for all kernels: a loop over the fastest dimension, and around it one over all others.
+/// Stacks may be small, so that the indices of these are one number, each in as many bits as it may
+/// need: fewer than 128, for no two elements of the destination share memory.
 #[inline(never)]
 fn each(plan: &Part, inner: u64, visit: &mut dyn FnMut(isize, isize)) {
+    let outer = |i: &usize| inner >> (i & 63) & 1 == 0;
+    let fastest = (0..plan.ndim).rev().find(outer);
+    let run = fastest.map_or(Dim::NONE, |i| plan.dim(i));
     let (mut src, mut dst, mut indices) = (0i64, 0i64, 0u128);
     loop {
-        visit(src as isize, dst as isize);
-        let (mut i, mut at) = (plan.ndim, 0);
-        loop {
-            if i == 0 {
-                return;
-            }
-            i -= 1;
-            if inner >> (i & 63) & 1 == 1 {
-                continue;
-            }
+        let (mut from, mut to) = (src, dst);
+        for _ in 0..run.n {
+            visit(from as isize, to as isize);
+            (from, to) = (from.wrapping_add(run.src), to.wrapping_add(run.dst));
+        }
+        let (mut at, mut goes_on) = (0, false);
+        for i in (0..fastest.unwrap_or(0)).rev().filter(outer) {
             let dim = plan.dim(i);
             let last = dim.n.wrapping_sub(1);
             let bits = i64::BITS - last.leading_zeros();
-            let index = (indices.wrapping_shr(at) as i64) & 1i64.wrapping_shl(bits).wrapping_sub(1);
-            let steps = if index < last { 1 } else { index.wrapping_neg() };
+            let index = indices.wrapping_shr(at) as i64 & 1i64.wrapping_shl(bits).wrapping_sub(1);
+            goes_on = index < last;
+            let steps = if goes_on { 1 } else { index.wrapping_neg() };
             indices = indices.wrapping_add((steps as i128 as u128).wrapping_shl(at));
             src = src.wrapping_add(dim.src.wrapping_mul(steps));
             dst = dst.wrapping_add(dim.dst.wrapping_mul(steps));
-            if index < last {
+            if goes_on {
                 break;
             }
             at += bits;
+        }
+        if !goes_on {
+            return;
         }
     }
 }
