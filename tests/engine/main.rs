@@ -325,7 +325,8 @@ fn transposes_crowded() {
 }
 
 /// Long destination rows whose strides have a large power of two, or that start anywhere in a line:
-/// as many as make panels and more, of as many columns as are read before and more.
+/// as many as make panels and more, of as many columns as are read before and more. (Those of 8 and 16
+/// bytes are squares here; [`large_transposes`] has the panels.)
 #[test]
 fn transposes_in_panels() {
     let memory = memory();
