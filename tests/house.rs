@@ -269,6 +269,7 @@ fn targets_differ_only_in_platform_and_kernel_files() {
         "x86_ask.rs",
         "x86_avx2.rs",
         "x86_avx2_deal.rs",
+        "x86_avx2_lines.rs",
         "x86_avx2_odd.rs",
         "x86_avx2_shuffle.rs",
         "x86_avx2_square.rs",

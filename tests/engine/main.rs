@@ -355,6 +355,36 @@ fn transposes_in_panels() {
     });
 }
 
+/// Elements of 8 and 16 bytes to destination rows that start anywhere in a line: one part of them
+/// and several, that follow one another or not, found by strides or by lists.
+#[test]
+fn transposes_element_by_element() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x57a1_6874_0000_0816);
+        for size in [8i64, 16, 8, 16] {
+            for listed in [false, true, false] {
+                let (n, m) = (random.below(150) as i64 + 130 / size, random.below(90) as i64 + 9);
+                // The source's rows, and columns, of two dimensions if they are listed.
+                let (rows, columns) = if listed { (3, 5) } else { (1, 1) };
+                let line = size * random.one_of(&[0, 1, 3]);
+                let (by, gap) = (size * (columns * m) + line, size * random.below(3) as i64);
+                let apart = size * n * rows + gap;
+                let dims = vec![
+                    Dim { n: rows, src: by * n + 16 * size, dst: size * n },
+                    Dim { n, src: by, dst: size },
+                    Dim { n: columns, src: size * m, dst: apart },
+                    Dim { n: m, src: size, dst: apart * columns },
+                ];
+                let dims = dims.into_iter().filter(|dim| dim.n > 1).collect();
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                let phase = 1 + 4 * size as u64 * random.below(64 / size as u64);
+                case.check_at([random.next(), phase], &memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
 /// Volumes with the axes reversed: destination rows of whole lines, each of which is followed by
 /// another a few columns on.
 #[test]

@@ -112,7 +112,12 @@ impl<'a> Face<'a> {
 
     /// Whether the destination's rows start at whole elements.
     fn whole(&self) -> bool {
-        let unit = (1 << self.log.min(3)) - 1;
+        self.starts(self.log.min(3))
+    }
+
+    /// Whether the destination's rows start at multiples of 1 << `log` bytes.
+    pub(super) fn starts(&self, log: u32) -> bool {
+        let unit = (1 << log) - 1;
         self.columns.dims().iter().all(|&(_, by)| by as usize & unit == 0)
             && self.dst as usize & unit == 0
     }

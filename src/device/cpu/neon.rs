@@ -27,6 +27,7 @@ static OPS: Ops = Ops {
     bytes: None,
     tiles: TILES,
     narrow: TILES,
+    lines: None,
     odd: Some(odd),
     shift: super::bitrun::shifted,
     pairs: None,

@@ -27,22 +27,26 @@ fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     const LINES: i64 = 512;
     // In the second-level cache, where a few instructions move much.
     const SECOND: i64 = 2048;
-    let second = if size == 16 { tuning().sixteens.1 } else { SECOND };
+    let [second, far] = if size == 16 { tuning().sixteens.1 } else { [SECOND; 2] };
     const SMALL: i64 = 64 << 10;
     // Of those whole pages apart, and parts of pages, the cache holds fewer.
     const CROWDED: i64 = 16;
     let (mut lines, mut between, mut crowded, mut nearest) = (1i64, 1, false, i64::MAX);
+    // Bytes of the source that they lie in.
+    let (mut span, mut reach) = (0i64, 0);
     for &Dim { n, src, .. } in dims.iter().filter(|dim| dim.n > 1) {
         let src = src.saturating_abs();
         if src < nearest {
-            (nearest, between) = (src, lines);
+            (nearest, between, reach) = (src, lines, span);
         }
         crowded |= src & 1023 == 0 && n > CROWDED;
         lines = lines.saturating_mul(if src < 64 { n.saturating_mul(src) / 64 + 1 } else { n });
+        span = span.saturating_add(n.saturating_mul(src));
     }
     let large = nbytes > NEST_MOST;
     let most = match () {
         () if crowded => CROWDED,
+        () if large && size >= 16 && reach > NEST_MOST => far,
         () if large && size >= 16 => second,
         () => LINES,
     };

@@ -184,6 +184,30 @@ pub(super) enum To {
     Shared(*mut u8),
 }
 
+/// A part of some destination rows, element by element: what is between two source rows. It begins
+/// and ends with the first line after these, but for the rows' own beginnings and ends.
+#[allow(dead_code)] // likewise
+pub(super) struct Straight {
+    /// Elements have 1 << `log` bytes.
+    pub(super) log: u32,
+    /// The source's rows from the first one on, and the destination's.
+    pub(super) rows: Rows<2>,
+    /// So many of the destination's.
+    pub(super) columns: usize,
+    /// So many of the destination's are known.
+    pub(super) listed: usize,
+    /// Elements of a whole row.
+    pub(super) n_dst: usize,
+    /// The two source rows.
+    pub(super) from: usize,
+    /// See `from`.
+    pub(super) end: usize,
+}
+
+/// Copies elements of 8 and 16 bytes, past the caches where lines are whole. The destination's rows
+/// start at whole elements.
+pub(super) type Lines = unsafe fn(src: *const u8, dst: *mut u8, how: &Straight);
+
 /// Copies `n` elements of 16 bytes, `stride` bytes apart in the source; asks for the line that has
 /// the byte so many further on than each.
 pub(super) type Asked = unsafe fn(dst: *mut u8, src: *const u8, n: usize, stride: isize, on: usize);
@@ -461,6 +485,8 @@ pub(super) struct Ops {
     pub(super) shares: bool,
     /// What shares those of bytes: half a square, 32 bytes of each source row.
     pub(super) bytes: Option<Squares>,
+    /// Elements of 8 and 16 bytes, one by one, to rows that start anywhere in a line.
+    pub(super) lines: Option<Lines>,
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     pub(super) odd: Option<OddTiles>,
     /// Copies `n` bytes, whole lines, that begin at bit `shift` of `from`. They may overlap from

@@ -11,6 +11,7 @@ pub(super) static OPS: Ops = Ops {
     bytes: None,
     tiles: TILES,
     narrow: TILES,
+    lines: None,
     odd: None,
     shift: bitrun::shifted,
     pairs: None,

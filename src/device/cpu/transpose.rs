@@ -4,16 +4,17 @@ use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ask, Band, Ops, Rows, Squares, To};
 use super::panels;
 use super::rows;
+use super::straight;
 use super::stream::{BUFFER, Buffer};
 use super::touch;
 use super::tuning::{Tuning, tuning};
 use super::windows;
 
 /// Rows of the buffer that are so many bytes apart, as a list.
-pub(super) const fn listed(stride: usize) -> [i32; COLUMNS_MOST] {
-    let mut rows = [0; COLUMNS_MOST];
+pub(super) const fn listed<const N: usize>(stride: usize) -> [i32; N] {
+    let mut rows = [0; N];
     let mut i = 0;
-    while i < COLUMNS_MOST {
+    while i < N {
         rows[i] = (i * stride) as i32;
         i += 1;
     }
@@ -87,6 +88,11 @@ impl Away {
 /// # Safety
 /// Every element is readable and writable; no overlap.
 pub(super) unsafe fn transpose(ops: &Ops, face: &mut Face, mut away: Away) {
+    let near = away.early && !away.late;
+    if let Some(lines) = straight::lines(ops, face, near).filter(|_| away.streams) {
+        // SAFETY: the caller's promise; such a face suits.
+        return unsafe { straight::copy(face, lines) };
+    }
     let line = face.line().max(1);
     let step = face.follows(away.shared && able(ops, face));
     let mut wide = away.suits(ops, face, step.is_some());
@@ -293,7 +299,7 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
         }
         let windows = if aligned { head } else { 0 };
         let done = match ops.squares {
-            _ if streams && panels::suit(face, aligned, away.early && !away.late) => {
+            _ if streams && panels::suit(face, aligned, away.early) => {
                 panels::copy(ops, (face, edges), (windows, aligned))
             }
             Some(turn) if aligned || !streams || shares(ops, face) => {

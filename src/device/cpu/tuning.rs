@@ -87,9 +87,10 @@ pub(super) struct Tuning {
     /// between neighbours ([`super::nest::light`]), and bytes of the largest output they copy.
     pub(super) nested: (bool, i64),
     /// Bytes of the largest output of elements of 16 bytes that loops alone copy, and, of one that
-    /// does not fit into the second-level cache, how many source lines may lie between neighbours.
-    /// Larger ones too, if few lines near one another do ([`super::nest::compact`]).
-    pub(super) sixteens: (i64, i64),
+    /// does not fit into the second-level cache, how many source lines may lie between neighbours:
+    /// lines that are near one another, and others. Larger ones too, if few that are near do
+    /// ([`super::nest::compact`]).
+    pub(super) sixteens: (i64, [i64; 2]),
 }
 
 static USUAL: Tuning = Tuning {
@@ -117,7 +118,7 @@ static USUAL: Tuning = Tuning {
     uneven: [0; 2],
     rows_log: 3,
     nested: (false, NEST_MOST),
-    sixteens: (NEST_MOST, 0),
+    sixteens: (NEST_MOST, [0; 2]),
 };
 
 /// Whoever else has AVX-512: 2 MiB of second-level cache, and before memory a large third one, in
@@ -131,9 +132,12 @@ static WIDE: Tuning = Tuning {
     stream_from: [[4 << 20; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2]],
     uneven: [8, 8],
     nested: (true, i64::MAX),
-    sixteens: (i64::MAX, 2048),
+    sixteens: (i64::MAX, [2048; 2]),
     ..USUAL
 };
+
+/// Outputs whose squares go past the caches, and those of which all does.
+const MIDDLE: [u64; 2] = [4 << 20, 12 << 20];
 
 /// Zen 4.
 static AMD: Tuning = Tuning {
@@ -155,13 +159,13 @@ static AMD: Tuning = Tuning {
     packed: false,
     nibbles: true,
     windows: u32::MAX,
-    stream_from: [[4 << 20, 12 << 20]; 5],
+    stream_from: [MIDDLE; 5],
     bytes_from: 4 << 20,
     fills: false,
     uneven: [32, 8],
     rows_log: 4,
     nested: (false, NEST_MOST),
-    sixteens: (5 << 20, 48),
+    sixteens: (5 << 20, [48; 2]),
 };
 
 /// Zen 5: the same caches before a memory that is twice as fast.
@@ -176,7 +180,7 @@ static ZEN5: Tuning = Tuning {
     bytes_from: 10 << 20,
     fills: true,
     nested: (false, i64::MAX),
-    sixteens: (i64::MAX, 2048),
+    sixteens: (i64::MAX, [2048; 2]),
     ..AMD
 };
 
@@ -189,6 +193,8 @@ static AMD_NARROW: Tuning = Tuning {
     ahead: [128, 128],
     ahead_from: [6 << 20; 5],
     touched: 4096,
+    stream_from: [MIDDLE, MIDDLE, MIDDLE, MIDDLE, [4 << 20, 8 << 20]],
+    sixteens: (16 << 20, [512, 32]),
     windows: 2,
     ..AMD
 };

@@ -1,7 +1,7 @@
 //! Transposes by windows in the buffer, where squares cannot write whole lines.
 use core::ptr::null_mut;
 
-use super::face::{COLUMNS_MOST, Face, Tables};
+use super::face::{Face, Tables};
 use super::ops::{Ask, Band, Ops, Rows, To};
 use super::stream::{BUFFER, Buffer};
 use super::touch;
@@ -80,11 +80,12 @@ unsafe fn fill(
     src: *const u8,
     buffer: *mut u8,
 ) {
-    static PITCHES: [[i32; COLUMNS_MOST]; 5] =
-        [listed(pitch(0)), listed(pitch(1)), listed(pitch(2)), listed(pitch(3)), listed(pitch(4))];
+    /// As many rows as the buffer has room for; of bytes they are as far apart as of two.
+    static PITCHES: [[i32; BUFFER / pitch(1)]; 4] =
+        [listed(pitch(1)), listed(pitch(2)), listed(pitch(3)), listed(pitch(4))];
     let line = 64usize >> log;
     let Some(&tile) = ops.tiles.get(log as usize) else { return };
-    let Some(pitches) = PITCHES.get(log as usize) else { return };
+    let Some(pitches) = PITCHES.get(log.saturating_sub(1) as usize) else { return };
     let (pitch, pitches) = (pitch(log) as isize, pitches.as_ptr());
     if let Some(turn) = ops.squares.filter(|_| n_src & line.wrapping_sub(1) == 0) {
         let rows = match tables.places(0, 0).1 {

@@ -14,7 +14,9 @@ use super::x86_ask::{asked, fetch};
 #[cfg(target_arch = "x86")]
 use super::portable as deposit;
 use super::x86_avx2_shuffle::{groups, planes, step, weave};
-use super::{nest, x86_avx2_deal, x86_avx2_odd, x86_avx2_square::squares, x86_packed};
+use super::{
+    nest, x86_avx2_deal, x86_avx2_lines::lines, x86_avx2_odd, x86_avx2_square::squares, x86_packed,
+};
 use crate::device::plan::Dim;
 
 pub(super) static OPS: Ops = TABLE;
@@ -26,6 +28,7 @@ pub(super) const TABLE: Ops = Ops {
     bytes: None,
     tiles: [tile1, tile2, tile4, tile8, tile16],
     narrow: [narrow1, narrow2, narrow4, narrow8, narrow16],
+    lines: Some(lines),
     odd: None,
     shift: x86_packed::shift,
     pairs: None,
