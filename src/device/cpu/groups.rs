@@ -2,7 +2,7 @@
 //! reversed, dropped, repeated or put among others, small matrices transposed. One table, made
 //! beforehand, says which byte of a window of the source comes where in one of the destination.
 use super::ops::{Groups, Ops, Shuffle, WINDOW};
-use super::stream;
+use super::stream::Lined;
 use super::walk::{set, walk};
 use crate::array::Array;
 use crate::device::part::Part;
@@ -242,6 +242,7 @@ unsafe fn dense(
     (how, inside, n): (&Groups, u64, usize),
     streams: bool,
 ) {
+    let mut lined = Lined::new(ops, streams);
     walk(plan, inside, |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         let mut make = |to: *mut u8, first: usize, count: usize| {
@@ -249,13 +250,11 @@ unsafe fn dense(
             // SAFETY: groups of the caller's plan.
             unsafe { shuffle(to, src, count, how) };
         };
-        if streams {
-            // SAFETY: a run of the caller's plan.
-            unsafe { stream::run(ops, true, dst, n, how.bytes, &mut make) };
-        } else {
-            make(dst, 0, n);
-        }
+        // SAFETY: a run of the caller's plan.
+        unsafe { lined.run(dst, n, how.bytes, &mut make) };
     });
+    // SAFETY: the caller's plan.
+    unsafe { lined.finish() };
 }
 
 /// Groups with gaps: those that come into these follow, a piece of each at a time.

@@ -3,11 +3,15 @@ use super::face::{Face, Side};
 use super::ops::{Ops, Rows};
 use super::rows::elements;
 use super::step::{Step, Weave};
+use super::stream::{Joined, Lined};
 use super::transpose::direct;
 use super::tuning::tuning;
 use super::walk::{set, walk, walk_ahead};
-use super::{nest, stream, stream::Joined, strided};
+use super::{nest, strided};
 use crate::device::{part::Part, plan::Dim};
+
+/// Bytes from a row's end to where the next one begins, if that is as good as its end.
+const NEAR: usize = 1024;
 
 /// Copies a plan row by row: `produce(to, from, count)` makes `count` elements of a row. Rows
 /// that share source lines are made together.
@@ -26,8 +30,10 @@ unsafe fn rows(
     // A source that is read backwards goes on with the row before, where that one follows.
     let outer = plan.dim(plan.ndim.wrapping_sub(2)).src as isize;
     let backwards = ss < 0 && outer > 0 && near.is_none();
-    let follows = backwards && outer == n as isize * -ss;
-    let asks = streams && near.is_none() && n * size >= 2048 && !follows;
+    // Where the next row begins near the end of one, the processor goes on by itself.
+    let on = outer.wrapping_sub(n as isize * ss.wrapping_abs()).unsigned_abs() < NEAR;
+    let asks = streams && near.is_none() && n * size >= 2048 && !on;
+    let mut lined = Lined::new(ops, streams);
     let soon = |src_at| {
         if asks {
             ask(ops, plan.src.wrapping_offset(src_at), ss);
@@ -36,13 +42,9 @@ unsafe fn rows(
     walk_ahead(plan, set(&[Some(last), near]), backwards, soon, |src_at, dst_at| {
         let mut at = 0;
         while at < n {
-            // Pieces end where lines do, if they can.
-            let end = plan.dst.wrapping_offset(dst_at).wrapping_add((at + block) * size) as usize;
-            let over = (end & 63).checked_div(size).unwrap_or(0);
-            let over = if at + block < n { over.min(block - 1) } else { 0 };
-            let count = (block - over).min(n - at);
             let src = plan.src.wrapping_offset(src_at + at as isize * ss);
             let dst = plan.dst.wrapping_offset(dst_at).wrapping_add(at * size);
+            let count = piece(dst, size, block, n - at);
             for s in 0..beside.n {
                 let src = src.wrapping_offset((s * beside.src) as isize);
                 let dst = dst.wrapping_offset((s * beside.dst) as isize);
@@ -50,11 +52,23 @@ unsafe fn rows(
                     produce(to, src.wrapping_offset(first as isize * ss), count);
                 };
                 // SAFETY: a part of a row of the caller's plan.
-                unsafe { stream::run(ops, streams, dst, count, size, &mut make) };
+                unsafe { lined.run(dst, count, size, &mut make) };
             }
             at += count;
         }
     });
+    // SAFETY: the caller's plan.
+    unsafe { lined.finish() };
+}
+
+/// Elements of a row's next piece, of the `left` ones: a block, which ends where a line does, if it
+/// can.
+fn piece(dst: *mut u8, size: usize, block: usize, left: usize) -> usize {
+    if left <= block {
+        return left;
+    }
+    let over = (dst.wrapping_add(block * size) as usize & 63).checked_div(size).unwrap_or(0);
+    block - over.min(block - 1)
 }
 
 /// Asks for the first lines of a row, which the processor does not foresee.
@@ -225,11 +239,12 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
     let (mut rows, mut columns) = (Side::new(), Side::new());
     rows.push(planes, stride);
     columns.push(n, (planes * size) as isize);
+    let mut lined = Lined::new(ops, streams);
     walk(plan, set(&[Some(last), run]), |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         // SAFETY: the caller's planes and its contiguous destination.
         unsafe {
-            stream::run(ops, streams, dst, n, planes * size, &mut |to, first, count| {
+            lined.run(dst, n, planes * size, &mut |to, first, count| {
                 let src = src.wrapping_add(first * size);
                 if let Some(how) = &how {
                     return how.weave(ops, to, src, count, stride);
@@ -243,4 +258,6 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
             });
         }
     });
+    // SAFETY: the caller's plan.
+    unsafe { lined.finish() };
 }

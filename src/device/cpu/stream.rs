@@ -110,60 +110,112 @@ impl Joined<'_> {
     }
 }
 
-/// Writes a contiguous run of `n` elements of `size` bytes (1 to 1024) that `produce(to, first,
-/// count)` makes piece by piece; large ones in the buffer, and from there past the caches.
-///
-/// # Safety
-/// `n * size` bytes at `dst` are writable; `produce` writes `count * size` bytes and no more.
-#[inline(never)] // a frame of its own, with one buffer: stacks may be small
-pub(super) unsafe fn run(
-    ops: &Ops,
+/// Contiguous runs that are made piece by piece: in the buffer, and from there past the caches. Of
+/// those that follow one another in the destination the lines that they share are put together: an
+/// ordinary store to a line that is far away would keep all that follow waiting.
+pub(super) struct Lined<'a> {
+    ops: &'a Ops,
     streams: bool,
-    dst: *mut u8,
-    n: usize,
-    size: usize,
-    produce: &mut dyn FnMut(*mut u8, usize, usize),
-) {
-    if !streams || n * size < 512 {
-        produce(dst, 0, n);
-        return;
+    buffer: Buffer,
+    /// The line that is being made; `fill` bytes of it and its followers are there, of which the
+    /// first `foreign` are not in the buffer.
+    line: *mut u8,
+    fill: usize,
+    foreign: usize,
+}
+
+impl Lined<'_> {
+    /// Past the caches, if it `streams`.
+    #[inline(always)]
+    pub(super) fn new(ops: &Ops, streams: bool) -> Lined<'_> {
+        let line = core::ptr::null_mut();
+        Lined { ops, streams, buffer: Buffer::new(), line, fill: 0, foreign: 0 }
     }
-    let mut buffer = Buffer::new();
-    let buffer = buffer.ptr();
-    let phase = dst as usize & 63;
-    // What follows the first whole elements is made at lines, if they end at one.
-    let head = (64 - phase).checked_rem(size) == Some(0) && phase > 0;
-    let mut most = if head { (64 - phase) / size.max(1) } else { (BUFFER - 64) / size.max(1) };
-    // The line being built starts at `line`; `fill` bytes of it and its followers are there, of
-    // which the first `foreign` are not ours.
-    let (mut line, mut fill, mut foreign, mut done) = (dst.wrapping_sub(phase), phase, phase, 0);
-    while done < n {
-        let count = most.max(1).min(n - done);
-        produce(buffer.wrapping_add(fill), done, count);
-        done += count;
-        fill += count * size;
-        if head && done == count {
-            most = (BUFFER - 64) / size.max(1);
-            continue; // with the line's neighbours
+
+    /// Writes a run of `n` elements of `size` bytes (1 to 1024) that `produce(to, first, count)`
+    /// makes. Its last bytes may be written by what follows, at the latest by
+    /// [`finish`](Self::finish).
+    ///
+    /// # Safety
+    /// `n * size` bytes at `dst` are writable until then; `produce` writes `count * size` bytes and
+    /// no more.
+    #[inline(never)] // a frame of its own: stacks may be small
+    pub(super) unsafe fn run(
+        &mut self,
+        dst: *mut u8,
+        n: usize,
+        size: usize,
+        produce: &mut dyn FnMut(*mut u8, usize, usize),
+    ) {
+        // What stands alone.
+        const SHORT: usize = 512;
+        // What is worth two pieces, of which the second one is made at lines.
+        const LONG: usize = 2048;
+        if !self.streams {
+            return produce(dst, 0, n);
         }
-        let full = fill & !63;
+        if dst != self.line.wrapping_add(self.fill) {
+            // SAFETY: the run before's bytes.
+            unsafe { self.finish() };
+            if n * size < SHORT {
+                produce(dst, 0, n);
+                return self.start(dst.wrapping_add(n * size));
+            }
+            self.start(dst);
+        }
+        let mut done = 0;
+        while done < n {
+            let rest = 64usize.saturating_sub(self.fill);
+            let head = (1..64).contains(&rest) && n * size >= LONG;
+            let head = head && rest.checked_rem(size) == Some(0);
+            let most = if head { rest } else { BUFFER - 64 };
+            let count = most.checked_div(size).unwrap_or(1).clamp(1, n - done);
+            produce(self.buffer.ptr().wrapping_add(self.fill), done, count);
+            (done, self.fill) = (done + count, self.fill + count * size);
+            // A whole line waits for its neighbours.
+            if !head || done == n {
+                // SAFETY: the buffer's first `fill` bytes (but `foreign`) belong at `line`, within
+                // runs; 64 + most keeps them within the buffer.
+                unsafe { self.flush() };
+            }
+        }
+    }
+
+    /// Begins at `dst`, where a line may have begun.
+    fn start(&mut self, dst: *mut u8) {
+        let phase = dst as usize & 63;
+        (self.line, self.fill, self.foreign) = (dst.wrapping_sub(phase), phase, phase);
+    }
+
+    /// Writes the whole lines that are there.
+    unsafe fn flush(&mut self) {
+        let (buffer, full) = (self.buffer.ptr(), self.fill & !63);
         if full == 0 {
-            continue; // the last few elements do not fill a line
+            return;
         }
-        // SAFETY: the buffer's first `fill` bytes (but `foreign`) belong at `line`, within the
-        // run; size ≤ 1024 keeps `fill` within the buffer: 64 + most * size ≤ 4096. What is left
-        // is less than the line that it moves over.
+        // SAFETY: the caller's lines; what is left is less than the line that it moves over.
         unsafe {
-            flush(ops, line, buffer, full, foreign);
-            copy_nonoverlapping(buffer.wrapping_add(full), buffer, fill - full);
+            flush(self.ops, self.line, buffer, full, self.foreign);
+            copy_nonoverlapping(buffer.wrapping_add(full), buffer, self.fill - full);
         }
-        foreign = 0;
-        line = line.wrapping_add(full);
-        fill -= full;
+        (self.line, self.fill) = (self.line.wrapping_add(full), self.fill - full);
+        self.foreign = 0;
     }
-    // The first flush has dealt with what is foreign: a run is longer than a line.
-    // SAFETY: what is left in the buffer is the run's last, partial line.
-    unsafe { copy_nonoverlapping(buffer, line, fill) };
+
+    /// Writes what is left of the last run.
+    ///
+    /// # Safety
+    /// It is writable still.
+    pub(super) unsafe fn finish(&mut self) {
+        let (from, foreign) = (self.buffer.ptr(), self.foreign);
+        let rest = self.fill.saturating_sub(foreign);
+        if rest > 0 {
+            let (from, to) = (from.wrapping_add(foreign), self.line.wrapping_add(foreign));
+            // SAFETY: the last line's own bytes.
+            unsafe { copy_nonoverlapping(from, to, rest) };
+        }
+        (self.line, self.fill, self.foreign) = (core::ptr::null_mut(), 0, 0);
+    }
 }
 
 /// Writes `full` bytes, whole lines and at least one, but the first `foreign` of them.
