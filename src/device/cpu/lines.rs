@@ -90,7 +90,7 @@ pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) 
     // SAFETY: parts of the caller's plan; `rows` asks for no more than a row has.
     unsafe {
         rows(ops, plan, size, streams, &|to, from, n| {
-            if size >= 64 || soon > 0 {
+            if size >= 64 || soon > 0 && soon != nest::NEAR {
                 let row = Dim { n: n as i64, src: ss as i64, dst: size as i64 };
                 return (ops.runs)(size, [&row, &Dim::NONE, &Dim::NONE], from, to, soon);
             }

@@ -8,6 +8,7 @@
 //!        transpose squares and tiles                            ├ Transpose
 //!        windows   or windows in the buffer                     ├ some of Transpose
 //!        panels    or runs of lines of long rows, likewise      ├ some of Transpose
+//!        straight  or element by element to whole lines         ├ some of Transpose
 //!        groups    a few bytes in any order                     ├ some of Rows, Fill, Step, ...
 //!        planes    pixels taken apart, past the caches          ├ some of Step
 //!        deal      pixels to planes and back, in registers      ├ some of Step, Interleave, ...

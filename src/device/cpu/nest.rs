@@ -1,7 +1,7 @@
 //! Loops alone, nested: where all lies in the caches and no kernel is worth finding.
 use super::level::{self, NEST_MOST};
 use super::strided::{any, fixed, hundreds, one, pair, sixties, thirties};
-use super::tuning::tuning;
+use super::tuning::{Tuning, tuning};
 use super::walk::{set, walk};
 use crate::device::{part::Part, plan::Dim};
 
@@ -142,7 +142,8 @@ unsafe fn three(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, soon
     }
 }
 
-/// As [`three`], of 32 bytes and more: compiled into what has `WIDE` registers, too.
+/// As [`three`], of 32 bytes and more: compiled into what has `WIDE` registers, too. If all is
+/// `near`, long runs are stored to whole parts of lines.
 ///
 /// # Safety
 /// As [`nested`].
@@ -152,18 +153,19 @@ pub(super) unsafe fn runs<const WIDE: bool>(
     dims: [&Dim; 3],
     src: *const u8,
     dst: *mut u8,
+    near: bool,
 ) {
     macro_rules! lines {
-        ($line:expr) => {
+        ($line:expr $(, $more:expr)?) => {
             each_line(dims, src, dst, |from, to, n, ss, ds| {
                 // SAFETY: a line of the caller's elements.
-                unsafe { $line(size, to, from, n, ss, ds) }
+                unsafe { $line(size, to, from, n, ss, ds $(, $more)?) }
             })
         };
     }
     match size {
         32..=64 => lines!(pair::<32, 32>),
-        128..=1024 if WIDE => lines!(hundreds),
+        128..=1024 if WIDE => lines!(hundreds, near),
         65..=1024 => lines!(sixties),
         _ => lines!(any),
     }
@@ -199,9 +201,18 @@ pub(super) fn light(plan: &Part, size: usize) -> bool {
     size == 8 || size >= 11 && plan.whole_bytes() <= NEST_MOST as u64
 }
 
-/// How far ahead lines of the destination of a plan's runs are asked for.
+/// In place of how far ahead lines are asked for: all lies in the caches, where stores across two
+/// lines are what takes time. Not measured elsewhere than where rows are read before.
+pub(super) const NEAR: usize = usize::MAX;
+
+/// How far ahead lines of the destination of a plan's runs are asked for, or [`NEAR`].
 pub(super) fn soon(plan: &Part) -> usize {
-    if plan.whole_bytes() > NEST_MOST as u64 { tuning().soon } else { 0 }
+    let Tuning { soon, touched, rows_from, .. } = *tuning();
+    match plan.whole_bytes() {
+        nbytes if touched > 0 && nbytes < rows_from => NEAR,
+        nbytes if nbytes > NEST_MOST as u64 => soon,
+        _ => 0,
+    }
 }
 
 /// A line of elements: four at a time where they follow one another in the destination, else two,

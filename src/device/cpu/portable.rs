@@ -149,7 +149,7 @@ unsafe fn weave(
 /// Elements of 32 bytes and more.
 pub(super) unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, _: usize) {
     // SAFETY: the caller's promise.
-    unsafe { nest::runs::<false>(size, dims, src, dst) }
+    unsafe { nest::runs::<false>(size, dims, src, dst, false) }
 }
 
 /// Ordinary stores need none.

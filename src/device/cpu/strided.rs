@@ -164,7 +164,7 @@ pub(super) unsafe fn sixties(
 }
 
 /// [`line`] for 128 bytes and more, 128 at a time, in registers of 32: reads before writes, which
-/// is faster where the source is not near.
+/// is faster where the source is not near. Long ones to whole parts of lines, if `aligned`.
 ///
 /// # Safety
 /// As [`line`].
@@ -176,14 +176,24 @@ pub(super) unsafe fn hundreds(
     n: usize,
     ss: isize,
     ds: isize,
+    aligned: bool,
 ) {
-    let (mut from, mut to, rest) = (src, dst, size & 127);
-    let (whole, last) = ((size - rest) as isize, (size - 64) as isize);
+    // Every second store would lie across two lines.
+    const LONG: usize = 256;
+    let (mut from, mut to, last) = (src, dst, (size - 64) as isize);
     for _ in 0..n {
+        let skew = if aligned && size >= LONG { (to as usize).wrapping_neg() & 31 } else { 0 };
+        let rest = (size - skew) & 127;
+        let whole = (size - rest) as isize;
         // SAFETY: all lie within the caller's element.
         unsafe {
-            for at in (0..whole).step_by(128) {
+            if skew > 0 {
+                one::<32>(to, from, (0, 0));
+            }
+            let mut at = skew as isize;
+            while at < whole {
                 one::<128>(to, from, (at, at));
+                at += 128;
             }
             if rest > 64 {
                 one::<64>(to, from, (whole, whole));

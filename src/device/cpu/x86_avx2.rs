@@ -250,8 +250,9 @@ unsafe fn pieces(
 unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, soon: usize) {
     // SAFETY: the caller's promise; a prefetch touches nothing.
     unsafe {
-        if soon == 0 || size > 1024 {
-            return nest::runs::<true>(size, dims, src, dst);
+        let near = soon == nest::NEAR;
+        if soon == 0 || near || size > 1024 {
+            return nest::runs::<true>(size, dims, src, dst, near);
         }
         nest::runs_asked(size, dims, src, dst, |to| {
             for line in (0..size).step_by(64) {
