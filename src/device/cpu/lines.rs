@@ -10,8 +10,8 @@ use super::walk::{set, walk, walk_ahead};
 use super::{nest, strided};
 use crate::device::{part::Part, plan::Dim};
 
-/// Bytes from a row's end to where the next one begins, if that is as good as its end.
-const NEAR: usize = 1024;
+/// Bytes from a row's end within which the next one begins, if the processor goes on to it.
+const GAP: usize = 1024;
 
 /// Copies a plan row by row: `produce(to, from, count)` makes `count` elements of a row. Rows
 /// that share source lines are made together.
@@ -30,8 +30,8 @@ unsafe fn rows(
     // A source that is read backwards goes on with the row before, where that one follows.
     let outer = plan.dim(plan.ndim.wrapping_sub(2)).src as isize;
     let backwards = ss < 0 && outer > 0 && near.is_none();
-    // Where the next row begins near the end of one, the processor goes on by itself.
-    let on = outer.wrapping_sub(n as isize * ss.wrapping_abs()).unsigned_abs() < NEAR;
+    // There the processor fetches ahead by itself.
+    let on = outer.wrapping_sub(n as isize * ss.wrapping_abs()).unsigned_abs() < GAP;
     let asks = streams && near.is_none() && n * size >= 2048 && !on;
     let mut lined = Lined::new(ops, streams);
     let soon = |src_at| {
