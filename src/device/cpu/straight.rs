@@ -17,6 +17,7 @@ const FOLLOWED: usize = 16;
 
 /// What writes a face's lines, if it is one; `near` if the caches have room for it.
 pub(super) fn lines(ops: &Ops, face: &Face, near: bool) -> Option<Lines> {
+    // Rows a large power of two apart share few places in the caches.
     let long = face.n_dst >= 2 * face.line() && face.rows.room() == usize::MAX;
     let starts = !face.columns.lined() && face.starts(face.log) && !face.wraps();
     let suits = face.log >= 3 && long && starts && !(near && face.strides().is_none());

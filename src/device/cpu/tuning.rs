@@ -69,7 +69,8 @@ pub(super) struct Tuning {
     /// caches through windows: below, squares share their lines, where they can.
     pub(super) windows: u32,
     /// Bytes of an output from which transposes go past the caches, if nothing else does yet, by
-    /// log2 of the element's bytes: by squares, and where elements may be copied one by one.
+    /// log2 of the element's bytes: by squares, and where elements may be copied one by one, or are
+    /// where lists say.
     pub(super) stream_from: [[u64; 2]; 5],
     /// Bytes of an output from which squares of single bytes share lines of the destination to go
     /// past the caches before all does. `u64::MAX`: they never do.
