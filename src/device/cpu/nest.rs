@@ -1,7 +1,7 @@
 //! Loops alone, nested: where all lies in the caches and no kernel is worth finding.
 use super::level::{self, NEST_MOST};
 use super::strided::{any, fixed, hundreds, one, pair, sixties, thirties};
-use super::tuning::{Tuning, tuning};
+use super::tuning::{Loops, SECOND, Tuning, tuning};
 use super::walk::{set, walk};
 use crate::device::{part::Part, plan::Dim};
 
@@ -25,9 +25,8 @@ pub fn few(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
 #[inline(never)]
 fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     const LINES: i64 = 512;
-    // In the second-level cache, where a few instructions move much.
-    const SECOND: i64 = 2048;
-    let [second, far] = if size == 16 { tuning().sixteens.1 } else { [SECOND; 2] };
+    let [smaller, larger] = loops(size);
+    let [second, far] = if nbytes <= smaller.0 { smaller.1 } else { larger.1 };
     const SMALL: i64 = 64 << 10;
     // Of those whole pages apart, and parts of pages, the cache holds fewer.
     const CROWDED: i64 = 16;
@@ -52,6 +51,18 @@ fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     };
     let between = if large { between.saturating_mul(size / 64 + 1) } else { between };
     size >= 64 && !large || between <= most || nbytes <= SMALL && !crowded
+}
+
+/// Outputs of elements or runs of 8 bytes and more that loops alone copy ([`Tuning::sixteens`]).
+/// Those that are one register are better off with tables ([`super::tables`]) if they are far away.
+fn loops(size: i64) -> [Loops; 2] {
+    let Tuning { nested, sixteens, runs, .. } = tuning();
+    match size {
+        16 => *sixteens,
+        ..=15 | 32 | 64 => [(nested.1, [SECOND; 2]); 2],
+        17..=1024 => *runs,
+        _ => [(NEST_MOST, [SECOND; 2]); 2],
+    }
 }
 
 /// Dimensions of a nest of loops at most.
@@ -279,9 +290,7 @@ pub(super) fn suits(plan: &Part, size: usize) -> bool {
     let most = match size {
         0..=2 => 4096,
         3..=7 => 16384,
-        16 => tuning().sixteens.0,
-        8..=1024 => tuning().nested.1,
-        _ => NEST_MOST,
+        _ => loops(size as i64)[1].0,
     };
     let nbytes = plan.whole_bytes().min(i64::MAX as u64) as i64;
     nbytes <= level::nest_most(most)

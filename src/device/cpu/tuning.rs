@@ -87,12 +87,20 @@ pub(super) struct Tuning {
     /// Whether loops alone are the fastest for less than 16 bytes, too, where few source lines lie
     /// between neighbours ([`super::nest::light`]), and bytes of the largest output they copy.
     pub(super) nested: (bool, i64),
-    /// Bytes of the largest output of elements of 16 bytes that loops alone copy, and, of one that
-    /// does not fit into the second-level cache, how many source lines may lie between neighbours:
-    /// lines that are near one another, and others. Larger ones too, if few that are near do
-    /// ([`super::nest::compact`]).
-    pub(super) sixteens: (i64, [i64; 2]),
+    /// Outputs of elements of 16 bytes that loops alone copy: bytes at most, and, of one that does
+    /// not fit into the second-level cache, how many source lines may lie between neighbours:
+    /// lines that are near one another, and others. Smaller ones, then larger ones; and larger
+    /// ones still, if few that are near do ([`super::nest::compact`]).
+    pub(super) sixteens: [Loops; 2],
+    /// The same, of runs of 17 to 1,024 bytes.
+    pub(super) runs: [Loops; 2],
 }
+
+/// Bytes of outputs at most, and source lines between neighbours at most ([`Tuning::sixteens`]).
+pub(super) type Loops = (i64, [i64; 2]);
+
+/// Lines that lie in the second-level cache, where a few instructions move much.
+pub(super) const SECOND: i64 = 2048;
 
 static USUAL: Tuning = Tuning {
     followed: 32,
@@ -119,7 +127,8 @@ static USUAL: Tuning = Tuning {
     uneven: [0; 2],
     rows_log: 3,
     nested: (false, NEST_MOST),
-    sixteens: (NEST_MOST, [0; 2]),
+    sixteens: [(NEST_MOST, [0; 2]); 2],
+    runs: [(NEST_MOST, [SECOND; 2]); 2],
 };
 
 /// Whoever else has AVX-512: 2 MiB of second-level cache, and before memory a large third one, in
@@ -133,7 +142,8 @@ static WIDE: Tuning = Tuning {
     stream_from: [[4 << 20; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2]],
     uneven: [8, 8],
     nested: (true, i64::MAX),
-    sixteens: (i64::MAX, [2048; 2]),
+    sixteens: [(i64::MAX, [SECOND; 2]); 2],
+    runs: [(i64::MAX, [SECOND; 2]); 2],
     ..USUAL
 };
 
@@ -166,7 +176,8 @@ static AMD: Tuning = Tuning {
     uneven: [32, 8],
     rows_log: 4,
     nested: (false, NEST_MOST),
-    sixteens: (5 << 20, [48; 2]),
+    sixteens: [(5 << 20, [48; 2]); 2],
+    runs: [(NEST_MOST, [SECOND; 2]); 2],
 };
 
 /// Zen 5: the same caches before a memory that is twice as fast.
@@ -181,7 +192,8 @@ static ZEN5: Tuning = Tuning {
     bytes_from: 10 << 20,
     fills: true,
     nested: (false, i64::MAX),
-    sixteens: (i64::MAX, [2048; 2]),
+    sixteens: [(i64::MAX, [SECOND; 2]); 2],
+    runs: [(i64::MAX, [SECOND; 2]); 2],
     ..AMD
 };
 
@@ -195,7 +207,8 @@ static AMD_NARROW: Tuning = Tuning {
     ahead_from: [6 << 20; 5],
     touched: 4096,
     stream_from: [MIDDLE, MIDDLE, MIDDLE, MIDDLE, [4 << 20, 8 << 20]],
-    sixteens: (16 << 20, [512, 32]),
+    sixteens: [(4 << 20, [SECOND; 2]), (16 << 20, [512, 32])],
+    runs: [(4 << 20, [SECOND; 2]), (16 << 20, [512; 2])],
     windows: 2,
     ..AMD
 };
