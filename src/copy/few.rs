@@ -3,7 +3,7 @@
 
 use super::{DENSE_PLAIN, Job, Options, apart, is_opaque};
 use crate::abi::DLPACK_FLAG_BITMASK_READ_ONLY;
-use crate::device::cpu::{self, NEST_DIMS};
+use crate::device::cpu::{self, NEST_DIMS, Stores};
 use crate::device::plan::{Dim, Item, Plan};
 use crate::device_type::CPU;
 use crate::dtype;
@@ -193,6 +193,6 @@ impl Runs {
     #[inline(always)]
     unsafe fn copy(&mut self, src: *const u8, dst: *mut u8) {
         // SAFETY: the caller's word.
-        unsafe { cpu::nested(self.run as usize, &mut self.dims, src, dst, 0) }
+        unsafe { cpu::nested(self.run as usize, &mut self.dims, src, dst, Stores::Plain) }
     }
 }

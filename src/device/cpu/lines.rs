@@ -1,5 +1,6 @@
 //! Destination rows: contiguous along the innermost dimension, made piece by piece.
 use super::face::{Face, Side};
+use super::nest::Stores;
 use super::ops::{Ops, Rows};
 use super::rows::elements;
 use super::step::{Step, Weave};
@@ -8,6 +9,7 @@ use super::transpose::direct;
 use super::tuning::tuning;
 use super::walk::{set, walk, walk_ahead};
 use super::{nest, strided};
+
 use crate::device::{part::Part, plan::Dim};
 
 /// Bytes from a row's end within which the next one begins, if the processor goes on to it.
@@ -86,13 +88,13 @@ fn ask(ops: &Ops, src: *const u8, stride: isize) {
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn gather(ops: &Ops, plan: &Part, size: usize, streams: bool) {
     let ss = plan.inner().src as isize;
-    let soon = if streams || size < 32 { 0 } else { nest::soon(plan) };
+    let stores = if streams || size < 32 { Stores::Plain } else { nest::stores(plan) };
     // SAFETY: parts of the caller's plan; `rows` asks for no more than a row has.
     unsafe {
         rows(ops, plan, size, streams, &|to, from, n| {
-            if size >= 64 || soon > 0 && soon != nest::NEAR {
+            if size >= 64 || matches!(stores, Stores::Asked(_)) {
                 let row = Dim { n: n as i64, src: ss as i64, dst: size as i64 };
-                return (ops.runs)(size, [&row, &Dim::NONE, &Dim::NONE], from, to, soon);
+                return (ops.runs)(size, [&row, &Dim::NONE, &Dim::NONE], from, to, stores);
             }
             strided::line(size, to, from, n, ss, size as isize);
         });

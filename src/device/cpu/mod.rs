@@ -160,7 +160,7 @@ mod x86_avx512_square;
 mod x86_packed;
 
 pub use level::{Level, detected, level, set_level, set_nested, set_thresholds};
-pub use nest::{NEST_DIMS, few, nested};
+pub use nest::{NEST_DIMS, Stores, few, nested};
 pub use threads::{Parallel, ParallelFor, parts};
 pub(super) use threads::{side_by_side, worth};
 pub use tuning::{Make, make, set_make};

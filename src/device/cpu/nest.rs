@@ -77,13 +77,13 @@ pub unsafe fn nested(
     dims: &mut [Dim; NEST_DIMS],
     src: *const u8,
     dst: *mut u8,
-    soon: usize,
+    stores: Stores,
 ) {
     arrange(size as i64, dims);
     let [line, rows, planes, far, farther, farthest] = &*dims;
     if far.n == 1 && farther.n == 1 && farthest.n == 1 {
         // SAFETY: there are no dimensions beyond.
-        return unsafe { three(size, [line, rows, planes], src, dst, soon) };
+        return unsafe { three(size, [line, rows, planes], src, dst, stores) };
     }
     let mut at = (src, dst);
     for _ in 0..farthest.n {
@@ -92,7 +92,7 @@ pub unsafe fn nested(
             let mut inner = outer;
             for _ in 0..far.n {
                 // SAFETY: some of the caller's elements.
-                unsafe { three(size, [line, rows, planes], inner.0, inner.1, soon) };
+                unsafe { three(size, [line, rows, planes], inner.0, inner.1, stores) };
                 next(&mut inner, far);
             }
             next(&mut outer, farther);
@@ -129,7 +129,7 @@ fn next(at: &mut (*const u8, *mut u8), dim: &Dim) {
 /// # Safety
 /// As [`nested`].
 #[inline(never)]
-unsafe fn three(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, soon: usize) {
+unsafe fn three(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, stores: Stores) {
     macro_rules! lines {
         ($line:ident :: < $($size:literal),+ > ($($more:expr),*)) => {
             each_line(dims, src, dst, |from, to, n, ss, ds| {
@@ -149,12 +149,12 @@ unsafe fn three(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, soon
         16 => lines!(twos::<16>()),
         17..=31 => lines!(pair::<16, 16>(size)),
         // SAFETY: the caller's elements.
-        _ => unsafe { (level::ops().runs)(size, dims, src, dst, soon) },
+        _ => unsafe { (level::ops().runs)(size, dims, src, dst, stores) },
     }
 }
 
-/// As [`three`], of 32 bytes and more: compiled into what has `WIDE` registers, too. If all is
-/// `near`, long runs are stored to whole parts of lines.
+/// As [`three`], of 32 bytes and more: compiled into what has `WIDE` registers, too. Long runs are
+/// stored to `whole` parts of lines, if they are to be.
 ///
 /// # Safety
 /// As [`nested`].
@@ -164,7 +164,7 @@ pub(super) unsafe fn runs<const WIDE: bool>(
     dims: [&Dim; 3],
     src: *const u8,
     dst: *mut u8,
-    near: bool,
+    whole: bool,
 ) {
     macro_rules! lines {
         ($line:expr $(, $more:expr)?) => {
@@ -176,7 +176,7 @@ pub(super) unsafe fn runs<const WIDE: bool>(
     }
     match size {
         32..=64 => lines!(pair::<32, 32>),
-        128..=1024 if WIDE => lines!(hundreds, near),
+        128..=1024 if WIDE => lines!(hundreds, whole),
         65..=1024 => lines!(sixties),
         _ => lines!(any),
     }
@@ -212,17 +212,24 @@ pub(super) fn light(plan: &Part, size: usize) -> bool {
     size == 8 || size >= 11 && plan.whole_bytes() <= NEST_MOST as u64
 }
 
-/// In place of how far ahead lines are asked for: all lies in the caches, where stores across two
-/// lines are what takes time. Not measured elsewhere than where rows are read before.
-pub(super) const NEAR: usize = usize::MAX;
+/// How runs are stored.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Stores {
+    /// One after the other.
+    Plain,
+    /// Their lines are asked for so many bytes ahead.
+    Asked(usize),
+    /// To whole parts of lines: in the caches, where stores across two lines are what takes time.
+    Whole,
+}
 
-/// How far ahead lines of the destination of a plan's runs are asked for, or [`NEAR`].
-pub(super) fn soon(plan: &Part) -> usize {
-    let Tuning { soon, touched, rows_from, .. } = *tuning();
-    match plan.whole_bytes() {
-        nbytes if touched > 0 && nbytes < rows_from => NEAR,
-        nbytes if nbytes > NEST_MOST as u64 => soon,
-        _ => 0,
+/// How those of a plan are.
+pub(super) fn stores(plan: &Part) -> Stores {
+    let (tuning, nbytes) = (tuning(), plan.whole_bytes());
+    match tuning.soon {
+        _ if tuning.reads() && nbytes < tuning.rows_from => Stores::Whole,
+        1.. if nbytes > NEST_MOST as u64 => Stores::Asked(tuning.soon),
+        _ => Stores::Plain,
     }
 }
 
@@ -334,10 +341,10 @@ pub(super) fn scans(plan: &Part, size: usize) -> bool {
 /// As [`super::copy`]; the plan is simplified.
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn copy(plan: &Part, size: usize) {
-    let ((mut inner, all), soon) = (innermost(plan), soon(plan));
+    let ((mut inner, all), stores) = (innermost(plan), stores(plan));
     walk(plan, all, |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         // SAFETY: elements of the caller's plan.
-        unsafe { nested(size, &mut inner, src, dst, soon) }
+        unsafe { nested(size, &mut inner, src, dst, stores) }
     });
 }

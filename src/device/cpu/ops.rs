@@ -1,5 +1,6 @@
 //! The table of kernels that a level provides. The drivers are written once, against this.
 use super::deal::Dealt;
+use super::nest::Stores;
 use crate::device::plan::Dim;
 
 /// Where the rows of `N` places lie, from a common address each: so many bytes apart, or at the
@@ -556,8 +557,8 @@ pub(super) type Pieces = unsafe fn(
     stride: isize,
 );
 
-/// Copies runs: `runs(size, dims, src, dst, soon)`.
-pub(super) type Runs = unsafe fn(usize, [&Dim; 3], *const u8, *mut u8, usize);
+/// Copies runs: `runs(size, dims, src, dst, stores)`.
+pub(super) type Runs = unsafe fn(usize, [&Dim; 3], *const u8, *mut u8, Stores);
 
 /// Weaves `planes` (2 to 8) runs of `rounds` × 16 bytes into one. `masks[result][plane]`.
 /// Returns the rounds done.

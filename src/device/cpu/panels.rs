@@ -34,7 +34,7 @@ pub(super) fn suit(face: &Face, aligned: bool, near: bool) -> bool {
         2 => far || !aligned,
         _ => far && near,
     };
-    suits && tuning().touched > 0
+    suits && tuning().reads()
 }
 
 /// Panels from column `d` of the destination on; returns where they end.

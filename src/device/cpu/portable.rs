@@ -1,4 +1,5 @@
 //! Kernels in plain Rust, for every target.
+use super::nest::Stores;
 use super::ops::{Masks, Ops, Packed, Place, Rows};
 use super::strided::fixed;
 use super::{bitrun, nest, transpose};
@@ -147,7 +148,7 @@ unsafe fn weave(
 }
 
 /// Elements of 32 bytes and more.
-pub(super) unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, _: usize) {
+pub(super) unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, _: Stores) {
     // SAFETY: the caller's promise.
     unsafe { nest::runs::<false>(size, dims, src, dst, false) }
 }

@@ -21,7 +21,7 @@ pub(super) fn lines(ops: &Ops, face: &Face, near: bool) -> Option<Lines> {
     let long = face.n_dst >= 2 * face.line() && face.rows.room() == usize::MAX;
     let starts = !face.columns.lined() && face.starts(face.log) && !face.wraps();
     let suits = face.log >= 3 && long && starts && !(near && face.strides().is_none());
-    ops.lines.filter(|_| suits && tuning().touched > 0)
+    ops.lines.filter(|_| suits && tuning().reads())
 }
 
 /// Copies such a face.

@@ -149,8 +149,8 @@ fn able(ops: &Ops, face: &Face) -> bool {
 /// Whether these rows go past the caches through windows: where source rows are read before, long
 /// ones.
 fn windowed(face: &Face) -> bool {
-    let Tuning { windows, touched, .. } = tuning();
-    face.log >= *windows && (*touched == 0 || face.long())
+    let tuning = tuning();
+    face.log >= tuning.windows && (!tuning.reads() || face.long())
 }
 
 /// Tiles straight from the source into the destination. The last tile of a row or column moves

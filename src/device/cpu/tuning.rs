@@ -102,6 +102,14 @@ pub(super) type Loops = (i64, [i64; 2]);
 /// Lines that lie in the second-level cache, where a few instructions move much.
 pub(super) const SECOND: i64 = 2048;
 
+impl Tuning {
+    /// Whether it is of processors on which rows are read before they are used: AMD's with AVX2
+    /// alone, where what goes with that was measured.
+    pub(super) fn reads(&self) -> bool {
+        self.touched > 0
+    }
+}
+
 static USUAL: Tuning = Tuning {
     followed: 32,
     cached: 32,

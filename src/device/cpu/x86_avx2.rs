@@ -8,6 +8,7 @@ use core::mem::MaybeUninit;
 use core::ptr::copy_nonoverlapping;
 
 use super::deal::Dealt;
+use super::nest::Stores;
 use super::ops::{OddKernel, Ops, Place, Rows};
 use super::x86_ask::{asked, fetch};
 // The instructions for bits are 64-bit ones.
@@ -247,18 +248,19 @@ unsafe fn pieces(
 
 /// Elements of 32 bytes and more, by 32 bytes at a time.
 #[target_feature(enable = "avx2")]
-unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, soon: usize) {
+unsafe fn runs(size: usize, dims: [&Dim; 3], src: *const u8, dst: *mut u8, stores: Stores) {
     // SAFETY: the caller's promise; a prefetch touches nothing.
     unsafe {
-        let near = soon == nest::NEAR;
-        if soon == 0 || near || size > 1024 {
-            return nest::runs::<true>(size, dims, src, dst, near);
-        }
-        nest::runs_asked(size, dims, src, dst, |to| {
-            for line in (0..size).step_by(64) {
-                _mm_prefetch::<_MM_HINT_T0>(to.wrapping_add(soon + line).cast());
+        match stores {
+            Stores::Asked(soon) if size <= 1024 => {
+                nest::runs_asked(size, dims, src, dst, |to| {
+                    for line in (0..size).step_by(64) {
+                        _mm_prefetch::<_MM_HINT_T0>(to.wrapping_add(soon + line).cast());
+                    }
+                });
             }
-        });
+            _ => nest::runs::<true>(size, dims, src, dst, stores == Stores::Whole),
+        }
     }
 }
 
