@@ -292,13 +292,18 @@ fn innermost(plan: &Part) -> ([Dim; NEST_DIMS], u64) {
 }
 
 /// Whether a plan is for a nest of loops, if it has no kernel.
-#[inline(never)]
 pub(super) fn suits(plan: &Part, size: usize) -> bool {
     let most = match size {
         0..=2 => 4096,
         3..=7 => 16384,
         _ => loops(size as i64)[1].0,
     };
+    fits(plan, size, most)
+}
+
+/// Whether the source's lines are used up while they are near, of outputs of so many bytes at most.
+#[inline(never)]
+pub(super) fn fits(plan: &Part, size: usize, most: i64) -> bool {
     let nbytes = plan.whole_bytes().min(i64::MAX as u64) as i64;
     nbytes <= level::nest_most(most)
         && plan.ndim <= NEST_DIMS

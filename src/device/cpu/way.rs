@@ -67,6 +67,9 @@ impl Way {
         if kernel == Kernel::Few || moved && nested(plan, size, streams) {
             return Way::Nest;
         }
+        if scattered(ops, plan, (kernel, sides), size, streams) {
+            return Way::Nest;
+        }
         if let Some(way) = rare(ops, plan, (kernel, sides), size, streams) {
             return way;
         }
@@ -230,6 +233,29 @@ fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides, even: bool) -> Opti
 /// Whether loops alone copy a plan that has no kernel.
 fn nested(plan: &Part, size: usize, streams: bool) -> bool {
     !streams && nest::suits(plan, size) || size == 16 && nest::compact(plan)
+}
+
+/// Whether faces are turned element by element, by loops alone: of 8 bytes, where lists tell where
+/// rows are, what lies between two entries is short, and there are no squares of any size (measured
+/// on Zen 3, benches/notes.md).
+fn scattered(
+    ops: &Ops,
+    plan: &Part,
+    (kernel, sides): (Kernel, &Sides),
+    size: usize,
+    streams: bool,
+) -> bool {
+    const RUN: i64 = 18;
+    const ROWS: i64 = 12;
+    const MOST: i64 = 4 << 20;
+    let faces = size == 8 && matches!(kernel, Kernel::Transpose | Kernel::Slim);
+    if !faces || streams || !tuning().reads() || odd::short(ops, plan, size, sides).is_some() {
+        return false;
+    }
+    let [far, near] = [&sides.0, &sides.1].map(|side| side.dims().nth(1).is_some());
+    let run = plan.source_inner().map_or(i64::MAX, |i| plan.dim(i).n);
+    let short = (far || near) && run <= RUN || near && !far && sides.0.n < ROWS;
+    short && nest::fits(plan, size, MOST)
 }
 
 /// Whether runs of every so many-th element are copied one by one: of 4 and 8 bytes, of a line or
