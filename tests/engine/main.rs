@@ -1155,6 +1155,33 @@ fn large_nests() {
     });
 }
 
+/// Of 8 bytes, with AMD's narrow vectors, they turn faces whose rows lists tell and whose runs are
+/// short; not past the caches, nor what strides alone tell, nor long runs.
+#[test]
+fn listed_nests() {
+    let memory = memory();
+    let cases = [
+        ([(22, 64, 1000), (8, 8, 72), (9, 1408, 8)], true),
+        ([(22, 160, 2000), (20, 8, 72), (9, 3520, 8)], true),
+        ([(22, 160, 4000), (20, 8, 112), (14, 3520, 8)], false),
+        ([(22, 64, 576), (8, 8, 72), (9, 1408, 8)], false),
+    ];
+    ways(&CACHES, |what| {
+        let mut random = Random(0x4e45_5354_0000_0002);
+        let narrow = level() == Level::Avx2 && make() != Make::Usual;
+        for (dims, nested) in cases {
+            let dims = dims.map(|(n, src, dst)| Dim { n, src, dst }).to_vec();
+            let case = Case { item: Item::Bytes(8), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+            let mut plan = case.plan(4096 as *const u8, (64 << 20) as *mut u8);
+            plan.simplify();
+            let (_, [found, _]) = parts(&plan, &SERIAL);
+            let right = !narrow || nested == (found == "nest");
+            assert!(right, "{what}: {case:?}: {found}");
+        }
+    });
+}
+
 /// The ways that only some levels have kernels for.
 const NEW: [[&str; 5]; 7] = [
     ["transpose", "transpose", "small", "small", "small"],
