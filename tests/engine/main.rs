@@ -1155,8 +1155,8 @@ fn large_nests() {
     });
 }
 
-/// Of 8 bytes, with AMD's narrow vectors, they turn faces whose rows lists tell and whose runs are
-/// short; not past the caches, nor what strides alone tell, nor long runs.
+/// Of 8 bytes, with AMD's narrow vectors, they turn faces of few rows whose columns are found by a
+/// list; not of so many that there are squares for them, nor where strides tell.
 #[test]
 fn listed_nests() {
     let memory = memory();
@@ -1165,6 +1165,7 @@ fn listed_nests() {
         ([(22, 160, 2000), (20, 8, 72), (9, 3520, 8)], true),
         ([(22, 160, 4000), (20, 8, 112), (14, 3520, 8)], false),
         ([(22, 64, 576), (8, 8, 72), (9, 1408, 8)], false),
+        ([(768, 8, 448), (8, 6144, 56), (7, 49_152, 8)], false),
     ];
     ways(&CACHES, |what| {
         let mut random = Random(0x4e45_5354_0000_0002);

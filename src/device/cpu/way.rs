@@ -235,9 +235,9 @@ fn nested(plan: &Part, size: usize, streams: bool) -> bool {
     !streams && nest::suits(plan, size) || size == 16 && nest::compact(plan)
 }
 
-/// Whether faces are turned element by element, by loops alone: of 8 bytes, where lists tell where
-/// rows are, what lies between two entries is short, and there are no squares of any size (measured
-/// on Zen 3, benches/notes.md).
+/// Whether faces are turned element by element, by loops alone: of 8 bytes, where a list tells where
+/// columns are, rows follow one another, and there are no squares of any size (measured on Zen 3,
+/// benches/notes.md).
 fn scattered(
     ops: &Ops,
     plan: &Part,
@@ -245,17 +245,13 @@ fn scattered(
     size: usize,
     streams: bool,
 ) -> bool {
-    const RUN: i64 = 18;
-    const ROWS: i64 = 12;
     const MOST: i64 = 4 << 20;
     let faces = size == 8 && matches!(kernel, Kernel::Transpose | Kernel::Slim);
     if !faces || streams || !tuning().reads() || odd::short(ops, plan, size, sides).is_some() {
         return false;
     }
     let [far, near] = [&sides.0, &sides.1].map(|side| side.dims().nth(1).is_some());
-    let run = plan.source_inner().map_or(i64::MAX, |i| plan.dim(i).n);
-    let short = (far || near) && run <= RUN || near && !far && sides.0.n < ROWS;
-    short && nest::fits(plan, size, MOST)
+    near && !far && nest::fits(plan, size, MOST)
 }
 
 /// Whether runs of every so many-th element are copied one by one: of 4 and 8 bytes, of a line or
