@@ -235,9 +235,8 @@ fn nested(plan: &Part, size: usize, streams: bool) -> bool {
     !streams && nest::suits(plan, size) || size == 16 && nest::compact(plan)
 }
 
-/// Whether faces are turned element by element, by loops alone: of 8 bytes, where a list tells where
-/// columns are, rows follow one another, and there are no squares of any size (measured on Zen 3,
-/// benches/notes.md).
+/// Whether faces are turned element by element, by loops alone: of 8 bytes, where a list tells
+/// where columns are, and there are no squares of any size (measured on Zen 3, benches/notes.md).
 fn scattered(
     ops: &Ops,
     plan: &Part,
@@ -250,8 +249,7 @@ fn scattered(
     if !faces || streams || !tuning().reads() || odd::short(ops, plan, size, sides).is_some() {
         return false;
     }
-    let [far, near] = [&sides.0, &sides.1].map(|side| side.dims().nth(1).is_some());
-    near && !far && nest::fits(plan, size, MOST)
+    sides.1.dims().nth(1).is_some() && nest::fits(plan, size, MOST)
 }
 
 /// Whether runs of every so many-th element are copied one by one: of 4 and 8 bytes, of a line or
