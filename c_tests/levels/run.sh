@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # Copies by every set of kernels that this processor has, each as it would on one that has no more:
 # the programs run on stacks of 16 KiB, with layouts of full length, which valgrind has no time for.
-# The library is built as it is shipped, with one more function. Argument: INCLUDE.
+# The library is built as it is shipped, with one more function. Arguments: INCLUDE, and a folder to
+# leave programs and library in without running them, for tests/avx512.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") || exit 1
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/levels
-out=$(mktemp -d) || exit 1
-trap 'rm -rf "$out"' EXIT
+if [ $# -gt 1 ]; then
+  mkdir -p "$2" && out=$(realpath "$2") || exit 1
+else
+  out=$(mktemp -d) || exit 1
+  trap 'rm -rf "$out"' EXIT
+fi
 "${CARGO:-cargo}" build -q --release --locked -p dlpack_rs_cdylib --features levels \
   --target-dir "$target" || exit 1
 major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
@@ -16,8 +21,10 @@ programs="test_stack test_engine"
 for program in $programs; do
   gcc -g -O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -Ic_tests \
     c_tests/levels/level.c c_tests/{harness,inject}.c "c_tests/$program.c" \
-    "$out/libdlpack_rs.so.$major" -Wl,-rpath,"$out" -ldl -lpthread -lm -o "$out/$program" || exit 1
+    "$out/libdlpack_rs.so.$major" -Wl,-rpath,'$ORIGIN' -ldl -lpthread -lm \
+    -o "$out/$program" || exit 1
 done
+[ $# -gt 1 ] && exit
 levels="portable neon avx2 avx512 vbmi"
 number=0
 for level in $levels; do
