@@ -19,8 +19,8 @@ CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
 .PHONY: help build install demo test test-long soak sanitize coverage mutants wheel interop \
-	test-oneapi test-windows test-cross test-cuda bench-cuda bench bench-python bench-engine \
-	bench-micro fuzz clean
+	test-oneapi test-windows test-cross test-avx512 test-cuda bench-cuda bench bench-python \
+	bench-engine bench-micro fuzz clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -115,6 +115,10 @@ bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy; writes docs/
 test-cross:  ## other processors under qemu (docs/platforms.md)
 	$(call need,gcc:gcc)
 	platforms/cross.sh
+
+test-avx512:  ## the engine on an emulated AVX-512 processor (docs/testing.md)
+	$(call need,$(RUST) gcc:gcc)
+	tests/avx512/run.sh
 
 bench: build  ## next to memcpy, NumPy, torch; writes docs/benchmarks.md; BENCH=--quick: no docs
 	$(call need,$(PYTHON):python3 cc:gcc)
