@@ -9,7 +9,6 @@ use super::transpose::direct;
 use super::tuning::tuning;
 use super::walk::{set, walk, walk_ahead};
 use super::{nest, strided};
-
 use crate::device::{part::Part, plan::Dim};
 
 /// Bytes from a row's end within which the next one begins, if the processor goes on to it.
