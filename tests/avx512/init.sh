@@ -18,7 +18,7 @@ run() { # run NAME PROGRAM ARGUMENT...
 quietly() { # its last lines alone
   "$@" >/tmp/log
   set -- $?
-  tail -n 4 /tmp/log
+  tail -n 20 /tmp/log
   return "$1"
 }
 run emulator ./emulator 1000

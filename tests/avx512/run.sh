@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The copy engine on an emulated processor with AVX-512 and VBMI, for machines that have neither:
-# tests/engine and the programs of c_tests/levels, at the levels avx512 and vbmi, under Linux, which
-# saves the registers as on a real one, in Bochs. First the emulator's instructions next to loops.
-# Hours with Debian 12's Bochs, under one with a faster Bochs (docs/testing.md); target/avx512 keeps
-# serial.txt, where one sees how far it is. In the environment: BOCHS, the emulator, and
-# BOCHS_DISPLAY, which it must have; KERNEL, a file, where apt-get cannot download Debian's; ENGINE,
-# names of tests/engine's tests, and PROGRAMS, of C programs, to run these alone. Ends with
-# `avx512: N passed, M failed`.
+# tests/engine and the programs of c_tests/levels, at the levels avx512 and vbmi, under Linux,
+# which saves the registers as on a real one, in Bochs. First the emulator's instructions next to
+# loops. An hour with a Bochs 3.0 that is built for speed (docs/testing.md), some three with Debian
+# 12's 2.7, if Linux starts there; target/avx512/serial.txt tells how far it is. In the
+# environment: BOCHS, the emulator, and BOCHS_DISPLAY, which it must have; KERNEL, a file, where
+# apt-get cannot download Debian's; ENGINE, names of tests/engine's tests (or none), and PROGRAMS,
+# of C programs, to run these alone. Ends with `avx512: N passed, M failed`.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 work=target/avx512 bochs=${BOCHS:-bochs} busybox=/bin/busybox boot=/usr/lib/ISOLINUX/isolinux.bin
@@ -22,7 +22,7 @@ rm -rf "$guest" "$iso" "$work/bochs.log"
 : >"$work/serial.txt"
 mkdir -p "$guest"/{bin,dev,proc,tests,tmp} "$iso"
 
-# Debian's kernel for PCs: the one for clouds does not start here.
+# Debian's kernel for PCs: the one for clouds hung early.
 if [ -z "${KERNEL:-}" ]; then
   package=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: //p' | tail -n 1)
   (cd "$work" && { ls "$package"_*.deb >/dev/null 2>&1 || apt-get download "$package"; } &&
@@ -61,7 +61,7 @@ END
 xorriso -as mkisofs -quiet -o "$work/cd.iso" -b isolinux.bin -c boot.cat -no-emul-boot \
   -boot-load-size 4 -boot-info-table "$iso" || exit 1
 
-# Cannon Lake: the kernel's page faults go astray on Bochs's later models.
+# Cannon Lake, the first with VBMI: as Bochs's Tiger Lake, Linux comes to endless page faults.
 cat >"$work/bochsrc" <<END
 config_interface: textconfig
 display_library: ${BOCHS_DISPLAY:-rfb, options="timeout=0"}
