@@ -27,8 +27,8 @@ export LEVELS="avx512 vbmi"
 # shellcheck disable=SC2086
 [ "$ENGINE" = none ] || run "engine, $LEVELS" ./engine --test-threads 1 ${ENGINE:+--exact $ENGINE}
 for program in $PROGRAMS; do
-  run "$program, avx512" quietly env LEVEL=4 "./$program"
-  run "$program, vbmi" quietly env LEVEL=5 "./$program"
+  run "$program, avx512" quietly env LEVEL=4 TUNED="$TUNED" "./$program"
+  run "$program, vbmi" quietly env LEVEL=5 TUNED="$TUNED" "./$program"
 done
 echo "guest: done"
 # Bochs ends at this word, written to its port 8900h.
