@@ -31,6 +31,7 @@ for program in $PROGRAMS; do
   run "$program, vbmi" quietly env LEVEL=5 TUNED="$TUNED" "./$program"
 done
 echo "guest: done"
+sleep 5 # until the port, which is slow, has sent it
 # Bochs ends at this word, written to its port 8900h.
 for letter in S h u t d o w n; do
   printf $letter | dd of=/dev/port bs=1 seek=$((0x8900)) conv=notrunc 2>/dev/null
