@@ -23,7 +23,7 @@ CMAKE = cmake:cmake make:make
 	bench-engine bench-micro fuzz clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
 
 build:  ## build the release library; leaves target/lib and target/include
 	$(call need,$(RUST) gcc:gcc)
