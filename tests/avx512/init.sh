@@ -15,10 +15,10 @@ run() { # run NAME PROGRAM ARGUMENT...
   "$@"
   echo "exit status $?"
 }
-quietly() { # its last lines alone
+quietly() { # its last lines alone; more, if it fails
   "$@" >/tmp/log
   set -- $?
-  tail -n 20 /tmp/log
+  tail -n $(($1 ? 200 : 20)) /tmp/log
   return "$1"
 }
 run emulator ./emulator 1000

@@ -2,8 +2,8 @@
 # The copy engine on an emulated processor with AVX-512 and VBMI, for machines that have neither:
 # tests/engine and the programs of c_tests/levels, at the levels avx512 and vbmi, under Linux,
 # which saves the registers as on a real one, in Bochs. First the emulator's instructions next to
-# loops. An hour with a Bochs 3.0 that is built for speed (docs/testing.md), some three with Debian
-# 12's 2.7, if Linux starts there; target/avx512/serial.txt tells how far it is. In the
+# loops. An hour with a Bochs 3.0 that is built for speed (docs/testing.md); in Debian 12's 2.7,
+# three times as slow, Linux was not seen to start. How far it is: target/avx512/serial.txt. In the
 # environment: BOCHS, the emulator, and BOCHS_DISPLAY, which it must have; KERNEL, a file, where
 # apt-get cannot download Debian's; ENGINE, names of tests/engine's tests (or none), and PROGRAMS,
 # of C programs, to run these alone; TUNED, the make whose ways these go (2: AMD's, 3: Zen 5's; the

@@ -19,14 +19,16 @@ fn lock() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All that the processor has; LEVELS="avx512 vbmi" asks for these alone (an emulator is slow).
+/// All that the processor has; LEVELS="avx512 vbmi" demands these, and no others (an emulator is
+/// slow).
 fn levels() -> Vec<Level> {
     let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
     let mut levels: Vec<_> = all.into_iter().filter(|&level| set_level(level)).collect();
     assert!(levels.contains(&detected()));
     if let Ok(only) = std::env::var("LEVELS") {
-        levels.retain(|level| only.split(' ').any(|name| name == level.name()));
-        assert!(!levels.is_empty(), "none of {only:?} on this processor");
+        let only: Vec<_> = only.split(' ').collect();
+        levels.retain(|level| only.contains(&level.name()));
+        assert_eq!(levels.len(), only.len(), "{levels:?} alone of {only:?} on this processor");
     }
     levels
 }
@@ -1174,7 +1176,7 @@ fn listed_nests() {
     ];
     ways(&CACHES, |what| {
         let mut random = Random(0x4e45_5354_0000_0002);
-        let narrow = level() == Level::Avx2 && make() != Make::Usual;
+        let (narrow, amd) = (level() == Level::Avx2, make() != Make::Usual);
         for (dims, nested) in cases {
             let dims = dims.map(|(n, src, dst)| Dim { n, src, dst }).to_vec();
             let case = Case { item: Item::Bytes(8), dims };
@@ -1182,7 +1184,7 @@ fn listed_nests() {
             let mut plan = case.plan(4096 as *const u8, (64 << 20) as *mut u8);
             plan.simplify();
             let (_, [found, _]) = parts(&plan, &SERIAL);
-            let right = !narrow || nested == (found == "nest");
+            let right = !narrow || (amd && nested) == (found == "nest");
             assert!(right, "{what}: {case:?}: {found}");
         }
     });

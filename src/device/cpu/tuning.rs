@@ -85,14 +85,15 @@ pub(super) struct Tuning {
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,
     /// Whether loops alone are the fastest for less than 16 bytes, too, where few source lines lie
-    /// between neighbours ([`super::nest::light`]), and bytes of the largest output they copy.
+    /// between neighbours ([`super::nest::light`]), and bytes of the largest output they copy of
+    /// less than 16 bytes, 32 and 64.
     pub(super) nested: (bool, i64),
     /// Outputs of elements of 16 bytes that loops alone copy: bytes at most, and, of one that does
     /// not fit into the second-level cache, how many source lines may lie between neighbours:
     /// lines that are near one another, and others. Smaller ones, then larger ones; and larger
     /// ones still, if few that are near do ([`super::nest::compact`]).
     pub(super) sixteens: [Loops; 2],
-    /// The same, of runs of 17 to 1,024 bytes.
+    /// The same, of runs of 17 to 1,024 bytes, but 32 and 64.
     pub(super) runs: [Loops; 2],
 }
 
