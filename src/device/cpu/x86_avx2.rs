@@ -105,10 +105,46 @@ macro_rules! tile {
     };
 }
 pub(super) use tile;
-tile!(
-    "avx2", tile1, two, _mm256_storeu_si256, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
-    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
-);
+
+/// Bytes: eight rows a lane are turned, then the next eight, and both are put together. Of sixteen,
+/// a register each, some would be in memory all the time.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn tile1(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
+    // SAFETY: the caller vouches for 32 rows of 16 bytes, and 16 destination rows of 32, for every
+    // block.
+    unsafe {
+        either!(rows, [from, to] => for block in 0..blocks {
+            let (at, to) = to.from(16 * block);
+            sixteen(src.wrapping_add(16 * block), from, dst.wrapping_offset(at), to);
+        })
+    }
+}
+
+macro_rules! sixteen {
+    ([$($i:literal)*], [$($h:literal)*]) => {
+        /// A block of [`tile1`].
+        #[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+        pub(super) unsafe fn sixteen<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P) {
+            const C: usize = 8;
+            let (at, rest) = from.from(C);
+            let next = src.wrapping_offset(at);
+            // SAFETY: as above.
+            unsafe {
+                let mut first = [$(two(src, from, $i, 2 * C)),*];
+                shuffle!(first, C, 3, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, [$($h)*]);
+                let mut second = [$(two(next, rest, $i, 2 * C)),*];
+                shuffle!(second, C, 3, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, [$($h)*]);
+                $(
+                    let low = _mm256_unpacklo_epi64(first[$i], second[$i]);
+                    let high = _mm256_unpackhi_epi64(first[$i], second[$i]);
+                    _mm256_storeu_si256(dst.wrapping_offset(to.at(2 * $i)).cast(), low);
+                    _mm256_storeu_si256(dst.wrapping_offset(to.at(2 * $i + 1)).cast(), high);
+                )*
+            }
+        }
+    };
+}
+sixteen!([0 1 2 3 4 5 6 7], [0 1 2 3]);
 tile!(
     "avx2", tile2, two, _mm256_storeu_si256, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]

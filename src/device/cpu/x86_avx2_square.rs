@@ -7,7 +7,7 @@ use core::arch::x86_64::*;
 
 use super::ops::{Band, Place, Rows, To};
 use super::x86_ask::{ask_beside, ask_source};
-use super::x86_avx2::{tile1, two};
+use super::x86_avx2::{sixteen, tile1, two};
 
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn squares(src: *const u8, dst: *mut u8, how: &Band) {
@@ -63,11 +63,29 @@ unsafe fn bytes(src: *const u8, dst: *mut u8, half: *mut u8, rows: Rows<3>, line
             in_place(src, from, half, between);
             return second(half, between, dst, to, lines);
         }
+        if !lines {
+            return either!(rows, [from, to, _] => straight(src, from, dst, to));
+        }
         for part in 0..2 {
             let (at, rows) = source(rows, 32 * part);
             tile1(src.wrapping_offset(at), half.wrapping_add(32 * part), rows, 4);
         }
         either!(rows, [_, to, between] => second(half, between, dst, to, lines))
+    }
+}
+
+/// Bytes, to rows that are not to be whole lines at once.
+#[target_feature(enable = "avx2")]
+unsafe fn straight<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P) {
+    for block in 0..4 {
+        let (at, to) = to.from(16 * block);
+        for half in 0..2 {
+            let (first, from) = from.from(32 * half);
+            let src = src.wrapping_offset(first).wrapping_add(16 * block);
+            let dst = dst.wrapping_offset(at).wrapping_add(32 * half);
+            // SAFETY: the caller vouches for 64 rows of 64 bytes, on both sides.
+            unsafe { sixteen(src, from, dst, to) };
+        }
     }
 }
 
