@@ -44,6 +44,7 @@ static OPS: Ops = Ops {
     pack: portable::pack,
     packs: false,
     odd_squares: None,
+    stage: None,
     braid: None,
     groups: Some((&[16], shuffle)),
     planes: None,

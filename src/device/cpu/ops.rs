@@ -22,6 +22,14 @@ impl Rows<2> {
         }
     }
 
+    /// The second.
+    pub(super) fn destination(self) -> Rows<1> {
+        match self {
+            Rows::Apart([_, second]) => Rows::Apart([second]),
+            Rows::Listed([_, second]) => Rows::Listed([second]),
+        }
+    }
+
     /// Both, and rows of 64 bytes, one after the other, between them: `lines` lists these.
     pub(super) fn through(self, lines: *const i32) -> Rows<3> {
         match self {
@@ -170,6 +178,27 @@ pub(super) type Squares = unsafe fn(src: *const u8, dst: *mut u8, how: &Band);
 
 /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
 pub(super) type Fetch = unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize);
+
+/// Rows that are copied before they are turned.
+pub(super) struct Stage {
+    /// Copies `lines` lines of each of `n` rows at `src` to rows `pitch` bytes apart, from `to` on.
+    pub(super) copy:
+        unsafe fn(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize),
+    /// Turns 16 bytes of each of `n` such copies, of elements of 1 << `log` bytes, to rows `size`
+    /// bytes apart.
+    pub(super) turn:
+        unsafe fn(log: u32, src: *const u8, pitch: usize, n: usize, to: *mut u8, size: usize),
+    /// Writes as many whole lines of each of `n` such rows, past the caches: the first ones from
+    /// `dst` on, and from each of `rows`.
+    pub(super) put: unsafe fn(
+        from: *const u8,
+        size: usize,
+        dst: *mut u8,
+        rows: Rows<1>,
+        n: usize,
+        lines: usize,
+    ),
+}
 
 /// Where a square's rows of 64 bytes go.
 #[derive(Clone, Copy)]
@@ -527,6 +556,8 @@ pub(super) struct Ops {
     pub(super) packs: bool,
     /// Squares of elements of any size up to 15 bytes.
     pub(super) odd_squares: Option<OddKernel>,
+    /// Where rows are copied before they are turned.
+    pub(super) stage: Option<&'static Stage>,
     /// Few rows in turn.
     pub(super) braid: Option<Braid>,
     /// Groups of bytes in any order, and of how large windows they can be made.

@@ -29,6 +29,7 @@ pub(super) static OPS: Ops = Ops {
     pack,
     packs: false,
     odd_squares: None,
+    stage: None,
     braid: None,
     groups: None,
     planes: None,

@@ -4,6 +4,7 @@ use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ask, Band, Ops, Rows, Squares, To};
 use super::panels;
 use super::rows;
+use super::staged::{self, Memory};
 use super::straight;
 use super::stream::{BUFFER, Buffer};
 use super::touch;
@@ -298,7 +299,11 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
             border(ops, (face, edges), 0, count);
         }
         let windows = if aligned { head } else { 0 };
+        let memory = if streams { Memory::new(face, aligned, away.early) } else { None };
         let done = match ops.squares {
+            _ if let Some(memory) = &memory => {
+                staged::copy(ops, (face, edges), (windows, aligned), memory)
+            }
             _ if streams && panels::suit(face, aligned, away.early) => {
                 panels::copy(ops, (face, edges), (windows, aligned))
             }

@@ -16,7 +16,8 @@ use super::x86_ask::{asked, fetch};
 use super::portable as deposit;
 use super::x86_avx2_shuffle::{groups, planes, step, weave};
 use super::{
-    nest, x86_avx2_deal, x86_avx2_lines::lines, x86_avx2_odd, x86_avx2_square::squares, x86_packed,
+    nest, x86_avx2_deal, x86_avx2_lines::lines, x86_avx2_odd, x86_avx2_square::squares,
+    x86_avx2_stage::STAGE, x86_packed,
 };
 use crate::device::plan::Dim;
 
@@ -46,6 +47,7 @@ pub(super) const TABLE: Ops = Ops {
     pack: deposit::pack,
     packs: cfg!(target_arch = "x86_64"),
     odd_squares: Some(OddKernel { least: x86_avx2_odd::least, turn: x86_avx2_odd::squares }),
+    stage: Some(&STAGE),
     braid: None,
     groups: Some((&[16], groups)),
     planes: Some((16, planes)),
@@ -77,54 +79,47 @@ pub(super) unsafe fn one<P: Place>(src: *const u8, rows: P, i: usize, _: usize) 
 /// log2(C) rounds of a perfect shuffle transpose a C × C matrix: here one in each 16-byte lane.
 macro_rules! tile {
     (
-        $features:literal, $name:ident, $load:ident, $store:ident,
+        $features:literal, $name:ident, $block:ident, $load:ident, $store:ident,
         $rounds:literal, $unpack_low:ident, $unpack_high:ident,
         [$($i:literal)*], [$($h:literal)*]
     ) => {
+        tile!($features, $name, $block, [$($i),*].len());
+
+        /// A block: C rows of 16 bytes a lane become C destination rows of all lanes.
+        #[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+        pub(super) unsafe fn $block<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P) {
+            const C: usize = [$($i),*].len();
+            // SAFETY: the caller vouches for them.
+            unsafe {
+                let mut rows = [$($load(src, from, $i, C)),*];
+                shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
+                $($store(dst.wrapping_offset(to.at($i)).cast(), rows[$i]);)*
+            }
+        }
+    };
+    ($features:literal, $name:ident, $block:ident, $columns:expr) => {
         #[target_feature(enable = $features)]
         pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
-            // SAFETY: the caller vouches for C rows of 16 bytes a lane, and C destination rows of
-            // all lanes, for every block.
-            unsafe { either!(rows, [from, to] => turn(src, from, dst, to, blocks)) }
-
-            #[target_feature(enable = $features)]
-            unsafe fn turn<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P, n: usize) {
-                const C: usize = [$($i),*].len();
-                for block in 0..n {
-                    let (at, to) = to.from(block * C);
-                    let (src, dst) = (src.wrapping_add(16 * block), dst.wrapping_offset(at));
-                    // SAFETY: as above.
-                    unsafe {
-                        let mut rows = [$($load(src, from, $i, C)),*];
-                        shuffle!(rows, C, $rounds, $unpack_low, $unpack_high, [$($h)*]);
-                        $($store(dst.wrapping_offset(to.at($i)).cast(), rows[$i]);)*
-                    }
-                }
+            // SAFETY: the caller vouches for the rows of every block.
+            unsafe {
+                either!(rows, [from, to] => for block in 0..blocks {
+                    let (at, to) = to.from(block * $columns);
+                    $block(src.wrapping_add(16 * block), from, dst.wrapping_offset(at), to);
+                })
             }
         }
     };
 }
 pub(super) use tile;
 
-/// Bytes: eight rows a lane are turned, then the next eight, and both are put together. Of sixteen,
-/// a register each, some would be in memory all the time.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn tile1(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
-    // SAFETY: the caller vouches for 32 rows of 16 bytes, and 16 destination rows of 32, for every
-    // block.
-    unsafe {
-        either!(rows, [from, to] => for block in 0..blocks {
-            let (at, to) = to.from(16 * block);
-            sixteen(src.wrapping_add(16 * block), from, dst.wrapping_offset(at), to);
-        })
-    }
-}
+tile!("avx2", tile1, block1, 16);
 
-macro_rules! sixteen {
+macro_rules! bytes {
     ([$($i:literal)*], [$($h:literal)*]) => {
-        /// A block of [`tile1`].
+        /// A block of bytes: eight rows a lane are turned, then the next eight, and both are put
+        /// together. Of sixteen, a register each, some would be in memory all the time.
         #[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
-        pub(super) unsafe fn sixteen<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P) {
+        pub(super) unsafe fn block1<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P) {
             const C: usize = 8;
             let (at, rest) = from.from(C);
             let next = src.wrapping_offset(at);
@@ -144,22 +139,23 @@ macro_rules! sixteen {
         }
     };
 }
-sixteen!([0 1 2 3 4 5 6 7], [0 1 2 3]);
+bytes!([0 1 2 3 4 5 6 7], [0 1 2 3]);
 tile!(
-    "avx2", tile2, two, _mm256_storeu_si256, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
+    "avx2", tile2, block2, two, _mm256_storeu_si256, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
 tile!(
-    "avx2", tile4, two, _mm256_storeu_si256, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
+    "avx2", tile4, block4, two, _mm256_storeu_si256, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
     [0 1 2 3], [0 1]
 );
 tile!(
-    "avx2", tile8, two, _mm256_storeu_si256, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
+    "avx2", tile8, block8, two, _mm256_storeu_si256, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
     [0 1], [0]
 );
 tile!(
     "avx2",
     tile16,
+    block16,
     two,
     _mm256_storeu_si256,
     0,
@@ -169,22 +165,33 @@ tile!(
     []
 );
 tile!(
-    "avx2", narrow1, one, _mm_storeu_si128, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
+    "avx2", narrow1, thin1, one, _mm_storeu_si128, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
 );
 tile!(
-    "avx2", narrow2, one, _mm_storeu_si128, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
+    "avx2", narrow2, thin2, one, _mm_storeu_si128, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
 tile!(
-    "avx2", narrow4, one, _mm_storeu_si128, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
+    "avx2", narrow4, thin4, one, _mm_storeu_si128, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
     [0 1 2 3], [0 1]
 );
 tile!(
-    "avx2", narrow8, one, _mm_storeu_si128, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
+    "avx2", narrow8, thin8, one, _mm_storeu_si128, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
     [0 1], [0]
 );
-tile!("avx2", narrow16, one, _mm_storeu_si128, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
+tile!(
+    "avx2",
+    narrow16,
+    thin16,
+    one,
+    _mm_storeu_si128,
+    0,
+    _mm_unpacklo_epi64,
+    _mm_unpackhi_epi64,
+    [0],
+    []
+);
 
 /// How many lines ahead [`stream`] asks, of so many in a row.
 pub(super) fn ahead(lines: usize) -> usize {

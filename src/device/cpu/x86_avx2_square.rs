@@ -7,7 +7,7 @@ use core::arch::x86_64::*;
 
 use super::ops::{Band, Place, Rows, To};
 use super::x86_ask::{ask_beside, ask_source};
-use super::x86_avx2::{sixteen, tile1, two};
+use super::x86_avx2::{block1, tile1, two};
 
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn squares(src: *const u8, dst: *mut u8, how: &Band) {
@@ -84,7 +84,7 @@ unsafe fn straight<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P) {
             let src = src.wrapping_offset(first).wrapping_add(16 * block);
             let dst = dst.wrapping_offset(at).wrapping_add(32 * half);
             // SAFETY: the caller vouches for 64 rows of 64 bytes, on both sides.
-            unsafe { sixteen(src, from, dst, to) };
+            unsafe { block1(src, from, dst, to) };
         }
     }
 }

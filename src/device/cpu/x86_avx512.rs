@@ -31,12 +31,12 @@ const fn bytes(tile: Tile, [_, two, four, eight, sixteen]: [Tile; 5]) -> [Tile; 
 
 // Their rows need more registers than AVX2 has.
 tile!(
-    "avx512f,avx512bw,avx512vl", tile1, two, _mm256_storeu_si256,
+    "avx512f,avx512bw,avx512vl", tile1, block1, two, _mm256_storeu_si256,
     4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
 );
 tile!(
-    "avx512f,avx512bw,avx512vl", narrow1, one, _mm_storeu_si128,
+    "avx512f,avx512bw,avx512vl", narrow1, thin1, one, _mm_storeu_si128,
     4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
 );
