@@ -273,6 +273,7 @@ fn targets_differ_only_in_platform_and_kernel_files() {
         "x86_avx2_odd.rs",
         "x86_avx2_shuffle.rs",
         "x86_avx2_square.rs",
+        "x86_avx2_stage.rs",
         "x86_avx512.rs",
         "x86_avx512_braid.rs",
         "x86_avx512_deal.rs",

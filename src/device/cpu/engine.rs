@@ -1,5 +1,6 @@
 //! One thread's work: from the plan's way to its driver.
 use super::face::{Face, Side};
+use super::staged::Memory;
 use super::stream::Joined;
 use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
@@ -78,7 +79,8 @@ unsafe fn turned(ops: &Ops, plan: &Part, size: usize, sides: &Sides, streams: bo
     // SAFETY: the caller's plan.
     unsafe {
         let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
-        faces(plan, size, sides, &mut |face| transpose(ops, face, away));
+        let mut memory = Memory::none();
+        faces(plan, size, sides, &mut |face| transpose(ops, face, away, &mut memory));
         away.fence(ops);
     }
 }

@@ -136,19 +136,6 @@ impl<'a> Face<'a> {
         }
     }
 
-    /// Where the element at (`d`, `s`) of both sides is, of rows that are these strides apart.
-    pub(super) fn corner(
-        &self,
-        (d, s): (usize, usize),
-        [rows, columns]: [isize; 2],
-    ) -> (*const u8, *mut u8) {
-        let at = |first: usize, by: isize| (first as isize).wrapping_mul(by);
-        let (at_row, at_column) = (at(self.first.0 + d, rows), at(self.first.1 + s, columns));
-        let (src, dst) =
-            (self.src.wrapping_add(s << self.log), self.dst.wrapping_add(d << self.log));
-        (src.wrapping_offset(at_row), dst.wrapping_offset(at_column))
-    }
-
     /// Whether it is one of these.
     pub(super) fn wraps(&self) -> bool {
         self.wrap > 0

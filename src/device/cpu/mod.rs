@@ -7,7 +7,7 @@
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
 //!        transpose squares and tiles                            ├ Transpose
 //!        windows   or windows in the buffer                     ├ some of Transpose
-//!        panels    or runs of lines of long rows, likewise      ├ some of Transpose
+//!        staged    or by copies of its rows, likewise           ├ some of Transpose
 //!        straight  or element by element to whole lines         ├ some of Transpose
 //!        groups    a few bytes in any order                     ├ some of Rows, Fill, Step, ...
 //!        planes    pixels taken apart, past the caches          ├ some of Step
@@ -118,7 +118,6 @@ mod odd;
 mod ops;
 mod pack;
 mod packed;
-mod panels;
 mod planes;
 mod portable;
 mod rows;

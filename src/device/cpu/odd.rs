@@ -217,7 +217,7 @@ unsafe fn tiled(ops: &Ops, turn: OddTiles, face: &Face, size: usize) {
             // SAFETY: a part of the face, of whose source rows 16 bytes are left but for the last.
             unsafe {
                 if ahead {
-                    (ops.fetch)(src.wrapping_add(AHEAD), rows.source(), count, 1);
+                    (ops.fetch)(src.wrapping_add(AHEAD), rows.each()[0], count, 1);
                 }
                 turn(src, dst, rows, count >> side.trailing_zeros(), &how, last);
             }

@@ -1,6 +1,7 @@
 //! The table of kernels that a level provides. The drivers are written once, against this.
 use super::deal::Dealt;
 use super::nest::Stores;
+use super::staged::Stage;
 use crate::device::plan::Dim;
 
 /// Where the rows of `N` places lie, from a common address each: so many bytes apart, or at the
@@ -14,19 +15,11 @@ pub(super) enum Rows<const N: usize> {
 }
 
 impl Rows<2> {
-    /// The source's alone.
-    pub(super) fn source(self) -> Rows<1> {
+    /// Each of them alone.
+    pub(super) fn each(self) -> [Rows<1>; 2] {
         match self {
-            Rows::Apart([first, _]) => Rows::Apart([first]),
-            Rows::Listed([first, _]) => Rows::Listed([first]),
-        }
-    }
-
-    /// The second.
-    pub(super) fn destination(self) -> Rows<1> {
-        match self {
-            Rows::Apart([_, second]) => Rows::Apart([second]),
-            Rows::Listed([_, second]) => Rows::Listed([second]),
+            Rows::Apart(places) => places.map(|by| Rows::Apart([by])),
+            Rows::Listed(places) => places.map(|list| Rows::Listed([list])),
         }
     }
 
@@ -178,27 +171,6 @@ pub(super) type Squares = unsafe fn(src: *const u8, dst: *mut u8, how: &Band);
 
 /// Asks for `lines` lines from `at` on, in each of `n` rows; any address will do.
 pub(super) type Fetch = unsafe fn(at: *const u8, rows: Rows<1>, n: usize, lines: usize);
-
-/// Rows that are copied before they are turned.
-pub(super) struct Stage {
-    /// Copies `lines` lines of each of `n` rows at `src` to rows `pitch` bytes apart, from `to` on.
-    pub(super) copy:
-        unsafe fn(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize),
-    /// Turns 16 bytes of each of `n` such copies, of elements of 1 << `log` bytes, to rows `size`
-    /// bytes apart.
-    pub(super) turn:
-        unsafe fn(log: u32, src: *const u8, pitch: usize, n: usize, to: *mut u8, size: usize),
-    /// Writes as many whole lines of each of `n` such rows, past the caches: the first ones from
-    /// `dst` on, and from each of `rows`.
-    pub(super) put: unsafe fn(
-        from: *const u8,
-        size: usize,
-        dst: *mut u8,
-        rows: Rows<1>,
-        n: usize,
-        lines: usize,
-    ),
-}
 
 /// Where a square's rows of 64 bytes go.
 #[derive(Clone, Copy)]

@@ -1,55 +1,107 @@
 //! Transposes of rows that are copied next to one another first, and turned there.
 //!
-//! Rows a large power of two apart share a few places in every cache, of which none has room for as
-//! many of them as make long runs in the destination.
+//! Rows a power of two apart share a few places in every cache, and none has room for as many lines
+//! as runs of some lines in each destination row are made of; copies of them lie where all caches
+//! have room. And memory is far faster with some lines of a row than with single ones.
+use core::ptr::NonNull;
+
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
-use super::ops::Ops;
-use super::stream::{BUFFER, Buffer};
+use super::ops::{Ops, Rows};
 use super::transpose::Edges;
 use super::tuning::tuning;
 use crate::platform;
 
-/// Source rows that are copied: 16 bytes of each fill the buffer.
-const ROWS: usize = BUFFER / 16;
+/// Source rows that are copied; of single bytes that go to rows that start anywhere in a line more,
+/// for each time a line of each is lost.
+const ROWS: usize = 256;
+const MANY: usize = 512;
 
-/// Bytes of each: as many as leave all of them below what `malloc` gives back to the system.
+/// Bytes of each.
 const BYTES: usize = 512;
 
-/// From one copy to the next.
+/// From one copy to the next: rows of tiles share no place.
 const PITCH: usize = BYTES + 64;
 
-/// Bytes of a face from which memory is asked for.
-const LEAST: usize = 1 << 20;
+/// Bytes of each that are turned at once, in the nearest cache.
+const TURNED: usize = 16;
 
-/// The memory of the copies.
-pub(super) struct Memory(core::ptr::NonNull<u8>);
+/// Destination rows a multiple of so many bytes apart share few places in the caches: to others,
+/// squares write single lines as fast.
+const FAR: isize = 1024;
+
+/// Elements of destination rows and bytes of source rows at least, and bytes of a face.
+const LONG: usize = 128;
+const LARGE: usize = 64 << 10;
+
+/// The instructions for it.
+pub(super) struct Stage {
+    /// Copies `lines` lines of each of `n` rows at `src` to rows `pitch` bytes apart, from `to` on.
+    pub(super) copy:
+        unsafe fn(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize),
+    /// Turns 16 bytes of each of `n` such copies, of elements of 1 << `log` bytes, to rows `size`
+    /// bytes apart.
+    pub(super) turn:
+        unsafe fn(log: u32, src: *const u8, pitch: usize, n: usize, to: *mut u8, size: usize),
+    /// Writes as many whole lines of each of `n` such rows, past the caches: the first ones from
+    /// `dst` on, and from each of `rows`.
+    pub(super) put: unsafe fn(
+        from: *const u8,
+        size: usize,
+        dst: *mut u8,
+        rows: Rows<1>,
+        n: usize,
+        lines: usize,
+    ),
+}
+
+/// What copies lie in, and what is turned: asked for when it is needed first.
+pub(super) struct Memory(Option<NonNull<u8>>);
 
 impl Memory {
-    /// For a face that goes past the caches, if that suits it and there is memory.
-    pub(super) fn new(face: &Face, aligned: bool, near: bool) -> Option<Memory> {
-        let suits = suit(face, aligned, near) && face.n_dst * face.n_src << face.log >= LEAST;
-        if suits { platform::memory(ROWS * PITCH + 64).map(Memory) } else { None }
+    pub(super) fn none() -> Memory {
+        Memory(None)
     }
 
-    /// Its first line.
-    fn line(&self) -> *mut u8 {
-        let at = self.0.as_ptr();
-        at.wrapping_add((at as usize).wrapping_neg() & 63)
+    /// Room at a line for as many rows of elements of 1 << `log` bytes as are copied at most.
+    fn lines(&mut self, log: u32) -> Option<*mut u8> {
+        if self.0.is_none() {
+            let rows = if log > 0 { ROWS } else { MANY };
+            self.0 = platform::memory(rows * (PITCH + TURNED) + 63);
+        }
+        let at = self.0?.as_ptr();
+        Some(at.wrapping_add((at as usize).wrapping_neg() & 63))
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it came from there, and nobody else has it.
-        unsafe { platform::give_back(self.0) };
+        if let Some(memory) = self.0 {
+            // SAFETY: it came from there, and nobody else has it.
+            unsafe { platform::give_back(memory) };
+        }
     }
 }
 
-fn suit(face: &Face, _aligned: bool, _near: bool) -> bool {
-    tuning().reads() && !face.wraps() && face.n_dst >= ROWS / 2 && face.n_dst >= 4 * face.line()
+/// Whether that is the fastest for a face that goes past the caches, and which they have room for
+/// if it is `near`.
+pub(super) fn suits(ops: &Ops, face: &Face, near: bool) -> bool {
+    let (long, lined) = (face.n_dst.min(face.n_src << face.log), face.columns.lined());
+    let far = lined && face.columns.inner() & (FAR - 1) == 0;
+    // Of rows that start anywhere in a line a line is lost each time.
+    let lost = if lined { 0 } else { face.line() };
+    let suits = match face.log {
+        0 | 1 => true,
+        2 => far || !lined,
+        3 => far && near || !lined,
+        _ => far && near,
+    };
+    let large =
+        long >= LONG && face.n_dst >= 4 * lost && (face.n_dst * face.n_src) << face.log >= LARGE;
+    suits && large && ops.stage.is_some() && tuning().reads()
 }
 
-/// Bands of rows from column `d` of the destination on; returns where they end.
+/// Copies of some rows at a time, from column `d` of the destination on; returns where they end, or
+/// nothing if there is no memory.
 ///
 /// # Safety
 /// As [`super::transpose::transpose`]; the face suits, and is at least a line either way.
@@ -58,50 +110,58 @@ pub(super) unsafe fn copy(
     ops: &Ops,
     (face, edges): (&Face, &Edges),
     (mut d, aligned): (usize, bool),
-    memory: &Memory,
-) -> usize {
-    let (log, line, memory) = (face.log, face.line().max(1), memory.line());
-    let Some(stage) = ops.stage else { return d };
+    memory: &mut Memory,
+) -> Option<usize> {
+    let (stage, memory) = (ops.stage?, memory.lines(face.log)?);
+    let (line, mut tables) = (face.line().max(1), Tables::new(face));
     let lost = if aligned { 0 } else { line };
-    let (run, mut buffer, mut tables) = (BYTES >> log, Buffer::new(), Tables::new(face));
-    let (size, many) = (ROWS << log, (16 >> log).max(1));
+    let most = if aligned || face.log > 0 { ROWS } else { MANY };
     loop {
-        let rows = ROWS.min((face.n_dst - d) & !(line - 1));
+        let rows = most.min((face.n_dst - d) & !(line - 1));
         if rows <= lost {
-            return d;
+            return Some(d);
         }
-        let lines = (rows - lost) << log >> 6;
-        // SAFETY: as many of the caller's rows, of whole lines.
-        unsafe {
-            edges.beside(ops, d, rows, Some(&mut tables));
-            for s in (0..face.n_src).step_by(run) {
-                let n = run.min(face.n_src - s);
-                for first in (0..rows).step_by(ROWS_MOST) {
-                    let count = ROWS_MOST.min(rows - first);
-                    let src = tables.rows(face, d + first, count).wrapping_add(s << log);
-                    let to = memory.wrapping_add(first * PITCH);
-                    (stage.copy)(
-                        src,
-                        tables.places(0, 0).1.source(),
-                        to,
-                        PITCH,
-                        count,
-                        n << log >> 6,
-                    );
-                }
-                for first in (0..n).step_by(COLUMNS_MOST) {
-                    let count = COLUMNS_MOST.min(n - first);
-                    let dst = tables.columns(face, s + first, count).wrapping_add(d << log);
-                    for i in (0..count).step_by(many) {
-                        let src = memory.wrapping_add((first + i) << log);
-                        (stage.turn)(log, src, PITCH, rows, buffer.ptr(), size);
-                        let ([_, at], columns) = tables.places(0, i);
-                        let dst = dst.wrapping_offset(at);
-                        (stage.put)(buffer.ptr(), size, dst, columns.destination(), many, lines);
-                    }
-                }
+        for s in (0..face.n_src).step_by((BYTES >> face.log).max(1)) {
+            // SAFETY: as many of the caller's rows, of whole lines.
+            unsafe { band(stage, (face, &mut tables), (d, s), (rows, lost), memory) };
+        }
+        // SAFETY: likewise.
+        unsafe { edges.beside(ops, d, rows, Some(&mut tables)) };
+        d += rows - lost;
+    }
+}
+
+/// The copies of so many source rows, from `d` and `s` on, and what they become: all but the last
+/// `lost` ones fill lines of each destination row.
+unsafe fn band(
+    stage: &Stage,
+    (face, tables): (&Face, &mut Tables),
+    (d, s): (usize, usize),
+    (rows, lost): (usize, usize),
+    memory: *mut u8,
+) {
+    let (log, n) = (face.log, (BYTES >> face.log).min(face.n_src - s));
+    for first in (0..rows).step_by(ROWS_MOST) {
+        let count = ROWS_MOST.min(rows - first);
+        let src = tables.rows(face, d + first, count).wrapping_add(s << log);
+        let ([from, _], to) = (tables.places(0, 0).1.each(), memory.wrapping_add(first * PITCH));
+        // SAFETY: the caller's rows, and as much memory.
+        unsafe { (stage.copy)(src, from, to, PITCH, count, n << log >> 6) };
+    }
+    let turned = memory.wrapping_add(rows * PITCH);
+    let (many, lines) = ((TURNED >> log).max(1), (rows - lost) << log >> 6);
+    for first in (0..n).step_by(COLUMNS_MOST) {
+        let count = COLUMNS_MOST.min(n - first);
+        let dst = tables.columns(face, s + first, count).wrapping_add(d << log);
+        for i in (0..count).step_by(many) {
+            let src = memory.wrapping_add((first + i) << log);
+            let ([_, at], rows_of) = tables.places(0, i);
+            let (dst, [_, to]) = (dst.wrapping_offset(at), rows_of.each());
+            // SAFETY: these copies, as much memory behind them, and the caller's lines.
+            unsafe {
+                (stage.turn)(log, src, PITCH, rows, turned, rows << log);
+                (stage.put)(turned, rows << log, dst, to, many, lines);
             }
         }
-        d += rows - lost;
     }
 }

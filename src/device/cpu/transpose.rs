@@ -2,7 +2,6 @@
 
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
 use super::ops::{Ask, Band, Ops, Rows, Squares, To};
-use super::panels;
 use super::rows;
 use super::staged::{self, Memory};
 use super::straight;
@@ -47,6 +46,8 @@ pub(super) struct Away {
     shared: bool,
     /// Bytes of source rows that are read at once instead.
     pub(super) touched: usize,
+    /// Whether rows are copied before they are turned.
+    staged: bool,
 }
 
 impl Away {
@@ -61,7 +62,8 @@ impl Away {
         let bytes = *bytes_from < u64::MAX && (streams || nbytes >= *bytes_from);
         let (streams, by_rows) = (streams || early, nbytes >= *rows_from);
         let touched = if streams || by_rows { *touched } else { 0 };
-        Away { streams, early, late, ahead, far: by_rows, shared: log > 0 || bytes, touched }
+        let (far, shared) = (by_rows, log > 0 || bytes);
+        Away { streams, early, late, ahead, far, shared, touched, staged: false }
     }
 
     /// Goes past the caches only where that suits a face, whose rows may be `joined`; tells whether
@@ -69,7 +71,8 @@ impl Away {
     fn suits(&mut self, ops: &Ops, face: &Face, joined: bool) -> bool {
         let wide = face.log >= tuning().rows_log && rows::suits(face);
         let joined = joined || self.shared && shares(ops, face);
-        let past = windowed(face) || face.columns.lined() || joined;
+        self.staged = self.streams && staged::suits(ops, face, self.early);
+        let past = windowed(face) || face.columns.lined() || joined || self.staged;
         self.streams &= past && !(wide && self.early && !self.late);
         self.early &= self.streams;
         wide
@@ -88,7 +91,7 @@ impl Away {
 ///
 /// # Safety
 /// Every element is readable and writable; no overlap.
-pub(super) unsafe fn transpose(ops: &Ops, face: &mut Face, mut away: Away) {
+pub(super) unsafe fn transpose(ops: &Ops, face: &mut Face, mut away: Away, memory: &mut Memory) {
     let near = away.early && !away.late;
     if let Some(lines) = straight::lines(ops, face, near).filter(|_| away.streams) {
         // SAFETY: the caller's promise; such a face suits.
@@ -117,7 +120,7 @@ pub(super) unsafe fn transpose(ops: &Ops, face: &mut Face, mut away: Away) {
         while at < face.n_dst {
             let left = face.n_dst - at;
             count = if left < count + reach { left } else { count };
-            strips(ops, &face.part(at, count, 0, face.n_src), away);
+            strips(ops, &face.part(at, count, 0, face.n_src), away, memory);
             (at, count) = (at + count, reach);
         }
     }
@@ -223,7 +226,7 @@ pub(super) unsafe fn bytes(
 
 /// Strips of columns: whole squares, and what is left over.
 #[inline(never)] // frames of its own: stacks may be small
-unsafe fn strips(ops: &Ops, face: &Face, away: Away) {
+unsafe fn strips(ops: &Ops, face: &Face, away: Away, memory: &mut Memory) {
     let (vector, line) = (face.vector(), face.line());
     // Strips that start at the source's lines read each line once; of a few lines they would be
     // mostly what precedes and follows them.
@@ -240,7 +243,7 @@ unsafe fn strips(ops: &Ops, face: &Face, away: Away) {
                 lead: if s == lead && s > 0 { lead.max(vector) } else { 0 },
                 tail: if left > 0 && left < line { left.max(vector) } else { 0 },
             };
-            strip(ops, &face.part(0, face.n_dst, s, count), &edges, away);
+            strip(ops, (&face.part(0, face.n_dst, s, count), &edges), away, memory);
             s += count;
         }
     }
@@ -281,7 +284,7 @@ impl Edges<'_> {
 }
 
 /// A strip of whole lines of source columns.
-unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
+unsafe fn strip(ops: &Ops, (face, edges): (&Face, &Edges), away: Away, memory: &mut Memory) {
     let streams = away.streams;
     let aligned = face.columns.lined() && face.dst as usize & ((1 << face.log) - 1) == 0;
     let head = face.head();
@@ -299,14 +302,12 @@ unsafe fn strip(ops: &Ops, face: &Face, edges: &Edges, away: Away) {
             border(ops, (face, edges), 0, count);
         }
         let windows = if aligned { head } else { 0 };
-        let memory = if streams { Memory::new(face, aligned, away.early) } else { None };
+        let staged = match streams && away.staged {
+            true => staged::copy(ops, (face, edges), (windows, aligned), memory),
+            false => None,
+        };
         let done = match ops.squares {
-            _ if let Some(memory) = &memory => {
-                staged::copy(ops, (face, edges), (windows, aligned), memory)
-            }
-            _ if streams && panels::suit(face, aligned, away.early) => {
-                panels::copy(ops, (face, edges), (windows, aligned))
-            }
+            _ if let Some(done) = staged => done,
             Some(turn) if aligned || !streams || shares(ops, face) => {
                 squares(ops, turn, (face, edges), (start, aligned), away)
             }

@@ -55,7 +55,7 @@ pub(super) unsafe fn copy(
                 touch::read(src, n, (run, s, left), &|i| tables.row(i));
                 if run == 0 && (s << face.log) & (chunk - 1) == 0 {
                     let (_, rows) = tables.places(0, 0);
-                    (ops.fetch)(src.wrapping_add(distance), rows.source(), wide, chunk / 64);
+                    (ops.fetch)(src.wrapping_add(distance), rows.each()[0], wide, chunk / 64);
                 }
                 fill(ops, &tables, (face.log, wide, count), src, buffer);
             }

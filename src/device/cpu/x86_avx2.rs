@@ -79,14 +79,15 @@ pub(super) unsafe fn one<P: Place>(src: *const u8, rows: P, i: usize, _: usize) 
 /// log2(C) rounds of a perfect shuffle transpose a C × C matrix: here one in each 16-byte lane.
 macro_rules! tile {
     (
-        $features:literal, $name:ident, $block:ident, $load:ident, $store:ident,
+        $name:ident, $block:ident, $load:ident, $store:ident,
         $rounds:literal, $unpack_low:ident, $unpack_high:ident,
         [$($i:literal)*], [$($h:literal)*]
     ) => {
-        tile!($features, $name, $block, [$($i),*].len());
+        tile!($name, $block, [$($i),*].len());
 
         /// A block: C rows of 16 bytes a lane become C destination rows of all lanes.
-        #[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
+        // Functions with a target_feature cannot ask for that; its callers have it.
+        #[inline(always)]
         pub(super) unsafe fn $block<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P) {
             const C: usize = [$($i),*].len();
             // SAFETY: the caller vouches for them.
@@ -97,8 +98,8 @@ macro_rules! tile {
             }
         }
     };
-    ($features:literal, $name:ident, $block:ident, $columns:expr) => {
-        #[target_feature(enable = $features)]
+    ($name:ident, $block:ident, $columns:expr) => {
+        #[target_feature(enable = "avx2")]
         pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, rows: Rows<2>, blocks: usize) {
             // SAFETY: the caller vouches for the rows of every block.
             unsafe {
@@ -110,50 +111,61 @@ macro_rules! tile {
         }
     };
 }
-pub(super) use tile;
-
-tile!("avx2", tile1, block1, 16);
 
 macro_rules! bytes {
-    ([$($i:literal)*], [$($h:literal)*]) => {
+    (
+        $block:ident, $load:ident, $store:ident, $unpack_low:ident, $unpack_high:ident,
+        $join_low:ident, $join_high:ident, [$($i:literal)*], [$($h:literal)*]
+    ) => {
         /// A block of bytes: eight rows a lane are turned, then the next eight, and both are put
         /// together. Of sixteen, a register each, some would be in memory all the time.
-        #[inline(always)] // which functions with a target_feature cannot ask for; its callers have it
-        pub(super) unsafe fn block1<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P) {
+        #[inline(always)] // likewise
+        pub(super) unsafe fn $block<P: Place>(src: *const u8, from: P, dst: *mut u8, to: P) {
             const C: usize = 8;
             let (at, rest) = from.from(C);
             let next = src.wrapping_offset(at);
-            // SAFETY: as above.
+            // SAFETY: the caller vouches for 16 rows of 16 bytes a lane, and as many of all lanes.
             unsafe {
-                let mut first = [$(two(src, from, $i, 2 * C)),*];
-                shuffle!(first, C, 3, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, [$($h)*]);
-                let mut second = [$(two(next, rest, $i, 2 * C)),*];
-                shuffle!(second, C, 3, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, [$($h)*]);
+                let mut first = [$($load(src, from, $i, 2 * C)),*];
+                shuffle!(first, C, 3, $unpack_low, $unpack_high, [$($h)*]);
+                let mut second = [$($load(next, rest, $i, 2 * C)),*];
+                shuffle!(second, C, 3, $unpack_low, $unpack_high, [$($h)*]);
                 $(
-                    let low = _mm256_unpacklo_epi64(first[$i], second[$i]);
-                    let high = _mm256_unpackhi_epi64(first[$i], second[$i]);
-                    _mm256_storeu_si256(dst.wrapping_offset(to.at(2 * $i)).cast(), low);
-                    _mm256_storeu_si256(dst.wrapping_offset(to.at(2 * $i + 1)).cast(), high);
+                    let low = $join_low(first[$i], second[$i]);
+                    let high = $join_high(first[$i], second[$i]);
+                    $store(dst.wrapping_offset(to.at(2 * $i)).cast(), low);
+                    $store(dst.wrapping_offset(to.at(2 * $i + 1)).cast(), high);
                 )*
             }
         }
     };
 }
-bytes!([0 1 2 3 4 5 6 7], [0 1 2 3]);
+bytes!(
+    block1, two, _mm256_storeu_si256, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
+    _mm256_unpacklo_epi64, _mm256_unpackhi_epi64, [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+bytes!(
+    thin1, one, _mm_storeu_si128, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
+    _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0 1 2 3 4 5 6 7], [0 1 2 3]
+);
+tile!(tile1, block1, 16);
+tile!(narrow1, thin1, 16);
 tile!(
-    "avx2", tile2, block2, two, _mm256_storeu_si256, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
+    tile2, block2, two, _mm256_storeu_si256,
+    3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
 tile!(
-    "avx2", tile4, block4, two, _mm256_storeu_si256, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
+    tile4, block4, two, _mm256_storeu_si256,
+    2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32,
     [0 1 2 3], [0 1]
 );
 tile!(
-    "avx2", tile8, block8, two, _mm256_storeu_si256, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
+    tile8, block8, two, _mm256_storeu_si256,
+    1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64,
     [0 1], [0]
 );
 tile!(
-    "avx2",
     tile16,
     block16,
     two,
@@ -165,33 +177,18 @@ tile!(
     []
 );
 tile!(
-    "avx2", narrow1, thin1, one, _mm_storeu_si128, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
-    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
-);
-tile!(
-    "avx2", narrow2, thin2, one, _mm_storeu_si128, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
+    narrow2, thin2, one, _mm_storeu_si128, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16,
     [0 1 2 3 4 5 6 7], [0 1 2 3]
 );
 tile!(
-    "avx2", narrow4, thin4, one, _mm_storeu_si128, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
+    narrow4, thin4, one, _mm_storeu_si128, 2, _mm_unpacklo_epi32, _mm_unpackhi_epi32,
     [0 1 2 3], [0 1]
 );
 tile!(
-    "avx2", narrow8, thin8, one, _mm_storeu_si128, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
+    narrow8, thin8, one, _mm_storeu_si128, 1, _mm_unpacklo_epi64, _mm_unpackhi_epi64,
     [0 1], [0]
 );
-tile!(
-    "avx2",
-    narrow16,
-    thin16,
-    one,
-    _mm_storeu_si128,
-    0,
-    _mm_unpacklo_epi64,
-    _mm_unpackhi_epi64,
-    [0],
-    []
-);
+tile!(narrow16, thin16, one, _mm_storeu_si128, 0, _mm_unpacklo_epi64, _mm_unpackhi_epi64, [0], []);
 
 /// How many lines ahead [`stream`] asks, of so many in a row.
 pub(super) fn ahead(lines: usize) -> usize {

@@ -5,7 +5,8 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Place, Rows, Stage};
+use super::ops::{Place, Rows};
+use super::staged::Stage;
 use super::x86_avx2::{block1, block2, block4, block8, block16};
 
 pub(super) static STAGE: Stage = Stage { copy, turn, put };

@@ -5,8 +5,8 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::{Ops, Place, Rows, Tile};
-use super::x86_avx2::{self, one, tile, two};
+use super::ops::Ops;
+use super::x86_avx2;
 use super::x86_avx512_odd::NUMBERS;
 use super::x86_avx512_square::squares;
 
@@ -16,30 +16,11 @@ pub(super) const TABLE: Ops = Ops {
     squares: Some(squares),
     shares: true,
     pairs: Some(pairs),
-    tiles: bytes(tile1, x86_avx2::TABLE.tiles),
-    narrow: bytes(narrow1, x86_avx2::TABLE.narrow),
     stream,
     join,
     pieces,
     ..x86_avx2::TABLE
 };
-
-/// AVX2's tiles, but of bytes another.
-const fn bytes(tile: Tile, [_, two, four, eight, sixteen]: [Tile; 5]) -> [Tile; 5] {
-    [tile, two, four, eight, sixteen]
-}
-
-// Their rows need more registers than AVX2 has.
-tile!(
-    "avx512f,avx512bw,avx512vl", tile1, block1, two, _mm256_storeu_si256,
-    4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8,
-    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
-);
-tile!(
-    "avx512f,avx512bw,avx512vl", narrow1, thin1, one, _mm_storeu_si128,
-    4, _mm_unpacklo_epi8, _mm_unpackhi_epi8,
-    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], [0 1 2 3 4 5 6 7]
-);
 
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn pairs(to: *mut u8, src: *const u8, apart: isize, high: bool) {
