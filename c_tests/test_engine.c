@@ -11,6 +11,7 @@
 
 #include "dlpack_rs.h"
 #include "guarded.h"
+#include "harness.h"
 #include "small_stack.h"
 
 enum { DIMS = 8, ROOM = 64 << 20 };
@@ -65,14 +66,14 @@ typedef struct one_case {
   int64_t shape[DIMS];
   layout src, dst;
   dlrs_copy_options options;
-  int clone;
+  int clone, without_memory;
 } one_case;
 
 static void describe(const one_case *c) {
   int i;
   printf("%s: code %d, bits %d, lanes %d, flags %d, threads %u%s\n", c->name, c->dtype.code,
          c->dtype.bits, c->dtype.lanes, (int)c->flags, c->options.threads,
-         c->options.parallel_for ? ", hook" : "");
+         c->options.parallel_for ? ", hook" : c->without_memory ? ", malloc fails" : "");
   for (i = 0; i < c->ndim; ++i) {
     printf("  extent %lld: from %lld to %lld\n", (long long)c->shape[i],
            (long long)c->src.strides[i], (long long)c->dst.strides[i]);
@@ -174,8 +175,10 @@ static void work(void *argument) {
     call->status = dlrs_clone(call->source, call->source->dl_tensor.device, &c->options,
                               &call->clone, &call->error);
   } else {
+    if (c->without_memory) inject_arm(1, 1);
     call->status = dlrs_copy_desc(call->from, c->flags, call->to, c->flags, &c->options,
                                   &call->error);
+    if (c->without_memory) inject_disarm();
   }
 }
 
@@ -379,7 +382,7 @@ static int grouped_case(void) {
 }
 
 /* Large enough for threads (4 MiB each) and for stores past the caches (from 16 MiB on, and from 20
- * where one block is copied). */
+ * where one block is copied); and for memory of their own, which there may be none of. */
 static void large_cases(void) {
   static const struct {
     const char *name;
@@ -396,12 +399,13 @@ static void large_cases(void) {
   size_t i;
   int threads;
   for (i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    for (threads = 0; threads < 4; ++threads) {
+    for (threads = 0; threads < 5; ++threads) {
       one_case c;
       memset(&c, 0, sizeof c);
       c.name = cases[i].name;
+      c.without_memory = threads == 4;
       c.options.struct_size = sizeof c.options;
-      c.options.threads = (uint32_t)threads + 1;
+      c.options.threads = (uint32_t)threads % 4 + 1;
       if (threads == 3) {
         c.options.parallel_for = i % 2 ? refusing_hook : hook;
         c.options.parallel_context = &hooked;

@@ -331,27 +331,40 @@ fn transposes_crowded() {
     });
 }
 
-/// Long destination rows whose strides have a large power of two, or that start anywhere in a line:
-/// as many as make panels and more, of as many columns as are read before and more. (Those of 8 and 16
-/// bytes are squares here; [`large_transposes`] has the panels.)
+/// Long destination rows a power of two apart, or that start anywhere in a line, or that follow one
+/// another; from rows that strides or lists tell. As many as are copied before they are turned and
+/// more, of as many columns and more. (Those of 16 bytes are squares here; [`large_transposes`] has
+/// the copies.)
 #[test]
-fn transposes_in_panels() {
+fn transposes_of_copied_rows() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x09a4_e150_0000_0096);
-        for size in [2i64, 4, 8, 16] {
+        for size in [1i64, 2, 4, 8, 16] {
             let line = 64 / size;
             for far in [true, false, true, false] {
-                let n = 96 * random.one_of(&[1, 2, 3]) + random.below(80) as i64 + 2 * line;
-                let columns = line * random.one_of(&[1, 2, 5, 32, 35]);
+                let listed = random.below(3) == 0;
+                let short = random.below(4) == 0;
+                let inner = if listed { 2 * random.below(4) as i64 + 3 } else { 1 };
+                let n = 256 * random.one_of(&[1, 2, 3]) + random.below(80) as i64 + 2 * line;
+                let n = if short { 128 + random.below(128) as i64 } else { n } / inner;
+                let columns = line * random.one_of(&[2, 5, 8, 9]);
                 let columns = columns + random.one_of(&[0, 0, 1, line - 1]);
-                let gap = random.one_of(&[0, 64, 24]) / size * size;
-                let pages = (n * size + 1023) / 1024 * 1024;
-                let apart = if far { pages } else { (n + random.below(9) as i64) * size };
+                let by = columns * size + random.one_of(&[0, 64, 24]) / size * size;
+                let by = if random.below(3) == 0 { (by + 1023) / 1024 * 1024 } else { by };
+                let bytes = n * inner * size;
+                let apart = match random.below(4) {
+                    _ if far => (bytes + 1023) / 1024 * 1024,
+                    0 => bytes + random.below(9) as i64 * size,
+                    1 => bytes,
+                    _ => (bytes + 63) / 64 * 64,
+                };
                 let dims = vec![
-                    Dim { n, src: columns * size + gap, dst: size },
+                    Dim { n: inner, src: by * n + 16 * size, dst: size },
+                    Dim { n, src: by, dst: size * inner },
                     Dim { n: columns, src: size, dst: apart },
                 ];
+                let dims = dims.into_iter().filter(|dim| dim.n > 1).collect();
                 let case = Case { item: Item::Bytes(size as usize), dims };
                 // At whole elements, and once anywhere.
                 let phase =
@@ -840,10 +853,21 @@ fn large_transposes() {
         [(4, 1030, 1050), (2, 1120, 2000), (1, 2112, 2064), (2, 4160, 544), (8, 700, 801)];
     let one_by_one = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200), (11, 820, 700)];
     let tiles = [(1, 2560, 2048), (1, 3301, 3300), (3, 1301, 1402), (5, 1200, 1101)];
-    let panels = [(2, 1536, 1500), (4, 768, 1401), (8, 640, 901), (16, 320, 823)];
+    let copied = [
+        (1, 3072, 1500),
+        (2, 1536, 1500),
+        (4, 768, 1401),
+        (8, 640, 901),
+        (16, 320, 823),
+        (1, 2011, 2303),
+        (2, 1101, 2101),
+        (4, 1025, 1040),
+        (1, 2048, 2112),
+        (2, 320, 8192),
+    ];
     ways(&CACHES, |what| {
         let mut random = Random(0x4c41_5247_4500_0001);
-        for (size, a, b) in extents.into_iter().chain(one_by_one).chain(tiles).chain(panels) {
+        for (size, a, b) in extents.into_iter().chain(one_by_one).chain(tiles).chain(copied) {
             for places in [[0, 0], [random.next(), random.next()]] {
                 let rows = Dim { n: a, src: b * size, dst: size };
                 let dims = vec![Dim { n: b, src: size, dst: a * size }, rows];

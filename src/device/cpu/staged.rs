@@ -5,7 +5,7 @@
 //! have room. And memory is far faster with some lines of a row than with single ones.
 use core::ptr::NonNull;
 
-use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Tables};
+use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
 use super::ops::{Ops, Rows};
 use super::transpose::Edges;
 use super::tuning::tuning;
@@ -25,8 +25,8 @@ const PITCH: usize = BYTES + 64;
 /// Bytes of each that are turned at once, in the nearest cache.
 const TURNED: usize = 16;
 
-/// Destination rows a multiple of so many bytes apart share few places in the caches: to others,
-/// squares write single lines as fast.
+/// Rows a multiple of so many bytes apart share few places in the caches: to others, squares write
+/// single lines as fast.
 const FAR: isize = 1024;
 
 /// Elements of destination rows and bytes of source rows at least, and bytes of a face.
@@ -86,14 +86,16 @@ impl Drop for Memory {
 /// if it is `near`.
 pub(super) fn suits(ops: &Ops, face: &Face, near: bool) -> bool {
     let (long, lined) = (face.n_dst.min(face.n_src << face.log), face.columns.lined());
-    let far = lined && face.columns.inner() & (FAR - 1) == 0;
+    let far = |side: &Side| side.inner() & (FAR - 1) == 0;
+    let (from, to) = (far(face.rows), lined && far(face.columns));
     // Of rows that start anywhere in a line a line is lost each time.
     let lost = if lined { 0 } else { face.line() };
     let suits = match face.log {
-        0 | 1 => true,
-        2 => far || !lined,
-        3 => far && near || !lined,
-        _ => far && near,
+        0 => true,
+        1 => from || to || !lined || !near,
+        2 => to || !lined,
+        3 => to && near || !lined,
+        _ => to && near,
     };
     let large =
         long >= LONG && face.n_dst >= 4 * lost && (face.n_dst * face.n_src) << face.log >= LARGE;
