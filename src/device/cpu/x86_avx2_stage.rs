@@ -11,8 +11,10 @@ use super::x86_avx2::{block1, block2, block4, block8, block16};
 
 pub(super) static STAGE: Stage = Stage { copy, turn, put };
 
-/// Rows that are copied side by side: fewer than processors follow by themselves.
-const TOGETHER: usize = 8;
+/// Rows that are copied side by side, and how many rows on lines are asked for beside each: where
+/// rows begin, nothing is fetched ahead.
+const TOGETHER: usize = 4;
+const AHEAD: usize = 8;
 
 #[target_feature(enable = "avx2")]
 unsafe fn copy(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize) {
@@ -20,7 +22,6 @@ unsafe fn copy(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usiz
     unsafe { either!(rows, [from] => copy_from(src, from, to, pitch, n, lines)) }
 }
 
-/// The next rows are asked for beside each: where these begin, nothing is fetched ahead.
 #[target_feature(enable = "avx2")]
 unsafe fn copy_from<P: Place>(
     src: *const u8,
@@ -36,8 +37,8 @@ unsafe fn copy_from<P: Place>(
             for i in first..n.min(first + TOGETHER) {
                 // SAFETY: lines of the caller's rows, and as much room; a prefetch touches nothing.
                 unsafe {
-                    if i + TOGETHER < n {
-                        let next = src.wrapping_offset(from.at(i + TOGETHER));
+                    if i + AHEAD < n {
+                        let next = src.wrapping_offset(from.at(i + AHEAD));
                         _mm_prefetch::<_MM_HINT_T0>(next.cast());
                     }
                     let row: *const __m256i = src.wrapping_offset(from.at(i)).cast();
