@@ -6,8 +6,8 @@ use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
 use super::way::Way;
 use super::{
-    bits, braid, deal, groups, level, lines, nest, odd, ops::Ops, planes, slim, small, strided,
-    tables,
+    bits, braid, deal, groups, level, lines, nest, odd, odd_staged, ops::Ops, planes, slim, small,
+    strided, tables,
 };
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item};
@@ -64,6 +64,7 @@ unsafe fn go(ops: &Ops, plan: &Part, (way, sides): (&Way, &Sides), streams: bool
             Way::Slim => slim::copy(ops, plan, size, sides),
             Way::Small(squares) => small::copy(ops, plan, size, (*squares, sides), streams),
             Way::OddSquares(turn) => odd::squares(turn, plan, size, sides),
+            Way::OddStaged(turn, stage) => odd_staged::copy((turn, stage), plan, size, sides),
             Way::OddTiles(turn) => odd::tiles(ops, *turn, plan, size, sides),
             Way::Braid(braid) => braid::copy(plan, size, *braid),
             Way::Planes(step, split) => planes::copy(ops, plan, size, (*step, *split), streams),

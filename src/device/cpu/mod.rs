@@ -115,6 +115,7 @@ mod level;
 mod lines;
 mod nest;
 mod odd;
+mod odd_staged;
 mod ops;
 mod pack;
 mod packed;

@@ -5,6 +5,7 @@
 //! leave much over.
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
+use super::odd_staged;
 use super::ops::{Odd, OddKernel, OddTiles, Ops, Turns};
 use super::touch;
 use super::tuning::{Tuning, tuning};
@@ -14,7 +15,13 @@ use crate::device::part::{Part, Run};
 
 /// The way of a plan of elements of 3, 5, 6, 7 or 9 to 15 bytes, if there are kernels for it that
 /// are worth their beginning, and both sides of it.
-pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &mut Sides) -> Option<Way> {
+pub(super) fn of(
+    ops: &Ops,
+    plan: &Part,
+    size: usize,
+    sides: &mut Sides,
+    streams: bool,
+) -> Option<Way> {
     let (all, squares) = (count(plan), ops.odd_squares);
     let able = match size {
         3 | 5..=7 => squares.is_some() || ops.odd.is_some(),
@@ -22,6 +29,9 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &mut Sides) -> Opti
         _ => false,
     };
     *sides = if able { plan.sides(size as i64) } else { None }?;
+    if let Some((kernel, stage)) = odd_staged::of(ops, size, sides).filter(|_| streams) {
+        return Some(Way::OddStaged(kernel, stage));
+    }
     let (n_dst, n_src) = (sides.0.n, sides.1.n);
     match (kernel(ops, plan, size, sides), ops.odd) {
         (Some(kernel), _) if large(all, n_dst, n_src) => Some(Way::OddSquares(kernel)),

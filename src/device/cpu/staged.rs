@@ -62,11 +62,10 @@ impl Memory {
         Memory(None)
     }
 
-    /// Room at a line for as many rows of elements of 1 << `log` bytes as are copied at most.
-    fn lines(&mut self, log: u32) -> Option<*mut u8> {
+    /// Room at a line for so many bytes, as many each time.
+    pub(super) fn lines(&mut self, nbytes: usize) -> Option<*mut u8> {
         if self.0.is_none() {
-            let rows = if log > 0 { ROWS } else { MANY };
-            self.0 = platform::memory(rows * (PITCH + TURNED) + 63);
+            self.0 = platform::memory(nbytes + 63);
         }
         let at = self.0?.as_ptr();
         Some(at.wrapping_add((at as usize).wrapping_neg() & 63))
@@ -114,7 +113,8 @@ pub(super) unsafe fn copy(
     (mut d, aligned): (usize, bool),
     memory: &mut Memory,
 ) -> Option<usize> {
-    let (stage, memory) = (ops.stage?, memory.lines(face.log)?);
+    let room = if face.log > 0 { ROWS } else { MANY } * (PITCH + TURNED);
+    let (stage, memory) = (ops.stage?, memory.lines(room)?);
     let (line, mut tables) = (face.line().max(1), Tables::new(face));
     let lost = if aligned { 0 } else { line };
     let most = if aligned || face.log > 0 { ROWS } else { MANY };

@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use super::engine::Sides;
 use super::ops::{Braid, OddKernel, OddTiles, Ops, Shuffle, Split, Squares};
+use super::staged::Stage;
 use super::tuning::tuning;
 use super::{braid, deal, groups, nest, odd, planes, small};
 use crate::device::part::Part;
@@ -37,6 +38,8 @@ pub(super) enum Way {
     Small(Squares),
     /// Squares of any size, of elements of any size.
     OddSquares(OddKernel),
+    /// Likewise, past the caches, of rows that are copied first.
+    OddStaged(OddKernel, &'static Stage),
     /// Tiles of elements of 3, 5, 6 and 7 bytes.
     OddTiles(OddTiles),
     /// A few rows in turn.
@@ -110,6 +113,7 @@ impl Way {
             Way::Slim => "slim",
             Way::Small(_) => "small",
             Way::OddSquares(_) => "odd squares",
+            Way::OddStaged(..) => "odd squares of copies",
             Way::OddTiles(_) => "odd tiles",
             Way::Braid(_) => "braid",
             Way::Planes(..) => "planes",
@@ -142,7 +146,7 @@ fn rare(
         return Some(Way::Braid(braid));
     }
     match kernel {
-        Kernel::Rows => odd::of(ops, plan, size, sides),
+        Kernel::Rows => odd::of(ops, plan, size, sides, streams),
         // Picking is for long runs.
         Kernel::Step(_) if size <= 2 && plan.inner().n < 128 => {
             *sides = plan.sides(size as i64)?;
