@@ -392,6 +392,7 @@ static void large_cases(void) {
       {"dense", 32, 5600, 1000, 1000, 1},       {"rows", 32, 4700, 1000, 1003, 1},
       {"transpose, 1 byte", 8, 4200, 4200, 1, 4200}, {"transpose, 2", 16, 3000, 2900, 1, 3000},
       {"transpose, 4", 32, 2100, 2100, 1, 2103}, {"transpose, 8", 64, 1500, 1450, 1, 1501},
+      {"transpose, 3", 24, 2500, 2400, 1, 2500}, {"transpose, 12", 96, 1300, 1200, 1, 1301},
       {"backwards", 16, 3000, 2900, -2900, -1}, {"steps", 8, 3000, 6000, 18000, 3},
       {"fill", 32, 4700, 1000, 1, 0},           {"packed", 4, 5900, 5900, 5902, 1},
       {"packed transpose", 4, 5900, 5900, 1, 5900}, {"packed, odd rows", 4, 5900, 5901, 5903, 1},
@@ -410,7 +411,8 @@ static void large_cases(void) {
         c.options.parallel_for = i % 2 ? refusing_hook : hook;
         c.options.parallel_context = &hooked;
       }
-      c.dtype = dtype_of(kDLUInt, cases[i].bits, 1);
+      c.dtype = cases[i].bits % 24 == 0 ? dtype_of(kDLUInt, 8, cases[i].bits / 8)
+                                        : dtype_of(kDLUInt, cases[i].bits, 1);
       c.width = cases[i].bits;
       c.ndim = 2;
       c.shape[0] = cases[i].rows;

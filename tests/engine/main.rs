@@ -375,6 +375,31 @@ fn transposes_of_copied_rows() {
     });
 }
 
+/// Elements of other sizes, of which rows are copied before they are turned: one part of them and
+/// several, that start and end anywhere.
+#[test]
+fn odd_transposes_of_copied_rows() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0dd5_7a6e_0000_0003);
+        for size in [3i64, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15] {
+            let n = 256 + random.below(300) as i64;
+            let columns = 1024 / size + random.one_of(&[1, 1, 2, 16, 40, 77]);
+            let by = columns * size + random.one_of(&[0, 1, 64]);
+            let by = if random.below(3) == 0 { (by + 1023) / 1024 * 1024 } else { by };
+            let apart = n * size + random.one_of(&[0, 0, 5, 192]);
+            let apart = if random.below(3) == 0 { (apart + 63) / 64 * 64 } else { apart };
+            let dims = vec![
+                Dim { n, src: by, dst: size },
+                Dim { n: columns, src: size, dst: apart },
+                Dim { n: 2, src: by * n, dst: apart * columns },
+            ];
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
 /// Elements of 8 and 16 bytes to destination rows that start anywhere in a line: one part of them
 /// and several, that follow one another or not, found by strides or by lists.
 #[test]

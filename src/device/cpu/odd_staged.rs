@@ -9,18 +9,28 @@ use super::tuning::tuning;
 use crate::array::Array;
 use crate::device::part::Part;
 
-/// Bytes of source rows that are copied at once, and from one copy to the next: what they begin and
-/// end with may be in other lines.
+/// Source rows that are copied at most; bytes of each, and from one copy to the next: what they
+/// begin and end with may be in other lines.
+const ROWS: usize = 256;
 const BYTES: usize = 640;
 const PITCH: usize = BYTES + 64;
+
+/// Elements of each that are copied are a multiple of so many, as many as are turned at once if few
+/// bytes are an element.
+const TURNED: usize = 16;
 
 /// Elements of destination rows and bytes of source rows at least.
 const LONG: i64 = 256;
 const WIDE: i64 = 1024;
 
+/// Source rows that are copied, of elements of `size` bytes.
+fn rows(size: usize) -> usize {
+    if size < 9 { ROWS } else { ROWS / 2 }
+}
+
 /// From one destination row to the next where they are made.
 fn pitch(size: usize) -> usize {
-    ROWS_MOST * size + 64
+    rows(size) * size + 64
 }
 
 /// The kernels for a plan's faces of elements of `size` bytes that go past the caches, if that is
@@ -40,9 +50,9 @@ pub(super) unsafe fn copy(
     size: usize,
     sides: &Sides,
 ) {
-    let columns = BYTES.checked_div(size).unwrap_or(1).min(ROWS_MOST);
+    let columns = BYTES.checked_div(size).unwrap_or(1) & !(TURNED - 1);
     let mut memory = Memory::none();
-    let Some(at) = memory.lines(ROWS_MOST * PITCH + columns * pitch(size)) else {
+    let Some(at) = memory.lines(ROWS * PITCH + columns * pitch(size)) else {
         // SAFETY: the caller's plan.
         return unsafe { odd::squares(kernel, plan, size, sides) };
     };
@@ -79,7 +89,7 @@ impl Work<'_> {
         // As many rows as fill lines, and those that a part of a line may hold before and behind.
         let lost = 64usize.div_ceil(self.size.max(1));
         let unit = 64 >> self.size.trailing_zeros().min(6);
-        let step = (ROWS_MOST - lost) & !(unit - 1);
+        let step = (rows(self.size) - lost) & !(unit - 1);
         let mut d = 0;
         while d < face.n_dst {
             let left = face.n_dst - d;
@@ -109,23 +119,50 @@ impl Work<'_> {
         lines: usize,
     ) {
         let (size, copies) = (self.size, self.memory);
-        let made = copies.wrapping_add(ROWS_MOST * PITCH);
-        let least = (self.kernel.least)(size);
         let rows = face.src.wrapping_offset(d as isize * by);
         for s in (0..face.n_src).step_by(self.columns.max(1)) {
-            let s = s.min(face.n_src.saturating_sub(least));
+            let s = s.min(face.n_src.saturating_sub(TURNED)); // enough for squares
             let count = self.columns.min(face.n_src - s);
             // Whole lines are copied, from where they end: behind a row there may be nothing.
             let bytes = (count * size).next_multiple_of(64);
             let first = ((s + count) * size).saturating_sub(bytes);
             let (src, from) = (rows.wrapping_add(first), copies.wrapping_add(s * size - first));
             let dst = face.dst.wrapping_offset(s as isize * apart).wrapping_add(d * size);
-            let [places, made_at] = self.places;
-            // SAFETY: the caller's rows, and memory for as many copies, for what is made of them,
-            // and lines of that.
+            // SAFETY: the caller's rows, and memory for as many copies.
             unsafe {
                 (self.stage.copy)(src, Rows::Apart([by]), copies, PITCH, n, bytes / 64);
-                (self.kernel.turn)((from, places), (made, made_at), (n, count), self.how);
+                self.turned((from, dst, apart), (n, count), lines);
+            }
+        }
+    }
+
+    /// What becomes of `columns` of `n` copies: as many lines, or all.
+    unsafe fn turned(
+        &self,
+        (from, dst, apart): (*const u8, *mut u8, isize),
+        (n, columns): (usize, usize),
+        lines: usize,
+    ) {
+        let size = self.size;
+        let made = self.memory.wrapping_add(ROWS * PITCH);
+        let [places, made_at] = self.places;
+        let most = if size < 9 { TURNED } else { columns.max(1) };
+        for s in (0..columns).step_by(most) {
+            let s = s.min(columns.saturating_sub(TURNED));
+            let count = most.min(columns - s);
+            let (from, dst) =
+                (from.wrapping_add(s * size), dst.wrapping_offset(s as isize * apart));
+            for d in (0..n).step_by(ROWS_MOST) {
+                let d = d.min(n.saturating_sub(TURNED));
+                let rows = ROWS_MOST.min(n - d);
+                let (from, to) = (from.wrapping_add(d * PITCH), made.wrapping_add(d * size));
+                // SAFETY: copies, and memory for what becomes of them.
+                unsafe {
+                    (self.kernel.turn)((from, places), (to, made_at), (rows, count), self.how)
+                };
+            }
+            // SAFETY: what was made, and the caller's lines or elements.
+            unsafe {
                 if lines > 0 {
                     let to = Rows::Apart([apart]);
                     (self.stage.put)(made, pitch(size), dst, to, count, lines);
