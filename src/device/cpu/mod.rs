@@ -14,6 +14,7 @@
 //!        deal      pixels to planes and back, in registers      ├ some of Step, Interleave, ...
 //!        small     squares or tiles alone: small faces          ├ some of Transpose, Interleave
 //!        odd       squares of any size, or tiles                ├ some of Rows, uneven Transposes
+//!        odd_staged likewise, by copies of rows, past the caches ├ some of Rows
 //!        rows      row by row, without tiles                    ├ some of Transpose
 //!        braid     a few rows in turn, of 1 and 2 bytes         ├ some of Transpose, Interleave
 //!        nest      loops alone, in the caches                   ├ Few, and small ones of most
@@ -28,7 +29,7 @@
 //! processors is in another ([`tuning::Tuning`]); both are chosen once.
 //! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
 //! Nothing is thread-local, no frame is larger than the 4 KiB buffer and 2 KiB beside it, and
-//! nothing allocates but [`staged`], which can do without.
+//! nothing allocates but [`staged`] and [`odd_staged`], which can do without.
 
 /// Rounds of a perfect shuffle, at most four: in each, the low and the high halves of rows `i` and
 /// `i + C / 2` follow one another, for every `i` listed. All is written out, so that the rows stay

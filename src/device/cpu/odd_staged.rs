@@ -41,6 +41,8 @@ pub(super) fn of(ops: &Ops, size: usize, sides: &Sides) -> Option<(OddKernel, &'
     ops.odd_squares.zip(ops.stage).filter(|_| !lists && long && tuning().reads())
 }
 
+/// Copies a plan's faces; in squares alone, if there is no memory.
+///
 /// # Safety
 /// As [`super::copy`]; the plan is one for which [`of`] names the kernels.
 #[inline(never)] // a frame of its own: stacks may be small
@@ -85,7 +87,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     unsafe fn face(&self, face: &Face) {
-        let Some(by) = face.strides() else { return };
+        let Some(by) = face.strides() else { return }; // never: `of` has asked
         // As many rows as fill lines, and those that a part of a line may hold before and behind.
         let lost = 64usize.div_ceil(self.size.max(1));
         let unit = 64 >> self.size.trailing_zeros().min(6);
