@@ -131,8 +131,8 @@ program() { # program MODE SOURCE
   run_program "$name" "$exe"
 }
 static_program() { # the static library, and no DLL beside it
-  $gnu-gcc -std=gnu11 "${flags[@]}" -DDLRS_STATIC "$1" -o "$out/static.exe" -L"$out" \
-    "$out/libdlpack_rs.a" -static
+  $gnu-gcc -std=gnu11 "${flags[@]}" -DDLRS_STATIC "$1" -o "$out/static.exe" $wrap \
+    -L"$out" -lparts "$out/libdlpack_rs.a" -static -lpthread
   if uses_dll "$out/static.exe"; then return 1; fi
   in_wine "$out/static.exe"
 }
