@@ -28,6 +28,11 @@ fn rows(size: usize) -> usize {
     if size < 9 { ROWS } else { ROWS / 2 }
 }
 
+/// Elements of a source row of `columns` that are turned at once, and so destination rows.
+fn most(size: usize, columns: usize) -> usize {
+    if size < 9 { TURNED } else { columns.max(1) }
+}
+
 /// From one destination row to the next where they are made.
 fn pitch(size: usize) -> usize {
     rows(size) * size + 64
@@ -54,7 +59,7 @@ pub(super) unsafe fn copy(
 ) {
     let columns = BYTES.checked_div(size).unwrap_or(1) & !(TURNED - 1);
     let mut memory = Memory::none();
-    let Some(at) = memory.lines(ROWS * PITCH + columns * pitch(size)) else {
+    let Some(at) = memory.lines(rows(size) * PITCH + most(size, columns) * pitch(size)) else {
         // SAFETY: the caller's plan.
         return unsafe { odd::squares(kernel, plan, size, sides) };
     };
@@ -146,9 +151,9 @@ impl Work<'_> {
         lines: usize,
     ) {
         let size = self.size;
-        let made = self.memory.wrapping_add(ROWS * PITCH);
+        let made = self.memory.wrapping_add(rows(size) * PITCH);
         let [places, made_at] = self.places;
-        let most = if size < 9 { TURNED } else { columns.max(1) };
+        let most = most(size, columns);
         for s in (0..columns).step_by(most) {
             let s = s.min(columns.saturating_sub(TURNED));
             let count = most.min(columns - s);
