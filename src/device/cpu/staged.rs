@@ -20,7 +20,7 @@ const MANY: usize = 512;
 const BYTES: usize = 512;
 
 /// From one copy to the next: rows of tiles share no place.
-const PITCH: usize = BYTES + 64;
+pub(super) const PITCH: usize = BYTES + 64;
 
 /// Bytes of each that are turned at once, in the nearest cache.
 const TURNED: usize = 16;
@@ -40,8 +40,7 @@ pub(super) struct Stage {
         unsafe fn(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize),
     /// Turns 16 bytes of each of `n` such copies, of elements of 1 << `log` bytes, to rows `size`
     /// bytes apart.
-    pub(super) turn:
-        unsafe fn(log: u32, src: *const u8, pitch: usize, n: usize, to: *mut u8, size: usize),
+    pub(super) turn: unsafe fn(log: u32, src: *const u8, n: usize, to: *mut u8, size: usize),
     /// Writes as many whole lines of each of `n` such rows, past the caches: the first ones from
     /// `dst` on, and from each of `rows`.
     pub(super) put: unsafe fn(
@@ -161,7 +160,7 @@ unsafe fn band(
             let (dst, [_, to]) = (dst.wrapping_offset(at), rows_of.each());
             // SAFETY: these copies, as much memory behind them, and the caller's lines.
             unsafe {
-                (stage.turn)(log, src, PITCH, rows, turned, rows << log);
+                (stage.turn)(log, src, rows, turned, rows << log);
                 (stage.put)(turned, rows << log, dst, to, many, lines);
             }
         }

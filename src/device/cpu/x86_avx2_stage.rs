@@ -6,7 +6,7 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Place, Rows};
-use super::staged::Stage;
+use super::staged::{PITCH, Stage};
 use super::x86_avx2::{block1, block2, block4, block8, block16};
 
 pub(super) static STAGE: Stage = Stage { copy, turn, put };
@@ -15,6 +15,14 @@ pub(super) static STAGE: Stage = Stage { copy, turn, put };
 /// rows begin, nothing is fetched ahead.
 const TOGETHER: usize = 4;
 const AHEAD: usize = 8;
+
+/// The same with each of some numbers: loops of so few rounds are worth writing out.
+macro_rules! each {
+    ([$($n:literal)*], $i:ident => $do:expr) => {$({
+        let $i = $n;
+        $do
+    })*};
+}
 
 #[target_feature(enable = "avx2")]
 unsafe fn copy(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize) {
@@ -31,34 +39,58 @@ unsafe fn copy_from<P: Place>(
     n: usize,
     lines: usize,
 ) {
-    for first in (0..n).step_by(TOGETHER) {
-        for line in 0..lines {
-            let src = src.wrapping_add(64 * line);
-            for i in first..n.min(first + TOGETHER) {
-                // SAFETY: lines of the caller's rows, and as much room; a prefetch touches nothing.
-                unsafe {
-                    if i + AHEAD < n {
-                        let next = src.wrapping_offset(from.at(i + AHEAD));
+    let mut first = 0;
+    while first + TOGETHER <= n {
+        let to = to.wrapping_add(first * pitch);
+        let asks = first + TOGETHER + AHEAD <= n;
+        for at in (0..64 * lines).step_by(64) {
+            let (src, to) = (src.wrapping_add(at), to.wrapping_add(at));
+            // SAFETY: lines of the caller's rows, and as much room; a prefetch touches nothing.
+            unsafe {
+                if asks {
+                    each!([0 1 2 3], i => {
+                        let next = src.wrapping_offset(from.at(first + i + AHEAD));
                         _mm_prefetch::<_MM_HINT_T0>(next.cast());
-                    }
-                    let row: *const __m256i = src.wrapping_offset(from.at(i)).cast();
-                    let to: *mut __m256i = to.wrapping_add(i * pitch + 64 * line).cast();
-                    let (low, high) = (_mm256_loadu_si256(row), _mm256_loadu_si256(row.add(1)));
-                    _mm256_storeu_si256(to, low);
-                    _mm256_storeu_si256(to.add(1), high);
+                    });
                 }
+                each!([0 1 2 3], i => {
+                    let row = src.wrapping_offset(from.at(first + i));
+                    line(row, to.wrapping_add(i * pitch));
+                });
+            }
+        }
+        first += TOGETHER;
+    }
+    for i in first..n {
+        for at in (0..64 * lines).step_by(64) {
+            // SAFETY: likewise.
+            unsafe {
+                let row = src.wrapping_offset(from.at(i));
+                line(row.wrapping_add(at), to.wrapping_add(i * pitch + at));
             }
         }
     }
 }
 
+/// Copies a line.
+#[inline(always)] // functions with a target_feature cannot ask for that; its callers have it
+unsafe fn line(from: *const u8, to: *mut u8) {
+    let (from, to): (*const __m256i, *mut __m256i) = (from.cast(), to.cast());
+    // SAFETY: the caller's bytes.
+    unsafe {
+        let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
+        _mm256_storeu_si256(to, low);
+        _mm256_storeu_si256(to.add(1), high);
+    }
+}
+
 #[target_feature(enable = "avx2")]
-unsafe fn turn(log: u32, src: *const u8, pitch: usize, n: usize, to: *mut u8, size: usize) {
-    let (by, apart) = (pitch as isize, size as isize);
+unsafe fn turn(log: u32, src: *const u8, n: usize, to: *mut u8, size: usize) {
+    let (by, apart) = (PITCH as isize, size as isize);
     macro_rules! blocks {
         ($block:ident) => {
             for row in (0..n).step_by((32 >> log).max(1)) {
-                let (src, to) = (src.wrapping_add(row * pitch), to.wrapping_add(row << log));
+                let (src, to) = (src.wrapping_add(row * PITCH), to.wrapping_add(row << log));
                 // SAFETY: the caller's copies and rows.
                 unsafe { $block(src, by, to, apart) };
             }
@@ -93,14 +125,27 @@ unsafe fn put_to<P: Place>(
         unsafe {
             let to = dst.wrapping_offset(rows.at(i));
             let skew = (to as usize).wrapping_neg() & 63;
-            let mut from: *const __m256i = from.wrapping_add(i * size + skew).cast();
-            let mut to: *mut __m256i = to.wrapping_add(skew).cast();
-            for _ in 0..lines {
-                let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
-                _mm256_stream_si256(to, low);
-                _mm256_stream_si256(to.add(1), high);
-                (from, to) = (from.wrapping_add(2), to.wrapping_add(2));
+            let mut from = from.wrapping_add(i * size + skew);
+            let mut to = to.wrapping_add(skew);
+            for _ in 0..lines / 4 {
+                each!([0 1 2 3], i => past(from.wrapping_add(64 * i), to.wrapping_add(64 * i)));
+                (from, to) = (from.wrapping_add(256), to.wrapping_add(256));
+            }
+            for i in 0..lines % 4 {
+                past(from.wrapping_add(64 * i), to.wrapping_add(64 * i));
             }
         }
+    }
+}
+
+/// Writes a line past the caches.
+#[inline(always)] // as above
+unsafe fn past(from: *const u8, to: *mut u8) {
+    let (from, to): (*const __m256i, *mut __m256i) = (from.cast(), to.cast());
+    // SAFETY: the caller's line.
+    unsafe {
+        let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
+        _mm256_stream_si256(to, low);
+        _mm256_stream_si256(to.add(1), high);
     }
 }
