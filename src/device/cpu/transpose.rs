@@ -29,6 +29,10 @@ const RUN: usize = 4096;
 /// which what is left over of whole lines is read once more.
 const REACH: usize = 1024;
 
+/// Elements of the longest destination rows that are finished line after line where source rows are
+/// read before.
+const SHORT: usize = 96;
+
 /// How far away the tensors are.
 #[derive(Clone, Copy)]
 pub(super) struct Away {
@@ -430,7 +434,8 @@ impl Bands {
             _ if self.before(line) > 0 => tuning.shared.get(log).copied().unwrap_or(line),
             _ if face.rows.inner().unsigned_abs() <= 1024 => tuning.near,
             _ => {
-                let past = if away.early { &tuning.early } else { &tuning.past };
+                let far = !away.early || tuning.reads() && face.n_dst <= SHORT;
+                let past = if far { &tuning.past } else { &tuning.early };
                 let [rows, chunk] = past.get(log).copied().unwrap_or([line, 64]);
                 self.chunk = chunk;
                 rows

@@ -209,7 +209,7 @@ static ZEN5: Tuning = Tuning {
 /// Zen 3, and whoever else has no AVX-512.
 static AMD_NARROW: Tuning = Tuning {
     past: [[64, 64], [64, 64], [16, 64], [16, 64], [16, 64]],
-    early: [[64, 64]; 5],
+    early: [[64, 64], [64, 64], [32, 64], [32, 64], [16, 64]],
     near: 64,
     listed: 64,
     ahead: [128, 128],
