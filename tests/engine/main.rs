@@ -534,7 +534,7 @@ fn planes() {
 }
 
 /// Pixels to planes: all channels or some, in runs that end anywhere in a line, lines of all planes
-/// together or not.
+/// together or not, and planes at the same place in a page.
 #[test]
 fn pixels() {
     let memory = memory();
@@ -546,7 +546,7 @@ fn pixels() {
             let ways = [(channels, 1), (channels, 1), (2, 1), (2, channels / 2), (channels + 2, 1)];
             let (planes, near) = random.one_of(&ways);
             let n = 1024 / size + random.one_of(&[0, 1, 63, 64, 65, 300]);
-            let apart = [n * size + random.one_of(&[0, 5]) * size, (n * size + 191) & !63];
+            let apart = [n * size + random.one_of(&[0, 5]) * size, (n * size + 191) & !63, 4096];
             let (src, apart) = (n * channels + 3, random.one_of(&apart));
             let dims = vec![
                 Dim { n: 2, src: src * size, dst: planes * apart },

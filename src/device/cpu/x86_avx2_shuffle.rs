@@ -153,13 +153,21 @@ pub(super) unsafe fn groups(mut dst: *mut u8, mut src: *const u8, mut n: usize, 
 pub(super) unsafe fn planes(dst: *mut u8, src: *const u8, n: usize, how: &Planes) {
     // SAFETY: the caller's promises.
     unsafe {
-        match how.lines {
-            2 => splits::<2>(dst, src, n, how),
-            3 => splits::<3>(dst, src, n, how),
+        match (how.apart & (FAR - 1), how.lines) {
+            (0, 2) => alone::<2>(dst, src, n, how),
+            (0, 3) => alone::<3>(dst, src, n, how),
+            (0, _) => alone::<4>(dst, src, n, how),
+            (_, 2) => splits::<2>(dst, src, n, how),
+            (_, 3) => splits::<3>(dst, src, n, how),
             _ => splits::<4>(dst, src, n, how),
         }
     }
 }
+
+/// Planes so many bytes apart, or a multiple of it, share places: of each some lines are written
+/// one after the other, for a line of each in turn takes a third longer. Of others it is faster.
+const FAR: isize = 4096;
+const TOGETHER: usize = 4;
 
 /// A line of each plane at a time, in four parts, each of K times 16 bytes. Both halves of a line
 /// are written one after the other: with others in between, that takes twice as long.
@@ -191,5 +199,39 @@ unsafe fn splits<const K: usize>(mut dst: *mut u8, mut src: *const u8, n: usize,
             to = to.wrapping_offset(how.apart);
         }
         (dst, src) = (dst.wrapping_add(64), src.wrapping_offset(4 * part));
+    }
+}
+
+/// As [`splits`], some lines of a plane at a time.
+#[target_feature(enable = "avx2")]
+unsafe fn alone<const K: usize>(dst: *mut u8, src: *const u8, n: usize, how: &Planes) {
+    let part = 16 * K as isize;
+    for first in (0..n).step_by(TOGETHER) {
+        let mut to = dst;
+        for order in how.order.iter().take(how.n) {
+            let mut orders = [_mm256_setzero_si256(); K];
+            straight!(K, I => {
+                // SAFETY: an order is 64 bytes.
+                let order = unsafe { _mm_loadu_si128(order.as_ptr().wrapping_add(16 * I).cast()) };
+                orders[I] = _mm256_broadcastsi128_si256(order);
+            });
+            for line in first..n.min(first + TOGETHER) {
+                let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+                straight!(K, I => {
+                    let from = src.wrapping_add(64 * K * line + 16 * I);
+                    // SAFETY: the caller vouches for K lines of the source for one of each plane.
+                    let (a, b) = unsafe { (two(from, part, 0, 1), two(from, part, 2, 1)) };
+                    low = _mm256_or_si256(low, _mm256_shuffle_epi8(a, orders[I]));
+                    high = _mm256_or_si256(high, _mm256_shuffle_epi8(b, orders[I]));
+                });
+                let to = to.wrapping_add(64 * line);
+                // SAFETY: and for `n` lines of each plane.
+                unsafe {
+                    _mm256_stream_si256(to.cast(), low);
+                    _mm256_stream_si256(to.wrapping_add(32).cast(), high);
+                }
+            }
+            to = to.wrapping_offset(how.apart);
+        }
     }
 }
