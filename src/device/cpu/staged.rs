@@ -92,7 +92,7 @@ pub(super) fn suits(ops: &Ops, face: &Face, near: bool) -> bool {
         0 => true,
         1 => from || to || !lined || !near,
         2 => to || !lined,
-        3 => to && near || !lined,
+        3 => to || !lined,
         _ => to && near,
     };
     let large =
