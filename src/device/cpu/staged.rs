@@ -38,8 +38,8 @@ pub(super) struct Stage {
     /// Copies `lines` lines of each of `n` rows at `src` to rows `pitch` bytes apart, from `to` on.
     pub(super) copy:
         unsafe fn(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize),
-    /// Turns 16 bytes of each of `n` such copies, of elements of 1 << `log` bytes, to rows `size`
-    /// bytes apart.
+    /// Turns 16 bytes of each of `n` such copies, [`PITCH`] bytes apart, of elements of 1 << `log`
+    /// bytes, to rows `size` bytes apart.
     pub(super) turn: unsafe fn(log: u32, src: *const u8, n: usize, to: *mut u8, size: usize),
     /// Writes as many whole lines of each of `n` such rows, past the caches: the first ones from
     /// `dst` on, and from each of `rows`.
