@@ -769,6 +769,37 @@ fn nibbles() {
     phases(4, &extents);
 }
 
+/// Packed nibbles, of which rows are copied before they are turned: as many as at a time and more,
+/// of as many columns and more, whose rows are lines, bytes or neither, and, of outputs so large that
+/// AMD's tuning has them go past the caches, rows that start anywhere in a line.
+#[test]
+fn nibbles_of_copied_rows() {
+    let memory = memory();
+    let one = |(a, b): (i64, i64), random: &mut Random, what: &str| {
+        let dense = (a + 1) / 2 * 8;
+        let lines = (dense + 511) / 512 * 512;
+        let by_dst = random.one_of(&[dense, lines, lines, lines + 64, lines + 8, lines + 4]);
+        let gap = random.one_of(&[0, 0, 8, 64, 4]);
+        let case = turned(4, (a, b), gap, by_dst, random);
+        // At whole bytes, anywhere in a line.
+        let places = [0, 1].map(|_| 1 + 4 * random.below(64));
+        case.check_at(places, &memory, random, &SERIAL, what);
+    };
+    everywhere(|what| {
+        let mut random = Random(0x4444_57a6_0000_0001);
+        for (a, b) in [(512, 256), (513, 1024), (640, 1170), (1023, 259), (1180, 400)] {
+            let (a, b) = (a + random.below(3) as i64, b + random.below(9) as i64);
+            one((a, b), &mut random, what);
+        }
+    });
+    ways(&CACHES, |what| {
+        let mut random = Random(0x4444_57a6_0000_0002);
+        for (a, b) in [(2048, 4100), (2600, 3300), (2051, 4200)] {
+            one((a, b), &mut random, what);
+        }
+    });
+}
+
 /// Packed elements of 6 bits, likewise.
 #[test]
 fn sixes() {

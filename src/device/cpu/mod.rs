@@ -22,6 +22,7 @@
 //!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
 //!        packed    transposes of 4 and 6 bits                   ├ some of Bits
+//!        packed_staged likewise, by copies of rows, past the caches ├ some of Bits
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
 //! [`way`] alone decides which of them a part goes; `dlrs_copy_explain` prints its names.
@@ -29,7 +30,7 @@
 //! processors is in another ([`tuning::Tuning`]); both are chosen once.
 //! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
 //! Nothing is thread-local, no frame is larger than the 4 KiB buffer and 2 KiB beside it, and
-//! nothing allocates but [`staged`] and [`odd_staged`], which can do without.
+//! nothing allocates but [`staged`], [`odd_staged`] and [`packed_staged`], which can do without.
 
 /// Rounds of a perfect shuffle, at most four: in each, the low and the high halves of rows `i` and
 /// `i + C / 2` follow one another, for every `i` listed. All is written out, so that the rows stay
@@ -120,6 +121,7 @@ mod odd_staged;
 mod ops;
 mod pack;
 mod packed;
+mod packed_staged;
 mod planes;
 mod portable;
 mod rows;

@@ -4,6 +4,8 @@ use core::ptr::copy_nonoverlapping;
 
 use super::bitrun;
 use super::ops::{Band, Ops, Packed, Pairs, Rows, Squares, To};
+use super::packed_staged;
+use super::staged::Memory;
 use super::stream::Buffer;
 use super::tuning::tuning;
 use super::walk::{set, walk};
@@ -14,7 +16,7 @@ const BLOCK: i64 = 2048;
 /// Elements of either side of a square.
 const SQUARE: i64 = 128;
 /// The bits of a place that tell where in a line it is.
-const LINE: i64 = 511;
+pub(super) const LINE: i64 = 511;
 
 /// How the elements of one width are turned.
 pub(super) struct Way {
@@ -76,25 +78,27 @@ impl Way {
 
 /// One of a plan's transposes. Places and strides are bits.
 pub(super) struct BitFace<'a> {
-    ops: &'a Ops,
-    src: *const u8,
-    src_bit: i64,
+    pub(super) ops: &'a Ops,
+    pub(super) src: *const u8,
+    pub(super) src_bit: i64,
     /// From one source row to the next.
-    ss: i64,
+    pub(super) ss: i64,
     /// The start of a line.
-    dst: *mut u8,
-    dst_bit: i64,
+    pub(super) dst: *mut u8,
+    pub(super) dst_bit: i64,
     /// From one destination row to the next.
-    ds: i64,
-    n_dst: i64,
-    n_src: i64,
+    pub(super) ds: i64,
+    pub(super) n_dst: i64,
+    pub(super) n_src: i64,
     way: &'static Way,
     /// Whether whole lines go past the caches.
-    streams: bool,
+    pub(super) streams: bool,
     /// Whether they do, and lines begin at another element in each row.
     skewed: bool,
     /// Source columns turned at a time.
     columns: i64,
+    /// Whether lines of the destination are asked for.
+    asks: bool,
 }
 
 /// A place in destination rows: where an element begins, or with [`LINE`] the first line from there
@@ -117,60 +121,101 @@ pub(super) unsafe fn tiles(ops: &Ops, way: &'static Way, plan: &Part, dense: usi
     let (row, column) = (plan.inner(), plan.dim(dense));
     let past = plan.dst as usize & 63;
     let (src, dst) = (plan.src, plan.dst.wrapping_sub(past));
+    let (ss, ds, n_dst, n_src) = (row.src, column.dst, row.n, column.n);
+    let skewed = streams && ds & LINE != 0;
+    let columns = if skewed { 16 } else { way.columns };
+    let mut memory = Memory::none();
     walk(plan, set(&[plan.ndim.checked_sub(1), Some(dense)]), |src_at, dst_at| {
         let src_bit = plan.src_bit + src_at as i64;
         let dst_bit = plan.dst_bit + dst_at as i64 + 8 * past as i64;
-        let (ss, ds, n_dst) = (row.src, column.dst, row.n);
-        let skewed = streams && ds & LINE != 0;
-        // Squares of bytes reach rows that start anywhere in a line through the caches.
-        let bytes = (src_bit | dst_bit | ss | ds) & 7 == 0 && way.width == 4 && ops.pairs.is_some();
-        let through = skewed && bytes && !tuning().packed;
-        let columns = if skewed { 16 } else { way.columns };
-        let mut s = 0;
-        while s < column.n {
-            let left = column.n - s;
-            let n_src = if left < 2 * BLOCK || !skewed { left } else { BLOCK };
-            let (src_bit, dst_bit) = (src_bit + s * way.width, dst_bit + s * ds);
-            let face = BitFace {
-                ops,
-                src,
-                src_bit,
-                ss,
-                dst,
-                dst_bit,
-                ds,
-                n_dst,
-                n_src,
-                way,
-                streams: streams && !through,
-                skewed: skewed && !through,
-                columns,
-            };
-            // SAFETY: elements of the caller's plan.
-            unsafe { face.strips() };
-            s += n_src;
+        let face = BitFace {
+            ops,
+            src,
+            src_bit,
+            ss,
+            dst,
+            dst_bit,
+            ds,
+            n_dst,
+            n_src,
+            way,
+            streams,
+            skewed,
+            columns,
+            asks: false,
+        };
+        // SAFETY: elements of the caller's plan.
+        unsafe {
+            match packed_staged::copy(&face, &mut memory) {
+                Some(done) => face.beside(done),
+                None => face.blocks(),
+            }
         }
     });
 }
 
 impl BitFace<'_> {
+    /// Whether elements of 4 bits are halves of bytes that both sides' rows are made of.
+    pub(super) fn bytes(&self) -> bool {
+        self.way.width == 4 && (self.src_bit | self.dst_bit | self.ss | self.ds) & 7 == 0
+    }
+
+    /// The face of `n_dst` and `n_src` elements from `d` and `s` on.
+    fn part(&self, (d, n_dst): (i64, i64), (s, n_src): (i64, i64)) -> Self {
+        let width = self.way.width;
+        let src_bit = self.src_bit + d * self.ss + s * width;
+        let dst_bit = self.dst_bit + s * self.ds + d * width;
+        BitFace { src_bit, dst_bit, n_dst, n_src, ..*self }
+    }
+
+    /// What is not between these elements of destination rows and of source rows: a tile at least.
+    #[inline(never)] // a frame of its own: stacks may be small
+    unsafe fn beside(&self, [ds, ss]: [(i64, i64); 2]) {
+        let (tile, columns) = (self.way.tile, self.way.columns);
+        let least = |n: i64, least: i64| if n > 0 { n.max(least) } else { 0 };
+        let below = least(self.n_dst - ds.1, tile);
+        let after = least(self.n_src - ss.1, columns);
+        let (whole, between) = ((0, self.n_src), (ds.0, ds.1 - ds.0));
+        for part in [
+            self.part((0, least(ds.0, tile)), whole),
+            self.part((self.n_dst - below, below), whole),
+            self.part(between, (0, least(ss.0, columns))),
+            self.part(between, (self.n_src - after, after)),
+        ] {
+            if part.n_dst > 0 && part.n_src > 0 {
+                // SAFETY: a part of the face, which the caller vouches for.
+                unsafe { BitFace { asks: self.streams, ..part }.strips() };
+            }
+        }
+    }
+
+    /// Blocks of source columns, or all of them.
+    unsafe fn blocks(&self) {
+        // Squares of bytes reach rows that start anywhere in a line through the caches.
+        let through = self.skewed && self.bytes() && self.ops.pairs.is_some() && !tuning().packed;
+        let mut s = 0;
+        while s < self.n_src {
+            let left = self.n_src - s;
+            let n_src = if left < 2 * BLOCK || !self.skewed { left } else { BLOCK };
+            let part = self.part((0, self.n_dst), (s, n_src));
+            let (streams, skewed) = (self.streams && !through, self.skewed && !through);
+            // SAFETY: a part of the face, which the caller vouches for.
+            unsafe { BitFace { streams, skewed, ..part }.strips() };
+            s += n_src;
+        }
+    }
+
     /// Strips that end where the destination's lines do. The last tile of a row or column moves
     /// back over its predecessor, and makes the same bits again.
     unsafe fn strips(&self) {
-        let &Way { width, tile, held, shown, .. } = self.way;
+        let &Way { tile, held, shown, .. } = self.way;
         let narrow = self.streams && tuning().packed;
         let lined = match self.columns {
             _ if narrow => self.way.lined,
             few if few < self.way.columns => held,
             _ => self.way.cached,
         };
-        // Rows that agree on lines: from the first one where an element begins.
-        let before = self.dst_bit.wrapping_neg() & LINE;
-        let head = match width {
-            _ if self.ds & LINE != 0 => 0,
-            4 => before >> 2,
-            _ => ((before >> 1) * 171) & 255,
-        };
+        let head = self.head();
         let mut from = (0, 0);
         while from.0 < self.n_dst {
             let first = from.0.min(self.n_dst - tile);
@@ -191,6 +236,17 @@ impl BitFace<'_> {
         }
     }
 
+    /// Elements before the first line of a destination row where an element begins, if all rows
+    /// agree on that; else none.
+    pub(super) fn head(&self) -> i64 {
+        let before = self.dst_bit.wrapping_neg() & LINE;
+        match self.way.width {
+            _ if self.ds & LINE != 0 => 0,
+            4 => before >> 2,
+            _ => ((before >> 1) * 171) & 255,
+        }
+    }
+
     /// Squares, where they will do, and tiles.
     unsafe fn strip(&self, strip: &Strip) {
         let (square, lead) = (self.square(strip), self.lead());
@@ -206,6 +262,12 @@ impl BitFace<'_> {
                         continue;
                     }
                     _ => self.fetch(strip, s),
+                }
+                if self.asks {
+                    let below = self.dst_bit + (s + 2 * self.columns) * self.ds;
+                    let at = bitrun::at(self.dst, below + strip.first * self.way.width).0;
+                    let rows = Rows::Apart([(self.ds >> 3) as isize]);
+                    (self.ops.fetch)(at, rows, self.columns as usize, 1);
                 }
                 self.window(strip, s.min(self.n_src - self.columns));
             }
@@ -227,7 +289,7 @@ impl BitFace<'_> {
 
     /// The first source column of squares of nibbles: where lines begin, if the rows agree on that,
     /// or bytes.
-    fn lead(&self) -> i64 {
+    pub(super) fn lead(&self) -> i64 {
         let start = self.src_bit + ((self.src as i64 & 63) << 3);
         (start.wrapping_neg() & if self.ss & LINE == 0 { LINE } else { 7 }) >> 2
     }

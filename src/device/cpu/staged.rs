@@ -14,16 +14,16 @@ use crate::platform;
 /// Source rows that are copied; of single bytes that go to rows that start anywhere in a line more,
 /// for each time a line of each is lost.
 const ROWS: usize = 256;
-const MANY: usize = 512;
+pub(super) const MANY: usize = 512;
 
 /// Bytes of each.
-const BYTES: usize = 512;
+pub(super) const BYTES: usize = 512;
 
 /// From one copy to the next: rows of tiles share no place.
 pub(super) const PITCH: usize = BYTES + 64;
 
 /// Bytes of each that are turned at once, in the nearest cache.
-const TURNED: usize = 16;
+pub(super) const TURNED: usize = 16;
 
 /// Rows a multiple of so many bytes apart share few places in the caches: to others, squares write
 /// single lines as fast.
@@ -38,6 +38,9 @@ pub(super) struct Stage {
     /// Copies `lines` lines of each of `n` rows at `src` to rows `pitch` bytes apart, from `to` on.
     pub(super) copy:
         unsafe fn(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize),
+    /// Makes nibbles of rows that belong together bytes: of `lines` lines of each of `n` such copies
+    /// at `first`, the low ones with those of as many at `second`, there the high ones.
+    pub(super) pair: unsafe fn(first: *mut u8, second: *mut u8, n: usize, lines: usize),
     /// Turns 16 bytes of each of `n` such copies, [`PITCH`] bytes apart, of elements of 1 << `log`
     /// bytes, to rows `size` bytes apart.
     pub(super) turn: unsafe fn(log: u32, src: *const u8, n: usize, to: *mut u8, size: usize),

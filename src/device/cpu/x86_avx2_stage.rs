@@ -8,8 +8,9 @@ use core::arch::x86_64::*;
 use super::ops::{Place, Rows};
 use super::staged::{PITCH, Stage};
 use super::x86_avx2::{block1, block2, block4, block8, block16};
+use super::x86_packed::swap;
 
-pub(super) static STAGE: Stage = Stage { copy, turn, put };
+pub(super) static STAGE: Stage = Stage { copy, pair, turn, put };
 
 /// Rows that are copied side by side, and how many rows on lines are asked for beside each: where
 /// rows begin, nothing is fetched ahead.
@@ -81,6 +82,25 @@ unsafe fn line(from: *const u8, to: *mut u8) {
         let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
         _mm256_storeu_si256(to, low);
         _mm256_storeu_si256(to.add(1), high);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn pair(first: *mut u8, second: *mut u8, n: usize, lines: usize) {
+    for row in 0..n {
+        for at in (0..64 * lines).step_by(32) {
+            let (first, second): (*mut __m256i, *mut __m256i) = (
+                first.wrapping_add(row * PITCH + at).cast(),
+                second.wrapping_add(row * PITCH + at).cast(),
+            );
+            // SAFETY: the caller's copies.
+            unsafe {
+                let (a, b) = (_mm256_loadu_si256(first), _mm256_loadu_si256(second));
+                let (low, high) = swap::<4>(a, b, 0x0f0f_0f0f);
+                _mm256_storeu_si256(first, low);
+                _mm256_storeu_si256(second, high);
+            }
+        }
     }
 }
 

@@ -86,7 +86,7 @@ unsafe fn nibbles(from: Start, at: isize) -> __m256i {
 /// Exchanges the bits `mask` of `b`'s words with those that lie `BY` bits above them in `a`'s.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn swap<const BY: i32>(a: __m256i, b: __m256i, mask: i32) -> (__m256i, __m256i) {
+pub(super) fn swap<const BY: i32>(a: __m256i, b: __m256i, mask: i32) -> (__m256i, __m256i) {
     let differ = _mm256_xor_si256(_mm256_srli_epi32::<BY>(a), b);
     let differ = _mm256_and_si256(differ, _mm256_set1_epi32(mask));
     let back = _mm256_slli_epi32::<BY>(differ);
