@@ -775,11 +775,11 @@ fn nibbles() {
 #[test]
 fn nibbles_of_copied_rows() {
     let memory = memory();
-    let one = |(a, b): (i64, i64), random: &mut Random, what: &str| {
+    let one = |(a, b): (i64, i64), more: &[i64], random: &mut Random, what: &str| {
         let dense = (a + 1) / 2 * 8;
         let lines = (dense + 511) / 512 * 512;
-        let by_dst = random.one_of(&[dense, lines, lines, lines + 64, lines + 8, lines + 4]);
-        let gap = random.one_of(&[0, 0, 8, 64, 4]);
+        let by_dst = random.one_of(more).checked_add(lines).unwrap_or(dense);
+        let gap = random.one_of(&[0, 0, 8, 64, if more.len() > 2 { 4 } else { 0 }]);
         let case = turned(4, (a, b), gap, by_dst, random);
         // At whole bytes, anywhere in a line.
         let places = [0, 1].map(|_| 1 + 4 * random.below(64));
@@ -789,13 +789,13 @@ fn nibbles_of_copied_rows() {
         let mut random = Random(0x4444_57a6_0000_0001);
         for (a, b) in [(512, 256), (513, 1024), (640, 1170), (1023, 259), (1180, 400)] {
             let (a, b) = (a + random.below(3) as i64, b + random.below(9) as i64);
-            one((a, b), &mut random, what);
+            one((a, b), &[i64::MAX, 0, 0, 64, 8, 4], &mut random, what);
         }
     });
     ways(&CACHES, |what| {
         let mut random = Random(0x4444_57a6_0000_0002);
-        for (a, b) in [(2048, 4100), (2600, 3300), (2051, 4200)] {
-            one((a, b), &mut random, what);
+        for (a, b, more) in [(2048, 4100, 0), (2600, 3300, 8), (2051, 4200, 64)] {
+            one((a, b), &[more], &mut random, what);
         }
     });
 }
