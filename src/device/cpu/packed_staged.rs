@@ -37,7 +37,7 @@ pub(super) unsafe fn copy(face: &BitFace, memory: &mut Memory) -> Option<[(i64, 
     let nbytes = face.n_dst.saturating_mul(face.n_src) as u64 / 2;
     let (lined, large) = (face.ds & LINE == 0, nbytes >= tuning.stream_from[0][0]);
     let streams = face.n_dst >= EARLY && large || face.streams && lined;
-    // Of rows that start anywhere in a line, a line is lost each time; their first one is not whole.
+    // Of rows that start anywhere in a line, one is lost each time, and their first is not whole.
     let lost = if streams && !lined { LINED } else { 0 };
     let head = if streams { face.head() } else { 0 };
     let band = Band { stage, face, streams, lost, memory };

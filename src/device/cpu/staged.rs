@@ -38,8 +38,8 @@ pub(super) struct Stage {
     /// Copies `lines` lines of each of `n` rows at `src` to rows `pitch` bytes apart, from `to` on.
     pub(super) copy:
         unsafe fn(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize),
-    /// Makes nibbles of rows that belong together bytes: of `lines` lines of each of `n` such copies
-    /// at `first`, the low ones with those of as many at `second`, there the high ones.
+    /// Makes the nibbles of pairs of such copies bytes, of `lines` lines of each of `n`: at `first`
+    /// the low nibbles of both, at `second` the high ones.
     pub(super) pair: unsafe fn(first: *mut u8, second: *mut u8, n: usize, lines: usize),
     /// Turns 16 bytes of each of `n` such copies, [`PITCH`] bytes apart, of elements of 1 << `log`
     /// bytes, to rows `size` bytes apart.

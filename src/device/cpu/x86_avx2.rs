@@ -328,15 +328,25 @@ mod deposit {
         groups: usize,
     ) -> usize {
         let mask = places(width);
-        let (mut from, mut to) = (from, to);
-        for _ in 0..groups {
+        let (mut from, mut to, by) = (from, to, width as usize);
+        let one = |from: *const u8, to: *mut u8| {
             // SAFETY: the caller vouches for eight bytes on both sides.
             unsafe {
                 let packed = from.cast::<u64>().read_unaligned() >> (shift & 7);
                 to.cast::<u64>().write_unaligned(_pdep_u64(packed, mask));
             }
-            from = from.wrapping_add(width as usize);
-            to = to.wrapping_add(8);
+        };
+        // Of so few instructions, where they lie would count.
+        for _ in 0..groups / 4 {
+            one(from, to);
+            one(from.wrapping_add(by), to.wrapping_add(8));
+            one(from.wrapping_add(2 * by), to.wrapping_add(16));
+            one(from.wrapping_add(3 * by), to.wrapping_add(24));
+            (from, to) = (from.wrapping_add(4 * by), to.wrapping_add(32));
+        }
+        for _ in 0..groups % 4 {
+            one(from, to);
+            (from, to) = (from.wrapping_add(by), to.wrapping_add(8));
         }
         groups
     }
@@ -351,8 +361,7 @@ mod deposit {
         carry: u64,
     ) -> (usize, u64) {
         let mask = places(width);
-        let (mut from, mut to, mut carry) = (from, to, carry);
-        for _ in 0..groups {
+        let one = |from: *const u8, to: *mut u8, carry: u64| {
             // SAFETY: the caller vouches for eight bytes on both sides.
             let word = unsafe {
                 let bytes = from.cast::<u64>().read_unaligned();
@@ -360,9 +369,20 @@ mod deposit {
                 to.cast::<u64>().write_unaligned(word);
                 word
             };
-            carry = word >> ((8 * width) & 63);
-            from = from.wrapping_add(8);
-            to = to.wrapping_add(width as usize);
+            word >> ((8 * width) & 63)
+        };
+        let (mut from, mut to, mut carry) = (from, to, carry);
+        let by = width as usize;
+        for _ in 0..groups / 4 {
+            carry = one(from, to, carry);
+            carry = one(from.wrapping_add(8), to.wrapping_add(by), carry);
+            carry = one(from.wrapping_add(16), to.wrapping_add(2 * by), carry);
+            carry = one(from.wrapping_add(24), to.wrapping_add(3 * by), carry);
+            (from, to) = (from.wrapping_add(32), to.wrapping_add(4 * by));
+        }
+        for _ in 0..groups % 4 {
+            carry = one(from, to, carry);
+            (from, to) = (from.wrapping_add(8), to.wrapping_add(by));
         }
         (groups, carry)
     }
