@@ -123,14 +123,20 @@ pub(super) unsafe fn pair<const V: usize, const L: usize>(
     ds: isize,
 ) {
     let (mut from, mut to, last) = (src, dst, (size - L) as isize);
-    for _ in 0..n {
-        // SAFETY: both parts lie within the caller's element.
-        unsafe {
+    // SAFETY: both parts lie within the caller's elements.
+    unsafe {
+        for _ in 0..n / 2 {
+            one::<V>(to, from, (0, 0));
+            one::<L>(to, from, (last, last));
+            (from, to) = (from.wrapping_offset(ss), to.wrapping_offset(ds));
+            one::<V>(to, from, (0, 0));
+            one::<L>(to, from, (last, last));
+            (from, to) = (from.wrapping_offset(ss), to.wrapping_offset(ds));
+        }
+        if n & 1 == 1 {
             one::<V>(to, from, (0, 0));
             one::<L>(to, from, (last, last));
         }
-        from = from.wrapping_offset(ss);
-        to = to.wrapping_offset(ds);
     }
 }
 
