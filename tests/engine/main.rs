@@ -351,7 +351,8 @@ fn transposes_of_copied_rows() {
                 let columns = line * random.one_of(&[2, 5, 8, 9]);
                 let columns = columns + random.one_of(&[0, 0, 1, line - 1]);
                 let by = columns * size + random.one_of(&[0, 64, 24]) / size * size;
-                let by = if random.below(3) == 0 { (by + 1023) / 1024 * 1024 } else { by };
+                let page = 1024 * random.one_of(&[1, size.min(4)]);
+                let by = if random.below(3) == 0 { (by + page - 1) / page * page } else { by };
                 let bytes = n * inner * size;
                 let apart = match random.below(4) {
                     _ if far => (bytes + 1023) / 1024 * 1024,
@@ -371,6 +372,33 @@ fn transposes_of_copied_rows() {
                     random.below(64) / size as u64 * size as u64 + random.one_of(&[0, 0, 1]) as u64;
                 case.check_at([random.next(), 1 + 4 * phase], &memory, &mut random, &SERIAL, what);
             }
+        }
+    });
+}
+
+/// Likewise in the caches: rows a multiple of 1, 2 or 4 KiB apart, few and many, to rows that start
+/// anywhere.
+#[test]
+fn transposes_of_copied_rows_in_the_caches() {
+    let memory = memory();
+    ways(&CACHES, |what| {
+        let mut random = Random(0x0ea7_c0a7_ed00_0001);
+        for (size, n) in [(1i64, 64), (1, 300), (2, 32), (2, 290), (4, 32), (4, 48), (4, 400)] {
+            let n = n + random.one_of(&[0, 0, 1, 7, 20]);
+            let by = 1024 * size * random.one_of(&[1, 2]);
+            let columns = by / size - random.one_of(&[0, 0, 1, 30]);
+            let back = random.one_of(&[1, 1, -1]);
+            let apart = n * size + random.one_of(&[0, 0, 1, 64]) * size;
+            let batch = 1 + (128 << 10) / (n * columns * size);
+            let dims = vec![
+                Dim { n: batch, src: by * n, dst: apart * columns },
+                Dim { n, src: by, dst: size },
+                Dim { n: columns, src: size, dst: back * apart },
+            ];
+            let dims = dims.into_iter().filter(|dim| dim.n > 1).collect();
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            let phase = random.below(64) / size as u64 * size as u64;
+            case.check_at([random.next(), 1 + 4 * phase], &memory, &mut random, &SERIAL, what);
         }
     });
 }

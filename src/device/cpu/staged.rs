@@ -29,6 +29,10 @@ pub(super) const TURNED: usize = 16;
 /// single lines as fast.
 const FAR: isize = 1024;
 
+/// Bytes of an output that stays in the caches, and elements of its rows, at least.
+pub(super) const NEAR: u64 = 128 << 10;
+const FEW: usize = 32;
+
 /// Elements of destination rows and bytes of source rows at least, and bytes of a face.
 const LONG: usize = 128;
 const LARGE: usize = 64 << 10;
@@ -103,8 +107,15 @@ pub(super) fn suits(ops: &Ops, face: &Face, near: bool) -> bool {
     suits && large && ops.stage.is_some() && tuning().reads()
 }
 
-/// Copies of some rows at a time, from column `d` of the destination on; returns where they end, or
-/// nothing if there is no memory.
+/// Likewise for one that stays in the caches.
+pub(super) fn near(ops: &Ops, face: &Face) -> bool {
+    let far = face.rows.inner() & ((FAR << face.log) - 1) == 0 && face.log <= 2;
+    let long = face.n_dst >= face.line().max(FEW) && face.n_src << face.log >= LONG;
+    far && face.strides().is_some() && long && ops.stage.is_some() && tuning().reads()
+}
+
+/// Copies of some rows at a time, from column `d` of the destination on, and what they become, past
+/// the caches if that `streams`; returns where they end, or nothing if there is no memory.
 ///
 /// # Safety
 /// As [`super::transpose::transpose`]; the face suits, and is at least a line either way.
@@ -113,13 +124,16 @@ pub(super) unsafe fn copy(
     ops: &Ops,
     (face, edges): (&Face, &Edges),
     (mut d, aligned): (usize, bool),
+    streams: bool,
     memory: &mut Memory,
 ) -> Option<usize> {
     let room = if face.log > 0 { ROWS } else { MANY } * (PITCH + TURNED);
     let (stage, memory) = (ops.stage?, memory.lines(room)?);
     let (line, mut tables) = (face.line().max(1), Tables::new(face));
-    let lost = if aligned { 0 } else { line };
-    let most = if aligned || face.log > 0 { ROWS } else { MANY };
+    // In the caches, what is turned goes to the destination at once.
+    let at_once = if streams { None } else { Some(face.strides()?[1] as usize) };
+    let lost = if aligned || !streams { 0 } else { line };
+    let most = if lost == 0 || face.log > 0 { ROWS } else { MANY };
     loop {
         let rows = most.min((face.n_dst - d) & !(line - 1));
         if rows <= lost {
@@ -127,7 +141,7 @@ pub(super) unsafe fn copy(
         }
         for s in (0..face.n_src).step_by((BYTES >> face.log).max(1)) {
             // SAFETY: as many of the caller's rows, of whole lines.
-            unsafe { band(stage, (face, &mut tables), (d, s), (rows, lost), memory) };
+            unsafe { band(stage, (face, &mut tables), (d, s), (rows, lost), at_once, memory) };
         }
         // SAFETY: likewise.
         unsafe { edges.beside(ops, d, rows, Some(&mut tables)) };
@@ -136,12 +150,13 @@ pub(super) unsafe fn copy(
 }
 
 /// The copies of so many source rows, from `d` and `s` on, and what they become: all but the last
-/// `lost` ones fill lines of each destination row.
+/// `lost` ones fill lines of each destination row, or parts of rows `at_once` bytes apart.
 unsafe fn band(
     stage: &Stage,
     (face, tables): (&Face, &mut Tables),
     (d, s): (usize, usize),
     (rows, lost): (usize, usize),
+    at_once: Option<usize>,
     memory: *mut u8,
 ) {
     let (log, n) = (face.log, (BYTES >> face.log).min(face.n_src - s));
@@ -163,6 +178,10 @@ unsafe fn band(
             let (dst, [_, to]) = (dst.wrapping_offset(at), rows_of.each());
             // SAFETY: these copies, as much memory behind them, and the caller's lines.
             unsafe {
+                if let Some(size) = at_once {
+                    (stage.turn)(log, src, rows, dst, size);
+                    continue;
+                }
                 (stage.turn)(log, src, rows, turned, rows << log);
                 (stage.put)(turned, rows << log, dst, to, many, lines);
             }

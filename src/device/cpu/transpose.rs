@@ -50,7 +50,8 @@ pub(super) struct Away {
     shared: bool,
     /// Bytes of source rows that are read at once instead.
     pub(super) touched: usize,
-    /// Whether rows are copied before they are turned.
+    /// Whether rows are copied before they are turned: where they may be if the output stays in the
+    /// caches, before that is asked of a face.
     staged: bool,
 }
 
@@ -67,7 +68,8 @@ impl Away {
         let (streams, by_rows) = (streams || early, nbytes >= *rows_from);
         let touched = if streams || by_rows { *touched } else { 0 };
         let (far, shared) = (by_rows, log > 0 || bytes);
-        Away { streams, early, late, ahead, far, shared, touched, staged: false }
+        let staged = nbytes >= staged::NEAR;
+        Away { streams, early, late, ahead, far, shared, touched, staged }
     }
 
     /// Goes past the caches only where that suits a face, whose rows may be `joined`; tells whether
@@ -75,9 +77,10 @@ impl Away {
     fn suits(&mut self, ops: &Ops, face: &Face, joined: bool) -> bool {
         let wide = face.log >= tuning().rows_log && rows::suits(face);
         let joined = joined || self.shared && shares(ops, face);
-        self.staged = self.streams && staged::suits(ops, face, self.early);
-        let past = windowed(face) || face.columns.lined() || joined || self.staged;
+        let (staged, near) = (self.streams && staged::suits(ops, face, self.early), self.staged);
+        let past = windowed(face) || face.columns.lined() || joined || staged;
         self.streams &= past && !(wide && self.early && !self.late);
+        self.staged = if self.streams { staged } else { near && staged::near(ops, face) };
         self.early &= self.streams;
         wide
     }
@@ -294,9 +297,12 @@ unsafe fn strip(ops: &Ops, (face, edges): (&Face, &Edges), away: Away, memory: &
     let head = face.head();
     // Rows that begin in the last line of others are whole squares, and so is what others begin in.
     let joined = streams && !aligned && face.wraps() && shares(ops, face);
+    // What is turned of copies in the caches starts anywhere in a line.
+    let at_once = away.staged && !streams;
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
         let start = match ops.squares {
+            Some(_) if at_once => 0,
             Some(_) if !streams && (!aligned || face.n_dst < 16 * face.line()) => 0,
             _ if aligned => head,
             _ => face.line(), // each row's first line is its own
@@ -305,9 +311,9 @@ unsafe fn strip(ops: &Ops, (face, edges): (&Face, &Edges), away: Away, memory: &
             let count = start.max(face.vector());
             border(ops, (face, edges), 0, count);
         }
-        let windows = if aligned { head } else { 0 };
-        let staged = match streams && away.staged {
-            true => staged::copy(ops, (face, edges), (windows, aligned), memory),
+        let windows = if aligned && !at_once { head } else { 0 };
+        let staged = match away.staged {
+            true => staged::copy(ops, (face, edges), (windows, aligned), streams, memory),
             false => None,
         };
         let done = match ops.squares {
