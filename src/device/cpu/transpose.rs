@@ -292,9 +292,8 @@ impl Edges<'_> {
 
 /// A strip of whole lines of source columns.
 unsafe fn strip(ops: &Ops, (face, edges): (&Face, &Edges), away: Away, memory: &mut Memory) {
-    let streams = away.streams;
+    let (streams, head) = (away.streams, face.head());
     let aligned = face.columns.lined() && face.dst as usize & ((1 << face.log) - 1) == 0;
-    let head = face.head();
     // Rows that begin in the last line of others are whole squares, and so is what others begin in.
     let joined = streams && !aligned && face.wraps() && shares(ops, face);
     // What is turned of copies in the caches starts anywhere in a line.
@@ -302,8 +301,7 @@ unsafe fn strip(ops: &Ops, (face, edges): (&Face, &Edges), away: Away, memory: &
     // SAFETY: parts of the caller's face, at least 16 bytes either way.
     unsafe {
         let start = match ops.squares {
-            Some(_) if at_once => 0,
-            Some(_) if !streams && (!aligned || face.n_dst < 16 * face.line()) => 0,
+            Some(_) if at_once || !streams && (!aligned || face.n_dst < 16 * face.line()) => 0,
             _ if aligned => head,
             _ => face.line(), // each row's first line is its own
         };
