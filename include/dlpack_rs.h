@@ -2752,8 +2752,8 @@ struct dlrs_copy_options {
  *            Classes 5 and 6, DLRS_DEV_OOM: what the device's driver reports. On any error of
  *            classes 1 to 4 nothing has been written; after a device's fault dst is undefined.
  * Threads:   any; large copies use threads of their own, or options->parallel_for. On each a
- *            transpose of 64 KiB and more may have up to 300 KiB from malloc until it returns; where
- *            there is none it is slower, and right.
+ *            transpose of 64 KiB and more may have up to 300 KiB from malloc until it returns;
+ *            where there is none it is slower, and right.
  * Source:    this library.
  *
  * Safety:

@@ -35,16 +35,24 @@ pub(super) unsafe fn read(
     let mut first = 0;
     while first < n && bytes > 0 {
         let count = TOGETHER.min(n - first);
-        let mut rows = [0; TOGETHER];
+        // Where there are fewer, the first one again, so that the loop is written out.
+        let mut rows = [row(first); TOGETHER];
         for (i, at) in rows.iter_mut().take(count).enumerate() {
             *at = row(first + i);
         }
+        let [a, b, c, d, e, f, g, h] = rows;
         for line in 0..bytes.div_ceil(64) {
             let src = src.wrapping_add(64 * line);
-            for &at in rows.iter().take(count) {
-                // SAFETY: a byte of the caller's rows.
-                unsafe { src.wrapping_offset(at).read_volatile() };
-            }
+            // SAFETY: bytes of the caller's rows.
+            let look = |at: isize| unsafe { src.wrapping_offset(at).read_volatile() };
+            look(a);
+            look(b);
+            look(c);
+            look(d);
+            look(e);
+            look(f);
+            look(g);
+            look(h);
         }
         first += count;
     }

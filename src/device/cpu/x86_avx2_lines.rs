@@ -135,14 +135,23 @@ unsafe fn sixteens<P: Place>(src: *const u8, dst: *mut __m128i, rows: P, n: usiz
 #[target_feature(enable = "avx2")]
 unsafe fn eights<P: Place>(src: *const u8, dst: *mut f64, rows: P, n: usize) {
     let (mut src, mut to, mut rows) = (src, dst, rows);
-    for _ in 0..4 * n {
-        // SAFETY: the caller's rows and lines.
+    for _ in 0..n {
+        let pair = |i: usize| {
+            // SAFETY: the caller's rows.
+            unsafe {
+                let low = _mm_load_sd(src.wrapping_offset(rows.at(i)).cast());
+                _mm_loadh_pd(low, src.wrapping_offset(rows.at(i + 1)).cast())
+            }
+        };
+        let (a, b, c, d) = (pair(0), pair(2), pair(4), pair(6));
+        // SAFETY: the caller's lines.
         unsafe {
-            let low = _mm_load_sd(src.wrapping_offset(rows.at(0)).cast());
-            let both = _mm_loadh_pd(low, src.wrapping_offset(rows.at(1)).cast());
-            _mm_stream_pd(to, both);
+            _mm_stream_pd(to, a);
+            _mm_stream_pd(to.wrapping_add(2), b);
+            _mm_stream_pd(to.wrapping_add(4), c);
+            _mm_stream_pd(to.wrapping_add(6), d);
         }
-        let (at, rest) = rows.from(2);
-        (src, to, rows) = (src.wrapping_offset(at), to.wrapping_add(2), rest);
+        let (at, rest) = rows.from(8);
+        (src, to, rows) = (src.wrapping_offset(at), to.wrapping_add(8), rest);
     }
 }
