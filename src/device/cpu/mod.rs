@@ -22,7 +22,7 @@
 //!        slim      tiles of 1 and 2 bytes, one side short       ├ some of Transpose
 //!        tables    two loops over tables of offsets             ├ Gather Scatter, small Rows
 //!        packed    transposes of 4 and 6 bits                   ├ some of Bits
-//!        packed_staged likewise, by copies of rows, past the caches ├ some of Bits
+//!        packed_staged likewise, of 4 bits, by copies of rows  ├ some of Bits
 //!        bits      packed elements, through bytes               └ Bits
 //! ```
 //! [`way`] alone decides which of them a part goes; `dlrs_copy_explain` prints its names.

@@ -172,14 +172,14 @@ impl BitFace<'_> {
     #[inline(never)] // a frame of its own: stacks may be small
     unsafe fn beside(&self, [ds, ss]: [(i64, i64); 2]) {
         let (tile, columns) = (self.way.tile, self.way.columns);
-        let least = |n: i64, least: i64| if n > 0 { n.max(least) } else { 0 };
-        let below = least(self.n_dst - ds.1, tile);
-        let after = least(self.n_src - ss.1, columns);
+        let some = |n: i64, least: i64| if n > 0 { n.max(least) } else { 0 };
+        let below = some(self.n_dst - ds.1, tile);
+        let after = some(self.n_src - ss.1, columns);
         let (whole, between) = ((0, self.n_src), (ds.0, ds.1 - ds.0));
         for part in [
-            self.part((0, least(ds.0, tile)), whole),
+            self.part((0, some(ds.0, tile)), whole),
             self.part((self.n_dst - below, below), whole),
-            self.part(between, (0, least(ss.0, columns))),
+            self.part(between, (0, some(ss.0, columns))),
             self.part(between, (self.n_src - after, after)),
         ] {
             if part.n_dst > 0 && part.n_src > 0 {
@@ -289,7 +289,7 @@ impl BitFace<'_> {
 
     /// The first source column of squares of nibbles: where lines begin, if the rows agree on that,
     /// or bytes.
-    pub(super) fn lead(&self) -> i64 {
+    fn lead(&self) -> i64 {
         let start = self.src_bit + ((self.src as i64 & 63) << 3);
         (start.wrapping_neg() & if self.ss & LINE == 0 { LINE } else { 7 }) >> 2
     }

@@ -1,6 +1,6 @@
-//! Transposes of packed elements of 4 bits, two of which are a byte of both sides' rows, past the
-//! caches: rows are copied next to one another, as in [`super::staged`], made rows of bytes that
-//! belong together, and turned as such.
+//! Transposes of packed elements of 4 bits, two of which are a byte of both sides' rows: these are
+//! copied next to one another, as in [`super::staged`], made rows of bytes that belong together,
+//! and turned as such.
 use super::bitrun;
 use super::ops::Rows;
 use super::packed::{BitFace, LINE};
@@ -97,7 +97,7 @@ impl Band<'_> {
                         (stage.turn)(0, copies, half, turned, half);
                         (stage.put)(turned, half, dst, Rows::Apart([2 * to]), TURNED, whole);
                     } else {
-                        (stage.turn)(0, copies, half, dst, 2 * to as usize);
+                        (stage.turn)(0, copies, half, dst, (2 * to) as usize);
                     }
                 }
             }
