@@ -1,29 +1,32 @@
 #!/bin/sh
-# The device layer on a real NVIDIA GPU: cuda.sh test|bench [--quick]
-#   test   the catalogue's rows and the threads, the same programs as on the stand-ins; torch and
-#          CuPy; compute-sanitizer where it is installed; a trace of driver calls, with which the
-#          stand-in must agree (written to c_tests/standin/trace_cuda.txt when there is none yet)
-#   bench  benches/cuda.py, which writes docs/benchmarks-cuda.md
-# Without cargo the library of an earlier `make build` is used, without gcc the programs of an
-# earlier `cuda.sh build`: so it also runs on a machine that has nothing but a driver.
+# The device layer on a real NVIDIA GPU: cuda.sh test|sanitize|bench [--quick]|build
+#   test      the catalogue's rows and the threads, the same programs as on the stand-ins; torch,
+#             CuPy and JAX; a trace of driver calls, with which the stand-in must agree (written to
+#             c_tests/standin/trace_cuda.txt when there is none yet)
+#   sanitize  the catalogue's rows under compute-sanitizer
+#   bench     benches/gpu.py, which writes docs/benchmarks-cuda.md
+#   build     only builds, into target/cuda
+# Without cargo and gcc the library and programs of an earlier `cuda.sh build` in target/cuda are
+# used: so it also runs on a machine that has nothing but a driver.
 # Closes with "N passed, N failed", or "not run: ..." and exit status 3.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root" || exit 2
 here=c_tests/gpu
 out=target/cuda
-lib=target/lib
 passed=0
 failed=0
 python=${PYTHON:-python3}
 mkdir -p "$out"
 
 build() {
-    if command -v cargo >/dev/null; then make -s build || exit 1; fi
-    [ -e "$lib/libdlpack_rs.so" ] || { echo "$lib/libdlpack_rs.so is missing: make build"; exit 1; }
-    # A copy that is no link: it may be carried to another machine.
-    mkdir -p "$out/lib"
-    cp -L "$lib/libdlpack_rs.so" "$out/lib/libdlpack_rs.so"
-    ln -sf libdlpack_rs.so "$out/lib/$(basename "$(ls -d $lib/libdlpack_rs.so.* | head -n 1)")"
+    if command -v cargo >/dev/null; then
+        make -s build || exit 1
+        # A copy that is no link: it may be carried to another machine.
+        mkdir -p "$out/lib"
+        cp -L target/lib/libdlpack_rs.so "$out/lib/libdlpack_rs.so"
+        ln -sf libdlpack_rs.so "$out/lib/$(basename "$(ls -d target/lib/libdlpack_rs.so.* | head -n 1)")"
+    fi
+    [ -e "$out/lib/libdlpack_rs.so" ] || { echo "$out/lib/libdlpack_rs.so is missing: install cargo, or carry target/cuda here"; exit 1; }
     if command -v gcc >/dev/null; then
         for name in catalogue_d threads; do
             gcc -std=gnu11 -g -O1 -Iinclude -Ic_tests "$here/$name.c" "$here/gpu.c" c_tests/harness.c \
@@ -86,45 +89,49 @@ trace() {
 }
 
 python_module() {
-    PYTHONPATH=$root/python DLPACK_RS_LIBRARY=$root/$out/lib/libdlpack_rs.so "$venv/bin/python" -B tests/gpu/cuda_python.py
+    PYTHONPATH=$root/python DLPACK_RS_LIBRARY=$root/$out/lib/libdlpack_rs.so "$python" -B tests/gpu/cuda_python.py
 }
 
-# A virtual environment that sees what the machine has; torch and CuPy are added where pip can.
+# The Python that has torch and CuPy; else a virtual environment that sees what the machine has, to
+# which they are added where pip can.
 environment() {
     venv=$root/target/venv-cuda
+    "$python" -c 'import numpy, torch, cupy' 2>/dev/null && return
     "$python" -m venv --system-site-packages "$venv" 2>/dev/null || { mkdir -p "$venv/bin"; ln -sf "$(command -v "$python")" "$venv/bin/python"; }
     cupy=$("$python" -c 'import ctypes; v = ctypes.c_int(); ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(v)); print(f"cupy-cuda{v.value // 1000}x")')
+    python=$venv/bin/python
     for need in numpy torch "cupy:$cupy"; do
-        "$venv/bin/python" -c "import ${need%%:*}" 2>/dev/null && continue
-        "$venv/bin/python" -m pip install -q --disable-pip-version-check "${need#*:}" >/dev/null 2>&1 ||
+        "$python" -c "import ${need%%:*}" 2>/dev/null && continue
+        "$python" -m pip install -q --disable-pip-version-check "${need#*:}" >/dev/null 2>&1 ||
             echo "not run: ${need%%:*} is not installed, and pip cannot install ${need#*:}"
     done
 }
 
 case $1 in
 build) build; exit ;;
-test | bench) ;;
-*) echo "usage: cuda.sh test|bench|build [--quick]"; exit 2 ;;
+test | sanitize | bench) ;;
+*) echo "usage: cuda.sh test|sanitize|bench [--quick]|build"; exit 2 ;;
 esac
 probe || exit 3
 build
-environment
 if [ "$1" = bench ]; then
     shift
-    exec "$venv/bin/python" -B benches/cuda.py "$@"
+    environment
+    exec "$python" -B benches/gpu.py "$@"
 fi
-step "catalogue_d on the driver" "$out/catalogue_d" cuda --list
-step "threads on the driver" "$out/threads" cuda 200
-step "torch and CuPy" python_module
-step "the stand-in next to the driver" trace
-if command -v compute-sanitizer >/dev/null; then
+if [ "$1" = test ]; then
+    environment
+    step "catalogue_d on the driver" "$out/catalogue_d" cuda --list
+    step "threads on the driver" "$out/threads" cuda 200
+    step "torch, CuPy and JAX" python_module
+    step "the stand-in next to the driver" trace
+else
+    command -v compute-sanitizer >/dev/null || { echo "not run: compute-sanitizer is not installed"; exit 3; }
     export GPU_ROW_SECONDS=1200
     for tool in memcheck racecheck initcheck; do
         step "compute-sanitizer $tool" compute-sanitizer --tool $tool --target-processes all --error-exitcode 9 \
             "$out/catalogue_d" cuda
     done
-else
-    echo "not run: compute-sanitizer is not installed"
 fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,10 +1,11 @@
-"""Tensors of torch and CuPy on a real NVIDIA GPU, through the Python module and back.
+"""Tensors of torch, CuPy and JAX on a real NVIDIA GPU, through the Python module and back.
 
-Run by c_tests/gpu/cuda.sh (make test-cuda). torch and CuPy are optional: what is not installed is
+Run by c_tests/gpu/cuda.sh (make test-cuda). They are optional: what is not installed is
 said to be not run. The last line is "N passed, N failed".
 """
 
 import gc
+import os
 import sys
 
 import dlpack_rs
@@ -166,8 +167,35 @@ def cupy_managed(cupy):
         cupy.cuda.set_allocator(old)
 
 
+# ---- JAX -----------------------------------------------------------------------------------------
+
+
+def jax_both_ways(jax):
+    device = jax.devices("gpu")[0]
+    for name in "uint8 int32 float16 bfloat16 float32 complex64".split():
+        src = jax.device_put(jax.numpy.arange(60).astype(name).reshape(3, 4, 5), device)
+        ours = dlpack_rs.from_dlpack(src)
+        check(f"jax {name}: device", str(ours.device) == "cuda:0")
+        check(f"jax {name}: same memory", ours.data_ptr == src.unsafe_buffer_pointer())
+        back = jax.dlpack.from_dlpack(ours.copy())
+        check(f"jax {name}: back", back.devices() == {device} and bool((back == src).all()))
+        turned = jax.dlpack.from_dlpack(ours.permute(2, 0, 1).copy())
+        check(f"jax {name}: permuted", bool((turned == src.transpose(2, 0, 1)).all()))
+
+
+def jax_streams(jax):
+    """JAX computes in the background: whoever does not wait for it reads too early."""
+    device = jax.devices("gpu")[0]
+    slow = jax.jit(lambda x: jax.lax.fori_loop(0, 40, lambda _, y: y @ y / 1024, x))
+    ones = jax.device_put(jax.numpy.ones((1024, 1024), "float32"), device)
+    for _ in range(5):
+        check("jax stream", bool((dlpack_rs.from_dlpack(slow(ones)).to("cpu").numpy() == 1).all()))
+
+
 def main():
     torch, cupy = optional("torch"), optional("cupy")
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # leaves memory to the others
+    jax = optional("jax")
     if torch is not None and not torch.cuda.is_available():
         print("not run: torch sees no CUDA device")
         torch = None
@@ -183,6 +211,15 @@ def main():
     if cupy is not None:
         for test in (cupy_both_ways, cupy_streams, cupy_managed):
             run(test.__name__, test, cupy)
+    if jax is not None:
+        try:
+            jax.devices("gpu")
+        except Exception as error:  # noqa: BLE001
+            print(f"not run: JAX sees no GPU ({type(error).__name__})")
+            jax = None
+    if jax is not None:
+        for test in (jax_both_ways, jax_streams):
+            run(test.__name__, test, jax)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -4,7 +4,7 @@ Run by c_tests/gpu/cuda.sh (make bench-cuda), which asks for a driver first. Eve
 the same way: enough calls, one wait, divided; medians of repeats, after a warm-up, results checked
 before. torch and CuPy are optional. With --quick nothing is written, sizes are small.
 
-  cuda.py [--quick] [--driver FILE]
+  gpu.py [--quick] [--no-peers] [--driver FILE] [--library FILE]
 """
 
 import argparse
@@ -137,7 +137,7 @@ def seconds(call, wait, calls, repeats):
 class Bench:
     def __init__(self, arguments):
         self.quick = arguments.quick
-        self.library = Library(ROOT / "target/lib/libdlpack_rs.so")
+        self.library = Library(arguments.library)
         self.driver = Driver(arguments.driver)
         self.repeats = 3 if self.quick else 15
         self.rows = []
@@ -311,7 +311,8 @@ def import_torch():
     dtypes = {"f32": torch.float32, "f16": torch.float16, "u8": torch.uint8, "f64": torch.float64}
 
     def measure(dtype, shape, order, step, calls, repeats):
-        src = torch.zeros([*shape[:-1], shape[-1] * step], dtype=dtypes[dtype], device="cuda")[..., ::step]
+        full = [*shape[:-1], shape[-1] * step]
+        src = torch.randint(0, 100, full, device="cuda", dtype=torch.int8).to(dtypes[dtype])[..., ::step]
         src = src.permute(order)
         dst = torch.empty(src.shape, dtype=dtypes[dtype], device="cuda")
         return seconds(lambda: dst.copy_(src), torch.cuda.synchronize, calls, repeats)
@@ -330,7 +331,8 @@ def import_cupy():
 
     def measure(dtype, shape, order, step, calls, repeats):
         kind = {"f32": "f4", "f16": "f2", "u8": "u1", "f64": "f8"}[dtype]
-        src = cupy.zeros([*shape[:-1], shape[-1] * step], kind)[..., ::step].transpose(order)
+        full = [*shape[:-1], shape[-1] * step]
+        src = cupy.random.randint(0, 100, full, "i4").astype(kind)[..., ::step].transpose(order)
         dst = cupy.empty(src.shape, kind)
         wait = cupy.cuda.get_current_stream().synchronize
         return seconds(lambda: cupy.copyto(dst, src), wait, calls, repeats)
@@ -343,6 +345,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--driver", default="libcuda.so.1")
+    parser.add_argument("--library", default=ROOT / "target/cuda/lib/libdlpack_rs.so")
     arguments = parser.parse_args()
     bench = Bench(arguments)
     print(bench.driver.name)
