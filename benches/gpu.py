@@ -1,10 +1,12 @@
 """Copies on a real NVIDIA GPU next to cuMemcpyAsync, torch and CuPy: PERFORMANCE.md section 5.
 
-Run by c_tests/gpu/cuda.sh (make bench-cuda), which asks for a driver first. Everything is timed in
-the same way: enough calls, one wait, divided; medians of repeats, after a warm-up, results checked
-before. torch and CuPy are optional. With --quick nothing is written, sizes are small.
+Run by c_tests/gpu/cuda.sh (make bench-cuda), which asks for a driver first. Copies on the device are
+timed by its own events, behind work that keeps it busy until all of them are enqueued, so that what
+a call costs the host does not count; everything else by the clock: enough calls, one wait, divided.
+Medians of repeats, after a warm-up, results checked before. torch and CuPy are optional. With
+--quick nothing is written, sizes are small.
 
-  gpu.py [--quick] [--no-peers] [--driver FILE] [--library FILE]
+  gpu.py [--quick] [--no-peers] [--only PART...] [--driver FILE] [--library FILE]
 """
 
 import argparse
@@ -18,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CPU, CUDA, PINNED = 1, 2, 3
+BUSY_NBYTES = 2 << 30  # a copy of so much takes longer than enqueuing what is timed behind it
 
 
 class DLDevice(ctypes.Structure):
@@ -64,10 +67,14 @@ class Driver:
             "cuMemHostAlloc": [c_void_p, ctypes.c_size_t, ctypes.c_uint], "cuMemFreeHost": [c_void_p],
             "cuMemcpyAsync": [c_uint64, c_uint64, ctypes.c_size_t, c_void_p],
             "cuStreamCreate": [c_void_p, ctypes.c_uint], "cuStreamSynchronize": [c_void_p],
-            "cuStreamDestroy_v2": [c_void_p],
+            "cuStreamDestroy_v2": [c_void_p], "cuEventCreate": [c_void_p, ctypes.c_uint],
+            "cuEventRecord": [c_void_p, c_void_p], "cuEventSynchronize": [c_void_p],
+            "cuEventElapsedTime": [POINTER(ctypes.c_float), c_void_p, c_void_p],
             "cuDevicePrimaryCtxRetain": [c_void_p, c_int], "cuCtxPushCurrent_v2": [c_void_p],
         }.items():
-            getattr(self.cu, name).argtypes = types
+            if hasattr(self.cu, name):
+                getattr(self.cu, name).argtypes = types
+        self.has_clock = hasattr(self.cu, "cuEventElapsedTime")  # a stand-in has none
         self.call("cuInit", 0)
         count = c_int()
         self.call("cuDeviceGetCount", byref(count))
@@ -84,6 +91,10 @@ class Driver:
         stream = c_void_p()
         self.call("cuStreamCreate", byref(stream), 1)
         self.stream = stream
+        self.events = [c_void_p(), c_void_p()]
+        for event in self.events:
+            self.call("cuEventCreate", byref(event), 0)
+        self.busy = self.device(2 * BUSY_NBYTES) if self.has_clock else 0
 
     def call(self, name, *arguments):
         code = getattr(self.cu, name)(*arguments)
@@ -105,6 +116,23 @@ class Driver:
 
     def wait(self):
         self.call("cuStreamSynchronize", self.stream)
+
+    def seconds(self, call, stream, calls, repeats):
+        """Seconds of the device for one call, the median: `calls` of them enqueued on `stream`."""
+        if not self.has_clock:
+            return seconds(call, self.wait, calls, repeats)
+        times, milliseconds = [], ctypes.c_float()
+        for repeat in range(repeats + 1):
+            self.call("cuMemcpyAsync", self.busy, self.busy + BUSY_NBYTES, BUSY_NBYTES, stream)
+            self.call("cuEventRecord", self.events[0], stream)
+            for _ in range(calls):
+                call()
+            self.call("cuEventRecord", self.events[1], stream)
+            self.call("cuEventSynchronize", self.events[1])
+            self.call("cuEventElapsedTime", byref(milliseconds), *self.events)
+            if repeat > 0:  # the first is the warm-up
+                times.append(milliseconds.value / 1e3 / calls)
+        return statistics.median(times)
 
 
 def tensor(data, device, dtype, shape, strides=None):
@@ -226,9 +254,9 @@ class Bench:
         dst = tensor(b, CUDA, dtype, permuted)
         self.check(case, src, dst, size * item, nbytes, dtype, shape, order, step)
         calls = 2 if self.quick else 20
-        ours = seconds(lambda: self.library.copy(src, dst, self.enqueue), driver.wait, calls, self.repeats)
-        limit = seconds(lambda: driver.copy(c, b, nbytes), driver.wait, calls, self.repeats)
-        peers = {name: peer(dtype, shape, order, step, calls, self.repeats) for name, peer in self.peers.items()}
+        ours = driver.seconds(lambda: self.library.copy(src, dst, self.enqueue), driver.stream, calls, self.repeats)
+        limit = driver.seconds(lambda: driver.copy(c, b, nbytes), driver.stream, calls, self.repeats)
+        peers = {name: peer(driver, dtype, shape, order, step, calls, self.repeats) for name, peer in self.peers.items()}
         self.row(case, 2 * nbytes, ours, limit, target, peers)
         for address in (a, b, c):
             driver.call("cuMemFree_v2", address)
@@ -257,9 +285,14 @@ class Bench:
         cases = [
             ("transpose f32 4096^2", "f32", [4096, 4096], (1, 0)), ("transpose f32 1024^2", "f32", [1024, 1024], (1, 0)),
             ("transpose f32 4095x4097", "f32", [4095, 4097], (1, 0)), ("transpose f16 8192x4096", "f16", [8192, 4096], (1, 0)),
-            ("transpose u8 8192^2", "u8", [8192, 8192], (1, 0)), ("transpose f64 4096^2", "f64", [4096, 4096], (1, 0)),
+            ("transpose f16 8191x4097", "f16", [8191, 4097], (1, 0)), ("transpose u8 8192^2", "u8", [8192, 8192], (1, 0)),
+            ("transpose u8 8191x8193", "u8", [8191, 8193], (1, 0)), ("transpose f64 4096^2", "f64", [4096, 4096], (1, 0)),
             ("NCHW to NHWC f32 32x3x224x224", "f32", [32, 3, 224, 224], (0, 2, 3, 1)),
             ("NHWC to NCHW f32 32x224x224x3", "f32", [32, 224, 224, 3], (0, 3, 1, 2)),
+            ("NCHW to NHWC u8 128x3x224x224", "u8", [128, 3, 224, 224], (0, 2, 3, 1)),
+            ("NHWC to NCHW u8 128x224x224x3", "u8", [128, 224, 224, 3], (0, 3, 1, 2)),
+            ("NHWC to NCHW f16 64x224x224x3", "f16", [64, 224, 224, 3], (0, 3, 1, 2)),
+            ("NHWC to NCHW u8 128x224x224x4", "u8", [128, 224, 224, 4], (0, 3, 1, 2)),
             ("NCHW to NHWC f16 64x64x56x56", "f16", [64, 64, 56, 56], (0, 2, 3, 1)),
             ("reversal of 5 axes f32", "f32", [32, 24, 16, 24, 32], (4, 3, 2, 1, 0)),
             ("(0,2,1,3) f32 8x16x512x64", "f32", [8, 16, 512, 64], (0, 2, 1, 3)),
@@ -310,12 +343,13 @@ def import_torch():
         return None
     dtypes = {"f32": torch.float32, "f16": torch.float16, "u8": torch.uint8, "f64": torch.float64}
 
-    def measure(dtype, shape, order, step, calls, repeats):
+    def measure(driver, dtype, shape, order, step, calls, repeats):
         full = [*shape[:-1], shape[-1] * step]
         src = torch.randint(0, 100, full, device="cuda", dtype=torch.int8).to(dtypes[dtype])[..., ::step]
         src = src.permute(order)
         dst = torch.empty(src.shape, dtype=dtypes[dtype], device="cuda")
-        return seconds(lambda: dst.copy_(src), torch.cuda.synchronize, calls, repeats)
+        torch.cuda.synchronize()
+        return driver.seconds(lambda: dst.copy_(src), torch.cuda.current_stream().cuda_stream, calls, repeats)
 
     return measure
 
@@ -329,13 +363,14 @@ def import_cupy():
         print(f"not run: CuPy ({type(error).__name__}: {error})")
         return None
 
-    def measure(dtype, shape, order, step, calls, repeats):
+    def measure(driver, dtype, shape, order, step, calls, repeats):
         kind = {"f32": "f4", "f16": "f2", "u8": "u1", "f64": "f8"}[dtype]
         full = [*shape[:-1], shape[-1] * step]
         src = cupy.random.randint(0, 100, full, "i4").astype(kind)[..., ::step].transpose(order)
         dst = cupy.empty(src.shape, kind)
-        wait = cupy.cuda.get_current_stream().synchronize
-        return seconds(lambda: cupy.copyto(dst, src), wait, calls, repeats)
+        stream = cupy.cuda.get_current_stream()
+        stream.synchronize()
+        return driver.seconds(lambda: cupy.copyto(dst, src), stream.ptr, calls, repeats)
 
     return measure
 
@@ -345,18 +380,18 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--driver", default="libcuda.so.1")
+    parser.add_argument("--only", nargs="+", help="parts, such as permutations; nothing is written")
     parser.add_argument("--library", default=ROOT / "target/cuda/lib/libdlpack_rs.so")
     arguments = parser.parse_args()
     bench = Bench(arguments)
     print(bench.driver.name)
-    bench.transfers()
-    bench.dense()
-    bench.permutations()
-    bench.strided_transfers()
-    bench.small()
+    parts = (bench.transfers, bench.dense, bench.permutations, bench.strided_transfers, bench.small)
+    for part in parts:
+        if not arguments.only or part.__name__ in arguments.only:
+            part()
     if "stand-in" in bench.driver.name:
         print("not written: these are figures of a stand-in, and mean nothing")
-    elif not arguments.quick:
+    elif not arguments.quick and not arguments.only:
         bench.write()
     return 0
 

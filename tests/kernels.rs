@@ -271,7 +271,16 @@ fn kernels() {
         assert_eq!(all.len(), 1);
         all[0]
     };
-    assert_eq!(kernel(4, &[(64, 4, 256), (64, 256, 4)]), c"dlrs_transpose");
+    assert_eq!(kernel(4, &[(32, 4, 128), (32, 128, 4)]), c"dlrs_transpose");
+    assert_eq!(kernel(4, &[(64, 4, 256), (64, 256, 4)]), c"dlrs_tile4");
+    assert_eq!(kernel(2, &[(128, 2, 256), (128, 256, 2)]), c"dlrs_transpose");
+    assert_eq!(kernel(2, &[(128, 2, 256), (128, 258, 2)]), c"dlrs_tile2");
+    assert_eq!(kernel(8, &[(64, 8, 520), (64, 512, 8)]), c"dlrs_tile8");
+    assert_eq!(kernel(1, &[(300, 1, 300), (300, 300, 1)]), c"dlrs_tile1");
+    assert_eq!(kernel(1, &[(3, 1, 300), (300, 3, 1)]), c"dlrs_planes1");
+    assert_eq!(kernel(8, &[(200, 8, 24), (3, 1600, 8)]), c"dlrs_pixels8");
+    assert_eq!(kernel(8, &[(100, 8, 24), (3, 800, 8)]), c"dlrs_copy8");
+    assert_eq!(kernel(16, &[(200, 16, 48), (3, 3200, 16)]), c"dlrs_copy16");
     assert_eq!(kernel(4, &[(64, 8, 4)]), c"dlrs_copy4");
     assert_eq!(kernel(4, &[(64, 512, 256), (64, 4, 4)]), c"dlrs_copy16");
     assert_eq!(kernel(12, &[(64, 24, 12)]), c"dlrs_copy4");

@@ -33,6 +33,12 @@ const Kernel all[] = {
   {"dlrs_copy4", kernels::dlrs_copy4, false},   {"dlrs_copy8", kernels::dlrs_copy8, false},
   {"dlrs_copy16", kernels::dlrs_copy16, false}, {"dlrs_bits", kernels::dlrs_bits, false},
   {"dlrs_transpose", kernels::dlrs_transpose, true},
+  {"dlrs_tile1", kernels::dlrs_tile1, true},    {"dlrs_tile2", kernels::dlrs_tile2, true},
+  {"dlrs_tile4", kernels::dlrs_tile4, true},    {"dlrs_tile8", kernels::dlrs_tile8, true},
+  {"dlrs_planes1", kernels::dlrs_planes1, true}, {"dlrs_planes2", kernels::dlrs_planes2, true},
+  {"dlrs_planes4", kernels::dlrs_planes4, true}, {"dlrs_planes8", kernels::dlrs_planes8, true},
+  {"dlrs_pixels1", kernels::dlrs_pixels1, true}, {"dlrs_pixels2", kernels::dlrs_pixels2, true},
+  {"dlrs_pixels4", kernels::dlrs_pixels4, true}, {"dlrs_pixels8", kernels::dlrs_pixels8, true},
 };
 
 struct Thread { ucontext_t context; std::vector<char> stack; unsigned index; bool done; };

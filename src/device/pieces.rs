@@ -10,20 +10,8 @@ pub fn each(
     most: usize,
     mut carry_out: impl FnMut(&Plan) -> Result<()>,
 ) -> Result<()> {
-    let Item::Bytes(nbytes) = plan.item else { return carry_out(plan) };
-    let mut first = 0;
-    while first < nbytes {
-        let n = (nbytes - first).min(most);
-        let mut part = *plan;
-        part.item = Item::Bytes(n);
-        (part.src, part.dst) = (part.src.wrapping_add(first), part.dst.wrapping_add(first));
-        let mut pieces = Pieces::of(&part, n as u64, most as u64);
-        while let Some(piece) = pieces.next() {
-            carry_out(&piece)?;
-        }
-        first += n;
-    }
-    Ok(())
+    let pieces = Pieces::new(plan, most);
+    (0..).map_while(|i| pieces.get(i)).try_for_each(|piece| carry_out(&piece))
 }
 
 /// The two halves of a plan that goes through compact memory: into it, and back out; both
@@ -63,49 +51,65 @@ pub fn reversed(plan: &Plan) -> Plan {
     back
 }
 
-/// Blocks of one dimension, inside loops over the outer ones.
-struct Pieces<'a> {
+/// The pieces of a simplified plan: blocks of one dimension, inside loops over the outer ones; or,
+/// where one element is too large, blocks of its bytes.
+pub struct Pieces<'a> {
     plan: &'a Plan,
+    most: usize,
     /// The dimension that is cut; outer ones are looped over. `ndim` when an item alone is large.
     cut: usize,
     /// Extent of a block in that dimension.
     block: i64,
-    /// Pieces that were given out.
-    next: u64,
 }
 
 impl<'a> Pieces<'a> {
-    fn of(plan: &'a Plan, item_nbytes: u64, most: u64) -> Pieces<'a> {
-        let mut inner = item_nbytes;
+    /// Pieces that move at most so many bytes each. A plan of bits is one piece.
+    pub fn new(plan: &'a Plan, most: usize) -> Pieces<'a> {
+        let Item::Bytes(nbytes) = plan.item else {
+            return Pieces { plan, most: 0, cut: 0, block: plan.dim(0).n };
+        };
+        let mut inner = nbytes.min(most) as u64;
         let (mut cut, mut block) = (plan.ndim(), 1);
-        while cut > 0 && inner <= most {
+        while cut > 0 && inner <= most as u64 {
             cut -= 1;
             let n = plan.dim(cut).n;
-            let fits = most.checked_div(inner).unwrap_or(1) as i64;
+            let fits = (most as u64).checked_div(inner).unwrap_or(1) as i64;
             block = n.min(fits.max(1));
             if block < n {
                 break;
             }
             inner = inner.saturating_mul(n as u64);
         }
-        Pieces { plan, cut, block, next: 0 }
+        Pieces { plan, most, cut, block }
     }
 
-    fn next(&mut self) -> Option<Plan> {
+    /// Piece number `at`, if there is one.
+    pub fn get(&self, mut at: u64) -> Option<Plan> {
+        let mut piece = *self.plan;
+        let mut digit = |n: u64| {
+            let index = at.checked_rem(n).unwrap_or(0);
+            at = at.checked_div(n).unwrap_or(0);
+            index as i64
+        };
+        let (mut src, mut dst) = (0i64, 0i64);
+        if let Item::Bytes(nbytes) = self.plan.item {
+            if nbytes == 0 {
+                return None;
+            }
+            let blocks = nbytes.div_ceil(self.most.max(1)).max(1);
+            let first = digit(blocks as u64).wrapping_mul(self.most as i64);
+            piece.item = Item::Bytes((nbytes - first as usize).min(self.most));
+            (src, dst) = (first, first);
+        }
         let dim = self.plan.dim(self.cut);
         let blocks = (dim.n - 1).checked_div(self.block).unwrap_or(0) as u64 + 1;
-        let mut at = self.next;
-        self.next = at.wrapping_add(1);
-        let mut piece = *self.plan;
-        let block = at.checked_rem(blocks).unwrap_or(0) as i64;
-        at = at.checked_div(blocks).unwrap_or(0);
-        let first = block.wrapping_mul(self.block);
+        let first = digit(blocks).wrapping_mul(self.block);
         piece.set(self.cut, Dim { n: self.block.min(dim.n - first), ..dim });
-        let (mut src, mut dst) = (first.wrapping_mul(dim.src), first.wrapping_mul(dim.dst));
+        src = src.wrapping_add(first.wrapping_mul(dim.src));
+        dst = dst.wrapping_add(first.wrapping_mul(dim.dst));
         for i in (0..self.cut).rev() {
             let dim = self.plan.dim(i);
-            let index = at.checked_rem(dim.n as u64).unwrap_or(0) as i64;
-            at = at.checked_div(dim.n as u64).unwrap_or(0);
+            let index = digit(dim.n as u64);
             src = src.wrapping_add(index.wrapping_mul(dim.src));
             dst = dst.wrapping_add(index.wrapping_mul(dim.dst));
             piece.set(i, Dim { n: 1, ..dim });

@@ -9,8 +9,8 @@ use crate::array::Array;
 /// The most threads that [`side_by_side`] uses.
 pub const WORKERS_MOST: usize = 64;
 
-/// Stack of a worker; it touches less than 16 KiB of it.
-pub(super) const STACK: usize = 256 << 10;
+/// Stack of a worker. This library touches less than 16 KiB of it; a driver that it calls may more.
+pub(super) const STACK: usize = 1 << 20;
 
 /// What a worker does: `body(context, i)`.
 pub type Body = unsafe extern "C" fn(context: *mut c_void, i: usize);

@@ -187,6 +187,18 @@ impl Driver {
         Ok(())
     }
 
+    /// Makes current on this thread what is so on another one.
+    pub fn enter_beside(&self, there: &Current) -> Result<Current<'_>> {
+        let Current { ordinal, context, .. } = *there;
+        let mut here =
+            Current { driver: self, ordinal, context: null_mut(), pushed: 0, former: -1 };
+        match self.vendor {
+            Vendor::Cuda => self.push(&mut here, context)?,
+            Vendor::Rocm => self.enter_device(&mut here, Some(ordinal), null_mut())?,
+        }
+        Ok(here)
+    }
+
     /// Refuses a stream that is being captured, before anything that would break the capture.
     pub fn not_capturing(&self, stream: Ptr) -> Result<()> {
         match self.capturing(stream)? {

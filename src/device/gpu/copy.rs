@@ -19,7 +19,7 @@ const ROWS_HOST: usize = 64;
 /// and where it does not.
 const ROWS_DEVICE: usize = 256;
 /// Contiguous copies of pageable memory go through pinned memory from so many bytes on.
-const STAGED_FROM: usize = 32 << 20;
+const STAGED_FROM: usize = 4 << 20;
 
 impl Driver {
     /// Enqueues a copy of contiguous bytes.
@@ -259,7 +259,12 @@ impl Gpu {
                 let host = !(device(&transfer.src) && device(&transfer.dst));
                 return self.0.on_device(plan, &Place { here, stream, host });
             }
-            if let Some(copy) = rows(plan).filter(|copy| copy.width >= ROWS_HOST) {
+            let pageable = (src, dst) == (Reach::Pageable, Reach::Direct)
+                || (src, dst) == (Reach::Direct, Reach::Pageable);
+            let large = plan.nbytes() >= STAGED_FROM as u64;
+            let staged = pageable && large && self.gains(plan, (src, dst), stream)?;
+            let wide = |copy: &Pitched| copy.width >= ROWS_HOST && !staged;
+            if let Some(copy) = rows(plan).filter(wide) {
                 match self.0.pitched(&copy, stream) {
                     Err(error) if another_way(&error) => {}
                     done => return done,
@@ -295,11 +300,6 @@ impl Gpu {
         };
         self.0.not_capturing(stream)?;
         // SAFETY: the caller's word.
-        unsafe {
-            match up {
-                true => self.0.upload(here, plan, stream),
-                false => self.0.download(here, plan, stream),
-            }
-        }
+        unsafe { self.0.through_host(here, plan, stream, up) }
     }
 }

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
 
 use super::codes;
 use super::launch::Kernel;
-use super::stage::Stage;
+use super::stage::{STAGES, Stage};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform::{self, Library, Names};
 
@@ -30,7 +30,7 @@ pub enum Vendor {
 /// The most devices of a vendor that are served.
 pub const DEVICES_MOST: usize = 64;
 /// The most kernels that a device can be given.
-pub const KERNELS_MOST: usize = 16;
+pub const KERNELS_MOST: usize = 24;
 
 /// What is kept for a device.
 pub struct Device {
@@ -45,7 +45,7 @@ pub struct Device {
     /// Its kernels.
     pub(super) kernels: [Kernel; KERNELS_MOST],
     /// Pinned memory to copy through, while nobody uses it.
-    pub(super) stages: [Stage; 2],
+    pub(super) stages: [Stage; STAGES],
 }
 
 impl Device {
@@ -56,7 +56,7 @@ impl Device {
             asked: AtomicPtr::new(null_mut()),
             module: AtomicPtr::new(null_mut()),
             kernels: [const { Kernel::new() }; KERNELS_MOST],
-            stages: [const { Stage::new() }; 2],
+            stages: [const { Stage::new() }; STAGES],
         }
     }
 }

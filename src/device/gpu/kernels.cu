@@ -4,6 +4,9 @@
 //
 //   dlrs_copy<bytes>       one element, or one word of elements, per thread and turn
 //   dlrs_transpose         tiles through shared memory, 16 bytes per access where aligned
+//   dlrs_tile<bytes>       a large tile per block, element by element, however it is aligned
+//   dlrs_planes<bytes>     pixels of a few channels to planes, through shared memory,
+//   dlrs_pixels<bytes>     and planes to pixels
 //   dlrs_bits              packed elements; a thread owns whole bytes of the destination
 //
 // An index is 32 bits wide (kernels.rs cuts larger plans), an offset 64.
@@ -32,7 +35,7 @@ struct Args {
 };
 static_assert(sizeof(Args) == 368, "KernelArgs in kernels.rs has another size");
 
-enum { THREADS = 256, TURN = 4, TILES = 64 };
+enum { THREADS = 256, WARP = 32, TURN = 4, TILES = 64 };
 enum : u32 { ROOM = 16384 };
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
@@ -44,7 +47,8 @@ __device__ __forceinline__ u32 digit(const Digit &by, u32 &i) {
   return all - i * by.n;
 }
 
-// Splits N indices at once into digits and adds up what they are worth.
+// Splits N indices at once into digits and adds up what they are worth; the last digit is what the
+// others leave.
 template <int N>
 __device__ __forceinline__ void walk(const Args &a, u32 (&i)[N], u32 (&first)[N], i64 (&src)[N],
                                      i64 (&dst)[N]) {
@@ -54,7 +58,7 @@ __device__ __forceinline__ void walk(const Args &a, u32 (&i)[N], u32 (&first)[N]
     const Digit &by = a.digit[d];
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      u32 at = digit(by, i[k]);
+      u32 at = d + 1 < a.ndim ? digit(by, i[k]) : i[k];
       if (d == 0) first[k] = at;
       src[k] += (i64)at * by.src;
       dst[k] += (i64)at * by.dst;
@@ -266,6 +270,219 @@ KERNEL dlrs_transpose(const Args a) {
     __syncthreads();
   }
 }
+
+// Transposes tiles of N elements down and M across, all of whose lanes are used: the faces are large.
+// A warp takes a run of 32 elements, aligned or not. The first digit counts tiles down, along the
+// destination's runs of n[0] elements; the second tiles across, along the source's of n[1]. Tiles
+// that follow one another down share lines of the destination, which meet in the cache.
+template <class T, int N, int M> __device__ __forceinline__ void tile(const Args &a) {
+  enum { ROWS = THREADS / WARP, WIDE = sizeof(T) };
+  __shared__ T room[N][M + (WIDE < 4 ? 4 / WIDE : 1)];
+  const u32 x = threadIdx.x % WARP, y = threadIdx.x / WARP;
+  for (u32 base = blockIdx.x; base < a.count; base += gridDim.x) {
+    u32 i = base, down = 0, across = 0;
+    const u8 *src = a.src + (y * a.src_step + x * WIDE);
+    u8 *dst = a.dst + (y * a.dst_step + x * WIDE);
+    for (u32 d = 0; d < a.ndim; ++d) {
+      u32 at = d + 1 < a.ndim ? digit(a.digit[d], i) : i;
+      if (d == 0) down = at * N;
+      if (d == 1) across = at * M;
+      src += (i64)at * a.digit[d].src, dst += (i64)at * a.digit[d].dst;
+    }
+    // What is left of the runs, seen from this thread's first element.
+    const i64 rows = (i64)a.n[0] - down, columns = (i64)a.n[1] - across;
+    const bool whole = rows >= N && columns >= M;
+#pragma unroll 1
+    for (int first = 0; first < N; first += TURN * ROWS, src += TURN * ROWS * a.src_step) {
+      T value[TURN][M / WARP];
+#pragma unroll
+      for (int r = 0; r < TURN; ++r)
+#pragma unroll
+        for (int c = 0; c < M / WARP; ++c)
+          if (whole || (y + first + r * ROWS < rows && x + c * WARP < columns))
+            value[r][c] = *(const T *)(src + (r * ROWS * a.src_step + c * WARP * WIDE));
+#pragma unroll
+      for (int r = 0; r < TURN; ++r)
+#pragma unroll
+        for (int c = 0; c < M / WARP; ++c)
+          room[y + first + r * ROWS][x + c * WARP] = value[r][c];
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int r = 0; r < M; r += TURN * ROWS, dst += TURN * ROWS * a.dst_step) {
+#pragma unroll
+      for (int k = 0; k < TURN; ++k)
+#pragma unroll
+        for (int c = 0; c < N / WARP; ++c)
+          if (whole || (y + r + k * ROWS < columns && x + c * WARP < rows))
+            *(T *)(dst + (k * ROWS * a.dst_step + c * WARP * WIDE)) =
+              room[x + c * WARP][y + r + k * ROWS];
+    }
+    __syncthreads();
+  }
+}
+
+KERNEL dlrs_tile1(const Args a) { tile<u8, 128, 64>(a); }
+KERNEL dlrs_tile2(const Args a) { tile<u16, 128, 64>(a); }
+KERNEL dlrs_tile4(const Args a) { tile<u32, 64, 32>(a); }
+KERNEL dlrs_tile8(const Args a) { tile<u64, 64, 32>(a); }
+
+// A dense run of n bytes to shared memory or back, 16 at a time but for its ends. What is at `run`
+// is as far into 16 bytes as `room` is; both point to where the 16 bytes begin.
+template <class T> __device__ __forceinline__ void fetch(u8 *room, const u8 *run, u32 lead, u32 n) {
+  uint4 value[TURN];
+  bool whole[TURN];
+#pragma unroll
+  for (int k = 0; k < TURN; ++k) {
+    u32 at = (threadIdx.x + k * THREADS) * 16;
+    whole[k] = lead <= at && at + 16 <= n;
+    if (whole[k]) value[k] = *(const uint4 *)(run + at);
+  }
+#pragma unroll
+  for (int k = 0; k < TURN; ++k) {
+    u32 at = (threadIdx.x + k * THREADS) * 16;
+    if (whole[k]) *(uint4 *)(room + at) = value[k];
+    else
+#pragma unroll 1
+      for (u32 i = at; i < at + 16 && i < n; i += sizeof(T))
+        if (lead <= i) *(T *)(room + i) = *(const T *)(run + i);
+  }
+}
+
+template <class T> __device__ __forceinline__ void flush(u8 *run, const u8 *room, u32 lead, u32 n) {
+#pragma unroll 1
+  for (u32 at = threadIdx.x * 16; at < n; at += THREADS * 16) {
+    if (lead <= at && at + 16 <= n) *(uint4 *)(run + at) = *(const uint4 *)(room + at);
+    else
+#pragma unroll 1
+      for (u32 i = at; i < at + 16 && i < n; i += sizeof(T))
+        if (lead <= i) *(T *)(run + i) = *(const T *)(room + i);
+  }
+}
+
+// Pixels of n[1] channels, which lie together on one side; on the other, each channel is a plane of
+// n[0] elements, src_step apart. The first digit counts blocks of 2^log[0] pixels. What lies together
+// passes through shared memory as it is, planes by words of 4 bytes, or by elements that are wider.
+struct Pixels {
+  const u8 *src;
+  u8 *dst;
+  int n;          // pixels of this block
+  u32 lead, end;  // how far what lies together is into 16 bytes, and where it ends
+};
+
+__device__ __forceinline__ Pixels block_of(const Args &a, u32 at, bool apart, u32 wide) {
+  u32 i[1] = {at}, block[1];
+  i64 src[1], dst[1];
+  walk(a, i, block, src, dst);
+  u32 left = a.n[0] - (block[0] << a.log[0]), most = 1u << a.log[0];
+  u32 n = left < most ? left : most;
+  Pixels it = {a.src + src[0], a.dst + dst[0], (int)n, 0, 0};
+  it.lead = (u32)(apart ? (u64)it.src : (u64)it.dst) & 15;
+  it.end = it.lead + n * a.n[1] * wide;
+  return it;
+}
+
+// Elements of a plane's word number w, counted from the word that the plane begins in.
+template <class T> struct Word {
+  enum { K = sizeof(T) < 4 ? 4 / sizeof(T) : 1 };
+  int at;  // of its first element, which may be before the plane
+  __device__ __forceinline__ Word(const void *plane, int w)
+      : at(w * K - (K == 1 ? 0 : (int)((u64)plane & 3) / (int)sizeof(T))) {}
+  __device__ __forceinline__ bool whole(int n) const { return at >= 0 && at + K <= n; }
+};
+
+// Pixels to planes.
+template <class T> __device__ __forceinline__ void planes(const Args &a) {
+  enum { K = Word<T>::K, BITS = 8 * sizeof(T) };
+  __shared__ uint4 chunks[ROOM / 16];
+  u8 *room = (u8 *)chunks;
+  const u32 step = a.n[1];
+  for (u32 base = blockIdx.x; base < a.count; base += gridDim.x) {
+    const Pixels it = block_of(a, base, true, sizeof(T));
+    fetch<T>(room, it.src - it.lead, it.lead, it.end);
+    __syncthreads();
+    const T *from = (const T *)(room + it.lead);
+    T *to = (T *)it.dst;
+#pragma unroll 1
+    for (u32 c = 0; c < step; ++c, ++from, to = (T *)((u8 *)to + a.src_step)) {
+#pragma unroll 1
+      for (int w = threadIdx.x;; w += THREADS) {
+        const Word<T> word(to, w);
+        if (word.at >= it.n) break;
+        if (K == 1) {
+          to[word.at] = from[word.at * step];
+        } else if (word.whole(it.n)) {
+          u32 all = 0;
+#pragma unroll
+          for (int e = 0; e < K; ++e) all |= (u32)from[(word.at + e) * step] << BITS * (e % K);
+          *(u32 *)(to + word.at) = all;
+        } else {
+#pragma unroll 1
+          for (int e = word.at; e < word.at + K; ++e)
+            if (0 <= e && e < it.n) to[e] = from[e * step];
+        }
+      }
+    }
+    __syncthreads();
+  }
+}
+
+// Planes to pixels: TURN loads, then as many stores.
+template <class T> __device__ __forceinline__ void pixels(const Args &a) {
+  enum { K = Word<T>::K, BITS = 8 * sizeof(T) };
+  __shared__ uint4 chunks[ROOM / 16];
+  u8 *room = (u8 *)chunks;
+  const u32 step = a.n[1];
+  for (u32 base = blockIdx.x; base < a.count; base += gridDim.x) {
+    const Pixels it = block_of(a, base, false, sizeof(T));
+    T *to = (T *)(room + it.lead);
+    const T *from = (const T *)it.src;
+#pragma unroll 1
+    for (u32 c = 0; c < step; ++c, ++to, from = (const T *)((const u8 *)from + a.src_step)) {
+#pragma unroll 1
+      for (int w = threadIdx.x; Word<T>(from, w).at < it.n; w += TURN * THREADS) {
+        union {
+          u32 all;
+          T element;
+        } value[TURN];
+#pragma unroll
+        for (int k = 0; k < TURN; ++k) {
+          const Word<T> word(from, w + k * THREADS);
+          if (!word.whole(it.n)) continue;
+          if (K == 1) value[k].element = from[word.at];
+          else value[k].all = *(const u32 *)(from + word.at);
+        }
+#pragma unroll
+        for (int k = 0; k < TURN; ++k) {
+          const Word<T> word(from, w + k * THREADS);
+          if (word.whole(it.n)) {
+            if (K == 1) to[word.at * step] = value[k].element;
+            else
+#pragma unroll
+              for (int e = 0; e < K; ++e)
+                to[(word.at + e) * step] = (T)(value[k].all >> BITS * (e % K));
+          } else if (K > 1 && word.at < it.n) {
+#pragma unroll 1
+            for (int e = word.at; e < word.at + K; ++e)
+              if (0 <= e && e < it.n) to[e * step] = from[e];
+          }
+        }
+      }
+    }
+    __syncthreads();
+    flush<T>(it.dst - it.lead, room, it.lead, it.end);
+    __syncthreads();
+  }
+}
+
+KERNEL dlrs_planes1(const Args a) { planes<u8>(a); }
+KERNEL dlrs_planes2(const Args a) { planes<u16>(a); }
+KERNEL dlrs_planes4(const Args a) { planes<u32>(a); }
+KERNEL dlrs_planes8(const Args a) { planes<u64>(a); }
+KERNEL dlrs_pixels1(const Args a) { pixels<u8>(a); }
+KERNEL dlrs_pixels2(const Args a) { pixels<u16>(a); }
+KERNEL dlrs_pixels4(const Args a) { pixels<u32>(a); }
+KERNEL dlrs_pixels8(const Args a) { pixels<u64>(a); }
 
 // Packed elements. The first digit counts the destination's bytes of a row of n[0] elements,
 // n[1] bits apart and src_step bits apart in the source; width[] are the bits of an element and

@@ -20,9 +20,13 @@ pub const SOURCE: &CStr =
 
 const PTX_BYTES: &[u8] = PTX.to_bytes_with_nul();
 const SOURCE_BYTES: &[u8] = SOURCE.to_bytes_with_nul();
+#[allow(long_running_const_eval)]
 const PTX_NBYTES: usize = pack::<0>(PTX_BYTES).1;
+#[allow(long_running_const_eval)]
 const SOURCE_NBYTES: usize = pack::<0>(SOURCE_BYTES).1;
+#[allow(long_running_const_eval)]
 static PTX_PACKED: [u8; PTX_NBYTES] = pack(PTX_BYTES).0;
+#[allow(long_running_const_eval)]
 static SOURCE_PACKED: [u8; SOURCE_NBYTES] = pack(SOURCE_BYTES).0;
 
 /// [`PTX`], as the library carries it.
@@ -39,6 +43,12 @@ pub(super) const MAX_DIGITS: usize = 8;
 /// Bytes of shared memory that hold tiles, and tiles that a block holds at most.
 const ROOM_LOG: u32 = 14;
 const TILES_LOG: u32 = 6;
+/// A block holds so many bytes of pixels at most, and so many pixels, at least and at most.
+const PIXELS_NBYTES: i64 = 12 << 10;
+const PIXELS_LEAST_LOG: u32 = 7;
+const PIXELS_LOG: u32 = 12;
+/// Blocks that keep a large device busy.
+const BUSY_BLOCKS: i64 = 1 << 10;
 /// One launch. Those of a plan follow one another on a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Launch {
@@ -169,6 +179,52 @@ impl KernelArgs {
         self.launch(if size == 1 { c"dlrs_copy1" } else { c"dlrs_copy2" }, 2 * THREADS)
     }
 
+    /// Channels, then pixels, through shared memory.
+    pub(super) fn pixels(mut self, dims: &[Dim], size: u32, apart: bool) -> Launch {
+        let (channels, rest) = split(dims);
+        let (pixels, outer) = split(rest);
+        let images = outer.iter().fold(1i64, |all, dim| all.saturating_mul(dim.n));
+        let fits = |log: u32| (channels.n * i64::from(size)) << log <= PIXELS_NBYTES;
+        let blocks = |log: u32| ((pixels.n + (1 << log) - 1) >> log).saturating_mul(images);
+        let mut log = PIXELS_LOG;
+        while log > PIXELS_LEAST_LOG && (!fits(log) || blocks(log) < BUSY_BLOCKS) {
+            log -= 1;
+        }
+        self.n = [pixels.n as u32, channels.n as u32];
+        self.log = [log, 0, 0];
+        self.src_step = if apart { channels.dst } else { channels.src };
+        let n = (pixels.n + (1 << log) - 1) >> log;
+        self.push(Dim { n, src: pixels.src << log, dst: pixels.dst << log });
+        outer.iter().for_each(|&dim| self.push(dim));
+        let kernel = match (size, apart) {
+            (1, true) => c"dlrs_planes1",
+            (2, true) => c"dlrs_planes2",
+            (4, true) => c"dlrs_planes4",
+            (_, true) => c"dlrs_planes8",
+            (1, false) => c"dlrs_pixels1",
+            (2, false) => c"dlrs_pixels2",
+            (4, false) => c"dlrs_pixels4",
+            (_, false) => c"dlrs_pixels8",
+        };
+        self.launch(kernel, 1)
+    }
+
+    /// A large tile a block, however it is aligned.
+    fn large(mut self, (kernel, down, across): Large, dims: &[Dim], size: u32) -> Launch {
+        let (column, rest) = split(dims);
+        let (row, outer) = split(rest);
+        self.n = [column.n as u32, row.n as u32];
+        (self.src_step, self.dst_step) = (column.src, row.dst);
+        let size = i64::from(size);
+        let tiles = |n: i64, of: i64| (n + of - 1) >> of.trailing_zeros();
+        let (n, src) = (tiles(column.n, down), column.src.wrapping_mul(down));
+        self.push(Dim { n, src, dst: down * size });
+        let (n, dst) = (tiles(row.n, across), row.dst.wrapping_mul(across));
+        self.push(Dim { n, src: across * size, dst });
+        outer.iter().for_each(|&dim| self.push(dim));
+        self.launch(kernel, 1)
+    }
+
     /// Tiles through shared memory.
     pub(super) fn tiles(mut self, dims: &[Dim], size: u32) -> Launch {
         let (column, rest) = split(dims);
@@ -183,9 +239,15 @@ impl KernelArgs {
         (self.src_step, self.dst_step) = (column.src, row.dst);
         let src = outer.iter().fold(self.src as i64 | column.src, |all, dim| all | dim.src);
         let dst = outer.iter().fold(self.dst as i64 | row.dst, |all, dim| all | dim.dst);
-        let store = access_log(dst | down);
+        let (load, store) = (access_log(src | across), access_log(dst | down));
+        if let Some(tile) =
+            large(size, column.n, row.n).filter(|_| size == 4 || load < 4 || store < 4)
+        {
+            return KernelArgs::at(self.src as *const u8, self.dst as *mut u8)
+                .large(tile, dims, size);
+        }
         // Two elements of one byte are not collected.
-        self.width = [access_log(src | across), if store < 2 { log.min(store) } else { store }];
+        self.width = [load, if store < 2 { log.min(store) } else { store }];
         let tiles = |nbytes: i64, log: u32| (nbytes + (1 << log) - 1) >> log;
         let step = |stride: i64, elements_log: u32| stride.wrapping_mul(1 << elements_log);
         self.push(Dim {
@@ -216,6 +278,21 @@ impl KernelArgs {
         outer.iter().for_each(|&Dim { n, src, dst }| self.push(Dim { n, src, dst: dst >> 3 }));
         self.launch(c"dlrs_bits", THREADS)
     }
+}
+
+/// A kernel for large tiles, and their elements down and across.
+type Large = (&'static CStr, i64, i64);
+
+/// The kernel for elements of so many bytes, if a face of so many fills its tiles.
+fn large(size: u32, down: i64, across: i64) -> Option<Large> {
+    let tile: Large = match size {
+        1 => (c"dlrs_tile1", 128, 64),
+        2 => (c"dlrs_tile2", 128, 64),
+        4 => (c"dlrs_tile4", 64, 32),
+        8 => (c"dlrs_tile8", 64, 32),
+        _ => return None,
+    };
+    (down >= tile.1 && across >= tile.2).then_some(tile)
 }
 
 /// The innermost dimension, and the others.

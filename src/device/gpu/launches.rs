@@ -5,6 +5,8 @@ use crate::device::plan::{Dim, Item, MAX_NDIM, Plan};
 
 /// Elements of a launch at most: indices of 31 bits, runs of less than 2^32 bytes.
 const MAX_COUNT: i64 = 1 << 27;
+/// Pixels of an image at least, to be worth a block.
+const PIXELS_LEAST: i64 = 128;
 /// Bits of a row of packed elements at most.
 const MAX_BITS: i64 = 1 << 30;
 
@@ -59,6 +61,9 @@ enum Way {
     /// Elements of so many bytes; dense are the innermost dimension in the destination and the next
     /// in the source.
     Transpose(u32),
+    /// Elements of so many bytes, a few channels of them innermost, then pixels: interleaved in the
+    /// source and dense in the destination, or the other way round.
+    Pixels(u32, bool),
     /// Packed elements, a row of them innermost: bits of an element, and of its slot.
     Bits(u32, u32),
 }
@@ -130,7 +135,9 @@ impl Launches {
             self.push(Dim { n: nbytes >> size.trailing_zeros(), src: size, dst: size });
         }
         self.push_all(part);
-        if self.transposes(size) {
+        if let Some(apart) = self.pixels(size) {
+            self.way = Way::Pixels(size as u32, apart);
+        } else if self.transposes(size) {
             self.way = Way::Transpose(size as u32);
         } else if size >= 4 {
             self.way = Way::Elements(size as u32);
@@ -140,6 +147,35 @@ impl Launches {
                 self.lead(Dim { n: 1, src: 0, dst: 0 });
             }
         }
+    }
+
+    /// Whether pixels are the way, and if they are taken apart; if so, brings channels and pixels to
+    /// the first places.
+    fn pixels(&mut self, size: i64) -> Option<bool> {
+        let few = |dim: Dim| size < 16 && matches!(dim.n, 2 | 3 | 5..=7);
+        let row = self.dim(0);
+        let apart = row.n >= PIXELS_LEAST;
+        if row.dst != size {
+            return None;
+        }
+        let at = (1..self.ndim).find(|&i| {
+            let other = self.dim(i);
+            let (channels, pixels) = if apart { (other, row) } else { (row, other) };
+            let together = channels.n.wrapping_mul(size);
+            let dense = if apart { (other.src, row.src) } else { (other.src, together) };
+            few(channels)
+                && pixels.n >= PIXELS_LEAST
+                && dense == (size, together)
+                && (apart || other.dst == together)
+        })?;
+        let other = self.dim(at);
+        for i in (1..at).rev() {
+            let below = self.dim(i);
+            self.set(i + 1, below);
+        }
+        self.set(0, if apart { other } else { row });
+        self.set(1, if apart { row } else { other });
+        Some(apart)
     }
 
     /// Whether tiles are the way; if so, brings the source's dense dimension to the second place.
@@ -249,7 +285,7 @@ impl Iterator for Launches {
         }
         let mut dims = [Dim::NONE; MAX_DIGITS];
         let (mut src_at, mut dst_at, mut kept) = (0i64, 0i64, 0);
-        let heads = if let Way::Transpose(_) = self.way { 2 } else { 1 };
+        let heads = if let Way::Transpose(_) | Way::Pixels(..) = self.way { 2 } else { 1 };
         for (i, each) in self.loops.iter().take(self.ndim).enumerate() {
             let (first, dim) = each.now();
             src_at = src_at.wrapping_add(first.wrapping_mul(each.dim.src));
@@ -275,6 +311,7 @@ impl Iterator for Launches {
         let args = KernelArgs::at(src, dst.wrapping_offset(dst_at as isize));
         Some(match self.way {
             Way::Transpose(size) => args.tiles(dims, size),
+            Way::Pixels(size, apart) => args.pixels(dims, size, apart),
             Way::Words(size) => args.words(dims, size),
             Way::Elements(size) | Way::Bits(size, _) => args.elements(dims, size),
         })

@@ -1,24 +1,30 @@
-//! Copies between a device and pageable memory of the host: through two pinned buffers, of which
-//! the CPU fills or empties one while the device works with the other.
+//! Copies between a device and pageable memory of the host: through pinned buffers. A thread has two,
+//! of which it fills or empties one while the device works with the other; where there is enough,
+//! several threads take the copy's pieces in turn, since one cannot keep the device's bus busy.
 //!
-//! The buffers of a device are kept, and belong to one call at a time: a call that finds none makes
+//! The buffers of a device are kept, and belong to one thread at a time: one that finds none makes
 //! its own. A buffer that the device may still read is kept too: whoever takes it next waits for
 //! the event behind that work.
 
+use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
 
 use super::context::Current;
 use super::driver::{Device, Driver, Ptr};
 use super::{DISABLE_TIMING, Memory, copy::Place};
 use crate::device::cpu::{self, Parallel};
-use crate::device::pieces;
+use crate::device::pieces::{self, Pieces};
 use crate::device::plan::Plan;
 use crate::error::{Error, Result, Status::*};
 
-/// Bytes of a buffer: enough for several threads to fill it.
-const BUFFER_NBYTES: usize = 16 << 20;
+/// Bytes of a buffer: much next to what asking the driver costs, little next to the caches.
+const BUFFER_NBYTES: usize = 2 << 20;
+/// Threads of a call at most: the device's bus is saturated beyond.
+const THREADS_MOST: usize = 8;
+/// Buffers that a device keeps.
+pub(super) const STAGES: usize = 2 * THREADS_MOST;
 /// What stands behind the bytes of a buffer.
 #[derive(Clone, Copy)]
 struct Tail {
@@ -27,6 +33,9 @@ struct Tail {
 }
 const ALIGN_BYTES: u64 = 64;
 const PARALLEL: Parallel = Parallel { threads: 0, hook: None };
+const ALONE: Parallel = Parallel { threads: 1, hook: None };
+/// CUDA's and HIP's name for the default stream of whatever thread calls.
+const PER_THREAD: usize = 2;
 
 /// A buffer that nobody uses, or NULL.
 pub struct Stage(AtomicPtr<c_void>);
@@ -139,7 +148,7 @@ impl Buffer {
     }
 }
 
-/// The two buffers of a call.
+/// The two buffers of a thread.
 struct Buffers<'a> {
     driver: &'a Driver,
     /// Where they are kept; not those of a context of the caller's, which may go.
@@ -191,66 +200,134 @@ fn or_another_way(error: Error) -> Error {
     }
 }
 
-impl Driver {
-    /// Host to device. The source has been read when the call returns.
-    ///
-    /// # Safety
-    /// The plan is simplified, of bytes; the source is memory of the host; the destination stays
-    /// until the stream has got here.
-    pub(super) unsafe fn upload(&self, here: &Current, plan: &Plan, stream: Ptr) -> Result<()> {
-        let mut buffers = Buffers::new(self, here)?;
-        // In the order of the host's memory, which the CPU reads fastest, where the device can turn
-        // it round; else in that of the device's.
-        let turn = plan.ndim() > 0 && self.has_kernels(here);
-        let mut order = if turn { pieces::reversed(plan) } else { *plan };
-        order.simplify();
-        pieces::each(&order, BUFFER_NBYTES, |piece| {
-            let (buffer, _) = buffers.turn().map_err(or_another_way)?;
-            let (mut into, mut back) = pieces::through(piece, buffer.bytes());
-            if turn {
-                (into, back) = (pieces::reversed(&back), pieces::reversed(&into));
-                back.simplify();
-            }
-            // SAFETY: the buffer is large enough and this call's; the rest is the caller's word.
-            unsafe {
-                cpu::copy(&mut into, &PARALLEL);
-                let enqueued = self.on_device(&back, &Place { here, stream, host: true });
-                // An error may come after some of it was enqueued.
-                buffer.record(self, stream).and(enqueued)
-            }
-        })
+/// A copy that threads carry out together, piece by piece.
+struct Team<'a> {
+    driver: &'a Driver,
+    /// What is current on the calling thread.
+    here: &'a Current<'a>,
+    stream: Ptr,
+    /// Host to device, or back.
+    up: bool,
+    /// The device turns round what the CPU copies in the order of the host's memory.
+    turn: bool,
+    pieces: Pieces<'a>,
+    /// Which piece is next.
+    next: AtomicU64,
+    /// Whether a thread has failed and may write `failure`.
+    failed: AtomicBool,
+    failure: UnsafeCell<Option<Error>>,
+}
+
+/// Of a copy that has failed, no piece is next.
+const NONE: u64 = u64::MAX >> 1;
+
+impl Team<'_> {
+    fn piece(&self) -> Option<Plan> {
+        self.pieces.get(self.next.fetch_add(1, Relaxed))
     }
 
-    /// Device to host. Done when the call returns.
+    /// What a thread does, where `here` is current; if `beside` others, it may do without.
     ///
     /// # Safety
-    /// The plan is simplified, of bytes; the destination is memory of the host.
-    pub(super) unsafe fn download(&self, here: &Current, plan: &Plan, stream: Ptr) -> Result<()> {
-        let mut buffers = Buffers::new(self, here)?;
+    /// As [`Driver::through_host`].
+    unsafe fn work(&self, here: &Current, beside: bool) -> Result<()> {
+        let mut buffers = Buffers::new(self.driver, here)?;
         let mut former: Option<Plan> = None;
-        pieces::each(plan, BUFFER_NBYTES, |piece| {
-            let (buffer, other) = buffers.turn().map_err(or_another_way)?;
-            let (into, back) = pieces::through(piece, buffer.bytes());
-            // SAFETY: the buffer is large enough and this call's; the rest is the caller's word.
+        loop {
+            let (buffer, other) = match buffers.turn() {
+                // The other threads have buffers.
+                Err(error) if beside && error.status == DLRS_NOMEM => break,
+                turn => turn.map_err(or_another_way)?,
+            };
+            let Some(piece) = self.piece() else { break };
+            let (mut into, mut back) = pieces::through(&piece, buffer.bytes());
+            let place = &Place { here, stream: self.stream, host: true };
+            // SAFETY: the buffer is large enough and this thread's; the rest is the caller's word.
             unsafe {
-                let enqueued = self.on_device(&into, &Place { here, stream, host: true });
-                buffer.record(self, stream).and(enqueued)?;
+                if self.up {
+                    if self.turn {
+                        (into, back) = (pieces::reversed(&back), pieces::reversed(&into));
+                        back.simplify();
+                    }
+                    cpu::copy(&mut into, &ALONE);
+                    let enqueued = self.driver.on_device(&back, place);
+                    // An error may come after some of it was enqueued.
+                    buffer.record(self.driver, self.stream).and(enqueued)?;
+                    continue;
+                }
+                let enqueued = self.driver.on_device(&into, place);
+                buffer.record(self.driver, self.stream).and(enqueued)?;
             }
-            let Some(mut empty) = former.replace(back) else { return Ok(()) };
+            let Some(mut empty) = former.replace(back) else { continue };
             if let Some(other) = other {
-                other.wait(self)?;
+                other.wait(self.driver)?;
             }
             // SAFETY: the plan's source is the other buffer, which the device has filled.
-            unsafe { cpu::copy(&mut empty, &PARALLEL) };
-            Ok(())
-        })?;
-        for buffer in buffers.pair.iter_mut().flatten() {
-            buffer.wait(self)?;
+            unsafe { cpu::copy(&mut empty, &ALONE) };
         }
         if let Some(mut empty) = former {
+            for buffer in buffers.pair.iter_mut().flatten() {
+                buffer.wait(self.driver)?;
+            }
             // SAFETY: as above.
-            unsafe { cpu::copy(&mut empty, &PARALLEL) };
+            unsafe { cpu::copy(&mut empty, &ALONE) };
         }
         Ok(())
+    }
+
+    /// [`Team::work`] number `i`, on any thread; an error ends the work of all.
+    unsafe extern "C" fn body(team: *mut c_void, i: usize) {
+        // SAFETY: `through_host` made it from a Team, which outlives the threads; the rest is its
+        // caller's word.
+        unsafe {
+            let team = &*team.cast::<Team>();
+            let done = match team.driver.enter_beside(team.here) {
+                Ok(here) => team.work(&here, i > 0),
+                // A thread that cannot begin leaves the pieces to the others.
+                Err(_) if i > 0 => return,
+                Err(error) => Err(error),
+            };
+            let Err(error) = done else { return };
+            team.next.store(NONE, Relaxed);
+            if !team.failed.swap(true, AcqRel) {
+                *team.failure.get() = Some(error);
+            }
+        }
+    }
+}
+
+impl Driver {
+    /// Between the device and pageable memory. What is memory of the host has been read, or
+    /// written, when the call returns.
+    ///
+    /// # Safety
+    /// The plan is simplified, of bytes; one side is memory of the host, the destination if not
+    /// `up`; the other stays until the stream has got here.
+    pub(super) unsafe fn through_host(
+        &self,
+        here: &Current,
+        plan: &Plan,
+        stream: Ptr,
+        up: bool,
+    ) -> Result<()> {
+        // In the order of the host's memory, which the CPU reads fastest, where the device can turn
+        // it round; else in that of the device's.
+        let turn = up && plan.ndim() > 0 && self.has_kernels(here);
+        let mut order = if turn { pieces::reversed(plan) } else { *plan };
+        order.simplify();
+        let pieces = Pieces::new(&order, BUFFER_NBYTES);
+        let enough = plan.nbytes().checked_div(2 * BUFFER_NBYTES as u64).unwrap_or(0) as usize;
+        let alone = enough < 2 || stream.addr() == PER_THREAD;
+        let threads = if alone { 1 } else { cpu::worth(plan.nbytes(), &PARALLEL) };
+        let threads = threads.min(enough.max(1)).min(THREADS_MOST);
+        let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
+        let failure = UnsafeCell::new(None);
+        let driver = self;
+        let team = Team { driver, here, stream, up, turn, pieces, next, failed, failure };
+        let context = (&raw const team).cast_mut().cast();
+        // SAFETY: the team outlives the call, and what its threads share is atomic, or written by
+        // one of them only; the rest is the caller's word.
+        unsafe { cpu::side_by_side(&PARALLEL, threads, Team::body, context) };
+        team.failure.into_inner().map_or(Ok(()), Err)
     }
 }
