@@ -42,7 +42,7 @@ static void equal(long got, long want, int line, const char *what) {
   X(cuEventQuery, (CUevent)) X(cuEventDestroy_v2, (CUevent))                                \
   X(cuStreamBeginCapture_v2, (CUstream, int)) X(cuStreamEndCapture, (CUstream, CUgraph *))  \
   X(cuStreamIsCapturing, (CUstream, int *)) X(cuGraphDestroy, (CUgraph))                    \
-  X(cuPointerGetAttribute, (void *, int, CUdeviceptr))
+  X(cuPointerGetAttribute, (void *, int, CUdeviceptr)) X(cuMemGetInfo_v2, (size_t *, size_t *))
 #define DECLARE(name, arguments) static CUresult(*name) arguments;
 FUNCTIONS(DECLARE)
 static int (*ctl)(int, long, long, const char *);
@@ -105,6 +105,13 @@ static void memory(void) {
   EQUAL(cuMemAlloc_v2(&b, 1), 2);
   EQUAL(cuMemFree_v2(a), 0);
   EQUAL(cuMemAlloc_v2(&b, 0), 1);
+  EQUAL(cuMemAllocAsync(&b, 0, NULL), 0);
+  EQUAL(b, 0);
+  size_t rest = 0, total = 0;
+  EQUAL(cuMemGetInfo_v2(NULL, &total), 0);
+  EQUAL(total, 1 << 20);
+  EQUAL(cuMemGetInfo_v2(&rest, NULL), 0);
+  EQUAL(rest, 1 << 20);
   ctl(STANDIN_DEFAULTS, 0, 0, NULL);
 }
 
