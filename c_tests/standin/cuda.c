@@ -391,8 +391,9 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   ANSWER(stream_destroy(stream));
 }
 
+/* Of any stream: next to a capture too, waiting is not permitted. */
 EXPORT CUresult cuStreamSynchronize(CUstream stream) {
-  ENTER(CURRENT | RELEASES);
+  ENTER(CURRENT | RELEASES | UNSAFE);
   ANSWER(stream_sync(stream));
 }
 

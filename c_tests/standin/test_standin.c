@@ -42,6 +42,7 @@ static void equal(long got, long want, int line, const char *what) {
   X(cuEventQuery, (CUevent)) X(cuEventDestroy_v2, (CUevent))                                \
   X(cuStreamBeginCapture_v2, (CUstream, int)) X(cuStreamEndCapture, (CUstream, CUgraph *))  \
   X(cuStreamIsCapturing, (CUstream, int *)) X(cuGraphDestroy, (CUgraph))                    \
+  X(cuThreadExchangeStreamCaptureMode, (int *))                                             \
   X(cuPointerGetAttribute, (void *, int, CUdeviceptr)) X(cuMemGetInfo_v2, (size_t *, size_t *))
 #define DECLARE(name, arguments) static CUresult(*name) arguments;
 FUNCTIONS(DECLARE)
@@ -198,9 +199,9 @@ static void early_free(void) {
 
 static void captured(void) {
   CUdeviceptr a, b;
-  CUstream stream;
+  CUstream stream, other;
   CUgraph graph;
-  int status;
+  int status, mode = 2;
   EQUAL(cuMemAlloc_v2(&a, 16), 0);
   EQUAL(cuStreamCreate(&stream, 1), 0);
   EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
@@ -220,6 +221,18 @@ static void captured(void) {
   EQUAL(cuStreamSynchronize(stream), 900);
   EQUAL(cuStreamEndCapture(stream, &graph), 901);
   EQUAL(cuMemFree_v2(b), 0);
+  /* Waiting for another stream is forbidden to a thread that is careful. */
+  EQUAL(cuStreamCreate(&other, 1), 0);
+  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
+  EQUAL(cuStreamSynchronize(other), 900);
+  EQUAL(cuStreamEndCapture(stream, &graph), 901);
+  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
+  EQUAL(cuThreadExchangeStreamCaptureMode(&mode), 0);
+  EQUAL(cuStreamSynchronize(other), 0);
+  EQUAL(cuThreadExchangeStreamCaptureMode(&mode), 0);
+  EQUAL(cuStreamEndCapture(stream, &graph), 0);
+  EQUAL(cuGraphDestroy(graph), 0);
+  EQUAL(cuStreamDestroy_v2(other), 0);
   EQUAL(cuMemFree_v2(a), 0);
   EQUAL(cuStreamDestroy_v2(stream), 0);
   EQUAL(now().graphs, 0);
