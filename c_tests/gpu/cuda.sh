@@ -85,6 +85,7 @@ trace() {
         cp "$out/trace_cuda.txt" "$file"
         echo "recorded: $file; commit it"
     fi
+    cmp -s "$file" "$out/trace_cuda.txt" || echo "$out/trace_cuda.txt differs from $file"
     c_tests/standin/conform.sh "$out/trace" "$out/standin/cuda/libcuda.so.1" "$out/trace_cuda.txt"
 }
 

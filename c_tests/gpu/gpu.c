@@ -30,6 +30,7 @@ long gpu_tally[5];
   X(stream_query, "cuStreamQuery", "hipStreamQuery", (void *))                                   \
   X(begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture", (void *, int))                    \
   X(end, "cuStreamEndCapture", "hipStreamEndCapture", (void *, void **))                         \
+  X(care, "cuThreadExchangeStreamCaptureMode", "hipThreadExchangeStreamCaptureMode", (int *))    \
   X(launch, "cuGraphLaunch", "hipGraphLaunch", (void *, void *))                                 \
   X(exec_end, "cuGraphExecDestroy", "hipGraphExecDestroy", (void *))                             \
   X(graph_end, "cuGraphDestroy", "hipGraphDestroy", (void *))
@@ -104,13 +105,14 @@ int gpu_open(const char *name) {
   return 1;
 }
 
-static void must(int code, const char *what) {
+static void must(int code, const char *what, int line) {
   if (code == 0) return;
-  printf("%s: the test's own call of the driver failed: %s: %d\n", t_context, what, code);
+  printf("%s:%d: %s: the test's own call of the driver failed: %s: %d\n", __FILE__, line, t_context,
+         what, code);
   fflush(stdout);
   _exit(99);
 }
-#define MUST(call) must(call, #call)
+#define MUST(call) must(call, #call, __LINE__)
 
 void gpu_start(void) {
   MUST(d_init(0));
@@ -183,8 +185,17 @@ void *gpu_managed(int device, size_t nbytes) {
 
 void gpu_managed_free(int device, void *data) { gpu_free(device, data); }
 
-/* The real way: a stream of its own. */
+/* Sets how careful this thread is next to captures, where the driver can; answers how it was. */
+static int care(int mode) {
+  if (d_care != NULL) MUST(d_care(&mode));
+  return mode;
+}
+
+/* The real way: a stream of its own. Next to a capture a driver refuses to wait for any stream,
+ * unless the thread is relaxed about that. */
 static void move(int device, void *dst, const void *src, size_t nbytes) {
+  enum { RELAXED = 2 };
+  int careful = care(RELAXED);
   void *stream = gpu_stream(device, 1);
   on(device);
   MUST(G.hip ? hip_copy(dst, src, nbytes, 4, stream)
@@ -192,6 +203,7 @@ static void move(int device, void *dst, const void *src, size_t nbytes) {
   MUST(d_stream_sync(stream));
   off();
   gpu_stream_free(device, stream);
+  care(careful);
 }
 
 void gpu_write(int device, void *dst, const void *src, size_t nbytes) {

@@ -9,7 +9,7 @@
 #include "gpu.h"
 
 enum { THREADS = 16 };
-static int rounds = 40;
+static int rounds = 40, devices;
 static pthread_barrier_t gate;
 
 typedef struct job {
@@ -41,7 +41,7 @@ static void *work(void *argument) {
   dlrs_copy_options options;
   float values[6];
   int64_t shape[2], strides[2];
-  DLDevice device = DEV(self->number & 1);
+  DLDevice device = DEV(self->number % devices);
   void *stream = NULL;
   pthread_barrier_wait(&gate);
   self->wrong += dlrs_stream_create(device, &stream, NULL) != DLRS_OK;
@@ -79,6 +79,7 @@ static void *work(void *argument) {
 /* Z19: the driver is started by many threads at once; one call of starting it fails, perhaps. */
 static void crowd(void) {
   static job jobs[THREADS];
+  devices = gpu_count() > 1 ? 2 : 1;
   pthread_barrier_init(&gate, NULL, THREADS);
   for (int i = 0; i < THREADS; ++i) {
     jobs[i].number = i;
@@ -104,6 +105,12 @@ static void crowd(void) {
 static void seeds(void) {
   NEEDS_STANDIN();
   G.ctl(STANDIN_SEED, 7, 0, NULL);
+  crowd();
+}
+
+static void alone(void) {
+  NEEDS_STANDIN();
+  G.ctl(STANDIN_DEVICES, 1, 0, NULL);
   crowd();
 }
 
@@ -153,6 +160,7 @@ static void hang(void) {
 static const gpu_row rows[] = {
     {"Z19", "first use by 16 threads, copies on streams", crowd},
     {"Z19", "the same, executed in a random order", seeds},
+    {"Z19", "the same, on one device", alone},
     {"Z15", "waiting holds nobody up", hang},
 };
 

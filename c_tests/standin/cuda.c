@@ -160,7 +160,7 @@ EXPORT CUresult cuCtxSetCurrent(CUcontext to) {
 
 EXPORT CUresult cuCtxPushCurrent_v2(CUcontext on) {
   ENTER(KEEPS);
-  ANSWER(context_push(on));
+  ANSWER(on == NULL ? E_VALUE : context_push(on));
 }
 
 EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *out) {
@@ -258,12 +258,13 @@ EXPORT CUresult cuMemHostUnregister(void *address) {
   ANSWER(memory_unregister(address));
 }
 
+/* Either may be left out. */
 EXPORT CUresult cuMemGetInfo_v2(size_t *out, size_t *total) {
   ENTER(CURRENT);
-  OUTPUT(out);
-  if (total == NULL) return (CUresult)E_VALUE;
-  *total = set.memory[current()->device];
-  *out = *total - memory_used(current()->device);
+  size_t all = set.memory[current()->device];
+  if (self.garbage && out != NULL) return (CUresult)garbage(&self, out, sizeof *out);
+  if (out != NULL) *out = all - memory_used(current()->device);
+  if (total != NULL) *total = all;
   ANSWER(OK);
 }
 
@@ -293,7 +294,7 @@ EXPORT CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which, CUde
   switch ((int)which) {
   case 1: memcpy(bytes, &it->context, 8); break;
   case 2:
-    type = it->kind == DEVICE_MEMORY ? 2 : 1; /* managed memory says either, wherever it is */
+    type = it->kind == DEVICE_MEMORY || it->kind == MANAGED_MEMORY ? 2 : 1;
     memcpy(bytes, &type, 4);
     break;
   case 3: memcpy(bytes, &address, 8); break;
@@ -390,8 +391,9 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   ANSWER(stream_destroy(stream));
 }
 
+/* Of any stream: next to a capture too, waiting is not permitted. */
 EXPORT CUresult cuStreamSynchronize(CUstream stream) {
-  ENTER(CURRENT | RELEASES);
+  ENTER(CURRENT | RELEASES | UNSAFE);
   ANSWER(stream_sync(stream));
 }
 

@@ -386,8 +386,10 @@ int alloc_enqueue(size_t nbytes, void *handle, void **out) {
   stream *on = stream_of(handle);
   if (on == NULL) return E_HANDLE;
   if (!set.pools) return E_NOT_SUPPORTED;
+  *out = NULL;
+  if (nbytes == 0) return OK;
   int code = memory_new(DEVICE_MEMORY, nbytes, on->context->device, out);
-  if (code != OK || *out == NULL) return code;
+  if (code != OK) return code;
   block *made = block_of(*out);
   made->context = on->context->handle;
   made->pool = made->unready = 1;

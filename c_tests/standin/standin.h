@@ -1,6 +1,6 @@
 /* The stand-in drivers: a libcuda.so.1 and a libamdhip64.so.N of our own, for tests only. They are
  * not hardware and prove nothing about hardware: what they answer follows the vendors' manuals, and
- * is unconfirmed until a trace recorded with a real driver agrees with it (trace.c).
+ * for CUDA agrees with what a real driver answered (trace.c, trace_cuda.txt).
  *
  * Both libraries export what is declared here; a test finds it with dlsym. Each library has a state
  * of its own. What they do differently from a real driver, so that mistakes show:

@@ -42,7 +42,8 @@ static void equal(long got, long want, int line, const char *what) {
   X(cuEventQuery, (CUevent)) X(cuEventDestroy_v2, (CUevent))                                \
   X(cuStreamBeginCapture_v2, (CUstream, int)) X(cuStreamEndCapture, (CUstream, CUgraph *))  \
   X(cuStreamIsCapturing, (CUstream, int *)) X(cuGraphDestroy, (CUgraph))                    \
-  X(cuPointerGetAttribute, (void *, int, CUdeviceptr))
+  X(cuThreadExchangeStreamCaptureMode, (int *))                                             \
+  X(cuPointerGetAttribute, (void *, int, CUdeviceptr)) X(cuMemGetInfo_v2, (size_t *, size_t *))
 #define DECLARE(name, arguments) static CUresult(*name) arguments;
 FUNCTIONS(DECLARE)
 static int (*ctl)(int, long, long, const char *);
@@ -105,6 +106,13 @@ static void memory(void) {
   EQUAL(cuMemAlloc_v2(&b, 1), 2);
   EQUAL(cuMemFree_v2(a), 0);
   EQUAL(cuMemAlloc_v2(&b, 0), 1);
+  EQUAL(cuMemAllocAsync(&b, 0, NULL), 0);
+  EQUAL(b, 0);
+  size_t rest = 0, total = 0;
+  EQUAL(cuMemGetInfo_v2(NULL, &total), 0);
+  EQUAL(total, 1 << 20);
+  EQUAL(cuMemGetInfo_v2(&rest, NULL), 0);
+  EQUAL(rest, 1 << 20);
   ctl(STANDIN_DEFAULTS, 0, 0, NULL);
 }
 
@@ -191,9 +199,9 @@ static void early_free(void) {
 
 static void captured(void) {
   CUdeviceptr a, b;
-  CUstream stream;
+  CUstream stream, other;
   CUgraph graph;
-  int status;
+  int status, mode = 2;
   EQUAL(cuMemAlloc_v2(&a, 16), 0);
   EQUAL(cuStreamCreate(&stream, 1), 0);
   EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
@@ -213,6 +221,18 @@ static void captured(void) {
   EQUAL(cuStreamSynchronize(stream), 900);
   EQUAL(cuStreamEndCapture(stream, &graph), 901);
   EQUAL(cuMemFree_v2(b), 0);
+  /* Waiting for another stream is forbidden to a thread that is careful. */
+  EQUAL(cuStreamCreate(&other, 1), 0);
+  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
+  EQUAL(cuStreamSynchronize(other), 900);
+  EQUAL(cuStreamEndCapture(stream, &graph), 901);
+  EQUAL(cuStreamBeginCapture_v2(stream, 0), 0);
+  EQUAL(cuThreadExchangeStreamCaptureMode(&mode), 0);
+  EQUAL(cuStreamSynchronize(other), 0);
+  EQUAL(cuThreadExchangeStreamCaptureMode(&mode), 0);
+  EQUAL(cuStreamEndCapture(stream, &graph), 0);
+  EQUAL(cuGraphDestroy(graph), 0);
+  EQUAL(cuStreamDestroy_v2(other), 0);
   EQUAL(cuMemFree_v2(a), 0);
   EQUAL(cuStreamDestroy_v2(stream), 0);
   EQUAL(now().graphs, 0);

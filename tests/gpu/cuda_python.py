@@ -134,13 +134,25 @@ def torch_devices(torch):
 # ---- CuPy ----------------------------------------------------------------------------------------
 
 
+def cupy_exchange(cupy, name, view):
+    ours = dlpack_rs.from_dlpack(view)
+    check(f"cupy {name}: host", (ours.to("cpu").numpy() == view.get()).all())
+    check(f"cupy {name}: back", bool((cupy.from_dlpack(ours.copy()) == view).all()))
+
+
 def cupy_both_ways(cupy):
     for name in "uint8 int32 float16 float32 float64 complex128".split():
         src = cupy.arange(60, dtype=name).reshape(3, 4, 5)
-        for view in (src, src.T, src[::2, :, ::-1], cupy.asfortranarray(src)):
-            ours = dlpack_rs.from_dlpack(view)
-            check(f"cupy {name}: host", (ours.to("cpu").numpy() == view.get()).all())
-            check(f"cupy {name}: back", bool((cupy.from_dlpack(ours.copy()) == view).all()))
+        for view in (src, src.T, src[::2, 1:], cupy.asfortranarray(src)):
+            cupy_exchange(cupy, name, view)
+        # CuPy up to 14.2 divides strides by the element's size as unsigned numbers (its issue
+        # 10172): -4 // 4 becomes 2**62 - 1, which no address space holds. Elements of one byte
+        # come through.
+        try:
+            cupy_exchange(cupy, f"{name} backwards", src[::2, :, ::-1])
+        except ValueError as error:
+            refused = "DLRS_EXTENT_OVERFLOW" in str(error) and src.itemsize > 1
+            check(f"cupy {name} backwards: {error}", refused)
     host = dlpack_rs.from_dlpack(cupy.arange(100).get()).to("cuda:0")
     check("cupy: from the host", bool((cupy.from_dlpack(host) == cupy.arange(100)).all()))
 
