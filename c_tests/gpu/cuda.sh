@@ -32,7 +32,7 @@ build() {
             gcc -std=gnu11 -g -O1 -Iinclude -Ic_tests "$here/$name.c" "$here/gpu.c" c_tests/harness.c \
                 c_tests/inject.c -o "$out/$name" -L"$out/lib" -Wl,-rpath,'$ORIGIN/lib' -ldlpack_rs -lpthread -ldl || exit 1
         done
-        gcc -std=gnu11 -g -O1 c_tests/standin/trace.c -o "$out/trace" -ldl || exit 1
+        gcc -std=gnu11 -g -O1 c_tests/standin/trace.c -o "$out/trace" -lpthread -ldl || exit 1
         if command -v g++ >/dev/null; then c_tests/standin/build.sh "$out/standin" || exit 1; fi
     fi
     for name in catalogue_d threads trace; do

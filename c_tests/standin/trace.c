@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -387,6 +388,124 @@ static void ending(void) {
   T(cuCtxSynchronize());
 }
 
+/* ---- What a call does to a capture of another stream ------------------------------------------*/
+
+static int capture_mode;
+
+static void begin(void) { cuStreamBeginCapture_v2(stream, capture_mode); }
+
+/* Whether the capture goes on (1) or is broken (2), and what ending it answers. */
+static int end(int code) {
+  CUgraph graph = NULL;
+  int status = -1;
+  cuStreamIsCapturing(stream, &status);
+  int ended = cuStreamEndCapture(stream, &graph);
+  if (graph) cuGraphDestroy(graph);
+  printf("    %d, then %d\n", status, ended);
+  return code;
+}
+#define NEXT_TO(text) (begin(), end(call(#text, text)))
+
+static void work_next_to(void) {
+  CUcontext owner;
+  int status;
+  NEXT_TO(cuStreamSynchronize(other));
+  NEXT_TO(cuStreamSynchronize(NULL));
+  NEXT_TO(cuStreamQuery(other));
+  NEXT_TO(cuStreamQuery(NULL));
+  NEXT_TO(cuStreamIsCapturing(NULL, &status));
+  NEXT_TO(cuStreamGetCtx(other, &owner));
+  NEXT_TO(cuEventRecord(event, other));
+  T(cuStreamSynchronize(other));
+  NEXT_TO(cuEventQuery(event));
+  NEXT_TO(cuEventSynchronize(event));
+  NEXT_TO(cuStreamWaitEvent(other, event, 0));
+  NEXT_TO(cuMemcpyAsync(a, b, 64, other));
+  NEXT_TO(cuMemcpyAsync(a, b, 64, NULL));
+  NEXT_TO(cuMemcpyAsync(a, P(pinned), 64, other));
+  NEXT_TO(cuMemcpyAsync(a, P(pageable), 64, other));
+  NEXT_TO(cuMemcpyAsync(P(pageable), a, 64, other));
+  NEXT_TO(cuMemsetD8Async(a, 9, 64, other));
+  NEXT_TO(cuCtxSynchronize());
+  T(cuCtxSynchronize());
+}
+
+/* What is made is given back, if need be afterwards. */
+static void memory_next_to(void) {
+  CUdeviceptr c = 0;
+  CUstream fresh = NULL;
+  CUevent late = NULL;
+  CUmodule module;
+  void *host = NULL;
+  size_t size, total;
+  unsigned type;
+  NEXT_TO(cuPointerGetAttribute(&type, 2, a));
+  NEXT_TO(cuMemGetAddressRange_v2(NULL, &size, a));
+  NEXT_TO(cuMemGetInfo_v2(&size, &total));
+  NEXT_TO(cuMemAllocAsync(&c, 64, other));
+  if (c && NEXT_TO(cuMemFreeAsync(c, other))) T(cuMemFreeAsync(c, other));
+  c = 0;
+  NEXT_TO(cuMemAlloc_v2(&c, 64));
+  if (c == 0) T(cuMemAlloc_v2(&c, 64));
+  if (NEXT_TO(cuMemFree_v2(c))) T(cuMemFree_v2(c));
+  NEXT_TO(cuMemHostAlloc(&host, 64, 0));
+  if (host == NULL) T(cuMemHostAlloc(&host, 64, 0));
+  if (NEXT_TO(cuMemFreeHost(host))) T(cuMemFreeHost(host));
+  if (NEXT_TO(cuMemHostRegister_v2(page, 4096, 0))) T(cuMemHostRegister_v2(page, 4096, 0));
+  if (NEXT_TO(cuMemHostUnregister(page))) T(cuMemHostUnregister(page));
+  NEXT_TO(cuStreamCreate(&fresh, 1));
+  if (fresh && NEXT_TO(cuStreamDestroy_v2(fresh))) T(cuStreamDestroy_v2(fresh));
+  NEXT_TO(cuEventCreate(&late, 2));
+  if (late && NEXT_TO(cuEventDestroy_v2(late))) T(cuEventDestroy_v2(late));
+  NEXT_TO(cuModuleLoadData(&module, "no image"));
+  T(cuCtxSynchronize());
+}
+
+/* A thread that captures nothing, next to one that does. */
+static void *bystander(void *careful) {
+  T(cuCtxSetCurrent(context));
+  T(cuThreadExchangeStreamCaptureMode(careful));
+  T(cuStreamSynchronize(other));
+  return NULL;
+}
+
+static int in_a_thread(int careful) {
+  pthread_t thread;
+  return pthread_create(&thread, NULL, bystander, &careful) || pthread_join(thread, NULL);
+}
+
+/* For each mode of the capture: as a thread is by itself (0), careful about its own captures only
+ * (1), relaxed (2). Everything is made anew, so that what is above keeps its numbers. */
+static void next_to(void) {
+  CUdeviceptr c = 1;
+  T(cuDevicePrimaryCtxRetain(&context, device));
+  T(cuCtxPushCurrent_v2(context));
+  T(cuMemAlloc_v2(&a, 4096));
+  T(cuMemAlloc_v2(&b, 4096));
+  T(cuMemHostAlloc(&pinned, 4096, 0));
+  T(cuStreamCreate(&stream, 1));
+  T(cuStreamCreate(&other, 1));
+  T(cuEventCreate(&event, 2));
+  for (capture_mode = 0; capture_mode < 3; ++capture_mode) {
+    for (int care = 0; care < 3; ++care) {
+      int careful = care;
+      printf("    capture of mode %d, thread of mode %d\n", capture_mode, care);
+      NEXT_TO(in_a_thread(care));
+      T(cuThreadExchangeStreamCaptureMode(&careful));
+      work_next_to();
+      memory_next_to();
+      T(cuThreadExchangeStreamCaptureMode(&careful));
+      V(careful);
+    }
+  }
+  /* What the first recording left open. */
+  T(cuMemAllocAsync(&c, 0, NULL));
+  V(c == 0);
+  T(cuMemGetInfo_v2(NULL, NULL));
+  T(cuCtxPopCurrent_v2(&got));
+  T(cuDevicePrimaryCtxRelease_v2(device));
+}
+
 int main(int argc, char **argv) {
   void *driver = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
   if (driver == NULL) {
@@ -407,6 +526,7 @@ int main(int argc, char **argv) {
   captures();
   modules(argc > 2 ? argv[2] : NULL);
   ending();
+  next_to();
   printf("%d calls\n", number);
   return 0;
 }
