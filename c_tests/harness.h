@@ -44,6 +44,9 @@ void t_watch_result(void *variable, const char *text);
 #define t_result(variable) t_watch_result(variable, #variable)
 void t_unwatch(void);
 
+/* Others allocate too, such as a driver's threads: what is live on the heap says nothing. */
+extern int t_heap_shared;
+
 void t_before(void);
 int t_refused(const char *file, int line, const char *call, int32_t got, int32_t want,
               int32_t argument, int32_t field, int32_t dimension);

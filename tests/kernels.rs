@@ -271,10 +271,11 @@ fn kernels() {
         assert_eq!(all.len(), 1);
         all[0]
     };
-    assert_eq!(kernel(4, &[(32, 4, 128), (32, 128, 4)]), c"dlrs_transpose");
+    assert_eq!(kernel(4, &[(31, 4, 128), (32, 128, 4)]), c"dlrs_transpose");
     assert_eq!(kernel(4, &[(64, 4, 256), (64, 256, 4)]), c"dlrs_tile4");
     assert_eq!(kernel(2, &[(128, 2, 256), (128, 256, 2)]), c"dlrs_transpose");
     assert_eq!(kernel(2, &[(128, 2, 256), (128, 258, 2)]), c"dlrs_tile2");
+    assert_eq!(kernel(4, &[(2048, 4, 8192), (2048, 8192, 4)]), c"dlrs_transpose");
     assert_eq!(kernel(8, &[(64, 8, 520), (64, 512, 8)]), c"dlrs_tile8");
     assert_eq!(kernel(1, &[(300, 1, 300), (300, 300, 1)]), c"dlrs_tile1");
     assert_eq!(kernel(1, &[(3, 1, 300), (300, 3, 1)]), c"dlrs_planes1");

@@ -339,6 +339,59 @@ static void layouts(int from, int to, int rounds) {
   else gpu_free(to, dst);
 }
 
+/* Faces that fill tiles, images of a few channels, and enough bytes for several threads and pieces:
+ * `planes` images of rows x columns elements are transposed, rows `gap` elements longer than they
+ * need be on both sides. */
+static void face(int from, int to, int bytes, int64_t planes, int64_t rows, int64_t columns, int64_t gap) {
+  int64_t pitch = columns + gap, turned = rows + gap, i, j, k;
+  size_t room = (size_t)(planes * (rows + gap) * (columns + gap) * bytes);
+  unsigned char *seed = (unsigned char *)malloc(room), *want = (unsigned char *)malloc(room);
+  unsigned char *src = from < 0 ? seed : (unsigned char *)gpu_alloc(from, room);
+  unsigned char *got = (unsigned char *)malloc(room), *dst = to < 0 ? got : (unsigned char *)gpu_alloc(to, room);
+  for (size_t at = 0; at < room; ++at) seed[at] = (unsigned char)(at * 2654435761u >> 13);
+  memset(want, 0xEE, room);
+  memset(got, 0xEE, room);
+  for (k = 0; k < planes; ++k) {
+    for (i = 0; i < rows; ++i) {
+      for (j = 0; j < columns; ++j) {
+        memcpy(want + ((k * columns + j) * turned + i) * bytes, seed + ((k * rows + i) * pitch + j) * bytes, (size_t)bytes);
+      }
+    }
+  }
+  if (from >= 0) gpu_write(from, src, seed, room);
+  if (to >= 0) gpu_write(to, dst, got, room);
+  int64_t shape[3] = {planes, columns, rows}, strides[3] = {rows * pitch, 1, pitch};
+  int64_t back[3] = {columns * turned, turned, 1};
+  DLDataType dtype = t_dtype(kDLUInt, 8, (uint16_t)bytes);
+  DLTensor one = t_describe(src, dtype, 3, shape, strides), other = t_describe(dst, dtype, 3, shape, back);
+  one.device = from < 0 ? CPU : DEV(from);
+  other.device = to < 0 ? CPU : DEV(to);
+  WORKS(dlrs_copy_desc(&one, 0, &other, 0, NULL, ERR));
+  if (to >= 0) gpu_read(to, got, dst, room);
+  if (!CHECK(memcmp(got, want, room) == 0)) {
+    printf("%d bytes, %lld x %lld x %lld, gap %lld, from %d to %d\n", bytes, (long long)planes,
+           (long long)rows, (long long)columns, (long long)gap, from, to);
+  }
+  if (from >= 0) gpu_free(from, src);
+  if (to >= 0) gpu_free(to, dst);
+  free(seed), free(want), free(got);
+}
+
+static void d11_faces(void) {
+  static const int64_t shapes[][3] = {{2, 300, 170}, {1, 256, 256}, {3, 700, 3}, {2, 3, 1500}, {1, 5, 300}, {1, 130, 7}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+    for (int bytes = 1; bytes <= 16; bytes *= 2) {
+      for (int gap = 0; gap < 2; ++gap) face(0, 0, bytes, shapes[i][0], shapes[i][1], shapes[i][2], gap);
+    }
+  }
+  for (int gap = 0; gap < 2; ++gap) {
+    face(-1, 0, 4, 1, 1500, 1500, gap);
+    face(0, -1, 4, 1, 1500, 1500, gap);
+    face(-1, 0, 4, 1, 2200000, 1, gap);
+    face(0, -1, 4, 1, 1, 2200000, gap);
+  }
+}
+
 static void d11(void) {
   int last = gpu_count() - 1;
   for (int seed = 0; seed < (G.standin ? 4 : 1); ++seed) {
@@ -547,11 +600,12 @@ static void d16_others(void) {
     t_tensor host;
     uint64_t waiting = 0;
     int32_t done = 1;
-    void *stream = gpu_stream(0, 1), *other = gpu_stream(0, 1), *data = gpu_alloc(0, 64), *event;
+    void *stream = gpu_stream(0, 1), *other = gpu_stream(0, 1), *data = gpu_alloc(0, 64), *event, *pooled;
     DLManagedTensorVersioned *held = &host.managed;
     t_make(&host);
     long deleted = t_deleted;
     WORKS(dlrs_event_create(DEV(0), &event, ERR));
+    WORKS(dlrs_mem_alloc(DEV(0), 64, 0, other, &pooled, ERR));
     if (G.standin) G.ctl(STANDIN_HANG, 1, 0, NULL);
     gpu_fill(0, other, data, 1, 64);
     WORKS(dlrs_event_record(DEV(0), event, other, ERR));
@@ -567,6 +621,7 @@ static void d16_others(void) {
     WORKS(dlrs_stream_sync(DEV(0), other, ERR));
     WORKS(dlrs_stream_query(DEV(0), other, &done, ERR));
     EQUAL(done, 1);
+    WORKS(dlrs_mem_free(DEV(0), pooled, 64, 0, other, ERR));
     if (G.standin) EQUAL(gpu_now().stats.captures_broken, 0);
     EQUAL(gpu_capture_end(0, stream, 1), 0);
     WORKS(dlrs_release_drain(&waiting, ERR));
@@ -581,7 +636,7 @@ static void d16_others(void) {
 
 /* Through pinned buffers on one stream while another is captured. */
 static void d16_staged(void) {
-  enum { ROWS = 9000, COLUMNS = 4000 };
+  enum { ROWS = 3500, COLUMNS = 2000 };
   int64_t shape[] = {ROWS, COLUMNS}, across[] = {1, ROWS}, down[] = {COLUMNS, 1};
   unsigned char *bytes = calloc(ROWS, COLUMNS);
   void *stream = gpu_stream(0, 1), *other = gpu_stream(0, 1), *data = gpu_alloc(0, ROWS * COLUMNS);
@@ -1258,6 +1313,7 @@ static const gpu_row rows[] = {
     {"D10", "K01-K07, K10, K11, K29 on the device", d10},
     {"K11", "overlap with permission, on the device", k11},
     {"D11", "all kinds of strides and elements", d11},
+    {"D11", "large faces, few channels, many bytes", d11_faces},
     {"D11/Z12", "the same, no kernel can be loaded", d11_no_kernels},
     {"D11", "pitch over the driver's limit", d11_pitch},
     {"D12", "extents that overflow", d12},
@@ -1299,10 +1355,11 @@ static const gpu_row rows[] = {
 
 int main(int argc, char **argv) {
   if (argc < 2 || !gpu_open(argv[1])) {
-    puts("usage: catalogue_d cuda|rocm [--list]: and its driver must be found");
+    puts("usage: catalogue_d cuda|rocm [--list [ROW]]: and its driver must be found");
     return 2;
   }
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    if (argc > 3 && strcmp(argv[3], rows[i].id) != 0) continue;
     if (argc > 2) printf("%s %s: %s\n", G.name, rows[i].id, rows[i].what);
     gpu_run(&rows[i]);
   }

@@ -3,7 +3,7 @@
 #   test      the catalogue's rows and the threads, the same programs as on the stand-ins; torch,
 #             CuPy and JAX; a trace of driver calls, with which the stand-in must agree (written to
 #             c_tests/standin/trace_cuda.txt when there is none yet)
-#   sanitize  the catalogue's rows under compute-sanitizer
+#   sanitize  the catalogue's rows under compute-sanitizer, those of kernels by all its tools
 #   bench     benches/gpu.py, which writes docs/benchmarks-cuda.md
 #   build     only builds, into target/cuda
 # Without cargo and gcc the library and programs of an earlier `cuda.sh build` in target/cuda are
@@ -129,10 +129,15 @@ if [ "$1" = test ]; then
 else
     command -v compute-sanitizer >/dev/null || { echo "not run: compute-sanitizer is not installed"; exit 3; }
     export GPU_ROW_SECONDS=1200
-    for tool in memcheck racecheck initcheck; do
-        step "compute-sanitizer $tool" compute-sanitizer --tool $tool --target-processes all --error-exitcode 9 \
-            "$out/catalogue_d" cuda
-    done
+    watch() {
+        tool=$1
+        shift
+        step "compute-sanitizer $tool $*" compute-sanitizer --tool "$tool" --report-api-errors no --target-processes all --error-exitcode 9 \
+            "$out/catalogue_d" cuda --list "$@"
+    }
+    # What the driver refuses is asked on purpose, and checked by the rows themselves.
+    for tool in memcheck racecheck initcheck synccheck; do watch $tool D11; done
+    watch memcheck
 fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

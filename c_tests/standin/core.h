@@ -212,6 +212,7 @@ void wait_for_block(block *self);
 int run(long operations);
 void drop_work(void);
 
+int image_check(const char *text);
 int module_new(const void *image, void **out);
 int module_destroy(void *handle);
 int module_function(void *module, const char *name, void **out);

@@ -216,7 +216,7 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
 }
 
 EXPORT CUresult cuMemAllocAsync(CUdeviceptr *out, size_t nbytes, CUstream stream) {
-  ENTER(CURRENT);
+  ENTER(CURRENT | UNSAFE);
   OUTPUT(out);
   void *address = NULL;
   int code = alloc_enqueue(nbytes, stream, &address);
@@ -225,7 +225,7 @@ EXPORT CUresult cuMemAllocAsync(CUdeviceptr *out, size_t nbytes, CUstream stream
 }
 
 EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
-  ENTER(CURRENT | RELEASES);
+  ENTER(CURRENT | RELEASES | UNSAFE);
   ANSWER(free_enqueue(ADDRESS(address), stream));
 }
 
@@ -391,14 +391,14 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   ANSWER(stream_destroy(stream));
 }
 
-/* Of any stream: next to a capture too, waiting is not permitted. */
+/* Of any stream: next to a capture neither waiting nor asking is permitted. */
 EXPORT CUresult cuStreamSynchronize(CUstream stream) {
   ENTER(CURRENT | RELEASES | UNSAFE);
   ANSWER(stream_sync(stream));
 }
 
 EXPORT CUresult cuStreamQuery(CUstream stream) {
-  ENTER(CURRENT);
+  ENTER(CURRENT | UNSAFE);
   ANSWER(stream_query(stream));
 }
 
@@ -496,10 +496,13 @@ EXPORT CUresult cuEventSynchronize(CUevent event) {
 
 /* ---- Modules and kernels --------------------------------------------------------------------*/
 
+/* What is no image is refused before anything else is asked. */
 EXPORT CUresult cuModuleLoadData(CUmodule *out, const void *image) {
-  ENTER(CURRENT | UNSAFE);
+  ENTER(CURRENT);
   OUTPUT(out);
-  ANSWER(module_new(image, (void **)out));
+  int code = image ? image_check((const char *)image) : OK;
+  if (code == OK) code = capture_forbids();
+  ANSWER(code == OK ? module_new(image, (void **)out) : code);
 }
 
 EXPORT CUresult cuModuleUnload(CUmodule module) {

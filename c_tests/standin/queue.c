@@ -437,7 +437,7 @@ static module modules[MODULES];
 static kernel kernels[KERNELS];
 
 /* PTX 7.y came with CUDA 11.y, 8.y with 12.y, 9.y with 13.y. */
-static int image_check(const char *text) {
+int image_check(const char *text) {
   if (is_hip) return strncmp(text, "STANDIN-HIP\n", 12) == 0 ? OK : E_IMAGE;
   const char *line = strstr(text, ".version ");
   if (line == NULL || strstr(text, ".target ") == NULL) return E_IMAGE;

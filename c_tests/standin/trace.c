@@ -443,7 +443,8 @@ static void memory_next_to(void) {
   NEXT_TO(cuMemGetAddressRange_v2(NULL, &size, a));
   NEXT_TO(cuMemGetInfo_v2(&size, &total));
   NEXT_TO(cuMemAllocAsync(&c, 64, other));
-  if (c && NEXT_TO(cuMemFreeAsync(c, other))) T(cuMemFreeAsync(c, other));
+  if (c == 0) T(cuMemAllocAsync(&c, 64, other));
+  if (NEXT_TO(cuMemFreeAsync(c, other))) T(cuMemFreeAsync(c, other));
   c = 0;
   NEXT_TO(cuMemAlloc_v2(&c, 64));
   if (c == 0) T(cuMemAlloc_v2(&c, 64));

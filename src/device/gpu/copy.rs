@@ -19,7 +19,7 @@ const ROWS_HOST: usize = 64;
 /// and where it does not.
 const ROWS_DEVICE: usize = 256;
 /// Contiguous copies of pageable memory go through pinned memory from so many bytes on.
-const STAGED_FROM: usize = 4 << 20;
+const STAGED_FROM: usize = 8 << 20;
 
 impl Driver {
     /// Enqueues a copy of contiguous bytes.
@@ -162,18 +162,20 @@ impl Gpu {
         let dense = plan.ndim() == 0 && matches!(plan.item, Item::Bytes(_));
         let wide = if devices == 2 && !peers { ROWS_DEVICE } else { ROWS_HOST };
         let compact = |writes| towards(plan, writes).is_some();
-        match rows(plan) {
-            _ if dense && pageable && plan.nbytes() >= STAGED_FROM as u64 => {
-                Ok("the driver's copies, through pinned memory")
-            }
-            _ if dense => Ok("the driver's copy"),
-            Some(rows) if rows.width >= wide => Ok("the driver's copy of rows"),
-            _ if peers && (compact(true) || compact(false)) => {
+        let staged = pageable && !peers && plan.nbytes() >= STAGED_FROM as u64;
+        match rows(plan).filter(|rows| rows.width >= wide) {
+            None if !dense => {}
+            _ if staged => return Ok("the driver's copies, through pinned memory"),
+            None => return Ok("the driver's copy"),
+            Some(_) => return Ok("the driver's copy of rows"),
+        }
+        match (peers, pageable, plan.item) {
+            (true, ..) if compact(true) || compact(false) => {
                 Ok("a kernel, and the driver's copy between devices")
             }
-            _ if peers => unsupported(Lack::COPIES),
-            _ if !pageable => Ok("a kernel"),
-            _ if matches!(plan.item, Item::Bytes(_)) => Ok("pinned memory, and a kernel"),
+            (true, ..) => unsupported(Lack::COPIES),
+            (_, false, _) => Ok("a kernel"),
+            (_, true, Item::Bytes(_)) => Ok("pinned memory, and a kernel"),
             _ => unsupported(Lack::COPIES),
         }
     }

@@ -271,14 +271,43 @@ KERNEL dlrs_transpose(const Args a) {
   }
 }
 
+// What a warp moves of LINES lines, of which it takes every eighth, LANES * 32 elements of each: a
+// thread's are 32 apart in a line. Steps from line to line and from element to element are bytes.
+// Unless all is WHOLE, there are so many lines and elements from a thread's first on. As many bytes
+// are loaded before they are stored as registers are worth.
+template <class T, int LINES, int LANES, bool WHOLE>
+__device__ __forceinline__ void move(const u8 *from, i64 from_line, int from_next, u8 *to,
+                                     i64 to_line, int to_next, i64 lines, i64 elements) {
+  enum { ROWS = THREADS / WARP, MOST = (sizeof(T) < 8 ? 8 : 4) / LANES, ALL = LINES / ROWS };
+  enum { BATCH = ALL < MOST ? ALL : MOST };
+#pragma unroll 1
+  for (int first = 0; first < LINES; first += BATCH * ROWS) {
+    T value[BATCH][LANES];
+#pragma unroll
+    for (int r = 0; r < BATCH; ++r)
+#pragma unroll
+      for (int c = 0; c < LANES; ++c)
+        if (WHOLE || (first + r * ROWS < lines && c * WARP < elements))
+          value[r][c] = *(const T *)(from + (r * ROWS * from_line + c * WARP * from_next));
+#pragma unroll
+    for (int r = 0; r < BATCH; ++r)
+#pragma unroll
+      for (int c = 0; c < LANES; ++c)
+        if (WHOLE || (first + r * ROWS < lines && c * WARP < elements))
+          *(T *)(to + (r * ROWS * to_line + c * WARP * to_next)) = value[r][c];
+    from += BATCH * ROWS * from_line, to += BATCH * ROWS * to_line;
+  }
+}
+
 // Transposes tiles of N elements down and M across, all of whose lanes are used: the faces are large.
 // A warp takes a run of 32 elements, aligned or not. The first digit counts tiles down, along the
 // destination's runs of n[0] elements; the second tiles across, along the source's of n[1]. Tiles
 // that follow one another down share lines of the destination, which meet in the cache.
 template <class T, int N, int M> __device__ __forceinline__ void tile(const Args &a) {
-  enum { ROWS = THREADS / WARP, WIDE = sizeof(T) };
-  __shared__ T room[N][M + (WIDE < 4 ? 4 / WIDE : 1)];
-  const u32 x = threadIdx.x % WARP, y = threadIdx.x / WARP;
+  enum { WIDE = sizeof(T), PITCH = M * WIDE + (WIDE < 4 ? 4 : WIDE) };
+  __shared__ u64 words[(N * PITCH + 7) / 8];
+  const int x = threadIdx.x % WARP, y = threadIdx.x / WARP;
+  u8 *in = (u8 *)words + (y * PITCH + x * WIDE), *out = (u8 *)words + (x * PITCH + y * WIDE);
   for (u32 base = blockIdx.x; base < a.count; base += gridDim.x) {
     u32 i = base, down = 0, across = 0;
     const u8 *src = a.src + (y * a.src_step + x * WIDE);
@@ -289,42 +318,21 @@ template <class T, int N, int M> __device__ __forceinline__ void tile(const Args
       if (d == 1) across = at * M;
       src += (i64)at * a.digit[d].src, dst += (i64)at * a.digit[d].dst;
     }
-    // What is left of the runs, seen from this thread's first element.
+    // What is left of the runs.
     const i64 rows = (i64)a.n[0] - down, columns = (i64)a.n[1] - across;
     const bool whole = rows >= N && columns >= M;
-#pragma unroll 1
-    for (int first = 0; first < N; first += TURN * ROWS, src += TURN * ROWS * a.src_step) {
-      T value[TURN][M / WARP];
-#pragma unroll
-      for (int r = 0; r < TURN; ++r)
-#pragma unroll
-        for (int c = 0; c < M / WARP; ++c)
-          if (whole || (y + first + r * ROWS < rows && x + c * WARP < columns))
-            value[r][c] = *(const T *)(src + (r * ROWS * a.src_step + c * WARP * WIDE));
-#pragma unroll
-      for (int r = 0; r < TURN; ++r)
-#pragma unroll
-        for (int c = 0; c < M / WARP; ++c)
-          room[y + first + r * ROWS][x + c * WARP] = value[r][c];
-    }
+    if (whole) move<T, N, M / WARP, true>(src, a.src_step, WIDE, in, PITCH, WIDE, 0, 0);
+    else move<T, N, M / WARP, false>(src, a.src_step, WIDE, in, PITCH, WIDE, rows - y, columns - x);
     __syncthreads();
-#pragma unroll 1
-    for (int r = 0; r < M; r += TURN * ROWS, dst += TURN * ROWS * a.dst_step) {
-#pragma unroll
-      for (int k = 0; k < TURN; ++k)
-#pragma unroll
-        for (int c = 0; c < N / WARP; ++c)
-          if (whole || (y + r + k * ROWS < columns && x + c * WARP < rows))
-            *(T *)(dst + (k * ROWS * a.dst_step + c * WARP * WIDE)) =
-              room[x + c * WARP][y + r + k * ROWS];
-    }
+    if (whole) move<T, M, N / WARP, true>(out, WIDE, PITCH, dst, a.dst_step, WIDE, 0, 0);
+    else move<T, M, N / WARP, false>(out, WIDE, PITCH, dst, a.dst_step, WIDE, columns - y, rows - x);
     __syncthreads();
   }
 }
 
 KERNEL dlrs_tile1(const Args a) { tile<u8, 128, 64>(a); }
 KERNEL dlrs_tile2(const Args a) { tile<u16, 128, 64>(a); }
-KERNEL dlrs_tile4(const Args a) { tile<u32, 64, 32>(a); }
+KERNEL dlrs_tile4(const Args a) { tile<u32, 32, 32>(a); }
 KERNEL dlrs_tile8(const Args a) { tile<u64, 64, 32>(a); }
 
 // A dense run of n bytes to shared memory or back, 16 at a time but for its ends. What is at `run`

@@ -149,8 +149,8 @@ impl Launches {
         }
     }
 
-    /// Whether pixels are the way, and if they are taken apart; if so, brings channels and pixels to
-    /// the first places.
+    /// Whether pixels are the way, and if they are taken apart; if so, brings channels and pixels
+    /// to the first places.
     fn pixels(&mut self, size: i64) -> Option<bool> {
         let few = |dim: Dim| size < 16 && matches!(dim.n, 2 | 3 | 5..=7);
         let row = self.dim(0);

@@ -78,6 +78,7 @@ impl Driver {
             if !stream.is_null() {
                 self.not_capturing(stream)?;
                 if memory == Memory::Device {
+                    let _relaxed = self.relaxed();
                     match self.mem_free_async(data, stream) {
                         Err(error) if absent(&error) => {}
                         answer => return answer,
@@ -124,12 +125,12 @@ impl Driver {
         (data, pooled): (NonNull<c_void>, bool),
         stream: Ptr,
     ) -> Result<()> {
+        let _relaxed = self.relaxed();
         // SAFETY: the caller's word.
         unsafe {
             if pooled {
                 return self.mem_free_async(data.as_ptr(), stream);
             }
-            let _relaxed = self.relaxed();
             let done = self.stream_sync(stream);
             done.and(self.mem_free(data.as_ptr()))
         }

@@ -8,7 +8,7 @@
 //!   driver   │ the library, its functions by both vendors' names; codes: what they answer
 //!   launch   │ kernels loaded and launched; kernels.rs chooses them; hiprtc compiles for ROCm;
 //!            │ packed keeps their text small
-//!   stage    │ pinned buffers between a device and pageable memory
+//!   stage    │ pinned buffers between a device and pageable memory, by several threads
 //!   peers    │ strided copies between two devices
 //!   cuda, rocm  what only one of them has
 //! ```
@@ -30,7 +30,7 @@
 //! Kernels and kept buffers live in primary contexts only: in a context of the caller's own,
 //! strided copies go through memory of the host.
 //!
-//! Not run on hardware yet: tested with a stand-in driver only.
+//! CUDA was run on an H200 (docs/devices.md); ROCm is tested with stand-in drivers only.
 
 pub mod codes;
 mod context;

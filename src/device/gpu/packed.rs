@@ -20,7 +20,7 @@ const EARLIER: u8 = 128;
 /// Places that are remembered, by what stands there.
 const PLACES_LOG: u32 = 14;
 
-/// Packs a text into `N` bytes, and says how many it takes: 0 is a good `N` to find out.
+/// Packs a text into room for `N` bytes, and says how many it takes.
 pub const fn pack<const N: usize>(text: &[u8]) -> ([u8; N], usize) {
     let (mut out, mut n) = ([0; N], 0);
     let mut places = [0u32; 1 << PLACES_LOG];

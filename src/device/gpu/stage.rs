@@ -1,6 +1,6 @@
-//! Copies between a device and pageable memory of the host: through pinned buffers. A thread has two,
-//! of which it fills or empties one while the device works with the other; where there is enough,
-//! several threads take the copy's pieces in turn, since one cannot keep the device's bus busy.
+//! Copies between a device and pageable memory of the host: through pinned buffers. A thread has
+//! two, of which it fills or empties one while the device works with the other; where there is
+//! enough, several threads take the copy's pieces in turn: one cannot keep the device's bus busy.
 //!
 //! The buffers of a device are kept, and belong to one thread at a time: one that finds none makes
 //! its own. A buffer that the device may still read is kept too: whoever takes it next waits for
@@ -18,6 +18,7 @@ use crate::device::cpu::{self, Parallel};
 use crate::device::pieces::{self, Pieces};
 use crate::device::plan::Plan;
 use crate::error::{Error, Result, Status::*};
+use crate::platform;
 
 /// Bytes of a buffer: much next to what asking the driver costs, little next to the caches.
 const BUFFER_NBYTES: usize = 2 << 20;
@@ -32,7 +33,6 @@ struct Tail {
     lost: bool,
 }
 const ALIGN_BYTES: u64 = 64;
-const PARALLEL: Parallel = Parallel { threads: 0, hook: None };
 const ALONE: Parallel = Parallel { threads: 1, hook: None };
 /// CUDA's and HIP's name for the default stream of whatever thread calls.
 const PER_THREAD: usize = 2;
@@ -226,6 +226,37 @@ impl Team<'_> {
         self.pieces.get(self.next.fetch_add(1, Relaxed))
     }
 
+    /// Brings a piece into the buffer: from the host, and on to the device, which may still work on
+    /// that; or from the device. How it goes from there to the host, where it does.
+    ///
+    /// # Safety
+    /// As [`Driver::through_host`]; the buffer is this thread's.
+    unsafe fn bring(
+        &self,
+        piece: &Plan,
+        buffer: &mut Buffer,
+        here: &Current,
+    ) -> Result<Option<Plan>> {
+        let (mut into, mut back) = pieces::through(piece, buffer.bytes());
+        let place = &Place { here, stream: self.stream, host: true };
+        if self.up && self.turn {
+            (into, back) = (pieces::reversed(&back), pieces::reversed(&into));
+            back.simplify();
+        }
+        // SAFETY: the buffer is large enough; the rest is the caller's word.
+        unsafe {
+            let enqueued = if self.up {
+                cpu::copy(&mut into, &ALONE);
+                self.driver.on_device(&back, place)
+            } else {
+                self.driver.on_device(&into, place)
+            };
+            // An error may come after some of it was enqueued.
+            buffer.record(self.driver, self.stream).and(enqueued)?;
+        }
+        Ok((!self.up).then_some(back))
+    }
+
     /// What a thread does, where `here` is current; if `beside` others, it may do without.
     ///
     /// # Safety
@@ -240,24 +271,8 @@ impl Team<'_> {
                 turn => turn.map_err(or_another_way)?,
             };
             let Some(piece) = self.piece() else { break };
-            let (mut into, mut back) = pieces::through(&piece, buffer.bytes());
-            let place = &Place { here, stream: self.stream, host: true };
-            // SAFETY: the buffer is large enough and this thread's; the rest is the caller's word.
-            unsafe {
-                if self.up {
-                    if self.turn {
-                        (into, back) = (pieces::reversed(&back), pieces::reversed(&into));
-                        back.simplify();
-                    }
-                    cpu::copy(&mut into, &ALONE);
-                    let enqueued = self.driver.on_device(&back, place);
-                    // An error may come after some of it was enqueued.
-                    buffer.record(self.driver, self.stream).and(enqueued)?;
-                    continue;
-                }
-                let enqueued = self.driver.on_device(&into, place);
-                buffer.record(self.driver, self.stream).and(enqueued)?;
-            }
+            // SAFETY: the caller's word.
+            let Some(back) = (unsafe { self.bring(&piece, buffer, here)? }) else { continue };
             let Some(mut empty) = former.replace(back) else { continue };
             if let Some(other) = other {
                 other.wait(self.driver)?;
@@ -265,13 +280,12 @@ impl Team<'_> {
             // SAFETY: the plan's source is the other buffer, which the device has filled.
             unsafe { cpu::copy(&mut empty, &ALONE) };
         }
-        if let Some(mut empty) = former {
-            for buffer in buffers.pair.iter_mut().flatten() {
-                buffer.wait(self.driver)?;
-            }
-            // SAFETY: as above.
-            unsafe { cpu::copy(&mut empty, &ALONE) };
+        let Some(mut empty) = former else { return Ok(()) };
+        for buffer in buffers.pair.iter_mut().flatten() {
+            buffer.wait(self.driver)?;
         }
+        // SAFETY: as above.
+        unsafe { cpu::copy(&mut empty, &ALONE) };
         Ok(())
     }
 
@@ -316,10 +330,9 @@ impl Driver {
         let mut order = if turn { pieces::reversed(plan) } else { *plan };
         order.simplify();
         let pieces = Pieces::new(&order, BUFFER_NBYTES);
-        let enough = plan.nbytes().checked_div(2 * BUFFER_NBYTES as u64).unwrap_or(0) as usize;
+        let enough = plan.nbytes().div_ceil(BUFFER_NBYTES as u64).min(THREADS_MOST as u64) as usize;
         let alone = enough < 2 || stream.addr() == PER_THREAD;
-        let threads = if alone { 1 } else { cpu::worth(plan.nbytes(), &PARALLEL) };
-        let threads = threads.min(enough.max(1)).min(THREADS_MOST);
+        let threads = if alone { 1 } else { platform::processors().min(enough) };
         let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let failure = UnsafeCell::new(None);
         let driver = self;
@@ -327,7 +340,7 @@ impl Driver {
         let context = (&raw const team).cast_mut().cast();
         // SAFETY: the team outlives the call, and what its threads share is atomic, or written by
         // one of them only; the rest is the caller's word.
-        unsafe { cpu::side_by_side(&PARALLEL, threads, Team::body, context) };
+        unsafe { platform::side_by_side(threads, Team::body, context) };
         team.failure.into_inner().map_or(Ok(()), Err)
     }
 }
