@@ -9,7 +9,7 @@
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
 
 use super::context::Current;
 use super::driver::{Device, Driver, Ptr};
@@ -212,18 +212,18 @@ struct Team<'a> {
     turn: bool,
     pieces: Pieces<'a>,
     /// Which piece is next.
-    next: AtomicU64,
+    next: AtomicUsize,
     /// Whether a thread has failed and may write `failure`.
     failed: AtomicBool,
     failure: UnsafeCell<Option<Error>>,
 }
 
 /// Of a copy that has failed, no piece is next.
-const NONE: u64 = u64::MAX >> 1;
+const NONE: usize = usize::MAX >> 1;
 
 impl Team<'_> {
     fn piece(&self) -> Option<Plan> {
-        self.pieces.get(self.next.fetch_add(1, Relaxed))
+        self.pieces.get(self.next.fetch_add(1, Relaxed) as u64)
     }
 
     /// Brings a piece into the buffer: from the host, and on to the device, which may still work on
@@ -333,7 +333,7 @@ impl Driver {
         let enough = plan.nbytes().div_ceil(BUFFER_NBYTES as u64).min(THREADS_MOST as u64) as usize;
         let alone = enough < 2 || stream.addr() == PER_THREAD;
         let threads = if alone { 1 } else { platform::processors().min(enough) };
-        let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let failure = UnsafeCell::new(None);
         let driver = self;
         let team = Team { driver, here, stream, up, turn, pieces, next, failed, failure };
