@@ -30,7 +30,7 @@
 //! Kernels and kept buffers live in primary contexts only: in a context of the caller's own,
 //! strided copies go through memory of the host.
 //!
-//! CUDA was run on an H200 and an H100 (docs/devices.md); ROCm is tested with stand-in drivers only.
+//! CUDA was run on an H200 and an H100 (docs/devices.md), ROCm on stand-in drivers only.
 
 pub mod codes;
 mod context;
