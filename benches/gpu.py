@@ -3,8 +3,8 @@
 Run by c_tests/gpu/cuda.sh (make bench-cuda), which asks for a driver first. Copies on the device are
 timed by its own events, behind work that keeps it busy until all of them are enqueued, so that what
 a call costs the host does not count; everything else by the clock: enough calls, one wait, divided.
-Medians of repeats, after a warm-up, results checked before. torch and CuPy are optional. With
---quick nothing is written, sizes are small.
+Medians of repeats, after a warm-up; what is copied on the device is checked before. torch and CuPy
+are optional. With --quick nothing is written, sizes are small.
 
   gpu.py [--quick] [--no-peers] [--only PART...] [--driver FILE] [--library FILE]
 """
