@@ -392,6 +392,44 @@ static void d11_faces(void) {
   }
 }
 
+static int ran;
+
+static int pool(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
+  ran += (int)n;
+  if (context == NULL) return 1; /* it cannot */
+  for (size_t i = n; i-- > 0;) body(body_context, i);
+  return 0;
+}
+
+/* The host's threads are those that the options name, on the way through pinned buffers too. */
+static void d11_threads(void) {
+  enum { ROWS = 4000, COLUMNS = 2200 };
+  int64_t shape[] = {ROWS, COLUMNS}, across[] = {1, ROWS}, down[] = {COLUMNS, 1};
+  unsigned char *bytes = (unsigned char *)malloc(ROWS * COLUMNS), *got = (unsigned char *)malloc(ROWS * COLUMNS);
+  void *data = gpu_alloc(0, ROWS * COLUMNS);
+  for (int i = 0; i < ROWS * COLUMNS; ++i) bytes[i] = (unsigned char)(i * 2654435761u >> 13);
+  for (int turn = 0; turn < 4; ++turn) {
+    dlrs_copy_options options = with(NULL, NULL, 0);
+    DLTensor src = {bytes, {kDLCPU, 0}, 2, U8, shape, across, 0}, back = {got, {kDLCPU, 0}, 2, U8, shape, across, 0};
+    DLTensor there = {data, DEV(0), 2, U8, shape, down, 0};
+    options.threads = turn == 0;
+    if (turn > 1) options.parallel_for = pool;
+    if (turn == 3) options.parallel_context = &ran;
+    memset(got, 0, ROWS * COLUMNS);
+    ran = 0;
+    inject_threads(1);
+    WORKS(dlrs_copy_desc(&src, 0, &there, 0, &options, ERR));
+    WORKS(dlrs_copy_desc(&there, 0, &back, 0, &options, ERR));
+    long refused = inject_threads(0);
+    CHECK(memcmp(bytes, got, ROWS * COLUMNS) == 0);
+    if (turn == 1) CHECK(refused > 0 || !inject_works());
+    else if (G.standin) EQUAL(refused, 0); /* a driver may start its own */
+    if (turn > 1) CHECK(ran >= 8);
+  }
+  gpu_free(0, data);
+  free(bytes), free(got);
+}
+
 static void d11(void) {
   int last = gpu_count() - 1;
   for (int seed = 0; seed < (G.standin ? 4 : 1); ++seed) {
@@ -1314,6 +1352,7 @@ static const gpu_row rows[] = {
     {"K11", "overlap with permission, on the device", k11},
     {"D11", "all kinds of strides and elements", d11},
     {"D11", "large faces, few channels, many bytes", d11_faces},
+    {"D11", "whose threads", d11_threads},
     {"D11/Z12", "the same, no kernel can be loaded", d11_no_kernels},
     {"D11", "pitch over the driver's limit", d11_pitch},
     {"D12", "extents that overflow", d12},

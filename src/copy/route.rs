@@ -133,6 +133,7 @@ pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> 
 /// As [`execute`]; the plan is simplified.
 #[inline(never)]
 unsafe fn elsewhere(transfer: &mut Transfer, host: bool, options: &Options) -> Result<()> {
+    transfer.parallel = options.parallel;
     for asked in asked(transfer, &options.streams).into_iter().flatten() {
         // SAFETY: as this function's contract.
         match unsafe { direct(&asked, transfer, &options.streams) } {
@@ -183,7 +184,7 @@ impl Way {
         plain: Option<&'static str>,
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let Transfer { plan, src, dst } = transfer;
+        let Transfer { plan, src, dst, .. } = transfer;
         match self.how {
             Some(how) => write!(out, "{}: {how}", self.by)?,
             None if self.by == "cpu" => {

@@ -56,8 +56,8 @@ unsafe fn stage(
     let scratch = Scratch::new(Some(piece.plan.nbytes()))?;
     let Some(memory) = scratch.memory() else { return Ok(()) };
     let (into, back) = pieces::through(&piece.plan, memory.as_ptr());
-    let mut into = Transfer { plan: into, src: piece.src, dst: HOST };
-    let mut back = Transfer { plan: back, src: HOST, dst: piece.dst };
+    let mut into = Transfer { plan: into, dst: HOST, ..*piece };
+    let mut back = Transfer { plan: back, src: HOST, ..*piece };
     // SAFETY: the memory is compact and large enough; the rest is the caller's word.
     unsafe {
         match fetch {
@@ -92,7 +92,7 @@ unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()
     let mut local = into.plan;
     // SAFETY: the span holds every element of the source.
     unsafe {
-        fetch_span(worker, (into.src, into.plan.src), &span, memory)?;
+        fetch_span(worker, into, (into.src, into.plan.src), &span, memory)?;
         local.src = memory.as_ptr().wrapping_offset(span.before as isize);
         cpu::copy(&mut local, &options.parallel);
     }
@@ -149,18 +149,18 @@ unsafe fn stage_bits(
     // SAFETY: the spans hold every element; the rest is the caller's word.
     unsafe {
         if let (Some(worker), Some(memory)) = (fetch, from.memory()) {
-            fetch_span(worker, (piece.src, piece.plan.src), &src, memory)?;
+            fetch_span(worker, piece, (piece.src, piece.plan.src), &src, memory)?;
             local.src = memory.as_ptr().wrapping_offset(src.before as isize);
         }
         if let (Some(worker), Some(memory)) = (store, to.memory()) {
-            fetch_span(worker, (piece.dst, piece.plan.dst), &dst, memory)?;
+            fetch_span(worker, piece, (piece.dst, piece.plan.dst), &dst, memory)?;
             local.dst = memory.as_ptr().wrapping_offset(dst.before as isize);
         }
         cpu::copy(&mut local, &options.parallel);
         if let (Some(worker), Some(memory)) = (store, to.memory()) {
             let first = piece.plan.dst.wrapping_offset(-(dst.before as isize));
             let plan = Plan::new(memory.as_ptr(), first, Item::Bytes(dst.nbytes as usize));
-            each_item(worker, &Transfer { plan, src: HOST, dst: piece.dst })?;
+            each_item(worker, &Transfer { plan, src: HOST, ..*piece })?;
         }
     }
     Ok(())
@@ -172,6 +172,7 @@ unsafe fn stage_bits(
 /// The span is live on its side, and `memory` has room for it.
 unsafe fn fetch_span(
     worker: Worker,
+    piece: &Transfer,
     (side, first): (Side, *const u8),
     span: &Span,
     memory: NonNull<u8>,
@@ -179,7 +180,7 @@ unsafe fn fetch_span(
     let first = first.wrapping_offset(-(span.before as isize));
     let plan = Plan::new(first, memory.as_ptr(), Item::Bytes(span.nbytes as usize));
     // SAFETY: the caller's word.
-    unsafe { each_item(worker, &Transfer { plan, src: side, dst: HOST }) }
+    unsafe { each_item(worker, &Transfer { plan, src: side, dst: HOST, ..*piece }) }
 }
 
 /// The bytes from the lowest to the highest that one side of a plan uses.

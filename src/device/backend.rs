@@ -7,6 +7,7 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
+use super::cpu::Parallel;
 use super::plan::Plan;
 use crate::abi::{DLDevice, DeviceCode};
 use crate::error::{Error, Result, Status::*};
@@ -35,6 +36,8 @@ pub struct Transfer {
     pub src: Side,
     /// The destination's side.
     pub dst: Side,
+    /// The host's threads that may take part.
+    pub parallel: Parallel,
 }
 
 impl Transfer {
@@ -43,7 +46,7 @@ impl Transfer {
     pub const fn none() -> Transfer {
         let device = DLDevice { device_type: 0, device_id: 0 };
         let side = Side { device, handle: core::ptr::null_mut() };
-        Transfer { plan: Plan::none(), src: side, dst: side }
+        Transfer { plan: Plan::none(), src: side, dst: side, parallel: Parallel::ANY }
     }
 }
 

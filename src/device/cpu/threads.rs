@@ -34,6 +34,13 @@ pub struct Parallel {
     pub hook: Option<ParallelFor>,
 }
 
+impl Parallel {
+    /// As many as the copy is worth.
+    pub const ANY: Parallel = Parallel { threads: 0, hook: None };
+    /// The calling thread only.
+    pub const ALONE: Parallel = Parallel { threads: 1, hook: None };
+}
+
 /// Where the number of threads is ours to decide: memory is saturated beyond.
 const DECIDED_MOST: usize = 16;
 

@@ -148,7 +148,7 @@ impl Driver {
 impl Gpu {
     /// How [`Gpu::carry_out`] would do it, without asking the driver.
     pub(super) fn way(&self, transfer: &Transfer) -> Result<&'static str> {
-        let Transfer { plan, src, dst } = transfer;
+        let Transfer { plan, src, dst, .. } = transfer;
         let (mut devices, mut pageable) = (0, false);
         for side in [src.device, dst.device] {
             match self.memory(side.device_type) {
@@ -211,7 +211,7 @@ impl Gpu {
         stream: Stream,
     ) -> Result<()> {
         let here = &self.enter(device, stream)?;
-        let Transfer { plan, src, dst } = transfer;
+        let Transfer { plan, src, dst, .. } = transfer;
         let reach = (self.reach(src, plan.src, here)?, self.reach(dst, plan.dst, here)?);
         // SAFETY: the caller's word, for all of this function.
         unsafe {
@@ -219,7 +219,7 @@ impl Gpu {
                 return self.strided(transfer, reach, here, stream);
             };
             if nbytes >= STAGED_FROM && self.gains(plan, reach, stream)? {
-                match self.between(plan, reach, here, stream) {
+                match self.between(transfer, reach, here, stream) {
                     Err(error) if error.status == DLRS_UNSUPPORTED => {}
                     done => return done,
                 }
@@ -250,7 +250,7 @@ impl Gpu {
         here: &Current,
         stream: Stream,
     ) -> Result<()> {
-        let Transfer { plan, src, dst } = transfer;
+        let Transfer { plan, src, dst, .. } = transfer;
         let src = self.reach_by_kernels(src, plan.src, reach.0)?;
         let dst = self.reach_by_kernels(dst, plan.dst, reach.1)?;
         // SAFETY: the caller's word.
@@ -276,7 +276,7 @@ impl Gpu {
             match (src, dst) {
                 (Reach::Direct, Reach::Peer) => self.0.across(plan, true, place),
                 (Reach::Peer, Reach::Direct) => self.0.across(plan, false, place),
-                _ => self.between(plan, (src, dst), here, stream),
+                _ => self.between(transfer, (src, dst), here, stream),
             }
         }
     }
@@ -287,7 +287,7 @@ impl Gpu {
     /// As [`Gpu::carry_out`].
     unsafe fn between(
         &self,
-        plan: &Plan,
+        Transfer { plan, parallel, .. }: &Transfer,
         reach: (Reach, Reach),
         here: &Current,
         stream: Stream,
@@ -302,6 +302,6 @@ impl Gpu {
         };
         self.0.not_capturing(stream)?;
         // SAFETY: the caller's word.
-        unsafe { self.0.through_host(here, plan, stream, up) }
+        unsafe { self.0.through_host(here, plan, stream, up, parallel) }
     }
 }

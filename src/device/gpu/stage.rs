@@ -33,7 +33,6 @@ struct Tail {
     lost: bool,
 }
 const ALIGN_BYTES: u64 = 64;
-const ALONE: Parallel = Parallel { threads: 1, hook: None };
 /// CUDA's and HIP's name for the default stream of whatever thread calls.
 const PER_THREAD: usize = 2;
 
@@ -246,7 +245,7 @@ impl Team<'_> {
         // SAFETY: the buffer is large enough; the rest is the caller's word.
         unsafe {
             let enqueued = if self.up {
-                cpu::copy(&mut into, &ALONE);
+                cpu::copy(&mut into, &Parallel::ALONE);
                 self.driver.on_device(&back, place)
             } else {
                 self.driver.on_device(&into, place)
@@ -278,14 +277,14 @@ impl Team<'_> {
                 other.wait(self.driver)?;
             }
             // SAFETY: the plan's source is the other buffer, which the device has filled.
-            unsafe { cpu::copy(&mut empty, &ALONE) };
+            unsafe { cpu::copy(&mut empty, &Parallel::ALONE) };
         }
         let Some(mut empty) = former else { return Ok(()) };
         for buffer in buffers.pair.iter_mut().flatten() {
             buffer.wait(self.driver)?;
         }
         // SAFETY: as above.
-        unsafe { cpu::copy(&mut empty, &ALONE) };
+        unsafe { cpu::copy(&mut empty, &Parallel::ALONE) };
         Ok(())
     }
 
@@ -323,6 +322,7 @@ impl Driver {
         plan: &Plan,
         stream: Ptr,
         up: bool,
+        parallel: &Parallel,
     ) -> Result<()> {
         // In the order of the host's memory, which the CPU reads fastest, where the device can turn
         // it round; else in that of the device's.
@@ -331,8 +331,12 @@ impl Driver {
         order.simplify();
         let pieces = Pieces::new(&order, BUFFER_NBYTES);
         let enough = plan.nbytes().div_ceil(BUFFER_NBYTES as u64).min(THREADS_MOST as u64) as usize;
-        let alone = enough < 2 || stream.addr() == PER_THREAD;
-        let threads = if alone { 1 } else { platform::processors().min(enough) };
+        let threads = match parallel.threads {
+            _ if stream.addr() == PER_THREAD => 1,
+            0 if parallel.hook.is_none() => platform::processors().min(enough),
+            0 => enough,
+            most => most.min(enough),
+        };
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let failure = UnsafeCell::new(None);
         let driver = self;
@@ -340,7 +344,11 @@ impl Driver {
         let context = (&raw const team).cast_mut().cast();
         // SAFETY: the team outlives the call, and what its threads share is atomic, or written by
         // one of them only; the rest is the caller's word.
-        unsafe { platform::side_by_side(threads, Team::body, context) };
+        unsafe {
+            if threads < 2 || !cpu::side_by_side(parallel, threads, Team::body, context) {
+                Team::body(context, 0);
+            }
+        }
         team.failure.into_inner().map_or(Ok(()), Err)
     }
 }
