@@ -97,7 +97,7 @@ echo "$dropped functions were missing once"
 
 # What a real driver answered, if somebody has recorded it (make test-cuda).
 recorded=$here/../standin/trace_cuda.txt
-gcc -std=gnu11 -g "$here/../standin/trace.c" -o "$out/trace" -lpthread -ldl || exit 1
+${CC:-gcc} -std=gnu11 -g "$here/../standin/trace.c" -o "$out/trace" -lpthread -ldl || exit 1
 if [ -f "$recorded" ]; then
     step "conform" "$here/../standin/conform.sh" "$out/trace" "$standins/cuda/libcuda.so.1" "$recorded"
 else
