@@ -108,7 +108,7 @@ test-windows:  ## the .dll and the C and C++ tests, under wine (docs/platforms.m
 
 test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/devices.md)
 	c_tests/gpu/cuda.sh test
-	c_tests/gpu/cuda.sh sanitize
+	c_tests/gpu/cuda.sh sanitize || [ $$? -eq 3 ] # not installed
 
 bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy; writes docs/benchmarks-cuda.md
 	c_tests/gpu/cuda.sh bench $(BENCH)

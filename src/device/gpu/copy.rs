@@ -18,7 +18,7 @@ const PITCH_MOST: i64 = i32::MAX as i64;
 const ROWS_HOST: usize = 64;
 /// and where it does not.
 const ROWS_DEVICE: usize = 256;
-/// Contiguous copies of pageable memory go through pinned memory from so many bytes on.
+/// Contiguous copies and rows of pageable memory go through pinned memory from so many bytes on.
 const STAGED_FROM: usize = 8 << 20;
 
 impl Driver {
@@ -230,8 +230,8 @@ impl Gpu {
         }
     }
 
-    /// Whether a contiguous copy is faster through pinned memory: pageable memory does not wait for
-    /// streams anyway. What the driver knows was registered.
+    /// Whether a contiguous copy, or one of rows, is faster through pinned memory: pageable memory
+    /// does not wait for streams anyway. What the driver knows was registered.
     fn gains(&self, plan: &Plan, reach: (Reach, Reach), stream: Stream) -> Result<bool> {
         let host = match reach {
             (Reach::Pageable, Reach::Direct) => plan.src,
@@ -261,10 +261,8 @@ impl Gpu {
                 let host = !(device(&transfer.src) && device(&transfer.dst));
                 return self.0.on_device(plan, &Place { here, stream, host });
             }
-            let pageable = (src, dst) == (Reach::Pageable, Reach::Direct)
-                || (src, dst) == (Reach::Direct, Reach::Pageable);
             let large = plan.nbytes() >= STAGED_FROM as u64;
-            let staged = pageable && large && self.gains(plan, (src, dst), stream)?;
+            let staged = large && self.gains(plan, (src, dst), stream)?;
             let wide = |copy: &Pitched| copy.width >= ROWS_HOST && !staged;
             if let Some(copy) = rows(plan).filter(wide) {
                 match self.0.pitched(&copy, stream) {
