@@ -2,11 +2,12 @@
 # Runs the test steps given, each a command line, with a header; goes on after a failure. Prints how
 # long each took and ends with the counts of all steps together: `N passed, N failed`. A step whose
 # script does not exist counts as failed; one that says `...: not run, because ...` is shown as such.
+# Lines of a failed step that look like the reason are repeated below the table.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
-passed=0 failed=0 summary=
+passed=0 failed=0 summary= reasons=
 
 # Adds up what a step said: cargo's `test result:` lines, or else the last line that has
 # `N passed` in it, as our scripts and pytest write it.
@@ -33,6 +34,11 @@ for step in "$@"; do
   if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || { [ "$good" -eq 0 ] && [ -z "$reason" ]; }; }; then
     bad=1
   fi
+  if [ "$bad" -gt 0 ]; then
+    reasons+="$step:"$'\n'
+    reasons+=$(grep -E 'FAIL|panicked at|\(expected |^error|:[0-9]+: ' "$log" | head -n 8 |
+      cut -c1-200)$'\n'
+  fi
   passed=$((passed + good)) failed=$((failed + bad))
   word=pass
   [ "$good" -gt 0 ] || word=none
@@ -41,5 +47,5 @@ for step in "$@"; do
     $((SECONDS - started)) "$step")$'\n'
   [ -z "$reason" ] || summary+="      $reason"$'\n'
 done
-printf '\n%s%d passed, %d failed\n' "$summary" "$passed" "$failed"
+printf '\n%s%s%d passed, %d failed\n' "$summary" "$reasons" "$passed" "$failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
