@@ -155,9 +155,14 @@ pub(super) unsafe fn tiles(ops: &Ops, way: &'static Way, plan: &Part, dense: usi
 }
 
 impl BitFace<'_> {
+    /// Whether elements have 4 bits.
+    pub(super) fn four(&self) -> bool {
+        self.way.width == 4
+    }
+
     /// Whether elements of 4 bits are halves of bytes that both sides' rows are made of.
-    pub(super) fn bytes(&self) -> bool {
-        self.way.width == 4 && (self.src_bit | self.dst_bit | self.ss | self.ds) & 7 == 0
+    fn bytes(&self) -> bool {
+        self.four() && (self.src_bit | self.dst_bit | self.ss | self.ds) & 7 == 0
     }
 
     /// The face of `n_dst` and `n_src` elements from `d` and `s` on.

@@ -42,9 +42,10 @@ pub(super) struct Stage {
     /// Copies `lines` lines of each of `n` rows at `src` to rows `pitch` bytes apart, from `to` on.
     pub(super) copy:
         unsafe fn(src: *const u8, rows: Rows<1>, to: *mut u8, pitch: usize, n: usize, lines: usize),
-    /// Makes the nibbles of pairs of such copies bytes, of `lines` lines of each of `n`: at `first`
-    /// the low nibbles of both, at `second` the high ones.
-    pub(super) pair: unsafe fn(first: *mut u8, second: *mut u8, n: usize, lines: usize),
+    /// Makes bytes of two nibbles each, of `lines` lines of each of `n` such copies: at `to[0]` of
+    /// the nibbles `from[0]`, low and high ones, at `to[1]` likewise. What is read lies nowhere
+    /// before what is written at the same time.
+    pub(super) pair: unsafe fn(from: &[[Nibbles; 2]; 2], to: [*mut u8; 2], n: usize, lines: usize),
     /// Turns 16 bytes of each of `n` such copies, [`PITCH`] bytes apart, of elements of 1 << `log`
     /// bytes, to rows `size` bytes apart.
     pub(super) turn: unsafe fn(log: u32, src: *const u8, n: usize, to: *mut u8, size: usize),
@@ -58,6 +59,13 @@ pub(super) struct Stage {
         n: usize,
         lines: usize,
     ),
+}
+
+/// One nibble of each byte from there on: the low one, or the high one with a shift of 4.
+#[derive(Clone, Copy)]
+pub(super) struct Nibbles {
+    pub(super) at: *const u8,
+    pub(super) shift: i32,
 }
 
 /// What copies lie in, and what is turned: asked for when it is needed first.

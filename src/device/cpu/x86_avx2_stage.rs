@@ -6,7 +6,7 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Place, Rows};
-use super::staged::{PITCH, Stage};
+use super::staged::{Nibbles, PITCH, Stage};
 use super::x86_avx2::{block1, block2, block4, block8, block16};
 use super::x86_packed::swap;
 
@@ -86,19 +86,49 @@ unsafe fn line(from: *const u8, to: *mut u8) {
 }
 
 #[target_feature(enable = "avx2")]
-unsafe fn pair(first: *mut u8, second: *mut u8, n: usize, lines: usize) {
+unsafe fn pair(from: &[[Nibbles; 2]; 2], to: [*mut u8; 2], n: usize, lines: usize) {
+    let [[a, b], [c, d]] = *from;
+    if (a.at, b.at) == (c.at, d.at) {
+        // SAFETY: the caller's promise. All nibbles of these rows' bytes.
+        return unsafe { pair_whole([a.at, b.at], to, n, lines) };
+    }
+    let each = _mm256_set1_epi8(0x0f);
+    let of = |of: Nibbles| (of.at, _mm_cvtsi32_si128(of.shift));
+    let (low, high) = ([of(a), of(b)], [of(c), of(d)]);
     for row in 0..n {
         for at in (0..64 * lines).step_by(32) {
-            let (first, second): (*mut __m256i, *mut __m256i) = (
-                first.wrapping_add(row * PITCH + at).cast(),
-                second.wrapping_add(row * PITCH + at).cast(),
-            );
+            let at = row * PITCH + at;
+            // SAFETY: the caller's copies.
+            let nibbles = |(from, shift): (*const u8, __m128i)| unsafe {
+                let bytes = _mm256_loadu_si256(from.wrapping_add(at).cast());
+                _mm256_and_si256(_mm256_srl_epi16(bytes, shift), each)
+            };
+            let both = |[a, b]: [(*const u8, __m128i); 2]| {
+                _mm256_or_si256(nibbles(a), _mm256_slli_epi16::<4>(nibbles(b)))
+            };
+            let (first, second) = (both(low), both(high));
+            // SAFETY: likewise; of what is written all was read that is read.
+            unsafe {
+                _mm256_storeu_si256(to[0].wrapping_add(at).cast(), first);
+                _mm256_storeu_si256(to[1].wrapping_add(at).cast(), second);
+            }
+        }
+    }
+}
+
+/// Likewise, of two rows' low nibbles, and of their high ones.
+#[target_feature(enable = "avx2")]
+unsafe fn pair_whole([first, second]: [*const u8; 2], to: [*mut u8; 2], n: usize, lines: usize) {
+    for row in 0..n {
+        for at in (0..64 * lines).step_by(32) {
+            let at = row * PITCH + at;
             // SAFETY: the caller's copies.
             unsafe {
-                let (a, b) = (_mm256_loadu_si256(first), _mm256_loadu_si256(second));
+                let a = _mm256_loadu_si256(first.wrapping_add(at).cast());
+                let b = _mm256_loadu_si256(second.wrapping_add(at).cast());
                 let (low, high) = swap::<4>(a, b, 0x0f0f_0f0f);
-                _mm256_storeu_si256(first, low);
-                _mm256_storeu_si256(second, high);
+                _mm256_storeu_si256(to[0].wrapping_add(at).cast(), low);
+                _mm256_storeu_si256(to[1].wrapping_add(at).cast(), high);
             }
         }
     }
