@@ -31,25 +31,28 @@ LAYOUTS = {
 
 
 def exchange(sent, received):
-    """Rank 0 sends `sent`, rank 1 receives into `received`; an error is told to both."""
+    """Rank 0 sends `sent`, rank 1 receives into `received`; an error is told to both.
+
+    Nothing is under way before both have what they need: a message that nobody receives may be
+    waited for, or crash, when MPICH ends.
+    """
     foretold = checks.foretold("mpi4py", sent.tensor)
     try:
         if COMM.rank == 0:
-            request, error = COMM.Isend(sent.tensor, 1), None
+            request, error = COMM.Send_init(sent.tensor, 1), None
         else:
-            request, error = COMM.Irecv(received.tensor, 0), None
+            request, error = COMM.Recv_init(received.tensor, 0), None
     except Exception as refusal:
         request, error = None, f"{type(refusal).__name__}: {refusal}"
     errors = COMM.allgather(error)
     if (foretold[0] == "refuses") != bool(errors[0]):
         raise checks.Wrong(f"dlpack_rs.consumers foretells {foretold}: {errors[0]}")
-    if any(errors):
-        if request is not None:
-            request.Cancel()
-            request.Wait()
-        return next(filter(None, errors))
-    request.Wait()
-    return None
+    if not any(errors):
+        request.Start()
+        request.Wait()
+    if request is not None:
+        request.Free()
+    return next(filter(None, errors), None)
 
 
 def moved(dtype="float32", data=DATA, into=None, **options):

@@ -29,8 +29,8 @@ struct Table {
     line: Dim,
     /// The first dimension, in whole.
     first: Dim,
-    /// Whether the destination is dense in the order of the table.
-    dense: bool,
+    /// How many elements are one run of the destination, over and over.
+    run: usize,
     size: usize,
     dims: u64,
 }
@@ -43,7 +43,7 @@ impl Table {
         let (line, first) = (Dim::NONE, Dim::NONE);
         let mut at = Array::new();
         at.push((0, 0));
-        Table { at, n: 1, most, part: None, line, first, dense: true, size, dims: 0 }
+        Table { at, n: 1, most, part: None, line, first, run: 1, size, dims: 0 }
     }
 
     /// Adds dimension `i` outside those already there, or as much of it as there is room for.
@@ -65,7 +65,9 @@ impl Table {
             self.at.push((src + dim.src as isize, dst + dim.dst as isize));
         }
         self.first = if self.dims == 0 { dim } else { self.first };
-        self.dense &= dim.dst == (self.size * n) as i64;
+        if self.run == n && dim.dst == (self.size * n) as i64 {
+            self.run = n * count;
+        }
         self.line = if self.dims == 0 { Dim { n: count as i64, ..dim } } else { Dim::NONE };
         (self.n, self.dims) = (n * count, self.dims | 1 << (i & 63));
     }
@@ -203,37 +205,40 @@ unsafe fn block_of<const W: usize, const V: usize>(
     let at = inner.at.get(..inner.n).unwrap_or(&[]);
     let Dim { n, src: ss, dst: ds } = inner.line;
     let (n, ss, ds) = (n as usize, ss as isize, ds as isize);
-    let runs = inner.dense && outer.first.src == size as i64;
+    let next = outer.first.src == size as i64;
     let mut left = outer.first.n;
     for &(from, to) in outer.at.iter().take(outer.n) {
         let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
         left = if left == 0 { outer.first.n - 1 } else { left - 1 };
-        let wide = size == W || (runs && left > 0);
+        let wide = size == W || (next && left > 0);
         // The last element of a run is written exactly.
-        let count = if !wide { 0 } else { inner.n - usize::from(size != W) };
+        let count = |n: usize| if !wide { 0 } else { n - usize::from(size != W) };
         // SAFETY: the caller's elements.
         unsafe {
             if n > 1 {
+                let count = if size == W || inner.run > 1 { count(n) } else { 0 };
                 fixed::<W>(dst, src, count, ss, ds);
                 let rest = count as isize;
                 let (src, dst) = (src.wrapping_offset(rest * ss), dst.wrapping_offset(rest * ds));
                 pair::<V, V>(size, dst, src, n - count, ss, ds);
                 continue;
             }
-            let (wide, exact) = at.split_at_checked(count).unwrap_or_default();
-            let (fours, rest) = if W > 16 { (&[][..], wide) } else { wide.as_chunks::<4>() };
-            for &[a, b, c, d] in fours {
-                one::<W>(dst, src, a);
-                one::<W>(dst, src, b);
-                one::<W>(dst, src, c);
-                one::<W>(dst, src, d);
-            }
-            for &at in rest {
-                one::<W>(dst, src, at);
-            }
-            for &(from, to) in exact {
-                let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
-                pair::<V, V>(size, dst, src, 1, 0, 0);
+            for run in at.chunks(if size == W { at.len() } else { inner.run }.max(1)) {
+                let (wide, exact) = run.split_at_checked(count(run.len())).unwrap_or_default();
+                let (fours, rest) = if W > 16 { (&[][..], wide) } else { wide.as_chunks::<4>() };
+                for &[a, b, c, d] in fours {
+                    one::<W>(dst, src, a);
+                    one::<W>(dst, src, b);
+                    one::<W>(dst, src, c);
+                    one::<W>(dst, src, d);
+                }
+                for &at in rest {
+                    one::<W>(dst, src, at);
+                }
+                for &(from, to) in exact {
+                    let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
+                    pair::<V, V>(size, dst, src, 1, 0, 0);
+                }
             }
         }
     }
