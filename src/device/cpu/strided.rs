@@ -79,7 +79,19 @@ pub(super) unsafe fn fixed<const SIZE: usize>(
             from = from.wrapping_offset(4 * ss);
             to = to.wrapping_offset(4 * ds);
         }
-        for _ in 4 * fours..n {
+        if SIZE <= 16 {
+            if n & 2 > 0 {
+                one::<SIZE>(to, from, (0, 0));
+                one::<SIZE>(to, from, (ss, ds));
+                from = from.wrapping_offset(2 * ss);
+                to = to.wrapping_offset(2 * ds);
+            }
+            if n & 1 > 0 {
+                one::<SIZE>(to, from, (0, 0));
+            }
+            return;
+        }
+        for _ in 0..n {
             one::<SIZE>(to, from, (0, 0));
             from = from.wrapping_offset(ss);
             to = to.wrapping_offset(ds);

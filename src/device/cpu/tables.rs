@@ -15,6 +15,9 @@ const MOST: usize = 128;
 /// of them, and more.
 const REACH: [usize; 2] = [256, 512];
 
+/// Elements of a run that are copied by themselves, at least.
+const SHORT: usize = 8;
+
 /// Lines that a place in the first-level cache has room for.
 const WAYS: usize = 8;
 
@@ -206,24 +209,31 @@ unsafe fn block_of<const W: usize, const V: usize>(
     let Dim { n, src: ss, dst: ds } = inner.line;
     let (n, ss, ds) = (n as usize, ss as isize, ds as isize);
     let next = outer.first.src == size as i64;
+    // Runs that are short are not worth a loop of their own.
+    let run = match inner.run {
+        _ if size == W => usize::MAX,
+        run if run >= SHORT || run >= inner.n => run,
+        _ => 1,
+    };
     let mut left = outer.first.n;
     for &(from, to) in outer.at.iter().take(outer.n) {
         let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
         left = if left == 0 { outer.first.n - 1 } else { left - 1 };
         let wide = size == W || (next && left > 0);
         // The last element of a run is written exactly.
-        let count = |n: usize| if !wide { 0 } else { n - usize::from(size != W) };
+        let wide = wide && run > 1;
+        let count = |n: usize| if wide { n - usize::from(size != W) } else { 0 };
         // SAFETY: the caller's elements.
         unsafe {
             if n > 1 {
-                let count = if size == W || inner.run > 1 { count(n) } else { 0 };
+                let count = count(n);
                 fixed::<W>(dst, src, count, ss, ds);
                 let rest = count as isize;
                 let (src, dst) = (src.wrapping_offset(rest * ss), dst.wrapping_offset(rest * ds));
                 pair::<V, V>(size, dst, src, n - count, ss, ds);
                 continue;
             }
-            for run in at.chunks(if size == W { at.len() } else { inner.run }.max(1)) {
+            for run in at.chunks(if wide { run } else { at.len().max(1) }) {
                 let (wide, exact) = run.split_at_checked(count(run.len())).unwrap_or_default();
                 let (fours, rest) = if W > 16 { (&[][..], wide) } else { wide.as_chunks::<4>() };
                 for &[a, b, c, d] in fours {
