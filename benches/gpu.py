@@ -226,14 +226,35 @@ class Bench:
             for kind, address, device in (("pinned", pinned, PINNED), ("pageable", ctypes.addressof(pageable), CPU)):
                 src = tensor(address, device, "f32", shape, strides)
                 dst = tensor(there, CUDA, "f32", shape)
+                self.check_strided(f"H2D {kind}, {name}", src, dst, rows * columns * 4, nbytes)
                 ours = seconds(lambda: copy(src, dst), lambda: None, 1, self.repeats)
                 self.row(f"H2D {kind}, {name}", nbytes, ours, limit, "0.80")
                 src = tensor(there, CUDA, "f32", shape, strides)
                 dst = tensor(address, device, "f32", shape)
+                self.check_strided(f"D2H {kind}, {name}", src, dst, rows * columns * 4, nbytes)
                 ours = seconds(lambda: copy(src, dst), lambda: None, 1, self.repeats)
                 self.row(f"D2H {kind}, {name}", nbytes, ours, back, "0.80")
         driver.call("cuMemFree_v2", there)
         driver.call("cuMemFreeHost", pinned)
+
+    def check_strided(self, case, src, dst, src_nbytes, nbytes):
+        """As check, of f32 and its strides; the driver's copies take any address."""
+        try:
+            import numpy
+        except ImportError:
+            return  # which check says
+        seed = numpy.random.default_rng(1).integers(0, 1 << 32, src_nbytes // 4, dtype="u4")
+        out = numpy.zeros(nbytes // 4, "u4")
+        self.driver.copy(src.data, seed.ctypes.data, src_nbytes)
+        self.driver.copy(dst.data, out.ctypes.data, nbytes)
+        self.driver.wait()
+        self.library.copy(src, dst)
+        self.driver.copy(out.ctypes.data, dst.data, nbytes)
+        self.driver.wait()
+        shape, strides = src.kept
+        full = numpy.lib.stride_tricks.as_strided(seed, shape, [4 * step for step in strides])
+        if not (out.reshape(shape) == full).all():
+            raise RuntimeError(f"{case}: the copy is wrong")
 
     # ---- On the device -------------------------------------------------------------------------
 
