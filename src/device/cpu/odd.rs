@@ -60,7 +60,7 @@ fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<Odd
         1..=3 | 5..=7 => true,
         4 => lists && dst.n >= 12,
         8 => list || lists && dst.n >= 12,
-        _ => lists && plan.whole_bytes() < tuning().rows_from,
+        _ => (list || lists && dst.n < 32) && plan.whole_bytes() < tuning().rows_from,
     };
     let enough = dst.n.min(src.n) >= least as i64;
     (fast && enough).then_some(kernel)

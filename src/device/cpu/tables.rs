@@ -234,22 +234,40 @@ unsafe fn block_of<const W: usize, const V: usize>(
                 continue;
             }
             for run in at.chunks(if wide { run } else { at.len().max(1) }) {
-                let (wide, exact) = run.split_at_checked(count(run.len())).unwrap_or_default();
-                let (fours, rest) = if W > 16 { (&[][..], wide) } else { wide.as_chunks::<4>() };
-                for &[a, b, c, d] in fours {
-                    one::<W>(dst, src, a);
-                    one::<W>(dst, src, b);
-                    one::<W>(dst, src, c);
-                    one::<W>(dst, src, d);
-                }
-                for &at in rest {
-                    one::<W>(dst, src, at);
-                }
-                for &(from, to) in exact {
-                    let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
-                    pair::<V, V>(size, dst, src, 1, 0, 0);
-                }
+                listed::<W, V>(dst, src, size, run, count(run.len()));
             }
+        }
+    }
+}
+
+/// Elements at places of a table, of which the first `count` are copied `W` bytes at a time.
+///
+/// # Safety
+/// As [`block_of`].
+#[inline(always)] // its callers' loops are short
+unsafe fn listed<const W: usize, const V: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    size: usize,
+    at: &[(isize, isize)],
+    count: usize,
+) {
+    let (wide, exact) = at.split_at_checked(count).unwrap_or_default();
+    let (fours, rest) = if W > 16 { (&[][..], wide) } else { wide.as_chunks::<4>() };
+    // SAFETY: the caller's elements.
+    unsafe {
+        for &[a, b, c, d] in fours {
+            one::<W>(dst, src, a);
+            one::<W>(dst, src, b);
+            one::<W>(dst, src, c);
+            one::<W>(dst, src, d);
+        }
+        for &at in rest {
+            one::<W>(dst, src, at);
+        }
+        for &(from, to) in exact {
+            let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
+            pair::<V, V>(size, dst, src, 1, 0, 0);
         }
     }
 }
