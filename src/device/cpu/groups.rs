@@ -50,14 +50,16 @@ pub(super) struct Found {
     at_once: usize,
     /// Whether there are gaps in the destination.
     gaps: bool,
+    /// Whether windows are read and written in part.
+    masked: bool,
 }
 
 impl Found {
     /// A group of one element, and none that follows.
-    fn one(size: usize, width: usize, gaps: bool) -> Found {
+    fn one(size: usize, width: usize, [gaps, masked]: [bool; 2]) -> Found {
         let (span, reach, along) = ([0, size as i64], size as i64, Dim::NONE);
         let (elements, group, inside, at_once) = (1, 0, 0, 1);
-        Found { width, size, elements, span, reach, along, group, inside, at_once, gaps }
+        Found { width, size, elements, span, reach, along, group, inside, at_once, gaps, masked }
     }
 
     /// Bytes of a group.
@@ -65,15 +67,19 @@ impl Found {
         self.elements * self.size
     }
 
-    /// How fast bytes are made: by one load, shuffle and store at once, or two of these.
+    /// How fast bytes are made: by one load, shuffle and store at once, or two of these; in whole
+    /// windows by 3, 6 or 20 instructions.
     fn speed(&self) -> usize {
-        let bytes = self.at_once * self.bytes();
         let long = (self.at_once as i64 - 1) * self.along.dst + self.reach > 64;
-        match (self.width > 64, long) {
-            (false, _) => 4 * bytes,
-            (_, false) => 3 * bytes,
-            _ => 2 * bytes,
-        }
+        let by = match (self.masked, self.width) {
+            (true, ..=64) => 4,
+            (true, _) if !long => 3,
+            (true, _) => 2,
+            (_, ..=16) => 20,
+            (_, ..=32) => 10,
+            _ => 3,
+        };
+        by * self.at_once * self.bytes()
     }
 
     /// Whether groups are faster than what else there is.
@@ -87,11 +93,17 @@ impl Found {
                 Kernel::Step(_) => self.width < 64 || run > LONG_RUN,
                 _ => !gaps,
             };
-        // A window of 16 bytes is read in whole, where another group follows: it must not be far,
-        // for there may be no memory between.
+        let single = single || self.elements == 1 && !self.masked && self.width > 16;
+        // A window is read in whole, where another group follows: it must not be far, for there may
+        // be no memory between.
         let near = 1..=PAGE;
-        let stuck = self.width == 16 && !near.contains(&self.along.src.unsigned_abs());
-        let (pieces, least) = (self.elements * self.at_once, if gaps { 8 } else { 2 });
+        let stuck = !self.masked && !near.contains(&self.along.src.unsigned_abs());
+        let least = match self.width {
+            _ if gaps => 8,
+            64 if !self.masked => 6,
+            _ => 2,
+        };
+        let pieces = self.elements * self.at_once;
         // Nor windows that are mostly what is between.
         let full = gaps || 8 * self.size * pieces >= 3 * self.width;
         pieces >= least && full && !single && !stuck && run >= LEAST_RUN
@@ -140,10 +152,11 @@ impl Found {
 }
 
 /// Finds the groups of which most bytes are made at once from a window of `width` bytes to another.
-/// If there are to be no `gaps`, the destination is dense.
-fn find(plan: &Part, size: usize, width: usize, gaps: bool) -> Option<Found> {
+/// If there are to be no gaps, the first of `how`, the destination is dense.
+fn find(plan: &Part, size: usize, width: usize, how: [bool; 2]) -> Option<Found> {
+    let gaps = how[0];
     let (mut best, mut most, window) = (None, 0, width as i64);
-    let mut now = Found::one(size, width, gaps);
+    let mut now = Found::one(size, width, how);
     for i in (0..plan.ndim).rev().filter(|_| size <= width) {
         let (along, Found { span, reach, .. }) = (plan.dim(i), now);
         let (bytes, Dim { n, src, dst }) = (now.bytes() as i64, along);
@@ -190,7 +203,7 @@ fn gaps(plan: &Part, size: usize) -> bool {
 /// else there is.
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) fn of(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<(Found, Shuffle)> {
-    let (widths, shuffle) = ops.groups?;
+    let (widths, masked, shuffle) = ops.groups?;
     if size > 32 || plan.whole_bytes() < LEAST.saturating_mul(size as u64) {
         return None;
     }
@@ -200,8 +213,8 @@ pub(super) fn of(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<
         return None;
     }
     let mut best = None::<Found>;
-    for &width in widths.iter().filter(|&&width| width > 16 || !gaps) {
-        let found = find(plan, size, width, gaps).filter(|it| it.worth(plan, kernel));
+    for &width in widths.iter().filter(|_| masked || !gaps) {
+        let found = find(plan, size, width, [gaps, masked]).filter(|it| it.worth(plan, kernel));
         if let Some(found) = found
             && best.as_ref().is_none_or(|best| found.speed() > best.speed())
         {
@@ -276,6 +289,12 @@ unsafe fn sparse(plan: &Part, shuffle: Shuffle, (how, inside, n): (&Groups, u64,
             first += piece;
         }
     });
+}
+
+/// Whether they are made in windows of more than 16 bytes that are read and written in whole, than
+/// which nothing is faster.
+pub(super) fn whole(found: &Found) -> bool {
+    !found.masked && found.width > 16
 }
 
 /// Groups byte by byte, of a dense destination.

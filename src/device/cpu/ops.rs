@@ -422,7 +422,7 @@ pub(super) struct Groups {
     pub(super) order: [u8; WINDOW],
     /// The bytes of the destination's window that are written.
     pub(super) mask: u128,
-    /// Bytes of a window: 16 (without gaps in the destination), 64 or [`WINDOW`].
+    /// Bytes of a window: 16 or 32 (without gaps in the destination), 64 or [`WINDOW`].
     pub(super) width: usize,
     /// From the source's address of the first group to its window.
     pub(super) first: isize,
@@ -439,11 +439,13 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Of windows of 16 bytes: so many groups, or fewer, have a byte of a whole window outside.
+    /// Of windows that are read and written in whole: so many groups, or fewer, have a byte of one
+    /// outside.
     #[allow(dead_code)] // likewise
     pub(super) fn outside(&self) -> usize {
-        let behind = (16 - self.span.min(16)).checked_div(self.strides[0].unsigned_abs());
-        let after = 16usize.checked_div(self.bytes).unwrap_or(16);
+        let Groups { width, span, bytes, .. } = *self;
+        let behind = (width - span.min(width)).checked_div(self.strides[0].unsigned_abs());
+        let after = width.checked_div(bytes).unwrap_or(width);
         behind.map_or(usize::MAX, |behind| behind + 1).max(after).max(self.at_once)
     }
 }
@@ -532,8 +534,9 @@ pub(super) struct Ops {
     pub(super) stage: Option<&'static Stage>,
     /// Few rows in turn.
     pub(super) braid: Option<Braid>,
-    /// Groups of bytes in any order, and of how large windows they can be made.
-    pub(super) groups: Option<(&'static [usize], Shuffle)>,
+    /// Groups of bytes in any order, of how large windows they can be made, and whether only those
+    /// bytes of a window are read and written that belong to groups, or all.
+    pub(super) groups: Option<(&'static [usize], bool, Shuffle)>,
     /// Elements that lie in turn, to planes, and of how many bytes at once: 16 or 64.
     pub(super) planes: Option<(usize, Split)>,
     /// Pixels to planes, and back.

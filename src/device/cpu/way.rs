@@ -184,6 +184,9 @@ fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) ->
     {
         return Some(Way::Planes(step, split));
     }
+    if let Some(found) = groups::of(ops, plan, kernel, size).filter(|(it, _)| groups::whole(it)) {
+        return Some(Way::Groups(found));
+    }
     let run = plan.inner().n.saturating_mul(size as i64);
     let middle = middle(ops, plan, size, streams);
     if middle.contains(&run) && nest::scans(plan, size) {

@@ -129,23 +129,94 @@ unsafe fn weaves<const K: usize>(
     rounds & !1
 }
 
-/// See [`super::ops::Shuffle`]: windows of 16 bytes.
+/// See [`super::ops::Shuffle`].
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn groups(mut dst: *mut u8, mut src: *const u8, mut n: usize, how: &Groups) {
-    let (step, bytes) = (how.at_once as isize * how.strides[0], how.at_once * how.bytes);
-    let (mut from, least) = (src.wrapping_offset(how.first), how.outside());
+pub(super) unsafe fn groups(dst: *mut u8, src: *const u8, n: usize, how: &Groups) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match how.width {
+            16 => windows::<1>(dst, src, n, how),
+            32 => windows::<2>(dst, src, n, how),
+            _ => windows::<4>(dst, src, n, how),
+        }
+    }
+}
+
+/// Windows of K times 16 bytes. Two rounds are written out: how fast one is depends on where in a
+/// line of code it begins.
+#[target_feature(enable = "avx2")]
+unsafe fn windows<const K: usize>(mut dst: *mut u8, mut src: *const u8, n: usize, how: &Groups) {
+    let (at_once, order) = (how.at_once, how.order.as_ptr());
+    let (step, bytes) = (at_once as isize * how.strides[0], at_once * how.bytes);
+    let (least, mut left) = (how.outside(), n);
+    macro_rules! next {
+        ($low:ident, $high:ident) => {
+            let window = quarters::<K>(src.wrapping_offset(how.first));
+            let first = turned(window, $low);
+            if K == 1 {
+                _mm_storeu_si128(dst.cast(), _mm256_castsi256_si128(first));
+            } else {
+                _mm256_storeu_si256(dst.cast(), first);
+            }
+            if K > 2 {
+                _mm256_storeu_si256(dst.wrapping_add(32).cast(), turned(window, $high));
+            }
+            (dst, src) = (dst.wrapping_add(bytes), src.wrapping_offset(step));
+            left -= at_once;
+        };
+    }
     // SAFETY: the caller vouches for `n` groups and for all between their bytes: windows lie within
     // that, and what is written too much the next groups cover.
     unsafe {
-        let order = _mm_loadu_si128(how.order.as_ptr().cast());
-        while n > least {
-            _mm_storeu_si128(dst.cast(), _mm_shuffle_epi8(_mm_loadu_si128(from.cast()), order));
-            (from, src) = (from.wrapping_offset(step), src.wrapping_offset(step));
-            dst = dst.wrapping_add(bytes);
-            n -= how.at_once;
+        let (low, high) = (parts::<K>(order), parts::<K>(order.wrapping_add(32)));
+        while left > least + at_once {
+            next!(low, high);
+            next!(low, high);
         }
-        slowly(dst, src, n, how);
+        while left > least {
+            next!(low, high);
+        }
+        slowly(dst, src, left, how);
     }
+}
+
+/// Which bytes of each of K times 16 bytes come where in 32.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn parts<const K: usize>(order: *const u8) -> [__m256i; K] {
+    // SAFETY: the caller's 32 bytes.
+    let order = unsafe { _mm256_loadu_si256(order.cast()) };
+    let mut parts = [order; K];
+    straight!(K, I => {
+        // A place that is no byte of that part has its highest bit set, which makes 0.
+        let at = _mm256_sub_epi8(order, _mm256_set1_epi8(16 * I as i8));
+        parts[I] = _mm256_adds_epu8(at, _mm256_set1_epi8(0x70));
+    });
+    parts
+}
+
+/// Each of K times 16 bytes, twice.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn quarters<const K: usize>(from: *const u8) -> [__m256i; K] {
+    let mut window = [_mm256_setzero_si256(); K];
+    straight!(K, I => {
+        // SAFETY: the caller's bytes.
+        let part = unsafe { _mm_loadu_si128(from.wrapping_add(16 * I).cast()) };
+        window[I] = _mm256_broadcastsi128_si256(part);
+    });
+    window
+}
+
+/// 32 bytes of K times 16, in the order of as many parts.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn turned<const K: usize>(window: [__m256i; K], orders: [__m256i; K]) -> __m256i {
+    let mut all = _mm256_setzero_si256();
+    straight!(K, I => {
+        all = _mm256_or_si256(all, _mm256_shuffle_epi8(window[I], orders[I]));
+    });
+    all
 }
 
 /// See [`super::ops::Split`].
