@@ -715,7 +715,7 @@ fn channels() {
 }
 
 /// Groups of a few bytes in any order, some of them twice or not at all, which follow one another
-/// in the destination, with and without gaps: windows of 16, 64 and 128 bytes, forwards, backwards
+/// in the destination, with and without gaps: windows of 16 to 128 bytes, forwards, backwards
 /// and in one place, and sides that end where the memory does.
 #[test]
 fn groups() {

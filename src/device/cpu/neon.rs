@@ -46,7 +46,7 @@ static OPS: Ops = Ops {
     odd_squares: None,
     stage: None,
     braid: None,
-    groups: Some((&[16], shuffle)),
+    groups: Some((&[16], false, shuffle)),
     planes: None,
     deal: None,
     runs: portable::runs,
