@@ -68,16 +68,17 @@ impl Found {
     }
 
     /// How fast bytes are made: by one load, shuffle and store at once, or two of these; in whole
-    /// windows by 3, 6 or 20 instructions.
+    /// windows by 3, 6, 20 or 72 instructions.
     fn speed(&self) -> usize {
         let long = (self.at_once as i64 - 1) * self.along.dst + self.reach > 64;
         let by = match (self.masked, self.width) {
             (true, ..=64) => 4,
             (true, _) if !long => 3,
             (true, _) => 2,
-            (_, ..=16) => 20,
-            (_, ..=32) => 10,
-            _ => 3,
+            (_, ..=16) => 120,
+            (_, ..=32) => 60,
+            (_, ..=64) => 18,
+            _ => 5,
         };
         by * self.at_once * self.bytes()
     }
@@ -100,12 +101,13 @@ impl Found {
         let stuck = !self.masked && !near.contains(&self.along.src.unsigned_abs());
         let least = match self.width {
             _ if gaps => 8,
-            64 if !self.masked => 6,
+            64.. if !self.masked => self.width / 16 + 2,
             _ => 2,
         };
         let pieces = self.elements * self.at_once;
         // Nor windows that are mostly what is between.
-        let full = gaps || 8 * self.size * pieces >= 3 * self.width;
+        let part = if self.masked || self.width < 64 { 3 } else { 4 };
+        let full = gaps || 8 * self.size * pieces >= part * self.width;
         pieces >= least && full && !single && !stuck && run >= LEAST_RUN
     }
 
@@ -295,19 +297,4 @@ unsafe fn sparse(plan: &Part, shuffle: Shuffle, (how, inside, n): (&Groups, u64,
 /// which nothing is faster.
 pub(super) fn whole(found: &Found) -> bool {
     !found.masked && found.width > 16
-}
-
-/// Groups byte by byte, of a dense destination.
-///
-/// # Safety
-/// As [`super::ops::Shuffle`].
-pub(super) unsafe fn slowly(dst: *mut u8, src: *const u8, n: usize, how: &Groups) {
-    let (mut from, mut to) = (src.wrapping_offset(how.first), dst);
-    for _ in 0..n {
-        for (i, &at) in how.order.iter().take(how.bytes).enumerate() {
-            // SAFETY: a byte of the caller's groups.
-            unsafe { *to.wrapping_add(i) = *from.wrapping_add(usize::from(at)) };
-        }
-        (from, to) = (from.wrapping_offset(how.strides[0]), to.wrapping_add(how.bytes));
-    }
 }

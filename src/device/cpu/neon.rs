@@ -2,7 +2,6 @@
 #![cfg(target_arch = "aarch64")]
 use core::arch::aarch64::*;
 
-use super::groups::slowly;
 use super::level::Level;
 use super::ops::{Groups, Masks, Odd, Ops, Place, Rows};
 use super::portable;
@@ -237,5 +236,20 @@ unsafe fn shuffle(mut dst: *mut u8, mut src: *const u8, mut n: usize, how: &Grou
             n -= how.at_once;
         }
         slowly(dst, src, n, how);
+    }
+}
+
+/// Groups byte by byte, of a dense destination.
+///
+/// # Safety
+/// As [`super::ops::Shuffle`].
+unsafe fn slowly(dst: *mut u8, src: *const u8, n: usize, how: &Groups) {
+    let (mut from, mut to) = (src.wrapping_offset(how.first), dst);
+    for _ in 0..n {
+        for (i, &at) in how.order.iter().take(how.bytes).enumerate() {
+            // SAFETY: a byte of the caller's groups.
+            unsafe { *to.wrapping_add(i) = *from.wrapping_add(usize::from(at)) };
+        }
+        (from, to) = (from.wrapping_offset(how.strides[0]), to.wrapping_add(how.bytes));
     }
 }

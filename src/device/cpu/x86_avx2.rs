@@ -49,7 +49,7 @@ pub(super) const TABLE: Ops = Ops {
     odd_squares: Some(OddKernel { least: x86_avx2_odd::least, turn: x86_avx2_odd::squares }),
     stage: Some(&STAGE),
     braid: None,
-    groups: Some((&[16, 32, 64], false, groups)),
+    groups: Some((&[16, 32, 64, 128], false, groups)),
     planes: Some((16, planes)),
     deal: Some(Dealt::Parts(x86_avx2_deal::deal)),
     runs,

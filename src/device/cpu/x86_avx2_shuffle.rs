@@ -4,9 +4,9 @@
 use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
+use core::ptr::copy_nonoverlapping;
 
-use super::groups::slowly;
-use super::ops::{Groups, Masks, Planes};
+use super::ops::{Groups, Masks, Planes, WINDOW};
 use super::x86_avx2::two;
 
 /// The body for every `$i` below `$k`, at most 8, written out: what it keeps in arrays stays in
@@ -137,7 +137,8 @@ pub(super) unsafe fn groups(dst: *mut u8, src: *const u8, n: usize, how: &Groups
         match how.width {
             16 => windows::<1>(dst, src, n, how),
             32 => windows::<2>(dst, src, n, how),
-            _ => windows::<4>(dst, src, n, how),
+            64 => windows::<4>(dst, src, n, how),
+            _ => large(dst, src, n, how),
         }
     }
 }
@@ -149,34 +150,101 @@ unsafe fn windows<const K: usize>(mut dst: *mut u8, mut src: *const u8, n: usize
     let (at_once, order) = (how.at_once, how.order.as_ptr());
     let (step, bytes) = (at_once as isize * how.strides[0], at_once * how.bytes);
     let (least, mut left) = (how.outside(), n);
-    macro_rules! next {
-        ($low:ident, $high:ident) => {
-            let window = quarters::<K>(src.wrapping_offset(how.first));
-            let first = turned(window, $low);
-            if K == 1 {
-                _mm_storeu_si128(dst.cast(), _mm256_castsi256_si128(first));
-            } else {
-                _mm256_storeu_si256(dst.cast(), first);
-            }
-            if K > 2 {
-                _mm256_storeu_si256(dst.wrapping_add(32).cast(), turned(window, $high));
-            }
-            (dst, src) = (dst.wrapping_add(bytes), src.wrapping_offset(step));
-            left -= at_once;
-        };
-    }
-    // SAFETY: the caller vouches for `n` groups and for all between their bytes: windows lie within
-    // that, and what is written too much the next groups cover.
+    src = src.wrapping_offset(how.first);
+    // SAFETY: orders are 128 bytes. The caller vouches for `n` groups and for all between their
+    // bytes: windows lie within that, and what is written too much the next groups cover.
     unsafe {
         let (low, high) = (parts::<K>(order), parts::<K>(order.wrapping_add(32)));
+        macro_rules! make {
+            ($to:expr, $from:expr) => {
+                let (to, window): (*mut u8, _) = ($to, quarters::<K>($from));
+                let first = turned(window, low);
+                if K == 1 {
+                    _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(first));
+                } else {
+                    _mm256_storeu_si256(to.cast(), first);
+                }
+                if K > 2 {
+                    _mm256_storeu_si256(to.wrapping_add(32).cast(), turned(window, high));
+                }
+            };
+            () => {
+                make!(dst, src);
+                (dst, src) = (dst.wrapping_add(bytes), src.wrapping_offset(step));
+                left -= at_once;
+            };
+        }
         while left > least + at_once {
-            next!(low, high);
-            next!(low, high);
+            make!();
+            make!();
         }
         while left > least {
-            next!(low, high);
+            make!();
         }
-        slowly(dst, src, left, how);
+        rest(dst, src, left, how, &mut |to, from| {
+            make!(to, from);
+        });
+    }
+}
+
+/// Windows of 128 bytes.
+#[target_feature(enable = "avx2")]
+unsafe fn large(mut dst: *mut u8, mut src: *const u8, mut n: usize, how: &Groups) {
+    let (at_once, order, least) = (how.at_once, how.order.as_ptr(), how.outside());
+    let (step, bytes) = (at_once as isize * how.strides[0], at_once * how.bytes);
+    let mut orders = [[_mm256_setzero_si256(); 8]; 4];
+    src = src.wrapping_offset(how.first);
+    // SAFETY: as above.
+    unsafe {
+        for (i, orders) in orders.iter_mut().enumerate() {
+            *orders = parts::<8>(order.wrapping_add(32 * i));
+        }
+        macro_rules! make {
+            ($to:ident, $from:ident) => {
+                let window = quarters::<8>($from);
+                for (i, orders) in orders.iter().enumerate() {
+                    let some = turned(window, *orders);
+                    _mm256_storeu_si256($to.wrapping_add(32 * i).cast(), some);
+                }
+            };
+        }
+        while n > least {
+            make!(dst, src);
+            (dst, src) = (dst.wrapping_add(bytes), src.wrapping_offset(step));
+            n -= at_once;
+        }
+        rest(dst, src, n, how, &mut |to, from| {
+            make!(to, from);
+        });
+    }
+}
+
+/// The last groups, of which windows would reach beyond what there is: in memory that has room for
+/// whole ones.
+#[inline(never)]
+unsafe fn rest(
+    mut dst: *mut u8,
+    mut src: *const u8,
+    mut n: usize,
+    how: &Groups,
+    make: &mut dyn FnMut(*mut u8, *const u8),
+) {
+    let (mut from, mut to) = ([0u8; WINDOW], [0u8; WINDOW]);
+    let (from, to) = (from.as_mut_ptr(), to.as_mut_ptr());
+    while n > 0 {
+        let count = how.at_once.min(n);
+        let nbytes = (count - 1) * how.strides[0].unsigned_abs() + how.span;
+        // Those that follow lie before the first one, if the source runs backwards.
+        let skip = if how.strides[0] < 0 { how.width - nbytes } else { 0 };
+        // SAFETY: `count` groups of the caller's, which are within a window on both sides.
+        unsafe {
+            copy_nonoverlapping(src.wrapping_add(skip), from.wrapping_add(skip), nbytes);
+            make(to, from);
+            copy_nonoverlapping(to, dst, count * how.bytes);
+        }
+        src = src.wrapping_offset(count as isize * how.strides[0]);
+        dst = dst.wrapping_add(count * how.bytes);
+        n -= count;
     }
 }
 
