@@ -220,8 +220,8 @@ unsafe fn block_of<const W: usize, const V: usize>(
         let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
         left = if left == 0 { outer.first.n - 1 } else { left - 1 };
         let wide = size == W || (next && left > 0);
-        // The last element of a run is written exactly.
         let wide = wide && run > 1;
+        // The last element of a run is written exactly.
         let count = |n: usize| if wide { n - usize::from(size != W) } else { 0 };
         // SAFETY: the caller's elements.
         unsafe {

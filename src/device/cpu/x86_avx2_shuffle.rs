@@ -194,7 +194,7 @@ unsafe fn large(mut dst: *mut u8, mut src: *const u8, mut n: usize, how: &Groups
     let (step, bytes) = (at_once as isize * how.strides[0], at_once * how.bytes);
     let mut orders = [[_mm256_setzero_si256(); 8]; 4];
     src = src.wrapping_offset(how.first);
-    // SAFETY: as above.
+    // SAFETY: as in `windows`.
     unsafe {
         for (i, orders) in orders.iter_mut().enumerate() {
             *orders = parts::<8>(order.wrapping_add(32 * i));
@@ -221,7 +221,7 @@ unsafe fn large(mut dst: *mut u8, mut src: *const u8, mut n: usize, how: &Groups
 
 /// The last groups, of which windows would reach beyond what there is: in memory that has room for
 /// whole ones.
-#[inline(never)]
+#[inline(never)] // a frame of its own: stacks may be small
 unsafe fn rest(
     mut dst: *mut u8,
     mut src: *const u8,
