@@ -56,7 +56,7 @@ pub(super) struct Found {
 
 impl Found {
     /// A group of one element, and none that follows.
-    fn one(size: usize, width: usize, [gaps, masked]: [bool; 2]) -> Found {
+    fn one(size: usize, width: usize, gaps: bool, masked: bool) -> Found {
         let (span, reach, along) = ([0, size as i64], size as i64, Dim::NONE);
         let (elements, group, inside, at_once) = (1, 0, 0, 1);
         Found { width, size, elements, span, reach, along, group, inside, at_once, gaps, masked }
@@ -87,14 +87,15 @@ impl Found {
     fn worth(&self, plan: &Part, kernel: Kernel) -> bool {
         let gaps = self.gaps;
         let run = self.along.n.saturating_mul(self.bytes() as i64);
-        // Single elements at one stride have kernels of their own, if there are any, for long runs.
+        // Single elements at one stride have kernels of their own, if there are any, for long runs;
+        // these are faster than large windows in whole.
         let single = self.elements == 1
             && match kernel {
+                _ if whole(self) => true,
                 Kernel::Rows => self.size > 16 || plan.source_inner().is_some(),
                 Kernel::Step(_) => self.width < 64 || run > LONG_RUN,
                 _ => !gaps,
             };
-        let single = single || self.elements == 1 && !self.masked && self.width > 16;
         // A window is read in whole, where another group follows: it must not be far, for there may
         // be no memory between.
         let near = 1..=PAGE;
@@ -153,12 +154,11 @@ impl Found {
     }
 }
 
-/// Finds the groups of which most bytes are made at once from a window of `width` bytes to another.
-/// If there are to be no gaps, the first of `how`, the destination is dense.
-fn find(plan: &Part, size: usize, width: usize, how: [bool; 2]) -> Option<Found> {
-    let gaps = how[0];
+/// Finds the groups of which most bytes are made at once from a window to another, from a group of
+/// one element on. If there are to be no gaps, the destination is dense.
+fn find(plan: &Part, mut now: Found) -> Option<Found> {
+    let Found { size, width, gaps, .. } = now;
     let (mut best, mut most, window) = (None, 0, width as i64);
-    let mut now = Found::one(size, width, how);
     for i in (0..plan.ndim).rev().filter(|_| size <= width) {
         let (along, Found { span, reach, .. }) = (plan.dim(i), now);
         let (bytes, Dim { n, src, dst }) = (now.bytes() as i64, along);
@@ -216,7 +216,8 @@ pub(super) fn of(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<
     }
     let mut best = None::<Found>;
     for &width in widths.iter().filter(|_| masked || !gaps) {
-        let found = find(plan, size, width, [gaps, masked]).filter(|it| it.worth(plan, kernel));
+        let one = Found::one(size, width, gaps, masked);
+        let found = find(plan, one).filter(|it| it.worth(plan, kernel));
         if let Some(found) = found
             && best.as_ref().is_none_or(|best| found.speed() > best.speed())
         {
@@ -293,8 +294,8 @@ unsafe fn sparse(plan: &Part, shuffle: Shuffle, (how, inside, n): (&Groups, u64,
     });
 }
 
-/// Whether they are made in windows of more than 16 bytes that are read and written in whole, than
-/// which nothing is faster.
+/// Whether they are made in windows of more than 16 bytes that are read and written in whole: these
+/// go before what deals pixels, and loops alone.
 pub(super) fn whole(found: &Found) -> bool {
     !found.masked && found.width > 16
 }

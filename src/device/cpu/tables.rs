@@ -219,8 +219,7 @@ unsafe fn block_of<const W: usize, const V: usize>(
     for &(from, to) in outer.at.iter().take(outer.n) {
         let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
         left = if left == 0 { outer.first.n - 1 } else { left - 1 };
-        let wide = size == W || (next && left > 0);
-        let wide = wide && run > 1;
+        let wide = run > 1 && (size == W || next && left > 0);
         // The last element of a run is written exactly.
         let count = |n: usize| if wide { n - usize::from(size != W) } else { 0 };
         // SAFETY: the caller's elements.
