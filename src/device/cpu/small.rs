@@ -3,10 +3,12 @@
 use super::engine::{Sides, faces};
 use super::face::Face;
 use super::ops::{Ask, Band, Ops, Rows, Squares, To};
-use super::stream::Buffer;
+use super::staged::Memory;
+use super::stream::{Buffer, Joined};
 use super::transpose::Away;
 use super::tuning::tuning;
 use crate::device::part::Part;
+use crate::device::plan::Dim;
 
 /// Bytes of a face from which strips are as fast.
 const SMALL: usize = 64 << 10;
@@ -20,9 +22,11 @@ const ALONE: usize = 2048;
 /// where their rows are.
 pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<Squares> {
     let lists = sides.0.dims().nth(1).or(sides.1.dims().nth(1)).is_some();
-    let apart = sides.1.dims().next().map_or(0, |i| plan.dim(i).dst.unsigned_abs() as usize);
+    let stride = sides.1.dims().next().map_or(0, |i| plan.dim(i).dst.unsigned_abs() as usize);
     let (n_dst, n_src) = (sides.0.n as usize, sides.1.n as usize);
-    let able = !lists && suits(ops, size, (n_dst, n_src), apart);
+    // What is turned in other memory may have lines that share places in the caches.
+    let stride = if large(plan) && apart(plan, size, sides) { 64 } else { stride };
+    let able = !lists && suits(ops, size, (n_dst, n_src), stride);
     ops.squares.filter(|_| able)
 }
 
@@ -39,7 +43,10 @@ pub(super) unsafe fn copy(
     streams: bool,
 ) {
     let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
-    let far = streams && (sides.0.n * sides.1.n) as usize * size >= ALONE;
+    let nbytes = (sides.0.n * sides.1.n) as usize * size;
+    let far = streams && nbytes >= ALONE;
+    let apart = away.streams && (streams || large(plan)) && apart(plan, size, sides);
+    let mut copies = Copies::new(ops);
     faces(plan, size, sides, &mut |face| {
         let whole = (face.n_dst | face.n_src) & (face.line() - 1) == 0;
         let to = if away.streams { To::Lines } else { To::Rows };
@@ -47,12 +54,55 @@ pub(super) unsafe fn copy(
         unsafe {
             if whole && face.columns.lined() && face.dst as usize & 63 == 0 {
                 squares(turn, face, to, far);
+            } else if apart && let Some(to) = copies.next(nbytes) {
+                tiles(ops, &face.at(face.src, to), false);
+                copies.joined.push(face.dst, to, nbytes);
             } else {
                 tiles(ops, face, far);
             }
         }
     });
+    // SAFETY: the last face's end.
+    unsafe { copies.joined.flush() };
     away.fence(ops);
+}
+
+/// Faces that are turned in memory of their own, and go from there past the caches in whole lines:
+/// two in turn, for a line may begin in one and end in the next.
+struct Copies<'a> {
+    joined: Joined<'a>,
+    memory: Memory,
+    second: bool,
+}
+
+impl Copies<'_> {
+    fn new(ops: &Ops) -> Copies<'_> {
+        Copies { joined: Joined::new(ops), memory: Memory::none(), second: false }
+    }
+
+    /// Room for the next face, of as many bytes as every other one.
+    fn next(&mut self, nbytes: usize) -> Option<*mut u8> {
+        let each = nbytes.saturating_add(63) & !63;
+        self.second = !self.second;
+        let at = self.memory.lines(2 * each)?;
+        Some(at.wrapping_add(if self.second { each } else { 0 }))
+    }
+}
+
+/// Whether an output does not fit into the caches, though they may have a part of it.
+fn large(plan: &Part) -> bool {
+    plan.whole_bytes() >= 8 << 20
+}
+
+/// Whether that is faster than to write lines that are partly there: each face is one run of the
+/// destination, and its rows are longer than a line (measured, benches/notes.md).
+fn apart(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
+    const ROW: usize = 96;
+    let (row, all) = (dst.n as usize * size, (dst.n * src.n) as usize * size);
+    let column = src.dims().next().map_or(Dim::NONE, |i| plan.dim(i));
+    let dense = column.dst == row as i64 && column.src > 0;
+    let long = all >= ALONE && row >= if size > 1 { ROW } else { 2 * ROW };
+    dense && long && tuning().reads()
 }
 
 /// Whether faces are small; large enough for tiles, of which not too much is made twice; and of so

@@ -15,13 +15,30 @@ const READ: (usize, usize) = (64, 4096);
 /// Source rows of 16 bytes, a stride apart: so few the processor follows by itself.
 const FOLLOWED: usize = 16;
 
+/// Elements of 8 bytes of faces that the caches have room for, and that squares turn as fast if
+/// the destination's rows are shorter than three lines.
+const NEAR: usize = 1 << 20;
+
 /// What writes a face's lines, if it is one; `near` if the caches have room for it.
 pub(super) fn lines(ops: &Ops, face: &Face, near: bool) -> Option<Lines> {
     // Rows a large power of two apart share few places in the caches.
     let long = face.n_dst >= 2 * face.line() && face.rows.room() == usize::MAX;
-    let starts = !face.columns.lined() && face.starts(face.log) && !face.wraps();
-    let suits = face.log >= 3 && long && starts && !(near && face.strides().is_none());
+    let starts = (!face.columns.lined() || apart(face)) && face.starts(face.log) && !face.wraps();
+    let few = face.log == 3 && face.n_dst < 3 * face.line() && face.n_dst * face.n_src < NEAR;
+    let cached = near && (few || face.strides().is_none());
+    let suits = face.log >= 3 && long && starts && !cached;
     ops.lines.filter(|_| suits && tuning().reads())
+}
+
+/// Whether rows that all start at the same place in a line go so, too: source rows must not share
+/// places in the caches, and of 8 bytes, squares are slower only where rows begin in others' lines.
+fn apart(face: &Face) -> bool {
+    const ROW: usize = 96;
+    let apart = |by: isize| face.rows.inner() & (by - 1) != 0;
+    match face.log {
+        4 => apart(4096),
+        _ => apart(1024) && face.n_dst >= ROW && face.follows(false).is_some(),
+    }
 }
 
 /// Copies such a face.
