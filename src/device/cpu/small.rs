@@ -2,6 +2,7 @@
 //! tables and squares of any size prepare for a face would take longer than turning it.
 use super::engine::{Sides, faces};
 use super::face::Face;
+use super::level::stream_from;
 use super::ops::{Ask, Band, Ops, Rows, Squares, To};
 use super::staged::Memory;
 use super::stream::{Buffer, Joined};
@@ -10,8 +11,11 @@ use super::tuning::tuning;
 use crate::device::part::Part;
 use crate::device::plan::Dim;
 
-/// Bytes of a face from which strips are as fast.
+/// Bytes of a face from which strips are as fast; and where faces are turned in other memory and
+/// their rows are of so many elements at most.
 const SMALL: usize = 64 << 10;
+const LARGE: usize = 16 * SMALL;
+const ROWS: usize = 300;
 
 /// How far ahead on both sides lines are asked for past the caches: two pages, for within the one
 /// in use processors fetch ahead by themselves; and also of faces of less bytes than `ALONE`.
@@ -24,9 +28,16 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<S
     let lists = sides.0.dims().nth(1).or(sides.1.dims().nth(1)).is_some();
     let stride = sides.1.dims().next().map_or(0, |i| plan.dim(i).dst.unsigned_abs() as usize);
     let (n_dst, n_src) = (sides.0.n as usize, sides.1.n as usize);
-    // What is turned in other memory may have lines that share places in the caches.
-    let stride = if large(plan) && apart(plan, size, sides) { 64 } else { stride };
-    let able = !lists && suits(ops, size, (n_dst, n_src), stride);
+    let copied = large(plan) && apart(plan, size, sides);
+    // Squares alone are as fast where more rows start at lines, or are longer.
+    let long = copied && size <= 4 && n_dst <= ROWS && (n_dst * size) & 63 > 0;
+    let most = if long { LARGE } else { SMALL };
+    let columns = match (copied, long) {
+        (_, true) => usize::MAX,
+        (true, _) => columns(64),
+        _ => columns(stride),
+    };
+    let able = !lists && n_src <= columns && suits(ops, size, (n_dst, n_src), most);
     ops.squares.filter(|_| able)
 }
 
@@ -45,7 +56,7 @@ pub(super) unsafe fn copy(
     let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
     let nbytes = (sides.0.n * sides.1.n) as usize * size;
     let far = streams && nbytes >= ALONE;
-    let apart = away.streams && (streams || large(plan)) && apart(plan, size, sides);
+    let apart = away.streams && large(plan) && apart(plan, size, sides);
     let mut copies = Copies::new(ops);
     faces(plan, size, sides, &mut |face| {
         let whole = (face.n_dst | face.n_src) & (face.line() - 1) == 0;
@@ -54,10 +65,7 @@ pub(super) unsafe fn copy(
         unsafe {
             if whole && face.columns.lined() && face.dst as usize & 63 == 0 {
                 squares(turn, face, to, far);
-            } else if apart && let Some(to) = copies.next(nbytes) {
-                tiles(ops, &face.at(face.src, to), false);
-                copies.joined.push(face.dst, to, nbytes);
-            } else {
+            } else if !apart || copies.turn(ops, face).is_none() {
                 tiles(ops, face, far);
             }
         }
@@ -80,37 +88,56 @@ impl Copies<'_> {
         Copies { joined: Joined::new(ops), memory: Memory::none(), second: false }
     }
 
-    /// Room for the next face, of as many bytes as every other one.
-    fn next(&mut self, nbytes: usize) -> Option<*mut u8> {
-        let each = nbytes.saturating_add(63) & !63;
-        self.second = !self.second;
-        let at = self.memory.lines(2 * each)?;
-        Some(at.wrapping_add(if self.second { each } else { 0 }))
+    /// Turns a face, some rows of the destination at a time; nothing if there is no memory.
+    unsafe fn turn(&mut self, ops: &Ops, face: &Face) -> Option<()> {
+        let (row, line) = (face.n_dst << face.log, face.line());
+        let some = ((SMALL / row.max(1)) & line.wrapping_neg()).max(line);
+        let each = ((some + line) * row + 63) & !63;
+        let mut s = 0;
+        while s < face.n_src {
+            let left = face.n_src - s;
+            let n = if left < some + line { left } else { some };
+            self.second = !self.second;
+            let to = self.memory.lines(2 * each)?.wrapping_add(if self.second { each } else { 0 });
+            let part = face.part(0, face.n_dst, s, n);
+            // SAFETY: a part of the caller's face, whose rows follow one another.
+            unsafe {
+                tiles(ops, &part.at(part.src, to), false);
+                self.joined.push(face.dst.wrapping_add(s * row), to, n * row);
+            }
+            s += n;
+        }
+        Some(())
     }
 }
 
-/// Whether an output does not fit into the caches, though they may have a part of it.
+/// Whether most of an output does not fit into the caches.
 fn large(plan: &Part) -> bool {
-    plan.whole_bytes() >= 8 << 20
+    plan.whole_bytes() >= stream_from().min(8 << 20)
 }
 
-/// Whether that is faster than to write lines that are partly there: each face is one run of the
-/// destination, and its rows are longer than a line (measured, benches/notes.md).
+/// Whether faces are turned in other memory: each is one run of the destination, and has rows that
+/// are longer than a line (measured, benches/notes.md).
 fn apart(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
     const ROW: usize = 96;
     let (row, all) = (dst.n as usize * size, (dst.n * src.n) as usize * size);
     let column = src.dims().next().map_or(Dim::NONE, |i| plan.dim(i));
     let dense = column.dst == row as i64 && column.src > 0;
-    let long = all >= ALONE && row >= if size > 1 { ROW } else { 2 * ROW };
+    let long = all >= ALONE && row >= if size > 1 || src.n > 256 { ROW } else { 2 * ROW };
     dense && long && tuning().reads()
 }
 
-/// Whether faces are small; large enough for tiles, of which not too much is made twice; and of so
-/// few columns that half of the first-level cache has room for a line of each, `apart` bytes from
-/// one another: tiles fill these in two or more goes.
-fn suits(ops: &Ops, size: usize, (n_dst, n_src): (usize, usize), apart: usize) -> bool {
+/// Columns of which half of the first-level cache has room for a line each, `apart` bytes from one
+/// another: tiles fill these in two or more goes.
+fn columns(apart: usize) -> usize {
     const WAYS: usize = 4;
     let sets = if apart & 63 == 0 { 64 >> (apart / 64).trailing_zeros().min(6) } else { 64 };
+    WAYS * sets
+}
+
+/// Whether faces are small, of less than `most` bytes, and large enough for tiles, of which not too
+/// much is made twice.
+fn suits(ops: &Ops, size: usize, (n_dst, n_src): (usize, usize), most: usize) -> bool {
     let log = size.trailing_zeros();
     let all = n_dst.saturating_mul(n_src);
     let rows = if n_dst << log < ops.width { 16 } else { ops.width } >> log;
@@ -120,8 +147,7 @@ fn suits(ops: &Ops, size: usize, (n_dst, n_src): (usize, usize), apart: usize) -
     let tiles = n_dst >= rows && n_src >= columns && made / 5 <= all / 2;
     // Long rows of few columns, of which the last tiles would be much: squares of any size.
     let slim = n_src << log < 64 && n_src & columns.wrapping_sub(1) > 0 && n_dst >= 4 * n_src;
-    let able = size <= 8 && n_src > 2 && n_src <= WAYS * sets && tiles && !slim;
-    able && (32..SMALL >> log).contains(&all)
+    size <= 8 && n_src > 2 && tiles && !slim && (32..most >> log).contains(&all)
 }
 
 /// A face of whole squares.
