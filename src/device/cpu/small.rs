@@ -28,9 +28,18 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<S
     let lists = sides.0.dims().nth(1).or(sides.1.dims().nth(1)).is_some();
     let stride = sides.1.dims().next().map_or(0, |i| plan.dim(i).dst.unsigned_abs() as usize);
     let (n_dst, n_src) = (sides.0.n as usize, sides.1.n as usize);
-    let copied = large(plan) && apart(plan, size, sides);
-    // Squares alone are as fast where more rows start at lines, or are longer.
-    let long = copied && size <= 4 && n_dst <= ROWS && (n_dst * size) & 63 > 0;
+    let copied = copied(plan, size, sides);
+    let long = copied
+        && size <= 4
+        && match (n_dst * size, n_src * size) {
+            // Rows that begin in the lines of others.
+            (row, columns) if row & 63 == 0 => match row {
+                _ if plan.dst as usize & 63 == 0 => false,
+                ..=1024 => columns <= 256,
+                _ => columns <= if row <= 2048 { 128 } else { 64 },
+            },
+            _ => n_dst <= ROWS,
+        };
     let most = if long { LARGE } else { SMALL };
     let columns = match (copied, long) {
         (_, true) => usize::MAX,
@@ -56,7 +65,7 @@ pub(super) unsafe fn copy(
     let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
     let nbytes = (sides.0.n * sides.1.n) as usize * size;
     let far = streams && nbytes >= ALONE;
-    let apart = away.streams && large(plan) && apart(plan, size, sides);
+    let copied = away.streams && copied(plan, size, sides);
     let mut copies = Copies::new(ops);
     faces(plan, size, sides, &mut |face| {
         let whole = (face.n_dst | face.n_src) & (face.line() - 1) == 0;
@@ -65,7 +74,7 @@ pub(super) unsafe fn copy(
         unsafe {
             if whole && face.columns.lined() && face.dst as usize & 63 == 0 {
                 squares(turn, face, to, far);
-            } else if !apart || copies.turn(ops, face).is_none() {
+            } else if !copied || copies.turn(ops, face).is_none() {
                 tiles(ops, face, far);
             }
         }
@@ -111,20 +120,20 @@ impl Copies<'_> {
     }
 }
 
-/// Whether most of an output does not fit into the caches.
-fn large(plan: &Part) -> bool {
-    plan.whole_bytes() >= stream_from().min(8 << 20)
-}
-
 /// Whether faces are turned in other memory: each is one run of the destination, and has rows that
-/// are longer than a line (measured, benches/notes.md).
-fn apart(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
+/// are longer than a line; of an output most of which does not fit into the caches, or less where
+/// all rows begin in the same place of a line, but not with it (measured, benches/notes.md).
+fn copied(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
+    const LINED: u64 = 4 << 20;
+    const FROM: u64 = 8 << 20;
     const ROW: usize = 96;
     let (row, all) = (dst.n as usize * size, (dst.n * src.n) as usize * size);
     let column = src.dims().next().map_or(Dim::NONE, |i| plan.dim(i));
     let dense = column.dst == row as i64 && column.src > 0;
     let long = all >= ALONE && row >= if size > 1 || src.n > 256 { ROW } else { 2 * ROW };
-    dense && long && tuning().reads()
+    let lined = row & 63 == 0 && plan.dst as usize & 63 > 0;
+    let large = plan.whole_bytes() >= stream_from().min(if lined { LINED } else { FROM });
+    dense && long && large && tuning().reads()
 }
 
 /// Columns of which half of the first-level cache has room for a line each, `apart` bytes from one
