@@ -34,7 +34,7 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<S
         && match (n_dst * size, n_src * size) {
             // Rows that begin in the lines of others.
             (row, columns) if row & 63 == 0 => match row {
-                _ if plan.dst as usize & 63 == 0 => false,
+                _ if plan.dst as usize & 63 == 0 => row >= 1024 && columns <= 64,
                 ..=1024 => columns <= 256,
                 _ => columns <= if row <= 2048 { 128 } else { 64 },
             },
