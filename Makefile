@@ -20,7 +20,7 @@ CMAKE = cmake:cmake make:make
 .DEFAULT_GOAL = help
 .PHONY: help build install demo test test-long soak sanitize coverage mutants wheel interop \
 	test-oneapi test-windows test-cross test-avx512 test-cuda bench-cuda bench bench-python \
-	bench-engine bench-micro fuzz clean
+	bench-engine bench-profile bench-micro fuzz clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -132,6 +132,10 @@ bench-python: build  ## what an exchange in Python costs, next to NumPy, torch, 
 bench-engine:  ## the copy engine alone, next to memcpy, from Rust
 	$(call need,$(RUST))
 	$(CARGO) bench --bench copy
+
+bench-profile:  ## instructions and cache misses of copies, under valgrind; PROFILE="transpose u8"
+	$(call need,$(RUST) valgrind:valgrind)
+	benches/profile.sh $(PROFILE)
 
 bench-micro: build  ## copies and small tensors from Rust, next to crates and HPTT; MICRO=transpose
 	$(call need,$(RUST) $(CMAKE) $(C))

@@ -10,6 +10,11 @@
 use dlpack_rs::device::cpu::{Level, Make, Parallel, copy, set_level, set_make, set_thresholds};
 use dlpack_rs::device::plan::{Dim, Item, Plan};
 
+/// Whether callgrind counts: what is copied is no matter then, and takes long to write.
+fn profiling() -> bool {
+    std::env::var_os("PROFILE").is_some()
+}
+
 /// Mapped, touched memory, in huge pages where there are any: what NumPy allocates.
 struct Memory(*mut u8);
 
@@ -27,7 +32,7 @@ impl Memory {
                 libc::madvise(base.cast(), n, libc::MADV_HUGEPAGE);
             }
             let mut x = seed | 1;
-            for i in 0..n / 8 {
+            for i in 0..if profiling() { 0 } else { n / 8 } {
                 x ^= x << 13;
                 x ^= x >> 7;
                 x ^= x << 17;
@@ -288,6 +293,14 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// What callgrind counts.
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn profiled(plan: &mut Plan) {
+    // SAFETY: a row of the table, which fits into both mappings.
+    unsafe { copy(plan, &Parallel { threads: 1, hook: None }) };
+}
+
 fn main() {
     let filter: Vec<_> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     match std::env::var("LEVEL").as_deref() {
@@ -335,7 +348,12 @@ fn main() {
         };
         let (from, to) =
             (src.0.wrapping_offset(ends(|d| d.1)), dst.0.wrapping_offset(ends(|d| d.2)));
-        let plan = Plan { src: from, dst: to, ..plan };
+        let mut plan = Plan { src: from, dst: to, ..plan };
+        if profiling() {
+            profiled(&mut plan);
+            println!("{} {n}", row.name);
+            continue;
+        }
         let ours = |threads| {
             chill();
             // SAFETY: every row of the table fits into both mappings.

@@ -250,8 +250,8 @@ def small_section(rows, out):
 
 PREFACE = """# Benchmarks
 
-Written by `make bench`; do not edit. [What falls short, and what was tried](../benches/notes.md)
-stands by itself. Figures are shares of memcpy's speed for as many bytes as the output has: 1.00 is
+Written by `make bench`; do not edit. [What falls short, and why](shortfalls.md), stands
+by itself. Figures are shares of memcpy's speed for as many bytes as the output has: 1.00 is
 memcpy, 2.00 twice as fast. Every round times each competitor once, in random order, on the same
 memory; a share is the median of the ratios of single rounds, of which there are `rounds` (at least
 15, 5 where time was short; slow competitors sit out some). Between those of one thread (memcpy,

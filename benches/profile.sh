@@ -1,0 +1,32 @@
+#!/bin/sh
+# What copies cost in instructions and in cache misses, one thread: rows of benches/copy.rs, each once
+# under valgrind's callgrind, as a Markdown table; for processors whose counters cannot be read.
+# `profile.sh [NAME...]`: rows whose names contain NAME, or those of the table of targets.
+# environment: TUNE (amd, zen5, usual) for whose ways, as the processor that valgrind shows is none of
+# AMD's; SKIP (bytes, 16: NumPy's arrays); CACHES, the simulated ones, by callgrind's options.
+cd "$(dirname "$0")/.." || exit 1
+caches=${CACHES:---I1=32768,8,64 --D1=32768,8,64 --LL=33554432,16,64}
+program=$(cargo bench --bench copy --no-run 2>&1 | sed -n 's/.*(\(.*copy-[0-9a-f]*\)).*/\1/p')
+[ -x "$program" ] || { echo "profile.sh: benches/copy.rs does not build" >&2; exit 1; }
+counts=$(mktemp) || exit 1
+trap 'rm -f "$counts"' EXIT
+[ $# -gt 0 ] || set -- "contiguous f32 64" "transpose f32 4096" "transpose f32 1024" \
+  "transpose f32 4095" "transpose f64 4096" "transpose u8 8192" "transpose f16 8192" \
+  "transpose c128 2048" "NCHW→NHWC f32 32×3" "NHWC→NCHW f32 32×224×224×3" \
+  "NCHW→NHWC f32 16×64" "reversal of axes" "(0,2,1,3)" "inner step 2 f32" "row step 2 f32" \
+  "broadcast column" "reversed inner axis" "fp4 packed transpose 8192" "fp6 packed transpose 8192"
+# For each 64 bytes of the output.
+echo "| case | instructions | read, nearest missed | read, last missed | stores |"
+echo "| --- | --: | --: | --: | --: |"
+for name in "$@"; do
+  line=$(PROFILE=1 TUNE=${TUNE:-amd} SKIP=${SKIP:-16} valgrind --tool=callgrind --cache-sim=yes \
+    --toggle-collect=profiled --callgrind-out-file="$counts" $caches "$program" "$name" 2>/dev/null |
+    sed -n '2p')
+  # Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
+  awk -v line="$line" '/^(summary|totals):/ {
+      n = split(line, word, " "); lines = word[n] / 64; sub(/ [0-9]+$/, "", line)
+      printf "| %s | %.1f | %.2f | %.2f | %.2f |\n", line, $2 / lines, $6 / lines, $9 / lines,
+        $7 / lines
+      exit
+    }' "$counts"
+done
