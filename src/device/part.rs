@@ -197,7 +197,14 @@ impl<'a> Part<'a> {
         }
         let next = self.dim(self.ndim.wrapping_sub(2));
         let weaves = next.src == bytes && next.dst == bytes.wrapping_mul(inner.n);
-        let weaves = weaves && next.n.saturating_mul(bytes) >= 64;
+        // Few planes of bytes and pairs are woven by shuffles of 16 bytes (benches/notes.md).
+        let run = next.n.saturating_mul(bytes);
+        let least = match inner.n.saturating_mul(bytes) {
+            ..12 if bytes <= 2 && run.saturating_mul(inner.n) >= 48 => 16,
+            ..16 if bytes <= 2 => 32,
+            _ => 64,
+        };
+        let weaves = weaves && run >= least;
         (weaves && nbytes <= 8 && inner.n <= MAX_STEP).then_some(Kernel::Interleave)
     }
 

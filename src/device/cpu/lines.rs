@@ -235,13 +235,23 @@ pub(super) unsafe fn interleave(ops: &Ops, plan: &Part, size: usize, streams: bo
     let (last, run) = (plan.ndim.wrapping_sub(1), plan.ndim.checked_sub(2));
     let (planes, n) = (plan.inner().n as usize, run.map_or(1, |i| plan.dim(i).n as usize));
     let stride = plan.inner().src as isize;
-    // Planes that fill a vector are turned by tiles, fewer are woven.
-    let how = (planes * size < 16).then(|| Weave::new(size, planes));
+    // Planes that fill a vector are turned by tiles, fewer are woven, and some more where that was
+    // measured to be faster (Zen 3, benches/notes.md).
+    let most = if size >= 4 && tuning().reads() { 24 } else { 15 };
+    let how = (planes * size <= most).then(|| Weave::new(size, planes));
+    let inner = set(&[Some(last), run]);
+    if let Some(how) = how.as_ref().filter(|_| !streams) {
+        return walk(plan, inner, |src_at, dst_at| {
+            let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
+            // SAFETY: the caller's planes and its contiguous destination.
+            unsafe { how.weave(ops, dst, src, n, stride) };
+        });
+    }
     let (mut rows, mut columns) = (Side::new(), Side::new());
     rows.push(planes, stride);
     columns.push(n, (planes * size) as isize);
     let mut lined = Lined::new(ops, streams);
-    walk(plan, set(&[Some(last), run]), |src_at, dst_at| {
+    walk(plan, inner, |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         // SAFETY: the caller's planes and its contiguous destination.
         unsafe {

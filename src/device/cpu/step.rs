@@ -98,9 +98,21 @@ impl Weave {
         let each = 16usize >> self.size.trailing_zeros();
         let rounds = n >> each.trailing_zeros();
         let pitch = self.planes * self.size;
-        // SAFETY: the caller's promise; what the shuffles leave over is single elements.
+        // SAFETY: the caller's promise; a last round moves back over the one before and writes the
+        // same bytes again. What is left over where there are no shuffles is single elements.
         unsafe {
-            let done = (ops.weave)(dst, src, plane_stride, rounds, self.planes, &self.masks) * each;
+            let weave = |dst, src, rounds| {
+                each * (ops.weave)(dst, src, plane_stride, rounds, self.planes, &self.masks)
+            };
+            let done = weave(dst, src, rounds);
+            if done == n {
+                return;
+            }
+            if done > 0 {
+                let at = n - each;
+                weave(dst.wrapping_add(at * pitch), src.wrapping_add(at * self.size), 1);
+                return;
+            }
             for plane in 0..self.planes {
                 let src = src.wrapping_offset(plane as isize * plane_stride);
                 let src = src.wrapping_add(done * self.size);

@@ -304,10 +304,11 @@ fn tiny(
                 && (dst.n.min(src.n) <= few
                     || dst.n.saturating_mul(src.n) < if size >= 8 { 512 } else { 64 })
         }
-        // A few short planes.
+        // A few short planes, unless they are woven (measured on Zen 3, benches/notes.md).
         Kernel::Interleave => {
             let (planes, run) = (plan.inner().n, plan.dim(plan.ndim.wrapping_sub(2)).n);
-            size == 8 && few(planes, run)
+            let woven = tuning().reads() && planes <= 3 && run >= 16;
+            size == 8 && few(planes, run) && !woven
         }
         _ => false,
     }

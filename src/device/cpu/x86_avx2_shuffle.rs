@@ -126,7 +126,39 @@ unsafe fn weaves<const K: usize>(
             }
         }
     }
-    rounds & !1
+    if rounds & 1 > 0 {
+        let at = 16 * (rounds - 1);
+        // SAFETY: the last round.
+        unsafe { one::<K>(dst.wrapping_add(K * at), src.wrapping_add(at), plane_stride, masks) };
+    }
+    rounds
+}
+
+/// One round.
+#[target_feature(enable = "avx2")]
+unsafe fn one<const K: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    plane_stride: isize,
+    masks: &[[[u8; 16]; 8]; 8],
+) {
+    let mut planes = [_mm_setzero_si128(); K];
+    straight!(K, P => {
+        let from = src.wrapping_offset(P as isize * plane_stride);
+        // SAFETY: the caller vouches for 16 bytes of every plane.
+        planes[P] = unsafe { _mm_loadu_si128(from.cast()) };
+    });
+    let masks = core::hint::black_box(masks);
+    for (r, result) in masks.iter().take(K).enumerate() {
+        let mut all = _mm_setzero_si128();
+        straight!(K, P => {
+            // SAFETY: a mask is 16 bytes.
+            let mask = unsafe { _mm_loadu_si128(result[P].as_ptr().cast()) };
+            all = _mm_or_si128(all, _mm_shuffle_epi8(planes[P], mask));
+        });
+        // SAFETY: the destination has K times 16 bytes.
+        unsafe { _mm_storeu_si128(dst.wrapping_add(16 * r).cast(), all) };
+    }
 }
 
 /// See [`super::ops::Shuffle`].
