@@ -516,8 +516,8 @@ pub(super) struct Ops {
     pub(super) pieces: Pieces,
     /// Picks up to `n` elements by [`Masks`]; returns how many 16-byte results were written.
     pub(super) step: unsafe fn(dst: *mut u8, src: *const u8, results: usize, how: &Masks) -> usize,
-    /// Weaves `how.loads` planes: `rounds` times 16 bytes of each. `masks` has one table of
-    /// `planes` results of `planes` loads.
+    /// Weaves `planes` planes: `rounds` times 16 bytes of each. `masks` has one table of `planes`
+    /// results of `planes` loads.
     pub(super) weave: Weave,
     /// Unpacks up to `groups` times eight elements of `width` bits, each to a byte, from bit
     /// `shift` of `from` on, by loads of eight bytes; returns how many groups.
@@ -567,7 +567,7 @@ pub(super) type Pieces = unsafe fn(
 pub(super) type Runs = unsafe fn(usize, [&Dim; 3], *const u8, *mut u8, Stores);
 
 /// Weaves `planes` (2 to 8) runs of `rounds` × 16 bytes into one. `masks[result][plane]`.
-/// Returns the rounds done.
+/// Returns the rounds done: all, or none.
 pub(super) type Weave = unsafe fn(
     dst: *mut u8,
     src: *const u8,

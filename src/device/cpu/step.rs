@@ -99,7 +99,7 @@ impl Weave {
         let rounds = n >> each.trailing_zeros();
         let pitch = self.planes * self.size;
         // SAFETY: the caller's promise; a last round moves back over the one before and writes the
-        // same bytes again. What is left over where there are no shuffles is single elements.
+        // same bytes again. Single elements are what is less than a round, or has no shuffles.
         unsafe {
             let weave = |dst, src, rounds| {
                 each * (ops.weave)(dst, src, plane_stride, rounds, self.planes, &self.masks)
@@ -115,9 +115,8 @@ impl Weave {
             }
             for plane in 0..self.planes {
                 let src = src.wrapping_offset(plane as isize * plane_stride);
-                let src = src.wrapping_add(done * self.size);
-                let dst = dst.wrapping_add(done * pitch + plane * self.size);
-                strided::line(self.size, dst, src, n - done, self.size as isize, pitch as isize);
+                let dst = dst.wrapping_add(plane * self.size);
+                strided::line(self.size, dst, src, n, self.size as isize, pitch as isize);
             }
         }
     }
