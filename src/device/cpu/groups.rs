@@ -109,7 +109,9 @@ impl Found {
         // Nor windows that are mostly what is between.
         let part = if self.masked || self.width < 64 { 3 } else { 4 };
         let full = gaps || 8 * self.size * pieces >= part * self.width;
-        pieces >= least && full && !single && !stuck && run >= LEAST_RUN
+        // The last windows of a run go through other memory: there must be more.
+        let least_run = if whole(self) { 8 * self.width as i64 } else { LEAST_RUN };
+        pieces >= least && full && !single && !stuck && run >= least_run
     }
 
     /// The elements of a group.
