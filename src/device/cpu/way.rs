@@ -76,6 +76,9 @@ impl Way {
         if let Some(way) = rare(ops, plan, (kernel, sides), size, streams) {
             return way;
         }
+        if let Some(way) = in_order(plan, kernel, size, streams) {
+            return way;
+        }
         let (n, dense) = (plan.inner().n as usize, plan.inner().dst == size as i64);
         let far = if streams { 128 } else { 1025 };
         match kernel {
@@ -220,6 +223,21 @@ fn middle(ops: &Ops, plan: &Part, size: usize, streams: bool) -> Range<i64> {
         4 if streams && !parts => 513..3072,
         _ => 0..0,
     }
+}
+
+/// The way of rows in the caches that take every so many-th element, in the source's order: short
+/// ones end before shuffles are worth their beginning (measured on Zen 3, benches/notes.md).
+fn in_order(plan: &Part, kernel: Kernel, size: usize, streams: bool) -> Option<Way> {
+    let Kernel::Step(step) = kernel else { return None };
+    let short = match size {
+        1 => 128,
+        2 => 192,
+        4 => 448,
+        _ => 640,
+    };
+    let nbytes = plan.inner().n.saturating_mul(size as i64);
+    let able = !streams && nbytes >= 64 && plan.source_inner().is_none() && plan.ndim >= 2;
+    able.then_some(if nbytes < short { Way::Nest } else { Way::Step(step) })
 }
 
 /// Squares of small faces, or of any size; these of `even` faces, too.
