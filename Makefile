@@ -135,7 +135,7 @@ bench-engine:  ## the copy engine alone, next to memcpy, from Rust
 
 bench-profile:  ## instructions and cache misses of copies, under valgrind; PROFILE="transpose u8"
 	$(call need,$(RUST) valgrind:valgrind)
-	benches/profile.sh $(PROFILE)
+	benches/profile.sh $(if $(PROFILE),"$(PROFILE)")
 
 bench-micro: build  ## copies and small tensors from Rust, next to crates and HPTT; MICRO=transpose
 	$(call need,$(RUST) $(CMAKE) $(C))

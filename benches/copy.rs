@@ -5,7 +5,8 @@
 //! `PAGES=small` (no huge pages), `SKIP=bytes` (to misalign both sides), `STREAM=bytes`,
 //! `TUNE=amd|zen5|usual`, `COLD=MiB` (so many are read and written before each copy, that it begins
 //! with other bytes in the caches) and `BUSY=1` (this thread's time instead of the clock's, and one
-//! thread only: for a machine with other work) change the run.
+//! thread only: for a machine with other work) change the run. `PROFILE=1` makes one copy of the
+//! first row and nothing else, in [`profiled`], for `profile.sh`.
 
 use dlpack_rs::device::cpu::{Level, Make, Parallel, copy, set_level, set_make, set_thresholds};
 use dlpack_rs::device::plan::{Dim, Item, Plan};
@@ -352,7 +353,7 @@ fn main() {
         if profiling() {
             profiled(&mut plan);
             println!("{} {n}", row.name);
-            continue;
+            return;
         }
         let ours = |threads| {
             chill();

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What copies cost in instructions and in cache misses, one thread: rows of benches/copy.rs, each once
 # under valgrind's callgrind, as a Markdown table; for processors whose counters cannot be read.
-# `profile.sh [NAME...]`: rows whose names contain NAME, or those of the table of targets.
+# `profile.sh [NAME...]`: the first row whose name contains NAME, or those of the table of targets.
 # environment: TUNE (amd, zen5, usual) for whose ways, as the processor that valgrind shows is none of
 # AMD's; SKIP (bytes, 16: NumPy's arrays); CACHES, the simulated ones, by callgrind's options.
 cd "$(dirname "$0")/.." || exit 1
@@ -22,6 +22,7 @@ for name in "$@"; do
   line=$(PROFILE=1 TUNE=${TUNE:-amd} SKIP=${SKIP:-16} valgrind --tool=callgrind --cache-sim=yes \
     --toggle-collect=profiled --callgrind-out-file="$counts" $caches "$program" "$name" 2>/dev/null |
     sed -n '2p')
+  [ -n "$line" ] || { echo "profile.sh: no row is named so, or no valgrind: $name" >&2; exit 1; }
   # Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
   awk -v line="$line" '/^(summary|totals):/ {
       n = split(line, word, " "); lines = word[n] / 64; sub(/ [0-9]+$/, "", line)

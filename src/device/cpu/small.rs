@@ -1,5 +1,6 @@
-//! Transposes of small faces: squares or tiles, one after the other, and nothing else. What strips,
-//! tables and squares of any size prepare for a face would take longer than turning it.
+//! Transposes of small faces: squares or tiles, one after the other, past the caches by way of
+//! other memory. What strips, tables and squares of any size prepare for a face would take longer
+//! than turning it.
 use super::engine::{Sides, faces};
 use super::face::Face;
 use super::level::stream_from;
@@ -98,6 +99,9 @@ impl Copies<'_> {
     }
 
     /// Turns a face, some rows of the destination at a time; nothing if there is no memory.
+    ///
+    /// # Safety
+    /// As [`copy`]; the face is one of a plan that is [`copied`].
     unsafe fn turn(&mut self, ops: &Ops, face: &Face) -> Option<()> {
         let (row, line) = (face.n_dst << face.log, face.line());
         let some = ((SMALL / row.max(1)) & line.wrapping_neg()).max(line);
