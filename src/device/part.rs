@@ -4,14 +4,14 @@ use super::plan::{Dim, Item, Kernel, MAX_STEP, Plan};
 /// Dimensions that one side of a transpose has at most.
 pub const SIDE_MOST: usize = 12;
 
-/// Bytes from which an output goes past the caches, unless tests and measurements say otherwise.
-pub const STREAM_FROM: u64 = 16 << 20;
-
 /// Elements from which runs of every so many-th one are worth their beginning.
 const SHORT: i64 = 64;
 
 /// Bytes of an output from which the destination's rows may be short.
 const LARGE: u64 = 4 << 20;
+
+/// Bytes of an output from which elements are picked, as what goes past the caches is.
+const PICKED: u64 = 16 << 20;
 
 /// Bytes beyond which a side takes no further dimension.
 const SIDE_BYTES: i64 = 4096;
@@ -217,7 +217,7 @@ impl<'a> Part<'a> {
         // Picking goes past the caches. Short runs of 8 bytes are copied one by one instead, those
         // of less are turned.
         let picks = steps && (bytes == 8 || inner.n >= SHORT);
-        let picks = picks && self.whole_bytes() >= STREAM_FROM;
+        let picks = picks && self.whole_bytes() >= PICKED;
         let least = if picks { 64 } else { 16 };
         match self.sides(bytes) {
             Some((dst, src)) if dst.n.min(src.n).saturating_mul(bytes) >= least => {

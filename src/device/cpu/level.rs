@@ -3,7 +3,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use super::ops::Ops;
 use super::simd::{detect, table};
-use crate::device::part;
+use super::tuning::tuning;
 
 /// A set of kernels. A higher level includes the lower ones of the same processor family.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -79,14 +79,17 @@ pub(super) fn ops() -> &'static Ops {
 /// the second-level cache.
 pub(super) const NEST_MOST: i64 = 256 << 10;
 
-/// Bytes from which an output goes past the caches, bytes that are worth a thread, and whether
-/// loops alone may do.
-static STREAM_FROM: AtomicUsize = AtomicUsize::new(part::STREAM_FROM as usize);
+/// One more than the bytes from which an output goes past the caches (0: what suits the processor),
+/// bytes that are worth a thread, and whether loops alone may do.
+static STREAM_FROM: AtomicUsize = AtomicUsize::new(0);
 static THREAD_FROM: AtomicUsize = AtomicUsize::new(4 << 20);
 static NESTED: AtomicBool = AtomicBool::new(true);
 
 pub(super) fn stream_from() -> u64 {
-    STREAM_FROM.load(Ordering::Relaxed) as u64
+    match STREAM_FROM.load(Ordering::Relaxed) {
+        0 => tuning().all_from as u64,
+        more => more as u64 - 1,
+    }
 }
 
 pub(super) fn thread_from() -> u64 {
@@ -107,6 +110,6 @@ pub fn set_nested(on: bool) {
 /// Replaces both sizes, for tests and measurements: outputs of at least `stream` bytes go past the
 /// caches, and each thread gets at least `thread` bytes.
 pub fn set_thresholds(stream: usize, thread: usize) {
-    STREAM_FROM.store(stream, Ordering::Relaxed);
+    STREAM_FROM.store(stream.saturating_add(1), Ordering::Relaxed);
     THREAD_FROM.store(thread, Ordering::Relaxed);
 }

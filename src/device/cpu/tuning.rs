@@ -57,6 +57,9 @@ pub(super) struct Tuning {
     /// How far ahead lines of the destination are asked for that runs are copied to, where output
     /// and source do not fit into the second-level cache. 0: they are not.
     pub(super) soon: usize,
+    /// Whether long runs go past the caches four pages at a time: the processor fetches ahead
+    /// within pages.
+    pub(super) pages: bool,
     /// Bytes of runs from which those that share source lines are not copied together, in the
     /// caches: one destination row after the other is faster.
     pub(super) beside: usize,
@@ -68,6 +71,9 @@ pub(super) struct Tuning {
     /// log2 of the bytes of elements from which rows that start anywhere in a line go past the
     /// caches through windows: below, squares share their lines, where they can.
     pub(super) windows: u32,
+    /// Bytes of an output from which all of it goes past the caches: what lies in them already is
+    /// written slowly so, what does not fits into them, from some size on, no more.
+    pub(super) all_from: usize,
     /// Bytes of an output from which transposes go past the caches, if nothing else does yet, by
     /// log2 of the element's bytes: by squares, and where elements may be copied one by one, or are
     /// where lists say.
@@ -126,10 +132,12 @@ static USUAL: Tuning = Tuning {
     second: usize::MAX,
     apart: 512,
     soon: 0,
+    pages: false,
     beside: usize::MAX,
     packed: true,
     nibbles: false,
     windows: 0,
+    all_from: 16 << 20,
     stream_from: [[u64::MAX; 2]; 5],
     bytes_from: u64::MAX,
     fills: true,
@@ -147,8 +155,10 @@ static WIDE: Tuning = Tuning {
     ahead_from: [u64::MAX, u64::MAX, 8 << 20, 0, 0],
     apart: 0,
     soon: 512,
+    pages: true,
     nibbles: true,
-    stream_from: [[4 << 20; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2], [u64::MAX; 2]],
+    all_from: 32 << 20,
+    stream_from: [[16 << 20; 2], [16 << 20; 2], [16 << 20; 2], [u64::MAX; 2], [u64::MAX; 2]],
     uneven: [8, 8],
     nested: (true, i64::MAX),
     sixteens: [(i64::MAX, [SECOND; 2]); 2],
@@ -175,10 +185,12 @@ static AMD: Tuning = Tuning {
     second: 0,
     apart: usize::MAX,
     soon: 0,
+    pages: false,
     beside: usize::MAX,
     packed: false,
     nibbles: true,
     windows: u32::MAX,
+    all_from: 16 << 20,
     stream_from: [MIDDLE; 5],
     bytes_from: 4 << 20,
     fills: false,
