@@ -31,18 +31,21 @@ fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     // Of those whole pages apart, and parts of pages, the cache holds fewer.
     const CROWDED: i64 = 16;
     let (mut lines, mut between, mut crowded, mut nearest) = (1i64, 1, false, i64::MAX);
-    // Bytes of the source that they lie in.
-    let (mut span, mut reach) = (0i64, 0);
+    // Bytes of the source that they lie in, and how many share a place in the first-level cache.
+    let (mut span, mut reach, mut shared, mut sharing) = (0i64, 0, 1i64, 1);
+    let ways = tuning().ways;
     for &Dim { n, src, .. } in dims.iter().filter(|dim| dim.n > 1) {
         let src = src.saturating_abs();
         if src < nearest {
-            (nearest, between, reach) = (src, lines, span);
+            (nearest, between, reach, sharing) = (src, lines, span, shared);
         }
         crowded |= src & 1023 == 0 && n > CROWDED;
+        shared = shared.saturating_mul((n - 1) / places(src) + 1);
         lines = lines.saturating_mul(if src < 64 { n.saturating_mul(src) / 64 + 1 } else { n });
         span = span.saturating_add(n.saturating_mul(src));
     }
     let large = nbytes > NEST_MOST;
+    let crowded = if ways > 0 { sharing > ways } else { crowded };
     let most = match () {
         () if crowded => CROWDED,
         () if large && size >= 16 && reach > NEST_MOST => far,
@@ -51,6 +54,13 @@ fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     };
     let between = if large { between.saturating_mul(size / 64 + 1) } else { between };
     size >= 64 && !large || between <= most || nbytes <= SMALL && !crowded
+}
+
+/// Places of the first-level cache that lines so many bytes apart use: fewer, where they are a
+/// multiple of two lines or more apart.
+fn places(apart: i64) -> i64 {
+    const PLACES: i64 = 64;
+    if apart & 63 == 0 { PLACES >> (apart / 64).trailing_zeros().min(6) } else { PLACES }
 }
 
 /// Outputs of elements or runs of 8 bytes and more that loops alone copy ([`Tuning::sixteens`]).

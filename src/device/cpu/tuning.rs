@@ -94,6 +94,9 @@ pub(super) struct Tuning {
     /// between neighbours ([`super::nest::light`]), and bytes of the largest output they copy of
     /// less than 16 bytes, 32 and 64.
     pub(super) nested: (bool, i64),
+    /// Lines that share a place in the first-level cache, of those between neighbours, beyond which
+    /// loops alone lose them. 0: no more is asked than whether some lie parts of pages apart.
+    pub(super) ways: i64,
     /// Outputs of elements of 16 bytes that loops alone copy: bytes at most, and, of one that does
     /// not fit into the second-level cache, how many source lines may lie between neighbours:
     /// lines that are near one another, and others. Smaller ones, then larger ones; and larger
@@ -144,6 +147,7 @@ static USUAL: Tuning = Tuning {
     uneven: [0; 2],
     rows_log: 3,
     nested: (false, NEST_MOST),
+    ways: 0,
     sixteens: [(NEST_MOST, [0; 2]); 2],
     runs: [(NEST_MOST, [SECOND; 2]); 2],
 };
@@ -161,6 +165,7 @@ static WIDE: Tuning = Tuning {
     stream_from: [[16 << 20; 2], [16 << 20; 2], [16 << 20; 2], [u64::MAX; 2], [u64::MAX; 2]],
     uneven: [8, 8],
     nested: (true, i64::MAX),
+    ways: 11,
     sixteens: [(i64::MAX, [SECOND; 2]); 2],
     runs: [(i64::MAX, [SECOND; 2]); 2],
     ..USUAL
@@ -197,6 +202,7 @@ static AMD: Tuning = Tuning {
     uneven: [32, 8],
     rows_log: 4,
     nested: (false, NEST_MOST),
+    ways: 0,
     sixteens: [(5 << 20, [48; 2]); 2],
     runs: [(NEST_MOST, [SECOND; 2]); 2],
 };
