@@ -2,6 +2,7 @@
 //! side are loaded, and every line of the other is made of them, in registers.
 use super::ops::Ops;
 use super::step::byte_of;
+use super::tuning::tuning;
 use super::walk::{set, walk};
 use crate::device::part::Part;
 use crate::device::plan::Dim;
@@ -29,6 +30,8 @@ pub(super) struct Deal {
     pub(super) rounds: usize,
     /// What another one reads and writes of each line, if it does.
     pub(super) last: [[u64; MOST]; 2],
+    /// How far ahead lines of the destination are asked for.
+    pub(super) soon: usize,
     /// Runs.
     pub(super) runs: Dim,
 }
@@ -137,6 +140,7 @@ impl Found {
             by,
             rounds: count >> each.trailing_zeros(),
             last: [[0; MOST]; 2],
+            soon: tuning().soon,
             runs,
         };
         self.tables(&mut how, size, (n, each));

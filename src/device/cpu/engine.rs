@@ -28,7 +28,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
     unsafe {
         go(ops, plan, (&way, &sides), streams);
         // Whoever did it: what went past the caches comes before whatever follows.
-        if streams | matches!(way, Way::Bits) {
+        if streams | matches!(way, Way::Bits | Way::Planes(..)) {
             (ops.fence)();
         }
     }
@@ -67,7 +67,7 @@ unsafe fn go(ops: &Ops, plan: &Part, (way, sides): (&Way, &Sides), streams: bool
             Way::OddStaged(turn, stage) => odd_staged::copy((turn, stage), plan, size, sides),
             Way::OddTiles(turn) => odd::tiles(ops, *turn, plan, size, sides),
             Way::Braid(braid) => braid::copy(plan, size, *braid),
-            Way::Planes(step, split) => planes::copy(ops, plan, size, (*step, *split), streams),
+            Way::Planes(step, split) => planes::copy(ops, plan, size, (*step, *split)),
             Way::Deal(found) => deal::copy(plan, size, found),
             Way::Groups(found) => groups::copy(ops, plan, found, streams),
             Way::Bits => bits::copy(ops, plan, streams),

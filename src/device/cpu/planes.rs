@@ -1,7 +1,7 @@
 //! Elements that lie in turn, the channels of pixels, to planes: all in one go, past the caches.
 use super::ops::{Ops, Planes, Split};
 use super::step::{Step, byte_of};
-use super::transpose::Away;
+use super::tuning::tuning;
 use super::walk::{set, walk};
 use crate::device::part::Part;
 use crate::device::plan::Dim;
@@ -19,12 +19,12 @@ pub(super) fn of(
     step: i64,
     streams: bool,
 ) -> Option<(usize, Split)> {
-    let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
+    let past = streams || ops.streams && plan.whole_bytes() >= tuning().split_from;
     let Dim { n, src, dst } = plan.source_inner().map_or(Dim::NONE, |i| plan.dim(i));
     let lines =
         (0..plan.ndim).all(|i| (plan.dim(i).dst | plan.dst as i64) & (size as i64 - 1) == 0);
     let together = src == size as i64 && n <= step && step <= 4 && dst & 63 == 0 && lines;
-    ops.planes.filter(|_| away.streams && together && plan.inner().n * size as i64 >= LEAST)
+    ops.planes.filter(|_| past && together && plan.inner().n * size as i64 >= LEAST)
 }
 
 /// Copies a plan by what [`of`] names for it.
@@ -37,9 +37,7 @@ pub(super) unsafe fn copy(
     plan: &Part,
     size: usize,
     (step, (once, split)): (i64, (usize, Split)),
-    streams: bool,
 ) {
-    let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
     let (row, beside) = (plan.inner(), plan.source_inner());
     let Dim { n, dst, .. } = beside.map_or(Dim::NONE, |i| plan.dim(i));
     let how = table(once, size, [step as usize, n as usize], dst as isize);
@@ -50,7 +48,6 @@ pub(super) unsafe fn copy(
         // SAFETY: rows of the caller's plan.
         unsafe { pixels(ops, dst, src, size, each) };
     });
-    away.fence(ops);
 }
 
 /// A row of each plane.

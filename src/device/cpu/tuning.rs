@@ -78,6 +78,8 @@ pub(super) struct Tuning {
     /// log2 of the element's bytes: by squares, and where elements may be copied one by one, or are
     /// where lists say.
     pub(super) stream_from: [[u64; 2]; 5],
+    /// Bytes of an output from which pixels go to planes past the caches, if nothing else does yet.
+    pub(super) split_from: u64,
     /// Bytes of an output from which squares of single bytes share lines of the destination to go
     /// past the caches before all does. `u64::MAX`: they never do.
     pub(super) bytes_from: u64,
@@ -142,6 +144,7 @@ static USUAL: Tuning = Tuning {
     windows: 0,
     all_from: 16 << 20,
     stream_from: [[u64::MAX; 2]; 5],
+    split_from: u64::MAX,
     bytes_from: u64::MAX,
     fills: true,
     uneven: [0; 2],
@@ -197,6 +200,7 @@ static AMD: Tuning = Tuning {
     windows: u32::MAX,
     all_from: 16 << 20,
     stream_from: [MIDDLE; 5],
+    split_from: MIDDLE[0],
     bytes_from: 4 << 20,
     fills: false,
     uneven: [32, 8],

@@ -66,7 +66,10 @@ macro_rules! pairs {
                         round!(
                             (how, from, at, to, $all, $more),
                             |line, _l| _mm512_loadu_si512(line.cast()),
-                            |place, _p, made| _mm512_storeu_si512(place.cast(), made)
+                            |place, _p, made| {
+                                _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(how.soon).cast());
+                                _mm512_storeu_si512(place.cast(), made)
+                            }
                         );
                         from = from.wrapping_offset(how.by[0]);
                         to = to.wrapping_offset(how.by[1]);
