@@ -104,7 +104,9 @@ pub(super) fn suits(ops: &Ops, face: &Face, near: bool) -> bool {
     // Of rows that start anywhere in a line a line is lost each time.
     let lost = if lined { 0 } else { face.line() };
     let suits = match face.log {
+        log if log >= tuning().copied => false,
         0 => true,
+        1 if !tuning().reads() => !lined,
         1 => from || to || !lined || !near,
         2 => to || !lined,
         3 => to || !lined,
@@ -112,7 +114,7 @@ pub(super) fn suits(ops: &Ops, face: &Face, near: bool) -> bool {
     };
     let large =
         long >= LONG && face.n_dst >= 4 * lost && (face.n_dst * face.n_src) << face.log >= LARGE;
-    suits && large && ops.stage.is_some() && tuning().reads()
+    suits && large && ops.stage.is_some()
 }
 
 /// Likewise for one that stays in the caches.

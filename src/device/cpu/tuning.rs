@@ -43,6 +43,9 @@ pub(super) struct Tuning {
     /// Bytes of source rows that are read once before they are used, a few rows at a time, where
     /// that is faster than to ask for lines. 0: nowhere.
     pub(super) touched: usize,
+    /// log2 of the bytes of elements from which long rows are turned where they are, past the
+    /// caches: of less they are copied next to one another first.
+    pub(super) copied: u32,
     /// Bytes of an output from which they are asked for, in the caches, by log2 of the element's
     /// bytes.
     pub(super) ahead_from: [u64; 5],
@@ -132,6 +135,7 @@ static USUAL: Tuning = Tuning {
     shared: [32; 5],
     ahead: [256, 256],
     touched: 0,
+    copied: 0,
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
     rows_from: u64::MAX,
     second: usize::MAX,
@@ -159,6 +163,7 @@ static USUAL: Tuning = Tuning {
 /// which stores wait for their lines.
 static WIDE: Tuning = Tuning {
     ahead: [128, 128],
+    copied: 2,
     ahead_from: [u64::MAX, u64::MAX, 8 << 20, 0, 0],
     apart: 0,
     soon: 512,
@@ -188,6 +193,7 @@ static AMD: Tuning = Tuning {
     shared: [512, 512, 512, 128, 128],
     ahead: [64, 128],
     touched: 0,
+    copied: 0,
     ahead_from: [0, 6 << 20, 0, 0, 0],
     rows_from: 5 << 20,
     second: 0,
@@ -237,6 +243,7 @@ static AMD_NARROW: Tuning = Tuning {
     ahead: [128, 128],
     ahead_from: [6 << 20; 5],
     touched: 4096,
+    copied: 5,
     stream_from: [MIDDLE, MIDDLE, MIDDLE, MIDDLE, [4 << 20, 8 << 20]],
     sixteens: [(4 << 20, [SECOND; 2]), (16 << 20, [512, 32])],
     runs: [(4 << 20, [SECOND; 2]), (16 << 20, [512; 2])],
