@@ -145,6 +145,40 @@ def random_permutation(rng):
     return Case(name, SIZES.get(size, f"V{size}"), tuple(shape), permuted(*axes), 0.25, ())
 
 
+def random_view(rng):
+    """Rank 1 to 5, elements of 1 to 16 bytes, about 256 KiB to 16 MiB, of arrays of at most 64 MiB
+    whose axes are cut, reversed, taken in steps of 2 to 4 or repeated; every other one is permuted,
+    too."""
+    rank, size = int(rng.integers(1, 6)), int(rng.integers(1, 17))
+    elements = 2.0 ** rng.uniform(18, 24) / size
+    parts = rng.uniform(0.3, 1.0, rank)
+    lengths = [max(2, round(elements ** part)) for part in parts / parts.sum()]
+    shape, index, words = [], [], []
+    for length in lengths:
+        kind = rng.choice(["all", "cut", "back", "step", "once"], p=[0.4, 0.2, 0.15, 0.15, 0.1])
+        step, first = int(rng.integers(2, 5)), int(rng.integers(1, 9))
+        some, whole, word = {
+            "all": (ALL, length, ":"),
+            "cut": (slice(first, first + length), length + 2 * first, f"{first}:-{first}"),
+            "back": (BACK, length, "::-1"),
+            "step": (slice(None, None, step), length * step, f"::{step}"),
+            "once": (ALL, 1, f"1 to {length}"),
+        }[kind]
+        shape.append(whole)
+        index.append(some)
+        words.append(word)
+    axes = tuple(int(axis) for axis in rng.permutation(rank))
+    axes = axes if rng.random() < 0.5 else tuple(range(rank))
+
+    def view(xp, array):
+        return xp.transpose(xp.broadcast_to(array[tuple(index)], lengths), axes)
+
+    if size * product(shape) > 64 << 20:
+        return random_view(rng)
+    name = f"{size} B {'·'.join(map(str, shape))} [{', '.join(words)}] {axes}"
+    return Case(name, SIZES.get(size, f"V{size}"), tuple(shape), view, 0.0, ())
+
+
 def product(numbers):
     result = 1
     for number in numbers:

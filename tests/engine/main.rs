@@ -877,6 +877,27 @@ fn rows() {
     });
 }
 
+/// One element for whole rows: below a line and beyond it, in lines that the destination meets, in
+/// and out of phase, and by copies of what is there.
+#[test]
+fn fills() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0xf111_0000_0000_0001);
+        for size in [1, 2, 3, 4, 8, 12, 16, 32, 64, 100, 1000] {
+            for bytes in [40, 64, 130, 700, 1024, 1500, 5000, 20_000] {
+                let (rows, n) = (random.one_of(&[1, 3, 4]), (bytes + size - 1) / size);
+                let gap = random.one_of(&[0, 0, 24]);
+                let row = Dim { n: rows, src: 2 * size, dst: n * size + gap };
+                let outer = Dim { n: 2, src: 7 * size, dst: rows * row.dst + 8 };
+                let dims = vec![outer, row, Dim { n, src: 0, dst: size }];
+                let case = Case { item: Item::Bytes(size as usize), dims };
+                case.check(&memory, &mut random, &SERIAL, what);
+            }
+        }
+    });
+}
+
 /// Sub-byte tiles and rows: packed transposes, packed to padded and back, odd phases.
 #[test]
 fn packed() {

@@ -6,8 +6,8 @@ use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
 use super::way::Way;
 use super::{
-    bits, braid, deal, groups, level, lines, nest, odd, odd_staged, ops::Ops, planes, slim, small,
-    strided, tables,
+    bits, braid, deal, fills, groups, level, lines, nest, odd, odd_staged, ops::Ops, planes, slim,
+    small, strided, tables,
 };
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item};
@@ -57,7 +57,7 @@ unsafe fn go(ops: &Ops, plan: &Part, (way, sides): (&Way, &Sides), streams: bool
             Way::Strided => strided::copy(plan, size),
             Way::Tables => tables::copy(plan, size),
             Way::Gather => lines::gather(ops, plan, size, streams),
-            Way::Fill => lines::fill(ops, plan, size, streams),
+            Way::Fill => fills::copy(ops, plan, size, streams),
             Way::Step(step) => lines::step(ops, plan, size, *step, streams),
             Way::Interleave => lines::interleave(ops, plan, size, streams),
             Way::Transpose => turned(ops, plan, size, sides, streams),

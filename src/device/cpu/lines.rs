@@ -16,7 +16,7 @@ const GAP: usize = 1024;
 
 /// Copies a plan row by row: `produce(to, from, count)` makes `count` elements of a row. Rows
 /// that share source lines are made together.
-unsafe fn rows(
+pub(super) unsafe fn rows(
     ops: &Ops,
     plan: &Part,
     size: usize,
@@ -131,84 +131,6 @@ pub(super) unsafe fn blocks(ops: &Ops, plan: &Part, size: usize, streams: bool) 
     });
     // SAFETY: the caller's plan.
     unsafe { joined.flush() };
-}
-
-/// One source element, of up to a kilobyte, for a whole row.
-///
-/// # Safety
-/// As [`super::copy`]; the plan is simplified, and its destination's rows are dense.
-#[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn fill(ops: &Ops, plan: &Part, size: usize, streams: bool) {
-    // SAFETY: parts of the caller's plan; a row's source is one element.
-    unsafe {
-        if streams && (tuning().fills || !divides(size)) {
-            return rows(ops, plan, size, true, &|to, from, n| repeat(size, to, from, n));
-        }
-        let n = plan.inner().n as usize;
-        walk(plan, set(&[plan.ndim.checked_sub(1)]), |src_at, dst_at| {
-            repeat(size, plan.dst.wrapping_offset(dst_at), plan.src.wrapping_offset(src_at), n);
-        });
-    }
-}
-
-/// Whether so many bytes are repeated in 64.
-fn divides(size: usize) -> bool {
-    64usize.checked_rem(size) == Some(0)
-}
-
-/// Writes an element `n` times: in lines, if whole elements are one, else singly up to 256 bytes,
-/// and then by copying what is there.
-unsafe fn repeat(size: usize, to: *mut u8, from: *const u8, n: usize) {
-    let total = n * size;
-    // SAFETY: the caller's n elements; each copy reads what is written and writes what follows.
-    unsafe {
-        if size == 1 {
-            return to.write_bytes(*from, n);
-        }
-        if total >= 64 && divides(size) {
-            return in_lines(size, to, from, total);
-        }
-        let mut done = n.min(256 / size.max(1) + 1);
-        strided::line(size, to, from, done, 0, size as isize);
-        done *= size;
-        while done < total {
-            let count = done.min(total - done);
-            core::ptr::copy_nonoverlapping(to, to.wrapping_add(done), count);
-            done += count;
-        }
-    }
-}
-
-/// Writes `total` bytes, at least a line, of an element that is repeated in 64.
-unsafe fn in_lines(size: usize, to: *mut u8, from: *const u8, total: usize) {
-    let end = total - 64;
-    // One byte after the other, as memory wants them: at the destination's lines, the first stores
-    // would overlap. SAFETY: the caller's element and bytes, at most the last 64 of them twice.
-    unsafe {
-        let line = line_of(size, from);
-        let line = line.as_ptr().cast();
-        let mut at = 0;
-        while at < end {
-            strided::one::<64>(to.wrapping_add(at), line, (0, 0));
-            at += 64;
-        }
-        strided::one::<64>(to.wrapping_add(end), line, (0, 0));
-    }
-}
-
-/// A line of an element of 2 to 64 bytes, a power of two: made in registers, for a load of 16 bytes
-/// waits for stores of less.
-unsafe fn line_of(size: usize, from: *const u8) -> [[u8; 16]; 4] {
-    let times = |element: u128, by: u128| [element.wrapping_mul(by).to_ne_bytes(); 4];
-    // SAFETY: bytes of the caller's element.
-    unsafe {
-        match size {
-            2 => times(from.cast::<u16>().read_unaligned().into(), u128::MAX / 0xffff),
-            4 => times(from.cast::<u32>().read_unaligned().into(), u128::MAX / 0xffff_ffff),
-            8 => times(from.cast::<u64>().read_unaligned().into(), 1 | 1 << 64),
-            _ => [0, 16, 32, 48].map(|at| *from.wrapping_add(at & (size - 1)).cast()),
-        }
-    }
 }
 
 /// Every `step`-th element.

@@ -4,7 +4,8 @@
 //! copy ─ Plan::simplify ─ threads (parts of one dimension) ─ engine (way, Plan::kernel)
 //!                                                               │
 //!        stream    contiguous pieces, past the caches           ├ Memcpy, long Rows
-//!        lines     destination rows, through a 4 KiB buffer     ├ Rows Fill Step Gather Interleave
+//!        lines     destination rows, through a 4 KiB buffer     ├ Rows Step Gather Interleave
+//!        fills     one element for whole rows                   ├ Fill
 //!        transpose squares and tiles                            ├ Transpose
 //!        windows   or windows in the buffer                     ├ some of Transpose
 //!        staged    or by copies of its rows, likewise           ├ some of Transpose
@@ -112,6 +113,7 @@ mod braid;
 mod deal;
 mod engine;
 mod face;
+mod fills;
 mod groups;
 mod level;
 mod lines;
@@ -162,6 +164,7 @@ mod x86_avx512_planes;
 mod x86_avx512_shared;
 mod x86_avx512_small;
 mod x86_avx512_square;
+mod x86_fills;
 mod x86_packed;
 
 pub use level::{Level, detected, level, set_level, set_nested, set_thresholds};

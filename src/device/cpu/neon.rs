@@ -34,6 +34,7 @@ static OPS: Ops = Ops {
     sixes: None,
     fetch: portable::fetch,
     asked: portable::asked,
+    fill: super::fills::fill,
     stream: portable::stream,
     join: portable::join,
     pieces: portable::pieces,

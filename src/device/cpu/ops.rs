@@ -1,5 +1,6 @@
 //! The table of kernels that a level provides. The drivers are written once, against this.
 use super::deal::Dealt;
+use super::fills::Fill;
 use super::nest::Stores;
 use super::staged::Stage;
 use crate::device::plan::Dim;
@@ -507,6 +508,8 @@ pub(super) struct Ops {
     /// Copies elements of 16 bytes that follow one another in the destination, and asks for what
     /// follows each.
     pub(super) asked: Asked,
+    /// See [`Fill`].
+    pub(super) fill: Fill,
     /// Copies whole lines to an aligned destination, past the caches.
     pub(super) stream: unsafe fn(dst: *mut u8, src: *const u8, lines: usize),
     /// Writes an aligned line, past the caches if it can: `n` bytes at `tail` and the first of

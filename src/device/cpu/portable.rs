@@ -2,7 +2,7 @@
 use super::nest::Stores;
 use super::ops::{Masks, Ops, Packed, Place, Rows};
 use super::strided::fixed;
-use super::{bitrun, nest, transpose};
+use super::{bitrun, fills, nest, transpose};
 use crate::device::plan::Dim;
 
 pub(super) static OPS: Ops = Ops {
@@ -20,6 +20,7 @@ pub(super) static OPS: Ops = Ops {
     sixes: None,
     fetch,
     asked,
+    fill: fills::fill,
     stream,
     join,
     pieces,

@@ -17,7 +17,7 @@ use super::portable as deposit;
 use super::x86_avx2_shuffle::{groups, planes, step, weave};
 use super::{
     nest, x86_avx2_deal, x86_avx2_lines::lines, x86_avx2_odd, x86_avx2_square::squares,
-    x86_avx2_stage::STAGE, x86_packed,
+    x86_avx2_stage::STAGE, x86_fills, x86_packed,
 };
 use crate::device::plan::Dim;
 
@@ -38,6 +38,7 @@ pub(super) const TABLE: Ops = Ops {
     sixes: Some(x86_packed::sixes),
     fetch,
     asked,
+    fill: x86_fills::avx2,
     stream,
     join,
     pieces,

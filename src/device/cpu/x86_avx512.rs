@@ -10,6 +10,7 @@ use super::tuning::tuning;
 use super::x86_avx2;
 use super::x86_avx512_odd::NUMBERS;
 use super::x86_avx512_square::squares;
+use super::x86_fills;
 
 pub(super) static OPS: Ops = TABLE;
 
@@ -17,6 +18,7 @@ pub(super) const TABLE: Ops = Ops {
     squares: Some(squares),
     shares: true,
     pairs: Some(pairs),
+    fill: x86_fills::avx512,
     stream,
     join,
     pieces,
