@@ -128,16 +128,15 @@ impl Copies<'_> {
 /// are longer than a line; of an output most of which does not fit into the caches, or less where
 /// all rows begin in the same place of a line, but not with it (measured, benches/notes.md).
 fn copied(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
-    const LINED: u64 = 4 << 20;
-    const FROM: u64 = 8 << 20;
     const ROW: usize = 96;
     let (row, all) = (dst.n as usize * size, (dst.n * src.n) as usize * size);
     let column = src.dims().next().map_or(Dim::NONE, |i| plan.dim(i));
     let dense = column.dst == row as i64 && column.src > 0;
     let long = all >= ALONE && row >= if size > 1 || src.n > 256 { ROW } else { 2 * ROW };
     let lined = row & 63 == 0 && plan.dst as usize & 63 > 0;
-    let large = plan.whole_bytes() >= stream_from().min(if lined { LINED } else { FROM });
-    dense && long && large && tuning().reads()
+    let (least, [starts, others]) = tuning().alone;
+    let large = plan.whole_bytes() >= stream_from().min(if lined { starts } else { others });
+    dense && long && large && size < least
 }
 
 /// Columns of which half of the first-level cache has room for a line each, `apart` bytes from one

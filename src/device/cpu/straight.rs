@@ -23,11 +23,12 @@ const NEAR: usize = 1 << 20;
 pub(super) fn lines(ops: &Ops, face: &Face, near: bool) -> Option<Lines> {
     // Rows a large power of two apart share few places in the caches.
     let long = face.n_dst >= 2 * face.line() && face.rows.room() == usize::MAX;
-    let starts = (!face.columns.lined() || apart(face)) && face.starts(face.log) && !face.wraps();
+    let anywhere = !face.columns.lined() || tuning().reads() && apart(face);
+    let starts = anywhere && face.starts(face.log) && !face.wraps();
     let few = face.log == 3 && face.n_dst < 3 * face.line() && face.n_dst * face.n_src < NEAR;
     let cached = near && (few || face.strides().is_none());
-    let suits = face.log >= 3 && long && starts && !cached;
-    ops.lines.filter(|_| suits && tuning().reads())
+    let suits = face.log >= tuning().straight && long && starts && !cached;
+    ops.lines.filter(|_| suits)
 }
 
 /// Whether rows that all start at the same place in a line go so, too: source rows must not share

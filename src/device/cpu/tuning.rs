@@ -46,6 +46,13 @@ pub(super) struct Tuning {
     /// log2 of the bytes of elements from which long rows are turned where they are, past the
     /// caches: of less they are copied next to one another first.
     pub(super) copied: u32,
+    /// Bytes of elements from which small faces go past the caches where they are: of less, they are
+    /// turned in memory of their own, from so many bytes of an output on in which all rows begin in
+    /// the same place of a line, but not with it, and of others.
+    pub(super) alone: (usize, [u64; 2]),
+    /// log2 of the bytes of elements of which faces whose rows begin in others' lines go past the
+    /// caches line by line, element by element.
+    pub(super) straight: u32,
     /// Bytes of an output from which they are asked for, in the caches, by log2 of the element's
     /// bytes.
     pub(super) ahead_from: [u64; 5],
@@ -136,6 +143,8 @@ static USUAL: Tuning = Tuning {
     ahead: [256, 256],
     touched: 0,
     copied: 0,
+    alone: (0, [u64::MAX; 2]),
+    straight: u32::MAX,
     ahead_from: [u64::MAX, u64::MAX, u64::MAX, 0, 0],
     rows_from: u64::MAX,
     second: usize::MAX,
@@ -164,6 +173,8 @@ static USUAL: Tuning = Tuning {
 static WIDE: Tuning = Tuning {
     ahead: [128, 128],
     copied: 2,
+    alone: (8, [16 << 20; 2]),
+    straight: 4,
     ahead_from: [u64::MAX, u64::MAX, 8 << 20, 0, 0],
     apart: 0,
     soon: 512,
@@ -194,6 +205,8 @@ static AMD: Tuning = Tuning {
     ahead: [64, 128],
     touched: 0,
     copied: 0,
+    alone: (0, [u64::MAX; 2]),
+    straight: u32::MAX,
     ahead_from: [0, 6 << 20, 0, 0, 0],
     rows_from: 5 << 20,
     second: 0,
@@ -244,6 +257,8 @@ static AMD_NARROW: Tuning = Tuning {
     ahead_from: [6 << 20; 5],
     touched: 4096,
     copied: 5,
+    alone: (16, [4 << 20, 8 << 20]),
+    straight: 3,
     stream_from: [MIDDLE, MIDDLE, MIDDLE, MIDDLE, [4 << 20, 8 << 20]],
     sixteens: [(4 << 20, [SECOND; 2]), (16 << 20, [512, 32])],
     runs: [(4 << 20, [SECOND; 2]), (16 << 20, [512; 2])],
