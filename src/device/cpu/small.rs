@@ -23,6 +23,11 @@ const ROWS: usize = 300;
 const AHEAD: usize = 8192;
 const ALONE: usize = 2048;
 
+/// Bytes of an output that, with the source, does not fit into the second-level cache, and elements
+/// of the destination's rows whose lines are asked for there.
+const OUTSIDE: u64 = 1 << 20;
+const FEW: i64 = 40;
+
 /// The squares of a plan of elements of 1, 2, 4 or 8 bytes, if its faces are small and strides tell
 /// where their rows are.
 pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<Squares> {
@@ -65,7 +70,10 @@ pub(super) unsafe fn copy(
 ) {
     let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
     let nbytes = (sides.0.n * sides.1.n) as usize * size;
-    let far = streams && nbytes >= ALONE;
+    // In the caches, where stores wait for their lines: measured (benches/notes.md).
+    let long = size == 4 && sides.0.n >= FEW && nbytes <= 2 * AHEAD;
+    let waits = long && plan.whole_bytes() >= OUTSIDE;
+    let far = (streams || waits && tuning().soon > 0) && nbytes >= ALONE;
     let copied = away.streams && copied(plan, size, sides);
     let mut copies = Copies::new(ops);
     faces(plan, size, sides, &mut |face| {

@@ -46,9 +46,9 @@ pub(super) struct Tuning {
     /// log2 of the bytes of elements from which long rows are turned where they are, past the
     /// caches: of less they are copied next to one another first.
     pub(super) copied: u32,
-    /// Bytes of elements from which small faces go past the caches where they are: of less, they are
-    /// turned in memory of their own, from so many bytes of an output on in which all rows begin in
-    /// the same place of a line, but not with it, and of others.
+    /// Bytes of elements from which small faces go past the caches where they are. Of less, they
+    /// are turned in memory of their own: outputs of so many bytes in which all rows begin in the
+    /// same place of a line, but not with it, and others.
     pub(super) alone: (usize, [u64; 2]),
     /// log2 of the bytes of elements of which faces whose rows begin in others' lines go past the
     /// caches line by line, element by element.
