@@ -70,10 +70,12 @@ pub(super) unsafe fn copy(
 ) {
     let away = Away::new(ops, plan.whole_bytes(), size.trailing_zeros(), streams);
     let nbytes = (sides.0.n * sides.1.n) as usize * size;
-    // In the caches, where stores wait for their lines: measured (benches/notes.md).
-    let long = size == 4 && sides.0.n >= FEW && nbytes <= 2 * AHEAD;
+    // In the caches, where stores wait for their lines, of what is made next: measured
+    // (benches/notes.md).
+    let long = plan.ndim == 3 && size == 4 && sides.0.n >= FEW && nbytes <= 2 * AHEAD;
     let waits = long && plan.whole_bytes() >= OUTSIDE;
-    let far = (streams || waits && tuning().soon > 0) && nbytes >= ALONE;
+    let waits = waits && nbytes >= ALONE && tuning().soon > 0;
+    let far = streams && nbytes >= ALONE;
     let copied = away.streams && copied(plan, size, sides);
     let mut copies = Copies::new(ops);
     faces(plan, size, sides, &mut |face| {
@@ -84,7 +86,7 @@ pub(super) unsafe fn copy(
             if whole && face.columns.lined() && face.dst as usize & 63 == 0 {
                 squares(turn, face, to, far);
             } else if !copied || copies.turn(ops, face).is_none() {
-                tiles(ops, face, far);
+                tiles(ops, face, [far, far || waits]);
             }
         }
     });
@@ -123,7 +125,7 @@ impl Copies<'_> {
             let part = face.part(0, face.n_dst, s, n);
             // SAFETY: a part of the caller's face, whose rows follow one another.
             unsafe {
-                tiles(ops, &part.at(part.src, to), false);
+                tiles(ops, &part.at(part.src, to), [false; 2]);
                 self.joined.push(face.dst.wrapping_add(s * row), to, n * row);
             }
             s += n;
@@ -183,9 +185,10 @@ unsafe fn squares(turn: Squares, face: &Face, to: To, far: bool) {
     unsafe { turn(face.src, face.dst, &band) };
 }
 
-/// A face of at least a tile. The last tile of a row or column moves back over its predecessor, and
-/// writes the same bytes again.
-unsafe fn tiles(ops: &Ops, face: &Face, far: bool) {
+/// A face of at least a tile, whose source's and destination's lines that follow are asked for if
+/// that `asks`. The last tile of a row or column moves back over its predecessor, and writes the
+/// same bytes again.
+unsafe fn tiles(ops: &Ops, face: &Face, asks: [bool; 2]) {
     let (log, from, to) = (face.log as usize & 15, face.rows.inner(), face.columns.inner());
     let wide = face.n_dst << log >= ops.width;
     let (width, tiles) = if wide { (ops.width, &ops.tiles) } else { (16, &ops.narrow) };
@@ -198,10 +201,12 @@ unsafe fn tiles(ops: &Ops, face: &Face, far: bool) {
         let dst = face.dst.wrapping_add(d << log);
         // SAFETY: a part of the caller's face; a prefetch touches nothing.
         unsafe {
-            if far {
-                let (src, dst) = (src.wrapping_add(AHEAD), dst.wrapping_add(AHEAD));
+            if asks[0] {
+                let src = src.wrapping_add(AHEAD);
                 (ops.fetch)(src, Rows::Apart([from]), width >> log, 1 + blocks / 4);
-                (ops.fetch)(dst, Rows::Apart([to]), face.n_src, 1);
+            }
+            if asks[1] {
+                (ops.fetch)(dst.wrapping_add(AHEAD), Rows::Apart([to]), face.n_src, 1);
             }
             tile(src, dst, Rows::Apart([from, to]), blocks);
             if last & (face.vector() - 1) > 0 {
