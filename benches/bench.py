@@ -1,9 +1,9 @@
 """libdlpack_rs next to memcpy, NumPy, torch, jax and others: prints tables, writes Markdown, plots.
 
-    bench.sh                        the full run, about 3 minutes; writes docs/
+    bench.sh                        the full run, about 4 minutes; writes docs/
     bench.sh --quick                at most a minute; writes target/bench/
     bench.sh --only table,small     some sections: table, edges, threads, curves, random,
-                                    caches, small
+                                    views, caches, small
 
 In one run, interleaved: every round times each competitor once, and a ratio is the median of the
 ratios of single rounds, so that what slows the machine slows all. Nothing here is a test.
@@ -98,15 +98,21 @@ class Run:
 
     def random(self):
         """Random permutations of the axes."""
-        names, count = ("memcpy", "ours 1", "NumPy"), 40 if self.quick else 1000
-        results = []
-        for place in range(count):
-            case = cases.random_permutation(self.rng)
+        return self.many(cases.random_permutation, 1000, "permutations")
+
+    def views(self):
+        """Random views."""
+        return self.many(cases.random_view, 1000, "views")
+
+    def many(self, make, count, what):
+        """Random cases that `make` gives."""
+        names, results = ("memcpy", "ours 1", "NumPy"), []
+        for place in range(40 if self.quick else count):
             if self.late() and place >= 40:
                 break
-            results.append(self.one(case, names, 0.03))
+            results.append(self.one(make(self.rng), names, 0.03))
             if (place + 1) % 200 == 0:
-                print(f"  {place + 1} permutations", flush=True)
+                print(f"  {place + 1} {what}", flush=True)
         return results
 
     def caches(self):
@@ -143,8 +149,8 @@ def told(result, base="memcpy"):
 
 
 # When each is to end, as a part of the whole time.
-SECTIONS = {"table": 0.36, "edges": 0.46, "threads": 0.54, "curves": 0.72, "random": 0.98,
-            "caches": 0.99, "small": 1.0}
+SECTIONS = {"table": 0.36, "edges": 0.46, "threads": 0.54, "curves": 0.72, "random": 0.86,
+            "views": 0.98, "caches": 0.99, "small": 1.0}
 
 
 def main():

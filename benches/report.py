@@ -170,42 +170,72 @@ def ends(points):
     return points[0][0], points[-1][0]
 
 
-def random_section(results, out):
-    """A scatter plot, and counts."""
-    pairs = [(result.ratio("NumPy"), result.ratio("ours 1")) for result in results]
-    next_to_numpy = [result.ratio("ours 1", "NumPy") for result in results]
-    slower, much = (sum(ratio < least for ratio in next_to_numpy) for least in (1, 0.9))
-    under = [result for result in results if result.ratio("ours 1") < 0.25]
+def scattered(results, title, out, name):
+    """The Markdown for a scatter plot of ours and NumPy's shares of memcpy's speed."""
     low, high = 0.004, 4
     ticks = plot.decades(low, high)
-    chart = plot.Chart(f"{len(pairs)} random permutations, 1 to 16 MiB, one thread",
+    chart = plot.Chart(f"{len(results)} {title}, one thread",
                        plot.Axis("NumPy's share of memcpy's speed", ticks, low, high),
                        plot.Axis("our share of memcpy's speed", ticks, low, high),
                        width=640, height=560, right=40)
     left, top, right, bottom = chart.box
     chart.line(left, bottom, right, top, plot.INK)
     chart.line(left, chart.py(0.25), right, chart.py(0.25), plot.INK, 1, "4 4")
-    for theirs, our in pairs:
-        chart.dot(chart.px(theirs), chart.py(our), plot.color("ours"), 2.5, 0.5)
+    for result in results:
+        chart.dot(chart.px(result.ratio("NumPy")), chart.py(result.ratio("ours 1")),
+                  plot.color("ours"), 2.5, 0.5)
     chart.text(right - 4, chart.py(0.25) - 6, "0.25 of memcpy", anchor="end", size=11)
     chart.text(chart.px(0.0055), chart.py(0.0045), "below this line NumPy is faster", size=11)
-    (out / "bench_permutations.svg").write_text(chart.svg())
-    shares = sorted(our for _, our in pairs)
-    worst = sorted(under, key=lambda result: result.ratio("ours 1"))[:10]
+    (out / f"bench_{name}.svg").write_text(chart.svg())
+    return f"\n![](bench_{name}.svg)\n"
+
+
+def spread(results):
+    """Rows of a table: our shares of memcpy's speed, and how many are slower than NumPy."""
+    shares = sorted(result.ratio("ours 1") for result in results)
+    next_to_numpy = [result.ratio("ours 1", "NumPy") for result in results]
+    slower, much = (sum(ratio < least for ratio in next_to_numpy) for least in (1, 0.9))
+    return [
+        ["our share of memcpy, median", number(median(shares))],
+        ["our share of memcpy, least and 5th percentile",
+         f"{shares[0]:.3f}, {shares[len(shares) // 20]:.2f}"],
+        ["NumPy's share of memcpy, median", number(median(r.ratio("NumPy") for r in results))],
+        ["our speed next to NumPy's, median", number(median(next_to_numpy))],
+        ["slower than NumPy (target 0)", str(slower)],
+        ["– by more than a tenth", str(much)],
+    ]
+
+
+def slowest(results, base):
+    """A list of at most ten, by our speed next to that of `base`."""
+    worst = sorted(results, key=lambda result: result.ratio("ours 1", base))[:10]
     lines = "".join(f"- {result.name}: {result.ratio('ours 1'):.2f}, NumPy "
                     f"{result.ratio('NumPy'):.2f}\n" for result in worst)
-    return (f"## {len(pairs)} random permutations\n\nRank 2 to 6, elements of 1 to 16 bytes, 1 to "
-            "16 MiB, one thread; few repeats each.\n\n" + table(["what", "value"], [
-                ["our share of memcpy, median", number(median(shares))],
-                ["our share of memcpy, least and 5th percentile",
-                 f"{shares[0]:.3f}, {shares[len(shares) // 20]:.2f}"],
-                ["NumPy's share of memcpy, median", number(median(x for x, _ in pairs))],
-                ["our speed next to NumPy's, median", number(median(next_to_numpy))],
-                ["slower than NumPy (target 0)", str(slower)],
-                ["– by more than a tenth", str(much)],
-                ["under 0.25 of memcpy (target 0)", str(len(under))],
-            ]) + "\n![](bench_permutations.svg)\n"
-            + ("\nThe slowest:\n\n" + lines if lines else ""))
+    return f"\nThe slowest next to {base}, in shares of memcpy:\n\n{lines}" if lines else ""
+
+
+def random_section(results, out):
+    """Random permutations: a scatter plot, and counts."""
+    under = [result for result in results if result.ratio("ours 1") < 0.25]
+    rows = [*spread(results), ["under 0.25 of memcpy (target 0)", str(len(under))]]
+    return (f"## {len(results)} random permutations\n\nRank 2 to 6, elements of 1 to 16 bytes, 1 to "
+            "16 MiB, one thread; few repeats each.\n\n" + table(["what", "value"], rows)
+            + scattered(results, "random permutations, 1 to 16 MiB", out, "permutations")
+            + slowest(under, "memcpy"))
+
+
+def views_section(results, out):
+    """Random views: likewise."""
+    rows = [*spread(results), ["– by more than a fifth",
+                               str(sum(r.ratio("ours 1", "NumPy") < 0.8 for r in results))]]
+    behind = [result for result in results if result.ratio("ours 1", "NumPy") < 0.9]
+    return (f"## {len(results)} random views\n\nRank 1 to 5, elements of 1 to 16 bytes, outputs of 256 "
+            "KiB to 16 MiB, one thread; few repeats each. Of arrays whose\naxes are cut, reversed, "
+            "taken in steps of 2 to 4 or repeated; every other view is permuted, too. About a fifth "
+            "is dense,\nwhere both are memcpy and a call from Python counts.\n\n"
+            + table(["what", "value"], rows)
+            + scattered(results, "random views, 256 KiB to 16 MiB", out, "views")
+            + slowest(behind, "NumPy"))
 
 
 def caches_section(rows):
@@ -281,6 +311,7 @@ def write(out, found, facts):
         "threads": lambda data: threads_section(data, out),
         "curves": lambda data: curves_section(data, out),
         "random": lambda data: random_section(data, out),
+        "views": lambda data: views_section(data, out),
         "caches": caches_section,
         "small": lambda data: small_section(data, out),
     }
