@@ -6,6 +6,7 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::fills::each;
+use super::tuning::tuning;
 use crate::device::plan::Dim;
 
 /// As [`super::fills::Fill`].
@@ -36,7 +37,7 @@ pub(super) unsafe fn avx2(dst: *mut u8, src: *const u8, rows: &Dim, size: usize,
     }
 }
 
-/// Likewise.
+/// Likewise; lines of the destination are asked for, where that suits the processor.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn avx512(dst: *mut u8, src: *const u8, rows: &Dim, size: usize, total: usize) {
     // SAFETY: as there.
@@ -51,7 +52,11 @@ pub(super) unsafe fn avx512(dst: *mut u8, src: *const u8, rows: &Dim, size: usiz
             32 => _mm512_broadcast_i64x4(_mm256_loadu_si256(from.cast())),
             _ => load(from),
         };
-        let store = |to: *mut u8, line| _mm512_storeu_si512(to.cast(), line);
+        let soon = tuning().soon;
+        let store = |to: *mut u8, line| {
+            _mm_prefetch::<_MM_HINT_T0>(to.wrapping_add(soon).cast());
+            _mm512_storeu_si512(to.cast(), line);
+        };
         each((dst, src), rows, total, element, load, store);
     }
 }
