@@ -229,6 +229,11 @@ pub(super) fn of(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<
     best.map(|best| (best, shuffle))
 }
 
+/// Whether groups have more elements than one.
+pub(super) fn several(found: &Found) -> bool {
+    found.elements > 1
+}
+
 /// Copies a plan in the groups that [`of`] found.
 ///
 /// # Safety

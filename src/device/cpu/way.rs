@@ -187,7 +187,10 @@ fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) ->
     {
         return Some(Way::Planes(step, split));
     }
-    if let Some(found) = groups::of(ops, plan, kernel, size).filter(|(it, _)| groups::whole(it)) {
+    // Loops alone would copy elements of 8 bytes one by one, of groups as of whatever is near.
+    let several = |it: &_| size == 8 && tuning().nested.0 && groups::several(it);
+    let better = |(it, _): &(_, _)| groups::whole(it) || several(it);
+    if let Some(found) = groups::of(ops, plan, kernel, size).filter(better) {
         return Some(Way::Groups(found));
     }
     let run = plan.inner().n.saturating_mul(size as i64);
