@@ -64,7 +64,8 @@ impl Way {
         // Of 16 bytes and more nothing is turned in registers.
         let moved = size >= 16 || size >= 8 && tuning().nested.0 && nest::light(plan, size);
         let moved = moved && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
-        if let Some(way) = pixels(ops, plan, kernel, size, streams) {
+        let several = several(ops, plan, kernel, size);
+        if let Some(way) = several.or_else(|| pixels(ops, plan, kernel, size, streams)) {
             return way;
         }
         if kernel == Kernel::Few || moved && nested(plan, size, streams) {
@@ -127,6 +128,16 @@ impl Way {
     }
 }
 
+/// Groups of several elements of 8 bytes and more, where loops alone would copy these one by one,
+/// as they do whatever is near (measured on a Xeon, benches/notes.md).
+fn several(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<Way> {
+    const LEAST: u64 = 16 << 10;
+    let able = size >= 8 && tuning().nested.0 && plan.whole_bytes() >= LEAST;
+    let able = able && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
+    let found = if able { groups::of(ops, plan, kernel, size) } else { None };
+    found.filter(|(it, _)| groups::several(it)).map(Way::Groups)
+}
+
 /// The way of a plan for which few levels have kernels, if the level in use does.
 fn rare(
     ops: &Ops,
@@ -187,10 +198,7 @@ fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) ->
     {
         return Some(Way::Planes(step, split));
     }
-    // Loops alone would copy elements of 8 bytes one by one, of groups as of whatever is near.
-    let several = |it: &_| size == 8 && tuning().nested.0 && groups::several(it);
-    let better = |(it, _): &(_, _)| groups::whole(it) || several(it);
-    if let Some(found) = groups::of(ops, plan, kernel, size).filter(better) {
+    if let Some(found) = groups::of(ops, plan, kernel, size).filter(|(it, _)| groups::whole(it)) {
         return Some(Way::Groups(found));
     }
     let run = plan.inner().n.saturating_mul(size as i64);
