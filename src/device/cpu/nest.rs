@@ -304,6 +304,7 @@ fn innermost(plan: &Part) -> ([Dim; NEST_DIMS], u64) {
 /// Whether a plan is for a nest of loops, if it has no kernel.
 pub(super) fn suits(plan: &Part, size: usize) -> bool {
     let most = match size {
+        0..=7 if tuning().nested.0 => i64::MAX,
         0..=2 => 4096,
         3..=7 => 16384,
         _ => loops(size as i64)[1].0,
