@@ -31,7 +31,8 @@
 //! processors is in another ([`tuning::Tuning`]); both are chosen once.
 //! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
 //! Nothing is thread-local, no frame is larger than the 4 KiB buffer and 2 KiB beside it, and
-//! nothing allocates but [`staged`], [`odd_staged`] and [`packed_staged`], which can do without.
+//! nothing allocates but [`staged`], [`odd_staged`], [`packed_staged`] and [`small`], which can do
+//! without.
 
 /// Rounds of a perfect shuffle, at most four: in each, the low and the high halves of rows `i` and
 /// `i + C / 2` follow one another, for every `i` listed. All is written out, so that the rows stay

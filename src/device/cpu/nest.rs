@@ -40,8 +40,9 @@ fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
             (nearest, between, reach, sharing) = (src, lines, span, shared);
         }
         crowded |= src & 1023 == 0 && n > CROWDED;
-        shared = shared.saturating_mul((n - 1) / places(src) + 1);
-        lines = lines.saturating_mul(if src < 64 { n.saturating_mul(src) / 64 + 1 } else { n });
+        let some = if src < 64 { n.saturating_mul(src) / 64 + 1 } else { n };
+        shared = shared.saturating_mul((some - 1) / places(src) + 1);
+        lines = lines.saturating_mul(some);
         span = span.saturating_add(n.saturating_mul(src));
     }
     let large = nbytes > NEST_MOST;

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::engine::Sides;
-use super::ops::{Braid, OddKernel, OddTiles, Ops, Shuffle, Split, Squares};
+use super::ops::{Braid, OddKernel, OddTiles, Ops, Shuffle, Split, Squares, WINDOW};
 use super::staged::Stage;
 use super::tuning::tuning;
 use super::{braid, deal, groups, nest, odd, planes, small};
@@ -133,7 +133,9 @@ impl Way {
 fn several(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<Way> {
     const LEAST: u64 = 16 << 10;
     let able = size >= 8 && tuning().nested.0 && plan.whole_bytes() >= LEAST;
-    let able = able && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
+    // Of more, a group has one element.
+    let near = plan.inner().n.saturating_mul(size as i64) <= WINDOW as i64;
+    let able = able && near && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
     let found = if able { groups::of(ops, plan, kernel, size) } else { None };
     found.filter(|(it, _)| groups::several(it)).map(Way::Groups)
 }
