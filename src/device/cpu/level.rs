@@ -87,7 +87,7 @@ static NESTED: AtomicBool = AtomicBool::new(true);
 
 pub(super) fn stream_from() -> u64 {
     match STREAM_FROM.load(Ordering::Relaxed) {
-        0 => tuning().all_from as u64,
+        0 => tuning().all_from,
         more => more as u64 - 1,
     }
 }

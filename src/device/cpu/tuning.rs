@@ -81,9 +81,9 @@ pub(super) struct Tuning {
     /// log2 of the bytes of elements from which rows that start anywhere in a line go past the
     /// caches through windows: below, squares share their lines, where they can.
     pub(super) windows: u32,
-    /// Bytes of an output from which all of it goes past the caches: what lies in them already is
-    /// written slowly so, what does not fits into them, from some size on, no more.
-    pub(super) all_from: usize,
+    /// Bytes of an output from which all of it goes past the caches. What lies in them already is
+    /// written slowly so; larger ones do not.
+    pub(super) all_from: u64,
     /// Bytes of an output from which transposes go past the caches, if nothing else does yet, by
     /// log2 of the element's bytes: by squares, and where elements may be copied one by one, or are
     /// where lists say.
