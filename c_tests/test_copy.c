@@ -181,7 +181,7 @@ static void ways(void) {
     const char *names[5]; /* of the portable level, Neon, AVX2, AVX-512 and VBMI */
   } cases[] = {
     {8, 2, {1000, 3}, {3, -1}, {3, 1}, {"strided", "groups", "groups", "groups", "groups"}},
-    {8, 3, {512, 16384, 3}, {49152, 3, 1}, {16384, 1, 8388608}, {"step", "step", "planes", "planes", "planes"}},
+    {8, 3, {1024, 16384, 3}, {49152, 3, 1}, {16384, 1, 16777216}, {"step", "step", "planes", "planes", "planes"}},
     {8, 2, {12, 2000}, {2000, 1}, {1, 12}, {"slim", "slim", "slim", "slim", "braid"}},
     {32, 2, {48, 48}, {1, 48}, {48, 1}, {"transpose", "transpose", "small", "small", "small"}},
     {24, 2, {90, 90}, {1, 90}, {90, 1}, {"tables", "odd tiles", "odd squares", "odd squares", "odd squares"}},
@@ -191,7 +191,7 @@ static void ways(void) {
     {32, 1, {3000}, {2}, {1}, {"step", "step", "step", "step", "step"}},
     {32, 1, {3000}, {0}, {1}, {"fill", "fill", "fill", "fill", "fill"}},
     {32, 2, {1000, 3}, {1, 1000}, {3, 1}, {"interleave", "interleave", "interleave", "interleave", "interleave"}},
-    {32, 2, {200000, 25}, {50, 1}, {25, 1}, {"gather", "gather", "gather", "gather", "gather"}},
+    {32, 2, {500000, 25}, {50, 1}, {25, 1}, {"gather", "gather", "gather", "gather", "gather"}},
     {32, 2, {300, 25}, {50, 1}, {25, 1}, {"nest", "nest", "nest", "nest", "nest"}},
     {32, 2, {900, 500}, {600, 1}, {500, 1}, {"blocks", "blocks", "blocks", "blocks", "blocks"}},
     {32, 1, {300}, {2}, {1}, {"nest", "nest", "nest", "nest", "nest"}}, /* few need no plan */
