@@ -10,7 +10,8 @@ const SHORT: i64 = 64;
 /// Bytes of an output from which the destination's rows may be short.
 const LARGE: u64 = 4 << 20;
 
-/// Bytes of an output from which elements are picked, as what goes past the caches is.
+/// Bytes of an output from which elements are picked, as what goes past the caches is: from there
+/// on, on most makes.
 const PICKED: u64 = 16 << 20;
 
 /// Bytes beyond which a side takes no further dimension.

@@ -64,8 +64,8 @@ pub(super) struct Tuning {
     pub(super) second: usize,
     /// Bytes between destination rows in the caches from which their lines are asked for.
     pub(super) apart: usize,
-    /// How far ahead lines of the destination are asked for that runs are copied to, where output
-    /// and source do not fit into the second-level cache. 0: they are not.
+    /// How far ahead lines of the destination are asked for: of runs, where output and source do
+    /// not fit into the second-level cache, and of planes and fills with AVX-512. 0: they are not.
     pub(super) soon: usize,
     /// Whether long runs go past the caches four pages at a time: the processor fetches ahead
     /// within pages.

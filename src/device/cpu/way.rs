@@ -200,7 +200,9 @@ fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) ->
     {
         return Some(Way::Planes(step, split));
     }
-    if let Some(found) = groups::of(ops, plan, kernel, size).filter(|(it, _)| groups::whole(it)) {
+    let whole = ops.groups.is_some_and(|(_, masked, _)| !masked);
+    let found = if whole { groups::of(ops, plan, kernel, size) } else { None };
+    if let Some(found) = found.filter(|(it, _)| groups::whole(it)) {
         return Some(Way::Groups(found));
     }
     let run = plan.inner().n.saturating_mul(size as i64);
