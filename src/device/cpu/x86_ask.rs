@@ -88,14 +88,20 @@ pub(super) unsafe fn ask_source<P: Place>(src: *const u8, from: P, n: usize, wha
     }
 }
 
-/// Asks for the `n` rows of the destination that follow those of a square.
+/// Asks for a line of each of the `n` rows of the destination that follow those of a square. A loop
+/// of few instructions is 1.0 to 1.15 times as fast as `ask` (a Xeon, benches/notes.md).
 ///
 /// # Safety
 /// There are rows for both.
 pub(super) unsafe fn ask_beside<P: Place>(dst: *const u8, to: P, n: usize) {
     let (by, to) = to.from(n);
     // SAFETY: the caller's rows.
-    unsafe { ask::<_MM_HINT_T0>(dst.wrapping_offset(by), to, n, 1) }
+    unsafe {
+        let at = dst.wrapping_offset(by);
+        for row in (0..n).map(|row| at.wrapping_offset(to.at(row))) {
+            _mm_prefetch::<_MM_HINT_T0>(row.cast());
+        }
+    }
 }
 
 /// Asks for what is `ahead` of a row, among the loads and stores of a square, which a request
