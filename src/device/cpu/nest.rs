@@ -244,6 +244,10 @@ pub(super) fn stores(plan: &Part) -> Stores {
     }
 }
 
+/// Elements of 16 bytes in a line beyond which it takes one at a time: processors tell by its
+/// instruction where a load goes next, and one in four goes too far.
+const FOLLOWED: usize = 400;
+
 /// A line of elements: four at a time where they follow one another in the destination, else two,
 /// for more need more addresses than there are registers.
 ///
@@ -254,6 +258,13 @@ unsafe fn twos<const SIZE: usize>(dst: *mut u8, src: *const u8, n: usize, ss: is
     let (mut from, mut to) = (src, dst);
     // SAFETY: the caller's elements.
     unsafe {
+        if ds == SIZE as isize && SIZE == 16 && n > FOLLOWED {
+            for _ in 0..n {
+                one::<SIZE>(to, from, (0, 0));
+                (from, to) = (from.wrapping_offset(ss), to.wrapping_add(SIZE));
+            }
+            return;
+        }
         if ds == SIZE as isize {
             return fixed::<SIZE>(dst, src, n, ss, SIZE as isize);
         }

@@ -171,7 +171,6 @@ static USUAL: Tuning = Tuning {
 /// Whoever else has AVX-512: 2 MiB of second-level cache, and before memory a large third one, in
 /// which stores wait for their lines.
 static WIDE: Tuning = Tuning {
-    ahead: [128, 128],
     copied: 2,
     alone: (8, [16 << 20; 2]),
     straight: 4,
