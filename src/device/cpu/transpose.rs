@@ -433,7 +433,7 @@ impl Bands {
         let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
         match tables.apart {
             _ if !away.streams && many => ROWS_MOST.min(16 * line),
-            _ if !away.streams => tuning.cached,
+            _ if !away.streams => tuning.cached.get(log).copied().unwrap_or(line),
             None if !face.wraps() => tuning.listed,
             _ if self.before(line) > 0 => tuning.shared.get(log).copied().unwrap_or(line),
             _ if face.rows.inner().unsigned_abs() <= 1024 => tuning.near,

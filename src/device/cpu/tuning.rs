@@ -24,8 +24,9 @@ pub(super) struct Tuning {
     /// Source rows that the processor follows by itself, fetching ahead: of more, lines are asked
     /// for.
     pub(super) followed: usize,
-    /// Source rows in use at a time where there is a choice: in the caches.
-    pub(super) cached: usize,
+    /// Source rows in use at a time where there is a choice: in the caches, by log2 of the
+    /// element's bytes.
+    pub(super) cached: [usize; 5],
     /// Past them, and bytes of each that are asked for at once, by log2 of the element's bytes.
     pub(super) past: [[usize; 2]; 5],
     /// Likewise where the source may lie in the caches.
@@ -134,7 +135,7 @@ impl Tuning {
 
 static USUAL: Tuning = Tuning {
     followed: 32,
-    cached: 32,
+    cached: [32; 5],
     past: [[32, 256]; 5],
     early: [[32, 256]; 5],
     near: 32,
@@ -171,6 +172,7 @@ static USUAL: Tuning = Tuning {
 /// Whoever else has AVX-512: 2 MiB of second-level cache, and before memory a large third one, in
 /// which stores wait for their lines.
 static WIDE: Tuning = Tuning {
+    cached: [128, 64, 32, 16, 16],
     copied: 2,
     alone: (8, [16 << 20; 2]),
     straight: 4,
@@ -195,7 +197,7 @@ const MIDDLE: [u64; 2] = [4 << 20, 12 << 20];
 /// Zen 4.
 static AMD: Tuning = Tuning {
     followed: 16,
-    cached: 256,
+    cached: [256; 5],
     past: [[512, 64], [512, 64], [128, 64], [512, 64], [256, 64]],
     early: [[128, 64], [128, 64], [64, 64], [64, 64], [128, 64]],
     near: 256,
