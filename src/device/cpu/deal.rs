@@ -10,8 +10,10 @@ use crate::device::plan::Dim;
 /// Planes at most.
 pub(super) const MOST: usize = 8;
 
-/// Bytes of the shortest run of a plane: of lines, and of parts.
+/// Bytes of the shortest run of a plane: of lines, of those of few planes that are made, and of
+/// parts.
 const LEAST: i64 = 32;
+const SHORT: i64 = 24;
 const PART: i64 = 16;
 
 /// How lines of some rows become lines of others, in every round of every run.
@@ -95,7 +97,7 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize) -> Option<(Found, Dealt)> 
     let whole = inner.n - i64::from(n < step);
     let able = able && src == bytes && n <= step;
     let able = match deal {
-        Dealt::Lines(_) => able && inner.n * bytes >= LEAST,
+        Dealt::Lines(_) => able && inner.n * bytes >= if step < 7 { SHORT } else { LEAST },
         Dealt::Parts(_) => able && inner.src <= 16 && whole * bytes >= PART,
     };
     let found = Found { along: last, planes, weaves: false, step: step as usize };

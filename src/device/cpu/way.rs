@@ -168,8 +168,8 @@ fn rare(
             *sides = plan.sides(size as i64)?;
             short(ops, plan, size, sides, false)
         }
-        // Small faces; not measured where rows are braided.
-        Kernel::Gather if size == 1 && ops.braid.is_none() => {
+        // Small faces.
+        Kernel::Gather if size == 1 => {
             *sides = plan.sides(1)?;
             let enough = sides.0.n.saturating_mul(sides.1.n) >= 96;
             if enough { short(ops, plan, 1, sides, true) } else { None }
