@@ -751,6 +751,33 @@ fn groups() {
     });
 }
 
+/// Matrices of up to 300 bytes, transposed, with columns and rows reversed, that follow one another
+/// in either direction, with gaps or without: of windows of one to four registers.
+#[test]
+fn matrices() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0c0f_fee0_0000_2469);
+        for _ in 0..240 {
+            let size = random.one_of(&[1, 1, 1, 2, 2, 3, 4, 4, 5, 6, 8, 12, 16, 24]);
+            let most = 300 / size;
+            let a = 2 + random.below(15.min(most as u64 / 2 - 1)) as i64;
+            let b = 2 + random.below(30.min((most / a).max(2) as u64 - 1)) as i64;
+            let (all, gap) = (a * b * size, random.one_of(&[0, 0, 0, size, 37]));
+            let (up, down) = (random.one_of(&[1, 1, -1]), random.one_of(&[1, 1, -1]));
+            let n = random.one_of(&[1, 2, 3, 5, 40, 300]);
+            let dims = vec![
+                Dim { n: 3, src: random.one_of(&[1, 3]) * n * (all + gap), dst: n * all },
+                Dim { n, src: random.one_of(&[1, 1, -1]) * (all + gap), dst: all },
+                Dim { n: b, src: up * size, dst: a * size },
+                Dim { n: a, src: down * b * size, dst: size },
+            ];
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
 /// Two transposes of `a` × `b` packed elements: source rows `gap` bits further apart than whole
 /// bytes, in either direction, destination rows `by_dst` bits apart.
 fn turned(width: i64, (a, b): (i64, i64), gap: i64, by_dst: i64, random: &mut Random) -> Case {
@@ -1195,7 +1222,8 @@ fn names() {
         (NEW[3], 1, dims(&[(2000, 1, 12), (12, 2000, 1)])),
         (NEW[4], 1, dims(&[(3000, 3, 3), (3, -1, 1)])),
         (NEW[5], 1, dims(&[(3, 1, 1 << 20), (1 << 20, 3, 1)])),
-        (NEW[6], 1, dims(&[(64, 192, 192), (3, 1, 64), (64, 3, 1)])),
+        (NEW[6], 1, dims(&[(64, 384, 384), (3, 1, 128), (128, 3, 1)])),
+        (NEW[7], 2, dims(&[(999, 192, 192), (8, 2, 24), (12, 16, 2)])),
     ];
     let manual = include_str!("../../include/dlpack_rs.h").split("The CPU's ways").nth(1).unwrap();
     let manual = manual.split("Shape:").next().unwrap();
@@ -1323,7 +1351,7 @@ fn listed_nests() {
 }
 
 /// The ways that only some levels have kernels for.
-const NEW: [[&str; 5]; 7] = [
+const NEW: [[&str; 5]; 8] = [
     ["transpose", "transpose", "small", "small", "small"],
     ["tables", "odd tiles", "odd squares", "odd squares", "odd squares"],
     ["tables", "tables", "tables", "tables", "odd squares"],
@@ -1331,6 +1359,7 @@ const NEW: [[&str; 5]; 7] = [
     ["strided", "groups", "groups", "groups", "groups"],
     ["step", "step", "planes", "planes", "planes"],
     ["step", "step", "deal", "deal", "deal"],
+    ["transpose", "transpose", "small", "small", "groups"],
 ];
 
 /// The last part, of which there is less, may go another way than those before it; as does a plan

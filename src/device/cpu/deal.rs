@@ -97,7 +97,9 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize) -> Option<(Found, Dealt)> 
     let whole = inner.n - i64::from(n < step);
     let able = able && src == bytes && n <= step;
     let able = match deal {
-        Dealt::Lines(_) => able && inner.n * bytes >= if step < 7 { SHORT } else { LEAST },
+        Dealt::Lines(_) => {
+            able && inner.n * bytes >= if step < 7 && size <= 2 { SHORT } else { LEAST }
+        }
         Dealt::Parts(_) => able && inner.src <= 16 && whole * bytes >= PART,
     };
     let found = Found { along: last, planes, weaves: false, step: step as usize };

@@ -67,17 +67,27 @@ impl Found {
         self.elements * self.size
     }
 
-    /// How fast bytes are made: by one load, shuffle and store at once, or two of these; in whole
+    /// How fast bytes are made: by one load, shuffle and store at once, two of these, or four and
+    /// as many shuffles more; a run takes as long to begin as two or three of them. In whole
     /// windows by 3, 6, 20 or 72 instructions.
     fn speed(&self) -> usize {
         let long = (self.at_once as i64 - 1) * self.along.dst + self.reach > 64;
-        let by = match (self.masked, self.width) {
-            (true, ..=64) => 4,
-            (true, _) if !long => 3,
-            (true, _) => 2,
-            (_, ..=16) => 120,
-            (_, ..=32) => 60,
-            (_, ..=64) => 18,
+        if self.masked {
+            let (n, windows) = (self.along.n as usize, self.along.n as usize / self.at_once.max(1));
+            let windows = windows + usize::from(n > windows * self.at_once);
+            let each = match (self.width, long) {
+                (..=64, _) => 3,
+                (65..=128, false) => 4,
+                (65..=128, true) => 6,
+                _ => 12,
+            };
+            return n.saturating_mul(self.bytes() << 10)
+                / (windows.saturating_mul(each) + 8).max(1);
+        }
+        let by = match self.width {
+            ..=16 => 120,
+            ..=32 => 60,
+            ..=64 => 18,
             _ => 5,
         };
         by * self.at_once * self.bytes()
@@ -106,9 +116,10 @@ impl Found {
             _ => 2,
         };
         let pieces = self.elements * self.at_once;
-        // Nor windows that are mostly what is between.
+        // Nor windows that are mostly what is between, unless many elements are near one another.
         let part = if self.masked || self.width < 64 { 3 } else { 4 };
-        let full = gaps || 8 * self.size * pieces >= part * self.width;
+        let many = self.masked && 8 * self.elements >= self.width;
+        let full = gaps || many || 8 * self.size * pieces >= part * self.width;
         // The last windows of a run go through other memory: there must be more.
         let least_run = if whole(self) { 8 * self.width as i64 } else { LEAST_RUN };
         pieces >= least && full && !single && !stuck && run >= least_run
@@ -136,19 +147,19 @@ impl Found {
         let first = if self.along.src < 0 { high - width as isize } else { low };
         let strides = [self.along.src as isize, self.along.dst as isize];
         let (span, bytes) = ((high - low) as usize, self.bytes());
-        let (order, mask) = ([0; WINDOW], 0);
+        let (order, mask) = ([0; WINDOW], [0; WINDOW / 128]);
         let mut how = Groups { order, mask, width, first, strides, bytes, at_once, span, reach };
         let elements = self.places(plan);
-        let element = u128::MAX >> (size.wrapping_neg() & 127);
-        let group = elements.iter().fold(0, |mask, &(_, to)| mask | element << (to & 127));
         for i in 0..at_once as isize {
             let (by_src, by_dst) = (i * strides[0] - first, i * strides[1]);
-            how.mask |= group << (by_dst & 127);
             for &(from, to) in elements.iter() {
                 let (from, to) = (isize::from(from) + by_src, isize::from(to) + by_dst);
-                let order = how.order.get_mut(to as usize..).unwrap_or_default();
-                for (byte, to) in (0..size).zip(order) {
-                    *to = (from as usize + byte) as u8;
+                let (to, order) = (to as usize, how.order.get_mut(to as usize..));
+                for (byte, order) in (0..size).zip(order.unwrap_or_default()) {
+                    *order = (from as usize + byte) as u8;
+                    if let Some(mask) = how.mask.get_mut((to + byte) / 128) {
+                        *mask |= 1 << ((to + byte) & 127);
+                    }
                 }
             }
         }
@@ -217,7 +228,7 @@ pub(super) fn of(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<
         return None;
     }
     let mut best = None::<Found>;
-    for &width in widths.iter().filter(|_| masked || !gaps) {
+    for &width in widths.iter().filter(|&&width| !gaps || masked && width <= 128) {
         let one = Found::one(size, width, gaps, masked);
         let found = find(plan, one).filter(|it| it.worth(plan, kernel));
         if let Some(found) = found
@@ -227,6 +238,21 @@ pub(super) fn of(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<
         }
     }
     best.map(|best| (best, shuffle))
+}
+
+/// Likewise of small matrices that follow one another, where groups have room for them in whole
+/// and nothing is faster.
+pub(super) fn matrices(
+    ops: &Ops,
+    plan: &Part,
+    kernel: Kernel,
+    size: usize,
+) -> Option<(Found, Shuffle)> {
+    let (_, masked, _) = ops.groups?;
+    let columns = plan.dim(plan.ndim.checked_sub(2).filter(|&next| masked && next > 0)?);
+    let nbytes = plan.inner().n.saturating_mul(columns.n).saturating_mul(size as i64);
+    let found = if nbytes <= WINDOW as i64 { of(ops, plan, kernel, size) } else { None };
+    found.filter(|(it, _)| it.elements as i64 >= plan.inner().n.saturating_mul(columns.n))
 }
 
 /// Whether groups have more elements than one.

@@ -413,7 +413,10 @@ pub(super) type Braid =
     unsafe fn(src: *const u8, rows: &[isize; 16], dst: *mut u8, n: usize, how: &Strands);
 
 /// Bytes of the largest window that [`Groups`] are made of, or written to.
-pub(super) const WINDOW: usize = 128;
+pub(super) const WINDOW: usize = 256;
+
+/// Some bytes of a window, by bits.
+pub(super) type Bytes = [u128; WINDOW / 128];
 
 /// How groups of bytes of the source become groups of the destination: of as many as are made at
 /// once, all bytes are in one window on either side.
@@ -422,8 +425,8 @@ pub(super) struct Groups {
     /// Which byte of the source's window becomes which of the destination's.
     pub(super) order: [u8; WINDOW],
     /// The bytes of the destination's window that are written.
-    pub(super) mask: u128,
-    /// Bytes of a window: 16 or 32 (without gaps in the destination), 64 or [`WINDOW`].
+    pub(super) mask: Bytes,
+    /// Bytes of a window: 16, 32 or [`WINDOW`] (without gaps in the destination), 64 or 128.
     pub(super) width: usize,
     /// From the source's address of the first group to its window.
     pub(super) first: isize,

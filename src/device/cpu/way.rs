@@ -205,6 +205,9 @@ fn pixels(ops: &Ops, plan: &Part, kernel: Kernel, size: usize, streams: bool) ->
     if let Some(found) = found.filter(|(it, _)| groups::whole(it)) {
         return Some(Way::Groups(found));
     }
+    if let Some(found) = groups::matrices(ops, plan, kernel, size) {
+        return Some(Way::Groups(found));
+    }
     let run = plan.inner().n.saturating_mul(size as i64);
     let middle = middle(ops, plan, size, streams);
     if middle.contains(&run) && nest::scans(plan, size) {

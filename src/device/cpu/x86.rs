@@ -28,7 +28,7 @@ static VBMI: Ops = Ops {
     bytes: Some(x86_avx512_small::thin),
     odd_squares: Some(OddKernel { least: |_| 0, turn: squares }),
     braid: Some(x86_avx512_braid::braid),
-    groups: Some((&[64, 128], true, x86_avx512_groups::groups)),
+    groups: Some((&[64, 128, 256], true, x86_avx512_groups::groups)),
     planes: Some((64, x86_avx512_planes::planes)),
     deal: Some(Dealt::Lines(x86_avx512_deal::deal)),
     pieces: x86_avx512::pieces_vbmi,

@@ -6,16 +6,17 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
-use super::ops::Groups;
+use super::ops::{Bytes, Groups};
 
 /// See [`super::ops::Shuffle`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
 pub(super) unsafe fn groups(dst: *mut u8, src: *const u8, n: usize, how: &Groups) {
     // SAFETY: the caller's promise.
     unsafe {
-        match (how.width > 64, how.mask >> 64 != 0) {
-            (true, true) => all::<true, true>(dst, src, n, how),
-            (true, false) => all::<true, false>(dst, src, n, how),
+        match (how.width, how.mask[0] >> 64 > 0) {
+            (129.., _) => large(dst, src, n, how),
+            (65.., true) => all::<true, true>(dst, src, n, how),
+            (65.., false) => all::<true, false>(dst, src, n, how),
             _ => all::<false, false>(dst, src, n, how),
         }
     }
@@ -54,7 +55,7 @@ unsafe fn all<const WIDE: bool, const LONG: bool>(
 ) {
     let (mut from, mut to, mut count) = (src.wrapping_offset(how.first), dst, how.at_once);
     let [step, by] = how.strides.map(|stride| stride.wrapping_mul(count as isize));
-    let (mut read, mut write) = (source(how, count), how.mask);
+    let ([mut read, _], [mut write, _]) = (source(how, count), how.mask);
     // SAFETY: the caller vouches for `n` groups and for all between their bytes in the source; no
     // other byte is read or written.
     unsafe {
@@ -63,7 +64,7 @@ unsafe fn all<const WIDE: bool, const LONG: bool>(
         while n > 0 {
             if n < count {
                 count = n;
-                (read, write) = (source(how, n), write & destination(how, n));
+                ([read, _], [write, _]) = (source(how, n), destination(how, n));
             }
             let window = load!(from, read);
             _mm512_mask_storeu_epi8(to.cast(), write as u64, turn!(window, order[0]));
@@ -77,18 +78,65 @@ unsafe fn all<const WIDE: bool, const LONG: bool>(
     }
 }
 
-/// The first `n` bytes, 1 to 128.
-fn first(n: usize) -> u128 {
-    u128::MAX >> (n.wrapping_neg() & 127)
+/// Groups from windows of three or four registers, to as many: of each line all bytes that may be
+/// in it are taken from the first two, and from the others.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+unsafe fn large(dst: *mut u8, src: *const u8, mut n: usize, how: &Groups) {
+    let (mut from, mut to, mut count) = (src.wrapping_offset(how.first), dst, how.at_once);
+    let [step, by] = how.strides.map(|stride| stride.wrapping_mul(count as isize));
+    let (mut read, mut write) = (source(how, count), how.mask);
+    // SAFETY: as in `all`.
+    unsafe {
+        let order = |i: usize| _mm512_loadu_si512(how.order.as_ptr().wrapping_add(64 * i).cast());
+        let (first, second, third, fourth) = (order(0), order(1), order(2), order(3));
+        macro_rules! line {
+            ($at:literal, $order:ident, $mask:expr, $a:ident $b:ident $c:ident $d:ident) => {{
+                let low = _mm512_permutex2var_epi8($a, $order, $b);
+                let high = _mm512_permutex2var_epi8($c, $order, $d);
+                let line = _mm512_mask_mov_epi8(low, _mm512_movepi8_mask($order), high);
+                _mm512_mask_storeu_epi8(to.wrapping_add($at).cast(), $mask, line);
+            }};
+        }
+        while n > 0 {
+            if n < count {
+                count = n;
+                (read, write) = (source(how, n), destination(how, n));
+            }
+            let part = |i: usize, read| _mm512_maskz_loadu_epi8(read, from.wrapping_add(i).cast());
+            let (a, b) = (part(0, read[0] as u64), part(64, (read[0] >> 64) as u64));
+            let (c, last) = (part(128, read[1] as u64), (read[1] >> 64) as u64);
+            let d = if last > 0 { part(192, last) } else { c };
+            line!(0, first, write[0] as u64, a b c d);
+            line!(64, second, (write[0] >> 64) as u64, a b c d);
+            line!(128, third, write[1] as u64, a b c d);
+            let last = (write[1] >> 64) as u64;
+            if last > 0 {
+                line!(192, fourth, last, a b c d);
+            }
+            (from, to) = (from.wrapping_offset(step), to.wrapping_offset(by));
+            n -= count;
+        }
+    }
+}
+
+/// The first `n` bytes.
+fn first(n: usize) -> Bytes {
+    let low = if n < 128 { (1 << n) - 1 } else { u128::MAX };
+    [low, if n > 128 { u128::MAX >> (n.wrapping_neg() & 127) } else { 0 }]
 }
 
 /// The bytes of a window between those of which `count` groups, 1 or more, are made.
-fn source(how: &Groups, count: usize) -> u128 {
+fn source(how: &Groups, count: usize) -> Bytes {
     let n = (count - 1) * how.strides[0].unsigned_abs() + how.span;
-    if how.strides[0] < 0 { first(n) << (how.width.wrapping_sub(n) & 127) } else { first(n) }
+    if how.strides[0] >= 0 {
+        return first(n);
+    }
+    let ([low, high], [no, more]) = (first(how.width), first(how.width - n.min(how.width)));
+    [low & !no, high & !more]
 }
 
-/// The bytes of a window from the first to the last one of `count` groups.
-fn destination(how: &Groups, count: usize) -> u128 {
-    first((count - 1) * how.strides[1].unsigned_abs() + how.reach)
+/// Those that are written of the first `count` groups.
+fn destination(how: &Groups, count: usize) -> Bytes {
+    let [low, high] = first((count - 1) * how.strides[1].unsigned_abs() + how.reach);
+    [low & how.mask[0], high & how.mask[1]]
 }
