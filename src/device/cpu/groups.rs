@@ -85,9 +85,9 @@ impl Found {
                 / (windows.saturating_mul(each) + 8).max(1);
         }
         let by = match self.width {
-            ..=16 => 120,
-            ..=32 => 60,
-            ..=64 => 18,
+            16 => 120,
+            32 => 60,
+            64 => 18,
             _ => 5,
         };
         by * self.at_once * self.bytes()
