@@ -1248,20 +1248,22 @@ fn names() {
 /// What is chosen with AVX-512 that is not AMD's, where others choose something else.
 #[test]
 fn names_of_wide() {
-    let cases: [(usize, &[(i64, i64, i64)], &str); 6] = [
-        (4, &[(4000, 2048, 32), (8, 32, 4)], "nest"),
-        (2, &[(4000, 1024, 16), (8, 16, 2)], "nest"),
-        (8, &[(700, 8, 1600), (200, 5600, 8)], "nest"),
-        (16, &[(5000, 144, 144), (3, 16, 48), (3, 48, 16)], "groups"),
-        (8, &[(3000, 64, 64), (2, 8, 32), (4, 16, 8)], "groups"),
-        (1, &[(9000, 180, 180), (9, 1, 20), (20, 9, 1)], "groups"),
+    let dims = |dims: &[(i64, i64, i64)]| {
+        dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect::<Vec<_>>()
+    };
+    let cases = [
+        (4, dims(&[(4000, 2048, 32), (8, 32, 4)]), "nest"),
+        (2, dims(&[(4000, 1024, 16), (8, 16, 2)]), "nest"),
+        (8, dims(&[(700, 8, 1600), (200, 5600, 8)]), "nest"),
+        (16, dims(&[(5000, 144, 144), (3, 16, 48), (3, 48, 16)]), "groups"),
+        (8, dims(&[(3000, 64, 64), (2, 8, 32), (4, 16, 8)]), "groups"),
+        (1, dims(&[(9000, 180, 180), (9, 1, 20), (20, 9, 1)]), "groups"),
     ];
     ways(&[(usize::MAX, Make::Usual, true)], |what| {
         // Which groups take, below VBMI go by others.
         let able = |way| level() >= if way == "groups" { Level::Vbmi } else { Level::Avx512 };
         for (size, dims, name) in cases.iter().filter(|(.., way)| able(*way)) {
-            let dims = dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect();
-            let case = Case { item: Item::Bytes(*size), dims };
+            let case = Case { item: Item::Bytes(*size), dims: dims.clone() };
             let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);
             plan.simplify();
             assert_eq!(parts(&plan, &SERIAL), (1, [*name; 2]), "{what}: {case:?}");

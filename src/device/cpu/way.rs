@@ -68,10 +68,8 @@ impl Way {
         if let Some(way) = several.or_else(|| pixels(ops, plan, kernel, size, streams)) {
             return way;
         }
-        if kernel == Kernel::Few || moved && nested(plan, size, streams) {
-            return Way::Nest;
-        }
-        if scattered(ops, plan, (kernel, sides), size, streams) {
+        let alone = kernel == Kernel::Few || moved && nested(plan, size, streams);
+        if alone || scattered(ops, plan, (kernel, sides), size, streams) {
             return Way::Nest;
         }
         if let Some(way) = rare(ops, plan, (kernel, sides), size, streams) {
