@@ -246,7 +246,7 @@ pub(super) fn stores(plan: &Part) -> Stores {
 
 /// Elements of 16 bytes in a line beyond which it takes one at a time: processors tell by its
 /// instruction where a load goes next, and one in four goes too far.
-const FOLLOWED: usize = 400;
+const FOLLOWED: usize = 256;
 
 /// A line of elements: four at a time where they follow one another in the destination, else two,
 /// for more need more addresses than there are registers.

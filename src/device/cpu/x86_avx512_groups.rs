@@ -55,7 +55,7 @@ unsafe fn all<const WIDE: bool, const LONG: bool>(
 ) {
     let (mut from, mut to, mut count) = (src.wrapping_offset(how.first), dst, how.at_once);
     let [step, by] = how.strides.map(|stride| stride.wrapping_mul(count as isize));
-    let ([mut read, _], [mut write, _]) = (source(how, count), how.mask);
+    let (mut read, [mut write, _]) = (source(how, count), how.mask);
     // SAFETY: the caller vouches for `n` groups and for all between their bytes in the source; no
     // other byte is read or written.
     unsafe {
@@ -64,7 +64,7 @@ unsafe fn all<const WIDE: bool, const LONG: bool>(
         while n > 0 {
             if n < count {
                 count = n;
-                ([read, _], [write, _]) = (source(how, n), destination(how, n));
+                (read, write) = (source(how, n), write & first(written(how, n)));
             }
             let window = load!(from, read);
             _mm512_mask_storeu_epi8(to.cast(), write as u64, turn!(window, order[0]));
@@ -80,11 +80,12 @@ unsafe fn all<const WIDE: bool, const LONG: bool>(
 
 /// Groups from windows of three or four registers, to as many: of each line all bytes that may be
 /// in it are taken from the first two, and from the others.
+#[inline(never)] // or its registers are saved for all
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
 unsafe fn large(dst: *mut u8, src: *const u8, mut n: usize, how: &Groups) {
     let (mut from, mut to, mut count) = (src.wrapping_offset(how.first), dst, how.at_once);
     let [step, by] = how.strides.map(|stride| stride.wrapping_mul(count as isize));
-    let (mut read, mut write) = (source(how, count), how.mask);
+    let (mut read, mut write) = (sources(how, count), how.mask);
     // SAFETY: as in `all`.
     unsafe {
         let order = |i: usize| _mm512_loadu_si512(how.order.as_ptr().wrapping_add(64 * i).cast());
@@ -100,7 +101,8 @@ unsafe fn large(dst: *mut u8, src: *const u8, mut n: usize, how: &Groups) {
         while n > 0 {
             if n < count {
                 count = n;
-                (read, write) = (source(how, n), destination(how, n));
+                let [low, high] = below(written(how, n));
+                (read, write) = (sources(how, n), [write[0] & low, write[1] & high]);
             }
             let part = |i: usize, read| _mm512_maskz_loadu_epi8(read, from.wrapping_add(i).cast());
             let (a, b) = (part(0, read[0] as u64), part(64, (read[0] >> 64) as u64));
@@ -119,24 +121,40 @@ unsafe fn large(dst: *mut u8, src: *const u8, mut n: usize, how: &Groups) {
     }
 }
 
-/// The first `n` bytes.
-fn first(n: usize) -> Bytes {
-    let low = if n < 128 { (1 << n) - 1 } else { u128::MAX };
-    [low, if n > 128 { u128::MAX >> (n.wrapping_neg() & 127) } else { 0 }]
+/// The first `n` bytes, 1 to 128.
+fn first(n: usize) -> u128 {
+    u128::MAX >> (n.wrapping_neg() & 127)
 }
 
-/// The bytes of a window between those of which `count` groups, 1 or more, are made.
-fn source(how: &Groups, count: usize) -> Bytes {
-    let n = (count - 1) * how.strides[0].unsigned_abs() + how.span;
-    if how.strides[0] >= 0 {
-        return first(n);
+/// Bytes of the source from the first to the last one of `count` groups, 1 or more.
+fn between(how: &Groups, count: usize) -> usize {
+    (count - 1) * how.strides[0].unsigned_abs() + how.span
+}
+
+/// Likewise of the destination.
+fn written(how: &Groups, count: usize) -> usize {
+    (count - 1) * how.strides[1].unsigned_abs() + how.reach
+}
+
+/// The bytes of a window between those of which `count` groups are made.
+fn source(how: &Groups, count: usize) -> u128 {
+    let n = between(how, count);
+    if how.strides[0] < 0 { first(n) << (how.width.wrapping_sub(n) & 127) } else { first(n) }
+}
+
+/// The first `n` bytes of a large window.
+fn below(n: usize) -> Bytes {
+    match n {
+        ..=128 => [first(n), 0],
+        _ => [u128::MAX, first(n - 128)],
     }
-    let ([low, high], [no, more]) = (first(how.width), first(how.width - n.min(how.width)));
-    [low & !no, high & !more]
 }
 
-/// Those that are written of the first `count` groups.
-fn destination(how: &Groups, count: usize) -> Bytes {
-    let [low, high] = first((count - 1) * how.strides[1].unsigned_abs() + how.reach);
-    [low & how.mask[0], high & how.mask[1]]
+/// As [`source`], of a large one.
+fn sources(how: &Groups, count: usize) -> Bytes {
+    let n = between(how, count);
+    match how.width.checked_sub(n) {
+        Some(before @ 1..) if how.strides[0] < 0 => below(before).map(|before| !before),
+        _ => below(n),
+    }
 }
