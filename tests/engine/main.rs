@@ -1258,10 +1258,13 @@ fn names_of_wide() {
         (16, dims(&[(5000, 144, 144), (3, 16, 48), (3, 48, 16)]), "groups"),
         (8, dims(&[(3000, 64, 64), (2, 8, 32), (4, 16, 8)]), "groups"),
         (1, dims(&[(9000, 180, 180), (9, 1, 20), (20, 9, 1)]), "groups"),
+        (4, dims(&[(20_000, 4, 112), (28, 80_000, 4)]), "odd squares"),
+        (4, dims(&[(20_000, 4, 128), (32, 80_000, 4)]), "transpose"),
     ];
     ways(&[(usize::MAX, Make::Usual, true)], |what| {
-        // Which groups take, below VBMI go by others.
-        let able = |way| level() >= if way == "groups" { Level::Vbmi } else { Level::Avx512 };
+        // Which go by groups, or squares of any size, go by others below VBMI.
+        let any = |way| matches!(way, "groups" | "odd squares");
+        let able = |way| level() >= if any(way) { Level::Vbmi } else { Level::Avx512 };
         for (size, dims, name) in cases.iter().filter(|(.., way)| able(*way)) {
             let case = Case { item: Item::Bytes(*size), dims: dims.clone() };
             let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);

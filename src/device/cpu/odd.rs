@@ -69,7 +69,7 @@ fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<Odd
 /// Whether squares of any size are faster for a plan's faces than whole lines and then the rest: so
 /// much is not in whole lines, or rows are few and found by lists.
 pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
-    let Tuning { uneven: [near, far], stream_from, .. } = tuning();
+    let Tuning { uneven: [near, far], stream_from, all_from, brief, .. } = tuning();
     let lists = dst.dims().nth(1).or(src.dims().nth(1)).is_some();
     let (few, many) = (dst.n.min(src.n), dst.n.max(src.n));
     let whole = |n: i64| n & -(64 >> size.trailing_zeros());
@@ -81,8 +81,10 @@ pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
         return *near > 0 && (short || many <= 128 && rest > 0);
     }
     let past = stream_from.get(size.trailing_zeros() as usize).map_or(u64::MAX, |from| from[0]);
+    let between = (1 << 20..*all_from).contains(&plan.whole_bytes());
+    let brief = size == 4 && dst.n <= *brief && between;
     let weight = if plan.whole_bytes() >= past { far } else { near };
-    (lists || size == 8) && few <= 128 && rest.saturating_mul(*weight) > all
+    (lists || size == 8 || brief) && few <= 128 && rest.saturating_mul(*weight) > all
 }
 
 /// All elements of a plan.

@@ -101,6 +101,9 @@ pub(super) struct Tuning {
     /// than one element in so many is not in whole lines: in the caches, and where they would go
     /// past them. 0: none does, nor of 1 and 2 bytes.
     pub(super) uneven: [i64; 2],
+    /// Elements of 4 bytes of the longest destination rows that do so though no list finds them:
+    /// between the second-level cache and memory, where what is left of rows takes longer.
+    pub(super) brief: i64,
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,
     /// Whether loops alone are the fastest for less than 16 bytes, too, where few source lines lie
@@ -162,6 +165,7 @@ static USUAL: Tuning = Tuning {
     bytes_from: u64::MAX,
     fills: true,
     uneven: [0; 2],
+    brief: 0,
     rows_log: 3,
     nested: (false, NEST_MOST),
     ways: 0,
@@ -184,6 +188,7 @@ static WIDE: Tuning = Tuning {
     all_from: 32 << 20,
     stream_from: [[16 << 20; 2], [16 << 20; 2], [16 << 20; 2], [u64::MAX; 2], [u64::MAX; 2]],
     uneven: [8, 8],
+    brief: 48,
     nested: (true, i64::MAX),
     ways: 11,
     sixteens: [(i64::MAX, [SECOND; 2]); 2],
@@ -224,6 +229,7 @@ static AMD: Tuning = Tuning {
     bytes_from: 4 << 20,
     fills: false,
     uneven: [32, 8],
+    brief: 0,
     rows_log: 4,
     nested: (false, NEST_MOST),
     ways: 0,
