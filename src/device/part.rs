@@ -1,4 +1,6 @@
 //! A range of a simplified plan: what one thread is given, without a copy of the plan.
+use crate::array::Array;
+
 use super::plan::{Dim, Item, Kernel, MAX_STEP, Plan};
 
 /// Dimensions that one side of a transpose has at most.
@@ -120,6 +122,15 @@ impl<'a> Part<'a> {
     /// Bytes of the whole plan's output.
     pub fn whole_bytes(&self) -> u64 {
         self.plan.nbytes()
+    }
+
+    /// As a plan of its own.
+    pub fn plan(&self) -> Plan {
+        let (mut dims, Part { src, dst, item, .. }) = (Array::new(), *self);
+        for i in 0..self.ndim {
+            dims.push(self.dim(i));
+        }
+        Plan { src, dst, item, dims }
     }
 
     /// `n` of dimension `i`, from `first` on; for bits, `first` strides must be whole bytes.

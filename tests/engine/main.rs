@@ -778,6 +778,45 @@ fn matrices() {
     });
 }
 
+/// `m` times a transposed matrix of `a` × `b` elements, `n` times over; with a gap before the next
+/// matrix of the destination.
+fn repeated([m, n, a, b]: [i64; 4], size: i64, gap: i64) -> Case {
+    let block = a * b * size;
+    let dims = vec![
+        Dim { n: m, src: block, dst: n * block + gap },
+        Dim { n, src: 0, dst: block },
+        Dim { n: b, src: size, dst: a * size },
+        Dim { n: a, src: b * size, dst: size },
+    ];
+    Case { item: Item::Bytes(size as usize), dims }
+}
+
+/// What is repeated is made once: blocks of any size, few or many of them, alone or with others,
+/// repeated themselves, backwards, by several threads and past the caches.
+#[test]
+fn repeats() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0c0f_fee0_0000_246a);
+        for i in 0..120 {
+            let size = random.one_of(&[1, 1, 2, 3, 4, 8, 12, 16, 20]);
+            let (m, n) = (random.one_of(&[1, 1, 2, 3, 40]), random.one_of(&[2, 3, 4, 5, 16, 17]));
+            let (a, b) = (1 + random.below(40) as i64, 1 + random.below(40) as i64);
+            let (a, b) =
+                if m * n * a * b * size > 1 << 20 { (a / 4 + 1, b / 4 + 1) } else { (a, b) };
+            let mut case = repeated([m, n, a, b], size, random.one_of(&[0, 0, size, 64]));
+            match i % 4 {
+                0 => case.dims[3].src = 0,
+                1 => case.dims[random.one_of(&[0, 2, 3])].src *= -1,
+                2 => case.dims[0].src = random.one_of(&[0, size]),
+                _ => {}
+            }
+            let parallel = Parallel { threads: 1 + i % 3, hook: None };
+            case.check(&memory, &mut random, &parallel, what);
+        }
+    });
+}
+
 /// Two transposes of `a` × `b` packed elements: source rows `gap` bits further apart than whole
 /// bytes, in either direction, destination rows `by_dst` bits apart.
 fn turned(width: i64, (a, b): (i64, i64), gap: i64, by_dst: i64, random: &mut Random) -> Case {
@@ -1214,6 +1253,7 @@ fn names() {
         (["fill"; 5], 4, dims(&[(300, 0, 4)])),
         (["step"; 5], 4, dims(&[(300, 8, 4)])),
         (["interleave"; 5], 4, dims(&[(100, 4, 12), (3, 400, 4)])),
+        (["repeat"; 5], 4, dims(&[(9, 40, 8000), (4, 0, 2000), (50, 1000, 40), (10, 4, 4)])),
         (["transpose"; 5], 4, dims(&[(400, 4, 1200), (300, 1600, 4)])),
         (["slim"; 5], 1, dims(&[(12, 1, 4000), (4000, 12, 1)])),
         (NEW[0], 4, dims(&[(48, 4, 192), (48, 192, 4)])),
@@ -1473,6 +1513,7 @@ fn small_stacks() {
                     ];
                     Case { item, dims }
                 }
+                Item::Bytes(size) if i % 4 == 3 => repeated([3, 5, 20, 30], size as i64, 0),
                 _ => case(&mut random, item, 30_000),
             };
             let (_, width, slot) = case.bits();

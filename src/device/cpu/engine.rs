@@ -6,8 +6,8 @@ use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
 use super::way::Way;
 use super::{
-    bits, braid, deal, fills, groups, level, lines, nest, odd, odd_staged, ops::Ops, planes, slim,
-    small, strided, tables,
+    bits, braid, deal, fills, groups, level, lines, nest, odd, odd_staged, ops::Ops, planes,
+    repeat, slim, small, strided, tables,
 };
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item};
@@ -20,6 +20,20 @@ pub(super) type Sides = (Run, Run);
 /// # Safety
 /// As [`super::copy`].
 pub(super) unsafe fn serial(plan: &Part, large: bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match repeat::of(plan) {
+            Some(dim) => repeat::copy(plan, dim, large),
+            None => once(plan, large),
+        }
+    }
+}
+
+/// Likewise, whatever is repeated.
+///
+/// # Safety
+/// As [`super::copy`].
+pub(super) unsafe fn once(plan: &Part, large: bool) {
     let ops = level::ops();
     let streams = large & ops.streams;
     let mut sides = Sides::default();
@@ -36,6 +50,9 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
 
 /// The name of the way that [`serial`] goes.
 pub(super) fn named(plan: &Part, large: bool) -> &'static str {
+    if repeat::of(plan).is_some() {
+        return "repeat";
+    }
     let ops = level::ops();
     Way::of(ops, plan, large & ops.streams, &mut Sides::default()).name()
 }

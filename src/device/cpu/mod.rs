@@ -127,6 +127,7 @@ mod packed;
 mod packed_staged;
 mod planes;
 mod portable;
+mod repeat;
 mod rows;
 mod slim;
 mod small;
