@@ -33,6 +33,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
 ///
 /// # Safety
 /// As [`super::copy`].
+#[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn once(plan: &Part, large: bool) {
     let ops = level::ops();
     let streams = large & ops.streams;

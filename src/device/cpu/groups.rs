@@ -140,6 +140,7 @@ impl Found {
     }
 
     /// Which byte comes where.
+    #[inline(never)] // a frame of its own: stacks may be small
     fn table(&self, plan: &Part) -> Groups {
         let Found { width, at_once, size, .. } = *self;
         let ([low, high], reach) = (self.span.map(|at| at as isize), self.reach as usize);

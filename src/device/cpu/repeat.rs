@@ -2,6 +2,7 @@
 //! another and are the same, of elements that do not follow one another in the source.
 use super::engine::once;
 use super::ops::WINDOW;
+use super::staged::Memory;
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Plan};
 
@@ -38,29 +39,44 @@ pub(super) fn of(plan: &Part) -> Option<usize> {
     found.filter(|_| plan.whole_bytes() >= LEAST)
 }
 
-/// Copies a plan that repeats blocks along dimension `i`; past the caches, if it is `large`.
+/// Copies a plan that repeats blocks along dimension `i`; past the caches, if it is `large`. It is
+/// copied as any without memory for another plan, for which stacks may be too small.
 ///
 /// # Safety
 /// As [`super::copy`].
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn copy(part: &Part, i: usize, large: bool) {
-    let (outer, repeated) = (part.dim(0), part.dim(i));
+    let (outer, repeated, mut memory) = (part.dim(0), part.dim(i), Memory::none());
     let blocks = outer.dst.checked_div(repeated.n).unwrap_or(1).max(1);
-    let each = if i > 0 { (PIECE / blocks).clamp(1, outer.n) } else { outer.n };
-    for first in (0..outer.n).step_by(each as usize) {
-        let n = each.min(outer.n - first);
-        // SAFETY: parts of the caller's plan; what the second one reads, the first one has
-        // written, and it writes none of that.
-        unsafe {
-            make(part, i, (first, n));
-            spread(part, i, (first, n), large);
+    let each = if i > 0 { (PIECE / blocks).max(1) } else { outer.n };
+    let room = memory.lines(size_of::<Plan>()).map(|room| room.cast::<Plan>());
+    // SAFETY: parts of the caller's plan; what the second one of a piece reads, the first one has
+    // written, and it writes none of that. There is room for a plan, and a line is aligned for it.
+    unsafe {
+        let Some(room) = room else { return once(part, large) };
+        let mut first = 0;
+        while first < outer.n {
+            let n = each.min(outer.n - first);
+            make(piece(part, (first, n), room), i);
+            once(&Part::whole(&*room), false);
+            spread(piece(part, (first, n), room), i);
+            once(&Part::whole(&*room), large);
+            first += n;
         }
     }
 }
 
 /// `n` of the outermost dimension of a plan, from `first` on.
-fn piece(part: &Part, (first, n): (i64, i64)) -> Plan {
-    let mut plan = part.plan();
+///
+/// # Safety
+/// There is room for it, and it lives as long as it is used.
+#[inline(never)] // as above
+unsafe fn piece<'a>(part: &Part, (first, n): (i64, i64), room: *mut Plan) -> &'a mut Plan {
+    // SAFETY: the caller's room.
+    let plan = unsafe {
+        room.write(part.plan());
+        &mut *room
+    };
     if let Some(dim) = plan.dims.get_mut(0) {
         dim.n = n;
         plan.src = plan.src.wrapping_offset((first * dim.src) as isize);
@@ -69,28 +85,16 @@ fn piece(part: &Part, (first, n): (i64, i64)) -> Plan {
     plan
 }
 
-/// Makes the first of the blocks.
-///
-/// # Safety
-/// As [`super::copy`].
-#[inline(never)] // as above
-unsafe fn make(part: &Part, i: usize, some: (i64, i64)) {
-    let mut plan = piece(part, some);
+/// Leaves the first of the blocks.
+fn make(plan: &mut Plan, i: usize) {
     if let Some(dim) = plan.dims.get_mut(i) {
         dim.n = 1;
     }
     plan.simplify();
-    // SAFETY: a part of the caller's plan.
-    unsafe { once(&Part::whole(&plan), false) };
 }
 
-/// Copies it to the others.
-///
-/// # Safety
-/// As [`super::copy`]; the first block is written.
-#[inline(never)] // as above
-unsafe fn spread(part: &Part, i: usize, some: (i64, i64), large: bool) {
-    let mut plan = piece(part, some);
+/// Leaves the others, copied from it.
+fn spread(plan: &mut Plan, i: usize) {
     for dim in plan.dims.iter_mut() {
         dim.src = dim.dst;
     }
@@ -100,6 +104,4 @@ unsafe fn spread(part: &Part, i: usize, some: (i64, i64), large: bool) {
         (dim.n, dim.src) = (dim.n - 1, 0);
     }
     plan.simplify();
-    // SAFETY: a part of the caller's plan, but that it reads what has been written.
-    unsafe { once(&Part::whole(&plan), large) };
 }

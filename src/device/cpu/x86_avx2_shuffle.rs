@@ -6,7 +6,7 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 use core::ptr::copy_nonoverlapping;
 
-use super::ops::{Groups, Masks, Planes, WINDOW};
+use super::ops::{Groups, Masks, Planes};
 use super::x86_avx2::two;
 
 /// The body for every `$i` below `$k`, at most 8, written out: what it keeps in arrays stays in
@@ -251,6 +251,9 @@ unsafe fn large(mut dst: *mut u8, mut src: *const u8, mut n: usize, how: &Groups
     }
 }
 
+/// Bytes of the largest window that is read and written in whole.
+const WHOLE: usize = 128;
+
 /// The last groups, of which windows would reach beyond what there is: in memory that has room for
 /// whole ones.
 #[inline(never)] // a frame of its own: stacks may be small
@@ -261,7 +264,7 @@ unsafe fn rest(
     how: &Groups,
     make: &mut dyn FnMut(*mut u8, *const u8),
 ) {
-    let (mut from, mut to) = ([0u8; WINDOW], [0u8; WINDOW]);
+    let (mut from, mut to) = ([0u8; WHOLE], [0u8; WHOLE]);
     let (from, to) = (from.as_mut_ptr(), to.as_mut_ptr());
     while n > 0 {
         let count = how.at_once.min(n);
