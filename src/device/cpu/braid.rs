@@ -9,9 +9,9 @@ pub(super) fn of(ops: &Ops, plan: &Part, size: usize) -> Option<Braid> {
     let next = plan.ndim.wrapping_sub(2);
     let (bytes, row, column) = (size as i64, plan.inner(), plan.dim(next));
     let few = matches!(row.n, 5..=16) && row.dst == bytes && matches!(size, 1 | 2);
-    // Of short runs, loads are mostly empty; but there is nothing better for less than 16 bytes.
-    let least = 8;
-    let dense = column.src == bytes && column.dst == row.n * bytes && column.n * bytes >= least;
+    // Of short runs, loads are mostly empty.
+    let long = column.n * bytes >= 8;
+    let dense = column.src == bytes && column.dst == row.n * bytes && long;
     ops.braid.filter(|_| few && dense)
 }
 
