@@ -185,7 +185,7 @@ static void ways(void) {
     {8, 2, {12, 2000}, {2000, 1}, {1, 12}, {"slim", "slim", "slim", "slim", "braid"}},
     {32, 2, {48, 48}, {1, 48}, {48, 1}, {"transpose", "transpose", "small", "small", "small"}},
     {24, 2, {90, 90}, {1, 90}, {90, 1}, {"tables", "odd tiles", "odd squares", "odd squares", "odd squares"}},
-    {8, 3, {64, 64, 3}, {192, 3, 1}, {192, 1, 64}, {"step", "step", "deal", "deal", "deal"}},
+    {8, 3, {64, 128, 3}, {384, 3, 1}, {384, 1, 128}, {"step", "step", "deal", "deal", "deal"}},
     {32, 2, {400, 300}, {1, 400}, {300, 1}, {"transpose", "transpose", "transpose", "transpose", "transpose"}},
     {8, 2, {4000, 12}, {12, 1}, {1, 4000}, {"slim", "slim", "slim", "slim", "slim"}},
     {32, 1, {3000}, {2}, {1}, {"step", "step", "step", "step", "step"}},

@@ -95,8 +95,9 @@ def libclang(folder):
 
 def cffi(folder):
     exe = python(folder)
-    if subprocess.run([str(exe), "-c", "import cffi"], stderr=subprocess.DEVNULL).returncode:
-        run(exe, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", CFFI)
+    with Lock(folder / "venv.lock"):
+        if subprocess.run([str(exe), "-c", "import cffi"], stderr=subprocess.DEVNULL).returncode:
+            run(exe, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", CFFI)
     return exe
 
 

@@ -95,7 +95,7 @@ impl Way {
             Kernel::Interleave => Way::Interleave,
             Kernel::Transpose => Way::Transpose,
             Kernel::Slim => Way::Slim,
-            _ if plan.ndim >= 2 && nested(plan, size, streams) => Way::Nest,
+            _ if plan.ndim >= 2 && tuning().nested.0 && nested(plan, size, streams) => Way::Nest,
             _ => Way::Strided,
         }
     }
