@@ -124,7 +124,7 @@ impl<'a> Part<'a> {
         self.plan.nbytes()
     }
 
-    /// As a plan of its own.
+    /// As a plan of its own, of bytes.
     pub fn plan(&self) -> Plan {
         let (mut dims, Part { src, dst, item, .. }) = (Array::new(), *self);
         for i in 0..self.ndim {

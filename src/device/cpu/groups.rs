@@ -73,8 +73,8 @@ impl Found {
     fn speed(&self) -> usize {
         let long = (self.at_once as i64 - 1) * self.along.dst + self.reach > 64;
         if self.masked {
-            let (n, windows) = (self.along.n as usize, self.along.n as usize / self.at_once.max(1));
-            let windows = windows + usize::from(n > windows * self.at_once);
+            let n = self.along.n as usize;
+            let windows = n.div_ceil(self.at_once.max(1));
             let each = match (self.width, long) {
                 (..=64, _) => 3,
                 (65..=128, false) => 4,

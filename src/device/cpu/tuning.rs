@@ -102,7 +102,7 @@ pub(super) struct Tuning {
     /// past them. 0: none does, nor of 1 and 2 bytes.
     pub(super) uneven: [i64; 2],
     /// Elements of 4 bytes of the longest destination rows that do so though no list finds them:
-    /// between the second-level cache and memory, where what is left of rows takes longer.
+    /// of outputs from 1 MiB on that stay in the caches.
     pub(super) brief: i64,
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,

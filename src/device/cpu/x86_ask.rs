@@ -89,7 +89,7 @@ pub(super) unsafe fn ask_source<P: Place>(src: *const u8, from: P, n: usize, wha
 }
 
 /// Asks for a line of each of the `n` rows of the destination that follow those of a square. A loop
-/// of few instructions is 1.0 to 1.15 times as fast as `ask` (a Xeon, benches/notes.md).
+/// of few instructions is 0.98 to 1.18 times as fast as `ask` (a Xeon, benches/notes.md).
 ///
 /// # Safety
 /// There are rows for both.
