@@ -432,6 +432,7 @@ impl Bands {
         // few lines are left half done; tables serve for many.
         let many = tables.apart.is_none() || face.n_dst < 17 * line || !face.columns.lined();
         match tables.apart {
+            Some(_) if !away.streams && many && face.n_dst << log >= tuning.ragged => 64,
             _ if !away.streams && many => ROWS_MOST.min(16 * line),
             _ if !away.streams => tuning.cached.get(log).copied().unwrap_or(line),
             None if !face.wraps() => tuning.listed,

@@ -27,6 +27,8 @@ pub(super) struct Tuning {
     /// Source rows in use at a time where there is a choice: in the caches, by log2 of the
     /// element's bytes.
     pub(super) cached: [usize; 5],
+    /// Bytes of destination rows that start anywhere in a line from which it is 64, not 128.
+    pub(super) ragged: usize,
     /// Past them, and bytes of each that are asked for at once, by log2 of the element's bytes.
     pub(super) past: [[usize; 2]; 5],
     /// Likewise where the source may lie in the caches.
@@ -139,6 +141,7 @@ impl Tuning {
 static USUAL: Tuning = Tuning {
     followed: 32,
     cached: [32; 5],
+    ragged: usize::MAX,
     past: [[32, 256]; 5],
     early: [[32, 256]; 5],
     near: 32,
@@ -177,6 +180,7 @@ static USUAL: Tuning = Tuning {
 /// which stores wait for their lines.
 static WIDE: Tuning = Tuning {
     cached: [128, 64, 32, 16, 16],
+    ragged: 3 << 10,
     copied: 2,
     alone: (8, [16 << 20; 2]),
     straight: 4,
@@ -203,6 +207,7 @@ const MIDDLE: [u64; 2] = [4 << 20, 12 << 20];
 static AMD: Tuning = Tuning {
     followed: 16,
     cached: [256; 5],
+    ragged: usize::MAX,
     past: [[512, 64], [512, 64], [128, 64], [512, 64], [256, 64]],
     early: [[128, 64], [128, 64], [64, 64], [64, 64], [128, 64]],
     near: 256,
