@@ -73,6 +73,10 @@ macro_rules! band {
         $above:expr, $make:expr, $among:expr
     ) => {{
         let (mut src, mut dst, mut to) = ($src, $dst, $to);
+        // Those of the first column are beside none.
+        for line in 0..if $how.ask.beside { $how.lines } else { 0 } {
+            ask_beside(dst.wrapping_add(64 * line), to, 0, $line);
+        }
         for column in 0..$how.columns {
             let (mut at, mut from, mut dst_at) = (src, $from, dst);
             if $above((at, from)) {
@@ -86,7 +90,7 @@ macro_rules! band {
                     ask_source(at, from, $line, &$how.ask);
                 }
                 if beside {
-                    ask_beside(dst_at, to, $line);
+                    ask_beside(dst_at, to, $line, $line);
                 }
                 $make((at, from), (dst_at, to), if among { $how.ask.ahead } else { 0 });
                 let (by, next) = from.from($line);

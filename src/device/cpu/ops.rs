@@ -139,7 +139,8 @@ pub(super) struct Ask {
     pub(super) first: usize,
     /// Whether they are to come into the first-level cache.
     pub(super) near: bool,
-    /// Whether the lines of the destination of the square to the right are asked for, too.
+    /// Whether lines of the destination are asked for, too: of the first column's squares, and of
+    /// that to the right of each.
     pub(super) beside: bool,
 }
 

@@ -418,9 +418,8 @@ impl Bands {
             To::Shared(_) if face.log == 0 => ops.bytes.unwrap_or(turn),
             _ => turn,
         };
-        let far = face.columns.inner().unsigned_abs();
         let Tuning { ahead: [chunk, _], apart, .. } = *tuning();
-        let apart = !away.streams && far >= apart;
+        let apart = !away.streams && face.columns.inner().unsigned_abs() >= apart;
         let Away { ahead, touched, .. } = away;
         Bands { turn, half, to, ahead, chunk, near: true, touched, apart }
     }

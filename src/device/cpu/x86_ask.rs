@@ -88,16 +88,16 @@ pub(super) unsafe fn ask_source<P: Place>(src: *const u8, from: P, n: usize, wha
     }
 }
 
-/// Asks for a line of each of the `n` rows of the destination that follow those of a square: the one
-/// in which 64 bytes end, for the one in which they begin may be another square's already. A loop of
-/// few instructions is 0.98 to 1.18 times as fast as `ask` (a Xeon, benches/notes.md).
+/// Asks for a line of each of the `n` rows of the destination from the `first` one on: the one in
+/// which 64 bytes end, for another square may have been written to that in which they begin. A loop
+/// of few instructions is 0.98 to 1.18 times as fast as `ask` (a Xeon, benches/notes.md).
 ///
 /// # Safety
-/// There are rows for both.
-pub(super) unsafe fn ask_beside<P: Place>(dst: *const u8, to: P, n: usize) {
-    let (by, to) = to.from(n);
+/// There are so many rows.
+pub(super) unsafe fn ask_beside<P: Place>(dst: *const u8, to: P, first: usize, n: usize) {
     // SAFETY: the caller's rows.
     unsafe {
+        let (by, to) = to.from(first);
         let at = dst.wrapping_offset(by).wrapping_add(63);
         for row in (0..n).map(|row| at.wrapping_offset(to.at(row))) {
             _mm_prefetch::<_MM_HINT_T0>(row.cast());
