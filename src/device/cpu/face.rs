@@ -186,6 +186,11 @@ impl Side {
         &self.dims
     }
 
+    /// Whether it takes more than a stride to tell where rows are.
+    pub(super) fn listed(&self) -> bool {
+        self.dims().len() > 1
+    }
+
     /// Whether all rows start at the same place in a line.
     pub(super) fn lined(&self) -> bool {
         self.dims().iter().all(|&(_, stride)| stride & 63 == 0)

@@ -3,15 +3,19 @@
 //! elements are spread to 4 or 8 bytes, turned, and closed up; for which 9 bytes are too large.
 //! Squares serve sides of 1, 2, 4 and 8 bytes, too, that are short or of which whole lines would
 //! leave much over.
+use core::ptr::copy_nonoverlapping;
+use core::slice::from_raw_parts;
+
 use super::engine::{Sides, faces};
 use super::face::{COLUMNS_MOST, Face, ROWS_MOST, Side, Tables};
 use super::odd_staged;
 use super::ops::{Odd, OddKernel, OddTiles, Ops, Turns};
+use super::staged::Memory;
 use super::touch;
 use super::tuning::{Tuning, tuning};
 use super::way::Way;
 use crate::array::Array;
-use crate::device::part::{Part, Run};
+use crate::device::part::Part;
 
 /// The way of a plan of elements of 3, 5, 6, 7 or 9 to 15 bytes, if there are kernels for it that
 /// are worth their beginning, and both sides of it.
@@ -107,28 +111,59 @@ fn large(all: i64, n_dst: i64, n_src: i64) -> bool {
 
 /// Offsets of rows.
 struct Places {
+    /// Those of `n` positions from the first one on.
     at: Array<isize, ROWS_MOST>,
-    /// The first position that they are of.
     first: usize,
     n: usize,
+    /// Those of all positions, if they are found once for all faces; asked of the first one.
+    all: Option<Option<*const isize>>,
+    memory: Memory,
 }
 
 impl Places {
     fn new() -> Places {
-        Places { at: Array::new(), first: 0, n: 0 }
+        Places { at: Array::new(), first: 0, n: 0, all: None, memory: Memory::none() }
     }
 
-    /// Finds those of `n` positions from `first` on; and so many more that they are a multiple of
-    /// 16, where the last one is.
-    fn find(&mut self, side: &Side, first: usize, n: usize) {
-        if (self.first, self.n) == (first, n) {
-            return; // of the face before
+    /// Those of `n` positions from `first` on, of so many in `all`; and so many more that they are
+    /// a multiple of 16, of rows that are there.
+    fn find(&mut self, side: &Side, all: usize, first: usize, n: usize) -> &[isize] {
+        let found = *self.all.get_or_insert_with(|| whole(&mut self.memory, side, all));
+        if let Some(all) = found {
+            // SAFETY: so many from any position on have been written, and live as long as `memory`.
+            return unsafe { from_raw_parts(all.add(first), (n + 15) & !15) };
         }
-        (self.first, self.n) = (first, n);
-        side.places(first, n, &mut self.at);
-        let last = self.at.last().copied().unwrap_or(0);
-        self.at.extend(n.wrapping_neg() & 15, || last);
+        if (self.first, self.n) != (first, n) {
+            (self.first, self.n) = (first, n);
+            side.places(first, n, &mut self.at);
+            let last = self.at.last().copied().unwrap_or(0);
+            self.at.extend(n.wrapping_neg() & 15, || last);
+        }
+        &self.at
     }
+}
+
+/// The places of `all` positions and the last one 15 times more, in memory, where a list tells them,
+/// which takes long next to what they are for: if they are so many that it is to be done once for
+/// all faces, and not so many that the caches have no room for them.
+#[inline(never)] // a frame of its own: stacks may be small
+fn whole(memory: &mut Memory, side: &Side, all: usize) -> Option<*const isize> {
+    const MOST: usize = 1 << 16;
+    if !side.listed() || !(ROWS_MOST + 1..=MOST).contains(&all) {
+        return None;
+    }
+    let to = memory.lines((all + 15) * size_of::<isize>())?.cast::<isize>();
+    let mut some = Array::new();
+    for first in (0..all).step_by(ROWS_MOST) {
+        side.places(first, ROWS_MOST.min(all - first), &mut some);
+        // SAFETY: there is room for them.
+        unsafe { copy_nonoverlapping(some.as_ptr(), to.add(first), some.len()) };
+    }
+    for i in all..all + 15 {
+        // SAFETY: likewise; the last one has been written.
+        unsafe { to.add(i).write(to.add(all - 1).read()) };
+    }
+    Some(to)
 }
 
 /// Bytes of an output from which rows are read before they are used, of at least so many bytes
@@ -136,9 +171,7 @@ impl Places {
 const READ: u64 = 12 << 20;
 const LONG: i64 = 256;
 
-/// Squares: a few rows of the source from one end to the other, and then the next few. Where it
-/// takes long to find rows or columns next to what they are for: those of all faces, before the
-/// next ones are looked for.
+/// Squares, face by face: a few rows of the source from one end to the other, and then the next few.
 ///
 /// # Safety
 /// As [`super::copy`]; the plan is one for which [`of`] or [`short`] names them.
@@ -151,38 +184,28 @@ pub(super) unsafe fn squares(kernel: &OddKernel, plan: &Part, size: usize, sides
     let (mut rows, mut columns) = (Places::new(), Places::new());
     // Where fewer elements are left over, some are turned again.
     let least = (kernel.least)(size);
-    let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {
-        Some(_) if other.n < 32 => ROWS_MOST,
-        _ => (side.n as usize).max(1),
-    };
-    let (high, wide) = (at_once(&sides.0, &sides.1), at_once(&sides.1, &sides.0));
-    for first_d in (0..sides.0.n as usize).step_by(high) {
-        for first_s in (0..sides.1.n as usize).step_by(wide) {
-            faces(plan, size, sides, &mut |face| {
-                for d in (first_d..face.n_dst.min(first_d + high)).step_by(ROWS_MOST) {
-                    let d = d.min(face.n_dst.saturating_sub(least));
-                    let n_dst = ROWS_MOST.min(face.n_dst - d);
-                    rows.find(face.rows, d, n_dst);
-                    let dst = face.dst.wrapping_add(d * size);
-                    for s in (first_s..face.n_src.min(first_s + wide)).step_by(ROWS_MOST) {
-                        let s = s.min(face.n_src.saturating_sub(least));
-                        let n_src = ROWS_MOST.min(face.n_src - s);
-                        columns.find(face.columns, s, n_src);
-                        let src = face.src.wrapping_add(s * size);
-                        // SAFETY: a part of the face.
-                        unsafe {
-                            if read {
-                                let row = |i: usize| rows.at.get(i).copied().unwrap_or(0);
-                                touch::read(src, (n_dst, size), (n_src, 0, n_src), &row);
-                            }
-                            let (from, to) = ((src, &*rows.at), (dst, &*columns.at));
-                            (kernel.turn)(from, to, (n_dst, n_src), &how);
-                        }
+    faces(plan, size, sides, &mut |face| {
+        for d in (0..face.n_dst).step_by(ROWS_MOST) {
+            let d = d.min(face.n_dst.saturating_sub(least));
+            let n_dst = ROWS_MOST.min(face.n_dst - d);
+            let from = rows.find(face.rows, face.n_dst, d, n_dst);
+            let dst = face.dst.wrapping_add(d * size);
+            for s in (0..face.n_src).step_by(ROWS_MOST) {
+                let s = s.min(face.n_src.saturating_sub(least));
+                let n_src = ROWS_MOST.min(face.n_src - s);
+                let to = columns.find(face.columns, face.n_src, s, n_src);
+                let src = face.src.wrapping_add(s * size);
+                // SAFETY: a part of the face.
+                unsafe {
+                    if read {
+                        let row = |i: usize| from.get(i).copied().unwrap_or(0);
+                        touch::read(src, (n_dst, size), (n_src, 0, n_src), &row);
                     }
+                    (kernel.turn)((src, from), (dst, to), (n_dst, n_src), &how);
                 }
-            });
+            }
         }
-    }
+    });
 }
 
 /// Tiles in a line of the source, and how far ahead lines are asked for.
