@@ -143,9 +143,9 @@ impl Places {
     }
 }
 
-/// The places of `all` positions and the last one 15 times more, in memory, where a list tells them,
-/// which takes long next to what they are for: if they are so many that it is to be done once for
-/// all faces, and not so many that the caches have no room for them.
+/// The places of `all` positions, and the last one 15 times more, in memory, where a list tells
+/// them, which takes long next to what they are for: if they are so many that it is to be done once
+/// for all faces, and not so many that the caches have no room for them.
 #[inline(never)] // a frame of its own: stacks may be small
 fn whole(memory: &mut Memory, side: &Side, all: usize) -> Option<*const isize> {
     const MOST: usize = 1 << 16;
@@ -171,7 +171,7 @@ fn whole(memory: &mut Memory, side: &Side, all: usize) -> Option<*const isize> {
 const READ: u64 = 12 << 20;
 const LONG: i64 = 256;
 
-/// Squares, face by face: a few rows of the source from one end to the other, and then the next few.
+/// Squares, face by face: a few rows of the source from one end to the other, then the next few.
 ///
 /// # Safety
 /// As [`super::copy`]; the plan is one for which [`of`] or [`short`] names them.
