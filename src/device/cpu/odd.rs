@@ -15,7 +15,7 @@ use super::touch;
 use super::tuning::{Tuning, tuning};
 use super::way::Way;
 use crate::array::Array;
-use crate::device::part::Part;
+use crate::device::part::{Part, Run};
 
 /// The way of a plan of elements of 3, 5, 6, 7 or 9 to 15 bytes, if there are kernels for it that
 /// are worth their beginning, and both sides of it.
@@ -63,7 +63,7 @@ fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<Odd
         _ if least == 0 => true,
         1..=3 | 5..=7 => true,
         4 => lists && dst.n >= 12,
-        8 => list || lists && dst.n >= 12,
+        8 => list || lists && dst.n >= 12 || eights(plan, dst, src),
         _ => (list || lists && dst.n < 32) && plan.whole_bytes() < tuning().rows_from,
     };
     let enough = dst.n.min(src.n) >= least as i64;
@@ -82,13 +82,39 @@ pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
     if size <= 2 {
         let long = many > 1024 && (size == 1 || src.n < dst.n);
         let short = lists && few <= if long { 16 } else { 32 * size as i64 };
-        return *near > 0 && (short || many <= 128 && rest > 0);
+        // What is not in squares of 64 by 64 is a third and more.
+        let between = lists && (65..128).contains(&few) && many <= 2048;
+        let thin = size == 1 && dst.dims().nth(1).is_some() && (17..=48).contains(&src.n);
+        let some = *brief > 0 && (between || thin);
+        return *near > 0 && (short || some || many <= 128 && rest > 0);
     }
     let past = stream_from.get(size.trailing_zeros() as usize).map_or(u64::MAX, |from| from[0]);
     let between = (1 << 20..*all_from).contains(&plan.whole_bytes());
     let brief = size == 4 && dst.n <= *brief && between;
     let weight = if plan.whole_bytes() >= past { far } else { near };
-    (lists || size == 8 || brief) && few <= 128 && rest.saturating_mul(*weight) > all
+    let enough = few <= 128 && rest.saturating_mul(*weight) > all;
+    size == 8 && eights(plan, dst, src) || enough && (lists || size == 8 || brief)
+}
+
+/// Whether they are for faces of 8 bytes though few or none of these are left over of whole lines:
+/// whose columns a list tells, if their rows are short, or no list anything, if the source's are
+/// (outputs from 1 MiB on that stay in the caches; measured on a Xeon, benches/notes.md).
+fn eights(plan: &Part, dst: &Run, src: &Run) -> bool {
+    let Tuning { brief, all_from, .. } = tuning();
+    let list = |run: &Run| run.dims().nth(1).is_some();
+    let fit = if list(src) {
+        dst.n <= 128
+    } else {
+        !list(dst) && dst.n > 512 && (129..=512).contains(&src.n)
+    };
+    *brief > 0 && (1 << 20..*all_from).contains(&plan.whole_bytes()) && fit
+}
+
+/// Whether they are faster for faces of 8 bytes than loops alone would be.
+pub(super) fn nearer(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
+    let list = |run: &Run| run.dims().nth(1).is_some();
+    let short = list(src) && (list(dst) || dst.n > 48);
+    size == 8 && short && eights(plan, dst, src)
 }
 
 /// All elements of a plan.

@@ -61,9 +61,7 @@ impl Way {
     pub(super) fn of(ops: &Ops, plan: &Part, streams: bool, sides: &mut Sides) -> Way {
         let Item::Bytes(size) = plan.item else { return Way::Bits };
         let kernel = plan.way(sides);
-        // Of 16 bytes and more nothing is turned in registers.
-        let moved = size >= 16 || size >= 8 && tuning().nested.0 && nest::light(plan, size);
-        let moved = moved && !matches!(kernel, Kernel::Memcpy | Kernel::Fill);
+        let moved = moved(plan, (kernel, sides), size);
         let several = several(ops, plan, kernel, size);
         if let Some(way) = several.or_else(|| pixels(ops, plan, kernel, size, streams)) {
             return way;
@@ -124,6 +122,17 @@ impl Way {
             Way::Groups(_) => "groups",
             Way::Bits => "bits",
         }
+    }
+}
+
+/// Whether elements are moved one by one, by whatever way: of 16 bytes and more nothing is turned in
+/// registers.
+fn moved(plan: &Part, (kernel, sides): (Kernel, &Sides), size: usize) -> bool {
+    let able = size >= 16 || size >= 8 && tuning().nested.0 && nest::light(plan, size);
+    match kernel {
+        Kernel::Memcpy | Kernel::Fill => false,
+        Kernel::Transpose | Kernel::Slim => able && !odd::nearer(plan, size, sides),
+        _ => able,
     }
 }
 
