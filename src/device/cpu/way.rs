@@ -125,7 +125,7 @@ impl Way {
     }
 }
 
-/// Whether elements are moved one by one, by whatever way: of 16 bytes and more nothing is turned in
+/// Whether elements are moved one by one, by whatever way: of 16 bytes and more none is turned in
 /// registers.
 fn moved(plan: &Part, (kernel, sides): (Kernel, &Sides), size: usize) -> bool {
     let able = size >= 16 || size >= 8 && tuning().nested.0 && nest::light(plan, size);
