@@ -1,5 +1,6 @@
 //! Loops alone, nested: where all lies in the caches and no kernel is worth finding.
 use super::level::{self, NEST_MOST};
+use super::simd::eights;
 use super::strided::{any, fixed, hundreds, one, pair, sixties, thirties};
 use super::tuning::{Loops, SECOND, Tuning, tuning};
 use super::walk::{set, walk};
@@ -265,6 +266,9 @@ unsafe fn twos<const SIZE: usize>(dst: *mut u8, src: *const u8, n: usize, ss: is
             }
             return;
         }
+        if ds == SIZE as isize && SIZE == 8 {
+            return beside(dst, src, n, ss);
+        }
         if ds == SIZE as isize {
             return fixed::<SIZE>(dst, src, n, ss, SIZE as isize);
         }
@@ -276,6 +280,31 @@ unsafe fn twos<const SIZE: usize>(dst: *mut u8, src: *const u8, n: usize, ss: is
         }
         if n & 1 == 1 {
             one::<SIZE>(to, from, (0, 0));
+        }
+    }
+}
+
+/// A line of elements of 8 bytes that follow one another in the destination: two with one store.
+///
+/// # Safety
+/// As [`nested`].
+#[inline(always)]
+unsafe fn beside(dst: *mut u8, src: *const u8, n: usize, ss: isize) {
+    let (mut from, mut to) = (src, dst);
+    // SAFETY: the caller's elements.
+    unsafe {
+        for _ in 0..n / 4 {
+            let next = from.wrapping_offset(2 * ss);
+            eights(to, [from, from.wrapping_offset(ss)]);
+            eights(to.wrapping_add(16), [next, next.wrapping_offset(ss)]);
+            (from, to) = (next.wrapping_offset(2 * ss), to.wrapping_add(32));
+        }
+        if n & 2 > 0 {
+            eights(to, [from, from.wrapping_offset(ss)]);
+            (from, to) = (from.wrapping_offset(2 * ss), to.wrapping_add(16));
+        }
+        if n & 1 > 0 {
+            one::<8>(to, from, (0, 0));
         }
     }
 }

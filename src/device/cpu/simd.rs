@@ -2,9 +2,13 @@
 //!
 //! A family's files start with the `cfg` under which they exist; here it gives `detect`, the
 //! highest level of the processor at hand, `maker`, who made it, and `table`, a level's
-//! kernels.
+//! kernels; `eights` joins two elements, if every processor of the target can.
 #[cfg(target_arch = "aarch64")]
 pub(super) use super::neon::{detect, maker, table};
+#[cfg(not(target_feature = "sse2"))]
+pub(super) use super::strided::eights;
+#[cfg(target_feature = "sse2")]
+pub(super) use super::x86::eights;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(super) use super::x86::{detect, maker, table};
 

@@ -54,6 +54,20 @@ pub(super) unsafe fn one<const SIZE: usize>(
     unsafe { *dst.wrapping_offset(to).cast() = *from };
 }
 
+/// Two elements of 8 bytes, which become neighbours.
+///
+/// # Safety
+/// They are readable, and 16 bytes at `to` writable.
+#[inline(always)]
+#[allow(dead_code)] // by targets that have an instruction for it
+pub(super) unsafe fn eights(to: *mut u8, [first, second]: [*const u8; 2]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        one::<8>(to, first, (0, 0));
+        one::<8>(to, second, (0, 8));
+    }
+}
+
 /// [`line`] for one size; of up to 16 bytes four elements at a time: how fast a loop of few
 /// instructions is depends on where in a line it begins.
 ///

@@ -24,6 +24,20 @@ pub(super) fn table(level: Level) -> &'static Ops {
     }
 }
 
+/// Two elements of 8 bytes, which become neighbours: with one store.
+///
+/// # Safety
+/// They are readable, and 16 bytes at `to` writable.
+#[cfg(target_feature = "sse2")]
+#[inline(always)]
+pub(super) unsafe fn eights(to: *mut u8, [first, second]: [*const u8; 2]) {
+    // SAFETY: the caller's promise; no load or store asks for an alignment.
+    unsafe {
+        let low = arch::_mm_castsi128_pd(arch::_mm_loadl_epi64(first.cast()));
+        arch::_mm_storeu_pd(to.cast(), arch::_mm_loadh_pd(low, second.cast()));
+    }
+}
+
 static VBMI: Ops = Ops {
     bytes: Some(x86_avx512_small::thin),
     odd_squares: Some(OddKernel { least: |_| 0, turn: squares }),
