@@ -128,10 +128,15 @@ impl Way {
 /// Whether elements are moved one by one, by whatever way: of 16 bytes and more none is turned in
 /// registers.
 fn moved(plan: &Part, (kernel, sides): (Kernel, &Sides), size: usize) -> bool {
+    const LONG: i64 = 256;
     let able = size >= 16 || size >= 8 && tuning().nested.0 && nest::light(plan, size);
     match kernel {
         Kernel::Memcpy | Kernel::Fill => false,
         Kernel::Transpose | Kernel::Slim => able && !odd::nearer(plan, size, sides),
+        // Long reversed rows are turned around in registers.
+        Kernel::Step(-1) if size == 8 && plan.source_inner().is_none() => {
+            able && plan.inner().n < LONG
+        }
         _ => able,
     }
 }
