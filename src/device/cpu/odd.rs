@@ -169,12 +169,14 @@ impl Places {
     }
 }
 
+/// Places that are found before, at most: the first-level cache has room for them.
+const MOST: usize = 4096;
+
 /// The places of `all` positions, and the last one 15 times more, in memory, where a list tells
 /// them, which takes long next to what they are for: if they are so many that it is to be done once
-/// for all faces, and not so many that the caches have no room for them.
+/// for all faces, and not too many.
 #[inline(never)] // a frame of its own: stacks may be small
 fn whole(memory: &mut Memory, side: &Side, all: usize) -> Option<*const isize> {
-    const MOST: usize = 1 << 16;
     if !side.listed() || !(ROWS_MOST + 1..=MOST).contains(&all) {
         return None;
     }
@@ -197,7 +199,9 @@ fn whole(memory: &mut Memory, side: &Side, all: usize) -> Option<*const isize> {
 const READ: u64 = 12 << 20;
 const LONG: i64 = 256;
 
-/// Squares, face by face: a few rows of the source from one end to the other, then the next few.
+/// Squares: a few rows of the source from one end to the other, then the next few. Face by face;
+/// but where it takes long to find rows or columns next to what they are for, and these are too
+/// many to be found before: those of all faces, before the next ones are looked for.
 ///
 /// # Safety
 /// As [`super::copy`]; the plan is one for which [`of`] or [`short`] names them.
@@ -210,28 +214,37 @@ pub(super) unsafe fn squares(kernel: &OddKernel, plan: &Part, size: usize, sides
     let (mut rows, mut columns) = (Places::new(), Places::new());
     // Where fewer elements are left over, some are turned again.
     let least = (kernel.least)(size);
-    faces(plan, size, sides, &mut |face| {
-        for d in (0..face.n_dst).step_by(ROWS_MOST) {
-            let d = d.min(face.n_dst.saturating_sub(least));
-            let n_dst = ROWS_MOST.min(face.n_dst - d);
-            let from = rows.find(face.rows, face.n_dst, d, n_dst);
-            let dst = face.dst.wrapping_add(d * size);
-            for s in (0..face.n_src).step_by(ROWS_MOST) {
-                let s = s.min(face.n_src.saturating_sub(least));
-                let n_src = ROWS_MOST.min(face.n_src - s);
-                let to = columns.find(face.columns, face.n_src, s, n_src);
-                let src = face.src.wrapping_add(s * size);
-                // SAFETY: a part of the face.
-                unsafe {
-                    if read {
-                        let row = |i: usize| from.get(i).copied().unwrap_or(0);
-                        touch::read(src, (n_dst, size), (n_src, 0, n_src), &row);
+    let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {
+        Some(_) if other.n < 32 && side.n as usize > MOST => ROWS_MOST,
+        _ => (side.n as usize).max(1),
+    };
+    let (high, wide) = (at_once(&sides.0, &sides.1), at_once(&sides.1, &sides.0));
+    for first_d in (0..sides.0.n as usize).step_by(high) {
+        for first_s in (0..sides.1.n as usize).step_by(wide) {
+            faces(plan, size, sides, &mut |face| {
+                for d in (first_d..face.n_dst.min(first_d + high)).step_by(ROWS_MOST) {
+                    let d = d.min(face.n_dst.saturating_sub(least));
+                    let n_dst = ROWS_MOST.min(face.n_dst - d);
+                    let from = rows.find(face.rows, face.n_dst, d, n_dst);
+                    let dst = face.dst.wrapping_add(d * size);
+                    for s in (first_s..face.n_src.min(first_s + wide)).step_by(ROWS_MOST) {
+                        let s = s.min(face.n_src.saturating_sub(least));
+                        let n_src = ROWS_MOST.min(face.n_src - s);
+                        let to = columns.find(face.columns, face.n_src, s, n_src);
+                        let src = face.src.wrapping_add(s * size);
+                        // SAFETY: a part of the face.
+                        unsafe {
+                            if read {
+                                let row = |i: usize| from.get(i).copied().unwrap_or(0);
+                                touch::read(src, (n_dst, size), (n_src, 0, n_src), &row);
+                            }
+                            (kernel.turn)((src, from), (dst, to), (n_dst, n_src), &how);
+                        }
                     }
-                    (kernel.turn)((src, from), (dst, to), (n_dst, n_src), &how);
                 }
-            }
+            });
         }
-    });
+    }
 }
 
 /// Tiles in a line of the source, and how far ahead lines are asked for.

@@ -180,7 +180,7 @@ static USUAL: Tuning = Tuning {
 /// which stores wait for their lines.
 static WIDE: Tuning = Tuning {
     cached: [128, 64, 32, 16, 16],
-    ragged: 3 << 10,
+    ragged: 2 << 10,
     copied: 2,
     alone: (8, [16 << 20; 2]),
     straight: 4,
