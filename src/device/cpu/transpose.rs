@@ -79,7 +79,8 @@ impl Away {
         let joined = joined || self.shared && shares(ops, face);
         let (staged, near) = (self.streams && staged::suits(ops, face, self.early), self.staged);
         let past = windowed(face) || face.columns.lined() || joined || staged;
-        self.streams &= past && !(wide && self.early && !self.late);
+        let stays = wide && !self.late || tuning().stays && !(face.columns.lined() && face.long());
+        self.streams &= past && !(self.early && stays);
         self.staged = if self.streams { staged } else { near && staged::near(ops, face) };
         self.early &= self.streams;
         wide
@@ -190,8 +191,7 @@ unsafe fn tiles(ops: &Ops, face: &Face, tables: &mut Tables) {
         let src = tables.rows(face, at_dst, count);
         let mut s = 0;
         while s < face.n_src {
-            let left = face.n_src - s;
-            let blocks = (left.min(line) << log) / 16;
+            let blocks = ((face.n_src - s).min(line) << log) / 16;
             let s_at = if blocks == 0 { face.n_src - columns } else { s };
             let blocks = blocks.max(1);
             let dst = tables.columns(face, s_at, blocks * columns);

@@ -91,6 +91,8 @@ pub(super) struct Tuning {
     /// log2 of the element's bytes: by squares, and where elements may be copied one by one, or are
     /// where lists say.
     pub(super) stream_from: [[u64; 2]; 5],
+    /// Whether of transposes only those of long rows of whole lines go past them so early.
+    pub(super) stays: bool,
     /// Bytes of an output from which pixels go to planes past the caches, if nothing else does yet.
     pub(super) split_from: u64,
     /// Bytes of an output from which squares of single bytes share lines of the destination to go
@@ -164,6 +166,7 @@ static USUAL: Tuning = Tuning {
     windows: 0,
     all_from: 16 << 20,
     stream_from: [[u64::MAX; 2]; 5],
+    stays: false,
     split_from: u64::MAX,
     bytes_from: u64::MAX,
     fills: true,
@@ -182,7 +185,7 @@ static WIDE: Tuning = Tuning {
     cached: [128, 64, 32, 16, 16],
     ragged: 2 << 10,
     copied: 2,
-    alone: (8, [16 << 20; 2]),
+    alone: (8, [32 << 20; 2]),
     straight: 4,
     ahead_from: [u64::MAX, u64::MAX, 8 << 20, 0, 0],
     apart: 0,
@@ -191,6 +194,7 @@ static WIDE: Tuning = Tuning {
     nibbles: true,
     all_from: 32 << 20,
     stream_from: [[16 << 20; 2], [16 << 20; 2], [16 << 20; 2], [u64::MAX; 2], [u64::MAX; 2]],
+    stays: true,
     uneven: [8, 8],
     brief: 48,
     nested: (true, i64::MAX),
@@ -230,6 +234,7 @@ static AMD: Tuning = Tuning {
     windows: u32::MAX,
     all_from: 16 << 20,
     stream_from: [MIDDLE; 5],
+    stays: false,
     split_from: MIDDLE[0],
     bytes_from: 4 << 20,
     fills: false,
