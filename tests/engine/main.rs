@@ -778,6 +778,38 @@ fn matrices() {
     });
 }
 
+/// Faces of which several dimensions make one side, of the destination or of the source, with fewer
+/// and more positions than are found at a time, or before the first face.
+#[test]
+fn places() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x0c0f_fee0_0000_246b);
+        for _ in 0..60 {
+            let size = random.one_of(&[1, 1, 2, 2, 3, 4, 4, 5, 8, 8, 12, 15]);
+            let (p, r) =
+                random.one_of(&[(7, 18), (3, 43), (19, 29), (64, 64), (17, 241), (5, 1000)]);
+            let (s, most) = (3 + random.below(38) as i64, (900 << 10) / (p * r * size));
+            let s = s.min(most);
+            let q = random.one_of(&[1, 2, 3, 7]).min((most / s).max(1));
+            let mut dims = vec![
+                Dim { n: q, src: r * s, dst: s * r * p },
+                Dim { n: s, src: 1, dst: r * p },
+                Dim { n: r, src: s, dst: p },
+                Dim { n: p, src: q * r * s, dst: 1 },
+            ];
+            let back = random.below(2) > 0;
+            for Dim { src, dst, .. } in &mut dims {
+                let (from, to) = (*src * size, *dst * size);
+                (*src, *dst) = if back { (to, from) } else { (from, to) };
+            }
+            dims.sort_by_key(|dim| -dim.dst);
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &SERIAL, what);
+        }
+    });
+}
+
 /// `m` times a transposed matrix of `a` × `b` elements, `n` times over; with a gap before the next
 /// matrix of the destination.
 fn repeated([m, n, a, b]: [i64; 4], size: i64, gap: i64) -> Case {
@@ -1288,6 +1320,7 @@ fn names() {
 /// What is chosen with AVX-512 that is not AMD's, where others choose something else.
 #[test]
 fn names_of_wide() {
+    const ODD: &str = "odd squares";
     let dims = |dims: &[(i64, i64, i64)]| {
         dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect::<Vec<_>>()
     };
@@ -1298,12 +1331,16 @@ fn names_of_wide() {
         (16, dims(&[(5000, 144, 144), (3, 16, 48), (3, 48, 16)]), "groups"),
         (8, dims(&[(3000, 64, 64), (2, 8, 32), (4, 16, 8)]), "groups"),
         (1, dims(&[(9000, 180, 180), (9, 1, 20), (20, 9, 1)]), "groups"),
-        (4, dims(&[(20_000, 4, 112), (28, 80_000, 4)]), "odd squares"),
+        (4, dims(&[(20_000, 4, 112), (28, 80_000, 4)]), ODD),
         (4, dims(&[(20_000, 4, 128), (32, 80_000, 4)]), "transpose"),
+        (8, dims(&[(300, 8, 16_000), (2000, 2400, 8)]), ODD),
+        (8, dims(&[(13, 8, 302_640), (582, 104, 520), (65, 60_528, 8)]), ODD),
+        (8, dims(&[(1000, 2400, 2400), (300, -8, 8)]), "step"),
+        (1, dims(&[(29, 1, 78_000), (30, 75_400, 2600), (25, 29, 104), (104, 725, 1)]), ODD),
     ];
     ways(&[(usize::MAX, Make::Usual, true)], |what| {
         // Which go by groups, or squares of any size, go by others below VBMI.
-        let any = |way| matches!(way, "groups" | "odd squares");
+        let any = |way| matches!(way, "groups" | ODD);
         let able = |way| level() >= if any(way) { Level::Vbmi } else { Level::Avx512 };
         for (size, dims, name) in cases.iter().filter(|(.., way)| able(*way)) {
             let case = Case { item: Item::Bytes(*size), dims: dims.clone() };
