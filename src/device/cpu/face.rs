@@ -127,6 +127,13 @@ impl<'a> Face<'a> {
         self.strides().is_some() && self.n_dst >= 8 * self.line()
     }
 
+    /// Whether the destination's rows are whole lines, and long or whole pages apart, so that they
+    /// share a place in every cache.
+    pub(super) fn apart(&self) -> bool {
+        const PAGE: isize = 4096;
+        self.columns.lined() && (self.long() || self.columns.inner() & (PAGE - 1) == 0)
+    }
+
     /// Bytes from one of the source's rows to the next, and of the destination's, if these are all
     /// that it takes to find them.
     pub(super) fn strides(&self) -> Option<[isize; 2]> {

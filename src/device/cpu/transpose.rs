@@ -79,7 +79,7 @@ impl Away {
         let joined = joined || self.shared && shares(ops, face);
         let (staged, near) = (self.streams && staged::suits(ops, face, self.early), self.staged);
         let past = windowed(face) || face.columns.lined() || joined || staged;
-        let stays = wide && !self.late || tuning().stays && !(face.columns.lined() && face.long());
+        let stays = wide && !self.late || tuning().stays && !face.apart();
         self.streams &= past && !(self.early && stays);
         self.staged = if self.streams { staged } else { near && staged::near(ops, face) };
         self.early &= self.streams;

@@ -91,7 +91,8 @@ pub(super) struct Tuning {
     /// log2 of the element's bytes: by squares, and where elements may be copied one by one, or are
     /// where lists say.
     pub(super) stream_from: [[u64; 2]; 5],
-    /// Whether of transposes only those of long rows of whole lines go past them so early.
+    /// Whether of transposes only those whose destination rows are whole lines, and long or pages
+    /// apart, go past them so early.
     pub(super) stays: bool,
     /// Bytes of an output from which pixels go to planes past the caches, if nothing else does yet.
     pub(super) split_from: u64,
