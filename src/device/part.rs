@@ -66,6 +66,11 @@ impl Run {
         self.reach <= i64::from(i32::MAX)
     }
 
+    /// Whether they are more than one, so that a list tells where the other tensor's elements are.
+    pub fn listed(&self) -> bool {
+        self.ndim > 1
+    }
+
     /// Their numbers.
     pub fn dims(&self) -> impl Iterator<Item = usize> {
         self.dims.iter().take(self.ndim).map(|&i| usize::from(i))

@@ -74,7 +74,8 @@ macro_rules! band {
     ) => {{
         let (mut src, mut dst, mut to) = ($src, $dst, $to);
         // Those of the first column are beside none.
-        for line in 0..if $how.ask.beside { $how.lines } else { 0 } {
+        let asked = if $how.ask.beside { $how.lines } else { 0 };
+        for line in 0..asked {
             ask_beside(dst.wrapping_add(64 * line), to, 0, $line);
         }
         for column in 0..$how.columns {

@@ -57,14 +57,13 @@ pub(super) fn short(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Optio
 fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<OddKernel> {
     let kernel = ops.odd_squares?;
     let least = (kernel.least)(size);
-    let list = dst.dims().nth(1).is_some();
-    let lists = list || src.dims().nth(1).is_some();
+    let lists = dst.listed() || src.listed();
     let fast = match size {
         _ if least == 0 => true,
         1..=3 | 5..=7 => true,
         4 => lists && dst.n >= 12,
-        8 => list || lists && dst.n >= 12 || eights(plan, dst, src),
-        _ => (list || lists && dst.n < 32) && plan.whole_bytes() < tuning().rows_from,
+        8 => dst.listed() || lists && dst.n >= 12 || eights(plan, dst, src),
+        _ => (dst.listed() || lists && dst.n < 32) && plan.whole_bytes() < tuning().rows_from,
     };
     let enough = dst.n.min(src.n) >= least as i64;
     (fast && enough).then_some(kernel)
@@ -74,7 +73,7 @@ fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<Odd
 /// much is not in whole lines, or rows are few and found by lists.
 pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
     let Tuning { uneven: [near, far], stream_from, all_from, brief, .. } = tuning();
-    let lists = dst.dims().nth(1).or(src.dims().nth(1)).is_some();
+    let lists = dst.listed() || src.listed();
     let (few, many) = (dst.n.min(src.n), dst.n.max(src.n));
     let whole = |n: i64| n & -(64 >> size.trailing_zeros());
     let all = dst.n.saturating_mul(src.n);
@@ -82,10 +81,10 @@ pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
     if size <= 2 {
         let long = many > 1024 && (size == 1 || src.n < dst.n);
         let short = lists && few <= if long { 16 } else { 32 * size as i64 };
-        // What is not in squares of 64 by 64 is a third and more.
-        let between = lists && (65..128).contains(&few) && many <= 2048;
-        let thin = size == 1 && dst.dims().nth(1).is_some() && (17..=48).contains(&src.n);
-        let some = *brief > 0 && (between || thin);
+        // A square of 64 by 64 and a part of another.
+        let parts = lists && (65..128).contains(&few) && many <= 2048;
+        let thin = size == 1 && dst.listed() && (17..=48).contains(&src.n);
+        let some = *brief > 0 && (parts || thin);
         return *near > 0 && (short || some || many <= 128 && rest > 0);
     }
     let past = stream_from.get(size.trailing_zeros() as usize).map_or(u64::MAX, |from| from[0]);
@@ -101,19 +100,17 @@ pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
 /// (outputs from 1 MiB on that stay in the caches; measured on a Xeon, benches/notes.md).
 fn eights(plan: &Part, dst: &Run, src: &Run) -> bool {
     let Tuning { brief, all_from, .. } = tuning();
-    let list = |run: &Run| run.dims().nth(1).is_some();
-    let fit = if list(src) {
-        dst.n <= 128
-    } else {
-        !list(dst) && dst.n > 512 && (129..=512).contains(&src.n)
+    let fit = match (dst.listed(), src.listed()) {
+        (_, true) => dst.n <= 128,
+        (true, _) => false,
+        _ => dst.n > 512 && (129..=512).contains(&src.n),
     };
     *brief > 0 && (1 << 20..*all_from).contains(&plan.whole_bytes()) && fit
 }
 
 /// Whether they are faster for faces of 8 bytes than loops alone would be.
 pub(super) fn nearer(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
-    let list = |run: &Run| run.dims().nth(1).is_some();
-    let short = list(src) && (list(dst) || dst.n > 48);
+    let short = src.listed() && (dst.listed() || dst.n > 48);
     size == 8 && short && eights(plan, dst, src)
 }
 
@@ -214,9 +211,9 @@ pub(super) unsafe fn squares(kernel: &OddKernel, plan: &Part, size: usize, sides
     let (mut rows, mut columns) = (Places::new(), Places::new());
     // Where fewer elements are left over, some are turned again.
     let least = (kernel.least)(size);
-    let at_once = |side: &Run, other: &Run| match side.dims().nth(1) {
-        Some(_) if other.n < 32 && side.n as usize > MOST => ROWS_MOST,
-        _ => (side.n as usize).max(1),
+    let at_once = |side: &Run, other: &Run| {
+        let many = side.listed() && side.n as usize > MOST && other.n < 32;
+        if many { ROWS_MOST } else { (side.n as usize).max(1) }
     };
     let (high, wide) = (at_once(&sides.0, &sides.1), at_once(&sides.1, &sides.0));
     for first_d in (0..sides.0.n as usize).step_by(high) {

@@ -41,7 +41,7 @@ fn pitch(size: usize) -> usize {
 /// The kernels for a plan's faces of elements of `size` bytes that go past the caches, if that is
 /// the fastest: where strides tell where their long rows are.
 pub(super) fn of(ops: &Ops, size: usize, sides: &Sides) -> Option<(OddKernel, &'static Stage)> {
-    let lists = sides.0.dims().nth(1).or(sides.1.dims().nth(1)).is_some();
+    let lists = sides.0.listed() || sides.1.listed();
     let long = sides.0.n >= LONG && sides.1.n.saturating_mul(size as i64) >= WIDE;
     ops.odd_squares.zip(ops.stage).filter(|_| !lists && long && tuning().reads())
 }

@@ -31,7 +31,7 @@ const FEW: i64 = 40;
 /// The squares of a plan of elements of 1, 2, 4 or 8 bytes, if its faces are small and strides tell
 /// where their rows are.
 pub(super) fn of(ops: &Ops, plan: &Part, size: usize, sides: &Sides) -> Option<Squares> {
-    let lists = sides.0.dims().nth(1).or(sides.1.dims().nth(1)).is_some();
+    let lists = sides.0.listed() || sides.1.listed();
     let stride = sides.1.dims().next().map_or(0, |i| plan.dim(i).dst.unsigned_abs() as usize);
     let (n_dst, n_src) = (sides.0.n as usize, sides.1.n as usize);
     let copied = copied(plan, size, sides);

@@ -305,7 +305,7 @@ fn scattered(
     if !faces || streams || !tuning().reads() || odd::short(ops, plan, size, sides).is_some() {
         return false;
     }
-    sides.1.dims().nth(1).is_some() && nest::fits(plan, size, MOST)
+    sides.1.listed() && nest::fits(plan, size, MOST)
 }
 
 /// Whether runs of every so many-th element are copied one by one: of 4 and 8 bytes, of a line or

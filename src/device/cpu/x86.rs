@@ -33,8 +33,9 @@ pub(super) fn table(level: Level) -> &'static Ops {
 pub(super) unsafe fn eights(to: *mut u8, [first, second]: [*const u8; 2]) {
     // SAFETY: the caller's promise; no load or store asks for an alignment.
     unsafe {
-        let low = arch::_mm_castsi128_pd(arch::_mm_loadl_epi64(first.cast()));
-        arch::_mm_storeu_pd(to.cast(), arch::_mm_loadh_pd(low, second.cast()));
+        let (low, high) =
+            (arch::_mm_loadl_epi64(first.cast()), arch::_mm_loadl_epi64(second.cast()));
+        arch::_mm_storeu_si128(to.cast(), arch::_mm_unpacklo_epi64(low, high));
     }
 }
 
