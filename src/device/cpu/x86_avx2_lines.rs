@@ -137,10 +137,11 @@ unsafe fn eights<P: Place>(src: *const u8, dst: *mut f64, rows: P, n: usize) {
     let (mut src, mut to, mut rows) = (src, dst, rows);
     for _ in 0..n {
         let pair = |i: usize| {
-            // SAFETY: the caller's rows.
+            // SAFETY: the caller's rows. (Loads of single f64 would ask for an alignment.)
             unsafe {
-                let low = _mm_load_sd(src.wrapping_offset(rows.at(i)).cast());
-                _mm_loadh_pd(low, src.wrapping_offset(rows.at(i + 1)).cast())
+                let low = _mm_loadl_epi64(src.wrapping_offset(rows.at(i)).cast());
+                let high = _mm_loadl_epi64(src.wrapping_offset(rows.at(i + 1)).cast());
+                _mm_castsi128_pd(_mm_unpacklo_epi64(low, high))
             }
         };
         let (a, b, c, d) = (pair(0), pair(2), pair(4), pair(6));

@@ -286,7 +286,8 @@ unsafe fn put_two([a, b]: [*mut u8; 2], (d, e): (usize, usize), columns: __m256i
         let (low, high) = (_mm256_castsi256_si128(columns), _mm256_extracti128_si256::<1>(columns));
         _mm_storel_epi64(a.wrapping_add(d).cast(), low);
         _mm_storel_epi64(a.wrapping_add(e).cast(), high);
-        _mm_storeh_pd(b.wrapping_add(d).cast(), _mm_castsi128_pd(low));
-        _mm_storeh_pd(b.wrapping_add(e).cast(), _mm_castsi128_pd(high));
+        // (Stores of single f64 would ask for an alignment.)
+        _mm_storel_epi64(b.wrapping_add(d).cast(), _mm_unpackhi_epi64(low, low));
+        _mm_storel_epi64(b.wrapping_add(e).cast(), _mm_unpackhi_epi64(high, high));
     }
 }
