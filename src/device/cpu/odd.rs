@@ -62,7 +62,7 @@ fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<Odd
         _ if least == 0 => true,
         1..=3 | 5..=7 => true,
         4 => lists && dst.n >= 12,
-        8 => dst.listed() || lists && dst.n >= 12 || eights(plan, dst, src),
+        8 => dst.listed() || lists && dst.n >= 12 || eight_bytes(plan, dst, src),
         _ => (dst.listed() || lists && dst.n < 32) && plan.whole_bytes() < tuning().rows_from,
     };
     let enough = dst.n.min(src.n) >= least as i64;
@@ -72,7 +72,7 @@ fn kernel(ops: &Ops, plan: &Part, size: usize, (dst, src): &Sides) -> Option<Odd
 /// Whether squares of any size are faster for a plan's faces than whole lines and then the rest: so
 /// much is not in whole lines, or rows are few and found by lists.
 pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
-    let Tuning { uneven: [near, far], stream_from, all_from, brief, .. } = tuning();
+    let Tuning { uneven: [near, far], stream_from, brief, .. } = tuning();
     let lists = dst.listed() || src.listed();
     let (few, many) = (dst.n.min(src.n), dst.n.max(src.n));
     let whole = |n: i64| n & -(64 >> size.trailing_zeros());
@@ -88,30 +88,33 @@ pub(super) fn uneven(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
         return *near > 0 && (short || some || many <= 128 && rest > 0);
     }
     let past = stream_from.get(size.trailing_zeros() as usize).map_or(u64::MAX, |from| from[0]);
-    let between = (1 << 20..*all_from).contains(&plan.whole_bytes());
-    let brief = size == 4 && dst.n <= *brief && between;
+    let brief = size == 4 && dst.n <= *brief && between(plan);
     let weight = if plan.whole_bytes() >= past { far } else { near };
     let enough = few <= 128 && rest.saturating_mul(*weight) > all;
-    size == 8 && eights(plan, dst, src) || enough && (lists || size == 8 || brief)
+    size == 8 && eight_bytes(plan, dst, src) || enough && (lists || size == 8 || brief)
 }
 
 /// Whether they are for faces of 8 bytes though few or none of these are left over of whole lines:
 /// whose columns a list tells, if their rows are short, or no list anything, if the source's are
 /// (outputs from 1 MiB on that stay in the caches; measured on a Xeon, benches/notes.md).
-fn eights(plan: &Part, dst: &Run, src: &Run) -> bool {
-    let Tuning { brief, all_from, .. } = tuning();
+fn eight_bytes(plan: &Part, dst: &Run, src: &Run) -> bool {
     let fit = match (dst.listed(), src.listed()) {
         (_, true) => dst.n <= 128,
         (true, _) => false,
         _ => dst.n > 512 && (129..=512).contains(&src.n),
     };
-    *brief > 0 && (1 << 20..*all_from).contains(&plan.whole_bytes()) && fit
+    tuning().brief > 0 && between(plan) && fit
+}
+
+/// Whether an output has at least 1 MiB, and stays in the caches.
+fn between(plan: &Part) -> bool {
+    (1 << 20..tuning().all_from).contains(&plan.whole_bytes())
 }
 
 /// Whether they are faster for faces of 8 bytes than loops alone would be.
-pub(super) fn nearer(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
+pub(super) fn before_loops(plan: &Part, size: usize, (dst, src): &Sides) -> bool {
     let short = src.listed() && (dst.listed() || dst.n > 48);
-    size == 8 && short && eights(plan, dst, src)
+    size == 8 && short && eight_bytes(plan, dst, src)
 }
 
 /// All elements of a plan.

@@ -107,7 +107,8 @@ pub(super) struct Tuning {
     /// past them. 0: none does, nor of 1 and 2 bytes.
     pub(super) uneven: [i64; 2],
     /// Elements of 4 bytes of the longest destination rows that do so though no list finds them:
-    /// of outputs from 1 MiB on that stay in the caches.
+    /// of outputs from 1 MiB on that stay in the caches. 0: none does, nor those of 1, 2 and 8
+    /// bytes that were measured with them ([`super::odd`]).
     pub(super) brief: i64,
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,

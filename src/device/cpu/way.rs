@@ -132,7 +132,7 @@ fn moved(plan: &Part, (kernel, sides): (Kernel, &Sides), size: usize) -> bool {
     let able = size >= 16 || size >= 8 && tuning().nested.0 && nest::light(plan, size);
     match kernel {
         Kernel::Memcpy | Kernel::Fill => false,
-        Kernel::Transpose | Kernel::Slim => able && !odd::nearer(plan, size, sides),
+        Kernel::Transpose | Kernel::Slim => able && !odd::before_loops(plan, size, sides),
         // Long reversed rows are turned around in registers.
         Kernel::Step(-1) if size == 8 && plan.source_inner().is_none() => {
             able && plan.inner().n < LONG
