@@ -122,8 +122,8 @@ class Run:
 
     def small(self):
         """What small.c prints: rows of operation, ns, ratio, target."""
-        return [(line[:32].strip(), *map(float, line[32:].split()))
-                for line in in_c("small", "-O2")[1:]]
+        return [(line[:44].strip(), *map(float, line[44:].split()))
+                for line in in_c("small", "-O2", "-pthread")[1:]]
 
 
 def in_c(name, *options, count=""):

@@ -432,9 +432,17 @@ impl Block {
     /// As [`Block::hold`]; false, and nothing has changed, where that fails.
     #[inline(always)]
     pub fn hold_usual(&self) -> bool {
-        // Relaxed, as in every reference count: the caller's own holder keeps the block alive. One
-        // comparison refuses both ends: a callback of a block that goes has no holder to share.
-        if self.holders.fetch_add(1, Relaxed).wrapping_sub(1) >= HOLDERS_MAX - 1 {
+        // Relaxed, as in every reference count: the caller's own holder keeps the block alive.
+        let before = if platform::alone() {
+            let before = self.holders.load(Relaxed);
+            self.holders.store(before.wrapping_add(1), Relaxed);
+            before
+        } else {
+            platform::look_for_threads();
+            self.holders.fetch_add(1, Relaxed)
+        };
+        // One comparison refuses both ends: a callback of a block that goes has no holder to share.
+        if before.wrapping_sub(1) >= HOLDERS_MAX - 1 {
             self.holders.fetch_sub(1, Relaxed);
             return false;
         }

@@ -31,6 +31,11 @@ pub fn attach(links: &AtomicPtr<Link>, callback: dlrs_free_fn, context: *mut c_v
     loop {
         // SAFETY: fresh memory of the right size, not yet seen by anyone.
         unsafe { link.write(Link { next, callback, context, live: AtomicBool::new(true) }) };
+        if platform::alone() {
+            links.store(link.as_ptr(), Relaxed);
+            return Ok(());
+        }
+        platform::look_for_threads();
         // Release: whoever finds the link finds it written.
         match links.compare_exchange_weak(next, link.as_ptr(), Release, Relaxed) {
             Ok(_) => return Ok(()),

@@ -19,7 +19,7 @@ pub unsafe fn drop_holder(block: *mut Block) {
     // As in `leave`, which see: the usual case of a sole holder comes first.
     let count = holders.load(Acquire);
     if count != 1 {
-        if count != 0 && holders.fetch_sub(1, AcqRel) == 1 {
+        if count != 0 && leave_others(holders, count) {
             // SAFETY: that was the last holder.
             unsafe { drop_linked(block) };
         }
@@ -149,8 +149,18 @@ fn leave(holders: &AtomicUsize) -> bool {
             holders.store(0, Relaxed);
             true
         }
-        _ => holders.fetch_sub(1, AcqRel) == 1,
+        count => leave_others(holders, count),
     }
+}
+
+/// As [`leave`], where `count`, more than one, were seen: whether they have gone since.
+#[inline(always)]
+fn leave_others(holders: &AtomicUsize, count: usize) -> bool {
+    if platform::alone() {
+        holders.store(count - 1, Relaxed);
+        return false;
+    }
+    holders.fetch_sub(1, AcqRel) == 1
 }
 
 /// Gives the data back; returns the base instead when it is a block of ours, for the loop.
