@@ -88,7 +88,9 @@ extern "C" {
  *
  * Threads. Functions may run on any threads at the same time, also on the same tensor, as long
  * as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
- * A callback must return: not throw, longjmp, or end its thread.
+ * A callback must return: not throw, longjmp, or end its thread. Threads are those that the C
+ * library knows, as for malloc: where glibc says that there is only one, counts of holders change
+ * without locked instructions.
  *
  * Fork, exit, unload. Nothing here uses thread-local storage or needs start-up; the library is
  * never unloaded, so a deleter stays callable for as long as the process lives.

@@ -154,9 +154,10 @@ const PLAIN: [u32; KINDS.len()] = {
 #[inline(always)]
 pub fn plain_bytes(dtype: DLDataType) -> u32 {
     const TABLE: &[u32] = &PLAIN;
-    let nbytes = u32::from(dtype.bits / 8);
+    // 32 and more where it is no whole number.
+    let nbytes = u32::from(dtype.bits.rotate_right(3));
     match TABLE.get(usize::from(dtype.code)) {
-        Some(set) if (set >> nbytes) & 1 != 0 && dtype.bits.is_multiple_of(8) => {
+        Some(set) if nbytes < u32::BITS && (set >> nbytes) & 1 != 0 => {
             nbytes * u32::from(dtype.lanes)
         }
         _ => 0,
