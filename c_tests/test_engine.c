@@ -297,6 +297,8 @@ static void draw_options(one_case *c) {
     c->options.parallel_context = &hooked;
   }
   c->clone = below(6) == 0;
+  /* Threads' queue and a clone need memory; what else is asked for can be done without. */
+  c->without_memory = !c->clone && c->options.threads <= 1 && below(8) == 0;
 }
 
 static DLDataType dtype_of(int code, int64_t bits, int64_t lanes) {
@@ -430,6 +432,48 @@ static void large_cases(void) {
   }
 }
 
+/* What is found or made once for a whole copy lies in memory, if there is any: places of rows that
+ * several dimensions make, and what is repeated. */
+static void memory_cases(void) {
+  static const struct {
+    const char *name;
+    int64_t shape[4], strides[4]; /* of the source; the destination is dense */
+  } cases[] = {
+      {"rows of three dimensions", {11, 13, 9, 70}, {1, 99 * 71, 11, 99}},
+      {"columns of three", {70, 11, 13, 9}, {1, 9 * 71, 99 * 71, 71}},
+      {"both of several", {7, 19, 11, 23}, {11, 23 * 77, 1, 77}},
+      {"more than are kept", {65, 13, 5, 17}, {5, 65 * 5, 1, 65 * 67}},
+      {"a column, repeated", {40, 50, 9, 3}, {1, 40, 0, 2000}},
+      {"a row, repeated", {6, 50, 70, 1}, {1, 0, 6, 1}},
+  };
+  size_t i;
+  int size, without;
+  for (i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    for (size = 1; size <= 16; ++size) {
+      for (without = 0; without < 2; ++without) {
+        one_case c;
+        int dim;
+        int64_t stride = 1;
+        memset(&c, 0, sizeof c);
+        c.name = cases[i].name;
+        c.without_memory = without;
+        c.options.struct_size = sizeof c.options;
+        c.options.threads = 1;
+        c.dtype = dtype_of(kDLUInt, 8, size);
+        c.width = 8 * size;
+        c.ndim = 4;
+        for (dim = 3; dim >= 0; --dim) {
+          c.shape[dim] = cases[i].shape[dim];
+          c.src.strides[dim] = cases[i].strides[dim];
+          c.dst.strides[dim] = stride;
+          stride *= c.shape[dim];
+        }
+        check(&c);
+      }
+    }
+  }
+}
+
 int main(int argc, char **argv) {
   long cases = argc > 1 ? atol(argv[1]) : 4000, i;
   if (argc > 2) state ^= strtoull(argv[2], NULL, 0);
@@ -441,6 +485,7 @@ int main(int argc, char **argv) {
   for (i = 0; i < cases && failed < 5; ++i) random_case(0);
   for (i = 0; i < cases && failed < 5; ++i) random_case(1);
   for (i = 0; i < cases / 8 && failed < 5; ++i) grouped_case();
+  if (failed < 5) memory_cases();
   if (failed < 5 && argc == 1) large_cases(); /* minutes under valgrind, which gives a number */
   small_stack_end();
   printf("%ld passed, %ld failed\n", passed, failed);
