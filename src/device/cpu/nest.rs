@@ -2,7 +2,7 @@
 use super::level::{self, NEST_MOST};
 use super::simd::eights;
 use super::strided::{any, fixed, hundreds, one, pair, sixties, thirties};
-use super::tuning::{Loops, SECOND, Tuning, tuning};
+use super::tuning::{LINES, Loops, SECOND, Tuning, tuning};
 use super::walk::{set, walk};
 use crate::device::{part::Part, plan::Dim};
 
@@ -25,7 +25,6 @@ pub fn few(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
 /// the loops go in the destination's order, innermost dimension first: few lie between neighbours.
 #[inline(never)]
 fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
-    const LINES: i64 = 512;
     let [smaller, larger] = loops(size);
     let [second, far] = if nbytes <= smaller.0 { smaller.1 } else { larger.1 };
     const SMALL: i64 = 64 << 10;
@@ -50,8 +49,8 @@ fn near(size: i64, nbytes: i64, dims: &[Dim; NEST_DIMS]) -> bool {
     let crowded = if ways > 0 { sharing > ways } else { crowded };
     let most = match () {
         () if crowded => CROWDED,
-        () if large && size >= 16 && reach > NEST_MOST => far,
-        () if large && size >= 16 => second,
+        () if large && size > 8 && reach > NEST_MOST => far,
+        () if large && size > 8 => second,
         () => LINES,
     };
     let between = if large { between.saturating_mul(size / 64 + 1) } else { between };
@@ -68,10 +67,11 @@ fn places(apart: i64) -> i64 {
 /// Outputs of elements or runs of 8 bytes and more that loops alone copy ([`Tuning::sixteens`]).
 /// Those that are one register are better off with tables ([`super::tables`]) if they are far away.
 fn loops(size: i64) -> [Loops; 2] {
-    let Tuning { nested, sixteens, runs, .. } = tuning();
+    let Tuning { nested, sixteens, runs, nines, .. } = tuning();
     match size {
+        9..=15 => *nines,
         16 => *sixteens,
-        ..=15 | 32 | 64 => [(nested.1, [SECOND; 2]); 2],
+        ..=8 | 32 | 64 => [(nested.1, [SECOND; 2]); 2],
         17..=1024 => *runs,
         _ => [(NEST_MOST, [SECOND; 2]); 2],
     }

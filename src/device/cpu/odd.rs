@@ -101,7 +101,7 @@ fn eight_bytes(plan: &Part, dst: &Run, src: &Run) -> bool {
     let fit = match (dst.listed(), src.listed()) {
         (_, true) => dst.n <= 128,
         (true, _) => false,
-        _ => dst.n > 512 && (129..=512).contains(&src.n),
+        _ => tuning().strided && dst.n > 512 && (129..=512).contains(&src.n),
     };
     tuning().brief > 0 && between(plan) && fit
 }

@@ -110,11 +110,13 @@ pub(super) struct Tuning {
     /// of outputs from 1 MiB on that stay in the caches. 0: none does, nor those of 1, 2 and 8
     /// bytes that were measured with them ([`super::odd`]).
     pub(super) brief: i64,
+    /// Whether faces of 8 bytes that no list finds go by them, too, if source rows are short.
+    pub(super) strided: bool,
     /// log2 of the bytes from which elements may be turned row by row.
     pub(super) rows_log: u32,
     /// Whether loops alone are the fastest for less than 16 bytes, too, where few source lines lie
     /// between neighbours ([`super::nest::light`]), and bytes of the largest output they copy of
-    /// less than 16 bytes, 32 and 64.
+    /// 8 bytes, 32 and 64.
     pub(super) nested: (bool, i64),
     /// Lines that share a place in the first-level cache, of those between neighbours, beyond which
     /// loops alone lose them. 0: no more is asked than whether some lie parts of pages apart.
@@ -126,12 +128,16 @@ pub(super) struct Tuning {
     pub(super) sixteens: [Loops; 2],
     /// The same, of runs of 17 to 1,024 bytes, but 32 and 64.
     pub(super) runs: [Loops; 2],
+    /// The same, of elements of 9 to 15 bytes.
+    pub(super) nines: [Loops; 2],
 }
 
 /// Bytes of outputs at most, and source lines between neighbours at most ([`Tuning::sixteens`]).
 pub(super) type Loops = (i64, [i64; 2]);
 
-/// Lines that lie in the second-level cache, where a few instructions move much.
+/// Lines that lie in the first-level cache; and in the second-level one, where a few instructions
+/// move much.
+pub(super) const LINES: i64 = 512;
 pub(super) const SECOND: i64 = 2048;
 
 impl Tuning {
@@ -174,11 +180,32 @@ static USUAL: Tuning = Tuning {
     fills: true,
     uneven: [0; 2],
     brief: 0,
+    strided: false,
     rows_log: 3,
     nested: (false, NEST_MOST),
     ways: 0,
     sixteens: [(NEST_MOST, [0; 2]); 2],
     runs: [(NEST_MOST, [SECOND; 2]); 2],
+    nines: [(NEST_MOST, [LINES; 2]); 2],
+};
+
+/// Whoever else has AVX2: Intel's. Measured on a Xeon made to go without AVX-512, but for when to go
+/// past the caches: third ones are mostly smaller than its.
+static NARROW: Tuning = Tuning {
+    copied: 2,
+    alone: (8, [16 << 20; 2]),
+    straight: 4,
+    ahead_from: [u64::MAX, u64::MAX, 8 << 20, 0, 0],
+    apart: 0,
+    soon: 512,
+    uneven: [8, 8],
+    brief: 48,
+    nested: (true, i64::MAX),
+    ways: 7,
+    sixteens: [(i64::MAX, [SECOND; 2]); 2],
+    runs: [(i64::MAX, [SECOND; 2]); 2],
+    nines: [(2 << 20, [24; 2]), (i64::MAX, [150; 2])],
+    ..USUAL
 };
 
 /// Whoever else has AVX-512: 2 MiB of second-level cache, and before memory a large third one, in
@@ -186,24 +213,16 @@ static USUAL: Tuning = Tuning {
 static WIDE: Tuning = Tuning {
     cached: [128, 64, 32, 16, 16],
     ragged: 2 << 10,
-    copied: 2,
     alone: (8, [32 << 20; 2]),
-    straight: 4,
-    ahead_from: [u64::MAX, u64::MAX, 8 << 20, 0, 0],
-    apart: 0,
-    soon: 512,
     pages: true,
     nibbles: true,
     all_from: 32 << 20,
     stream_from: [[16 << 20; 2], [16 << 20; 2], [16 << 20; 2], [u64::MAX; 2], [u64::MAX; 2]],
     stays: true,
-    uneven: [8, 8],
-    brief: 48,
-    nested: (true, i64::MAX),
+    strided: true,
     ways: 11,
-    sixteens: [(i64::MAX, [SECOND; 2]); 2],
-    runs: [(i64::MAX, [SECOND; 2]); 2],
-    ..USUAL
+    nines: [(i64::MAX, [LINES; 2]); 2],
+    ..NARROW
 };
 
 /// Outputs whose squares go past the caches, and those of which all does.
@@ -242,11 +261,13 @@ static AMD: Tuning = Tuning {
     fills: false,
     uneven: [32, 8],
     brief: 0,
+    strided: false,
     rows_log: 4,
     nested: (false, NEST_MOST),
     ways: 0,
     sixteens: [(5 << 20, [48; 2]); 2],
     runs: [(NEST_MOST, [SECOND; 2]); 2],
+    nines: [(NEST_MOST, [LINES; 2]); 2],
 };
 
 /// Zen 5: the same caches before a memory that is twice as fast.
@@ -263,6 +284,7 @@ static ZEN5: Tuning = Tuning {
     nested: (false, i64::MAX),
     sixteens: [(i64::MAX, [SECOND; 2]); 2],
     runs: [(i64::MAX, [SECOND; 2]); 2],
+    nines: [(i64::MAX, [LINES; 2]); 2],
     ..AMD
 };
 
@@ -290,12 +312,13 @@ static MAKE: AtomicU8 = AtomicU8::new(0);
 
 /// The tuning in use.
 pub(super) fn tuning() -> &'static Tuning {
-    match (make(), level() >= Level::Avx512) {
-        (Make::Usual, false) => &USUAL,
-        (Make::Usual, true) => &WIDE,
-        (_, false) => &AMD_NARROW,
-        (Make::Amd, true) => &AMD,
-        (Make::Zen5, true) => &ZEN5,
+    match (make(), level()) {
+        (Make::Usual, Level::Portable | Level::Neon) => &USUAL,
+        (Make::Usual, Level::Avx2) => &NARROW,
+        (Make::Usual, _) => &WIDE,
+        (_, Level::Portable | Level::Neon | Level::Avx2) => &AMD_NARROW,
+        (Make::Amd, _) => &AMD,
+        (Make::Zen5, _) => &ZEN5,
     }
 }
 
