@@ -1317,45 +1317,49 @@ fn names() {
     }
 }
 
-/// What is chosen with AVX-512 that is not AMD's, where others choose something else.
+/// What is chosen with AVX2 and more that is not AMD's, where others choose something else; from
+/// which level on, and at which one at most.
 #[test]
 fn names_of_wide() {
+    use Level::{Avx2, Avx512, Vbmi};
     const ODD: &str = "odd squares";
     let dims = |dims: &[(i64, i64, i64)]| {
         dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect::<Vec<_>>()
     };
+    let listed = [
+        (12, 56, 104_832),
+        (13, 672, 8064),
+        (6, 26_208, 1344),
+        (7, 8, 192),
+        (8, 157_248, 24),
+        (3, 8736, 8),
+    ];
     let cases = [
-        (4, dims(&[(4000, 2048, 32), (8, 32, 4)]), "nest"),
-        (2, dims(&[(4000, 1024, 16), (8, 16, 2)]), "nest"),
-        (8, dims(&[(700, 8, 1600), (200, 5600, 8)]), "nest"),
-        (16, dims(&[(5000, 144, 144), (3, 16, 48), (3, 48, 16)]), "groups"),
-        (8, dims(&[(3000, 64, 64), (2, 8, 32), (4, 16, 8)]), "groups"),
-        (1, dims(&[(9000, 180, 180), (9, 1, 20), (20, 9, 1)]), "groups"),
-        (4, dims(&[(20_000, 4, 112), (28, 80_000, 4)]), ODD),
-        (4, dims(&[(20_000, 4, 128), (32, 80_000, 4)]), "transpose"),
-        (8, dims(&[(300, 8, 16_000), (2000, 2400, 8)]), ODD),
-        (8, dims(&[(13, 8, 302_640), (582, 104, 520), (65, 60_528, 8)]), ODD),
+        (Avx2..=Vbmi, 4, dims(&[(4000, 2048, 32), (8, 32, 4)]), "nest"),
+        (Avx2..=Vbmi, 2, dims(&[(4000, 1024, 16), (8, 16, 2)]), "nest"),
+        (Avx2..=Vbmi, 8, dims(&[(700, 8, 1600), (200, 5600, 8)]), "nest"),
+        (Vbmi..=Vbmi, 16, dims(&[(5000, 144, 144), (3, 16, 48), (3, 48, 16)]), "groups"),
+        (Vbmi..=Vbmi, 8, dims(&[(3000, 64, 64), (2, 8, 32), (4, 16, 8)]), "groups"),
+        (Vbmi..=Vbmi, 1, dims(&[(9000, 180, 180), (9, 1, 20), (20, 9, 1)]), "groups"),
+        (Vbmi..=Vbmi, 4, dims(&[(20_000, 4, 112), (28, 80_000, 4)]), ODD),
+        (Avx2..=Vbmi, 4, dims(&[(20_000, 4, 128), (32, 80_000, 4)]), "transpose"),
+        (Vbmi..=Vbmi, 8, dims(&[(300, 8, 16_000), (2000, 2400, 8)]), ODD),
+        (Avx2..=Avx2, 8, dims(&[(300, 8, 16_000), (2000, 2400, 8)]), "transpose"),
+        (Vbmi..=Vbmi, 8, dims(&[(13, 8, 302_640), (582, 104, 520), (65, 60_528, 8)]), ODD),
         // Which loops alone would copy.
+        (Avx2..=Vbmi, 8, dims(&listed), ODD),
+        (Avx2..=Vbmi, 8, dims(&[(1000, 2400, 2400), (300, -8, 8)]), "step"),
         (
-            8,
-            dims(&[
-                (12, 56, 104_832),
-                (13, 672, 8064),
-                (6, 26_208, 1344),
-                (7, 8, 192),
-                (8, 157_248, 24),
-                (3, 8736, 8),
-            ]),
+            Vbmi..=Vbmi,
+            1,
+            dims(&[(29, 1, 78_000), (30, 75_400, 2600), (25, 29, 104), (104, 725, 1)]),
             ODD,
         ),
-        (8, dims(&[(1000, 2400, 2400), (300, -8, 8)]), "step"),
-        (1, dims(&[(29, 1, 78_000), (30, 75_400, 2600), (25, 29, 104), (104, 725, 1)]), ODD),
+        (Avx2..=Avx2, 12, dims(&[(400, 12, 3600), (300, 4800, 12)]), "tables"),
+        (Avx2..=Avx512, 12, dims(&[(4000, 12, 240), (20, 48_000, 12)]), "nest"),
     ];
     ways(&[(usize::MAX, Make::Usual, true)], |what| {
-        // Which go by groups, or squares of any size, go by others below VBMI.
-        let any = |way| matches!(way, "groups" | ODD);
-        let able = |way| level() >= if any(way) { Level::Vbmi } else { Level::Avx512 };
-        for (size, dims, name) in cases.iter().filter(|(.., way)| able(*way)) {
+        for (_, size, dims, name) in cases.iter().filter(|(levels, ..)| levels.contains(&level())) {
             let case = Case { item: Item::Bytes(*size), dims: dims.clone() };
             let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);
             plan.simplify();
@@ -1401,8 +1405,8 @@ fn loops_alone() {
     }
 }
 
-/// With wide vectors, but not Zen 4's, they move what is large, too, and rows; with AMD's narrow ones
-/// those of 16 bytes and more; unless source lines would be lost.
+/// With vectors, but not Zen 4's, they move what is large, too, and rows; with AMD's narrow ones those
+/// of 16 bytes and more; unless source lines would be lost.
 #[test]
 fn large_nests() {
     let memory = memory();
@@ -1432,7 +1436,8 @@ fn large_nests() {
             let right = match make() {
                 // Nothing turns 10 and 11 without permutations of bytes.
                 Make::Zen5 if size < 16 => found != "nest" || level() == Level::Avx512 && size > 8,
-                Make::Usual | Make::Zen5 if wide => name.is_empty() || found == name,
+                Make::Zen5 if wide => name.is_empty() || found == name,
+                Make::Usual if level() >= Level::Avx2 => name.is_empty() || found == name,
                 Make::Amd | Make::Zen5 if !wide && size >= 16 => found == name,
                 _ => found != "nest",
             };
@@ -1455,7 +1460,7 @@ fn listed_nests() {
     ];
     ways(&CACHES, |what| {
         let mut random = Random(0x4e45_5354_0000_0002);
-        let (narrow, amd) = (level() == Level::Avx2, make() != Make::Usual);
+        let narrow = level() == Level::Avx2 && make() != Make::Usual;
         for (dims, nested) in cases {
             let dims = dims.map(|(n, src, dst)| Dim { n, src, dst }).to_vec();
             let case = Case { item: Item::Bytes(8), dims };
@@ -1463,7 +1468,7 @@ fn listed_nests() {
             let mut plan = case.plan(4096 as *const u8, (64 << 20) as *mut u8);
             plan.simplify();
             let (_, [found, _]) = parts(&plan, &SERIAL);
-            let right = !narrow || (amd && nested) == (found == "nest");
+            let right = !narrow || nested == (found == "nest");
             assert!(right, "{what}: {case:?}: {found}");
         }
     });

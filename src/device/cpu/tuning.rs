@@ -189,8 +189,8 @@ static USUAL: Tuning = Tuning {
     nines: [(NEST_MOST, [LINES; 2]); 2],
 };
 
-/// Whoever else has AVX2: Intel's. Measured on a Xeon made to go without AVX-512, but for when to go
-/// past the caches: third ones are mostly smaller than its.
+/// Whoever else has AVX2: Intel's. Measured on a Xeon made to go without AVX-512, but for when to
+/// go past the caches: third ones are mostly smaller than its.
 static NARROW: Tuning = Tuning {
     copied: 2,
     alone: (8, [16 << 20; 2]),
@@ -201,7 +201,7 @@ static NARROW: Tuning = Tuning {
     uneven: [8, 8],
     brief: 48,
     nested: (true, i64::MAX),
-    ways: 7,
+    ways: 11,
     sixteens: [(i64::MAX, [SECOND; 2]); 2],
     runs: [(i64::MAX, [SECOND; 2]); 2],
     nines: [(2 << 20, [24; 2]), (i64::MAX, [150; 2])],
@@ -220,7 +220,6 @@ static WIDE: Tuning = Tuning {
     stream_from: [[16 << 20; 2], [16 << 20; 2], [16 << 20; 2], [u64::MAX; 2], [u64::MAX; 2]],
     stays: true,
     strided: true,
-    ways: 11,
     nines: [(i64::MAX, [LINES; 2]); 2],
     ..NARROW
 };
