@@ -81,6 +81,9 @@ pub(super) struct Tuning {
     pub(super) packed: bool,
     /// Whether nibbles go by squares where they can.
     pub(super) nibbles: bool,
+    /// Whether elements of one and two bytes that stay in the caches are mostly turned in halves of
+    /// registers of 64 bytes, which there are more instructions for at a time.
+    pub(super) halves: bool,
     /// log2 of the bytes of elements from which rows that start anywhere in a line go past the
     /// caches through windows: below, squares share their lines, where they can.
     pub(super) windows: u32,
@@ -171,6 +174,7 @@ static USUAL: Tuning = Tuning {
     beside: usize::MAX,
     packed: true,
     nibbles: false,
+    halves: false,
     windows: 0,
     all_from: 16 << 20,
     stream_from: [[u64::MAX; 2]; 5],
@@ -216,6 +220,7 @@ static WIDE: Tuning = Tuning {
     alone: (8, [32 << 20; 2]),
     pages: true,
     nibbles: true,
+    halves: true,
     all_from: 32 << 20,
     stream_from: [[16 << 20; 2], [16 << 20; 2], [16 << 20; 2], [u64::MAX; 2], [u64::MAX; 2]],
     stays: true,
@@ -251,6 +256,7 @@ static AMD: Tuning = Tuning {
     beside: usize::MAX,
     packed: false,
     nibbles: true,
+    halves: false,
     windows: u32::MAX,
     all_from: 16 << 20,
     stream_from: [MIDDLE; 5],

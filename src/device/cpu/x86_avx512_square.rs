@@ -6,7 +6,9 @@ use core::arch::x86::*;
 use core::arch::x86_64::*;
 
 use super::ops::{Band, Place, Rows, To};
+use super::tuning::tuning;
 use super::x86_ask::{ask_beside, ask_one, ask_source};
+use super::x86_avx2_square;
 use super::x86_avx512_odd::NUMBERS;
 use super::x86_avx512_shared::{shared, suits};
 
@@ -67,9 +69,25 @@ pub(super) unsafe fn squares(src: *const u8, dst: *mut u8, how: &Band) {
                 2 => bytes4(src, dst, rows, how, Shared(before)),
                 _ => bytes8(src, dst, rows, how, Shared(before)),
             },
+            (To::Rows, _) if narrow(how) => x86_avx2_square::squares(src, dst, how),
             (_, rows) => either!(rows, rows => band(src, dst, rows, how)),
         }
     }
+}
+
+/// Whether shorter registers turn elements of one and two bytes faster, as they do on some makes, and
+/// more at a time: unless rows, which they write in parts, share places in the first-level cache.
+unsafe fn narrow(how: &Band) -> bool {
+    let far = match how.log {
+        0 => 512,
+        1 => 2048,
+        _ => return false,
+    };
+    // SAFETY: a square has several rows.
+    let apart = unsafe {
+        either!(how.rows, [from, to, _] => [from.at(1) - from.at(0), to.at(1) - to.at(0)])
+    };
+    tuning().halves && apart.iter().all(|by| by & (far - 1) != 0)
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
