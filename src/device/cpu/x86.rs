@@ -8,8 +8,8 @@ use core::arch::x86_64 as arch;
 use super::deal::Dealt;
 use super::level::Level;
 use super::ops::{OddKernel, Ops, Turns};
-use super::tuning::Make;
-use super::{portable, x86_avx2, x86_avx512, x86_avx512_braid, x86_avx512_deal};
+use super::tuning::{Make, tuning};
+use super::{portable, x86_avx2, x86_avx2_odd, x86_avx512, x86_avx512_braid, x86_avx512_deal};
 use super::{x86_avx512_groups, x86_avx512_odd, x86_avx512_planes, x86_avx512_small};
 
 /// Zen 5's family, 1Ah.
@@ -63,10 +63,17 @@ unsafe fn squares(
         match how.size {
             1 => x86_avx512_small::squares::<1>(from, to, n),
             2 => x86_avx512_small::squares::<2>(from, to, n),
+            // Few rows by halves of registers: measured on a Xeon, benches/notes.md.
+            3 if tuning().halves && FEW.contains(&n.0) && n.1 >= x86_avx2_odd::least(3) => {
+                x86_avx2_odd::squares(from, to, n, how)
+            }
             _ => x86_avx512_odd::squares(from, to, n, how),
         }
     }
 }
+
+/// Rows of the source.
+const FEW: core::ops::Range<usize> = 20..128;
 
 pub(super) fn detect() -> Level {
     const OSXSAVE_AVX: u32 = 1 << 27 | 1 << 28;
