@@ -55,7 +55,7 @@ fn divides(size: usize) -> bool {
 
 /// Whether rows of so many bytes are filled by lines: whole elements are one, and there is no
 /// faster way for all of them.
-fn lined(size: usize, total: usize) -> bool {
+pub(super) fn lined(size: usize, total: usize) -> bool {
     const BYTES: usize = 512;
     divides(size) && total >= LINE && (size > 1 || total < BYTES)
 }

@@ -1,6 +1,7 @@
 //! A few bytes in another order, or some of them, or some of them repeated, over and over: channels
 //! reversed, dropped, repeated or put among others, small matrices transposed. One table, made
 //! beforehand, says which byte of a window of the source comes where in one of the destination.
+use super::fills;
 use super::ops::{Groups, Ops, Shuffle, WINDOW};
 use super::stream::Lined;
 use super::walk::{set, walk};
@@ -226,6 +227,9 @@ pub(super) fn of(ops: &Ops, plan: &Part, kernel: Kernel, size: usize) -> Option<
     let (gaps, run) = (gaps(plan, size), plan.inner().n.saturating_mul(size as i64));
     // Long runs in another order are for other kernels.
     if run > LONG_RUN && kernel != Kernel::Rows && !gaps {
+        return None;
+    }
+    if kernel == Kernel::Fill && fills::lined(size, run as usize) {
         return None;
     }
     let mut best = None::<Found>;
