@@ -75,8 +75,8 @@ pub(super) unsafe fn squares(src: *const u8, dst: *mut u8, how: &Band) {
     }
 }
 
-/// Whether shorter registers turn elements of one and two bytes faster, as they do on some makes, and
-/// more at a time: unless rows, which they write in parts, share places in the first-level cache.
+/// Whether shorter registers turn elements of one and two bytes faster, as they do on some makes:
+/// not where rows, which they write in parts, share places in the first-level cache.
 unsafe fn narrow(how: &Band) -> bool {
     let far = match how.log {
         0 => 512,
