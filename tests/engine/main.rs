@@ -1359,6 +1359,7 @@ fn names_of_wide() {
         // As on every make: rows of one element that are lines.
         (Avx2..=Vbmi, 4, dims(&[(8823, 4, 68), (17, 0, 4)]), "fill"),
         (Avx2..=Vbmi, 4, dims(&[(8823, 4, 60), (15, 0, 4)]), "groups"),
+        (Avx2..=Vbmi, 4, dims(&[(8823, 400, 24), (6, 0, 4)]), "groups"),
         (Avx2..=Avx512, 12, dims(&[(4000, 12, 240), (20, 48_000, 12)]), "nest"),
     ];
     ways(&[(usize::MAX, Make::Usual, true)], |what| {

@@ -119,7 +119,9 @@ impl Found {
         let pieces = self.elements * self.at_once;
         // Nor windows that are mostly what is between, unless many elements are near one another.
         let part = if self.masked || self.width < 64 { 3 } else { 4 };
-        let many = self.masked && 8 * self.elements >= self.width;
+        // What is repeated is read once.
+        let repeated = kernel == Kernel::Fill && self.elements > 2;
+        let many = self.masked && (repeated || 8 * self.elements >= self.width);
         let full = gaps || many || 8 * self.size * pieces >= part * self.width;
         // The last windows of a run go through other memory: there must be more.
         let least_run = if whole(self) { 8 * self.width as i64 } else { LEAST_RUN };
