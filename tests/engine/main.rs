@@ -849,6 +849,48 @@ fn repeats() {
     });
 }
 
+/// Transposes of every n-th element, which are picked first: rows longer than a block and shorter,
+/// more of them than it has room for and fewer, of one dimension and several, backwards, with gaps,
+/// by several threads and past the caches.
+#[test]
+fn picks() {
+    let memory = memory();
+    everywhere(|what| {
+        let mut random = Random(0x7069_636b_0000_0001);
+        for i in 0..60 {
+            let size = random.one_of(&[1, 1, 2]);
+            let (step, gap) = (random.one_of(&[2, 3, 4, 7, 8]), random.one_of(&[0, 0, 1, 64]));
+            let shape = random.one_of(&[
+                [60, 700, 1, 1],
+                [300, 300, 1, 1],
+                [4500, 40, 1, 1],
+                [33, 5000, 1, 1],
+                [70, 45, 8, 4],
+                [130, 33, 3, 9],
+                [129, 40, 2, 17],
+                [40, 32, 40, 2],
+            ]);
+            let mut dims = shape.map(|n| Dim { n, src: 0, dst: 0 });
+            // The picked one, then those of the source's rows from the inside out.
+            let mut src = step * size;
+            for at in random.one_of(&[[0, 1, 2, 3], [0, 2, 3, 1], [0, 3, 1, 2], [0, 2, 1, 3]]) {
+                dims[at].src = src * random.one_of(&[1, 1, -1]);
+                src = src * dims[at].n + gap * size;
+            }
+            // The destination's rows, then the others in any order.
+            let mut dst = size;
+            for at in random.one_of(&[[1, 0, 2, 3], [1, 2, 3, 0], [1, 3, 0, 2], [1, 2, 0, 3]]) {
+                dims[at].dst = dst;
+                dst = dst * dims[at].n + if i % 2 == 0 { 0 } else { gap * size };
+            }
+            let mut dims = dims.to_vec();
+            dims.sort_by_key(|dim| -dim.dst);
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &Parallel { threads: 1 + i % 3, hook: None }, what);
+        }
+    });
+}
+
 /// Two transposes of `a` × `b` packed elements: source rows `gap` bits further apart than whole
 /// bytes, in either direction, destination rows `by_dst` bits apart.
 fn turned(width: i64, (a, b): (i64, i64), gap: i64, by_dst: i64, random: &mut Random) -> Case {
@@ -1286,6 +1328,9 @@ fn names() {
         (["step"; 5], 4, dims(&[(300, 8, 4)])),
         (["interleave"; 5], 4, dims(&[(100, 4, 12), (3, 400, 4)])),
         (["repeat"; 5], 4, dims(&[(9, 40, 8000), (4, 0, 2000), (50, 1000, 40), (10, 4, 4)])),
+        (PICKED, 1, dims(&[(300, 3, 800), (800, 903, 1)])),
+        (PICKED, 2, dims(&[(128, -16, 1600), (800, 2100, 2)])),
+        (["tables"; 5], 2, dims(&[(127, -16, 1600), (800, 2100, 2)])),
         (["transpose"; 5], 4, dims(&[(400, 4, 1200), (300, 1600, 4)])),
         (["slim"; 5], 1, dims(&[(12, 1, 4000), (4000, 12, 1)])),
         (NEW[0], 4, dims(&[(48, 4, 192), (48, 192, 4)])),
@@ -1477,6 +1522,9 @@ fn listed_nests() {
         }
     });
 }
+
+/// Without shuffles elements are moved one by one.
+const PICKED: [&str; 5] = ["tables", "picked", "picked", "picked", "picked"];
 
 /// The ways that only some levels have kernels for.
 const NEW: [[&str; 5]; 8] = [

@@ -6,8 +6,8 @@ use super::transpose::{Away, transpose};
 use super::walk::{set, walk};
 use super::way::Way;
 use super::{
-    bits, braid, deal, fills, groups, level, lines, nest, odd, odd_staged, ops::Ops, planes,
-    repeat, slim, small, strided, tables,
+    bits, braid, deal, fills, groups, level, lines, nest, odd, odd_staged, ops::Ops, picked,
+    planes, repeat, slim, small, strided, tables,
 };
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item};
@@ -22,14 +22,15 @@ pub(super) type Sides = (Run, Run);
 pub(super) unsafe fn serial(plan: &Part, large: bool) {
     // SAFETY: the caller's promise.
     unsafe {
-        match repeat::of(plan) {
-            Some(dim) => repeat::copy(plan, dim, large),
-            None => once(plan, large),
+        match (repeat::of(plan), picked::of(plan), plan.item) {
+            (Some(dim), ..) => repeat::copy(plan, dim, large),
+            (_, Some(dim), Item::Bytes(size)) => picked::copy(plan, size, dim, large),
+            _ => once(plan, large),
         }
     }
 }
 
-/// Likewise, whatever is repeated.
+/// Likewise, whatever is repeated or to be picked first.
 ///
 /// # Safety
 /// As [`super::copy`].
@@ -53,6 +54,9 @@ pub(super) unsafe fn once(plan: &Part, large: bool) {
 pub(super) fn named(plan: &Part, large: bool) -> &'static str {
     if repeat::of(plan).is_some() {
         return "repeat";
+    }
+    if picked::of(plan).is_some() {
+        return "picked";
     }
     let ops = level::ops();
     Way::of(ops, plan, large & ops.streams, &mut Sides::default()).name()

@@ -130,6 +130,7 @@ mod ops;
 mod pack;
 mod packed;
 mod packed_staged;
+mod picked;
 mod planes;
 mod portable;
 mod repeat;
