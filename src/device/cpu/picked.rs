@@ -7,8 +7,8 @@ use super::walk::{set, walk};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, MAX_STEP, Plan};
 
-/// Bytes of an output from which two more plans for each block are worth their time, of single bytes
-/// and of pairs; of these at least so many lie in a row of the source or the output is large.
+/// Bytes of an output from which two more plans for each block are worth their time, of single
+/// bytes and of pairs: of these a row of the source has at least so many, or the output is large.
 const LEAST: [u64; 2] = [16 << 10, 64 << 10];
 const PAIRS: i64 = 128;
 const LARGE: u64 = 1 << 20;
@@ -58,12 +58,13 @@ struct Blocks {
 impl Blocks {
     #[inline(never)] // as above
     fn of(plan: &Part, size: i64, i: usize) -> Blocks {
-        let n = plan.dim(i).n.min(LONG / size);
+        let n = plan.dim(i).n.min(LONG.checked_div(size).unwrap_or(1));
         // An odd number of lines: rows share no place in the caches.
         let pitch = (n * size + 63) & !63 | 64;
         let (mut rows, mut cut, mut inside) = (1, (i, n), set(&[Some(i)]));
         for k in (0..plan.ndim).rev().filter(|&k| k != i) {
-            let (most, all) = ((ROOM / pitch / rows).max(1), plan.dim(k).n);
+            let most = ROOM.checked_div(pitch * rows).map_or(1, |most| most.max(1));
+            let all = plan.dim(k).n;
             inside |= set(&[Some(k)]);
             cut = (k, all.min(most));
             if all >= most {
@@ -138,7 +139,6 @@ pub(super) unsafe fn copy(part: &Part, size: usize, i: usize, large: bool) {
         return unsafe { once(part, large) };
     };
     let (picked, cut) = (part.dim(i).n, part.dim(blocks.cut.0).n);
-    let cut = if blocks.cut.0 == i { 1 } else { cut };
     walk(part, blocks.inside, |src_at, dst_at| {
         let to = (part.src.wrapping_offset(src_at), part.dst.wrapping_offset(dst_at));
         for second in (0..cut).step_by(blocks.cut.1.max(1) as usize) {
