@@ -19,12 +19,13 @@ typedef struct layout {
   int ndim;
   int64_t shape[6];
   int perm[6];      /* the destination's dimension i is the source's perm[i] */
-  unsigned back;    /* source dimensions that run backwards */
+  unsigned back;    /* source dimensions that run backwards; THIRDS */
   unsigned repeats; /* source dimensions that repeat one element */
   int64_t gap;      /* elements between the destination's rows */
 } layout;
 
 #define TURNED {1, 0}
+#define THIRDS 256u /* every third element of the source */
 #define INT kDLUInt
 static const layout layouts[] = {
     {"square, 1 byte", INT, 8, 1, 2, {2112, 2048}, TURNED, 0, 0, 0},
@@ -54,6 +55,9 @@ static const layout layouts[] = {
     {"five dimensions, 2 bytes", INT, 16, 1, 5, {19, 13, 10, 36, 15}, {4, 3, 2, 1, 0}, 2, 0, 0},
     {"five dimensions, 4 bytes", INT, 32, 1, 5, {32, 24, 16, 24, 8}, {4, 3, 2, 1, 0}, 0, 0, 0},
     {"six dimensions", INT, 32, 1, 6, {6, 7, 8, 9, 10, 11}, {4, 0, 5, 1, 3, 2}, 5, 0, 1},
+    {"thirds, 1 byte", INT, 8, 1, 2, {700, 900}, TURNED, THIRDS, 0, 0},
+    {"thirds, 1 byte, volume", INT, 8, 1, 4, {7, 30, 40, 60}, {3, 1, 0, 2}, THIRDS | 1, 0, 5},
+    {"thirds, 2 bytes", INT, 16, 1, 3, {40, 100, 300}, {2, 0, 1}, THIRDS, 0, 0},
     {"pixels to planes", INT, 8, 1, 3, {4, 65536, 3}, {0, 2, 1}, 0, 0, 0},
     {"pixels of 4 bytes", INT, 32, 1, 3, {4, 65536, 3}, {0, 2, 1}, 0, 0, 0},
     {"planes to pixels", INT, 8, 1, 3, {4, 3, 65536}, {0, 2, 1}, 0, 0, 0},
@@ -185,7 +189,7 @@ static void pair_free(pair *p) {
 }
 
 static void pair_make(pair *p, const layout *l, long divisor) {
-  int64_t strides[6], shape[6], next = 1;
+  int64_t strides[6], shape[6], next = l->back & THIRDS ? 3 : 1;
   int i;
   memset(p, 0, sizeof *p);
   p->name = l->name;
