@@ -141,15 +141,17 @@ pub(super) unsafe fn copy(part: &Part, size: usize, i: usize, large: bool) {
     let (picked, cut) = (part.dim(i).n, part.dim(blocks.cut.0).n);
     walk(part, blocks.inside, |src_at, dst_at| {
         let to = (part.src.wrapping_offset(src_at), part.dst.wrapping_offset(dst_at));
-        for second in (0..cut).step_by(blocks.cut.1.max(1) as usize) {
-            for first in (0..picked).step_by(blocks.picked.1.max(1) as usize) {
-                // SAFETY: a part of the caller's plan, and room for it; what the second plan reads
-                // the first one has written.
-                unsafe {
-                    let from = [first, second];
-                    once(&Part::whole(blocks.plan(part, at, to, from, false)), false);
-                    once(&Part::whole(blocks.plan(part, at, to, from, true)), large);
-                }
+        let mut from = [0, 0];
+        while from[1] < cut {
+            // SAFETY: a part of the caller's plan, and room for it; what the second plan reads the
+            // first one has written.
+            unsafe {
+                once(&Part::whole(blocks.plan(part, at, to, from, false)), false);
+                once(&Part::whole(blocks.plan(part, at, to, from, true)), large);
+            }
+            from[0] += blocks.picked.1.max(1);
+            if from[0] >= picked {
+                from = [0, from[1] + blocks.cut.1.max(1)];
             }
         }
     });

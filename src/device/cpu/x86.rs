@@ -72,7 +72,7 @@ unsafe fn squares(
     }
 }
 
-/// Rows of the source.
+/// Source rows of faces of three bytes.
 const FEW: core::ops::Range<usize> = 20..128;
 
 pub(super) fn detect() -> Level {
