@@ -19,7 +19,7 @@ typedef struct layout {
   int ndim;
   int64_t shape[6];
   int perm[6];      /* the destination's dimension i is the source's perm[i] */
-  unsigned back;    /* source dimensions that run backwards; THIRDS */
+  unsigned back;    /* source dimensions that run backwards, and THIRDS */
   unsigned repeats; /* source dimensions that repeat one element */
   int64_t gap;      /* elements between the destination's rows */
 } layout;

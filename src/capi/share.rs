@@ -58,7 +58,7 @@ pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
 ///            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
 ///            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders, or none:
 ///            a callback of the tensor that is being freed.
-/// Threads:   any; the count is atomic.
+/// Threads:   any; where there are several, the count is atomic.
 /// Source:    this library; the meaning of IS_COPIED is dlpack.h's.
 ///
 /// # Safety

@@ -1,9 +1,10 @@
 //! Deleter chains: callbacks that run when the last holder of a tensor goes, last in, first out.
 //!
 //! A chain is a list that only grows while the tensor lives: attaching pushes with one
-//! compare-and-swap, detaching turns a link into a dead one. So both are safe beside each other
-//! on several threads, and no lock can be held while a callback runs. When the tensor goes, one
-//! link after the other is taken off and run; only callbacks can change the list then.
+//! compare-and-swap (a store where there is one thread), detaching turns a link into a dead one.
+//! So both are safe beside each other on several threads, and no lock can be held while a callback
+//! runs. When the tensor goes, one link after the other is taken off and run; only callbacks can
+//! change the list then.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};

@@ -22,10 +22,12 @@ pub(super) type Sides = (Run, Run);
 pub(super) unsafe fn serial(plan: &Part, large: bool) {
     // SAFETY: the caller's promise.
     unsafe {
-        match (repeat::of(plan), picked::of(plan), plan.item) {
-            (Some(dim), ..) => repeat::copy(plan, dim, large),
-            (_, Some(dim), Item::Bytes(size)) => picked::copy(plan, size, dim, large),
-            _ => once(plan, large),
+        if let Some(dim) = repeat::of(plan) {
+            repeat::copy(plan, dim, large);
+        } else if let Some(found) = picked::of(plan) {
+            picked::copy(plan, found, large);
+        } else {
+            once(plan, large);
         }
     }
 }

@@ -21,10 +21,10 @@ const SHORT: i64 = 32;
 const ROOM: i64 = 96 << 10;
 const LONG: i64 = 4096;
 
-/// The dimension along which elements are picked, if there is one (elements of one and two bytes:
-/// measured on a Xeon, benches/notes.md).
+/// Bytes of an element, and the dimension along which elements are picked, if there is one (of one
+/// and two bytes: measured on a Xeon, benches/notes.md).
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) fn of(plan: &Part) -> Option<usize> {
+pub(super) fn of(plan: &Part) -> Option<(i64, usize)> {
     let Item::Bytes(size @ 1..=2) = plan.item else { return None };
     let (least, all) = (LEAST.get(size.wrapping_sub(1)).copied()?, plan.whole_bytes());
     let (size, inner) = (size as i64, plan.inner());
@@ -36,7 +36,7 @@ pub(super) fn of(plan: &Part) -> Option<usize> {
     let Dim { n, src, .. } = plan.dim(i);
     let steps = (2 * size..=MAX_STEP * size).contains(&src.saturating_abs()) && src % size == 0;
     let many = size == 1 || n >= PAIRS || all >= LARGE;
-    (i < last && steps && many && n.saturating_mul(size) >= SHORT).then_some(i)
+    (i < last && steps && many && n.saturating_mul(size) >= SHORT).then_some((size, i))
 }
 
 /// Blocks of a plan: dimensions of the destination from the innermost on, and the one along which
@@ -131,8 +131,8 @@ impl Blocks {
 /// # Safety
 /// As [`super::copy`].
 #[inline(never)] // as above
-pub(super) unsafe fn copy(part: &Part, size: usize, i: usize, large: bool) {
-    let (blocks, mut memory) = (Blocks::of(part, size as i64, i), Memory::none());
+pub(super) unsafe fn copy(part: &Part, (size, i): (i64, usize), large: bool) {
+    let (blocks, mut memory) = (Blocks::of(part, size, i), Memory::none());
     let room = size_of::<Plan>().next_multiple_of(64) + ROOM as usize + LONG as usize + 64;
     let Some(at) = memory.lines(room) else {
         // SAFETY: the caller's plan.
