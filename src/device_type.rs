@@ -174,10 +174,9 @@ pub fn check(device: DLDevice) -> Result<()> {
 pub fn plain(device: DLDevice) -> bool {
     // Both in one number: for most devices one question less.
     let word = u64::from(device.device_type as u32) | u64::from(device.device_id as u32) << 32;
-    if word < u64::from(u32::BITS) && (Codes::ADDRESSED.0 >> word) & 1 != 0 {
-        return true;
-    }
-    has_free_id(device)
+    word == kDLCPU as u64
+        || word < u64::from(u32::BITS) && (Codes::ADDRESSED.0 >> word) & 1 != 0
+        || has_free_id(device)
 }
 
 #[cold]

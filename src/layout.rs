@@ -148,16 +148,14 @@ pub fn byte_extent(shape: &[i64], strides: &[i64], item_bits: u32) -> Result<(i6
 pub struct Sums {
     numel: i64,
     high: i64,
-    /// All extents less 1, and all sizes, or-ed: negative if an extent is 0 or less.
-    sizes: i64,
-    /// All strides, or-ed: negative if one is.
-    steps: i64,
+    /// All extents less 1, all sizes and strides, or-ed: negative if a size is 0 or a stride less.
+    all: i64,
 }
 
 impl Sums {
     /// No dimension yet.
-    pub const START: Sums = Sums { numel: 1, high: 0, sizes: 0, steps: 0 };
-    /// The most dimensions: 8 reaches of 2^31 * 2^28 elements still fit.
+    pub const START: Sums = Sums { numel: 1, high: 0, all: 0 };
+    /// The most dimensions: 8 reaches of 2^30 * 2^30 elements still fit.
     pub const NDIM_MAX: u32 = 8;
 
     /// Elements so far: the compact stride of the next dimension outwards.
@@ -171,8 +169,7 @@ impl Sums {
     pub fn add(&mut self, extent: i64, stride: i64) {
         let last = extent.wrapping_sub(1);
         self.numel = self.numel.wrapping_mul(extent);
-        self.sizes |= last | self.numel;
-        self.steps |= stride;
+        self.all |= last | self.numel | stride;
         self.high = self.high.wrapping_add(last.wrapping_mul(stride));
     }
 
@@ -180,11 +177,10 @@ impl Sums {
     /// 2^21, as those of any dtype are; `None` if a number was not moderate.
     #[inline(always)]
     pub fn byte_end(&self, nbytes: u32) -> Option<i64> {
-        let odd = (self.sizes as u64 >> 31) | (self.steps as u64 >> 28) | (self.high as u64 >> 41);
-        if odd != 0 {
+        if (self.all | self.high) as u64 >> 30 != 0 {
             return None;
         }
-        // Below 2^31 * 2^21 and 2^41 * 2^21 + 2^21: nothing wraps. The limit of small machines.
+        // Below 2^30 * 2^21 and 2^30 * 2^21 + 2^21: nothing wraps. The limit of small machines.
         let nbytes = i64::from(nbytes);
         isize::try_from(self.numel.wrapping_mul(nbytes)).ok()?;
         Some(self.high.wrapping_mul(nbytes).wrapping_add(nbytes))

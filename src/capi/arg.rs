@@ -110,28 +110,39 @@ pub struct Taken<T> {
 }
 
 impl<T> Taken<T> {
-    /// The tensor in the variable; refused when it is the variable that receives the result.
+    /// The tensor in the variable, when nothing is wrong. `out` is not yet NULL.
+    ///
+    /// # Safety
+    /// As [`Taken::new`].
+    #[inline(always)]
+    pub unsafe fn usual<U>(slot: *mut *mut T, out: *mut *mut U) -> Option<Self> {
+        let bits = align_of::<*mut T>() - 1;
+        let both = !slot.is_null() && !out.is_null() && (slot.addr() | out.addr()) & bits == 0;
+        if !both || slot.addr() == out.addr() {
+            return None;
+        }
+        // SAFETY: a variable of the caller, by its word.
+        let tensor = NonNull::new(unsafe { slot.read() })?;
+        tensor.is_aligned().then_some(Taken { slot, tensor })
+    }
+
+    /// The tensor in the variable; refused when it is the variable that receives the result, which
+    /// is set to NULL.
     ///
     /// # Safety
     /// `slot` is NULL or points to a readable variable; `out` likewise, writable.
     #[inline(always)]
     pub unsafe fn new<U>(slot: *mut *mut T, out: *mut *mut U, args: [Arg; 2]) -> Result<Self> {
-        let bits = align_of::<*mut T>() - 1;
-        let both = !slot.is_null() && !out.is_null() && (slot.addr() | out.addr()) & bits == 0;
-        if both && slot.addr() != out.addr() {
-            // SAFETY: variables of the caller, by its word.
-            let tensor = unsafe {
-                out.write(null_mut());
-                slot.read()
-            };
-            if let Some(tensor) = NonNull::new(tensor)
-                && tensor.is_aligned()
-            {
-                return Ok(Taken { slot, tensor });
+        // SAFETY: the caller's word.
+        unsafe {
+            match Taken::usual(slot, out) {
+                Some(taken) => {
+                    out.write(null_mut());
+                    Ok(taken)
+                }
+                None => Taken::refuse(slot, out, args),
             }
         }
-        // SAFETY: as above.
-        unsafe { Taken::refuse(slot, out, args) }
     }
 
     /// # Safety

@@ -4,7 +4,7 @@ use core::ptr::null;
 
 use super::arg::{self, Taken};
 use super::copy::{CopyArgs, dlrs_copy_options, read};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use super::validate::level_of;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy};
@@ -41,13 +41,23 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_from_legacy_take", error, || {
-        // SAFETY: the preface's contract for every pointer.
+    // SAFETY: the preface's contract for every pointer.
+    if let Some(taken) = unsafe { Taken::usual(tensor, out) }
+        // SAFETY: as above.
+        && let Some(versioned) = unsafe { convert::from_usual_legacy(taken.tensor, flags) }
+    {
+        // SAFETY: as above.
+        unsafe { taken.give(versioned, out) };
+        return DLRS_OK as dlrs_status;
+    }
+    run_rest("dlrs_from_legacy_take", error, move || {
+        // SAFETY: as above.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
-            let give = |versioned| taken.give(versioned, out);
-            convert::from_legacy(taken.tensor, flags, give).of(ARGS[0])
+            let block = convert::boxed_legacy(taken.tensor, flags).of(ARGS[0])?;
+            taken.give(Block::versioned(block), out);
         }
+        Ok(())
     })
 }
 

@@ -3,10 +3,10 @@
 use core::ffi::c_void;
 
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run_rest};
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Parameter};
-use crate::tensor::block::{Block, Owner, dlrs_free_fn};
+use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Parameter, Status::DLRS_OK};
+use crate::tensor::block::{self, Block, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules};
 
@@ -39,14 +39,22 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    run("dlrs_tensor_wrap", error, || {
+    if let Some((tensor, out)) = arg::usual(tensor, out)
+        && let owner = Owner::Callback(free_fn, context)
+        // SAFETY: a live tensor, by the preface.
+        && let Some(block) = unsafe { block::around(tensor.as_ptr(), flags, owner) }
+    {
+        out.set(Block::versioned(block));
+        return DLRS_OK as dlrs_status;
+    }
+    run_rest("dlrs_tensor_wrap", error, move || {
+        let owner = Owner::Callback(free_fn, context);
         // SAFETY: a variable of the caller.
         let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(5, "out")) }?;
-        let (tensor, owner) = (tensor.as_ptr(), || Owner::Callback(free_fn, context));
-        let give = |block| out.set(Block::versioned(block));
         // SAFETY: a live tensor, by the preface.
-        let done = unsafe { wrap::wrap_to(tensor, flags, owner, RULES, give) };
-        done.map_err(blamed)
+        let block = unsafe { wrap::wrap_checked(tensor.as_ptr(), flags, owner, RULES) };
+        out.set(Block::versioned(block.map_err(blamed)?));
+        Ok(())
     })
 }
 

@@ -170,8 +170,7 @@ pub unsafe fn consume(
             return Ok(tensor);
         }
         if let Some(tensor) = contents::<DLManagedTensor>(python, capsule, LEGACY) {
-            let mut versioned = NonNull::dangling();
-            convert::from_legacy(tensor, legacy_flags, |made| versioned = made)?;
+            let versioned = convert::from_legacy(tensor, legacy_flags)?;
             rename(python, capsule, LEGACY_USED)?;
             return Ok(versioned);
         }

@@ -283,77 +283,81 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
     }
 }
 
-/// All of a block but the description of its tensor.
+/// What every block begins with. A tensor's `manager_ctx` only must not be NULL: it names the
+/// library.
+struct Fresh(#[allow(dead_code)] Block); // read by its bytes
+
+// SAFETY: it is only read.
+unsafe impl Sync for Fresh {}
+
+static FRESH: Fresh = Fresh(Block {
+    managed: DLManagedTensorVersioned {
+        version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
+        manager_ctx: (&raw const FRESH).cast_mut().cast(),
+        deleter: Some(delete_versioned),
+        flags: 0,
+        dl_tensor: DLTensor {
+            data: null_mut(),
+            device: DLDevice { device_type: 0, device_id: 0 },
+            ndim: 0,
+            dtype: DLDataType { code: 0, bits: 0, lanes: 0 },
+            shape: null_mut(),
+            strides: null_mut(),
+            byte_offset: 0,
+        },
+    },
+    legacy: LegacyRest {
+        manager_ctx: (&raw const FRESH).cast_mut().cast(),
+        deleter: Some(delete_legacy),
+    },
+    holders: AtomicUsize::new(1),
+    before: AtomicPtr::new(null_mut()),
+    after: AtomicPtr::new(null_mut()),
+    user_data: AtomicPtr::new(null_mut()),
+    owner: Owner::Block,
+});
+
+/// All of a block but the description of its tensor. What never differs is copied: a wrap waits
+/// for stores, and these are of 16 bytes.
 ///
 /// # Safety
 /// `block` has room for a block.
 #[inline(always)]
 unsafe fn write_rest(block: NonNull<Block>, flags: u64, owner: Owner) {
-    let at = block.as_ptr();
-    let version = DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION };
+    const HEAD: usize = offset_of!(Block, managed.deleter);
+    const REST: usize = offset_of!(Block, legacy);
+    let (at, fresh) = (block.as_ptr(), (&raw const FRESH).cast::<u8>());
     // SAFETY: the caller's word.
     unsafe {
-        (&raw mut (*at).managed.version).write(version);
-        (&raw mut (*at).managed.manager_ctx).write(at.cast());
+        at.cast::<u8>().copy_from_nonoverlapping(fresh, HEAD);
         (&raw mut (*at).managed.deleter).write(Some(delete_versioned));
         (&raw mut (*at).managed.flags).write(flags);
-        (&raw mut (*at).legacy.manager_ctx).write(at.cast());
-        (&raw mut (*at).legacy.deleter).write(Some(delete_legacy));
-        (&raw mut (*at).holders).write(AtomicUsize::new(1));
-        (&raw mut (*at).before).write(AtomicPtr::new(null_mut()));
-        (&raw mut (*at).after).write(AtomicPtr::new(null_mut()));
-        (&raw mut (*at).user_data).write(AtomicPtr::new(null_mut()));
+        let rest = at.cast::<u8>().add(REST);
+        rest.copy_from_nonoverlapping(fresh.add(REST), offset_of!(Block, owner) - REST);
         (&raw mut (*at).owner).write(owner);
     }
 }
 
-/// Why [`around`] made no block.
-pub enum Left {
-    /// The tensor is no usual one.
-    Unusual,
-    /// The same, found out late. The memory holds only flags and owner: what is not kept elsewhere
-    /// needs no place on the stack.
-    Late(NonNull<Block>),
-    /// There was no memory for so many dimensions.
-    NoMemory(usize),
-}
-
-/// A block around the memory that `tensor` describes, when that is a usual one ([`Plain`]): extents
-/// and strides go straight into the block. Else the owner still belongs to the caller. The owner is
-/// made where it is written: a way through memory would cost as much as all the rest.
+/// A block around the memory that `tensor` describes, when that is a usual one ([`Plain`]) and
+/// there is memory: extents and strides go straight into the block. Else nothing is kept, and the
+/// owner still belongs to the caller.
 ///
 /// # Safety
 /// As [`Snapshot::read`].
 #[inline(always)]
-pub unsafe fn around(
-    tensor: *const DLTensor,
-    flags: u64,
-    owner: impl FnOnce() -> Owner,
-) -> core::result::Result<NonNull<Block>, Left> {
+pub unsafe fn around(tensor: *const DLTensor, flags: u64, owner: Owner) -> Option<NonNull<Block>> {
     // SAFETY: the caller's word, as for all that is read of the tensor.
-    let Some(rank) = (unsafe { Plain::rank(tensor) }) else { return Err(Left::Unusual) };
-    let Some(memory) = platform::memory(nbytes_of(rank.ndim())) else {
-        return Err(Left::NoMemory(rank.ndim()));
-    };
-    let block: NonNull<Block> = memory.cast();
+    let rank = unsafe { Plain::rank(tensor) }?;
+    let block: NonNull<Block> = platform::memory(nbytes_of(rank.ndim()))?.cast();
     // SAFETY: fresh memory, malloc-aligned, with room for a block and its arrays.
     unsafe {
-        write_rest(block, flags, owner());
-        if describe(block, tensor, rank, flags) { Ok(block) } else { Err(Left::Late(block)) }
-    }
-}
-
-/// Gives back the memory of [`Left::Late`]; its flags and owner.
-///
-/// # Safety
-/// It came from [`around`] and is not used again.
-pub unsafe fn undo(block: NonNull<Block>) -> (u64, Owner) {
-    // SAFETY: both were written, and nobody else has seen the block.
-    unsafe {
-        let rest = ((*block.as_ptr()).managed.flags, (*block.as_ptr()).owner);
+        write_rest(block, flags, owner);
+        if describe(block, tensor, rank, flags) {
+            return Some(block);
+        }
         platform::give_back(block.cast());
-        rest
     }
+    None
 }
 
 /// Writes what a usual tensor says into the block; whether it is one.

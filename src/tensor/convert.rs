@@ -28,28 +28,37 @@ pub enum LegacyPolicy {
     DLRS_LEGACY_COPY = 2,
 }
 
-/// Gives a versioned tensor with exactly `flags` that owns `tensor`.
+/// As [`from_legacy`], where `tensor` is ours or a usual one and nothing fails; else nothing is
+/// kept.
 ///
 /// # Safety
-/// `tensor` is live; on success what is given owns the caller's holder.
+/// As [`from_legacy`].
 #[inline(always)]
-pub unsafe fn from_legacy(
-    tensor: Legacy,
-    flags: u64,
-    mut give: impl FnMut(Versioned),
-) -> Result<()> {
+pub unsafe fn from_usual_legacy(tensor: Legacy, flags: u64) -> Option<Versioned> {
     // SAFETY: the caller's word.
     unsafe {
         // The legacy holder of a live block of ours becomes a versioned one.
         if let Some(block) = block::of_legacy(tensor)
             && block.as_ref().flags().load(Relaxed) == flags
         {
-            give(Block::versioned(block));
-            return Ok(());
+            return Some(Block::versioned(block));
         }
-        let inside = &raw const (*tensor.as_ptr()).dl_tensor;
-        let give = |block| give(Block::versioned(block));
-        wrap::wrap_to(inside, flags, || Owner::Legacy(tensor), RULES, give)
+        block::around(described(tensor), flags, Owner::Legacy(tensor)).map(Block::versioned)
+    }
+}
+
+/// A versioned tensor with exactly `flags` that owns `tensor`.
+///
+/// # Safety
+/// `tensor` is live; on success the result owns the caller's holder.
+#[inline(never)]
+pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match from_usual_legacy(tensor, flags) {
+            Some(versioned) => Ok(versioned),
+            None => boxed_legacy(tensor, flags).map(Block::versioned),
+        }
     }
 }
 
@@ -57,13 +66,16 @@ pub unsafe fn from_legacy(
 ///
 /// # Safety
 /// `tensor` is live; on success the block owns the caller's holder.
-#[inline(never)]
 pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
-    unsafe {
-        let inside = &raw const (*tensor.as_ptr()).dl_tensor;
-        wrap::wrap_tensor(inside, flags, || Owner::Legacy(tensor), RULES)
-    }
+    unsafe { wrap::wrap_checked(described(tensor), flags, Owner::Legacy(tensor), RULES) }
+}
+
+/// What `tensor` describes.
+#[inline(always)]
+fn described(tensor: Legacy) -> *const DLTensor {
+    // SAFETY: a place in the struct that `tensor` points to.
+    unsafe { &raw const (*tensor.as_ptr()).dl_tensor }
 }
 
 /// Whether the flags of a versioned tensor can be given up.

@@ -10,7 +10,7 @@ use crate::platform::LOW_HALF;
 use crate::{device_type, dtype};
 
 /// The usual tensor, recognised in one pass by conditions that suffice at every level: few
-/// dimensions, moderate numbers, no negative stride, elements of whole bytes, everything known,
+/// dimensions, moderate numbers, no negative stride, one lane of whole bytes, everything known,
 /// nothing empty, nothing wrong. Its strides may be missing; where they are due is the caller's to
 /// know.
 pub struct Plain {
@@ -105,7 +105,7 @@ impl Plain {
                 (&raw const (*tensor).byte_offset).read_volatile(),
             )
         };
-        let (dtype, nbytes) = (rank.dtype(), dtype::plain_bytes(rank.dtype()));
+        let (dtype, nbytes) = (rank.dtype(), dtype::lane_bytes(rank.dtype()));
         let device = DLDevice { device_type: device as i32, device_id: (device >> 32) as i32 };
         if nbytes == 0 {
             return None;
@@ -145,10 +145,10 @@ impl Plain {
             }
         }
         let end = sums.byte_end(self.nbytes)?;
-        // `end` is above 0: the data begins in the lower half and ends there.
-        let room = LOW_HALF.checked_sub(end as u64)?;
-        let first = (self.data as u64).checked_add(self.byte_offset)?;
-        (first <= room).then_some(end)
+        // The data begins in the lower half and ends there; where each is in it, nothing wraps.
+        let data = self.data as u64;
+        let last = data.wrapping_add(self.byte_offset).wrapping_add(end as u64);
+        (data | self.byte_offset | last < 1 << LOW_HALF.ilog2()).then_some(end)
     }
 
     /// Both arrays. Four dimensions are written out: at every jump saved, half a cycle.
