@@ -519,6 +519,14 @@ static void test_packed(void) {
   EQUAL(w->dl_tensor.strides[0], 2);
   dlrs_release(w);
   dlrs_release(v);
+  /* The other half of a byte belongs to somebody else. */
+  WORKS(dlrs_view_narrow(base, 1, 0, 3, &v, ERR));
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_NONE, -1,
+          dlrs_view_as_strided(v, SHAPE(12), SHAPE(1), 1, 0, &w, ERR));
+  CHECK(t_error.value == 48 && t_error.limit == 44 && strstr(t_error.message, "bits") != NULL);
+  WORKS(dlrs_view_as_strided(v, SHAPE(11), SHAPE(1), 1, 0, &w, ERR));
+  dlrs_release(w);
+  dlrs_release(v);
   dlrs_release(base);
 }
 

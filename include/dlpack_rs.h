@@ -1552,18 +1552,18 @@ dlrs_status dlrs_view_unsqueeze(DLManagedTensorVersioned *base,
 #define DLRS_NORMALIZE_MERGE (1U << 2U)
 
 /**
- * View any elements inside the bytes that a tensor uses.
+ * View any elements inside the memory that a tensor uses.
  *
  * Shape:     shape and strides, ndim values each; strides and offset count elements.
- * Bytes:     element (0, ..., 0) is offset elements behind base's; only bytes between the first
- *            and the last that base uses may be reached.
+ * Bytes:     element (0, ..., 0) is offset elements behind base's; only what lies between the
+ *            first and the last byte that base uses, or bit where types are packed, is reached.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements share
  *            memory, or where that could not be decided.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides. DLRS_NDIM: ndim.
  *            DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: an extent, all of them.
  *            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the worst byte, limit the base's,
- *            both from base's first element.
+ *            both from base's first element; in bits, as the message says, inside a byte.
  *            DLRS_SUBBYTE: the first element would start inside a byte.
  *            what dlrs_view_apply reports for base and out.
  * Threads:   any.
@@ -2704,7 +2704,13 @@ typedef int32_t (*dlrs_parallel_for_fn)(void *context,
                                         void (*body)(void *body_context, size_t index),
                                         void *body_context);
 
-/** How to copy. All members but `struct_size` may be 0. */
+/**
+ * How to copy. All members but `struct_size` may be 0.
+ *
+ * There is no option to write to what is READ_ONLY: who knows better describes it without the flag
+ * (dlrs_copy_desc). Memory of the host on the way from or to a device is chosen by the backend;
+ * scratch memory comes from malloc.
+ */
 struct dlrs_copy_options {
   /** `sizeof(dlrs_copy_options)`. */
   uint32_t struct_size;
@@ -2753,9 +2759,9 @@ struct dlrs_copy_options {
  *            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
  *            Classes 5 and 6, DLRS_DEV_OOM: what the device's driver reports. On any error of
  *            classes 1 to 4 nothing has been written; after a device's fault dst is undefined.
- * Threads:   any; large copies use threads of their own, or options->parallel_for. On each a
- *            transpose of 64 KiB and more may have up to 300 KiB from malloc until it returns;
- *            where there is none it is slower, and right.
+ * Threads:   any; large copies use threads of their own, or options->parallel_for. On each, what
+ *            is not copied in order may have up to 300 KiB from malloc until it returns; where
+ *            there is none it is slower, and right.
  * Source:    this library.
  *
  * Safety:
@@ -2791,8 +2797,9 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
                            dlrs_error *error);
 
 /**
- * Say which way a copy would go: who carries it out and how, and what of it is left after all
- * simplification. Nothing is copied.
+ * Say which way a copy would go: who carries it out and how, what of it is left after all
+ * simplification, and the memory that an overlap or a device makes it go through. What a CPU's way
+ * takes for itself (dlrs_copy: Threads) is not told. Nothing is copied.
  *
  * The CPU's ways; where several threads share a copy, that of the last part stands in parentheses
  * if it is another one:
@@ -2807,8 +2814,9 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
  * interleave, braid: a few rows woven into one; the same of 5 to 16 short elements in turn.
  * transpose, slim, small: squares and tiles of any face; tiles of those of which one side has less
  *               than 16 bytes; squares or tiles of small ones, and nothing else.
- * odd squares, odd tiles: squares of any size, of elements of any size up to 15 bytes; tiles of
- *               elements of 3, 5, 6 and 7 bytes.
+ * odd squares, odd tiles: squares of any size, of elements of any size up to 15 bytes, "of copies"
+ *               where rows are copied next to one another first; tiles of elements of 3, 5, 6 and
+ *               7 bytes.
  * planes:       pixels taken apart, all channels in one go, past the caches.
  * deal:         pixels to planes and back, of up to eight channels, in registers.
  * groups:       a few bytes in any order, over and over.
@@ -2965,7 +2973,8 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
  * Shape:     equal in rank and extents, lanes too; nothing is broadcast. Any strides on both
  *            sides, including 0 (source only) and negative; elements may be unaligned.
  * Bytes:     only those of the destination's elements are written; packed sub-byte elements bit
- *            by bit; the unused bits of padded ones become 0.
+ *            by bit; the unused bits of padded ones become 0, except where both sides are padded
+ *            and of one dtype, whose bytes are copied as they are.
  * Device:    both reachable by the CPU: CPU, pinned, managed.
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY. IS_SUBBYTE_TYPE_PADDED may differ. None is changed.
@@ -2973,9 +2982,10 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
  *            lanes. DLRS_BAD_ARG: options, also for DLRS_COPY_RAW_BYTES.
  *            DLRS_OVERLAP_SRC_DST: memory is shared, without DLRS_COPY_ALLOW_OVERLAP.
  *            On any error nothing has been written.
- * Threads:   any; conversion runs on the caller's. The thread's rounding mode, denormal mode and
- *            floating-point exception flags neither matter nor change.
- * Source:    the casts of NumPy and ml_dtypes, bit for bit where they round once.
+ * Threads:   any; large ones use others as dlrs_copy does. The thread's rounding mode, denormal
+ *            mode and floating-point exception flags neither matter nor change.
+ * Source:    the casts of NumPy and ml_dtypes, bit for bit where they round once and the result is
+ *            no NaN.
  *
  * Safety:
  * As dlrs_copy.

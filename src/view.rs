@@ -4,7 +4,7 @@
 //! A [`View`] is what a tensor says about its elements, and how far its first element lies from
 //! that of the base. Every step is one change of it, so that a view through ten steps costs one
 //! tensor, and a step says only what is its own: [`View::settle`] checks at the end, once for all,
-//! that no byte outside the base is reached, that the sizes fit and that the first element starts
+//! that nothing outside the base is reached, that the sizes fit and that the first element starts
 //! on a whole byte.
 //!
 //! Between steps a first element may lie inside a byte, and strides of extents of 1, or of a
@@ -174,8 +174,7 @@ impl<'a> View<'a> {
             return Ok(None);
         }
         layout::packed_nbytes(layout::numel(self.shape())?, self.slot_bits())?;
-        let (low, high) = self.span()?;
-        inside((low, high), (base_span.0.into(), base_span.1.into()))?;
+        inside(self.span()?, (i128::from(base_span.0) * 8, i128::from(base_span.1) * 8))?;
         // Inside the base's span, so it fits.
         match self.at_bits & 7 {
             0 => Ok(Some((self.at_bits >> 3) as i64)),
@@ -186,13 +185,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// First byte used and one past the last, from the base's first element. There are elements.
+    /// First bit used and one past the last, from the base's first element. There are elements.
     fn span(&self) -> Result<(i128, i128)> {
         let (low, high) = layout::extent(self.shape(), self.strides())?;
         let bits = i128::from(self.slot_bits());
         let first = self.at_bits.saturating_add(i128::from(low) * bits);
-        let last = self.at_bits.saturating_add(i128::from(high) * bits).saturating_add(bits + 7);
-        Ok((first >> 3, last >> 3))
+        Ok((first, self.at_bits.saturating_add((i128::from(high) + 1) * bits)))
     }
 
     #[inline]
@@ -317,14 +315,17 @@ impl<'a> View<'a> {
     }
 }
 
-/// Refuses bytes outside of `base`.
+/// Refuses bits outside of `base`; told in bytes where they are whole.
 fn inside((low, high): (i128, i128), base: (i128, i128)) -> Result<()> {
     if low >= base.0 && high <= base.1 {
         return Ok(());
     }
-    let near =
-        |bytes: i128| i64::try_from(bytes).unwrap_or(if bytes < 0 { i64::MIN } else { i64::MAX });
     let (worst, limit) = if low < base.0 { (low, base.0) } else { (high, base.1) };
+    let (unit, detail) = match (worst | limit) & 7 {
+        0 => (8, "the view would reach outside its base, bytes from the first element"),
+        _ => (1, "the view would reach outside its base, bits from the first element"),
+    };
+    let near = |bits: i128| (bits / unit).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
     let error = Error::new(DLRS_OUT_OF_BOUNDS).value(near(worst)).limit(near(limit));
-    Err(error.detail("the view would reach outside its base, bytes from the first element"))
+    Err(error.detail(detail))
 }

@@ -55,7 +55,8 @@ pub(super) unsafe fn value_options(
 /// Shape:     equal in rank and extents, lanes too; nothing is broadcast. Any strides on both
 ///            sides, including 0 (source only) and negative; elements may be unaligned.
 /// Bytes:     only those of the destination's elements are written; packed sub-byte elements bit
-///            by bit; the unused bits of padded ones become 0.
+///            by bit; the unused bits of padded ones become 0, except where both sides are padded
+///            and of one dtype, whose bytes are copied as they are.
 /// Device:    both reachable by the CPU: CPU, pinned, managed.
 /// Ownership: unchanged.
 /// Flags:     dst must not be READ_ONLY. IS_SUBBYTE_TYPE_PADDED may differ. None is changed.
@@ -63,9 +64,10 @@ pub(super) unsafe fn value_options(
 ///            lanes. DLRS_BAD_ARG: options, also for DLRS_COPY_RAW_BYTES.
 ///            DLRS_OVERLAP_SRC_DST: memory is shared, without DLRS_COPY_ALLOW_OVERLAP.
 ///            On any error nothing has been written.
-/// Threads:   any; conversion runs on the caller's. The thread's rounding mode, denormal mode and
-///            floating-point exception flags neither matter nor change.
-/// Source:    the casts of NumPy and ml_dtypes, bit for bit where they round once.
+/// Threads:   any; large ones use others as dlrs_copy does. The thread's rounding mode, denormal
+///            mode and floating-point exception flags neither matter nor change.
+/// Source:    the casts of NumPy and ml_dtypes, bit for bit where they round once and the result is
+///            no NaN.
 ///
 /// # Safety
 /// As dlrs_copy.

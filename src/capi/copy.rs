@@ -43,6 +43,10 @@ pub type dlrs_parallel_for_fn = Option<
 >;
 
 /// How to copy. All members but `struct_size` may be 0.
+///
+/// There is no option to write to what is READ_ONLY: who knows better describes it without the flag
+/// (dlrs_copy_desc). Memory of the host on the way from or to a device is chosen by the backend;
+/// scratch memory comes from malloc.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -131,9 +135,9 @@ impl CopyArgs {
 ///            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
 ///            Classes 5 and 6, DLRS_DEV_OOM: what the device's driver reports. On any error of
 ///            classes 1 to 4 nothing has been written; after a device's fault dst is undefined.
-/// Threads:   any; large copies use threads of their own, or options->parallel_for. On each a
-///            transpose of 64 KiB and more may have up to 300 KiB from malloc until it returns;
-///            where there is none it is slower, and right.
+/// Threads:   any; large copies use threads of their own, or options->parallel_for. On each, what
+///            is not copied in order may have up to 300 KiB from malloc until it returns; where
+///            there is none it is slower, and right.
 /// Source:    this library.
 ///
 /// # Safety
@@ -259,8 +263,9 @@ unsafe fn begin_desc(
     copy::begin(&from, &to, options, job).of(target)
 }
 
-/// Say which way a copy would go: who carries it out and how, and what of it is left after all
-/// simplification. Nothing is copied.
+/// Say which way a copy would go: who carries it out and how, what of it is left after all
+/// simplification, and the memory that an overlap or a device makes it go through. What a CPU's way
+/// takes for itself (dlrs_copy: Threads) is not told. Nothing is copied.
 ///
 /// The CPU's ways; where several threads share a copy, that of the last part stands in parentheses
 /// if it is another one:
@@ -275,8 +280,9 @@ unsafe fn begin_desc(
 /// interleave, braid: a few rows woven into one; the same of 5 to 16 short elements in turn.
 /// transpose, slim, small: squares and tiles of any face; tiles of those of which one side has less
 ///               than 16 bytes; squares or tiles of small ones, and nothing else.
-/// odd squares, odd tiles: squares of any size, of elements of any size up to 15 bytes; tiles of
-///               elements of 3, 5, 6 and 7 bytes.
+/// odd squares, odd tiles: squares of any size, of elements of any size up to 15 bytes, "of copies"
+///               where rows are copied next to one another first; tiles of elements of 3, 5, 6 and
+///               7 bytes.
 /// planes:       pixels taken apart, all channels in one go, past the caches.
 /// deal:         pixels to planes and back, of up to eight channels, in registers.
 /// groups:       a few bytes in any order, over and over.

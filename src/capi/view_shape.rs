@@ -13,18 +13,18 @@ pub const DLRS_NORMALIZE_STRIDES: u32 = 1 << 1;
 /// Drop extents of 1 and merge dimensions that lie behind each other.
 pub const DLRS_NORMALIZE_MERGE: u32 = 1 << 2;
 
-/// View any elements inside the bytes that a tensor uses.
+/// View any elements inside the memory that a tensor uses.
 ///
 /// Shape:     shape and strides, ndim values each; strides and offset count elements.
-/// Bytes:     element (0, ..., 0) is offset elements behind base's; only bytes between the first
-///            and the last that base uses may be reached.
+/// Bytes:     element (0, ..., 0) is offset elements behind base's; only what lies between the
+///            first and the last byte that base uses, or bit where types are packed, is reached.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements share
 ///            memory, or where that could not be decided.
 /// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides. DLRS_NDIM: ndim.
 ///            DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: an extent, all of them.
 ///            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the worst byte, limit the base's,
-///            both from base's first element.
+///            both from base's first element; in bits, as the message says, inside a byte.
 ///            DLRS_SUBBYTE: the first element would start inside a byte.
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.

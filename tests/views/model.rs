@@ -272,10 +272,10 @@ impl Model {
         })
     }
 
-    /// First byte used and one past the last.
+    /// First bit used and one past the last.
     pub fn span(&self) -> Option<(i128, i128)> {
         let (low, high) = (self.bits.iter().min()?, self.bits.iter().max()?);
-        Some((low.div_euclid(8), (high + self.item as i128 + 7).div_euclid(8)))
+        Some((*low, high + self.item as i128))
     }
 
     /// Whether two elements share a bit.
