@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# The tests with sanitizers, of the library too: `sanitize.sh [rust|address|thread]...`.
+# The tests with sanitizers, of the library too: `sanitize.sh [rust|valgrind|address|thread]...`.
 #   rust     the Rust tests with AddressSanitizer
+#   valgrind the Rust tests under valgrind, without the longest, tests/engine (C's runs under it in
+#            c_tests/run.sh)
 #   address  the C tests with AddressSanitizer, UndefinedBehaviorSanitizer (of C) and LeakSanitizer
 #   thread   what uses threads with ThreadSanitizer
 # No suppressions, and nothing that is found is let pass. A process has one runtime: clang's of the
@@ -8,7 +10,7 @@
 # a Rust compiler with the sources of its standard library is needed, and for the Rust tests one
 # that brings the runtime, which is rustup's. One line a row; the last: `sanitize: N passed, M failed`.
 . "$(dirname "$0")/../platforms/common.sh"
-[ $# -gt 0 ] || set -- rust address thread
+[ $# -gt 0 ] || set -- rust valgrind address thread
 
 rust=$(command -v rustc)
 triple=$(rustc -vV | sed -n 's/^host: //p')
@@ -25,6 +27,22 @@ rust_tests() {
     --config 'profile.release.debug-assertions=true' --config 'profile.release.debug=1' \
     -- --skip small_stacks >"$out/rust.log" 2>&1 || { cat "$out/rust.log"; return 1; }
   awk '/^test result:/ { p += $4; f += $6 } END { print p " passed, " f " failed" }' "$out/rust.log"
+}
+
+# Valgrind has no floating-point flags and one rounding mode, so what looks at them is left out.
+# The test harness itself keeps blocks until the end, which are no leaks.
+in_valgrind() {
+  local build=(cargo test --locked --release -p dlpack_rs --lib --tests --no-run) name exe
+  need valgrind:valgrind
+  row "valgrind: the Rust tests" "${build[@]}"
+  $worked || return
+  "${build[@]}" 2>&1 | sed -n 's/^ *Executable.* \(tests\|src\)\/\([^ ]*\) (\(.*\))$/\2 \3/p' |
+    grep -v '^house\|^engine' >"$out/rust_tests"
+  while read -r name exe; do
+    row "valgrind: $name" valgrind -q --error-exitcode=9 --leak-check=full \
+      --errors-for-leak-kinds=definite --show-leak-kinds=definite "$exe" --test-threads=1 \
+      --skip floating_point_settings
+  done <"$out/rust_tests"
 }
 
 library() { # library KIND
@@ -166,6 +184,7 @@ for kind in "$@"; do
         exit 1
       fi
       row "rust: tests with AddressSanitizer" rust_tests ;;
+    valgrind) in_valgrind ;;
     address | thread)
       find_rust
       soname=libdlpack_rs.so.$(sed -n 's/^version = "\([0-9]*\).*/\1/p' Cargo.toml | head -n 1)

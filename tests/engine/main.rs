@@ -1208,6 +1208,55 @@ fn rows_in_pages_of_their_own() {
     });
 }
 
+/// The same of parts that are one extent each: what lies between their rows is not theirs.
+#[test]
+fn parts_in_pages_of_their_own() {
+    const PAGE: usize = 4096;
+    const APART: usize = 2 * PAGE;
+    const LINE: usize = 64;
+    const PARTS: usize = 16;
+    const COPIES: usize = 36;
+    const ROWS: usize = 100;
+    const OUTER: usize = 23;
+    const SIZE: usize = LINE / PARTS;
+    let memory = memory();
+    let src = memory[0].place(APART * ROWS * OUTER, 0).as_mut_ptr();
+    let mut dst = vec![0; PARTS * COPIES * ROWS * OUTER * 2 * SIZE];
+    for row in 0..ROWS * OUTER {
+        // SAFETY: within the memory, of which nobody else knows.
+        unsafe {
+            let end = src.add(APART * row + PAGE);
+            (0..LINE).for_each(|i| end.sub(LINE - i).write((row + 7 * i) as u8));
+            assert_eq!(libc::mprotect(end.cast(), PAGE, libc::PROT_NONE), 0);
+        }
+    }
+    let dims = [[PARTS, SIZE], [COPIES, 0], [ROWS, APART], [OUTER, ROWS * APART]];
+    let mut place = dst.len();
+    let dims = dims.map(|[n, src]| {
+        place /= n;
+        Dim { n: n as i64, src: src as i64, dst: place as i64 }
+    });
+    let case = Case { item: Item::Bytes(SIZE), dims: dims.to_vec() };
+    let mut count = 0i64;
+    let hook = Some(ParallelFor { run: pool, ctx: (&raw mut count).cast() });
+    everywhere(|what| {
+        dst.fill(0);
+        let parallel = Parallel { threads: PARTS, hook };
+        // SAFETY: the elements are there, and the destination has room for them.
+        unsafe {
+            let first = src.add(PAGE - LINE);
+            parallel.run(&case.plan(first, dst.as_mut_ptr()));
+        }
+        for (i, elements) in dst.chunks(2 * SIZE).enumerate() {
+            let (outer, row, part) = (i % OUTER, i / OUTER % ROWS, i / OUTER / ROWS / COPIES);
+            let row = outer * ROWS + row;
+            let right = |j| (row + 7 * (part * SIZE + j)) as u8;
+            assert!((0..SIZE).all(|j| elements[j] == right(j)), "{what}: {i}");
+        }
+    });
+    assert_eq!(count as usize % PARTS, 0);
+}
+
 /// Runs the bodies one after the other, last first; counts them.
 unsafe extern "C" fn pool(
     ctx: *mut c_void,

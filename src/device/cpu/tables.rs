@@ -147,7 +147,8 @@ pub(super) unsafe fn copy(plan: &Part, size: usize) {
             let mut j = 0;
             while j < b.n {
                 outer.n = each_b * (b.n - j).min(by_b) as usize;
-                outer.first.n = first.n - if each_b == 1 { j } else { 0 };
+                // What is cut is the first dimension, or that has one extent.
+                outer.first.n = (first.n - if each_b == 1 { j } else { 0 }).max(1);
                 let src_at = src_at + (i * a.src + j * b.src) as isize;
                 let dst_at = dst_at + (i * a.dst + j * b.dst) as isize;
                 let src = plan.src.wrapping_offset(src_at);
