@@ -1170,6 +1170,52 @@ fn far() {
     });
 }
 
+/// Moves what lies one behind the other, from a random dimension on, to pages of its own.
+fn spread(random: &mut Random, dims: &mut [Dim], side: fn(&mut Dim) -> &mut i64) {
+    let mut order: Vec<_> = (0..dims.len()).collect();
+    order.sort_by_key(|&i| side(&mut dims[i]).abs());
+    let from = random.below(dims.len() as u64 + 1) as usize;
+    let mut next = 1;
+    for (k, i) in order.into_iter().enumerate() {
+        let (n, stride) = (dims[i].n, side(&mut dims[i]));
+        if k >= from && *stride != 0 {
+            let page = random.one_of(&[1, 2, 2, 3]) * 4096;
+            let least = next.max(stride.abs());
+            *stride = stride.signum() * (least + page - 1) / page * page;
+        }
+        next = next.max(stride.abs().saturating_mul(n));
+    }
+}
+
+/// Pages in which no element lies are closed on both sides, whatever shares the work.
+#[test]
+fn pages_without_elements() {
+    let memory = memory();
+    let sizes = [1, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 9, 12, 15, 16, 20, 24, 64, 100];
+    everywhere(|what| {
+        let mut random = Random(0x0f1e_2d3c_4b5a_6978);
+        for _ in 0..120 {
+            let size = random.one_of(&sizes);
+            let most = random.one_of(&[60_000, 3_000, 3_000, 1_000]) / (1 + size as i64 / 4);
+            let mut case = case(&mut random, Item::Bytes(size), most);
+            spread(&mut random, &mut case.dims, |dim| &mut dim.src);
+            if random.below(2) == 0 {
+                spread(&mut random, &mut case.dims, |dim| &mut dim.dst);
+            }
+            let (src, dst) =
+                (case.extent(|dim| dim.src, 8 * size as i64), case.extent(|dim| dim.dst, 8));
+            if (src.0 + src.1).max(dst.0 + dst.1) > 20 << 20 {
+                continue;
+            }
+            let mut count = 0i64;
+            let hook = ParallelFor { run: pool, ctx: (&raw mut count).cast() };
+            let threads = random.one_of(&[1, 1, 2, 3, 16]);
+            let parallel = Parallel { threads, hook: Some(hook) };
+            case.check(&memory, &mut random, &parallel, what);
+        }
+    });
+}
+
 /// Rows that end where pages do, with no memory behind them: nothing is read but elements.
 #[test]
 fn rows_in_pages_of_their_own() {

@@ -72,6 +72,46 @@ impl Guarded {
     }
 }
 
+/// The pages of a tensor's memory in which it has no element: these are closed, too.
+struct Closed {
+    start: usize,
+    /// Of each page from the one on in which the memory starts.
+    used: Vec<bool>,
+}
+
+impl Closed {
+    fn of(memory: &[u8]) -> Closed {
+        let start = memory.as_ptr() as usize;
+        let pages = (start % PAGE + memory.len()).div_ceil(PAGE);
+        let mut used = vec![false; pages];
+        // Others' bytes may lie in the first and the last one.
+        used.first_mut().into_iter().for_each(|first| *first = true);
+        used.last_mut().into_iter().for_each(|last| *last = true);
+        Closed { start, used }
+    }
+
+    fn keep(&mut self, bit: i64, bits: i64) {
+        let at = |bit: i64| (self.start % PAGE + (bit >> 3) as usize) / PAGE;
+        let (first, last) = (at(bit), at(bit + bits - 1));
+        self.used[first..=last].fill(true);
+    }
+
+    /// # Safety
+    /// Nobody needs what lies there.
+    unsafe fn protect(&self, how: i32) {
+        let (mut page, first) = (0, self.start & !(PAGE - 1));
+        while page < self.used.len() {
+            let n = self.used[page..].iter().take_while(|used| !**used).count();
+            if n > 0 {
+                // SAFETY: the caller's word.
+                let done = unsafe { libc::mprotect((first + page * PAGE) as _, n * PAGE, how) };
+                assert_eq!(done, 0);
+            }
+            page += n + 1;
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Case {
     pub item: Item,
@@ -170,11 +210,20 @@ impl Case {
         random.fill(dst);
         let mut expected = dst.to_vec();
         self.oracle(src, src_low, &mut expected, dst_low);
-        // SAFETY: both extents are mapped; the strides were made distinct.
+        let (mut reads, mut writes) = (Closed::of(src), Closed::of(dst));
+        self.elements(|s, d| {
+            reads.keep(s + 8 * src_low, width);
+            writes.keep(d + 8 * dst_low, slot);
+        });
+        // SAFETY: both extents are mapped; the strides were made distinct; what is closed has no
+        // element, and is opened again.
         let plan = unsafe {
             let plan = self
                 .plan(src.as_ptr().add(src_low as usize), dst.as_mut_ptr().add(dst_low as usize));
+            [&reads, &writes].iter().for_each(|closed| closed.protect(libc::PROT_NONE));
             by.run(&plan);
+            let open = libc::PROT_READ | libc::PROT_WRITE;
+            [&reads, &writes].iter().for_each(|closed| closed.protect(open));
             plan
         };
         if let Some(at) = (0..dst.len()).find(|&i| dst[i] != expected[i]) {
