@@ -25,7 +25,8 @@ from measure import measure
 
 ROOT = Path(__file__).resolve().parent.parent
 MIB = 1 << 20
-EVERYBODY = ("memcpy", "ours 1", "ours 2", "NumPy", "torch 1", "torch 2", *peers.NAMES, "jax")
+EVERYBODY = ("memcpy", "limit", "ours 1", "ours 2", "NumPy", "torch 1", "torch 2", *peers.NAMES,
+             "jax")
 
 
 class Run:
@@ -85,7 +86,7 @@ class Run:
 
     def curves(self):
         """Speed by size: {case: [(bytes, result)]}."""
-        names = ("memcpy", "ours 1", "NumPy", "torch 1")
+        names = ("memcpy", "limit", "ours 1", "NumPy", "torch 1")
         sizes = [1 << power for power in range(10, 31, 3 if self.quick else 1)]
         results = {}
         for make in (cases.dense, cases.turned):

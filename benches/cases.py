@@ -16,6 +16,7 @@ class Case:
     view: Callable
     target: float
     peers: tuple = ("torch", "jax")
+    read: float = 1.0  # bytes of the source's lines for each byte of the output
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class BitCase:
     columns: int
     action: str  # "slice", "transpose", "pad" or "pack"
     target: float = 0.30
+
+    @property
+    def read(self):
+        return {"pad": self.bits / 8, "pack": 8 / self.bits}.get(self.action, 1.0)
 
 
 def same(_, array):
@@ -68,9 +73,10 @@ TABLE = [
     Case("reversal of axes f32 32·24·16·24·32", "float32", (32, 24, 16, 24, 32),
          permuted(4, 3, 2, 1, 0), 0.80),
     Case("(0,2,1,3) of f32 8×16×512×64", "float32", (8, 16, 512, 64), permuted(0, 2, 1, 3), 1.05),
-    Case("inner step 2 f32 4096×8192", "float32", (4096, 8192), sliced(ALL, EVEN), 0.50),
+    Case("inner step 2 f32 4096×8192", "float32", (4096, 8192), sliced(ALL, EVEN), 0.50,
+         read=2.0),
     Case("row step 2 f32 8192×4096", "float32", (8192, 4096), sliced(EVEN), 1.0),
-    Case("broadcast column to f32 4096²", "float32", (4096, 1), column, 1.6),
+    Case("broadcast column to f32 4096²", "float32", (4096, 1), column, 1.6, read=0.0),
     Case("reversed inner axis f32 4096²", "float32", (4096, 4096), sliced(ALL, BACK), 0.95,
          ("jax",)),  # torch has no negative strides
 ]
@@ -84,14 +90,17 @@ EDGES = [
     Case("transpose u8 1,000,000 × 11", "uint8", (1_000_000, 11), TURN, 0.25),
     Case("f32 [:, ::-1] of 1,000,000×5", "float32", (1_000_000, 5), sliced(ALL, BACK), 0.25,
          ("jax",)),
-    Case("f32 [:, :5] of 1,000,000×7", "float32", (1_000_000, 7), sliced(ALL, slice(5)), 0.25),
-    Case("f32 [:, :9] of 500,000×13", "float32", (500_000, 13), sliced(ALL, slice(9)), 0.25),
+    Case("f32 [:, :5] of 1,000,000×7", "float32", (1_000_000, 7), sliced(ALL, slice(5)), 0.25,
+         read=7 / 5),
+    Case("f32 [:, :9] of 500,000×13", "float32", (500_000, 13), sliced(ALL, slice(9)), 0.25,
+         read=13 / 9),
     Case("both axes reversed f32 4096²", "float32", (4096, 4096), sliced(BACK, BACK), 0.25,
          ("jax",)),
     Case("NHWC→NCHW u8 32×224×224×3", "uint8", (32, 224, 224, 3), permuted(0, 3, 1, 2), 0.25),
     Case("RGB→BGR u8 1080×1920×3", "uint8", (1080, 1920, 3), sliced(ALL, ALL, BACK), 0.25,
          ("jax",)),
-    Case("RGBA→RGB u8 1080×1920×4", "uint8", (1080, 1920, 4), sliced(ALL, ALL, slice(3)), 0.25),
+    Case("RGBA→RGB u8 1080×1920×4", "uint8", (1080, 1920, 4), sliced(ALL, ALL, slice(3)), 0.25,
+         read=4 / 3),
     Case("left to right u8 1080×1920×3", "uint8", (1080, 1920, 3), sliced(ALL, BACK), 0.25,
          ("jax",)),
     Case("(0,2,1) of f32 10000×16×16", "float32", (10_000, 16, 16), permuted(0, 2, 1), 0.25),

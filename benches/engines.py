@@ -1,9 +1,10 @@
 """Who copies, on the same memory: memcpy, libdlpack_rs through its C ABI, NumPy, torch and others."""
 
 import importlib
+import subprocess
 import sys
 import time
-from ctypes import (CDLL, addressof, c_int32, c_int64, c_size_t, c_uint64, c_void_p,
+from ctypes import (CDLL, addressof, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p,
                     sizeof)
 from pathlib import Path
 
@@ -24,6 +25,29 @@ MEMCPY = CDLL(None).memcpy
 MEMCPY.restype, MEMCPY.argtypes = None, (c_void_p, c_void_p, c_size_t)
 OPTIONS = {threads: dlpack.dlrs_copy_options(struct_size=sizeof(dlpack.dlrs_copy_options),
                                              threads=threads) for threads in (0, 1, 2)}
+
+
+# Smaller outputs may lie in a large cache: memory is not the limit there, and streaming stores
+# would take them out of it, for whoever comes next.
+IN_CACHES = 48 << 20
+
+
+def built_limit():
+    """The function of limit.c, or None: without a compiler, or on another processor."""
+    folder = Path(__file__).resolve().parent
+    library = folder.parent / "target" / "bench" / "limit.so"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", folder / "limit.c", "-o",
+                        library], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    function = CDLL(library).limit
+    function.restype, function.argtypes = None, (c_void_p, c_void_p, c_size_t, c_double)
+    return function
+
+
+LIMIT = built_limit()
 
 
 def optional(name):
@@ -123,6 +147,14 @@ def memcpy(target, source, nbytes):
     return Engine("memcpy", lambda: MEMCPY(to, start, nbytes))
 
 
+def limit(target, source, nbytes, read):
+    """As many bytes read and written as in the case, in order; None where memory is no limit."""
+    if LIMIT is None or nbytes <= IN_CACHES:
+        return None
+    to, start = target.ctypes.data, source.ctypes.data
+    return Engine("limit", lambda: LIMIT(to, start, nbytes, read))
+
+
 def ours(src, dst, threads, function=None):
     """dlrs_copy_desc of two DLTensors, or dlrs_cast of two managed tensors."""
     first, second, options = addressof(src), addressof(dst), addressof(OPTIONS[threads])
@@ -172,6 +204,7 @@ def engines_of(case, memory, names):
     src, dst = tensor_of(view), tensor_of(out)
     makers = {
         "memcpy": lambda: memcpy(out, memory.source, out.nbytes),
+        "limit": lambda: limit(out, memory.source, out.nbytes, case.read),
         "ours 1": lambda: ours(src, dst, 1),
         "ours 2": lambda: ours(src, dst, 2),
         "NumPy": lambda: of_numpy(view, out),
@@ -194,7 +227,7 @@ def check(engines, view, out):
     expected = np.ascontiguousarray(view).view(np.uint8).reshape(-1)
     written = out.view(np.uint8).reshape(-1)
     for engine in engines:
-        if engine.name in ("memcpy", "NumPy"):
+        if engine.name in ("memcpy", "limit", "NumPy"):
             continue
         written.fill(0)
         if engine.before:
@@ -256,6 +289,7 @@ def bit_engines(case, memory, names):
     got = target if pads else unpack(np.append(target, np.zeros(3, np.uint8)), case.bits, count)
     if not np.array_equal(got, values.reshape(-1)):
         raise AssertionError(f"{case.name}: differs from NumPy")
-    engines.insert(0, memcpy(target, memory.source, target.nbytes))
-    engines[1].keep = source
-    return [engine for engine in engines if engine.name in names], target.nbytes
+    engines[0].keep = source
+    engines += [memcpy(target, memory.source, target.nbytes),
+                limit(target, memory.source, target.nbytes, case.read)]
+    return [engine for engine in engines if engine and engine.name in names], target.nbytes

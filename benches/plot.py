@@ -4,8 +4,8 @@ import math
 from html import escape
 
 COLORS = {"ours": "#c2410c", "ours 1": "#c2410c", "ours 2": "#f59e0b", "memcpy": "#6b7280",
-          "NumPy": "#2563eb", "torch 1": "#7c3aed", "torch 2": "#c084fc", "jax": "#0d9488",
-          "HPTT": "#15803d", "strided-perm": "#be185d"}
+          "limit": "#111827", "NumPy": "#2563eb", "torch 1": "#7c3aed", "torch 2": "#c084fc",
+          "jax": "#0d9488", "HPTT": "#15803d", "strided-perm": "#be185d"}
 SPARE = ["#c2410c", "#2563eb", "#0d9488", "#7c3aed", "#6b7280"]
 INK, GRID = "#1f2937", "#e5e7eb"
 

@@ -17,6 +17,12 @@ def number(value, digits=2):
     return "–" if value is None else f"{value:.{digits}f}"
 
 
+def speed(result, who, digits=2):
+    """GB/s, or a dash."""
+    found = result.speed(who)
+    return number(found and found / 1e9, digits)
+
+
 def table(head, rows):
     """A Markdown table; all columns but the first to the right."""
     rule = ["---"] + ["--:"] * (len(head) - 1)
@@ -74,11 +80,13 @@ def ahead(result):
 
 def copies(results):
     """The rows of a table of copies."""
-    head = ["case", "memcpy GB/s", "**ours**", *PEERS, "ours 2", "target", "reached", "rounds"]
+    head = ["case", "memcpy GB/s", "limit GB/s", "**ours**", "of the limit", *PEERS, "ours 2",
+            "target", "reached", "rounds"]
     rows = []
     for result in results:
         share = result.ratio("ours 1")
-        rows.append([result.name, number(result.speed("memcpy") / 1e9, 1), f"**{share:.2f}**",
+        rows.append([result.name, speed(result, "memcpy", 1), speed(result, "limit", 1),
+                     f"**{share:.2f}**", number(result.ratio("ours 1", "limit")),
                      *(number(result.ratio(peer)) for peer in PEERS),
                      number(result.ratio("ours 2")), number(result.target),
                      "no" if share < result.target else "yes", str(len(result.rounds))])
@@ -88,7 +96,7 @@ def copies(results):
 def copies_plot(results):
     names = [result.name for result in results]
     series = {who: [result.ratio(who) for result in results]
-              for who in ("ours 1", "NumPy", "torch 1", "HPTT", "strided-perm", "jax")
+              for who in ("ours 1", "limit", "NumPy", "torch 1", "HPTT", "strided-perm", "jax")
               if any(result.ratio(who) for result in results)}
     axis = plot.Axis("share of memcpy's speed, the same bytes in the same round",
                      plot.decades(0.005, 3), 0.005, 3)
@@ -150,13 +158,14 @@ def curves_section(curves, out):
     text = ("## Speed by size\n\nGB/s, one thread. Below about 64 KiB the call from Python weighs "
             "more than the copy: about 0.2 to\n1 µs for everybody; memory is warm there.\n\n")
     for place, (name, points) in enumerate(curves.items()):
-        who = [engine for engine in ("ours 1", "memcpy", "NumPy", "torch 1")
-               if points[0][1].speed(engine)]
-        rows = [[size_name(size), *(number(result.speed(engine) / 1e9) for engine in who),
-                 number(result.ratio("ours 1")), number(result.ratio("ours 1", "NumPy"))]
+        who = [engine for engine in ("ours 1", "memcpy", "limit", "NumPy", "torch 1")
+               if any(result.speed(engine) for _, result in points)]
+        rows = [[size_name(size), *(speed(result, engine) for engine in who),
+                 number(result.ratio("ours 1")), number(result.ratio("ours 1", "limit")),
+                 number(result.ratio("ours 1", "NumPy"))]
                 for size, result in points]
-        series = {engine: [(size, result.speed(engine) / 1e9) for size, result in points]
-                  for engine in who}
+        series = {engine: [(size, result.speed(engine) / 1e9) for size, result in points
+                           if result.speed(engine)] for engine in who}
         speeds = [speed for line in series.values() for _, speed in line]
         ticks = [(size, size_name(size)) for size, _ in points
                  if (size.bit_length() - 1) % 3 == 1 or len(points) < 9]
@@ -165,7 +174,7 @@ def curves_section(curves, out):
                            plot.Axis("GB/s", plot.decades(low, high), low, high), series)
         file = f"bench_{('dense', 'transpose')[place]}.svg"
         (out / file).write_text(chart.svg())
-        head = [name, *who, "ours / memcpy", "ours / NumPy"]
+        head = [name, *who, "ours / memcpy", "ours / limit", "ours / NumPy"]
         text += f"{table(head, rows)}\n![]({file})\n\n"
     return text
 
@@ -295,6 +304,12 @@ uses all processors. Every result is compared with NumPy's, byte for byte, befor
 and "2" are threads. "–" means that it has no such operation or was not measured; packed elements
 have no peer. Other work on the machine spoils all figures, most of all those of two threads: see
 the load average, which is about 1 where the benchmark was alone.
+
+memcpy is the yardstick, memory the limit: for outputs of more than 48 MiB, which few caches keep, the
+same rounds measure how fast one thread reads and writes as many bytes in order, by streaming stores,
+and turns nothing (`benches/limit.c`; twice the bytes are read where every second element is copied,
+none for a broadcast). "limit GB/s" counts bytes of the output, as memcpy's, and "of the limit" is our
+share of it.
 
 ndarray (`assign`), strided-perm (`copy_into`: HPTT's ideas in Rust), HPTT (C++, by the crate hptt)
 and transpose (compact matrices only) are built by benches/peers for the processor they run on:
