@@ -1,7 +1,8 @@
 //! CPU copies next to libc's memcpy: `cargo bench --bench copy [-- filter]`.
 //!
 //! Each figure is the median, over pairs measured one after the other, of memcpy's time for the
-//! same bytes divided by ours: 1.0 is memcpy's speed, 2.0 twice as fast. `LEVEL=avx512|avx2|portable`,
+//! same bytes divided by ours: 1.0 is memcpy's speed, 2.0 twice as fast. Hence a timer of its own:
+//! divan, which `make bench-micro` uses, makes no pairs. `LEVEL=avx512|avx2|portable`,
 //! `PAGES=small` (no huge pages), `SKIP=bytes` (to misalign both sides), `STREAM=bytes`,
 //! `TUNE=amd|zen5|usual`, `COLD=MiB` (so many are read and written before each copy, that it begins
 //! with other bytes in the caches) and `BUSY=1` (this thread's time instead of the clock's, and one
