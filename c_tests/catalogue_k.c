@@ -156,6 +156,46 @@ static void k07(void) {
   WORKS(dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
 }
 
+/* Strides below 2^20 of some generator, with which `rank` dimensions of two elements each make a
+ * search for shared memory give up. Answers the bytes that they span. */
+static int64_t scattered(int32_t rank, uint64_t generator, int64_t *strides) {
+  uint64_t power = 1;
+  int64_t nbytes = 1;
+  int32_t dim, times;
+  for (dim = 0; dim < rank; ++dim) {
+    for (times = 0; times < 7; ++times) power = power * generator % 1048573;
+    strides[dim] = (int64_t)power;
+    nbytes += strides[dim];
+  }
+  return nbytes;
+}
+
+static const int64_t twos[14] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+
+/* A destination that nobody knows to be of distinct elements, and within the bounds of the search
+ * nobody finds out. */
+static void k07_undecided(void) {
+  int64_t shape[14], strides[14], zeros[14] = {0}, nbytes = scattered(14, 7, strides);
+  unsigned char *into = (unsigned char *)calloc(1, (size_t)nbytes), from[1] = {1};
+  DLTensor src = t_describe(from, t_dtype(kDLUInt, 8, 1), 14, shape, zeros);
+  DLTensor dst = t_describe(into, t_dtype(kDLUInt, 8, 1), 14, shape, strides);
+  dlrs_copy_options options;
+  int32_t unique = 9;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.flags = DLRS_COPY_ALLOW_OVERLAP;
+  memcpy(shape, twos, sizeof shape);
+  WORKS(dlrs_is_unique(&dst, 0, &unique, ERR));
+  EQUAL(unique, DLRS_UNDECIDED);
+  t_watch(into, (size_t)nbytes);
+  REFUSED(DLRS_OVERLAP_DST, 3, DLRS_FIELD_STRIDES, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
+  CHECK(strstr(t_error.message, "undecided") != NULL);
+  REFUSED(DLRS_OVERLAP_DST, 3, DLRS_FIELD_STRIDES, -1,
+          dlrs_copy_desc(&src, 0, &dst, 0, &options, ERR));
+  t_unwatch();
+  free(into);
+}
+
 /* The verdict about the destination is exact: against marking every element. */
 static void k09(void) {
   static unsigned char from[256], into[256];
@@ -232,6 +272,53 @@ static void k11(void) {
     WORKS(dlrs_copy_desc(&src, 0, &dst, 0, &options, ERR));
     CHECK(memcmp(memory, expected, sizeof memory) == 0);
   }
+}
+
+/* Two tensors of distinct elements each: whether they meet is not found out within bounds. */
+static void k11_undecided(void) {
+  int64_t shape[12], to_strides[12], from_strides[12];
+  int64_t to_nbytes = scattered(12, 11, to_strides), from_nbytes = scattered(12, 7, from_strides);
+  size_t nbytes = (size_t)(to_nbytes > from_nbytes ? to_nbytes : from_nbytes);
+  unsigned char *memory = (unsigned char *)malloc(nbytes), values[4096];
+  unsigned char *expected = (unsigned char *)malloc(nbytes);
+  DLTensor src = t_describe(memory + (nbytes - (size_t)from_nbytes) / 2, t_dtype(kDLUInt, 8, 1), 12,
+                            shape, from_strides);
+  DLTensor dst = t_describe(memory + (nbytes - (size_t)to_nbytes) / 2, t_dtype(kDLUInt, 8, 1), 12,
+                            shape, to_strides);
+  dlrs_copy_options options;
+  int32_t answer = 9;
+  int n, dim;
+  memcpy(shape, twos, sizeof shape);
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.flags = DLRS_COPY_ALLOW_OVERLAP;
+  fill(memory, nbytes);
+  memcpy(expected, memory, nbytes);
+  WORKS(dlrs_is_unique(&src, 0, &answer, ERR));
+  EQUAL(answer, DLRS_YES);
+  WORKS(dlrs_is_unique(&dst, 0, &answer, ERR));
+  EQUAL(answer, DLRS_YES);
+  WORKS(dlrs_may_overlap(&src, 0, &dst, 0, &answer, ERR));
+  EQUAL(answer, DLRS_UNDECIDED);
+  t_watch(memory, nbytes);
+  REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1, dlrs_copy_desc(&src, 0, &dst, 0, NULL, ERR));
+  CHECK(strstr(t_error.message, "undecided") != NULL);
+  t_unwatch();
+  for (n = 0; n < 2 * 4096; ++n) { /* all of the source, then all of the destination */
+    int64_t at = 0;
+    for (dim = 0; dim < 12; ++dim) {
+      at += (n >> dim & 1) * (n < 4096 ? from_strides : to_strides)[dim];
+    }
+    if (n < 4096) {
+      values[n] = ((unsigned char *)src.data)[at];
+    } else {
+      expected[(unsigned char *)dst.data - memory + at] = values[n - 4096];
+    }
+  }
+  WORKS(dlrs_copy_desc(&src, 0, &dst, 0, &options, ERR));
+  CHECK(memcmp(memory, expected, nbytes) == 0);
+  free(memory);
+  free(expected);
 }
 
 static void k12(void) {
@@ -659,10 +746,12 @@ const c_row c_rows_k[] = {
     {"K05", "", k05},
     {"K06", "", k06},
     {"K07", "", k07},
+    {"K07", "undecided is refused", k07_undecided},
     {"K08", "", k07},
     {"K09", "", k09},
     {"K10", "", k10},
     {"K11", "", k11},
+    {"K11", "undecided is refused, or goes by way of other memory", k11_undecided},
     {"K12", "", k12},
     {"K13", "", k13},
     {"K14", "", k14},
