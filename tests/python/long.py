@@ -2,8 +2,9 @@
 
 Elements of 1 to 32 bytes, 0 to 8 dimensions, strides of both signs, extents of 0, gaps, broadcasts,
 any alignment; two cases in five have more elements than the few that go by plain loops, and one in
-a hundred is large. Run by `make test-long`; the library is that of DLPACK_RS_LIBRARY. The bytes
-around a destination's elements must stay as they were.
+a hundred is large. Run by `make test-long`, and with 2,000 of another seed by `make test`; the
+library is that of DLPACK_RS_LIBRARY. The bytes around a destination's elements must stay as they
+were.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The end of the interpreter, forks and threads, each in a process of its own."""
+"""The end of the interpreter, forks, threads and programs, each in a process of its own."""
 
 import os
 import subprocess
@@ -129,3 +129,11 @@ def test_casts():
     done = subprocess.run([sys.executable, "-B", str(Path(__file__).with_name("test_cast.py")),
                            dlpack_ctypes.lib._name], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and " 0 failed" in done.stdout, done.stdout + done.stderr
+
+
+def test_copies_of_random_views():
+    done = subprocess.run([sys.executable, "-B", str(Path(__file__).with_name("long.py")), "2000",
+                           "7"], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "DLPACK_RS_LIBRARY": dlpack_ctypes.lib._name})
+    assert (done.returncode, done.stdout) == (0, "long: 2000 copies equal NumPy's, seed 7\n"), \
+        done.stdout + done.stderr
