@@ -68,8 +68,9 @@ test: build  ## run every test there is
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
 	@tests/steps.sh $(TESTS) $(PLATFORM_TESTS)
 
-test-long: build  ## 100,000 copies of random views against NumPy; LONG="COUNT SEED"
-	$(call need,$(PYTHON):python3)
+test-long: build  ## 100,000 copies against NumPy, overlap in larger worlds; LONG="COUNT SEED"
+	$(call need,$(RUST) $(PYTHON):python3)
+	DLRS_LONG=1 $(CARGO) test --locked --release --test overlap
 	DLPACK_RS_LIBRARY=$(CURDIR)/$(LIB)/libdlpack_rs.so $$(examples/python/venv.sh \
 	  examples/python/requirements.txt) -B tests/python/long.py $(LONG)
 

@@ -1,6 +1,6 @@
 //! Shared memory: every verdict of small worlds against the units themselves, listed.
 //!
-//! `DLRS_LONG=1` runs the large version (use `--release`).
+//! `DLRS_LONG=1` runs the large version, as `make test-long` does (use `--release`).
 
 use dlpack_rs::overlap::{Strided, Verdict, pair_overlap, self_overlap};
 use std::collections::HashSet;
