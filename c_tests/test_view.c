@@ -139,7 +139,12 @@ static void test_shape(mt base) {
   EQUAL(value_at(v, SHAPE(1, 1, 2, 4)), 20);
   dlrs_release(v);
   dlrs_release(w);
+  WORKS(dlrs_view_expand(base, SHAPE(1, 2, -1, 4), 4, &v, ERR));
+  EQUAL(v->flags, 0); /* nothing is repeated */
+  EXPECT(v, 4, SHAPE(1, 2, 3, 4), VALUES(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+                                         18, 19, 20, 21, 22, 23));
   WORKS(dlrs_view_as_strided(base, SHAPE(3, 3), SHAPE(-4, 5), 2, 12, &v, ERR));
+  EQUAL(v->flags, 0); /* elements are distinct */
   EXPECT(v, 2, SHAPE(3, 3), VALUES(12, 17, 22, 8, 13, 18, 4, 9, 14));
   WORKS(dlrs_view_as_strided(base, SHAPE(2, 2), SHAPE(1, 1), 2, 0, &v, ERR));
   EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY); /* elements share memory */
@@ -177,6 +182,28 @@ static void test_shape(mt base) {
   EXPECT(w, 3, shape234, VALUES(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
                                 20, 21, 22, 23));
   dlrs_release(v);
+}
+
+/* Elements of which nobody finds out, within bounds, whether they share memory. */
+static void test_undecided(void) {
+  int64_t strides[14], power = 1, nbytes = 1;
+  mt base = NULL, v = NULL;
+  int32_t answer = 9;
+  int dim, times;
+  t_context = "undecided";
+  for (dim = 0; dim < 14; ++dim) {
+    for (times = 0; times < 7; ++times) power = power * 7 % 1048573;
+    strides[dim] = power;
+    nbytes += power;
+  }
+  WORKS(dlrs_tensor_new(&nbytes, 1, t_dtype(kDLUInt, 8, 1), CPU, NULL, &base, ERR));
+  WORKS(dlrs_view_as_strided(base, SHAPE(2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2), strides, 14, 0,
+                             &v, ERR));
+  WORKS(dlrs_is_unique(&v->dl_tensor, 0, &answer, ERR));
+  EQUAL(answer, DLRS_UNDECIDED);
+  EQUAL(v->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  dlrs_release(v);
+  dlrs_release(base);
 }
 
 /* Of a dtype that DLPack 1.3 does not have the size is known, and that is all that lanes need. */
@@ -664,6 +691,7 @@ int main(void) {
   test_index(base);
   test_axes(base);
   test_shape(base);
+  test_undecided();
   test_unknown_lanes();
   test_form(base);
   test_refusals(base);
