@@ -96,6 +96,7 @@ program() { # program RUNNER SOURCE
     # Fewer rounds and smaller layouts where every instruction is emulated.
     threads) "$1" "$exe" 50 ;;
     test_stack) "$1" "$exe" 8 ;;
+    test_small_world) "$1" "$exe" 13 ;;
     *) "$1" "$exe" ;;
   esac
 }
