@@ -97,6 +97,7 @@ program() { # program RUNNER SOURCE
     threads) "$1" "$exe" 50 ;;
     test_stack) "$1" "$exe" 8 ;;
     test_small_world) "$1" "$exe" 13 ;;
+    test_elements) "$1" "$exe" 200 ;;
     *) "$1" "$exe" ;;
   esac
 }

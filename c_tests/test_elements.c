@@ -1,0 +1,448 @@
+/* Conversion, fills, comparison and plain bytes of random layouts of every dtype, of many tiles and
+ * of as much as several threads share, between guard pages. Comparisons are judged by a reader of
+ * all formats of its own; conversions by that of one element, which tests/cast.rs and
+ * tests/python/test_cast.py check. `test_elements [cases [seed]]`. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <float.h>
+
+#include "guarded.h"
+#include "harness.h"
+
+enum { DIMS = 4, ROOM = 40 << 20, ELEMENT = 64 };
+
+static guarded rooms[4];
+static unsigned char *expected;
+static long passed, failed;
+
+static uint64_t state = 88172645463325252u;
+
+static uint64_t draw(void) {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return (state * 0x2545f4914f6cdd1du) >> 11;
+}
+
+static int64_t below(int64_t n) { return (int64_t)(draw() % (uint64_t)n); }
+
+static void fill(unsigned char *bytes, int64_t nbytes) {
+  int64_t i;
+  for (i = 0; i < nbytes; ++i) bytes[i] = (unsigned char)draw();
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------*/
+
+/* What the largest exponent and the sign of nothing stand for. */
+enum { WHOLE, BOOL, IEEE, NAN_LAST, NAN_MINUS_ZERO, FINITE, POWER };
+
+typedef struct format {
+  int code, bits, parts, kind, exponent, mantissa, bias; /* of one of the parts */
+} format;
+
+static const format formats[] = {
+    {kDLInt, 1, 1, WHOLE, 0, 0, 0},           {kDLInt, 2, 1, WHOLE, 0, 0, 0},
+    {kDLInt, 4, 1, WHOLE, 0, 0, 0},           {kDLInt, 8, 1, WHOLE, 0, 0, 0},
+    {kDLInt, 16, 1, WHOLE, 0, 0, 0},          {kDLInt, 32, 1, WHOLE, 0, 0, 0},
+    {kDLInt, 64, 1, WHOLE, 0, 0, 0},          {kDLUInt, 1, 1, WHOLE, 0, 0, 0},
+    {kDLUInt, 2, 1, WHOLE, 0, 0, 0},          {kDLUInt, 4, 1, WHOLE, 0, 0, 0},
+    {kDLUInt, 8, 1, WHOLE, 0, 0, 0},          {kDLUInt, 16, 1, WHOLE, 0, 0, 0},
+    {kDLUInt, 32, 1, WHOLE, 0, 0, 0},         {kDLUInt, 64, 1, WHOLE, 0, 0, 0},
+    {kDLBool, 8, 1, BOOL, 0, 0, 0},           {kDLFloat, 16, 1, IEEE, 5, 10, 15},
+    {kDLFloat, 32, 1, IEEE, 8, 23, 127},      {kDLFloat, 64, 1, IEEE, 11, 52, 1023},
+    {kDLBfloat, 16, 1, IEEE, 8, 7, 127},      {kDLComplex, 32, 2, IEEE, 5, 10, 15},
+    {kDLComplex, 64, 2, IEEE, 8, 23, 127},    {kDLComplex, 128, 2, IEEE, 11, 52, 1023},
+    {kDLFloat8_e3m4, 8, 1, IEEE, 3, 4, 3},    {kDLFloat8_e4m3, 8, 1, IEEE, 4, 3, 7},
+    {kDLFloat8_e5m2, 8, 1, IEEE, 5, 2, 15},   {kDLFloat8_e4m3fn, 8, 1, NAN_LAST, 4, 3, 7},
+    {kDLFloat6_e2m3fn, 6, 1, FINITE, 2, 3, 1}, {kDLFloat6_e3m2fn, 6, 1, FINITE, 3, 2, 3},
+    {kDLFloat4_e2m1fn, 4, 1, FINITE, 2, 1, 1}, {kDLFloat8_e8m0fnu, 8, 1, POWER, 8, 0, 127},
+    {kDLFloat8_e4m3b11fnuz, 8, 1, NAN_MINUS_ZERO, 4, 3, 11},
+    {kDLFloat8_e4m3fnuz, 8, 1, NAN_MINUS_ZERO, 4, 3, 8},
+    {kDLFloat8_e5m2fnuz, 8, 1, NAN_MINUS_ZERO, 5, 2, 16}};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* 2 to a power that a normal double has. */
+static double power_of_two(int power) {
+  uint64_t bits = (uint64_t)(power + 1023) << 52;
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static double read_float(const format *f, uint64_t bits) {
+  uint64_t all = (UINT64_C(1) << f->mantissa) - 1, mantissa = bits & all;
+  int most = (1 << f->exponent) - 1, exponent = (int)(bits >> f->mantissa) & most;
+  int minus = f->kind != POWER && bits >> (f->exponent + f->mantissa) & 1, nan = 0;
+  double value;
+  if (f->kind == IEEE) nan = exponent == most && mantissa != 0;
+  if (f->kind == NAN_LAST) nan = exponent == most && mantissa == all;
+  if (f->kind == NAN_MINUS_ZERO) nan = minus && exponent == 0 && mantissa == 0;
+  if (f->kind == POWER) nan = exponent == most;
+  if (nan || (f->kind == IEEE && exponent == most)) { /* computed, for there may be no math.h */
+    volatile double huge = 1e300;
+    value = huge * huge;
+    if (nan) value -= value;
+  } else if (exponent == 0 && f->kind != POWER) { /* in two steps: the power may be no double */
+    value = (double)mantissa * power_of_two(-f->mantissa) * 2.0;
+    value *= f->bias > 1000 ? power_of_two(-1000) * power_of_two(1000 - f->bias)
+                            : power_of_two(-f->bias);
+  } else {
+    value = 1.0 + (double)mantissa * power_of_two(-f->mantissa);
+    value *= power_of_two(exponent - f->bias);
+  }
+  return minus ? -value : value;
+}
+
+/* The bits of the n-th part of an element, whose own bits begin at the lowest. */
+static uint64_t part_of(const unsigned char *element, int bits, int n) {
+  const unsigned char *at = element + n * bits / 8;
+  uint16_t two;
+  uint32_t four;
+  uint64_t value = 0;
+  int bit;
+  switch (bits) {
+    case 8: return *at;
+    case 16: memcpy(&two, at, 2); return two;
+    case 32: memcpy(&four, at, 4); return four;
+    case 64: memcpy(&value, at, 8); return value;
+    default: break;
+  }
+  for (bit = 0; bit < bits; ++bit) {
+    value |= (uint64_t)(element[(n * bits + bit) / 8] >> (n * bits + bit) % 8 & 1) << bit;
+  }
+  return value;
+}
+
+/* What is known of two elements, or of two tensors. */
+typedef struct verdict {
+  int same_bits, same_values, same_or_nan;
+  uint64_t apart; /* integers */
+  double far;     /* the others */
+  int nan;        /* one is, and the other is not */
+} verdict;
+
+static void compare_parts(const format *f, int bits, uint64_t a, uint64_t b, verdict *v) {
+  v->same_bits &= a == b;
+  if (f->kind == WHOLE) {
+    /* What has a sign becomes one without, in the same order. */
+    uint64_t sign = f->code == kDLInt ? UINT64_C(1) << (bits - 1) : 0, x = a ^ sign, y = b ^ sign;
+    uint64_t apart = x > y ? x - y : y - x;
+    v->same_values &= a == b;
+    v->same_or_nan &= a == b;
+    if (apart > v->apart) v->apart = apart;
+  } else {
+    double x = f->kind == BOOL ? a != 0 : read_float(f, a);
+    double y = f->kind == BOOL ? b != 0 : read_float(f, b);
+    int nans = x != x && y != y, same = x == y || nans;
+    double far = same ? 0 : x < y ? y - x : x - y;
+    v->same_values &= x == y;
+    v->same_or_nan &= same;
+    v->nan |= far != far;
+    if (far > v->far) v->far = far;
+  }
+}
+
+/* ---- Layouts --------------------------------------------------------------------------------*/
+
+static int32_t ndim;
+static int64_t shape[DIMS], count;
+
+/* A tensor that touches just `nbytes` bytes; strides count slots. */
+typedef struct side {
+  const format *f;
+  int item, slot; /* bits of an element, and from one to the next */
+  int64_t strides[DIMS], low, nbytes;
+  unsigned char *bytes;
+  DLManagedTensorVersioned managed;
+} side;
+
+/* False when there is no room. */
+static int lay_out(side *s, const format *f, int lanes, const guarded *room, int repeats) {
+  int64_t next = 1, low = 0, high = 0, offset = below(3) * 5;
+  int order[DIMS], gaps = below(3) == 0, padded = (int)below(2), i;
+  s->f = f;
+  s->item = s->slot = f->bits * lanes;
+  if (padded) s->slot = (s->item + 7) / 8 * 8;
+  for (i = 0; i < ndim; ++i) order[i] = ndim - 1 - i;
+  for (i = ndim - 1; i > 0 && below(3) != 0; --i) {
+    int other = (int)below(i + 1), kept = order[i];
+    order[i] = order[other];
+    order[other] = kept;
+  }
+  for (i = 0; i < ndim; ++i) {
+    int64_t *stride = &s->strides[order[i]], reach;
+    if (gaps && below(3) == 0) next += 1 + below(3);
+    *stride = below(5) == 0 ? -next : next;
+    next *= shape[order[i]];
+    if (repeats && below(12) == 0) *stride = 0;
+    reach = (shape[order[i]] - 1) * *stride * s->slot;
+    if (reach < 0) low -= reach; else high += reach;
+  }
+  s->low = (low + 7) / 8;
+  s->nbytes = s->low + (high + s->slot + 7) / 8;
+  if (s->nbytes + 64 > ROOM) return 0;
+  s->bytes = guarded_place(room, (size_t)s->nbytes, (unsigned)draw() % 3);
+  fill(s->bytes, s->nbytes);
+  s->managed = t_managed(t_describe(s->bytes + s->low - offset, t_dtype(f->code, f->bits, lanes),
+                                    ndim, shape, s->strides),
+                         padded ? DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED : 0);
+  s->managed.dl_tensor.byte_offset = (uint64_t)offset;
+  return 1;
+}
+
+/* Bits before the n-th element, in row-major order. */
+static int64_t place_of(const side *s, int64_t n) {
+  int64_t slots = 0;
+  int i;
+  for (i = ndim - 1; i >= 0; --i) {
+    slots += n % shape[i] * s->strides[i];
+    n /= shape[i];
+  }
+  return 8 * s->low + slots * s->slot;
+}
+
+static void move_bits(unsigned char *to, int64_t to_bit, const unsigned char *from,
+                      int64_t from_bit, int bits) {
+  int i;
+  if (((to_bit | from_bit | bits) & 7) == 0) {
+    memcpy(to + to_bit / 8, from + from_bit / 8, (size_t)bits / 8);
+    return;
+  }
+  for (i = 0; i < bits; ++i, ++to_bit, ++from_bit) {
+    int value = from[from_bit / 8] >> from_bit % 8 & 1;
+    to[to_bit / 8] = (unsigned char)((to[to_bit / 8] & ~(1 << to_bit % 8)) | value << to_bit % 8);
+  }
+}
+
+static void get(const side *s, int64_t n, unsigned char *element) {
+  memset(element, 0, ELEMENT);
+  move_bits(element, 0, s->bytes, place_of(s, n), s->item);
+}
+
+/* Into `bytes`, laid out as those of the tensor, from where bits beside the element come. */
+static void put(const side *s, unsigned char *bytes, int64_t n, const unsigned char *element) {
+  int64_t at = place_of(s, n);
+  move_bits(bytes, at, element, 0, s->item);
+  if (bytes != s->bytes) move_bits(bytes, at + s->item, s->bytes, at + s->item, s->slot - s->item);
+}
+
+/* ---- Cases ----------------------------------------------------------------------------------*/
+
+static void check(int good, const char *what, const side *a, const side *b) {
+  int i;
+  if (good) {
+    ++passed;
+    return;
+  }
+  ++failed;
+  printf("failed: %s: code %d, %d bits in %d; code %d, %d bits in %d\n", what, a->f->code, a->item,
+         a->slot, b->f->code, b->item, b->slot);
+  for (i = 0; i < ndim; ++i) {
+    printf("  extent %d, strides %d and %d\n", (int)shape[i], (int)a->strides[i],
+           (int)b->strides[i]);
+  }
+}
+
+/* Random elements, or only such as equal themselves, into both. */
+static void twins(const side *a, const side *b, int tame) {
+  unsigned char element[ELEMENT];
+  int bits = a->f->bits / a->f->parts, n;
+  int64_t i;
+  for (i = 0; i < count && tame; ++i) {
+    for (n = 0; n < a->item / bits; ++n) {
+      unsigned char *at = a->bytes;
+      int64_t bit = place_of(a, i) + n * bits;
+      verdict v = {1, 1, 1, 0, 0, 0};
+      do {
+        fill(element, 8);
+        v.same_values = 1;
+        compare_parts(a->f, bits, part_of(element, bits, 0), part_of(element, bits, 0), &v);
+      } while (!v.same_values);
+      move_bits(at, bit, element, 0, bits);
+    }
+  }
+  for (i = 0; i < count; ++i) {
+    get(a, i, element);
+    put(b, b->bytes, i, element);
+  }
+}
+
+/* Where doubles are computed with more bits and rounded twice, the last one is not looked at. */
+static int equals(double a, double b) {
+  return a == b || (FLT_EVAL_METHOD != 0 && (a < b ? b - a : a - b) <= b * 1e-15);
+}
+
+static void compared(const side *a, const side *b, const char *what) {
+  unsigned char x[ELEMENT], y[ELEMENT];
+  verdict v = {1, 1, 1, 0, 0, 0};
+  int bits = a->f->bits / a->f->parts, n;
+  int32_t same[3] = {9, 9, 9};
+  double apart = -1, want;
+  int64_t i;
+  for (i = 0; i < count; ++i) {
+    get(a, i, x);
+    get(b, i, y);
+    for (n = 0; n < a->item / bits; ++n) {
+      compare_parts(a->f, bits, part_of(x, bits, n), part_of(y, bits, n), &v);
+    }
+  }
+  want = a->f->kind == WHOLE ? (double)v.apart : v.far;
+  check(dlrs_equal(&a->managed, &b->managed, DLRS_EQUAL_BITS, &same[0], ERR) == DLRS_OK &&
+            dlrs_equal(&a->managed, &b->managed, DLRS_EQUAL_VALUES, &same[1], ERR) == DLRS_OK &&
+            dlrs_equal(&a->managed, &b->managed, DLRS_EQUAL_VALUES_OR_NAN, &same[2], ERR) ==
+                DLRS_OK &&
+            same[0] == v.same_bits && same[1] == v.same_values && same[2] == v.same_or_nan,
+        what, a, b);
+  check(dlrs_max_diff(&a->managed, &b->managed, &apart, ERR) == DLRS_OK &&
+            (v.nan ? apart != apart : equals(apart, want)),
+        what, a, b);
+}
+
+static void flip_a_bit(const side *s) {
+  int64_t bit = place_of(s, below(count)) + below(s->item);
+  s->bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+}
+
+/* One element, converted alone. */
+static void convert(const side *from, const side *to, const unsigned char *in, unsigned char *out) {
+  DLDataType read = from->managed.dl_tensor.dtype, written = to->managed.dl_tensor.dtype;
+  DLManagedTensorVersioned a =
+      t_managed(t_describe((void *)(uintptr_t)in, read, 0, NULL, NULL), 0);
+  DLManagedTensorVersioned b = t_managed(t_describe(out, written, 0, NULL, NULL), 0);
+  memset(out, 0, ELEMENT);
+  if (dlrs_cast(&a, &b, NULL, ERR) != DLRS_OK) check(0, "one element", from, to);
+}
+
+/* Whether all that is written are elements: those of `expected`. */
+static int as_expected(const side *s) { return memcmp(s->bytes, expected, (size_t)s->nbytes) == 0; }
+
+static void cast(const side *a, side *c, const dlrs_copy_options *options) {
+  unsigned char in[ELEMENT], out[ELEMENT];
+  int64_t i;
+  int worked;
+  memcpy(expected, c->bytes, (size_t)c->nbytes);
+  worked = dlrs_cast(&a->managed, &c->managed, options, ERR) == DLRS_OK;
+  for (i = 0; i < count; ++i) {
+    get(a, i, in);
+    convert(a, c, in, out);
+    put(c, expected, i, out);
+  }
+  check(worked && as_expected(c), "cast", a, c);
+}
+
+/* With an element of `a`, which ends where its memory does. */
+static void filled(const side *a, side *c, const dlrs_copy_options *options) {
+  unsigned char in[ELEMENT], out[ELEMENT];
+  size_t nbytes = (size_t)(a->item + 7) / 8;
+  unsigned char *value = guarded_place(&rooms[3], nbytes, 2);
+  int64_t i;
+  int worked;
+  get(a, below(count), in);
+  memcpy(value, in, nbytes);
+  convert(a, c, in, out);
+  memcpy(expected, c->bytes, (size_t)c->nbytes);
+  worked = dlrs_fill(&c->managed, value, a->managed.dl_tensor.dtype, options, ERR) == DLRS_OK;
+  for (i = 0; i < count; ++i) put(c, expected, i, out);
+  check(worked && as_expected(c), "fill", a, c);
+}
+
+static void plain_bytes(side *s, const dlrs_copy_options *options) {
+  int64_t nbytes = (count * s->item + 7) / 8, i;
+  unsigned char *bytes = guarded_place(&rooms[3], (size_t)nbytes, (unsigned)draw() % 3);
+  unsigned char element[ELEMENT];
+  int worked;
+  fill(bytes, nbytes);
+  memset(expected, 0, (size_t)nbytes);
+  for (i = 0; i < count; ++i) {
+    get(s, i, element);
+    move_bits(expected, i * s->item, element, 0, s->item);
+  }
+  worked = dlrs_copy_to_bytes(&s->managed, bytes, (uint64_t)nbytes, options, ERR) == DLRS_OK;
+  check(worked && memcmp(bytes, expected, (size_t)nbytes) == 0, "to bytes", s, s);
+  fill(bytes, nbytes);
+  memcpy(expected, s->bytes, (size_t)s->nbytes);
+  worked = dlrs_copy_from_bytes(bytes, (uint64_t)nbytes, &s->managed, options, ERR) == DLRS_OK;
+  for (i = 0; i < count; ++i) {
+    memset(element, 0, ELEMENT);
+    move_bits(element, 0, bytes, i * s->item, s->item);
+    put(s, expected, i, element);
+  }
+  check(worked && as_expected(s), "from bytes", s, s);
+}
+
+/* As many elements as this or fewer. */
+static void shaped(int64_t most) {
+  static const int64_t extents[] = {1, 2, 3, 5, 8, 17, 64, 127, 128, 129, 130, 300, 1000};
+  int rank = (int)below(DIMS + 1);
+  ndim = 0;
+  count = 1;
+  while (rank-- > 0) {
+    int64_t extent = extents[below(sizeof extents / sizeof *extents)];
+    if (count * extent > most) continue;
+    shape[ndim++] = extent;
+    count *= extent;
+  }
+}
+
+static void one_case(void) {
+  const format *f = &formats[below(FORMATS)], *g = &formats[below(FORMATS)];
+  int lanes = below(5) == 0 ? 1 + (int)below(4) : 1, flips;
+  dlrs_copy_options options;
+  side a, b, c;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.threads = (uint32_t)below(4);
+  shaped(below(3) == 0 ? 10000 : 1500);
+  if (!lay_out(&a, f, lanes, &rooms[0], 1) || !lay_out(&b, f, lanes, &rooms[1], 0) ||
+      !lay_out(&c, g, lanes, &rooms[2], 0)) {
+    return;
+  }
+  twins(&a, &b, (int)below(2));
+  compared(&a, &b, "equal");
+  for (flips = 0; flips < 2; ++flips) {
+    flip_a_bit(&b);
+    compared(&a, &b, "a bit flipped");
+  }
+  cast(&a, &c, &options);
+  filled(&b, &c, &options);
+  plain_bytes(&b, &options);
+  plain_bytes(&c, &options);
+}
+
+/* What is written is 8 MiB and more, which is worth two threads. */
+static void large_case(void) {
+  const format *f = &formats[below(FORMATS)], *g = f;
+  dlrs_copy_options options;
+  side a, b, c;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.threads = 2;
+  while (g->bits < 64) g = &formats[below(FORMATS)];
+  ndim = 2;
+  shape[1] = 1 + below(300);
+  shape[0] = (1 << 20) / shape[1] + 1;
+  count = shape[0] * shape[1];
+  if (!lay_out(&a, f, 1, &rooms[0], 0) || !lay_out(&b, f, 1, &rooms[1], 0) ||
+      !lay_out(&c, g, 1, &rooms[2], 0)) {
+    return;
+  }
+  twins(&a, &b, 0);
+  flip_a_bit(&b);
+  compared(&a, &b, "a bit of many flipped");
+  cast(&a, &c, &options);
+  filled(&a, &c, &options);
+}
+
+int main(int argc, char **argv) {
+  long cases = argc > 1 ? atol(argv[1]) : 1500, i;
+  if (argc > 2) state ^= strtoull(argv[2], NULL, 0) * UINT64_C(0x9e3779b97f4a7c15);
+  for (i = 0; i < 4; ++i) rooms[i] = guarded_new(ROOM);
+  expected = (unsigned char *)malloc(ROOM);
+  if (expected == NULL) return 1;
+  for (i = 0; i < cases && failed < 5; ++i) one_case();
+  for (i = 0; i < cases / 300 && failed < 5; ++i) large_case();
+  printf("%ld passed, %ld failed\n", passed, failed);
+  free(expected);
+  return failed != 0 || passed == 0;
+}
