@@ -321,11 +321,11 @@ fn inside((low, high): (i128, i128), base: (i128, i128)) -> Result<()> {
         return Ok(());
     }
     let (worst, limit) = if low < base.0 { (low, base.0) } else { (high, base.1) };
-    let (unit, detail) = match (worst | limit) & 7 {
-        0 => (8, "the view would reach outside its base, bytes from the first element"),
-        _ => (1, "the view would reach outside its base, bits from the first element"),
+    let (shift, detail) = match (worst | limit) & 7 {
+        0 => (3, "the view would reach outside its base, bytes from the first element"),
+        _ => (0, "the view would reach outside its base, bits from the first element"),
     };
-    let near = |bits: i128| (bits / unit).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    let near = |bits: i128| (bits >> shift).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
     let error = Error::new(DLRS_OUT_OF_BOUNDS).value(near(worst)).limit(near(limit));
     Err(error.detail(detail))
 }
