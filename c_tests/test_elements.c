@@ -80,9 +80,8 @@ static double read_float(const format *f, uint64_t bits) {
   if (f->kind == NAN_MINUS_ZERO) nan = minus && exponent == 0 && mantissa == 0;
   if (f->kind == POWER) nan = exponent == most;
   if (nan || (f->kind == IEEE && exponent == most)) { /* computed, for there may be no math.h */
-    volatile double huge = 1e300;
-    value = huge * huge;
-    if (nan) value -= value;
+    volatile double huge = 1e300, endless = huge * huge;
+    value = nan ? endless - endless : endless;
   } else if (exponent == 0 && f->kind != POWER) { /* in two steps: the power may be no double */
     value = (double)mantissa * power_of_two(-f->mantissa) * 2.0;
     value *= f->bias > 1000 ? power_of_two(-1000) * power_of_two(1000 - f->bias)

@@ -193,7 +193,7 @@ fn both_structs_of_a_block_are_one_tensor() {
     unsafe {
         for by_legacy in [false, true] {
             let owner = Owner::Callback(None, null_mut());
-            let block = block::around(&tensor, 1, owner).unwrap();
+            let Ok(block) = block::around(&tensor, 1, owner) else { panic!() };
             let (versioned, legacy) = (Block::versioned(block), Block::legacy(block));
             assert_eq!(block::of_versioned(versioned), Some(block));
             assert_eq!(block::of_legacy(legacy), Some(block));
@@ -222,8 +222,8 @@ fn a_block_says_the_same_whichever_way_it_was_made() {
         // SAFETY: as in the test above; a block of ours is given up once.
         unsafe {
             let short = match block::around(&tensor, flags, owner) {
-                Some(block) => Ok(block),
-                None => wrap::wrap_checked(&tensor, flags, owner, rules),
+                Ok(block) => Ok(block),
+                Err(left) => wrap::wrap_checked(&tensor, flags, owner, rules, left),
             };
             let checked = long.read_checked(&tensor, flags, rules, false);
             let checked = checked.and_then(|()| wrap::wrap(&long, owner));

@@ -12,8 +12,9 @@ use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::import::{self, Import};
 use crate::layout::Order;
 use crate::tensor::alloc::check_align;
+use crate::tensor::block::{Block, Left};
 use crate::tensor::convert::{self, LegacyPolicy::*};
-use crate::tensor::{Legacy, Versioned, block::Block, share};
+use crate::tensor::{Legacy, Versioned, share};
 use crate::validate::{Level, Rules};
 
 const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(3, "out")];
@@ -41,20 +42,24 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
+    let mut left = Left::Unusual;
     // SAFETY: the preface's contract for every pointer.
-    if let Some(taken) = unsafe { Taken::usual(tensor, out) }
+    if let Some(taken) = unsafe { Taken::usual(tensor, out) } {
         // SAFETY: as above.
-        && let Some(versioned) = unsafe { convert::from_usual_legacy(taken.tensor, flags) }
-    {
-        // SAFETY: as above.
-        unsafe { taken.give(versioned, out) };
-        return DLRS_OK as dlrs_status;
+        match unsafe { convert::from_usual_legacy(taken.tensor, flags) } {
+            Ok(versioned) => {
+                // SAFETY: as above.
+                unsafe { taken.give(versioned, out) };
+                return DLRS_OK as dlrs_status;
+            }
+            Err(why) => left = why,
+        }
     }
     run_rest("dlrs_from_legacy_take", error, move || {
         // SAFETY: as above.
         unsafe {
             let taken = Taken::new(tensor, out, ARGS)?;
-            let block = convert::boxed_legacy(taken.tensor, flags).of(ARGS[0])?;
+            let block = convert::checked_legacy(taken.tensor, flags, left).of(ARGS[0])?;
             taken.give(Block::versioned(block), out);
         }
         Ok(())

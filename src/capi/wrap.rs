@@ -6,7 +6,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run_rest};
 use crate::abi::*;
 use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Parameter, Status::DLRS_OK};
-use crate::tensor::block::{self, Block, Owner, dlrs_free_fn};
+use crate::tensor::block::{self, Block, Left, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules};
 
@@ -39,20 +39,24 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    if let Some((tensor, out)) = arg::usual(tensor, out)
-        && let owner = Owner::Callback(free_fn, context)
+    let mut left = Left::Unusual;
+    if let Some((tensor, out)) = arg::usual(tensor, out) {
+        let owner = Owner::Callback(free_fn, context);
         // SAFETY: a live tensor, by the preface.
-        && let Some(block) = unsafe { block::around(tensor.as_ptr(), flags, owner) }
-    {
-        out.set(Block::versioned(block));
-        return DLRS_OK as dlrs_status;
+        match unsafe { block::around(tensor.as_ptr(), flags, owner) } {
+            Ok(block) => {
+                out.set(Block::versioned(block));
+                return DLRS_OK as dlrs_status;
+            }
+            Err(why) => left = why,
+        }
     }
     run_rest("dlrs_tensor_wrap", error, move || {
         let owner = Owner::Callback(free_fn, context);
         // SAFETY: a variable of the caller.
         let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(5, "out")) }?;
         // SAFETY: a live tensor, by the preface.
-        let block = unsafe { wrap::wrap_checked(tensor.as_ptr(), flags, owner, RULES) };
+        let block = unsafe { wrap::wrap_checked(tensor.as_ptr(), flags, owner, RULES, left) };
         out.set(Block::versioned(block.map_err(blamed)?));
         Ok(())
     })

@@ -338,26 +338,39 @@ unsafe fn write_rest(block: NonNull<Block>, flags: u64, owner: Owner) {
     }
 }
 
-/// A block around the memory that `tensor` describes, when that is a usual one ([`Plain`]) and
-/// there is memory: extents and strides go straight into the block. Else nothing is kept, and the
-/// owner still belongs to the caller.
+/// Why [`around`] made no block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// The tensor is no usual one.
+    Unusual,
+    /// There was no memory.
+    NoMemory,
+}
+
+/// A block around the memory that `tensor` describes, when that is a usual one ([`Plain`]): extents
+/// and strides go straight into the block. Else the owner still belongs to the caller.
 ///
 /// # Safety
 /// As [`Snapshot::read`].
 #[inline(always)]
-pub unsafe fn around(tensor: *const DLTensor, flags: u64, owner: Owner) -> Option<NonNull<Block>> {
+pub unsafe fn around(
+    tensor: *const DLTensor,
+    flags: u64,
+    owner: Owner,
+) -> core::result::Result<NonNull<Block>, Left> {
     // SAFETY: the caller's word, as for all that is read of the tensor.
-    let rank = unsafe { Plain::rank(tensor) }?;
-    let block: NonNull<Block> = platform::memory(nbytes_of(rank.ndim()))?.cast();
+    let rank = unsafe { Plain::rank(tensor) }.ok_or(Left::Unusual)?;
+    let memory = platform::memory(nbytes_of(rank.ndim())).ok_or(Left::NoMemory)?;
+    let block: NonNull<Block> = memory.cast();
     // SAFETY: fresh memory, malloc-aligned, with room for a block and its arrays.
     unsafe {
         write_rest(block, flags, owner);
         if describe(block, tensor, rank, flags) {
-            return Some(block);
+            return Ok(block);
         }
         platform::give_back(block.cast());
     }
-    None
+    Err(Left::Unusual)
 }
 
 /// Writes what a usual tensor says into the block; whether it is one.

@@ -6,7 +6,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::block::{self, Block, Owner};
+use super::block::{self, Block, Left, Owner};
 use super::{Legacy, Versioned, wrap};
 use crate::abi::*;
 use crate::dtype;
@@ -34,14 +34,17 @@ pub enum LegacyPolicy {
 /// # Safety
 /// As [`from_legacy`].
 #[inline(always)]
-pub unsafe fn from_usual_legacy(tensor: Legacy, flags: u64) -> Option<Versioned> {
+pub unsafe fn from_usual_legacy(
+    tensor: Legacy,
+    flags: u64,
+) -> core::result::Result<Versioned, Left> {
     // SAFETY: the caller's word.
     unsafe {
         // The legacy holder of a live block of ours becomes a versioned one.
         if let Some(block) = block::of_legacy(tensor)
             && block.as_ref().flags().load(Relaxed) == flags
         {
-            return Some(Block::versioned(block));
+            return Ok(Block::versioned(block));
         }
         block::around(described(tensor), flags, Owner::Legacy(tensor)).map(Block::versioned)
     }
@@ -51,13 +54,12 @@ pub unsafe fn from_usual_legacy(tensor: Legacy, flags: u64) -> Option<Versioned>
 ///
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
-#[inline(never)]
 pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
     // SAFETY: the caller's word.
     unsafe {
         match from_usual_legacy(tensor, flags) {
-            Some(versioned) => Ok(versioned),
-            None => boxed_legacy(tensor, flags).map(Block::versioned),
+            Ok(versioned) => Ok(versioned),
+            Err(left) => checked_legacy(tensor, flags, left).map(Block::versioned),
         }
     }
 }
@@ -68,7 +70,19 @@ pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
 /// `tensor` is live; on success the block owns the caller's holder.
 pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
-    unsafe { wrap::wrap_checked(described(tensor), flags, Owner::Legacy(tensor), RULES) }
+    unsafe {
+        let made = block::around(described(tensor), flags, Owner::Legacy(tensor));
+        made.or_else(|left| checked_legacy(tensor, flags, left))
+    }
+}
+
+/// As [`boxed_legacy`], of what [`block::around`] left.
+///
+/// # Safety
+/// As [`boxed_legacy`].
+pub unsafe fn checked_legacy(tensor: Legacy, flags: u64, left: Left) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    unsafe { wrap::wrap_checked(described(tensor), flags, Owner::Legacy(tensor), RULES, left) }
 }
 
 /// What `tensor` describes.

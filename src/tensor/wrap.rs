@@ -3,14 +3,15 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-use super::block::{self, Block, Data, Owner, Spec};
+use super::block::{self, Block, Data, Left, Owner, Spec};
 use crate::abi::DLTensor;
 use crate::error::Result;
 use crate::validate::{Rules, Snapshot, check_flags};
 
 /// A block of ours with exactly `flags` over the memory that `tensor` describes, in the order of
 /// the checks: for what [`block::around`] left. Extents and strides are copied, NULL strides
-/// filled. On error the owner still belongs to the caller.
+/// filled. What is wrong with the tensor comes before want of memory. On error the owner still
+/// belongs to the caller.
 ///
 /// # Safety
 /// As [`Snapshot::read`].
@@ -19,12 +20,16 @@ pub unsafe fn wrap_checked(
     flags: u64,
     owner: Owner,
     rules: Rules,
+    left: Left,
 ) -> Result<NonNull<Block>> {
     check_flags(flags)?;
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { snapshot.read(tensor, flags, rules) }?;
-    block::new(&spec_of(&snapshot, flags, owner))
+    match left {
+        Left::Unusual => block::new(&spec_of(&snapshot, flags, owner)),
+        Left::NoMemory => Err(block::no_memory(Some(block::nbytes_of(snapshot.shape().len())))),
+    }
 }
 
 /// As [`wrap_checked`], of a tensor that has been read.
