@@ -3,7 +3,9 @@
 # under valgrind's callgrind, as a Markdown table; for processors whose counters cannot be read.
 # `profile.sh [NAME...]`: the first row whose name contains NAME, or those of the table of targets.
 # environment: TUNE (amd, zen5, usual) for whose ways, as the processor that valgrind shows is none of
-# AMD's; SKIP (bytes, 16: NumPy's arrays); CACHES, the simulated ones, by callgrind's options.
+# AMD's; SKIP (bytes, 16: NumPy's arrays); CACHES, the simulated ones, by callgrind's options. With
+# STEPS=1 instructions alone, by steps.c instead of valgrind, which has no AVX-512: of the processor's
+# own ways, if TUNE says nothing, and minutes a row.
 cd "$(dirname "$0")/.." || exit 1
 caches=${CACHES:---I1=32768,8,64 --D1=32768,8,64 --LL=33554432,16,64}
 program=$(cargo bench --bench copy --no-run 2>&1 | sed -n 's/.*(\(.*copy-[0-9a-f]*\)).*/\1/p')
@@ -16,6 +18,18 @@ trap 'rm -f "$counts"' EXIT
   "NCHW→NHWC f32 16×64" "reversal of axes" "(0,2,1,3)" "inner step 2 f32" "row step 2 f32" \
   "broadcast column" "reversed inner axis" "fp4 packed transpose 8192" "fp6 packed transpose 8192"
 # For each 64 bytes of the output.
+if [ -n "${STEPS:-}" ]; then
+  mkdir -p target/bench && cc -O2 benches/steps.c -o target/bench/steps || exit 1
+  place=$(nm "$program" | sed -n 's/ T profiled$//p')
+  printf '| case | instructions |\n| --- | --: |\n'
+  for name in "$@"; do
+    PROFILE=1 SKIP=${SKIP:-16} target/bench/steps "$place" "$program" "$name" | awk '
+      NR == 2 { n = $NF; sub(/ [0-9]+$/, ""); row = $0 }
+      NR == 3 { printf "| %s | %.1f |\n", row, $1 / (n / 64) }
+      END { exit NR < 3 }' || { echo "profile.sh: no row is named so, or no ptrace: $name" >&2; exit 1; }
+  done
+  exit
+fi
 echo "| case | instructions | read, nearest missed | read, last missed | stores |"
 echo "| --- | --: | --: | --: | --: |"
 for name in "$@"; do
