@@ -125,6 +125,7 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         test_stack) arguments=8 ;;
         test_small_world) arguments=101 ;;
         test_elements) arguments=100 ;;
+        test_far) arguments=20 ;; # near: valgrind has not so many addresses
         test_platform) continue ;; # minutes: it walks as much memory as an address space has
         lifecycle) arguments="$work/lib/libdlpack_rs.so $work/copy.so 1000" ;;
         *) arguments= ;;

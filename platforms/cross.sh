@@ -98,6 +98,7 @@ program() { # program RUNNER SOURCE
     test_stack) "$1" "$exe" 8 ;;
     test_small_world) "$1" "$exe" 13 ;;
     test_elements) "$1" "$exe" 200 ;;
+    test_far) "$1" "$exe" 100 ;;
     *) "$1" "$exe" ;;
   esac
 }
