@@ -35,7 +35,7 @@ static void fill(unsigned char *bytes, int64_t nbytes) {
 /* ---- Numbers --------------------------------------------------------------------------------*/
 
 /* What the largest exponent and the sign of nothing stand for. */
-enum { WHOLE, BOOL, IEEE, NAN_LAST, NAN_MINUS_ZERO, FINITE, POWER };
+enum { WHOLE, TRUTH, IEEE, NAN_LAST, NAN_MINUS_ZERO, FINITE, POWER };
 
 typedef struct format {
   int code, bits, parts, kind, exponent, mantissa, bias; /* of one of the parts */
@@ -49,7 +49,7 @@ static const format formats[] = {
     {kDLUInt, 2, 1, WHOLE, 0, 0, 0},          {kDLUInt, 4, 1, WHOLE, 0, 0, 0},
     {kDLUInt, 8, 1, WHOLE, 0, 0, 0},          {kDLUInt, 16, 1, WHOLE, 0, 0, 0},
     {kDLUInt, 32, 1, WHOLE, 0, 0, 0},         {kDLUInt, 64, 1, WHOLE, 0, 0, 0},
-    {kDLBool, 8, 1, BOOL, 0, 0, 0},           {kDLFloat, 16, 1, IEEE, 5, 10, 15},
+    {kDLBool, 8, 1, TRUTH, 0, 0, 0},           {kDLFloat, 16, 1, IEEE, 5, 10, 15},
     {kDLFloat, 32, 1, IEEE, 8, 23, 127},      {kDLFloat, 64, 1, IEEE, 11, 52, 1023},
     {kDLBfloat, 16, 1, IEEE, 8, 7, 127},      {kDLComplex, 32, 2, IEEE, 5, 10, 15},
     {kDLComplex, 64, 2, IEEE, 8, 23, 127},    {kDLComplex, 128, 2, IEEE, 11, 52, 1023},
@@ -116,9 +116,9 @@ static uint64_t part_of(const unsigned char *element, int bits, int n) {
 /* What is known of two elements, or of two tensors. */
 typedef struct verdict {
   int same_bits, same_values, same_or_nan;
-  uint64_t apart; /* integers */
-  double far;     /* the others */
-  int nan;        /* one is, and the other is not */
+  uint64_t apart;    /* integers */
+  double difference; /* of the others */
+  int nan;           /* one is, and the other is not */
 } verdict;
 
 static void compare_parts(const format *f, int bits, uint64_t a, uint64_t b, verdict *v) {
@@ -131,14 +131,14 @@ static void compare_parts(const format *f, int bits, uint64_t a, uint64_t b, ver
     v->same_or_nan &= a == b;
     if (apart > v->apart) v->apart = apart;
   } else {
-    double x = f->kind == BOOL ? a != 0 : read_float(f, a);
-    double y = f->kind == BOOL ? b != 0 : read_float(f, b);
+    double x = f->kind == TRUTH ? a != 0 : read_float(f, a);
+    double y = f->kind == TRUTH ? b != 0 : read_float(f, b);
     int nans = x != x && y != y, same = x == y || nans;
-    double far = same ? 0 : x < y ? y - x : x - y;
+    double difference = same ? 0 : x < y ? y - x : x - y;
     v->same_values &= x == y;
     v->same_or_nan &= same;
-    v->nan |= far != far;
-    if (far > v->far) v->far = far;
+    v->nan |= difference != difference;
+    if (difference > v->difference) v->difference = difference;
   }
 }
 
@@ -286,7 +286,7 @@ static void compared(const side *a, const side *b, const char *what) {
       compare_parts(a->f, bits, part_of(x, bits, n), part_of(y, bits, n), &v);
     }
   }
-  want = a->f->kind == WHOLE ? (double)v.apart : v.far;
+  want = a->f->kind == WHOLE ? (double)v.apart : v.difference;
   check(dlrs_equal(&a->managed, &b->managed, DLRS_EQUAL_BITS, &same[0], ERR) == DLRS_OK &&
             dlrs_equal(&a->managed, &b->managed, DLRS_EQUAL_VALUES, &same[1], ERR) == DLRS_OK &&
             dlrs_equal(&a->managed, &b->managed, DLRS_EQUAL_VALUES_OR_NAN, &same[2], ERR) ==

@@ -9,7 +9,7 @@
 
 #include "harness.h"
 
-enum { DIMS = 5, ELEMENT = 40, NEAR = 1 << 24 };
+enum { DIMS = 5, ELEMENT = 40, NARROW = 1 << 24 };
 static const uint64_t far_away = UINT64_C(96) << 30;
 
 static unsigned char *memory[2];
@@ -52,9 +52,9 @@ static int prepare(void) {
   memory[1] = reserve(far_away);
   if (memory[0] != NULL && memory[1] != NULL) return 1;
   printf("not run: rows that are far apart (no 192 GiB of addresses)\n");
-  room = NEAR;
-  memory[0] = reserve(NEAR);
-  memory[1] = reserve(NEAR);
+  room = NARROW;
+  memory[0] = reserve(NARROW);
+  memory[1] = reserve(NARROW);
   return memory[0] != NULL && memory[1] != NULL;
 }
 
@@ -80,12 +80,12 @@ typedef struct side {
 
 /* In any order, with gaps, backwards, repeated if that may be, and far apart along one dimension.
  * False when there is no room. */
-static int lay_out(side *s, int in, DLDataType dtype, int far, int repeats) {
+static int lay_out(side *s, int in, DLDataType dtype, int apart, int repeats) {
   static const int64_t jumps[] = {INT64_C(1) << 30,         INT64_C(3) << 30,
                                   INT64_C(1) << 31,         (INT64_C(1) << 31) - 64,
                                   INT64_C(1) << 32,         (INT64_C(1) << 32) + 192};
   int64_t next = 1, low = 0, high = width;
-  int order[DIMS], i, jump = far && room > NEAR && ndim > 1 ? 1 + (int)below(ndim - 1) : DIMS;
+  int order[DIMS], i, jump = apart && room > NARROW && ndim > 1 ? 1 + (int)below(ndim - 1) : DIMS;
   for (i = 0; i < ndim; ++i) order[i] = i;
   for (i = ndim - 1; i > 0; --i) {
     int other = (int)below(i + 1), kept = order[i];
@@ -261,7 +261,7 @@ static void shaped(int64_t most) {
 static int one_case(void) {
   static const int64_t sizes[] = {1, 1, 1, 1, 2, 3, 4, 5, 8, 12, 16, 20, 40};
   static const int64_t packed[] = {1, 2, 4, 4, 6};
-  int bits = below(4) == 0, far = (int)below(3);
+  int bits = below(4) == 0, apart = (int)below(3);
   DLDataType dtype = t_dtype(kDLUInt, 8, 1);
   side src, dst;
   dtype.lanes = (uint16_t)one_of(sizes, sizeof sizes);
@@ -272,7 +272,7 @@ static int one_case(void) {
   }
   width = dtype.bits * dtype.lanes;
   shaped(bits ? 15000 : 4000000 / width);
-  if (!lay_out(&src, 0, dtype, far != 1, 1) || !lay_out(&dst, 1, dtype, far != 0, 0)) return 0;
+  if (!lay_out(&src, 0, dtype, apart != 1, 1) || !lay_out(&dst, 1, dtype, apart != 0, 0)) return 0;
   run(&src, &dst, 1);
   return 1;
 }
@@ -281,14 +281,14 @@ static int one_case(void) {
 static int large_case(void) {
   DLDataType dtype = t_dtype(kDLUInt, 32, 1);
   side src, dst;
-  int far = (int)below(3);
+  int apart = (int)below(3);
   width = 32;
   ndim = 3;
   shape[0] = 5;
   shape[1] = 270 + below(10);
   shape[2] = 800 + below(40);
   count = shape[0] * shape[1] * shape[2];
-  if (!lay_out(&src, 0, dtype, far != 1, 0) || !lay_out(&dst, 1, dtype, far != 0, 0)) return 0;
+  if (!lay_out(&src, 0, dtype, apart != 1, 0) || !lay_out(&dst, 1, dtype, apart != 0, 0)) return 0;
   run(&src, &dst, 2);
   return 1;
 }
@@ -298,7 +298,7 @@ int main(int argc, char **argv) {
   if (argc > 2) state ^= strtoull(argv[2], NULL, 0) * UINT64_C(0x9e3779b97f4a7c15);
   if (!prepare()) return 1;
   while (done < cases && failed < 5) done += one_case();
-  for (done = 0; argc == 1 && room > NEAR && done < 4 && failed < 5;) done += large_case();
+  for (done = 0; argc == 1 && room > NARROW && done < 4 && failed < 5;) done += large_case();
   munmap(memory[0], (size_t)room);
   munmap(memory[1], (size_t)room);
   printf("%ld passed, %ld failed\n", passed, failed);
