@@ -174,7 +174,9 @@ fn what_reaches_far_is_left_to_the_checks() {
             far += usize::from(!good);
         }
     }
-    assert!(near > 400 && far > 1_000, "{near} {far}");
+    // Elsewhere nearly all of 64 bits are addresses.
+    let least = if cfg!(target_arch = "x86_64") { 1_000 } else { 200 };
+    assert!(near > 400 && far > least, "{near} {far}");
 }
 
 #[test]

@@ -122,14 +122,50 @@ pub(super) struct Lined<'a> {
     line: *mut u8,
     fill: usize,
     foreign: usize,
+    /// The first lines of this run, at `this`, and of the one before, where others' bytes come
+    /// first: of runs that are made backwards, those are this one's last.
+    begun: [Begun; 2],
+    this: usize,
+}
+
+/// A line but for its first bytes.
+#[repr(C, align(64))]
+struct Begun {
+    bytes: [MaybeUninit<u8>; 64],
+    /// Where it belongs, if it is one, and how many bytes are not there.
+    line: *mut u8,
+    foreign: usize,
+}
+
+impl Begun {
+    const fn none() -> Begun {
+        let line = core::ptr::null_mut();
+        Begun { bytes: [MaybeUninit::uninit(); 64], line, foreign: 0 }
+    }
+
+    /// Copies the bytes that are there to their places in a line at `to`.
+    unsafe fn put(&self, to: *mut u8) {
+        let (from, at) = (self.bytes.as_ptr().cast::<u8>(), self.foreign);
+        // SAFETY: the caller's line.
+        unsafe { copy_nonoverlapping(from.wrapping_add(at), to.wrapping_add(at), 64 - at) };
+    }
+
+    /// Writes them.
+    unsafe fn release(&mut self) {
+        if !self.line.is_null() {
+            // SAFETY: bytes of a run, which are writable still.
+            unsafe { self.put(self.line) };
+            self.line = core::ptr::null_mut();
+        }
+    }
 }
 
 impl Lined<'_> {
     /// Past the caches, if it `streams`.
     #[inline(always)]
     pub(super) fn new(ops: &Ops, streams: bool) -> Lined<'_> {
-        let line = core::ptr::null_mut();
-        Lined { ops, streams, buffer: Buffer::new(), line, fill: 0, foreign: 0 }
+        let (line, begun) = (core::ptr::null_mut(), [Begun::none(), Begun::none()]);
+        Lined { ops, streams, buffer: Buffer::new(), line, fill: 0, foreign: 0, begun, this: 0 }
     }
 
     /// Writes a run of `n` elements of `size` bytes (1 to 1024) that `produce(to, first, count)`
@@ -156,7 +192,7 @@ impl Lined<'_> {
         }
         if dst != self.line.wrapping_add(self.fill) {
             // SAFETY: the run before's bytes.
-            unsafe { self.finish() };
+            unsafe { self.end() };
             if n * size < SHORT {
                 produce(dst, 0, n);
                 return self.start(dst.wrapping_add(n * size));
@@ -193,41 +229,62 @@ impl Lined<'_> {
         if full == 0 {
             return;
         }
-        // SAFETY: the caller's lines; what is left is less than the line that it moves over.
+        let skip = if self.foreign > 0 { 64 } else { 0 };
+        let (to, from) = (self.line.wrapping_add(skip), buffer.wrapping_add(skip));
+        // SAFETY: the caller's lines, the first one but for what is foreign; what is left is less
+        // than the line that it moves over.
         unsafe {
-            flush(self.ops, self.line, buffer, full, self.foreign);
+            if self.foreign > 0 {
+                self.hold();
+            }
+            (self.ops.stream)(to, from, (full - skip) / 64);
             copy_nonoverlapping(buffer.wrapping_add(full), buffer, self.fill - full);
         }
         (self.line, self.fill) = (self.line.wrapping_add(full), self.fill - full);
         self.foreign = 0;
     }
 
-    /// Writes what is left of the last run.
+    /// Keeps the part of the first line that is not foreign.
+    unsafe fn hold(&mut self) {
+        let (line, foreign, from) = (self.line, self.foreign, self.buffer.ptr());
+        let begun = &mut self.begun[self.this & 1];
+        let to = begun.bytes.as_mut_ptr().cast::<u8>();
+        // SAFETY: the rest of the line is in the buffer.
+        unsafe {
+            copy_nonoverlapping(from.wrapping_add(foreign), to.wrapping_add(foreign), 64 - foreign);
+        }
+        (begun.line, begun.foreign) = (line, foreign);
+    }
+
+    /// Writes what is left of the last run: a whole line, with what the one before has kept of it.
+    unsafe fn end(&mut self) {
+        let (from, foreign, fill) = (self.buffer.ptr(), self.foreign, self.fill);
+        let (line, rest) = (self.line, fill.saturating_sub(foreign));
+        self.this ^= 1;
+        let before = &mut self.begun[self.this & 1];
+        // SAFETY: the last line's own bytes, or all of it.
+        unsafe {
+            if rest > 0 && foreign == 0 && line == before.line && fill == before.foreign {
+                before.put(from);
+                (self.ops.stream)(line, from, 1);
+                before.line = core::ptr::null_mut();
+            } else if rest > 0 {
+                copy_nonoverlapping(from.wrapping_add(foreign), line.wrapping_add(foreign), rest);
+            }
+            before.release();
+        }
+        (self.line, self.fill, self.foreign) = (core::ptr::null_mut(), 0, 0);
+    }
+
+    /// Writes what is left of all runs.
     ///
     /// # Safety
     /// It is writable still.
     pub(super) unsafe fn finish(&mut self) {
-        let (from, foreign) = (self.buffer.ptr(), self.foreign);
-        let rest = self.fill.saturating_sub(foreign);
-        if rest > 0 {
-            let (from, to) = (from.wrapping_add(foreign), self.line.wrapping_add(foreign));
-            // SAFETY: the last line's own bytes.
-            unsafe { copy_nonoverlapping(from, to, rest) };
+        // SAFETY: the caller's word.
+        unsafe {
+            self.end();
+            self.end();
         }
-        (self.line, self.fill, self.foreign) = (core::ptr::null_mut(), 0, 0);
-    }
-}
-
-/// Writes `full` bytes, whole lines and at least one, but the first `foreign` of them.
-#[inline]
-unsafe fn flush(ops: &Ops, line: *mut u8, buffer: *const u8, full: usize, foreign: usize) {
-    let skip = if foreign > 0 { 64 } else { 0 };
-    // SAFETY: the caller's bytes; the first line by its own part of it.
-    unsafe {
-        if foreign > 0 {
-            let (from, to) = (buffer.wrapping_add(foreign), line.wrapping_add(foreign));
-            copy_nonoverlapping(from, to, 64 - foreign);
-        }
-        (ops.stream)(line.wrapping_add(skip), buffer.wrapping_add(skip), (full - skip) / 64);
     }
 }
