@@ -335,8 +335,12 @@ fn tiny(
         }
         // Long lines need no table.
         Kernel::Gather | Kernel::Scatter => plan.inner().n < 64 || plan.source_inner().is_some(),
-        // Larger ones if their rows are not the source's.
-        Kernel::Rows => size <= 16 || (size <= 80 && plan.source_inner().is_some()),
+        // Long rows of one dimension of the source go past the caches by way of the buffer. Larger
+        // ones if their rows are not the source's.
+        Kernel::Rows => match plan.source_inner() {
+            Some(_) => size <= 80,
+            None => size <= 16 && !(streams && size > 8 && plan.inner().n >= 64),
+        },
         Kernel::Step(_) => {
             let short = plan.inner().n < 16 || size == 8 || singles(plan, kernel, size);
             short && plan.ndim >= 3
