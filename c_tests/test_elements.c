@@ -9,23 +9,13 @@
 
 #include "guarded.h"
 #include "harness.h"
+#include "random.h"
 
 enum { DIMS = 4, ROOM = 40 << 20, ELEMENT = 64 };
 
 static guarded rooms[4];
 static unsigned char *expected;
 static long passed, failed;
-
-static uint64_t state = 88172645463325252u;
-
-static uint64_t draw(void) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (state * 0x2545f4914f6cdd1du) >> 11;
-}
-
-static int64_t below(int64_t n) { return (int64_t)(draw() % (uint64_t)n); }
 
 static void fill(unsigned char *bytes, int64_t nbytes) {
   int64_t i;

@@ -12,6 +12,7 @@
 #include "dlpack_rs.h"
 #include "guarded.h"
 #include "harness.h"
+#include "random.h"
 #include "small_stack.h"
 
 enum { DIMS = 8, ROOM = 64 << 20 };
@@ -21,17 +22,6 @@ static unsigned char *expected;
 static long passed, failed;
 
 /* ---- Random numbers -------------------------------------------------------------------------*/
-
-static uint64_t state = 0x9e3779b97f4a7c15u;
-
-static uint64_t draw(void) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (state * 0x2545f4914f6cdd1du) >> 11;
-}
-
-static int64_t below(int64_t n) { return (int64_t)(draw() % (uint64_t)n); }
 
 static int64_t one_of(const int64_t *values, size_t count) {
   return values[below((int64_t)count)];

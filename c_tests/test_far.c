@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "harness.h"
+#include "random.h"
 
 enum { DIMS = 5, ELEMENT = 40, NARROW = 1 << 24 };
 static const uint64_t far_away = UINT64_C(96) << 30;
@@ -15,17 +16,6 @@ static const uint64_t far_away = UINT64_C(96) << 30;
 static unsigned char *memory[2];
 static int64_t room; /* bytes in each of the two */
 static long passed, failed;
-
-static uint64_t state = 88172645463325252u;
-
-static uint64_t draw(void) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (state * 0x2545f4914f6cdd1du) >> 11;
-}
-
-static int64_t below(int64_t n) { return (int64_t)(draw() % (uint64_t)n); }
 
 static int64_t one_of(const int64_t *values, size_t nbytes) {
   return values[below((int64_t)(nbytes / sizeof *values))];
