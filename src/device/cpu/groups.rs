@@ -2,8 +2,9 @@
 //! reversed, dropped, repeated or put among others, small matrices transposed. One table, made
 //! beforehand, says which byte of a window of the source comes where in one of the destination.
 use super::fills;
-use super::ops::{Groups, Ops, Shuffle, WINDOW};
+use super::ops::{Groups, Ops, Rows, Shuffle, WINDOW};
 use super::stream::Lined;
+use super::tuning::tuning;
 use super::walk::{set, walk};
 use crate::array::Array;
 use crate::device::part::Part;
@@ -298,11 +299,24 @@ unsafe fn dense(
     (how, inside, n): (&Groups, u64, usize),
     streams: bool,
 ) {
+    // Windows of permutations of bytes begin anywhere in a line, which the processor is slow to
+    // foresee (measured, benches/notes.md).
+    let stride = how.strides[0];
+    let masked = ops.groups.is_some_and(|(_, masked, _)| masked);
+    let asks = masked && streams && tuning().pages && stride.unsigned_abs() <= how.bytes;
     let mut lined = Lined::new(ops, streams);
     walk(plan, inside, |src_at, dst_at| {
         let (src, dst) = (plan.src.wrapping_offset(src_at), plan.dst.wrapping_offset(dst_at));
         let mut make = |to: *mut u8, first: usize, count: usize| {
-            let src = src.wrapping_offset(first as isize * how.strides[0]);
+            let src = src.wrapping_offset(first as isize * stride);
+            if asks && first + count < n {
+                let whole = count as isize * stride;
+                let next = src.wrapping_offset(if whole < 0 { 2 * whole } else { whole });
+                // SAFETY: a prefetch touches nothing.
+                unsafe {
+                    (ops.fetch)(next, Rows::Apart([0]), 1, whole.unsigned_abs() / 64);
+                }
+            }
             // SAFETY: groups of the caller's plan.
             unsafe { shuffle(to, src, count, how) };
         };
