@@ -132,38 +132,6 @@ const LEGAL: [u128; KINDS.len()] = {
     sets
 };
 
-/// The whole bytes that a lane of each code may have, as a set drawn from the table at compile
-/// time: validation asks at every call.
-const PLAIN: [u32; KINDS.len()] = {
-    let mut sets = [0; KINDS.len()];
-    let mut code = 0;
-    while code < KINDS.len() {
-        let mut place = 0;
-        while place < KINDS[code].bits.len() {
-            let bits = KINDS[code].bits[place];
-            sets[code] |= (bits.is_multiple_of(8) as u32) << (bits / 8);
-            place += 1;
-        }
-        code += 1;
-    }
-    sets
-};
-
-/// Bytes of an element of a legal dtype whose lanes have whole bytes; 0 of any other. Such an
-/// element is the same packed and padded.
-#[inline(always)]
-pub fn plain_bytes(dtype: DLDataType) -> u32 {
-    const TABLE: &[u32] = &PLAIN;
-    // 32 and more where it is no whole number.
-    let nbytes = u32::from(dtype.bits.rotate_right(3));
-    match TABLE.get(usize::from(dtype.code)) {
-        Some(set) if nbytes < u32::BITS && (set >> nbytes) & 1 != 0 => {
-            nbytes * u32::from(dtype.lanes)
-        }
-        _ => 0,
-    }
-}
-
 /// Places in [`PLACED`].
 const PLACES: u32 = 32;
 
@@ -198,11 +166,18 @@ const PLACED: [u64; PLACES as usize] = {
     placed
 };
 
-/// As [`plain_bytes`], of one lane; 0 of more. One question where that takes five.
+/// As [`plain_bytes`], of one lane; 0 of more. Validation asks at every call.
 #[inline(always)]
 pub fn lane_bytes(dtype: DLDataType) -> u32 {
     let placed = PLACED[place_of(word_of(dtype))];
     if placed as u32 == word_of(dtype) { (placed >> 32) as u32 } else { 0 }
+}
+
+/// Bytes of an element of a legal dtype whose lanes have whole bytes; 0 of any other. Such an
+/// element is the same packed and padded.
+#[inline(always)]
+pub fn plain_bytes(dtype: DLDataType) -> u32 {
+    lane_bytes(DLDataType { lanes: 1, ..dtype }) * u32::from(dtype.lanes)
 }
 
 /// Demands that bits and lanes are not 0: enough to count and move bytes.

@@ -52,6 +52,7 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
         }
     }
     run_rest("dlrs_tensor_wrap", error, move || {
+        // Made again: one for both would pass through memory.
         let owner = Owner::Callback(free_fn, context);
         // SAFETY: a variable of the caller.
         let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(5, "out")) }?;
