@@ -138,6 +138,7 @@ static void query(const v_row *row) {
   t_watch(&high, sizeof high);
   if (row->at_struct != DLRS_OK) {
     ANSWERS(row->at_struct, 1, dlrs_numel(bare, &numel, ERR));
+    ANSWERS(row->at_struct, 1, dlrs_itemsize_bits(bare, row->flags, &nbytes, ERR));
     ANSWERS(row->at_struct, 1, dlrs_nbytes(bare, row->flags, &nbytes, ERR));
     ANSWERS(row->at_struct, 1, dlrs_is_contiguous(bare, 'C', &answer, ERR));
   }

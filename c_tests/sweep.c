@@ -500,6 +500,7 @@ static void allocates_nothing(void) {
   WORKS(dlrs_validate_legacy(&S.src.legacy, DLRS_LEVEL_STRICT, ERR));
   WORKS(dlrs_validate_within(&S.bare, 0, S.values, sizeof S.values, ERR));
   WORKS(dlrs_numel(&S.bare, &numel, ERR));
+  WORKS(dlrs_itemsize_bits(&S.bare, 0, &nbytes, ERR));
   WORKS(dlrs_nbytes(&S.bare, 0, &nbytes, ERR));
   WORKS(dlrs_is_contiguous(&S.bare, 'K', &answer, ERR));
   WORKS(dlrs_is_aligned(&S.bare, 4, &answer, ERR));

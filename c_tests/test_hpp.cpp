@@ -42,7 +42,7 @@ static void making() {
   CHECK(t && t.is_own() && t.ref_count() == 1);
   CHECK(t.ndim() == 2 && t.shape().size() == 2 && t.shape()[0] == 2 && t.shape()[1] == 3);
   CHECK(t.strides().size() == 2 && t.strides()[0] == 3 && t.strides()[1] == 1);
-  CHECK(t.numel() == 6 && t.nbytes() == 24 && t.is_contiguous());
+  CHECK(t.numel() == 6 && t.itemsize_bits() == 32 && t.nbytes() == 24 && t.is_contiguous());
   CHECK(reinterpret_cast<uintptr_t>(t.data()) % 256 == 0);
   CHECK(dlpack_rs::to_string(t.dtype()) == "float32");
   CHECK(dlpack_rs::to_string(t.device()) == "cpu:0" || dlpack_rs::to_string(t.device()) == "cpu");

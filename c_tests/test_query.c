@@ -97,6 +97,35 @@ static void sizes(void) {
   bare->data = good.values;
 }
 
+/* Bits times lanes; a padded sub-byte element fills whole bytes, its lanes together. */
+static void item_sizes(void) {
+  static const struct {
+    uint8_t code, bits;
+    uint16_t lanes;
+    uint64_t packed, padded;
+  } rows[] = {
+      {kDLUInt, 1, 1, 1, 8},        {kDLFloat4_e2m1fn, 4, 2, 8, 8}, {kDLFloat6_e3m2fn, 6, 1, 6, 8},
+      {kDLInt, 2, 5, 10, 16},        {kDLFloat, 32, 4, 128, 128},     {kDLComplex, 128, 1, 128, 128},
+      {kDLUInt, 64, 65535, 4194240, 4194240},
+  };
+  uint64_t bits = 0;
+  size_t i;
+  layout(2, 3, -10, 2);
+  for (i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    bare->dtype = t_dtype(rows[i].code, rows[i].bits, rows[i].lanes);
+    WORKS(dlrs_itemsize_bits(bare, 0, &bits, ERR));
+    EQUAL(bits, rows[i].packed);
+    WORKS(dlrs_itemsize_bits(bare, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED, &bits, ERR));
+    EQUAL(bits, rows[i].padded);
+    WORKS(dlrs_itemsize_bits(bare, DLPACK_FLAG_BITMASK_READ_ONLY, &bits, ERR));
+    EQUAL(bits, rows[i].packed);
+  }
+  bare->dtype = F32;
+  layout(INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX); /* of the dtype alone */
+  WORKS(dlrs_itemsize_bits(bare, 0, &bits, ERR));
+  EQUAL(bits, 32);
+}
+
 static void refuses(void) {
   static const int32_t orders[] = {0, 'c', 'B', 'Z', -1, INT32_MAX};
   int64_t numel = 77, low = 77, high = 77;
@@ -112,6 +141,8 @@ static void refuses(void) {
   t_watch(&high, sizeof high);
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_numel(NULL, &numel, ERR));
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_numel(bare, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_itemsize_bits(NULL, 0, &nbytes, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_itemsize_bits(bare, 0, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_nbytes(NULL, 0, &nbytes, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_nbytes(bare, 0, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_is_contiguous(NULL, 'C', &answer, ERR));
@@ -135,6 +166,7 @@ int main(void) {
   t_make(&good);
   contiguous();
   wrapped_products();
+  item_sizes();
   sizes();
   refuses();
   return t_close();

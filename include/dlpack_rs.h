@@ -1752,6 +1752,27 @@ dlrs_status dlrs_numel(const DLTensor *tensor,
                        dlrs_error *error);
 
 /**
+ * Count the bits from one element to the next, laid out without gaps.
+ *
+ * Shape:     neither shape nor strides count.
+ * Bytes:     bits times lanes of the dtype; padded sub-byte elements fill whole bytes each.
+ * Ownership: unchanged.
+ * Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out;
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+ * Threads:   any.
+ * Source:    dlpack.h; NumPy's itemsize, in bits.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_itemsize_bits(const DLTensor *tensor,
+                               uint64_t flags,
+                               uint64_t *out,
+                               dlrs_error *error);
+
+/**
  * Count the bytes of the elements of a tensor, laid out without gaps.
  *
  * Shape:     strides do not count: this is the size of a compact copy.

@@ -362,6 +362,12 @@ class Tensor {
     call.check(dlrs_numel(&view(), &out, call.out()));
     return out;
   }
+  uint64_t itemsize_bits() const {
+    detail::Call call;
+    uint64_t out = 0;
+    call.check(dlrs_itemsize_bits(&view(), flags(), &out, call.out()));
+    return out;
+  }
   uint64_t nbytes() const {
     detail::Call call;
     uint64_t out = 0;

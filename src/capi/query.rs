@@ -54,6 +54,33 @@ pub unsafe extern "C" fn dlrs_numel(
     })
 }
 
+/// Count the bits from one element to the next, laid out without gaps.
+///
+/// Shape:     neither shape nor strides count.
+/// Bytes:     bits times lanes of the dtype; padded sub-byte elements fill whole bytes each.
+/// Ownership: unchanged.
+/// Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out;
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+/// Threads:   any.
+/// Source:    dlpack.h; NumPy's itemsize, in bits.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_itemsize_bits(
+    tensor: *const DLTensor,
+    flags: u64,
+    out: *mut u64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_itemsize_bits", error, || {
+        let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
+        // SAFETY: the preface.
+        unsafe { ask(given, (out, &Parameter(3, "out")), |tensor| Ok(tensor.slot_bits().into())) }
+    })
+}
+
 /// Count the bytes of the elements of a tensor, laid out without gaps.
 ///
 /// Shape:     strides do not count: this is the size of a compact copy.

@@ -319,6 +319,8 @@ fn check_questions(world: &World) {
     unsafe {
         let valid = world.level(1, false).is_ok();
         let (numel, nbytes) = if valid { (world.numel(), world.nbytes()) } else { (0, 0) };
+        let bits = world.level(1, false).map(|()| world.slot_bits() as u64);
+        ask(bits, 7777, |out, error| dlrs_itemsize_bits(tensor, flags, out, error));
         ask(plain(numel), -7, |out, error| dlrs_numel(tensor, out, error));
         let nbytes = plain(nbytes).map(|n| n as u64);
         ask(nbytes, 7777, |out, error| dlrs_nbytes(tensor, flags, out, error));

@@ -523,6 +523,8 @@ FUNCTIONS = {
         POINTER(dlrs_error)),
     "dlrs_is_own": (c_int32, POINTER(DLManagedTensorVersioned)),
     "dlrs_is_unique": (c_int32, POINTER(DLTensor), c_uint64, POINTER(c_int32), POINTER(dlrs_error)),
+    "dlrs_itemsize_bits": (c_int32, POINTER(DLTensor), c_uint64, POINTER(c_uint64),
+        POINTER(dlrs_error)),
     "dlrs_managed_tensor_allocator": (c_int, POINTER(DLTensor),
         POINTER(POINTER(DLManagedTensorVersioned)), c_void_p, c_void_p),
     "dlrs_managed_to_string": (c_int32, POINTER(DLManagedTensorVersioned),
