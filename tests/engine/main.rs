@@ -891,6 +891,39 @@ fn picks() {
     });
 }
 
+/// Transposes past the caches of rows that start anywhere in a line, made in slabs of some columns
+/// or matrices, the last of which is smaller: forwards, backwards, with gaps in either tensor, by
+/// several threads.
+#[test]
+fn slabs() {
+    let memory = memory();
+    ways(&[(0, Make::Usual, false), (0, Make::Usual, true)], |what| {
+        let mut random = Random(0x736c_6162_7300_0001);
+        for i in 0..120 {
+            let size = random.one_of(&[1, 1, 2, 2, 3, 4, 4, 5, 7, 8, 16]);
+            let shapes = [[9, 1900, 1], [33, 700, 1], [70, 301, 2], [131, 97, 3], [13, 17, 140]];
+            // The first one is larger than four of the largest slabs.
+            let [a, b, m] = if i == 0 { [33, 35_000, 1] } else { random.one_of(&shapes) };
+            let size = if i == 0 { 2 } else { size };
+            let gap = random.one_of(&[0, 0, 0, size, 64 * size]);
+            let (row, sign) = (b * size + gap, random.one_of(&[1, 1, 1, -1]));
+            let beside = random.one_of(&[0, 0, 0, size, 1000 * size]);
+            let mut dims = vec![
+                Dim { n: m, src: a * row, dst: a * b * size + beside },
+                Dim { n: b, src: sign * size, dst: a * size },
+                Dim { n: a, src: row, dst: size },
+            ];
+            if i % 3 == 0 && b % 7 == 0 {
+                // Columns side by side that do not follow one another.
+                dims[1] = Dim { n: b / 7, src: 7 * size, dst: a * size };
+                dims.insert(1, Dim { n: 7, src: size, dst: a * b / 7 * size });
+            }
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &Parallel { threads: 1 + i % 3, hook: None }, what);
+        }
+    });
+}
+
 /// Two transposes of `a` × `b` packed elements: source rows `gap` bits further apart than whole
 /// bytes, in either direction, destination rows `by_dst` bits apart.
 fn turned(width: i64, (a, b): (i64, i64), gap: i64, by_dst: i64, random: &mut Random) -> Case {
@@ -1441,7 +1474,7 @@ fn names() {
     let manual = manual.split("Shape:").next().unwrap();
     // Past the caches only what shows that it asks.
     for (names, size, dims) in cases {
-        for name in names {
+        for name in names.into_iter().chain(["slabs"]) {
             let said = [",", ":"].iter().any(|end| manual.contains(&format!(" {name}{end}")));
             assert!(said, "{name} is not in the manual");
         }
@@ -1657,6 +1690,16 @@ fn names_of_parts() {
         let past = what.contains("from 0") && level() >= Level::Avx2;
         let name = if past { "blocks" } else { "gather" };
         assert_eq!(parts(&long, &SERIAL), (1, [name; 2]), "{what}");
+    });
+    ways(&[(0, Make::Usual, false), (0, Make::Amd, false), (NEVER, Make::Usual, false)], |what| {
+        // Rows of 1200 bytes; of 1024, which are lines, go past the caches where they are.
+        let past = what.contains("from 0, tuned for Usual") && level() >= Level::Avx2;
+        let name = if past { "slabs" } else { "transpose" };
+        assert_eq!(parts(&rows(2000), &SERIAL), (1, [name; 2]), "{what}");
+        let lines = [Dim { n: 2000, src: 4, dst: 1024 }, Dim { n: 256, src: 8000, dst: 4 }];
+        let case = Case { item: Item::Bytes(4), dims: lines.to_vec() };
+        let plan = case.plan(4096 as *const u8, 8192 as *mut u8);
+        assert_eq!(parts(&plan, &SERIAL), (1, ["transpose"; 2]), "{what}");
     });
     let bits = Case {
         item: Item::Bits { width: 4, dst_slot: 4 },

@@ -7,7 +7,7 @@ use super::walk::{set, walk};
 use super::way::Way;
 use super::{
     bits, braid, deal, fills, groups, level, lines, nest, odd, odd_staged, ops::Ops, picked,
-    planes, repeat, slim, small, strided, tables,
+    planes, repeat, slabs, slim, small, strided, tables,
 };
 use crate::device::part::{Part, Run};
 use crate::device::plan::{Dim, Item};
@@ -26,6 +26,8 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             repeat::copy(plan, dim, large);
         } else if let Some(found) = picked::of(plan) {
             picked::copy(plan, found, large);
+        } else if let Some(cut) = slabs::of(plan, large) {
+            slabs::copy(plan, cut);
         } else {
             once(plan, large);
         }
@@ -59,6 +61,9 @@ pub(super) fn named(plan: &Part, large: bool) -> &'static str {
     }
     if picked::of(plan).is_some() {
         return "picked";
+    }
+    if slabs::of(plan, large).is_some() {
+        return "slabs";
     }
     let ops = level::ops();
     Way::of(ops, plan, large & ops.streams, &mut Sides::default()).name()

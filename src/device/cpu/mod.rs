@@ -6,6 +6,7 @@
 //!        stream    contiguous pieces, past the caches           ├ Memcpy, long Rows
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Step Gather Interleave
 //!        fills     one element for whole rows                   ├ Fill
+//!        slabs     slab by slab in the caches, and past them    ├ some of Transpose, Rows
 //!        transpose squares and tiles                            ├ Transpose
 //!        windows   or windows in the buffer                     ├ some of Transpose
 //!        staged    or by copies of its rows, likewise           ├ some of Transpose
@@ -31,8 +32,8 @@
 //! processors is in another ([`tuning::Tuning`]); both are chosen once.
 //! What a transpose turns is a [`face::Face`], between two sides of one or more dimensions.
 //! Nothing is thread-local, no frame is larger than the 4 KiB buffer and 2 KiB beside it, and
-//! nothing allocates but [`staged`], [`odd_staged`], [`packed_staged`] and [`small`], which can do
-//! without.
+//! nothing allocates but [`staged`], [`odd_staged`], [`packed_staged`], [`small`], [`picked`],
+//! [`repeat`] and [`slabs`], which can do without.
 
 /// Rounds of a perfect shuffle, at most four: in each, the low and the high halves of rows `i` and
 /// `i + C / 2` follow one another, for every `i` listed. All is written out, so that the rows stay
@@ -135,6 +136,7 @@ mod planes;
 mod portable;
 mod repeat;
 mod rows;
+mod slabs;
 mod slim;
 mod small;
 mod staged;

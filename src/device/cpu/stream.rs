@@ -99,6 +99,16 @@ impl Joined<'_> {
         self.tail = last.wrapping_add(size - self.n);
     }
 
+    /// Keeps what is left of the last piece, less than a line, at `to`: the piece may go.
+    ///
+    /// # Safety
+    /// It is readable still; a line is writable at `to`, apart from it.
+    pub(super) unsafe fn keep(&mut self, to: *mut u8) {
+        // SAFETY: the caller's word.
+        unsafe { copy_nonoverlapping(self.tail, to, self.n) };
+        self.tail = to;
+    }
+
     /// Writes what is left of the last piece.
     ///
     /// # Safety

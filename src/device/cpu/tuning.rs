@@ -76,6 +76,8 @@ pub(super) struct Tuning {
     /// Bytes of runs from which those that share source lines are not copied together, in the
     /// caches: one destination row after the other is faster.
     pub(super) beside: usize,
+    /// Whether what goes past the caches may be made in slabs that stay in them.
+    pub(super) slabs: bool,
     /// Whether packed elements go by tiles of which lines are asked for; if not, strips are as wide
     /// as in the caches.
     pub(super) packed: bool,
@@ -172,6 +174,7 @@ static USUAL: Tuning = Tuning {
     soon: 0,
     pages: false,
     beside: usize::MAX,
+    slabs: false,
     packed: true,
     nibbles: false,
     halves: false,
@@ -202,6 +205,7 @@ static NARROW: Tuning = Tuning {
     ahead_from: [u64::MAX, u64::MAX, 8 << 20, 0, 0],
     apart: 0,
     soon: 512,
+    slabs: true,
     uneven: [8, 8],
     brief: 48,
     nested: (true, i64::MAX),
@@ -254,6 +258,7 @@ static AMD: Tuning = Tuning {
     soon: 0,
     pages: false,
     beside: usize::MAX,
+    slabs: false,
     packed: false,
     nibbles: true,
     halves: false,

@@ -11,9 +11,11 @@ use super::tuning::tuning;
 
 /// As [`super::ops::Fetch`].
 pub(super) unsafe fn fetch(at: *const u8, rows: Rows<1>, n: usize, lines: usize) {
+    // Lines that the first level would lose again.
+    const MANY: usize = 16;
     // SAFETY: the caller's rows; every processor with AVX2 has SSE.
     unsafe {
-        if tuning().second < usize::MAX {
+        if tuning().second < usize::MAX || lines > MANY {
             either!(rows, [rows] => ask::<_MM_HINT_T1>(at, rows, n, lines))
         } else {
             either!(rows, [rows] => ask::<_MM_HINT_T0>(at, rows, n, lines))
