@@ -28,16 +28,18 @@ pub(super) unsafe fn rows(
     let (row, beside) = (plan.inner(), near.map_or(Dim::NONE, |i| plan.dim(i)));
     let (n, ss) = (row.n as usize, row.src as isize);
     let block = if near.is_some() { (16384 / ss.unsigned_abs().max(1)).max(64) } else { n };
-    // A source that is read backwards goes on with the row before, where that one follows.
+    // A source that is read backwards goes on with the row before, where that one follows; or the
+    // next row is asked for, all of it.
     let outer = plan.dim(plan.ndim.wrapping_sub(2)).src as isize;
-    let backwards = ss < 0 && outer > 0 && near.is_none();
+    let whole = streams && turned(plan);
+    let backwards = ss < 0 && outer > 0 && near.is_none() && !whole;
     // There the processor fetches ahead by itself.
     let on = outer.wrapping_sub(n as isize * ss.wrapping_abs()).unsigned_abs() < GAP;
     let asks = streams && near.is_none() && n * size >= 2048 && !on;
     let mut lined = Lined::new(ops, streams);
     let soon = |src_at| {
-        if asks {
-            ask(ops, plan.src.wrapping_offset(src_at), ss);
+        if asks || whole {
+            ask(ops, plan.src.wrapping_offset(src_at), (n, ss), whole);
         }
     };
     walk_ahead(plan, set(&[Some(last), near]), backwards, soon, |src_at, dst_at| {
@@ -49,9 +51,8 @@ pub(super) unsafe fn rows(
             for s in 0..beside.n {
                 let src = src.wrapping_offset((s * beside.src) as isize);
                 let dst = dst.wrapping_offset((s * beside.dst) as isize);
-                let mut make = |to: *mut u8, first: usize, count: usize| {
-                    produce(to, src.wrapping_offset(first as isize * ss), count);
-                };
+                let from = |first: usize| src.wrapping_offset(first as isize * ss);
+                let mut make = |to, first, count| produce(to, from(first), count);
                 // SAFETY: a part of a row of the caller's plan.
                 unsafe { lined.run(dst, count, size, &mut make) };
             }
@@ -60,6 +61,14 @@ pub(super) unsafe fn rows(
     });
     // SAFETY: the caller's plan.
     unsafe { lined.finish() };
+}
+
+/// Whether rows that are read backwards are made in the destination's order past the caches, and
+/// the next ones asked for.
+pub(super) fn turned(plan: &Part) -> bool {
+    let (Dim { n, src, .. }, outer) = (plan.inner(), plan.dim(plan.ndim.wrapping_sub(2)).src);
+    let backwards = src < 0 && outer > 0 && plan.source_inner().is_none();
+    backwards && n.saturating_mul(src.saturating_neg()) <= tuning().turned
 }
 
 /// Elements of a row's next piece, of the `left` ones: a block, which ends where a line does, if it
@@ -72,12 +81,21 @@ fn piece(dst: *mut u8, size: usize, block: usize, left: usize) -> usize {
     block - over.min(block - 1)
 }
 
-/// Asks for the first lines of a row, which the processor does not foresee.
-fn ask(ops: &Ops, src: *const u8, stride: isize) {
+/// Asks for the first lines of a row, which the processor does not foresee; or for as many as the
+/// `whole` row has, of what is two kilobytes further on: of short rows, lines are needed soon.
+fn ask(ops: &Ops, src: *const u8, (n, stride): (usize, isize), whole: bool) {
     const LINES: usize = 16;
-    let back = if stride < 0 { 64 * (LINES - 1) } else { 0 };
+    const AHEAD: isize = 2048;
+    let (by, lines) = match whole {
+        true => {
+            let first = (n as isize).wrapping_sub(1).wrapping_mul(stride);
+            (first.wrapping_add(AHEAD), n * stride.unsigned_abs() / 64 + 1)
+        }
+        false if stride < 0 => (-64 * (LINES as isize - 1), LINES),
+        false => (0, LINES),
+    };
     // SAFETY: a prefetch touches nothing.
-    unsafe { (ops.fetch)(src.wrapping_sub(back), Rows::Apart([0]), 1, LINES) };
+    unsafe { (ops.fetch)(src.wrapping_offset(by), Rows::Apart([0]), 1, lines) };
 }
 
 /// Any element size up to a kilobyte, any source stride.

@@ -3,6 +3,7 @@
 //! are short, squares and tiles lose much of each line to others, or wait for lines to be read that
 //! are written in parts.
 use super::engine::{Sides, once};
+use super::fills;
 use super::level;
 use super::ops::Rows;
 use super::staged::Memory;
@@ -22,6 +23,9 @@ const MANY: u64 = 4;
 const RUN: i64 = 128;
 const ALONE: i64 = 2048;
 const LONG: i64 = 8192;
+
+/// Bytes of rows of one element, a line or more, that the buffer is slower for: at most.
+const FILLED: i64 = 384;
 
 /// What slabs are parts of.
 #[derive(Clone, Copy)]
@@ -101,8 +105,11 @@ impl Cut {
             5..=7 => 6144,
             _ => 0,
         };
+        let total = plan.inner().n.saturating_mul(size);
         let forwards = (self.i..plan.ndim).all(|j| plan.dim(j).src >= 0);
-        let asks = matches!(size, 1 | 4 | 8) && row > 64 * size && self.run <= LONG;
+        let fill = matches!(way, Way::Fill);
+        let many = if fill { row > total } else { matches!(size, 1 | 4 | 8) && row > 64 * size };
+        let asks = many && (RUN..=LONG).contains(&self.run);
         self.asks = asks && forwards;
         // The next slab's go on where these end, or are long.
         let on = self.inside >> (self.i & 63) & 1 > 0;
@@ -111,6 +118,7 @@ impl Cut {
             Way::Transpose | Way::OddSquares(_) | Way::Braid(_) => {
                 row <= most && row & 63 > 0 && runs
             }
+            Way::Fill => fills::lined(size as usize, total as usize) && total <= FILLED,
             Way::Slim => row <= most && runs,
             Way::Tables | Way::Nest => size == 16 && self.run >= ALONE,
             _ => false,

@@ -6,9 +6,9 @@ use super::engine::Sides;
 use super::ops::{Braid, OddKernel, OddTiles, Ops, Shuffle, Split, Squares, WINDOW};
 use super::staged::Stage;
 use super::tuning::tuning;
-use super::{braid, deal, groups, nest, odd, planes, small};
+use super::{braid, deal, groups, lines, nest, odd, planes, small};
 use crate::device::part::Part;
-use crate::device::plan::{Item, Kernel};
+use crate::device::plan::{Dim, Item, Kernel};
 
 /// A way, and the kernel for it where not every level has one.
 pub(super) enum Way {
@@ -62,6 +62,9 @@ impl Way {
         let Item::Bytes(size) = plan.item else { return Way::Bits };
         let kernel = plan.way(sides);
         let moved = moved(plan, (kernel, sides), size);
+        if streams && let Some(way) = reversed(plan, kernel, size) {
+            return way;
+        }
         let several = several(ops, plan, kernel, size);
         if let Some(way) = several.or_else(|| pixels(ops, plan, kernel, size, streams)) {
             return way;
@@ -125,6 +128,19 @@ impl Way {
     }
 }
 
+/// The way of long reversed rows past the caches, where the next ones are asked for: groups of so
+/// many bytes are slower (measured on a Xeon, benches/notes.md).
+fn reversed(plan: &Part, kernel: Kernel, size: usize) -> Option<Way> {
+    const LONG: i64 = 256;
+    let Dim { n, src, dst } = plan.inner();
+    let able = lines::turned(plan) && src == -dst && n.saturating_mul(dst) > LONG;
+    match kernel {
+        Kernel::Step(-1) if able => Some(Way::Step(-1)),
+        Kernel::Rows if able && (5..=16).contains(&size) => Some(Way::Gather),
+        _ => None,
+    }
+}
+
 /// Whether elements are moved one by one, by whatever way: of 16 bytes and more none is turned in
 /// registers.
 fn moved(plan: &Part, (kernel, sides): (Kernel, &Sides), size: usize) -> bool {
@@ -162,7 +178,8 @@ fn rare(
     streams: bool,
 ) -> Option<Way> {
     let grouped = !matches!(kernel, Kernel::Memcpy | Kernel::Few | Kernel::Interleave);
-    let grouped = grouped && !(singles(plan, kernel, size) && plan.inner().n * size as i64 > 64);
+    let alone = !streams && singles(plan, kernel, size) && plan.inner().n * size as i64 > 64;
+    let grouped = grouped && !alone;
     if grouped && let Some(found) = groups::of(ops, plan, kernel, size) {
         return Some(Way::Groups(found));
     }
