@@ -924,6 +924,30 @@ fn slabs() {
     });
 }
 
+/// Short rows of one element past the caches, made in slabs: elements that follow one another in
+/// the source, or in the order of a transpose, with gaps in either tensor, by several threads.
+#[test]
+fn slabs_of_one_element() {
+    let memory = memory();
+    ways(&[(0, Make::Usual, false), (0, Make::Usual, true)], |what| {
+        let mut random = Random(0x736c_6162_7300_0002);
+        for i in 0..80 {
+            let size = random.one_of(&[1, 2, 4, 8, 16]);
+            let n = (64 + random.below(321) as i64) / size;
+            let [a, b] = random.one_of(&[[1, 400], [27, 40], [300, 5], [5, 300]]);
+            let row = b * size + random.one_of(&[0, 0, size, 64 * size]);
+            let (gap, sign) = (random.one_of(&[0, 0, 0, size, 64]), random.one_of(&[1, 1, 1, -1]));
+            let dims = vec![
+                Dim { n: b, src: sign * size, dst: a * n * size + gap },
+                Dim { n: a, src: row, dst: n * size },
+                Dim { n, src: 0, dst: size },
+            ];
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check(&memory, &mut random, &Parallel { threads: 1 + i % 3, hook: None }, what);
+        }
+    });
+}
+
 /// Two transposes of `a` × `b` packed elements: source rows `gap` bits further apart than whole
 /// bytes, in either direction, destination rows `by_dst` bits apart.
 fn turned(width: i64, (a, b): (i64, i64), gap: i64, by_dst: i64, random: &mut Random) -> Case {
@@ -1696,6 +1720,15 @@ fn names_of_parts() {
         let past = what.contains("from 0, tuned for Usual") && level() >= Level::Avx2;
         let name = if past { "slabs" } else { "transpose" };
         assert_eq!(parts(&rows(2000), &SERIAL), (1, [name; 2]), "{what}");
+        let fill = [Dim { n: 9000, src: 4, dst: 80 }, Dim { n: 20, src: 0, dst: 4 }];
+        let case = Case { item: Item::Bytes(4), dims: fill.to_vec() };
+        let plan = case.plan(4096 as *const u8, 8192 as *mut u8);
+        let name = if past { "slabs" } else { "fill" };
+        assert_eq!(parts(&plan, &SERIAL), (1, [name; 2]), "{what}");
+        let turned = [Dim { n: 900, src: 600, dst: 600 }, Dim { n: 50, src: -12, dst: 12 }];
+        let case = Case { item: Item::Bytes(12), dims: turned.to_vec() };
+        let plan = case.plan(4096 as *const u8, 8192 as *mut u8);
+        assert!(!past || parts(&plan, &SERIAL) == (1, ["gather"; 2]), "{what}");
         let lines = [Dim { n: 2000, src: 4, dst: 1024 }, Dim { n: 256, src: 8000, dst: 4 }];
         let case = Case { item: Item::Bytes(4), dims: lines.to_vec() };
         let plan = case.plan(4096 as *const u8, 8192 as *mut u8);

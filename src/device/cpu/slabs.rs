@@ -1,7 +1,7 @@
-//! Transposes past the caches whose rows start anywhere in a line: made slab by slab in memory
-//! that stays in the second-level cache, and put from there to whole lines, in order. Where rows
-//! are short, squares and tiles lose much of each line to others, or wait for lines to be read that
-//! are written in parts.
+//! Transposes past the caches whose rows start anywhere in a line, and short rows of one element:
+//! made slab by slab in memory that stays in the second-level cache, and put from there to whole
+//! lines, in order. Where rows are short, squares and tiles lose much of each line to others, or
+//! wait for lines to be read that are written in parts; and the buffer is more work than they are.
 use super::engine::{Sides, once};
 use super::fills;
 use super::level;
@@ -98,31 +98,37 @@ impl Cut {
         // Rows are where the source is dense.
         let column = (self.i..plan.ndim).map(|j| plan.dim(j)).find(|dim| dim.src.abs() == size);
         let row = column.map_or(i64::MAX, |dim| dim.dst);
-        let most = match size {
-            1 => 1536,
-            2 | 3 => 3072,
-            4 | 8 => 2048,
-            5..=7 => 6144,
-            _ => 0,
-        };
-        let total = plan.inner().n.saturating_mul(size);
-        let forwards = (self.i..plan.ndim).all(|j| plan.dim(j).src >= 0);
-        let fill = matches!(way, Way::Fill);
-        let many = if fill { row > total } else { matches!(size, 1 | 4 | 8) && row > 64 * size };
-        let asks = many && (RUN..=LONG).contains(&self.run);
-        self.asks = asks && forwards;
-        // The next slab's go on where these end, or are long.
+        let (short, many) = (row <= longest(size), row > 64 * size && matches!(size, 1 | 4 | 8));
+        // The next slab's source goes on where this one's ends, or has long runs, too.
         let on = self.inside >> (self.i & 63) & 1 > 0;
         let runs = self.run >= if on { RUN } else { ALONE };
-        match way {
+        let (able, asks) = match way {
             Way::Transpose | Way::OddSquares(_) | Way::Braid(_) => {
-                row <= most && row & 63 > 0 && runs
+                (short && runs && row & 63 > 0, many)
             }
-            Way::Fill => fills::lined(size as usize, total as usize) && total <= FILLED,
-            Way::Slim => row <= most && runs,
-            Way::Tables | Way::Nest => size == 16 && self.run >= ALONE,
-            _ => false,
-        }
+            Way::Slim => (short && runs, many),
+            Way::Tables | Way::Nest => (size == 16 && self.run >= ALONE, false),
+            Way::Fill => {
+                let total = plan.inner().n.saturating_mul(size);
+                (fills::lined(size as usize, total as usize) && total <= FILLED, row > total)
+            }
+            _ => (false, false),
+        };
+        let forwards = (self.i..plan.ndim).all(|j| plan.dim(j).src >= 0);
+        self.asks = asks && forwards && (RUN..=LONG).contains(&self.run);
+        able
+    }
+}
+
+/// Bytes of the longest rows of elements of so many, up to which slabs are faster than what turns
+/// them.
+fn longest(size: i64) -> i64 {
+    match size {
+        1 => 1536,
+        2 | 3 => 3072,
+        4 | 8 => 2048,
+        5..=7 => 6144,
+        _ => 0,
     }
 }
 
