@@ -54,8 +54,9 @@ ALL, EVEN, BACK = slice(None), slice(None, None, 2), slice(None, None, -1)
 TURN = permuted(1, 0)
 
 
-def column(xp, array):
-    return xp.broadcast_to(array, (4096, 4096))
+def column(n):
+    """A column as `n` of them."""
+    return lambda xp, array: xp.broadcast_to(array, (array.shape[0], n))
 
 
 TABLE = [
@@ -76,7 +77,7 @@ TABLE = [
     Case("inner step 2 f32 4096×8192", "float32", (4096, 8192), sliced(ALL, EVEN), 0.50,
          read=2.0),
     Case("row step 2 f32 8192×4096", "float32", (8192, 4096), sliced(EVEN), 1.0),
-    Case("broadcast column to f32 4096²", "float32", (4096, 1), column, 1.6, read=0.0),
+    Case("broadcast column to f32 4096²", "float32", (4096, 1), column(4096), 1.6, read=0.0),
     Case("reversed inner axis f32 4096²", "float32", (4096, 4096), sliced(ALL, BACK), 0.95,
          ("jax",)),  # torch has no negative strides
 ]
@@ -109,6 +110,13 @@ EDGES = [
     Case("(0,2,1) of f16 192×512×64", "float16", (192, 512, 64), permuted(0, 2, 1), 0.25),
     Case("(0,2,1) of c128 240×72×72", "complex128", (240, 72, 72), permuted(0, 2, 1), 0.25),
     Case("(2,1,0) of u8 256×256×256", "uint8", (256, 256, 256), permuted(2, 1, 0), 0.25),
+    Case("transpose u8 251 × 250,000", "uint8", (251, 250_000), TURN, 0.25),
+    Case("transpose f16 298 × 100,000", "float16", (298, 100_000), TURN, 0.25),
+    Case("transpose f32 81 × 200,000", "float32", (81, 200_000), TURN, 0.25),
+    Case("broadcast column to f64 1,000,000×9", "float64", (1_000_000, 1), column(9), 0.25,
+         read=1 / 9),
+    Case("f32 [:, ::-1] of 300,000×50", "float32", (300_000, 50), sliced(ALL, BACK), 0.25,
+         ("jax",)),
     Case("every axis of f32 2^22 reversed", "float32", (2,) * 22, permuted(*range(21, -1, -1)),
          0.25, ("torch",)),
 ]
