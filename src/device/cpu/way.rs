@@ -177,9 +177,8 @@ fn rare(
     size: usize,
     streams: bool,
 ) -> Option<Way> {
-    let grouped = !matches!(kernel, Kernel::Memcpy | Kernel::Few | Kernel::Interleave);
-    let alone = !streams && singles(plan, kernel, size) && plan.inner().n * size as i64 > 64;
-    let grouped = grouped && !alone;
+    let never = matches!(kernel, Kernel::Memcpy | Kernel::Few | Kernel::Interleave);
+    let grouped = !never && !alone(plan, kernel, size, streams);
     if grouped && let Some(found) = groups::of(ops, plan, kernel, size) {
         return Some(Way::Groups(found));
     }
@@ -330,6 +329,13 @@ fn scattered(
 fn singles(plan: &Part, kernel: Kernel, size: usize) -> bool {
     let nbytes = plan.inner().n.saturating_mul(size as i64);
     matches!(kernel, Kernel::Step(_)) && size >= 4 && (64..=256).contains(&nbytes)
+}
+
+/// Whether more of them than a line has are. Past the caches, on makes that were measured with next
+/// rows asked for, groups are faster.
+fn alone(plan: &Part, kernel: Kernel, size: usize, streams: bool) -> bool {
+    let past = streams && tuning().turned > 0;
+    !past && singles(plan, kernel, size) && plan.inner().n * size as i64 > 64
 }
 
 /// Whether planes are a few short ones.
