@@ -924,6 +924,22 @@ fn slabs() {
     });
 }
 
+/// A destination whose rows lie between one another, as many bytes apart as if they followed one
+/// another, is no run that a slab could be.
+#[test]
+fn slabs_between_one_another() {
+    let memory = memory();
+    ways(&[(0, Make::Usual, false), (0, Make::Usual, true)], |what| {
+        let mut random = Random(0x736c_6162_7300_0003);
+        let dims = vec![
+            Dim { n: 1200, src: 16, dst: 96 },
+            Dim { n: 2, src: 1200 * 16, dst: 48 },
+            Dim { n: 3, src: 2 * 1200 * 16, dst: 32 },
+        ];
+        Case { item: Item::Bytes(16), dims }.check(&memory, &mut random, &SERIAL, what);
+    });
+}
+
 /// Short rows of one element past the caches, made in slabs: elements that follow one another in
 /// the source, or in the order of a transpose, with gaps in either tensor, by several threads.
 #[test]
