@@ -26,7 +26,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
             repeat::copy(plan, dim, large);
         } else if let Some(found) = picked::of(plan) {
             picked::copy(plan, found, large);
-        } else if let Some(cut) = slabs::of(plan, large) {
+        } else if large && let Some(cut) = slabs::of(plan) {
             slabs::copy(plan, cut);
         } else {
             once(plan, large);
@@ -62,7 +62,7 @@ pub(super) fn named(plan: &Part, large: bool) -> &'static str {
     if picked::of(plan).is_some() {
         return "picked";
     }
-    if slabs::of(plan, large).is_some() {
+    if large && slabs::of(plan).is_some() {
         return "slabs";
     }
     let ops = level::ops();

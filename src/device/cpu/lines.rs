@@ -31,7 +31,7 @@ pub(super) unsafe fn rows(
     // A source that is read backwards goes on with the row before, where that one follows; or the
     // next row is asked for, all of it.
     let outer = plan.dim(plan.ndim.wrapping_sub(2)).src as isize;
-    let whole = streams && turned(plan);
+    let whole = streams && from_first(plan);
     let backwards = ss < 0 && outer > 0 && near.is_none() && !whole;
     // There the processor fetches ahead by itself.
     let on = outer.wrapping_sub(n as isize * ss.wrapping_abs()).unsigned_abs() < GAP;
@@ -65,10 +65,10 @@ pub(super) unsafe fn rows(
 
 /// Whether rows that are read backwards are made in the destination's order past the caches, and
 /// the next ones asked for.
-pub(super) fn turned(plan: &Part) -> bool {
+pub(super) fn from_first(plan: &Part) -> bool {
     let (Dim { n, src, .. }, outer) = (plan.inner(), plan.dim(plan.ndim.wrapping_sub(2)).src);
     let backwards = src < 0 && outer > 0 && plan.source_inner().is_none();
-    backwards && n.saturating_mul(src.saturating_neg()) <= tuning().turned
+    backwards && n.saturating_mul(src.saturating_neg()) <= tuning().backwards
 }
 
 /// Elements of a row's next piece, of the `left` ones: a block, which ends where a line does, if it

@@ -45,12 +45,12 @@ pub(super) struct Cut {
 #[derive(Clone, Copy)]
 struct Slab(*const u8, *mut u8, i64);
 
-/// How to cut a plan, if it is `large` and slabs are the fastest way.
+/// How to cut a plan whose output goes past the caches, if slabs are the fastest way.
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) fn of(plan: &Part, large: bool) -> Option<Cut> {
+pub(super) fn of(plan: &Part) -> Option<Cut> {
     let (ops, mut sides) = (level::ops(), Sides::default());
     let Item::Bytes(size @ 1..=16) = plan.item else { return None };
-    if !(large && ops.streams && tuning().slabs) {
+    if !(ops.streams && tuning().slabs) {
         return None;
     }
     let mut cut = Cut::of(plan, size as i64)?;

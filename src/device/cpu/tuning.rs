@@ -75,7 +75,7 @@ pub(super) struct Tuning {
     pub(super) pages: bool,
     /// Bytes of rows that are read backwards up to which they are made in the destination's order,
     /// past the caches, and the next ones asked for. 0: they are made backwards, too.
-    pub(super) turned: i64,
+    pub(super) backwards: i64,
     /// Bytes of runs from which those that share source lines are not copied together, in the
     /// caches: one destination row after the other is faster.
     pub(super) beside: usize,
@@ -176,7 +176,7 @@ static USUAL: Tuning = Tuning {
     apart: 512,
     soon: 0,
     pages: false,
-    turned: 0,
+    backwards: 0,
     beside: usize::MAX,
     slabs: false,
     packed: true,
@@ -210,7 +210,7 @@ static NARROW: Tuning = Tuning {
     apart: 0,
     soon: 512,
     slabs: true,
-    turned: 32 << 10,
+    backwards: 32 << 10,
     uneven: [8, 8],
     brief: 48,
     nested: (true, i64::MAX),
@@ -262,7 +262,7 @@ static AMD: Tuning = Tuning {
     apart: usize::MAX,
     soon: 0,
     pages: false,
-    turned: 0,
+    backwards: 0,
     beside: usize::MAX,
     slabs: false,
     packed: false,

@@ -133,7 +133,7 @@ impl Way {
 fn reversed(plan: &Part, kernel: Kernel, size: usize) -> Option<Way> {
     const LONG: i64 = 256;
     let Dim { n, src, dst } = plan.inner();
-    let able = lines::turned(plan) && src == -dst && n.saturating_mul(dst) > LONG;
+    let able = lines::from_first(plan) && src == -dst && n.saturating_mul(dst) > LONG;
     match kernel {
         Kernel::Step(-1) if able => Some(Way::Step(-1)),
         Kernel::Rows if able && (5..=16).contains(&size) => Some(Way::Gather),
@@ -334,7 +334,7 @@ fn singles(plan: &Part, kernel: Kernel, size: usize) -> bool {
 /// Whether more of them than a line has are. Past the caches, on makes that were measured with next
 /// rows asked for, groups are faster.
 fn alone(plan: &Part, kernel: Kernel, size: usize, streams: bool) -> bool {
-    let past = streams && tuning().turned > 0;
+    let past = streams && tuning().backwards > 0;
     !past && singles(plan, kernel, size) && plan.inner().n * size as i64 > 64
 }
 
