@@ -277,9 +277,9 @@ unsafe fn begin_desc(
 /// gather, fill, step: rows, of elements from anywhere, of one element, of every n-th one.
 /// repeat:       blocks made once, in any way, and copied to where they are repeated.
 /// picked:       transposes of every n-th element, picked first, in any way, and turned from there.
-/// slabs:        transposes past the caches whose rows start anywhere in a line, and short rows of
-///               one element, made in memory of 256 KiB, in any way, and put from there in whole
-///               lines.
+/// slabs:        transposes past the caches whose rows start anywhere in a line or whose columns
+///               are short, and short rows of one element, made in memory of 256 KiB, in any way,
+///               and put from there in whole lines.
 /// interleave, braid: a few rows woven into one; the same of 5 to 16 short elements in turn.
 /// transpose, slim, small: squares and tiles of any face; tiles of those of which one side has less
 ///               than 16 bytes; squares or tiles of small ones, and nothing else.

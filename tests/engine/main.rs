@@ -924,6 +924,39 @@ fn slabs() {
     });
 }
 
+/// Permutations past the caches of which slabs are boxes, that is pieces of the destination with
+/// gaps between them: the innermost dimensions of both tensors, and some of one that is the second
+/// one in either; forwards, backwards, with gaps in either tensor, by several threads.
+#[test]
+fn slabs_that_are_boxes() {
+    let memory = memory();
+    ways(&[(0, Make::Usual, false), (0, Make::Usual, true)], |what| {
+        let mut random = Random(0x736c_6162_7300_0004);
+        for i in 0..150 {
+            let size = random.one_of(&[1, 1, 2, 2, 3, 4, 8, 16]);
+            // Extents in the order of the source, outermost first.
+            let shapes =
+                [[70, 1, 1, 40, 45], [9, 2, 29, 11, 27], [150, 2, 3, 5, 54], [33, 7, 9, 8, 6]];
+            let extents = random.one_of(&shapes);
+            let orders = [[4, 3, 2, 1, 0], [2, 4, 3, 1, 0], [3, 4, 1, 2, 0], [4, 1, 3, 0, 2]];
+            let order = orders[i % 4];
+            let mut dims = extents.map(|n| Dim { n, src: 0, dst: 0 });
+            let (mut src, mut dst) = (size, size);
+            for dim in dims.iter_mut().rev() {
+                dim.src = src * random.one_of(&[1, 1, 1, 1, -1]);
+                src = src * dim.n + random.one_of(&[0, 0, 0, 0, size, 64]);
+            }
+            for &j in order.iter().rev() {
+                dims[j].dst = dst;
+                dst = dst * dims[j].n + random.one_of(&[0, 0, 0, 0, size, 64]);
+            }
+            let case =
+                Case { item: Item::Bytes(size as usize), dims: order.map(|j| dims[j]).into() };
+            case.check(&memory, &mut random, &Parallel { threads: 1 + i % 3, hook: None }, what);
+        }
+    });
+}
+
 /// A destination whose rows lie between one another, as many bytes apart as if they followed one
 /// another, is no run that a slab could be.
 #[test]
@@ -1740,6 +1773,12 @@ fn names_of_parts() {
         let case = Case { item: Item::Bytes(4), dims: fill.to_vec() };
         let plan = case.plan(4096 as *const u8, 8192 as *mut u8);
         let name = if past { "slabs" } else { "fill" };
+        assert_eq!(parts(&plan, &SERIAL), (1, [name; 2]), "{what}");
+        // Rows of 157 bytes for every byte: a box.
+        let box_of = [(70, 1, 40 * 157), (40, 70, 157), (157, 40 * 70, 1)];
+        let dims = box_of.map(|(n, src, dst)| Dim { n, src, dst }).to_vec();
+        let plan = Case { item: Item::Bytes(1), dims }.plan(4096 as *const u8, 8192 as *mut u8);
+        let name = if past { "slabs" } else { "transpose" };
         assert_eq!(parts(&plan, &SERIAL), (1, [name; 2]), "{what}");
         let turned = [Dim { n: 900, src: 600, dst: 600 }, Dim { n: 50, src: -12, dst: 12 }];
         let case = Case { item: Item::Bytes(12), dims: turned.to_vec() };

@@ -1,7 +1,11 @@
 //! Transposes past the caches whose rows start anywhere in a line, and short rows of one element:
 //! made slab by slab in memory that stays in the second-level cache, and put from there to whole
-//! lines, in order. Where rows are short, squares and tiles lose much of each line to others, or
-//! wait for lines to be read that are written in parts; and the buffer is more work than they are.
+//! lines, in order. Where rows are short, or columns few, squares and tiles lose much of each line
+//! to others, or wait for lines to be read that are written in parts; and the buffer is more work
+//! than they are. A slab is one run of the destination; if that takes too little of each line of
+//! the source, a box, which has long runs on both sides.
+use core::ops::Range;
+
 use super::engine::{Sides, once};
 use super::fills;
 use super::level;
@@ -24,22 +28,29 @@ const RUN: i64 = 128;
 const ALONE: i64 = 2048;
 const LONG: i64 = 8192;
 
+/// Bytes that a box has without gaps at least, in the source and in the destination.
+const BOX: (i64, i64) = (384, 480);
+
 /// Bytes of rows of one element, a line or more, that the buffer is slower for: at most.
 const FILLED: i64 = 384;
 
 /// What slabs are parts of.
 #[derive(Clone, Copy)]
 pub(super) struct Cut {
-    /// A dimension, and so many of it.
+    /// All of some dimensions, and so many of another one.
+    all: u64,
     i: usize,
     n: i64,
-    /// Bytes that a slab's source has without gaps. The dimensions that they are made of, and those
-    /// outside of it.
-    run: i64,
-    inside: u64,
+    /// What of its source, and of its output, has no gaps.
+    src: Dense,
+    dst: Dense,
     /// Whether the next slab's source is asked for.
     asks: bool,
 }
+
+/// Bytes without gaps, and the dimensions that they are made of.
+#[derive(Clone, Copy)]
+struct Dense(i64, u64);
 
 /// One of them: its source, its place in the destination, and how many of the dimension.
 #[derive(Clone, Copy)]
@@ -53,71 +64,127 @@ pub(super) fn of(plan: &Part) -> Option<Cut> {
     if !(ops.streams && tuning().slabs) {
         return None;
     }
-    let mut cut = Cut::of(plan, size as i64)?;
-    let way = Way::of(ops, plan, true, &mut sides);
-    cut.suits(plan, size as i64, &way).then_some(cut)
+    let (way, size) = (Way::of(ops, plan, true, &mut sides), size as i64);
+    let run = Cut::of(plan, size, false).and_then(|cut| cut.run(plan, size, &way));
+    run.or_else(|| Cut::of(plan, size, true)?.even(plan, size, (&way, &sides)))
 }
 
 impl Cut {
-    /// Where one run of the destination is longer than a slab.
-    fn of(plan: &Part, size: i64) -> Option<Cut> {
+    /// Slabs that are one run of the destination; or `even` ones, of which the shorter one of the
+    /// runs on both sides is made longer, in turn.
+    fn of(plan: &Part, size: i64, even: bool) -> Option<Cut> {
         let most = SLAB.min(plan.whole_bytes() / MANY) as i64;
-        let mut nbytes = size;
-        let i = (0..plan.ndim).rev().find(|&i| {
-            let Dim { n, dst, .. } = plan.dim(i);
-            let dense = dst == nbytes;
-            nbytes = nbytes.saturating_mul(n);
-            !dense || nbytes > most
-        })?;
-        let Dim { n, src, dst } = plan.dim(i);
-        let (some, line) = (most.checked_div(dst)?, 64i64.checked_div(size)?);
-        // Slabs share no line of the source, if they need not.
-        let over = if src.abs() == size && some > line { some.checked_rem(line)? } else { 0 };
-        let dense = n.saturating_mul(dst) == nbytes && some > 0;
-        let outer = 1u64.wrapping_shl(i as u32) - 1;
-        let cut = Cut { i, n: some - over, run: size, inside: outer, asks: false };
-        dense.then(|| cut.with_run(plan))
-    }
-
-    /// With what of the source has no gaps.
-    fn with_run(mut self, plan: &Part) -> Cut {
-        let next = |cut: &Cut| {
-            let mut dims = cut.i..plan.ndim;
-            dims.find(|&j| plan.dim(j).src.abs() == cut.run && cut.inside >> (j & 63) & 1 == 0)
-        };
-        while let Some(j) = next(&self) {
-            let n = if j == self.i { self.n } else { plan.dim(j).n };
-            (self.run, self.inside) = (self.run.saturating_mul(n), self.inside | 1 << (j & 63));
+        let (mut src, mut dst, mut all, mut nbytes) = (Dense(size, 0), Dense(size, 0), 0, size);
+        loop {
+            let from = src.next(plan, all, |dim| dim.src.abs());
+            let to = dst.next(plan, all, |dim| dim.dst);
+            let i = match even {
+                true if src.0 < dst.0 => from.or(to),
+                true => to.or(from),
+                false => to,
+            }?;
+            let Dim { n, src: stride, .. } = plan.dim(i);
+            if nbytes.saturating_mul(n) <= most {
+                (all, nbytes) = (all | bit(i), nbytes.saturating_mul(n));
+                continue;
+            }
+            let (some, line) = (most.checked_div(nbytes)?, 64i64.checked_div(size)?);
+            // Slabs share no line of the source, if they need not.
+            let lined = stride.abs() == size && some > line;
+            let n = some - if lined { some.checked_rem(line)? } else { 0 };
+            for (run, next) in [(&mut src, from), (&mut dst, to)] {
+                if next == Some(i) {
+                    run.add(i, n);
+                }
+            }
+            return Some(Cut { all, i, n, src, dst, asks: false });
         }
-        self
     }
 
-    /// Whether slabs are the fastest for a plan that goes some `way`, and whether to ask for the
-    /// next one's source. Measured (on a Xeon, benches/notes.md).
-    fn suits(&mut self, plan: &Part, size: i64, way: &Way) -> bool {
+    /// The dimensions that slabs are parts of.
+    fn dims(&self) -> u64 {
+        self.all | bit(self.i)
+    }
+
+    /// Whether slabs that are runs of the destination are the fastest for a plan that goes some
+    /// `way`, and whether to ask for the next one's source. Measured (on a Xeon, benches/notes.md).
+    fn run(mut self, plan: &Part, size: i64, way: &Way) -> Option<Cut> {
+        let dims = || in_set(plan, self.dims()).map(|j| plan.dim(j));
         // Rows are where the source is dense.
-        let column = (self.i..plan.ndim).map(|j| plan.dim(j)).find(|dim| dim.src.abs() == size);
+        let column = dims().find(|dim| dim.src.abs() == size);
         let row = column.map_or(i64::MAX, |dim| dim.dst);
         let (short, many) = (row <= longest(size), row > 64 * size && matches!(size, 1 | 4 | 8));
         // The next slab's source goes on where this one's ends, or has long runs, too.
-        let on = self.inside >> (self.i & 63) & 1 > 0;
-        let runs = self.run >= if on { RUN } else { ALONE };
+        let on = self.src.1 & bit(self.i) > 0;
+        let runs = self.src.0 >= if on { RUN } else { ALONE };
         let (able, asks) = match way {
             Way::Transpose | Way::OddSquares(_) | Way::Braid(_) => {
                 (short && runs && row & 63 > 0, many)
             }
             Way::Slim => (short && runs, many),
-            Way::Tables | Way::Nest => (size == 16 && self.run >= ALONE, false),
+            Way::Tables | Way::Nest => (size == 16 && self.src.0 >= ALONE, false),
             Way::Fill => {
                 let total = plan.inner().n.saturating_mul(size);
                 (fills::lined(size as usize, total as usize) && total <= FILLED, row > total)
             }
             _ => (false, false),
         };
-        let forwards = (self.i..plan.ndim).all(|j| plan.dim(j).src >= 0);
-        self.asks = asks && forwards && (RUN..=LONG).contains(&self.run);
-        able
+        self.asks = asks && self.far(plan, LONG);
+        able.then_some(self)
     }
+
+    /// Likewise slabs that are boxes, for faces of some `sides`.
+    fn even(mut self, plan: &Part, size: i64, (way, (dst, src)): (&Way, &Sides)) -> Option<Cut> {
+        let runs = self.src.0 >= BOX.0 && self.dst.0 >= BOX.1;
+        let (row, column) = (dst.n.saturating_mul(size), src.n.saturating_mul(size));
+        let short = row <= longest(size);
+        let able = match (way, size) {
+            (Way::Transpose | Way::OddSquares(_), 1 | 2) => short || column <= 100,
+            (Way::OddSquares(_), 3) => short || column <= 64,
+            // Rows of whole lines go to them as they are.
+            (Way::Transpose | Way::OddSquares(_), 4) => short && row > 64 && row & 63 > 0,
+            (Way::Transpose, 8) => (short && row > 64 || column <= 200) && row & 63 > 0,
+            (Way::Deal(_), 4 | 8) => self.dims() != self.dst.1,
+            (Way::Tables | Way::Nest, 16) => self.src.0 >= ALONE,
+            _ => false,
+        };
+        self.asks = self.far(plan, if size == 8 { i64::MAX } else { LONG });
+        (runs && able).then_some(self)
+    }
+
+    /// Whether a slab's source is in runs that are worth asking for, of so many bytes at most.
+    fn far(&self, plan: &Part, most: i64) -> bool {
+        let forwards = in_set(plan, self.dims()).all(|j| plan.dim(j).src >= 0);
+        forwards && (RUN..=most).contains(&self.src.0)
+    }
+}
+
+impl Dense {
+    /// The dimension that goes on where it ends, with those that are in slabs already.
+    fn next(&mut self, plan: &Part, all: u64, stride: impl Fn(Dim) -> i64) -> Option<usize> {
+        loop {
+            let goes_on = |&i: &usize| self.1 & bit(i) == 0 && stride(plan.dim(i)) == self.0;
+            let i = (0..plan.ndim).rev().find(goes_on)?;
+            if all & bit(i) == 0 {
+                return Some(i);
+            }
+            self.add(i, plan.dim(i).n);
+        }
+    }
+
+    /// Adds so many of a dimension.
+    fn add(&mut self, i: usize, n: i64) {
+        *self = Dense(self.0.saturating_mul(n), self.1 | bit(i));
+    }
+}
+
+/// The set of dimension `i`, and those in a set of them, the innermost first.
+const fn bit(i: usize) -> u64 {
+    1 << (i & 63)
+}
+
+fn in_set(plan: &Part, set: u64) -> impl Iterator<Item = usize> {
+    (0..plan.ndim).rev().filter(move |&i| set & bit(i) > 0)
 }
 
 /// Bytes of the longest rows of elements of so many, up to which slabs are faster than what turns
@@ -139,18 +206,21 @@ fn longest(size: i64) -> i64 {
 #[inline(never)] // a frame of its own: stacks may be small
 pub(super) unsafe fn copy(part: &Part, cut: Cut) {
     let (ops, dim, mut memory) = (level::ops(), part.dim(cut.i), Memory::none());
-    let Some(room) = memory.lines(ROOM + 128 + SLAB as usize) else {
+    let Some(room) = memory.lines(2 * ROOM + 128 + SLAB as usize) else {
         // SAFETY: the caller's plan.
         return unsafe { once(part, true) };
     };
+    // SAFETY: there is room.
+    let plan = unsafe { one(part, &cut, room.cast()) };
+    let (whole, room) = (Part::whole(plan), room.wrapping_add(ROOM));
     let (mut joined, mut waits) = (Joined::new(ops), None);
     let mut after = |slab| {
         if let Some(last) = waits.replace(slab) {
             // SAFETY: a slab of the caller's plan; there is room for one.
-            unsafe { make(part, &cut, (last, Some(slab)), room, &mut joined) };
+            unsafe { make(&whole, &cut, (last, Some(slab)), room, &mut joined) };
         }
     };
-    walk(part, u64::MAX << (cut.i & 63), |src_at, dst_at| {
+    walk(part, cut.dims(), |src_at, dst_at| {
         let mut first = 0;
         while first < dim.n {
             let n = cut.n.min(dim.n - first);
@@ -163,7 +233,7 @@ pub(super) unsafe fn copy(part: &Part, cut: Cut) {
     // SAFETY: likewise, and its end.
     unsafe {
         if let Some(last) = waits {
-            make(part, &cut, (last, None), room, &mut joined);
+            make(&whole, &cut, (last, None), room, &mut joined);
         }
         joined.flush();
         (ops.fence)();
@@ -178,8 +248,8 @@ const ROOM: usize = size_of::<Plan>().next_multiple_of(64);
 /// one's source.
 ///
 /// # Safety
-/// Both are slabs of a plan as in [`super::copy`]; of all that were made before, `joined` has what
-/// is left.
+/// Both are slabs of a plan as in [`super::copy`], and `part` is [`one`] of them, in any place; of
+/// all that were made before, `joined` has what is left.
 #[inline(never)] // as above
 unsafe fn make(
     part: &Part,
@@ -191,51 +261,108 @@ unsafe fn make(
     let (Slab(src, dst, n), ops) = (slab, level::ops());
     let (kept, from) = (room.wrapping_add(ROOM), room.wrapping_add(ROOM + 64));
     let from = from.wrapping_add(dst as usize & 63);
-    let nbytes = (n * part.dim(cut.i).dst) as usize;
-    // So much is put at a time: whole lines, after the first time.
-    let (run, mut done) = (cut.run as usize, 0);
-    let mut put = |most: usize| {
-        let head = if done == 0 { (dst as usize).wrapping_neg() & 63 } else { 0 };
-        let some = (most.next_multiple_of(64) + head).min(nbytes - done);
-        if some > 0 {
-            // SAFETY: a part of the slab.
-            unsafe { joined.push(dst.wrapping_add(done), from.wrapping_add(done), some) };
-        }
-        done += some;
-    };
+    let (of, run) = (part.of_dim(cut.i, 0, n), cut.src.0 as usize);
+    let mut pieces = Pieces::new(&of, cut, (from, dst));
     // SAFETY: there is room for the slab's plan and output, and what is left of the one before is
     // elsewhere; a prefetch touches nothing.
     unsafe {
-        once(&Part::whole(plan(part, cut.i, Slab(src, from, n), room.cast())), false);
+        once(&Part::whole(dense(part, cut, Slab(src, from, n), room.cast())), false);
         if let Some(Slab(src, _, n)) = next.filter(|_| cut.asks) {
-            walk(&part.of_dim(cut.i, 0, n), cut.inside, |at, _| {
+            walk(&part.of_dim(cut.i, 0, n), cut.src.1, |at, _| {
                 (ops.fetch)(src.wrapping_offset(at), Rows::Apart([0]), 1, run / 64 + 1);
-                put(run);
+                pieces.put(run, joined);
             });
         }
-        put(nbytes);
+        pieces.put(usize::MAX, joined);
         joined.keep(kept);
     }
 }
 
-/// A slab of dimension `i` as a plan of its own.
+/// What of a slab is to be put to the destination: pieces of so many bytes, one after the other.
+struct Pieces<'a> {
+    of: &'a Part<'a>,
+    dims: u64,
+    nbytes: usize,
+    from: *const u8,
+    dst: *mut u8,
+    /// Pieces that are left, and the next one's bytes that were put.
+    left: Range<usize>,
+    done: usize,
+}
+
+impl Pieces<'_> {
+    fn new<'a>(of: &'a Part<'a>, cut: &Cut, (from, dst): (*const u8, *mut u8)) -> Pieces<'a> {
+        let size = if let Item::Bytes(size) = of.item { size } else { 0 };
+        let count = |set| in_set(of, set).fold(1, |n, j| n * of.dim(j).n as usize);
+        let dims = cut.dims() & !cut.dst.1;
+        let (nbytes, left) = (size * count(cut.dst.1), 0..count(dims));
+        Pieces { of, dims, nbytes, from, dst, left, done: 0 }
+    }
+
+    /// Puts so many bytes, or more: whole lines, but for a piece's first time and its last.
+    ///
+    /// # Safety
+    /// They are a slab's.
+    unsafe fn put(&mut self, mut most: usize, joined: &mut Joined) {
+        while most > 0 && !self.left.is_empty() {
+            let dst = self.dst.wrapping_offset(self.place());
+            let head = if self.done == 0 { (dst as usize).wrapping_neg() & 63 } else { 0 };
+            let lines = most.checked_next_multiple_of(64).unwrap_or(most);
+            let n = lines.saturating_add(head).min(self.nbytes - self.done);
+            let from = self.from.wrapping_add(self.left.start * self.nbytes + self.done);
+            // SAFETY: a part of a piece.
+            unsafe { joined.push(dst.wrapping_add(self.done), from, n) };
+            (self.done, most) = (self.done + n, most.saturating_sub(n));
+            if self.done == self.nbytes {
+                (self.left.start, self.done) = (self.left.start + 1, 0);
+            }
+        }
+    }
+
+    /// Where in the destination the next one is.
+    fn place(&self) -> isize {
+        let (mut at, mut place) = (self.left.start, 0);
+        for Dim { n, dst, .. } in in_set(self.of, self.dims).map(|j| self.of.dim(j)) {
+            place += at.checked_rem(n as usize).unwrap_or(0) as isize * dst as isize;
+            at = at.checked_div(n as usize).unwrap_or(0);
+        }
+        place
+    }
+}
+
+/// A slab of a plan where the plan begins.
 ///
 /// # Safety
 /// There is room for it, and it lives as long as it is used.
 #[inline(never)] // as above
-unsafe fn plan<'a>(part: &Part, i: usize, slab: Slab, room: *mut Plan) -> &'a Plan {
+unsafe fn one<'a>(part: &Part, cut: &Cut, room: *mut Plan) -> &'a Plan {
     // SAFETY: the caller's room.
     let plan = unsafe {
         room.write(part.plan());
         &mut *room
     };
-    let n;
-    Slab(plan.src, plan.dst, n) = slab;
-    for dim in plan.dims.iter_mut().take(i) {
-        dim.n = 1;
+    for (i, dim) in plan.dims.iter_mut().enumerate() {
+        dim.n = if cut.dims() & bit(i) > 0 { dim.n } else { 1 };
     }
-    if let Some(dim) = plan.dims.get_mut(i) {
-        dim.n = n;
+    plan
+}
+
+/// A slab that has no gaps.
+///
+/// # Safety
+/// As [`one`], which `part` is.
+#[inline(never)] // as above
+unsafe fn dense<'a>(part: &Part, cut: &Cut, slab: Slab, room: *mut Plan) -> &'a Plan {
+    // SAFETY: the caller's room.
+    let plan = unsafe {
+        room.write(part.of_dim(cut.i, 0, slab.2).plan());
+        &mut *room
+    };
+    (plan.src, plan.dst) = (slab.0, slab.1);
+    let mut nbytes = if let Item::Bytes(size) = plan.item { size as i64 } else { 0 };
+    for dim in plan.dims.iter_mut().rev() {
+        dim.dst = nbytes;
+        nbytes = nbytes.saturating_mul(dim.n);
     }
     plan.simplify();
     plan
