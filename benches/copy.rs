@@ -7,7 +7,7 @@
 //! `TUNE=amd|zen5|usual`, `COLD=MiB` (so many are read and written before each copy, that it begins
 //! with other bytes in the caches) and `BUSY=1` (this thread's time instead of the clock's, and one
 //! thread only: for a machine with other work) change the run. `PROFILE=1` makes one copy of the
-//! first row and nothing else, in [`profiled`], for `profile.sh`.
+//! first row and nothing else, in [`profiled`], for `profile.sh`, by so many threads as it says.
 
 use dlpack_rs::device::cpu::{Level, Make, Parallel, copy, set_level, set_make, set_thresholds};
 use dlpack_rs::device::plan::{Dim, Item, Plan};
@@ -299,8 +299,9 @@ fn median(mut values: Vec<f64>) -> f64 {
 #[inline(never)]
 #[unsafe(no_mangle)]
 extern "C" fn profiled(plan: &mut Plan) {
+    let threads = std::env::var("PROFILE").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     // SAFETY: a row of the table, which fits into both mappings.
-    unsafe { copy(plan, &Parallel { threads: 1, hook: None }) };
+    unsafe { copy(plan, &Parallel { threads, hook: None }) };
 }
 
 fn main() {

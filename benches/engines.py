@@ -33,18 +33,20 @@ IN_CACHES = 48 << 20
 
 
 def built_limit():
-    """The function of limit.c, or None: without a compiler, or on another processor."""
+    """The functions of limit.c, or None: without a compiler, or on another processor."""
     folder = Path(__file__).resolve().parent
     library = folder.parent / "target" / "bench" / "limit.so"
     library.parent.mkdir(parents=True, exist_ok=True)
     try:
-        subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", folder / "limit.c", "-o",
-                        library], check=True, capture_output=True)
+        subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", "-pthread",
+                        folder / "limit.c", "-o", library], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    function = CDLL(library).limit
-    function.restype, function.argtypes = None, (c_void_p, c_void_p, c_size_t, c_double)
-    return function
+    functions = CDLL(library)
+    both = (c_void_p, c_void_p, c_size_t)
+    functions.limit.restype, functions.limit.argtypes = None, (*both, c_double)
+    functions.memcpy_by_two.restype, functions.memcpy_by_two.argtypes = None, both
+    return functions
 
 
 LIMIT = built_limit()
@@ -152,7 +154,13 @@ def limit(target, source, nbytes, read):
     if LIMIT is None or nbytes <= IN_CACHES:
         return None
     to, start = target.ctypes.data, source.ctypes.data
-    return Engine("limit", lambda: LIMIT(to, start, nbytes, read))
+    return Engine("limit", lambda: LIMIT.limit(to, start, nbytes, read))
+
+
+def memcpy_by_two(target, source, nbytes):
+    """memcpy by two threads, halves of pages; None where limit.c is not built."""
+    to, start = target.ctypes.data, source.ctypes.data
+    return LIMIT and Engine("memcpy 2", lambda: LIMIT.memcpy_by_two(to, start, nbytes))
 
 
 def ours(src, dst, threads, function=None):
@@ -204,6 +212,7 @@ def engines_of(case, memory, names):
     src, dst = tensor_of(view), tensor_of(out)
     makers = {
         "memcpy": lambda: memcpy(out, memory.source, out.nbytes),
+        "memcpy 2": lambda: memcpy_by_two(out, memory.source, out.nbytes),
         "limit": lambda: limit(out, memory.source, out.nbytes, case.read),
         "ours 1": lambda: ours(src, dst, 1),
         "ours 2": lambda: ours(src, dst, 2),

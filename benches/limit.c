@@ -2,11 +2,13 @@
  * What one thread can have of memory, for bench.py, which loads this as a library: as many bytes are
  * read and written as a copy reads and writes, but in order and past the caches, by streaming stores,
  * and nothing is turned. In turn from four pages: faster than one after the other, and what glibc's
- * memcpy does with the largest blocks. x86-64.
+ * memcpy does with the largest blocks. x86-64. And what two threads have where nothing is turned.
  */
 #include <immintrin.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined __AVX512F__
 typedef __m512i part;
@@ -49,4 +51,26 @@ void limit(char *to, const char *from, size_t nbytes, double read) {
     due -= reads;
   }
   _mm_sfence();
+}
+
+struct half {
+  void *to;
+  const void *from;
+  size_t nbytes;
+};
+
+static void *copy_half(void *of) {
+  struct half *half = of;
+  return memcpy(half->to, half->from, half->nbytes);
+}
+
+/* memcpy by two threads, of which one is made for it and joined, as a copy's is. */
+void memcpy_by_two(char *to, const char *from, size_t nbytes) {
+  size_t first = nbytes / 2 & ~(size_t)(PAGE - 1);
+  struct half second = {to + first, from + first, nbytes - first};
+  pthread_t other;
+  int alone = pthread_create(&other, NULL, copy_half, &second);
+  memcpy(to, from, first);
+  if (alone) copy_half(&second);
+  else pthread_join(other, NULL);
 }

@@ -1,9 +1,10 @@
 #!/bin/sh
-# What copies cost in instructions and in cache misses, one thread: rows of benches/copy.rs, each once
-# under valgrind's callgrind, as a Markdown table; for processors whose counters cannot be read.
+# What copies cost in instructions and in cache misses: rows of benches/copy.rs, each once under
+# valgrind's callgrind, as a Markdown table; for processors whose counters cannot be read.
 # `profile.sh [NAME...]`: the first row whose name contains NAME, or those of the table of targets.
 # environment: TUNE (amd, zen5, usual) for whose ways, as the processor that valgrind shows is none of
-# AMD's; SKIP (bytes, 16: NumPy's arrays); CACHES, the simulated ones, by callgrind's options. With
+# AMD's; SKIP (bytes, 16: NumPy's arrays); CACHES, the simulated ones, by callgrind's options; THREADS
+# (1), of which several share the simulated caches, and making and joining them is not counted. With
 # STEPS=1 instructions alone, by steps.c instead of valgrind, which has no AVX-512: of the processor's
 # own ways, if TUNE says nothing, and minutes a row.
 cd "$(dirname "$0")/.." || exit 1
@@ -17,6 +18,9 @@ trap 'rm -f "$counts"' EXIT
   "transpose c128 2048" "NCHW→NHWC f32 32×3" "NHWC→NCHW f32 32×224×224×3" \
   "NCHW→NHWC f32 16×64" "reversal of axes" "(0,2,1,3)" "inner step 2 f32" "row step 2 f32" \
   "broadcast column" "reversed inner axis" "fp4 packed transpose 8192" "fp6 packed transpose 8192"
+# Of several threads what each of them does.
+counted=profiled
+[ "${THREADS:-1}" -gt 1 ] && counted='*::cpu::engine::serial*'
 # For each 64 bytes of the output.
 if [ -n "${STEPS:-}" ]; then
   mkdir -p target/bench && cc -O2 benches/steps.c -o target/bench/steps || exit 1
@@ -33,8 +37,8 @@ fi
 echo "| case | instructions | read, nearest missed | read, last missed | stores |"
 echo "| --- | --: | --: | --: | --: |"
 for name in "$@"; do
-  line=$(PROFILE=1 TUNE=${TUNE:-amd} SKIP=${SKIP:-16} valgrind --tool=callgrind --cache-sim=yes \
-    --toggle-collect=profiled --callgrind-out-file="$counts" $caches "$program" "$name" 2>/dev/null |
+  line=$(PROFILE=${THREADS:-1} TUNE=${TUNE:-amd} SKIP=${SKIP:-16} valgrind --tool=callgrind --cache-sim=yes \
+    --toggle-collect="$counted" --callgrind-out-file="$counts" $caches "$program" "$name" 2>/dev/null |
     sed -n '2p')
   [ -n "$line" ] || { echo "profile.sh: no row is named so, or no valgrind: $name" >&2; exit 1; }
   # Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
