@@ -1,5 +1,6 @@
 //! Pixels to planes, and planes to pixels, of two to eight elements: of each round all lines of one
 //! side are loaded, and every line of the other is made of them, in registers.
+use super::nest;
 use super::ops::Ops;
 use super::step::byte_of;
 use super::tuning::tuning;
@@ -121,8 +122,33 @@ impl Found {
         if self.weaves && (short || !streams && self.step == MOST) {
             return false;
         }
+        if !streams && tuning().nested.0 && self.slow(plan, size, n) {
+            return false;
+        }
         let table = size > 1 && plan.whole_bytes() < (self.step as u64) << 12;
         streams || !table && n.saturating_mul((self.step * size) as i64) > 128
+    }
+
+    /// Whether loops, squares and braids are faster for runs of `n` elements, in the caches, where
+    /// loops alone are fast (measured on a Xeon, benches/notes.md).
+    fn slow(&self, plan: &Part, size: usize, n: i64) -> bool {
+        if self.weaves {
+            let least = match (size, self.step) {
+                (_, 7..) => i64::MAX,
+                (8, 6) => 15,
+                (8, 5) => 14,
+                (4, 6) => 13,
+                (4, 5) => 12,
+                (8, 4) => 11,
+                _ => 0,
+            };
+            return n < least;
+        }
+        match size {
+            8 => n <= 5 || nest::suits(plan, size),
+            4 => self.step == MOST && n < 32,
+            _ => false,
+        }
     }
 
     /// How lines become lines.
