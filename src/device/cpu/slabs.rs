@@ -78,11 +78,12 @@ impl Cut {
         loop {
             let from = src.next(plan, all, |dim| dim.src.abs());
             let to = dst.next(plan, all, |dim| dim.dst);
-            let i = match even {
-                true if src.0 < dst.0 => from.or(to),
-                true => to.or(from),
-                false => to,
-            }?;
+            let (short, long) = if src.0 < dst.0 { (from, to) } else { (to, from) };
+            let fits = |&i: &usize| nbytes.saturating_mul(plan.dim(i).n) <= most;
+            // What does not fit is the last one: before it what does, where both are short.
+            let brief = src.0.max(dst.0) < BOX.1 && !short.is_some_and(|i| fits(&i));
+            let before = long.filter(|i| brief && fits(i));
+            let i = if even { before.or(short).or(long) } else { to }?;
             let Dim { n, src: stride, .. } = plan.dim(i);
             if nbytes.saturating_mul(n) <= most {
                 (all, nbytes) = (all | bit(i), nbytes.saturating_mul(n));
@@ -144,7 +145,7 @@ impl Cut {
             // Rows of whole lines go to them as they are.
             (Way::Transpose | Way::OddSquares(_), 4) => short && row > 64 && row & 63 > 0,
             (Way::Transpose, 8) => (short && row > 64 || column <= 200) && row & 63 > 0,
-            (Way::Deal(_), 4 | 8) => self.dims() != self.dst.1,
+            (Way::Deal(_), 4 | 8) | (Way::Groups(_), _) => self.dims() != self.dst.1,
             (Way::Tables | Way::Nest, 16) => self.src.0 >= ALONE,
             _ => false,
         };
