@@ -935,11 +935,22 @@ fn slabs_that_are_boxes() {
         for i in 0..150 {
             let size = random.one_of(&[1, 1, 2, 2, 3, 4, 8, 16]);
             // Extents in the order of the source, outermost first.
-            let shapes =
-                [[70, 1, 1, 40, 45], [9, 2, 29, 11, 27], [150, 2, 3, 5, 54], [33, 7, 9, 8, 6]];
+            let shapes = [
+                [70, 1, 1, 40, 45],
+                [9, 2, 29, 11, 27],
+                [150, 2, 3, 5, 54],
+                [33, 7, 9, 8, 6],
+                [5, 1, 1, 700, 35],
+            ];
             let extents = random.one_of(&shapes);
-            let orders = [[4, 3, 2, 1, 0], [2, 4, 3, 1, 0], [3, 4, 1, 2, 0], [4, 1, 3, 0, 2]];
-            let order = orders[i % 4];
+            let orders = [
+                [4, 3, 2, 1, 0],
+                [2, 4, 3, 1, 0],
+                [3, 4, 1, 2, 0],
+                [4, 1, 3, 0, 2],
+                [0, 4, 1, 2, 3],
+            ];
+            let order = orders[i % 5];
             let mut dims = extents.map(|n| Dim { n, src: 0, dst: 0 });
             let (mut src, mut dst) = (size, size);
             for dim in dims.iter_mut().rev() {

@@ -78,14 +78,19 @@ impl Cut {
         loop {
             let from = src.next(plan, all, |dim| dim.src.abs());
             let to = dst.next(plan, all, |dim| dim.dst);
-            let (short, long) = if src.0 < dst.0 { (from, to) } else { (to, from) };
-            let fits = |&i: &usize| nbytes.saturating_mul(plan.dim(i).n) <= most;
+            // Of two that do not fit together the smaller one comes first: single bytes, for of
+            // larger elements either may be the faster.
+            let with = |i: Option<usize>, n: i64| n.saturating_mul(i.map_or(1, |i| plan.dim(i).n));
+            let smaller = with(from, 1) < with(to, 1) && with(from, with(to, nbytes)) > most;
+            let first = src.0 < dst.0 || src.0 == dst.0 && smaller && size == 1;
+            let (short, long) = if first { (from, to) } else { (to, from) };
+            let fits = |&i: &usize| with(Some(i), nbytes) <= most;
             // What does not fit is the last one: before it what does, where both are short.
             let brief = src.0.max(dst.0) < BOX.1 && !short.is_some_and(|i| fits(&i));
             let before = long.filter(|i| brief && fits(i));
             let i = if even { before.or(short).or(long) } else { to }?;
             let Dim { n, src: stride, .. } = plan.dim(i);
-            if nbytes.saturating_mul(n) <= most {
+            if fits(&i) {
                 (all, nbytes) = (all | bit(i), nbytes.saturating_mul(n));
                 continue;
             }
