@@ -37,6 +37,7 @@ static const layout layouts[] = {
     {"square, 8 bytes", INT, 64, 1, 2, {1000, 1001}, TURNED, 0, 0, 0},
     {"square, 16 bytes", kDLComplex, 128, 1, 2, {500, 501}, TURNED, 0, 0, 0},
     {"square, past the caches", INT, 8, 1, 2, {4224, 4160}, TURNED, 0, 0, 0},
+    {"box, past the caches", INT, 8, 1, 3, {314, 1000, 112}, {2, 1, 0}, 0, 0, 0},
     {"square of 4, past the caches", INT, 32, 1, 2, {2112, 2176}, TURNED, 0, 0, 0},
     {"rows in others' lines, 2 bytes", INT, 16, 1, 2, {278, 9498}, TURNED, 0, 0, 3},
     {"rows in others' lines, 4 bytes", INT, 32, 1, 2, {138, 9001}, TURNED, 0, 0, 1},

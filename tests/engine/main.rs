@@ -1839,6 +1839,14 @@ fn small_stacks() {
                     ];
                     Case { item, dims }
                 }
+                Item::Bytes(size @ (1 | 4)) if i % 8 == 4 => {
+                    // Slabs that are boxes.
+                    let size = size as i64;
+                    let extents = [(45, 1, 40 * 70), (40, 45, 70), (70, 40 * 45, 1)];
+                    let dims =
+                        extents.map(|(n, src, dst)| Dim { n, src: src * size, dst: dst * size });
+                    Case { item, dims: dims.into() }
+                }
                 Item::Bytes(1) if i % 4 == 0 => {
                     let dims =
                         vec![Dim { n: 9, src: 300, dst: 1 }, Dim { n: 300, src: 1, dst: 20 }];

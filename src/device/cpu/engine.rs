@@ -27,7 +27,7 @@ pub(super) unsafe fn serial(plan: &Part, large: bool) {
         } else if let Some(found) = picked::of(plan) {
             picked::copy(plan, found, large);
         } else if large && let Some(cut) = slabs::of(plan) {
-            slabs::copy(plan, cut);
+            slabs::copy(plan, &cut);
         } else {
             once(plan, large);
         }

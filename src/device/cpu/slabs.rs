@@ -9,7 +9,7 @@ use core::ops::Range;
 use super::engine::{Sides, once};
 use super::fills;
 use super::level;
-use super::ops::Rows;
+use super::ops::{Ops, Rows};
 use super::staged::Memory;
 use super::stream::Joined;
 use super::tuning::tuning;
@@ -51,10 +51,6 @@ pub(super) struct Cut {
 /// Bytes without gaps, and the dimensions that they are made of.
 #[derive(Clone, Copy)]
 struct Dense(i64, u64);
-
-/// One of them: its source, its place in the destination, and how many of the dimension.
-#[derive(Clone, Copy)]
-struct Slab(*const u8, *mut u8, i64);
 
 /// How to cut a plan whose output goes past the caches, if slabs are the fastest way.
 #[inline(never)] // a frame of its own: stacks may be small
@@ -210,77 +206,134 @@ fn longest(size: i64) -> i64 {
 /// # Safety
 /// As [`super::copy`].
 #[inline(never)] // a frame of its own: stacks may be small
-pub(super) unsafe fn copy(part: &Part, cut: Cut) {
-    let (ops, dim, mut memory) = (level::ops(), part.dim(cut.i), Memory::none());
-    let Some(room) = memory.lines(2 * ROOM + 128 + SLAB as usize) else {
+pub(super) unsafe fn copy(part: &Part, cut: &Cut) {
+    let mut memory = Memory::none();
+    let Some(room) = memory.lines(WORK + 2 * PLAN + 128 + SLAB as usize) else {
         // SAFETY: the caller's plan.
         return unsafe { once(part, true) };
     };
-    // SAFETY: there is room.
-    let plan = unsafe { one(part, &cut, room.cast()) };
-    let (whole, room) = (Part::whole(plan), room.wrapping_add(ROOM));
-    let (mut joined, mut waits) = (Joined::new(ops), None);
-    let mut after = |slab| {
-        if let Some(last) = waits.replace(slab) {
-            // SAFETY: a slab of the caller's plan; there is room for one.
-            unsafe { make(&whole, &cut, (last, Some(slab)), room, &mut joined) };
-        }
-    };
-    walk(part, cut.dims(), |src_at, dst_at| {
-        let mut first = 0;
-        while first < dim.n {
-            let n = cut.n.min(dim.n - first);
-            let src = part.src.wrapping_offset(src_at + (first * dim.src) as isize);
-            let dst = part.dst.wrapping_offset(dst_at + (first * dim.dst) as isize);
-            after(Slab(src, dst, n));
-            first += n;
-        }
-    });
-    // SAFETY: likewise, and its end.
+    // SAFETY: there is room for all of it; slabs are parts of the caller's plan.
     unsafe {
-        if let Some(last) = waits {
-            make(&whole, &cut, (last, None), room, &mut joined);
+        let work = Work::begin(part, cut, room);
+        for at in 0..work.count {
+            work.turn(at);
+            once(&work.dense, false);
+            work.put(at);
         }
-        joined.flush();
-        (ops.fence)();
+        work.joined.flush();
+        (work.ops.fence)();
     }
 }
 
-/// Bytes of the memory that a plan takes. After it there is a line for what is left of a slab, and
-/// one more than a slab, which begins where it will in a line.
-const ROOM: usize = size_of::<Plan>().next_multiple_of(64);
+/// Bytes of the memory that [`Work`] takes, and each of two plans after it. Then there is a line
+/// for what is left of a slab, and one more than a slab, which begins where it will in a line.
+const WORK: usize = size_of::<Work>().next_multiple_of(64);
+const PLAN: usize = size_of::<Plan>().next_multiple_of(64);
 
-/// Makes a slab in the memory at `room`, and puts it to the destination while it asks for the next
-/// one's source.
-///
-/// # Safety
-/// Both are slabs of a plan as in [`super::copy`], and `part` is [`one`] of them, in any place; of
-/// all that were made before, `joined` has what is left.
-#[inline(never)] // as above
-unsafe fn make(
-    part: &Part,
-    cut: &Cut,
-    (slab, next): (Slab, Option<Slab>),
-    room: *mut u8,
-    joined: &mut Joined,
-) {
-    let (Slab(src, dst, n), ops) = (slab, level::ops());
-    let (kept, from) = (room.wrapping_add(ROOM), room.wrapping_add(ROOM + 64));
-    let from = from.wrapping_add(dst as usize & 63);
-    let (of, run) = (part.of_dim(cut.i, 0, n), cut.src.0 as usize);
-    let mut pieces = Pieces::new(&of, cut, (from, dst));
-    // SAFETY: there is room for the slab's plan and output, and what is left of the one before is
-    // elsewhere; a prefetch touches nothing.
-    unsafe {
-        once(&Part::whole(dense(part, cut, Slab(src, from, n), room.cast())), false);
-        if let Some(Slab(src, _, n)) = next.filter(|_| cut.asks) {
-            walk(&part.of_dim(cut.i, 0, n), cut.src.1, |at, _| {
-                (ops.fetch)(src.wrapping_offset(at), Rows::Apart([0]), 1, run / 64 + 1);
-                pieces.put(run, joined);
-            });
+/// A plan that is made slab by slab. It lies in the memory that slabs take: what they are made by
+/// takes nearly all of a small stack.
+struct Work<'a> {
+    ops: &'static Ops,
+    /// The plan, and how it is cut, into how many slabs, of which so many lie in a row.
+    part: Part<'a>,
+    cut: Cut,
+    count: usize,
+    row: usize,
+    /// A slab where the plan begins, and the one that is made, without gaps.
+    one: Part<'a>,
+    dense: Part<'a>,
+    joined: Joined<'static>,
+    /// The line, and where the slab that is made begins.
+    kept: *mut u8,
+    from: *mut u8,
+}
+
+impl<'a> Work<'a> {
+    /// # Safety
+    /// At `room` there is room for all of it, as long as this lives.
+    #[inline(never)] // a frame of its own: stacks may be small
+    unsafe fn begin(part: &Part<'a>, cut: &Cut, room: *mut u8) -> &'a mut Work<'a> {
+        let (ops, plan) = (level::ops(), room.wrapping_add(WORK).cast::<Plan>());
+        let kept = room.wrapping_add(WORK + 2 * PLAN);
+        let row = part.dim(cut.i).n.checked_add(cut.n - 1).and_then(|n| n.checked_div(cut.n));
+        let row = row.unwrap_or(0) as usize;
+        let outer = in_set(part, !cut.dims()).map(|j| part.dim(j).n as usize);
+        let count = outer.fold(row, |n, extent| n.saturating_mul(extent));
+        // SAFETY: the caller's room.
+        let one = unsafe {
+            plan.write(part.plan());
+            &mut *plan
+        };
+        for (i, dim) in one.dims.iter_mut().enumerate() {
+            dim.n = if cut.dims() & bit(i) > 0 { dim.n } else { 1 };
         }
-        pieces.put(usize::MAX, joined);
-        joined.keep(kept);
+        let one = Part::whole(one);
+        let (joined, from) = (Joined::new(ops), kept);
+        let (part, cut, dense) = (*part, *cut, one);
+        let work = Work { ops, part, cut, count, row, one, dense, joined, kept, from };
+        // SAFETY: likewise.
+        unsafe {
+            room.cast::<Work>().write(work);
+            &mut *room.cast()
+        }
+    }
+
+    /// Where the `at`-th slab is, and how many of the dimension it has.
+    fn slab(&self, at: usize) -> (*const u8, *mut u8, i64) {
+        let (outer, Cut { i, n, .. }) = (at.checked_div(self.row).unwrap_or(0), self.cut);
+        let first = at.checked_rem(self.row).unwrap_or(0) as i64 * n;
+        let Dim { n: all, src, dst } = self.part.dim(i);
+        let (from, to) = places(&self.part, !self.cut.dims(), outer);
+        let from = from + (first * src) as isize;
+        let to = to + (first * dst) as isize;
+        let (src, dst) = (self.part.src.wrapping_offset(from), self.part.dst.wrapping_offset(to));
+        (src, dst, n.min(all - first))
+    }
+
+    /// Turns to the `at`-th slab: as a plan of its own, in the memory, where it begins as in the
+    /// destination's line.
+    #[inline(never)] // as above
+    fn turn(&mut self, at: usize) {
+        let (src, dst, n) = self.slab(at);
+        self.from = self.kept.wrapping_add(64 + (dst as usize & 63));
+        let room = self.kept.wrapping_sub(PLAN).cast::<Plan>();
+        self.dense = self.one;
+        // SAFETY: there is room for a plan before the line, and nobody has the one that was there.
+        let plan = unsafe {
+            room.write(self.one.of_dim(self.cut.i, 0, n).plan());
+            &mut *room
+        };
+        (plan.src, plan.dst) = (src, self.from);
+        let mut nbytes = if let Item::Bytes(size) = plan.item { size as i64 } else { 0 };
+        for dim in plan.dims.iter_mut().rev() {
+            dim.dst = nbytes;
+            nbytes = nbytes.saturating_mul(dim.n);
+        }
+        plan.simplify();
+        self.dense = Part::whole(plan);
+    }
+
+    /// Puts the `at`-th slab to the destination, and asks for the next one's source meanwhile.
+    ///
+    /// # Safety
+    /// It is made; of all before, `joined` has what is left.
+    #[inline(never)] // as above
+    unsafe fn put(&mut self, at: usize) {
+        let (_, dst, n) = self.slab(at);
+        let (of, run) = (self.one.of_dim(self.cut.i, 0, n), self.cut.src.0 as usize);
+        let (mut pieces, fetch) = (Pieces::new(&of, &self.cut, (self.from, dst)), self.ops.fetch);
+        let (src, _, n) = self.slab(at + 1);
+        // SAFETY: a slab and its places, which are the caller's; a prefetch touches nothing.
+        unsafe {
+            if self.cut.asks && at + 1 < self.count {
+                walk(&self.one.of_dim(self.cut.i, 0, n), self.cut.src.1, |at, _| {
+                    fetch(src.wrapping_offset(at), Rows::Apart([0]), 1, run / 64 + 1);
+                    pieces.put(run, &mut self.joined);
+                });
+            }
+            pieces.put(usize::MAX, &mut self.joined);
+            self.joined.keep(self.kept);
+        }
     }
 }
 
@@ -311,7 +364,7 @@ impl Pieces<'_> {
     /// They are a slab's.
     unsafe fn put(&mut self, mut most: usize, joined: &mut Joined) {
         while most > 0 && !self.left.is_empty() {
-            let dst = self.dst.wrapping_offset(self.place());
+            let dst = self.dst.wrapping_offset(places(self.of, self.dims, self.left.start).1);
             let head = if self.done == 0 { (dst as usize).wrapping_neg() & 63 } else { 0 };
             let lines = most.checked_next_multiple_of(64).unwrap_or(most);
             let n = lines.saturating_add(head).min(self.nbytes - self.done);
@@ -324,52 +377,16 @@ impl Pieces<'_> {
             }
         }
     }
-
-    /// Where in the destination the next one is.
-    fn place(&self) -> isize {
-        let (mut at, mut place) = (self.left.start, 0);
-        for Dim { n, dst, .. } in in_set(self.of, self.dims).map(|j| self.of.dim(j)) {
-            place += at.checked_rem(n as usize).unwrap_or(0) as isize * dst as isize;
-            at = at.checked_div(n as usize).unwrap_or(0);
-        }
-        place
-    }
 }
 
-/// A slab of a plan where the plan begins.
-///
-/// # Safety
-/// There is room for it, and it lives as long as it is used.
-#[inline(never)] // as above
-unsafe fn one<'a>(part: &Part, cut: &Cut, room: *mut Plan) -> &'a Plan {
-    // SAFETY: the caller's room.
-    let plan = unsafe {
-        room.write(part.plan());
-        &mut *room
-    };
-    for (i, dim) in plan.dims.iter_mut().enumerate() {
-        dim.n = if cut.dims() & bit(i) > 0 { dim.n } else { 1 };
+/// Both offsets of the `at`-th index of a set of dimensions, of which the innermost runs fastest.
+fn places(part: &Part, set: u64, mut at: usize) -> (isize, isize) {
+    let (mut from, mut to) = (0, 0);
+    for Dim { n, src, dst } in in_set(part, set).map(|j| part.dim(j)) {
+        let index = at.checked_rem(n as usize).unwrap_or(0) as i64;
+        from += (index * src) as isize;
+        to += (index * dst) as isize;
+        at = at.checked_div(n as usize).unwrap_or(0);
     }
-    plan
-}
-
-/// A slab that has no gaps.
-///
-/// # Safety
-/// As [`one`], which `part` is.
-#[inline(never)] // as above
-unsafe fn dense<'a>(part: &Part, cut: &Cut, slab: Slab, room: *mut Plan) -> &'a Plan {
-    // SAFETY: the caller's room.
-    let plan = unsafe {
-        room.write(part.of_dim(cut.i, 0, slab.2).plan());
-        &mut *room
-    };
-    (plan.src, plan.dst) = (slab.0, slab.1);
-    let mut nbytes = if let Item::Bytes(size) = plan.item { size as i64 } else { 0 };
-    for dim in plan.dims.iter_mut().rev() {
-        dim.dst = nbytes;
-        nbytes = nbytes.saturating_mul(dim.n);
-    }
-    plan.simplify();
-    plan
+    (from, to)
 }
