@@ -6,7 +6,7 @@
 //!        stream    contiguous pieces, past the caches           ├ Memcpy, long Rows
 //!        lines     destination rows, through a 4 KiB buffer     ├ Rows Step Gather Interleave
 //!        fills     one element for whole rows                   ├ Fill
-//!        slabs     slab by slab in the caches, and past them    ├ some of Transpose, Rows, Fill
+//!        slabs     slab by slab in the caches, and past them    ├ some of Transpose, Fill, ...
 //!        transpose squares and tiles                            ├ Transpose
 //!        windows   or windows in the buffer                     ├ some of Transpose
 //!        staged    or by copies of its rows, likewise           ├ some of Transpose
