@@ -144,7 +144,10 @@ impl Cut {
             (Way::Transpose | Way::OddSquares(_), 1 | 2) => short || column <= 100,
             (Way::OddSquares(_), 3) => short || column <= 64,
             // Rows of whole lines go to them as they are.
-            (Way::Transpose | Way::OddSquares(_), 4) => short && row > 64 && row & 63 > 0,
+            (Way::Transpose | Way::OddSquares(_), 4) => {
+                let few = column <= 170 && self.dims() == self.dst.1;
+                (short && row > 64 || few) && row & 63 > 0
+            }
             (Way::Transpose, 8) => (short && row > 64 || column <= 200) && row & 63 > 0,
             (Way::Deal(_), 4 | 8) | (Way::Groups(_), _) => self.dims() != self.dst.1,
             (Way::Tables | Way::Nest, 16) => self.src.0 >= ALONE,
