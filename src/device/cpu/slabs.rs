@@ -1,9 +1,9 @@
-//! Transposes past the caches whose rows start anywhere in a line, and short rows of one element:
-//! made slab by slab in memory that stays in the second-level cache, and put from there to whole
-//! lines, in order. Where rows are short, or columns few, squares and tiles lose much of each line
-//! to others, or wait for lines to be read that are written in parts; and the buffer is more work
-//! than they are. A slab is one run of the destination; if that takes too little of each line of
-//! the source, a box, which has long runs on both sides.
+//! Transposes past the caches whose rows start anywhere in a line, groups and pixels among them,
+//! and short rows of one element: made slab by slab in memory that stays in the second-level cache,
+//! and put from there to whole lines, in order. Where rows are short, or columns few, squares and
+//! tiles lose much of each line to others, or wait for lines to be read that are written in parts;
+//! and the buffer is more work than they are. A slab is one run of the destination; if that takes
+//! too little of each line of the source, a box, which has long runs on both sides.
 use core::ops::Range;
 
 use super::engine::{Sides, once};
@@ -143,7 +143,7 @@ impl Cut {
         let able = match (way, size) {
             (Way::Transpose | Way::OddSquares(_), 1 | 2) => short || column <= 100,
             (Way::OddSquares(_), 3) => short || column <= 64,
-            // Rows of whole lines go to them as they are.
+            // Rows of whole lines go to them as they are. Few columns: of matrices that fit.
             (Way::Transpose | Way::OddSquares(_), 4) => {
                 let few = column <= 170 && self.dims() == self.dst.1;
                 (short && row > 64 || few) && row & 63 > 0
