@@ -79,9 +79,14 @@ pub fn of(code: u8, bits: u8) -> Option<&'static FloatFormat> {
     (format.width() == u32::from(bits)).then_some(format)
 }
 
-/// The exact value of some bits, or NaN if they are none of a format of [`of`].
+/// The exact value of some bits, or NaN if they are none of a format of [`of`]. Of a NaN of binary64
+/// nothing is lost.
 pub fn decode(code: u8, bits: u8, raw: u64) -> f64 {
-    of(code, bits).map_or(f64::NAN, |format| format.parts(raw).value())
+    match of(code, bits) {
+        Some(format) if *format == FLOAT64 => f64::from_bits(raw),
+        Some(format) => format.parts(raw).value(),
+        None => f64::NAN,
+    }
 }
 
 /// What kind of value it is.
@@ -146,26 +151,84 @@ impl FloatFormat {
 }
 
 impl Parts {
-    /// The value. Exact for every format up to binary64.
+    /// The value. Exact for every format up to binary64, whatever the caller's rounding, flushing
+    /// and traps are: nothing is computed in floating point.
     pub fn value(&self) -> f64 {
+        f64::from_bits(self.place(&FLOAT64))
+    }
+
+    /// The bits of the same value in a format of IEEE 754 that has it: a wider one than its own, or
+    /// the same. A NaN becomes the format's quiet one.
+    pub fn place(&self, format: &FloatFormat) -> u64 {
+        let width = u32::from(format.mantissa_bits);
+        let most = mask(format.exponent_bits) << width;
         let magnitude = match self.class {
-            Class::Nan => return f64::NAN,
-            Class::Infinite => f64::INFINITY,
+            Class::Nan => most | 1 << (width - 1),
+            Class::Infinite => most,
+            Class::Finite if self.mantissa == 0 => 0,
             Class::Finite => {
-                // In two steps: 2^-1074 has no reciprocal of its own kind.
-                let half = self.exponent / 2;
-                self.mantissa as f64 * power_of_two(half) * power_of_two(self.exponent - half)
+                let top = self.mantissa.ilog2() as i32;
+                match top + self.exponent + format.bias {
+                    // The field counts from one below, since the hidden bit adds one.
+                    field @ 1.. => {
+                        (field as u64 - 1 << width) + (self.mantissa << (width - top as u32))
+                    }
+                    _ => self.mantissa << (self.exponent + format.bias + width as i32 - 1),
+                }
             }
         };
-        if self.negative { -magnitude } else { magnitude }
+        magnitude | u64::from(self.negative) << (format.width() - 1)
+    }
+
+    /// How large a finite value is, without its sign: what is larger is greater.
+    pub fn magnitude(&self) -> Magnitude {
+        match self.mantissa {
+            0 => Magnitude::ZERO,
+            mantissa => {
+                let up = mantissa.leading_zeros();
+                Magnitude { exponent: self.exponent - up as i32, mantissa: mantissa << up }
+            }
+        }
+    }
+}
+
+/// The absolute value of a finite number, `mantissa * 2^exponent`, with the top bit of the mantissa
+/// set: so they are ordered as they are declared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Magnitude {
+    exponent: i32,
+    mantissa: u64,
+}
+
+impl Magnitude {
+    /// Below all others.
+    pub const ZERO: Magnitude = Magnitude { exponent: i32::MIN, mantissa: 0 };
+    /// Above all others.
+    pub const MOST: Magnitude = Magnitude { exponent: i32::MAX, mantissa: u64::MAX };
+
+    /// That of a whole number, not 0.
+    pub const fn of(number: u64) -> Magnitude {
+        let up = number.leading_zeros();
+        Magnitude { exponent: -(up as i32), mantissa: number << up }
+    }
+
+    /// Whether `self / other`, rounded to a mantissa of so many bits, is more than 1000. `other` is
+    /// neither 0 nor larger; the mantissa has 8 to 52 bits.
+    pub fn thousandfold(&self, other: &Magnitude, mantissa_bits: u8) -> bool {
+        // 1000 is even, so halfway to the next number still rounds to it: 1000 + 2^-below.
+        let below = u32::from(mantissa_bits).saturating_sub(8);
+        match self.exponent.saturating_sub(other.exponent) {
+            // The mantissas' ratio is between 1/2 and 2.
+            ..9 => false,
+            more @ 9..12 => {
+                u128::from(self.mantissa) << (more as u32 + below)
+                    > u128::from(other.mantissa) * ((1000 << below) + 1)
+            }
+            12.. => true,
+        }
     }
 }
 
 const fn mask(bits: u8) -> u64 {
     (1 << bits) - 1
-}
-
-/// 2 to the `exponent`, for -1022 to 1023.
-const fn power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
 }

@@ -53,39 +53,155 @@ fn numbers<T: std::str::FromStr>(text: &str) -> Vec<T> {
     text.split(',').filter_map(|number| number.parse().ok()).collect()
 }
 
-#[test]
-fn values_print_as_numpy_prints_them() {
+/// A case of the golden file, and what NumPy makes of it.
+struct Case {
+    /// As it is in the file.
+    line: String,
+    bytes: Vec<u8>,
+    shape: Vec<i64>,
+    dtype: String,
+    options: PrintOptions,
+    wanted: String,
+}
+
+impl Case {
+    fn print(&self) -> String {
+        print(&self.bytes, &self.shape, &self.dtype, &self.options)
+    }
+}
+
+fn cases() -> Vec<Case> {
     let file = std::env::var("DLRS_GOLDEN");
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/numpy_print.txt");
     let golden = std::fs::read_to_string(file.as_deref().unwrap_or(here)).unwrap();
     let mut lines = golden.lines().filter(|line| !line.starts_with('#')).peekable();
-    let (mut cases, mut wrong) = (0, 0);
-    while let Some(case) = lines.next() {
-        let [name, shape, options, hex] = case.split(' ').collect::<Vec<_>>()[..] else {
-            panic!("{case}");
+    let mut cases = Vec::new();
+    while let Some(line) = lines.next() {
+        let [dtype, shape, options, hex] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}");
         };
         let mut wanted = Vec::new();
         while let Some(line) = lines.next_if(|line| line.starts_with('|')) {
             wanted.push(&line[1..]);
         }
         let options: Vec<u32> = numbers(options);
-        let options = PrintOptions {
-            threshold: options[0].into(),
-            edge_items: options[1],
-            line_width: options[2],
-            precision: options[3],
-        };
-        let found = print(&unhex(hex), &numbers(shape), name, &options);
-        cases += 1;
-        if found != wanted.join("\n") {
+        cases.push(Case {
+            line: line.into(),
+            bytes: unhex(hex),
+            shape: numbers(shape),
+            dtype: dtype.into(),
+            options: PrintOptions {
+                threshold: options[0].into(),
+                edge_items: options[1],
+                line_width: options[2],
+                precision: options[3],
+            },
+            wanted: wanted.join("\n"),
+        });
+    }
+    assert!(cases.len() >= 300);
+    cases
+}
+
+#[test]
+fn values_print_as_numpy_prints_them() {
+    let cases = cases();
+    let mut wrong = 0;
+    for case in &cases {
+        let found = case.print();
+        if found != case.wanted {
             wrong += 1;
             if wrong <= 5 {
-                println!("{case:.300}\nfound\n{found}\nwanted\n{}\n", wanted.join("\n"));
+                println!("{:.300}\nfound\n{found}\nwanted\n{}\n", case.line, case.wanted);
             }
         }
     }
-    assert!(cases >= 300);
-    assert_eq!(wrong, 0, "of {cases}");
+    assert_eq!(wrong, 0, "of {}", cases.len());
+}
+
+/// The bits of every float format at the edges of its fields: subnormal, normal, largest, special.
+fn edges() -> Vec<(String, Vec<u64>)> {
+    let names = ["float16", "float32", "float64", "bfloat16"].map(String::from);
+    let golden = include_str!("golden/ml_dtypes_values.txt");
+    let small = golden.lines().filter(|line| !line.starts_with('#'));
+    let small = small.map(|line| line.split(' ').next().unwrap().to_owned());
+    let edges = |name: String| {
+        let dtype = dtype_of(&name);
+        let format = float_formats::of(dtype.code, dtype.bits).unwrap();
+        let (fraction, field) = (format.mantissa_bits, format.exponent_bits);
+        let last = (1u64 << field) - 1;
+        // With 1, 1000 and 0.0001, around which the notation changes.
+        let middle = format.bias as u64;
+        let mut fields = [0, 1, middle - 1, middle, last - 1, last].to_vec();
+        if field > 4 {
+            fields.extend([middle + 9, middle + 10, middle - 14, middle - 13]);
+        }
+        let fractions = [0, 1, (1u64 << fraction) / 2 + 1, (1u64 << fraction) - 1];
+        let mut found: Vec<u64> = fields
+            .iter()
+            .flat_map(|field| fractions.map(|part| field << fraction | part & mask(fraction)))
+            .flat_map(|raw| [raw, raw | 1 << (dtype.bits - 1)])
+            .collect();
+        found.sort();
+        found.dedup();
+        (name, found)
+    };
+    names.into_iter().chain(small).map(edges).collect()
+}
+
+fn mask(bits: u8) -> u64 {
+    (1 << bits) - 1
+}
+
+/// The host may have set another rounding direction, flushing of subnormals, or traps: texts and
+/// values are those of the default settings, bit by bit.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_callers_floating_point_settings_do_not_matter() {
+    use std::arch::asm;
+    let swap = |new: u32| {
+        let mut old = 0u32;
+        // SAFETY: MXCSR of this thread, put back below.
+        unsafe {
+            asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &raw mut old, in(reg) &raw const new)
+        };
+        old
+    };
+    const SUBNORMAL: [u32; 4] = [0, 0x8000, 0x40, 0x8040];
+    const TRAPS: [u32; 2] = [0x1f80, 0];
+    let (cases, edges) = (cases(), edges());
+    let options = PrintOptions::DEFAULT;
+    let all = || {
+        let mut texts: Vec<String> = cases.iter().map(Case::print).collect();
+        let mut values = Vec::new();
+        for (name, raws) in &edges {
+            let dtype = dtype_of(name);
+            for (i, raw) in raws.iter().enumerate() {
+                values.push(float_formats::decode(dtype.code, dtype.bits, *raw).to_bits());
+                let item = usize::from(dtype.bits).div_ceil(8);
+                let next = raws[(i * 7 + 1) % raws.len()];
+                let both = [&raw.to_le_bytes()[..item], &next.to_le_bytes()[..item]].concat();
+                texts.push(print(&both, &[], name, &options));
+                texts.push(print(&both, &[2], name, &options));
+            }
+        }
+        (texts, values)
+    };
+    let usual = all();
+    for rounding in 0..4 {
+        for subnormal in SUBNORMAL {
+            for traps in TRAPS {
+                let settings = rounding << 13 | subnormal | traps;
+                let before = swap(settings);
+                let found = all();
+                let after = swap(before);
+                assert_eq!(after, settings, "not even a flag is set");
+                let differs = found.0.iter().zip(&usual.0).find(|(found, usual)| found != usual);
+                assert_eq!(differs, None, "{settings:#x}");
+                assert_eq!(found.1, usual.1, "{settings:#x}");
+            }
+        }
+    }
 }
 
 #[test]

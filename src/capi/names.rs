@@ -32,11 +32,15 @@ pub(super) unsafe fn write_text(
     }
     // SAFETY: the caller's word.
     let mut text = unsafe { Text::new(buffer.cast(), capacity) };
-    let _ = write(&mut text); // writing to `Text` cannot fail
+    // A text that is too long is no error of `Text`; whatever else cannot be written is a bug.
+    let written = write(&mut text);
     let fitted = text.finish();
     if !nbytes.is_null() {
         // SAFETY: a writable variable of the caller.
         unsafe { nbytes.write(text.nbytes) };
+    }
+    if written.is_err() {
+        return Err(Error::new(DLRS_INTERNAL).detail("a value could not be written"));
     }
     // A question for the length only is answered, not refused.
     if fitted || buffer.is_null() {

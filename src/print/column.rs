@@ -56,10 +56,7 @@ fn shown_as(format: &'static FloatFormat) -> &'static FloatFormat {
 
 fn parts(raw: u64, format: &FloatFormat, shown: &FloatFormat) -> Parts {
     let parts = format.parts(raw);
-    if parts.class == Class::Finite && *format != *shown {
-        return shown.parts((parts.value() as f32).to_bits().into());
-    }
-    parts
+    if *format == *shown { parts } else { shown.parts(parts.place(shown)) }
 }
 
 /// Both floats of a complex number; of a real one the second is not used.

@@ -6,7 +6,7 @@
 
 use super::digits::{Cut, Decimal, digits};
 use super::word::Word;
-use crate::float_formats::{Class, FLOAT16, FLOAT32, FloatFormat, Parts};
+use crate::float_formats::{Class, FLOAT16, FLOAT32, FLOAT64, FloatFormat, Magnitude, Parts};
 use core::fmt::{self, Write};
 
 /// More places than positional notation has on either side of the point: 4 zeros and 17 digits.
@@ -14,26 +14,47 @@ use core::fmt::{self, Write};
 const MOST_PLACES: usize = 24;
 
 /// Largest magnitude in positional notation, exclusive: in an array, and of a bare scalar.
-fn limits(format: &FloatFormat) -> (f64, f64) {
+fn limits(format: &FloatFormat) -> (Magnitude, Magnitude) {
+    const THOUSAND: Magnitude = Magnitude::of(1000);
+    const MILLION: Magnitude = Magnitude::of(1_000_000);
     match format.width() {
-        16 => (1e3, 1e3),
-        32 => (1e6, 1e6),
-        _ => (1e8, 1e16),
+        16 => (THOUSAND, THOUSAND),
+        32 => (MILLION, MILLION),
+        _ => {
+            (const { Magnitude::of(100_000_000) }, const { Magnitude::of(10_000_000_000_000_000) })
+        }
     }
+}
+
+/// 0.0001 as the format has it.
+fn least(format: &FloatFormat) -> Magnitude {
+    let raw = if *format == FLOAT16 {
+        0x068e
+    } else if *format == FLOAT32 {
+        0.0001_f32.to_bits().into()
+    } else {
+        0.0001_f64.to_bits()
+    };
+    format.parts(raw).magnitude()
 }
 
 /// What must be known of a column to choose its notation.
 pub struct Span {
-    largest: f64,
-    smallest: f64,
+    largest: Magnitude,
+    /// Of what is not 0.
+    smallest: Magnitude,
     special: bool,
     minus_infinity: bool,
 }
 
 impl Span {
     /// Nothing seen.
-    pub const EMPTY: Span =
-        Span { largest: 0.0, smallest: f64::INFINITY, special: false, minus_infinity: false };
+    pub const EMPTY: Span = Span {
+        largest: Magnitude::ZERO,
+        smallest: Magnitude::MOST,
+        special: false,
+        minus_infinity: false,
+    };
 
     /// Looks at one value.
     pub fn see(&mut self, parts: &Parts) {
@@ -41,28 +62,17 @@ impl Span {
             self.special = true;
             self.minus_infinity |= parts.class == Class::Infinite && parts.negative;
         } else if parts.mantissa != 0 {
-            let value = parts.value();
-            let magnitude = if value < 0.0 { -value } else { value };
-            self.largest = if magnitude > self.largest { magnitude } else { self.largest };
-            self.smallest = if magnitude < self.smallest { magnitude } else { self.smallest };
+            self.largest = self.largest.max(parts.magnitude());
+            self.smallest = self.smallest.min(parts.magnitude());
         }
     }
 
     /// NumPy compares in the format of the array: the limits are rounded to it, and the ratio.
     fn scientific(&self, format: &FloatFormat) -> bool {
-        if self.largest == 0.0 {
-            return false;
-        }
-        let ratio = (self.largest as f32 / self.smallest as f32) as f64;
-        let (least, wide) = if *format == FLOAT16 {
-            // 0.0001 as binary16; and 1000.25 is the last ratio that rounds to 1000 in binary16.
-            (f64::from_bits(0x3F1A_3800_0000_0000), ratio > 1000.25)
-        } else if *format == FLOAT32 {
-            (f64::from(0.0001_f32), ratio > 1000.0)
-        } else {
-            (0.0001, self.largest / self.smallest > 1000.0)
-        };
-        self.largest >= limits(format).0 || self.smallest < least || wide
+        self.largest != Magnitude::ZERO
+            && (self.largest >= limits(format).0
+                || self.smallest < least(format)
+                || self.largest.thousandfold(&self.smallest, format.mantissa_bits))
     }
 }
 
@@ -159,9 +169,10 @@ pub fn scalar(
         Class::Infinite => return write!(out, "{}inf", sign_of(parts.negative, plus)),
         Class::Finite => out.write_str(sign_of(parts.negative, plus))?,
     }
-    let value = Parts { negative: false, ..*parts }.value();
     let decimal = digits(parts, Cut::Shortest);
-    if value == 0.0 || (0.0001..limits(format).1).contains(&value) {
+    // Unlike those of an array, every format's scalars are compared with the same 0.0001.
+    let positions = least(&FLOAT64)..limits(format).1;
+    if parts.mantissa == 0 || positions.contains(&parts.magnitude()) {
         let fraction = decimal.fraction().max(real.into());
         positional(&decimal, fraction, fraction > 0, out)
     } else {

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::round::{Target, either, octave};
-use crate::float_formats::{Class, FloatFormat};
+use crate::float_formats::{FLOAT32, FloatFormat};
 
 /// What the steps of one conversion need to know about its two types.
 #[derive(Clone, Copy)]
@@ -185,11 +185,7 @@ fn f16_to_f32(x: u16) -> f32 {
 
 fn small_to_f32(x: u8, p: &Params) -> f32 {
     let Some(format) = p.source else { return f32::NAN };
-    let parts = format.parts(x.into());
-    if parts.class == Class::Nan {
-        return f32::from_bits(0x7fc0_0000 | u32::from(parts.negative) << 31);
-    }
-    parts.value() as f32
+    f32::from_bits(format.parts(x.into()).place(&FLOAT32) as u32)
 }
 
 #[inline(always)]

@@ -212,13 +212,14 @@ pub unsafe extern "C" fn repr(object: *mut PyObject) -> *mut PyObject {
             let mut snapshot = Snapshot::new();
             tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
             let mut page = Page { memory: None, room: 0, nbytes: 0 };
-            let _ = write(&snapshot, &mut page);
+            let failed = |_| Error::new(DLRS_INTERNAL).detail("a value could not be written");
+            write(&snapshot, &mut page).map_err(failed)?;
             // Elements may change between the two runs: then the end is cut.
             let room = page.nbytes;
             let error = Error::new(DLRS_NOMEM).value(room as i64);
             let memory = platform::memory(room).ok_or(error)?;
             let mut page = Page { memory: Some(memory), room, nbytes: 0 };
-            let _ = write(&snapshot, &mut page);
+            write(&snapshot, &mut page).map_err(failed)?;
             let written = page.nbytes.min(room);
             text(python, core::slice::from_raw_parts(memory.as_ptr(), written))
         })
