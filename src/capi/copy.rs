@@ -14,6 +14,7 @@ use crate::copy::{self, Explained, Job, Made, Options, Streams};
 use crate::device::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
+use crate::platform;
 use crate::tensor::Legacy;
 use crate::tensor::block::Block;
 use crate::validate::Snapshot;
@@ -55,7 +56,8 @@ pub struct dlrs_copy_options {
     pub struct_size: u32,
     /// `DLRS_COPY_*` bits.
     pub flags: u32,
-    /// Threads that may work on one copy: 0 lets the library decide, 1 uses only the caller's.
+    /// Threads that may work on one copy: 0 lets the library decide, by the processors that the
+    /// calling thread may run on; 1 uses only the caller's.
     pub threads: u32,
     /// Must be 0.
     pub reserved: u32,
@@ -80,10 +82,14 @@ unsafe impl arg::Sized32 for dlrs_copy_options {
 pub(super) struct CopyArgs;
 
 impl CopyArgs {
+    /// The first that a function does which may wait for threads: a thread that was cancelled
+    /// ends here, and nothing is lost.
+    ///
     /// # Safety
     /// `options` is NULL or a live options struct.
     #[inline]
     pub unsafe fn read(options: *const dlrs_copy_options, argument: Arg) -> Result<Options> {
+        platform::cancellation_point();
         // SAFETY: the caller's word.
         let Some(options) = (unsafe { arg::options(options, argument) })? else {
             return Ok(Options::DEFAULT);

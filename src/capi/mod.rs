@@ -37,6 +37,11 @@
 //! library knows, as for malloc: where glibc says that there is only one, counts of holders change
 //! without locked instructions.
 //!
+//! Threads that the library makes are joined before the call returns. Functions with copy options
+//! are cancellation points before they begin (pthread_cancel), and not while they wait for those
+//! threads or for a caller's own pool. There every signal is blocked but those that an instruction
+//! raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
+//!
 //! Fork, exit, unload. Nothing here uses thread-local storage or needs start-up; the library is
 //! never unloaded, so a deleter stays callable for as long as the process lives.
 

@@ -19,10 +19,10 @@ pub use float_environment::FloatEnvironment;
 pub use names::Names;
 pub use os::{CUDA, HIP, HIPRTC};
 pub use os::{
-    Library, alone, give_back, library_loaded, library_open, library_with, look_for_threads,
-    memory, process_id, processors, symbol,
+    Library, alone, cancellation_point, give_back, library_loaded, library_open, library_with,
+    look_for_threads, memory, process_id, processors, symbol,
 };
-pub use workers::{Body, WORKERS_MOST, side_by_side};
+pub use workers::{Body, WORKERS_MOST, side_by_side, uncancelled};
 
 impl Library {
     /// As a word, to be kept in an atomic.

@@ -1,6 +1,6 @@
 //! POSIX.
 
-use core::ffi::{c_char, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
@@ -129,10 +129,82 @@ pub const HIPRTC: Names = Names {
     missing: "AMD's hiprtc library is not found: libhiprtc.so.7, .6 or .5",
 };
 
-/// Processors that are on line.
+/// Processors that the calling thread may run on, and so the threads it makes; where the system
+/// does not tell, those that are on line.
 pub fn processors() -> usize {
+    let allowed = affinity();
+    if allowed > 0 {
+        return allowed;
+    }
     // SAFETY: sysconf has no precondition.
     unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
+}
+
+/// Processors in the calling thread's affinity mask; 0 if it cannot be had.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn affinity() -> usize {
+    // Room for 8,192: as many as Linux can be built for. `cpu_set_t` has room for 1,024.
+    let mut mask = [0u64; 128];
+    // SAFETY: the system writes no more than it is told that there is room.
+    unsafe { libc::sched_getaffinity(0, size_of_val(&mask), mask.as_mut_ptr().cast()) };
+    mask.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn affinity() -> usize {
+    0
+}
+
+#[cfg(not(target_os = "android"))]
+unsafe extern "C" {
+    // The libc crate does not have them for Linux.
+    fn pthread_setcancelstate(state: c_int, former: *mut c_int) -> c_int;
+    fn pthread_testcancel();
+}
+
+/// Ends the calling thread here, if it was cancelled: the caller holds nothing.
+#[inline]
+pub fn cancellation_point() {
+    #[cfg(not(target_os = "android"))]
+    // SAFETY: no precondition.
+    unsafe {
+        pthread_testcancel();
+    }
+}
+
+/// Whether the calling thread could be cancelled.
+#[cfg(not(target_os = "android"))] // which has no pthread_cancel
+pub(super) struct Cancellation(c_int);
+
+#[cfg(not(target_os = "android"))]
+impl Cancellation {
+    /// From now on pthread_cancel waits: whoever joins threads would leave at that point, and they
+    /// would go on with what lies on its stack.
+    pub(super) fn hold() -> Cancellation {
+        const DISABLE: c_int = if cfg!(target_vendor = "apple") { 0 } else { 1 };
+        let mut former = DISABLE;
+        // SAFETY: a state that exists, and a variable.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut former) };
+        Cancellation(former)
+    }
+
+    /// As it was.
+    pub(super) fn release(self) {
+        let mut held = self.0;
+        // SAFETY: the state that was told, and a variable.
+        unsafe { pthread_setcancelstate(self.0, &raw mut held) };
+    }
+}
+
+#[cfg(target_os = "android")]
+pub(super) struct Cancellation;
+
+#[cfg(target_os = "android")]
+impl Cancellation {
+    pub(super) fn hold() -> Cancellation {
+        Cancellation
+    }
+    pub(super) fn release(self) {}
 }
 
 /// What [`thread_start`] needs.
@@ -141,11 +213,16 @@ pub(super) type ThreadMaker = *const libc::pthread_attr_t;
 /// A thread that was started.
 pub(super) type Thread = libc::pthread_t;
 
-/// Calls `make` with the attributes of a worker, and with every signal blocked: workers inherit
-/// that, so that the host's handlers never run on their small stacks.
+/// Signals that an instruction raises, on the thread that runs it. Blocked, they end the process:
+/// so the host's handler gets them (which repairs the fault, or tells of the crash).
+const OF_INSTRUCTIONS: [c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+
+/// Calls `make` with the attributes of a worker, and with all other signals blocked: workers inherit
+/// that, so that what the host does on a signal never interrupts them.
 pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    let (mut all, mut former) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let (mut blocked, mut former) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: each object is initialised by the call that comes first; a failure leaves the
     // default attributes, or the mask as it was.
     unsafe {
@@ -154,11 +231,14 @@ pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
         if set {
             libc::pthread_attr_setstacksize(attributes, STACK);
         }
-        libc::sigfillset(all.as_mut_ptr());
-        let blocked =
-            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), former.as_mut_ptr()) == 0;
+        libc::sigfillset(blocked.as_mut_ptr());
+        for signal in OF_INSTRUCTIONS {
+            libc::sigdelset(blocked.as_mut_ptr(), signal);
+        }
+        let masked =
+            libc::pthread_sigmask(libc::SIG_SETMASK, blocked.as_ptr(), former.as_mut_ptr()) == 0;
         make(if set { attributes } else { null() });
-        if blocked {
+        if masked {
             libc::pthread_sigmask(libc::SIG_SETMASK, former.as_ptr(), null_mut());
         }
         if set {

@@ -205,6 +205,20 @@ pub fn processors() -> usize {
     }
 }
 
+/// Threads are not cancelled here.
+#[inline]
+pub fn cancellation_point() {}
+
+/// The same.
+pub(super) struct Cancellation;
+
+impl Cancellation {
+    pub(super) fn hold() -> Cancellation {
+        Cancellation
+    }
+    pub(super) fn release(self) {}
+}
+
 /// What [`thread_start`] needs: nothing here.
 pub(super) type ThreadMaker = ();
 

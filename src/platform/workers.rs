@@ -56,6 +56,15 @@ impl Queue {
     }
 }
 
+/// Calls `body`, which waits for other threads that use its caller's stack, so that the calling
+/// thread is not cancelled meanwhile. A body that a cancelled thread left would leave them behind.
+pub fn uncancelled<R>(body: impl FnOnce() -> R) -> R {
+    let cancellation = os::Cancellation::hold();
+    let answer = body();
+    cancellation.release();
+    answer
+}
+
 /// Calls `body(context, i)` once for every `i` below `parts`, on the calling thread and on as many
 /// others as there are parts for and can be had, at most [`WORKERS_MOST`].
 ///

@@ -104,13 +104,15 @@ pub(in crate::device) unsafe fn side_by_side(
     context: *mut c_void,
 ) -> bool {
     // SAFETY: the caller's word; the hook is the caller's. Nonzero says that no body ran.
-    unsafe {
+    platform::uncancelled(|| unsafe {
         match parallel.hook {
-            None => platform::side_by_side(parts, body, context),
-            Some(hook) => return (hook.run)(hook.ctx, parts, body, context) == 0,
+            None => {
+                platform::side_by_side(parts, body, context);
+                true
+            }
+            Some(hook) => (hook.run)(hook.ctx, parts, body, context) == 0,
         }
-    }
-    true
+    })
 }
 
 /// Whether a simplified plan's output goes past the caches. What is dense goes as fast through them
