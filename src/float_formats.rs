@@ -79,8 +79,8 @@ pub fn of(code: u8, bits: u8) -> Option<&'static FloatFormat> {
     (format.width() == u32::from(bits)).then_some(format)
 }
 
-/// The exact value of some bits, or NaN if they are none of a format of [`of`]. Of a NaN of binary64
-/// nothing is lost.
+/// The exact value of some bits, or NaN if they are none of a format of [`of`]. A NaN of
+/// binary64 keeps all its bits.
 pub fn decode(code: u8, bits: u8, raw: u64) -> f64 {
     match of(code, bits) {
         Some(format) if *format == FLOAT64 => f64::from_bits(raw),

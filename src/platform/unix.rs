@@ -218,8 +218,8 @@ pub(super) type Thread = libc::pthread_t;
 const OF_INSTRUCTIONS: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 
-/// Calls `make` with the attributes of a worker, and with all other signals blocked: workers inherit
-/// that, so that what the host does on a signal never interrupts them.
+/// Calls `make` with the attributes of a worker, and with all other signals blocked: workers
+/// inherit that, so that what the host does on a signal never interrupts them.
 pub(super) fn with_thread_maker(make: impl FnOnce(ThreadMaker)) {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut blocked, mut former) = (MaybeUninit::uninit(), MaybeUninit::uninit());
