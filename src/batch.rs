@@ -1,26 +1,23 @@
 //! Several copies in one call, and copies from and to plain bytes.
 
-use core::ptr::NonNull;
-
-use crate::abi::DLManagedTensorVersioned as Managed;
-use crate::copy::{self, Job, Options, Scratch};
+use crate::copy::{self, Given, Job, Options, Pair, Scratch, Streams};
 use crate::dtype;
-use crate::error::{Arg, Error, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout;
 use crate::numbers;
 use crate::validate::Snapshot;
 
-/// One copy of several.
-pub type Pair = (NonNull<Managed>, NonNull<Managed>);
-
 /// Copies `n` pairs; all but a device's fault is found out before the first byte is written.
 /// On failure tells which pair it was.
+///
+/// A pair is read and checked twice, since to keep `n` plans takes more memory than a caller
+/// expects: what another thread changed in between can be refused late, or copied, but not wrongly.
 ///
 /// # Safety
 /// Every pair is live and stays as it is during the call.
 pub unsafe fn copy_batch(
     n: usize,
-    pair: &dyn Fn(usize) -> Result<Pair>,
+    pair: &dyn Fn(usize) -> Result<Given>,
     args: [Arg; 2],
     options: &Options,
 ) -> core::result::Result<(), (usize, Error)> {
@@ -36,13 +33,14 @@ pub unsafe fn copy_batch(
     let scratch = Scratch::new(nbytes).map_err(|error| (n, error))?;
     for index in 0..n {
         let copied = make(index, &mut job).and_then(|moves| match moves {
-            // SAFETY: the caller's word; what was found before is found again.
+            false => Ok(()),
+            // SAFETY: the caller's word; the scratch memory is large enough.
             true if job.scratch_nbytes <= nbytes => unsafe {
                 copy::run(&mut job, &scratch, options)
             },
-            _ => Ok(()), // nothing to move
+            true => copy::finish(&mut job, options),
         });
-        copied.map_err(|error| (index, error))?;
+        copied.of(args[1]).map_err(|error| (index, error))?;
     }
     Ok(())
 }
@@ -50,19 +48,22 @@ pub unsafe fn copy_batch(
 /// # Safety
 /// Both are live.
 #[inline(never)]
-unsafe fn read(
-    (src, dst): Pair,
-    [source, target]: [Arg; 2],
-    options: &Options,
-    job: &mut Job,
-) -> Result<bool> {
-    let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
+unsafe fn read(given: Given, args: [Arg; 2], options: &Options, job: &mut Job) -> Result<bool> {
+    let mut pair = Pair::new(args);
     // SAFETY: the caller's word.
-    unsafe {
-        from.read_managed(src.as_ptr(), options.rules()).map_err(|e| e.of(source))?;
-        to.read_managed(dst.as_ptr(), options.rules()).map_err(|e| e.of(target))?;
-    }
-    copy::check(&from, &to, options, job).map_err(|e| e.of(target))
+    unsafe { pair.read(given, options.rules())? };
+    copy::check(&pair, options, job)
+}
+
+/// Bytes of a caller's.
+#[derive(Clone, Copy)]
+pub struct Bytes {
+    /// Where they are.
+    pub first: *mut u8,
+    /// How many.
+    pub nbytes: u64,
+    /// The argument that said how many.
+    pub nbytes_arg: Arg,
 }
 
 /// Bytes of a tensor's elements, packed.
@@ -70,73 +71,49 @@ fn packed_nbytes(tensor: &Snapshot) -> Result<u64> {
     layout::packed_nbytes(tensor.numel()?, dtype::item_bits(tensor.dtype))
 }
 
-/// Begins to copy packed elements in row-major order to `dst`: what is left to do is in `job`, if
-/// anything is, for [`copy::finish`] with the same options.
+/// Copies packed elements in row-major order to the pair's destination, which has been read.
 ///
 /// # Safety
-/// `bytes` points to `nbytes` readable bytes.
-pub unsafe fn begin_from_bytes(
-    bytes: *const u8,
-    nbytes: u64,
-    dst: &Snapshot,
-    options: &Options,
-    job: &mut Job,
-) -> Result<bool> {
-    let needed = packed_nbytes(dst)?;
-    if nbytes != needed {
-        let error = Error::new(if nbytes < needed { DLRS_BUF_SMALL } else { DLRS_BAD_ARG });
+/// The bytes are readable, and the destination is live.
+pub unsafe fn copy_from_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) -> Result<()> {
+    let Pair { src, dst, args: [_, target] } = pair;
+    let needed = packed_nbytes(dst).of(target)?;
+    if bytes.nbytes != needed {
+        let error = Error::new(if bytes.nbytes < needed { DLRS_BUF_SMALL } else { DLRS_BAD_ARG });
         let error = error.detail("nbytes is not the size of the packed elements");
-        return Err(error.value(nbytes as i64).limit(needed as i64));
+        let error = error.of(bytes.nbytes_arg);
+        return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
     }
-    let mut src = Snapshot::new();
-    let place = (bytes.cast_mut(), None); // only read
-    // SAFETY: as many bytes as the elements need.
-    unsafe { numbers::view(dst.shape(), dst.dtype, place, 0, &mut src)? };
-    copy::check(&src, dst, options, job)
+    // SAFETY: as many bytes as the elements need; they are only read.
+    unsafe { numbers::view(dst.shape(), dst.dtype, (bytes.first, None), 0, src).of(target)? };
+    copy::copy(pair, options)
 }
 
-/// Bits at the end of bytes that belong to no element.
-#[derive(Clone, Copy)]
-pub struct Rest {
-    last: *mut u8,
-    kept: u32,
-}
-
-impl Rest {
-    /// Makes them 0.
-    ///
-    /// # Safety
-    /// The elements have been copied to the bytes.
-    pub unsafe fn clear(self) {
-        if self.kept != 0 {
-            // SAFETY: the last byte of elements that do not fill it.
-            unsafe { self.last.write(self.last.read() & ((1 << self.kept) - 1)) };
-        }
-    }
-}
-
-/// As [`begin_from_bytes`], of the elements of `src` to packed ones; `None` if there are none.
+/// Copies the elements of the pair's source, which has been read, to packed ones in row-major
+/// order. Bits of the last byte that belong to no element become 0.
 ///
 /// # Safety
-/// `bytes` points to `nbytes` writable bytes.
-pub unsafe fn begin_to_bytes(
-    src: &Snapshot,
-    bytes: *mut u8,
-    nbytes: u64,
-    options: &Options,
-    job: &mut Job,
-) -> Result<Option<Rest>> {
-    let needed = packed_nbytes(src)?;
-    if nbytes < needed {
-        let error =
-            Error::new(DLRS_BUF_SMALL).detail("room for fewer bytes than the elements have");
-        return Err(error.value(nbytes as i64).limit(needed as i64));
+/// The bytes are writable, and the source is live.
+pub unsafe fn copy_to_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) -> Result<()> {
+    let Pair { src, dst, args: [source, _] } = pair;
+    let needed = packed_nbytes(src).of(source)?;
+    if bytes.nbytes < needed {
+        let error = Error::new(DLRS_BUF_SMALL).of(bytes.nbytes_arg);
+        let error = error.detail("room for fewer bytes than the elements have");
+        return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
     }
-    let mut dst = Snapshot::new();
     // SAFETY: as many bytes as the elements need.
-    unsafe { numbers::view(src.shape(), src.dtype, (bytes, None), 0, &mut dst)? };
-    let last = bytes.wrapping_add((needed as usize).wrapping_sub(1));
-    let bits = (src.numel()? as u64).wrapping_mul(dtype::item_bits(src.dtype).into());
-    let moves = copy::check(src, &dst, options, job)?;
-    Ok(moves.then_some(Rest { last, kept: (bits % 8) as u32 }))
+    unsafe { numbers::view(src.shape(), src.dtype, (bytes.first, None), 0, dst).of(source)? };
+    let bits = u128::from(src.numel()? as u64) * u128::from(dtype::item_bits(src.dtype));
+    let kept = (bits % 8) as u32;
+    // The bits that are no element's are cleared last, so the elements must have come by then.
+    let enqueue_only = options.streams.enqueue_only && kept == 0;
+    let streams = Streams { enqueue_only, ..options.streams };
+    copy::copy(pair, &Options { streams, ..*options })?;
+    if kept != 0 {
+        let last = bytes.first.wrapping_add((needed as usize).wrapping_sub(1));
+        // SAFETY: the last byte of elements that do not fill it, which is there: there are bits.
+        unsafe { last.write(last.read() & ((1 << kept) - 1)) };
+    }
+    Ok(())
 }

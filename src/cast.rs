@@ -1,336 +1,169 @@
 //! Conversion of a tensor's elements to another dtype, and filling with one value.
-//!
-//! Tensors are read anew before every pass over their numbers, and gone when numbers move: stacks
-//! may be small.
 
 use core::ptr::NonNull;
 
 use crate::abi::{DLManagedTensorVersioned as Managed, *};
-use crate::batch::Pair;
-use crate::copy::{self, Job, Options, Scratch};
+use crate::copy::{self, Options, Pair, Scratch};
 use crate::device::cast::{self, Cast, Kind};
+use crate::device::cpu::Parallel;
 use crate::dtype;
-use crate::error::{Arg, Result};
+use crate::error::{Arg, Of, Result};
 use crate::layout::MAX_NDIM;
 use crate::numbers::{self, Part};
 use crate::validate::{Rules, Snapshot};
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
-/// What is done to all elements in one go.
-#[derive(Clone, Copy, PartialEq)]
-enum Pass {
-    /// The bytes of a destination whose elements have gaps become 0.
-    Clear,
-    /// Numbers are converted: of complex ones both parts, or the real ones.
-    Numbers,
-    /// The imaginary parts become 0; or count, too, for what is true.
-    Imaginary,
-}
-
-/// A conversion and how far it has come.
-struct Conversion {
-    /// The pass that was prepared.
-    cast: Cast,
-    /// Whether one was.
-    begun: bool,
-    /// The one after it.
-    next: Option<Pass>,
-    /// Memory to convert to, where the tensors share theirs.
-    scratch: Scratch,
-    /// Whether the passes are those from there to the destination.
-    back: bool,
-}
-
-impl Conversion {
-    /// One to be made. A constant: it is copied to its place, and not made elsewhere first.
-    const NONE: Conversion = Conversion {
-        cast: Cast::NONE,
-        begun: false,
-        next: None,
-        scratch: Scratch::none(),
-        back: false,
-    };
-
-    /// Prepares the next pass over two tensors that were read with `Rules::COPY`; false if there
-    /// are no elements. The first time all is checked.
-    fn prepare(&mut self, src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<bool> {
-        if !self.begun && !self.begin(src, dst, options)? {
-            return Ok(false);
-        }
-        match self.scratch.memory() {
-            Some(memory) => self.pass_through(memory, src, dst)?,
-            None => self.pass(src, dst)?,
-        }
-        Ok(true)
-    }
-
-    /// As [`Conversion::prepare`], from one element to another.
-    ///
-    /// # Safety
-    /// Both are elements of their dtypes.
-    #[inline(never)] // a frame of its own: stacks may be small
-    unsafe fn prepare_value(
-        &mut self,
-        src: Value,
-        dst: Value,
-        flags: u64,
-        options: &Options,
-    ) -> Result<bool> {
-        let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
-        // SAFETY: 0-d tensors.
-        unsafe {
-            numbers::view(&[], src.1, (src.0.cast_mut(), None), flags, &mut from)?;
-            numbers::view(&[], dst.1, (dst.0.cast_mut(), None), flags, &mut to)?;
-        }
-        self.prepare(&from, &to, options)
-    }
-
-    /// Whether the pass that was prepared is the last.
-    fn ends(&self) -> bool {
-        self.next.is_none() && (self.back || self.scratch.memory().is_none())
-    }
-
-    /// Checks all; false if there are no elements.
-    fn begin(&mut self, src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<bool> {
-        copy::check_pair(src, dst)?;
-        numbers::check_same_lanes(src, dst)?;
-        copy::check_host(src, options)?;
-        copy::check_host(dst, options)?;
-        numbers::check(src)?;
-        numbers::check(dst)?;
-        if src.empty {
-            return Ok(false);
-        }
-        if copy::check_memory(src, dst, options.allow_overlap)? {
-            self.scratch = Scratch::new(Some(dst.nbytes()?))?;
-        }
-        Ok(true)
-    }
-
-    /// As [`Conversion::pass`], to compact memory first, and from there.
-    #[inline(never)] // a frame of its own: stacks may be small
-    fn pass_through(&mut self, memory: NonNull<u8>, src: &Snapshot, dst: &Snapshot) -> Result<()> {
-        let mut compact = Snapshot::new();
-        let place = (memory.as_ptr(), None);
-        // SAFETY: the memory is large enough for a compact tensor like `dst`, and shared with
-        // nobody.
-        unsafe { numbers::view(dst.shape(), dst.dtype, place, dst.flags & PADDED, &mut compact)? };
-        self.back |= self.begun && self.next.is_none();
-        if self.back { self.pass(&compact, dst) } else { self.pass(src, &compact) }
-    }
-
-    /// Prepares the next pass between these two.
-    #[inline(never)] // a frame of its own, as above
-    fn pass(&mut self, src: &Snapshot, dst: &Snapshot) -> Result<()> {
-        let [mut from, mut to] = [Part::zero(), Part::zero()];
-        from.read(src)?;
-        to.read(dst)?;
-        let first = if numbers::has_gap(dst) { Pass::Clear } else { Pass::Numbers };
-        let pass = self.next.unwrap_or(first);
-        let complex = (numbers::is_complex(src), numbers::is_complex(dst));
-        let both = complex == (true, true);
-        let apart = complex == (false, true) || complex.0 && to.kind == Kind::Bool;
-        let mut numbers = i64::from(src.dtype.lanes) * if both { 2 } else { 1 };
-        match pass {
-            Pass::Clear => {
-                from = Part::zero();
-                to.turn_bytes();
-                numbers = i64::from(dst.slot_bits() / 8);
-            }
-            Pass::Numbers if both => {
-                from.turn_both();
-                to.turn_both();
-            }
-            Pass::Numbers => {}
-            Pass::Imaginary if complex.0 => from.turn_imaginary(),
-            Pass::Imaginary => {
-                from = Part::zero();
-                to.turn_imaginary();
-            }
-        }
-        numbers::pair(src.shape(), &from, &to, numbers, &mut self.cast);
-        self.cast.merge = pass == Pass::Imaginary && complex.0;
-        self.begun = true;
-        self.next = match pass {
-            Pass::Clear => Some(Pass::Numbers),
-            Pass::Numbers if apart => Some(Pass::Imaginary),
-            _ => None,
-        };
-        Ok(())
-    }
-
-    /// Carries out every pass that `prepare` prepares; what it needs takes no stack then.
-    ///
-    /// # Safety
-    /// Every element of both tensors lies in live memory; those of the destination are distinct.
-    unsafe fn carry_out(
-        &mut self,
-        options: &Options,
-        mut prepare: impl FnMut(&mut Conversion) -> Result<bool>,
-    ) -> Result<()> {
-        while prepare(self)? {
-            // SAFETY: the caller's word; where the two touch, memory that is shared with nobody is
-            // the source or the destination.
-            unsafe { cast::run(&self.cast, &options.parallel) };
-            if self.ends() {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Converts one tensor to another; false, and nothing is done, if their dtypes are equal.
+/// Converts one tensor to another, both read with [`Rules::COPY`]; equal dtypes are copied.
 ///
 /// # Safety
-/// Both are live and stay as they are during the call.
-#[inline(never)]
-pub unsafe fn cast(pair: Pair, args: [Arg; 2], options: &Options) -> Result<bool> {
-    let mut conversion = Conversion::NONE;
-    let mut equal = false;
-    // SAFETY: the caller's word.
-    unsafe {
-        conversion.carry_out(options, |conversion| {
-            let left = prepare(pair, args, options, conversion)?;
-            equal = left.is_none();
-            Ok(left == Some(true))
-        })?;
+/// Both are live.
+pub unsafe fn cast(pair: &Pair, options: &Options) -> Result<()> {
+    if pair.src.dtype == pair.dst.dtype {
+        return copy::repack(pair, options);
     }
-    Ok(!equal)
+    // SAFETY: the caller's word.
+    unsafe { convert(pair, options) }
 }
 
-/// As [`Conversion::prepare`]; `None` for equal dtypes.
+/// Checks all, and converts.
 ///
 /// # Safety
 /// As [`cast`].
 #[inline(never)]
-unsafe fn prepare(
-    (src, dst): Pair,
-    [source, target]: [Arg; 2],
-    options: &Options,
-    conversion: &mut Conversion,
-) -> Result<Option<bool>> {
-    let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
-    // SAFETY: the caller's word.
+unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
+    let Pair { src, dst, args: [source, target] } = pair;
+    pair.check_target()?;
+    numbers::check_same_lanes(src, dst).of(target)?;
+    pair.check_each(|tensor| copy::check_host(tensor, options))?;
+    if src.empty {
+        return Ok(());
+    }
+    let (from, to) = (Part::of(src).of(source)?, Part::of(dst).of(target)?);
+    if !pair.check_memory(options.allow_overlap)? {
+        // SAFETY: the elements of the destination are distinct, and none of the source's.
+        unsafe { passes((src, &from), (dst, &to), &options.parallel) };
+        return Ok(());
+    }
+    let scratch = Scratch::new(Some(dst.nbytes().of(target)?)).of(target)?;
+    let Some(memory) = scratch.memory() else { return Ok(()) };
+    let mut compact = Snapshot::new();
+    let place = (memory.as_ptr(), None);
+    // SAFETY: the memory is large enough for a compact tensor like `dst`, and shared with nobody;
+    // the elements of the destination are distinct.
     unsafe {
-        from.read_managed(src.as_ptr(), Rules::COPY).map_err(|e| e.of(source))?;
-        to.read_managed(dst.as_ptr(), Rules::COPY).map_err(|e| e.of(target))?;
+        numbers::view(dst.shape(), dst.dtype, place, dst.flags & PADDED, &mut compact)
+            .of(target)?;
+        let between = Part::of(&compact).of(target)?;
+        passes((src, &from), (&compact, &between), &options.parallel);
+        passes((&compact, &between), (dst, &to), &options.parallel);
     }
-    if from.dtype == to.dtype {
-        return Ok(None);
+    Ok(())
+}
+
+/// A tensor and its numbers, or the real parts of complex ones.
+type Numbers<'a> = (&'a Snapshot, &'a Part);
+
+/// Converts every number: first the bytes of elements that have gaps become 0, then numbers are
+/// converted, of complex ones both parts or the real ones, and then what is left of imaginary ones:
+/// they become 0, or count, too, for what is true.
+///
+/// # Safety
+/// Every element of both lies in live memory; those of the destination are distinct, and none of
+/// the source's.
+unsafe fn passes((src, from): Numbers, (dst, to): Numbers, parallel: &Parallel) {
+    let pass = |from: &Part, to: &Part, numbers: i64, merge: bool| {
+        let mut cast = Cast::NONE;
+        numbers::pair(src.shape(), from, to, numbers, &mut cast);
+        cast.merge = merge;
+        // SAFETY: the caller's word.
+        unsafe { cast::run(&cast, parallel) };
+    };
+    if numbers::has_gap(dst) {
+        pass(&Part::zero(), &to.bytes(), i64::from(dst.slot_bits() / 8), false);
     }
-    conversion.prepare(&from, &to, options).map_err(|e| e.of(target)).map(Some)
+    let lanes = i64::from(src.dtype.lanes);
+    match (numbers::is_complex(src), numbers::is_complex(dst)) {
+        (true, true) => return pass(&from.both(), &to.both(), lanes * 2, false),
+        _ => pass(from, to, lanes, false),
+    }
+    if numbers::is_complex(dst) {
+        pass(&Part::zero(), &to.imaginary(), lanes, false);
+    } else if numbers::is_complex(src) && to.kind == Kind::Bool {
+        pass(&from.imaginary(), to, lanes, true);
+    }
 }
 
 /// The most bits of an element that is converted once, and not for every element it fills.
 const ONCE: u32 = 128;
 
 /// One element.
-type Value = (*const u8, DLDataType);
+#[derive(Clone, Copy)]
+pub struct Value {
+    /// Where it is, unaligned.
+    pub place: *const u8,
+    /// What it is.
+    pub dtype: DLDataType,
+}
 
-/// Writes one value to every element of a tensor, whose dtype and flags are given.
+/// Writes one value to every element of a tensor. `args` are the value and the tensor.
 ///
 /// # Safety
-/// As [`cast`]; the value's dtype is legal.
+/// The tensor is live, and the value readable; its dtype is legal.
 #[inline(never)]
 pub unsafe fn fill(
-    (value, dtype): Value,
+    value: Value,
     dst: NonNull<Managed>,
-    (of, flags): (DLDataType, u64),
+    args: [Arg; 2],
     options: &Options,
 ) -> Result<()> {
     // The value may be gone when the call returns, so the call waits.
     let streams = copy::Streams { enqueue_only: false, ..options.streams };
     let options = &Options { streams, repack: true, ..*options };
-    let (mut buffer, bits) = ([0u8; ONCE as usize / 8], dtype::item_bits(of));
+    let mut pair = Pair::new(args);
     // SAFETY: the caller's word; the buffer has room for an element of so many bits.
     unsafe {
-        if dtype == of && bits.is_multiple_of(8) {
-            return fill_same((value, dtype), dst, options);
+        pair.dst.read_managed(dst.as_ptr(), Rules::COPY).of(args[1])?;
+        let (of, padded) = (pair.dst.dtype, pair.dst.flags & PADDED);
+        let (mut buffer, bits) = ([0u8; ONCE as usize / 8], dtype::item_bits(of));
+        let (same, converted) = (value.dtype == of, Value { place: buffer.as_ptr(), dtype: of });
+        if same && bits.is_multiple_of(8) {
+            spread(value, &mut pair)?;
+            return copy::repack(&pair, options);
         }
-        if dtype == of && bits <= ONCE {
+        if bits > ONCE {
+            spread(value, &mut pair)?;
+            return convert(&pair, options);
+        }
+        if same {
             // Without the bits above, which are nobody's.
             let nbytes = bits.div_ceil(8) as usize;
-            buffer.as_mut_ptr().copy_from_nonoverlapping(value, nbytes);
+            buffer.as_mut_ptr().copy_from_nonoverlapping(value.place, nbytes);
             if let Some(last) = buffer.get_mut(nbytes.wrapping_sub(1)) {
                 *last &= 0xff >> (8 - bits % 8);
             }
-            return fill_same((buffer.as_ptr(), of), dst, options);
+        } else {
+            let mut one = Pair::new(args);
+            let place = (buffer.as_mut_ptr(), None);
+            let given = (value.place.cast_mut(), None); // only read
+            numbers::view(&[], value.dtype, given, padded, &mut one.src).of(args[0])?;
+            numbers::view(&[], of, place, padded, &mut one.dst).of(args[1])?;
+            convert(&one, options)?;
         }
-        if bits > ONCE {
-            return fill_converted((value, dtype), dst, options);
-        }
-        convert_value((value, dtype), (buffer.as_mut_ptr(), of), flags & PADDED, options)?;
-        fill_same((buffer.as_ptr(), of), dst, options)
+        spread(converted, &mut pair)?;
+        copy::repack(&pair, options)
     }
 }
 
-/// Converts one element.
+/// Makes the source of a pair a tensor of one element in place of all, for the destination that has
+/// been read.
 ///
 /// # Safety
-/// Both are elements of their dtypes.
-#[inline(never)]
-unsafe fn convert_value(
-    from: Value,
-    (into, of): (*mut u8, DLDataType),
-    flags: u64,
-    options: &Options,
-) -> Result<()> {
-    let mut conversion = Conversion::NONE;
-    // SAFETY: the caller's word.
-    unsafe {
-        conversion.carry_out(options, |conversion| {
-            conversion.prepare_value(from, (into.cast_const(), of), flags, options)
-        })
-    }
-}
-
-/// With a value of the tensor's dtype.
-///
-/// # Safety
-/// As [`fill`].
-#[inline(never)]
-unsafe fn fill_same(value: Value, dst: NonNull<Managed>, options: &Options) -> Result<()> {
-    let mut job = Job::none();
-    let begin = &mut |all: &Snapshot, dst: &Snapshot| copy::check(all, dst, options, &mut job);
-    // SAFETY: the caller's word.
-    let moves = unsafe { spread(value, dst, begin)? };
-    if moves { copy::finish(&mut job, options) } else { Ok(()) }
-}
-
-/// With a value that is converted for every element.
-///
-/// # Safety
-/// As [`fill`].
-#[inline(never)]
-unsafe fn fill_converted(value: Value, dst: NonNull<Managed>, options: &Options) -> Result<()> {
-    let mut conversion = Conversion::NONE;
-    // SAFETY: the caller's word.
-    unsafe {
-        conversion.carry_out(options, |conversion| {
-            spread(value, dst, &mut |all, dst| conversion.prepare(all, dst, options))
-        })
-    }
-}
-
-/// Shows `begin` a tensor of one element in place of all, and the destination.
-///
-/// # Safety
-/// As [`fill`].
-#[inline(never)]
-unsafe fn spread(
-    (value, dtype): Value,
-    dst: NonNull<Managed>,
-    begin: &mut dyn FnMut(&Snapshot, &Snapshot) -> Result<bool>,
-) -> Result<bool> {
+/// The value is readable, as long as the pair is used.
+unsafe fn spread(value: Value, pair: &mut Pair) -> Result<()> {
     const STRIDES: &[i64; MAX_NDIM] = &[0; MAX_NDIM];
-    let [mut all, mut to] = [Snapshot::new(), Snapshot::new()];
-    let place = (value.cast_mut(), Some(STRIDES)); // only read
+    let Pair { src, dst, args: [source, _] } = pair;
+    let place = (value.place.cast_mut(), Some(STRIDES)); // only read
     // SAFETY: the caller's word; one element for all, as the strides of 0 say.
-    unsafe {
-        to.read_managed(dst.as_ptr(), Rules::COPY)?;
-        numbers::view(to.shape(), dtype, place, to.flags & PADDED, &mut all)?;
-    }
-    begin(&all, &to)
+    unsafe { numbers::view(dst.shape(), value.dtype, place, dst.flags & PADDED, src).of(source) }
 }

@@ -1,11 +1,11 @@
 //! Comparison of the elements of two tensors.
 
-use crate::batch::Pair;
-use crate::copy::{self, Options};
+use crate::array::Array;
+use crate::copy::{self, Options, Pair};
 use crate::device::cast::{self, Cast, Kind};
-use crate::error::{Arg, Result};
+use crate::error::{Of, Result};
+use crate::layout::MAX_NDIM;
 use crate::numbers::{self, Part};
-use crate::validate::{Rules, Snapshot};
 
 /// When two elements are equal.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,65 +23,41 @@ struct Both {
     pair: Cast,
     kind: Kind,
     equality: Equality,
-    empty: bool,
+    /// Some dimension repeats the elements of just one of the two.
+    one_sided: bool,
 }
 
 impl Both {
-    /// To be read. A constant: it is copied to its place, and not made elsewhere first.
-    const NONE: Both =
-        Both { pair: Cast::NONE, kind: Kind::Bool, equality: Equality::Values, empty: true };
-
-    /// Reads and checks both; false if `alike` says that they are not. Their extents and strides
-    /// are gone when numbers are looked at: stacks may be small.
-    ///
-    /// # Safety
-    /// Both are live.
+    /// Of a pair that was checked and has elements. What both tensors repeat is looked at once.
     #[inline(never)]
-    unsafe fn read(
-        &mut self,
-        (a, b): Pair,
-        [first, second]: [Arg; 2],
-        alike: fn(&Snapshot, &Snapshot) -> Result<bool>,
-    ) -> Result<bool> {
-        let [mut from, mut to] = [Snapshot::new(), Snapshot::new()];
-        // SAFETY: the caller's word.
-        unsafe {
-            from.read_managed(a.as_ptr(), Rules::COPY).map_err(|e| e.of(first))?;
-            to.read_managed(b.as_ptr(), Rules::COPY).map_err(|e| e.of(second))?;
+    fn new(tensors: &Pair, equality: Equality, repeats: Repeats) -> Result<Both> {
+        let Pair { src: a, dst: b, args: [first, second] } = tensors;
+        let [mut from_a, mut from_b] = [Part::of(a).of(first)?, Part::of(b).of(second)?];
+        let kind = from_a.kind;
+        let bits = Kind::Int { bits: kind.bits() as u8, signed: false };
+        let mut shape = Array::<i64, MAX_NDIM>::new();
+        let strides = from_a.strides.iter().zip(from_b.strides.iter());
+        let mut one_sided = false;
+        for (&extent, (&a, &b)) in a.shape().iter().zip(strides) {
+            let once = match repeats {
+                Repeats::OfBoth => a == 0 && b == 0,
+                Repeats::OfFirst => a == 0,
+                Repeats::OfSecond => b == 0,
+            };
+            shape.push(if once { 1 } else { extent });
+            one_sided |= (a == 0) != (b == 0);
         }
-        self.check(&from, &to, alike).map_err(|e| e.of(second))
-    }
-
-    #[inline(never)] // a frame of its own, as above
-    fn check(
-        &mut self,
-        a: &Snapshot,
-        b: &Snapshot,
-        alike: fn(&Snapshot, &Snapshot) -> Result<bool>,
-    ) -> Result<bool> {
-        copy::check_same_dtype(a, b)?;
-        copy::check_host(a, &Options::DEFAULT)?;
-        copy::check_host(b, &Options::DEFAULT)?;
-        if !alike(a, b)? {
-            return Ok(false);
-        }
-        let [mut from_a, mut from_b] = [Part::zero(), Part::zero()];
-        from_a.read(a)?;
-        from_b.read(b)?;
-        self.kind = from_a.kind;
-        self.empty = a.empty;
-        let bits = Kind::Int { bits: self.kind.bits() as u8, signed: false };
         for part in [&mut from_a, &mut from_b] {
-            if self.equality == Equality::Bits {
+            if equality == Equality::Bits {
                 part.kind = bits;
             }
             if numbers::is_complex(a) {
-                part.turn_both();
+                *part = part.both();
             }
         }
-        let numbers = numbers::per_element(a);
-        numbers::pair(a.shape(), &from_a, &from_b, numbers, &mut self.pair);
-        Ok(true)
+        let mut pair = Cast::NONE;
+        numbers::pair(&shape, &from_a, &from_b, numbers::per_element(a), &mut pair);
+        Ok(Both { pair, kind, equality, one_sided })
     }
 
     /// Whether the numbers are looked at as floating-point ones.
@@ -95,11 +71,44 @@ impl Both {
     /// The tensors that were read are live.
     unsafe fn visit(&self, wide: Kind, visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) {
         let Cast { src, dst, dims, .. } = &self.pair;
-        if !self.empty {
-            // SAFETY: every element has an address in memory that the caller vouched for.
-            unsafe { cast::side_by_side([src, dst], wide, dims, visit) };
-        }
+        // SAFETY: every element has an address in memory that the caller vouched for.
+        unsafe { cast::side_by_side([src, dst], wide, dims, visit) };
     }
+
+    /// Whether all numbers are equal.
+    ///
+    /// # Safety
+    /// The tensors that were read are live.
+    unsafe fn equal(&self) -> bool {
+        let mut same = true;
+        // SAFETY: the caller's word.
+        unsafe {
+            if self.floats() {
+                self.visit(Kind::FLOAT64, &mut |a, b| {
+                    for (a, b) in pairs(a, b) {
+                        let (a, b) = (f64::from_ne_bytes(a), f64::from_ne_bytes(b));
+                        let nans = a.is_nan() & b.is_nan();
+                        same &= (a == b) | nans & (self.equality == Equality::ValuesOrNan);
+                    }
+                    !same
+                });
+            } else {
+                self.visit(Kind::INT64, &mut |a, b| {
+                    same &= pairs(a, b).fold(true, |same, (a, b)| same & (a == b));
+                    !same
+                });
+            }
+        }
+        same
+    }
+}
+
+/// Which dimensions are looked at once, because their elements are repeated (stride 0).
+#[derive(Clone, Copy)]
+enum Repeats {
+    OfBoth,
+    OfFirst,
+    OfSecond,
 }
 
 /// The numbers of two tiles, in pairs.
@@ -107,51 +116,52 @@ fn pairs<'a>(a: &'a [u8], b: &'a [u8]) -> impl Iterator<Item = ([u8; 8], [u8; 8]
     a.as_chunks().0.iter().copied().zip(b.as_chunks().0.iter().copied())
 }
 
-/// Whether two tensors of the same dtype have the same shape and equal elements.
-///
-/// # Safety
-/// Both are live and stay as they are during the call.
-pub unsafe fn equal(tensors: Pair, args: [Arg; 2], equality: Equality) -> Result<bool> {
-    let mut both = Both::NONE;
-    let mut same = true;
-    both.equality = equality;
-    // SAFETY: the caller's word.
-    unsafe {
-        if !both.read(tensors, args, |a, b| Ok(a.shape() == b.shape()))? {
-            return Ok(false);
-        }
-        if both.floats() {
-            both.visit(Kind::FLOAT64, &mut |a, b| {
-                for (a, b) in pairs(a, b) {
-                    let (a, b) = (f64::from_ne_bytes(a), f64::from_ne_bytes(b));
-                    let nans = a.is_nan() & b.is_nan() & (equality == Equality::ValuesOrNan);
-                    same &= (a == b) | nans;
-                }
-                !same
-            });
-            return Ok(same);
-        }
-        both.visit(Kind::INT64, &mut |a, b| {
-            same &= pairs(a, b).fold(true, |same, (a, b)| same & (a == b));
-            !same
-        });
-    }
-    Ok(same)
+/// What a comparison asks of two tensors, but for their shapes.
+fn check(pair: &Pair) -> Result<()> {
+    pair.check_same_dtype()?;
+    pair.check_each(|tensor| copy::check_host(tensor, &Options::DEFAULT))
 }
 
-/// The largest absolute difference of two elements; NaN where just one of the two is.
+/// Whether two tensors of the same dtype have the same shape and equal elements; both were read
+/// with [`crate::validate::Rules::COPY`].
+///
+/// # Safety
+/// Both are live.
+pub unsafe fn equal(pair: &Pair, equality: Equality) -> Result<bool> {
+    check(pair)?;
+    if pair.src.shape() != pair.dst.shape() {
+        return Ok(false);
+    }
+    if pair.src.empty {
+        return Ok(true);
+    }
+    // An element that is repeated is equal to all that it meets if it is equal to one of them, and
+    // this one to all others that it meets: so what each repeats is looked at once, in turn, and
+    // not every pair.
+    let first = Both::new(pair, equality, Repeats::OfFirst)?;
+    let second = Both::new(pair, equality, Repeats::OfSecond)?;
+    // SAFETY: the caller's word.
+    unsafe { Ok(first.equal() && (!first.one_sided || second.equal())) }
+}
+
+/// The largest absolute difference of two elements; NaN where just one of the two is. Both were
+/// read as for [`equal`].
 ///
 /// # Safety
 /// As [`equal`].
-pub unsafe fn max_diff(tensors: Pair, args: [Arg; 2]) -> Result<f64> {
-    let mut both = Both::NONE;
+pub unsafe fn max_diff(pair: &Pair) -> Result<f64> {
+    check(pair)?;
+    pair.check_same_shape()?;
+    if pair.src.empty {
+        return Ok(0.0);
+    }
+    let both = Both::new(pair, Equality::Values, Repeats::OfBoth)?;
+    let mut largest = 0.0f64;
     // SAFETY: the caller's word.
     unsafe {
-        both.read(tensors, args, |a, b| copy::check_same_shape(a, b).map(|()| true))?;
         if !both.floats() {
             return Ok(largest_of_integers(&both));
         }
-        let mut largest = 0.0f64;
         both.visit(Kind::FLOAT64, &mut |a, b| {
             for (a, b) in pairs(a, b) {
                 let (a, b) = (f64::from_ne_bytes(a), f64::from_ne_bytes(b));
@@ -161,8 +171,8 @@ pub unsafe fn max_diff(tensors: Pair, args: [Arg; 2]) -> Result<f64> {
             }
             largest.is_nan()
         });
-        Ok(largest)
     }
+    Ok(largest)
 }
 
 /// # Safety
@@ -181,5 +191,14 @@ unsafe fn largest_of_integers(both: &Both) -> f64 {
             false
         });
     }
-    largest as f64
+    nearest(largest)
+}
+
+/// The nearest double, ties to even, whatever the thread's rounding mode is.
+fn nearest(whole: u64) -> f64 {
+    let excess = (u64::BITS - whole.leading_zeros()).saturating_sub(f64::MANTISSA_DIGITS);
+    let (kept, rest, half) = (whole >> excess, whole & ((1 << excess) - 1), (1u64 << excess) >> 1);
+    let up = excess > 0 && (rest > half || rest == half && kept & 1 == 1);
+    // Both are at most 2^53, and the second is a power of two: nothing is left to round.
+    (kept + u64::from(up)) as i64 as f64 * (1i64 << excess) as f64
 }

@@ -15,7 +15,7 @@ use crate::device::cpu::{self, Parallel};
 use crate::device::pieces;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::dtype;
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Error, Of, Result, Status::*};
 use crate::platform;
 use crate::validate::{Rules, Snapshot};
 
@@ -89,25 +89,17 @@ impl Job {
     }
 }
 
-/// Memory for the length of a call, with room for a transfer before it.
+/// Memory for the length of a call.
 pub struct Scratch(Option<NonNull<u8>>);
 
 impl Scratch {
-    const HEAD: usize = size_of::<Transfer>().next_multiple_of(64);
-
-    /// No memory.
-    pub const fn none() -> Scratch {
-        Scratch(None)
-    }
-
     /// As much as asked for, or none.
     pub fn new(nbytes: Option<u64>) -> Result<Scratch> {
         let Some(nbytes) = nbytes else { return Ok(Scratch(None)) };
-        let all = usize::try_from(nbytes).ok().and_then(|nbytes| nbytes.checked_add(Self::HEAD));
-        match all.and_then(platform::memory) {
+        match usize::try_from(nbytes).ok().and_then(platform::memory) {
             Some(memory) => Ok(Scratch(Some(memory))),
             None => {
-                let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
+                let error = Error::new(DLRS_NOMEM).value_u64(nbytes);
                 Err(error.detail("no memory to copy through"))
             }
         }
@@ -115,8 +107,7 @@ impl Scratch {
 
     /// Where it is.
     pub fn memory(&self) -> Option<NonNull<u8>> {
-        // SAFETY: the head is inside.
-        self.0.map(|memory| unsafe { memory.add(Self::HEAD) })
+        self.0
     }
 }
 
@@ -129,21 +120,31 @@ impl Drop for Scratch {
     }
 }
 
-/// Copies `src` to `dst`, both read and checked with [`Options::rules`], as far as it can be done
-/// at once. True: `job` is made, and [`finish`] is to carry it out, for which neither is needed.
+/// Copies a pair that was read and checked with [`Options::rules`].
 #[inline]
-pub fn begin(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
-    match begun(src, dst, options, job) {
-        Some(left) => Ok(left),
-        None => check(src, dst, options, job),
+pub fn copy(pair: &Pair, options: &Options) -> Result<()> {
+    let mut job = Job::none();
+    if begin(pair, options, &mut job)? {
+        finish(&mut job, options).of(pair.args[1])
+    } else {
+        Ok(())
     }
 }
 
-/// As a copy, between packed and padded elements too.
+/// As [`copy`], as far as it can be done at once. True: `job` is made, and [`finish`] is to carry
+/// it out, for which the pair is not needed.
+#[inline]
+pub fn begin(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
+    match begun(&pair.src, &pair.dst, options, job) {
+        Some(left) => Ok(left),
+        None => check(pair, options, job),
+    }
+}
+
+/// As [`copy`], between packed and padded elements too.
 #[inline(never)]
-pub fn repack(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<()> {
-    let (mut job, options) = (Job::none(), &Options { repack: true, ..*options });
-    if check(src, dst, options, &mut job)? { finish(&mut job, options) } else { Ok(()) }
+pub fn repack(pair: &Pair, options: &Options) -> Result<()> {
+    copy(pair, &Options { repack: true, ..*options })
 }
 
 /// Carries out what [`begin`] or a check has left to do.
@@ -162,24 +163,24 @@ pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
 
 /// Everything that a copy checks; false when there is nothing to move, else `job` is made.
 #[inline(never)]
-pub fn check(src: &Snapshot, dst: &Snapshot, options: &Options, job: &mut Job) -> Result<bool> {
-    check_pair(src, dst)?;
-    check_same_dtype(src, dst)?;
+pub fn check(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
+    pair.check_target()?;
+    pair.check_same_dtype()?;
     if !options.repack {
-        check_same_padding(src, dst)?;
+        pair.check_same_padding()?;
     }
-    check_copyable(src, options)?;
-    check_copyable(dst, options)?;
+    pair.check_each(|tensor| check_copyable(tensor, options))?;
+    let Pair { src, dst, .. } = pair;
     if src.empty {
         return Ok(false);
     }
     let same = same_place(src, dst) && src.slot_bits() == dst.slot_bits();
-    let shared = check_memory(src, dst, options.allow_overlap || same)?;
+    let shared = pair.check_memory(options.allow_overlap || same)?;
     if same {
         return Ok(false);
     }
     job.scratch_nbytes = if shared { Some(dst.nbytes()?) } else { None };
-    fill_transfer(src, dst, &mut job.transfer)?;
+    fill_transfer(src, dst, &mut job.transfer).of(pair.args[1])?;
     Ok(true)
 }
 
@@ -202,12 +203,14 @@ pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result
 
 /// What is to be copied between two tensors of the same shape and dtype.
 fn fill_transfer(src: &Snapshot, dst: &Snapshot, transfer: &mut Transfer) -> Result<()> {
-    let side = |tensor: &Snapshot| {
-        let handle = if is_handle(tensor) { tensor.data.cast() } else { null_mut() };
-        Side { device: tensor.device, handle }
-    };
     (transfer.src, transfer.dst) = (side(src), side(dst));
     fill_plan(src, dst, &mut transfer.plan)
+}
+
+/// The device that has a tensor's elements, and what they are in there.
+fn side(tensor: &Snapshot) -> Side {
+    let handle = if is_handle(tensor) { tensor.data.cast() } else { null_mut() };
+    Side { device: tensor.device, handle }
 }
 
 /// The byte plan of two tensors of the same shape and dtype.
@@ -228,23 +231,19 @@ pub fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> 
     Ok(())
 }
 
-/// Copies to compact memory and from there; the way back waits in it too, for stacks may be small.
+/// Copies to compact memory and from there.
 ///
 /// # Safety
-/// As [`run`]; `memory` is that of a [`Scratch`] with room for the compact elements of the
-/// destination.
+/// As [`run`]; `memory` has room for the compact elements of the destination.
 #[inline(never)]
 unsafe fn through(into: &mut Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
-    let options = &waiting(options);
-    // SAFETY: the memory is large enough and shared with nobody; it begins with a transfer.
+    let (options, mut back) = (&waiting(options), *into);
+    halve(into, memory.as_ptr(), false);
+    halve(&mut back, memory.as_ptr(), true);
+    // SAFETY: the memory is large enough and shared with nobody.
     unsafe {
-        let back = memory.cast::<Transfer>().as_ptr();
-        back.copy_from_nonoverlapping(into, 1);
-        let (back, compact) = (&mut *back, memory.add(Scratch::HEAD).as_ptr());
-        halve(into, compact, false);
-        halve(back, compact, true);
         route::execute(into, options)?;
-        route::execute(back, options)
+        route::execute(&mut back, options)
     }
 }
 

@@ -506,6 +506,17 @@ pub struct Parameter(pub i32, pub &'static str);
 /// An argument: the parameter that it stands for.
 pub type Arg = &'static Parameter;
 
+/// No argument is at fault, but the allocator or backend that gave what it should not.
+pub const NOBODY: Arg = &Parameter(0, "");
+
+/// Whether and how a number is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shown {
+    No,
+    Signed,
+    Unsigned,
+}
+
 /// What went wrong. Built by the core, put into words by [`Error::write`]. Kept small: it travels
 /// by value through every `?`.
 #[derive(Clone, Copy, Debug)]
@@ -516,13 +527,13 @@ pub struct Error {
     pub field: Field,
     /// The dimension at fault, or -1.
     pub dimension: i8,
-    has_value: bool,
-    has_limit: bool,
+    value_shown: Shown,
+    limit_shown: Shown,
     /// The driver's own code, or 0.
     pub driver_code: i32,
-    /// The value found, shown when `has_value`.
+    /// The value found, where one is shown.
     pub value: i64,
-    /// The limit it broke, shown when `has_limit`.
+    /// The limit it broke, where one is shown.
     pub limit: i64,
     /// The argument at fault, once someone who knows it has said so ([`Error::of`]).
     pub argument: Option<Arg>,
@@ -560,8 +571,8 @@ impl Error {
             limit: 0,
             argument: None,
             detail: "",
-            has_value: false,
-            has_limit: false,
+            value_shown: Shown::No,
+            limit_shown: Shown::No,
         }
     }
     /// Names the member at fault.
@@ -577,13 +588,25 @@ impl Error {
     /// Shows the value found.
     pub const fn value(mut self, value: i64) -> Self {
         self.value = value;
-        self.has_value = true;
+        self.value_shown = Shown::Signed;
+        self
+    }
+    /// As [`Error::value`], of a number without a sign.
+    pub const fn value_u64(mut self, value: u64) -> Self {
+        self.value = value as i64;
+        self.value_shown = Shown::Unsigned;
         self
     }
     /// Shows the limit that was broken.
     pub const fn limit(mut self, limit: i64) -> Self {
         self.limit = limit;
-        self.has_limit = true;
+        self.limit_shown = Shown::Signed;
+        self
+    }
+    /// As [`Error::limit`], of a number without a sign.
+    pub const fn limit_u64(mut self, limit: u64) -> Self {
+        self.limit = limit as i64;
+        self.limit_shown = Shown::Unsigned;
         self
     }
     /// Says it in more precise words than the status's own.
@@ -633,6 +656,10 @@ impl Error {
             self.write_quoted(quoted, out)?;
         }
         self.write_numbers(out)?;
+        let remedy = match self.argument {
+            Some(Parameter(0, "")) => "Mend the allocator or backend that gave it.",
+            _ => remedy,
+        };
         write!(out, " [{}]. {remedy}", name.to_str().unwrap_or(""))
     }
 
@@ -674,12 +701,14 @@ impl Error {
     fn write_numbers(&self, out: &mut impl Write) -> fmt::Result {
         let mut before = " (";
         for (label, shown, number) in
-            [("value", self.has_value, self.value), ("limit", self.has_limit, self.limit)]
+            [("value", self.value_shown, self.value), ("limit", self.limit_shown, self.limit)]
         {
-            if shown {
-                write!(out, "{before}{label} {number}")?;
-                before = ", ";
+            match shown {
+                Shown::No => continue,
+                Shown::Signed => write!(out, "{before}{label} {number}")?,
+                Shown::Unsigned => write!(out, "{before}{label} {}", number as u64)?,
             }
+            before = ", ";
         }
         if self.driver_code != 0 {
             write!(out, "{before}driver code {}", self.driver_code)?;

@@ -1,10 +1,13 @@
 //! Taking a foreign tensor in: itself when it is ours and as wanted, else boxed, else copied.
 
 use crate::abi::*;
-use crate::copy::{CopyPolicy, Job, Made, Options, begin_clone, check_pointer, made_here};
+use crate::copy::{
+    CopyPolicy, Job, Made, Options, Wanted, begin_clone, check_pointer, is_handle, made_here,
+};
 use crate::device_type::{self, CPU};
-use crate::error::{Error, Field::*, Result, Status::*};
+use crate::error::{Error, Field::*, NOBODY, Of, Result, Status::*};
 use crate::layout::{self, Order};
+use crate::tensor::alloc::ALIGN_BYTES;
 use crate::tensor::{Versioned, block, convert, share};
 use crate::validate::{Rules, Snapshot};
 
@@ -48,10 +51,25 @@ pub unsafe fn import_here(tensor: Versioned, import: &Import) -> Result<Versione
     unsafe {
         let taken = made_here(&import.options, |job| begin(tensor, import, &mut copied, job))?;
         if copied {
+            check_copy(taken, import).inspect_err(|_| share::release(taken))?;
             share::release(tensor);
         }
         Ok(taken)
     }
+}
+
+/// Refuses memory of a backend that is not aligned as it was asked to be.
+///
+/// # Safety
+/// `copy` is live.
+unsafe fn check_copy(copy: Versioned, import: &Import) -> Result<()> {
+    if import.align_bytes <= 1 {
+        return Ok(());
+    }
+    let mut made = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe { made.read_managed(copy.as_ptr(), Rules::RAW)? };
+    if is_handle(&made) { Ok(()) } else { made.check_aligned(import.align_bytes).of(NOBODY) }
 }
 
 /// The tensor itself, or a copy that is still to be filled; what was read is gone by then.
@@ -80,31 +98,27 @@ unsafe fn begin(
             }
         }
         _ => {
-            // SAFETY: the caller's word.
-            unsafe { read_for_copy(&mut src, tensor, import)? };
+            check_for_copy(&mut src, import)?;
             let order = import.order.unwrap_or(Order::C);
             let order = if order == Order::A { Order::C } else { order };
             // Where the CPU reaches it, a copy is its own; what a device has stays there.
             let host = device_type::host_reachable(src.device.device_type);
             let device = import.device.unwrap_or(if host { CPU } else { src.device });
             *copied = true;
-            begin_clone(&src, order, device, &import.options, job)
+            let align_bytes = import.align_bytes.max(ALIGN_BYTES);
+            begin_clone(&src, &Wanted { order, device, align_bytes }, &import.options, job)
         }
     }
 }
 
-/// Reads the tensor again where a copy demands more than the import: elements that have addresses,
-/// and a dtype and flags that are known.
-///
-/// # Safety
-/// As [`import`].
-unsafe fn read_for_copy(src: &mut Snapshot, tensor: Versioned, import: &Import) -> Result<()> {
+/// Where a copy demands more than the import: elements that have addresses, and a dtype and flags
+/// that are known.
+fn check_for_copy(src: &mut Snapshot, import: &Import) -> Result<()> {
     let (asked, due) = (import.rules, import.options.rules());
     if (asked.layout || !due.layout) && (asked.known || !due.known) {
         return Ok(());
     }
-    // SAFETY: the caller's word.
-    unsafe { src.read_managed(tensor.as_ptr(), due) }
+    src.check(due)
 }
 
 /// The first thing asked for that the tensor itself does not give.
@@ -117,7 +131,7 @@ fn lacking(src: &Snapshot, import: &Import) -> Option<Error> {
     }
     if import.writable && src.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
         let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
-        return Some(error.value(src.flags as i64));
+        return Some(error.value_u64(src.flags));
     }
     if let Some(order) = import.order
         && !layout::is_contiguous(src.shape(), src.strides(), order)
@@ -125,7 +139,7 @@ fn lacking(src: &Snapshot, import: &Import) -> Option<Error> {
         return Some(needed.field(DLRS_FIELD_STRIDES).detail("the layout is not dense as asked"));
     }
     if import.align_bytes > 1 {
-        let addressed = if src.empty { Ok(()) } else { src.check_addressed() };
+        let addressed = src.check_addressed();
         return addressed.and_then(|()| src.check_aligned(import.align_bytes)).err();
     }
     None

@@ -13,6 +13,7 @@ use crate::layout::MAX_NDIM;
 use crate::validate::{Rules, Snapshot};
 
 /// One number of every lane of every element.
+#[derive(Clone, Copy)]
 pub struct Part {
     /// Its type; of a complex dtype, that of both parts.
     pub kind: Kind,
@@ -34,23 +35,22 @@ pub fn is_complex(tensor: &Snapshot) -> bool {
 }
 
 impl Part {
-    /// Becomes the numbers of a tensor, or the real parts of complex ones.
+    /// The numbers of a tensor, or the real parts of complex ones. Refuses elements that have none,
+    /// and strides that cannot be counted in bits.
     #[inline(never)]
-    pub fn read(&mut self, tensor: &Snapshot) -> Result<()> {
+    pub fn of(tensor: &Snapshot) -> Result<Part> {
         let dtype = tensor.dtype;
         let Some(kind) = Kind::of(dtype.code, dtype.bits) else {
             let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
             return Err(error.detail("elements have no numeric value").value(dtype.code.into()));
         };
-        self.strides.truncate(0);
+        let mut strides = Array::new();
         for stride in unit_strides(tensor, 1) {
-            self.strides.push(stride?);
+            strides.push(stride?);
         }
         let own_byte = dtype.lanes == 1 && tensor.slot_bits() == 8;
         let access_bits = if own_byte { 8 } else { kind.bits() };
-        (self.kind, self.first, self.access_bits) = (kind, tensor.first(), access_bits);
-        self.step = dtype.bits.into();
-        Ok(())
+        Ok(Part { kind, first: tensor.first(), access_bits, step: dtype.bits.into(), strides })
     }
 
     /// A zero in place of every number.
@@ -61,19 +61,19 @@ impl Part {
         Part { kind: BYTE, first, access_bits: 8, step: 0, strides: Array::new() }
     }
 
-    /// Goes from the real parts to the imaginary ones.
-    pub fn turn_imaginary(&mut self) {
-        self.first = self.first.wrapping_add(self.kind.nbytes());
+    /// The imaginary parts, instead of the real ones.
+    pub fn imaginary(&self) -> Part {
+        Part { first: self.first.wrapping_add(self.kind.nbytes()), ..*self }
     }
 
-    /// Goes from the real parts to both, as one row of numbers.
-    pub fn turn_both(&mut self) {
-        self.step /= 2;
+    /// Both parts, as one row of numbers.
+    pub fn both(&self) -> Part {
+        Part { step: self.step / 2, ..*self }
     }
 
-    /// Goes to whole bytes.
-    pub fn turn_bytes(&mut self) {
-        (self.kind, self.access_bits, self.step) = (BYTE, 8, 8);
+    /// Whole bytes, instead of numbers.
+    pub fn bytes(&self) -> Part {
+        Part { kind: BYTE, access_bits: 8, step: 8, ..*self }
     }
 
     fn stride(&self, dim: usize) -> i64 {
@@ -147,12 +147,6 @@ pub unsafe fn view(
     };
     // SAFETY: a struct of our own; shape and strides hold `ndim` values.
     unsafe { out.read(&raw const view, flags, Rules::RAW) }
-}
-
-/// Refuses elements that have no numbers, and strides that cannot be counted in bits.
-#[inline(never)] // a frame of its own: stacks may be small
-pub fn check(tensor: &Snapshot) -> Result<()> {
-    Part::zero().read(tensor)
 }
 
 /// Refuses different lanes.

@@ -80,7 +80,7 @@ const FLAGS_KNOWN: u64 = DLPACK_FLAG_BITMASK_READ_ONLY
 pub fn check_flags(flags: u64) -> Result<()> {
     match flags & !FLAGS_KNOWN {
         0 => Ok(()),
-        unknown => Err(Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value(unknown as i64)),
+        unknown => Err(Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(unknown)),
     }
 }
 
@@ -147,9 +147,10 @@ pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
     // On 32-bit x86 a struct of C may be aligned to 4 only; on others this is always true.
     let aligned = align_of::<u64>() == align_of::<AtomicU64>() || flags.addr().is_multiple_of(8);
     // SAFETY: an aligned u64. Atomic, because `dlrs_set_flags` and `dlrs_retain` may change the
-    // flags of a shared tensor of ours, which malloc aligned, on another thread; of a foreign
-    // tensor nobody may, and then a relaxed load is a plain one.
-    unsafe { if aligned { AtomicU64::from_ptr(flags).load(Relaxed) } else { flags.read() } }
+    // flags of a shared tensor of ours, which malloc aligned, on another thread.
+    unsafe {
+        if aligned { AtomicU64::from_ptr(flags).load(Relaxed) } else { flags.read_volatile() }
+    }
 }
 
 /// Reads the header of a versioned tensor; touches nothing past `flags` unless the major is 1.
@@ -159,7 +160,7 @@ pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
 #[inline]
 pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<DLPackVersion> {
     // SAFETY: `version` is the first member in every major; the caller vouches for the pointer.
-    let version = unsafe { (&raw const (*tensor).version).read() };
+    let version = unsafe { (&raw const (*tensor).version).read_volatile() };
     if version.major == DLPACK_MAJOR_VERSION {
         return Ok(version);
     }
@@ -317,7 +318,7 @@ impl Snapshot {
         strides_due: bool,
     ) -> Result<()> {
         // SAFETY: the caller vouches for an aligned, readable struct; it is copied once.
-        let tensor = unsafe { tensor.read() };
+        let tensor = unsafe { plain::members(tensor) };
         self.data = tensor.data.cast();
         self.byte_offset = tensor.byte_offset;
         self.device = tensor.device;
@@ -343,6 +344,17 @@ impl Snapshot {
         unsafe { self.read_shape(tensor.shape, ndim) }?;
         // SAFETY: as above.
         unsafe { self.read_strides(tensor.strides, strides_due) }?;
+        if rules.layout { self.check_layout(rules) } else { Ok(()) }
+    }
+
+    /// As if it had been read with these rules: for who finds out later what he needs. The strides
+    /// were given or need not be.
+    pub fn check(&mut self, rules: Rules) -> Result<()> {
+        if rules.known {
+            check_flags(self.flags)?;
+            dtype::legal(self.dtype)?;
+            device_type::check(self.device)?;
+        }
         if rules.layout { self.check_layout(rules) } else { Ok(()) }
     }
 
@@ -425,7 +437,7 @@ impl Snapshot {
         let limit = if data < LOW_HALF { LOW_HALF } else { usize::MAX as u64 };
         if data.checked_add(self.byte_offset).is_none_or(|first| first > limit) {
             let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET);
-            return Err(error.value(self.byte_offset as i64));
+            return Err(error.value_u64(self.byte_offset));
         }
         let (low, high) = self.byte_extent;
         let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES);

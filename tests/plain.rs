@@ -4,8 +4,8 @@
 use core::ptr::{null, null_mut};
 
 use dlpack_rs::abi::*;
-use dlpack_rs::copy::{self, Options};
-use dlpack_rs::error::Error;
+use dlpack_rs::copy::{self, Options, Pair};
+use dlpack_rs::error::{Arg, Error, Parameter};
 use dlpack_rs::layout::Order;
 use dlpack_rs::tensor::block::{self, Block, Owner};
 use dlpack_rs::tensor::{share, wrap};
@@ -301,10 +301,13 @@ fn place(
     }
 }
 
+/// The arguments of `dlrs_copy`.
+const ARGS: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
+
 /// As `dlrs_copy`, in its two steps.
-fn copy_by_steps(src: &Snapshot, dst: &Snapshot, options: &Options) -> Result<(), Error> {
+fn copy_by_steps(pair: &Pair, options: &Options) -> Result<(), Error> {
     let mut job = copy::Job::none();
-    match copy::begin(src, dst, options, &mut job) {
+    match copy::begin(pair, options, &mut job) {
         Ok(true) => copy::finish(&mut job, options),
         done => done.map(|_| ()),
     }
@@ -327,16 +330,16 @@ fn a_copy_without_a_plan_is_one_that_the_checks_allow() {
                 (from.ndim, from.dtype, from.shape, from.device);
             to.strides = if dice.below(4) == 0 { to.strides } else { from.strides };
         }
-        let (mut src, mut dst, options) = (Snapshot::new(), Snapshot::new(), Options::DEFAULT);
+        let (mut pair, options) = (Pair::new(ARGS), Options::DEFAULT);
         // SAFETY: both describe their arrays; elements lie in the arena, which is written first.
         let result = unsafe {
-            if src.read(&from, dice.of(2, &[0, 2, 1, 4]), options.rules()).is_err()
-                || dst.read(&to, dice.of(2, &[0, 2, 1, 4]), options.rules()).is_err()
+            if pair.src.read(&from, dice.of(2, &[0, 2, 1, 4]), options.rules()).is_err()
+                || pair.dst.read(&to, dice.of(2, &[0, 2, 1, 4]), options.rules()).is_err()
             {
                 continue;
             }
             (0..8192).for_each(|i| *base.add(i) = (i * 7 + i / 256) as u8);
-            copy_by_steps(&src, &dst, &options)
+            copy_by_steps(&pair, &options)
         };
         let status = |result: Result<(), Error>| result.map_err(|error| error.status);
         // Devices' copies fail later than the checks.
@@ -345,10 +348,11 @@ fn a_copy_without_a_plan_is_one_that_the_checks_allow() {
         }
         assert_eq!(
             status(result),
-            status(copy::check(&src, &dst, &options, &mut copy::Job::none()).map(|_| ()))
+            status(copy::check(&pair, &options, &mut copy::Job::none()).map(|_| ()))
         );
         (copied, refused) =
             (copied + i32::from(result.is_ok()), refused + i32::from(result.is_err()));
+        let Pair { src, dst, .. } = &pair;
         let nbytes = i64::from(src.slot_bits()) / 8;
         let elements = if result.is_ok() && src.slot_bits() % 8 == 0 { dst.shape() } else { &[0] };
         let numel: i64 = elements.iter().product();
@@ -422,14 +426,14 @@ fn few_elements_go_where_they_belong() {
         };
         let wanted: Vec<u8> = (0..numel).flat_map(element).collect();
         room.fill(0xEE);
-        let (mut src, mut dst, options) = (Snapshot::new(), Snapshot::new(), Options::DEFAULT);
+        let (mut pair, options) = (Pair::new(ARGS), Options::DEFAULT);
         // SAFETY: all elements of the source lie in `bytes`, as many fit into `room`.
         let cloned = unsafe {
-            src.read(&from, 0, options.rules()).unwrap();
+            pair.src.read(&from, 0, options.rules()).unwrap();
             (from.data, from.strides) = (room.as_mut_ptr().add(3).cast(), null_mut());
-            dst.read(&from, 0, options.rules()).unwrap();
-            copy_by_steps(&src, &dst, &options).unwrap();
-            let cloned = copy::clone(&src, Order::C, device_type::CPU, &options).unwrap();
+            pair.dst.read(&from, 0, options.rules()).unwrap();
+            copy_by_steps(&pair, &options).unwrap();
+            let cloned = copy::clone(&pair.src, Order::C, device_type::CPU, &options).unwrap();
             let data: *const u8 = (*cloned.as_ptr()).dl_tensor.data.cast();
             let bytes = core::slice::from_raw_parts(data, nbytes).to_vec();
             share::release(cloned);

@@ -6,7 +6,9 @@ use core::ptr::{NonNull, null};
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
+use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::layout::MAX_NDIM;
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, Request, dlrs_allocator};
 use crate::validate;
@@ -71,19 +73,19 @@ impl Checked {
         let align_bytes = alloc::check_align(options.align_bytes.into()).of(argument)?;
         if options.flags & !DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
             let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).of(argument);
-            return Err(error.value(options.flags as i64));
+            return Err(error.value_u64(options.flags));
         }
         // SAFETY: NULL or a live allocator, by the options' contract.
         let allocator = unsafe { given(options.allocator, "allocator's alloc or free", argument) }?;
         Ok(Checked { options, align_bytes, allocator })
     }
 
-    fn request<'a>(&'a self, shape: &'a [i64], dtype: DLDataType, device: DLDevice) -> Request<'a> {
+    fn request<'a>(&'a self, prototype: &'a Prototype) -> Request<'a> {
         Request {
-            shape,
+            shape: &prototype.shape,
             strides: None,
-            dtype,
-            device,
+            dtype: prototype.dtype,
+            device: prototype.device,
             flags: self.options.flags,
             align_bytes: self.align_bytes,
             allocator: self.allocator.as_ref(),
@@ -129,14 +131,15 @@ pub unsafe extern "C" fn dlrs_tensor_new(
             out.check(&Parameter(6, "out"))?;
             (out, shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?)
         };
+        let asked = Prototype { shape, dtype, device };
         if options.is_null()
-            && let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)?
+            && let Some((tensor, _)) = alloc::new_usual(&asked.shape, dtype, device, 0, 1 << 30)?
         {
             out.set(tensor);
             return Ok(());
         }
         // SAFETY: as above.
-        let made = unsafe { new_checked(shape, dtype, device, options) };
+        let made = unsafe { new_checked(&asked, options) };
         let args = [&Parameter(1, "shape"), &Parameter(3, "dtype"), &Parameter(4, "device")];
         out.set(made.map_err(|error| blamed(error, args))?);
         Ok(())
@@ -146,15 +149,10 @@ pub unsafe extern "C" fn dlrs_tensor_new(
 /// # Safety
 /// `options` is NULL or a live options struct.
 #[inline(never)]
-unsafe fn new_checked(
-    shape: &[i64],
-    dtype: DLDataType,
-    device: DLDevice,
-    options: *const dlrs_alloc_options,
-) -> Result<Versioned> {
+unsafe fn new_checked(asked: &Prototype, options: *const dlrs_alloc_options) -> Result<Versioned> {
     // SAFETY: the caller's word.
     let checked = unsafe { Checked::new(options, &Parameter(5, "options")) }?;
-    alloc::new(&checked.request(shape, dtype, device))
+    alloc::new(&checked.request(asked))
 }
 
 /// Names the argument that told the shape, the dtype or the device, whichever is at fault.
@@ -171,27 +169,43 @@ fn blamed(error: Error, [shape, dtype, device]: [Arg; 3]) -> Error {
 /// # Safety
 /// `shape` is NULL or holds `ndim` values.
 #[inline]
-unsafe fn shape_of<'a>(shape: *const i64, ndim: i32, array: Arg, count: Arg) -> Result<&'a [i64]> {
+unsafe fn shape_of(
+    shape: *const i64,
+    ndim: i32,
+    array: Arg,
+    count: Arg,
+) -> Result<Array<i64, MAX_NDIM>> {
     let ndim = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE).of(count))?;
     // SAFETY: the caller's word.
     unsafe { arg::values(shape, ndim, array) }
 }
 
-/// What a prototype tells: its shape and dtype. Nothing else of it is read.
-///
-/// # Safety
-/// `prototype` is NULL or a readable tensor whose shape holds ndim values.
-unsafe fn prototype_of<'a>(
-    prototype: *const DLTensor,
-    argument: Arg,
-) -> Result<(&'a [i64], DLDataType, DLDevice)> {
-    let tensor = arg::required(prototype, argument)?.as_ptr();
-    // SAFETY: a readable struct; only these members are looked at.
-    unsafe {
-        let ndim = validate::check_ndim((*tensor).ndim).of(argument)?;
-        let shape =
-            arg::values((*tensor).shape, ndim, argument).map_err(|e| e.field(DLRS_FIELD_SHAPE))?;
-        Ok((shape, (*tensor).dtype, (*tensor).device))
+/// What a prototype tells, each value read once.
+struct Prototype {
+    shape: Array<i64, MAX_NDIM>,
+    dtype: DLDataType,
+    device: DLDevice,
+}
+
+impl Prototype {
+    /// Reads it; its data, strides and byte_offset are not looked at.
+    ///
+    /// # Safety
+    /// `prototype` is NULL or a readable tensor whose shape holds ndim values.
+    unsafe fn read(prototype: *const DLTensor, argument: Arg) -> Result<Prototype> {
+        let tensor = arg::required(prototype, argument)?.as_ptr();
+        // SAFETY: a readable struct; only these members are looked at.
+        unsafe {
+            let ndim = validate::check_ndim((&raw const (*tensor).ndim).read_volatile());
+            let ndim = ndim.of(argument)?;
+            let shape = (&raw const (*tensor).shape).read_volatile();
+            let shape = arg::values(shape, ndim, argument);
+            Ok(Prototype {
+                shape: shape.map_err(|e| e.field(DLRS_FIELD_SHAPE))?,
+                dtype: (&raw const (*tensor).dtype).read_volatile(),
+                device: (&raw const (*tensor).device).read_volatile(),
+            })
+        }
     }
 }
 
@@ -217,13 +231,13 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
 ) -> dlrs_status {
     run("dlrs_tensor_new_like", error, || {
         // SAFETY: the preface's contract for every pointer.
-        let (out, (shape, dtype, device), checked) = unsafe {
+        let (out, prototype, checked) = unsafe {
             let out = Out::clear(out);
-            let prototype = prototype_of(prototype, &Parameter(1, "prototype"))?;
+            let prototype = Prototype::read(prototype, &Parameter(1, "prototype"))?;
             out.check(&Parameter(3, "out"))?;
             (out, prototype, Checked::new(options, &Parameter(2, "options"))?)
         };
-        let made = alloc::new(&checked.request(shape, dtype, device));
+        let made = alloc::new(&checked.request(&prototype));
         out.set(made.map_err(|error| blamed(error, [&Parameter(1, "prototype"); 3]))?);
         Ok(())
     })
@@ -252,13 +266,12 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
 ) -> dlrs_status {
     run("dlrs_tensor_requirements", error, || {
         // SAFETY: the preface's contract for every pointer.
-        let (shape, dtype, device) =
-            unsafe { prototype_of(prototype, &Parameter(1, "prototype")) }?;
+        let prototype = unsafe { Prototype::read(prototype, &Parameter(1, "prototype")) }?;
         let nbytes = arg::required(nbytes, &Parameter(3, "nbytes"))?;
         let align_bytes = arg::required(align_bytes, &Parameter(4, "align_bytes"))?;
         // SAFETY: as above.
         let checked = unsafe { Checked::new(options, &Parameter(2, "options")) }?;
-        let needed = alloc::data_nbytes(&checked.request(shape, dtype, device))
+        let needed = alloc::data_nbytes(&checked.request(&prototype))
             .map_err(|error| blamed(error, [&Parameter(1, "prototype"); 3]))?;
         // SAFETY: two writable variables of the caller.
         unsafe {
@@ -294,19 +307,19 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
 ) -> dlrs_status {
     run("dlrs_tensor_from_bytes", error, || {
         // SAFETY: the preface's contract for every pointer.
-        let (out, bytes, (shape, dtype, device), checked) = unsafe {
+        let (out, bytes, prototype, checked) = unsafe {
             let out = Out::clear(out);
             let bytes = arg::bytes(bytes, nbytes, &Parameter(1, "bytes"))?;
-            let prototype = prototype_of(prototype, &Parameter(3, "prototype"))?;
+            let prototype = Prototype::read(prototype, &Parameter(3, "prototype"))?;
             out.check(&Parameter(5, "out"))?;
             (out, bytes, prototype, Checked::new(options, &Parameter(4, "options"))?)
         };
-        let mut request = checked.request(shape, dtype, device);
+        let mut request = checked.request(&prototype);
         request.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
         let needed = alloc::data_nbytes(&request)
             .map_err(|error| blamed(error, [&Parameter(3, "prototype"); 3]))?;
         check_size(bytes, needed)?;
-        check_cpu(device)?;
+        check_cpu(prototype.device)?;
         let tensor = alloc::new(&request)?;
         // SAFETY: the size of the fresh tensor is `bytes.len()`.
         unsafe { fill_data(tensor, bytes) };

@@ -6,7 +6,9 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null_mut};
 
+use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Result, Status::*};
+use crate::layout::MAX_NDIM;
 
 /// A pointer that must not be NULL and must be aligned for its type.
 #[inline]
@@ -199,7 +201,7 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
     }
     let pointer = required(options, arg)?;
     // SAFETY: the first member is a u32, by the trait.
-    let given = unsafe { pointer.cast::<u32>().read() } as usize;
+    let given = unsafe { pointer.cast::<u32>().read_volatile() } as usize;
     if given < T::FIRST {
         let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
         return Err(error.value(given as i64).limit(T::FIRST as i64));
@@ -207,7 +209,7 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
     // SAFETY: the struct is as large as it says, and any bits are a value.
     unsafe {
         if given >= size_of::<T>() {
-            return Ok(Some(pointer.read()));
+            return Ok(Some(pointer.read_volatile()));
         }
         let mut read = MaybeUninit::<T>::zeroed();
         read.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(pointer.as_ptr().cast(), given);
@@ -240,22 +242,30 @@ pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<&
     Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) })
 }
 
-/// `ndim` values; `None` for a NULL pointer, which a 0-d tensor may have.
+/// `ndim` values, at most `MAX_NDIM`, each read once: what another thread writes meanwhile cannot
+/// make them differ from one use to the next. A 0-d tensor may have a NULL pointer.
 ///
 /// # Safety
 /// `values` is NULL or points to `ndim` readable values.
 #[inline]
-pub unsafe fn values<'a>(values: *const i64, ndim: usize, arg: Arg) -> Result<&'a [i64]> {
+pub unsafe fn values(values: *const i64, ndim: usize, arg: Arg) -> Result<Array<i64, MAX_NDIM>> {
+    let mut read = Array::new();
     if ndim == 0 {
-        return Ok(&[]);
+        return Ok(read);
     }
-    let error = Error::new(DLRS_SHAPE_NULL).field(DLRS_FIELD_NONE);
     if values.is_null() {
-        return Err(error.of(arg));
+        return Err(Error::new(DLRS_SHAPE_NULL).field(DLRS_FIELD_NONE).of(arg));
     }
-    let values = required(values, arg)?;
-    // SAFETY: not NULL, aligned, `ndim` values by the caller's word.
-    Ok(unsafe { core::slice::from_raw_parts(values.as_ptr(), ndim) })
+    let mut next = required(values, arg)?.as_ptr().cast_const();
+    read.extend(ndim, || {
+        // SAFETY: not NULL, aligned, `ndim` values by the caller's word.
+        unsafe {
+            let value = next.read_volatile();
+            next = next.add(1);
+            value
+        }
+    });
+    Ok(read)
 }
 
 /// Writes values into an array of the caller's.
@@ -274,21 +284,37 @@ pub unsafe fn write_values(values: Option<&[i64]>, to: *mut i64, arg: Arg) -> Re
     Ok(())
 }
 
+/// A caller's array, of which every value is read where it is needed.
+pub struct Values<T> {
+    first: *const T,
+    n: usize,
+}
+
+impl<T: Copy> Values<T> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Reads value `i`.
+    pub fn get(&self, i: usize) -> Option<T> {
+        // SAFETY: `array` was given so many readable values.
+        (i < self.n).then(|| unsafe { self.first.add(i).read_volatile() })
+    }
+}
+
 /// `n` tensors or other pointers; NULL is accepted for none.
 ///
 /// # Safety
-/// `array` is NULL or points to `n` pointers that stay unchanged during the call.
+/// `array` is NULL or points to `n` pointers, readable as long as the answer is used.
 #[inline]
-pub unsafe fn array<'a, T>(array: *const T, n: u64, arg: Arg) -> Result<&'a [T]> {
+pub unsafe fn array<T>(array: *const T, n: u64, arg: Arg) -> Result<Values<T>> {
     if n == 0 {
-        return Ok(&[]);
+        return Ok(Values { first: array, n: 0 });
     }
-    let array = required(array, arg)?;
+    let first = required(array, arg)?.as_ptr().cast_const();
     match usize::try_from(n) {
-        Ok(n) if n <= isize::MAX as usize / size_of::<T>().max(1) => {
-            // SAFETY: not NULL, aligned, and the caller vouches for `n` values.
-            Ok(unsafe { core::slice::from_raw_parts(array.as_ptr(), n) })
-        }
+        Ok(n) if n <= isize::MAX as usize / size_of::<T>().max(1) => Ok(Values { first, n }),
         _ => Err(Error::new(DLRS_BAD_ARG).detail("no array is this large").of(arg)),
     }
 }

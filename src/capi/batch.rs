@@ -7,10 +7,9 @@ use super::arg;
 use super::copy::{CopyArgs, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::batch::{self, Rest};
-use crate::copy::{Job, Options, finish};
-use crate::error::{Arg, Parameter, Result};
-use crate::validate::Snapshot;
+use crate::batch::{self, Bytes};
+use crate::copy::{Given, Options, Pair};
+use crate::error::{Arg, Of, Parameter, Result};
 
 /// Copy several tensors; nothing is written unless every pair can be copied.
 ///
@@ -45,9 +44,9 @@ pub unsafe extern "C" fn dlrs_copy_batch(
             let (from, to) = (arg::array(src, n, args[0])?, arg::array(dst, n, args[1])?);
             let options = CopyArgs::read(options, &Parameter(4, "options"))?;
             let pair = |index: usize| {
-                let src = arg::required(from.get(index).map_or(null(), |&src| src), args[0])?;
-                let dst = to.get(index).map_or(null(), |dst| dst.cast_const());
-                Ok((src, arg::required(dst, args[1])?))
+                let src = arg::required(from.get(index).unwrap_or(null()), args[0])?;
+                let dst = to.get(index).map_or(null(), <*mut _>::cast_const);
+                Ok(Given { src, dst: arg::required(dst, args[1])? })
             };
             batch::copy_batch(from.len(), &pair, args, &options).map_err(|(index, error)| {
                 arg::report(failed, index as u64);
@@ -59,26 +58,27 @@ pub unsafe extern "C" fn dlrs_copy_batch(
 
 /// The tensor, the bytes and the options of the two functions below, which go between packed and
 /// padded elements too.
-struct Given {
+struct Asked {
     tensor: NonNull<DLManagedTensorVersioned>,
-    bytes: NonNull<u8>,
-    nbytes: u64,
+    bytes: Bytes,
     options: Options,
 }
 
 /// # Safety
 /// The preface's contract for every pointer.
 #[inline(never)]
-unsafe fn given(
+unsafe fn asked(
     (tensor, argument): (*const DLManagedTensorVersioned, Arg),
-    (bytes, nbytes, bytes_argument): (*const c_void, u64, Arg),
+    (bytes, nbytes): (*const c_void, u64),
+    [bytes_arg, nbytes_arg]: [Arg; 2],
     options: *const dlrs_copy_options,
-) -> Result<Given> {
+) -> Result<Asked> {
     let tensor = arg::required(tensor, argument)?;
-    let bytes = arg::place(bytes, nbytes, bytes_argument)?;
+    let first = arg::place(bytes, nbytes, bytes_arg)?.as_ptr();
     // SAFETY: the caller's word.
     let options = unsafe { CopyArgs::read(options, &Parameter(4, "options"))? };
-    Ok(Given { tensor, bytes, nbytes, options: Options { repack: true, ..options } })
+    let bytes = Bytes { first, nbytes, nbytes_arg };
+    Ok(Asked { tensor, bytes, options: Options { repack: true, ..options } })
 }
 
 /// Copy plain bytes into the elements of a tensor.
@@ -105,29 +105,17 @@ pub unsafe extern "C" fn dlrs_copy_from_bytes(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_from_bytes", error, || {
-        let (source, target) = (&Parameter(1, "bytes"), &Parameter(3, "dst"));
-        let mut job = Job::none();
+        let [source, nbytes_arg, target]: [Arg; 3] =
+            [&Parameter(1, "bytes"), &Parameter(2, "nbytes"), &Parameter(3, "dst")];
+        let mut pair = Pair::new([source, target]);
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let given = given((dst, target), (bytes, nbytes, source), options)?;
-            let moves = from_bytes(&given, &mut job).map_err(|e| e.of(target))?;
-            if moves { finish(&mut job, &given.options).map_err(|e| e.of(target)) } else { Ok(()) }
+            let Asked { tensor, bytes, options } =
+                asked((dst, target), (bytes, nbytes), [source, nbytes_arg], options)?;
+            pair.dst.read_managed(tensor.as_ptr(), options.rules()).of(target)?;
+            batch::copy_from_bytes(bytes, &mut pair, &options)
         }
     })
-}
-
-/// Reads the tensor and begins; its extents and strides are gone when elements move.
-///
-/// # Safety
-/// All is live.
-#[inline(never)]
-unsafe fn from_bytes(given: &Given, job: &mut Job) -> Result<bool> {
-    let (mut to, options) = (Snapshot::new(), &given.options);
-    // SAFETY: the caller's word.
-    unsafe {
-        to.read_managed(given.tensor.as_ptr(), options.rules())?;
-        batch::begin_from_bytes(given.bytes.as_ptr(), given.nbytes, &to, options, job)
-    }
 }
 
 /// Copy the elements of a tensor into plain bytes.
@@ -155,31 +143,16 @@ pub unsafe extern "C" fn dlrs_copy_to_bytes(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_to_bytes", error, || {
-        let (source, target) = (&Parameter(1, "src"), &Parameter(2, "bytes"));
-        let mut job = Job::none();
+        let [source, target, nbytes_arg]: [Arg; 3] =
+            [&Parameter(1, "src"), &Parameter(2, "bytes"), &Parameter(3, "nbytes")];
+        let mut pair = Pair::new([source, target]);
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let bytes = (bytes.cast_const(), nbytes, target as Arg);
-            let given = given((src, source), bytes, options)?;
-            if let Some(rest) = to_bytes(&given, &mut job).map_err(|e| e.of(source))? {
-                finish(&mut job, &given.options).map_err(|e| e.of(source))?;
-                rest.clear();
-            }
+            let bytes = (bytes.cast_const(), nbytes);
+            let Asked { tensor, bytes, options } =
+                asked((src, source), bytes, [target, nbytes_arg], options)?;
+            pair.src.read_managed(tensor.as_ptr(), options.rules()).of(source)?;
+            batch::copy_to_bytes(bytes, &mut pair, &options)
         }
-        Ok(())
     })
-}
-
-/// As [`from_bytes`], to bytes.
-///
-/// # Safety
-/// All is live.
-#[inline(never)]
-unsafe fn to_bytes(given: &Given, job: &mut Job) -> Result<Option<Rest>> {
-    let (mut from, options) = (Snapshot::new(), &given.options);
-    // SAFETY: the caller's word.
-    unsafe {
-        from.read_managed(given.tensor.as_ptr(), options.rules())?;
-        batch::begin_to_bytes(&from, given.bytes.as_ptr(), given.nbytes, options, job)
-    }
 }

@@ -1,17 +1,16 @@
 //! Conversion and filling.
 
 use core::ffi::c_void;
-use core::ptr::NonNull;
 
 use super::arg;
-use super::copy::{CopyArgs, copied, dlrs_copy_options};
+use super::copy::{CopyArgs, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::cast;
-use crate::copy::Options;
+use crate::cast::{self, Value};
+use crate::copy::{Given, Options, Pair};
 use crate::dtype;
-use crate::error::{Arg, Error, Parameter, Result, Status::*};
-use crate::validate::{Rules, Snapshot};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::validate::Rules;
 
 /// Options of a function that has to understand elements, not only move them.
 ///
@@ -80,16 +79,13 @@ pub unsafe extern "C" fn dlrs_cast(
 ) -> dlrs_status {
     run("dlrs_cast", error, || {
         let args: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
-        let pair = (arg::required(src, args[0])?, arg::required(dst, args[1])?);
+        let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
+        let mut pair = Pair::new(args);
         // SAFETY: live tensors and options, by the preface.
         unsafe {
             let options = value_options(options, &Parameter(3, "options"))?;
-            if cast::cast(pair, args, &options)? {
-                return Ok(());
-            }
-            // From tensors that are read anew: small ones, or extents and strides that are gone
-            // when elements move.
-            copied(pair, args, &Options { repack: true, ..options })
+            pair.read(given, Rules::COPY)?;
+            cast::cast(&pair, &options)
         }
     })
 }
@@ -124,28 +120,15 @@ pub unsafe extern "C" fn dlrs_fill(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_fill", error, || {
-        let target = &Parameter(1, "dst");
+        let [source, target]: [Arg; 2] = [&Parameter(2, "value"), &Parameter(1, "dst")];
         let dst = arg::required(dst, target)?;
-        let value = arg::required(value.cast::<u8>(), &Parameter(2, "value"))?;
+        let value = arg::required(value.cast::<u8>(), source)?;
         // SAFETY: a live tensor, options and an element, by the preface.
         unsafe {
             let options = value_options(options, &Parameter(4, "options"))?;
-            let of = kind_of(dst).map_err(|e| e.of(target))?;
-            dtype::legal(value_dtype).map_err(|e| e.of(&Parameter(3, "value_dtype")))?;
-            let value = (value.as_ptr().cast_const(), value_dtype);
-            cast::fill(value, dst, of, &options).map_err(|e| e.of(target))
+            dtype::legal(value_dtype).of(&Parameter(3, "value_dtype"))?;
+            let value = Value { place: value.as_ptr(), dtype: value_dtype };
+            cast::fill(value, dst, [source, target], &options)
         }
     })
-}
-
-/// What a tensor's elements are, and its flags.
-///
-/// # Safety
-/// It is live.
-#[inline(never)] // a frame of its own: stacks may be small
-unsafe fn kind_of(tensor: NonNull<DLManagedTensorVersioned>) -> Result<(DLDataType, u64)> {
-    let mut read = Snapshot::new();
-    // SAFETY: the caller's word.
-    unsafe { read.read_managed(tensor.as_ptr(), Rules::COPY)? };
-    Ok((read.dtype, read.flags))
 }

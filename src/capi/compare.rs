@@ -3,9 +3,10 @@
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::batch::Pair;
 use crate::compare::{self, Equality};
+use crate::copy::{Given, Pair};
 use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::validate::Rules;
 
 /// Elements are equal when their bits are: -0 is not 0, and a NaN equals itself.
 pub const DLRS_EQUAL_BITS: i32 = 1;
@@ -20,15 +21,18 @@ pub const DLRS_EQUAL_VALUES_OR_NAN: i32 = 3;
 /// The preface's contract for every pointer.
 unsafe fn ask<T>(
     (a, b): (*const DLManagedTensorVersioned, *const DLManagedTensorVersioned),
-    (out, place): (*mut T, i32),
-    question: impl FnOnce(Pair, [Arg; 2]) -> Result<T>,
+    (out, argument): (*mut T, Arg),
+    question: Result<impl FnOnce(&Pair) -> Result<T>>,
 ) -> Result<()> {
     let args: [Arg; 2] = [&Parameter(1, "a"), &Parameter(2, "b")];
-    let pair = (arg::required(a, args[0])?, arg::required(b, args[1])?);
-    let argument = if place == 3 { &Parameter(3, "out") } else { &Parameter(4, "out") };
+    let given = Given { src: arg::required(a, args[0])?, dst: arg::required(b, args[1])? };
     let out = arg::required(out, argument)?;
-    // SAFETY: a writable variable, by the caller's word.
-    unsafe { out.write(question(pair, args)?) };
+    let (question, mut pair) = (question?, Pair::new(args));
+    // SAFETY: live tensors and a writable variable, by the caller's word.
+    unsafe {
+        pair.read(given, Rules::COPY)?;
+        out.write(question(&pair)?);
+    }
     Ok(())
 }
 
@@ -61,18 +65,16 @@ pub unsafe extern "C" fn dlrs_equal(
 ) -> dlrs_status {
     run("dlrs_equal", error, || {
         let equality = match level {
-            DLRS_EQUAL_BITS => Some(Equality::Bits),
-            DLRS_EQUAL_VALUES => Some(Equality::Values),
-            DLRS_EQUAL_VALUES_OR_NAN => Some(Equality::ValuesOrNan),
-            _ => None,
+            DLRS_EQUAL_BITS => Ok(Equality::Bits),
+            DLRS_EQUAL_VALUES => Ok(Equality::Values),
+            DLRS_EQUAL_VALUES_OR_NAN => Ok(Equality::ValuesOrNan),
+            _ => Err(Error::new(DLRS_BAD_ARG).of(&Parameter(3, "level")).value(level.into())),
         };
         // SAFETY: the preface.
         unsafe {
-            ask((a, b), (out, 4), |pair, args| {
-                let unknown = Error::new(DLRS_BAD_ARG).of(&Parameter(3, "level"));
-                let equality = equality.ok_or(unknown.value(level.into()))?;
-                compare::equal(pair, args, equality).map(i32::from)
-            })
+            let question = equality
+                .map(|equality| move |pair: &Pair| compare::equal(pair, equality).map(i32::from));
+            ask((a, b), (out, &Parameter(4, "out")), question)
         }
     })
 }
@@ -106,6 +108,8 @@ pub unsafe extern "C" fn dlrs_max_diff(
 ) -> dlrs_status {
     run("dlrs_max_diff", error, || {
         // SAFETY: the preface.
-        unsafe { ask((a, b), (out, 3), |pair, args| compare::max_diff(pair, args)) }
+        unsafe {
+            ask((a, b), (out, &Parameter(3, "out")), Ok(|pair: &Pair| compare::max_diff(pair)))
+        }
     })
 }

@@ -3,7 +3,7 @@
 use core::ptr::null;
 
 use super::arg::{self, Taken};
-use super::copy::{CopyArgs, dlrs_copy_options, read};
+use super::copy::{CopyArgs, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use super::validate::level_of;
 use crate::abi::*;
@@ -15,7 +15,7 @@ use crate::tensor::alloc::check_align;
 use crate::tensor::block::{Block, Left};
 use crate::tensor::convert::{self, LegacyPolicy::*};
 use crate::tensor::{Legacy, Versioned, share};
-use crate::validate::{Level, Rules};
+use crate::validate::{Level, Rules, Snapshot};
 
 const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(3, "out")];
 
@@ -116,23 +116,17 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
             return Err(error.limit(DLRS_LEGACY_COPY as i64));
         }
     };
+    let mut read = Snapshot::new();
     // SAFETY: the caller's word.
-    match unsafe { convert::to_legacy(tensor, policy) } {
-        Err(error) if error.status == DLRS_READ_ONLY && policy == DLRS_LEGACY_COPY => {
-            let options = &copy::Options::DEFAULT;
-            // SAFETY: the caller's word; the copy stands for the caller's holder, given up last.
-            unsafe {
-                let copy = copy::made_here(options, |job| {
-                    read(tensor, options, job, &|from, options, job| {
-                        copy::begin_clone(from, Order::C, from.device, options, job)
-                    })
-                })?;
-                share::release(tensor);
-                Ok(Block::legacy(copy.cast()))
-            }
-        }
-        result => result,
+    if let Some(legacy) = unsafe { convert::to_legacy_read(tensor, policy, &mut read)? } {
+        return Ok(legacy);
     }
+    let options = &copy::Options::DEFAULT;
+    read.check(options.rules())?;
+    let copy = copy::clone(&read, Order::C, read.device, options)?;
+    // SAFETY: the caller's word; the copy stands for the caller's holder, given up last.
+    unsafe { share::release(tensor) };
+    Ok(Block::legacy(copy.cast()))
 }
 
 /// What an imported tensor must be. All members but `struct_size` may be 0.

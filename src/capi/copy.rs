@@ -9,8 +9,7 @@ use super::convert::{order_of, policy_of};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::names::write_text;
 use crate::abi::*;
-use crate::batch::Pair;
-use crate::copy::{self, Explained, Job, Made, Options, Streams};
+use crate::copy::{self, Described, Explained, Given, Job, Made, Options, Pair, Streams, Wanted};
 use crate::device::cpu::{Parallel, ParallelFor};
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
@@ -156,59 +155,16 @@ pub unsafe extern "C" fn dlrs_copy(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy", error, || {
-        let (source, target) = (&Parameter(1, "src"), &Parameter(2, "dst"));
-        let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
+        let args: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
+        let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
+        let mut pair = Pair::new(args);
         // SAFETY: live tensors and options, by the preface.
         unsafe {
             let options = CopyArgs::read(options, &Parameter(3, "options"))?;
-            copied_here((src, dst), [source, target], &options)
+            pair.read(given, options.rules())?;
+            copy::copy(&pair, &options)
         }
     })
-}
-
-/// Copies between two tensors.
-///
-/// # Safety
-/// Both are live.
-#[inline(always)]
-unsafe fn copied_here(pair: Pair, args: [Arg; 2], options: &Options) -> Result<()> {
-    let mut job = Job::none();
-    // SAFETY: the caller's word.
-    match unsafe { begin(pair, args, options, &mut job) }? {
-        true => copy::finish(&mut job, options).of(args[1]),
-        false => Ok(()),
-    }
-}
-
-/// As [`copied_here`], not compiled into its callers.
-///
-/// # Safety
-/// As there.
-#[inline(never)]
-pub(super) unsafe fn copied(pair: Pair, args: [Arg; 2], options: &Options) -> Result<()> {
-    // SAFETY: the caller's word.
-    unsafe { copied_here(pair, args, options) }
-}
-
-/// Reads and checks both tensors of a copy; what is left to do is in `job`, if anything is. The
-/// tensors' extents and strides are gone when elements move: stacks may be small.
-///
-/// # Safety
-/// Both are live.
-#[inline(never)]
-unsafe fn begin(
-    (src, dst): Pair,
-    [source, target]: [Arg; 2],
-    options: &Options,
-    job: &mut Job,
-) -> Result<bool> {
-    let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
-    // SAFETY: the caller's word.
-    unsafe {
-        from.read_managed(src.as_ptr(), options.rules()).of(source)?;
-        to.read_managed(dst.as_ptr(), options.rules()).of(target)?;
-    }
-    copy::begin(&from, &to, options, job).of(target)
 }
 
 /// Copy the elements of one bare tensor into another of the same shape and dtype.
@@ -234,39 +190,29 @@ pub unsafe extern "C" fn dlrs_copy_desc(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_desc", error, || {
-        let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
-        let (src, dst) = (arg::required(src, source)?, arg::required(dst, target)?);
+        let described = described((src, src_flags), (dst, dst_flags))?;
+        let mut pair = Pair::new(DESCRIBED);
         // SAFETY: live tensors and options, by the preface.
         unsafe {
             let options = CopyArgs::read(options, &Parameter(5, "options"))?;
-            let mut job = Job::none();
-            match begin_desc((src, src_flags), (dst, dst_flags), &options, &mut job)? {
-                true => copy::finish(&mut job, &options).of(target),
-                false => Ok(()),
-            }
+            pair.read_described(described, options.rules())?;
+            copy::copy(&pair, &options)
         }
     })
 }
 
-/// As [`begin`], of bare tensors and their flags.
-///
-/// # Safety
-/// As [`begin`].
-#[inline(never)]
-unsafe fn begin_desc(
-    (src, src_flags): (NonNull<DLTensor>, u64),
-    (dst, dst_flags): (NonNull<DLTensor>, u64),
-    options: &Options,
-    job: &mut Job,
-) -> Result<bool> {
-    let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
-    let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
-    // SAFETY: the caller's word.
-    unsafe {
-        from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
-        to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
-    }
-    copy::begin(&from, &to, options, job).of(target)
+/// Source and destination of the functions that take bare tensors and their flags.
+const DESCRIBED: [Arg; 2] = [&Parameter(1, "src"), &Parameter(3, "dst")];
+
+fn described(
+    (src, src_flags): (*const DLTensor, u64),
+    (dst, dst_flags): (*const DLTensor, u64),
+) -> Result<[Described; 2]> {
+    let [source, target] = DESCRIBED;
+    Ok([
+        Described { tensor: arg::required(src, source)?, flags: src_flags },
+        Described { tensor: arg::required(dst, target)?, flags: dst_flags },
+    ])
 }
 
 /// Say which way a copy would go: who carries it out and how, what of it is left after all
@@ -323,38 +269,17 @@ pub unsafe extern "C" fn dlrs_copy_explain(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_explain", error, || {
-        let src = arg::required(src, &Parameter(1, "src"))?;
-        let dst = arg::required(dst, &Parameter(3, "dst"))?;
+        let described = described((src, src_flags), (dst, dst_flags))?;
         let args: [Arg; 2] = [&Parameter(6, "buffer"), &Parameter(7, "capacity")];
-        let mut way = Explained::none();
+        let (mut pair, mut way) = (Pair::new(DESCRIBED), Explained::none());
         // SAFETY: live tensors, options and buffer, by the preface.
         unsafe {
             let options = CopyArgs::read(options, &Parameter(5, "options"))?;
-            explain((src, src_flags), (dst, dst_flags), &options, &mut way)?;
+            pair.read_described(described, options.rules())?;
+            copy::explain(&pair, &options, &mut way).of(DESCRIBED[1])?;
             write_text(buffer, capacity, args, nbytes, |text| way.write(text))
         }
     })
-}
-
-/// Reads both tensors and asks.
-///
-/// # Safety
-/// As [`begin`].
-#[inline(never)]
-unsafe fn explain(
-    (src, src_flags): (NonNull<DLTensor>, u64),
-    (dst, dst_flags): (NonNull<DLTensor>, u64),
-    options: &Options,
-    way: &mut Explained,
-) -> Result<()> {
-    let (source, target) = (&Parameter(1, "src"), &Parameter(3, "dst"));
-    let (mut from, mut to) = (Snapshot::new(), Snapshot::new());
-    // SAFETY: the caller's word.
-    unsafe {
-        from.read(src.as_ptr(), src_flags, options.rules()).of(source)?;
-        to.read(dst.as_ptr(), dst_flags, options.rules()).of(target)?;
-    }
-    copy::explain(&from, &to, options, way).of(target)
 }
 
 /// Copy a tensor to a device into a new, compact, row-major tensor.
@@ -409,14 +334,14 @@ unsafe fn cloned(
     let mut from = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { from.read_managed(src.as_ptr(), options.rules())? };
-    copy::begin_clone(&from, Order::C, device, options, job)
+    copy::begin_clone(&from, &Wanted::new(Order::C, device), options, job)
 }
 
 /// The first argument of functions that make a tensor of another.
 const SOURCE: Arg = &Parameter(1, "src");
 
 /// A source, the variable for the result and the options.
-type Given = (NonNull<DLManagedTensorVersioned>, Out<DLManagedTensorVersioned>, Options);
+type Source = (NonNull<DLManagedTensorVersioned>, Out<DLManagedTensorVersioned>, Options);
 
 /// The source, the variable for the result and the options of a function that makes a tensor.
 ///
@@ -428,7 +353,7 @@ unsafe fn source_here(
     out: *mut *mut DLManagedTensorVersioned,
     options: *const dlrs_copy_options,
     [out_arg, options_arg]: [Arg; 2],
-) -> Result<Given> {
+) -> Result<Source> {
     // SAFETY: the caller's word.
     unsafe {
         let out = Out::clear(out);
@@ -527,7 +452,7 @@ unsafe fn cloned_legacy(
     let mut from = Snapshot::new();
     // SAFETY: the caller's word; the first member is the tensor.
     unsafe { from.read(src.as_ptr().cast(), 0, options.rules())? };
-    copy::begin_clone(&from, Order::C, device, options, job)
+    copy::begin_clone(&from, &Wanted::new(Order::C, device), options, job)
 }
 
 /// Give a tensor that is dense in a memory order: the tensor itself, or a dense copy.

@@ -37,9 +37,9 @@ pub unsafe extern "C" fn dlrs_compact_strides(
         let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
             return Err(Error::new(DLRS_BAD_ARG).of(&Parameter(3, "order")).value(order.into()));
         };
-        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(&NAMES[0])?;
+        layout::check_shape(&shape).and_then(|_| layout::numel(&shape)).of(&NAMES[0])?;
         let mut filled = [0; MAX_NDIM];
-        layout::compact_strides(shape, order, &mut filled);
+        layout::compact_strides(&shape, order, &mut filled);
         // SAFETY: room for ndim values, by the preface.
         unsafe { arg::write_values(filled.get(..shape.len()), strides, &Parameter(4, "strides")) }
     })
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn dlrs_broadcast_shapes(
             (a, values_of(b, b_ndim, [&NAMES[2], &NAMES[3]])?)
         };
         let ndim = arg::required(ndim, &Parameter(6, "ndim"))?;
-        let (broadcast, count) = view::broadcast_shapes(a, b).map_err(|e| named(e, NAMES))?;
+        let (broadcast, count) = view::broadcast_shapes(&a, &b).map_err(|e| named(e, NAMES))?;
         // SAFETY: room for `count` values and a writable variable, by the preface.
         unsafe {
             arg::write_values(broadcast.get(..count), shape, &Parameter(5, "shape"))?;

@@ -21,7 +21,9 @@ use core::ptr::NonNull;
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
+use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::layout::MAX_NDIM;
 use crate::tensor::block::Block;
 use crate::tensor::view::{self, Place};
 use crate::tensor::{Versioned, share};
@@ -132,11 +134,11 @@ impl dlrs_view_op {
 }
 
 impl dlrs_view_step {
-    /// The step in the core's words.
+    /// The step in the core's words, with its arrays read into `room`.
     ///
     /// # Safety
     /// `shape` and `strides` hold `ndim` values where the step takes them.
-    unsafe fn read<'a>(&self) -> Result<Step<'a>> {
+    unsafe fn read<'a>(&self, room: &'a mut [Array<i64, MAX_NDIM>; 2]) -> Result<Step<'a>> {
         use dlrs_view_op::*;
         let &Self { axis, other_axis, dtype, start, stop, step, .. } = self;
         const OPS: &[dlrs_view_op] = &dlrs_view_op::ALL; // in the order of their numbers, from 1 on
@@ -145,11 +147,16 @@ impl dlrs_view_step {
             let error = Error::new(DLRS_BAD_ARG).detail("op is not a dlrs_view_op");
             return Err(error.value(self.op.into()));
         };
-        // SAFETY: the caller's word.
-        let values = |array| unsafe { values_of(array, self.ndim, [STEPS; 2]) };
+        let [shape, strides] = room;
+        let values = |array, room: &'a mut Array<i64, MAX_NDIM>| -> Result<&'a [i64]> {
+            // SAFETY: the caller's word.
+            *room = unsafe { values_of(array, self.ndim, [STEPS; 2]) }?;
+            Ok(room)
+        };
         Ok(match *op {
             DLRS_VIEW_AS_STRIDED => {
-                let (shape, strides) = (values(self.shape)?, values(self.strides)?);
+                let shape = values(self.shape, shape)?;
+                let strides = values(self.strides, strides)?;
                 Step::AsStrided { shape, strides, offset: start }
             }
             DLRS_VIEW_SLICE => Step::Slice { axis, start, stop, step },
@@ -160,12 +167,12 @@ impl dlrs_view_step {
             DLRS_VIEW_DIAGONAL => {
                 Step::Diagonal { axis_a: axis, axis_b: other_axis, offset: start }
             }
-            DLRS_VIEW_PERMUTE => Step::Permute { axes: values(self.shape)? },
+            DLRS_VIEW_PERMUTE => Step::Permute { axes: values(self.shape, shape)? },
             DLRS_VIEW_TRANSPOSE => Step::Transpose { axis_a: axis, axis_b: other_axis },
             DLRS_VIEW_SQUEEZE => Step::Squeeze { axis },
             DLRS_VIEW_UNSQUEEZE => Step::Unsqueeze { axis },
-            DLRS_VIEW_RESHAPE => Step::Reshape { shape: values(self.shape)? },
-            DLRS_VIEW_EXPAND => Step::Expand { shape: values(self.shape)? },
+            DLRS_VIEW_RESHAPE => Step::Reshape { shape: values(self.shape, shape)? },
+            DLRS_VIEW_EXPAND => Step::Expand { shape: values(self.shape, shape)? },
             DLRS_VIEW_BITCAST => Step::Bitcast { dtype },
             DLRS_VIEW_LANES => Step::Lanes { lanes: i32::try_from(start).unwrap_or(-1) },
             DLRS_VIEW_READ_ONLY => Step::ReadOnly,
@@ -181,14 +188,19 @@ impl dlrs_view_step {
 /// # Safety
 /// `array` is NULL or holds `ndim` values.
 #[inline]
-pub(super) unsafe fn values_of<'a>(
+pub(super) unsafe fn values_of(
     array: *const i64,
     ndim: i32,
     [array_arg, ndim_arg]: [Arg; 2],
-) -> Result<&'a [i64]> {
+) -> Result<Array<i64, MAX_NDIM>> {
     let count = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE)).of(ndim_arg)?;
     // SAFETY: the caller's word.
     unsafe { arg::values(array, count, array_arg) }
+}
+
+/// Values that were found, or why there are none.
+pub(super) fn found(values: &Result<Array<i64, MAX_NDIM>>) -> Result<&[i64]> {
+    values.as_deref().map_err(|error| *error)
 }
 
 /// Gives the parameter that an error of the core names its place, or else names the first one.
@@ -266,6 +278,7 @@ unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Re
         arg::required(steps, STEPS)?;
     }
     let (mut next, mut size) = (steps, None);
+    let mut room = [Array::new(), Array::new()];
     for place in 0..count {
         // SAFETY: the caller's word: a live step.
         let step = unsafe { arg::options(next, STEPS) }.map_err(|e| at_step(e, place))?;
@@ -278,7 +291,7 @@ unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Re
             return Err(at_step(error, place));
         }
         // SAFETY: as above, for the arrays of the step.
-        let done = unsafe { step.read() }.and_then(|step| view.apply(&step));
+        let done = unsafe { step.read(&mut room) }.and_then(|step| view.apply(&step));
         done.map_err(|e| at_step(e, place))?;
         next = next.wrapping_byte_add(size as usize);
     }

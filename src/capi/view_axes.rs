@@ -1,7 +1,7 @@
 //! Views: ordering, dropping and adding axes.
 
 use super::error::{dlrs_error, dlrs_status, run};
-use super::view::{make, values_of};
+use super::view::{found, make, values_of};
 use crate::abi::*;
 use crate::error::Parameter;
 use crate::view::Step;
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn dlrs_view_permute(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let axes = values_of(axes, ndim, [&NAMES[1], &NAMES[2]]);
-            make(base, out, axes.map(|axes| Step::Permute { axes }), NAMES)
+            make(base, out, found(&axes).map(|axes| Step::Permute { axes }), NAMES)
         }
     })
 }

@@ -1,7 +1,7 @@
 //! Views: other shapes, other elements.
 
 use super::error::{dlrs_error, dlrs_status, run};
-use super::view::{make, values_of};
+use super::view::{found, make, values_of};
 use crate::abi::*;
 use crate::error::Parameter;
 use crate::view::Step;
@@ -55,8 +55,8 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
         unsafe {
             let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[3]]);
             let strides = values_of(strides, ndim, [&NAMES[2], &NAMES[3]]);
-            let step =
-                shape.and_then(|shape| Ok(Step::AsStrided { shape, strides: strides?, offset }));
+            let step = found(&shape)
+                .and_then(|shape| Ok(Step::AsStrided { shape, strides: found(&strides)?, offset }));
             make(base, out, step, NAMES)
         }
     })
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn dlrs_view_reshape(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]]);
-            make(base, out, shape.map(|shape| Step::Reshape { shape }), NAMES)
+            make(base, out, found(&shape).map(|shape| Step::Reshape { shape }), NAMES)
         }
     })
 }
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn dlrs_view_expand(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]]);
-            make(base, out, shape.map(|shape| Step::Expand { shape }), NAMES)
+            make(base, out, found(&shape).map(|shape| Step::Expand { shape }), NAMES)
         }
     })
 }

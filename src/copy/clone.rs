@@ -1,12 +1,14 @@
 //! Tensors made of others: deep copies, or the tensor itself where that will do.
 
 use super::few::{copied_few, dense_numel};
-use super::{CopyPolicy, DENSE_PLAIN, Job, Options, PADDED, check_copyable};
-use super::{fill_transfer, finish, is_opaque};
+use super::{CopyPolicy, DENSE_PLAIN, Job, Options, PADDED, Streams, check_copyable};
+use super::{fill_transfer, finish, is_opaque, place, route, side};
 use crate::abi::*;
+use crate::device::backend::Transfer;
+use crate::device::plan::{Item, Plan};
 use crate::device::registry;
 use crate::device_type;
-use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::{Versioned, share};
@@ -22,6 +24,24 @@ impl Made {
     /// What needs no copy.
     pub fn found(tensor: Versioned) -> Made {
         Made { tensor, moves: false }
+    }
+}
+
+/// What a copy is to be: dense in an order, on a device, at least so aligned.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// Of the elements.
+    pub order: Order,
+    /// Where.
+    pub device: DLDevice,
+    /// A power of two, 256 or more.
+    pub align_bytes: usize,
+}
+
+impl Wanted {
+    /// Aligned as every tensor of ours.
+    pub const fn new(order: Order, device: DLDevice) -> Wanted {
+        Wanted { order, device, align_bytes: ALIGN_BYTES }
     }
 }
 
@@ -58,33 +78,28 @@ pub fn clone(
     device: DLDevice,
     options: &Options,
 ) -> Result<Versioned> {
-    made_here(options, |job| begin_clone(src, order, device, options, job))
+    made_here(options, |job| begin_clone(src, &Wanted::new(order, device), options, job))
 }
 
 /// As [`clone`], for [`made`].
 #[inline]
 pub fn begin_clone(
     src: &Snapshot,
-    order: Order,
-    device: DLDevice,
+    wanted: &Wanted,
     options: &Options,
     job: &mut Job,
 ) -> Result<Made> {
-    match clone_usual(src, order, device, options)? {
+    match clone_usual(src, wanted, options)? {
         Some(tensor) => Ok(Made::found(tensor)),
-        None => clone_any(src, order, device, options, job),
+        None => clone_any(src, wanted, options, job),
     }
 }
 
 /// A small, dense source that the CPU reaches, to an ordinary tensor of the CPU: needs no plan.
 #[inline(always)]
-fn clone_usual(
-    src: &Snapshot,
-    order: Order,
-    device: DLDevice,
-    options: &Options,
-) -> Result<Option<Versioned>> {
-    let usual = order == Order::C
+fn clone_usual(src: &Snapshot, wanted: &Wanted, options: &Options) -> Result<Option<Versioned>> {
+    let usual = wanted.order == Order::C
+        && wanted.align_bytes == ALIGN_BYTES
         && !options.streams.any()
         && is_host(src.device)
         && !is_opaque(src.dtype)
@@ -93,7 +108,7 @@ fn clone_usual(
         return Ok(None);
     }
     let flags = src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED;
-    let made = alloc::new_usual(src.shape(), src.dtype, device, flags, DENSE_PLAIN)?;
+    let made = alloc::new_usual(src.shape(), src.dtype, wanted.device, flags, DENSE_PLAIN)?;
     Ok(made.map(|(tensor, nbytes)| {
         // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
         unsafe {
@@ -106,34 +121,31 @@ fn clone_usual(
 
 /// As [`begin_clone`], of anything.
 #[inline(never)]
-fn clone_any(
-    src: &Snapshot,
-    order: Order,
-    device: DLDevice,
-    options: &Options,
-    job: &mut Job,
-) -> Result<Made> {
+fn clone_any(src: &Snapshot, wanted: &Wanted, options: &Options, job: &mut Job) -> Result<Made> {
     check_copyable(src, options)?;
     // Where no target was named, it is the source that nobody serves.
+    let device = wanted.device;
     let blamed = |error: Error| if device == src.device { error } else { error.of(DEVICE) };
     check_target(device).map_err(blamed)?;
-    let tensor = new_in_order(src, order, device)?;
+    let nbytes = src.nbytes()?;
+    let tensor = new_wanted(src, wanted, nbytes)?;
     // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own; on
     // failure nobody else has it.
     let moves = !src.empty
         && unsafe {
-            fill_clone(src, tensor, options, job).inspect_err(|_| share::release(tensor))?
+            clear_rest(src, wanted, tensor, options)
+                .and_then(|()| fill_clone(src, tensor, options, job))
+                .inspect_err(|_| share::release(tensor))?
         };
     Ok(Made { tensor, moves })
 }
 
-/// A fresh tensor of the source's shape and dtype.
-#[inline(never)] // a frame of its own: stacks may be small
-fn new_in_order(src: &Snapshot, order: Order, device: DLDevice) -> Result<Versioned> {
+/// A fresh tensor of the source's shape and dtype, whose elements take `nbytes` bytes.
+fn new_wanted(src: &Snapshot, wanted: &Wanted, nbytes: u64) -> Result<Versioned> {
     let strides;
     let request = Request {
         shape: src.shape(),
-        strides: match order {
+        strides: match wanted.order {
             Order::C => None,
             order => {
                 strides = alloc::strides_for(src.shape(), order, src.strides());
@@ -141,19 +153,60 @@ fn new_in_order(src: &Snapshot, order: Order, device: DLDevice) -> Result<Versio
             }
         },
         dtype: src.dtype,
-        device,
+        device: wanted.device,
         flags: src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED,
-        align_bytes: ALIGN_BYTES,
+        align_bytes: wanted.align_bytes,
         allocator: None,
     };
-    alloc::new_sized(&request, src.nbytes()? as usize)
+    alloc::new_sized(&request, nbytes as usize)
+}
+
+/// Makes the bits of the last byte 0 that belong to no element: else they would be what the memory
+/// held before. Where elements are put one by one into bytes that they share, all of them are made
+/// 0 first, since each keeps what is beside it.
+///
+/// # Safety
+/// `tensor` is fresh, of ours, with the shape and element size of `src`, and not empty.
+unsafe fn clear_rest(
+    src: &Snapshot,
+    wanted: &Wanted,
+    tensor: Versioned,
+    options: &Options,
+) -> Result<()> {
+    if src.slot_bits().is_multiple_of(8) {
+        return Ok(());
+    }
+    let bits = u128::from(src.numel()? as u64) * u128::from(src.slot_bits());
+    let nbytes = src.nbytes()? as usize;
+    let whole = nbytes.wrapping_sub(usize::from(!bits.is_multiple_of(8)));
+    let dense = layout::is_contiguous(src.shape(), src.strides(), wanted.order);
+    let host = is_host(wanted.device);
+    let from = if dense || !host { whole } else { 0 };
+    let mut fresh = Snapshot::new();
+    // SAFETY: the caller's word; its data has `nbytes` bytes.
+    unsafe {
+        fresh.read_managed(tensor.as_ptr(), Rules::RAW)?;
+        let first = place(&fresh).wrapping_add(from);
+        if host {
+            first.write_bytes(0, nbytes.wrapping_sub(from));
+            return Ok(());
+        }
+        if from == nbytes {
+            return Ok(());
+        }
+        static ZERO: u8 = 0;
+        let mut transfer = Transfer::none();
+        (transfer.src, transfer.dst) = (route::HOST, side(&fresh));
+        transfer.plan = Plan::new((&raw const ZERO).cast_mut(), first, Item::Bytes(1));
+        let streams = Streams { dst: options.streams.dst, ..Streams::NONE };
+        route::execute(&mut transfer, &Options { streams, ..*options })
+    }
 }
 
 /// Fills a clone, of few elements; of others `job` is made, and the answer true.
 ///
 /// # Safety
 /// `tensor` is fresh, of ours, with the shape and element size of `src`.
-#[inline(never)] // as above
 unsafe fn fill_clone(
     src: &Snapshot,
     tensor: Versioned,
@@ -204,7 +257,7 @@ pub unsafe fn contiguous(
         return unsafe { found(tensor) };
     }
     let order = if order == Order::A { Order::C } else { order };
-    begin_clone(src, order, src.device, options, job)
+    begin_clone(src, &Wanted::new(order, src.device), options, job)
 }
 
 /// `tensor` itself with one more holder.
@@ -228,7 +281,7 @@ pub unsafe fn to_device(
     options: &Options,
     job: &mut Job,
 ) -> Result<Made> {
-    device_type::check(device)?;
+    device_type::check(device).of(DEVICE)?;
     let there = src.device == device;
     match policy {
         // SAFETY: the caller's word.
@@ -237,6 +290,6 @@ pub unsafe fn to_device(
             let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
             Err(error.value(src.device.device_type.into()).limit(device.device_type.into()))
         }
-        _ => begin_clone(src, Order::C, device, options, job),
+        _ => begin_clone(src, &Wanted::new(Order::C, device), options, job),
     }
 }

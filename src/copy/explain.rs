@@ -2,10 +2,9 @@
 
 use core::fmt::{self, Write};
 
-use super::{Job, Options, check, few, halve, route, waiting};
+use super::{Job, Options, Pair, check, few, halve, route, waiting};
 use crate::device::backend::Transfer;
 use crate::error::Result;
-use crate::validate::Snapshot;
 
 /// The way of a copy, to be put into words.
 pub struct Explained {
@@ -19,16 +18,11 @@ pub struct Explained {
 
 /// Finds out which way a copy would go, without doing it; what it would refuse is refused.
 #[inline(never)] // a frame of its own: stacks may be small
-pub fn explain(
-    src: &Snapshot,
-    dst: &Snapshot,
-    options: &Options,
-    explained: &mut Explained,
-) -> Result<()> {
-    explained.moves = check(src, dst, options, &mut explained.job)?;
+pub fn explain(pair: &Pair, options: &Options, explained: &mut Explained) -> Result<()> {
+    explained.moves = check(pair, options, &mut explained.job)?;
     explained.options = if explained.twice() { waiting(options) } else { *options };
     explained.ways = [explained.way(false)?, explained.way(true)?];
-    explained.plain = few::named(src, dst, options);
+    explained.plain = few::named(&pair.src, &pair.dst, options);
     Ok(())
 }
 

@@ -1,28 +1,125 @@
 //! What source and destination of a copy or conversion must satisfy.
 
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 
-use crate::abi::*;
+use crate::abi::{DLManagedTensorVersioned as Managed, *};
 use crate::copy::{Options, PADDED};
 use crate::device::registry;
 use crate::device_type;
-use crate::error::{Error, Field::*, Result, Status, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Result, Status, Status::*};
 use crate::overlap::Verdict;
 use crate::validate::{Rules, Snapshot};
 use crate::view::sharing::{self, Elements};
 
-/// A destination that may be written, of the source's shape.
-pub fn check_pair(src: &Snapshot, dst: &Snapshot) -> Result<()> {
-    if dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
-        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
-        return Err(error.value(dst.flags as i64));
+/// Two managed tensors of a caller's, as they were given: source and destination of a copy or
+/// conversion, or what is compared.
+#[derive(Clone, Copy)]
+pub struct Given {
+    /// The first one.
+    pub src: NonNull<Managed>,
+    /// The second one.
+    pub dst: NonNull<Managed>,
+}
+
+/// A bare tensor of a caller's and the flags of the managed one around it.
+#[derive(Clone, Copy)]
+pub struct Described {
+    /// The tensor.
+    pub tensor: NonNull<DLTensor>,
+    /// Its flags.
+    pub flags: u64,
+}
+
+/// Two tensors, each read once, and which arguments they are: what all checks of a pair look at,
+/// and whom their errors name. Where one of them stands for something else (bytes, a value), it is
+/// the argument that gave this.
+pub struct Pair {
+    /// The source, or the first of two that are compared.
+    pub src: Snapshot,
+    /// The destination, or the second one.
+    pub dst: Snapshot,
+    /// Which arguments they are.
+    pub args: [Arg; 2],
+}
+
+impl Pair {
+    /// To be read.
+    #[inline(always)]
+    pub const fn new(args: [Arg; 2]) -> Pair {
+        Pair { src: Snapshot::new(), dst: Snapshot::new(), args }
     }
-    check_same_shape(src, dst)
+
+    /// Reads and checks both, the source first.
+    ///
+    /// # Safety
+    /// Both are live.
+    #[inline(always)]
+    pub unsafe fn read(&mut self, given: Given, rules: Rules) -> Result<()> {
+        let [source, target] = self.args;
+        // SAFETY: the caller's word.
+        unsafe {
+            self.src.read_managed(given.src.as_ptr(), rules).of(source)?;
+            self.dst.read_managed(given.dst.as_ptr(), rules).of(target)
+        }
+    }
+
+    /// As [`Pair::read`], of bare tensors.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn read_described(
+        &mut self,
+        [src, dst]: [Described; 2],
+        rules: Rules,
+    ) -> Result<()> {
+        let [source, target] = self.args;
+        // SAFETY: the caller's word.
+        unsafe {
+            self.src.read(src.tensor.as_ptr(), src.flags, rules).of(source)?;
+            self.dst.read(dst.tensor.as_ptr(), dst.flags, rules).of(target)
+        }
+    }
+
+    /// A destination that may be written, of the source's shape.
+    pub fn check_target(&self) -> Result<()> {
+        let [_, target] = self.args;
+        if self.dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
+            let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).of(target);
+            return Err(error.value_u64(self.dst.flags));
+        }
+        self.check_same_shape()
+    }
+
+    /// Refuses different shapes; the second is at fault.
+    pub fn check_same_shape(&self) -> Result<()> {
+        check_same_shape(&self.src, &self.dst).of(self.args[1])
+    }
+
+    /// Refuses different dtypes, padding apart; the second is at fault.
+    pub fn check_same_dtype(&self) -> Result<()> {
+        check_same_dtype(&self.src, &self.dst).of(self.args[1])
+    }
+
+    pub(super) fn check_same_padding(&self) -> Result<()> {
+        check_same_padding(&self.src, &self.dst).of(self.args[1])
+    }
+
+    /// Asks a question of each, the source first; who fails it is at fault.
+    pub fn check_each(&self, check: impl Fn(&Snapshot) -> Result<()>) -> Result<()> {
+        let [source, target] = self.args;
+        check(&self.src).of(source)?;
+        check(&self.dst).of(target)
+    }
+
+    /// Whether the two share memory; refused unless allowed, and the destination is at fault.
+    pub fn check_memory(&self, allowed: bool) -> Result<bool> {
+        check_memory(&self.src, &self.dst, allowed).of(self.args[1])
+    }
 }
 
 /// Whether source and destination share memory; refused unless allowed.
 #[inline(never)]
-pub fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
+fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
     match sharing::self_verdict(dst.shape(), dst.strides(), dst.slot_bits()) {
         Verdict::Disjoint => {}
         verdict => return Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES)),
@@ -66,8 +163,7 @@ fn overlap_error(status: Status, verdict: Verdict) -> Error {
     }
 }
 
-/// Refuses different shapes.
-pub fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_SHAPE_MISMATCH);
     let (from, to) = (src.shape(), dst.shape());
     if from.len() != to.len() {
@@ -82,8 +178,7 @@ pub fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     }
 }
 
-/// Refuses different dtypes; padding apart.
-pub fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_DTYPE_MISMATCH);
     let (from, to) = (src.dtype, dst.dtype);
     for (field, from, to) in [
@@ -98,7 +193,7 @@ pub fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn check_same_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+fn check_same_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     if src.slot_bits() == dst.slot_bits() {
         return Ok(());
     }
@@ -186,11 +281,11 @@ fn check_handle(tensor: &Snapshot) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET);
-    Err(error.value(tensor.byte_offset as i64))
+    Err(error.value_u64(tensor.byte_offset))
 }
 
 /// Whether `data` is an opaque handle, which only `byte_offset` can move.
-pub(super) fn is_handle(tensor: &Snapshot) -> bool {
+pub fn is_handle(tensor: &Snapshot) -> bool {
     device_type::opaque_handle(tensor.device.device_type)
 }
 

@@ -10,7 +10,7 @@ use crate::abi::*;
 use crate::device::registry;
 use crate::device_type::{self, CPU};
 use crate::dtype;
-use crate::error::{Error, Field::*, Result, Status::*};
+use crate::error::{Error, Field::*, NOBODY, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 
 /// Data of our own tensors starts on this boundary, as DLPack asks.
@@ -75,7 +75,7 @@ pub fn check_align(align_bytes: u64) -> Result<usize> {
         n if n.is_power_of_two() && n <= ALIGN_BYTES_MAX => Ok(n as usize),
         n => {
             let error = Error::new(DLRS_BAD_ARG).option("align_bytes");
-            Err(error.value(n as i64).limit(ALIGN_BYTES_MAX as i64))
+            Err(error.value_u64(n).limit_u64(ALIGN_BYTES_MAX))
         }
     }
 }
@@ -210,7 +210,7 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
     let off = data as u64 & (align_bytes - 1);
     if off != 0 {
         give_back();
-        let error = Error::new(DLRS_MISALIGNED).value(off as i64).limit(align_bytes as i64);
+        let error = Error::new(DLRS_MISALIGNED).value_u64(off).limit_u64(align_bytes).of(NOBODY);
         return Err(error.detail("allocator gave memory that is not aligned as asked"));
     }
     let allocation = Allocation { free, context, data, nbytes, align_bytes, device };

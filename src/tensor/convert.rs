@@ -92,23 +92,15 @@ fn described(tensor: Legacy) -> *const DLTensor {
     unsafe { &raw const (*tensor.as_ptr()).dl_tensor }
 }
 
-/// Whether the flags of a versioned tensor can be given up.
-///
-/// # Safety
-/// `tensor` is live, of major 1.
-unsafe fn check_droppable(tensor: Versioned, policy: LegacyPolicy) -> Result<()> {
-    // SAFETY: the caller's word.
-    let (flags, dtype) = unsafe {
-        (flags_of(tensor.as_ptr()), (&raw const (*tensor.as_ptr()).dl_tensor.dtype).read())
-    };
-    check_flags(flags)?;
+/// Whether the flags of a tensor can be given up; `READ_ONLY` where only a copy could.
+fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Result<()> {
     let padded = flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
     if padded && dtype::is_subbyte(dtype) {
-        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value(flags as i64);
+        let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(flags);
         return Err(error.detail("the legacy struct cannot say that sub-byte data is padded"));
     }
     if flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 && policy != LegacyPolicy::DLRS_LEGACY_DROP {
-        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).value(flags as i64);
+        let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).value_u64(flags);
         return Err(error.detail("the legacy struct cannot say that data is read-only"));
     }
     Ok(())
@@ -120,10 +112,39 @@ unsafe fn check_droppable(tensor: Versioned, policy: LegacyPolicy) -> Result<()>
 /// `tensor` is live; on success the result owns the caller's holder.
 pub unsafe fn to_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legacy> {
     // SAFETY: the caller's word.
-    unsafe {
+    let legacy = unsafe { to_legacy_read(tensor, policy, &mut Snapshot::new())? };
+    legacy.ok_or(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS))
+}
+
+/// As [`to_legacy`], or `None` where only a copy may be given away. `snapshot` is what is read of
+/// the tensor, once: what is judged is what is boxed, or to be copied.
+///
+/// # Safety
+/// `tensor` is live; on success the result owns the caller's holder, without a result it does not.
+pub unsafe fn to_legacy_read(
+    tensor: Versioned,
+    policy: LegacyPolicy,
+    snapshot: &mut Snapshot,
+) -> Result<Option<Legacy>> {
+    // SAFETY: the caller's word.
+    let own = unsafe {
+        let own = block::of_versioned(tensor);
         check_version(tensor.as_ptr())?;
-        check_droppable(tensor, policy)?;
-        Ok(Block::legacy(boxed(tensor)?))
+        let flags = flags_of(tensor.as_ptr());
+        check_flags(flags)?;
+        snapshot.read(&raw const (*tensor.as_ptr()).dl_tensor, flags, RULES)?;
+        own
+    };
+    match check_droppable(snapshot.flags, snapshot.dtype, policy) {
+        Err(error) if error.status == DLRS_READ_ONLY => match policy {
+            LegacyPolicy::DLRS_LEGACY_COPY => Ok(None),
+            _ => Err(error),
+        },
+        done => {
+            done?;
+            let block = own.map_or_else(|| box_snapshot(snapshot, tensor), Ok)?;
+            Ok(Some(Block::legacy(block)))
+        }
     }
 }
 

@@ -47,20 +47,47 @@ impl Rank {
     }
 }
 
-/// Two members of four bytes side by side, read once and at once; the first is the lower half.
+/// Two members of four bytes side by side, each read once; the first is the lower half.
 ///
 /// # Safety
 /// The place of the first is in a readable, aligned `DLTensor`.
 #[inline(always)]
 unsafe fn pair(place: *const u64) -> u64 {
     // Where pointers have eight bytes both pairs of a tensor are aligned.
-    let word = match size_of::<*const ()>() {
+    if size_of::<*const ()>() == 8 {
         // SAFETY: the caller's word.
-        8 => unsafe { place.read_volatile() },
-        // SAFETY: as above.
-        _ => unsafe { place.read_unaligned() },
-    };
-    if cfg!(target_endian = "big") { word.rotate_left(32) } else { word }
+        let word = unsafe { place.read_volatile() };
+        return if cfg!(target_endian = "big") { word.rotate_left(32) } else { word };
+    }
+    let halves = place.cast::<u32>();
+    // SAFETY: as above, of two aligned members.
+    let (low, high) = unsafe { (halves.read_volatile(), halves.add(1).read_volatile()) };
+    u64::from(high) << 32 | u64::from(low)
+}
+
+fn device_of(pair: u64) -> DLDevice {
+    DLDevice { device_type: pair as i32, device_id: (pair >> 32) as i32 }
+}
+
+/// All members of a tensor, each read once, even while another thread writes them.
+///
+/// # Safety
+/// `tensor` is aligned and points to a readable struct.
+#[inline]
+pub(super) unsafe fn members(tensor: *const DLTensor) -> DLTensor {
+    // SAFETY: the caller's word.
+    unsafe {
+        let rank = Rank(pair((&raw const (*tensor).ndim).cast()));
+        DLTensor {
+            data: (&raw const (*tensor).data).read_volatile(),
+            device: device_of(pair((&raw const (*tensor).device).cast())),
+            ndim: rank.0 as i32,
+            dtype: rank.dtype(),
+            shape: (&raw const (*tensor).shape).read_volatile(),
+            strides: (&raw const (*tensor).strides).read_volatile(),
+            byte_offset: (&raw const (*tensor).byte_offset).read_volatile(),
+        }
+    }
 }
 
 impl Plain {
@@ -106,7 +133,7 @@ impl Plain {
             )
         };
         let (dtype, nbytes) = (rank.dtype(), dtype::lane_bytes(rank.dtype()));
-        let device = DLDevice { device_type: device as i32, device_id: (device >> 32) as i32 };
+        let device = device_of(device);
         if nbytes == 0 {
             return None;
         }

@@ -7,6 +7,11 @@ use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout;
 
+/// No memory lies below: what a caller may pass who knows no base.
+const NO_BASE: u64 = 1 << 16;
+/// Offsets from here on are no distances within one allocation.
+const OFFSET_MOST: u128 = 1 << 46;
+
 impl Snapshot {
     /// Number of elements.
     #[inline]
@@ -20,20 +25,21 @@ impl Snapshot {
         layout::packed_nbytes(self.numel()?, self.slot_bits())
     }
 
-    /// Refuses a tensor whose `data` is a handle and not an address.
+    /// Refuses a tensor whose `data` is a handle and not an address; without elements it has
+    /// neither.
     pub fn check_addressed(&self) -> Result<()> {
-        check_addressed(self.device)
+        if self.empty { Ok(()) } else { check_addressed(self.device) }
     }
 
     /// Refuses a tensor that uses bytes outside `[base, base + nbytes)`. Layout has been checked.
     pub fn check_within(&self, base: *const u8, nbytes: u64) -> Result<()> {
-        let Some(end) = (base as u64).checked_add(nbytes) else {
-            let error = Error::new(DLRS_OUT_OF_BOUNDS).detail("base + nbytes wraps");
-            return Err(error.value(nbytes as i64));
-        };
         if self.empty {
             return Ok(());
         }
+        let Some(end) = (base as u64).checked_add(nbytes) else {
+            let error = Error::new(DLRS_OUT_OF_BOUNDS).detail("base + nbytes wraps");
+            return Err(error.value_u64(nbytes));
+        };
         let first = self.first() as u64;
         let (low, high) = self.byte_extent;
         let low = i128::from(first) + i128::from(low) - i128::from(base as u64);
@@ -41,10 +47,12 @@ impl Snapshot {
         if low >= 0 && high <= i128::from(end - base as u64) {
             return Ok(());
         }
-        // Offsets from the caller's own base: tells how far out, without an address.
+        // How far out, as an offset from the caller's own base. From a base that is none, or from
+        // one beyond all memory that there is beside the tensor, it would be an address.
         let worst = if low < 0 { low } else { high };
-        let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA);
-        Err(error.value(worst as i64).limit(nbytes as i64))
+        let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA).limit_u64(nbytes);
+        let near = base as u64 >= NO_BASE && worst.unsigned_abs() < OFFSET_MOST;
+        Err(if near { error.value(worst as i64) } else { error })
     }
 
     /// Refuses a first element that is not aligned to `align_bytes`, a power of two.
