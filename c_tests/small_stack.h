@@ -1,5 +1,5 @@
-/* Calls on a thread whose whole stack is the least that a thread of x86 gets: 16 KiB, of which the
- * thread's own data and thread-local storage take some. Below it is a page that cannot be touched;
+/* Calls on a thread whose whole stack is 64 KiB, of which the thread's own data and thread-local
+ * storage take some. Below it is a page that cannot be touched;
  * whoever touches it is named, and the program ends. POSIX. STACK_KIB asks for more, to measure or
  * for a library with larger frames (instrumented, or not optimised).
  *
@@ -38,11 +38,7 @@ static void small_stack_end(void) {}
 #endif
 #endif
 #ifndef SMALL_STACK_KIB
-#ifdef __x86_64__
-#define SMALL_STACK_KIB 16
-#else /* frames of other machines were not measured */
 #define SMALL_STACK_KIB 64
-#endif
 #endif
 
 typedef struct small_stack {
