@@ -10,6 +10,7 @@
 #include "guarded.h"
 #include "harness.h"
 #include "random.h"
+#include "woven.h"
 
 enum { DIMS = 4, ROOM = 40 << 20, ELEMENT = 64 };
 
@@ -149,7 +150,7 @@ typedef struct side {
 /* False when there is no room. */
 static int lay_out(side *s, const format *f, int lanes, const guarded *room, int repeats) {
   int64_t next = 1, low = 0, high = 0, offset = below(3) * 5;
-  int order[DIMS], gaps = below(3) == 0, padded = (int)below(2), i;
+  int order[DIMS], gaps = below(3) == 0, padded = (int)below(2), any = below(3) == 0, i;
   s->f = f;
   s->item = s->slot = f->bits * lanes;
   if (padded) s->slot = (s->item + 7) / 8 * 8;
@@ -159,10 +160,11 @@ static int lay_out(side *s, const format *f, int lanes, const guarded *room, int
     order[i] = order[other];
     order[other] = kept;
   }
+  if (any) woven(ndim, shape, s->strides);
   for (i = 0; i < ndim; ++i) {
     int64_t *stride = &s->strides[order[i]], reach;
     if (gaps && below(3) == 0) next += 1 + below(3);
-    *stride = below(5) == 0 ? -next : next;
+    if (!any) *stride = below(5) == 0 ? -next : next;
     next *= shape[order[i]];
     if (repeats && below(12) == 0) *stride = 0;
     reach = (shape[order[i]] - 1) * *stride * s->slot;
@@ -383,6 +385,12 @@ static void one_case(void) {
   options.struct_size = sizeof options;
   options.threads = (uint32_t)below(4);
   shaped(below(3) == 0 ? 10000 : 1500);
+  if (below(4) == 0) {
+    ndim = 2;
+    shape[1] = 2 + below(8);
+    shape[0] = 2048 / shape[1] + 1 + below(200);
+    count = shape[0] * shape[1];
+  }
   if (!lay_out(&a, f, lanes, &rooms[0], 1) || !lay_out(&b, f, lanes, &rooms[1], 0) ||
       !lay_out(&c, g, lanes, &rooms[2], 0)) {
     return;

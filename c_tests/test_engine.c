@@ -14,6 +14,7 @@
 #include "harness.h"
 #include "random.h"
 #include "small_stack.h"
+#include "woven.h"
 
 enum { DIMS = 8, ROOM = 64 << 20 };
 
@@ -343,6 +344,8 @@ static int random_case(int packed) {
   }
   draw_strides(&c, below(4), c.src.strides);
   draw_strides(&c, below(2) * below(4), c.dst.strides);
+  if (below(8) == 0) woven(c.ndim, c.shape, c.src.strides);
+  if (below(3) == 0) woven(c.ndim, c.shape, c.dst.strides);
   for (dims = 0; dims < c.ndim; ++dims) {
     if (below(8) == 0) c.src.strides[dims] = 0;
   }
@@ -370,6 +373,25 @@ static int grouped_case(void) {
   i = (int)below(2); /* transposed or not */
   c.dst.strides[i] = below(4) == 0 ? -next : next;
   c.dst.strides[1 - i] = next * c.shape[i] + ONE_OF(0, 0, 1, 64, 5);
+  return check(&c);
+}
+
+/* Rows of bytes, or of a few, between one another, or in the gaps of others: many, of few elements. */
+static int woven_case(void) {
+  one_case c;
+  int i;
+  memset(&c, 0, sizeof c);
+  draw_options(&c);
+  c.clone = 0;
+  c.name = "woven";
+  c.dtype = dtype_of(kDLUInt, 8, ONE_OF(1, 1, 1, 2, 2, 3, 4, 8, 16, 24, 32));
+  c.width = c.dtype.bits * c.dtype.lanes;
+  c.ndim = 2 + (int32_t)below(2);
+  for (i = 0; i < c.ndim; ++i) c.shape[i] = 2 + below(8);
+  c.shape[below(c.ndim)] = 2048 / (c.ndim == 2 ? 2 : 4) + below(300);
+  draw_strides(&c, below(4), c.src.strides);
+  if (below(3) == 0) c.src.strides[below(c.ndim)] = 0;
+  woven(c.ndim, c.shape, c.dst.strides);
   return check(&c);
 }
 
@@ -475,6 +497,7 @@ int main(int argc, char **argv) {
   for (i = 0; i < cases && failed < 5; ++i) random_case(0);
   for (i = 0; i < cases && failed < 5; ++i) random_case(1);
   for (i = 0; i < cases / 8 && failed < 5; ++i) grouped_case();
+  for (i = 0; i < cases / 8 && failed < 5; ++i) woven_case();
   if (failed < 5) memory_cases();
   if (failed < 5 && argc == 1) large_cases(); /* minutes under valgrind, which gives a number */
   small_stack_end();

@@ -90,7 +90,14 @@ pub fn shape(reader: &mut Reader, most: i64) -> Box<[i64]> {
     const EXTENTS: [i64; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 31, 33, 64, 65, 130];
     let mut total = 1;
     let mut extents = Vec::new();
-    for _ in 0..reader.below(7) {
+    let dims = reader.byte();
+    if dims >= 224 && most >= 300 {
+        // A few rows of very many elements, or many of a few: of so many, ways are tables.
+        let few = 2 + reader.below(8) as i64;
+        let many = 2048 / few + 1 + reader.below(64) as i64;
+        return if reader.one_in(2) { [few, many].into() } else { [many, few].into() };
+    }
+    for _ in 0..dims % 7 {
         let n = if reader.one_in(32) { 0 } else { reader.of(&EXTENTS) };
         if total * n <= most {
             extents.push(n);
@@ -100,11 +107,15 @@ pub fn shape(reader: &mut Reader, most: i64) -> Box<[i64]> {
     extents.into()
 }
 
-/// Strides: in any order of the dimensions, with gaps and both signs, or anything small.
+/// Strides: in any order of the dimensions, with gaps and both signs; anything small; or whatever
+/// keeps elements apart.
 pub fn strides(reader: &mut Reader, shape: &[i64], far: i64) -> Box<[i64]> {
     let mut strides = compact(shape);
-    let how = reader.below(4);
-    if how == 3 {
+    let kind = reader.byte();
+    let how = kind % 4;
+    if how == 3 && kind >= 128 {
+        return woven(reader, shape);
+    } else if how == 3 {
         for stride in &mut strides {
             *stride = i64::from(reader.byte() as i8) % (far + 1);
         }
@@ -121,6 +132,34 @@ pub fn strides(reader: &mut Reader, shape: &[i64], far: i64) -> Box<[i64]> {
         }
     }
     strides
+}
+
+/// Strides under which elements are distinct, and nothing else: each dimension goes wherever there
+/// is room for all of it, among the elements of those before it, or beyond them.
+fn woven(reader: &mut Reader, shape: &[i64]) -> Box<[i64]> {
+    let (mut strides, mut starts, mut span) = (compact(shape), vec![0], 1);
+    let mut order: Vec<usize> = (0..shape.len()).collect();
+    for place in (1..order.len()).rev() {
+        order.swap(place, reader.below(place + 1));
+    }
+    for dim in order {
+        let n = shape[dim].max(1);
+        let reach = span + reader.below(4) as i64;
+        let by = 1 + i64::from(u16::from_le_bytes(reader.array())) % reach;
+        let by = if distinct(&starts, n, by) { by } else { reach };
+        strides[dim] = if reader.one_in(3) { -by } else { by };
+        starts = (0..n).flat_map(|k| starts.iter().map(move |start| start + k * by)).collect();
+        span += (n - 1) * by;
+    }
+    strides
+}
+
+/// Whether elements at these places, and the same `n - 1` times `by` on, are distinct.
+fn distinct(starts: &[i64], n: i64, by: i64) -> bool {
+    let mut places: Vec<i64> =
+        (0..n).flat_map(|k| starts.iter().map(move |start| start + k * by)).collect();
+    places.sort_unstable();
+    places.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 /// The bits that the elements cover, counted from `before` bytes before the first; `None` if two

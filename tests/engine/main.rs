@@ -9,6 +9,7 @@ use dlpack_rs::device::cpu::{
 use dlpack_rs::device::plan::{Dim, Item, Kernel, Plan};
 use model::{Case, Random, Run, case, memory};
 
+mod elements;
 mod model;
 
 const SERIAL: Parallel = Parallel { threads: 1, hook: None };
@@ -56,17 +57,24 @@ fn everywhere(mut one: impl FnMut(&str)) {
 /// Runs `one` at every level, streaming from so many bytes on, tuned for a make; with loops alone
 /// where these are fast, or without.
 fn ways(ways: &[(usize, Make, bool)], mut one: impl FnMut(&str)) {
-    let _one = lock();
-    let made = make();
-    for this in levels() {
+    each_level(|this| {
         for &(stream, tuned, nested) in ways {
-            assert!(set_level(this) && level() == this);
             set_thresholds(stream, 1);
             set_make(tuned);
             assert_eq!(make(), tuned);
             set_nested(nested);
             one(&format!("{this:?}, streaming from {stream}, tuned for {tuned:?}"));
         }
+    });
+}
+
+/// Runs `one` at every level, and leaves all settings as they were.
+fn each_level(mut one: impl FnMut(Level)) {
+    let _one = lock();
+    let made = make();
+    for this in levels() {
+        assert!(set_level(this) && level() == this);
+        one(this);
     }
     set_level(detected());
     set_make(made);

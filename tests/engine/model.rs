@@ -262,6 +262,45 @@ pub fn strides(
     strides
 }
 
+/// Strides in which elements of so many units are distinct, and nothing else is promised: each
+/// dimension goes wherever there is room for all of it, among the elements of those before it
+/// (rows between one another, elements in the gaps of others), as near to one another as they fit,
+/// or beyond them.
+pub fn woven(random: &mut Random, shape: &[i64], element: i64) -> Vec<i64> {
+    let mut order: Vec<_> = (0..shape.len()).collect();
+    for i in (1..order.len()).rev() {
+        order.swap(i, random.below(i as u64 + 1) as usize);
+    }
+    let (mut strides, mut starts, mut span) = (vec![0; shape.len()], vec![0], element);
+    for i in order {
+        let n = shape[i];
+        let reach = span + random.one_of(&[0, 1, element, 7 * element, 64]);
+        // Whole elements apart, or any number of units.
+        let unit = random.one_of(&[1, element, element]);
+        let among = (0..8).find_map(|_| {
+            let by = (1 + random.below(reach as u64) as i64 + unit - 1) / unit * unit;
+            distinct(&starts, span, element, n, by).then_some(by)
+        });
+        let by = among.filter(|_| random.below(8) > 0).unwrap_or(reach);
+        strides[i] = if random.below(4) == 0 { -by } else { by };
+        starts = (0..n).flat_map(|k| starts.iter().map(move |start| start + k * by)).collect();
+        span += (n - 1) * by;
+    }
+    strides
+}
+
+/// Whether elements that start there, and the same `n - 1` times so many units on, share no unit.
+fn distinct(starts: &[i64], span: i64, element: i64, n: i64, by: i64) -> bool {
+    let mut taken = vec![false; (span + (n - 1) * by) as usize];
+    (0..n).all(|k| {
+        starts.iter().all(|start| {
+            let first = (start + k * by) as usize;
+            let units = &mut taken[first..first + element as usize];
+            !units.iter_mut().any(|unit| std::mem::replace(unit, true))
+        })
+    })
+}
+
 pub const EXTENTS: [i64; 24] =
     [1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33, 48, 64, 65, 100, 129, 300];
 
@@ -293,7 +332,10 @@ pub fn case(random: &mut Random, item: Item, most: i64) -> Case {
         }
     }
     let gaps = if random.below(2) == 0 { 0 } else { random.below(4) };
-    let dst = strides(random, &shape, slot, gaps, 1);
+    let dst = match random.below(3) {
+        0 => woven(random, &shape, slot),
+        _ => strides(random, &shape, slot, gaps, 1),
+    };
     let dims = shape.iter().zip(src).zip(dst);
     Case { item, dims: dims.map(|((&n, src), dst)| Dim { n, src, dst }).collect() }
 }

@@ -185,7 +185,10 @@ fn find(plan: &Part, mut now: Found) -> Option<Found> {
         }
         let fit = |room: i64, by: i64| room.checked_div(by).map_or(n, |more| more + 1);
         let near = fit(window - (span[1] - span[0]), src.saturating_abs());
-        let at_once = near.min(fit(window - reach, dst)).min(n);
+        // The last window of a run is written up to its last group's end: of groups that lie
+        // between one another, bytes of groups that are not there would lie before that.
+        let whole = if reach > dst { 1 } else { n };
+        let at_once = near.min(fit(window - reach, dst)).min(whole);
         let inside = now.group | set(&[Some(i)]);
         if at_once * bytes >= most && (at_once > 1 || !gaps) {
             most = at_once * bytes;
