@@ -205,6 +205,21 @@ fn every_export_is_called_and_null_tested_from_c() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Each export is in a row of the table of structs that change while they are read, or among those
+/// that read none; nothing else is.
+#[test]
+fn every_export_is_tried_with_a_struct_that_changes() {
+    let table = fs::read_to_string(root().join("c_tests/test_racing.c")).unwrap();
+    let names: Vec<&str> = table.split('"').filter(|text| text.starts_with("dlrs_")).collect();
+    let exports = exports();
+    for (name, _, _) in &exports {
+        assert!(names.contains(&name.as_str()), "{name} is not in c_tests/test_racing.c");
+    }
+    for name in names {
+        assert!(exports.iter().any(|export| export.0 == name), "{name} is no export");
+    }
+}
+
 #[test]
 fn lines_stay_short() {
     let mut wrong = Vec::new();

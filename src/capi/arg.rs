@@ -206,13 +206,17 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
         let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
         return Err(error.value(given as i64).limit(T::FIRST as i64));
     }
-    // SAFETY: the struct is as large as it says, and any bits are a value.
+    let mut read = MaybeUninit::<T>::zeroed();
+    // SAFETY: the struct is as large as it says, and any bits are a value; the size is the one that
+    // was judged, even if another thread has written another one since.
     unsafe {
         if given >= size_of::<T>() {
-            return Ok(Some(pointer.read_volatile()));
+            read.write(pointer.read_volatile());
+        } else {
+            let bytes = read.as_mut_ptr().cast::<u8>();
+            bytes.copy_from_nonoverlapping(pointer.as_ptr().cast(), given);
         }
-        let mut read = MaybeUninit::<T>::zeroed();
-        read.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(pointer.as_ptr().cast(), given);
+        read.as_mut_ptr().cast::<u32>().write(given as u32);
         Ok(Some(read.assume_init()))
     }
 }
