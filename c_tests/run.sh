@@ -122,6 +122,7 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         threads) arguments=100 ;;
         test_engine) arguments=100 ;;
         test_pool) arguments=300 ;;
+        test_setters) arguments=50 ;;
         test_stack) arguments=8 ;;
         test_small_world) arguments=101 ;;
         test_elements) arguments=100 ;;

@@ -358,14 +358,18 @@ unsafe fn fill_data(tensor: Versioned, bytes: &[u8]) {
 ///
 /// Bytes:     the allocator is asked for what dlrs_tensor_requirements tells.
 /// Device:    any known type, the CPU included.
-/// Ownership: *allocator must stay valid until another is set and calls that began before have
-///            returned; its functions and context until the last tensor made with it is gone. NULL
-///            brings the default back. *old, when old is not NULL, receives the one before, or
-///            NULL.
+/// Ownership: *allocator is read during the call and copied, for good: set the same one again, not
+///            a new one each time. Its functions and context must stay valid until another is set,
+///            calls that began before have returned, and the last tensor made with it is gone. NULL
+///            brings the default back. *old, when old is not NULL, receives where the one before
+///            was, or NULL.
 /// Errors:    DLRS_DEVICE_TYPE: device_type is not known.
+///            DLRS_MISALIGNED_STRUCT: allocator or old.
 ///            DLRS_STRUCT_SIZE: allocator->struct_size is too small.
 ///            DLRS_NULL_ARG: a function of the allocator is NULL.
-/// Threads:   any; tensors being made meanwhile use one or the other.
+///            DLRS_NOMEM: no memory for the copy. On any error *old is NULL.
+/// Threads:   any; tensors being made meanwhile use one or the other, and are freed by the one that
+///            they use.
 /// Source:    this library.
 ///
 /// # Safety
@@ -380,8 +384,9 @@ pub unsafe extern "C" fn dlrs_allocator_set(
     run("dlrs_allocator_set", error, || {
         let argument = &Parameter(2, "allocator");
         // SAFETY: NULL or a live allocator, by the contract.
-        unsafe { given(allocator, "alloc or free", argument) }?;
-        let before = alloc::allocator_set(device_type, allocator.cast_mut())
+        let table = unsafe { given(allocator, "alloc or free", argument) }?;
+        let new = table.map(|table| (allocator.cast_mut(), table));
+        let before = alloc::allocator_set(device_type, new)
             .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))?;
         if let Some(old) = NonNull::new(old) {
             // SAFETY: a writable variable of the caller.

@@ -13,13 +13,19 @@ unsafe impl arg::Sized32 for dlrs_backend {}
 ///
 /// Device:    any known type but kDLCPU; a table may be set for several types. It comes before the
 ///            library's own backend for the type.
-/// Ownership: *backend must stay valid until another is set and nothing made with it is left;
-///            tensors keep the backend that allocated them. NULL brings the library's own back.
-///            *old, when old is not NULL, receives the one before, or NULL.
-/// Errors:    DLRS_DEVICE_TYPE: unknown, or kDLCPU. DLRS_STRUCT_SIZE, DLRS_MISALIGNED_STRUCT:
-///            backend. DLRS_BAD_ARG: its reserved is not 0. DLRS_NULL_ARG: it does not copy, or
-///            allocates and does not free.
-/// Threads:   any; as its functions.
+/// Ownership: *backend is read during the call and copied, for good: set the same table again, not
+///            a new one each time. Its functions, context and name must stay valid until another is
+///            set, calls that began before have returned, and nothing made with it is left. A
+///            tensor remembers the backend that allocated it, and is freed by it. What
+///            dlrs_mem_alloc, dlrs_stream_create and dlrs_event_create gave does not: free and
+///            destroy it before another backend is set. NULL brings the library's own back. *old,
+///            when old is not NULL, receives where the one before was, or NULL.
+/// Errors:    DLRS_DEVICE_TYPE: unknown, or kDLCPU. DLRS_STRUCT_SIZE: backend.
+///            DLRS_MISALIGNED_STRUCT: backend or old. DLRS_BAD_ARG: its reserved is not 0.
+///            DLRS_NULL_ARG: it does not copy, or allocates and does not free. DLRS_NOMEM: no
+///            memory for the copy. On any error *old is NULL.
+/// Threads:   any; as its functions. A call that another thread makes meanwhile uses one backend or
+///            the other.
 /// Source:    this library.
 ///
 /// # Safety
@@ -34,7 +40,8 @@ pub unsafe extern "C" fn dlrs_backend_set(
     run("dlrs_backend_set", error, || {
         let argument = &Parameter(2, "backend");
         // SAFETY: NULL or a live table, by the preface.
-        if let Some(table) = unsafe { arg::options(backend, argument) }? {
+        let table = unsafe { arg::options(backend, argument) }?;
+        if let Some(table) = table {
             if table.reserved != 0 {
                 let error = Error::new(DLRS_BAD_ARG).option("reserved").of(argument);
                 return Err(error.value(table.reserved.into()));
@@ -43,7 +50,8 @@ pub unsafe extern "C" fn dlrs_backend_set(
                 return Err(Error::new(DLRS_NULL_ARG).option("copy or free").of(argument));
             }
         }
-        let before = registry::register(device_type, backend.cast_mut());
+        let new = table.map(|table| (backend.cast_mut(), table));
+        let before = registry::register(device_type, new);
         let before = before.of(&Parameter(1, "device_type"))?;
         if !old.is_null() && old.is_aligned() {
             // SAFETY: a variable of the caller's.

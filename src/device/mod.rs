@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod gpu;
 pub mod host;
 pub mod part;
+pub mod per_kind;
 pub mod pieces;
 pub mod plan;
 pub mod plugged;

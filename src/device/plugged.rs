@@ -6,6 +6,7 @@ use core::ptr::{NonNull, null, null_mut};
 use super::backend::{Backend, Event, Lack, Pointer, Side, Stream, Transfer, unsupported};
 use super::plan::{Item, MAX_NDIM};
 use crate::abi::DLDevice;
+use crate::device_type;
 use crate::error::{Error, Result, Status, Status::*};
 
 /// Where a function of a backend says more about a failure. All 0 when it is called.
@@ -60,7 +61,8 @@ pub struct dlrs_byte_plan {
 /// `kDLCPU` (plans with `ndim` 0) are enough. `fault` is never NULL. `device` is always one of a
 /// type that the table was registered for.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
+#[allow(unpredictable_function_pointer_comparisons)] // another address: another table
 #[allow(non_camel_case_types)]
 pub struct dlrs_backend {
     /// `sizeof(dlrs_backend)`.
@@ -235,7 +237,8 @@ pub struct dlrs_backend {
 
 /// A registered table.
 #[repr(transparent)]
-pub struct Plugged(dlrs_backend);
+#[derive(Clone, Copy, PartialEq)]
+pub struct Plugged(pub(super) dlrs_backend);
 
 // SAFETY: the table's functions may be called on any thread, by its contract.
 unsafe impl Sync for Plugged {}
@@ -305,6 +308,10 @@ impl Backend for Plugged {
     fn device_count(&self, device_type: i32) -> Result<i32> {
         let mut count = 0;
         ask!(self.0, device_count, QUESTIONS, device_type, &mut count)?;
+        if count < 0 {
+            let error = Error::new(DLRS_CALLBACK).value(count.into());
+            return Err(error.detail("the backend counts fewer than no devices"));
+        }
         Ok(count)
     }
 
@@ -320,7 +327,15 @@ impl Backend for Plugged {
             return unsupported(Lack::MEMORY);
         }
         ask!(self.0, alloc, MEMORY, device, nbytes, align_bytes, stream, &mut data)?;
-        handle(data)
+        let data = handle(data)?;
+        let off = data.addr().get() as u64 & align_bytes.wrapping_sub(1);
+        if off != 0 && !device_type::opaque_handle(device.device_type) {
+            // SAFETY: what was just allocated, for the same values.
+            let _ = unsafe { self.free(device, data, nbytes, align_bytes, stream) };
+            let error = Error::new(DLRS_MISALIGNED).value(off as i64).limit(align_bytes as i64);
+            return Err(error.detail("the backend gave memory that is not aligned as asked"));
+        }
+        Ok(data)
     }
 
     unsafe fn free(

@@ -1,26 +1,18 @@
 //! Which backend serves which kind of device: one that was registered, else one of the library's.
 
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering::*};
-
 use super::backend::Backend;
 use super::gpu;
 use super::host::Host;
+use super::per_kind::{PerKind, unknown};
 use super::plugged::{Plugged, dlrs_backend};
 use crate::abi::{DLDeviceType::*, DeviceCode};
-use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 
-/// Registered backends by code of the device type.
-static REGISTERED: [AtomicPtr<dlrs_backend>; 32] = [const { AtomicPtr::new(null_mut()) }; 32];
+static REGISTERED: PerKind<Plugged> = PerKind::new();
 
-fn slot(device_type: DeviceCode) -> Option<&'static AtomicPtr<dlrs_backend>> {
-    usize::try_from(device_type).ok().and_then(|code| REGISTERED.get(code))
-}
-
-/// The registered backend of a device type, or NULL.
-pub fn registered(device_type: DeviceCode) -> *mut dlrs_backend {
-    slot(device_type).map_or(null_mut(), |slot| slot.load(Acquire))
+/// The registered backend of a device type.
+pub fn registered(device_type: DeviceCode) -> Option<&'static Plugged> {
+    REGISTERED.get(device_type)
 }
 
 /// The library's own backend for a device type.
@@ -31,13 +23,12 @@ fn own(device_type: DeviceCode) -> Option<&'static dyn Backend> {
     }
 }
 
-/// The backend that `table` is, or the library's own for NULL.
-pub fn backend_of(
+/// The backend `registered`, or the library's own, if there is one.
+pub fn of(
     device_type: DeviceCode,
-    table: *const dlrs_backend,
+    registered: Option<&'static Plugged>,
 ) -> Option<&'static dyn Backend> {
-    // SAFETY: `register` was promised that the table stays.
-    match unsafe { table.cast::<Plugged>().as_ref() } {
+    match registered {
         Some(plugged) => Some(plugged),
         None => own(device_type),
     }
@@ -45,25 +36,30 @@ pub fn backend_of(
 
 /// The backend that serves a device type, if any does.
 pub fn find(device_type: DeviceCode) -> Option<&'static dyn Backend> {
-    backend_of(device_type, registered(device_type))
+    of(device_type, registered(device_type))
 }
 
 /// The backend that serves a device type; without one, says so.
 pub fn required(device_type: DeviceCode) -> Result<&'static dyn Backend> {
-    find(device_type).ok_or_else(|| {
-        let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-        error.value(device_type.into()).detail("no backend serves this kind of device")
-    })
+    find(device_type).ok_or_else(|| unserved(device_type))
 }
 
-/// Registers a backend for a device type, or none with NULL; returns the one before.
-pub fn register(device_type: DeviceCode, table: *mut dlrs_backend) -> Result<*mut dlrs_backend> {
-    let takes = device_type::known(device_type) && device_type != kDLCPU as DeviceCode;
-    match slot(device_type) {
-        Some(slot) if takes => Ok(slot.swap(table, AcqRel)),
-        _ => {
-            let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-            Err(error.value(device_type.into()))
-        }
+/// No backend serves a device type.
+#[cold]
+pub fn unserved(device_type: DeviceCode) -> Error {
+    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+    error.value(device_type.into()).detail("no backend serves this kind of device")
+}
+
+/// Registers a backend, read from the caller's struct, for a device type, or none; returns where
+/// the one before was.
+pub fn register(
+    device_type: DeviceCode,
+    new: Option<(*mut dlrs_backend, dlrs_backend)>,
+) -> Result<*mut dlrs_backend> {
+    if device_type == kDLCPU as DeviceCode {
+        return Err(unknown(device_type));
     }
+    let new = new.map(|(given, table)| (given.cast(), Plugged(table)));
+    REGISTERED.set(device_type, new).map(<*mut Plugged>::cast)
 }

@@ -2,15 +2,16 @@
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use super::Versioned;
 use super::block::{self, Allocation, Block, Data, Owner, Spec};
 use crate::abi::*;
+use crate::device::per_kind::PerKind;
+use crate::device::plugged::Plugged;
 use crate::device::registry;
 use crate::device_type::{self, CPU};
 use crate::dtype;
-use crate::error::{Error, Field::*, NOBODY, Result, Status::*};
+use crate::error::{Error, NOBODY, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 
 /// Data of our own tensors starts on this boundary, as DLPack asks.
@@ -21,7 +22,8 @@ pub const ALIGN_BYTES_MAX: u64 = 1 << 30;
 /// Where data comes from when the library's own memory is not wanted. Every member must be set;
 /// both functions may be called on any thread.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
+#[allow(unpredictable_function_pointer_comparisons)] // another address: another table
 #[allow(non_camel_case_types)]
 pub struct dlrs_allocator {
     /// `sizeof(dlrs_allocator)`.
@@ -49,6 +51,9 @@ pub struct dlrs_allocator {
         ),
     >,
 }
+
+// SAFETY: its functions may be called on any thread, by its contract.
+unsafe impl Sync for dlrs_allocator {}
 
 /// What a new tensor is to be.
 pub struct Request<'a> {
@@ -106,7 +111,7 @@ pub fn new_usual(
     limit: usize,
 ) -> Result<Option<(Versioned, usize)>> {
     let item_nbytes = dtype::plain_bytes(dtype);
-    if item_nbytes == 0 || device != CPU || !allocator_of(CPU.device_type).is_null() {
+    if item_nbytes == 0 || device != CPU || served(CPU.device_type) {
         return Ok(None);
     }
     let numel = layout::plain_numel(shape).and_then(|numel| usize::try_from(numel).ok());
@@ -129,10 +134,7 @@ pub fn new(request: &Request) -> Result<Versioned> {
 /// As [`new`], for a request whose shape and dtype have been checked to need `nbytes` bytes.
 #[inline]
 pub fn new_sized(request: &Request, nbytes: usize) -> Result<Versioned> {
-    let default = allocator_of(request.device.device_type);
-    // SAFETY: `dlrs_allocator_set` vouched that the allocator outlives its being set.
-    let allocator = request.allocator.or(unsafe { default.as_ref() });
-    match allocator {
+    match request.allocator.or_else(|| ALLOCATORS.get(request.device.device_type)) {
         Some(allocator) if nbytes > 0 => new_from(request, nbytes, allocator),
         _ if request.device.device_type == DLDeviceType::kDLCPU as i32 || nbytes == 0 => {
             let data = Data::Inside(nbytes, request.align_bytes);
@@ -146,11 +148,14 @@ pub fn new_sized(request: &Request, nbytes: usize) -> Result<Versioned> {
 #[inline(never)]
 fn new_on_device(request: &Request, nbytes: usize) -> Result<Versioned> {
     let device = request.device;
-    let table = registry::registered(device.device_type);
-    let backend = registry::required(device.device_type)?;
+    let plugged = registry::registered(device.device_type);
+    let Some(backend) = registry::of(device.device_type, plugged) else {
+        return Err(registry::unserved(device.device_type));
+    };
     let (nbytes, align_bytes) = (nbytes as u64, request.align_bytes as u64);
     let data = backend.alloc(device, nbytes, align_bytes, null_mut())?;
-    let (context, data) = (table.cast(), data.as_ptr());
+    let context = plugged.map_or(null_mut(), |plugged| (&raw const *plugged).cast_mut().cast());
+    let data = data.as_ptr();
     let free = give_back_to_device;
     let allocation = Allocation { free, context, data, nbytes, align_bytes, device };
     let spec = spec(request, Data::At(data, 0), Owner::Allocator(allocation));
@@ -159,7 +164,7 @@ fn new_on_device(request: &Request, nbytes: usize) -> Result<Versioned> {
     block::new(&spec).map(Block::versioned).inspect_err(give_back)
 }
 
-/// `context` is the table of the backend that allocated, or NULL for the library's own. A deleter
+/// `context` is the registered backend that allocated, or NULL for the library's own. A deleter
 /// cannot fail: when the driver refuses, at the end of the process, the memory goes with it.
 unsafe extern "C" fn give_back_to_device(
     context: *mut c_void,
@@ -168,7 +173,9 @@ unsafe extern "C" fn give_back_to_device(
     align_bytes: u64,
     device: DLDevice,
 ) {
-    let backend = registry::backend_of(device.device_type, context.cast());
+    // SAFETY: the context that `new_on_device` kept; registered backends stay.
+    let plugged = unsafe { context.cast::<Plugged>().as_ref() };
+    let backend = registry::of(device.device_type, plugged);
     if let (Some(backend), Some(data)) = (backend, NonNull::new(data)) {
         // SAFETY: as it was allocated; NULL: after all work of the device.
         let _ = unsafe { backend.free(device, data, nbytes, align_bytes, null_mut()) };
@@ -177,7 +184,7 @@ unsafe extern "C" fn give_back_to_device(
 
 /// Whether an allocator was set for a device type.
 pub fn served(device_type: DeviceCode) -> bool {
-    !allocator_of(device_type).is_null()
+    ALLOCATORS.get(device_type).is_some()
 }
 
 fn spec<'a>(request: &'a Request, data: Data, owner: Owner) -> Spec<'a> {
@@ -218,28 +225,16 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
     block::new(&spec).map(Block::versioned).inspect_err(|_| give_back())
 }
 
-/// Allocators set for a device type, by code. NULL: the library's own.
-static ALLOCATORS: [AtomicPtr<dlrs_allocator>; 32] = [const { AtomicPtr::new(null_mut()) }; 32];
+/// Allocators set for a device type. None: the library's own.
+static ALLOCATORS: PerKind<dlrs_allocator> = PerKind::new();
 
-fn allocator_of(device_type: DeviceCode) -> *mut dlrs_allocator {
-    let slot = usize::try_from(device_type).ok().and_then(|code| ALLOCATORS.get(code));
-    slot.map_or(null_mut(), |slot| slot.load(Acquire))
-}
-
-/// Sets the allocator of a device type; returns the one before. `allocator` stays readable for as
-/// long as it is set.
+/// Sets the allocator of a device type, read from the caller's struct, or none; returns where the
+/// one before was.
 pub fn allocator_set(
     device_type: DeviceCode,
-    allocator: *mut dlrs_allocator,
+    new: Option<(*mut dlrs_allocator, dlrs_allocator)>,
 ) -> Result<*mut dlrs_allocator> {
-    let known = device_type::known(device_type);
-    match usize::try_from(device_type).ok().and_then(|code| ALLOCATORS.get(code)) {
-        Some(slot) if known => Ok(slot.swap(allocator, AcqRel)),
-        _ => {
-            let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-            Err(error.value(device_type.into()))
-        }
-    }
+    ALLOCATORS.set(device_type, new)
 }
 
 /// Strides of a compact layout in `order`, which for K follows those of `like`.

@@ -1,0 +1,392 @@
+/* Each setter beside each user, on 8 threads: a decision asks once, so memory goes back to whoever
+ * gave it. Counts must balance. `test_setters N` divides the rounds by N. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <pthread.h>
+
+#include "harness.h"
+
+enum { USERS = 6 };
+static long rounds = 1000;
+
+/* ---- Who gave what: each block of memory says so in front of it ------------------------------*/
+
+typedef struct source {
+  long given, taken, strange; /* strange: given by another, or for other values */
+} source;
+typedef struct head {
+  void *owner;
+  void *memory;
+  uint64_t nbytes, align_bytes;
+  uint64_t device;
+} head;
+
+static source sources[4];
+
+static uint64_t device_word(DLDevice device) {
+  uint64_t word = 0;
+  memcpy(&word, &device, sizeof device);
+  return word;
+}
+
+static void *give(void *owner, DLDevice device, uint64_t nbytes, uint64_t align_bytes) {
+  char *memory = (char *)malloc(nbytes + 2 * align_bytes + sizeof(head));
+  uintptr_t at;
+  head *h;
+  if (!memory) abort();
+  at = ((uintptr_t)memory + sizeof(head) + align_bytes - 1) & ~(uintptr_t)(align_bytes - 1);
+  h = (head *)(at - sizeof(head));
+  h->owner = owner;
+  h->memory = memory;
+  h->nbytes = nbytes;
+  h->align_bytes = align_bytes;
+  h->device = device_word(device);
+  __atomic_add_fetch(&((source *)owner)->given, 1, __ATOMIC_RELAXED);
+  return (void *)at;
+}
+
+static void take(void *owner, DLDevice device, void *data, uint64_t nbytes, uint64_t align_bytes) {
+  head *h = (head *)((char *)data - sizeof(head));
+  int same = h->owner == owner && h->nbytes == nbytes && h->align_bytes == align_bytes;
+  if (!same || h->device != device_word(device)) {
+    __atomic_add_fetch(&((source *)owner)->strange, 1, __ATOMIC_RELAXED);
+  }
+  __atomic_add_fetch(&((source *)h->owner)->taken, 1, __ATOMIC_RELAXED);
+  free(h->memory);
+}
+
+static int32_t backend_alloc(void *context, DLDevice device, uint64_t nbytes, uint64_t align_bytes,
+                             void *stream, void **out, dlrs_fault *fault) {
+  (void)stream, (void)fault;
+  *out = give(context, device, nbytes, align_bytes);
+  return DLRS_OK;
+}
+
+static int32_t backend_free(void *context, DLDevice device, void *data, uint64_t nbytes,
+                            uint64_t align_bytes, void *stream, dlrs_fault *fault) {
+  (void)stream, (void)fault;
+  take(context, device, data, nbytes, align_bytes);
+  return DLRS_OK;
+}
+
+static int32_t backend_copy(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
+                            dlrs_fault *fault) {
+  (void)context, (void)device, (void)stream, (void)fault;
+  if (plan->ndim != 0) return DLRS_UNSUPPORTED;
+  memcpy(plan->dst, plan->src, plan->item_nbytes);
+  return DLRS_OK;
+}
+
+static void *allocator_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
+  return give(context, device, nbytes, align_bytes);
+}
+
+static void allocator_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
+                           DLDevice device) {
+  take(context, device, data, nbytes, align_bytes);
+}
+
+/* ---- Setters ---------------------------------------------------------------------------------*/
+
+static dlrs_backend backends[2];
+static dlrs_allocator allocators[2];
+static dlrs_pool *pool;
+static int device_type;
+static long stop;
+
+static void set_backend(int which) {
+  /* Neither place nor lifetime of the caller's struct matters after the call. */
+  dlrs_backend table = backends[which & 1];
+  if (dlrs_backend_set(kDLExtDev, which & 2 ? &table : &backends[which & 1], NULL, NULL)) abort();
+  memset(&table, 0xEE, sizeof table);
+}
+static void set_allocator(int which) {
+  dlrs_allocator *table = which % 3 == 2 ? NULL : &allocators[which & 1];
+  if (dlrs_allocator_set(kDLCPU, table, NULL, NULL)) abort();
+}
+static void set_device_allocator(int which) {
+  dlrs_allocator *table = which % 3 == 2 ? NULL : &allocators[which & 1];
+  if (dlrs_allocator_set(kDLExtDev, table, NULL, NULL)) abort();
+}
+static void set_pool_limit(int which) {
+  if (dlrs_pool_set_limit(pool, which & 1 ? 4096 : 1 << 20, NULL)) abort();
+  if (which % 7 == 0 && dlrs_pool_trim(pool, 0, NULL)) abort();
+}
+static void set_driver_path(int which) {
+  static char paths[2][24] = {"/nowhere/a.so", "/nowhere/b.so"};
+  if (dlrs_driver_path_set(kDLCUDA, paths[which & 1], NULL)) abort();
+}
+
+typedef struct setter {
+  const char *name;
+  void (*set)(int which);
+  int device_type;
+} setter;
+static const setter setters[] = {
+    {"backend_set", set_backend, kDLExtDev},
+    {"allocator_set", set_allocator, kDLCPU},
+    {"allocator_set of a device", set_device_allocator, kDLExtDev},
+    {"pool_set_limit", set_pool_limit, kDLCPU},
+    {"driver_path_set", set_driver_path, kDLExtDev},
+};
+
+static void *sets(void *argument) {
+  const setter *s = (const setter *)argument;
+  int which = 0;
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) s->set(which++);
+  return NULL;
+}
+
+/* ---- Users -----------------------------------------------------------------------------------*/
+
+static DLDevice where(void) { return t_device(device_type, 0); }
+
+/* Both are allowed: it works, or no memory is left below the limit. */
+static int made(int32_t status) {
+  if (status != DLRS_OK && status != DLRS_NOMEM) abort();
+  return status == DLRS_OK;
+}
+
+static DLManagedTensorVersioned *fresh(void) {
+  int64_t shape[2] = {3, 5};
+  DLManagedTensorVersioned *tensor = NULL;
+  dlrs_alloc_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.allocator = pool ? dlrs_pool_allocator(pool) : NULL;
+  return made(dlrs_tensor_new(shape, 2, F32, where(), &options, &tensor, NULL)) ? tensor : NULL;
+}
+
+static void use_new(void) { dlrs_release(fresh()); }
+static void use_new_like(void) {
+  DLManagedTensorVersioned *tensor = fresh(), *like;
+  if (tensor && made(dlrs_tensor_new_like(&tensor->dl_tensor, NULL, &like, NULL))) {
+    dlrs_release(like);
+  }
+  dlrs_release(tensor);
+}
+static void use_from_bytes(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *tensor;
+  t_make(&good);
+  made(dlrs_tensor_from_bytes(good.values, 24, &good.managed.dl_tensor, NULL, &tensor, NULL));
+  dlrs_release(tensor);
+}
+static void use_clone(void) {
+  DLManagedTensorVersioned *tensor = fresh(), *copy;
+  if (tensor && made(dlrs_clone(tensor, where(), NULL, &copy, NULL))) dlrs_release(copy);
+  dlrs_release(tensor);
+}
+static void use_contiguous(void) {
+  DLManagedTensorVersioned *tensor = fresh(), *turned, *copy;
+  if (tensor) {
+    if (dlrs_view_transpose(tensor, 0, 1, &turned, NULL)) abort();
+    dlrs_release(tensor);
+    if (made(dlrs_contiguous(turned, 'C', NULL, &copy, NULL))) dlrs_release(copy);
+    dlrs_release(turned);
+  }
+}
+static void use_to_device(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *there, *back;
+  t_make(&good);
+  if (made(dlrs_to_device(&good.managed, where(), 1, NULL, &there, NULL))) {
+    if (made(dlrs_to_device(there, CPU, 1, NULL, &back, NULL))) {
+      if (memcmp(back->dl_tensor.data, good.values, 24) != 0) abort();
+      dlrs_release(back);
+    }
+    dlrs_release(there);
+  }
+}
+static void use_import(void) {
+  DLManagedTensorVersioned *tensor = fresh(), *taken;
+  dlrs_import_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.copy = 1;
+  if (tensor && made(dlrs_import_take(&tensor, &options, &taken, NULL))) tensor = taken;
+  dlrs_release(tensor);
+}
+static void use_legacy(void) {
+  DLManagedTensorVersioned *tensor = fresh();
+  DLManagedTensor *legacy;
+  if (tensor && made(dlrs_to_legacy_take(&tensor, 0, &legacy, NULL))) dlrs_release_legacy(legacy);
+  dlrs_release(tensor);
+}
+static void use_copy(void) {
+  DLManagedTensorVersioned *a = fresh(), *b = fresh();
+  if (a && b) made(dlrs_copy(a, b, NULL, NULL));
+  dlrs_release(a);
+  dlrs_release(b);
+}
+static void use_release_after(void) {
+  DLManagedTensorVersioned *tensor = fresh();
+  if (tensor && dlrs_release_after_take(&tensor, CPU, NULL, NULL)) abort();
+  if (dlrs_release_drain(NULL, NULL)) abort();
+}
+/* Memory does not remember who gave it: only the sum balances. */
+static void use_mem(void) {
+  void *data;
+  if (made(dlrs_mem_alloc(where(), 100, 64, NULL, &data, NULL))) {
+    if (dlrs_mem_free(where(), data, 100, 64, NULL, NULL)) abort();
+  }
+}
+static void use_driver(void) {
+  int32_t count;
+  if (dlrs_device_count(kDLCUDA, &count, NULL) == DLRS_OK || count != 0) abort();
+}
+
+typedef struct user {
+  const char *name;
+  void (*use)(void);
+} user;
+static const user users[] = {
+    {"new", use_new},
+    {"new_like", use_new_like},
+    {"from_bytes", use_from_bytes},
+    {"clone", use_clone},
+    {"contiguous", use_contiguous},
+    {"to_device", use_to_device},
+    {"import_take", use_import},
+    {"to_legacy_take", use_legacy},
+    {"copy", use_copy},
+    {"release_after_take", use_release_after},
+    {"mem_alloc, mem_free", use_mem},
+    {"device_count", use_driver},
+};
+
+static void *uses(void *argument) {
+  long i;
+  for (i = 0; i < rounds; ++i) ((const user *)argument)->use();
+  return NULL;
+}
+
+static void beside(const setter *s, const user *u) {
+  pthread_t set[2], use[USERS];
+  long given = 0, taken = 0;
+  int i;
+  char context[96];
+  snprintf(context, sizeof context, "%s beside %s", s->name, u->name);
+  t_context = context;
+  memset(sources, 0, sizeof sources);
+  device_type = s->device_type;
+  stop = 0;
+  for (i = 0; i < 2; ++i) CHECK(pthread_create(&set[i], NULL, sets, (void *)(uintptr_t)s) == 0);
+  for (i = 0; i < USERS; ++i) CHECK(pthread_create(&use[i], NULL, uses, (void *)(uintptr_t)u) == 0);
+  for (i = 0; i < USERS; ++i) pthread_join(use[i], NULL);
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  for (i = 0; i < 2; ++i) pthread_join(set[i], NULL);
+  if (pool) CHECK(dlrs_pool_trim(pool, 0, NULL) == DLRS_OK);
+  for (i = 0; i < 4; ++i) {
+    given += sources[i].given;
+    taken += sources[i].taken;
+    if (u->use != use_mem) EQUAL(sources[i].strange, 0);
+  }
+  EQUAL(taken, given);
+  CHECK(dlrs_allocator_set(kDLCPU, NULL, NULL, NULL) == DLRS_OK);
+  CHECK(dlrs_allocator_set(kDLExtDev, NULL, NULL, NULL) == DLRS_OK);
+  CHECK(dlrs_backend_set(kDLExtDev, &backends[0], NULL, NULL) == DLRS_OK);
+  t_context = NULL;
+}
+
+static void tables(void) {
+  int i;
+  for (i = 0; i < 2; ++i) {
+    memset(&backends[i], 0, sizeof backends[i]);
+    backends[i].struct_size = sizeof backends[i];
+    backends[i].name = i ? "second" : "first";
+    backends[i].context = &sources[i];
+    backends[i].alloc = backend_alloc;
+    backends[i].free = backend_free;
+    backends[i].copy = backend_copy;
+    allocators[i].struct_size = sizeof allocators[i];
+    allocators[i].context = &sources[2 + i];
+    allocators[i].alloc = allocator_alloc;
+    allocators[i].free = allocator_free;
+  }
+}
+
+/* A table of the caller's is read during the call, and no further than it says. */
+static void read_once(void) {
+  dlrs_backend *table = (dlrs_backend *)t_before_guard(sizeof *table);
+  dlrs_allocator *allocator = (dlrs_allocator *)t_before_guard(sizeof *allocator);
+  const dlrs_backend *old = NULL;
+  const dlrs_allocator *old_allocator = NULL;
+  DLManagedTensorVersioned *tensor, *other;
+  int64_t shape[1] = {4};
+  memset(sources, 0, sizeof sources);
+  *table = backends[0];
+  *allocator = allocators[0];
+  WORKS(dlrs_backend_set(kDLMAIA, table, NULL, ERR));
+  WORKS(dlrs_allocator_set(kDLCPU, allocator, NULL, ERR));
+  memset(table, 0xEE, sizeof *table);
+  memset(allocator, 0xEE, sizeof *allocator);
+  WORKS(dlrs_tensor_new(shape, 1, F32, t_device(kDLMAIA, 0), NULL, &tensor, ERR));
+  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &other, ERR));
+  WORKS(dlrs_backend_set(kDLMAIA, NULL, &old, ERR));
+  WORKS(dlrs_allocator_set(kDLCPU, NULL, &old_allocator, ERR));
+  CHECK(old == table && old_allocator == allocator);
+  dlrs_release(tensor);
+  dlrs_release(other);
+  EQUAL(sources[0].given, 1);
+  EQUAL(sources[0].taken, 1);
+  EQUAL(sources[2].given, 1);
+  EQUAL(sources[2].taken, 1);
+  t_guards_free();
+}
+
+/* More different tables than have a place of their own. */
+static void many(void) {
+  enum { MANY = 50 };
+  int i;
+  memset(sources, 0, sizeof sources);
+  for (i = 0; i < MANY; ++i) {
+    DLManagedTensorVersioned *tensor;
+    dlrs_backend table = backends[1];
+    const dlrs_backend *old = NULL;
+    int64_t shape[1] = {4};
+    char name[24];
+    snprintf(name, sizeof name, "number %d", i);
+    table.name = name;
+    table.memory_info = NULL;
+    table.context = &sources[i % 4];
+    table.struct_size = (uint32_t)(sizeof table + (size_t)i); /* a larger one of a newer header */
+    WORKS(dlrs_backend_set(kDLMAIA, &table, NULL, ERR));
+    WORKS(dlrs_tensor_new(shape, 1, F32, t_device(kDLMAIA, 0), NULL, &tensor, ERR));
+    WORKS(dlrs_backend_set(kDLMAIA, NULL, &old, ERR));
+    CHECK(old == &table);
+    dlrs_release(tensor);
+  }
+  for (i = 0; i < 4; ++i) {
+    CHECK(sources[i].given >= MANY / 4 && sources[i].given == sources[i].taken);
+    EQUAL(sources[i].strange, 0);
+  }
+}
+
+int main(int argc, char **argv) {
+  const long divisor = argc > 1 ? atol(argv[1]) : 1;
+  size_t i, j;
+  rounds /= divisor;
+  tables();
+  read_once();
+  CHECK(dlrs_backend_set(kDLExtDev, &backends[0], NULL, NULL) == DLRS_OK);
+  for (i = 0; i < sizeof setters / sizeof *setters; ++i) {
+    if (setters[i].set == set_pool_limit) {
+      dlrs_pool_options options;
+      memset(&options, 0, sizeof options);
+      options.struct_size = sizeof options;
+      options.device = CPU;
+      options.base = &allocators[0];
+      CHECK(dlrs_pool_create(&options, &pool, NULL) == DLRS_OK);
+    }
+    for (j = 0; j < sizeof users / sizeof *users; ++j) beside(&setters[i], &users[j]);
+    if (pool) {
+      dlrs_pool_release(pool);
+      pool = NULL;
+    }
+  }
+  if (divisor == 1) many(); /* leaves memory behind, for good */
+  CHECK(dlrs_backend_set(kDLExtDev, NULL, NULL, NULL) == DLRS_OK);
+  return t_close();
+}
