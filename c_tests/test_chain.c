@@ -1,5 +1,6 @@
 /* Callbacks on a tensor. Their order is F12 of the catalogue, many threads are in threads.c. */
 #include "harness.h"
+#include "random.h"
 
 static char order[16];
 
@@ -97,6 +98,78 @@ static void from_inside(void) {
   }
 }
 
+/* ---- Against a model: attached and detached at random, in any order --------------------------*/
+
+enum { IDS = 6, MOST = 30 };
+typedef struct link {
+  int id, after;
+} link_t;
+
+static int got[MOST], got_count;
+static void notes(void *id) {
+  if (got_count < MOST) got[got_count++] = *(int *)id;
+}
+
+static void model(int steps) {
+  static int ids[IDS] = {0, 1, 2, 3, 4, 5};
+  link_t links[MOST];
+  int n = 0, most = 0, step, i, order;
+  long before;
+  DLManagedTensorVersioned *tensor;
+  int64_t shape[1] = {4};
+  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &tensor, ERR));
+  before = inject_live();
+  for (step = 0; step < steps; ++step) {
+    const int id = (int)below(IDS), after = (int)below(2);
+    if (n < MOST && below(2) != 0) {
+      WORKS(dlrs_attach(tensor, notes, &ids[id], after, ERR));
+      links[n].id = id;
+      links[n++].after = after;
+      most = n > most ? n : most;
+    } else {
+      for (i = n - 1; i >= 0 && links[i].id != id; --i) continue;
+      if (i < 0) {
+        REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, notes, &ids[id], ERR));
+      } else {
+        WORKS(dlrs_detach(tensor, notes, &ids[id], ERR));
+        memmove(&links[i], &links[i + 1], (size_t)(n - 1 - i) * sizeof *links);
+        --n;
+      }
+    }
+    /* No more memory than for as many as there were at a time, for each order. */
+    if (inject_works()) CHECK(inject_live() - before <= 2 * most);
+  }
+  got_count = 0;
+  dlrs_release(tensor);
+  EQUAL(got_count, n);
+  for (order = 0, step = 0; order < 2; ++order) {
+    for (i = n - 1; i >= 0; --i) {
+      if (links[i].after == order) EQUAL(got[step++], links[i].id);
+    }
+  }
+}
+
+/* What a cache does: the next is attached before the last one is detached. */
+static void in_turn(void) {
+  static int ids[2] = {0, 1};
+  DLManagedTensorVersioned *tensor;
+  int64_t shape[1] = {4};
+  long before;
+  int i;
+  WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &tensor, ERR));
+  before = inject_live();
+  WORKS(dlrs_attach(tensor, notes, &ids[1], 0, ERR));
+  for (i = 0; i < 1000; ++i) {
+    WORKS(dlrs_attach(tensor, notes, &ids[i & 1], 0, ERR));
+    WORKS(dlrs_detach(tensor, notes, &ids[~i & 1], ERR));
+  }
+  if (inject_works()) EQUAL(inject_live() - before, 2);
+  got_count = 0;
+  dlrs_release(tensor);
+  EQUAL(got_count, 1);
+  EQUAL(got[0], 1);
+}
+
 int main(void) {
   t_tensor good;
   DLManagedTensorVersioned *tensor, *more, *boxed, *in;
@@ -154,5 +227,8 @@ int main(void) {
   EQUAL(second, 2);
   nested();
   from_inside();
+  for (deleted = 0; deleted < 40; ++deleted) model((int)deleted * 5);
+  model(2000);
+  in_turn();
   return t_close();
 }

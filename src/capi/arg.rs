@@ -9,6 +9,8 @@ use core::ptr::{NonNull, null_mut};
 use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Result, Status::*};
 use crate::layout::MAX_NDIM;
+use crate::tensor::block;
+use crate::tensor::share::Managed;
 
 /// A pointer that must not be NULL and must be aligned for its type.
 #[inline]
@@ -104,14 +106,15 @@ impl<T> Out<T> {
     }
 }
 
-/// A caller's variable whose tensor is to be taken.
+/// A caller's variable whose tensor is to be taken. The tensor has a holder to take: it is not one
+/// that is being freed, which a callback may still see.
 pub struct Taken<T> {
     slot: *mut *mut T,
     /// The tensor.
     pub tensor: NonNull<T>,
 }
 
-impl<T> Taken<T> {
+impl<T: Managed> Taken<T> {
     /// The tensor in the variable, when nothing is wrong. `out` is not yet NULL.
     ///
     /// # Safety
@@ -125,7 +128,34 @@ impl<T> Taken<T> {
         }
         // SAFETY: a variable of the caller, by its word.
         let tensor = NonNull::new(unsafe { slot.read() })?;
-        tensor.is_aligned().then_some(Taken { slot, tensor })
+        // SAFETY: a live tensor, by the caller's word.
+        let held = tensor.is_aligned() && !unsafe { T::dying(tensor) };
+        held.then_some(Taken { slot, tensor })
+    }
+
+    /// The tensor in the variable, for a function without a result.
+    ///
+    /// # Safety
+    /// As [`Taken::new`].
+    pub unsafe fn only(slot: *mut *mut T, arg: Arg) -> Result<Self> {
+        let variable = required(slot, arg)?;
+        // SAFETY: a variable of the caller, by its word.
+        let tensor = required(unsafe { variable.read() }, arg)?;
+        // SAFETY: a live tensor, by the caller's word.
+        match unsafe { T::dying(tensor) } {
+            true => Err(block::dying().of(arg)),
+            false => Ok(Taken { slot, tensor }),
+        }
+    }
+
+    /// Empties the variable: the tensor is taken.
+    ///
+    /// # Safety
+    /// The variable is still the caller's.
+    #[inline]
+    pub unsafe fn empty(&self) {
+        // SAFETY: it was checked when the tensor was read from it.
+        unsafe { self.slot.write(null_mut()) }
     }
 
     /// The tensor in the variable; refused when it is the variable that receives the result, which
@@ -158,11 +188,13 @@ impl<T> Taken<T> {
         }
         // SAFETY: a variable of the caller, by its word.
         let out = unsafe { Out::clear(out) };
-        let variable = required(slot, args[0])?;
         // SAFETY: as above.
-        let tensor = required(unsafe { variable.read() }, args[0])?;
-        out.check(args[1])?;
-        Ok(Taken { slot, tensor })
+        let taken = unsafe { Taken::only(slot, args[0]) };
+        match taken {
+            Err(error) if error.status != DLRS_REFCOUNT => return Err(error),
+            _ => out.check(args[1])?,
+        }
+        taken
     }
 
     /// Gives the result to the caller and empties the variable.
@@ -173,7 +205,7 @@ impl<T> Taken<T> {
     pub unsafe fn give<U>(&self, result: NonNull<U>, out: *mut *mut U) {
         // SAFETY: both variables were checked by `new`.
         unsafe {
-            self.slot.write(null_mut());
+            self.empty();
             out.write(result.as_ptr());
         }
     }

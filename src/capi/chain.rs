@@ -1,18 +1,19 @@
 //! Deleter chains.
 
 use core::ffi::c_void;
-use core::ptr::NonNull;
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::tensor::block::{Block, dlrs_free_fn};
-use crate::tensor::{chain, share};
+use crate::tensor::chain::{self, Callback};
+use crate::tensor::share;
 
 /// Run the callback while the data is still there, before it is freed.
 pub const DLRS_BEFORE_FREE: i32 = 0;
-/// Run the callback when the data has been freed.
+/// Run the callback when the data of this tensor has been freed. A view has no data of its own: its
+/// base's may stay.
 pub const DLRS_AFTER_FREE: i32 = 1;
 
 const TENSOR: Arg = &Parameter(1, "tensor");
@@ -21,23 +22,21 @@ const TENSOR: Arg = &Parameter(1, "tensor");
 /// `tensor` is NULL or live.
 #[inline(always)]
 unsafe fn own<'a>(tensor: *mut DLManagedTensorVersioned) -> Result<&'a Block> {
-    let tensor: NonNull<DLManagedTensorVersioned> = arg::required(tensor, TENSOR)?;
-    // SAFETY: the caller's word.
-    unsafe { share::own(tensor) }.of(TENSOR)
+    let tensor = arg::required(tensor, TENSOR)?;
+    // SAFETY: the caller's word; a block is there as long as its tensor.
+    unsafe { Ok(share::own(tensor).of(TENSOR)?.as_ref()) }
 }
 
-fn check_callback(callback: dlrs_free_fn) -> Result<()> {
-    match callback {
-        Some(_) => Ok(()),
-        None => Err(Error::new(DLRS_NULL_ARG).of(&Parameter(2, "callback"))),
-    }
+fn given(callback: dlrs_free_fn) -> Result<Callback> {
+    callback.ok_or(Error::new(DLRS_NULL_ARG).of(&Parameter(2, "callback")))
 }
 
 /// Attach a callback to a tensor of this library, to run once when its last holder goes.
 ///
 /// Ownership: context is the callback's. Callbacks of one order run last in, first out: those of
 ///            DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A foreign
-///            tensor takes callbacks after dlrs_import_take has boxed it.
+///            tensor takes callbacks after dlrs_import_take has boxed it. Memory of callbacks that
+///            were detached is used again.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
 ///            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: order. DLRS_NOMEM: no memory.
 ///            On error the chain is as it was and the callback will not run.
@@ -45,7 +44,8 @@ fn check_callback(callback: dlrs_free_fn) -> Result<()> {
 ///            release. It may use and release other tensors. With DLRS_BEFORE_FREE it may even
 ///            call the deleter of this very tensor again, which does nothing, attach callbacks to
 ///            it, which run too, and detach others. It cannot share the tensor any more, nor view
-///            it: that is DLRS_REFCOUNT. The tensor's own free_fn is too late to attach.
+///            it, nor give it to a function that takes: that is DLRS_REFCOUNT. The tensor's own
+///            free_fn is too late to attach.
 /// Source:    this library.
 ///
 /// # Safety
@@ -61,18 +61,19 @@ pub unsafe extern "C" fn dlrs_attach(
     run("dlrs_attach", error, || {
         // SAFETY: NULL or live, by the preface.
         let block = unsafe { own(tensor) }?;
-        check_callback(callback)?;
+        let callback = given(callback)?;
         if order != DLRS_BEFORE_FREE && order != DLRS_AFTER_FREE {
             let error = Error::new(DLRS_BAD_ARG).of(&Parameter(4, "order"));
             return Err(error.value(order.into()).limit(DLRS_AFTER_FREE.into()));
         }
-        chain::attach(block.links(order == DLRS_AFTER_FREE), callback, context)
+        chain::attach(block, order == DLRS_AFTER_FREE, callback, context)
     })
 }
 
 /// Detach the callback that was attached last with this function and context.
 ///
-/// Ownership: context is the caller's again; the callback will not run.
+/// Ownership: context is the caller's again; the callback will not run. Of both orders, the one
+///            that was attached last is taken. All callbacks of the tensor are looked through.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
 ///            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
 /// Threads:   any, while the caller holds the tensor or is one of its DLRS_BEFORE_FREE callbacks.
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn dlrs_detach(
     run("dlrs_detach", error, || {
         // SAFETY: NULL or live, by the preface.
         let block = unsafe { own(tensor) }?;
-        check_callback(callback)?;
+        let callback = given(callback)?;
         if chain::detach(block, callback, context) {
             return Ok(());
         }

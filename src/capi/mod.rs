@@ -33,9 +33,8 @@
 //!
 //! Threads. Functions may run on any threads at the same time, also on the same tensor, as long
 //! as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
-//! A callback must return: not throw, longjmp, or end its thread. Threads are those that the C
-//! library knows, as for malloc: where glibc says that there is only one, counts of holders change
-//! without locked instructions.
+//! A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
+//! release what is not the last holder: holders are counted by atomic instructions.
 //!
 //! Threads that the library makes are joined before the call returns. Functions with copy options
 //! are cancellation points before they begin (pthread_cancel), and not while they wait for those

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
 ///            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
 ///            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders, or none:
 ///            a callback of the tensor that is being freed.
-/// Threads:   any; where there are several, the count is atomic.
+/// Threads:   any; the count is atomic, in signal handlers too.
 /// Source:    this library; the meaning of IS_COPIED is dlpack.h's.
 ///
 /// # Safety
@@ -146,8 +146,7 @@ pub unsafe extern "C" fn dlrs_set_flags(
     run("dlrs_set_flags", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
         // SAFETY: a live tensor, by the preface.
-        let block = unsafe { share::own(tensor) }.of(TENSOR)?;
-        share::set_flags(block, set, clear).of(TENSOR)
+        unsafe { share::set_flags(share::own(tensor).of(TENSOR)?.as_ref(), set, clear).of(TENSOR) }
     })
 }
 
@@ -169,8 +168,7 @@ pub unsafe extern "C" fn dlrs_set_user_data(
     run("dlrs_set_user_data", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
         // SAFETY: a live tensor, by the preface.
-        let block = unsafe { share::own(tensor) }.of(TENSOR)?;
-        block.user_data().store(user_data, Release);
+        unsafe { share::own(tensor).of(TENSOR)?.as_ref() }.user_data().store(user_data, Release);
         Ok(())
     })
 }

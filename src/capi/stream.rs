@@ -1,9 +1,8 @@
 //! Streams, events, and tensors whose release waits for them.
 
 use core::ffi::c_void;
-use core::ptr::null_mut;
 
-use super::arg::{self, Out};
+use super::arg::{self, Out, Taken};
 use super::device::backend;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
@@ -317,16 +316,12 @@ pub unsafe extern "C" fn dlrs_release_after_take(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_release_after_take", error, || {
-        let argument = &Parameter(1, "tensor");
-        let slot = arg::required(tensor, argument)?;
-        // SAFETY: a variable of the caller's.
-        let held = arg::required(unsafe { slot.read() }, argument)?;
-        backend(device, &Parameter(2, "device"))?;
-        // SAFETY: a live tensor and stream, by the caller's word.
+        // SAFETY: a variable of the caller's with a live tensor, and a live stream, by its word.
         unsafe {
-            let on = device_order(device, stream);
-            deferred::release_later(held, on)?;
-            slot.write(null_mut());
+            let taken = Taken::only(tensor, &Parameter(1, "tensor"))?;
+            backend(device, &Parameter(2, "device"))?;
+            deferred::release_later(taken.tensor, device_order(device, stream))?;
+            taken.empty();
         }
         Ok(())
     })

@@ -236,7 +236,7 @@ unsafe fn base_of(
     let base: Versioned = NonNull::new(base).ok_or(Error::new(DLRS_NULL_ARG))?;
     // SAFETY: the caller's word.
     unsafe {
-        let block = NonNull::from(share::own(base)?);
+        let block = share::own(base)?;
         snapshot.read_managed(base.as_ptr(), Rules::of(Level::DLRS_LEVEL_LAYOUT))?;
         Ok(block)
     }

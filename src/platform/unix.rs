@@ -3,7 +3,6 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
 use super::names::Names;
 use super::workers::{Queue, STACK};
@@ -68,39 +67,6 @@ fn handle(library: *mut c_void) -> Option<Library> {
 pub unsafe fn symbol(library: Library, name: *const c_char) -> *mut c_void {
     // SAFETY: a handle that stays; the caller's word.
     unsafe { libc::dlsym(library.0, name) }
-}
-
-/// What [`SAID`] leads to as long as nobody looked.
-static NOT_LOOKED: AtomicU8 = AtomicU8::new(0);
-/// Where the C library says that the process has one thread.
-static SAID: AtomicPtr<u8> = AtomicPtr::new(NOT_LOOKED.as_ptr());
-
-/// Whether the calling thread is the only one of its process, as the C library says: then what
-/// threads share can be changed without locked instructions, until this thread makes another.
-/// False before [`look_for_threads`].
-#[inline(always)]
-pub fn alone() -> bool {
-    // SAFETY: glibc's byte, or ours, which both stay. Relaxed: they were there before us; glibc
-    // changes its own before a second thread starts, for good.
-    unsafe { AtomicU8::from_ptr(SAID.load(Relaxed)) }.load(Relaxed) != 0
-}
-
-/// Finds what [`alone`] reads, once: glibc says it since 2.32, for libstdc++'s shared_ptr.
-#[inline(always)]
-pub fn look_for_threads() {
-    if SAID.load(Relaxed) == NOT_LOOKED.as_ptr() {
-        look();
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn look() {
-    static NOT_SAID: AtomicU8 = AtomicU8::new(0);
-    // SAFETY: the name ends with NUL.
-    let said = unsafe { symbol(Library(libc::RTLD_DEFAULT), c"__libc_single_threaded".as_ptr()) };
-    let found = if said.is_null() { NOT_SAID.as_ptr() } else { said.cast() };
-    SAID.store(found, Relaxed);
 }
 
 /// The number of the calling process.

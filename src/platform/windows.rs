@@ -64,16 +64,6 @@ pub unsafe fn give_back(memory: NonNull<u8>) {
     unsafe { libc::free(memory.as_ptr().cast()) }
 }
 
-/// Whether the calling thread is the only one of its process: nobody says so.
-#[inline(always)]
-pub fn alone() -> bool {
-    false
-}
-
-/// Finds nothing.
-#[inline(always)]
-pub fn look_for_threads() {}
-
 /// From now on FreeLibrary leaves the module where it is, as `-z nodelete` does on Linux. Not
 /// before: a host that only asks for the version gets its memory back. One load once it is done.
 #[inline]

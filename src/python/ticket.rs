@@ -34,7 +34,7 @@ pub fn issue(block: &Block) -> Option<usize> {
         let free = place(ticket)?.compare_exchange(0, ticket, AcqRel, Relaxed).is_ok();
         free.then_some(ticket)
     })?;
-    if chain::attach(block.links(false), Some(expire), without_provenance_mut(ticket)).is_err() {
+    if chain::attach(block, false, expire, without_provenance_mut(ticket)).is_err() {
         void(ticket);
         return None;
     }

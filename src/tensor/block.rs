@@ -8,12 +8,13 @@
 
 mod release;
 
+use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
 
-use super::chain::Link;
+use super::chain::Chain;
 use super::{Legacy, Versioned};
 use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
@@ -88,11 +89,11 @@ pub enum Data {
 /// See the module's comment. `managed` is first: its address is the block's.
 #[repr(C)]
 pub struct Block {
-    managed: DLManagedTensorVersioned,
+    managed: UnsafeCell<DLManagedTensorVersioned>,
     legacy: LegacyRest,
     holders: AtomicUsize,
-    before: AtomicPtr<Link>,
-    after: AtomicPtr<Link>,
+    before: Chain,
+    after: Chain,
     user_data: AtomicPtr<c_void>,
     owner: Owner,
     // Extents, strides and data follow.
@@ -106,7 +107,7 @@ struct LegacyRest {
 }
 
 /// Where the legacy struct is: its members lie where those of a `DLManagedTensor` would.
-const LEGACY: usize = offset_of!(Block, managed.dl_tensor);
+const LEGACY: usize = offset_of!(DLManagedTensorVersioned, dl_tensor);
 const _: () = {
     let (rest, of) = (offset_of!(Block, legacy) - LEGACY, offset_of!(DLManagedTensor, manager_ctx));
     assert!(rest == of && LEGACY.is_multiple_of(align_of::<DLManagedTensor>()));
@@ -117,30 +118,38 @@ const _: () = {
 /// Holders beyond this are refused, so that the count can never wrap.
 const HOLDERS_MAX: usize = isize::MAX as usize;
 
+// Tensors are known by the addresses of these two: each must be one function, with one address.
+#[inline(never)]
 unsafe extern "C" fn delete_versioned(tensor: *mut DLManagedTensorVersioned) {
     if !tensor.is_null() {
-        // SAFETY: this deleter stands only in structs at the head of a live block.
-        unsafe { drop_holder(tensor.cast()) }
+        // SAFETY: this deleter stands only in structs of live blocks, and in copies of them.
+        unsafe { drop_holder((*tensor).manager_ctx.cast()) }
     }
 }
 
+#[inline(never)]
 unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
     if !tensor.is_null() {
-        // SAFETY: this deleter stands only in the legacy struct of a live block.
-        unsafe { drop_holder(tensor.byte_sub(LEGACY).cast()) }
+        // SAFETY: as above.
+        unsafe { drop_holder((*tensor).manager_ctx.cast()) }
     }
 }
 
-/// The block of a versioned tensor, when it is ours.
+/// The block of a versioned tensor, when it is ours. A copy of our struct is none: to us it is a
+/// foreign tensor, which its deleter releases.
 ///
 /// # Safety
 /// `tensor` points to a live versioned struct of any major.
 #[inline]
 pub unsafe fn of_versioned(tensor: Versioned) -> Option<NonNull<Block>> {
-    // SAFETY: the place of `deleter` is the same in every major; nothing else is read.
-    let deleter = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() };
-    (deleter.map(|f| f as usize) == Some(delete_versioned as *const () as usize))
-        .then(|| tensor.cast())
+    // SAFETY: these two have the same places in every major; nothing else is read.
+    let (deleter, block) = unsafe {
+        let at = tensor.as_ptr();
+        ((&raw const (*at).deleter).read(), (&raw const (*at).manager_ctx).read())
+    };
+    let ours = deleter.map(|f| f as usize) == Some(delete_versioned as *const () as usize);
+    NonNull::new(block.cast())
+        .filter(|block: &NonNull<Block>| ours && block.addr() == tensor.addr())
 }
 
 /// The block of a legacy tensor, when it is ours.
@@ -150,12 +159,13 @@ pub unsafe fn of_versioned(tensor: Versioned) -> Option<NonNull<Block>> {
 #[inline]
 pub unsafe fn of_legacy(tensor: Legacy) -> Option<NonNull<Block>> {
     // SAFETY: the caller's word.
-    let deleter = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() };
-    if deleter.map(|f| f as usize) != Some(delete_legacy as *const () as usize) {
-        return None;
-    }
-    // SAFETY: with this deleter the struct is the legacy one of a block.
-    Some(unsafe { tensor.byte_sub(LEGACY) }.cast())
+    let (deleter, block) = unsafe {
+        let at = tensor.as_ptr();
+        ((&raw const (*at).deleter).read(), (&raw const (*at).manager_ctx).read())
+    };
+    let ours = deleter.map(|f| f as usize) == Some(delete_legacy as *const () as usize);
+    let here = block.addr().wrapping_add(LEGACY) == tensor.addr().get();
+    NonNull::new(block.cast()).filter(|_| ours && here)
 }
 
 fn align_up(address: usize, align_bytes: usize) -> usize {
@@ -278,62 +288,33 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
     };
     // SAFETY: the caller's word.
     unsafe {
-        (&raw mut (*block.as_ptr()).managed.dl_tensor).write(dl_tensor);
+        (&raw mut (*Block::versioned(block).as_ptr()).dl_tensor).write(dl_tensor);
         write_rest(block, spec.flags, spec.owner);
     }
 }
 
-/// What every block begins with. A tensor's `manager_ctx` only must not be NULL: it names the
-/// library.
-struct Fresh(#[allow(dead_code)] Block); // read by its bytes
-
-// SAFETY: it is only read.
-unsafe impl Sync for Fresh {}
-
-static FRESH: Fresh = Fresh(Block {
-    managed: DLManagedTensorVersioned {
-        version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
-        manager_ctx: (&raw const FRESH).cast_mut().cast(),
-        deleter: Some(delete_versioned),
-        flags: 0,
-        dl_tensor: DLTensor {
-            data: null_mut(),
-            device: DLDevice { device_type: 0, device_id: 0 },
-            ndim: 0,
-            dtype: DLDataType { code: 0, bits: 0, lanes: 0 },
-            shape: null_mut(),
-            strides: null_mut(),
-            byte_offset: 0,
-        },
-    },
-    legacy: LegacyRest {
-        manager_ctx: (&raw const FRESH).cast_mut().cast(),
-        deleter: Some(delete_legacy),
-    },
-    holders: AtomicUsize::new(1),
-    before: AtomicPtr::new(null_mut()),
-    after: AtomicPtr::new(null_mut()),
-    user_data: AtomicPtr::new(null_mut()),
-    owner: Owner::Block,
-});
-
-/// All of a block but the description of its tensor. What never differs is copied: a wrap waits
-/// for stores, and these are of 16 bytes.
+/// All of a block but the description of its tensor. `manager_ctx` is the block: a deleter finds it
+/// also from a copy of the struct.
 ///
 /// # Safety
 /// `block` has room for a block.
 #[inline(always)]
 unsafe fn write_rest(block: NonNull<Block>, flags: u64, owner: Owner) {
-    const HEAD: usize = offset_of!(Block, managed.deleter);
-    const REST: usize = offset_of!(Block, legacy);
-    let (at, fresh) = (block.as_ptr(), (&raw const FRESH).cast::<u8>());
+    const VERSION: DLPackVersion =
+        DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION };
+    let (at, manager_ctx) = (block.as_ptr(), block.as_ptr().cast());
     // SAFETY: the caller's word.
     unsafe {
-        at.cast::<u8>().copy_from_nonoverlapping(fresh, HEAD);
-        (&raw mut (*at).managed.deleter).write(Some(delete_versioned));
-        (&raw mut (*at).managed.flags).write(flags);
-        let rest = at.cast::<u8>().add(REST);
-        rest.copy_from_nonoverlapping(fresh.add(REST), offset_of!(Block, owner) - REST);
+        let managed: *mut DLManagedTensorVersioned = at.cast();
+        (&raw mut (*managed).version).write(VERSION);
+        (&raw mut (*managed).manager_ctx).write(manager_ctx);
+        (&raw mut (*managed).deleter).write(Some(delete_versioned));
+        (&raw mut (*managed).flags).write(flags);
+        (&raw mut (*at).legacy).write(LegacyRest { manager_ctx, deleter: Some(delete_legacy) });
+        (&raw mut (*at).holders).write(AtomicUsize::new(1));
+        (&raw mut (*at).before).write(Chain::new());
+        (&raw mut (*at).after).write(Chain::new());
+        (&raw mut (*at).user_data).write(AtomicPtr::new(null_mut()));
         (&raw mut (*at).owner).write(owner);
     }
 }
@@ -387,13 +368,20 @@ unsafe fn describe(block: NonNull<Block>, tensor: *const DLTensor, rank: Rank, f
         let Plain { data, byte_offset, device, dtype, .. } = plain;
         let ndim = rank.ndim() as i32;
         let dl_tensor = DLTensor { data, device, ndim, dtype, shape, strides, byte_offset };
-        (&raw mut (*block.as_ptr()).managed.dl_tensor).write(dl_tensor);
+        (&raw mut (*Block::versioned(block).as_ptr()).dl_tensor).write(dl_tensor);
         let put = |dim, extent, stride| {
             shape.add(dim).write(extent);
             strides.add(dim).write(stride);
         };
         plain.arrays(put).is_some()
     }
+}
+
+/// The last holder has gone: a callback has nothing to share or to give away.
+#[cold]
+pub fn dying() -> Error {
+    let error = Error::new(DLRS_REFCOUNT);
+    error.detail("the last holder has gone, and the tensor is being freed")
 }
 
 /// Bytes of a block and its arrays, of at most `MAX_NDIM` values each.
@@ -420,7 +408,7 @@ impl Block {
     #[inline]
     pub fn flags(&self) -> &AtomicU64 {
         // SAFETY: an aligned u64 inside the block; every access of ours is atomic.
-        unsafe { AtomicU64::from_ptr((&raw const self.managed.flags).cast_mut()) }
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.managed.get()).flags) }
     }
 
     /// How many holders there are.
@@ -438,7 +426,7 @@ impl Block {
         }
         let error = Error::new(DLRS_REFCOUNT);
         match self.holders() {
-            0 => Err(error.detail("the last holder has gone, and the tensor is being freed")),
+            0 => Err(dying()),
             holders => {
                 let error = error.detail("too many holders").value(holders as i64);
                 Err(error.limit(HOLDERS_MAX as i64))
@@ -449,20 +437,13 @@ impl Block {
     /// As [`Block::hold`]; false, and nothing has changed, where that fails.
     #[inline(always)]
     pub fn hold_usual(&self) -> bool {
-        // Relaxed, as in every reference count: the caller's own holder keeps the block alive.
-        let before = if platform::alone() {
-            let before = self.holders.load(Relaxed);
-            self.holders.store(before.wrapping_add(1), Relaxed);
-            before
-        } else {
-            platform::look_for_threads();
-            self.holders.fetch_add(1, Relaxed)
-        };
-        // One comparison refuses both ends: a callback of a block that goes has no holder to share.
-        if before.wrapping_sub(1) >= HOLDERS_MAX - 1 {
-            self.holders.fetch_sub(1, Relaxed);
+        // One comparison refuses both ends: a callback of a block that goes has no holder to share,
+        // and 0 holders stay 0. Threads may pass the other end together; there is room for them.
+        if self.holders.load(Relaxed).wrapping_sub(1) >= HOLDERS_MAX - 1 {
             return false;
         }
+        // Relaxed, as in every reference count: the caller's own holder keeps the block alive.
+        self.holders.fetch_add(1, Relaxed);
         if self.flags().load(Relaxed) & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
             self.flags().fetch_and(!DLPACK_FLAG_BITMASK_IS_COPIED, Relaxed);
         }
@@ -481,9 +462,9 @@ impl Block {
         &self.user_data
     }
 
-    /// The list of callbacks that run before the data is freed, or after.
+    /// The callbacks that run before the data is freed, or after.
     #[inline]
-    pub fn links(&self, after: bool) -> &AtomicPtr<Link> {
+    pub fn chain(&self, after: bool) -> &Chain {
         if after { &self.after } else { &self.before }
     }
 

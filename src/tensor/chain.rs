@@ -1,125 +1,268 @@
 //! Deleter chains: callbacks that run when the last holder of a tensor goes, last in, first out.
 //!
-//! A chain is a list that only grows while the tensor lives: attaching pushes with one
-//! compare-and-swap (a store where there is one thread), detaching turns a link into a dead one.
-//! So both are safe beside each other on several threads, and no lock can be held while a callback
-//! runs. When the tensor goes, one link after the other is taken off and run; only callbacks can
-//! change the list then.
+//! While the tensor lives no link leaves its chain: attaching pushes with one compare-and-swap, or
+//! uses the link of a callback that was detached again, so a chain is never longer than there were
+//! callbacks at a time. So both are safe beside each other on several threads, and no lock can be
+//! held while a callback runs. Serial numbers tell the order in which callbacks were attached. When
+//! the tensor goes, the links are put in that order, and one after the other is taken off and run;
+//! only callbacks can change the chain then.
 
 use core::ffi::c_void;
+use core::mem::{replace, transmute};
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
 
-use super::block::{Block, dlrs_free_fn};
+use super::block::Block;
 use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
+/// What is attached.
+pub type Callback = unsafe extern "C" fn(context: *mut c_void);
+
+/// The serial number of a link without a callback.
+const DEAD: u64 = 0;
+/// That of a link whose next callback is being written.
+const BUSY: u64 = 1;
+/// That of the next callback: no two callbacks of the process have the same.
+static SERIAL: AtomicU64 = AtomicU64::new(BUSY + 1);
+
 /// One callback.
-pub struct Link {
+struct Link {
+    /// Changed only when nobody else can reach the chain.
     next: *mut Link,
-    callback: dlrs_free_fn,
-    context: *mut c_void,
-    live: AtomicBool,
+    callback: AtomicPtr<c_void>,
+    context: AtomicPtr<c_void>,
+    serial: AtomicU64,
 }
 
-/// Adds a callback in front of the chain `links`.
-pub fn attach(links: &AtomicPtr<Link>, callback: dlrs_free_fn, context: *mut c_void) -> Result<()> {
-    let Some(memory) = platform::memory(size_of::<Link>()) else {
-        return Err(Error::new(DLRS_NOMEM).value(size_of::<Link>() as i64));
-    };
-    let link: NonNull<Link> = memory.cast();
-    let mut next = links.load(Relaxed);
-    loop {
-        // SAFETY: fresh memory of the right size, not yet seen by anyone.
-        unsafe { link.write(Link { next, callback, context, live: AtomicBool::new(true) }) };
-        if platform::alone() {
-            links.store(link.as_ptr(), Relaxed);
-            return Ok(());
-        }
-        platform::look_for_threads();
-        // Release: whoever finds the link finds it written.
-        match links.compare_exchange_weak(next, link.as_ptr(), Release, Relaxed) {
-            Ok(_) => return Ok(()),
-            Err(now) => next = now,
-        }
+/// The callbacks of a tensor that run at the same time of its end.
+pub struct Chain {
+    first: AtomicPtr<Link>,
+    /// Links without a callback that no thread has claimed.
+    dead: AtomicUsize,
+}
+
+impl Link {
+    /// Gives a link, which nobody else writes, its callback.
+    fn set(&self, callback: Callback, context: *mut c_void) {
+        // Release, as each store here: whoever sees it sees that the link is busy.
+        self.callback.store(callback as *mut c_void, Release);
+        self.context.store(context, Release);
+        self.serial.store(SERIAL.fetch_add(1, Relaxed), Release);
+    }
+
+    /// The serial number of the callback, if it is this one.
+    fn is(&self, callback: Callback, context: *mut c_void) -> Option<u64> {
+        let serial = self.serial.load(Acquire);
+        let found = (self.callback.load(Acquire), self.context.load(Acquire));
+        (serial > BUSY && found == (callback as *mut c_void, context)).then_some(serial)
     }
 }
 
-/// Kills the callback attached last with this function and context; tells whether there was one.
-pub fn detach(block: &Block, callback: dlrs_free_fn, context: *mut c_void) -> bool {
-    let same = |link: &Link| {
-        link.callback.map(|f| f as usize) == callback.map(|f| f as usize) && link.context == context
-    };
-    for after in [false, true] {
-        let mut next = block.links(after).load(Acquire);
-        // SAFETY: links are freed only with the block, which the caller holds.
-        while let Some(link) = unsafe { next.as_ref() } {
-            if same(link) && link.live.swap(false, AcqRel) {
-                return true;
-            }
+impl Chain {
+    /// Without callbacks.
+    pub const fn new() -> Chain {
+        Chain { first: AtomicPtr::new(null_mut()), dead: AtomicUsize::new(0) }
+    }
+
+    /// Whether nothing was ever attached.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.first.load(Relaxed).is_null()
+    }
+
+    /// The links, whose block the caller holds.
+    fn links(&self) -> impl Iterator<Item = &Link> {
+        let mut next = self.first.load(Acquire);
+        core::iter::from_fn(move || {
+            // SAFETY: links are freed only with the block.
+            let link = unsafe { next.as_ref() }?;
             next = link.next;
+            Some(link)
+        })
+    }
+
+    /// A link whose callback was detached, for the calling thread alone.
+    fn claim(&self) -> Option<&Link> {
+        let one_less = |dead: usize| dead.checked_sub(1);
+        self.dead.fetch_update(Acquire, Relaxed, one_less).ok()?;
+        // There is one for each thread that was counted, though others may take those seen first.
+        loop {
+            let dead =
+                |link: &&Link| link.serial.compare_exchange(DEAD, BUSY, Acquire, Relaxed).is_ok();
+            if let Some(link) = self.links().find(dead) {
+                return Some(link);
+            }
         }
     }
-    false
+
+    /// Adds a link for a callback.
+    fn push(&self, callback: Callback, context: *mut c_void) -> Result<()> {
+        let Some(memory) = platform::memory(size_of::<Link>()) else {
+            return Err(Error::new(DLRS_NOMEM).value(size_of::<Link>() as i64));
+        };
+        let link: NonNull<Link> = memory.cast();
+        let (callback, context) =
+            (AtomicPtr::new(callback as *mut c_void), AtomicPtr::new(context));
+        let serial = AtomicU64::new(SERIAL.fetch_add(1, Relaxed));
+        let mut next = self.first.load(Relaxed);
+        // SAFETY: fresh memory of the right size, not yet seen by anyone.
+        unsafe { link.write(Link { next, callback, context, serial }) };
+        // Release: whoever finds the link finds it written.
+        while let Err(now) = self.first.compare_exchange_weak(next, link.as_ptr(), Release, Relaxed)
+        {
+            next = now;
+            // SAFETY: as above.
+            unsafe { (&raw mut (*link.as_ptr()).next).write(next) };
+        }
+        Ok(())
+    }
 }
 
-/// `first` with `rest` behind it.
-///
-/// # Safety
-/// Both are chains that nobody else can reach.
-pub unsafe fn join(first: *mut Link, rest: *mut Link) -> *mut Link {
-    let mut last: *mut Link = null_mut();
-    let mut link = first;
-    while !link.is_null() {
-        last = link;
-        // SAFETY: a link of a chain that is ours.
-        link = unsafe { (*link).next };
+/// Adds a callback, to run before the data of the tensor is freed, or after.
+pub fn attach(block: &Block, after: bool, callback: Callback, context: *mut c_void) -> Result<()> {
+    let chain = block.chain(after);
+    // While the tensor is being freed, the chain is in order already: what is attached is next.
+    let dead = if block.holders() == 0 { None } else { chain.claim() };
+    match dead {
+        Some(link) => {
+            link.set(callback, context);
+            Ok(())
+        }
+        None => chain.push(callback, context),
     }
-    if last.is_null() {
-        return rest;
-    }
-    // SAFETY: as above.
-    unsafe { (*last).next = rest };
-    first
 }
 
-/// Runs and frees the callbacks of a list, front to back. Each has left the list when it runs, so
-/// it may attach others, which are next, and detach those that wait.
-///
-/// # Safety
-/// Nobody but the callbacks can reach the list.
-#[inline(always)]
-pub unsafe fn run(links: &AtomicPtr<Link>) {
-    if !links.load(Relaxed).is_null() {
+/// Takes back the callback attached last with this function and context, of either order; tells
+/// whether there was one.
+pub fn detach(block: &Block, callback: Callback, context: *mut c_void) -> bool {
+    loop {
+        let found = [false, true].into_iter().flat_map(|after| {
+            let chain = block.chain(after);
+            chain.links().filter_map(move |link| Some((link.is(callback, context)?, link, chain)))
+        });
+        let Some((serial, link, chain)) = found.max_by_key(|(serial, ..)| *serial) else {
+            return false;
+        };
+        // As long as the number is the same, so is the callback that was seen with it.
+        if link.serial.compare_exchange(serial, DEAD, AcqRel, Relaxed).is_ok() {
+            chain.dead.fetch_add(1, Release);
+            return true;
+        }
+    }
+}
+
+/// A chain that nobody else can reach.
+pub struct Rest(*mut Link);
+
+impl Rest {
+    /// No callback.
+    pub const NONE: Rest = Rest(null_mut());
+
+    /// The callbacks of a chain, with the rest behind them.
+    ///
+    /// # Safety
+    /// Nobody else can reach the chain any more.
+    pub unsafe fn behind(self, chain: &Chain) -> Rest {
         // SAFETY: the caller's word.
-        unsafe { run_all(links) }
+        let first = unsafe { arranged(chain.first.load(Acquire)) };
+        let mut last: *mut Link = null_mut();
+        let mut link = first;
+        while !link.is_null() {
+            last = link;
+            // SAFETY: a link of a chain that is ours.
+            link = unsafe { (*link).next };
+        }
+        if last.is_null() {
+            return self;
+        }
+        // SAFETY: as above.
+        unsafe { (*last).next = self.0 };
+        Rest(first)
+    }
+
+    /// Runs and frees the callbacks.
+    pub fn run(self) {
+        // SAFETY: links of chains that are this one's alone.
+        unsafe { run_links(&AtomicPtr::new(self.0)) }
+    }
+}
+
+/// Runs and frees the callbacks of a chain, those attached last first. Each has left the chain when
+/// it runs, so it may attach others, which are next, and detach those that wait.
+///
+/// # Safety
+/// Nobody but the callbacks can reach the chain.
+pub unsafe fn run(chain: &Chain) {
+    // SAFETY: the caller's word.
+    unsafe {
+        chain.first.store(arranged(chain.first.load(Acquire)), Relaxed);
+        run_links(&chain.first);
     }
 }
 
 /// # Safety
 /// As [`run`].
-#[inline(never)]
-unsafe fn run_all(links: &AtomicPtr<Link>) {
-    // SAFETY: the caller's word.
-    unsafe { run_here(links) }
-}
-
-/// As [`run`], compiled into its caller.
-///
-/// # Safety
-/// As [`run`].
-#[inline(always)]
-pub unsafe fn run_here(links: &AtomicPtr<Link>) {
+unsafe fn run_links(links: &AtomicPtr<Link>) {
     while let Some(memory) = NonNull::new(links.load(Acquire)) {
         // SAFETY: a link of the list; it is read out, taken off and freed before its callback runs,
         // so the callback may do anything, even not return.
-        let Link { next, callback, context, live } = unsafe { memory.read() };
+        let Link { next, callback, context, serial } = unsafe { memory.read() };
         links.store(next, Relaxed);
         // SAFETY: links come from `platform::memory`.
         unsafe { platform::give_back(memory.cast()) };
-        if let (Some(callback), true) = (callback, live.into_inner()) {
-            // SAFETY: the caller of `attach` vouched for the callback and its context.
-            unsafe { callback(context) };
+        if serial.into_inner() > BUSY {
+            // SAFETY: `set` wrote it; the caller of `attach` vouched for it and its context.
+            unsafe {
+                transmute::<*mut c_void, Callback>(callback.into_inner())(context.into_inner())
+            };
         }
     }
+}
+
+/// Links in the order in which they run: by merging runs of 1, 2, 4, ... of them.
+///
+/// # Safety
+/// Nobody else can reach them.
+unsafe fn arranged(mut links: *mut Link) -> *mut Link {
+    let mut runs: [*mut Link; usize::BITS as usize] = [null_mut(); _];
+    while !links.is_null() {
+        let mut run = links;
+        // SAFETY: the caller's word.
+        unsafe {
+            links = replace(&mut (*run).next, null_mut());
+            for place in &mut runs {
+                let before = replace(place, null_mut());
+                if before.is_null() {
+                    *place = run;
+                    break;
+                }
+                run = merged(before, run);
+            }
+        }
+    }
+    // SAFETY: as above.
+    runs.into_iter().fold(null_mut(), |all, run| unsafe { merged(run, all) })
+}
+
+/// Two runs as one, the greatest serial number first.
+///
+/// # Safety
+/// As [`arranged`].
+unsafe fn merged(mut a: *mut Link, mut b: *mut Link) -> *mut Link {
+    let mut first = null_mut();
+    let mut last = &raw mut first;
+    // SAFETY: the caller's word; `last` is a place in this frame or in a link.
+    unsafe {
+        while !a.is_null() && !b.is_null() {
+            let later = (*a).serial.load(Relaxed) > (*b).serial.load(Relaxed);
+            let next = if later { &mut a } else { &mut b };
+            let link = *next;
+            *next = (*link).next;
+            *last = link;
+            last = &raw mut (*link).next;
+        }
+        *last = if a.is_null() { b } else { a };
+    }
+    first
 }

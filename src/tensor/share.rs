@@ -72,11 +72,10 @@ unsafe fn release_other(tensor: Versioned) {
 /// # Safety
 /// `tensor` is live.
 #[inline]
-pub unsafe fn own<'a>(tensor: Versioned) -> Result<&'a Block> {
+pub unsafe fn own(tensor: Versioned) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
     match unsafe { block::of_versioned(tensor) } {
-        // SAFETY: a live block of ours.
-        Some(block) => Ok(unsafe { block.as_ref() }),
+        Some(block) => Ok(block),
         // SAFETY: the caller's word.
         None => Err(unsafe { not_own(tensor) }),
     }
@@ -139,7 +138,7 @@ fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
 #[inline]
 pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
     // SAFETY: the caller's word.
-    unsafe { own(tensor) }?.hold()?;
+    unsafe { own(tensor)?.as_ref() }.hold()?;
     Ok(tensor)
 }
 
@@ -151,6 +150,31 @@ pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
 pub unsafe fn retain_own(tensor: Versioned) -> bool {
     // SAFETY: the caller's word.
     unsafe { block::of_versioned(tensor).is_some_and(|block| block.as_ref().hold_usual()) }
+}
+
+/// A managed struct of either kind.
+pub trait Managed {
+    /// Whether it is one of our tensors, whose last holder has gone: a callback is at work.
+    ///
+    /// # Safety
+    /// `tensor` is live.
+    unsafe fn dying(tensor: NonNull<Self>) -> bool;
+}
+
+impl Managed for DLManagedTensorVersioned {
+    #[inline(always)]
+    unsafe fn dying(tensor: Versioned) -> bool {
+        // SAFETY: the caller's word; a block of ours is there as long as its tensor.
+        unsafe { block::of_versioned(tensor).is_some_and(|block| block.as_ref().holders() == 0) }
+    }
+}
+
+impl Managed for DLManagedTensor {
+    #[inline(always)]
+    unsafe fn dying(tensor: Legacy) -> bool {
+        // SAFETY: as above.
+        unsafe { block::of_legacy(tensor).is_some_and(|block| block.as_ref().holders() == 0) }
+    }
 }
 
 /// The holders of one of our tensors, 0 for a foreign one.

@@ -1,9 +1,9 @@
 //! How a holder of a block goes, and with the last one the block.
 
-use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering::*};
 
-use super::super::chain::{self, Link};
+use super::super::chain::{self, Rest};
 use super::super::share;
 use super::{Block, Owner, of_legacy, of_versioned};
 use crate::platform;
@@ -14,24 +14,14 @@ use crate::platform;
 /// The caller has one holder of a live block and does not use it again.
 #[inline(always)]
 pub unsafe fn drop_holder(block: *mut Block) {
-    // SAFETY: the holder that is given up keeps the block alive until here.
-    let holders = unsafe { &(*block).holders };
-    // As in `leave`, which see: the usual case of a sole holder comes first.
-    let count = holders.load(Acquire);
-    if count != 1 {
-        if count != 0 && leave_others(holders, count) {
-            // SAFETY: that was the last holder.
-            unsafe { drop_linked(block) };
-        }
-        return;
-    }
-    holders.store(0, Relaxed);
-    // SAFETY: nobody else holds the block any more.
+    // SAFETY: the holder that is given up keeps the block alive until here; with the last one
+    // nobody else holds it any more.
     unsafe {
-        let (before, after) = ((*block).before.load(Relaxed), (*block).after.load(Relaxed));
-        match before.is_null() & after.is_null() {
-            true => free_block(block),
-            false => drop_linked(block),
+        if leave(&(*block).holders) {
+            match (*block).before.is_empty() & (*block).after.is_empty() {
+                true => free_block(block),
+                false => drop_linked(block),
+            }
         }
     }
 }
@@ -49,7 +39,7 @@ unsafe fn free_block(block: *mut Block) {
             Owner::Callback(Some(free), context) => free(context),
             Owner::Callback(None, _) | Owner::Block => {}
             Owner::Legacy(base) if of_legacy(base).is_none() => share::release_legacy(base),
-            _ => return drop_owned(block),
+            _ => return drop_last(block),
         }
         platform::give_back(NonNull::new_unchecked(block.cast()));
     }
@@ -64,48 +54,8 @@ unsafe fn free_block(block: *mut Block) {
 unsafe fn drop_linked(block: *mut Block) {
     // SAFETY: the caller's word. A callback may still attach others.
     unsafe {
-        chain::run_here(&(*block).before);
-        match (*block).after.load(Relaxed).is_null() {
-            true => free_block(block),
-            false => drop_last(block),
-        }
-    }
-}
-
-/// The rest of [`free_block`]: other owners.
-///
-/// # Safety
-/// As [`drop_last`].
-#[inline(never)]
-unsafe fn drop_owned(block: *mut Block) {
-    // SAFETY: the owner's holder was this block's; the block came from `platform::memory`, and is
-    // not used again.
-    let base = unsafe {
-        let base = match (*block).owner {
-            Owner::Versioned(base) if of_versioned(base).is_some() => of_versioned(base),
-            _ => free_owner(&(*block).owner),
-        };
-        platform::give_back(NonNull::new_unchecked(block.cast()));
-        base
-    };
-    if let Some(base) = base {
-        // SAFETY: this block's holder of it is given up.
-        unsafe { drop_base(base) }
-    }
-}
-
-/// Gives up a wrapper's holder of its base.
-///
-/// # Safety
-/// As [`drop_holder`].
-#[inline(never)]
-unsafe fn drop_base(base: NonNull<Block>) {
-    // SAFETY: the caller's word.
-    unsafe {
-        if leave(&base.as_ref().holders) {
-            chain::run(&base.as_ref().before);
-            drop_last(base.as_ptr());
-        }
+        chain::run(&(*block).before);
+        drop_last(block);
     }
 }
 
@@ -116,31 +66,37 @@ unsafe fn drop_base(base: NonNull<Block>) {
 #[inline(never)]
 unsafe fn drop_last(block: *mut Block) {
     let mut block = block;
-    let mut after: *mut Link = null_mut();
+    let mut after = Rest::NONE;
     loop {
-        // SAFETY: nobody else holds the block any more; both lists are ours alone now.
-        after = unsafe { chain::join((*block).after.load(Relaxed), after) };
         // The block goes after its owner: a `free` that calls this tensor's deleter again finds 0
         // holders and is ignored.
-        // SAFETY: the owner's holder was this block's.
-        let base = unsafe { free_owner(&(*block).owner) };
+        // SAFETY: nobody else holds the block any more; the owner's holder was this block's.
+        let base = unsafe {
+            if !(*block).after.is_empty() {
+                after = after.behind(&(*block).after);
+            }
+            free_owner(&(*block).owner)
+        };
         // SAFETY: the block came from `platform::memory`, and `block` is not used again.
         unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
         match base {
             // SAFETY: this block's holder of it is given up.
-            Some(base) if unsafe { leave(&base.as_ref().holders) } => block = base.as_ptr(),
+            Some(base) if unsafe { leave(&(*base.as_ptr()).holders) } => block = base.as_ptr(),
             _ => break,
         }
         // SAFETY: as above.
-        unsafe { chain::run(&(*block).before) };
+        unsafe {
+            if !(*block).before.is_empty() {
+                chain::run(&(*block).before);
+            }
+        }
     }
-    // SAFETY: these links belonged to blocks that are gone.
-    unsafe { chain::run(&AtomicPtr::new(after)) };
+    after.run();
 }
 
 /// Whether the caller was the last holder. A sole holder needs no read-modify-write. 0 holders
 /// means that a callback of this very tensor is calling its deleter: that is ignored.
-#[inline]
+#[inline(always)]
 fn leave(holders: &AtomicUsize) -> bool {
     // Acquire: what other holders did with the data happens before it is freed.
     match holders.load(Acquire) {
@@ -149,18 +105,8 @@ fn leave(holders: &AtomicUsize) -> bool {
             holders.store(0, Relaxed);
             true
         }
-        count => leave_others(holders, count),
+        _ => holders.fetch_sub(1, AcqRel) == 1,
     }
-}
-
-/// As [`leave`], where `count`, more than one, were seen: whether they have gone since.
-#[inline(always)]
-fn leave_others(holders: &AtomicUsize, count: usize) -> bool {
-    if platform::alone() {
-        holders.store(count - 1, Relaxed);
-        return false;
-    }
-    holders.fetch_sub(1, AcqRel) == 1
 }
 
 /// Gives the data back; returns the base instead when it is a block of ours, for the loop.

@@ -1,0 +1,63 @@
+/* Holders in a signal handler that interrupts the only thread of the process: whatever the handler
+ * retains and releases, no holder is lost. Before any thread is made: there is none here. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <signal.h>
+#include <sys/time.h>
+
+#include "harness.h"
+
+enum { SIGNALS = 400 };
+
+static DLManagedTensorVersioned *tensor;
+static volatile sig_atomic_t interrupts, kept;
+static DLManagedTensorVersioned *keeps[SIGNALS];
+static int ran;
+
+/* Every other time the handler keeps what it retained. */
+static void interrupt(int number) {
+  DLManagedTensorVersioned *mine;
+  (void)number;
+  if (interrupts == SIGNALS) return;
+  if (dlrs_retain(tensor, &mine, NULL) != DLRS_OK) abort();
+  if (interrupts++ % 2 == 0) {
+    dlrs_release(mine);
+  } else {
+    keeps[kept++] = mine;
+  }
+}
+
+static void every(long microseconds) {
+  struct itimerval timer;
+  memset(&timer, 0, sizeof timer);
+  timer.it_interval.tv_usec = timer.it_value.tv_usec = microseconds;
+  CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+}
+
+int main(void) {
+  struct sigaction action;
+  t_tensor good;
+  int i;
+  t_make(&good);
+  memset(&action, 0, sizeof action);
+  action.sa_handler = interrupt;
+  CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &ran, &tensor, ERR));
+  every(100);
+  while (interrupts < SIGNALS) {
+    DLManagedTensorVersioned *more[8];
+    for (i = 0; i < 8; ++i) {
+      if (dlrs_retain(tensor, &more[i], NULL) != DLRS_OK) abort();
+    }
+    for (i = 0; i < 8; ++i) dlrs_release(more[i]);
+  }
+  every(0);
+  EQUAL(dlrs_ref_count(tensor), 1 + kept);
+  for (i = 0; i < kept; ++i) dlrs_release(keeps[i]);
+  EQUAL(ran, 0);
+  EQUAL(dlrs_ref_count(tensor), 1);
+  dlrs_release(tensor);
+  EQUAL(ran, 1);
+  return t_close();
+}
