@@ -18,7 +18,7 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test test-long soak sanitize coverage mutants wheel interop \
+.PHONY: help build install demo test test-long soak sanitize miri coverage mutants wheel interop \
 	test-oneapi test-windows test-cross test-avx512 test-cuda bench-cuda bench bench-python \
 	bench-engine bench-profile bench-micro fuzz clean
 
@@ -82,6 +82,9 @@ soak: build  ## random operations on 4 threads for hours; SOAK_MINUTES=240 SOAK_
 
 sanitize:  ## the tests with sanitizers, of the library too; SANITIZE="rust address thread"
 	tests/sanitize.sh $(SANITIZE)
+
+miri:  ## the core under Miri, by both of Rust's aliasing models, where a nightly toolchain has it
+	tests/miri.sh
 
 coverage: build  ## which lines of src/ the C and Python tests run; writes target/coverage
 	tests/coverage.sh

@@ -3,10 +3,17 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "harness.h"
+
+#ifdef _WIN32
+/* There signals do not interrupt a thread. */
+int main(void) {
+  CHECK(1);
+  return t_close();
+}
+#else
 #include <signal.h>
 #include <sys/time.h>
-
-#include "harness.h"
 
 enum { SIGNALS = 400 };
 
@@ -61,3 +68,4 @@ int main(void) {
   EQUAL(ran, 1);
   return t_close();
 }
+#endif
