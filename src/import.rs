@@ -8,6 +8,7 @@ use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, NOBODY, Of, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::alloc::ALIGN_BYTES;
+use crate::tensor::block::Block;
 use crate::tensor::{Versioned, block, convert, share};
 use crate::validate::{Rules, Snapshot};
 
@@ -72,6 +73,32 @@ unsafe fn check_copy(copy: Versioned, import: &Import) -> Result<()> {
     if is_handle(&made) { Ok(()) } else { made.check_aligned(import.align_bytes).of(NOBODY) }
 }
 
+/// Takes any tensor in that satisfies the rules: itself when it is ours, else boxed.
+///
+/// # Safety
+/// As [`import`].
+pub unsafe fn as_is(tensor: Versioned, rules: Rules) -> Result<Versioned> {
+    let mut src = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe {
+        src.read_managed(tensor.as_ptr(), rules)?;
+        check_pointer(&src, rules)?;
+        boxed(&src, tensor)
+    }
+}
+
+/// The tensor that was read, itself when it is ours, else boxed.
+///
+/// # Safety
+/// As [`import`].
+unsafe fn boxed(src: &Snapshot, tensor: Versioned) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    match unsafe { block::of_versioned(tensor) } {
+        Some(_) => Ok(tensor),
+        None => convert::box_snapshot(src, tensor).map(Block::versioned),
+    }
+}
+
 /// The tensor itself, or a copy that is still to be filled; what was read is gone by then.
 ///
 /// # Safety
@@ -92,10 +119,7 @@ unsafe fn begin(
         (Some(error), CopyPolicy::Never) => Err(error),
         (None, CopyPolicy::Never | CopyPolicy::IfNeeded) => {
             // SAFETY: the caller's word.
-            match unsafe { block::of_versioned(tensor) } {
-                Some(_) => Ok(Made::found(tensor)),
-                None => convert::box_snapshot(&src, tensor).map(|it| Made::found(it.cast())),
-            }
+            unsafe { boxed(&src, tensor) }.map(Made::found)
         }
         _ => {
             check_for_copy(&mut src, import)?;

@@ -59,8 +59,7 @@ pub unsafe extern "C" fn dlrs_managed_tensor_allocator(
 /// Give the exchange API of this library's type Tensor.
 ///
 /// Ownership: the table is static; never free it.
-/// Errors:    none: never NULL. Its functions report theirs as Python exceptions; before
-///            dlrs_py_module was called in an interpreter, no Tensor can be made there.
+/// Errors:    none: never NULL. Its functions report theirs as Python exceptions.
 /// Threads:   any; needs no Python. Its functions need what dlpack.h says.
 /// Source:    DLPackExchangeAPI in dlpack.h. The capsule on the type holds the same table.
 ///

@@ -1,6 +1,6 @@
 //! The Python module.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
 use super::arg::Out;
@@ -25,10 +25,18 @@ pub(super) static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
     },
     managed_tensor_allocator: Some(dlrs_managed_tensor_allocator),
     managed_tensor_from_py_object_no_sync: Some(exchange::from_object),
-    managed_tensor_to_py_object_no_sync: Some(exchange::to_object),
+    managed_tensor_to_py_object_no_sync: Some(to_object),
     dltensor_from_py_object_no_sync: Some(exchange::describe),
     current_work_stream: Some(current_work_stream),
 });
+
+unsafe extern "C" fn to_object(
+    tensor: *mut DLManagedTensorVersioned,
+    out: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's word, as dlpack.h has it.
+    unsafe { exchange::to_object(&EXCHANGE_API.0, tensor, out) }
+}
 
 /// Give the Python module of this library: from_dlpack, empty and the type Tensor.
 ///

@@ -109,7 +109,8 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(
 ///            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. of a legacy tensor, what dlrs_validate
 ///            reports at DLRS_LEVEL_STRUCT. What is in a versioned one is not looked at: ask
 ///            dlrs_validate_managed, or use dlrs_py_import.
-/// Threads:   attached to Python; two threads must not consume the same capsule at once.
+/// Threads:   attached to Python. Of several threads that consume one capsule at once one gets the
+///            tensor, without the GIL too; consumers of other libraries are theirs to order.
 /// Source:    python_spec: the consumer renames the capsule.
 ///
 /// # Safety
@@ -277,8 +278,9 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 ///            `copy=True`; what it answers must be other memory, on the device that is wanted.
 ///            The stream of options waits for the producer's.
 /// Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
-///            thread; what belongs to Python is then given back attached to it, or left alone when
-///            Python is gone.
+///            thread; what belongs to Python is then given back attached to the interpreter that
+///            it came from, or left alone when that is gone. Before Python 3.15 no interpreter but
+///            the main one may end while another thread is releasing what belongs to it.
 /// Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
 /// Errors:    DLRS_NULL_ARG: object or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
 ///            DLRS_CALLBACK: the object raised an exception, which stays set.

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
 
-use super::buffer::{in_items, let_go, wrapped};
+use super::buffer::{hold, in_items, let_go, wrapped};
 use super::constants::text;
 use super::object::Owned;
 use super::raise::{is, raised, required, size};
@@ -77,11 +77,8 @@ unsafe fn over(
     let flags = if read_only != 0 { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
     // SAFETY: the object keeps the memory alive and is kept itself; the arrays hold ndim values.
     unsafe {
-        let kept = Owned::share(python, NonNull::new_unchecked(object));
-        let owner = Owner::Callback(Some(let_go), kept.as_ptr().cast());
-        let tensor = wrapped(&tensor, flags, owner)?;
-        kept.into_ptr();
-        Ok(tensor)
+        let held = hold(python, NonNull::new_unchecked(object))?;
+        wrapped(&tensor, flags, Owner::Callback(Some(let_go), held)).inspect_err(|_| let_go(held))
     }
 }
 

@@ -3,7 +3,9 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::raise::{aside, raised};
+use super::home::{self, Life};
+use super::object::Owned;
+use super::raise::raised;
 use super::symbols::{PyBuffer, PyObject, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
@@ -28,32 +30,50 @@ pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Optio
     if unsafe { python.PyObject_CheckBuffer(object) } == 0 {
         return Ok(None);
     }
-    let Some(memory) = platform::memory(size_of::<PyBuffer>()) else {
-        return Err(Error::new(DLRS_NOMEM).value(size_of::<PyBuffer>() as i64));
-    };
-    let view: NonNull<PyBuffer> = memory.cast();
+    let life = home::here(python)?.life();
+    let memory: NonNull<Lent> = memory_for::<Lent>()?;
     // SAFETY: the memory has room for a Py_buffer, which is filled on success, and stays until the
     // buffer is released.
     unsafe {
-        if python.PyObject_GetBuffer(object, view.as_ptr(), STRIDED) != 0 {
-            platform::give_back(memory);
+        let view = &raw mut (*memory.as_ptr()).view;
+        if python.PyObject_GetBuffer(object, view, STRIDED) != 0 {
+            platform::give_back(memory.cast());
             return Err(raised());
         }
-        let tensor = over(view);
+        (&raw mut (*memory.as_ptr()).life).write(life);
+        let tensor = over(memory);
         if tensor.is_err() {
-            python.PyBuffer_Release(view.as_ptr());
-            platform::give_back(memory);
+            release(memory.as_ptr().cast());
         }
         tensor.map(Some)
     }
 }
 
+/// A buffer, and whose it is.
+#[repr(C)]
+struct Lent {
+    view: PyBuffer,
+    life: Life,
+}
+
+/// An object, and whose it is.
+struct Held {
+    object: *mut PyObject,
+    life: Life,
+}
+
+fn memory_for<T>() -> Result<NonNull<T>> {
+    let nbytes = size_of::<T>();
+    let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
+    platform::memory(nbytes).map(NonNull::cast).ok_or(error)
+}
+
 /// # Safety
-/// `view` was filled by PyObject_GetBuffer; on success the tensor releases it.
-unsafe fn over(view: NonNull<PyBuffer>) -> Result<Versioned> {
+/// The buffer was filled by PyObject_GetBuffer; on success the tensor releases it.
+unsafe fn over(lent: NonNull<Lent>) -> Result<Versioned> {
     // SAFETY: the caller's word.
     let PyBuffer { buf, itemsize, readonly, ndim, format, shape, strides, .. } =
-        unsafe { view.read() };
+        unsafe { (&raw const (*lent.as_ptr()).view).read() };
     let ndim = check_ndim(ndim)?;
     let format = match format.is_null() {
         true => c"B",
@@ -90,7 +110,7 @@ unsafe fn over(view: NonNull<PyBuffer>) -> Result<Versioned> {
     };
     let flags = if readonly != 0 { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
     // SAFETY: a tensor of our own making, over arrays of `ndim` values.
-    unsafe { wrapped(&tensor, flags, Owner::Callback(Some(release), view.as_ptr().cast())) }
+    unsafe { wrapped(&tensor, flags, Owner::Callback(Some(release), lent.as_ptr().cast())) }
 }
 
 /// Strides count bytes in Python and elements in DLPack.
@@ -115,22 +135,44 @@ pub unsafe fn wrapped(tensor: &DLTensor, flags: u64, owner: Owner) -> Result<Ver
     Ok(Block::versioned(wrap::wrap(&snapshot, owner)?))
 }
 
-unsafe extern "C" fn release(view: *mut c_void) {
-    let Some(memory) = NonNull::new(view) else { return };
-    // SAFETY: the buffer of `from_object`, released once. Its exporter may run Python code.
-    let released = Python::attach(|python| unsafe {
-        aside(python, || python.PyBuffer_Release(view.cast()));
-    });
-    if released {
-        // SAFETY: it came from `platform::memory`.
-        unsafe { platform::give_back(memory.cast()) }
+/// Gives a buffer back. Its exporter may run Python code.
+unsafe extern "C" fn release(lent: *mut c_void) {
+    let Some(lent) = NonNull::new(lent.cast::<Lent>()) else { return };
+    // SAFETY: the buffer of `from_object`, released once, in the memory of `memory_for`.
+    unsafe {
+        let view = &raw mut (*lent.as_ptr()).view;
+        let life = (&raw const (*lent.as_ptr()).life).read();
+        if life.attach(|python| python.PyBuffer_Release(view)) {
+            platform::give_back(lent.cast());
+        }
     }
 }
 
-/// Keeps an object alive until the tensor goes.
-pub unsafe extern "C" fn let_go(object: *mut c_void) {
-    if !object.is_null() {
-        // SAFETY: the tensor's own reference. What it takes with it may be Python code.
-        Python::attach(|python| unsafe { aside(python, || python.Py_DecRef(object.cast())) });
+/// The context of [`let_go`] that keeps an object alive until then.
+///
+/// # Safety
+/// `object` is live.
+pub unsafe fn hold(python: Python, object: NonNull<PyObject>) -> Result<*mut c_void> {
+    let life = home::here(python)?.life();
+    let memory: NonNull<Held> = memory_for()?;
+    // SAFETY: the caller's word; room for it.
+    unsafe {
+        let object = Owned::share(python, object).into_ptr();
+        memory.write(Held { object, life });
+    }
+    Ok(memory.as_ptr().cast())
+}
+
+/// Lets an object go. What it takes with it may be Python code.
+///
+/// # Safety
+/// `held` is NULL, or comes from [`hold`] and is not used again.
+pub unsafe extern "C" fn let_go(held: *mut c_void) {
+    let Some(held) = NonNull::new(held.cast::<Held>()) else { return };
+    // SAFETY: the caller's word.
+    unsafe {
+        let Held { object, life } = held.read();
+        life.attach(|python| python.Py_DecRef(object));
+        platform::give_back(held.cast());
     }
 }

@@ -9,7 +9,7 @@ use core::ptr::{NonNull, without_provenance_mut};
 
 use super::object::Owned;
 use super::raise::{aside, raised, required};
-use super::symbols::{Destructor, PyObject, Python};
+use super::symbols::{CriticalSection, Destructor, PyObject, Python};
 use super::ticket;
 use crate::abi::*;
 use crate::device_type;
@@ -152,7 +152,9 @@ unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
     }
 }
 
-/// Takes the tensor out of a capsule, which is renamed; a legacy one gets `legacy_flags`.
+/// Takes the tensor out of a capsule, which is renamed; a legacy one gets `legacy_flags`. Of
+/// several threads one gets it, without the GIL too: nothing in here lets go of the critical
+/// section. A Python that has none has the GIL.
 ///
 /// # Safety
 /// `capsule` is a live object.
@@ -161,6 +163,25 @@ pub unsafe fn consume(
     capsule: *mut PyObject,
     legacy_flags: u64,
 ) -> Result<Versioned> {
+    let section = python.PyCriticalSection_Begin().zip(python.PyCriticalSection_End());
+    let Some((begin, end)) = section else {
+        // SAFETY: the caller's word.
+        return unsafe { take(python, capsule, legacy_flags) };
+    };
+    let mut section = CriticalSection([0; _]);
+    // SAFETY: the caller's word; the section is ended where it was begun.
+    unsafe {
+        begin(&raw mut section, capsule);
+        let taken = take(python, capsule, legacy_flags);
+        end(&raw mut section);
+        taken
+    }
+}
+
+/// # Safety
+/// `capsule` is a live object that no other thread takes from meanwhile.
+#[inline]
+unsafe fn take(python: Python, capsule: *mut PyObject, legacy_flags: u64) -> Result<Versioned> {
     // SAFETY: the caller's word; the name says what is inside, and the new name that it is ours.
     unsafe {
         if let Some(tensor) = contents::<DLManagedTensorVersioned>(python, capsule, VERSIONED) {

@@ -6,7 +6,7 @@ use core::ptr::{NonNull, null_mut};
 use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::object::Owned;
-use super::raise::{raised, required};
+use super::raise::{aside, raised, required};
 use super::stream;
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
@@ -74,12 +74,13 @@ pub unsafe fn from_object(
             return Err(failed(python));
         }
         let Some(tensor) = NonNull::new(tensor) else { return Err(failed(python)) };
+        python.PyErr_Clear(); // of one that does not know that it succeeded
         let foreign = check_version(tensor.as_ptr()).is_err();
-        if foreign || (literal(tensor) && ordered(&table, tensor, stream).is_ok()) {
+        if foreign || (literal(tensor) && ordered(python, &table, tensor, stream).is_ok()) {
             return Ok(Some(tensor));
         }
         // `__dlpack__` refuses what the elements do not say, and makes streams wait itself.
-        share::release(tensor);
+        aside(python, || share::release(tensor));
     }
     Ok(None)
 }
@@ -99,7 +100,12 @@ unsafe fn literal(tensor: Versioned) -> bool {
 ///
 /// # Safety
 /// `tensor` is live, of major 1, and the table's.
-unsafe fn ordered(table: &DLPackExchangeAPI, tensor: Versioned, consumer: i64) -> Result<()> {
+unsafe fn ordered(
+    python: Python,
+    table: &DLPackExchangeAPI,
+    tensor: Versioned,
+    consumer: i64,
+) -> Result<()> {
     // SAFETY: the caller's word.
     let device = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
     let Some(current) = table.current_work_stream.filter(|_| !host_reachable(device.device_type))
@@ -110,7 +116,9 @@ unsafe fn ordered(table: &DLPackExchangeAPI, tensor: Versioned, consumer: i64) -
     let mut producer = null_mut();
     // SAFETY: the framework's own device and streams.
     unsafe {
-        if current(device.device_type, device.device_id, &raw mut producer) != 0 {
+        let answer = current(device.device_type, device.device_id, &raw mut producer);
+        python.PyErr_Clear(); // dlpack.h: -1 comes with an exception; `__dlpack__` is asked next
+        if answer != 0 {
             return Err(Error::new(DLRS_STREAM));
         }
         stream::order(device, consumer, producer)
@@ -136,10 +144,15 @@ pub unsafe extern "C" fn current_work_stream(
     _: i32,
     out: *mut *mut c_void,
 ) -> c_int {
-    if out.is_null() {
-        return -1;
+    if !out.is_null() {
+        // SAFETY: the caller's word.
+        unsafe { out.write(null_mut()) };
+        return 0;
     }
-    // SAFETY: the caller's word.
-    unsafe { out.write(null_mut()) };
-    0
+    if let Ok(python) = Python::get() {
+        let message = c"current_work_stream() needs a variable for the stream: out is NULL";
+        // SAFETY: attached; the text ends with NUL.
+        unsafe { python.PyErr_SetString(python.PyExc_ValueError(), message.as_ptr()) };
+    }
+    -1
 }

@@ -6,6 +6,7 @@ use core::ptr::null_mut;
 use super::array_interface::numbers;
 use super::capsule;
 use super::object::{Owned, detached};
+use super::raise::aside;
 use super::stream;
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
@@ -106,7 +107,7 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
             _ => capsule::new(python, shared),
         };
         if capsule.is_err() {
-            share::release(shared);
+            aside(python, || share::release(shared));
         }
         capsule
     }

@@ -64,19 +64,23 @@ unsafe fn serve(
         check_version(tensor.as_ptr())?;
         flags_of(tensor.as_ptr())
     };
-    let mut import = wanted.import;
-    if flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
-        match import.policy {
-            CopyPolicy::Never => {
-                let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_FLAGS);
-                return Err(error.value(flags as i64).detail("the producer made a copy"));
-            }
-            _ => import.policy = CopyPolicy::IfNeeded, // it is there already
+    let copied = flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0;
+    let policy = match wanted.import.policy {
+        CopyPolicy::Never if copied => {
+            let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_FLAGS);
+            return Err(error.value(flags as i64).detail("the producer made a copy"));
         }
+        CopyPolicy::Always if copied => CopyPolicy::IfNeeded, // it is there already
+        policy => policy,
+    };
+    let Import { rules, order, align_bytes, writable, device, .. } = wanted.import;
+    let any = order.is_none() && align_bytes <= 1 && !writable && device.is_none();
+    if any && policy == CopyPolicy::IfNeeded {
+        // SAFETY: the caller's word.
+        return unsafe { import::as_is(tensor, rules) };
     }
-    let any = import.order.is_none() && import.align_bytes <= 1 && !import.writable;
-    let asis = any && import.device.is_none() && import.policy == CopyPolicy::IfNeeded;
-    if asis || import.policy == CopyPolicy::Never {
+    let import = Import { policy, ..wanted.import };
+    if policy == CopyPolicy::Never {
         // SAFETY: the caller's word.
         return unsafe { import::import(tensor, &import) };
     }
@@ -89,7 +93,7 @@ unsafe fn serve(
         match detached(python, nbytes, || import::import(tensor, &import)) {
             Err(failure) if beyond_us(&failure) => {
                 let copy = ask_for_copy(python, object, &snapshot, wanted, failure)?;
-                share::release(tensor);
+                aside(python, || share::release(tensor));
                 Ok(copy)
             }
             result => result,
@@ -142,7 +146,7 @@ unsafe fn ask_for_copy(
             Err(error) => Err(error),
         };
         if result.is_err() {
-            share::release(copy);
+            aside(python, || share::release(copy));
         }
         result
     }
@@ -301,6 +305,7 @@ unsafe fn on_host(python: Python, object: *mut PyObject) -> Result<bool> {
 }
 
 /// Whether the AttributeError that is set says that the method is missing; then it is cleared.
+/// Else an exception stays set.
 ///
 /// # Safety
 /// `object` and `method` are live, and an exception is set.
@@ -314,11 +319,13 @@ unsafe fn lacks(python: Python, object: *mut PyObject, method: *mut PyObject) ->
         let mut set = [null_mut(); 3];
         let [kind, value, trace] = &mut set;
         python.PyErr_Fetch(kind, value, trace);
-        let found = Owned::new(python.PyObject_GetAttr(object, method));
-        python.PyErr_Clear();
-        if found.is_none() {
+        if Owned::new(python.PyObject_GetAttr(object, method)).is_none() {
             set.into_iter().for_each(|part| drop(Owned::new(part)));
-            return true;
+            let missing = is(python, Python::PyExc_AttributeError);
+            if missing {
+                python.PyErr_Clear();
+            }
+            return missing; // what else it raises, KeyboardInterrupt, says more
         }
         let [kind, value, trace] = set;
         python.PyErr_Restore(kind, value, trace);

@@ -1,7 +1,9 @@
 //! CPython, as far as tensors meet it: its functions, found at run time.
 //!
 //! Nothing links libpython. One library serves every CPython from 3.9 on, with and without the
-//! GIL, because only functions of the stable ABI are called and only opaque objects are seen.
+//! GIL: it calls functions of the stable ABI, and a few that every CPython exports or for which
+//! there is a substitute (`symbols.rs` lists them all), and sees objects as opaque, but for the
+//! type at the end of their header, which is looked at only where it was found to be there.
 
 pub mod array_interface;
 pub mod buffer;
@@ -9,6 +11,7 @@ pub mod capsule;
 pub mod constants;
 pub mod exchange;
 pub mod export;
+pub mod home;
 pub mod import;
 pub mod module;
 mod object;

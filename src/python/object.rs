@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::mem::forget;
 use core::ptr::{NonNull, null_mut};
 
-use super::raise::{is, raised};
+use super::raise::{is, raised, required};
 use super::symbols::{PyObject, Python};
 use crate::error::Result;
 
@@ -99,9 +99,10 @@ impl Python {
         }
     }
 
-    /// An attribute of an object's type. Most types do not have the one that is asked for: so an
-    /// exception, made and thrown away, would cost more than all the rest. Python 3.13 has a
-    /// function for that; the older ones, which will not change any more, have `_PyType_Lookup`.
+    /// An attribute of an object's type, as `getattr(type, name)` finds it. Most types do not have
+    /// the one that is asked for: so an exception, made and thrown away, would cost more than all
+    /// the rest. Python 3.13 has a function for that. The older ones, which will not change any
+    /// more, have `_PyType_Lookup`, which knows nothing of attributes that a metaclass gives.
     ///
     /// # Safety
     /// Both objects are live.
@@ -113,13 +114,14 @@ impl Python {
     ) -> Result<Option<Owned>> {
         // SAFETY: the caller's word.
         unsafe {
-            match (self.PyObject_GetOptionalAttr(), self._PyType_Lookup()) {
-                (None, Some(look_up)) => {
-                    let found = NonNull::new(look_up(kind, name));
-                    Ok(found.map(|found| Owned::share(self, found)))
+            if let (None, Some(look_up)) = (self.PyObject_GetOptionalAttr(), self._PyType_Lookup())
+            {
+                let meta = required(self.PyObject_Type(kind))?;
+                if meta.as_ptr() == self.PyType_Type() && look_up(kind, name).is_null() {
+                    return Ok(None);
                 }
-                _ => self.attribute(kind, name),
             }
+            self.attribute(kind, name)
         }
     }
 

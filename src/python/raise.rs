@@ -3,6 +3,8 @@
 //! One rule for every function: when Python code raised, its exception stays set and the status is
 //! `DLRS_CALLBACK`; on any other failure, and on success, none is set.
 
+use core::ffi::c_char;
+use core::fmt::{self, Write};
 use core::ptr::null_mut;
 
 use super::object::Owned;
@@ -56,5 +58,38 @@ pub fn class_of(python: Python, status: i32) -> *mut PyObject {
         b"TypeError" => python.PyExc_TypeError(),
         b"ValueError" => python.PyExc_ValueError(),
         _ => python.PyExc_RuntimeError(),
+    }
+}
+
+/// A text of moderate length, with its NUL.
+pub struct Message {
+    bytes: [u8; 400],
+    nbytes: usize,
+}
+
+impl Message {
+    /// No text.
+    pub const EMPTY: Message = Message { bytes: [0; 400], nbytes: 0 };
+
+    /// The text for C.
+    pub fn as_ptr(&self) -> *const c_char {
+        self.bytes.as_ptr().cast()
+    }
+
+    /// The text.
+    pub fn text(&self) -> &[u8] {
+        self.bytes.get(..self.nbytes).unwrap_or(&[])
+    }
+}
+
+impl Write for Message {
+    /// What does not fit is left out; messages are ASCII.
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes.len() - 1;
+        let free = self.bytes.get_mut(self.nbytes..room).unwrap_or_default();
+        let count = free.len().min(text.len());
+        free.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
+        self.nbytes += count;
+        Ok(())
     }
 }

@@ -9,8 +9,10 @@ use core::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
 use core::marker::PhantomData;
 use core::mem::transmute;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
 
+use super::object::Owned;
+use super::raise::aside;
 use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
@@ -48,12 +50,27 @@ pub struct PyBuffer {
     pub internal: *mut c_void,
 }
 
+/// `PyCriticalSection`: two words that are Python's own, with room for more.
+#[repr(C)]
+pub struct CriticalSection(pub [usize; 8]);
+
 /// The right to call Python: it is in the process, runs, and is attached to this thread. Bound to
 /// the thread that asked.
 #[derive(Clone, Copy)]
 pub struct Python(PhantomData<*mut ()>);
 
+/// The table is filled.
 static READY: AtomicBool = AtomicBool::new(false);
+
+/// Bytes of the header of every object: 16, more where there is no GIL. The same in every
+/// interpreter of the process; 0 before [`Python::get`] has first succeeded.
+static HEADER: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of the header of every object of Python's.
+#[inline]
+pub fn header_nbytes() -> usize {
+    HEADER.load(Relaxed)
+}
 
 impl Python {
     /// Python, when this thread may call it.
@@ -74,12 +91,36 @@ impl Python {
                 ));
             }
         }
+        if header_nbytes() == 0 {
+            python.measure()?;
+        }
         Ok(python)
+    }
+
+    /// What `object` itself has is the header of every object.
+    #[cold]
+    fn measure(self) -> Result<()> {
+        let name = c"__basicsize__".as_ptr();
+        // SAFETY: attached; an exception that is set is that of the caller's caller.
+        let nbytes = aside(self, || unsafe {
+            let size = Owned::new(self.PyObject_GetAttrString(self.PyBaseObject_Type(), name))?;
+            usize::try_from(self.PyLong_AsLongLong(size.as_ptr())).ok().filter(|&size| size > 0)
+        });
+        let unknown = || refuse("objects of this Python have no header of a known size");
+        HEADER.store(nbytes.ok_or_else(unknown)?, Relaxed);
+        Ok(())
+    }
+
+    /// Whether Python is about to end.
+    pub fn ends(self) -> bool {
+        let ends = self.Py_IsFinalizing().or(self._Py_IsFinalizing());
+        // SAFETY: it may be called at any time, on any thread.
+        ends.is_some_and(|ends| unsafe { ends() } != 0)
     }
 
     /// Whether this thread may call Python.
     #[inline]
-    fn attached(self) -> bool {
+    pub fn attached(self) -> bool {
         // Since 3.12 each thread has a current state of its own.
         let since = self.PyErr_GetRaisedException().and(self._PyThreadState_UncheckedGet());
         // SAFETY: each may be called on any thread while Python runs.
@@ -97,51 +138,36 @@ impl Python {
     /// has the lock: it is this thread's, or that of a subinterpreter that it runs; whether another
     /// thread runs one just now cannot be told.
     fn holds_lock(self) -> bool {
-        let (Some(own), Some(current), Some(interpreter)) = (
-            self.PyGILState_GetThisThreadState(),
-            self._PyThreadState_UncheckedGet(),
-            self.PyThreadState_GetInterpreter(),
-        ) else {
-            return true;
-        };
+        let Some(current) = self._PyThreadState_UncheckedGet() else { return true };
         // SAFETY: the first two may be called on any thread; the last reads a member of a state.
         unsafe {
-            let (own, current) = (own(), current());
+            let (own, current) = (self.PyGILState_GetThisThreadState(), current());
             if own.is_null() || current.is_null() {
                 return false; // a thread that Python has not met; or nobody has the lock
             }
+            let interpreter = |state| self.PyThreadState_GetInterpreter(state);
             own == current || interpreter(own) != interpreter(current)
         }
     }
 
-    /// Runs `body` attached to Python; does not, and says so, when Python is gone or going: what
-    /// it still holds is then left alone, as python_spec asks of deleters.
-    pub fn attach(body: impl FnOnce(Python)) -> bool {
-        if !READY.load(Acquire) {
-            return false;
+    /// Python, for functions whose callers are attached to it, though they may be the first ones
+    /// of this library to be called.
+    ///
+    /// # Safety
+    /// If Python runs, this thread is attached.
+    #[inline]
+    pub unsafe fn called() -> Result<Python> {
+        match header_nbytes() {
+            0 => Python::get(),
+            _ => Ok(Python(PhantomData)),
         }
-        let python = Python(PhantomData);
-        // SAFETY: these may be called on any thread; `Ensure` is undone on the same one.
-        unsafe {
-            let ends = python.Py_IsFinalizing().or(python._Py_IsFinalizing());
-            if python.Py_IsInitialized() == 0 || ends.is_some_and(|ends| ends() != 0) {
-                return false;
-            }
-            if python.attached() {
-                body(python);
-            } else {
-                let state = python.PyGILState_Ensure();
-                body(python);
-                python.PyGILState_Release(state);
-            }
-        }
-        true
     }
 
     /// Python, for functions that Python itself is calling.
     ///
     /// # Safety
-    /// [`Python::get`] has succeeded once in this process, and this thread is attached.
+    /// [`Python::get`] has succeeded once in this process, and this thread is attached, or calls
+    /// only what needs no attachment.
     #[inline]
     pub unsafe fn calling() -> Python {
         Python(PhantomData)
@@ -294,12 +320,18 @@ symbols! {
         fn PyBuffer_Release(view: *mut PyBuffer);
         fn PyGILState_Ensure() -> c_int;
         fn PyGILState_Release(state: c_int);
+        fn PyGILState_GetThisThreadState() -> *mut c_void;
+        fn PyThreadState_GetInterpreter(thread: *mut c_void) -> *mut c_void;
+        fn PyThreadState_New(interpreter: *mut c_void) -> *mut c_void;
+        fn PyThreadState_Clear(thread: *mut c_void);
+        fn PyThreadState_DeleteCurrent();
+        fn PyEval_AcquireThread(thread: *mut c_void);
         fn PyInterpreterState_Get() -> *mut c_void;
         fn PyInterpreterState_GetID(interpreter: *mut c_void) -> i64;
         fn PyInterpreterState_GetDict(interpreter: *mut c_void) -> *mut PyObject;
-        fn PyDict_SetItemString(
-            dict: *mut PyObject, key: *const c_char, item: *mut PyObject
-        ) -> c_int;
+        fn PyDict_SetDefault(
+            dict: *mut PyObject, key: *mut PyObject, item: *mut PyObject
+        ) -> *mut PyObject;
         fn PyModule_Create2(definition: *mut c_void, api: c_int) -> *mut PyObject;
         fn PyModule_GetState(module: *mut PyObject) -> *mut c_void;
         fn PyType_FromModuleAndSpec(
@@ -338,6 +370,7 @@ symbols! {
         itself PyBaseObject_Type;
         itself PySlice_Type;
         itself PyTuple_Type;
+        itself PyType_Type;
         variable PyExc_IndexError;
         itself _Py_NoneStruct;
         itself _Py_TrueStruct;
@@ -352,14 +385,18 @@ symbols! {
     }
     optional {
         fn PyGILState_Check() -> c_int;
-        fn PyGILState_GetThisThreadState() -> *mut c_void;
         fn PyThreadState_GetUnchecked() -> *mut c_void;
         fn _PyThreadState_UncheckedGet() -> *mut c_void;
-        fn PyThreadState_GetInterpreter(*mut c_void) -> *mut c_void;
         fn PyErr_GetRaisedException() -> *mut c_void;
         fn Py_IsFinalizing() -> c_int;
         fn _Py_IsFinalizing() -> c_int;
         fn PyObject_GetOptionalAttr(*mut PyObject, *mut PyObject, *mut *mut PyObject) -> c_int;
         fn _PyType_Lookup(*mut PyObject, *mut PyObject) -> *mut PyObject;
+        fn PyCriticalSection_Begin(*mut CriticalSection, *mut PyObject);
+        fn PyCriticalSection_End(*mut CriticalSection);
+        fn PyInterpreterView_FromCurrent() -> *mut c_void;
+        fn PyInterpreterView_Close(*mut c_void);
+        fn PyThreadState_EnsureFromView(*mut c_void) -> *mut c_void;
+        fn PyThreadState_Release(*mut c_void);
     }
 }

@@ -8,7 +8,6 @@ import operator
 import os
 import pickle
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -27,6 +26,7 @@ from hypothesis.extra import numpy as hnp
 import capsules
 import dlpack_ctypes
 import py_module
+import pythons
 from dlpack_rs import abi
 from views import DTYPES, random_bytes, random_destination, random_view
 
@@ -418,17 +418,9 @@ def test_shapes_of_a_foreign_tensor_that_changes():
     forger = Forger(lambda t, inner: None)
     t = m.from_dlpack(forger)
     inner = forger.tensor.dl_tensor
-    for change, kind, words in [(("ndim", 65), ValueError, "DLRS_NDIM"),
-                                (("ndim", -1), ValueError, "DLRS_NDIM")]:
+    for change in [("ndim", 65), ("ndim", -1), ("shape", None), ("ndim", 0)]:
         setattr(inner, *change)
-        refuses(kind, words, getattr, t, "shape")
-        inner.ndim = 2
-    inner.shape = None
-    refuses(ValueError, "DLRS_SHAPE_NULL", getattr, t, "shape")
-    inner.ndim = 0
-    assert t.shape == ()
-    inner.ndim, inner.shape = 2, ctypes.cast(forger.numbers, type(inner.shape))
-    assert t.shape == (2, 3)
+        assert (t.shape, t.ndim, t.T.shape) == ((2, 3), 2, (3, 2))
 
 
 @given(arrays(), st.data())
@@ -745,7 +737,8 @@ def rss():
         return int(file.read().split()[1]) * 4096
 
 def another():
-    kept.pop("libdlpack_rs.module")
+    ours, = (key for key in kept if str(key).startswith("libdlpack_rs "))
+    del kept[ours]
     module = py_module.load()
     assert module is not m
     tensor = module.empty((2, 3)).T
@@ -770,13 +763,6 @@ for round in range(2):
 assert rss() - before < 3 << 20, rss() - before  # a module and its type are 10 KB
 """
 
-
-# Every CPython that is to be served and found on this machine, by itself: no NumPy needed.
-PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.11-dbg", "3.13t", "3.14t"]
-PYTHONS = {path for name in VERSIONS
-           for path in [shutil.which(f"python{name}"),
-                        *map(str, PYENV.glob(f"{name.rstrip('t')}*/bin/python{name}"))] if path}
 
 EVERYWHERE = """
 import array, ctypes, inspect
@@ -807,16 +793,9 @@ print(sys.version_info[:2])
 
 @pytest.mark.parametrize("script", [EVERYWHERE, SUBINTERPRETERS, FORGETFUL],
                          ids=["everywhere", "subinterpreters", "a-module-nobody-needs-goes"])
-@pytest.mark.parametrize("python", sorted(PYTHONS),
-                         ids=lambda path: path.replace(str(PYENV), "pyenv"))
+@pytest.mark.parametrize("python", pythons.PYTHONS, ids=pythons.short)
 def test_every_python(python, script):
-    probe = subprocess.run([python, "-c", "import ctypes"], capture_output=True, timeout=60)
-    if probe.returncode:
+    version = pythons.version(python)
+    if version is None:
         pytest.skip(f"{python} does not run, or lacks ctypes")
-    assert run(python, script) in ("", f"({', '.join(version(python))})\n")
-
-
-def version(python):
-    """Its version, in two parts."""
-    say = "import sys; print(*sys.version_info[:2])"
-    return subprocess.run([python, "-c", say], capture_output=True, text=True).stdout.split()
+    assert run(python, script) in ("", f"{version}\n")

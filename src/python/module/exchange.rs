@@ -15,13 +15,10 @@ use crate::copy::CopyPolicy;
 use crate::error::{Error, Result, Status::*};
 use crate::import::Import;
 use crate::python::import::{Wanted, import};
-use crate::python::{Owned, PyObject, Python, capsule, exchange, export, raise, stream};
+use crate::python::{PyObject, Python, capsule, export, raise, stream};
 use crate::tensor::block::Block;
-use crate::tensor::{Versioned, share};
+use crate::tensor::share;
 use crate::validate::Snapshot;
-
-/// `PY_VECTORCALL_ARGUMENTS_OFFSET`: the place before the arguments may be used for the call.
-const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
 
 method!(
     /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`
@@ -35,7 +32,7 @@ method!(
         {
             let tensor = share::retain(Block::versioned(tensor::block_of(object)?))?;
             return capsule::new(call.python, tensor).map_err(|error| {
-                share::release(tensor);
+                raise::aside(call.python, || share::release(tensor));
                 error.into()
             });
         }
@@ -89,24 +86,16 @@ method!(
         call.bind(&[c"", c"device", c"copy", c"legacy_writable"], 1, &mut values)?;
         let [_, device, copy, legacy_writable] = values;
         let state = State::of_module(python, module)?;
-        let tensor = if device.is_null() && copy.is_null() && legacy_writable.is_null() {
-            match plain(python, state, object)? {
-                Some(tensor) => tensor,
-                None => import(python, object, &wanted(None, CopyPolicy::IfNeeded))?,
-            }
-        } else {
-            let policy = arguments::policy(python, copy)?;
-            let device = match arguments::is_none(python, device) {
-                true => None,
-                false => Some(arguments::device(python, device)?),
-            };
-            let mut wanted = wanted(device, policy);
-            if arguments::truth(python, legacy_writable)? {
-                wanted.legacy_flags = 0;
-            }
-            import(python, object, &wanted)?
+        let policy = arguments::policy(python, copy)?;
+        let device = match arguments::is_none(python, device) {
+            true => None,
+            false => Some(arguments::device(python, device)?),
         };
-        tensor::wrap(python, state.kind, tensor)
+        let mut wanted = wanted(device, policy);
+        if arguments::truth(python, legacy_writable)? {
+            wanted.legacy_flags = 0;
+        }
+        tensor::wrap(python, state.kind, import(python, object, &wanted)?)
     }
 );
 
@@ -129,68 +118,6 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
     }
 }
 
-/// The tensor of an object by the exchange API of its type, or by its `__dlpack__` of today, not
-/// put into a block yet. `None`: it has neither, and [`import`] knows other ways.
-///
-/// # Safety
-/// `object` is a live object.
-unsafe fn plain(python: Python, state: &State, object: *mut PyObject) -> Answer<Option<Versioned>> {
-    // SAFETY: the caller's word; a type is live as long as an object of it.
-    unsafe {
-        let kind = tensor::type_of(object);
-        let found = match python.attribute_of_type(kind, state.exchange_api)? {
-            Some(_) => exchange::from_object(python, object, stream::NONE)?,
-            None => None,
-        };
-        let tensor = match found {
-            Some(tensor) => tensor,
-            None => match call_dlpack(python, state, object)? {
-                Some(capsule) => {
-                    let flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-                    capsule::consume(python, capsule.as_ptr(), flags)?
-                }
-                None => return Ok(None),
-            },
-        };
-        let mut snapshot = Snapshot::new();
-        match snapshot.read_managed(tensor.as_ptr(), RULES) {
-            Ok(()) => Ok(Some(tensor)),
-            Err(error) => {
-                share::release(tensor);
-                Err(error.into())
-            }
-        }
-    }
-}
-
-/// `object.__dlpack__(max_version=(1, 3))`; `None` when there is no such method, or an older one.
-///
-/// # Safety
-/// `object` is a live object.
-#[inline]
-unsafe fn call_dlpack(
-    python: Python,
-    state: &State,
-    object: *mut PyObject,
-) -> Answer<Option<Owned>> {
-    let args = [null_mut(), object, state.version];
-    let args = args.as_ptr().wrapping_add(1);
-    let nargs = 1 | ARGUMENTS_OFFSET;
-    // SAFETY: one positional argument, the object, and one keyword.
-    unsafe {
-        let capsule = python.PyObject_VectorcallMethod(state.dlpack, args, nargs, state.keywords);
-        if let Some(capsule) = Owned::new(capsule) {
-            return Ok(Some(capsule));
-        }
-        let old: [fn(Python) -> _; 2] = [Python::PyExc_TypeError, Python::PyExc_AttributeError];
-        if old.into_iter().any(|kind| raise::is(python, kind)) {
-            python.PyErr_Clear();
-            return Ok(None);
-        }
-        Err(Failure::Raised)
-    }
-}
-
 /// `managed_tensor_from_py_object_no_sync`.
 ///
 /// # Safety
@@ -201,7 +128,7 @@ pub unsafe extern "C" fn from_object(
 ) -> c_int {
     // SAFETY: the caller's word.
     unsafe {
-        give(object.cast(), |object| {
+        give(object.cast(), out, |object| {
             let tensor = share::retain(Block::versioned(tensor::block_of(object)?))?;
             out.write(tensor.as_ptr());
             Ok(())
@@ -216,7 +143,7 @@ pub unsafe extern "C" fn from_object(
 pub unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int {
     // SAFETY: the caller's word. A block of ours, for consumers that expect strides.
     unsafe {
-        give(object.cast(), |object| {
+        give(object.cast(), out, |object| {
             tensor::block_of(object)?;
             out.write(*tensor::description(object));
             Ok(())
@@ -224,59 +151,71 @@ pub unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_
     }
 }
 
-/// `managed_tensor_to_py_object_no_sync`.
+/// `managed_tensor_to_py_object_no_sync`; `api` is the table that it stands in.
 ///
 /// # Safety
 /// As dlpack.h says: attached to Python; a live tensor, which is taken on success, and a variable.
-pub unsafe extern "C" fn to_object(
+pub unsafe fn to_object(
+    api: &'static DLPackExchangeAPI,
     tensor: *mut DLManagedTensorVersioned,
     out: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's word. On failure the tensor stays the caller's.
     unsafe {
-        let python = Python::calling();
-        let wrapped = super::kept(python).and_then(|module| {
+        reply(|python| {
+            let (Some(tensor), Some(out)) = (NonNull::new(tensor), NonNull::new(out)) else {
+                return Err(Error::new(DLRS_NULL_ARG).into());
+            };
+            let module = super::module(python, api)?;
             let state = State::of_module(python, module.as_ptr())?;
-            let tensor = NonNull::new(tensor).ok_or(Error::new(DLRS_NULL_ARG))?;
             Snapshot::new().read_managed(tensor.as_ptr(), RULES)?;
             let object = made(python._PyObject_New(state.kind))?;
-            Ok(tensor::fill(object, tensor))
-        });
-        match wrapped {
-            Ok(object) => {
-                out.write(object.into_ptr().cast());
-                0
-            }
-            Err(failure) => {
-                raise_failure(python, "Tensor", &failure);
-                -1
-            }
-        }
+            out.write(tensor::fill(object, tensor).into_ptr().cast());
+            Ok(())
+        })
     }
 }
 
 /// Runs a function of the exchange API on a `Tensor` of any interpreter.
 ///
 /// # Safety
-/// `object` is a live object.
-unsafe fn give(object: *mut PyObject, body: impl FnOnce(*mut PyObject) -> Result<()>) -> c_int {
-    // SAFETY: attached to Python, by the contract of the exchange API.
+/// `object` is a live object, `out` NULL or a variable.
+unsafe fn give<T>(
+    object: *mut PyObject,
+    out: *mut T,
+    body: impl FnOnce(*mut PyObject) -> Result<()>,
+) -> c_int {
+    // SAFETY: the caller's word.
     unsafe {
-        let python = Python::calling();
-        let dealloc = python.PyType_GetSlot(tensor::type_of(object), Slot::Dealloc as c_int);
-        let done = match core::ptr::eq(dealloc, tensor::dealloc as *const c_void) {
-            true => body(object),
-            false => {
-                Err(Error::new(DLRS_BAD_ARG).detail("the object is no Tensor of this library"))
+        reply(|python| {
+            if object.is_null() || out.is_null() {
+                return Err(Error::new(DLRS_NULL_ARG).into());
             }
-        };
-        match done {
-            Ok(()) => 0,
-            Err(error) => {
+            let kind = made(python.PyObject_Type(object))?;
+            let dealloc = python.PyType_GetSlot(kind.as_ptr(), Slot::Dealloc as c_int);
+            if !core::ptr::eq(dealloc, tensor::dealloc as *const c_void) {
                 python.PyErr_Clear();
-                raise_failure(python, "Tensor", &Failure::Error(error));
-                -1
+                let error = Error::new(DLRS_BAD_ARG);
+                return Err(error.detail("the object is no Tensor of this library").into());
             }
+            Ok(body(object)?)
+        })
+    }
+}
+
+/// The body of a function of the exchange API, which may be the first one of this library that is
+/// called in the process: 0, or -1 with an exception, where there is a Python to raise it.
+///
+/// # Safety
+/// The thread is attached to Python, by the contract of the exchange API.
+unsafe fn reply(body: impl FnOnce(Python) -> Answer<()>) -> c_int {
+    // SAFETY: the caller's word.
+    let Ok(python) = (unsafe { Python::called() }) else { return -1 };
+    match body(python) {
+        Ok(()) => 0,
+        Err(failure) => {
+            raise_failure(python, "Tensor", &failure);
+            -1
         }
     }
 }

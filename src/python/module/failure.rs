@@ -1,10 +1,10 @@
 //! Failures on their way to becoming exceptions.
 
-use core::ffi::c_char;
-use core::fmt::{self, Write};
+use core::fmt::Write;
 use core::ptr::null_mut;
 
 use crate::error::{Error, Status::*};
+pub use crate::python::raise::Message;
 use crate::python::raise::class_of;
 use crate::python::{Owned, PyObject, Python};
 
@@ -92,37 +92,4 @@ pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyOb
 fn is_set(python: Python) -> bool {
     // SAFETY: attached, by `Python`.
     unsafe { !python.PyErr_Occurred().is_null() }
-}
-
-/// A text of moderate length, with its NUL.
-pub struct Message {
-    bytes: [u8; 400],
-    nbytes: usize,
-}
-
-impl Message {
-    /// No text.
-    pub const EMPTY: Message = Message { bytes: [0; 400], nbytes: 0 };
-
-    /// The text for C.
-    pub fn as_ptr(&self) -> *const c_char {
-        self.bytes.as_ptr().cast()
-    }
-
-    /// The text.
-    pub fn text(&self) -> &[u8] {
-        self.bytes.get(..self.nbytes).unwrap_or(&[])
-    }
-}
-
-impl Write for Message {
-    /// What does not fit is left out; messages are ASCII.
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.bytes.len() - 1;
-        let free = self.bytes.get_mut(self.nbytes..room).unwrap_or_default();
-        let count = free.len().min(text.len());
-        free.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
-        self.nbytes += count;
-        Ok(())
-    }
 }

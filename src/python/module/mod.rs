@@ -2,8 +2,8 @@
 //!
 //! Nothing is compiled against a Python: the type is made from a spec and the functions from
 //! method tables, so calls cost what those of a compiled extension cost, and one library serves
-//! every CPython from 3.9 on. There is one module per interpreter, which keeps it in its own
-//! dictionary; asking again gives the same one, and so the same `Tensor` type.
+//! every CPython from 3.9 on. There is one module per interpreter, kept in its record
+//! ([`super::home`]); asking again gives the same one, and so the same `Tensor` type.
 //!
 //! Threads: a `Tensor` never changes, so nothing is locked, with or without the GIL. The module
 //! does not pass through the import system, which alone would switch the GIL on.
@@ -30,13 +30,10 @@ use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackExchangeAPI};
 use crate::error::{Error, Result, Status::*};
 use crate::python::capsule::EXCHANGE_API;
 use crate::python::raise::raised;
-use crate::python::{Owned, PyObject, Python};
+use crate::python::{Owned, Python, header_nbytes, home};
 use failure::{Answer, Failure, done, made};
 use spec::*;
 use state::State;
-
-/// Under this name an interpreter keeps its module.
-const KEY: &CStr = c"libdlpack_rs.module";
 
 /// The object header of any Python fits in as many bytes.
 const HEADER_MOST: usize = 64;
@@ -53,46 +50,17 @@ static DEFINITION: Definition = Definition(UnsafeCell::new([0; _]));
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// The interpreter's dictionary, borrowed.
-fn dictionary(python: Python) -> Answer<*mut PyObject> {
-    // SAFETY: attached, by `Python`.
-    let found = unsafe { python.PyInterpreterState_GetDict(python.PyInterpreterState_Get()) };
-    match found.is_null() {
-        true => Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending").into()),
-        false => Ok(found),
-    }
-}
-
-/// The module of this interpreter: a new reference. Where there is none, an exception is set.
-pub(super) fn kept(python: Python) -> Answer<Owned> {
-    // SAFETY: attached, by `Python`.
-    unsafe { made(python.PyMapping_GetItemString(dictionary(python)?, KEY.as_ptr())) }
-}
-
 /// The module of this interpreter, made if there is none yet: a new reference. `api` goes to its
 /// type.
 pub fn module(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned> {
-    let found = kept(python).or_else(|failure| {
-        if let Failure::Raised = failure {
-            // SAFETY: attached, by `Python`.
-            unsafe { python.PyErr_Clear() };
-        }
-        let module = make(python, api)?;
-        if let Ok(first) = kept(python) {
-            return Ok(first); // of a thread that was faster
-        }
-        // SAFETY: attached, by `Python`; live objects.
-        unsafe {
-            python.PyErr_Clear();
-            let dictionary = dictionary(python)?;
-            done(python.PyDict_SetItemString(dictionary, KEY.as_ptr(), module.as_ptr()))?;
-        }
-        Ok(module)
-    });
-    found.map_err(|failure| match failure {
-        Failure::Error(error) | Failure::Index(error) => error,
-        Failure::Raised | Failure::Call(_) => raised(),
-    })
+    let module = home::here(python)?.module.get(|| {
+        make(python, api).map_err(|failure| match failure {
+            Failure::Error(error) | Failure::Index(error) => error,
+            Failure::Raised | Failure::Call(_) => raised(),
+        })
+    })?;
+    // SAFETY: live: the record has a reference.
+    Ok(unsafe { Owned::share(python, module) })
 }
 
 /// Sets an attribute; `value` is given away.
@@ -108,20 +76,12 @@ fn make(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned> {
     let version = [DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()];
     // SAFETY: attached, by `Python`; the definition lives for ever.
     unsafe {
-        let definition = definition(python)?;
+        let definition = definition()?;
         // 3: the stable ABI's own version number.
         let module = made(python.PyModule_Create2(definition, 3))?;
         let state = State::of_new(python, module.as_ptr())?;
-        let intern = |text: &CStr| made(python.PyUnicode_InternFromString(text.as_ptr()));
-        state.dlpack = intern(c"__dlpack__")?.into_ptr();
-        state.exchange_api = intern(c"__dlpack_c_exchange_api__")?.into_ptr();
-        state.version = attributes::tuple(python, &version)?.into_ptr();
-        let keywords = made(python.PyTuple_New(1))?;
-        let keyword = intern(c"max_version")?;
-        done(python.PyTuple_SetItem(keywords.as_ptr(), 0, keyword.into_ptr()))?;
-        state.keywords = keywords.into_ptr();
         if !tensor::check_header(python, &module)? {
-            return Err(unknown_header(0));
+            return Err(unknown_header());
         }
         let kind = tensor_type(python, &module)?;
         let api = (&raw const *api).cast_mut().cast();
@@ -182,12 +142,15 @@ fn tensor_type(python: Python, module: &Owned) -> Answer<Owned> {
 }
 
 /// The definition of the module, written on the first call.
-fn definition(python: Python) -> Answer<*mut c_void> {
+fn definition() -> Answer<*mut c_void> {
     let start: *mut c_void = DEFINITION.0.get().cast();
     if WRITTEN.load(Acquire) {
         return Ok(start);
     }
-    let header = header_nbytes(python)?;
+    let header = header_nbytes();
+    if header > HEADER_MOST || !header.is_multiple_of(align_of::<ModuleDef>()) {
+        return Err(unknown_header());
+    }
     if CLAIMED.swap(true, AcqRel) {
         // Another interpreter's thread is between the two, for a few instructions.
         while !WRITTEN.load(Acquire) {
@@ -195,7 +158,6 @@ fn definition(python: Python) -> Answer<*mut c_void> {
         }
         return Ok(start);
     }
-    tensor::set_header(header);
     let definition = ModuleDef {
         base: [null_mut(); 3],
         name: c"dlpack_rs".as_ptr(),
@@ -214,19 +176,7 @@ fn definition(python: Python) -> Answer<*mut c_void> {
     Ok(start)
 }
 
-/// Bytes of the header of every object: what `object` itself has.
-fn header_nbytes(python: Python) -> Answer<usize> {
-    let name = c"__basicsize__".as_ptr();
-    // SAFETY: attached, by `Python`.
-    let size = unsafe { made(python.PyObject_GetAttrString(python.PyBaseObject_Type(), name)) }?;
-    let nbytes = arguments::number(python, size.as_ptr())? as usize;
-    match nbytes.is_multiple_of(align_of::<ModuleDef>()) && nbytes <= HEADER_MOST {
-        true => Ok(nbytes),
-        false => Err(unknown_header(nbytes)),
-    }
-}
-
-fn unknown_header(nbytes: usize) -> Failure {
-    let error = Error::new(DLRS_UNSUPPORTED).value(nbytes as i64);
+fn unknown_header() -> Failure {
+    let error = Error::new(DLRS_UNSUPPORTED).value(header_nbytes() as i64);
     error.detail("objects of this Python have a header that is not known here, bytes").into()
 }

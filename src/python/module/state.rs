@@ -6,21 +6,13 @@ use core::ptr::null_mut;
 use super::failure::{Answer, Failure};
 use super::spec::Visit;
 use crate::error::{Error, Status::*};
-use crate::python::{PyObject, Python};
+use crate::python::{Owned, PyObject, Python};
 
 /// The state of a module; Python makes it of zeroes.
 #[repr(C)]
 pub struct State {
     /// The type `Tensor`; NULL before and after the module's life.
     pub kind: *mut PyObject,
-    /// `"__dlpack__"`.
-    pub dlpack: *mut PyObject,
-    /// `"__dlpack_c_exchange_api__"`.
-    pub exchange_api: *mut PyObject,
-    /// `("max_version",)`.
-    pub keywords: *mut PyObject,
-    /// `(1, 3)`.
-    pub version: *mut PyObject,
 }
 
 impl State {
@@ -51,11 +43,6 @@ impl State {
             _ => Err(Error::new(DLRS_UNSUPPORTED).detail("the module is being destroyed").into()),
         }
     }
-
-    fn objects(&mut self) -> [&mut *mut PyObject; 5] {
-        let State { kind, dlpack, exchange_api, keywords, version } = self;
-        [kind, dlpack, exchange_api, keywords, version]
-    }
 }
 
 /// `m_traverse`: the type refers to the module, so both go only if the collector sees it.
@@ -66,17 +53,11 @@ pub unsafe extern "C" fn traverse(module: *mut PyObject, visit: Visit, arg: *mut
     // SAFETY: Python's word.
     unsafe {
         let state: *mut State = Python::calling().PyModule_GetState(module).cast();
-        let Some(state) = state.as_mut() else { return 0 };
-        for object in state.objects() {
-            if !object.is_null() {
-                match visit(*object, arg) {
-                    0 => {}
-                    answer => return answer,
-                }
-            }
+        match state.as_ref().filter(|state| !state.kind.is_null()) {
+            Some(state) => visit(state.kind, arg),
+            None => 0,
         }
     }
-    0
 }
 
 /// `m_clear`.
@@ -84,17 +65,11 @@ pub unsafe extern "C" fn traverse(module: *mut PyObject, visit: Visit, arg: *mut
 /// # Safety
 /// Python calls it for a module of ours.
 pub unsafe extern "C" fn clear(module: *mut PyObject) -> c_int {
-    // SAFETY: Python's word; each variable is emptied before its object goes.
+    // SAFETY: Python's word; the variable is emptied before its object goes.
     unsafe {
-        let python = Python::calling();
-        let state: *mut State = python.PyModule_GetState(module).cast();
+        let state: *mut State = Python::calling().PyModule_GetState(module).cast();
         let Some(state) = state.as_mut() else { return 0 };
-        for object in state.objects() {
-            let gone = core::mem::replace(object, null_mut());
-            if !gone.is_null() {
-                python.Py_DecRef(gone);
-            }
-        }
+        drop(Owned::new(core::mem::replace(&mut state.kind, null_mut())));
     }
     0
 }

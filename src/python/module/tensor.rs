@@ -7,7 +7,7 @@
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use super::failure::{Answer, made};
 use crate::abi::{DLManagedTensorVersioned, DLTensor};
@@ -15,7 +15,7 @@ use crate::device_type::opaque_handle;
 use crate::error::Result;
 use crate::platform;
 use crate::python::raise::aside;
-use crate::python::{Owned, PyObject, Python};
+use crate::python::{Owned, PyObject, Python, header_nbytes};
 use crate::tensor::block::{self, Block};
 use crate::tensor::{Versioned, convert, share};
 use crate::validate::{Level, Rules, Snapshot};
@@ -31,23 +31,14 @@ struct Payload {
 /// What a tensor must be to become an object: strict, but for strides that are not given.
 pub const RULES: Rules = Rules { strides_given: false, ..Rules::of(Level::DLRS_LEVEL_STRICT) };
 
-/// Bytes of the header of every object: 16, more where there is no GIL. The same in every
-/// interpreter of the process; set before the first type is made.
-static HEADER: AtomicUsize = AtomicUsize::new(16);
-
-/// Sets the size of the header.
-pub fn set_header(nbytes: usize) {
-    HEADER.store(nbytes, Relaxed);
-}
-
 /// Bytes of a `Tensor`.
 pub fn basicsize() -> usize {
-    HEADER.load(Relaxed) + size_of::<Payload>()
+    header_nbytes() + size_of::<Payload>()
 }
 
 /// Where the list of weak references is.
 pub fn weak_list_offset() -> usize {
-    HEADER.load(Relaxed) + offset_of!(Payload, weak_references)
+    header_nbytes() + offset_of!(Payload, weak_references)
 }
 
 /// # Safety
@@ -55,7 +46,7 @@ pub fn weak_list_offset() -> usize {
 #[inline]
 unsafe fn payload(object: *mut PyObject) -> *mut Payload {
     // SAFETY: the caller's word: the payload stands behind the header.
-    unsafe { object.byte_add(HEADER.load(Relaxed)).cast() }
+    unsafe { object.byte_add(header_nbytes()).cast() }
 }
 
 /// The type of any object, borrowed.
@@ -65,7 +56,7 @@ unsafe fn payload(object: *mut PyObject) -> *mut Payload {
 #[inline]
 pub unsafe fn type_of(object: *mut PyObject) -> *mut PyObject {
     // SAFETY: the type stands at the end of the header; `check_header` has seen that it does.
-    unsafe { object.byte_add(HEADER.load(Relaxed)).cast::<*mut PyObject>().sub(1).read() }
+    unsafe { object.byte_add(header_nbytes()).cast::<*mut PyObject>().sub(1).read() }
 }
 
 /// Whether the header ends with the type, as in every CPython so far.
@@ -164,7 +155,7 @@ pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> An
         match made(python._PyObject_New(kind)) {
             Ok(object) => Ok(fill(object, tensor)),
             Err(failure) => {
-                share::release(tensor);
+                aside(python, || share::release(tensor));
                 Err(failure)
             }
         }
@@ -198,10 +189,7 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
         }
         let tensor = NonNull::new_unchecked(tensor.into_inner());
         // A deleter may be one that a program wrote in Python.
-        match python.PyErr_Occurred().is_null() {
-            true => share::release(tensor),
-            false => aside(python, || share::release(tensor)),
-        }
+        aside(python, || share::release(tensor));
         python.PyObject_Free(object.cast::<c_void>());
         python.Py_DecRef(kind);
     }

@@ -1,0 +1,167 @@
+/* Lives of interpreters, in a program that embeds Python: what belongs to one of them is given back
+   in it, or left alone. No Python.h: one program serves every CPython.
+
+   lives PYTHON OURS restart     Python ends with tensors that are out, and is started again
+   lives PYTHON OURS locks       interpreters with a lock and an allocator of their own (3.12) */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dlpack/dlpack_rs.h>
+
+typedef struct { int kind; const char *function, *message; int exit_code; } Status;
+typedef struct { int allocator, fork, exec, threads, daemons, check, lock; } Config;
+
+static void *python, *ours;
+
+static void *at(void *library, const char *name) {
+  void *found = dlsym(library, name);
+  if (found == NULL) { fprintf(stderr, "no %s\n", name); exit(9); }
+  return found;
+}
+
+/* A function of a library, by its type; of ISO C's rules on pointers POSIX knows better. */
+#define OF(library, type, name) (*(type)(uintptr_t)at(library, #name))
+#define PY(type, name) OF(python, type, name)
+
+#define N 40
+static DLManagedTensorVersioned *out[8 * N];
+static int n_out;
+
+#define ENSURE(condition) do { if (!(condition)) { \
+  fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); exit(1); } } while (0)
+
+/* Objects that shout when more of them go than may, and buffers. */
+static const char setup[] =
+  "import array, os\n"
+  "memory = array.array('d', [1.0, 2.0])\n"
+  "deleted, sources = [], [bytearray(1000)]\n"
+  "class Interface:\n"
+  "    def __init__(self):\n"
+  "        self.__array_interface__ = {'version': 3, 'shape': (2,), 'typestr': '<f8',\n"
+  "                                    'data': (memory.buffer_info()[0], False)}\n"
+  "    def __del__(self, deleted=deleted, write=os.write):\n"
+  "        deleted.append(1)\n"
+  "        if len(deleted) > 120:\n"
+  "            write(2, b'deleted in another life\\n')\n"
+  "def another():\n"
+  "    sources.append(bytearray(1000))\n"
+  "    return sources[-1], Interface()\n";
+
+static void say(const char *script) { ENSURE(PY(int (*)(const char *), PyRun_SimpleString)(script) == 0); }
+
+/* Tensors of this interpreter: over a buffer and over an array interface. */
+static void make(int count) {
+  void *(*attribute)(void *, const char *) = PY(void *(*)(void *, const char *), PyObject_GetAttrString);
+  void (*drop)(void *) = PY(void (*)(void *), Py_DecRef);
+  void *main = PY(void *(*)(const char *), PyImport_AddModule)("__main__");
+  while (count-- > 0) {
+    long i;
+    void *call = attribute(main, "another"), *empty = PY(void *(*)(intptr_t), PyTuple_New)(0);
+    void *pair = PY(void *(*)(void *, void *, void *), PyObject_Call)(call, empty, NULL);
+    ENSURE(pair != NULL);
+    for (i = 0; i < 2; ++i) {
+      dlrs_error error;
+      error.struct_size = sizeof error;
+      if (OF(ours, dlrs_status (*)(void *, void *, DLManagedTensorVersioned **, dlrs_error *), dlrs_py_import)(
+            PY(void *(*)(void *, intptr_t), PyTuple_GetItem)(pair, i), NULL, &out[n_out], &error)) {
+        PY(void (*)(void), PyErr_Print)();
+        fputs(error.message, stderr);
+        exit(1);
+      }
+      ++n_out;
+    }
+    drop(pair); drop(empty); drop(call);
+  }
+}
+
+static void *release(void *count) {
+  int left = *(int *)count;
+  for (; left > 0 && n_out > 0; --left) {
+    --n_out;
+    out[n_out]->deleter(out[n_out]);
+  }
+  return NULL;
+}
+
+/* On a thread that Python has not met, while this one is attached to nothing. */
+static void release_elsewhere(int count) {
+  pthread_t thread;
+  void *left = PY(void *(*)(void), PyEval_SaveThread)();
+  ENSURE(pthread_create(&thread, NULL, release, &count) == 0 && pthread_join(thread, NULL) == 0);
+  PY(void (*)(void *), PyEval_RestoreThread)(left);
+}
+
+static void module(void) {
+  void *module = NULL;
+  ENSURE(OF(ours, dlrs_status (*)(void **, dlrs_error *), dlrs_py_module)(&module, NULL) == DLRS_OK);
+  PY(void (*)(void *), Py_DecRef)(module);
+}
+
+static void restart(void) {
+  int life, half;
+  for (life = 0; life < 5; ++life) {
+    PY(void (*)(void), Py_Initialize)();
+    module();
+    /* Of an earlier life: left alone, wherever that is. */
+    half = n_out / 2;
+    release(&half);
+    release_elsewhere(n_out);
+    say(setup);
+    make(3 * N);
+    half = 3 * N;
+    release(&half);
+    release_elsewhere(half);
+    say("assert len(deleted) == 120, len(deleted)\n"
+        "for source in sources: source.append(1)\n");
+    make(2 * N);
+    ENSURE(PY(int (*)(void), Py_FinalizeEx)() == 0);
+    half = N; /* after the end */
+    release(&half);
+  }
+}
+
+static void locks(void) {
+  const Config own = {0, 0, 0, 1, 0, 1, 2};
+  void *main, *other;
+  int round, count = 2 * N;
+  Status (*start)(void **, const Config *);
+  PY(void (*)(void), Py_Initialize)();
+  if (dlsym(python, "Py_NewInterpreterFromConfig") == NULL) exit(77);
+  start = PY(Status (*)(void **, const Config *), Py_NewInterpreterFromConfig);
+  for (round = 0; round < 5; ++round) {
+    main = PY(void *(*)(void), PyThreadState_Get)();
+    ENSURE(start(&other, &own).kind == 0);
+    say(setup);
+    module();
+    make(3 * N);
+    PY(void *(*)(void), PyEval_SaveThread)();
+    PY(void (*)(void *), PyEval_RestoreThread)(main);
+    release(&count); /* attached to the main interpreter */
+    release_elsewhere(count);
+    PY(void *(*)(void), PyEval_SaveThread)();
+    PY(void (*)(void *), PyEval_RestoreThread)(other);
+    say("assert len(deleted) == 80, len(deleted)\n");
+    release_elsewhere(count);
+    say("assert len(deleted) == 120, len(deleted)\n"
+        "for source in sources: source.append(1)\n");
+    make(N);
+    PY(void (*)(void *), Py_EndInterpreter)(other);
+    PY(void (*)(void *), PyEval_RestoreThread)(main);
+    release_elsewhere(count); /* of one that is gone */
+    ENSURE(n_out == 0);
+  }
+  ENSURE(PY(int (*)(void), Py_FinalizeEx)() == 0);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 4) return 2;
+  python = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
+  ours = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
+  if (python == NULL || ours == NULL) { fprintf(stderr, "%s\n", dlerror()); return 9; }
+  strcmp(argv[3], "restart") == 0 ? restart() : locks();
+  return 0;
+}

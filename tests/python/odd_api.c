@@ -1,0 +1,56 @@
+/* An exchange API that fails as it is told to: each of its functions may return any answer, with an
+   exception set or without. Loaded into a Python, whose functions it then finds. */
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+
+extern void PyErr_SetString(void *kind, const char *message);
+extern void *PyErr_Occurred(void);
+extern void *PyExc_KeyError;
+
+/* What the two functions answer, whether there is a tensor, and who leaves an exception. */
+struct { int export_answer, tensor, stream_answer, export_raises, stream_raises, deleter_raises; } odd;
+/* What was seen: the deleter's calls, and calls with an exception that was already there. */
+int deleted, pending;
+
+static void look(int raises) {
+  pending += PyErr_Occurred() != NULL;
+  if (raises) PyErr_SetString(PyExc_KeyError, "odd");
+}
+
+static void delete_it(DLManagedTensorVersioned *tensor) {
+  (void)tensor;
+  ++deleted;
+  look(odd.deleter_raises);
+}
+
+static int64_t shape[1] = {3}, strides[1] = {1};
+static double data[3];
+static DLManagedTensorVersioned tensor;
+
+static int export_it(void *object, DLManagedTensorVersioned **out) {
+  (void)object;
+  look(odd.export_raises);
+  tensor.version.major = DLPACK_MAJOR_VERSION;
+  tensor.version.minor = DLPACK_MINOR_VERSION;
+  tensor.deleter = delete_it;
+  tensor.dl_tensor.data = data;
+  tensor.dl_tensor.device.device_type = kDLCUDA;
+  tensor.dl_tensor.ndim = 1;
+  tensor.dl_tensor.dtype.code = kDLFloat;
+  tensor.dl_tensor.dtype.bits = 64;
+  tensor.dl_tensor.dtype.lanes = 1;
+  tensor.dl_tensor.shape = shape;
+  tensor.dl_tensor.strides = strides;
+  *out = odd.tensor ? &tensor : NULL;
+  return odd.export_answer;
+}
+
+static int stream(DLDeviceType type, int32_t id, void **out) {
+  (void)type, (void)id;
+  look(odd.stream_raises);
+  *out = NULL;
+  return odd.stream_answer;
+}
+
+DLPackExchangeAPI api = {
+  {{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, NULL}, NULL, export_it, NULL, NULL, stream};

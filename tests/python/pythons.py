@@ -1,0 +1,86 @@
+"""Every CPython that is to be served and is found here: by name, of pyenv, of get_pythons.sh.
+
+Scripts for them need no NumPy. `PYTHONS`: a folder with more of them, where get_pythons.sh put its.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+FETCHED = Path(os.environ.get("PYTHONS") or ROOT / "target" / "pythons" / "bin")
+VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "3.11-dbg", "3.14d", "3.15d",
+            "3.13t", "3.14t", "3.15t", "3.13td"]
+
+
+def _found():
+    for name in VERSIONS:
+        yield shutil.which(f"python{name}")
+        yield from map(str, PYENV.glob(f"{name.rstrip('td')}*/bin/python{name}"))
+        yield str(FETCHED / f"python{name}")
+
+
+# A shim of pyenv is one of its pythons, or none.
+PYTHONS = sorted({path for path in _found()
+                  if path and os.access(path, os.X_OK) and "shims" not in Path(path).parts})
+
+
+def short(path):
+    """A name for a test."""
+    return path.replace(str(PYENV), "pyenv").replace(str(FETCHED), "fetched").strip("/")
+
+
+@functools.cache
+def ask(python, expression):
+    """What an expression is in a Python, as text; None when that Python does not run."""
+    script = f"import ctypes, sys, sysconfig; print({expression})"
+    done = subprocess.run([python, "-B", "-c", script], capture_output=True, text=True, timeout=60)
+    return None if done.returncode else done.stdout.strip()
+
+
+def version(python):
+    """Its version in two parts; None when it does not run, or lacks ctypes."""
+    said = ask(python, "*sys.version_info[:2]")
+    return said and tuple(map(int, said.split()))
+
+
+def debug(python):
+    return ask(python, "hasattr(sys, 'gettotalrefcount')") == "True"
+
+
+def run(python, script, **environment):
+    """The outcome of a script, which can import what is in this folder and in the package."""
+    path = os.pathsep.join([str(HERE), str(ROOT / "python")])
+    return subprocess.run([python, "-B", "-X", "faulthandler", "-c", script], cwd=HERE, timeout=300,
+                          capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": path, **environment})
+
+
+def check(python, script, **environment):
+    """A script must end well and say nothing."""
+    done = run(python, script, **environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stdout + done.stderr
+
+
+def embedding(python):
+    """The command before a program that embeds this Python, and its shared library; else None.
+
+    Those of get_pythons.sh bring their own: `with-pythonX.Y LIBRARY` says where it is."""
+    wrapper = Path(python).with_name("with-" + Path(python).name)
+    if wrapper.exists():
+        done = subprocess.run([wrapper], capture_output=True, text=True)
+        library = done.stdout.strip()
+        return ([str(wrapper)], library) if Path(library).exists() else None
+    names = ("LIBDIR", "LDLIBRARY", "INSTSONAME", "MULTIARCH")
+    config = {name: ask(python, f"sysconfig.get_config_var({name!r})") or "" for name in names}
+    for folder in (config["LIBDIR"], os.path.join(config["LIBDIR"], config["MULTIARCH"])):
+        for name in (config["INSTSONAME"], config["LDLIBRARY"]):
+            library = Path(folder, name)
+            if ".so" in name and library.exists():
+                home = ask(python, "sys.base_prefix")
+                return (["env", f"PYTHONHOME={home}"], str(library))
+    return None
