@@ -277,11 +277,11 @@ fn check_within(world: &World, reader: &mut Reader) {
     let nbytes = if reader.one_in(4) { u64::from_le_bytes(reader.array()) } else { 96 };
     let end = i128::from(base as u64) + i128::from(nbytes);
     let expected = world.level(2, false).and_then(|()| {
-        unless(!world.addressed(), DLRS_UNSUPPORTED)?;
-        unless(end > u64::MAX.into(), DLRS_OUT_OF_BOUNDS)?;
         if world.empty() {
             return Ok(());
         }
+        unless(!world.addressed(), DLRS_UNSUPPORTED)?;
+        unless(end > u64::MAX.into(), DLRS_OUT_OF_BOUNDS)?;
         let first = i128::from(tensor.data as u64) + i128::from(tensor.byte_offset);
         let (low, high) = world.span();
         let outside = first + low < i128::from(base as u64) || first + high > end;
@@ -313,7 +313,8 @@ fn check_questions(world: &World) {
         i64::try_from(count).map_err(|_| DLRS_SIZE_OVERFLOW)
     };
     let laid_out = world.level(2, false);
-    let span = laid_out.and_then(|()| unless(!world.addressed(), DLRS_UNSUPPORTED));
+    let unknown = !world.addressed() && !world.empty();
+    let span = laid_out.and_then(|()| unless(unknown, DLRS_UNSUPPORTED));
     let span = span.map(|()| if world.empty() { (0, 0) } else { world.span() });
     // SAFETY: as above, and variables for the answers.
     unsafe {
