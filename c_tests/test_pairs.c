@@ -1,0 +1,317 @@
+/* Which argument an error names: every function that takes two tensors, with every fault on either
+ * side, and on both. Faults that one tensor has by itself come first, the source's before the
+ * target's; then what does not fit together, which is the target's; then what nobody can do, the
+ * source's first. */
+#include "harness.h"
+
+enum { SRC, DST };
+
+typedef struct side {
+  DLManagedTensorVersioned managed;
+  int64_t shape[2], strides[2];
+  double values[6];
+} side;
+
+static side operands[2];
+static dlrs_error *const error = &t_error;
+
+static void make(side *s) {
+  s->shape[0] = 2;
+  s->shape[1] = 3;
+  t_compact(2, s->shape, s->strides);
+  s->managed = t_managed(t_describe(s->values, F32, 2, s->shape, s->strides), 0);
+}
+
+/* As REFUSED, of the function with this name. */
+static void refused(const char *name, int32_t (*call)(void), int32_t status, int32_t argument,
+                    int32_t field, int32_t dimension) {
+  char text[64];
+  sprintf(text, "%s(...)", name);
+  t_before();
+  t_refused(__FILE__, __LINE__, text, call(), status, argument, field, dimension);
+}
+
+/* ---- Faults ---------------------------------------------------------------------------------*/
+
+static void f_flags(side *s) { s->managed.flags = (uint64_t)1 << 63; }
+static void f_ndim(side *s) { s->managed.dl_tensor.ndim = 65; }
+static void f_shape(side *s) { s->managed.dl_tensor.shape = NULL; }
+static void f_code(side *s) { s->managed.dl_tensor.dtype.code = 99; }
+static void f_bits(side *s) { s->managed.dl_tensor.dtype.bits = 33; }
+static void f_lanes(side *s) { s->managed.dl_tensor.dtype.lanes = 0; }
+static void f_type(side *s) { s->managed.dl_tensor.device = t_device(99, 0); }
+static void f_id(side *s) { s->managed.dl_tensor.device.device_id = 1; }
+static void f_extent(side *s) { s->shape[1] = -1; }
+static void f_strides(side *s) {
+  s->managed.dl_tensor.strides = (int64_t *)(void *)((char *)s->strides + 4);
+}
+static void f_size(side *s) { s->shape[0] = s->shape[1] = INT64_MAX; }
+static void f_reach(side *s) { s->strides[0] = INT64_MAX; }
+static void f_data(side *s) { s->managed.dl_tensor.data = NULL; }
+static void f_offset(side *s) { s->managed.dl_tensor.byte_offset = UINT64_MAX; }
+static void f_read_only(side *s) { s->managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY; }
+static void f_unserved(side *s) { s->managed.dl_tensor.device.device_type = kDLHexagon; }
+static void f_overlap(side *s) { s->strides[0] = 0; }
+
+/* When it is found: while one tensor is read, between the two, when they are to be moved, at last. */
+enum when { READ = 1, FIT, MOVE, MEMORY };
+/* Whom it concerns: any tensor; what is written; the second of two, whichever they are. */
+enum whom { ANYBODY, WRITTEN };
+
+typedef struct fault {
+  const char *name;
+  void (*make)(side *);
+  int32_t status, field;
+  enum when when;
+  enum whom whom;
+} fault;
+
+static const fault faults[] = {
+    {"flags", f_flags, DLRS_FLAGS, DLRS_FIELD_FLAGS, READ, ANYBODY},
+    {"ndim", f_ndim, DLRS_NDIM, DLRS_FIELD_NDIM, READ, ANYBODY},
+    {"shape", f_shape, DLRS_SHAPE_NULL, DLRS_FIELD_SHAPE, READ, ANYBODY},
+    {"code", f_code, DLRS_DTYPE_CODE, DLRS_FIELD_DTYPE_CODE, READ, ANYBODY},
+    {"bits", f_bits, DLRS_DTYPE_BITS, DLRS_FIELD_DTYPE_BITS, READ, ANYBODY},
+    {"lanes", f_lanes, DLRS_DTYPE_LANES, DLRS_FIELD_DTYPE_LANES, READ, ANYBODY},
+    {"device type", f_type, DLRS_DEVICE_TYPE, DLRS_FIELD_DEVICE_TYPE, READ, ANYBODY},
+    {"device id", f_id, DLRS_DEVICE_ID, DLRS_FIELD_DEVICE_ID, READ, ANYBODY},
+    {"extent", f_extent, DLRS_SHAPE_NEG, DLRS_FIELD_SHAPE, READ, ANYBODY},
+    {"strides", f_strides, DLRS_MISALIGNED_STRUCT, DLRS_FIELD_STRIDES, READ, ANYBODY},
+    {"size", f_size, DLRS_SIZE_OVERFLOW, DLRS_FIELD_SHAPE, READ, ANYBODY},
+    {"reach", f_reach, DLRS_EXTENT_OVERFLOW, DLRS_FIELD_STRIDES, READ, ANYBODY},
+    {"data", f_data, DLRS_DATA_NULL, DLRS_FIELD_DATA, READ, ANYBODY},
+    {"offset", f_offset, DLRS_OFFSET, DLRS_FIELD_BYTE_OFFSET, READ, ANYBODY},
+    {"read-only", f_read_only, DLRS_READ_ONLY, DLRS_FIELD_FLAGS, FIT, WRITTEN},
+    {"unserved", f_unserved, DLRS_DEVICE_TYPE, DLRS_FIELD_DEVICE_TYPE, MOVE, ANYBODY},
+    {"overlap", f_overlap, DLRS_OVERLAP_DST, DLRS_FIELD_STRIDES, MEMORY, WRITTEN},
+};
+enum { FAULTS = sizeof faults / sizeof *faults };
+
+/* ---- Functions of two tensors ---------------------------------------------------------------*/
+
+#define M(i) (&operands[i].managed)
+#define D(i) (&operands[i].managed.dl_tensor)
+
+static char text[64];
+static int32_t answer;
+static double number;
+
+static int32_t c_copy(void) { return dlrs_copy(M(SRC), M(DST), NULL, error); }
+static int32_t c_desc(void) {
+  return dlrs_copy_desc(D(SRC), M(SRC)->flags, D(DST), M(DST)->flags, NULL, error);
+}
+static int32_t c_explain(void) {
+  return dlrs_copy_explain(D(SRC), M(SRC)->flags, D(DST), M(DST)->flags, NULL, text, sizeof text,
+                           NULL, error);
+}
+static int32_t c_batch(void) {
+  const DLManagedTensorVersioned *sources[1];
+  DLManagedTensorVersioned *targets[1];
+  sources[0] = M(SRC);
+  targets[0] = M(DST);
+  return dlrs_copy_batch(1, sources, targets, NULL, NULL, error);
+}
+static int32_t c_cast(void) { return dlrs_cast(M(SRC), M(DST), NULL, error); }
+static int32_t c_equal(void) {
+  return dlrs_equal(M(SRC), M(DST), DLRS_EQUAL_BITS, &answer, error);
+}
+static int32_t c_max_diff(void) { return dlrs_max_diff(M(SRC), M(DST), &number, error); }
+
+typedef struct function {
+  const char *name;
+  int32_t (*call)(void);
+  int32_t arguments[2];
+  int writes;
+  int dst_bits; /* of the second one's floats */
+} function;
+
+static const function functions[] = {
+    {"dlrs_copy", c_copy, {1, 2}, 1, 32},         {"dlrs_copy_desc", c_desc, {1, 3}, 1, 32},
+    {"dlrs_copy_explain", c_explain, {1, 3}, 1, 32}, {"dlrs_copy_batch", c_batch, {2, 3}, 1, 32},
+    {"dlrs_cast", c_cast, {1, 2}, 1, 32},         {"dlrs_cast", c_cast, {1, 2}, 1, 16},
+    {"dlrs_equal", c_equal, {1, 2}, 0, 32},       {"dlrs_max_diff", c_max_diff, {1, 2}, 0, 32},
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+static int concerns(const fault *f, const function *g, int which) {
+  return f->whom == ANYBODY || (g->writes && which == DST);
+}
+
+/* Either side's fault, or none (FAULTS). */
+static void try_pair(const function *g, int src_fault, int dst_fault) {
+  const int chosen[2] = {src_fault, dst_fault};
+  static char context[160];
+  const fault *first = NULL;
+  int32_t argument = 0;
+  int i;
+  for (i = 0; i < 2; ++i) {
+    const fault *f = chosen[i] < FAULTS ? &faults[chosen[i]] : NULL;
+    make(&operands[i]);
+    if (i == DST) operands[i].managed.dl_tensor.dtype.bits = (uint8_t)g->dst_bits;
+    if (f == NULL) continue;
+    f->make(&operands[i]);
+    if (concerns(f, g, i) && (first == NULL || f->when < first->when)) {
+      first = f;
+      argument = g->arguments[i];
+    }
+  }
+  sprintf(context, "%s: %s, %s", g->name, src_fault < FAULTS ? faults[src_fault].name : "-",
+          dst_fault < FAULTS ? faults[dst_fault].name : "-");
+  t_context = context;
+  if (first == NULL) {
+    WORKS(g->call());
+  } else {
+    refused(g->name, g->call, first->status, argument, first->field, ANY);
+  }
+}
+
+static void pairs(void) {
+  int g, i, j;
+  for (g = 0; g < FUNCTIONS; ++g) {
+    for (i = 0; i <= FAULTS; ++i) {
+      for (j = 0; j <= FAULTS; ++j) try_pair(&functions[g], i, j);
+    }
+  }
+}
+
+/* What does not fit together is the second one's fault. */
+static void mismatches(void) {
+  int g;
+  t_context = "mismatches";
+  for (g = 0; g < FUNCTIONS; ++g) {
+    const function *f = &functions[g];
+    make(&operands[SRC]);
+    make(&operands[DST]);
+    operands[DST].shape[1] = 2;
+    if (f->call == c_equal) {
+      WORKS(f->call());
+    } else {
+      refused(f->name, f->call, DLRS_SHAPE_MISMATCH, f->arguments[DST], DLRS_FIELD_SHAPE, 1);
+    }
+    operands[DST].shape[1] = 3;
+    operands[DST].managed.dl_tensor.dtype.lanes = 2;
+    refused(f->name, f->call, DLRS_DTYPE_MISMATCH, f->arguments[DST], DLRS_FIELD_DTYPE_LANES, -1);
+    /* Both are opaque handles: nobody moves them, the first is named. */
+    operands[SRC].managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
+    operands[DST].managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
+    refused(f->name, f->call, DLRS_UNSUPPORTED, f->arguments[SRC], DLRS_FIELD_DTYPE_CODE, -1);
+  }
+  make(&operands[SRC]);
+  operands[DST].managed.dl_tensor.dtype = t_dtype(kDLOpaqueHandle, 64, 1);
+  refused("dlrs_cast", c_cast, DLRS_UNSUPPORTED, 2, DLRS_FIELD_DTYPE_CODE, -1);
+}
+
+/* ---- Functions of one tensor and something else ---------------------------------------------*/
+
+static DLManagedTensorVersioned *out;
+static DLManagedTensor *out_legacy;
+static char bytes[24];
+
+static int32_t o_clone(void) { return dlrs_clone(M(SRC), CPU, NULL, &out, error); }
+static int32_t o_legacy(void) {
+  DLManagedTensor legacy;
+  memset(&legacy, 0, sizeof legacy);
+  legacy.dl_tensor = *D(SRC);
+  return dlrs_clone_legacy(&legacy, CPU, NULL, &out_legacy, error);
+}
+static int32_t o_contiguous(void) { return dlrs_contiguous(M(SRC), 'F', NULL, &out, error); }
+static int32_t o_to_device(void) { return dlrs_to_device(M(SRC), CPU, 1, NULL, &out, error); }
+static int32_t o_to_bytes(void) { return dlrs_copy_to_bytes(M(SRC), bytes, 24, NULL, error); }
+static int32_t o_from_bytes(void) { return dlrs_copy_from_bytes(bytes, 24, M(SRC), NULL, error); }
+static int32_t o_fill(void) { return dlrs_fill(M(SRC), bytes, F32, NULL, error); }
+static int32_t o_fill_other(void) {
+  return dlrs_fill(M(SRC), bytes, t_dtype(kDLFloat, 64, 1), NULL, error);
+}
+
+static void alone(void) {
+  static const struct {
+    const char *name;
+    int32_t (*call)(void);
+    int32_t argument;
+    int writes, has_flags;
+  } calls[] = {
+      {"dlrs_clone", o_clone, 1, 0, 1},
+      {"dlrs_clone_legacy", o_legacy, 1, 0, 0},
+      {"dlrs_contiguous", o_contiguous, 1, 0, 1},
+      {"dlrs_to_device", o_to_device, 1, 0, 1},
+      {"dlrs_copy_to_bytes", o_to_bytes, 1, 0, 1},
+      {"dlrs_copy_from_bytes", o_from_bytes, 3, 1, 1},
+      {"dlrs_fill", o_fill, 1, 1, 1},
+      {"dlrs_fill", o_fill_other, 1, 1, 1},
+  };
+  static char context[160];
+  size_t i, j;
+  t_context = context;
+  for (i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    for (j = 0; j < FAULTS; ++j) {
+      const fault *f = &faults[j];
+      if ((f->whom == WRITTEN && !calls[i].writes) || (j == 0 && !calls[i].has_flags)) continue;
+      sprintf(context, "%s: %s", calls[i].name, f->name);
+      make(&operands[SRC]);
+      f->make(&operands[SRC]);
+      /* The size of plain bytes is told before a device is looked for; it is right here. */
+      refused(calls[i].name, calls[i].call, f->status, calls[i].argument, f->field, ANY);
+    }
+  }
+}
+
+/* What is wrong is neither tensor. */
+static void *crooked(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
+  (void)nbytes, (void)align_bytes, (void)device;
+  return (char *)context + 1;
+}
+static void nothing(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
+                    DLDevice device) {
+  (void)context, (void)data, (void)nbytes, (void)align_bytes, (void)device;
+}
+
+static void elsewhere(void) {
+  static char memory[4096];
+  static const dlrs_allocator allocator = {sizeof allocator, memory, crooked, nothing};
+  static const int32_t sizes[] = {23, 25};
+  DLManagedTensorVersioned *taken = M(SRC);
+  dlrs_import_options options;
+  size_t i;
+  t_context = "elsewhere";
+  make(&operands[SRC]);
+  /* The device that is asked for. */
+  REFUSED(DLRS_DEVICE_TYPE, 2, DLRS_FIELD_DEVICE_TYPE, -1,
+          dlrs_to_device(M(SRC), t_device(99, 0), 0, NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_ID, 2, DLRS_FIELD_DEVICE_ID, -1,
+          dlrs_to_device(M(SRC), t_device(kDLCUDA, -1), 0, NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 2, DLRS_FIELD_DEVICE_TYPE, -1,
+          dlrs_to_device(M(SRC), t_device(kDLHexagon, 0), 0, NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 2, DLRS_FIELD_DEVICE_TYPE, -1,
+          dlrs_clone(M(SRC), t_device(kDLHexagon, 0), NULL, &out, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 2, DLRS_FIELD_DEVICE_TYPE, -1,
+          dlrs_clone(M(SRC), t_device(99, 0), NULL, &out, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_to_device(M(SRC), CPU, 2, NULL, &out, ERR));
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_contiguous(M(SRC), 'X', NULL, &out, ERR));
+  /* The number of bytes. */
+  for (i = 0; i < 2; ++i) {
+    REFUSED(sizes[i] < 24 ? DLRS_BUF_SMALL : DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1,
+            dlrs_copy_from_bytes(bytes, (uint64_t)sizes[i], M(SRC), NULL, ERR));
+  }
+  REFUSED(DLRS_BUF_SMALL, 3, DLRS_FIELD_NONE, -1,
+          dlrs_copy_to_bytes(M(SRC), bytes, 23, NULL, ERR));
+  /* The allocator. */
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.copy = 1;
+  WORKS(dlrs_allocator_set(kDLCPU, &allocator, NULL, ERR));
+  refused("dlrs_clone", o_clone, DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1);
+  CHECK(strstr(t_error.message, "llocator") != NULL && strstr(t_error.message, "Copy") == NULL);
+  refused("dlrs_contiguous", o_contiguous, DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1);
+  refused("dlrs_to_device", o_to_device, DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1);
+  REFUSED(DLRS_MISALIGNED, 0, DLRS_FIELD_NONE, -1,
+          dlrs_import_take(&taken, &options, &out, ERR));
+  WORKS(dlrs_allocator_set(kDLCPU, NULL, NULL, ERR));
+}
+
+int main(void) {
+  pairs();
+  mismatches();
+  alone();
+  elsewhere();
+  return t_close();
+}
