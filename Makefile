@@ -55,6 +55,7 @@ TESTS = \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/consumers.sh" \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
+	"tests/avx512/vectors.sh" \
 	"tests/gpu/kernels.sh" \
 	"docs/check_quotes.py" \
 	"tests/python/run.sh" \

@@ -268,8 +268,10 @@ fn targets_differ_only_in_platform_and_kernel_files() {
         "x86_avx512_shared.rs",
         "x86_avx512_small.rs",
         "x86_avx512_square.rs",
+        "x86_emulated.rs",
         "x86_fills.rs",
         "x86_packed.rs",
+        "x86_vectors.rs",
     ];
     let cast = ["simd.rs", "avx2.rs"];
     let mut wrong = Vec::new();

@@ -83,7 +83,7 @@ fn each_level(mut one: impl FnMut(Level)) {
 }
 
 /// The best level is found: else these tests would be of others alone, and copies slow.
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(emulated)))]
 #[test]
 fn detects() {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");

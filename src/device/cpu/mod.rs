@@ -174,8 +174,10 @@ mod x86_avx512_planes;
 mod x86_avx512_shared;
 mod x86_avx512_small;
 mod x86_avx512_square;
+mod x86_emulated;
 mod x86_fills;
 mod x86_packed;
+mod x86_vectors;
 
 pub use level::{Level, detected, level, set_level, set_nested, set_thresholds};
 pub use nest::{NEST_DIMS, Stores, few, nested};

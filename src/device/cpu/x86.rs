@@ -51,7 +51,8 @@ static VBMI: Ops = Ops {
 };
 
 /// Squares of elements of any size up to 15 bytes.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn squares(
     from: (*const u8, &[isize]),
     to: (*mut u8, &[isize]),
@@ -90,6 +91,8 @@ pub(super) fn detect() -> Level {
     let features = arch::__cpuid_count(7, 0);
     if !all(saved, 0x06) || !all(features.ebx, AVX2_BMI2) {
         Level::Portable
+    } else if cfg!(emulated) {
+        Level::Vbmi
     } else if !all(saved, 0xe6) || !all(features.ebx, AVX512_F_BW_VL) {
         Level::Avx2
     } else if !all(features.ecx, VBMI) {

@@ -1,16 +1,12 @@
 //! AVX-512 (F, BW, VL) kernels; AVX2's where those are as fast.
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::ops::Ops;
 use super::tuning::tuning;
 use super::x86_avx2;
 use super::x86_avx512_odd::NUMBERS;
 use super::x86_avx512_square::squares;
 use super::x86_fills;
+use super::x86_vectors::*;
 
 pub(super) static OPS: Ops = TABLE;
 
@@ -25,7 +21,8 @@ pub(super) const TABLE: Ops = Ops {
     ..x86_avx2::TABLE
 };
 
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn pairs(to: *mut u8, src: *const u8, apart: isize, high: bool) {
     // Of three registers the first where the mask has ones, else the second.
     const CHOOSE: i32 = 0xca;
@@ -47,7 +44,8 @@ unsafe fn pairs(to: *mut u8, src: *const u8, apart: isize, high: bool) {
 }
 
 /// By four lines, as AVX2's, or four pages at a time.
-#[target_feature(enable = "avx512f")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
     let (mut from, mut to): (*const __m512i, *mut __m512i) = (src.cast(), dst.cast());
     let (end, ahead) = (from.wrapping_add(lines), x86_avx2::ahead(lines));
@@ -84,7 +82,8 @@ unsafe fn stream(dst: *mut u8, src: *const u8, lines: usize) {
 const PAGE: usize = 64;
 
 /// Writes four pages, two lines of each in turn: so many are fetched ahead at a time.
-#[target_feature(enable = "avx512f")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn four_pages(to: *mut __m512i, from: *const __m512i) {
     for at in (0..PAGE).step_by(2) {
         let (from, to) = (from.wrapping_add(at), to.wrapping_add(at));
@@ -100,7 +99,8 @@ unsafe fn four_pages(to: *mut __m512i, from: *const __m512i) {
 
 /// Writes two lines.
 #[inline]
-#[target_feature(enable = "avx512f")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn two(to: *mut __m512i, from: *const __m512i) {
     // SAFETY: the caller vouches for the lines.
     unsafe {
@@ -112,7 +112,8 @@ unsafe fn two(to: *mut __m512i, from: *const __m512i) {
 
 /// Writes four lines: `first`, which takes the place of the one at `from`, and the three after it.
 #[inline]
-#[target_feature(enable = "avx512f")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn four(to: *mut __m512i, first: __m512i, from: *const __m512i) {
     // SAFETY: the caller vouches for the lines.
     unsafe {
@@ -127,7 +128,8 @@ unsafe fn four(to: *mut __m512i, first: __m512i, from: *const __m512i) {
 }
 
 /// In a register: put together in memory, the line would wait for all stores before it.
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: usize) {
     // SAFETY: only the caller's bytes are read, and its line is written.
     unsafe { _mm512_stream_si512(line.cast(), masked(tail, n, head)) };
@@ -139,7 +141,8 @@ unsafe fn join(line: *mut u8, tail: *const u8, head: *const u8, n: usize) {
 /// [`Pieces`]: super::ops::Pieces
 macro_rules! pieces {
     ($name:ident, $features:literal, $joined:ident) => {
-        #[target_feature(enable = $features)]
+        #[cfg_attr(not(emulated), target_feature(enable = $features))]
+        #[cfg_attr(emulated, target_feature(enable = "avx2"))]
         pub(super) unsafe fn $name(
             line: *mut u8,
             (tail, n): (*const u8, usize),
@@ -184,7 +187,8 @@ pieces!(pieces_vbmi, "avx512f,avx512bw,avx512vbmi", permuted);
 
 /// The `n` bytes at `tail`, and the first of those at `src`.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn masked(tail: *const u8, n: usize, src: *const u8) -> __m512i {
     let before = !(u64::MAX << (n & 63));
     // SAFETY: only the caller's bytes are read.
@@ -196,7 +200,8 @@ unsafe fn masked(tail: *const u8, n: usize, src: *const u8) -> __m512i {
 
 /// Likewise, without the lines next to the pieces: what is masked is waited for, too.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn permuted(tail: *const u8, n: usize, src: *const u8) -> __m512i {
     // SAFETY: the caller's pieces, the one that ends with the tail and the next, have 64 bytes.
     unsafe {
@@ -207,7 +212,8 @@ unsafe fn permuted(tail: *const u8, n: usize, src: *const u8) -> __m512i {
 
 /// The last `n` bytes of `old`, and the first of `new`.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) fn joined(old: __m512i, n: usize, new: __m512i) -> __m512i {
     // SAFETY: there are 64 numbers.
     let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };

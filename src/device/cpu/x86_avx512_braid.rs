@@ -1,15 +1,12 @@
 //! A few rows in turn, with instructions that bring the bytes of two registers into any order
 //! (AVX-512 VBMI).
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::ops::Strands;
+use super::x86_vectors::*;
 
 /// See [`super::ops::Braid`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn braid(
     src: *const u8,
     rows: &[isize; 16],
@@ -40,7 +37,8 @@ macro_rules! four {
 }
 
 /// Up to eight rows, or up to 16 if there are MORE.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn all<const MORE: bool>(
     mut src: *const u8,
     rows: &[isize; 16],

@@ -1,15 +1,12 @@
 //! Pixels to planes and back, with instructions that bring the bytes of two registers into any
 //! order (AVX-512 VBMI).
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::deal::{Deal, MOST};
+use super::x86_vectors::*;
 
 /// See [`super::deal::Dealt`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn deal(dst: *mut u8, src: *const u8, how: &Deal) {
     let last = how.lines[0].wrapping_sub(1);
     let at = [0, 1, 2, 3, 4, 5, 6, 7].map(|i: usize| i.min(last) as isize * how.apart[0]);
@@ -55,7 +52,8 @@ macro_rules! round {
 /// From so many times two lines, of which the last may be one line twice.
 macro_rules! pairs {
     ($name:ident, $all:tt, $more:tt) => {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+        #[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vbmi"))]
+        #[cfg_attr(emulated, target_feature(enable = "avx2"))]
         unsafe fn $name(mut dst: *mut u8, mut src: *const u8, at: &[isize; MOST], how: &Deal) {
             // SAFETY: the caller vouches for the runs on both sides; what is masked is not touched.
             unsafe {

@@ -1,15 +1,12 @@
 //! Groups of bytes, with instructions that bring the bytes of two registers into any order
 //! (AVX-512 VBMI).
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::ops::{Bytes, Groups};
+use super::x86_vectors::*;
 
 /// See [`super::ops::Shuffle`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn groups(dst: *mut u8, src: *const u8, n: usize, how: &Groups) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -46,7 +43,8 @@ macro_rules! turn {
 
 /// Groups from windows of one register, or of two if they are WIDE; and to one, or to two if those
 /// are so LONG.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn all<const WIDE: bool, const LONG: bool>(
     dst: *mut u8,
     src: *const u8,
@@ -81,7 +79,8 @@ unsafe fn all<const WIDE: bool, const LONG: bool>(
 /// Groups from windows of three or four registers, to as many: of each line all bytes that may be
 /// in it are taken from the first two, and from the others.
 #[inline(never)] // or its registers are saved for all
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn large(dst: *mut u8, src: *const u8, mut n: usize, how: &Groups) {
     let (mut from, mut to, mut count) = (src.wrapping_offset(how.first), dst, how.at_once);
     let [step, by] = how.strides.map(|stride| stride.wrapping_mul(count as isize));

@@ -1,12 +1,8 @@
 //! Squares of elements of 3, 5 to 7 and 9 to 15 bytes, with instructions that bring the bytes of
 //! two registers into any order (AVX-512 VBMI).
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::ops::Turns;
+use super::x86_vectors::*;
 
 /// How far ahead in the source's rows lines are asked for: into the second level, for the first one
 /// is full of rows before these are read.
@@ -18,7 +14,8 @@ const SOON: usize = 96;
 /// Whole squares, and larger halves of squares, with one row in each register. Of what is left
 /// over, registers have two rows: of the last columns before they are turned, of the last rows
 /// then. So fewer bytes are moved, and in shorter vectors, which are less often in two lines.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn squares(
     (src, rows): (*const u8, &[isize]),
     (dst, columns): (*mut u8, &[isize]),
@@ -109,7 +106,8 @@ macro_rules! store {
 /// destination; and what there is of others. No byte of other elements is read or written.
 macro_rules! squares {
     ($name:ident, [$($i:literal)*], [$($h:literal)*]) => {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+        #[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi"))]
+        #[cfg_attr(emulated, target_feature(enable = "avx2"))]
         unsafe fn $name<const IN: usize, const OUT: usize>(
             (src, rows): (*const u8, *const isize),
             (dst, columns): (*mut u8, *const isize),

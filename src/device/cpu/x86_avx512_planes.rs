@@ -1,15 +1,12 @@
 //! Elements that lie in turn to planes, with instructions that bring the bytes of two registers
 //! into any order (AVX-512 VBMI).
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::ops::Planes;
+use super::x86_vectors::*;
 
 /// See [`super::ops::Split`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn planes(dst: *mut u8, src: *const u8, n: usize, how: &Planes) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -22,7 +19,8 @@ pub(super) unsafe fn planes(dst: *mut u8, src: *const u8, n: usize, how: &Planes
 }
 
 /// From so many times two lines, of which the last may be one line twice.
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn pairs<const PAIRS: usize>(mut dst: *mut u8, mut src: *const u8, n: usize, how: &Planes) {
     let last = how.lines.wrapping_sub(1);
     // SAFETY: the caller vouches for `n` times as many lines, and for `n` of each plane.

@@ -1,14 +1,10 @@
 //! Squares whose rows share lines of the destination, with AVX-512: what is left over of each row
 //! stays in a register, from a square to the one below.
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::ops::{Band, Place, Rows};
 use super::x86_ask::ask_one;
 use super::x86_avx512_square::quarters;
+use super::x86_vectors::*;
 
 /// Whether a band goes so: elements of 4 and 8 bytes only if the rows of a square do not compete
 /// for few places in the first-level cache, where 64 bytes of each are better read once.
@@ -22,7 +18,8 @@ pub(super) fn suits(how: &Band) -> bool {
 }
 
 /// As [`super::ops::Squares`], if lines are shared and that [`suits`].
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn shared(src: *const u8, dst: *mut u8, how: &Band) {
     // SAFETY: the caller's promise.
     unsafe { either!(how.rows, [from, to, _] => columns((src, from), (dst, to), how)) }
@@ -30,7 +27,8 @@ pub(super) unsafe fn shared(src: *const u8, dst: *mut u8, how: &Band) {
 
 /// The columns of a band. Whatever is asked for, it is one line of each source row at a time, into
 /// the second-level cache.
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn columns<P: Place>(
     (mut src, from): (*const u8, P),
     (mut dst, mut to): (*mut u8, P),
@@ -110,7 +108,8 @@ macro_rules! column {
         $($before:ident: $part:literal [$($i:literal)*]);*
     ) => {
         #[inline(never)] // its own frame, for squares of other kinds need less
-        #[target_feature(enable = "avx512f,avx512bw")]
+        #[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+        #[cfg_attr(emulated, target_feature(enable = "avx2"))]
         unsafe fn $name<P: Place>(
             (mut src, mut from): (*const u8, P),
             (mut dst, to): (*mut u8, P),

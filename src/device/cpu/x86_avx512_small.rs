@@ -1,14 +1,10 @@
 //! Squares of elements of 1 and 2 bytes: 16 rows of 16 bytes, with instructions that bring the
 //! bytes of two registers into any order (AVX-512 VBMI).
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::ops::{Band, Place, Rows, To};
 use super::x86_ask::{ask_beside, ask_source};
 use super::x86_avx512::joined;
+use super::x86_vectors::*;
 
 /// Of eight rows of 16 bytes, the first eight bytes of each.
 static HALVES: [u8; 64] = {
@@ -80,7 +76,8 @@ macro_rules! store {
 
 /// As [`super::ops::OddSquares`], of elements of 1 or 2 bytes: of 16 rows of the source 16 bytes,
 /// and then the next 16.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn squares<const SIZE: usize>(
     (src, rows): (*const u8, &[isize]),
     (dst, columns): (*mut u8, &[isize]),
@@ -129,7 +126,8 @@ macro_rules! all {
 
 /// Half squares of bytes, which share lines: of each 64 source rows of 32 bytes become 32 rows of
 /// 64.
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn thin(src: *const u8, dst: *mut u8, how: &Band) {
     let (Rows::Apart([from, to, _]), To::Shared(before)) = (how.rows, how.to) else { return };
     // SAFETY: the caller vouches for the rows on both sides, and for 32 rows of 64 bytes at `half`
@@ -148,7 +146,8 @@ pub(super) unsafe fn thin(src: *const u8, dst: *mut u8, how: &Band) {
 
 /// One of them.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn half_square(
     (src, from): (*const u8, isize),
     half: *mut u8,
@@ -183,7 +182,8 @@ unsafe fn half_square(
 
 /// Writes row `i`, or the line that the bytes `before` it begin, whose place it takes.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw,avx512vbmi"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn put(dst: *mut u8, to: isize, i: usize, before: Option<*mut u8>, now: __m512i) {
     let row = dst.wrapping_offset(i as isize * to);
     let Some(before) = before else {

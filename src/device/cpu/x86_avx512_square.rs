@@ -1,16 +1,12 @@
 //! Squares with AVX-512.
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::ops::{Band, Place, Rows, To};
 use super::tuning::tuning;
 use super::x86_ask::{ask_beside, ask_one, ask_source};
 use super::x86_avx2_square;
 use super::x86_avx512_odd::NUMBERS;
 use super::x86_avx512_shared::{shared, suits};
+use super::x86_vectors::*;
 
 /// Turns C × C matrices of elements: one in each of the four lanes of C rows of 64 bytes, four
 /// times over. Row `r` of group `g` goes to row `g` C + `r`.
@@ -19,7 +15,8 @@ macro_rules! lanes {
         $name:ident, $rounds:literal, $unpack_low:ident, $unpack_high:ident,
         [$($i:literal)*], [$($h:literal)*]
     ) => {
-        #[target_feature(enable = "avx512f,avx512bw")]
+        #[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+        #[cfg_attr(emulated, target_feature(enable = "avx2"))]
         unsafe fn $name<P: Place>(src: *const u8, from: P, half: *mut u8, to: P) {
             const C: usize = [$($i),*].len();
             for group in 0..4 {
@@ -48,7 +45,8 @@ lanes!(
 
 /// Turns a 4 × 4 matrix of 16-byte quarters.
 #[inline]
-#[target_feature(enable = "avx512f")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     let (low, high) = (_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0x44>(c, d));
     let (first, second) =
@@ -59,7 +57,8 @@ pub(super) fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     [first, second, third, fourth]
 }
 
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn squares(src: *const u8, dst: *mut u8, how: &Band) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -90,7 +89,8 @@ unsafe fn narrow(how: &Band) -> bool {
     tuning().halves && apart.iter().all(|by| by & (far - 1) != 0)
 }
 
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn band<P: Place>(src: *const u8, dst: *mut u8, rows: [P; 3], how: &Band) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -106,7 +106,8 @@ unsafe fn band<P: Place>(src: *const u8, dst: *mut u8, rows: [P; 3], how: &Band)
 }
 
 /// Of elements of more than a byte.
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn more<P: Place, W: Put>(src: *const u8, dst: *mut u8, rows: [P; 3], how: &Band, put: W) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -202,7 +203,8 @@ impl Put for Shared {
 /// The squares of a band, each made by `$make`, of elements of 64 / `$line` bytes.
 macro_rules! squares {
     ($name:ident, $make:ident, $line:literal) => {
-        #[target_feature(enable = "avx512f,avx512bw")]
+        #[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+        #[cfg_attr(emulated, target_feature(enable = "avx2"))]
         unsafe fn $name<P: Place, W: Put>(
             src: *const u8,
             dst: *mut u8,
@@ -236,7 +238,8 @@ squares!(bytes16, whole16, 4);
 macro_rules! halves {
     ($name:ident, $lanes:ident, $c:literal) => {
         #[inline]
-        #[target_feature(enable = "avx512f,avx512bw")]
+        #[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+        #[cfg_attr(emulated, target_feature(enable = "avx2"))]
         unsafe fn $name<P: Place, W: Put>(
             src: (*const u8, P, usize),
             (half, between): (*mut u8, P),
@@ -261,7 +264,8 @@ macro_rules! whole {
         [$($i:literal)*], [$($h:literal)*]
     ) => {
         #[inline(never)] // as fast or faster, and half the size
-        #[target_feature(enable = "avx512f,avx512bw")]
+        #[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+        #[cfg_attr(emulated, target_feature(enable = "avx2"))]
         unsafe fn $name<P: Place, W: Put>(
             (src, from, ahead): (*const u8, P, usize),
             _: (*mut u8, P),
@@ -327,7 +331,8 @@ unsafe fn four_rows<P: Place, W: Put, const C: usize>(
 /// In the second half, the 16-byte quarters of rows `i`, `i` + C, `i` + 2 C, `i` + 3 C are a 4 × 4
 /// matrix, and its rows are destination rows of the same numbers.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 unsafe fn second<P: Place, W: Put, const C: usize>(
     (half, between): (*mut u8, P),
     dst: (*mut u8, P),

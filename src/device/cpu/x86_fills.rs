@@ -1,12 +1,8 @@
 //! One element for whole rows, with AVX2 and AVX-512.
 #![cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-
 use super::fills::each;
 use super::tuning::tuning;
+use super::x86_vectors::*;
 use crate::device::plan::Dim;
 
 /// As [`super::fills::Fill`].
@@ -38,7 +34,8 @@ pub(super) unsafe fn avx2(dst: *mut u8, src: *const u8, rows: &Dim, size: usize,
 }
 
 /// Likewise; lines of the destination are asked for, where that suits the processor.
-#[target_feature(enable = "avx512f,avx512bw")]
+#[cfg_attr(not(emulated), target_feature(enable = "avx512f,avx512bw"))]
+#[cfg_attr(emulated, target_feature(enable = "avx2"))]
 pub(super) unsafe fn avx512(dst: *mut u8, src: *const u8, rows: &Dim, size: usize, total: usize) {
     // SAFETY: as there.
     unsafe {
