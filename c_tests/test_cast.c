@@ -289,6 +289,15 @@ static void test_bytes(void) {
   t_unwatch();
   make(&a, NULL, F32, 0, 2, 0);
   WORKS(dlrs_copy_to_bytes(src, NULL, 0, NULL, ERR));
+  {
+    /* Into other memory, or where the elements are already: bits that are none's become 0. */
+    unsigned char own[2] = {0x21, 0xF3}, other[2] = {0xFF, 0xFF};
+    make(&a, own, t_dtype(kDLUInt, 4, 1), 3, 1, 0);
+    WORKS(dlrs_copy_to_bytes(src, other, 2, NULL, ERR));
+    CHECK(other[0] == 0x21 && other[1] == 0x03);
+    WORKS(dlrs_copy_to_bytes(src, own, 2, NULL, ERR));
+    CHECK(own[0] == 0x21 && own[1] == 0x03);
+  }
 }
 
 int main(void) {

@@ -1,7 +1,68 @@
 /* Levels and arguments; the malformed tensors are section V of the catalogue. */
 #include "harness.h"
 
+/* Whether a message has a number that lies near an address. */
+static int tells(const char *message, const void *address) {
+  const char *at = message;
+  while (*at != '\0') {
+    char *end = NULL;
+    const uint64_t number = strtoull(at, &end, 10);
+    if (end == at) {
+      ++at;
+      continue;
+    }
+    if (number - (uint64_t)(uintptr_t)address + ((uint64_t)1 << 20) < (uint64_t)1 << 21) return 1;
+    at = end;
+  }
+  return 0;
+}
+
+/* How far outside is told as an offset from the caller's base, never as an address; what has no
+ * sign is shown without one. */
+static void within(void) {
+  t_tensor good;
+  DLTensor *bare = &good.managed.dl_tensor;
+  char *first = (char *)good.values;
+  const uintptr_t bases[] = {0, 1, 16, 4095, 65535, (uintptr_t)-1 - 65535, (uintptr_t)-17};
+  const size_t count = sizeof(void *) == 8 ? 7 : 5; /* far away is where there is room for it */
+  size_t i;
+  dlrs_alloc_options options;
+  DLManagedTensorVersioned *out;
+  t_make(&good);
+  for (i = 0; i < count; ++i) {
+    REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
+            dlrs_validate_within(bare, 0, (void *)bases[i], 16, ERR));
+    CHECK(!tells(t_error.message, first) && t_error.value == 0);
+  }
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
+          dlrs_validate_within(bare, 0, first - 8, 16, ERR));
+  EQUAL(t_error.value, 32);
+  EQUAL(t_error.limit, 16);
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, DLRS_FIELD_DATA, -1,
+          dlrs_validate_within(bare, 0, first + 8, 16, ERR));
+  EQUAL(t_error.value, -8);
+  REFUSED(DLRS_OUT_OF_BOUNDS, 1, ANY, -1,
+          dlrs_validate_within(bare, 0, first, UINT64_MAX, ERR));
+  CHECK(strstr(t_error.message, "(value 18446744073709551615)") != NULL);
+  REFUSED(DLRS_FLAGS, 1, DLRS_FIELD_FLAGS, -1,
+          dlrs_validate(bare, (uint64_t)1 << 63, DLRS_LEVEL_STRICT, ERR));
+  CHECK(strstr(t_error.message, "(value 9223372036854775808)") != NULL);
+  bare->byte_offset = UINT64_MAX;
+  REFUSED(DLRS_OFFSET, 1, DLRS_FIELD_BYTE_OFFSET, -1,
+          dlrs_validate(bare, 0, DLRS_LEVEL_STRICT, ERR));
+  CHECK(strstr(t_error.message, "(value 18446744073709551615)") != NULL);
+  bare->byte_offset = 0;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.flags = (uint64_t)1 << 63;
+  REFUSED(DLRS_FLAGS, 2, DLRS_FIELD_FLAGS, -1, dlrs_tensor_new_like(bare, &options, &out, ERR));
+  CHECK(strstr(t_error.message, "(value 9223372036854775808)") != NULL);
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_NONE, -1,
+          dlrs_copy_from_bytes(good.values, INT64_MAX, &good.managed, NULL, ERR));
+}
+
 int main(void) {
+  within();
   t_tensor good;
   DLTensor *bare = &good.managed.dl_tensor;
   int32_t level;

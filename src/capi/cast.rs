@@ -41,8 +41,9 @@ pub(super) unsafe fn value_options(
 /// To a float:   one rounding from the exact value, to nearest, ties to even. Too large becomes
 ///               infinity; NaN in formats without infinity (float8_*fn, *fnuz); the largest finite
 ///               value in float6 and float4, infinity too.
-/// NaN:          stays NaN with its sign; from 16 bits down it is the format's one quiet NaN;
-///               *fnuz have only 0x80. Float6 and float4 have none: -0, and +0 for a negative NaN.
+/// NaN:          stays NaN with its sign; from 16 bits down it is the format's one quiet NaN, but
+///               between a format and complex numbers of it every bit is kept; *fnuz have only
+///               0x80. Float6 and float4 have none: -0, and +0 for a negative NaN.
 /// float8_e8m0fnu: a power of two, ties up; 2^-127 for all below it, 2^-126 for all between the
 ///               two; NaN for zero, for what is negative or too large.
 /// Float to int: towards zero; out of range saturates; NaN becomes 0.
@@ -104,7 +105,9 @@ pub unsafe extern "C" fn dlrs_cast(
 ///            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
 ///            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
 ///            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
-///            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP.
+///            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP; not
+///            where it is taken out first, because it is converted or no whole bytes, and dst's
+///            elements have at most 128 bits.
 ///            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
 /// Threads:   any; large fills use threads as dlrs_copy.
 /// Source:    this library.

@@ -39,6 +39,7 @@ unsafe fn ask<T>(
 /// Tell whether two tensors have the same shape and equal elements.
 ///
 /// Shape:     different shapes are an answer, 0; any strides, and tensors of size zero are equal.
+///            What a stride of 0 repeats is looked at once, in a as in b.
 /// Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. Only floats
 ///            and complex have values apart from their bits; and bool, where any byte but 0 is
 ///            true. *out becomes 1 or 0.
@@ -81,7 +82,8 @@ pub unsafe extern "C" fn dlrs_equal(
 
 /// Find the largest absolute difference of two elements at the same place.
 ///
-/// Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0.
+/// Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0. What
+///            strides of 0 repeat in both is looked at once.
 /// Bytes:     computed in double; for integers exact and rounded once. Equal elements differ by 0,
 ///            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
 ///            `*out <= tolerance` is false. Of complex elements, the larger difference of the

@@ -215,8 +215,8 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
 /// Take a tensor in: check it, and give back one of this library that is as asked.
 ///
 /// Shape:     unchanged; NULL strides are filled.
-/// Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, 256-byte
-///            aligned, byte_offset 0.
+/// Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, aligned to
+///            options->align_bytes and at least 256 bytes, byte_offset 0.
 /// Device:    any; a copy is on the CPU where that reaches the data, else on the same device.
 /// Ownership: on success *tensor is taken and set to NULL. A tensor of this library that serves
 ///            comes back itself; a foreign one is boxed once, so that it can be shared, chained
@@ -227,7 +227,8 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
 ///            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL.
 ///            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
 ///            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
-///            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports.
+///            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
+///            of no argument: an allocator or backend gave memory that is not aligned as asked.
 /// Threads:   any.
 /// Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
 ///            dlrs_release.

@@ -133,8 +133,9 @@ impl CopyArgs {
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or dst. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
 ///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
 ///            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
-///            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
-///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: no backend serves the device.
+///            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: dst differs.
+///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: no backend serves the device;
+///            both first for src, then for dst.
 ///            DLRS_OVERLAP_DST: elements of dst share memory, or it could not be decided.
 ///            DLRS_OVERLAP_SRC_DST: src and dst do, without DLRS_COPY_ALLOW_OVERLAP; copying a
 ///            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
@@ -285,7 +286,8 @@ pub unsafe extern "C" fn dlrs_copy_explain(
 /// Copy a tensor to a device into a new, compact, row-major tensor.
 ///
 /// Shape:     the source's, compact row-major; any strides are read.
-/// Bytes:     256-byte aligned, byte_offset 0; exact to the bit.
+/// Bytes:     256-byte aligned, byte_offset 0; exact to the bit. Bits of the last byte that are no
+///            element's are 0.
 /// Device:    from any to any, as dlrs_copy.
 /// Ownership: the caller owns *out; nothing of src is kept.
 /// Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
@@ -293,7 +295,7 @@ pub unsafe extern "C" fn dlrs_copy_explain(
 ///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
 ///            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
-///            memory. Classes 5 and 6: what the device's driver reports.
+///            memory; DLRS_MISALIGNED, of no argument: an allocator's was not aligned. Classes 5 and 6: what the device's driver reports.
 /// Threads:   as dlrs_copy.
 /// Source:    python_spec: IS_COPIED on every copy.
 ///

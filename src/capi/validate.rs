@@ -157,7 +157,9 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
 /// Ownership: unchanged.
 /// Flags:     those of the managed tensor around it, or 0.
 /// Errors:    DLRS_OUT_OF_BOUNDS: value is the worst offset from base, limit is nbytes; or
-///            base + nbytes wraps. DLRS_UNSUPPORTED: data is an opaque handle.
+///            base + nbytes wraps. No value is told where base is below 65,536, or 2^46 bytes and
+///            more away: it would be an address. DLRS_UNSUPPORTED: data is an opaque handle. A
+///            tensor of size zero uses no byte, so it is inside.
 ///            The rest as dlrs_validate.
 /// Threads:   any.
 /// Source:    this library: what no consumer can find out by itself.
