@@ -40,7 +40,9 @@ unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
         return Ok(());
     }
     let (from, to) = (Part::of(src).of(source)?, Part::of(dst).of(target)?);
-    if !pair.check_memory(options.allow_overlap)? {
+    let shared = pair.check_memory(options.allow_overlap)?;
+    pair.host_access(&options.streams)?;
+    if !shared {
         // SAFETY: the elements of the destination are distinct, and none of the source's.
         unsafe { passes((src, &from), (dst, &to), &options.parallel) };
         return Ok(());
@@ -148,7 +150,8 @@ pub unsafe fn fill(
             let given = (value.place.cast_mut(), None); // only read
             numbers::view(&[], value.dtype, given, padded, &mut one.src).of(args[0])?;
             numbers::view(&[], of, place, padded, &mut one.dst).of(args[1])?;
-            convert(&one, options)?;
+            // Both are the call's own.
+            convert(&one, &Options { streams: copy::Streams::NONE, ..*options })?;
         }
         spread(converted, &mut pair)?;
         copy::repack(&pair, options)

@@ -237,13 +237,13 @@ pub fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> 
 /// As [`run`]; `memory` has room for the compact elements of the destination.
 #[inline(never)]
 unsafe fn through(into: &mut Transfer, memory: NonNull<u8>, options: &Options) -> Result<()> {
-    let (options, mut back) = (&waiting(options), *into);
+    let mut back = *into;
     halve(into, memory.as_ptr(), false);
     halve(&mut back, memory.as_ptr(), true);
     // SAFETY: the memory is large enough and shared with nobody.
     unsafe {
-        route::execute(into, options)?;
-        route::execute(&mut back, options)
+        route::execute(into, &half(options, false))?;
+        route::execute(&mut back, &half(options, true))
     }
 }
 
@@ -253,7 +253,13 @@ fn halve(transfer: &mut Transfer, memory: *mut u8, back: bool) {
     *(if back { &mut transfer.src } else { &mut transfer.dst }) = route::HOST;
 }
 
-/// The memory goes when the call ends, so the call waits.
-fn waiting(options: &Options) -> Options {
-    Options { streams: Streams { enqueue_only: false, ..options.streams }, ..*options }
+/// The options of a copy to compact memory, or `back` from there. The memory has no stream, and
+/// goes when the call ends, so the call waits.
+fn half(options: &Options, back: bool) -> Options {
+    let Streams { src, dst, .. } = options.streams;
+    let streams = match back {
+        false => Streams { src, ..Streams::NONE },
+        true => Streams { dst, ..Streams::NONE },
+    };
+    Options { streams, ..*options }
 }

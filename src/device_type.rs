@@ -142,6 +142,13 @@ pub fn host_reachable(code: DeviceCode) -> bool {
     Codes::HOST.contain(code)
 }
 
+/// Whether work on its memory goes to its device's default stream unless a stream is named. Memory
+/// of the host has none, nor has pinned memory: only managed memory is a device's too.
+#[inline]
+pub fn has_default_stream(code: DeviceCode) -> bool {
+    !host_reachable(code) || code == kDLCUDAManaged as DeviceCode
+}
+
 /// Whether its addresses mean something else on no other device of this sort: the memory of the
 /// host, CUDA's and ROCm's lie in one address space.
 #[inline]

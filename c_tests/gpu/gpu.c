@@ -249,6 +249,13 @@ void gpu_fill(int device, void *stream, void *dst, int byte, size_t nbytes) {
   off();
 }
 
+void gpu_copy(int device, void *stream, void *dst, const void *src, size_t nbytes) {
+  on(device);
+  MUST(G.hip ? hip_copy(dst, src, nbytes, 4, stream)
+             : cu_copy(dst, (void *)(uintptr_t)src, nbytes, stream));
+  off();
+}
+
 int gpu_query(int device, void *stream) {
   on(device);
   int code = d_stream_query(stream);

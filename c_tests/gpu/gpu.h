@@ -48,6 +48,8 @@ void *gpu_stream(int device, int nonblocking);
 void gpu_stream_free(int device, void *stream);
 /* Work on a stream: bytes are set. */
 void gpu_fill(int device, void *stream, void *dst, int byte, size_t nbytes);
+/* ... are copied, between whatever the addresses say. */
+void gpu_copy(int device, void *stream, void *dst, const void *src, size_t nbytes);
 int gpu_query(int device, void *stream); /* the driver's code */
 int gpu_sync(int device, void *stream);
 void gpu_capture(int device, void *stream, int mode);

@@ -137,7 +137,7 @@ static void defaults(void) {
     set.memory[i] = (size_t)1 << 30;
     for (j = 0; j < STANDIN_DEVICES_MAX; ++j) set.peers[i][j] = i != j;
   }
-  set.pools = set.managed = set.free_waits = set.launch = 1;
+  set.pools = set.managed = set.concurrent = set.free_waits = set.launch = 1;
 }
 
 __attribute__((constructor)) static void loaded(void) { defaults(); }
@@ -181,6 +181,7 @@ static int change(int what, long a, long b, const char *text) {
   case STANDIN_FAULT_AFTER: set.fault_after = a, set.fault_code = b; return 0;
   case STANDIN_EXITING: set.exiting = a; return 0;
   case STANDIN_POOLS: set.pools = (int)a; return 0;
+  case STANDIN_CONCURRENT: set.concurrent = (int)a; return 0;
   case STANDIN_MANAGED: set.managed = (int)a; return 0;
   case STANDIN_FREE_WAITS: set.free_waits = (int)a; return 0;
   case STANDIN_PAGEABLE: set.pageable = (int)a; return 0;
@@ -408,10 +409,10 @@ int attribute(int *out, int attribute, int device) {
   static const int known[][2] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647},
                                  {6, 65535}, {7, 65535}, {8, 49152}, {10, 32}, {11, 2147483647},
                                  {16, 4}, {18, 0}, {19, 1}, {40, 2}, {41, 1}, {75, 9}, {76, 0},
-                                 {88, 0}, {89, 1}, {91, 1}};
+                                 {88, 0}, {91, 1}};
   if (!is_device(device)) return E_DEVICE;
-  if (attribute == 83 || attribute == 115) {
-    *out = attribute == 83 ? set.managed : set.pools;
+  if (attribute == 83 || attribute == 89 || attribute == 115) {
+    *out = attribute == 83 ? set.managed : attribute == 89 ? set.concurrent : set.pools;
     return OK;
   }
   for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {

@@ -655,24 +655,53 @@ static void take(stream *on) {
   if (on->first == NULL && !on->live) on->used = 0;
 }
 
+/* Whether a stream's next step was given before another one's, and the two are in order because one
+ * of them is the legacy stream. */
+static int earlier(const stream *self, const stream *than) {
+  if (self == than || self->context != than->context || self->first == NULL) return 0;
+  int ordered = (than->legacy && !self->nonblocking) || (self->legacy && !than->nonblocking);
+  return ordered && self->first->order < than->first->order;
+}
+
 static int may_run(const stream *self) {
   const op *work = self->first;
   if (work == NULL || (work->kind == WAIT && !work->mark->reached)) return 0;
   for (int i = 0; i < STREAMS; ++i) {
-    const stream *it = &streams[i];
-    if (!it->used || it == self || it->context != self->context || it->first == NULL) continue;
-    int ordered = (self->legacy && !it->nonblocking) || (it->legacy && !self->nonblocking);
-    if (ordered && it->first->order < work->order) return 0;
+    if (streams[i].used && earlier(&streams[i], self)) return 0;
   }
   return 1;
 }
 
-/* One step of any stream; of `target`, if it may and the seed is 0. 0: none may. */
+/* The stream that will reach a mark. */
+static stream *stream_to(const mark *self) {
+  for (int i = 0; i < STREAMS; ++i) {
+    for (op *it = streams[i].used ? streams[i].first : NULL; it != NULL; it = it->next) {
+      if (it->kind == RECORD && it->mark == self) return &streams[i];
+    }
+  }
+  return NULL;
+}
+
+/* A stream whose next step has to come before this one's. */
+static stream *first_before(const stream *self) {
+  const op *work = self->first;
+  if (work->kind == WAIT && !work->mark->reached) return stream_to(work->mark);
+  for (int i = 0; i < STREAMS; ++i) {
+    if (streams[i].used && earlier(&streams[i], self)) return &streams[i];
+  }
+  return NULL;
+}
+
+/* One step of any stream; with seed 0 one that `target` needs, and nothing else. 0: none may. */
 static int step(stream *target) {
   stream *ready[STREAMS];
   unsigned n = 0;
   if (set.hang) return 0;
-  if (set.seed == 0 && target != NULL && may_run(target)) return take(target), 1;
+  stream *needed = set.seed == 0 ? target : NULL;
+  for (int i = 0; i < STREAMS && needed != NULL && needed->first != NULL; ++i) {
+    if (may_run(needed)) return take(needed), 1;
+    needed = first_before(needed);
+  }
   for (int i = 0; i < STREAMS; ++i) {
     if (streams[i].used && may_run(&streams[i])) ready[n++] = &streams[i];
   }
@@ -709,9 +738,20 @@ static int stuck(void) {
   return 1;
 }
 
+static stream *stream_with(const block *self) {
+  for (int i = 0; i < STREAMS; ++i) {
+    for (op *it = streams[i].used ? streams[i].first : NULL; it != NULL; it = it->next) {
+      for (int n = 0; n < it->used; ++n) {
+        if (it->uses[n] == self) return &streams[i];
+      }
+    }
+  }
+  return NULL;
+}
+
 void wait_for_block(block *self) {
   while (self->in_use) {
-    if (!step(NULL) && stuck()) return;
+    if (!step(stream_with(self)) && stuck()) return;
   }
 }
 
@@ -959,7 +999,7 @@ int event_query(void *handle) {
   if (delay()) return E_NOT_READY;
   drift();
   int busy = self->mark != NULL && !self->mark->reached;
-  if (busy) step(NULL);
+  if (busy) step(stream_to(self->mark));
   if (device_lost(self->device)) return device_lost(self->device);
   return busy ? E_NOT_READY : OK;
 }
@@ -970,7 +1010,7 @@ int event_sync(void *handle) {
   if (code != OK) return code;
   drift();
   while (self->mark != NULL && !self->mark->reached) {
-    if (!step(NULL) && stuck()) return 999;
+    if (!step(stream_to(self->mark)) && stuck()) return 999;
   }
   return device_lost(self->device);
 }

@@ -48,6 +48,7 @@ enum standin_what {
   STANDIN_LAUNCH,      /* 0: kernels are accepted, but do nothing */
   STANDIN_RUN,         /* executes a operations now (-1: all), if there are so many */
   STANDIN_FORGIVE,     /* a violations have happened, and no more */
+  STANDIN_CONCURRENT,  /* whether the host may use managed memory while a device works: a */
   STANDIN_CTX_LOST     /* the context of device a is destroyed, as by somebody else */
 };
 

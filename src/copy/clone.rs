@@ -101,7 +101,7 @@ fn clone_usual(src: &Snapshot, wanted: &Wanted, options: &Options) -> Result<Opt
     let usual = wanted.order == Order::C
         && wanted.align_bytes == ALIGN_BYTES
         && !options.streams.any()
-        && is_host(src.device)
+        && is_ready(src.device)
         && !is_opaque(src.dtype)
         && dense_numel(src, src).is_some();
     if !usual {
@@ -180,7 +180,7 @@ unsafe fn clear_rest(
     let nbytes = src.nbytes()? as usize;
     let whole = nbytes.wrapping_sub(usize::from(!bits.is_multiple_of(8)));
     let dense = layout::is_contiguous(src.shape(), src.strides(), wanted.order);
-    let host = is_host(wanted.device);
+    let host = is_ready(wanted.device);
     let from = if dense || !host { whole } else { 0 };
     let mut fresh = Snapshot::new();
     // SAFETY: the caller's word; its data has `nbytes` bytes.
@@ -216,16 +216,16 @@ unsafe fn fill_clone(
     let mut dst = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
-    let host = is_host(src.device) && is_host(dst.device) && !options.streams.any();
+    let host = is_ready(src.device) && is_ready(dst.device) && !options.streams.any();
     if host && copied_few(src, &dst) {
         return Ok(false);
     }
     fill_transfer(src, &dst, &mut job.transfer).map(|()| true)
 }
 
-/// Whether the CPU reaches the memory of a device.
-fn is_host(device: DLDevice) -> bool {
-    device_type::host_reachable(device.device_type)
+/// Whether the CPU may use the memory of a device, without a stream that was named, at once.
+fn is_ready(device: DLDevice) -> bool {
+    !device_type::has_default_stream(device.device_type)
 }
 
 /// The target, in the functions that take one.

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use super::{Job, Options, Pair, check, few, halve, route, waiting};
+use super::{Job, Options, Pair, check, few, half, halve, route};
 use crate::device::backend::Transfer;
 use crate::error::Result;
 
@@ -20,7 +20,7 @@ pub struct Explained {
 #[inline(never)] // a frame of its own: stacks may be small
 pub fn explain(pair: &Pair, options: &Options, explained: &mut Explained) -> Result<()> {
     explained.moves = check(pair, options, &mut explained.job)?;
-    explained.options = if explained.twice() { waiting(options) } else { *options };
+    explained.options = *options;
     explained.ways = [explained.way(false)?, explained.way(true)?];
     explained.plain = few::named(&pair.src, &pair.dst, options);
     Ok(())
@@ -55,6 +55,7 @@ impl Explained {
     fn way(&self, back: bool) -> Result<Option<route::Way>> {
         let mut transfer = Transfer::none();
         match self.fill(back, &mut transfer) {
+            true if self.twice() => route::explain(&transfer, &half(&self.options, back)).map(Some),
             true => route::explain(&transfer, &self.options).map(Some),
             false => Ok(None),
         }

@@ -3,7 +3,8 @@
 use core::ptr::{NonNull, null_mut};
 
 use crate::abi::{DLManagedTensorVersioned as Managed, *};
-use crate::copy::{Options, PADDED};
+use crate::copy::route::{self, Memory};
+use crate::copy::{Options, PADDED, Streams};
 use crate::device::registry;
 use crate::device_type;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status, Status::*};
@@ -102,6 +103,12 @@ impl Pair {
 
     pub(super) fn check_same_padding(&self) -> Result<()> {
         check_same_padding(&self.src, &self.dst).of(self.args[1])
+    }
+
+    /// Waits until the CPU may read the source and write the destination, both of which it reaches.
+    pub fn host_access(&self, streams: &Streams) -> Result<()> {
+        let memory = |of: &Snapshot| Memory { device: of.device, first: of.first() };
+        route::host_access(&memory(&self.src), &memory(&self.dst), streams)
     }
 
     /// Asks a question of each, the source first; who fails it is at fault.

@@ -6,19 +6,16 @@ use core::ptr::null_mut;
 
 use super::Options;
 use super::stage::staged;
-use crate::abi::{DLDevice, DLDeviceType};
-use crate::device::backend::{Backend, Side, Stream, Transfer};
+use crate::abi::DLDevice;
+use crate::device::backend::{Backend, Queue, Side, Stream, Transfer};
 use crate::device::cpu::{self, Parallel};
 use crate::device::plan::{Dim, Item};
 use crate::device::registry;
-use crate::device_type;
-use crate::error::{Result, Status::*};
+use crate::device_type::{self, CPU, has_default_stream, host_reachable};
+use crate::error::{Error, Result, Status::*};
 
 /// The side of memory of the host.
-pub const HOST: Side = Side {
-    device: DLDevice { device_type: DLDeviceType::kDLCPU as i32, device_id: 0 },
-    handle: null_mut(),
-};
+pub const HOST: Side = Side { device: CPU, handle: null_mut() };
 
 /// Where source and destination expect work to be ordered.
 #[derive(Clone, Copy)]
@@ -42,10 +39,10 @@ impl Streams {
 }
 
 pub(super) fn on_host(side: &Side) -> bool {
-    device_type::host_reachable(side.device.device_type)
+    host_reachable(side.device.device_type)
 }
 
-/// A backend, and the stream of its device on which it is to work.
+/// A stream, of a device of a backend.
 #[derive(Clone, Copy)]
 pub(super) struct Worker {
     backend: &'static dyn Backend,
@@ -54,16 +51,24 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// The backend of a side that the CPU does not serve alone.
-    fn of(side: &Side, stream: Stream) -> Option<Worker> {
-        let backend = registry::find(side.device.device_type)?;
-        Some(Worker { backend, device: side.device, stream })
+    /// A stream of a device that some backend serves; without one, says so.
+    pub(super) fn required(device: DLDevice, stream: Stream) -> Result<Worker> {
+        let backend = registry::required(device.device_type)?;
+        Ok(Worker { backend, device, stream })
     }
 
-    /// As `of`, or why there is none.
-    pub(super) fn required(side: &Side, stream: Stream) -> Result<Worker> {
-        let backend = registry::required(side.device.device_type)?;
-        Ok(Worker { backend, device: side.device, stream })
+    fn queue(&self) -> Queue {
+        (self.device, self.stream)
+    }
+
+    /// Whether the two are of one backend, so that streams can wait for one another.
+    fn beside(&self, other: &Worker) -> bool {
+        core::ptr::addr_eq(self.backend, other.backend)
+    }
+
+    /// Whether the two are one stream, which is in order with itself.
+    fn is(&self, other: &Worker) -> bool {
+        self.beside(other) && self.backend.one_stream(self.queue(), other.queue())
     }
 
     /// # Safety
@@ -89,25 +94,130 @@ impl Worker {
     }
 }
 
-/// A backend that is asked to carry a transfer out alone.
-struct Asked<'a> {
+/// The stream of each side, where it has one: the rule of `dlrs_copy_options`, in one place.
+///
+/// | memory | without a name | with one |
+/// |---|---|---|
+/// | of a device | the device's default stream | that one |
+/// | managed | the default stream of the device that the driver says it is on | that one |
+/// | pinned | none | that one |
+/// | of the CPU | none | that one, a stream of the other side's device; the host waits for it |
+#[derive(Clone, Copy)]
+struct Ends {
+    src: Option<Worker>,
+    dst: Option<Worker>,
+}
+
+impl Ends {
+    fn of(src: &Memory, dst: &Memory, streams: &Streams) -> Result<Ends> {
+        Ok(Ends { src: stream_of(src, streams.src, dst)?, dst: stream_of(dst, streams.dst, src)? })
+    }
+
+    /// Waits until the CPU may read the source and write the destination, where it reaches them.
+    fn host_access(&self, src: DLDevice, dst: DLDevice) -> Result<()> {
+        for (end, device) in [(&self.src, src), (&self.dst, dst)] {
+            if let Some(end) = end.as_ref().filter(|_| host_reachable(device.device_type)) {
+                // SAFETY: the caller of the copy named the device's own stream.
+                unsafe { end.backend.host_access(device, end.queue())? };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a side's memory is, and its first element.
+#[derive(Clone, Copy)]
+pub struct Memory {
+    /// The device.
+    pub device: DLDevice,
+    /// Its address; of no use where that is an offset into what a handle stands for.
+    pub first: *const u8,
+}
+
+impl Memory {
+    fn is_cpu(&self) -> bool {
+        self.device == CPU
+    }
+}
+
+fn memories(transfer: &Transfer) -> [Memory; 2] {
+    let Transfer { plan, src, dst, .. } = transfer;
+    [(src, plan.src), (dst, plan.dst.cast_const())]
+        .map(|(side, first)| Memory { device: side.device, first })
+}
+
+/// The stream of one side of a copy.
+fn stream_of(memory: &Memory, named: Stream, other: &Memory) -> Result<Option<Worker>> {
+    let code = memory.device.device_type;
+    if named.is_null() {
+        if !has_default_stream(code) {
+            return Ok(None);
+        }
+        let Some(backend) = registry::find(code) else { return Ok(None) };
+        return match backend.home(memory.device, memory.first.cast()) {
+            Ok(device) => Ok(Some(Worker { backend, device, stream: named })),
+            // Where there is no driver nothing is pending.
+            Err(error) if host_reachable(code) && without_driver(&error) => Ok(None),
+            Err(error) => Err(error),
+        };
+    }
+    // A stream that is named for memory of the CPU is one of the other side's.
+    let device = if memory.is_cpu() { other.device } else { memory.device };
+    if device == CPU {
+        return Err(Error::new(DLRS_STREAM).detail("the CPU has no streams; pass NULL"));
+    }
+    Worker::required(device, named).map(Some)
+}
+
+fn without_driver(error: &Error) -> bool {
+    matches!(error.status, DLRS_DRV_MISSING | DLRS_DRV_STUB | DLRS_NO_DEVICE)
+}
+
+/// Waits until the CPU may read the source and write the destination, both of which it reaches.
+pub fn host_access(src: &Memory, dst: &Memory, streams: &Streams) -> Result<()> {
+    match pending(src.device, dst.device, streams) {
+        true => Ends::of(src, dst, streams)?.host_access(src.device, dst.device),
+        false => Ok(()),
+    }
+}
+
+/// Whether work of a device can be pending on either side.
+#[inline]
+fn pending(src: DLDevice, dst: DLDevice, streams: &Streams) -> bool {
+    let named = !streams.src.is_null() || !streams.dst.is_null();
+    named || has_default_stream(src.device_type) || has_default_stream(dst.device_type)
+}
+
+/// A stream whose backend is asked to carry a transfer out alone.
+struct Asked {
     worker: Worker,
-    /// The other side, and its stream.
-    peer: (&'a Side, Stream),
+    /// The other side's stream, if it has to be waited for.
+    peer: Option<Worker>,
+    /// The other side is memory of the CPU, which is read and written without regard to streams:
+    /// the host waits, whichever stream it is.
+    by_host: bool,
     /// The worker's side is the destination.
     writes: bool,
 }
 
-/// Whom to ask, in this order: the backend of the destination's device, then the source's. Memory
-/// of the host has no streams of its own unless the caller names one: then the device is asked.
-fn asked<'a>(transfer: &'a Transfer, streams: &Streams) -> [Option<Asked<'a>>; 2] {
-    let (src, dst) = ((&transfer.src, streams.src), (&transfer.dst, streams.dst));
-    [(dst, src, true), (src, dst, false)].map(|((side, stream), peer, writes)| {
-        if stream.is_null() && on_host(side) && !on_host(peer.0) {
-            return None;
-        }
-        Worker::of(side, stream).map(|worker| Asked { worker, peer, writes })
-    })
+/// Whom to ask, in this order: the backend of the destination's stream, then the source's. What
+/// lies in memory of the host on both sides is the CPU's, unless a driver knows both and the copy is
+/// only to be enqueued.
+fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>; 2])> {
+    let [src, dst] = memories(transfer);
+    let ends = Ends::of(&src, &dst, streams)?;
+    let host = on_host(&transfer.src) && on_host(&transfer.dst);
+    if host && (!streams.enqueue_only || src.is_cpu() || dst.is_cpu()) {
+        return Ok((ends, [None, None]));
+    }
+    let ways = [(ends.dst, ends.src, src, true), (ends.src, ends.dst, dst, false)];
+    let ways = ways.map(|(worker, peer, other, writes)| {
+        let worker = worker?;
+        let by_host = other.is_cpu();
+        let peer = peer.filter(|peer| by_host || !worker.is(peer));
+        Some(Asked { worker, peer, by_host, writes })
+    });
+    Ok((ends, ways))
 }
 
 /// Carries out a transfer that moves something, and leaves its plan simplified.
@@ -116,15 +226,14 @@ fn asked<'a>(transfer: &'a Transfer, streams: &Streams) -> [Option<Asked<'a>>; 2
 /// Every element of the plan is live on its side; elements of the destination are distinct and
 /// none of the source's. With `enqueue_only` all stays so until the stream has got here.
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
-    let host = on_host(&transfer.src) && on_host(&transfer.dst);
-    if host && !options.streams.any() {
+    if !pending(transfer.src.device, transfer.dst.device, &options.streams) {
         // SAFETY: the caller's word; the CPU reaches both sides.
         unsafe { cpu::copy(&mut transfer.plan, &options.parallel) };
         return Ok(());
     }
     transfer.plan.simplify();
     // SAFETY: as this function's contract.
-    unsafe { elsewhere(transfer, host, options) }
+    unsafe { elsewhere(transfer, options) }
 }
 
 /// A transfer that a device takes part in, or whose streams a device has.
@@ -132,18 +241,20 @@ pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> 
 /// # Safety
 /// As [`execute`]; the plan is simplified.
 #[inline(never)]
-unsafe fn elsewhere(transfer: &mut Transfer, host: bool, options: &Options) -> Result<()> {
+unsafe fn elsewhere(transfer: &mut Transfer, options: &Options) -> Result<()> {
     transfer.parallel = options.parallel;
-    for asked in asked(transfer, &options.streams).into_iter().flatten() {
+    let (ends, ways) = asked(transfer, &options.streams)?;
+    for asked in ways.into_iter().flatten() {
         // SAFETY: as this function's contract.
-        match unsafe { direct(&asked, transfer, &options.streams) } {
+        match unsafe { direct(&asked, transfer, options.streams.enqueue_only) } {
             Err(error) if error.status == DLRS_UNSUPPORTED => {}
             done => return done,
         }
     }
-    // SAFETY: as above.
+    ends.host_access(transfer.src.device, transfer.dst.device)?;
+    // SAFETY: as above; what is in memory of the host is the CPU's now.
     unsafe {
-        if host {
+        if on_host(&transfer.src) && on_host(&transfer.dst) {
             cpu::copy(&mut transfer.plan, &options.parallel);
             return Ok(());
         }
@@ -162,8 +273,8 @@ pub struct Way {
 pub fn explain(transfer: &Transfer, options: &Options) -> Result<Way> {
     let host = on_host(&transfer.src) && on_host(&transfer.dst);
     let (mut by, mut how) = (if host { "cpu" } else { "memory of the host" }, None);
-    if !host || options.streams.any() {
-        for asked in asked(transfer, &options.streams).into_iter().flatten() {
+    if pending(transfer.src.device, transfer.dst.device, &options.streams) {
+        for asked in asked(transfer, &options.streams)?.1.into_iter().flatten() {
             match asked.worker.backend.explain(transfer) {
                 Err(error) if error.status == DLRS_UNSUPPORTED => continue,
                 said => (by, how) = (asked.worker.backend.name(), Some(said?)),
@@ -214,31 +325,37 @@ impl Way {
     }
 }
 
-/// One backend does it all: after the other side's stream has got here, and before it goes on.
+/// One backend does it all: on the stream of its side, after the other side's, and before the
+/// destination's goes on.
 ///
 /// # Safety
 /// As [`execute`].
-unsafe fn direct(asked: &Asked, transfer: &Transfer, streams: &Streams) -> Result<()> {
-    let Asked { worker, peer: (peer, stream), writes } = asked;
-    let same = registry::find(peer.device.device_type)
-        .is_some_and(|other| core::ptr::addr_eq(other, worker.backend));
-    let waits = !stream.is_null() && same && *stream != worker.stream;
-    let (own, other) = ((worker.device, worker.stream), (peer.device, *stream));
-    // SAFETY: both streams are the devices' own, by the caller's word; one backend serves both.
+unsafe fn direct(asked: &Asked, transfer: &Transfer, enqueue_only: bool) -> Result<()> {
+    let Asked { worker, peer, by_host, writes } = asked;
+    let (beside, apart) = match peer {
+        Some(peer) if worker.beside(peer) && !by_host => (Some(peer), None),
+        peer => (None, peer.as_ref()),
+    };
+    // The destination's stream sees the result: another backend's can only be shown it when it is
+    // there.
+    let waits = !enqueue_only || apart.is_some() && !*writes;
+    // SAFETY: the streams are the devices' own, by the caller's word.
     unsafe {
-        if !streams.enqueue_only {
-            worker.waitable()?;
+        if let Some(peer) = apart {
+            if waits {
+                worker.waitable()?;
+            }
+            peer.waitable()?;
+            peer.sync()?;
         }
-        if waits && *writes {
-            worker.backend.stream_wait(own, other)?;
-        }
-        worker.copy(transfer)?;
-        if waits && !*writes {
+        let after = beside.map(Worker::queue);
+        worker.backend.copy_after(transfer, worker.queue(), after, waits)?;
+        if let (Some(peer), false, false) = (beside, *writes, waits) {
             // The caller of a refused copy may free both sides.
-            worker.backend.stream_wait(other, own).inspect_err(|_| {
+            worker.backend.stream_wait(peer.queue(), worker.queue()).inspect_err(|_| {
                 let _ = worker.sync();
             })?;
         }
     }
-    if streams.enqueue_only { Ok(()) } else { worker.sync() }
+    if waits { worker.sync() } else { Ok(()) }
 }

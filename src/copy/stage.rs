@@ -14,7 +14,9 @@ const STAGE_NBYTES: usize = 32 << 20;
 /// A span of device memory is fetched as a whole where it is at most so many times its elements.
 const SPAN_FACTOR: u64 = 4;
 
-/// By way of the host, a piece at a time.
+/// By way of the host, a piece at a time. Each is fetched on the source's stream, stored on the
+/// destination's, and waited for: so it comes after what both were given. The CPU may use what lies
+/// in memory of the host.
 ///
 /// # Safety
 /// As [`super::route::execute`].
@@ -23,12 +25,12 @@ pub(super) unsafe fn staged(transfer: &Transfer, options: &Options) -> Result<()
     let fetch = if on_host(&transfer.src) {
         None
     } else {
-        Some(Worker::required(&transfer.src, streams.src)?)
+        Some(Worker::required(transfer.src.device, streams.src)?)
     };
     let store = if on_host(&transfer.dst) {
         None
     } else {
-        Some(Worker::required(&transfer.dst, streams.dst)?)
+        Some(Worker::required(transfer.dst.device, streams.dst)?)
     };
     for worker in [fetch, store].iter().flatten() {
         worker.waitable()?;

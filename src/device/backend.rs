@@ -50,6 +50,9 @@ impl Transfer {
     }
 }
 
+/// A stream, and the device that it belongs to.
+pub type Queue = (DLDevice, Stream);
+
 /// What a driver knows about an address.
 #[derive(Clone, Copy)]
 pub struct Pointer {
@@ -130,6 +133,37 @@ pub trait Backend: Sync {
     /// distinct and none of the source's.
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()>;
 
+    /// As [`Backend::copy`], on the stream `own`, after what `after`, another stream of this backend,
+    /// has been given until now. Who `waits` for the copy afterwards is refused a stream that cannot
+    /// be waited for.
+    ///
+    /// # Safety
+    /// As [`Backend::copy`]; both are streams of their devices.
+    unsafe fn copy_after(
+        &self,
+        transfer: &Transfer,
+        own: Queue,
+        after: Option<Queue>,
+        waits: bool,
+    ) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe {
+            if waits {
+                self.stream_waitable(own.0, own.1)?;
+            }
+            if let Some(after) = after {
+                match self.stream_wait(own, after) {
+                    // Without events the host waits.
+                    Err(error) if error.status == DLRS_UNSUPPORTED => {
+                        self.stream_sync(after.0, after.1)?;
+                    }
+                    waited => waited?,
+                }
+            }
+            self.copy(transfer, own.0, own.1)
+        }
+    }
+
     /// How [`Backend::copy`] would do it, in a few words.
     fn explain(&self, transfer: &Transfer) -> Result<&'static str> {
         Ok("asked when it is carried out")
@@ -159,6 +193,25 @@ pub trait Backend: Sync {
     /// `data` is registered.
     unsafe fn host_unregister(&self, data: NonNull<c_void>) -> Result<()> {
         unsupported(Lack::REGISTRATION)
+    }
+
+    /// Whose default stream orders the memory at `data`, which was given as `device`'s.
+    fn home(&self, device: DLDevice, data: *const c_void) -> Result<DLDevice> {
+        Ok(device)
+    }
+
+    /// Whether two streams are one.
+    fn one_stream(&self, a: Queue, b: Queue) -> bool {
+        a == b
+    }
+
+    /// Waits until the CPU may read and write memory of `device` whose work is on a stream.
+    ///
+    /// # Safety
+    /// As [`Backend::stream_sync`].
+    unsafe fn host_access(&self, device: DLDevice, work: Queue) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe { self.stream_sync(work.0, work.1) }
     }
 
     /// A stream that does not wait for the default stream.
@@ -225,14 +278,15 @@ pub trait Backend: Sync {
         unsupported(Lack::EVENTS)
     }
 
-    /// Later work of the consumer starts after what the producer has been given until now.
+    /// Later work of the consumer starts after what the producer has been given until now. For a
+    /// consumer that is being captured, a default stream has nothing pending.
     ///
     /// # Safety
     /// Both are streams of their devices, which are this backend's.
     unsafe fn stream_wait(
         &self,
-        (consumer_device, consumer): (DLDevice, Stream),
-        (producer_device, producer): (DLDevice, Stream),
+        (consumer_device, consumer): Queue,
+        (producer_device, producer): Queue,
     ) -> Result<()> {
         let event = self.event_create(producer_device)?.as_ptr();
         // SAFETY: a fresh event, and the caller's word for the streams. Drivers keep what a

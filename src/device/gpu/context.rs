@@ -57,8 +57,14 @@ fn foreign() -> Result<()> {
     Err(Error::new(DLRS_STREAM).detail("the stream is another device's"))
 }
 
-fn is_handle(stream: Ptr) -> bool {
+/// Whether a stream is one that was made; others are of whatever context is current.
+pub fn is_handle(stream: Ptr) -> bool {
     stream.addr() > NAMED_STREAMS
+}
+
+/// Whether a stream is the legacy default stream, which has two names: NULL and 1.
+pub fn is_legacy(stream: Ptr) -> bool {
+    stream.addr() <= 1
 }
 
 impl Driver {

@@ -202,15 +202,16 @@ impl Gpu {
         Ok(if known { reach } else { Reach::Pageable })
     }
 
+    /// On a stream of the device that is current.
+    ///
     /// # Safety
     /// As [`crate::device::backend::Backend::copy`].
     pub(super) unsafe fn carry_out(
         &self,
         transfer: &Transfer,
-        device: DLDevice,
+        here: &Current,
         stream: Stream,
     ) -> Result<()> {
-        let here = &self.enter(device, stream)?;
         let Transfer { plan, src, dst, .. } = transfer;
         let reach = (self.reach(src, plan.src, here)?, self.reach(dst, plan.dst, here)?);
         // SAFETY: the caller's word, for all of this function.

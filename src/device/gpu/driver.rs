@@ -40,6 +40,9 @@ pub struct Device {
     pub(super) context: AtomicPtr<c_void>,
     /// CUDA: the context that was last found to be another one, or being asked about.
     pub(super) asked: AtomicPtr<c_void>,
+    /// CUDA: whether the CPU may use managed memory while the device works: 0 when not known, 1 no,
+    /// 2 yes.
+    pub(super) shares_managed: AtomicI32,
     /// The module with the kernels, in the primary context.
     pub(super) module: AtomicPtr<c_void>,
     /// Its kernels.
@@ -54,6 +57,7 @@ impl Device {
             handle: AtomicI32::new(0),
             context: AtomicPtr::new(null_mut()),
             asked: AtomicPtr::new(null_mut()),
+            shares_managed: AtomicI32::new(0),
             module: AtomicPtr::new(null_mut()),
             kernels: [const { Kernel::new() }; KERNELS_MOST],
             stages: [const { Stage::new() }; STAGES],
@@ -173,6 +177,7 @@ functions! {
         = "cuLaunchKernel", "hipModuleLaunchKernel";
 
     cu_device(out: *mut i32, ordinal: i32) = "cuDeviceGet", "";
+    cu_attribute(out: *mut i32, attribute: i32, device: i32) = "cuDeviceGetAttribute", "";
     cu_primary_retain(out: *mut Ptr, device: i32) = "cuDevicePrimaryCtxRetain", "";
     cu_primary_release(device: i32) = "cuDevicePrimaryCtxRelease_v2", "";
     cu_primary_state(device: i32, flags: *mut u32, active: *mut i32)

@@ -2,6 +2,7 @@
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::codes::INVALID_VALUE;
 use super::driver::{Driver, Ptr, Vendor};
@@ -10,6 +11,7 @@ use crate::error::{Error, Field::*, Result, Status::*};
 
 const PORTABLE: u32 = 1; // CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE
 const GLOBAL: u32 = 1; // CU_MEM_ATTACH_GLOBAL
+const CONCURRENT_MANAGED: i32 = 89; // CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS
 /// Any memory of a driver's is aligned so; another address is none.
 const ALIGNED_ALWAYS: u64 = 64;
 
@@ -144,12 +146,17 @@ impl Driver {
         }
     }
 
+    /// The device that the driver names for an address; `None`: it does not know it.
+    pub fn ordinal(&self, data: *const c_void) -> Result<Option<i32>> {
+        match self.vendor {
+            Vendor::Cuda => cuda::ordinal(self, data),
+            Vendor::Rocm => Ok(rocm::pointer(self, data)?.map(|(_, ordinal)| ordinal)),
+        }
+    }
+
     /// Refuses an address that the driver does not know as memory of the device.
     pub fn check_address(&self, data: *const c_void, ordinal: i32) -> Result<()> {
-        let found = match self.vendor {
-            Vendor::Cuda => cuda::ordinal(self, data)?,
-            Vendor::Rocm => rocm::pointer(self, data)?.map(|(_, ordinal)| ordinal),
-        };
+        let found = self.ordinal(data)?;
         let unknown = Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_DATA);
         match found {
             Some(device) if device == ordinal => Ok(()),
@@ -175,6 +182,21 @@ impl Driver {
             Ok(()) => (base, nbytes as u64),
             Err(_) => (null_mut(), 0),
         }
+    }
+
+    /// Whether the CPU may use managed memory while the device works; a driver that does not tell
+    /// is not believed.
+    pub fn shares_managed(&self, ordinal: i32) -> Result<bool> {
+        let known = &self.device(ordinal)?.shares_managed;
+        if known.load(Relaxed) == 0 {
+            let (mut shares, device) = (0, self.handle(ordinal)?);
+            // SAFETY: a place for the answer.
+            if unsafe { self.cu_attribute(&mut shares, CONCURRENT_MANAGED, device) }.is_err() {
+                return Ok(false);
+            }
+            known.store(1 + i32::from(shares != 0), Relaxed);
+        }
+        Ok(known.load(Relaxed) > 1)
     }
 
     /// Registers memory of the host, for all devices.

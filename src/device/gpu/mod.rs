@@ -51,8 +51,9 @@ use core::ffi::{c_char, c_void};
 use core::ptr::{NonNull, null_mut};
 
 use self::codes::NOT_READY;
+use self::context::{is_handle, is_legacy};
 use self::driver::{Driver, Kept, Vendor};
-use super::backend::{Backend, Event, Lack, Pointer, Stream, Transfer, unsupported};
+use super::backend::{Backend, Event, Lack, Pointer, Queue, Stream, Transfer, unsupported};
 use crate::abi::{DLDevice, DLDeviceType, DLDeviceType::*, DeviceCode};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
@@ -155,6 +156,87 @@ impl Gpu {
     }
 }
 
+/// A point in a stream's work, for another one to wait for. What a destroyed event has yet to say,
+/// it says.
+struct Mark<'a> {
+    driver: &'a Driver,
+    event: NonNull<c_void>,
+}
+
+impl Drop for Mark<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by `marked`.
+        let _ = unsafe { self.driver.event_destroy(self.event.as_ptr()) };
+    }
+}
+
+impl Gpu {
+    /// Where the stream `producer` of the current context is now, for the stream `own` to wait for:
+    /// neither of them can be the legacy stream next to what is captured.
+    ///
+    /// # Safety
+    /// `producer` is a stream of the current context.
+    unsafe fn marked(&self, producer: Stream, own: Stream) -> Result<Mark<'_>> {
+        let driver = &self.0;
+        if is_legacy(producer) || is_legacy(own) {
+            driver.not_capturing(producer)?;
+        }
+        let mut event = null_mut();
+        // SAFETY: a place for a fresh event, and the caller's word.
+        unsafe {
+            driver.event_create(&mut event, DISABLE_TIMING)?;
+            let mark = Mark { driver, event: given(event)? };
+            driver.event_record(event, producer)?;
+            Ok(mark)
+        }
+    }
+
+    /// Enters the device of a stream, and has the stream wait for what another one has been given
+    /// until now. With `waits` it must be one that the host can wait for.
+    ///
+    /// # Safety
+    /// Both are streams of their devices.
+    unsafe fn enter_after(
+        &self,
+        own: Queue,
+        after: Option<Queue>,
+        waits: bool,
+    ) -> Result<context::Current<'_>> {
+        let exact = self.memory(own.0.device_type) == Some(Memory::Device);
+        let beside = |of: &Queue| exact && own.0 == of.0 && !is_handle(of.1);
+        let early = match after.filter(|after| !beside(after)) {
+            // Default streams are those of what was current before.
+            Some((device, producer)) => {
+                let _there = self.enter(device, producer)?;
+                // SAFETY: the caller's word.
+                Some(unsafe { self.marked(producer, own.1)? })
+            }
+            None => None,
+        };
+        let here = self.enter(own.0, own.1)?;
+        if waits {
+            self.0.not_capturing(own.1)?;
+        }
+        let Some((_, producer)) = after else { return Ok(here) };
+        // A thread's default streams wait for one another in CUDA; and a graph cannot wait for
+        // what nobody captures.
+        let default = early.is_none() && !is_handle(own.1) && self.0.vendor == Vendor::Cuda;
+        let graph = |own| is_legacy(producer) && !is_legacy(own) && !waits;
+        if default || graph(own.1) && self.0.capturing(own.1)? {
+            return Ok(here);
+        }
+        // SAFETY: the caller's word; a mark of this driver.
+        unsafe {
+            let mark = match early {
+                Some(mark) => mark,
+                None => self.marked(producer, own.1)?,
+            };
+            self.0.stream_wait(own.1, mark.event.as_ptr(), 0)?;
+        }
+        Ok(here)
+    }
+}
+
 fn size(nbytes: u64) -> Result<usize> {
     usize::try_from(nbytes).map_err(|_| Error::new(DLRS_NOMEM).value(nbytes as i64))
 }
@@ -212,8 +294,23 @@ impl Backend for Gpu {
     }
 
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()> {
+        let here = &self.enter(device, stream)?;
         // SAFETY: the caller's word.
-        unsafe { self.carry_out(transfer, device, stream) }
+        unsafe { self.carry_out(transfer, here, stream) }
+    }
+
+    unsafe fn copy_after(
+        &self,
+        transfer: &Transfer,
+        own: Queue,
+        after: Option<Queue>,
+        waits: bool,
+    ) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe {
+            let here = self.enter_after(own, after, waits)?;
+            self.carry_out(transfer, &here, own.1)
+        }
     }
 
     fn explain(&self, transfer: &Transfer) -> Result<&'static str> {
@@ -253,6 +350,38 @@ impl Backend for Gpu {
         let _relaxed = self.0.relaxed();
         // SAFETY: the caller's word.
         unsafe { self.0.host_unregister(data.as_ptr()) }
+    }
+
+    fn home(&self, device: DLDevice, data: *const c_void) -> Result<DLDevice> {
+        if self.memory(device.device_type) != Some(Memory::Managed) {
+            return Ok(device);
+        }
+        self.0.ready()?;
+        let ordinal = self.0.ordinal(data)?;
+        Ok(ordinal.map_or(device, |ordinal| self.device(Memory::Device, ordinal)))
+    }
+
+    fn one_stream(&self, a: Queue, b: Queue) -> bool {
+        let same = a.1 == b.1 || is_legacy(a.1) && is_legacy(b.1);
+        same && (a.0 == b.0 || is_handle(a.1))
+    }
+
+    unsafe fn host_access(&self, device: DLDevice, (of, stream): Queue) -> Result<()> {
+        let here = self.enter(of, stream)?;
+        self.0.not_capturing(stream)?;
+        let _relaxed = self.0.relaxed();
+        let managed = self.memory(device.device_type) == Some(Memory::Managed);
+        let shared = !managed || self.0.shares_managed(here.ordinal)?;
+        // SAFETY: the caller's word.
+        unsafe {
+            match shared {
+                true => self.0.stream_sync(stream)?,
+                // The CPU may not touch it while any kernel runs.
+                false => self.0.synchronize()?,
+            }
+        }
+        self.0.works();
+        Ok(())
     }
 
     fn stream_create(&self, device: DLDevice) -> Result<NonNull<c_void>> {
@@ -321,24 +450,9 @@ impl Backend for Gpu {
         unsafe { self.0.stream_wait(stream, event, 0) }
     }
 
-    unsafe fn stream_wait(
-        &self,
-        (consumer_device, consumer): (DLDevice, Stream),
-        (producer_device, producer): (DLDevice, Stream),
-    ) -> Result<()> {
-        let driver = &self.0;
-        let _producers = self.enter(producer_device, producer)?;
-        let mut event = null_mut();
-        // SAFETY: a fresh event, and the caller's word for the streams. What a destroyed event has
-        // yet to say, it says.
-        unsafe {
-            driver.event_create(&mut event, DISABLE_TIMING)?;
-            let waited = driver.event_record(given(event)?.as_ptr(), producer).and_then(|()| {
-                let _consumers = self.enter(consumer_device, consumer)?;
-                driver.stream_wait(consumer, event, 0)
-            });
-            waited.and(driver.event_destroy(event))
-        }
+    unsafe fn stream_wait(&self, consumer: Queue, producer: Queue) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe { self.enter_after(consumer, Some(producer), false).map(|_| ()) }
     }
 
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {

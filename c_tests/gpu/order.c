@@ -1,0 +1,571 @@
+/* Every copy comes after what both sides' streams were given before it: order cuda|rocm [FUNCTION]
+ *
+ * One matrix, generated: function x memory of the source x memory of the destination x stream of
+ * each x whether the call waits x hazard. In a cell the source is still to be written by its stream
+ * (read after write), or the destination still to be read by its own (write after read), when the
+ * function is called; nothing that is enqueued is done before somebody waits for it, so an order
+ * that is not kept shows as bytes of before. A cell is ordered, or refused where the rule says so. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "gpu.h"
+
+#include <unistd.h>
+
+enum { ROWS = 16, COLUMNS = 32, NBYTES = ROWS * COLUMNS, WIDE = 2 * NBYTES };
+enum { OLD = 0x11, NEW = 0x22, NOTHING = 0x33 };
+
+/* ---- Backends of the caller's, whose streams are as late as a stand-in's ----------------------*/
+
+typedef struct work {
+  struct work *next;
+  struct mark *reach, *wait; /* else a copy */
+  dlrs_byte_plan plan;
+  int64_t shape[4], src_strides[4], dst_strides[4];
+} work;
+typedef struct queue {
+  work *first, **last;
+} queue;
+typedef struct mark {
+  queue *on;
+  int reached;
+} mark;
+enum { MARKS = 64 };
+
+/* Where the bytes of an address can be looked at. */
+static unsigned char *seen(const void *address) {
+  unsigned char *bytes = (unsigned char *)G.bytes(address);
+  return bytes ? bytes : (unsigned char *)(uintptr_t)address;
+}
+
+static void copy_now(const dlrs_byte_plan *p, int dim, unsigned char *dst, const unsigned char *src) {
+  if (dim == p->ndim) {
+    memcpy(dst, src, p->item_nbytes);
+    return;
+  }
+  for (int64_t i = 0; i < p->shape[dim]; ++i) {
+    copy_now(p, dim + 1, dst + i * p->dst_strides[dim], src + i * p->src_strides[dim]);
+  }
+}
+
+static work *give(queue *on) {
+  work *it = (work *)calloc(1, sizeof *it);
+  if (on->last == NULL) on->last = &on->first;
+  *on->last = it;
+  on->last = &it->next;
+  return it;
+}
+
+/* Does what a queue was given, up to a mark or all of it. */
+static void carry_out(queue *on, const mark *until) {
+  while (on->first != NULL && (until == NULL || !until->reached)) {
+    work *it = on->first;
+    if (it->wait != NULL) carry_out(it->wait->on, it->wait);
+    else if (it->reach != NULL) it->reach->reached = 1;
+    else copy_now(&it->plan, 0, seen(it->plan.dst), seen(it->plan.src));
+    on->first = it->next;
+    if (on->first == NULL) on->last = &on->first;
+    free(it);
+  }
+}
+
+static queue defaults[2], named[2];
+static mark marks[MARKS];
+static int marks_made;
+
+static queue *queue_of(void *context, void *stream) {
+  return stream ? (queue *)stream : &defaults[(int)(intptr_t)context];
+}
+
+static int t_alloc(void *context, DLDevice device, uint64_t nbytes, uint64_t align, void *stream,
+                   void **out, dlrs_fault *fault) {
+  (void)context, (void)device, (void)stream, (void)fault;
+  *out = aligned_alloc(align < 64 ? 64 : align, (nbytes + 255) / 256 * 256);
+  return *out ? 0 : DLRS_NOMEM;
+}
+
+static int t_free(void *context, DLDevice device, void *data, uint64_t nbytes, uint64_t align,
+                  void *stream, dlrs_fault *fault) {
+  (void)context, (void)device, (void)nbytes, (void)align, (void)stream, (void)fault;
+  free(data);
+  return 0;
+}
+
+static int later(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
+                 dlrs_fault *fault) {
+  (void)device, (void)fault;
+  if (plan->ndim > 4) return DLRS_UNSUPPORTED;
+  work *it = give(queue_of(context, stream));
+  size_t nbytes = (size_t)plan->ndim * sizeof(int64_t);
+  it->plan = *plan;
+  if (nbytes > 0) {
+    memcpy(it->shape, plan->shape, nbytes);
+    memcpy(it->src_strides, plan->src_strides, nbytes);
+    memcpy(it->dst_strides, plan->dst_strides, nbytes);
+  }
+  it->plan.shape = it->shape;
+  it->plan.src_strides = it->src_strides;
+  it->plan.dst_strides = it->dst_strides;
+  return 0;
+}
+
+/* Contiguous copies from and to the host, and nothing else. */
+static int simple(const dlrs_byte_plan *plan) {
+  int host = plan->src_device.device_type == kDLCPU || plan->dst_device.device_type == kDLCPU;
+  return plan->ndim == 0 && host;
+}
+
+static int later_simple(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
+                        dlrs_fault *fault) {
+  return simple(plan) ? later(context, device, plan, stream, fault) : DLRS_UNSUPPORTED;
+}
+
+static int at_once(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
+                   dlrs_fault *fault) {
+  (void)context, (void)device, (void)stream, (void)fault;
+  if (!simple(plan)) return DLRS_UNSUPPORTED;
+  copy_now(plan, 0, seen(plan->dst), seen(plan->src));
+  return 0;
+}
+
+static int t_sync(void *context, DLDevice device, void *stream, dlrs_fault *fault) {
+  (void)device, (void)fault;
+  carry_out(queue_of(context, stream), NULL);
+  return 0;
+}
+
+static int t_event(void *context, DLDevice device, void **out, dlrs_fault *fault) {
+  (void)context, (void)device, (void)fault;
+  *out = &marks[marks_made++ % MARKS];
+  return 0;
+}
+
+static int t_event_end(void *context, DLDevice device, void *event, dlrs_fault *fault) {
+  (void)context, (void)device, (void)event, (void)fault;
+  return 0;
+}
+
+static int t_record(void *context, DLDevice device, void *event, void *stream, dlrs_fault *fault) {
+  (void)device, (void)fault;
+  mark *it = (mark *)event;
+  it->on = queue_of(context, stream);
+  it->reached = 0;
+  give(it->on)->reach = it;
+  return 0;
+}
+
+static int t_wait(void *context, DLDevice device, void *event, void *stream, dlrs_fault *fault) {
+  (void)device, (void)fault;
+  give(queue_of(context, stream))->wait = (mark *)event;
+  return 0;
+}
+
+/* READER copies whatever it is given, and has events; SIMPLE needs the host in between; AT_ONCE has
+ * no streams. */
+static dlrs_backend tables[3];
+
+/* ---- Kinds of memory, and their streams -------------------------------------------------------*/
+
+enum { ON_CPU, PINNED, MANAGED_0, MANAGED_1, DEVICE_0, DEVICE_1, READER, SIMPLE, AT_ONCE, KINDS };
+static const char *const kind_names[] = {"cpu",      "pinned",   "managed",  "managed:1", "device",
+                                         "device:1", "reader", "simple", "at once"};
+enum { DEFAULT, LEGACY, PER_THREAD, NAMED, BLOCKING, CHOICES };
+static const char *const choice_names[] = {"NULL", "1", "2", "named", "blocking"};
+
+typedef struct memory {
+  DLDevice on;
+  int device;                     /* of the driver */
+  unsigned char *first, *second;  /* as a source, and as a destination */
+} memory;
+static memory kinds[KINDS];
+static void *streams[2][CHOICES];
+static unsigned char *news, *spy, host_news[WIDE], host_spy[WIDE];
+
+static int table_of(int kind) { return kind >= READER ? kind - READER : -1; }
+static int is_host(int kind) { return kind < DEVICE_0 && kinds[kind].on.device_type != (DLDeviceType)G.type; }
+
+static unsigned char *obtain(int kind) {
+  switch (kind) {
+  case PINNED: return (unsigned char *)gpu_pinned(WIDE);
+  case MANAGED_0:
+  case MANAGED_1: return (unsigned char *)gpu_managed(kinds[kind].device, WIDE);
+  case DEVICE_0:
+  case DEVICE_1: return (unsigned char *)gpu_alloc(kinds[kind].device, WIDE);
+  default: return (unsigned char *)calloc(1, WIDE);
+  }
+}
+
+static void set_up(void) {
+  static const int codes[] = {kDLExtDev, kDLHexagon, kDLMAIA};
+  dlrs_backend table;
+  memset(&table, 0, sizeof table);
+  table.struct_size = sizeof table;
+  table.alloc = t_alloc;
+  table.free = t_free;
+  for (int i = 0; i < 3; ++i) {
+    tables[i] = table;
+    tables[i].context = (void *)(intptr_t)i;
+    tables[i].copy = i == 0 ? later : i == 1 ? later_simple : at_once;
+    tables[i].stream_sync = i < 2 ? t_sync : NULL;
+  }
+  tables[0].event_create = t_event;
+  tables[0].event_destroy = t_event_end;
+  tables[0].event_record = t_record;
+  tables[0].event_wait = t_wait;
+  for (int i = 0; i < 3; ++i) WORKS(dlrs_backend_set(codes[i], &tables[i], NULL, ERR));
+  gpu_set_current(0, 0); /* 1 and 2 are streams of what is current, where memory is not a device's */
+  for (int kind = 0; kind < KINDS; ++kind) {
+    memory *it = &kinds[kind];
+    it->device = kind == MANAGED_1 || kind == DEVICE_1;
+    it->on = kind == ON_CPU   ? t_device(kDLCPU, 0)
+             : kind == PINNED ? t_device(G.pinned, 0)
+             : kind >= READER ? t_device(codes[table_of(kind)], 0)
+             : kind < DEVICE_0 && G.managed ? t_device(G.managed, 0) : DEV(it->device);
+    it->first = obtain(kind);
+    it->second = obtain(kind);
+  }
+  for (int device = 0; device < 2; ++device) {
+    streams[device][LEGACY] = (void *)1;
+    streams[device][PER_THREAD] = (void *)2;
+    streams[device][NAMED] = gpu_stream(device, 1);
+    streams[device][BLOCKING] = gpu_stream(device, 0);
+  }
+  news = (unsigned char *)gpu_pinned(WIDE);
+  spy = (unsigned char *)gpu_pinned(WIDE);
+  memset(news, NEW, WIDE);
+  memset(host_news, NEW, WIDE);
+}
+
+/* A side's stream: whose it is, and the handle. A name for memory of the CPU is the other side's. */
+typedef struct place {
+  int kind, choice;
+  int owner;  /* the kind whose stream it is, -1: nobody's */
+  int device; /* of the driver */
+  void *stream;
+} place;
+
+static place place_of(int kind, int choice, int other) {
+  place it = {kind, choice, kind, 0, NULL};
+  if (choice == DEFAULT && (kind == ON_CPU || kind == PINNED)) it.owner = -1;
+  else if (kind == ON_CPU) it.owner = other == ON_CPU ? -1 : other;
+  if (choice != DEFAULT && it.owner < 0) it.stream = streams[0][NAMED];
+  if (it.owner < 0) return it;
+  it.device = kinds[it.owner].device;
+  if (table_of(it.owner) >= 0) {
+    if (choice != DEFAULT) it.stream = &named[table_of(it.owner) % 2];
+    if (it.owner == AT_ONCE) it.owner = -1;
+    return it;
+  }
+  it.stream = streams[it.device][choice];
+  int exact = kinds[it.owner].on.device_type == (DLDeviceType)G.type;
+  if (!exact && (choice == LEGACY || choice == PER_THREAD)) it.device = 0;
+  return it;
+}
+
+/* Whether a side has this choice. */
+static int offered(int kind, int choice) {
+  if (choice == LEGACY && G.hip == 5 && table_of(kind) < 0) return 0; /* does not know it */
+  if (table_of(kind) >= 0 || kind == ON_CPU) return choice == DEFAULT || choice == NAMED;
+  return 1;
+}
+
+static void enqueue(const place *at, unsigned char *dst, const unsigned char *src, size_t nbytes) {
+  if (table_of(at->owner) < 0) {
+    gpu_copy(at->device, at->stream, dst, src, nbytes);
+    return;
+  }
+  dlrs_byte_plan plan;
+  memset(&plan, 0, sizeof plan);
+  plan.src = src;
+  plan.dst = dst;
+  plan.item_nbytes = nbytes;
+  later(tables[table_of(at->owner)].context, kinds[at->owner].on, &plan, at->stream, NULL);
+}
+
+/* The source is about to become NEW, or the destination is about to be read. */
+static void pend_write(const place *at, unsigned char *dst, size_t nbytes) {
+  enqueue(at, dst, table_of(at->owner) < 0 ? news : host_news, nbytes);
+}
+
+static void pend_read(const place *at, const unsigned char *src, size_t nbytes) {
+  enqueue(at, table_of(at->owner) < 0 ? spy : host_spy, src, nbytes);
+}
+
+static void wait_for(const place *at) {
+  if (at->owner < 0) return;
+  if (table_of(at->owner) < 0) EQUAL(gpu_sync(at->device, at->stream), 0);
+  else carry_out(queue_of(tables[table_of(at->owner)].context, at->stream), NULL);
+}
+
+static void wait_for_all(void) {
+  G.ctl(STANDIN_RUN, -1, 0, NULL);
+  for (int i = 0; i < 2; ++i) {
+    carry_out(&defaults[i], NULL);
+    carry_out(&named[i], NULL);
+  }
+}
+
+static int all(const unsigned char *bytes, size_t nbytes, unsigned step, int value) {
+  for (size_t i = 0; i < nbytes; i += step) {
+    if (bytes[i] != value) return 0;
+  }
+  return 1;
+}
+
+/* ---- Functions --------------------------------------------------------------------------------*/
+
+typedef struct call {
+  memory *src, *dst;
+  dlrs_copy_options options;
+  DLManagedTensorVersioned *out; /* what a function made */
+  const void *result;            /* where the bytes are to be */
+  unsigned step;                 /* bytes of an element */
+} call;
+
+enum { ANYWHERE = 1, HOSTS = 2, MAKES = 4, FROM_CPU = 8, TO_CPU = 16, STAYS = 32, TAKES = 64 };
+
+static int64_t shape[2] = {ROWS, COLUMNS}, dense[2] = {COLUMNS, 1}, across[2] = {1, ROWS};
+static int64_t half[2] = {ROWS / 2, COLUMNS};
+#define U8 t_dtype(kDLUInt, 8, 1)
+
+static DLManagedTensorVersioned tensor_of(const memory *of, void *data, int64_t *extents, int64_t *strides) {
+  DLTensor bare = t_describe(data, U8, 2, extents, strides);
+  bare.device = of->on;
+  return t_managed(bare, 0);
+}
+
+static int32_t pairwise(call *c, int64_t *strides) {
+  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, strides);
+  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, dense);
+  return dlrs_copy(&src, &dst, &c->options, ERR);
+}
+
+static int32_t f_copy(call *c) { return pairwise(c, dense); }
+static int32_t f_copy_strided(call *c) { return pairwise(c, across); }
+
+static int32_t f_copy_desc(call *c) {
+  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, dense);
+  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, across);
+  return dlrs_copy_desc(&src.dl_tensor, 0, &dst.dl_tensor, 0, &c->options, ERR);
+}
+
+static int32_t f_batch(call *c) {
+  DLManagedTensorVersioned src[2], dst[2];
+  for (int i = 0; i < 2; ++i) {
+    src[i] = tensor_of(c->src, c->src->first + i * NBYTES / 2, half, dense);
+    dst[i] = tensor_of(c->dst, c->dst->second + i * NBYTES / 2, half, dense);
+  }
+  const DLManagedTensorVersioned *from[] = {&src[0], &src[1]};
+  DLManagedTensorVersioned *to[] = {&dst[0], &dst[1]};
+  return dlrs_copy_batch(2, from, to, &c->options, NULL, ERR);
+}
+
+static int32_t f_cast_same(call *c) {
+  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, across);
+  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, dense);
+  return dlrs_cast(&src, &dst, &c->options, ERR);
+}
+
+static int32_t f_cast(call *c) {
+  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, dense);
+  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, dense);
+  dst.dl_tensor.dtype = t_dtype(kDLInt, 16, 1);
+  c->step = 2;
+  return dlrs_cast(&src, &dst, &c->options, ERR);
+}
+
+static int32_t filled(call *c, DLDataType dtype, const void *value) {
+  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, dense);
+  return dlrs_fill(&dst, value, dtype, &c->options, ERR);
+}
+
+static int32_t f_fill(call *c) {
+  static const unsigned char value = NEW;
+  return filled(c, U8, &value);
+}
+
+static int32_t f_fill_converted(call *c) {
+  static const double value = NEW;
+  return filled(c, t_dtype(kDLFloat, 64, 1), &value);
+}
+
+static int32_t f_from_bytes(call *c) {
+  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, across);
+  return dlrs_copy_from_bytes(c->src->first, NBYTES, &dst, &c->options, ERR);
+}
+
+static int32_t f_to_bytes(call *c) {
+  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, across);
+  return dlrs_copy_to_bytes(&src, c->dst->second, NBYTES, &c->options, ERR);
+}
+
+static int32_t f_clone(call *c) {
+  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, dense);
+  return dlrs_clone(&src, c->dst->on, &c->options, &c->out, ERR);
+}
+
+static int32_t f_to_device(call *c) {
+  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, across);
+  return dlrs_to_device(&src, c->dst->on, 1, &c->options, &c->out, ERR);
+}
+
+static int32_t f_contiguous(call *c) {
+  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, across);
+  return dlrs_contiguous(&src, 'C', &c->options, &c->out, ERR);
+}
+
+static int32_t f_import(call *c) {
+  static DLManagedTensorVersioned src;
+  DLManagedTensorVersioned *given = &src;
+  dlrs_import_options options;
+  src = tensor_of(c->src, c->src->first, shape, dense);
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.copy = 1;
+  options.copy_options = &c->options;
+  return dlrs_import_take(&given, &options, &c->out, ERR);
+}
+
+static const struct {
+  const char *name;
+  int32_t (*run)(call *);
+  int like;
+} functions[] = {
+    {"copy", f_copy, ANYWHERE},
+    {"copy, strided", f_copy_strided, ANYWHERE},
+    {"copy_desc", f_copy_desc, ANYWHERE},
+    {"copy_batch", f_batch, ANYWHERE},
+    {"cast, same dtype", f_cast_same, ANYWHERE},
+    {"cast", f_cast, HOSTS},
+    {"fill", f_fill, HOSTS | FROM_CPU},
+    {"fill, converted", f_fill_converted, HOSTS | FROM_CPU},
+    {"copy_from_bytes", f_from_bytes, ANYWHERE | FROM_CPU},
+    {"copy_to_bytes", f_to_bytes, ANYWHERE | TO_CPU},
+    {"clone", f_clone, ANYWHERE | MAKES},
+    {"to_device", f_to_device, ANYWHERE | MAKES},
+    {"contiguous", f_contiguous, ANYWHERE | MAKES | STAYS},
+    {"import_take", f_import, ANYWHERE | MAKES | TAKES},
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+static int function; /* the one whose matrix is run */
+
+/* ---- The matrix -------------------------------------------------------------------------------*/
+
+enum { READ_AFTER_WRITE, WRITE_AFTER_READ };
+static long cells, ordered, refused;
+
+/* Whether the rule refuses a cell: streams of what has none. */
+static int must_refuse(const place *src, const place *dst) {
+  for (int i = 0; i < 2; ++i) {
+    const place *it = i ? dst : src, *other = i ? src : dst;
+    if (it->choice == DEFAULT) continue;
+    if (it->kind == ON_CPU && (other->kind == ON_CPU || other->kind == AT_ONCE)) return 1;
+    if (it->kind == AT_ONCE) return 1;
+  }
+  return 0;
+}
+
+static void cell(const place *src, const place *dst, int async, int hazard) {
+  memory *from = &kinds[src->kind], *to = &kinds[dst->kind];
+  call c;
+  memset(&c, 0, sizeof c);
+  c.src = from;
+  c.dst = to;
+  c.step = 1;
+  c.options.struct_size = sizeof c.options;
+  c.options.flags = async ? DLRS_COPY_ASYNC : 0;
+  c.options.src_stream = src->stream;
+  c.options.dst_stream = dst->stream;
+  memset(seen(from->first), hazard == READ_AFTER_WRITE ? OLD : NEW, WIDE);
+  memset(seen(to->second), OLD, WIDE);
+  memset(spy, NOTHING, WIDE);
+  memset(host_spy, NOTHING, WIDE);
+  if (hazard == READ_AFTER_WRITE) pend_write(src, from->first, NBYTES);
+  else pend_read(dst, to->second, NBYTES);
+  int32_t status = functions[function].run(&c);
+  ++cells;
+  const char *fault = NULL;
+  if (status != DLRS_OK) {
+    ++refused;
+    if (!must_refuse(src, dst)) fault = "is refused";
+  } else {
+    if (async) wait_for(dst->owner < 0 ? src : dst);
+    const unsigned char *result = seen(c.out ? c.out->dl_tensor.data : to->second);
+    if (!all(result, NBYTES * c.step, c.step, NEW)) fault = "has read too early";
+  }
+  wait_for_all();
+  const unsigned char *old = table_of(dst->owner) < 0 ? spy : host_spy;
+  if (status == DLRS_OK && hazard == WRITE_AFTER_READ && !all(old, NBYTES, 1, OLD)) {
+    fault = "has written too early";
+  }
+  if (c.out != NULL) dlrs_release(c.out);
+  if (status == DLRS_OK && fault == NULL) ++ordered;
+  if (fault != NULL) {
+    static char said[400];
+    snprintf(said, sizeof said, "%s: %s on %s -> %s on %s, %s, %s: %s%s%s", functions[function].name,
+             kind_names[src->kind], choice_names[src->choice], kind_names[dst->kind],
+             choice_names[dst->choice], async ? "enqueued" : "waits",
+             hazard == READ_AFTER_WRITE ? "read after write" : "write after read", fault,
+             status ? ": " : "", status ? t_error.message : "");
+    t_check(0, __FILE__, __LINE__, said);
+  }
+}
+
+static int applies(int src, int dst) {
+  int like = functions[function].like;
+  if (like & HOSTS && !(is_host(src) && is_host(dst))) return 0;
+  if (like & FROM_CPU && src != ON_CPU) return 0;
+  if (like & TO_CPU && dst != ON_CPU) return 0;
+  if (like & MAKES && dst == MANAGED_1 && G.managed) return 0; /* nobody says on which device */
+  if (like & (STAYS | TAKES) && src == MANAGED_1) return 0;
+  if (like & STAYS && src != dst) return 0;
+  if (like & TAKES && dst != (is_host(src) ? ON_CPU : src)) return 0;
+  return 1;
+}
+
+static void pairs(int src, int dst) {
+  int like = functions[function].like;
+  for (int from = 0; from < CHOICES; ++from) {
+    for (int to = 0; to < CHOICES; ++to) {
+      if (!offered(src, from) || !offered(dst, to)) continue;
+      place first = place_of(src, from, dst), second = place_of(dst, to, src);
+      for (int async = 0; async < 2; ++async) {
+        /* What a fill copies is the call's own; what is made is nobody's before. */
+        int constant = like == (HOSTS | FROM_CPU);
+        if (first.owner >= 0 && !constant) cell(&first, &second, async, READ_AFTER_WRITE);
+        if (second.owner >= 0 && !(like & MAKES)) cell(&first, &second, async, WRITE_AFTER_READ);
+      }
+    }
+  }
+}
+
+static void matrix(void) {
+  NEEDS_STANDIN();
+  set_up();
+  for (int src = 0; src < KINDS; ++src) {
+    for (int dst = 0; dst < KINDS; ++dst) {
+      if (applies(src, dst)) pairs(src, dst);
+    }
+  }
+  EQUAL(cells, ordered + refused);
+  gpu_tally[0] = cells;
+  gpu_tally[1] = ordered;
+  gpu_tally[2] = refused;
+}
+
+int main(int argc, char **argv) {
+  long sum[3] = {0, 0, 0};
+  if (argc < 2 || !gpu_open(argv[1])) {
+    puts("usage: order cuda|rocm [FUNCTION]: and its driver must be found");
+    return 2;
+  }
+  for (function = 0; function < FUNCTIONS; ++function) {
+    const gpu_row row = {functions[function].name, "order", matrix};
+    if (argc > 2 && strcmp(argv[2], row.id) != 0) continue;
+    memset(gpu_tally, 0, sizeof gpu_tally);
+    gpu_run(&row);
+    for (int i = 0; i < 3; ++i) sum[i] += gpu_tally[i];
+  }
+  printf("%ld rows: cells of the matrix, %ld ordered, %ld refused\n", sum[0], sum[1], sum[2]);
+  return gpu_end();
+}
