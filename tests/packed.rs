@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use dlpack_rs::device::gpu::kernels::{self, PTX, SOURCE};
+use dlpack_rs::device::gpu::kernels::{self, FAMILIES, Family, PTX, SOURCE};
 use dlpack_rs::device::gpu::packed::{pack, unpack};
 
 /// More than any text below can take.
@@ -50,6 +50,45 @@ fn the_kernels_come_back_and_are_small() {
         // SAFETY: it ends with NUL, if it is what it should be.
         assert_eq!(unsafe { CStr::from_ptr(unpacked.as_ptr()) }, text);
     }
+}
+
+/// Each kernel is in one family: the PTX that is left of it has its kernels, whole, and no other; the
+/// source has them between an `#if` and its `#endif` that the family's option chooses.
+#[test]
+fn each_kernel_is_in_one_family() {
+    let entries = |text: &str| -> Vec<String> {
+        let entry = |line: &str| Some(line.strip_prefix(".visible .entry ")?.to_owned());
+        text.lines().filter_map(entry).collect()
+    };
+    let all = entries(PTX.to_str().unwrap());
+    let mut found = Vec::new();
+    let mut numbers = Vec::new();
+    for first in ["dlrs_copy1", "dlrs_transpose", "dlrs_tile1", "dlrs_pixels1", "dlrs_bits"] {
+        let family = Family::of(first.as_bytes()).unwrap();
+        numbers.push(family.number());
+        let mut left = PTX.to_bytes_with_nul().to_vec();
+        family.leave(&mut left);
+        assert_eq!(left.len(), PTX.to_bytes_with_nul().len());
+        let left = CStr::from_bytes_with_nul(&left).unwrap().to_str().unwrap();
+        assert_eq!(left.matches(".version").count(), 1);
+        let mine = entries(left);
+        assert!(mine.iter().all(|name| Family::of(name.as_bytes()) == Some(family)));
+        assert_eq!(left.matches("\nret;").count(), mine.len());
+        assert_eq!(left.matches('{').count(), left.matches('}').count());
+        let option = family.option().to_str().unwrap();
+        let bit: u32 = option.strip_prefix("-DDLRS_KERNELS=").unwrap().parse().unwrap();
+        assert_eq!(bit, 1 << family.number());
+        let source = SOURCE.to_str().unwrap();
+        let (_, rest) = source.split_once(&format!("#if DLRS_KERNELS & {bit}\n")).unwrap();
+        let (part, _) = rest.split_once("#endif").unwrap();
+        let kernel = |line: &str| Some(line.strip_prefix("KERNEL ")?.split_once('(')?.0.to_owned());
+        let names: Vec<_> = mine.iter().map(|name| name.trim_end_matches('(')).collect();
+        assert_eq!(part.lines().filter_map(kernel).collect::<Vec<_>>(), names);
+        found.extend(mine);
+    }
+    assert_eq!(numbers, (0..FAMILIES).collect::<Vec<_>>());
+    assert_eq!(found, all);
+    assert_eq!(Family::of(b"dlrs_nothing"), None);
 }
 
 /// What nobody packed must do no harm either.

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -452,6 +453,66 @@ static void d11_no_kernels(void) {
   layouts(1, 0, 60);
 }
 
+#define LOADS (G.hip ? "hipModuleLoadData" : "cuModuleLoadData")
+#define LAUNCHES (G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel")
+
+/* A driver that refuses the kernels is asked once a family and device, whatever the copies do. */
+static void d11_asked_once(void) {
+  static const char *const compiles = "hiprtcCompileProgram";
+  NEEDS_STANDIN();
+  for (int device = 0; device < 2; ++device) {
+    G.ctl(STANDIN_FAIL_ALWAYS, 1, 209, LOADS);
+    long before = G.calls(LOADS), compiled = G.calls(compiles);
+    for (int i = 0; i < 5; ++i) face(device, device, 4, 1, 100, 40, 1);
+    EQUAL(G.calls(LOADS) - before, 1);
+    if (G.hip) EQUAL(G.calls(compiles) - compiled, 1);
+    face(device, device, 2, 3, 700, 3, 1); /* another family */
+    EQUAL(G.calls(LOADS) - before, 2);
+  }
+}
+
+/* What may be better the next time is not remembered. */
+static void d11_asked_again(void) {
+  NEEDS_STANDIN();
+  G.ctl(STANDIN_FAIL, 1, 2, LOADS);
+  long launches = G.calls(LAUNCHES);
+  gpu_tensor src, dst;
+  gpu_make(&src, 0);
+  gpu_make(&dst, 0);
+  src.strides[0] = 1;
+  src.strides[1] = 2;
+  CHECK(dlrs_copy(&src.managed, &dst.managed, NULL, ERR) != DLRS_OK);
+  WORKS(dlrs_copy(&src.managed, &dst.managed, NULL, ERR));
+  EQUAL(G.calls(LAUNCHES) - launches, 1);
+  gpu_drop(&src);
+  gpu_drop(&dst);
+}
+
+/* The first copy of a kind loads its family of kernels, the second nothing. */
+static void d11_families(void) {
+  static const int64_t shapes[5][3] = {{1, 100, 40}, {1, 20, 20}, {2, 700, 3}, {2, 3, 1500}, {1, 9, 3}};
+  static const int loads[5] = {1, 2, 3, 3, 4};
+  NEEDS_STANDIN();
+  for (int i = 0; i < 5; ++i) {
+    for (int again = 0; again < 2; ++again) {
+      face(0, 0, 8, shapes[i][0], shapes[i][1], shapes[i][2], i < 2);
+      EQUAL(G.calls(LOADS), loads[i]);
+    }
+  }
+  EQUAL(gpu_now().stats.modules, 4);
+}
+
+/* The kernels run on the oldest driver that is served. */
+static void d11_oldest(void) {
+  NEEDS_STANDIN();
+  G.ctl(STANDIN_VERSION, G.hip ? 50000000 : 11000, 0, NULL);
+  if (G.hip > 5) return; /* its numbers for kinds of memory are another version's */
+  face(0, 0, 4, 1, 100, 40, 1);
+  EQUAL(G.calls(LAUNCHES), 1);
+  layouts(0, 0, 60);
+  CHECK(G.calls(LAUNCHES) > 20);
+}
+
 /* Rows farther apart than a driver's pitch may be. */
 static void d11_pitch(void) {
   int64_t shape[2] = {2, 4}, strides[2] = {(int64_t)5 << 29, 1}, rows[2] = {4, 1};
@@ -837,7 +898,7 @@ static void d20(void) {
 /* Compact on one device and turned on the other: one kernel, one copy, and nothing by the host. */
 static void turned(int from, int to, int turn_source) {
   const char *kernel = G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel";
-  const char *copy = G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync";
+  const char *copy = G.hip ? "hipMemcpyPeerAsync" : "cuMemcpyPeerAsync";
   static const float columns[6] = {0, 2, 4, 1, 3, 5};
   gpu_tensor src, dst;
   gpu_make(&src, from);
@@ -870,6 +931,234 @@ static void d21(void) {
     layouts(1, 0, 60);
     EQUAL(gpu_now().stats.peers, 0); /* nothing is left enabled */
   }
+}
+
+/* ---- Two devices, memory that the device knows by another address, other contexts ------------*/
+
+enum { R = 6, C = 32, SPACE = R * C * 3 * 4 };
+
+/* Elements of 4 bytes, R x C: dense, rows, turned, with gaps, last row first; in elements. */
+typedef struct shaped {
+  int64_t strides[2], first;
+} shaped;
+static const shaped LAYOUTS[] = {{{C, 1}, 0}, {{C + 8, 1}, 0}, {{1, R}, 0}, {{2 * C + 1, 2}, 3}, {{-C, 1}, (R - 1) * C}};
+enum { LAYOUTS_N = sizeof LAYOUTS / sizeof *LAYOUTS };
+
+static int64_t at(const shaped *it, int64_t i) { return it->first + i / C * it->strides[0] + i % C * it->strides[1]; }
+
+static DLTensor shaped_tensor(const shaped *it, void *data, DLDevice device, int64_t strides[2]) {
+  static int64_t shape[2] = {R, C};
+  strides[0] = it->strides[0];
+  strides[1] = it->strides[1];
+  DLTensor tensor = t_describe(data, F32, 2, shape, strides);
+  tensor.byte_offset = (uint64_t)it->first * 4;
+  tensor.device = device;
+  return tensor;
+}
+
+/* Copies between two places, which the test looks at as `from` and `to`: the elements arrive, and
+ * nothing around them changes. A stream that is not NULL is waited for. */
+static int arrives(DLTensor src, const shaped *a, uint32_t *from, DLTensor dst, const shaped *b, uint32_t *to,
+                   const dlrs_copy_options *options) {
+  static uint32_t want[SPACE / 4];
+  for (int i = 0; i < SPACE / 4; ++i) {
+    from[i] = (uint32_t)draw(1u << 31);
+    want[i] = to[i] = ~from[i];
+  }
+  for (int64_t i = 0; i < R * C; ++i) want[at(b, i)] = from[at(a, i)];
+  if (!WORKS(dlrs_copy_desc(&src, 0, &dst, 0, options, ERR))) return 0;
+  G.ctl(STANDIN_RUN, -1, 0, NULL);
+  return CHECK(memcmp(to, want, SPACE) == 0);
+}
+
+/* Kinds of a device's memory. */
+enum { PLAIN, POOL, OWN, KINDS };
+
+static void *kind_new(int kind, int device, void *stream) {
+  void *data = NULL;
+  if (kind == OWN) gpu_set_current(device, 1);
+  WORKS(dlrs_mem_alloc(DEV(device), SPACE, 0, kind == POOL ? stream : NULL, &data, ERR));
+  if (kind == OWN) gpu_set_current(-1, 0);
+  if (kind == POOL) WORKS(dlrs_stream_sync(DEV(device), stream, ERR));
+  return data;
+}
+
+/* All kinds of memory and layouts on both sides, whatever the driver thinks of peers: the bytes
+ * arrive. `refusal` is what its call between two devices answers, 0 if it works. */
+static void peers(int refusal) {
+  const char *call = G.hip ? "hipMemcpyPeerAsync" : "cuMemcpyPeerAsync";
+  void *streams[2] = {gpu_stream(0, 1), gpu_stream(1, 1)}, *data[2][KINDS];
+  int kinds = G.hip ? OWN : KINDS;
+  gpu_set_current(-1, 0);
+  for (int i = 0; i < 2 * kinds; ++i) data[i & 1][i >> 1] = kind_new(i >> 1, i & 1, streams[i & 1]);
+  if (refusal) G.ctl(STANDIN_FAIL_ALWAYS, 1, refusal, call);
+  for (int i = 0; i < kinds * kinds * LAYOUTS_N * LAYOUTS_N * 4; ++i) {
+    int async = i & 1, to = i >> 1 & 1, rest = i >> 2;
+    const shaped *a = &LAYOUTS[rest % LAYOUTS_N], *b = &LAYOUTS[rest / LAYOUTS_N % LAYOUTS_N];
+    int kind = rest / LAYOUTS_N / LAYOUTS_N, dense = a == b && a == LAYOUTS;
+    void *src = data[!to][kind % kinds], *dst = data[to][kind / kinds];
+    int64_t strides[2][2];
+    long calls = G.calls(call);
+    dlrs_copy_options options = with(async ? streams[!to] : NULL, async ? streams[to] : NULL, async ? DLRS_COPY_ASYNC : 0);
+    int ok = arrives(shaped_tensor(a, src, DEV(!to), strides[0]), a, G.bytes(src),
+                     shaped_tensor(b, dst, DEV(to), strides[1]), b, G.bytes(dst), &options);
+    if (dense && !refusal) ok &= EQUAL(G.calls(call) - calls, 1);
+    if (!ok) printf("refusal %d, kinds %d to %d, layouts %d to %d, to %d, async %d\n", refusal, kind % kinds,
+                    kind / kinds, (int)(a - LAYOUTS), (int)(b - LAYOUTS), to, async);
+  }
+  G.ctl(STANDIN_FAIL, 0, 0, NULL);
+  for (int i = 0; i < 2 * kinds; ++i) {
+    if (i >> 1 == OWN) continue; /* goes with its context */
+    WORKS(dlrs_mem_free(DEV(i & 1), data[i & 1][i >> 1], SPACE, 0, NULL, ERR));
+  }
+  for (int i = 0; i < 2; ++i) gpu_stream_free(i, streams[i]);
+  EQUAL(gpu_now().stats.peers, 0);
+}
+
+static void d21_kinds(void) {
+  NEEDS_STANDIN();
+  peers(0);
+}
+
+static void d21_refused(void) {
+  static const int refusals[] = {1, 101, 217, 801};
+  NEEDS_STANDIN();
+  for (int i = 0; i < 4; ++i) peers(refusals[i]);
+}
+
+/* Memory of the host that the device knows by another address: kernels are given that one. What is
+ * registered in two pieces is two places for a kernel, and one for whoever looks. */
+static void d28_registered(void) {
+  enum { WHOLE, HALVES, PINNED, HOST_KINDS };
+  static _Alignas(4096) unsigned char memory[2 * 4096];
+  NEEDS_STANDIN();
+  void *device = gpu_alloc(0, SPACE), *stream = gpu_stream(0, 1);
+  for (int kind = 0; kind < HOST_KINDS; ++kind) {
+    unsigned char *pinned = gpu_pinned(SPACE), *host = kind == PINNED ? pinned : memory + 4096 - 512 + 64;
+    size_t first = kind == HALVES ? 4096 : sizeof memory;
+    if (kind != PINNED) WORKS(dlrs_mem_register_host(G.type, memory, first, ERR));
+    if (kind == HALVES) WORKS(dlrs_mem_register_host(G.type, memory + first, sizeof memory - first, ERR));
+    for (int i = 0; i < LAYOUTS_N * LAYOUTS_N * 4; ++i) {
+      int up = i & 1, async = i >> 1 & 1;
+      const shaped *a = &LAYOUTS[i / 4 % LAYOUTS_N], *b = &LAYOUTS[i / 4 / LAYOUTS_N];
+      int64_t strides[2][2];
+      long launches = G.calls(LAUNCHES);
+      dlrs_copy_options options = with(up ? NULL : stream, up ? stream : NULL, async ? DLRS_COPY_ASYNC : 0);
+      DLTensor there = shaped_tensor(up ? b : a, device, DEV(0), strides[0]);
+      DLTensor here = shaped_tensor(up ? a : b, host, t_device(G.pinned, 0), strides[1]);
+      if (!up) arrives(there, a, G.bytes(device), here, b, (uint32_t *)(void *)host, &options);
+      else arrives(here, a, (uint32_t *)(void *)host, there, b, G.bytes(device), &options);
+      if (a == LAYOUTS && b == LAYOUTS + 3 && kind != HALVES) EQUAL(G.calls(LAUNCHES) - launches, 1);
+    }
+    if (kind != PINNED) WORKS(dlrs_mem_unregister_host(G.type, memory, ERR));
+    if (kind == HALVES) WORKS(dlrs_mem_unregister_host(G.type, memory + first, ERR));
+    gpu_pinned_free(pinned);
+  }
+  gpu_stream_free(0, stream);
+  gpu_free(0, device);
+}
+
+/* Memory of another context of the same device, which kernels of the primary one do not reach. */
+static void d17_other_context(void) {
+  NEEDS_STANDIN();
+  if (G.hip) return;
+  void *stream = gpu_stream(0, 1), *own = kind_new(OWN, 0, NULL), *plain = gpu_alloc(0, SPACE);
+  for (int i = 0; i < LAYOUTS_N * LAYOUTS_N * 4; ++i) {
+    int named = i & 1, from_own = i >> 1 & 1;
+    const shaped *a = &LAYOUTS[i / 4 % LAYOUTS_N], *b = &LAYOUTS[i / 4 / LAYOUTS_N];
+    void *src = from_own ? own : plain, *dst = from_own ? plain : own;
+    int64_t strides[2][2];
+    dlrs_copy_options options = with(named ? stream : NULL, named ? stream : NULL, 0);
+    arrives(shaped_tensor(a, src, DEV(0), strides[0]), a, G.bytes(src),
+            shaped_tensor(b, dst, DEV(0), strides[1]), b, G.bytes(dst), &options);
+  }
+  gpu_stream_free(0, stream);
+  gpu_free(0, plain);
+}
+
+/* Green contexts: one is current to one thread only, be it this one or another; its streams take
+ * kernels all the same. */
+typedef struct green {
+  void *context, *stream;
+  int (*push)(void *), (*pop)(void **);
+  pthread_barrier_t gate;
+} green;
+
+static void *holds_green(void *argument) {
+  green *it = (green *)argument;
+  void *popped;
+  EQUAL(it->push(it->context), 0);
+  pthread_barrier_wait(&it->gate);
+  pthread_barrier_wait(&it->gate);
+  EQUAL(it->pop(&popped), 0);
+  return NULL;
+}
+
+static void d17_green(void) {
+  enum { ROWS = 4000, COLUMNS = 2200 };
+  int (*create)(void **, void *, int, unsigned), (*destroy)(void *), (*context)(void **, void *);
+  int (*stream)(void **, void *, unsigned, int);
+  void *made = NULL, *popped = NULL;
+  green it;
+  pthread_t thread;
+  NEEDS_STANDIN();
+  if (G.hip) return;
+  *(void **)&create = dlsym(G.library, "cuGreenCtxCreate");
+  *(void **)&destroy = dlsym(G.library, "cuGreenCtxDestroy");
+  *(void **)&context = dlsym(G.library, "cuCtxFromGreenCtx");
+  *(void **)&stream = dlsym(G.library, "cuGreenCtxStreamCreate");
+  *(void **)&it.push = dlsym(G.library, "cuCtxPushCurrent_v2");
+  *(void **)&it.pop = dlsym(G.library, "cuCtxPopCurrent_v2");
+  EQUAL(create(&made, NULL, 0, 1), 0);
+  EQUAL(context(&it.context, made), 0);
+  EQUAL(stream(&it.stream, made, 1, 0), 0);
+  pthread_barrier_init(&it.gate, NULL, 2);
+  gpu_tensor src, dst;
+  gpu_make(&src, 0);
+  gpu_make(&dst, 0);
+  unsigned char *bytes = (unsigned char *)malloc(ROWS * COLUMNS), *got = (unsigned char *)calloc(ROWS, COLUMNS);
+  void *data = gpu_alloc(0, ROWS * COLUMNS);
+  int64_t shape[] = {ROWS, COLUMNS}, across[] = {1, ROWS}, down[] = {COLUMNS, 1};
+  for (int i = 0; i < ROWS * COLUMNS; ++i) bytes[i] = (unsigned char)(i * 2654435761u >> 13);
+  DLTensor host = {bytes, CPU, 2, U8, shape, across, 0}, back = host, there = {data, DEV(0), 2, U8, shape, down, 0};
+  back.data = got;
+  for (int elsewhere = 0; elsewhere < 2; ++elsewhere) {
+    for (int named = elsewhere; named < 2; ++named) {
+      void *on = named ? it.stream : NULL;
+      dlrs_copy_options options = with(on, on, 0), up = with(NULL, on, 0), down_again = with(on, NULL, 0);
+      if (elsewhere) {
+        EQUAL(pthread_create(&thread, NULL, holds_green, &it), 0);
+        pthread_barrier_wait(&it.gate);
+      } else {
+        EQUAL(it.push(it.context), 0);
+      }
+      long launches = G.calls(LAUNCHES);
+      src.strides[0] = 1;
+      src.strides[1] = 2;
+      WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+      if (named) EQUAL(G.calls(LAUNCHES) - launches, 1);
+      memset(got, 0, ROWS * COLUMNS);
+      WORKS(dlrs_copy_desc(&host, 0, &there, 0, &up, ERR));
+      WORKS(dlrs_copy_desc(&there, 0, &back, 0, &down_again, ERR));
+      CHECK(memcmp(bytes, got, ROWS * COLUMNS) == 0);
+      static const float turned[6] = {0, 2, 4, 1, 3, 5};
+      CHECK(gpu_holds(&dst.managed.dl_tensor, turned));
+      if (named) REFUSED(DLRS_STREAM, ANY, ANY, ANY, dlrs_stream_sync(DEV(1), on, ERR));
+      if (elsewhere) {
+        pthread_barrier_wait(&it.gate);
+        pthread_join(thread, NULL);
+      } else {
+        EQUAL(it.pop(&popped), 0);
+        CHECK(popped == it.context);
+      }
+    }
+  }
+  gpu_stream_free(0, it.stream);
+  EQUAL(destroy(made), 0);
+  gpu_free(0, data);
+  gpu_drop(&src);
+  gpu_drop(&dst);
+  free(bytes), free(got);
 }
 
 /* Errors of earlier work of somebody else. */
@@ -1354,6 +1643,10 @@ static const gpu_row rows[] = {
     {"D11", "large faces, few channels, many bytes", d11_faces},
     {"D11", "whose threads", d11_threads},
     {"D11/Z12", "the same, no kernel can be loaded", d11_no_kernels},
+    {"D11", "a driver that refuses the kernels is asked once", d11_asked_once},
+    {"D11", "a driver without memory for the kernels is asked again", d11_asked_again},
+    {"D11", "a family of kernels is loaded once", d11_families},
+    {"D11", "kernels on the oldest driver", d11_oldest},
     {"D11", "pitch over the driver's limit", d11_pitch},
     {"D12", "extents that overflow", d12},
     {"D13", "streams 0, 1, 2, -1", d13},
@@ -1366,12 +1659,16 @@ static const gpu_row rows[] = {
     {"D16", "release after a capturing stream", d16_release},
     {"D16", "legacy stream next to a capture", d16_legacy},
     {"D17", "the current context or device", d17},
+    {"D17", "memory of another context", d17_other_context},
+    {"D17", "green contexts", d17_green},
     {"D18", "no context: retained once", d18},
     {"D18", "the primary context is recognised", asked_primary},
     {"D18", "a context of the caller's is asked about once", asked_own},
     {"D19", "out of device memory", d19},
     {"D20", "no pinned memory", d20},
     {"D21", "with and without peer access", d21},
+    {"D21", "two devices, all kinds of memory and layouts", d21_kinds},
+    {"D21", "the same, and the driver's call between devices is refused", d21_refused},
     {"D22", "error of earlier work", d22},
     {"D23", "error after the call", d23},
     {"D24", "source kept alive", d24},
@@ -1382,6 +1679,7 @@ static const gpu_row rows[] = {
     {"D27", "order between streams", d27_order},
     {"D28", "managed and pinned memory", d28},
     {"D28", "all pairs of kinds of memory", d28_pairs},
+    {"D28", "registered memory has another address on the device", d28_registered},
     {"D29", "freed on its own device", d29},
     {"D30", "flags and layout of a copy", d30},
     {"D31", "no device", d31},

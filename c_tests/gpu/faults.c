@@ -13,7 +13,7 @@
 
 static const int CODES[] = {1,   2,   3,   4,   34,  46,  100, 101, 200, 201, 209,
                             217, 304, 400, 500, 700, 701, 704, 705, 709, 719, 800,
-                            801, 802, 803, 900, 901, 906, 999, INT32_MAX};
+                            801, 802, 803, 805, 808, 810, 811, 900, 901, 906, 999, INT32_MAX};
 enum { CODES_N = sizeof CODES / sizeof *CODES };
 
 /* What a code stands for; HOSTILE_INPUTS Z09, and the vendors' manuals. */
@@ -21,17 +21,17 @@ static int means(int code, int32_t status) {
   switch (code) {
   case 1: return status == DLRS_BAD_ARG;
   case 2: return status == DLRS_DEV_OOM || status == DLRS_NOMEM;
-  case 3: case 46: case 304: case 802: case 803: return status == DLRS_DRV_INIT;
+  case 3: case 46: case 304: case 802: case 803: case 805: case 808: return status == DLRS_DRV_INIT;
   case 4: return status == DLRS_SHUTDOWN;
   case 34: return status == DLRS_DRV_STUB;
   case 100: return status == DLRS_NO_DEVICE;
   case 101: return status == (G.hip ? DLRS_NO_DEVICE : DLRS_DEVICE_ID);
-  case 201: case 709: return status == DLRS_CTX_LOST;
+  case 201: case 709: case 810: return status == DLRS_CTX_LOST;
   case 217: case 704: case 705: return status == DLRS_PEER || status == DLRS_UNSUPPORTED;
   case 200: case 209: case 500: case 701: return status == DLRS_LAUNCH;
   case 400: return status == DLRS_STREAM;
   case 700: case 719: return status == DLRS_ASYNC_FAULT || status == DLRS_CTX_LOST;
-  case 800: case 801: return status == DLRS_UNSUPPORTED;
+  case 800: case 801: case 811: return status == DLRS_UNSUPPORTED;
   case 900: case 901: case 906: return status == DLRS_CAPTURING;
   default: return status == DLRS_INTERNAL;
   }
@@ -42,7 +42,9 @@ static int means(int code, int32_t status) {
 static struct {
   gpu_tensor dev0, dev1, out0;
   t_tensor host, target;
-  float *pinned, *managed;
+  float *pinned, *managed, *pool1; /* device 1's, of a pool */
+  unsigned char *wide[2];          /* of each device */
+  char known[4096];                /* registered */
   void *stream0, *other0, *stream1, *event0;
   dlrs_copy_options options;
   DLManagedTensorVersioned *made;
@@ -104,9 +106,15 @@ static void make(void) {
   gpu_make(&S.dev1, 1);
   S.pinned = (float *)gpu_pinned(24);
   S.managed = (float *)gpu_managed(0, 24);
+  for (int i = 0; i < 2; ++i) S.wide[i] = (unsigned char *)gpu_alloc(i, 256);
+  void *pool = NULL;
+  WORKS(dlrs_mem_register_host(G.type, S.known, sizeof S.known, ERR));
   S.stream0 = gpu_stream(0, 1);
   S.other0 = gpu_stream(0, 1);
   S.stream1 = gpu_stream(1, 1);
+  WORKS(dlrs_mem_alloc(DEV(1), 64, 0, S.stream1, &pool, ERR));
+  WORKS(dlrs_stream_sync(DEV(1), S.stream1, ERR));
+  S.pool1 = (float *)pool;
   fresh();
 }
 
@@ -209,6 +217,53 @@ static int32_t p2p_reversed(void) { /* compact only where it goes */
   S.dev1.managed.dl_tensor.byte_offset = 0;
   return status;
 }
+/* 2 rows of 96 bytes, 128 apart, of both devices. */
+static int32_t p2p_rows(void) {
+  static const int64_t shape[2] = {2, 24}, strides[2] = {32, 1};
+  DLTensor from = t_describe(S.wide[1], F32, 2, (int64_t *)(uintptr_t)shape, (int64_t *)(uintptr_t)strides), to = from;
+  to.data = S.wide[0];
+  from.device = DEV(1);
+  to.device = DEV(0);
+  memset(G.bytes(S.wide[0]), 0, 256);
+  for (int i = 0; i < 256; ++i) ((unsigned char *)G.bytes(S.wide[1]))[i] = (unsigned char)(i + 1);
+  return dlrs_copy_desc(&from, 0, &to, 0, &S.options, ERR);
+}
+static int wide_good(void) {
+  const unsigned char *got = G.bytes(S.wide[0]);
+  for (int i = 0; i < 256; ++i) {
+    if (got[i] != (i % 128 < 96 ? (unsigned char)(i + 1) : 0)) return 0;
+  }
+  return 1;
+}
+static int32_t p2p_pool(void) {
+  float *plain = S.dev1.data;
+  memcpy(G.bytes(S.pool1), VALUES, sizeof VALUES);
+  S.dev1.managed.dl_tensor.data = S.pool1;
+  int32_t status = p2p_columns();
+  S.dev1.managed.dl_tensor.data = plain;
+  return status;
+}
+static int32_t registered_columns(void) {
+  void *heap = S.host.managed.dl_tensor.data;
+  memcpy(S.known + 64, VALUES, sizeof VALUES);
+  S.host.managed.dl_tensor.data = S.known + 64;
+  S.host.managed.dl_tensor.device = t_device(G.pinned, 0);
+  int32_t status = h2d_columns();
+  S.host.managed.dl_tensor.data = heap;
+  S.host.managed.dl_tensor.device = CPU;
+  return status;
+}
+static int32_t pinned_columns(void) {
+  void *heap = S.target.managed.dl_tensor.data;
+  memset(S.pinned, 0, 24);
+  S.target.managed.dl_tensor.data = S.pinned;
+  S.target.managed.dl_tensor.device = t_device(G.pinned, 0);
+  int32_t status = d2h_columns();
+  S.target.managed.dl_tensor.data = heap;
+  S.target.managed.dl_tensor.device = CPU;
+  return status;
+}
+static int pinned_good(void) { return memcmp(S.pinned, COLUMNS, 24) == 0; }
 static int32_t d2d_reversed(void) {
   S.dev0.strides[0] = -3;
   S.dev0.managed.dl_tensor.byte_offset = 12;
@@ -421,6 +476,10 @@ static const scenario scenarios[] = {
     {"copy columns between devices", p2p_columns, out_columns, nothing, NULL},
     {"copy columns between devices, async", p2p_columns_async, out_columns_later, settle, NULL},
     {"copy rows between devices, last first", p2p_reversed, reversed_good, nothing, NULL},
+    {"copy wide rows between devices", p2p_rows, wide_good, nothing, NULL},
+    {"copy columns between devices, from a pool", p2p_pool, out_columns, nothing, NULL},
+    {"copy registered columns to a device", registered_columns, out_columns, nothing, NULL},
+    {"copy columns to pinned memory", pinned_columns, pinned_good, nothing, NULL},
     {"copy reversed", d2d_reversed, reversed_good, nothing, NULL},
     {"copy broadcast", d2d_broadcast, broadcast_good, nothing, NULL},
     {"copy bits to the host", d2h_bits, any, nothing, NULL},
@@ -598,6 +657,10 @@ static void warm_row(void) {
     WORKS(dlrs_view_transpose(there, 0, 1, &turned, ERR));
     WORKS(dlrs_clone(turned, DEV(i), NULL, &compact, ERR));
     dlrs_release(compact);
+    for (int up = 0; up < 2; ++up) { /* buffers, for a copy that the driver refuses */
+      G.ctl(STANDIN_FAIL, 1, 1, G.hip ? "hipMemcpyAsync" : "cuMemcpyAsync");
+      WORKS(up ? dlrs_copy(&S.host.managed, there, NULL, ERR) : dlrs_copy(there, &S.target.managed, NULL, ERR));
+    }
     dlrs_release(turned);
     dlrs_release(there);
   }

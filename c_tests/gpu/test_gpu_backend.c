@@ -272,9 +272,9 @@ static int same(const side *src, const side *dst) {
   return 1;
 }
 
-/* More dimensions than a launch has room for: the outer ones go through launches. */
+/* Many dimensions of which no two are one: a single launch. */
 static void many_dims(void) {
-  enum { NDIM = 11, NBYTES = 1 << NDIM };
+  enum { NDIM = 16, NBYTES = 1 << NDIM };
   const char *launch = rocm ? "hipModuleLaunchKernel" : "cuLaunchKernel";
   int64_t shape[NDIM], up[NDIM], down[NDIM];
   side src = {0}, dst = {0};
@@ -289,7 +289,7 @@ static void many_dims(void) {
   dst.tensor = (DLTensor){dst.data, device, NDIM, {kDLUInt, 8, 1}, shape, down, 0};
   count_of(NULL);
   WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, NULL, ERR));
-  CHECK(count_of(launch) > 1);
+  EQUAL(count_of(launch), 1);
   int wrong = 0;
   for (int at = 0; at < NBYTES; ++at) {
     int turned = 0;

@@ -288,6 +288,21 @@ static context *context_new(int device, int primary) {
   return NULL;
 }
 
+uint64_t context_base(const context *self) {
+  return self->green ? primary_of(self->device)->handle : self->handle;
+}
+
+/* A green context may be current to one thread at a time. */
+static void hold(uint64_t handle, int by) {
+  context *self = context_of((void *)(uintptr_t)handle);
+  if (self == NULL || !self->green) return;
+  if (by > 0 && self->holds > 0 && !pthread_equal(self->holder, pthread_self())) {
+    violation("a green context is made current to a second thread");
+  }
+  if (self->holds == 0) self->holder = pthread_self();
+  self->holds += by;
+}
+
 static void context_end(context *self) {
   context_forget_work(self);
   memory_lose(self->handle);
@@ -342,9 +357,31 @@ int context_create(int device, void **out) {
   return OK;
 }
 
+int green_create(int device, void **out) {
+  void *primary;
+  int code = context_retain(device, &primary);
+  if (code != OK) return code;
+  context *self = context_new(device, 0);
+  if (self == NULL) return E_NOMEM;
+  ++stats.contexts;
+  self->green = 1;
+  *out = context_handle(self);
+  return OK;
+}
+
+int green_destroy(void *handle) {
+  context *self = context_of(handle);
+  if (self == NULL || !self->green) return E_HANDLE;
+  if (self->holds) violation("a green context is destroyed while it is current");
+  int device = self->device;
+  --stats.contexts;
+  context_end(self);
+  return context_release(device, 0);
+}
+
 int context_destroy(void *handle) {
   context *self = context_of(handle);
-  if (self == NULL || self->primary) return E_CONTEXT;
+  if (self == NULL || self->primary || self->green) return E_CONTEXT;
   if (depth > 0 && stack[depth - 1] == self->handle) --depth;
   --stats.contexts;
   context_end(self);
@@ -356,25 +393,29 @@ int context_push(void *handle) {
   if (self == NULL) return E_CONTEXT;
   if (depth == STACK) return E_NOMEM;
   stack[depth++] = self->handle;
+  hold(self->handle, 1);
   return OK;
 }
 
 int context_pop(void **out) {
   if (depth == 0) return E_CONTEXT;
   --depth;
+  hold(stack[depth], -1);
   if (out != NULL) *out = (void *)(uintptr_t)stack[depth];
   return OK;
 }
 
 int context_set(void *handle) {
   if (handle == NULL) {
-    if (depth > 0) --depth;
+    if (depth > 0) hold(stack[--depth], -1);
     return OK;
   }
   context *self = context_of(handle);
   if (self == NULL) return E_CONTEXT;
   if (depth == 0) ++depth;
+  else hold(stack[depth - 1], -1);
   stack[depth - 1] = self->handle;
+  hold(self->handle, 1);
   return OK;
 }
 

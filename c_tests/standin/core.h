@@ -7,6 +7,7 @@
 #endif
 #include "standin.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 /* Not the program's malloc, which tests count and make fail. */
@@ -119,6 +120,8 @@ extern standin_stats_t stats;
 typedef struct context {
   uint64_t handle;
   int device, primary, live, retains, lost; /* lost: the sticky error */
+  int green, holds; /* CUDA: part of a device's processors; on how many stacks of `holder` */
+  pthread_t holder;
   int peers[STANDIN_DEVICES_MAX];
 } context;
 
@@ -131,6 +134,9 @@ int context_retain(int device, void **out);
 int context_release(int device, int all);
 int context_create(int device, void **out);
 int context_destroy(void *handle);
+int green_create(int device, void **out);
+int green_destroy(void *handle);
+uint64_t context_base(const context *self); /* the one that a green one shares all but processors with */
 int context_push(void *handle);
 int context_pop(void **out);
 int context_set(void *handle);
@@ -150,6 +156,9 @@ typedef struct block {
   unsigned char *address, *bytes; /* what the driver hands out, and where the host may look */
   unsigned char *map;             /* with its red zones; NULL for registered memory */
   unsigned char *map_bytes;
+  unsigned char *alias;           /* what kernels reach it by, if that is another address */
+  unsigned char *alias_map, *before; /* its pages; registered memory while a kernel runs: as it was */
+  size_t alias_mapped;
   size_t nbytes, mapped;
   int kind, device;
   uint64_t context;
@@ -164,6 +173,8 @@ int memory_free(void *address, unsigned kinds); /* kinds: 1 << kind */
 int memory_register(void *address, size_t nbytes);
 int memory_unregister(void *address);
 block *block_of(const void *address);        /* the live block that holds the address */
+block *block_seen(const void *address); /* the same by the address that kernels reach it by */
+int memory_seen(const block *self, const context *from); /* whether kernels of a context reach it */
 int freed_before(const void *address);       /* a block that is not live any more held it */
 void block_drop(block *self);
 void memory_open(const context *from, int on); /* device memory that kernels of a context may touch */
@@ -173,7 +184,7 @@ size_t memory_used(int device);
 
 /* ---- Streams, events, work ------------------------------------------------------------------*/
 
-int stream_new(unsigned flags, void **out);
+int stream_new(context *on, unsigned flags, void **out);
 int stream_destroy(void *handle);
 int stream_sync(void *handle);
 int stream_query(void *handle);
@@ -195,12 +206,13 @@ int event_record(void *handle, void *stream);
 int event_query(void *handle);
 int event_sync(void *handle);
 
-/* 2-D; dst_kind and src_kind: 1 host, 2 device, 4 whatever the addresses say. */
+/* 2-D; dst_kind and src_kind: 1 host, 2 device, 4 whatever the addresses say. `peer`: the call names
+ * both devices. */
 typedef struct copy2d {
   unsigned char *dst;
   const unsigned char *src;
   size_t dst_pitch, src_pitch, width, height;
-  int dst_kind, src_kind;
+  int dst_kind, src_kind, peer;
 } copy2d;
 int copy_enqueue(const copy2d *copy, void *stream);
 int alloc_enqueue(size_t nbytes, void *stream, void **out);
@@ -212,6 +224,7 @@ void wait_for_block(block *self);
 int run(long operations);
 void drop_work(void);
 
+void image_leave(char *source, unsigned families); /* HIP's, of the kernels */
 int image_check(const char *text);
 int module_new(const void *image, void **out);
 int module_destroy(void *handle);

@@ -195,6 +195,58 @@ EXPORT CUresult cuCtxDisablePeerAccess(CUcontext peer) {
   ANSWER(to == NULL ? E_CONTEXT : peer_disable(current(), to->device));
 }
 
+/* ---- Green contexts: parts of a device's processors, for the rest its primary context --------*/
+
+#if !defined(VENDOR_HEADERS) || CUDA_VERSION >= 12080
+/* Of all processors, whatever the description says. */
+EXPORT CUresult cuGreenCtxCreate(CUgreenCtx *out, CUdevResourceDesc description, CUdevice device,
+                                 unsigned int flags) {
+  ENTER(0);
+  OUTPUT(out);
+  (void)description;
+  ANSWER(flags != 1 ? E_VALUE : green_create(device, (void **)out));
+}
+
+EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx green) {
+  ENTER(RELEASES);
+  ANSWER(green_destroy(green));
+}
+
+EXPORT CUresult cuCtxFromGreenCtx(CUcontext *out, CUgreenCtx green) {
+  ENTER(0);
+  OUTPUT(out);
+  *out = (CUcontext)(void *)green;
+  ANSWER(context_of(green) ? OK : E_HANDLE);
+}
+
+EXPORT CUresult cuGreenCtxStreamCreate(CUstream *out, CUgreenCtx green, unsigned int flags,
+                                       int priority) {
+  ENTER(0);
+  OUTPUT(out);
+  (void)priority;
+  context *on = context_of(green);
+  ANSWER(on == NULL || flags != 1 ? E_VALUE : stream_new(on, flags, (void **)out));
+}
+
+EXPORT CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *out) {
+  ENTER(CURRENT | KEEPS);
+  OUTPUT(out);
+  context *owner = NULL;
+  int code = stream_context(stream, &owner);
+  *out = owner != NULL && owner->green ? (CUgreenCtx)context_handle(owner) : NULL;
+  ANSWER(code);
+}
+
+EXPORT CUresult cuStreamGetDevice(CUstream stream, CUdevice *out) {
+  ENTER(CURRENT | KEEPS);
+  OUTPUT(out);
+  context *owner = NULL;
+  int code = stream_context(stream, &owner);
+  if (owner != NULL) *out = owner->device;
+  ANSWER(code);
+}
+#endif
+
 /* ---- Memory ---------------------------------------------------------------------------------*/
 
 static int allocate(int kind, size_t nbytes, CUdeviceptr *out) {
@@ -297,7 +349,11 @@ EXPORT CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which, CUde
     type = it->kind == DEVICE_MEMORY || it->kind == MANAGED_MEMORY ? 2 : 1;
     memcpy(bytes, &type, 4);
     break;
-  case 3: memcpy(bytes, &address, 8); break;
+  case 3:
+    if (current() == NULL || !memory_seen(it, current())) return (CUresult)E_VALUE;
+    if (it->alias != NULL) address = (CUdeviceptr)(uintptr_t)(it->alias + ((unsigned char *)ADDRESS(address) - it->address));
+    memcpy(bytes, &address, 8);
+    break;
   case 4:
     if (it->kind == DEVICE_MEMORY) return (CUresult)E_VALUE;
     memcpy(bytes, &address, 8);
@@ -333,28 +389,57 @@ EXPORT CUresult cuMemAdvise(CUdeviceptr at, size_t nbytes, CUmem_advise advice, 
 
 EXPORT CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t nbytes, CUstream stream) {
   ENTER(CURRENT);
-  copy2d copy = {ADDRESS(dst), ADDRESS(src), nbytes, nbytes, nbytes, 1, 4, 4};
+  copy2d copy = {ADDRESS(dst), ADDRESS(src), nbytes, nbytes, nbytes, 1, 4, 4, 0};
   ANSWER(copy_enqueue(&copy, stream));
+}
+
+/* Memory of a context, or of its device's pools, and nothing of the host's. */
+static int peer_operand(const void *address, CUcontext whose) {
+  context *owner = context_of(whose);
+  block *it = block_of(address);
+  if (owner == NULL) return E_CONTEXT;
+  if (it == NULL || it->kind == PINNED || it->kind == REGISTERED) return E_VALUE;
+  if (it->kind == DEVICE_MEMORY && it->device != owner->device) {
+    violation("a peer copy names the wrong context for an address");
+    return E_VALUE;
+  }
+  return OK;
+}
+
+static int peer_copy(copy2d *copy, CUcontext to, CUcontext from, CUstream stream) {
+  int code = copy->width == 0 ? OK : peer_operand(copy->dst, to);
+  if (code == OK && copy->width != 0) code = peer_operand(copy->src, from);
+  copy->peer = 1;
+  return code != OK ? code : copy_enqueue(copy, stream);
 }
 
 EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src,
                                   CUcontext src_context, size_t nbytes, CUstream stream) {
   ENTER(CURRENT);
-  context *to = context_of(dst_context), *from = context_of(src_context);
-  block *into = block_of(ADDRESS(dst)), *out_of = block_of(ADDRESS(src));
-  copy2d copy = {ADDRESS(dst), ADDRESS(src), nbytes, nbytes, nbytes, 1, 4, 4};
-  if (to == NULL || from == NULL) return (CUresult)E_CONTEXT;
-  if ((into && into->kind == DEVICE_MEMORY && into->device != to->device) ||
-      (out_of && out_of->kind == DEVICE_MEMORY && out_of->device != from->device)) {
-    violation("a peer copy names the wrong context for an address");
+  copy2d copy = {ADDRESS(dst), ADDRESS(src), nbytes, nbytes, nbytes, 1, 4, 4, 1};
+  ANSWER(peer_copy(&copy, dst_context, src_context, stream));
+}
+
+/* One layer, of device memory. */
+EXPORT CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *given, CUstream stream) {
+  ENTER(CURRENT);
+  if (given == NULL || given->Depth != 1) return (CUresult)E_VALUE;
+  if ((int)given->srcMemoryType != 2 || (int)given->dstMemoryType != 2) return (CUresult)E_VALUE;
+  if (given->srcXInBytes || given->srcY || given->srcZ || given->srcLOD || given->dstXInBytes ||
+      given->dstY || given->dstZ || given->dstLOD || given->srcHeight < given->Height ||
+      given->dstHeight < given->Height) {
+    return (CUresult)E_VALUE;
   }
-  ANSWER(copy_enqueue(&copy, stream));
+  copy2d copy = {ADDRESS(given->dstDevice), ADDRESS(given->srcDevice), given->dstPitch,
+                 given->srcPitch, given->WidthInBytes, given->Height, 2, 2, 1};
+  ANSWER(peer_copy(&copy, given->dstContext, given->srcContext, stream));
 }
 
 EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *given, CUstream stream) {
   ENTER(CURRENT);
   if (given == NULL) return (CUresult)E_VALUE;
   copy2d copy;
+  copy.peer = 0;
   copy.width = given->WidthInBytes;
   copy.height = given->Height;
   copy.src_pitch = given->srcPitch;
@@ -383,7 +468,7 @@ EXPORT CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t nby
 EXPORT CUresult cuStreamCreate(CUstream *out, unsigned int flags) {
   ENTER(CURRENT);
   OUTPUT(out);
-  ANSWER(stream_new(flags, (void **)out));
+  ANSWER(stream_new(current(), flags, (void **)out));
 }
 
 EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {

@@ -8,6 +8,7 @@
 #else
 #include "hip_types.h"
 #endif
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,6 +223,9 @@ EXPORT hipError_t hipPointerGetAttributes(hipPointerAttribute_t *out, const void
     out->memoryType = memory_type(it);
     out->device = it->device;
     out->devicePointer = (void *)(uintptr_t)address;
+    if (it->alias != NULL) {
+      out->devicePointer = it->alias + ((const unsigned char *)address - it->address);
+    }
     if (it->kind != DEVICE_MEMORY) out->hostPointer = (void *)(uintptr_t)address;
     out->isManaged = it->kind == MANAGED_MEMORY;
   }
@@ -260,7 +264,7 @@ static int kinds(copy2d *copy, int kind) {
 EXPORT hipError_t hipMemcpyAsync(void *dst, const void *src, size_t nbytes, hipMemcpyKind kind,
                                  hipStream_t stream) {
   ENTER(CURRENT);
-  copy2d copy = {dst, src, nbytes, nbytes, nbytes, 1, 4, 4};
+  copy2d copy = {dst, src, nbytes, nbytes, nbytes, 1, 4, 4, 0};
   int code = kinds(&copy, (int)kind);
   ANSWER(code != OK ? code : copy_enqueue(&copy, stream));
 }
@@ -269,7 +273,7 @@ EXPORT hipError_t hipMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src,
                                    size_t width, size_t height, hipMemcpyKind kind,
                                    hipStream_t stream) {
   ENTER(CURRENT);
-  copy2d copy = {dst, src, dst_pitch, src_pitch, width, height, 4, 4};
+  copy2d copy = {dst, src, dst_pitch, src_pitch, width, height, 4, 4, 0};
   int code = kinds(&copy, (int)kind);
   if (code == OK && (dst_pitch < width || src_pitch < width)) code = 12;
   ANSWER(code != OK ? code : copy_enqueue(&copy, stream));
@@ -279,11 +283,12 @@ EXPORT hipError_t hipMemcpyPeerAsync(void *dst, int dst_device, const void *src,
                                      size_t nbytes, hipStream_t stream) {
   ENTER(CURRENT);
   block *into = block_of(dst), *out_of = block_of(src);
-  copy2d copy = {dst, src, nbytes, nbytes, nbytes, 1, 4, 4};
+  copy2d copy = {dst, src, nbytes, nbytes, nbytes, 1, 4, 4, 1};
   if (!is_device(dst_device) || !is_device(src_device)) return (hipError_t)E_DEVICE;
   if ((into && into->kind == DEVICE_MEMORY && into->device != dst_device) ||
       (out_of && out_of->kind == DEVICE_MEMORY && out_of->device != src_device)) {
     violation("a peer copy names the wrong device for an address");
+    return (hipError_t)E_VALUE;
   }
   ANSWER(copy_enqueue(&copy, stream));
 }
@@ -298,7 +303,7 @@ EXPORT hipError_t hipMemsetAsync(void *dst, int value, size_t nbytes, hipStream_
 EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *out, unsigned int flags) {
   ENTER(CURRENT);
   OUTPUT(out);
-  ANSWER(stream_new(flags, (void **)out));
+  ANSWER(stream_new(current(), flags, (void **)out));
 }
 
 EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
@@ -480,6 +485,15 @@ EXPORT hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const
   ENTER_RTC(EARLY);
   if (program == NULL) return (hiprtcResult)4;
   if (count < 0 || (count > 0 && options == NULL)) return (hiprtcResult)3;
+  /* Older versions compile C++14 unless they are told. */
+  unsigned families = ~0u;
+  int standard = 14;
+  for (int i = 0; i < count; ++i) {
+    sscanf(options[i], "-std=c++%d", &standard);
+    sscanf(options[i], "-DDLRS_KERNELS=%u", &families);
+  }
+  if (standard < 17) return (hiprtcResult)6; /* HIPRTC_ERROR_COMPILATION */
+  image_leave(program->code, families);
   program->compiled = 1;
   DONE(hiprtcResult, OK);
 }

@@ -36,6 +36,21 @@ block *block_of(const void *address) {
   return NULL;
 }
 
+block *block_seen(const void *address) {
+  const unsigned char *byte = address;
+  for (int i = 0; i < count; ++i) {
+    const unsigned char *alias = live[i]->alias;
+    if (alias && byte >= alias && byte < alias + live[i]->nbytes) return live[i];
+  }
+  return NULL;
+}
+
+int memory_seen(const block *self, const context *from) {
+  if (self->kind != DEVICE_MEMORY) return 1;
+  if (self->device == from->device) return self->pool || self->context == context_base(from);
+  return !self->pool && from->peers[self->device]; /* for pools' a call of its own is needed */
+}
+
 int freed_before(const void *address) {
   const unsigned char *byte = address;
   for (int i = 0; i < QUARANTINE; ++i) {
@@ -62,6 +77,20 @@ static int add(block *self) {
   return OK;
 }
 
+/* Gives a block an address for kernels, which differs from the host's, as far into a page as that. */
+static int see(block *self, int file, size_t into) {
+  size_t room = self->alias_mapped = pages(into + self->nbytes);
+  self->alias_map = mmap(NULL, room + 2 * PAGE, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (self->alias_map == MAP_FAILED) return E_NOMEM;
+  if (file >= 0 && mmap(self->alias_map + PAGE, room, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0) ==
+                       MAP_FAILED) {
+    return E_NOMEM;
+  }
+  self->alias = self->alias_map + PAGE + into;
+  return OK;
+}
+
 /* Maps a block: a red page, the block at the end of its pages, a red page. */
 static int map(block *self) {
   size_t room = self->mapped = pages(self->nbytes + ALIGN);
@@ -77,8 +106,10 @@ static int map(block *self) {
     close(file);
     return E_NOMEM;
   }
-  close(file);
   size_t before = room - reach;
+  int code = is_hip && self->kind == PINNED ? see(self, file, before) : OK;
+  close(file);
+  if (code != OK) return code;
   self->address = self->map + PAGE + before;
   self->bytes = self->map_bytes + before;
   memset(self->map_bytes, PATTERN, before);
@@ -104,7 +135,7 @@ int memory_new(int kind, size_t nbytes, int device, void **out) {
   self->nbytes = nbytes;
   self->device = device;
   context *here = current();
-  self->context = here ? here->handle : 0;
+  self->context = here ? context_base(here) : 0;
   int code = map(self);
   if (code == OK) code = add(self);
   if (code != OK) {
@@ -140,6 +171,7 @@ void memory_check(void) {
 /* A block that unfinished work still points to stays: that mistake was counted already. */
 static void forget(block *old) {
   if (old->map != NULL) munmap(old->map, old->mapped + 2 * PAGE);
+  if (old->alias != NULL) munmap(old->alias_map, old->alias_mapped + 2 * PAGE);
   if (!old->in_use) free(old);
 }
 
@@ -196,8 +228,9 @@ int memory_register(void *address, size_t nbytes) {
   self->nbytes = nbytes;
   context *here = current();
   self->device = here ? here->device : 0;
-  self->context = here ? here->handle : 0;
-  int code = add(self);
+  self->context = here ? context_base(here) : 0;
+  int code = see(self, -1, (uintptr_t)address % PAGE);
+  if (code == OK) code = add(self);
   if (code != OK) free(self);
   return code;
 }
@@ -218,12 +251,30 @@ void memory_lose(uint64_t owner) {
   }
 }
 
+/* What is registered is there under both addresses for as long as a kernel runs. */
+static void mirror(block *self, int on) {
+  if (on) {
+    self->before = malloc(self->nbytes);
+    if (self->before == NULL) abort();
+    memcpy(self->before, self->address, self->nbytes);
+    memcpy(self->alias, self->address, self->nbytes);
+    return;
+  }
+  for (size_t i = 0; i < self->nbytes; ++i) {
+    if (self->alias[i] != self->before[i]) self->address[i] = self->alias[i];
+  }
+  free(self->before);
+}
+
 void memory_open(const context *from, int on) {
+  int prot = on ? PROT_READ | PROT_WRITE : PROT_NONE;
   for (int i = 0; i < count; ++i) {
     block *self = live[i];
-    if (self->kind != DEVICE_MEMORY) continue;
-    if (self->device != from->device && !from->peers[self->device]) continue;
-    mprotect(self->map + PAGE, self->mapped, on ? PROT_READ | PROT_WRITE : PROT_NONE);
+    if (self->kind == REGISTERED && !on) mirror(self, on);
+    if (self->alias != NULL) mprotect(self->alias_map + PAGE, self->alias_mapped, prot);
+    if (self->kind == REGISTERED && on) mirror(self, on);
+    if (self->kind != DEVICE_MEMORY || !memory_seen(self, from)) continue;
+    mprotect(self->map + PAGE, self->mapped, prot);
   }
 }
 

@@ -23,7 +23,7 @@ typedef struct op {
   copy2d copy;
   mark *mark;
   block *uses[8]; /* what must not be freed before */
-  int used;
+  int used, strays; /* a kernel is given an address that its device does not reach */
   char kernel[64];
   unsigned size[6];
   unsigned char argument[ARGUMENT];
@@ -51,6 +51,7 @@ typedef struct stream {
 typedef struct event {
   uint64_t handle;
   int live, device;
+  uint64_t context;
   mark *mark;
   capture *capture;
   stream *recorded;
@@ -309,8 +310,10 @@ static int extent(size_t pitch, size_t width, size_t height, size_t *out) {
          __builtin_add_overflow(*out, width, out);
 }
 
-/* Whether an operand of a copy is what the call says; E_VALUE if not. */
-static int operand(const unsigned char *address, size_t pitch, const copy2d *copy, int kind) {
+/* Whether an operand of a copy is what the call says; E_VALUE if not. Memory of a pool is another
+ * device's only for calls that name both. */
+static int operand(const stream *on, const unsigned char *address, size_t pitch, const copy2d *copy,
+                   int kind) {
   size_t nbytes;
   block *it = block_of(address);
   if (pitch < copy->width || extent(pitch, copy->width, copy->height, &nbytes)) return E_VALUE;
@@ -326,6 +329,7 @@ static int operand(const unsigned char *address, size_t pitch, const copy2d *cop
     return E_VALUE;
   }
   if (nbytes > it->nbytes - (size_t)(address - it->address)) return E_VALUE;
+  if (it->pool && it->device != on->context->device && !copy->peer) return E_VALUE;
   return kind == 1 && it->kind == DEVICE_MEMORY ? E_VALUE : OK;
 }
 
@@ -337,8 +341,8 @@ int copy_enqueue(const copy2d *copy, void *handle) {
   if (copy->width == 0 || copy->height == 0) return OK;
   if (copy->dst_pitch > MAX_PITCH && copy->height > 1) return E_VALUE;
   if (copy->src_pitch > MAX_PITCH && copy->height > 1) return E_VALUE;
-  int code = operand(copy->dst, copy->dst_pitch, copy, copy->dst_kind);
-  if (code == OK) code = operand(copy->src, copy->src_pitch, copy, copy->src_kind);
+  int code = operand(on, copy->dst, copy->dst_pitch, copy, copy->dst_kind);
+  if (code == OK) code = operand(on, copy->src, copy->src_pitch, copy, copy->src_kind);
   if (code != OK) return code;
   op *work = op_new(COPY);
   if (work != NULL) {
@@ -355,10 +359,12 @@ int copy_enqueue(const copy2d *copy, void *handle) {
 
 int fill_enqueue(void *address, int value, size_t nbytes, void *handle) {
   stream *on = stream_of(handle);
-  copy2d copy = {address, NULL, nbytes, nbytes, nbytes, 1, 2, 4};
+  copy2d copy = {address, NULL, nbytes, nbytes, nbytes, 1, 2, 4, 0};
   if (on == NULL) return E_HANDLE;
   if (nbytes == 0) return OK;
-  int code = operand(address, nbytes, &copy, 2);
+  int code = operand(on, address, nbytes, &copy, 2);
+  block *it = block_of(address);
+  if (code == OK && !memory_seen(it, on->context)) code = E_VALUE;
   if (code != OK) return code;
   op *work = op_new(FILL);
   if (work != NULL) {
@@ -456,7 +462,7 @@ int module_new(const void *image, void **out) {
     if (modules[i].text == NULL) return E_NOMEM;
     memcpy(modules[i].text, image, nbytes);
     modules[i].handle = handle_new(MODULE);
-    modules[i].context = current()->handle;
+    modules[i].context = context_base(current());
     ++stats.modules;
     *out = (void *)(uintptr_t)modules[i].handle;
     return OK;
@@ -490,6 +496,18 @@ int module_destroy(void *handle) {
 void module_lose(uint64_t owner) {
   for (int i = 0; i < MODULES; ++i) {
     if (modules[i].handle != 0 && modules[i].context == owner) module_end(&modules[i]);
+  }
+}
+
+/* The families of kernels that are asked for: the others are blank between #if and #endif. */
+void image_leave(char *source, unsigned families) {
+  static const char start[] = "#if DLRS_KERNELS & ", end[] = "#endif";
+  for (char *at = source; (at = strstr(at, start)) != NULL;) {
+    unsigned long family = strtoul(at + sizeof start - 1, NULL, 10);
+    char *last = strstr(at, end);
+    if (last == NULL) return;
+    if (!(families & family)) memset(at, ' ', (size_t)(last - at));
+    at = last;
   }
 }
 
@@ -536,7 +554,9 @@ int launch_enqueue(void *handle, const unsigned size[6], void *on_handle, void *
     if (handle != NULL && kernels[i].handle == (uint64_t)(uintptr_t)handle) it = &kernels[i];
   }
   if (it == NULL || on == NULL) return E_HANDLE;
-  if (on->context != current() || it->context != on->context->handle) return E_HANDLE;
+  /* A green context's streams are the primary one's, which has the modules. */
+  uint64_t base = context_base(on->context);
+  if (context_base(current()) != base || it->context != base) return E_HANDLE;
   if (size_refused(size) || args == NULL || args[0] == NULL) return E_VALUE;
   size_t nbytes = standin_argument_size ? standin_argument_size(it->name) : 0;
   if (nbytes > ARGUMENT) return E_VALUE;
@@ -548,7 +568,11 @@ int launch_enqueue(void *handle, const unsigned size[6], void *on_handle, void *
     for (size_t at = 0; at + 8 <= nbytes; at += 8) {
       void *word;
       memcpy(&word, work->argument + at, sizeof word);
+      block *seen = block_seen(word), *known = block_of(word);
+      if (seen != NULL) use(work, seen->address);
       use(work, word);
+      /* The first two are source and destination. */
+      work->strays |= at < 16 && seen == NULL && (known == NULL || known->alias != NULL);
     }
   }
   return enqueue(on, work);
@@ -567,6 +591,10 @@ static int kernel_run(stream *on, op *work) {
   const unsigned *s = work->size;
   volatile int code = OK;
   if (!set.launch) return OK;
+  if (work->strays) {
+    violation("kernel %s is given an address of the host's", work->kernel);
+    return E_ILLEGAL_ADDRESS;
+  }
   if (standin_launch == NULL) return 98;
   memset(&action, 0, sizeof action);
   action.sa_handler = fell;
@@ -793,9 +821,9 @@ void context_forget_work(context *self) {
 
 /* ---- Streams --------------------------------------------------------------------------------*/
 
-int stream_new(unsigned flags, void **out) {
+int stream_new(context *on, unsigned flags, void **out) {
   if (flags > 1) return E_VALUE;
-  stream *self = stream_make(current(), handle_new(STREAM), 0);
+  stream *self = stream_make(on, handle_new(STREAM), 0);
   if (self == NULL) return E_NOMEM;
   self->nonblocking = flags == 1;
   ++stats.streams;
@@ -931,6 +959,7 @@ int event_new(unsigned flags, void **out) {
     events[i].live = 1;
     events[i].handle = handle_new(EVENT);
     events[i].device = current()->device;
+    events[i].context = context_base(current());
     ++stats.events;
     *out = (void *)(uintptr_t)events[i].handle;
     return OK;
@@ -950,7 +979,7 @@ int event_destroy(void *handle) {
 int event_record(void *handle, void *stream_handle) {
   event *self = event_of(handle);
   stream *on = stream_of(stream_handle);
-  if (self == NULL || on == NULL || self->device != on->context->device) return E_HANDLE;
+  if (self == NULL || on == NULL || self->context != context_base(on->context)) return E_HANDLE;
   int code = legacy_forbidden(on);
   if (code != OK) return code;
   if (on->capture != NULL) {

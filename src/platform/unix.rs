@@ -1,5 +1,6 @@
 //! POSIX.
 
+use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null, null_mut};
@@ -67,6 +68,36 @@ fn handle(library: *mut c_void) -> Option<Library> {
 pub unsafe fn symbol(library: Library, name: *const c_char) -> *mut c_void {
     // SAFETY: a handle that stays; the caller's word.
     unsafe { libc::dlsym(library.0, name) }
+}
+
+/// What one thread holds at a time.
+pub struct Lock(UnsafeCell<libc::pthread_mutex_t>);
+
+// SAFETY: it is made for threads to share.
+unsafe impl Sync for Lock {}
+
+/// While it lives, the lock is this thread's.
+pub struct Held<'a>(&'a Lock);
+
+impl Lock {
+    /// Nobody's.
+    pub const fn new() -> Lock {
+        Lock(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER))
+    }
+
+    /// Waits until it is this thread's, which does not hold it yet.
+    pub fn lock(&self) -> Held<'_> {
+        // SAFETY: an initialised mutex, of the kind for which nothing can go wrong.
+        unsafe { libc::pthread_mutex_lock(self.0.get()) };
+        Held(self)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: this thread locked it.
+        unsafe { libc::pthread_mutex_unlock(self.0.0.get()) };
+    }
 }
 
 /// The number of the calling process.

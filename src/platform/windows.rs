@@ -1,5 +1,6 @@
 //! Windows: the C run-time of the toolchain for memory, kernel32 for the rest.
 
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -42,6 +43,8 @@ unsafe extern "system" {
     fn GetProcAddress(module: Handle, name: *const c_char) -> *mut c_void;
     fn LoadLibraryExA(name: *const c_char, reserved: Handle, flags: u32) -> Handle;
     fn GetCurrentProcessId() -> u32;
+    fn AcquireSRWLockExclusive(lock: *mut Handle);
+    fn ReleaseSRWLockExclusive(lock: *mut Handle);
     fn GetModuleHandleExA(flags: u32, name: *const c_char, module: *mut Handle) -> i32;
 }
 
@@ -62,6 +65,36 @@ pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
 pub unsafe fn give_back(memory: NonNull<u8>) {
     // SAFETY: the caller's word.
     unsafe { libc::free(memory.as_ptr().cast()) }
+}
+
+/// What one thread holds at a time.
+pub struct Lock(UnsafeCell<Handle>);
+
+// SAFETY: it is made for threads to share.
+unsafe impl Sync for Lock {}
+
+/// While it lives, the lock is this thread's.
+pub struct Held<'a>(&'a Lock);
+
+impl Lock {
+    /// Nobody's.
+    pub const fn new() -> Lock {
+        Lock(UnsafeCell::new(null_mut())) // SRWLOCK_INIT
+    }
+
+    /// Waits until it is this thread's, which does not hold it yet.
+    pub fn lock(&self) -> Held<'_> {
+        // SAFETY: an initialised lock.
+        unsafe { AcquireSRWLockExclusive(self.0.get()) };
+        Held(self)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: this thread locked it.
+        unsafe { ReleaseSRWLockExclusive(self.0.0.get()) };
+    }
 }
 
 /// From now on FreeLibrary leaves the module where it is, as `-z nodelete` does on Linux. Not

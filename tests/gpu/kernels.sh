@@ -26,8 +26,16 @@ fresh=$out/kernels.ptx
   { [ -z "${BLESS:-}" ] || cp "$fresh" "$gpu/kernels.ptx"; } && cmp "$fresh" "$gpu/kernels.ptx"
 result $? "$gpu/kernels.ptx is what NVRTC 11.8 makes of kernels.cu"
 
+# The version that generate.py writes down changes nothing of what becomes of it.
+ptxas=$nvidia/cuda_nvcc/bin/ptxas
+sed 's/^\.version 6\.4$/.version 7.8/' "$gpu/kernels.ptx" >"$out/own.ptx" &&
+  ! cmp -s "$out/own.ptx" "$gpu/kernels.ptx" &&
+  "$ptxas" -arch=sm_50 "$out/own.ptx" -o "$out/own" &&
+  "$ptxas" -arch=sm_50 "$gpu/kernels.ptx" -o "$out/cubin" && cmp "$out/own" "$out/cubin"
+result $? "ptxas makes the same of PTX 6.4 as of NVRTC's own 7.8"
+
 for arch in 50 52 60 61 70 75 80 86 89 90 100 103 120; do
-  "$nvidia/cuda_nvcc/bin/ptxas" -v -arch="sm_$arch" "$gpu/kernels.ptx" -o "$out/cubin" \
+  "$ptxas" -v -arch="sm_$arch" "$gpu/kernels.ptx" -o "$out/cubin" \
     >"$out/log" 2>&1 && ! grep -E '[1-9][0-9]* bytes spill' "$out/log"
   status=$?
   [ "$status" -eq 0 ] || cat "$out/log"

@@ -6,6 +6,8 @@ use crate::error::{Error, Status::*};
 
 /// Work is not done yet.
 pub const NOT_READY: i32 = 600;
+/// No such device; some drivers say so of two that are no peers.
+pub const INVALID_DEVICE: i32 = 101;
 /// An argument is refused.
 pub const INVALID_VALUE: i32 = 1;
 
@@ -32,6 +34,13 @@ pub fn error(vendor: Vendor, code: i32) -> Error {
         800 => (DLRS_UNSUPPORTED, "the driver does not permit it"),
         801 => (DLRS_UNSUPPORTED, "the driver or device does not support it"),
         102 | 304 | 802..=804 => (DLRS_DRV_INIT, "the driver or device is not ready"),
+        805 => (DLRS_DRV_INIT, "the MPS client could not connect to the MPS control daemon"),
+        806 => (DLRS_DRV_INIT, "the MPS client could not reach the MPS server"),
+        807 => (DLRS_DRV_INIT, "the MPS server is not ready for new clients"),
+        808 => (DLRS_DRV_INIT, "the MPS server has as many clients as it can have"),
+        809 => (DLRS_DRV_INIT, "the MPS server has as many connections as it can have"),
+        810 => (DLRS_CTX_LOST, "the MPS server has ended this client"),
+        811 | 812 => (DLRS_UNSUPPORTED, "the device has no dynamic parallelism of this version"),
         900..=907 => (DLRS_CAPTURING, ""),
         _ => (DLRS_INTERNAL, "the driver answers with an unexpected code"),
     };

@@ -98,6 +98,10 @@ impl Driver {
                     answer => answer?,
                 }
                 if !owner.is_null() && owner != here.context {
+                    let kept = cuda::kept_for(self, owner).is_some();
+                    if !kept && self.is_green(stream)? {
+                        return self.enter_for_green(here, device, stream);
+                    }
                     self.push(here, owner)?;
                 }
             }
@@ -121,11 +125,53 @@ impl Driver {
         }
     }
 
+    /// For a stream of a green context that is not current here, and so may be on another thread:
+    /// it may be current to one only. Its streams take work from the primary context.
+    fn enter_for_green(&self, here: &mut Current, device: Option<i32>, stream: Ptr) -> Result<()> {
+        let mut handle = -1;
+        // SAFETY: the caller's stream; a place for the answer.
+        let told = unsafe { self.stream_device(stream, &mut handle) };
+        let all = 0..self.count()?;
+        here.ordinal = match (told, device) {
+            (Err(error), _) if error.status != DLRS_DRV_SYMBOL => return Err(error),
+            (Err(_), device) => device.unwrap_or(0),
+            (Ok(()), Some(ordinal)) if self.handle(ordinal)? != handle => return foreign(),
+            (Ok(()), Some(ordinal)) => ordinal,
+            (Ok(()), None) => {
+                let own = |ordinal: &i32| self.handle(*ordinal).is_ok_and(|its| its == handle);
+                all.into_iter().find(own).unwrap_or(0)
+            }
+        };
+        let primary = cuda::primary(self, here.ordinal)?;
+        if primary == here.context { Ok(()) } else { self.push(here, primary) }
+    }
+
+    /// Whether a stream belongs to a green context; drivers before CUDA 12.4 have none.
+    pub(super) fn is_green(&self, stream: Ptr) -> Result<bool> {
+        if self.vendor != Vendor::Cuda || !is_handle(stream) {
+            return Ok(false);
+        }
+        let mut green = null_mut();
+        // SAFETY: the caller's stream; a place for the answer.
+        match unsafe { self.cu_stream_green(stream, &mut green) } {
+            Err(error) if matches!(error.status, DLRS_DRV_SYMBOL | DLRS_UNSUPPORTED) => Ok(false),
+            answer => answer.map(|()| !green.is_null()),
+        }
+    }
+
+    /// Makes a device's primary context current.
+    pub(super) fn enter_primary(&self, ordinal: i32) -> Result<Current<'_>> {
+        let mut here =
+            Current { driver: self, ordinal, context: null_mut(), pushed: 0, former: -1 };
+        self.push(&mut here, cuda::primary(self, ordinal)?)?;
+        Ok(here)
+    }
+
     /// The device that is wanted, or any, if the context is its primary one and kept.
     fn told(&self, context: Ptr, device: Option<i32>) -> Option<i32> {
         match device {
             Some(ordinal) => cuda::is_kept(self, ordinal, context).then_some(ordinal),
-            None => (0..self.count().ok()?).find(|&ordinal| cuda::is_kept(self, ordinal, context)),
+            None => cuda::kept_for(self, context),
         }
     }
 
@@ -176,7 +222,7 @@ impl Driver {
                 return Err(Error::new(DLRS_INTERNAL).detail("the driver names no current device"));
             }
             if is_handle(stream) {
-                match self.hip_stream_device(stream, &mut owner) {
+                match self.stream_device(stream, &mut owner) {
                     Err(error) if error.status == DLRS_DRV_SYMBOL => {}
                     answer => answer?,
                 }

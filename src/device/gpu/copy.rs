@@ -2,11 +2,11 @@
 
 use core::ffi::c_void;
 
-use super::codes::INVALID_VALUE;
+use super::codes::{INVALID_DEVICE, INVALID_VALUE};
 use super::context::Current;
 use super::driver::{Driver, Ptr, Vendor};
 use super::peers::towards;
-use super::{Gpu, Memory, Pitched, rocm};
+use super::{Gpu, Memory, Pitched, cuda, rocm};
 use crate::abi::{DLDevice, DLDeviceType::kDLCPU, DeviceCode};
 use crate::device::backend::{Lack, Side, Stream, Transfer, unsupported};
 use crate::device::plan::{Item, Plan};
@@ -34,6 +34,49 @@ impl Driver {
                 Vendor::Cuda => self.cu_copy(dst, src, n, stream),
                 Vendor::Rocm => self.hip_copy(dst, src, n, rocm::BY_ADDRESS, stream),
             }
+        }
+    }
+
+    /// Enqueues a copy of contiguous bytes from a device to another. The drivers' other copies, for
+    /// which the addresses tell, refuse memory of pools and what was mapped by hand.
+    ///
+    /// # Safety
+    /// As [`Driver::dense`].
+    pub(super) unsafe fn peer(&self, plan: &Plan, far: Far, place: &Place) -> Result<()> {
+        let (Item::Bytes(n), 0) = (plan.item, plan.ndim()) else {
+            return unsupported(Lack::COPIES);
+        };
+        let (dst, src): (Ptr, *const c_void) = (plan.dst.cast(), plan.src.cast());
+        let stream = place.stream;
+        // SAFETY: the caller's word.
+        let done = unsafe {
+            match self.vendor {
+                Vendor::Cuda => {
+                    let (from, to) =
+                        far.ends(place.here.context, cuda::primary(self, far.ordinal)?);
+                    self.cu_copy_peer(dst, to, src, from, n, stream)
+                }
+                Vendor::Rocm => {
+                    let (from, to) = far.ends(place.here.ordinal, far.ordinal);
+                    self.hip_copy_peer(dst, to, src, from, n, stream)
+                }
+            }
+        };
+        done.map_err(without_peers)
+    }
+
+    /// Enqueues a copy of rows from a device to another.
+    ///
+    /// # Safety
+    /// As [`Driver::dense`].
+    unsafe fn peer_rows(&self, copy: &Pitched, far: Far, place: &Place) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe {
+            if self.vendor == Vendor::Rocm {
+                return self.pitched(copy, place.stream);
+            }
+            let (from, to) = far.ends(place.here.context, cuda::primary(self, far.ordinal)?);
+            self.cu_copy_3d_peer(&cuda::Copy3dPeer::new(copy, from, to), place.stream)
         }
     }
 
@@ -89,13 +132,29 @@ pub struct Place<'a> {
     pub host: bool,
 }
 
+/// The other device of a copy between two, which the one that copies reads or `writes`.
+#[derive(Clone, Copy)]
+pub struct Far {
+    /// Its number.
+    pub ordinal: i32,
+    /// Whether it has the destination.
+    pub writes: bool,
+}
+
+impl Far {
+    /// What belongs to the source, and what to the destination.
+    fn ends<T>(self, near: T, far: T) -> (T, T) {
+        if self.writes { (near, far) } else { (far, near) }
+    }
+}
+
 /// How the device that copies reaches a side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// By its address.
     Direct,
-    /// By the driver's copies only: another device.
-    Peer,
+    /// By the driver's copies between two devices only: this one.
+    Peer(i32),
     /// By the driver's copies only, and slowly: pageable memory.
     Pageable,
 }
@@ -106,12 +165,10 @@ fn another_way(error: &Error) -> bool {
     refused || matches!(error.status, DLRS_UNSUPPORTED | DLRS_PEER | DLRS_LAUNCH | DLRS_DRV_SYMBOL)
 }
 
-/// What another device refuses is to be tried by way of the host.
-pub(super) fn without_peers(error: Error) -> Error {
-    match error.status {
-        DLRS_PEER => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code),
-        _ => error,
-    }
+/// What the driver refuses between two devices is to be tried by way of the host.
+fn without_peers(error: Error) -> Error {
+    let refused = another_way(&error) || error.driver_code == INVALID_DEVICE;
+    if refused { Error::new(DLRS_UNSUPPORTED).driver(error.driver_code) } else { error }
 }
 
 impl Driver {
@@ -187,7 +244,7 @@ impl Gpu {
             Some(Memory::Device) => {
                 self.0.device(device_id)?;
                 self.0.check_address(first.cast(), device_id)?;
-                Ok(if device_id == here.ordinal { Reach::Direct } else { Reach::Peer })
+                Ok(if device_id == here.ordinal { Reach::Direct } else { Reach::Peer(device_id) })
             }
             Some(_) => Ok(Reach::Direct),
             None if device_type == kDLCPU as DeviceCode => Ok(Reach::Pageable),
@@ -214,20 +271,75 @@ impl Gpu {
     ) -> Result<()> {
         let Transfer { plan, src, dst, .. } = transfer;
         let reach = (self.reach(src, plan.src, here)?, self.reach(dst, plan.dst, here)?);
+        let far = match reach {
+            (Reach::Peer(ordinal), Reach::Direct) => Some(Far { ordinal, writes: false }),
+            (Reach::Direct, Reach::Peer(ordinal)) => Some(Far { ordinal, writes: true }),
+            (Reach::Peer(_), _) | (_, Reach::Peer(_)) => return unsupported(Lack::COPIES),
+            _ => None,
+        };
+        let near = if far.is_some_and(|far| far.writes) { src } else { dst };
+        if far.is_some() && self.memory(near.device.device_type) != Some(Memory::Device) {
+            // The device that has the other side does it better.
+            return unsupported(Lack::COPIES);
+        }
         // SAFETY: the caller's word, for all of this function.
         unsafe {
             let (Item::Bytes(nbytes), 0) = (plan.item, plan.ndim()) else {
-                return self.strided(transfer, reach, here, stream);
+                return match far {
+                    Some(far) => self.strided_peers(plan, far, here, stream),
+                    None => self.strided(transfer, reach, here, stream),
+                };
             };
+            if let Some(far) = far {
+                let place = &Place { here, stream, host: false };
+                return self.0.peer(plan, far, place);
+            }
             if nbytes >= STAGED_FROM && self.gains(plan, reach, stream)? {
                 match self.between(transfer, reach, here, stream) {
                     Err(error) if error.status == DLRS_UNSUPPORTED => {}
                     done => return done,
                 }
             }
-            let peers = reach.0 == Reach::Peer || reach.1 == Reach::Peer;
             let done = self.0.dense(plan.dst, plan.src, nbytes, stream);
-            if peers { done.map_err(without_peers) } else { done }
+            let Err(error) = done else { return done };
+            if error.driver_code != INVALID_VALUE {
+                return Err(error);
+            }
+            // Memory of the host that was registered in two pieces, or in part, is no place for the
+            // driver's copies.
+            let host = |side: &Side, reach| match self.memory(side.device.device_type) {
+                Some(Memory::Device) => reach,
+                _ => Reach::Pageable,
+            };
+            let reach = (host(src, reach.0), host(dst, reach.1));
+            match self.between(transfer, reach, here, stream) {
+                Err(other) if other.status == DLRS_UNSUPPORTED => Err(error),
+                done => done,
+            }
+        }
+    }
+
+    /// Between two devices, not contiguous.
+    ///
+    /// # Safety
+    /// As [`Gpu::carry_out`].
+    unsafe fn strided_peers(
+        &self,
+        plan: &Plan,
+        far: Far,
+        here: &Current,
+        stream: Stream,
+    ) -> Result<()> {
+        let place = &Place { here, stream, host: false };
+        // SAFETY: the caller's word.
+        unsafe {
+            if let Some(copy) = rows(plan).filter(|copy| copy.width >= ROWS_HOST) {
+                match self.0.peer_rows(&copy, far, place).map_err(without_peers) {
+                    Err(error) if error.status == DLRS_UNSUPPORTED => {}
+                    done => return done,
+                }
+            }
+            self.0.across(plan, far, place)
         }
     }
 
@@ -271,12 +383,7 @@ impl Gpu {
                     done => return done,
                 }
             }
-            let place = &Place { here, stream, host: false };
-            match (src, dst) {
-                (Reach::Direct, Reach::Peer) => self.0.across(plan, true, place),
-                (Reach::Peer, Reach::Direct) => self.0.across(plan, false, place),
-                _ => self.between(transfer, (src, dst), here, stream),
-            }
+            self.between(transfer, (src, dst), here, stream)
         }
     }
 

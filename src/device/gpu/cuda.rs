@@ -12,11 +12,13 @@ use crate::error::{Error, Result, Status::*};
 /// The oldest driver: that of CUDA 11.0.
 pub const OLDEST: i32 = 11000;
 
+const DEVICE_POINTER: i32 = 3;
 const MEMORY_TYPE: i32 = 2; // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 const IS_MANAGED: i32 = 8;
 const DEVICE_ORDINAL: i32 = 9;
 const MEMPOOL_HANDLE: i32 = 17;
 const MEMORY_HOST: u32 = 1; // CU_MEMORYTYPE_HOST
+const MEMORY_DEVICE: u32 = 2; // CU_MEMORYTYPE_DEVICE
 const MEMORY_UNIFIED: u32 = 4; // the address tells
 
 /// CUDA_MEMCPY2D.
@@ -63,6 +65,69 @@ impl From<&Pitched> for Copy2d {
     }
 }
 
+/// CUDA_MEMCPY3D_PEER.
+#[repr(C)]
+pub struct Copy3dPeer {
+    src_x: usize,
+    src_y: usize,
+    src_z: usize,
+    src_lod: usize,
+    src_type: u32,
+    src_host: *const c_void,
+    src_device: *const c_void,
+    src_array: Ptr,
+    src_context: Ptr,
+    src_pitch: usize,
+    src_height: usize,
+    dst_x: usize,
+    dst_y: usize,
+    dst_z: usize,
+    dst_lod: usize,
+    dst_type: u32,
+    dst_host: Ptr,
+    dst_device: Ptr,
+    dst_array: Ptr,
+    dst_context: Ptr,
+    dst_pitch: usize,
+    dst_height: usize,
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+impl Copy3dPeer {
+    /// Rows, from memory of one context to memory of another.
+    pub fn new(copy: &Pitched, src_context: Ptr, dst_context: Ptr) -> Copy3dPeer {
+        Copy3dPeer {
+            src_x: 0,
+            src_y: 0,
+            src_z: 0,
+            src_lod: 0,
+            src_type: MEMORY_DEVICE,
+            src_host: null_mut(),
+            src_device: copy.src.cast(),
+            src_array: null_mut(),
+            src_context,
+            src_pitch: copy.src_pitch,
+            src_height: copy.height,
+            dst_x: 0,
+            dst_y: 0,
+            dst_z: 0,
+            dst_lod: 0,
+            dst_type: MEMORY_DEVICE,
+            dst_host: null_mut(),
+            dst_device: copy.dst.cast(),
+            dst_array: null_mut(),
+            dst_context,
+            dst_pitch: copy.dst_pitch,
+            dst_height: copy.height,
+            width: copy.width,
+            height: copy.height,
+            depth: 1,
+        }
+    }
+}
+
 /// The primary context of a device: retained when it is first needed, then kept.
 pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     let device = driver.device(ordinal)?;
@@ -91,6 +156,11 @@ pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
 pub fn is_kept(driver: &Driver, ordinal: i32, context: Ptr) -> bool {
     let device = driver.device(ordinal);
     device.is_ok_and(|device| !context.is_null() && device.context.load(Acquire) == context)
+}
+
+/// The device for which [`primary`] keeps a context, if it does.
+pub fn kept_for(driver: &Driver, context: Ptr) -> Option<i32> {
+    (0..driver.count().ok()?).find(|&ordinal| is_kept(driver, ordinal, context))
 }
 
 /// Whether a context is the primary one of its device, which is then retained. One that is not
@@ -135,6 +205,16 @@ pub fn ordinal(driver: &Driver, data: *const c_void) -> Result<Option<i32>> {
     match unsafe { driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data) } {
         Err(error) if error.driver_code == INVALID_VALUE => Ok(None),
         answer => answer.map(|()| Some(ordinal)),
+    }
+}
+
+/// The address by which kernels of the current context reach memory; `None`: they do not.
+pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*const c_void>> {
+    let mut seen: Ptr = null_mut();
+    // SAFETY: a place for an address.
+    match unsafe { driver.cu_pointer((&raw mut seen).cast(), DEVICE_POINTER, data) } {
+        Err(error) if error.driver_code == INVALID_VALUE => Ok(None),
+        answer => answer.map(|()| (!seen.is_null()).then_some(seen.cast_const())),
     }
 }
 

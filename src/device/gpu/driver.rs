@@ -1,8 +1,9 @@
 //! A vendor's driver: its library, found when it is first needed, and its functions, each looked up
 //! when it is first called.
 //!
-//! Nothing here locks. Threads that come at the same time do the same and find the same; what they
-//! found is kept in atomics. A failure is not kept: the next call tries again.
+//! Threads that come at the same time do the same and find the same; what they found is kept in
+//! atomics. A failure is not kept: the next call tries again. Kernels are different in both, for
+//! they take long to compile: one thread loads them while the others wait, and a refusal is kept.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
@@ -10,10 +11,11 @@ use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
 
 use super::codes;
-use super::launch::Kernel;
+use super::kernels::FAMILIES;
+use super::launch::{Kernel, Module};
 use super::stage::{STAGES, Stage};
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::platform::{self, Library, Names};
+use crate::platform::{self, Library, Lock, Names};
 
 /// A pointer, as the drivers take them: address, handle, place for a handle.
 pub type Ptr = *mut c_void;
@@ -43,8 +45,8 @@ pub struct Device {
     /// CUDA: whether the CPU may use managed memory while the device works: 0 when not known, 1 no,
     /// 2 yes.
     pub(super) shares_managed: AtomicI32,
-    /// The module with the kernels, in the primary context.
-    pub(super) module: AtomicPtr<c_void>,
+    /// The modules with the kernels, one for each family, in the primary context.
+    pub(super) modules: [Module; FAMILIES],
     /// Its kernels.
     pub(super) kernels: [Kernel; KERNELS_MOST],
     /// Pinned memory to copy through, while nobody uses it.
@@ -58,7 +60,7 @@ impl Device {
             context: AtomicPtr::new(null_mut()),
             asked: AtomicPtr::new(null_mut()),
             shares_managed: AtomicI32::new(0),
-            module: AtomicPtr::new(null_mut()),
+            modules: [const { Module::new() }; FAMILIES],
             kernels: [const { Kernel::new() }; KERNELS_MOST],
             stages: [const { Stage::new() }; STAGES],
         }
@@ -73,6 +75,8 @@ pub struct Driver {
     path: AtomicPtr<c_char>,
     library: AtomicPtr<c_void>,
     kept: &'static Kept,
+    /// Held by the thread that loads kernels.
+    pub(super) loading: Lock,
     /// The process in which the driver was started, or 0.
     process: AtomicI32,
     version: AtomicI32,
@@ -161,6 +165,7 @@ functions! {
     stream_sync(stream: Ptr) = "cuStreamSynchronize", "hipStreamSynchronize";
     stream_query(stream: Ptr) = "cuStreamQuery", "hipStreamQuery";
     stream_wait(stream: Ptr, event: Ptr, flags: u32) = "cuStreamWaitEvent", "hipStreamWaitEvent";
+    stream_device(stream: Ptr, out: *mut i32) = "cuStreamGetDevice", "hipStreamGetDevice";
     stream_capturing(stream: Ptr, out: *mut i32) = "cuStreamIsCapturing", "hipStreamIsCapturing";
     event_create(out: *mut Ptr, flags: u32) = "cuEventCreate", "hipEventCreateWithFlags";
     event_record(event: Ptr, stream: Ptr) = "cuEventRecord", "hipEventRecord";
@@ -189,14 +194,19 @@ functions! {
     cu_pointer(out: Ptr, attribute: i32, data: *const c_void) = "cuPointerGetAttribute", "";
     cu_copy(dst: Ptr, src: *const c_void, nbytes: usize, stream: Ptr) = "cuMemcpyAsync", "";
     cu_copy_2d(copy: *const super::cuda::Copy2d, stream: Ptr) = "cuMemcpy2DAsync_v2", "";
+    cu_copy_peer(dst: Ptr, dst_context: Ptr, src: *const c_void, src_context: Ptr, nbytes: usize,
+        stream: Ptr) = "cuMemcpyPeerAsync", "";
+    cu_copy_3d_peer(copy: *const super::cuda::Copy3dPeer, stream: Ptr) = "cuMemcpy3DPeerAsync", "";
+    cu_stream_green(stream: Ptr, out: *mut Ptr) = "cuStreamGetGreenCtx", "";
 
     hip_set_device(device: i32) = "", "hipSetDevice";
     hip_last_error() = "", "hipGetLastError";
-    hip_stream_device(stream: Ptr, out: *mut i32) = "", "hipStreamGetDevice";
     hip_pointer(out: *mut super::rocm::Attributes, data: *const c_void)
         = "", "hipPointerGetAttributes";
     hip_copy(dst: Ptr, src: *const c_void, nbytes: usize, kind: i32, stream: Ptr)
         = "", "hipMemcpyAsync";
+    hip_copy_peer(dst: Ptr, dst_device: i32, src: *const c_void, src_device: i32, nbytes: usize,
+        stream: Ptr) = "", "hipMemcpyPeerAsync";
     hip_copy_2d(dst: Ptr, dst_pitch: usize, src: *const c_void, src_pitch: usize, width: usize,
         height: usize, kind: i32, stream: Ptr) = "", "hipMemcpy2DAsync";
 }
@@ -215,6 +225,7 @@ impl Driver {
             path: AtomicPtr::new(null_mut()),
             library: AtomicPtr::new(null_mut()),
             kept,
+            loading: Lock::new(),
             process: AtomicI32::new(0),
             version: AtomicI32::new(0),
             count: AtomicI32::new(0),

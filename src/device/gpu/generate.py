@@ -3,8 +3,10 @@
 
     generate.py LIBNVRTC [OUTPUT]
 
-PTX 7.8 and sm_50 load on every driver since CUDA 11.8 and every GPU since Maxwell. What NVRTC says
-only to readers (comments, indentation) is left out.
+The version is written down as 6.4, which has everything that the kernels use: a driver refuses PTX of
+a version above its own, and those of CUDA 11.0 to 11.7 are below NVRTC's 7.8. So it loads on every
+driver since CUDA 11.0 and every GPU since Maxwell. What NVRTC says only to readers (comments,
+indentation) is left out.
 """
 
 import ctypes
@@ -36,8 +38,14 @@ def compile_ptx(nvrtc, source):
     return text("PTX")
 
 
+VERSIONS = ".version 7.8", ".version 6.4"
+
+
 def shorten(ptx):
     """The same program without comments and indentation, with short names for what is local."""
+    if ptx.count(VERSIONS[0]) != 1:
+        sys.exit(f"NVRTC did not write {VERSIONS[0]}")
+    ptx = ptx.replace(*VERSIONS)
     ptx = re.sub(r"//.*", "", ptx)
     ptx = re.sub(r"[ \t]+", " ", ptx)
     ptx = re.sub(r" ?, ?", ",", ptx)

@@ -5,6 +5,7 @@ use core::mem::transmute;
 use core::ptr::{NonNull, null_mut};
 
 use super::driver::{Driver, Ptr, find};
+use super::kernels::Family;
 use super::packed::Text;
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, Library};
@@ -26,7 +27,12 @@ impl Drop for Code {
     }
 }
 
+const OUT_OF_MEMORY: i32 = 1; // HIPRTC_ERROR_OUT_OF_MEMORY
+
 fn failed(code: i32) -> Error {
+    if code == OUT_OF_MEMORY {
+        return Error::new(DLRS_NOMEM);
+    }
     Error::new(DLRS_LAUNCH).driver(code).detail("hiprtc does not compile the kernels")
 }
 
@@ -50,8 +56,8 @@ macro_rules! call {
     }};
 }
 
-/// Compiles for the device that is current.
-pub fn compile(driver: &Driver, source: &Text) -> Result<Code> {
+/// Compiles a family of kernels for the device that is current.
+pub fn compile(driver: &Driver, source: &Text, family: Family) -> Result<Code> {
     let inside = driver.library();
     // SAFETY: a text that ends with NUL; AMD's libraries are made to be loaded.
     let library = unsafe {
@@ -70,15 +76,16 @@ pub fn compile(driver: &Driver, source: &Text) -> Result<Code> {
         &mut program => *mut Ptr, source.as_ptr() => *const c_char,
         c"dlpack_rs.hip".as_ptr() => *const c_char, 0 => i32,
         none => *const *const c_char, none => *const *const c_char)?;
-    let code = translate(library, program);
+    let code = translate(library, program, family);
     let destroyed = call!(library, c"hiprtcDestroyProgram", &mut program => *mut Ptr);
     destroyed.and(code)
 }
 
-fn translate(library: Library, program: Ptr) -> Result<Code> {
-    let none: *const *const c_char = null_mut();
-    call!(library, c"hiprtcCompileProgram",
-        program => Ptr, 0 => i32, none => *const *const c_char)?;
+fn translate(library: Library, program: Ptr, family: Family) -> Result<Code> {
+    // Versions of hiprtc differ in what they take without being told.
+    let options = [c"-std=c++17".as_ptr(), family.option().as_ptr()];
+    call!(library, c"hiprtcCompileProgram", program => Ptr,
+        options.len() as i32 => i32, options.as_ptr() => *const *const c_char)?;
     let mut nbytes = 0usize;
     call!(library, c"hiprtcGetCodeSize", program => Ptr, &mut nbytes => *mut usize)?;
     let memory = platform::memory(nbytes).ok_or(Error::new(DLRS_NOMEM))?;

@@ -31,14 +31,19 @@ struct Args {
   i64 src_step, dst_step;
   u32 count, ndim;
   u32 n[2], lead[2], log[3], width[2], unused;
-  Digit row, digit[8];
+  Digit row, digit[24];
 };
-static_assert(sizeof(Args) == 368, "KernelArgs in kernels.rs has another size");
+static_assert(sizeof(Args) == 880, "KernelArgs in kernels.rs has another size");
 
 enum { THREADS = 256, WARP = 32, TURN = 4, TILES = 64 };
 enum : u32 { ROOM = 16384 };
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
+
+// Which families of kernels are compiled, a bit each as in kernels.rs: ROCm's compiler is given one.
+#ifndef DLRS_KERNELS
+#define DLRS_KERNELS 31
+#endif
 
 // Takes a digit off an index.
 __device__ __forceinline__ u32 digit(const Digit &by, u32 &i) {
@@ -133,11 +138,13 @@ template <class T> __device__ __forceinline__ void copy_words(const Args &a) {
   }
 }
 
+#if DLRS_KERNELS & 1
 KERNEL dlrs_copy1(const Args a) { copy_words<u8>(a); }
 KERNEL dlrs_copy2(const Args a) { copy_words<u16>(a); }
 KERNEL dlrs_copy4(const Args a) { copy<u32>(a); }
 KERNEL dlrs_copy8(const Args a) { copy<u64>(a); }
 KERNEL dlrs_copy16(const Args a) { copy<uint4>(a); }
+#endif
 
 // Where a tile begins on both sides, and how many bytes of its rows and of its columns exist.
 struct Tile {
@@ -238,6 +245,7 @@ __device__ __forceinline__ void store(const Args &a, const Tile *tiles, const u8
 // along the destination's runs of n[0] bytes; the second tiles across, along the source's of n[1].
 // A block holds as many tiles as fit. Runs are multiples of 2^width[] bytes (source, destination),
 // and aligned to them; these are 16, 4, 2 or 1.
+#if DLRS_KERNELS & 2
 KERNEL dlrs_transpose(const Args a) {
   __shared__ uint4 chunks[ROOM / 16];
   __shared__ Tile tiles[TILES];
@@ -270,6 +278,7 @@ KERNEL dlrs_transpose(const Args a) {
     __syncthreads();
   }
 }
+#endif
 
 // What a warp moves of LINES lines, of which it takes every eighth, LANES * 32 elements of each: a
 // thread's are 32 apart in a line. Steps from line to line and from element to element are bytes.
@@ -330,10 +339,12 @@ template <class T, int N, int M> __device__ __forceinline__ void tile(const Args
   }
 }
 
+#if DLRS_KERNELS & 4
 KERNEL dlrs_tile1(const Args a) { tile<u8, 128, 64>(a); }
 KERNEL dlrs_tile2(const Args a) { tile<u16, 128, 64>(a); }
 KERNEL dlrs_tile4(const Args a) { tile<u32, 32, 32>(a); }
 KERNEL dlrs_tile8(const Args a) { tile<u64, 64, 32>(a); }
+#endif
 
 // A dense run of n bytes to shared memory or back, 16 at a time but for its ends. What is at `run`
 // is as far into 16 bytes as `room` is; both point to where the 16 bytes begin.
@@ -483,6 +494,7 @@ template <class T> __device__ __forceinline__ void pixels(const Args &a) {
   }
 }
 
+#if DLRS_KERNELS & 8
 KERNEL dlrs_planes1(const Args a) { planes<u8>(a); }
 KERNEL dlrs_planes2(const Args a) { planes<u16>(a); }
 KERNEL dlrs_planes4(const Args a) { planes<u32>(a); }
@@ -491,11 +503,13 @@ KERNEL dlrs_pixels1(const Args a) { pixels<u8>(a); }
 KERNEL dlrs_pixels2(const Args a) { pixels<u16>(a); }
 KERNEL dlrs_pixels4(const Args a) { pixels<u32>(a); }
 KERNEL dlrs_pixels8(const Args a) { pixels<u64>(a); }
+#endif
 
 // Packed elements. The first digit counts the destination's bytes of a row of n[0] elements,
 // n[1] bits apart and src_step bits apart in the source; width[] are the bits of an element and
 // those that belong to it in the destination. lead[] says at which bit of its first byte the source
 // and a row of the destination start. Rows share no byte: a byte has one owner.
+#if DLRS_KERNELS & 16
 KERNEL dlrs_bits(const Args a) {
   const int width = a.width[0], slot = a.width[1], stride = a.n[1];
   const u32 step = gridDim.x * THREADS;
@@ -525,3 +539,4 @@ KERNEL dlrs_bits(const Args a) {
     else if (mask != 0) *out = (u8)((*out & ~mask) | bits);
   }
 }
+#endif

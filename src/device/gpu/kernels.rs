@@ -11,7 +11,7 @@ pub const PTX: &CStr =
         Err(_) => panic!(),
     };
 
-/// The kernels for ROCm, which compiles them when they are first needed.
+/// The kernels for ROCm, which compiles a family of them when it is first needed.
 pub const SOURCE: &CStr =
     match CStr::from_bytes_with_nul(concat!(include_str!("kernels.cu"), "\0").as_bytes()) {
         Ok(text) => text,
@@ -40,12 +40,69 @@ pub static CUDA: Packed = Packed { bytes: &PTX_KEPT, nbytes: PTX_BYTES.len() };
 /// [`SOURCE`], as the library carries it.
 pub static ROCM: Packed = Packed { bytes: &SOURCE_KEPT, nbytes: SOURCE_BYTES.len() };
 
+/// Kernels that are loaded together, when the first of them is needed: to compile all of them takes
+/// a driver several times as long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Family(usize);
+
+/// How many families there are.
+pub const FAMILIES: usize = 5;
+/// How their kernels' names begin.
+const NAMES: [&[&[u8]]; FAMILIES] = [
+    &[b"dlrs_copy"],
+    &[b"dlrs_transpose"],
+    &[b"dlrs_tile"],
+    &[b"dlrs_planes", b"dlrs_pixels"],
+    &[b"dlrs_bits"],
+];
+/// What the compiler of [`SOURCE`] is told, for each of them.
+const OPTIONS: [&CStr; FAMILIES] = [
+    c"-DDLRS_KERNELS=1",
+    c"-DDLRS_KERNELS=2",
+    c"-DDLRS_KERNELS=4",
+    c"-DDLRS_KERNELS=8",
+    c"-DDLRS_KERNELS=16",
+];
+/// In front of a kernel's name in [`PTX`].
+const ENTRY: &[u8] = b".visible .entry ";
+
+impl Family {
+    /// The family of the kernel whose name this text begins with.
+    pub fn of(text: &[u8]) -> Option<Family> {
+        let is = |names: &&[&[u8]]| names.iter().any(|name| text.starts_with(name));
+        NAMES.iter().position(|names| is(&names)).map(Family)
+    }
+
+    /// Its number, less than [`FAMILIES`].
+    pub fn number(self) -> usize {
+        self.0
+    }
+
+    /// What the compiler of [`SOURCE`] is told.
+    pub fn option(self) -> &'static CStr {
+        OPTIONS.get(self.0).copied().unwrap_or(c"")
+    }
+
+    /// Leaves this family in [`PTX`], and blanks in the place of the others.
+    pub fn leave(self, ptx: &mut [u8]) {
+        let mut mine = true;
+        for line in ptx.split_mut(|&byte| byte == b'\n') {
+            if let Some(name) = line.strip_prefix(ENTRY) {
+                mine = Family::of(name) == Some(self);
+            }
+            if !mine && !line.ends_with(b"\0") {
+                line.fill(b' ');
+            }
+        }
+    }
+}
+
 /// Threads of every block.
 const THREADS: u32 = 256;
 /// Blocks of a launch at most; a kernel goes round until nothing is left.
 const MAX_BLOCKS: u64 = 1 << 16;
 /// Dimensions of one launch.
-pub(super) const MAX_DIGITS: usize = 8;
+pub(super) const MAX_DIGITS: usize = 24;
 /// Bytes of shared memory that hold tiles, and tiles that a block holds at most.
 const ROOM_LOG: u32 = 14;
 const TILES_LOG: u32 = 6;
@@ -111,7 +168,7 @@ pub struct KernelArgs {
     digit: [Digit; MAX_DIGITS],
 }
 
-const _: () = assert!(size_of::<KernelArgs>() == 368, "Args in kernels.cu has another size");
+const _: () = assert!(size_of::<KernelArgs>() == 880, "Args in kernels.cu has another size");
 
 impl KernelArgs {
     /// Of no kernel yet: one element of no dimensions.

@@ -1,18 +1,18 @@
-//! Kernels: the module with them is loaded once per device, into its primary context.
+//! Kernels: the module with a family of them is loaded once per device, into its primary context.
 
 use core::ffi::{CStr, c_char, c_void};
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering::*};
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
 
 use super::context::Current;
 use super::copy::Place;
 use super::driver::{Device, Driver, Ptr, Vendor};
-use super::hiprtc;
-use super::kernels::{CUDA, ROCM};
+use super::kernels::{CUDA, Family, ROCM};
 use super::launches::Launches;
+use super::{cuda, given, hiprtc, rocm};
 use crate::device::backend::{Lack, unsupported};
-use crate::device::plan::Plan;
-use crate::error::Result;
+use crate::device::plan::{Dim, Item, Plan};
+use crate::error::{Error, Result, Status::*};
 
 /// A kernel of a device: its name, and the driver's handle once somebody has asked for it.
 pub struct Kernel {
@@ -37,6 +37,50 @@ impl Kernel {
     }
 }
 
+/// The module with a family's kernels: not looked for yet, the driver's handle, or that the driver
+/// refused it, which it will again.
+pub struct Module {
+    handle: AtomicPtr<c_void>,
+    refusal: AtomicI32,
+}
+
+/// In the place of a handle: refused.
+const REFUSED: usize = 1;
+
+impl Module {
+    /// Not looked for yet.
+    pub const fn new() -> Module {
+        Module { handle: AtomicPtr::new(null_mut()), refusal: AtomicI32::new(0) }
+    }
+
+    /// What was found before.
+    fn found(&self) -> Option<Result<Ptr>> {
+        let handle = self.handle.load(Acquire);
+        match handle.addr() {
+            0 => None,
+            REFUSED => {
+                let error = Error::new(DLRS_UNSUPPORTED).driver(self.refusal.load(Relaxed));
+                Some(Err(error.detail("the driver has refused the kernels before")))
+            }
+            _ => Some(Ok(handle)),
+        }
+    }
+
+    fn keep(&self, found: &Result<Ptr>) {
+        match found {
+            Ok(handle) => self.handle.store(*handle, Release),
+            // Anything else may be better the next time.
+            Err(error)
+                if matches!(error.status, DLRS_LAUNCH | DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) =>
+            {
+                self.refusal.store(error.driver_code, Relaxed);
+                self.handle.store(without_provenance_mut(REFUSED), Release);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
 impl Driver {
     /// Enqueues kernels that copy.
     ///
@@ -44,10 +88,8 @@ impl Driver {
     /// The device reaches both sides, which stay until the stream has got here; the plan is
     /// simplified.
     pub(super) unsafe fn kernel(&self, plan: &Plan, place: &Place) -> Result<()> {
-        if !place.here.is_primary()? {
-            // A context of the caller's may go at any time, and the module with it.
-            return unsupported(Lack::COPIES);
-        }
+        let _primary = self.with_kernels(place.here, place.stream)?;
+        let plan = &self.seen(plan)?;
         let device = self.device(place.here.ordinal)?;
         for mut launch in Launches::new(plan) {
             let function = self.function(device, launch.kernel)?;
@@ -63,17 +105,80 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether the current device can be given kernels.
-    pub(super) fn has_kernels(&self, here: &Current) -> bool {
-        let loaded = || self.module(self.device(here.ordinal)?);
-        here.is_primary().is_ok_and(|primary| primary && loaded().is_ok())
+    /// Makes the primary context current, in which the kernels are. They run on streams of that
+    /// context, and on those of its green contexts, which share all but the processors with it. A
+    /// context of the caller's own may go at any time, and a module in it with it.
+    fn with_kernels(&self, here: &Current, stream: Ptr) -> Result<Option<Current<'_>>> {
+        if here.is_primary()? {
+            return Ok(None);
+        }
+        if !self.is_green(stream)? {
+            return unsupported(Lack::COPIES);
+        }
+        self.enter_primary(here.ordinal).map(Some)
+    }
+
+    /// The plan with the addresses by which kernels of the current device reach its sides: those of
+    /// memory that was registered may differ from the host's.
+    fn seen(&self, plan: &Plan) -> Result<Plan> {
+        let mut seen = *plan;
+        seen.src = self.seen_side(plan.src, plan, |dim| dim.src)?;
+        seen.dst = self.seen_side(plan.dst, plan, |dim| dim.dst)?.cast_mut();
+        Ok(seen)
+    }
+
+    fn seen_side(&self, first: *const u8, plan: &Plan, step: fn(&Dim) -> i64) -> Result<*const u8> {
+        let seen = self.seen_at(first)?;
+        if seen.addr() == first.addr() {
+            return Ok(first);
+        }
+        // All of it is as far away, or two registrations meet in it.
+        let (unit, item) = match plan.item {
+            Item::Bytes(nbytes) => (1, nbytes as i64),
+            Item::Bits { width, dst_slot } => (8, (width.max(dst_slot) as i64 + 7) >> 3),
+        };
+        let (mut low, mut high) = (0i64, item - 1);
+        for dim in plan.dims.iter() {
+            let reach = (dim.n - 1).wrapping_mul(step(dim)) / unit;
+            *if reach < 0 { &mut low } else { &mut high } += reach;
+        }
+        for end in [low, high] {
+            let end = end as isize;
+            if self.seen_at(first.wrapping_offset(end))? != seen.wrapping_offset(end) {
+                return unsupported(Lack::COPIES);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// The address by which kernels reach what the host, or whoever owns it, knows by another.
+    fn seen_at(&self, data: *const u8) -> Result<*const u8> {
+        const PAGE: usize = 4096; // both are as far into a page
+        let seen = match self.vendor {
+            Vendor::Cuda => cuda::device_address(self, data.cast())?,
+            Vendor::Rocm => rocm::device_address(self, data.cast())?,
+        };
+        match seen {
+            Some(seen) if (seen.addr() ^ data.addr()) & (PAGE - 1) == 0 => Ok(seen.cast()),
+            _ => unsupported(Lack::COPIES),
+        }
+    }
+
+    /// Whether the current device can be given the kernel that begins this plan.
+    pub(super) fn has_kernels(&self, here: &Current, stream: Ptr, plan: &Plan) -> bool {
+        let Some(launch) = Launches::new(plan).next() else { return false };
+        let loaded = || {
+            let _primary = self.with_kernels(here, stream)?;
+            self.function(self.device(here.ordinal)?, launch.kernel)
+        };
+        loaded().is_ok()
     }
 
     fn function(&self, device: &Device, name: &'static CStr) -> Result<Ptr> {
         let place = device.kernels.iter().find(|kernel| kernel.is(name));
         let mut function = place.map_or(null_mut(), |kernel| kernel.function.load(Acquire));
         if function.is_null() {
-            let module = self.module(device)?;
+            let module = self.module(device, name)?;
             // SAFETY: a module of ours; a place for the answer.
             unsafe { self.module_function(&mut function, module, name.as_ptr())? };
             if let Some(kernel) = place {
@@ -83,28 +188,42 @@ impl Driver {
         Ok(function)
     }
 
-    fn module(&self, device: &Device) -> Result<Ptr> {
-        let known = device.module.load(Acquire);
-        if !known.is_null() {
-            return Ok(known);
+    /// The module with a kernel. Threads that come together load it once.
+    fn module(&self, device: &Device, kernel: &CStr) -> Result<Ptr> {
+        let family = Family::of(kernel.to_bytes());
+        let place = family.and_then(|family| device.modules.get(family.number()));
+        let (Some(family), Some(place)) = (family, place) else {
+            return unsupported(Lack::COPIES);
+        };
+        if let Some(found) = place.found() {
+            return found;
         }
+        let _alone = self.loading.lock();
+        if let Some(found) = place.found() {
+            return found;
+        }
+        let loaded = self.load(family);
+        place.keep(&loaded);
+        loaded
+    }
+
+    fn load(&self, family: Family) -> Result<Ptr> {
         let _relaxed = self.relaxed();
         let mut module = null_mut();
         // SAFETY: an image for this driver; a place for the answer.
         unsafe {
             match self.vendor {
-                Vendor::Cuda => self.module_load(&mut module, CUDA.text()?.as_ptr().cast())?,
+                Vendor::Cuda => {
+                    let mut text = CUDA.text()?;
+                    family.leave(text.bytes());
+                    self.module_load(&mut module, text.as_ptr().cast())?;
+                }
                 Vendor::Rocm => {
-                    let code = hiprtc::compile(self, &ROCM.text()?)?;
+                    let code = hiprtc::compile(self, &ROCM.text()?, family)?;
                     self.module_load(&mut module, code.image())?;
                 }
             }
         }
-        let kept = device.module.compare_exchange(null_mut(), module, AcqRel, Acquire);
-        kept.map(|_| module).or_else(|other| {
-            // SAFETY: loaded above; another thread's is kept.
-            let _ = unsafe { self.module_unload(module) };
-            Ok(other)
-        })
+        given(module).map(NonNull::as_ptr)
     }
 }

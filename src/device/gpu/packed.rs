@@ -118,7 +118,10 @@ pub struct Packed {
 }
 
 /// An unpacked text, as long as it lives.
-pub struct Text(NonNull<u8>);
+pub struct Text {
+    memory: NonNull<u8>,
+    nbytes: usize,
+}
 
 impl Packed {
     /// The text.
@@ -132,20 +135,26 @@ impl Packed {
             core::slice::from_raw_parts_mut(memory.as_ptr(), self.nbytes)
         };
         unpack(self.bytes, out);
-        Ok(Text(memory))
+        Ok(Text { memory, nbytes: self.nbytes })
     }
 }
 
 impl Text {
     /// Where it begins; it ends with NUL.
     pub fn as_ptr(&self) -> *const c_char {
-        self.0.as_ptr().cast()
+        self.memory.as_ptr().cast()
+    }
+
+    /// All of it, NUL included.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: memory of that size, which is this text's own.
+        unsafe { core::slice::from_raw_parts_mut(self.memory.as_ptr(), self.nbytes) }
     }
 }
 
 impl Drop for Text {
     fn drop(&mut self) {
         // SAFETY: it came from `platform::memory` and goes with its owner.
-        unsafe { platform::give_back(self.0) }
+        unsafe { platform::give_back(self.memory) }
     }
 }

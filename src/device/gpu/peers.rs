@@ -4,7 +4,7 @@
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 
-use super::copy::{Place, without_peers};
+use super::copy::{Far, Place};
 use super::driver::Driver;
 use crate::device::backend::{Lack, unsupported};
 use crate::device::pieces;
@@ -21,12 +21,12 @@ pub fn towards(plan: &Plan, writes: bool) -> Option<Plan> {
 }
 
 impl Driver {
-    /// Enqueues a copy of which one side is another device's: the destination if it `writes` there.
+    /// Enqueues a copy of which one side is another device's.
     ///
     /// # Safety
     /// As [`Driver::on_device`].
-    pub(super) unsafe fn across(&self, plan: &Plan, writes: bool, place: &Place) -> Result<()> {
-        let Some(order) = towards(plan, writes) else { return unsupported(Lack::COPIES) };
+    pub(super) unsafe fn across(&self, plan: &Plan, far: Far, place: &Place) -> Result<()> {
+        let Some(order) = towards(plan, far.writes) else { return unsupported(Lack::COPIES) };
         self.not_capturing(place.stream)?;
         let nbytes = plan.nbytes() as usize;
         let memory = self.scratch(nbytes, place.stream).map_err(|error| match error.status {
@@ -36,7 +36,7 @@ impl Driver {
         // SAFETY: the memory holds the elements, and goes after the stream's work; the rest is the
         // caller's word.
         unsafe {
-            let done = self.by_way_of(memory.0, &order, writes, place);
+            let done = self.by_way_of(memory.0, &order, far, place);
             let freed = self.free_scratch(memory, place.stream);
             done.and(freed)
         }
@@ -49,19 +49,19 @@ impl Driver {
         &self,
         memory: NonNull<c_void>,
         order: &Plan,
-        writes: bool,
+        far: Far,
         place: &Place,
     ) -> Result<()> {
-        let (near, far) = pieces::through(order, memory.as_ptr().cast());
+        let (near, whole) = pieces::through(order, memory.as_ptr().cast());
         // SAFETY: the caller's word.
         unsafe {
-            if writes {
+            if far.writes {
                 self.on_device(&near, place)?;
-                return self.on_device(&far, place).map_err(without_peers);
+                return self.peer(&whole, far, place);
             }
-            let (far, mut near) = (pieces::reversed(&far), pieces::reversed(&near));
+            let (whole, mut near) = (pieces::reversed(&whole), pieces::reversed(&near));
             near.simplify();
-            self.on_device(&far, place).map_err(without_peers)?;
+            self.peer(&whole, far, place)?;
             self.on_device(&near, place)
         }
     }

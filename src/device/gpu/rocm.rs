@@ -29,6 +29,24 @@ pub struct Attributes {
 
 /// What the runtime knows about an address, and the device; `None`: nothing.
 pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i32)>> {
+    Ok(attributes(driver, data)?.map(|(memory, it)| (memory, it.device)))
+}
+
+/// The address by which kernels reach memory; `None`: they do not. Versions differ in whether the
+/// runtime's two addresses are those of the memory or of its beginning.
+pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*const c_void>> {
+    Ok(attributes(driver, data)?.and_then(|(memory, it)| match memory {
+        _ if it.device < 0 => None,
+        Memory::Pinned if it.device_pointer.is_null() => None,
+        Memory::Pinned if !it.host_pointer.is_null() => {
+            let apart = it.device_pointer.addr().wrapping_sub(it.host_pointer.addr());
+            Some(data.wrapping_byte_add(apart))
+        }
+        _ => Some(data),
+    }))
+}
+
+fn attributes(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, Attributes)>> {
     let mut it = Attributes {
         kind: -1,
         device: -1,
@@ -52,5 +70,5 @@ pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i
         Some(_) => Memory::Managed,
         None => return Ok(None),
     };
-    Ok(Some((memory, it.device)))
+    Ok(Some((memory, it)))
 }

@@ -326,13 +326,15 @@ impl Driver {
     ) -> Result<()> {
         // In the order of the host's memory, which the CPU reads fastest, where the device can turn
         // it round; else in that of the device's.
-        let turn = up && plan.ndim() > 0 && self.has_kernels(here);
+        let turn = up && plan.ndim() > 0 && self.has_kernels(here, stream, plan);
         let mut order = if turn { pieces::reversed(plan) } else { *plan };
         order.simplify();
         let pieces = Pieces::new(&order, BUFFER_NBYTES);
         let enough = plan.nbytes().div_ceil(BUFFER_NBYTES as u64).min(THREADS_MOST as u64) as usize;
         let threads = match parallel.threads {
             _ if stream.addr() == PER_THREAD => 1,
+            // A green context may be current to one thread only.
+            _ if !here.is_primary()? => 1,
             0 if parallel.hook.is_none() => platform::processors().min(enough),
             0 => enough,
             most => most.min(enough),
