@@ -114,6 +114,42 @@ static void alone(void) {
   crowd();
 }
 
+/* The first strided copies, by many threads at once: the kernels are compiled and loaded once, and
+ * nobody finds them half made. */
+static void *turns(void *argument) {
+  job *self = (job *)argument;
+  gpu_tensor src, dst;
+  gpu_make(&src, self->number & 1);
+  gpu_make(&dst, self->number & 1);
+  src.strides[0] = 1;
+  src.strides[1] = 2;
+  pthread_barrier_wait(&gate);
+  self->wrong += dlrs_copy(&src.managed, &dst.managed, NULL, NULL) != DLRS_OK;
+  static const float turned[6] = {0, 2, 4, 1, 3, 5};
+  self->wrong += !gpu_holds(&dst.managed.dl_tensor, turned);
+  gpu_drop(&src);
+  gpu_drop(&dst);
+  return NULL;
+}
+
+static void compile(void) {
+  static job jobs[THREADS];
+  const char *loads = G.hip ? "hipModuleLoadData" : "cuModuleLoadData";
+  const char *launches = G.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel";
+  NEEDS_STANDIN();
+  for (int i = 0; i < 2; ++i) gpu_free(i, gpu_alloc(i, 8)); /* the test's contexts are made */
+  pthread_barrier_init(&gate, NULL, THREADS);
+  for (int i = 0; i < THREADS; ++i) {
+    jobs[i].number = i;
+    if (pthread_create(&jobs[i].thread, NULL, turns, &jobs[i]) != 0) exit(1);
+  }
+  for (int i = 0; i < THREADS; ++i) pthread_join(jobs[i].thread, NULL);
+  for (int i = 0; i < THREADS; ++i) EQUAL(jobs[i].wrong, 0);
+  EQUAL(G.calls(launches), THREADS);
+  EQUAL(G.calls(loads), 2); /* devices */
+  if (G.hip) EQUAL(G.calls("hiprtcCompileProgram"), 2);
+}
+
 /* A thread that waits for a driver that hangs keeps nobody else from working. */
 static void *waits(void *argument) {
   void *stream = argument;
@@ -162,6 +198,7 @@ static const gpu_row rows[] = {
     {"Z19", "the same, executed in a random order", seeds},
     {"Z19", "the same, on one device", alone},
     {"Z15", "waiting holds nobody up", hang},
+    {"Z19", "first strided copies by 16 threads", compile},
 };
 
 int main(int argc, char **argv) {
