@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,6 +44,18 @@ static void equal(long got, long want, int line, const char *what) {
   X(cuStreamBeginCapture_v2, (CUstream, int)) X(cuStreamEndCapture, (CUstream, CUgraph *))  \
   X(cuStreamIsCapturing, (CUstream, int *)) X(cuGraphDestroy, (CUgraph))                    \
   X(cuThreadExchangeStreamCaptureMode, (int *))                                             \
+  X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) X(cuCtxDestroy_v2, (CUcontext))      \
+  X(cuMemcpyPeerAsync, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))  \
+  X(cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))                        \
+  X(cuMemHostRegister_v2, (void *, size_t, unsigned)) X(cuMemHostUnregister, (void *))      \
+  X(cuModuleLoadData, (CUmodule *, const void *)) X(cuModuleUnload, (CUmodule))             \
+  X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *))                            \
+  X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+                     unsigned, CUstream, void **, void **))                                 \
+  X(cuGreenCtxCreate, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned))                \
+  X(cuGreenCtxDestroy, (CUgreenCtx)) X(cuCtxFromGreenCtx, (CUcontext *, CUgreenCtx))        \
+  X(cuGreenCtxStreamCreate, (CUstream *, CUgreenCtx, unsigned, int))                        \
+  X(cuStreamGetGreenCtx, (CUstream, CUgreenCtx *)) X(cuStreamGetDevice, (CUstream, CUdevice *)) \
   X(cuPointerGetAttribute, (void *, int, CUdeviceptr)) X(cuMemGetInfo_v2, (size_t *, size_t *))
 #define DECLARE(name, arguments) static CUresult(*name) arguments;
 FUNCTIONS(DECLARE)
@@ -238,6 +251,140 @@ static void captured(void) {
   EQUAL(now().graphs, 0);
 }
 
+/* Memory of a pool is another device's only for the call that names both; no kernel and no fill
+ * reaches another device or context. */
+static void devices(CUcontext first) {
+  CUcontext second, own, popped;
+  CUdeviceptr here, plain, pool, mine, seen;
+  CUstream stream;
+  CUevent event;
+  long before = now().violations;
+  EQUAL(cuMemAlloc_v2(&here, 16), 0);
+  EQUAL(cuDevicePrimaryCtxRetain(&second, 1), 0);
+  EQUAL(cuCtxPushCurrent_v2(second), 0);
+  EQUAL(cuStreamCreate(&stream, 1), 0);
+  EQUAL(cuMemAlloc_v2(&plain, 16), 0);
+  EQUAL(cuMemAllocAsync(&pool, 16, stream), 0);
+  EQUAL(cuStreamSynchronize(stream), 0);
+  EQUAL(cuEventCreate(&event, 2), 0);
+  EQUAL(cuCtxPopCurrent_v2(&popped), 0);
+  EQUAL(cuMemcpyAsync(here, plain, 16, NULL), 0);
+  EQUAL(cuMemcpyAsync(here, pool, 16, NULL), 1);
+  static char host[16];
+  EQUAL(cuMemcpyAsync((CUdeviceptr)(uintptr_t)host, pool, 16, NULL), 1);
+  EQUAL(cuMemcpyAsync((CUdeviceptr)(uintptr_t)host, pool, 16, stream), 0); /* its own device's */
+  EQUAL(cuMemcpyPeerAsync(here, first, pool, second, 16, NULL), 0);
+  EQUAL(now().violations, before);
+  EQUAL(cuMemcpyPeerAsync(here, second, pool, second, 16, NULL), 1);
+  EQUAL(now().violations, ++before);
+  EQUAL(cuMemcpyPeerAsync((CUdeviceptr)(uintptr_t)host, first, pool, second, 16, NULL), 1);
+  EQUAL(cuMemsetD8Async(plain, 1, 16, NULL), 1);
+  EQUAL(cuPointerGetAttribute(&seen, 3, here), 0);
+  EQUAL(seen == here, 1);
+  EQUAL(cuPointerGetAttribute(&seen, 3, plain), 1);
+  EQUAL(cuEventRecord(event, NULL), 400); /* another device's */
+  EQUAL(cuEventDestroy_v2(event), 0);
+  EQUAL(cuStreamSynchronize(NULL), 0);
+  EQUAL(cuCtxPushCurrent_v2(second), 0);
+  EQUAL(cuMemFreeAsync(pool, stream), 0);
+  EQUAL(cuStreamSynchronize(stream), 0);
+  EQUAL(cuMemFree_v2(plain), 0);
+  EQUAL(cuStreamDestroy_v2(stream), 0);
+  EQUAL(cuCtxPopCurrent_v2(&popped), 0);
+  EQUAL(cuDevicePrimaryCtxRelease_v2(1), 0);
+  EQUAL(cuCtxCreate_v2(&own, 0, 0), 0);
+  EQUAL(cuMemAlloc_v2(&mine, 16), 0);
+  EQUAL(cuEventCreate(&event, 2), 0);
+  EQUAL(cuPointerGetAttribute(&seen, 3, here), 1);
+  EQUAL(cuCtxPopCurrent_v2(&popped), 0);
+  EQUAL(cuPointerGetAttribute(&seen, 3, mine), 1);
+  EQUAL(cuMemsetD8Async(mine, 1, 16, NULL), 1);
+  EQUAL(cuMemcpyAsync(here, mine, 16, NULL), 0);
+  EQUAL(cuEventRecord(event, NULL), 400); /* another context's */
+  EQUAL(cuStreamSynchronize(NULL), 0);
+  EQUAL(cuEventDestroy_v2(event), 0);
+  EQUAL(cuCtxDestroy_v2(own), 0);
+  EQUAL(cuMemFree_v2(here), 0);
+}
+
+/* Registered memory has another address for kernels: the host's is none, nor is any other of the
+ * host's. */
+static void registered(void) {
+  static char image[] = ".version 6.4\n.target sm_50\n.visible .entry dlrs_copy4(\n", memory[64] __attribute__((aligned(64)));
+  static uint64_t argument[110]; /* as kernels.cu wants it: 1 element, no dimensions */
+  void *arguments[] = {argument};
+  CUmodule module;
+  CUfunction kernel;
+  CUdeviceptr a, seen = 0, host = (CUdeviceptr)(uintptr_t)memory;
+  CUcontext context;
+  EQUAL(cuMemAlloc_v2(&a, 64), 0);
+  EQUAL(cuMemHostRegister_v2(memory, sizeof memory, 1), 0);
+  EQUAL(cuPointerGetAttribute(&seen, 3, host + 8), 0);
+  EQUAL(seen != host + 8 && seen % 4096 == (host + 8) % 4096, 1);
+  EQUAL(cuModuleLoadData(&module, image), 0);
+  EQUAL(cuModuleGetFunction(&kernel, module, "dlrs_copy4"), 0);
+  memcpy(memory + 8, "abcd", 4);
+  argument[1] = a;
+  ((uint32_t *)argument)[8] = 1;
+  for (int turn = 0; turn < 3; ++turn) {
+    char other[16];
+    long before = now().violations;
+    argument[0] = turn == 0 ? seen : turn == 1 ? host + 8 : (CUdeviceptr)(uintptr_t)other;
+    EQUAL(cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, NULL, arguments, NULL), 0);
+    EQUAL(cuStreamSynchronize(NULL), turn == 0 ? 0 : 700);
+    if (turn == 0) EQUAL(memcmp(bytes(a), "abcd", 4), 0);
+    EQUAL(now().violations > before, turn > 0);
+    if (turn == 0) continue;
+    EQUAL(cuCtxPopCurrent_v2(&context), 0); /* a fault is for ever: another incarnation */
+    EQUAL(cuDevicePrimaryCtxRelease_v2(0), 0);
+    EQUAL(cuDevicePrimaryCtxRetain(&context, 0), 0);
+    EQUAL(cuCtxPushCurrent_v2(context), 0);
+    EQUAL(cuMemAlloc_v2(&a, 64), 0);
+    EQUAL(cuMemHostRegister_v2(memory, sizeof memory, 1), 0);
+    EQUAL(cuModuleLoadData(&module, image), 0);
+    EQUAL(cuModuleGetFunction(&kernel, module, "dlrs_copy4"), 0);
+    argument[1] = a;
+  }
+  EQUAL(cuModuleUnload(module), 0);
+  EQUAL(cuMemHostUnregister(memory), 0);
+  EQUAL(cuMemFree_v2(a), 0);
+}
+
+static void *pushes(void *context) {
+  CUcontext popped;
+  EQUAL(cuCtxPushCurrent_v2(context), 0);
+  EQUAL(cuCtxPopCurrent_v2(&popped), 0);
+  return NULL;
+}
+
+/* A green context is current to one thread at a time. */
+static void greens(void) {
+  CUgreenCtx green, owner = NULL;
+  CUcontext context, popped;
+  CUstream stream;
+  CUdevice device = -1;
+  pthread_t thread;
+  long before = now().violations;
+  EQUAL(cuGreenCtxCreate(&green, NULL, 0, 1), 0);
+  EQUAL(cuCtxFromGreenCtx(&context, green), 0);
+  EQUAL(cuGreenCtxStreamCreate(&stream, green, 1, 0), 0);
+  EQUAL(cuStreamGetGreenCtx(stream, &owner), 0);
+  EQUAL(owner == green, 1);
+  EQUAL(cuStreamGetGreenCtx(NULL, &owner), 0);
+  EQUAL(owner == NULL, 1);
+  EQUAL(cuStreamGetDevice(stream, &device), 0);
+  EQUAL(device, 0);
+  for (int held = 0; held < 2; ++held) {
+    if (held) EQUAL(cuCtxPushCurrent_v2(context), 0);
+    EQUAL(pthread_create(&thread, NULL, pushes, context), 0);
+    pthread_join(thread, NULL);
+    EQUAL(now().violations, before + held);
+    if (held) EQUAL(cuCtxPopCurrent_v2(&popped), 0);
+  }
+  EQUAL(cuStreamDestroy_v2(stream), 0);
+  EQUAL(cuGreenCtxDestroy(green), 0);
+}
+
 static void faults(CUcontext context) {
   CUdeviceptr a;
   CUstream stream;
@@ -306,6 +453,10 @@ int main(int argc, char **argv) {
   legacy();
   early_free();
   captured();
+  devices(context);
+  greens();
+  registered();
+  EQUAL(cuCtxGetCurrent(&context), 0);
   faults(context);
   forked();
   EQUAL(cuCtxPopCurrent_v2(&context), 0);
