@@ -13,6 +13,7 @@ use super::{cuda, given, hiprtc, rocm};
 use crate::device::backend::{Lack, unsupported};
 use crate::device::plan::{Dim, Item, Plan};
 use crate::error::{Error, Result, Status::*};
+use crate::platform;
 
 /// A kernel of a device: its name, and the driver's handle once somebody has asked for it.
 pub struct Kernel {
@@ -198,13 +199,15 @@ impl Driver {
         if let Some(found) = place.found() {
             return found;
         }
-        let _alone = self.loading.lock();
-        if let Some(found) = place.found() {
-            return found;
-        }
-        let loaded = self.load(family);
-        place.keep(&loaded);
-        loaded
+        // A thread that is cancelled while it compiles would leave the lock locked.
+        platform::uncancelled(|| {
+            let _alone = self.loading.lock();
+            place.found().unwrap_or_else(|| {
+                let loaded = self.load(family);
+                place.keep(&loaded);
+                loaded
+            })
+        })
     }
 
     fn load(&self, family: Family) -> Result<Ptr> {
