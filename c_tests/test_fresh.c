@@ -166,6 +166,82 @@ static void bits(void) {
   CHECK(tails > 1000);
 }
 
+/* ---- The same on a device, whose memory the CPU does not reach -------------------------------*/
+
+static int32_t far_count(void *context, int32_t device_type, int32_t *n, dlrs_fault *fault) {
+  (void)context, (void)device_type, (void)fault;
+  *n = 1;
+  return DLRS_OK;
+}
+static int32_t far_new(void *context, DLDevice device, uint64_t nbytes, uint64_t align_bytes,
+                       void *stream, void **out, dlrs_fault *fault) {
+  (void)stream, (void)fault;
+  *out = dirty_new(context, nbytes, align_bytes, device);
+  return *out == NULL ? DLRS_NOMEM : DLRS_OK;
+}
+static int32_t far_free(void *context, DLDevice device, void *data, uint64_t nbytes,
+                        uint64_t align_bytes, void *stream, dlrs_fault *fault) {
+  (void)stream, (void)fault;
+  dirty_free(context, data, nbytes, align_bytes, device);
+  return DLRS_OK;
+}
+static int32_t far_copy(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
+                        dlrs_fault *fault) {
+  (void)context, (void)device, (void)stream, (void)fault;
+  if (plan->ndim != 0) return DLRS_UNSUPPORTED; /* blocks alone */
+  memcpy(plan->dst, plan->src, (size_t)plan->item_nbytes);
+  return DLRS_OK;
+}
+static int32_t far_sync(void *context, DLDevice device, void *stream, dlrs_fault *fault) {
+  (void)context, (void)device, (void)stream, (void)fault;
+  return DLRS_OK;
+}
+
+static void far_bits(void) {
+  static dlrs_backend backend;
+  const DLDevice device = t_device(kDLExtDev, 0);
+  int64_t n;
+  size_t i;
+  t_context = "device";
+  memset(&backend, 0, sizeof backend);
+  backend.struct_size = sizeof backend;
+  backend.name = "far";
+  backend.device_count = far_count;
+  backend.alloc = far_new;
+  backend.free = far_free;
+  backend.copy = far_copy;
+  backend.stream_sync = far_sync;
+  WORKS(dlrs_backend_set(kDLExtDev, &backend, NULL, ERR));
+  dirt = 0xA5;
+  for (n = 1; n < 20; ++n) {
+    for (i = 1; i < 5; ++i) { /* bits */
+      DLManagedTensorVersioned *there = NULL, *more = NULL, *back = NULL;
+      const uint64_t used = (uint64_t)n * i;
+      int32_t same = 0;
+      if (i == 3) continue;
+      src.dl_tensor = t_describe(room, t_dtype(kDLUInt, (int)i, 1), 1, shape, strides);
+      src.flags = 0;
+      shape[0] = n;
+      strides[0] = 1;
+      WORKS(dlrs_to_device(&src, device, 0, NULL, &there, ERR));
+      WORKS(dlrs_clone(there, device, NULL, &more, ERR));
+      WORKS(dlrs_to_device(there, CPU, 0, NULL, &back, ERR));
+      if (there == NULL || more == NULL || back == NULL) continue;
+      if (used % 8 != 0) { /* this device's memory can be looked at after all */
+        CHECK(((unsigned char *)there->dl_tensor.data)[used / 8] >> used % 8 == 0);
+        CHECK(((unsigned char *)more->dl_tensor.data)[used / 8] >> used % 8 == 0);
+        CHECK(((unsigned char *)back->dl_tensor.data)[used / 8] >> used % 8 == 0);
+      }
+      WORKS(dlrs_equal(&src, back, DLRS_EQUAL_BITS, &same, ERR));
+      CHECK(same);
+      dlrs_release(there);
+      dlrs_release(more);
+      dlrs_release(back);
+    }
+  }
+  WORKS(dlrs_backend_set(kDLExtDev, NULL, NULL, ERR));
+}
+
 /* ---- Alignment ------------------------------------------------------------------------------*/
 
 static void alignment(void) {
@@ -244,7 +320,7 @@ static void alloc_members(void) {
   other = dirty;
   shape[0] = 5;
   shape[1] = 3;
-  src.dl_tensor.dtype = t_dtype(kDLUInt, 4, 1);
+  src.dl_tensor = t_describe(room, t_dtype(kDLUInt, 4, 1), 2, shape, NULL);
   for (member = 0; member < 4; ++member) {
     memset(&alloc_options, 0, sizeof alloc_options);
     alloc_options.struct_size = sizeof alloc_options;
@@ -396,6 +472,7 @@ int main(void) {
   CHECK(dlrs_allocator_set(kDLCPU, NULL, NULL, NULL) == DLRS_OK);
   bits(); /* run.sh has the C library's memory filled */
   alignment();
+  far_bits();
   alloc_members();
   copy_members();
   return t_close();

@@ -295,7 +295,8 @@ pub unsafe extern "C" fn dlrs_copy_explain(
 ///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
 ///            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
-///            memory; DLRS_MISALIGNED, of no argument: an allocator's was not aligned. Classes 5 and 6: what the device's driver reports.
+///            memory; DLRS_MISALIGNED, of no argument: an allocator's was not aligned. Classes 5
+///            and 6: what the device's driver reports.
 /// Threads:   as dlrs_copy.
 /// Source:    python_spec: IS_COPIED on every copy.
 ///
