@@ -12,14 +12,14 @@
 #define _GNU_SOURCE
 #endif
 #include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 #if defined(__x86_64__) && defined(__linux__)
+#include <signal.h>
+#include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 #define STEPPED 1
 #else
 #define STEPPED 0
@@ -371,11 +371,11 @@ static volatile long turn;         /* accesses that see the first reading */
 static volatile int first_reading; /* which one that is */
 static char now[160];              /* for who dies of a wrong address */
 
+#if STEPPED
 static void say(const char *words) {
   if (write(1, words, strlen(words)) < 0) _exit(3);
 }
 
-#if STEPPED
 static void show(int open) {
   if (mprotect(page, page_nbytes, open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) _exit(3);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Copies by every set of kernels that this processor has, each as it would on one that has no more:
-# the programs run on stacks of 16 KiB, with layouts of full length, which valgrind has no time for.
+# the programs run on stacks of 64 KiB, with layouts of full length, which valgrind has no time for.
 # The library is built as it is shipped, with one more function. Arguments: INCLUDE, and a folder to
 # leave programs and library in without running them, for tests/avx512. TUNED in the environment
 # chooses the make whose ways they go (1: usual, 2: AMD's, 3: Zen 5's), else this processor's.
