@@ -72,7 +72,7 @@ unsafe fn over(
         byte_offset: 0,
     };
     if let (Some(consumer), Some(producer)) = (cuda, item(python, found, c"stream")?) {
-        wait(python, tensor.device, consumer, &producer)?;
+        wait(python, &tensor, consumer, &producer)?;
     }
     let flags = if read_only != 0 { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
     // SAFETY: the object keeps the memory alive and is kept itself; the arrays hold ndim values.
@@ -110,7 +110,8 @@ fn read_strides(
 }
 
 /// Version 3 of CUDA's interface: with a stream the data is ready on it, without at once.
-fn wait(python: Python, device: DLDevice, consumer: i64, producer: &Owned) -> Result<()> {
+fn wait(python: Python, tensor: &DLTensor, consumer: i64, producer: &Owned) -> Result<()> {
+    let DLTensor { device, data, .. } = *tensor;
     // SAFETY: a reference of ours.
     let producer = unsafe { python.number(producer.as_ptr()) }?;
     let consumer = stream::from_python(consumer, device.device_type)?;
@@ -119,7 +120,7 @@ fn wait(python: Python, device: DLDevice, consumer: i64, producer: &Owned) -> Re
         Stream::Handle(handle) => {
             let producer = with_exposed_provenance_mut(handle);
             // SAFETY: the object's own stream, and the caller's.
-            unsafe { stream::order(device, consumer, producer) }
+            unsafe { stream::order(device, data, consumer, producer) }
         }
     }
 }

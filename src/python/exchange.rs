@@ -10,7 +10,6 @@ use super::raise::{aside, raised, required};
 use super::stream;
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
-use crate::device_type::host_reachable;
 use crate::error::{Error, Result, Status::*};
 use crate::tensor::{Versioned, share};
 use crate::validate::check_version;
@@ -107,9 +106,9 @@ unsafe fn ordered(
     consumer: i64,
 ) -> Result<()> {
     // SAFETY: the caller's word.
-    let device = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
-    let Some(current) = table.current_work_stream.filter(|_| !host_reachable(device.device_type))
-    else {
+    let DLTensor { device, data, .. } = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
+    let streams = stream::has_streams(device.device_type);
+    let Some(current) = table.current_work_stream.filter(|_| streams) else {
         return Ok(());
     };
     let consumer = stream::from_python(consumer, device.device_type)?;
@@ -121,7 +120,7 @@ unsafe fn ordered(
         if answer != 0 {
             return Err(Error::new(DLRS_STREAM));
         }
-        stream::order(device, consumer, producer)
+        stream::order(device, data, consumer, producer)
     }
 }
 

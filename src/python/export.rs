@@ -119,7 +119,8 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
 /// `tensor` is live and ours.
 unsafe fn serve(python: Python, tensor: Versioned, request: &Request) -> Result<Versioned> {
     // SAFETY: the caller's word.
-    let here = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.device).read() };
+    let DLTensor { device: here, data, .. } =
+        unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
     let target = request.device.unwrap_or(here);
     let stream = match target == here {
         true => stream::from_python(request.stream, here.device_type)?,
@@ -129,7 +130,7 @@ unsafe fn serve(python: Python, tensor: Versioned, request: &Request) -> Result<
     if target == here && request.copy != CopyPolicy::Always {
         // SAFETY: the caller's word.
         return unsafe {
-            stream::order(here, stream, request.work_stream)?;
+            stream::order(here, data, stream, request.work_stream)?;
             share::retain(tensor)
         };
     }
@@ -137,7 +138,8 @@ unsafe fn serve(python: Python, tensor: Versioned, request: &Request) -> Result<
         let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
         return Err(error.value(here.device_type.into()).limit(target.device_type.into()));
     }
-    let streams = Streams { src: request.work_stream, ..Streams::NONE };
+    let dst = if target == here { request.work_stream } else { null_mut() };
+    let streams = Streams { src: request.work_stream, dst, ..Streams::NONE };
     let options = Options { raw_bytes: true, streams, ..Options::DEFAULT };
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.

@@ -5,19 +5,19 @@
 //! interfaces. What comes out of any of them is checked, and served, by [`crate::import`]. A copy
 //! that no backend of ours makes is asked of the producer.
 
-use core::ptr::null_mut;
+use core::ptr::{null_mut, with_exposed_provenance_mut};
 
 use super::array_interface::numbers;
 use super::capsule;
 use super::constants::{self, Constant, integer, text, tuple};
 use super::object::{Owned, detached};
 use super::raise::{aside, is, raised, required};
-use super::stream;
+use super::stream::{self, Stream};
 use super::symbols::{PyObject, Python};
 use super::{array_interface, buffer, exchange};
 use crate::abi::*;
-use crate::copy::CopyPolicy;
-use crate::device_type::host_reachable;
+use crate::copy::{CopyPolicy, Options, Streams};
+use crate::device_type::{CPU, host_reachable};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::import::{self, Import};
 use crate::tensor::{Versioned, share};
@@ -73,22 +73,23 @@ unsafe fn serve(
         CopyPolicy::Always if copied => CopyPolicy::IfNeeded, // it is there already
         policy => policy,
     };
-    let Import { rules, order, align_bytes, writable, device, .. } = wanted.import;
+    let Import { rules, order, align_bytes, writable, device, options, .. } = wanted.import;
     let any = order.is_none() && align_bytes <= 1 && !writable && device.is_none();
     if any && policy == CopyPolicy::IfNeeded {
         // SAFETY: the caller's word.
         return unsafe { import::as_is(tensor, rules) };
     }
-    let import = Import { policy, ..wanted.import };
     if policy == CopyPolicy::Never {
         // SAFETY: the caller's word.
-        return unsafe { import::import(tensor, &import) };
+        return unsafe { import::import(tensor, &wanted.import) };
     }
     // It may be copied.
     let mut snapshot = Snapshot::new();
     // SAFETY: as above.
     unsafe {
-        snapshot.read_managed(tensor.as_ptr(), import.rules)?;
+        snapshot.read_managed(tensor.as_ptr(), rules)?;
+        let streams = streams_of(wanted, snapshot.device)?;
+        let import = Import { policy, options: Options { streams, ..options }, ..wanted.import };
         let nbytes = if import.rules.layout { snapshot.nbytes()? } else { 0 };
         match detached(python, nbytes, || import::import(tensor, &import)) {
             Err(failure) if beyond_us(&failure) => {
@@ -121,7 +122,7 @@ unsafe fn ask_for_copy(
     let method = constants::get(python, Constant::Dlpack)?;
     // SAFETY: the caller's word.
     unsafe {
-        let stream = stream_to_name(python, object, wanted)?;
+        let stream = stream_to_name(python, object, wanted)?.with_device;
         let asked = Asked { version: true, stream, device: wanted.import.device, copy: Some(true) };
         let keywords = Keywords::new(python, &asked)?;
         let Some(capsule) = keywords.call(python, method.as_ptr(), object) else {
@@ -177,36 +178,50 @@ unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Res
         {
             return Ok(tensor);
         }
-        match call_dlpack(python, object, wanted)? {
-            Some(capsule) => capsule::consume(python, capsule.as_ptr(), wanted.legacy_flags),
-            None => other_ways(python, object, wanted),
+        let (tensor, named) = match call_dlpack(python, object, wanted)? {
+            Some((capsule, named)) => {
+                (capsule::consume(python, capsule.as_ptr(), wanted.legacy_flags)?, named)
+            }
+            None => other_ways(python, object, wanted)?,
+        };
+        if !named {
+            order_unnamed(tensor, wanted)
+                .inspect_err(|_| aside(python, || share::release(tensor)))?;
         }
+        Ok(tensor)
     }
 }
 
+/// The tensor, and whether whoever gave it knows of the stream.
+///
 /// # Safety
 /// `object` is live and has no `__dlpack__`.
 #[cold]
-unsafe fn other_ways(python: Python, object: *mut PyObject, wanted: &Wanted) -> Result<Versioned> {
+unsafe fn other_ways(
+    python: Python,
+    object: *mut PyObject,
+    wanted: &Wanted,
+) -> Result<(Versioned, bool)> {
     // SAFETY: the caller's word.
     unsafe {
         for name in [capsule::VERSIONED, capsule::LEGACY] {
             if python.PyCapsule_IsValid(object, name.as_ptr()) != 0 {
-                return capsule::consume(python, object, wanted.legacy_flags);
+                return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
             }
         }
         if let Some(tensor) = buffer::from_object(python, object)? {
-            return Ok(tensor);
+            return Ok((tensor, true));
         }
         if let Some(tensor) = array_interface::from_object(python, object, wanted.stream)? {
-            return Ok(tensor);
+            return Ok((tensor, true));
         }
     }
     let error = Error::new(DLRS_UNSUPPORTED);
     Err(error.detail("has no __dlpack__, no buffer and no array interface"))
 }
 
-/// Calls `__dlpack__`; `None` when there is no such method.
+/// Calls `__dlpack__`: the capsule, and whether the stream was named. `None` when there is no such
+/// method.
 ///
 /// # Safety
 /// `object` is live.
@@ -214,16 +229,16 @@ unsafe fn call_dlpack(
     python: Python,
     object: *mut PyObject,
     wanted: &Wanted,
-) -> Result<Option<Owned>> {
+) -> Result<Option<(Owned, bool)>> {
     let method = constants::get(python, Constant::Dlpack)?;
     // SAFETY: the caller's word.
-    let stream = unsafe { stream_to_name(python, object, wanted) }?;
+    let ToName { with_device, alone: stream } = unsafe { stream_to_name(python, object, wanted) }?;
     let Import { device, policy, .. } = wanted.import;
     let copy = (policy == CopyPolicy::Never).then_some(false);
     let bare = Asked { version: false, stream, device: None, copy: None };
     let versioned = Asked { version: true, ..bare };
     // Newest first.
-    let rows = [Asked { device, copy, ..versioned }, versioned, bare];
+    let rows = [Asked { stream: with_device, device, copy, ..versioned }, versioned, bare];
     for (n, row) in rows.iter().enumerate() {
         if n == 1 && device.is_none() && copy.is_none() {
             continue;
@@ -238,7 +253,7 @@ unsafe fn call_dlpack(
             }
         };
         if let Some(made) = made {
-            return Ok(Some(made));
+            return Ok(Some((made, row.stream.is_some())));
         }
         if is(python, Python::PyExc_TypeError) && n + 1 < rows.len() {
             // SAFETY: attached.
@@ -274,34 +289,95 @@ unsafe fn call_plain(
     }
 }
 
-/// The stream to name to an object: none for data in host memory.
-///
-/// # Safety
-/// `object` is live.
-unsafe fn stream_to_name(
-    python: Python,
-    object: *mut PyObject,
-    wanted: &Wanted,
-) -> Result<Option<i64>> {
-    // SAFETY: the caller's word.
-    let named = wanted.stream != stream::NONE && !unsafe { on_host(python, object) }?;
-    Ok(named.then_some(wanted.stream))
+/// The stream to name to an object: none where there are no streams.
+#[derive(Clone, Copy)]
+struct ToName {
+    /// Together with `dl_device`, whose stream it then is.
+    with_device: Option<i64>,
+    /// Alone: then it is one of the device on which the data is.
+    alone: Option<i64>,
 }
 
-/// Whether the object says that its data is in host memory, where no stream may be named.
+/// # Safety
+/// `object` is live.
+unsafe fn stream_to_name(python: Python, object: *mut PyObject, wanted: &Wanted) -> Result<ToName> {
+    if wanted.stream == stream::NONE {
+        return Ok(ToName { with_device: None, alone: None });
+    }
+    // SAFETY: the caller's word.
+    let here = unsafe { said_device(python, object) }?;
+    let target = wanted.import.device.or(here);
+    let name = |device: Option<DLDevice>| {
+        device.filter(|device| stream::has_streams(device.device_type)).map(|_| wanted.stream)
+    };
+    Ok(ToName { with_device: name(target), alone: name(here.filter(|_| target == here)) })
+}
+
+/// Where the object says that its data is; `None`: it cannot say so.
 ///
 /// # Safety
 /// `object` is live.
-unsafe fn on_host(python: Python, object: *mut PyObject) -> Result<bool> {
+unsafe fn said_device(python: Python, object: *mut PyObject) -> Result<Option<DLDevice>> {
     let method = text(python, c"__dlpack_device__")?;
-    let mut device = [0i64; 2];
+    let mut said = [0i64; 2];
     // SAFETY: the caller's word; one positional argument, the object.
     unsafe {
         let args = [object];
         let found = python.PyObject_VectorcallMethod(method.as_ptr(), args.as_ptr(), 1, null_mut());
-        numbers(python, required(found)?.as_ptr(), &mut device)?;
+        let Some(found) = Owned::new(found) else {
+            return match lacks(python, object, method.as_ptr()) {
+                true => Ok(None),
+                false => Err(raised()),
+            };
+        };
+        numbers(python, found.as_ptr(), &mut said)?;
     }
-    Ok(i32::try_from(device[0]).is_ok_and(host_reachable))
+    let [device_type, device_id] = said.map(i32::try_from);
+    Ok(device_type
+        .ok()
+        .zip(device_id.ok())
+        .map(|(device_type, device_id)| DLDevice { device_type, device_id }))
+}
+
+/// Makes the stream that is wanted wait for a tensor whose producer was not told of it, and which is
+/// therefore ready on its device's default stream.
+///
+/// # Safety
+/// `tensor` is live.
+unsafe fn order_unnamed(tensor: Versioned, wanted: &Wanted) -> Result<()> {
+    // SAFETY: the caller's word; past the check the struct is of major 1.
+    let DLTensor { device, data, .. } = unsafe {
+        check_version(tensor.as_ptr())?;
+        (&raw const (*tensor.as_ptr()).dl_tensor).read()
+    };
+    // A copy to another device comes after that stream by itself.
+    let stays = wanted.import.device.is_none_or(|target| target == device);
+    if wanted.stream == stream::NONE || !stays || !stream::has_streams(device.device_type) {
+        return Ok(());
+    }
+    let consumer = stream::from_python(wanted.stream, device.device_type)?;
+    // SAFETY: the caller's stream of that device.
+    unsafe { stream::order(device, data, consumer, null_mut()) }
+}
+
+/// Where a copy of ours is ordered: the stream that is wanted is that of the device that is.
+fn streams_of(wanted: &Wanted, src: DLDevice) -> Result<Streams> {
+    let Import { device, options, .. } = wanted.import;
+    let mut streams = options.streams;
+    let target = device.unwrap_or(if host_reachable(src.device_type) { CPU } else { src });
+    let owner = device.unwrap_or(src);
+    if wanted.stream == stream::NONE || !stream::has_streams(owner.device_type) {
+        return Ok(streams);
+    }
+    if let Stream::Handle(handle) = stream::from_python(wanted.stream, owner.device_type)? {
+        let handle = with_exposed_provenance_mut(handle);
+        for (of, stream) in [(src, &mut streams.src), (target, &mut streams.dst)] {
+            if of == owner && stream.is_null() {
+                *stream = handle;
+            }
+        }
+    }
+    Ok(streams)
 }
 
 /// Whether the AttributeError that is set says that the method is missing; then it is cleared.

@@ -50,12 +50,23 @@ fn rules(device: DeviceCode) -> Rules {
     }
 }
 
+/// Whether streams order the use of a device's memory, so that one can be named to whoever exports
+/// it: all but memory of the CPU and pinned memory.
+pub fn has_streams(device: DeviceCode) -> bool {
+    rules(device) != Rules::Host
+}
+
 /// Makes the consumer's stream wait for what the producer's was given: the one place where an
-/// exchange orders work.
+/// exchange orders work. `data` is the memory that is exchanged.
 ///
 /// # Safety
 /// Both are streams of the device.
-pub unsafe fn order(device: DLDevice, consumer: Stream, producer: *mut c_void) -> Result<()> {
+pub unsafe fn order(
+    device: DLDevice,
+    data: *const c_void,
+    consumer: Stream,
+    producer: *mut c_void,
+) -> Result<()> {
     let rules = rules(device.device_type);
     let Stream::Handle(consumer) = consumer else { return Ok(()) };
     if rules == Rules::Host {
@@ -71,8 +82,12 @@ pub unsafe fn order(device: DLDevice, consumer: Stream, producer: *mut c_void) -
         0 => null_mut(),
         handle => with_exposed_provenance_mut(handle),
     };
+    let queue = |stream: *mut c_void| {
+        let home = if stream.is_null() { backend.home(device, data)? } else { device };
+        Ok((home, stream))
+    };
     // SAFETY: the caller's word.
-    unsafe { backend.stream_wait((device, consumer), (device, producer)) }
+    unsafe { backend.stream_wait(queue(consumer)?, queue(producer)?) }
 }
 
 /// What a number means on a device.
