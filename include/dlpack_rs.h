@@ -88,9 +88,13 @@ extern "C" {
  *
  * Threads. Functions may run on any threads at the same time, also on the same tensor, as long
  * as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
- * A callback must return: not throw, longjmp, or end its thread. Threads are those that the C
- * library knows, as for malloc: where glibc says that there is only one, counts of holders change
- * without locked instructions.
+ * A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
+ * release what is not the last holder: holders are counted by atomic instructions.
+ *
+ * Threads that the library makes are joined before the call returns. Functions with copy options
+ * are cancellation points before they begin (pthread_cancel), and not while they wait for those
+ * threads or for a caller's own pool. There every signal is blocked but those that an instruction
+ * raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
  *
  * Fork, exit, unload. Nothing here uses thread-local storage or needs start-up; the library is
  * never unloaded, so a deleter stays callable for as long as the process lives.
@@ -632,14 +636,18 @@ dlrs_status dlrs_tensor_from_bytes(const void *bytes,
  *
  * Bytes:     the allocator is asked for what dlrs_tensor_requirements tells.
  * Device:    any known type, the CPU included.
- * Ownership: *allocator must stay valid until another is set and calls that began before have
- *            returned; its functions and context until the last tensor made with it is gone. NULL
- *            brings the default back. *old, when old is not NULL, receives the one before, or
- *            NULL.
+ * Ownership: *allocator is read during the call and copied, for good: set the same one again, not
+ *            a new one each time. Its functions and context must stay valid until another is set,
+ *            calls that began before have returned, and the last tensor made with it is gone. NULL
+ *            brings the default back. *old, when old is not NULL, receives where the one before
+ *            was, or NULL.
  * Errors:    DLRS_DEVICE_TYPE: device_type is not known.
+ *            DLRS_MISALIGNED_STRUCT: allocator or old.
  *            DLRS_STRUCT_SIZE: allocator->struct_size is too small.
  *            DLRS_NULL_ARG: a function of the allocator is NULL.
- * Threads:   any; tensors being made meanwhile use one or the other.
+ *            DLRS_NOMEM: no memory for the copy. On any error *old is NULL.
+ * Threads:   any; tensors being made meanwhile use one or the other, and are freed by the one that
+ *            they use.
  * Source:    this library.
  *
  * Safety:
@@ -1008,7 +1016,7 @@ void dlrs_release_legacy(DLManagedTensor *tensor);
  *            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
  *            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders, or none:
  *            a callback of the tensor that is being freed.
- * Threads:   any; where there are several, the count is atomic.
+ * Threads:   any; the count is atomic, in signal handlers too.
  * Source:    this library; the meaning of IS_COPIED is dlpack.h's.
  *
  * Safety:
@@ -1104,7 +1112,10 @@ DLRS_API void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
 /** Run the callback while the data is still there, before it is freed. */
 #define DLRS_BEFORE_FREE 0
 
-/** Run the callback when the data has been freed. */
+/**
+ * Run the callback when the data of this tensor has been freed. A view has no data of its own: its
+ * base's may stay.
+ */
 #define DLRS_AFTER_FREE 1
 
 /**
@@ -1112,7 +1123,8 @@ DLRS_API void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
  *
  * Ownership: context is the callback's. Callbacks of one order run last in, first out: those of
  *            DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A foreign
- *            tensor takes callbacks after dlrs_import_take has boxed it.
+ *            tensor takes callbacks after dlrs_import_take has boxed it. Memory of callbacks that
+ *            were detached is used again.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
  *            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: order. DLRS_NOMEM: no memory.
  *            On error the chain is as it was and the callback will not run.
@@ -1120,7 +1132,8 @@ DLRS_API void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
  *            release. It may use and release other tensors. With DLRS_BEFORE_FREE it may even
  *            call the deleter of this very tensor again, which does nothing, attach callbacks to
  *            it, which run too, and detach others. It cannot share the tensor any more, nor view
- *            it: that is DLRS_REFCOUNT. The tensor's own free_fn is too late to attach.
+ *            it, nor give it to a function that takes: that is DLRS_REFCOUNT. The tensor's own
+ *            free_fn is too late to attach.
  * Source:    this library.
  *
  * Safety:
@@ -1136,7 +1149,8 @@ dlrs_status dlrs_attach(DLManagedTensorVersioned *tensor,
 /**
  * Detach the callback that was attached last with this function and context.
  *
- * Ownership: context is the caller's again; the callback will not run.
+ * Ownership: context is the caller's again; the callback will not run. Of both orders, the one
+ *            that was attached last is taken. All callbacks of the tensor are looked through.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
  *            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
  * Threads:   any, while the caller holds the tensor or is one of its DLRS_BEFORE_FREE callbacks.
@@ -2269,13 +2283,19 @@ struct dlrs_backend {
  *
  * Device:    any known type but kDLCPU; a table may be set for several types. It comes before the
  *            library's own backend for the type.
- * Ownership: *backend must stay valid until another is set and nothing made with it is left;
- *            tensors keep the backend that allocated them. NULL brings the library's own back.
- *            *old, when old is not NULL, receives the one before, or NULL.
- * Errors:    DLRS_DEVICE_TYPE: unknown, or kDLCPU. DLRS_STRUCT_SIZE, DLRS_MISALIGNED_STRUCT:
- *            backend. DLRS_BAD_ARG: its reserved is not 0. DLRS_NULL_ARG: it does not copy, or
- *            allocates and does not free.
- * Threads:   any; as its functions.
+ * Ownership: *backend is read during the call and copied, for good: set the same table again, not
+ *            a new one each time. Its functions, context and name must stay valid until another is
+ *            set, calls that began before have returned, and nothing made with it is left. A
+ *            tensor remembers the backend that allocated it, and is freed by it. What
+ *            dlrs_mem_alloc, dlrs_stream_create and dlrs_event_create gave does not: free and
+ *            destroy it before another backend is set. NULL brings the library's own back. *old,
+ *            when old is not NULL, receives where the one before was, or NULL.
+ * Errors:    DLRS_DEVICE_TYPE: unknown, or kDLCPU. DLRS_STRUCT_SIZE: backend.
+ *            DLRS_MISALIGNED_STRUCT: backend or old. DLRS_BAD_ARG: its reserved is not 0.
+ *            DLRS_NULL_ARG: it does not copy, or allocates and does not free. DLRS_NOMEM: no
+ *            memory for the copy. On any error *old is NULL.
+ * Threads:   any; as its functions. A call that another thread makes meanwhile uses one backend or
+ *            the other.
  * Source:    this library.
  *
  * Safety:
@@ -2548,7 +2568,7 @@ dlrs_status dlrs_stream_query(DLDevice device,
  * Make later work of one stream wait for what another was given until now.
  *
  * Device:    of both streams; the host does not wait. On the CPU both are NULL, and nothing
- *            happens.
+ *            happens. A consumer that is being captured waits for no default stream.
  * Ownership: unchanged.
  * Errors:    as dlrs_stream_sync.
  * Threads:   any.
@@ -2731,13 +2751,40 @@ typedef int32_t (*dlrs_parallel_for_fn)(void *context,
  * There is no option to write to what is READ_ONLY: who knows better describes it without the flag
  * (dlrs_copy_desc). Memory of the host on the way from or to a device is chosen by the backend;
  * scratch memory comes from malloc.
+ *
+ * Order: a side has a stream, which is
+ *
+ *     its memory     without a name                      with src_stream or dst_stream
+ *     of a device    the device's default stream         that one
+ *     managed        the default stream of the device    that one
+ *                    that the driver says it is on
+ *     pinned         none                                that one
+ *     of the CPU     none                                that one, of the other side's
+ *                                                        device: the call waits for it
+ *
+ * and every function that takes these options keeps to one rule: the work starts after what the
+ * source's stream has been given until now, and after what the destination's stream has been
+ * given until now, which may still be reading; what the destination's stream is given from now
+ * on sees the result. Without DLRS_COPY_ASYNC the call also returns after it. Work on pinned
+ * memory is known only to who enqueued it: name its stream, or wait for it before. Where the CPU
+ * does the work, or the two sides have different backends, the call waits for streams; the CPU
+ * touches managed memory of a device without concurrentManagedAccess only while that device does
+ * nothing.
+ *
+ * CUDA's 1 (legacy) and 2 (per thread) are streams of the device, or of the current context
+ * where the memory is not a device's. A stream that is being captured waits for no default
+ * stream: a graph cannot wait for what nobody captures. What would have to wait for a capture
+ * answers DLRS_CAPTURING, and DLRS_STREAM a stream that is named where there is none.
  */
 struct dlrs_copy_options {
   /** `sizeof(dlrs_copy_options)`. */
   uint32_t struct_size;
   /** `DLRS_COPY_*` bits. */
   uint32_t flags;
-  /** Threads that may work on one copy: 0 lets the library decide, 1 uses only the caller's. */
+  /**
+   * Threads that may work on one copy: 0 lets the library decide, by the processors that the
+   * calling thread may run on; 1 uses only the caller's.
+   */
   uint32_t threads;
   /** Must be 0. */
   uint32_t reserved;
@@ -2745,15 +2792,9 @@ struct dlrs_copy_options {
   dlrs_parallel_for_fn parallel_for;
   /** Handed to `parallel_for`. */
   void *parallel_context;
-  /**
-   * Stream of the source's device on which its elements are being made; NULL for the default
-   * stream. The copy comes after what that stream has been given until now.
-   */
+  /** Stream on which the source's elements are being made; NULL: see Order. */
   void *src_stream;
-  /**
-   * Stream of the destination's device on which the result will be used; NULL for the default
-   * stream. The copy is done there, or before what that stream is given from now on.
-   */
+  /** Stream on which the destination is being read, and the result will be used; NULL: see Order. */
   void *dst_stream;
 };
 
@@ -2764,9 +2805,10 @@ struct dlrs_copy_options {
  *            including 0 (source only) and negative; elements may be unaligned.
  * Bytes:     only those of the destination's elements are written; packed sub-byte elements are
  *            written bit by bit, their neighbours in the same byte kept.
- * Device:    any pair. Between CPU, pinned and managed memory the CPU copies; else the backend of
- *            the destination's device is asked, then that of the source's; what neither does goes
- *            through memory of the host, a piece at a time.
+ * Device:    any pair, in the order of dlrs_copy_options. Between CPU, pinned and managed memory
+ *            the CPU copies, unless a driver knows both sides and the copy is only enqueued. Else
+ *            the backend of the destination's stream is asked, then that of the source's; what
+ *            neither does goes through memory of the host, a piece at a time.
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY; both must agree on IS_SUBBYTE_TYPE_PADDED for sub-byte
  *            types. No flag is changed.
@@ -3459,8 +3501,7 @@ int dlrs_managed_tensor_allocator(DLTensor *prototype,
  * Give the exchange API of this library's type Tensor.
  *
  * Ownership: the table is static; never free it.
- * Errors:    none: never NULL. Its functions report theirs as Python exceptions; before
- *            dlrs_py_module was called in an interpreter, no Tensor can be made there.
+ * Errors:    none: never NULL. Its functions report theirs as Python exceptions.
  * Threads:   any; needs no Python. Its functions need what dlpack.h says.
  * Source:    DLPackExchangeAPI in dlpack.h. The capsule on the type holds the same table.
  *
@@ -3626,7 +3667,8 @@ dlrs_status dlrs_py_capsule_new_legacy_take(DLManagedTensor **tensor,
  *            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. of a legacy tensor, what dlrs_validate
  *            reports at DLRS_LEVEL_STRUCT. What is in a versioned one is not looked at: ask
  *            dlrs_validate_managed, or use dlrs_py_import.
- * Threads:   attached to Python; two threads must not consume the same capsule at once.
+ * Threads:   attached to Python. Of several threads that consume one capsule at once one gets the
+ *            tensor, without the GIL too; consumers of other libraries are theirs to order.
  * Source:    python_spec: the consumer renames the capsule.
  *
  * Safety:
@@ -3702,7 +3744,8 @@ struct dlrs_py_import_options {
   uint32_t flags;
   /**
    * The stream on which the tensor will be used, as dlrs_stream_to_py numbers it; 0 or
-   * DLRS_PY_STREAM_NONE for the default stream. Not passed on for data in host memory.
+   * DLRS_PY_STREAM_NONE for the default stream. One of dl_device, if that is given. Not passed
+   * on for data in memory of the CPU or pinned memory.
    */
   int64_t stream;
   /** Where the tensor is wanted; device_type 0 for wherever it is. */
@@ -3719,10 +3762,13 @@ struct dlrs_py_import_options {
  * Device:    as the object's; with options->dl_device the producer is asked to copy, and what it
  *            does not, is copied here. A copy that no backend makes is asked of the producer, by
  *            `copy=True`; what it answers must be other memory, on the device that is wanted.
- *            The stream of options waits for the producer's.
+ *            The stream of options waits for the producer's, which is told of it; for a capsule,
+ *            or an object without `__dlpack_device__`, it waits for the default stream. A copy
+ *            that is made here is ordered by it too.
  * Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
- *            thread; what belongs to Python is then given back attached to it, or left alone when
- *            Python is gone.
+ *            thread; what belongs to Python is then given back attached to the interpreter that
+ *            it came from, or left alone when that is gone. Before Python 3.15 no interpreter but
+ *            the main one may end while another thread is releasing what belongs to it.
  * Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
  * Errors:    DLRS_NULL_ARG: object or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
  *            DLRS_CALLBACK: the object raised an exception, which stays set.

@@ -47,6 +47,30 @@ pub type dlrs_parallel_for_fn = Option<
 /// There is no option to write to what is READ_ONLY: who knows better describes it without the flag
 /// (dlrs_copy_desc). Memory of the host on the way from or to a device is chosen by the backend;
 /// scratch memory comes from malloc.
+///
+/// Order: a side has a stream, which is
+///
+///     its memory     without a name                      with src_stream or dst_stream
+///     of a device    the device's default stream         that one
+///     managed        the default stream of the device    that one
+///                    that the driver says it is on
+///     pinned         none                                that one
+///     of the CPU     none                                that one, of the other side's
+///                                                        device: the call waits for it
+///
+/// and every function that takes these options keeps to one rule: the work starts after what the
+/// source's stream has been given until now, and after what the destination's stream has been
+/// given until now, which may still be reading; what the destination's stream is given from now
+/// on sees the result. Without DLRS_COPY_ASYNC the call also returns after it. Work on pinned
+/// memory is known only to who enqueued it: name its stream, or wait for it before. Where the CPU
+/// does the work, or the two sides have different backends, the call waits for streams; the CPU
+/// touches managed memory of a device without concurrentManagedAccess only while that device does
+/// nothing.
+///
+/// CUDA's 1 (legacy) and 2 (per thread) are streams of the device, or of the current context
+/// where the memory is not a device's. A stream that is being captured waits for no default
+/// stream: a graph cannot wait for what nobody captures. What would have to wait for a capture
+/// answers DLRS_CAPTURING, and DLRS_STREAM a stream that is named where there is none.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -64,11 +88,9 @@ pub struct dlrs_copy_options {
     pub parallel_for: dlrs_parallel_for_fn,
     /// Handed to `parallel_for`.
     pub parallel_context: *mut c_void,
-    /// Stream of the source's device on which its elements are being made; NULL for the default
-    /// stream. The copy comes after what that stream has been given until now.
+    /// Stream on which the source's elements are being made; NULL: see Order.
     pub src_stream: *mut c_void,
-    /// Stream of the destination's device on which the result will be used; NULL for the default
-    /// stream. The copy is done there, or before what that stream is given from now on.
+    /// Stream on which the destination is being read, and the result will be used; NULL: see Order.
     pub dst_stream: *mut c_void,
 }
 
@@ -124,9 +146,10 @@ impl CopyArgs {
 ///            including 0 (source only) and negative; elements may be unaligned.
 /// Bytes:     only those of the destination's elements are written; packed sub-byte elements are
 ///            written bit by bit, their neighbours in the same byte kept.
-/// Device:    any pair. Between CPU, pinned and managed memory the CPU copies; else the backend of
-///            the destination's device is asked, then that of the source's; what neither does goes
-///            through memory of the host, a piece at a time.
+/// Device:    any pair, in the order of dlrs_copy_options. Between CPU, pinned and managed memory
+///            the CPU copies, unless a driver knows both sides and the copy is only enqueued. Else
+///            the backend of the destination's stream is asked, then that of the source's; what
+///            neither does goes through memory of the host, a piece at a time.
 /// Ownership: unchanged.
 /// Flags:     dst must not be READ_ONLY; both must agree on IS_SUBBYTE_TYPE_PADDED for sub-byte
 ///            types. No flag is changed.

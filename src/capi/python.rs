@@ -229,7 +229,8 @@ pub struct dlrs_py_import_options {
     /// `DLRS_PY_*` bits.
     pub flags: u32,
     /// The stream on which the tensor will be used, as dlrs_stream_to_py numbers it; 0 or
-    /// DLRS_PY_STREAM_NONE for the default stream. Not passed on for data in host memory.
+    /// DLRS_PY_STREAM_NONE for the default stream. One of dl_device, if that is given. Not passed
+    /// on for data in memory of the CPU or pinned memory.
     pub stream: i64,
     /// Where the tensor is wanted; device_type 0 for wherever it is.
     pub dl_device: DLDevice,
@@ -276,7 +277,9 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 /// Device:    as the object's; with options->dl_device the producer is asked to copy, and what it
 ///            does not, is copied here. A copy that no backend makes is asked of the producer, by
 ///            `copy=True`; what it answers must be other memory, on the device that is wanted.
-///            The stream of options waits for the producer's.
+///            The stream of options waits for the producer's, which is told of it; for a capsule,
+///            or an object without `__dlpack_device__`, it waits for the default stream. A copy
+///            that is made here is ordered by it too.
 /// Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
 ///            thread; what belongs to Python is then given back attached to the interpreter that
 ///            it came from, or left alone when that is gone. Before Python 3.15 no interpreter but

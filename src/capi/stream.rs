@@ -125,7 +125,7 @@ pub unsafe extern "C" fn dlrs_stream_query(
 /// Make later work of one stream wait for what another was given until now.
 ///
 /// Device:    of both streams; the host does not wait. On the CPU both are NULL, and nothing
-///            happens.
+///            happens. A consumer that is being captured waits for no default stream.
 /// Ownership: unchanged.
 /// Errors:    as dlrs_stream_sync.
 /// Threads:   any.

@@ -201,8 +201,8 @@ struct Asked {
 }
 
 /// Whom to ask, in this order: the backend of the destination's stream, then the source's. What
-/// lies in memory of the host on both sides is the CPU's, unless a driver knows both and the copy is
-/// only to be enqueued.
+/// lies in memory of the host on both sides is the CPU's, unless a driver knows both and the copy
+/// is only to be enqueued.
 fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>; 2])> {
     let [src, dst] = memories(transfer);
     let ends = Ends::of(&src, &dst, streams)?;

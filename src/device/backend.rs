@@ -133,9 +133,9 @@ pub trait Backend: Sync {
     /// distinct and none of the source's.
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()>;
 
-    /// As [`Backend::copy`], on the stream `own`, after what `after`, another stream of this backend,
-    /// has been given until now. Who `waits` for the copy afterwards is refused a stream that cannot
-    /// be waited for.
+    /// As [`Backend::copy`], on the stream `own`, after what `after`, another stream of this
+    /// backend, has been given until now. Who `waits` for the copy afterwards is refused a stream
+    /// that cannot be waited for.
     ///
     /// # Safety
     /// As [`Backend::copy`]; both are streams of their devices.

@@ -339,8 +339,8 @@ unsafe fn said_device(python: Python, object: *mut PyObject) -> Result<Option<DL
         .map(|(device_type, device_id)| DLDevice { device_type, device_id }))
 }
 
-/// Makes the stream that is wanted wait for a tensor whose producer was not told of it, and which is
-/// therefore ready on its device's default stream.
+/// Makes the stream that is wanted wait for a tensor whose producer was not told of it, and which
+/// is therefore ready on its device's default stream.
 ///
 /// # Safety
 /// `tensor` is live.
