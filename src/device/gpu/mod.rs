@@ -9,7 +9,7 @@
 //!   launch   │ kernels loaded and launched; kernels.rs chooses them; hiprtc compiles for ROCm;
 //!            │ packed keeps their text small
 //!   stage    │ pinned buffers between a device and pageable memory, by several threads
-//!   peers    │ strided copies between two devices
+//!   peers    │ strided copies between two devices, by what is compact on one of them
 //!   cuda, rocm  what only one of them has
 //! ```
 //! No library is loaded before a function of a device is called. What fails then is tried again by
@@ -24,11 +24,13 @@
 //! threads' captures too, unless it is done in the relaxed mode ([`Driver::relaxed`]).
 //!
 //! Peer access is never enabled here: it would change the caller's contexts. Contiguous copies
-//! between two devices are given to the driver, which copies directly where the caller enabled it,
-//! and through the host elsewhere; kernels touch the current device's memory only.
+//! between two devices are given to the driver's call that names both, which copies directly where
+//! the caller enabled it, and through the host elsewhere; kernels touch the current device's memory
+//! only, by the addresses that the driver names for it.
 //!
-//! Kernels and kept buffers live in primary contexts only: in a context of the caller's own,
-//! strided copies go through memory of the host.
+//! Kernels and kept buffers live in primary contexts only, and only there several threads work: in
+//! a context of the caller's own, strided copies go through memory of the host. Green contexts of
+//! CUDA, which are current to one thread only, take kernels from the primary one.
 //!
 //! CUDA was run on an H200 and an H100 (docs/devices.md), ROCm on stand-in drivers only.
 
