@@ -19,8 +19,8 @@ CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
 .PHONY: help build install demo test test-long soak sanitize miri coverage mutants wheel interop \
-	test-oneapi test-windows test-cross test-avx512 test-cuda bench-cuda bench bench-python \
-	bench-engine bench-profile bench-micro fuzz clean
+	test-pythons test-oneapi test-windows test-cross test-avx512 test-cuda bench-cuda bench \
+	bench-python bench-engine bench-profile bench-micro fuzz clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -74,6 +74,12 @@ test-long: build  ## 100,000 copies against NumPy, overlap in larger worlds; LON
 	DLRS_LONG=1 $(CARGO) test --locked --release --test overlap
 	DLPACK_RS_LIBRARY=$(CURDIR)/$(LIB)/libdlpack_rs.so $$(examples/python/venv.sh \
 	  examples/python/requirements.txt) -B tests/python/long.py $(LONG)
+
+# `.ci/run` fetches 3.14 and 3.15 only: tests find what is in target/pythons/bin.
+test-pythons: build  ## the Python layer on CPython 3.14, 3.15, debug builds, without the GIL
+	$(call need,gcc:gcc $(PYTHON):python3 dpkg:dpkg)
+	tests/python/get_pythons.sh target/pythons debug free-threaded
+	tests/python/run.sh $(LIB)/libdlpack_rs.so -k every_python
 
 SOAK_MINUTES = 240
 SOAK_SEED = 1

@@ -15,6 +15,10 @@
 typedef struct { int kind; const char *function, *message; int exit_code; } Status;
 typedef struct { int allocator, fork, exec, threads, daemons, check, lock; } Config;
 
+typedef dlrs_status (*Import)(void *, const dlrs_py_import_options *, DLManagedTensorVersioned **,
+                              dlrs_error *);
+typedef dlrs_status (*Make)(void **, dlrs_error *);
+
 static void *python, *ours;
 
 static void *at(void *library, const char *name) {
@@ -51,13 +55,17 @@ static const char setup[] =
   "    sources.append(bytearray(1000))\n"
   "    return sources[-1], Interface()\n";
 
-static void say(const char *script) { ENSURE(PY(int (*)(const char *), PyRun_SimpleString)(script) == 0); }
+static void say(const char *script) {
+  ENSURE(PY(int (*)(const char *), PyRun_SimpleString)(script) == 0);
+}
 
 /* Tensors of this interpreter: over a buffer and over an array interface. */
 static void make(int count) {
-  void *(*attribute)(void *, const char *) = PY(void *(*)(void *, const char *), PyObject_GetAttrString);
+  void *(*attribute)(void *, const char *);
   void (*drop)(void *) = PY(void (*)(void *), Py_DecRef);
+  Import import = OF(ours, Import, dlrs_py_import);
   void *main = PY(void *(*)(const char *), PyImport_AddModule)("__main__");
+  attribute = PY(void *(*)(void *, const char *), PyObject_GetAttrString);
   while (count-- > 0) {
     long i;
     void *call = attribute(main, "another"), *empty = PY(void *(*)(intptr_t), PyTuple_New)(0);
@@ -65,9 +73,9 @@ static void make(int count) {
     ENSURE(pair != NULL);
     for (i = 0; i < 2; ++i) {
       dlrs_error error;
+      void *object = PY(void *(*)(void *, intptr_t), PyTuple_GetItem)(pair, i);
       error.struct_size = sizeof error;
-      if (OF(ours, dlrs_status (*)(void *, void *, DLManagedTensorVersioned **, dlrs_error *), dlrs_py_import)(
-            PY(void *(*)(void *, intptr_t), PyTuple_GetItem)(pair, i), NULL, &out[n_out], &error)) {
+      if (import(object, NULL, &out[n_out], &error)) {
         PY(void (*)(void), PyErr_Print)();
         fputs(error.message, stderr);
         exit(1);
@@ -97,7 +105,8 @@ static void release_elsewhere(int count) {
 
 static void module(void) {
   void *module = NULL;
-  ENSURE(OF(ours, dlrs_status (*)(void **, dlrs_error *), dlrs_py_module)(&module, NULL) == DLRS_OK);
+  Make make = OF(ours, Make, dlrs_py_module);
+  ENSURE(make(&module, NULL) == DLRS_OK);
   PY(void (*)(void *), Py_DecRef)(module);
 }
 

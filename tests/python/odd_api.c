@@ -8,7 +8,9 @@ extern void *PyErr_Occurred(void);
 extern void *PyExc_KeyError;
 
 /* What the two functions answer, whether there is a tensor, and who leaves an exception. */
-struct { int export_answer, tensor, stream_answer, export_raises, stream_raises, deleter_raises; } odd;
+struct {
+  int export_answer, tensor, stream_answer, export_raises, stream_raises, deleter_raises;
+} odd;
 /* What was seen: the deleter's calls, and calls with an exception that was already there. */
 int deleted, pending;
 
@@ -52,5 +54,17 @@ static int stream(DLDeviceType type, int32_t id, void **out) {
   return odd.stream_answer;
 }
 
+/* A table must be whole. */
+static int allocate(DLTensor *prototype, DLManagedTensorVersioned **out, void *context,
+                    void (*set_error)(void *context, const char *kind, const char *message)) {
+  (void)prototype, (void)out, (void)context, (void)set_error;
+  return -1;
+}
+
+static int put(DLManagedTensorVersioned *given, void **out) {
+  (void)given, (void)out;
+  return -1;
+}
+
 DLPackExchangeAPI api = {
-  {{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, NULL}, NULL, export_it, NULL, NULL, stream};
+  {{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, NULL}, allocate, export_it, put, NULL, stream};
