@@ -8,6 +8,9 @@ LIB = target/lib
 INCLUDE = target/include
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 SONAME := libdlpack_rs.so.$(firstword $(subst ., ,$(VERSION)))
+# Named in every build of the library: a target out of cargo's configuration or CARGO_BUILD_TARGET
+# would put it elsewhere, and an older one would be taken for it.
+HOST = $(shell $(CARGO) -vV | sed -n 's/^host: //p')
 
 # $(call need,tool:debian-package ...) says what to install before anything starts.
 need = @missing=; for pair in $(1); do command -v "$${pair%%:*}" >/dev/null || \
@@ -26,19 +29,20 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
 
 build:  ## build the release library; leaves target/lib and target/include
-	$(call need,$(RUST) gcc:gcc)
-	$(CARGO) build --release --locked -p dlpack_rs_cdylib
+	$(call need,$(RUST) gcc:gcc objcopy:binutils)
+	$(CARGO) build --release --locked -p dlpack_rs_cdylib --target $(HOST)
 	@mkdir -p $(LIB) $(INCLUDE)
 	@ln -sfn ../../include $(INCLUDE)/dlpack
-	@for name in libdlpack_rs.so $(SONAME); do ln -sf ../release/libdlpack_rs.so $(LIB)/$$name; done
-	@ln -sf ../release/libdlpack_rs.a $(LIB)/libdlpack_rs.a
+	@for name in libdlpack_rs.so $(SONAME); do \
+	  ln -sf ../$(HOST)/release/libdlpack_rs.so $(LIB)/$$name; done
+	@cdylib/static.sh target/$(HOST)/release/libdlpack_rs.a $(LIB)/libdlpack_rs.a
 
 install:  ## install below PREFIX (/usr/local), or DESTDIR/PREFIX
 	$(call need,$(RUST) $(CMAKE))
-	cmake -S . -B target/cmake-install -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
-	  -DDLPACK_RS_CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)
+	cmake -S . -B target/cmake-install -DCMAKE_INSTALL_PREFIX="$(PREFIX)" \
+	  -DDLPACK_RS_CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)"
 	cmake --build target/cmake-install
-	DESTDIR=$(DESTDIR) cmake --install target/cmake-install
+	DESTDIR="$(DESTDIR)" cmake --install target/cmake-install
 
 demo:  ## build the library, find it from a C program with CMake, and use it from Python
 	$(call need,$(RUST) $(CMAKE) $(C))
@@ -50,6 +54,7 @@ TESTS = \
 	"headers/check.sh" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
+	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/levels/run.sh $(INCLUDE)/dlpack" \
 	"c_tests/gpu/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
@@ -72,7 +77,7 @@ test: build  ## run every test there is
 test-long: build  ## 100,000 copies against NumPy, overlap in larger worlds; LONG="COUNT SEED"
 	$(call need,$(RUST) $(PYTHON):python3)
 	DLRS_LONG=1 $(CARGO) test --locked --release --test overlap
-	DLPACK_RS_LIBRARY=$(CURDIR)/$(LIB)/libdlpack_rs.so $$(examples/python/venv.sh \
+	DLPACK_RS_LIBRARY="$(CURDIR)/$(LIB)/libdlpack_rs.so" $$(examples/python/venv.sh \
 	  examples/python/requirements.txt) -B tests/python/long.py $(LONG)
 
 # `.ci/run` fetches 3.14 and 3.15 only: tests find what is in target/pythons/bin.
@@ -150,8 +155,8 @@ bench-profile:  ## instructions and cache misses of copies, under valgrind; PROF
 
 bench-micro: build  ## copies and small tensors from Rust, next to crates and HPTT; MICRO=transpose
 	$(call need,$(RUST) $(CMAKE) $(C))
-	cd benches/peers && DLPACK_RS_LIBRARY=$(CURDIR)/$(LIB)/libdlpack_rs.so $(CARGO) bench --locked \
-	  --target-dir $(CARGO_TARGET_DIR)/peers -- $(MICRO)
+	cd benches/peers && DLPACK_RS_LIBRARY="$(CURDIR)/$(LIB)/libdlpack_rs.so" $(CARGO) bench \
+	  --locked --target-dir "$(CARGO_TARGET_DIR)/peers" -- $(MICRO)
 
 # Sanitizers are options of nightly Rust; RUSTC_BOOTSTRAP=1 opens them in any. LeakSanitizer may not
 # be traced; it starts from the inputs that `cargo test` replays, fuzz/seeds; what is new stays below
@@ -164,7 +169,7 @@ fuzz:  ## fuzz each of FUZZ_TARGETS for FUZZ_SECONDS, 60 (docs/testing.md)
 	  "cargo install cargo-fuzz --locked"; exit 1; }
 	@set -e; for target in $(FUZZ_TARGETS); do echo "==== $$target"; \
 	  $(PYTHON) fuzz/seeds.py unpack $$target fuzz/corpus/$$target; \
-	  RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz $(CARGO) fuzz run $$target -- \
+	  RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/fuzz" $(CARGO) fuzz run $$target -- \
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=512 -print_final_stats=1; done
 
 clean:  ## remove everything that was built

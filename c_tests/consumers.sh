@@ -186,6 +186,54 @@ SH
     -DDLPACK_RS_CARGO_TARGET=aarch64-unknown-linux-gnu -DDLPACK_RS_CARGO_FLAGS="--offline;-v"
   fails cmake --build "$work/cross" >"$work/said"
   grep -F -e "--target aarch64-unknown-linux-gnu --offline -v LINKER=/" "$work/said"
+  # A clang for all targets, and the target's root, are the linker's business too.
+  cmake -S "$root" -B "$work/cross_root" -G Ninja -DDLPACK_RS_CARGO="$work/cross-cargo" \
+    -DDLPACK_RS_CARGO_TARGET=aarch64-unknown-linux-gnu -DCMAKE_SYSROOT=/
+  fails cmake --build "$work/cross_root" >"$work/said"
+  grep -F -e "rustflags=['-Clink-arg=--sysroot=/'] LINKER=/" "$work/said"
+}
+# Where cargo puts what it builds for another target, or by another profile, is not guessed.
+other_target() { # CARGO_BUILD_TARGET, or build.target in cargo's configuration
+  local host; host=$(cargo -vV | sed -n 's/^host: //p')
+  mkdir -p "$work/copy/target/release"
+  (cd "$root" && tar c --exclude=./target --exclude=./.git .) | tar x -C "$work/copy"
+  # The sources lie elsewhere now: the first library is an older one to the second.
+  echo old >"$work/copy/target/release/libdlpack_rs.so"
+  echo old >"$work/copy/target/release/libdlpack_rs.a"
+  CARGO_BUILD_TARGET=$host make -C "$work/copy" build
+  readelf -d "$work/copy/target/lib/libdlpack_rs.so" | grep -F "[$soname]"
+  nm "$work/copy/target/lib/libdlpack_rs.a" | grep -F dlrs_version
+  CARGO_BUILD_TARGET=none cmake -S "$work/copy" -B "$work/copy/b" -G Ninja \
+    -DDLPACK_RS_CARGO_TARGET_DIR="$work/copy/target"
+  CARGO_BUILD_TARGET=none cmake --build "$work/copy/b"
+  cmp "$work/copy/target/lib/libdlpack_rs.so" "$work/copy/b/stage/lib/libdlpack_rs.so"
+}
+quoted() { # a prefix and a DESTDIR with a blank
+  make -n -C "$root" install PREFIX="/a b" DESTDIR="/c d" CARGO=true >"$work/said"
+  grep -F -e '-DCMAKE_INSTALL_PREFIX="/a b"' "$work/said"
+  grep -F 'DESTDIR="/c d" cmake' "$work/said"
+}
+embedded() { # in a project that scikit-build builds for a wheel: that one's files and no others
+  mkdir -p "$work/embedding"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(e LANGUAGES C)' \
+    "add_subdirectory($root dlpack_rs)" 'add_library(ext MODULE ext.c)' \
+    'target_link_libraries(ext PRIVATE dlpack_rs::dlpack_rs_static)' \
+    'install(TARGETS ext LIBRARY DESTINATION ext)' >"$work/embedding/CMakeLists.txt"
+  printf '#include <dlpack/dlpack_rs.h>\nint own(void) { return (int)dlrs_version(); }\n' \
+    >"$work/embedding/ext.c"
+  cmake -S "$work/embedding" -B "$work/embedding/b" -G Ninja -DSKBUILD=2 "$cargo_dir"
+  cmake --build "$work/embedding/b"
+  cmake --install "$work/embedding/b" --prefix "$work/embedding/installed"
+  [ "$(cd "$work/embedding/installed" && find . ! -type d)" = ./ext/libext.so ]
+  fails sh -c "nm -D '$work/embedding/installed/ext/libext.so' | grep dlrs_"
+}
+static_exports() { # a shared library that hands the interface on
+  cmake -S "$root" -B "$work/exporting" -G Ninja "$cargo_dir" -DDLPACK_RS_STATIC_EXPORTS=ON
+  cmake --build "$work/exporting"
+  gcc -shared -Wl,--whole-archive "$work/exporting/stage/lib/libdlpack_rs.a" \
+    -Wl,--no-whole-archive -o "$work/exporting/all.so"
+  nm -D --defined-only "$work/exporting/all.so" | awk '{ print $3 }' | sort |
+    diff "$root/include/exports.txt" -
 }
 
 row "DLPACK_RS_USE_STATIC chooses the static library" static_by_option
@@ -198,6 +246,14 @@ row "cargo too old: says what to install" fake_cargo
 row "cross-compiling without a target: says what to set" refuses "set DLPACK_RS_CARGO_TARGET" \
   -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
 row "cross-compiling: target, flags and linker reach cargo" cross_linker
+row "a target out of cargo's configuration" other_target
+row "a profile among cargo's flags: refused" refuses "DLPACK_RS_CARGO_FLAGS has --profile" \
+  -DDLPACK_RS_CARGO_FLAGS="--profile=dev"
+row "systems that are not packaged for: refused" refuses "Linux and Windows, not for FreeBSD" \
+  -DCMAKE_SYSTEM_NAME=FreeBSD
+row "make install: paths with blanks" quoted
+row "within another project's wheel: none of our files" embedded
+row "DLPACK_RS_STATIC_EXPORTS: visible again" static_exports
 
 # ---- what is installed ------------------------------------------------------------------------
 layout() {

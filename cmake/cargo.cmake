@@ -9,7 +9,7 @@ string(CONCAT _dlrs_get_rust ${_dlrs_get_rust})
 if(NOT DLPACK_RS_CARGO)
   message(FATAL_ERROR "libdlpack_rs is written in Rust and cargo was not found. ${_dlrs_get_rust}")
 endif()
-execute_process(COMMAND "${DLPACK_RS_CARGO}" --version
+execute_process(COMMAND "${DLPACK_RS_CARGO}" --version --verbose
   OUTPUT_VARIABLE _dlrs_cargo_says ERROR_VARIABLE _dlrs_cargo_says RESULT_VARIABLE _dlrs_failed
   WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
 string(REGEX MATCH "cargo ([0-9]+\\.[0-9]+\\.[0-9]+)" _dlrs_match "${_dlrs_cargo_says}")
@@ -24,16 +24,43 @@ if(CMAKE_CROSSCOMPILING AND NOT DLPACK_RS_CARGO_TARGET)
     "DLPACK_RS_CARGO_TARGET to the Rust target triple, such as aarch64-unknown-linux-gnu.")
 endif()
 
-set(_dlrs_cargo_out "${DLPACK_RS_CARGO_TARGET_DIR}/release")
+# The target is always named: one out of cargo's configuration or CARGO_BUILD_TARGET would put the
+# library elsewhere, and an older one would be taken for it.
+set(_dlrs_target "${DLPACK_RS_CARGO_TARGET}")
+if(NOT _dlrs_target)
+  string(REGEX MATCH "host: ([^\r\n]+)" _dlrs_match "${_dlrs_cargo_says}")
+  set(_dlrs_target "${CMAKE_MATCH_1}")
+endif()
+if(NOT _dlrs_target)
+  message(FATAL_ERROR "${DLPACK_RS_CARGO} does not say what it builds for: set "
+    "DLPACK_RS_CARGO_TARGET to the Rust target triple, such as x86_64-unknown-linux-gnu.")
+endif()
+if(DLPACK_RS_CARGO_FLAGS MATCHES "(^|;)--(profile|target|target-dir|artifact-dir|out-dir)(=|;|$)")
+  message(FATAL_ERROR "DLPACK_RS_CARGO_FLAGS has --${CMAKE_MATCH_2}, which changes where the "
+    "library is put; set DLPACK_RS_CARGO_TARGET or DLPACK_RS_CARGO_TARGET_DIR instead.")
+endif()
+set(_dlrs_cargo_out "${DLPACK_RS_CARGO_TARGET_DIR}/${_dlrs_target}/release")
 set(_dlrs_cargo_args build --release --locked --package dlpack_rs_cdylib
-  --target-dir "${DLPACK_RS_CARGO_TARGET_DIR}")
+  --target-dir "${DLPACK_RS_CARGO_TARGET_DIR}" --target "${_dlrs_target}")
 set(_dlrs_cargo_env "")
-if(DLPACK_RS_CARGO_TARGET)
-  set(_dlrs_cargo_out "${DLPACK_RS_CARGO_TARGET_DIR}/${DLPACK_RS_CARGO_TARGET}/release")
-  list(APPEND _dlrs_cargo_args --target "${DLPACK_RS_CARGO_TARGET}")
-  string(TOUPPER "${DLPACK_RS_CARGO_TARGET}" _dlrs_name)
+set(_dlrs_cc "${CMAKE_C_COMPILER}")
+if(DLPACK_RS_CARGO_TARGET AND NOT MSVC) # whose linker is none that links for itself
+  string(TOUPPER "${_dlrs_target}" _dlrs_name)
   string(MAKE_C_IDENTIFIER "${_dlrs_name}" _dlrs_name)
   set(_dlrs_cargo_env "CARGO_TARGET_${_dlrs_name}_LINKER=${CMAKE_C_COMPILER}")
+  # What this compiler must be told to be one for the target.
+  set(_dlrs_flags "")
+  if(CMAKE_C_COMPILER_TARGET)
+    list(APPEND _dlrs_flags "${CMAKE_C_COMPILE_OPTIONS_TARGET}${CMAKE_C_COMPILER_TARGET}")
+  endif()
+  if(CMAKE_SYSROOT)
+    list(APPEND _dlrs_flags "${CMAKE_C_COMPILE_OPTIONS_SYSROOT}${CMAKE_SYSROOT}")
+  endif()
+  foreach(_dlrs_flag IN LISTS _dlrs_flags)
+    list(APPEND _dlrs_cargo_args --config
+      "target.${_dlrs_target}.rustflags=['-Clink-arg=${_dlrs_flag}']")
+    string(APPEND _dlrs_cc " ${_dlrs_flag}")
+  endforeach()
 endif()
 
 # (what cargo makes, where it goes in the stage)
@@ -47,7 +74,19 @@ macro(_dlrs_stage from to)
 endmacro()
 _dlrs_stage("${DLPACK_RS_CARGO_SHARED}"
   "${DLPACK_RS_STAGE}/${DLPACK_RS_SHARED_DIR}/${DLPACK_RS_SHARED}")
-_dlrs_stage("${DLPACK_RS_STATIC}" "${_dlrs_libdir}/${DLPACK_RS_STATIC}")
+if(MSVC OR CMAKE_HOST_WIN32) # without a shell and these tools
+  _dlrs_stage("${DLPACK_RS_STATIC}" "${_dlrs_libdir}/${DLPACK_RS_STATIC}")
+else()
+  set(_dlrs_visibility hidden)
+  if(DLPACK_RS_STATIC_EXPORTS)
+    set(_dlrs_visibility default)
+  endif()
+  list(APPEND _dlrs_commands COMMAND "${CMAKE_COMMAND}" -E env "CC=${_dlrs_cc}"
+    "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}" VISIBILITY=${_dlrs_visibility}
+    sh "${PROJECT_SOURCE_DIR}/cdylib/static.sh" "${_dlrs_cargo_out}/${DLPACK_RS_STATIC}"
+    "${_dlrs_libdir}/${DLPACK_RS_STATIC}")
+  list(APPEND _dlrs_staged "${_dlrs_libdir}/${DLPACK_RS_STATIC}")
+endif()
 if(DLPACK_RS_IMPLIB)
   _dlrs_stage("${DLPACK_RS_IMPLIB}" "${_dlrs_libdir}/${DLPACK_RS_IMPLIB}")
 endif()

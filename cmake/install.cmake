@@ -1,6 +1,6 @@
 # The stage, file by file, into the prefix.
-install(DIRECTORY "${DLPACK_RS_STAGE}/${DLPACK_RS_INCLUDEDIR}/dlpack"
-  DESTINATION "${DLPACK_RS_INCLUDEDIR}")
+list(TRANSFORM _dlrs_headers PREPEND "${_dlrs_include}/" OUTPUT_VARIABLE _dlrs_files)
+install(FILES ${_dlrs_files} DESTINATION "${DLPACK_RS_INCLUDEDIR}/dlpack")
 install(DIRECTORY "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/cmake"
   "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/pkgconfig" DESTINATION "${DLPACK_RS_LIBDIR}")
 install(PROGRAMS "${DLPACK_RS_STAGE}/${DLPACK_RS_SHARED_DIR}/${DLPACK_RS_SHARED}"

@@ -2,11 +2,13 @@
 #   DLPACK_RS_SHARED   the file that holds the code; DLPACK_RS_LINKS are symbolic links to it
 #   DLPACK_RS_SONAME   what the program asks the loader for
 #   DLPACK_RS_IMPLIB   the import library (Windows)
-#   DLPACK_RS_STATIC   the static library; DLPACK_RS_STATIC_LIBS is what it needs besides
+#   DLPACK_RS_STATIC   the static library; DLPACK_RS_STATIC_LIBS is what it needs besides,
+#                      DLPACK_RS_STATIC_OPTIONS what the linker is told
 set(DLPACK_RS_IMPLIB "")
 set(DLPACK_RS_LINKS "")
 set(DLPACK_RS_SONAME "")
 set(DLPACK_RS_STATIC_LIBS "")
+set(DLPACK_RS_STATIC_OPTIONS "")
 set(DLPACK_RS_STATIC "libdlpack_rs.a")
 set(DLPACK_RS_SHARED_DIR "${DLPACK_RS_LIBDIR}")
 if(WIN32)
@@ -18,11 +20,11 @@ if(WIN32)
     set(DLPACK_RS_STATIC "dlpack_rs.lib")
   else()
     set(DLPACK_RS_IMPLIB "libdlpack_rs.dll.a")
+    if(NOT DLPACK_RS_STATIC_EXPORTS) # PE has no hidden symbols
+      set(DLPACK_RS_STATIC_OPTIONS "-Wl,--exclude-libs,${DLPACK_RS_STATIC}")
+    endif()
   endif()
-elseif(APPLE)
-  set(DLPACK_RS_CARGO_SHARED "libdlpack_rs.dylib")
-  set(DLPACK_RS_SHARED "libdlpack_rs.dylib")
-else()
+elseif(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set(DLPACK_RS_CARGO_SHARED "libdlpack_rs.so")
   set(DLPACK_RS_SHARED "libdlpack_rs.so.${PROJECT_VERSION}")
   set(DLPACK_RS_SONAME "libdlpack_rs.so.${PROJECT_VERSION_MAJOR}") # as build.rs sets it
@@ -30,4 +32,9 @@ else()
   # What `cargo rustc -p dlpack_rs_cdylib -- --print native-static-libs` says;
   # c_tests/consumers.sh compares.
   set(DLPACK_RS_STATIC_LIBS c m rt pthread)
+else()
+  # build.rs gives the library its name, and makes it stay loaded, on these two only.
+  message(FATAL_ERROR "libdlpack_rs is packaged for Linux and Windows, not for "
+    "${CMAKE_SYSTEM_NAME}. There, `cargo build --release -p dlpack_rs_cdylib` makes a library "
+    "without an installed name, which may be unloaded.")
 endif()

@@ -6,7 +6,7 @@ log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
 # `--no-fail-fast`: a stale header must not hide a wrong layout.
-cargo test -p headers --no-fail-fast >"$log" 2>&1
+cargo test --locked -p headers --no-fail-fast >"$log" 2>&1
 status=$?
 passed=$(grep -c '^test .* ok$' "$log")
 failed=$(grep -c '^test .* FAILED$' "$log")

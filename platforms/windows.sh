@@ -37,7 +37,9 @@ run_program() { # run_program NAME EXE
 make_library() {
   build $triple $gnu-gcc
   cp "$target_dir/$triple/release/dlpack_rs.dll" "$target_dir/$triple/release/libdlpack_rs.dll.a" \
-    "$target_dir/$triple/release/libdlpack_rs.a" "$out/"
+    "$out/"
+  CC=$gnu-gcc OBJCOPY=$gnu-objcopy AR=$gnu-ar cdylib/static.sh \
+    "$target_dir/$triple/release/libdlpack_rs.a" "$out/libdlpack_rs.a"
   cp "$out/dlpack_rs.dll" "$out/copy.dll"
 }
 # The list of exports in the form that dlltool, lib.exe and llvm-lib read.

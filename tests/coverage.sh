@@ -14,16 +14,16 @@ out=$target_dir/coverage
 rm -rf "$out/raw" "$out"/*.*
 mkdir -p "$out/raw" "$out/lib"
 lib=$out/lib/libdlpack_rs.so
+host=$(cargo -vV | sed -n 's/^host: //p')
 
 # Without LTO, which would only take longer; what it would drop of `core`, tables of a panic that
 # cannot happen, then asks for a name.
 library() {
-  # Build scripts are instrumented as well: their counts go nowhere.
-  LLVM_PROFILE_FILE=/dev/null RUSTFLAGS=-Cinstrument-coverage CARGO_TARGET_DIR=$out/cargo \
-    cargo rustc --release --locked -p dlpack_rs_cdylib --crate-type cdylib \
+  RUSTFLAGS=-Cinstrument-coverage CARGO_TARGET_DIR=$out/cargo \
+    cargo rustc --release --locked -p dlpack_rs_cdylib --crate-type cdylib --target "$host" \
     --config 'profile.release.lto=false' --config 'profile.release.codegen-units=16' -- \
     -Clink-arg=-Wl,--defsym=rust_eh_personality=0
-  cp "$out/cargo/release/libdlpack_rs.so" "$lib"
+  cp "$out/cargo/$host/release/libdlpack_rs.so" "$lib"
 }
 
 row "the library, instrumented" library

@@ -14,10 +14,11 @@ else
   out=$(mktemp -d) || exit 1
   trap 'rm -rf "$out"' EXIT
 fi
+host=$("${CARGO:-cargo}" -vV | sed -n 's/^host: //p')
 "${CARGO:-cargo}" build -q --release --locked -p dlpack_rs_cdylib --features levels \
-  --target-dir "$target" || exit 1
+  --target-dir "$target" --target "$host" || exit 1
 major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
-cp "$target/release/libdlpack_rs.so" "$out/libdlpack_rs.so.$major" || exit 1
+cp "$target/$host/release/libdlpack_rs.so" "$out/libdlpack_rs.so.$major" || exit 1
 programs="test_stack test_engine"
 for program in $programs; do
   gcc -g -O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -Ic_tests \
