@@ -189,52 +189,7 @@ static void table(void) {
   t_context = NULL;
 }
 
-/* A struct of ours that was copied is not ours, but its deleter still frees the tensor: once. */
-static void copied_structs(void) {
-  int freed = 0;
-  t_tensor good;
-  DLManagedTensorVersioned *tensor, copy, *boxed;
-  DLManagedTensor legacy_copy, *legacy;
-  t_make(&good);
-  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &freed, &tensor, ERR));
-  copy = *tensor;
-  EQUAL(dlrs_is_own(&copy), 0);
-  EQUAL(dlrs_ref_count(&copy), 0);
-  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_retain(&copy, &out, ERR));
-  EQUAL(freed, 0);
-  copy.deleter(&copy);
-  EQUAL(freed, 1);
-
-  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &freed, &tensor, ERR));
-  copy = *tensor;
-  tensor = &copy;
-  WORKS(dlrs_import_take(&tensor, NULL, &boxed, ERR));
-  CHECK(boxed != &copy && dlrs_is_own(boxed));
-  dlrs_release(boxed);
-  EQUAL(freed, 2);
-
-  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &freed, &tensor, ERR));
-  WORKS(dlrs_to_legacy_take(&tensor, DLRS_LEGACY_REFUSE, &legacy, ERR));
-  legacy_copy = *legacy;
-  legacy = &legacy_copy;
-  WORKS(dlrs_from_legacy_take(&legacy, 0, &tensor, ERR));
-  CHECK(dlrs_is_own(tensor));
-  dlrs_release(tensor);
-  EQUAL(freed, 3);
-
-  WORKS(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, t_count, &freed, &tensor, ERR));
-  WORKS(dlrs_retain(tensor, &out, ERR));
-  copy = *tensor;
-  dlrs_release(&copy);
-  EQUAL(freed, 3);
-  EQUAL(dlrs_ref_count(out), 1);
-  dlrs_release(out);
-  EQUAL(freed, 4);
-  out = NULL;
-}
-
 int main(void) {
   table();
-  copied_structs();
   return t_close();
 }

@@ -1,7 +1,7 @@
 //! Allocation.
 
 use core::ffi::c_void;
-use core::ptr::{NonNull, null};
+use core::ptr::null;
 
 use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
@@ -125,10 +125,17 @@ pub unsafe extern "C" fn dlrs_tensor_new(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_tensor_new", error, || {
+        // SAFETY: NULL or a variable of the caller.
+        unsafe {
+            arg::pointers([
+                arg::may(shape, &Parameter(1, "shape")),
+                arg::may(options, &Parameter(5, "options")),
+                arg::result(out, &Parameter(6, "out")),
+            ])
+        }?;
         // SAFETY: the preface's contract for every pointer.
         let (out, shape) = unsafe {
             let out = Out::clear(out);
-            out.check(&Parameter(6, "out"))?;
             (out, shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?)
         };
         let asked = Prototype { shape, dtype, device };
@@ -230,11 +237,18 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_tensor_new_like", error, || {
+        // SAFETY: NULL or a variable of the caller.
+        unsafe {
+            arg::pointers([
+                arg::need(prototype, &Parameter(1, "prototype")),
+                arg::may(options, &Parameter(2, "options")),
+                arg::result(out, &Parameter(3, "out")),
+            ])
+        }?;
         // SAFETY: the preface's contract for every pointer.
         let (out, prototype, checked) = unsafe {
             let out = Out::clear(out);
             let prototype = Prototype::read(prototype, &Parameter(1, "prototype"))?;
-            out.check(&Parameter(3, "out"))?;
             (out, prototype, Checked::new(options, &Parameter(2, "options"))?)
         };
         let made = alloc::new(&checked.request(&prototype));
@@ -265,6 +279,12 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_tensor_requirements", error, || {
+        arg::pointers([
+            arg::need(prototype, &Parameter(1, "prototype")),
+            arg::may(options, &Parameter(2, "options")),
+            arg::need(nbytes, &Parameter(3, "nbytes")),
+            arg::need(align_bytes, &Parameter(4, "align_bytes")),
+        ])?;
         // SAFETY: the preface's contract for every pointer.
         let prototype = unsafe { Prototype::read(prototype, &Parameter(1, "prototype")) }?;
         let nbytes = arg::required(nbytes, &Parameter(3, "nbytes"))?;
@@ -306,12 +326,20 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_tensor_from_bytes", error, || {
+        // SAFETY: NULL or a variable of the caller.
+        unsafe {
+            arg::pointers([
+                arg::need_if(nbytes > 0, bytes.cast::<u8>(), &Parameter(1, "bytes")),
+                arg::need(prototype, &Parameter(3, "prototype")),
+                arg::may(options, &Parameter(4, "options")),
+                arg::result(out, &Parameter(5, "out")),
+            ])
+        }?;
         // SAFETY: the preface's contract for every pointer.
         let (out, bytes, prototype, checked) = unsafe {
             let out = Out::clear(out);
             let bytes = arg::bytes(bytes, nbytes, &Parameter(1, "bytes"))?;
             let prototype = Prototype::read(prototype, &Parameter(3, "prototype"))?;
-            out.check(&Parameter(5, "out"))?;
             (out, bytes, prototype, Checked::new(options, &Parameter(4, "options"))?)
         };
         let mut request = checked.request(&prototype);
@@ -382,16 +410,21 @@ pub unsafe extern "C" fn dlrs_allocator_set(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_allocator_set", error, || {
+        // SAFETY: NULL or a variable of the caller.
+        unsafe {
+            arg::pointers([
+                arg::may(allocator, &Parameter(2, "allocator")),
+                arg::wanted_result(old.cast::<*mut dlrs_allocator>(), &Parameter(3, "old")),
+            ])
+        }?;
         let argument = &Parameter(2, "allocator");
         // SAFETY: NULL or a live allocator, by the contract.
         let table = unsafe { given(allocator, "alloc or free", argument) }?;
         let new = table.map(|table| (allocator.cast_mut(), table));
         let before = alloc::allocator_set(device_type, new)
             .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))?;
-        if let Some(old) = NonNull::new(old) {
-            // SAFETY: a writable variable of the caller.
-            unsafe { old.write(before) };
-        }
+        // SAFETY: NULL or a variable of the caller.
+        unsafe { arg::report(old, before) };
         Ok(())
     })
 }

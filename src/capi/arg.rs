@@ -31,7 +31,7 @@ pub fn usual<T, U>(pointer: *const T, out: *mut *mut U) -> Option<(NonNull<T>, O
     (!out.is_null() && (pointer.addr() | out.addr()) & bits == 0).then_some((found, Out(out)))
 }
 
-/// A pointer as [`required`] and the variable for the result, as most functions want them.
+/// A pointer as [`required`] and the variable for the result, which is NULL from here on.
 ///
 /// # Safety
 /// As [`Out::clear`].
@@ -42,29 +42,91 @@ pub unsafe fn with_out<T, U>(
     out: *mut *mut U,
     out_arg: Arg,
 ) -> Result<(NonNull<T>, Out<U>)> {
-    match usual(pointer, out) {
-        // SAFETY: the caller's word.
-        Some((found, out)) => Ok((found, unsafe { Out::clear(out.0) })),
-        // SAFETY: as above.
-        None => unsafe { without_out(pointer, arg, out, out_arg) },
+    // SAFETY: the caller's word.
+    unsafe { pointers([need(pointer, arg), result(out, out_arg)]) }?;
+    Ok((required(pointer, arg)?, Out(out)))
+}
+
+/// A pointer argument, to be judged beside the others of its call.
+#[derive(Clone, Copy)]
+pub struct Pointer {
+    address: usize,
+    align_bytes: usize,
+    needed: bool,
+    arg: Arg,
+}
+
+/// A pointer that must not be NULL.
+#[inline(always)]
+pub fn need<T>(pointer: *const T, arg: Arg) -> Pointer {
+    need_if(true, pointer, arg)
+}
+
+/// A pointer that may be NULL.
+#[inline(always)]
+pub fn may<T>(pointer: *const T, arg: Arg) -> Pointer {
+    need_if(false, pointer, arg)
+}
+
+/// A pointer that may be NULL unless something is `wanted` there.
+#[inline(always)]
+pub fn need_if<T>(wanted: bool, pointer: *const T, arg: Arg) -> Pointer {
+    Pointer { address: pointer.addr(), align_bytes: align_of::<T>(), needed: wanted, arg }
+}
+
+/// The variable for a result, set to NULL where there is one.
+///
+/// # Safety
+/// As [`Out::clear`].
+#[inline(always)]
+pub unsafe fn result<T>(out: *mut *mut T, arg: Arg) -> Pointer {
+    // SAFETY: the caller's word.
+    unsafe { Out::clear(out) };
+    need(out, arg)
+}
+
+/// As [`result`], for a result that the caller need not want.
+///
+/// # Safety
+/// As [`Out::clear`].
+#[inline(always)]
+pub unsafe fn wanted_result<T>(out: *mut *mut T, arg: Arg) -> Pointer {
+    // SAFETY: the caller's word.
+    unsafe { Out::clear(out) };
+    may(out, arg)
+}
+
+/// Judges all pointer arguments of a call, before anything else of it is looked at: refuses the
+/// first that is NULL and must not be, else the first that is not aligned.
+#[inline(always)]
+pub fn pointers<const N: usize>(all: [Pointer; N]) -> Result<()> {
+    let wrong = |pointer: &Pointer| pointer.null() | pointer.misaligned();
+    match all.iter().fold(false, |found, pointer| found | wrong(pointer)) {
+        true => Err(refused(&all)),
+        false => Ok(()),
     }
 }
 
-/// # Safety
-/// As [`with_out`].
+impl Pointer {
+    #[inline(always)]
+    fn null(&self) -> bool {
+        self.needed & (self.address == 0)
+    }
+
+    #[inline(always)]
+    fn misaligned(&self) -> bool {
+        self.address & (self.align_bytes - 1) != 0
+    }
+}
+
 #[cold]
 #[inline(never)]
-unsafe fn without_out<T, U>(
-    pointer: *const T,
-    arg: Arg,
-    out: *mut *mut U,
-    out_arg: Arg,
-) -> Result<(NonNull<T>, Out<U>)> {
-    // SAFETY: the caller's word.
-    let out = unsafe { Out::clear(out) };
-    let found = required(pointer, arg)?;
-    out.check(out_arg)?;
-    Ok((found, out))
+fn refused(all: &[Pointer]) -> Error {
+    let null = all.iter().find(|pointer| pointer.null());
+    let found = null.or_else(|| all.iter().find(|pointer| pointer.misaligned()));
+    found.map_or(Error::new(DLRS_INTERNAL), |pointer| {
+        refuse(pointer.null(), pointer.align_bytes, pointer.arg)
+    })
 }
 
 #[cold]
@@ -138,13 +200,14 @@ impl<T: Managed> Taken<T> {
     /// # Safety
     /// As [`Taken::new`].
     pub unsafe fn only(slot: *mut *mut T, arg: Arg) -> Result<Self> {
-        let variable = required(slot, arg)?;
-        // SAFETY: a variable of the caller, by its word.
-        let tensor = required(unsafe { variable.read() }, arg)?;
-        // SAFETY: a live tensor, by the caller's word.
-        match unsafe { T::dying(tensor) } {
-            true => Err(block::dying().of(arg)),
-            false => Ok(Taken { slot, tensor }),
+        // SAFETY: a variable of the caller with a live tensor, by its word.
+        unsafe {
+            pointers([need(slot, arg), held(slot, arg)])?;
+            let tensor = required(slot.read(), arg)?;
+            match T::dying(tensor) {
+                true => Err(block::dying().of(arg)),
+                false => Ok(Taken { slot, tensor }),
+            }
         }
     }
 
@@ -186,15 +249,12 @@ impl<T: Managed> Taken<T> {
             let error = Error::new(DLRS_BAD_ARG).detail("is the same variable as the input");
             return Err(error.of(args[1]));
         }
-        // SAFETY: a variable of the caller, by its word.
-        let out = unsafe { Out::clear(out) };
-        // SAFETY: as above.
-        let taken = unsafe { Taken::only(slot, args[0]) };
-        match taken {
-            Err(error) if error.status != DLRS_REFCOUNT => return Err(error),
-            _ => out.check(args[1])?,
+        // SAFETY: variables of the caller, by its word.
+        unsafe {
+            let held = held(slot, args[0]);
+            pointers([need(slot, args[0]), held, result(out, args[1])])?;
+            Taken::only(slot, args[0])
         }
-        taken
     }
 
     /// Gives the result to the caller and empties the variable.
@@ -208,6 +268,18 @@ impl<T: Managed> Taken<T> {
             self.empty();
             out.write(result.as_ptr());
         }
+    }
+}
+
+/// The tensor in a variable that can be read.
+///
+/// # Safety
+/// `slot` is NULL or points to a readable variable.
+unsafe fn held<T>(slot: *mut *mut T, arg: Arg) -> Pointer {
+    match !slot.is_null() && slot.is_aligned() {
+        // SAFETY: the caller's word.
+        true => need(unsafe { slot.read() }, arg),
+        false => may(core::ptr::null::<T>(), arg),
     }
 }
 
@@ -358,10 +430,10 @@ pub unsafe fn array<T>(array: *const T, n: u64, arg: Arg) -> Result<Values<T>> {
 /// Writes a caller's variable, if there is one.
 ///
 /// # Safety
-/// `out` is NULL or points to a writable variable.
+/// `out` is NULL or points to a writable variable, and [`pointers`] has judged it.
 #[inline]
-pub unsafe fn report(out: *mut u64, value: u64) {
-    if !out.is_null() && out.is_aligned() {
+pub unsafe fn report<T>(out: *mut T, value: T) {
+    if !out.is_null() {
         // SAFETY: the caller's word.
         unsafe { out.write(value) }
     }

@@ -38,6 +38,13 @@ pub unsafe extern "C" fn dlrs_backend_set(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_backend_set", error, || {
+        // SAFETY: NULL or a variable of the caller.
+        unsafe {
+            arg::pointers([
+                arg::may(backend, &Parameter(2, "backend")),
+                arg::wanted_result(old.cast::<*mut dlrs_backend>(), &Parameter(3, "old")),
+            ])
+        }?;
         let argument = &Parameter(2, "backend");
         // SAFETY: NULL or a live table, by the preface.
         let table = unsafe { arg::options(backend, argument) }?;
@@ -53,10 +60,8 @@ pub unsafe extern "C" fn dlrs_backend_set(
         let new = table.map(|table| (backend.cast_mut(), table));
         let before = registry::register(device_type, new);
         let before = before.of(&Parameter(1, "device_type"))?;
-        if !old.is_null() && old.is_aligned() {
-            // SAFETY: a variable of the caller's.
-            unsafe { old.write(before) }
-        }
+        // SAFETY: NULL or a variable of the caller.
+        unsafe { arg::report(old, before) };
         Ok(())
     })
 }

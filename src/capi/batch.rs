@@ -38,6 +38,12 @@ pub unsafe extern "C" fn dlrs_copy_batch(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_batch", error, || {
+        arg::pointers([
+            arg::need_if(n > 0, src, &Parameter(2, "src")),
+            arg::need_if(n > 0, dst, &Parameter(3, "dst")),
+            arg::may(options, &Parameter(4, "options")),
+            arg::may(failed, &Parameter(5, "failed")),
+        ])?;
         let args: [Arg; 2] = [&Parameter(2, "src"), &Parameter(3, "dst")];
         // SAFETY: arrays of live tensors, and live options, by the preface.
         unsafe {
@@ -105,6 +111,11 @@ pub unsafe extern "C" fn dlrs_copy_from_bytes(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_from_bytes", error, || {
+        arg::pointers([
+            arg::need_if(nbytes > 0, bytes.cast::<u8>(), &Parameter(1, "bytes")),
+            arg::need(dst, &Parameter(3, "dst")),
+            arg::may(options, &Parameter(4, "options")),
+        ])?;
         let [source, nbytes_arg, target]: [Arg; 3] =
             [&Parameter(1, "bytes"), &Parameter(2, "nbytes"), &Parameter(3, "dst")];
         let mut pair = Pair::new([source, target]);
@@ -143,6 +154,11 @@ pub unsafe extern "C" fn dlrs_copy_to_bytes(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_to_bytes", error, || {
+        arg::pointers([
+            arg::need(src, &Parameter(1, "src")),
+            arg::need_if(nbytes > 0, bytes.cast::<u8>(), &Parameter(2, "bytes")),
+            arg::may(options, &Parameter(4, "options")),
+        ])?;
         let [source, target, nbytes_arg]: [Arg; 3] =
             [&Parameter(1, "src"), &Parameter(2, "bytes"), &Parameter(3, "nbytes")];
         let mut pair = Pair::new([source, target]);

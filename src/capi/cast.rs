@@ -79,6 +79,11 @@ pub unsafe extern "C" fn dlrs_cast(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_cast", error, || {
+        arg::pointers([
+            arg::need(src, &Parameter(1, "src")),
+            arg::need(dst, &Parameter(2, "dst")),
+            arg::may(options, &Parameter(3, "options")),
+        ])?;
         let args: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
         let mut pair = Pair::new(args);
@@ -123,6 +128,11 @@ pub unsafe extern "C" fn dlrs_fill(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_fill", error, || {
+        arg::pointers([
+            arg::need(dst, &Parameter(1, "dst")),
+            arg::need(value.cast::<u8>(), &Parameter(2, "value")),
+            arg::may(options, &Parameter(4, "options")),
+        ])?;
         let [source, target]: [Arg; 2] = [&Parameter(2, "value"), &Parameter(1, "dst")];
         let dst = arg::required(dst, target)?;
         let value = arg::required(value.cast::<u8>(), source)?;

@@ -25,6 +25,7 @@ unsafe fn ask<T>(
     question: Result<impl FnOnce(&Pair) -> Result<T>>,
 ) -> Result<()> {
     let args: [Arg; 2] = [&Parameter(1, "a"), &Parameter(2, "b")];
+    arg::pointers([arg::need(a, args[0]), arg::need(b, args[1]), arg::need(out, argument)])?;
     let given = Given { src: arg::required(a, args[0])?, dst: arg::required(b, args[1])? };
     let out = arg::required(out, argument)?;
     let (question, mut pair) = (question?, Pair::new(args));

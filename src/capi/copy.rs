@@ -179,6 +179,11 @@ pub unsafe extern "C" fn dlrs_copy(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy", error, || {
+        arg::pointers([
+            arg::need(src, &Parameter(1, "src")),
+            arg::need(dst, &Parameter(2, "dst")),
+            arg::may(options, &Parameter(3, "options")),
+        ])?;
         let args: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
         let mut pair = Pair::new(args);
@@ -214,6 +219,11 @@ pub unsafe extern "C" fn dlrs_copy_desc(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_desc", error, || {
+        arg::pointers([
+            arg::need(src, &Parameter(1, "src")),
+            arg::need(dst, &Parameter(3, "dst")),
+            arg::may(options, &Parameter(5, "options")),
+        ])?;
         let described = described((src, src_flags), (dst, dst_flags))?;
         let mut pair = Pair::new(DESCRIBED);
         // SAFETY: live tensors and options, by the preface.
@@ -293,15 +303,22 @@ pub unsafe extern "C" fn dlrs_copy_explain(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_copy_explain", error, || {
+        arg::pointers([
+            arg::need(src, &Parameter(1, "src")),
+            arg::need(dst, &Parameter(3, "dst")),
+            arg::may(options, &Parameter(5, "options")),
+            arg::need_if(capacity > 0, buffer, &Parameter(6, "buffer")),
+            arg::may(nbytes, &Parameter(8, "nbytes")),
+        ])?;
         let described = described((src, src_flags), (dst, dst_flags))?;
-        let args: [Arg; 2] = [&Parameter(6, "buffer"), &Parameter(7, "capacity")];
+        let argument = &Parameter(7, "capacity");
         let (mut pair, mut way) = (Pair::new(DESCRIBED), Explained::none());
         // SAFETY: live tensors, options and buffer, by the preface.
         unsafe {
             let options = CopyArgs::read(options, &Parameter(5, "options"))?;
             pair.read_described(described, options.rules())?;
             copy::explain(&pair, &options, &mut way).of(DESCRIBED[1])?;
-            write_text(buffer, capacity, args, nbytes, |text| way.write(text))
+            write_text(buffer, capacity, argument, nbytes, |text| way.write(text))
         }
     })
 }
@@ -382,9 +399,9 @@ unsafe fn source_here(
 ) -> Result<Source> {
     // SAFETY: the caller's word.
     unsafe {
-        let out = Out::clear(out);
-        let src = arg::required(src, SOURCE)?;
-        out.check(out_arg)?;
+        let asked = [arg::need(src, SOURCE), arg::may(options, options_arg)];
+        arg::pointers([asked[0], asked[1], arg::result(out, out_arg)])?;
+        let (src, out) = arg::with_out(src, SOURCE, out, out_arg)?;
         Ok((src, out, CopyArgs::read(options, options_arg)?))
     }
 }
@@ -449,11 +466,18 @@ pub unsafe extern "C" fn dlrs_clone_legacy(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_clone_legacy", error, || {
+        // SAFETY: NULL or a variable of the caller.
+        unsafe {
+            arg::pointers([
+                arg::need(src, &Parameter(1, "src")),
+                arg::may(options, &Parameter(3, "options")),
+                arg::result(out, &Parameter(4, "out")),
+            ])
+        }?;
         let argument = &Parameter(1, "src");
         // SAFETY: a variable of the caller.
         let out = unsafe { Out::clear(out) };
         let src: Legacy = arg::required(src, argument)?;
-        out.check(&Parameter(4, "out"))?;
         // SAFETY: live tensor and options, by the preface.
         let cloned = unsafe {
             let options = CopyArgs::read(options, &Parameter(3, "options"))?;

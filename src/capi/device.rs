@@ -183,6 +183,10 @@ pub unsafe extern "C" fn dlrs_mem_info(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_mem_info", error, || {
+        arg::pointers([
+            arg::may(out_free, &Parameter(2, "out_free")),
+            arg::may(out_total, &Parameter(3, "out_total")),
+        ])?;
         let (free, total) = backend(device, &Parameter(1, "device"))?.memory_info(device)?;
         // SAFETY: NULL or variables of the caller's.
         unsafe {
@@ -213,6 +217,10 @@ pub unsafe extern "C" fn dlrs_pointer_device(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_pointer_device", error, || {
+        arg::pointers([
+            arg::need(data.cast::<u8>(), &Parameter(2, "data")),
+            arg::need(out, &Parameter(3, "out")),
+        ])?;
         let argument = &Parameter(1, "device_type");
         let data = arg::required(data, &Parameter(2, "data"))?;
         let out = arg::required(out, &Parameter(3, "out"))?;

@@ -78,8 +78,8 @@ unsafe fn find_table(
     out: *mut *const DLPackExchangeAPI,
     args: [Arg; 2],
 ) -> Result<()> {
-    let header = arg::required(header, args[0])?;
-    let out = arg::required(out, args[1])?;
+    arg::pointers([arg::need(header, args[0]), arg::need(out, args[1])])?;
+    let (header, out) = (arg::required(header, args[0])?, arg::required(out, args[1])?);
     // SAFETY: the caller's word.
     unsafe {
         let table = find(header.as_ptr(), major).of(args[0])?;
@@ -143,8 +143,9 @@ pub unsafe extern "C" fn dlrs_exchange_api_from_type(
         // SAFETY: the caller's word.
         unsafe {
             clear(out);
-            let kind = arg::required(r#type.cast::<PyObject>(), TYPE)?;
-            arg::required(out, OUT)?;
+            let kind = r#type.cast::<PyObject>();
+            arg::pointers([arg::need(kind, TYPE), arg::need(out, OUT)])?;
+            let kind = arg::required(kind, TYPE)?;
             let header = exchange::of_type(Python::get()?, kind.as_ptr()).of(TYPE)?;
             if header.is_null() {
                 let error = Error::new(DLRS_UNSUPPORTED).of(TYPE);

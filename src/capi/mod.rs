@@ -17,9 +17,12 @@
 //! is what it was, or 0); only after a device's fault (class 6) the destination of a copy is
 //! undefined, and with DLRS_BUF_SMALL a text was cut and its size told. The last parameter
 //! receives the details when it is not NULL; set its `struct_size` first. It is written only on
-//! failure. With several faults the first in a fixed order is reported: NULL arguments, alignment,
-//! version, flags, ndim, shape pointer, dtype, device, extents, strides, sizes, data and offset,
-//! bounds, required alignment, policy, resources.
+//! failure. With several faults one is reported. Pointers come first, in the order of the
+//! parameters: what is NULL and must not be, then what is not aligned; an array whose length is
+//! read from elsewhere is asked for when that is known. Then options, numbers and tensors, in an
+//! order of each function's own. Of one tensor it is: DLRS_FOREIGN or a version, flags, ndim, shape
+//! pointer, dtype, device, extents, strides, sizes, data and offset, bounds, required alignment.
+//! What concerns several tensors, policy and resources come last.
 //!
 //! Ownership. An input is consumed only by a function whose name ends in `_take`, and only when it
 //! succeeds: the caller's pointer is then set to NULL.
@@ -42,7 +45,8 @@
 //! raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
 //!
 //! Fork, exit, unload. Nothing here uses thread-local storage or needs start-up; the library is
-//! never unloaded, so a deleter stays callable for as long as the process lives.
+//! never unloaded, so a deleter stays callable for as long as the process lives. On macOS no
+//! library can say so of itself: who loads it there does not call dlclose.
 
 pub mod abi_layout;
 pub mod alloc;

@@ -10,22 +10,19 @@ use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::{device_type, dtype};
 
 const TEXT: Arg = &Parameter(1, "text");
-const BUFFER: [Arg; 2] = [&Parameter(2, "buffer"), &Parameter(3, "capacity")];
+const CAPACITY: Arg = &Parameter(3, "capacity");
 
 /// Writes a text with NUL into `buffer` and tells how long the whole of it is.
 ///
 /// # Safety
-/// `buffer` is NULL or holds `capacity` bytes; `nbytes` is NULL or a writable variable.
+/// `buffer` holds `capacity` bytes, or is NULL for 0; `nbytes` is NULL or a writable variable.
 pub(super) unsafe fn write_text(
     buffer: *mut c_char,
     capacity: usize,
-    [buffer_arg, capacity_arg]: [Arg; 2],
+    capacity_arg: Arg,
     nbytes: *mut usize,
     write: impl FnOnce(&mut Text) -> fmt::Result,
 ) -> Result<()> {
-    if buffer.is_null() && capacity > 0 {
-        return Err(Error::new(DLRS_NULL_ARG).of(buffer_arg));
-    }
     if isize::try_from(capacity).is_err() {
         let error = Error::new(DLRS_BAD_ARG).of(capacity_arg);
         return Err(error.value(capacity as i64).limit(isize::MAX as i64));
@@ -35,10 +32,8 @@ pub(super) unsafe fn write_text(
     // A text that is too long is no error of `Text`; whatever else cannot be written is a bug.
     let written = write(&mut text);
     let fitted = text.finish();
-    if !nbytes.is_null() {
-        // SAFETY: a writable variable of the caller.
-        unsafe { nbytes.write(text.nbytes) };
-    }
+    // SAFETY: NULL or a variable of the caller.
+    unsafe { arg::report(nbytes, text.nbytes) };
     if written.is_err() {
         return Err(Error::new(DLRS_INTERNAL).detail("a value could not be written"));
     }
@@ -75,7 +70,10 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
     // SAFETY: the preface: NULL, or `nbytes` readable bytes.
     let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
     run_quoting("dlrs_dtype_parse", error, quoted, || {
-        arg::required(text, TEXT)?;
+        arg::pointers([
+            arg::need(text, &Parameter(1, "text")),
+            arg::need(out, &Parameter(3, "out")),
+        ])?;
         let out = arg::required(out, &Parameter(3, "out"))?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
@@ -109,8 +107,12 @@ pub unsafe extern "C" fn dlrs_dtype_format(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_dtype_format", error, || {
+        arg::pointers([
+            arg::need_if(capacity > 0, buffer, &Parameter(2, "buffer")),
+            arg::may(nbytes, &Parameter(4, "nbytes")),
+        ])?;
         // SAFETY: the preface.
-        unsafe { write_text(buffer, capacity, BUFFER, nbytes, |text| dtype::format(dtype, text)) }
+        unsafe { write_text(buffer, capacity, CAPACITY, nbytes, |text| dtype::format(dtype, text)) }
     })
 }
 
@@ -138,7 +140,10 @@ pub unsafe extern "C" fn dlrs_device_parse(
     // SAFETY: the preface: NULL, or `nbytes` readable bytes.
     let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
     run_quoting("dlrs_device_parse", error, quoted, || {
-        arg::required(text, TEXT)?;
+        arg::pointers([
+            arg::need(text, &Parameter(1, "text")),
+            arg::need(out, &Parameter(3, "out")),
+        ])?;
         let out = arg::required(out, &Parameter(3, "out"))?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
@@ -173,9 +178,13 @@ pub unsafe extern "C" fn dlrs_device_format(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_device_format", error, || {
+        arg::pointers([
+            arg::need_if(capacity > 0, buffer, &Parameter(2, "buffer")),
+            arg::may(nbytes, &Parameter(4, "nbytes")),
+        ])?;
         // SAFETY: the preface.
         unsafe {
-            write_text(buffer, capacity, BUFFER, nbytes, |text| device_type::format(device, text))
+            write_text(buffer, capacity, CAPACITY, nbytes, |text| device_type::format(device, text))
         }
     })
 }

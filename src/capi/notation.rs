@@ -45,7 +45,10 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
     // SAFETY: the preface: NULL, or `nbytes` readable bytes.
     let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
     run_quoting("dlrs_dtype_parse_as", error, quoted, || {
-        arg::required(text, TEXT)?;
+        arg::pointers([
+            arg::need(text, &Parameter(1, "text")),
+            arg::need(out, &Parameter(4, "out")),
+        ])?;
         let notation = notation_of(notation, &Parameter(3, "notation"))?;
         let out = arg::required(out, &Parameter(4, "out"))?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
@@ -81,11 +84,15 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const BUFFER: [Arg; 2] = [&Parameter(3, "buffer"), &Parameter(4, "capacity")];
+    const CAPACITY: Arg = &Parameter(4, "capacity");
     run("dlrs_dtype_format_as", error, || {
+        arg::pointers([
+            arg::need_if(capacity > 0, buffer, &Parameter(3, "buffer")),
+            arg::may(nbytes, &Parameter(5, "nbytes")),
+        ])?;
         let notation = notation_of(notation, &Parameter(2, "notation"))?;
         let text = dtype_notation::text(dtype, notation).of(&Parameter(1, "dtype"))?;
         // SAFETY: the preface.
-        unsafe { write_text(buffer, capacity, BUFFER, nbytes, |out| text.write(out)) }
+        unsafe { write_text(buffer, capacity, CAPACITY, nbytes, |out| text.write(out)) }
     })
 }

@@ -62,7 +62,10 @@ pub unsafe extern "C" fn dlrs_is_unique(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_is_unique", error, || {
-        arg::required(tensor, &Parameter(1, "tensor"))?;
+        arg::pointers([
+            arg::need(tensor, &Parameter(1, "tensor")),
+            arg::need(out, &Parameter(3, "out")),
+        ])?;
         let out = arg::required(out, &Parameter(3, "out"))?;
         // SAFETY: the preface.
         let tensor = unsafe { read(tensor, flags, &Parameter(1, "tensor")) }?;
@@ -103,9 +106,12 @@ pub unsafe extern "C" fn dlrs_may_overlap(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_may_overlap", error, || {
+        arg::pointers([
+            arg::need(a, &Parameter(1, "a")),
+            arg::need(b, &Parameter(3, "b")),
+            arg::need(out, &Parameter(5, "out")),
+        ])?;
         let (first, second) = (&Parameter(1, "a"), &Parameter(3, "b"));
-        arg::required(a, first)?;
-        arg::required(b, second)?;
         let out = arg::required(out, &Parameter(5, "out"))?;
         // SAFETY: the preface.
         let (a, b) = unsafe { (read(a, a_flags, first)?, read(b, b_flags, second)?) };
@@ -144,6 +150,11 @@ pub unsafe extern "C" fn dlrs_same_storage(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_same_storage", error, || {
+        arg::pointers([
+            arg::need(a, &Parameter(1, "a")),
+            arg::need(b, &Parameter(2, "b")),
+            arg::need(out, &Parameter(3, "out")),
+        ])?;
         let place = |tensor: NonNull<DLManagedTensorVersioned>, argument: Arg| {
             // SAFETY: a live tensor, by the preface.
             unsafe {

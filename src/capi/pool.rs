@@ -96,11 +96,17 @@ pub unsafe extern "C" fn dlrs_pool_create(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_pool_create", error, || {
+        // SAFETY: NULL or a variable of the caller.
+        unsafe {
+            arg::pointers([
+                arg::may(options, &Parameter(1, "options")),
+                arg::result(out, &Parameter(2, "out")),
+            ])
+        }?;
         let argument = &Parameter(1, "options");
         // SAFETY: a variable of the caller; NULL or live options with a NULL or live base.
         let (out, options, base) = unsafe {
             let out = Out::clear(out);
-            out.check(&Parameter(2, "out"))?;
             let options = arg::options(options, argument)?.unwrap_or(NO_OPTIONS);
             (out, options, given(options.base, "base's alloc or free", argument)?)
         };
@@ -211,6 +217,10 @@ pub unsafe extern "C" fn dlrs_pool_stats(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_pool_stats", error, || {
+        arg::pointers([
+            arg::need(pool, &Parameter(1, "pool")),
+            arg::need(out, &Parameter(2, "out")),
+        ])?;
         let argument = &Parameter(2, "out");
         // SAFETY: NULL or a live pool, NULL or a live struct, by the preface.
         let (pool, given) = unsafe { (live(pool)?, arg::options(out, argument)?) };

@@ -117,8 +117,14 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_tensor_to_string", error, || {
+        arg::pointers([
+            arg::need(tensor, &Parameter(1, "tensor")),
+            arg::may(options, &Parameter(3, "options")),
+            arg::need_if(capacity > 0, buffer, &Parameter(4, "buffer")),
+            arg::may(nbytes, &Parameter(6, "nbytes")),
+        ])?;
         let tensor = arg::required(tensor, TENSOR)?;
-        let args: [Arg; 2] = [&Parameter(4, "buffer"), &Parameter(5, "capacity")];
+        let argument = &Parameter(5, "capacity");
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.
         unsafe {
@@ -126,7 +132,7 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
             let checked = snapshot.read(tensor.as_ptr(), flags, rules);
             let write = write_tensor(&snapshot, Some(flags), checked, &options).of(TENSOR)?;
-            write_text(buffer, capacity, args, nbytes, write)
+            write_text(buffer, capacity, argument, nbytes, write)
         }
     })
 }
@@ -154,8 +160,14 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_managed_to_string", error, || {
+        arg::pointers([
+            arg::need(tensor, &Parameter(1, "tensor")),
+            arg::may(options, &Parameter(2, "options")),
+            arg::need_if(capacity > 0, buffer, &Parameter(3, "buffer")),
+            arg::may(nbytes, &Parameter(5, "nbytes")),
+        ])?;
         let tensor = arg::required(tensor, TENSOR)?;
-        let args: [Arg; 2] = [&Parameter(3, "buffer"), &Parameter(4, "capacity")];
+        let argument = &Parameter(4, "capacity");
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.
         unsafe {
@@ -164,7 +176,7 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
             let checked = snapshot.read_managed(tensor.as_ptr(), rules);
             let flags = Some(snapshot.flags);
             let write = write_tensor(&snapshot, flags, checked, &options).of(TENSOR)?;
-            write_text(buffer, capacity, args, nbytes, write)
+            write_text(buffer, capacity, argument, nbytes, write)
         }
     })
 }

@@ -6,7 +6,7 @@ use core::ptr::{null_mut, with_exposed_provenance_mut};
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::DLDevice;
-use crate::error::{Of, Parameter};
+use crate::error::{Arg, Of, Parameter};
 use crate::python::stream::{self, Stream};
 
 /// The stream number that stands for Python's `None`.
@@ -36,8 +36,8 @@ pub unsafe extern "C" fn dlrs_stream_from_py(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stream_from_py", error, || {
-        let out = arg::required(out, &Parameter(3, "out"))?;
-        let sync = arg::required(sync, &Parameter(4, "sync"))?;
+        let (out_arg, sync_arg): (Arg, Arg) = (&Parameter(3, "out"), &Parameter(4, "sync"));
+        arg::pointers([arg::need(out, out_arg), arg::need(sync, sync_arg)])?;
         let found = stream::from_python(number, device.device_type).of(&Parameter(1, "number"))?;
         let (handle, wait) = match found {
             Stream::NoSync => (null_mut(), 0),

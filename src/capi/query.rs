@@ -19,6 +19,7 @@ unsafe fn ask<T>(
     (out, argument): (*mut T, Arg),
     question: impl FnOnce(&Snapshot) -> Result<T>,
 ) -> Result<()> {
+    arg::pointers([arg::need(tensor, TENSOR), arg::need(out, argument)])?;
     let tensor = arg::required(tensor, TENSOR)?;
     let out = arg::required(out, argument)?;
     let mut snapshot = Snapshot::new();
@@ -205,8 +206,12 @@ pub unsafe extern "C" fn dlrs_span(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_span", error, || {
+        arg::pointers([
+            arg::need(tensor, &Parameter(1, "tensor")),
+            arg::need(low, &Parameter(3, "low")),
+            arg::need(high, &Parameter(4, "high")),
+        ])?;
         let given = (tensor, flags, Level::DLRS_LEVEL_LAYOUT);
-        arg::required(tensor, TENSOR)?;
         let low = arg::required(low, &Parameter(3, "low"))?;
         let mut span = (0, 0);
         // SAFETY: the preface; `low` is a writable variable of the caller.

@@ -32,6 +32,10 @@ pub unsafe extern "C" fn dlrs_compact_strides(
 ) -> dlrs_status {
     const NAMES: &[Parameter] = &[Parameter(1, "shape"), Parameter(2, "ndim")];
     run("dlrs_compact_strides", error, || {
+        arg::pointers([
+            arg::may(shape, &Parameter(1, "shape")),
+            arg::need_if(ndim > 0, strides, &Parameter(4, "strides")),
+        ])?;
         // SAFETY: the preface.
         let shape = unsafe { values_of(shape, ndim, [&NAMES[0], &NAMES[1]]) }?;
         let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
@@ -71,6 +75,12 @@ pub unsafe extern "C" fn dlrs_broadcast_shapes(
     const NAMES: &[Parameter] =
         &[Parameter(1, "a"), Parameter(2, "a_ndim"), Parameter(3, "b"), Parameter(4, "b_ndim")];
     run("dlrs_broadcast_shapes", error, || {
+        arg::pointers([
+            arg::may(a, &Parameter(1, "a")),
+            arg::may(b, &Parameter(3, "b")),
+            arg::need_if(a_ndim.max(b_ndim) > 0, shape, &Parameter(5, "shape")),
+            arg::need(ndim, &Parameter(6, "ndim")),
+        ])?;
         // SAFETY: the preface.
         let (a, b) = unsafe {
             let a = values_of(a, a_ndim, [&NAMES[0], &NAMES[1]])?;
@@ -106,6 +116,10 @@ pub unsafe extern "C" fn dlrs_stride_order(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stride_order", error, || {
+        arg::pointers([
+            arg::need(tensor, &Parameter(1, "tensor")),
+            arg::may(axes, &Parameter(2, "axes")),
+        ])?;
         let argument = &Parameter(1, "tensor");
         let tensor = arg::required(tensor, argument)?;
         let (mut snapshot, mut order) = (Snapshot::new(), [0; MAX_NDIM]);

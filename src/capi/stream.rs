@@ -287,6 +287,10 @@ pub unsafe extern "C" fn dlrs_event_query(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_event_query", error, || {
+        arg::pointers([
+            arg::need(event.cast::<u8>(), &Parameter(2, "event")),
+            arg::need(out, &Parameter(3, "out")),
+        ])?;
         let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
         answer(out, &Parameter(3, "out"), || {
             // SAFETY: the caller's word.

@@ -18,7 +18,7 @@
 
 use core::ptr::NonNull;
 
-use super::arg::{self, Out};
+use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::array::Array;
@@ -216,12 +216,12 @@ pub(super) fn named(mut error: Error, parameters: &'static [Parameter]) -> Error
 }
 
 /// An error of a step, which has no parameters: names the step by its place.
-fn at_step(mut error: Error, place: u64) -> Error {
+fn at_step(mut error: Error, steps: Arg, place: u64) -> Error {
     if let Some(Parameter(0, _)) = error.argument {
-        error.argument = None;
         error.field = DLRS_FIELD_NONE;
     }
-    error.of(STEPS).dim(place.min(i8::MAX as u64) as usize)
+    error.argument = None;
+    error.of(steps).dim(place.min(i8::MAX as u64) as usize)
 }
 
 /// The base of a view, read and checked.
@@ -258,12 +258,11 @@ pub(super) unsafe fn make(
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe {
-        let out = Out::clear(out);
-        arg::required(base, first)?;
-        out.check(last)?;
+        let (_, out) = arg::with_out(base, first, out, last)?;
+        let step = step.map_err(|e| named(e, parameters))?;
         let block = base_of(base, &mut snapshot).of(first)?;
         let (base, mut changed) = view::start(&mut snapshot);
-        step.and_then(|step| changed.apply(&step)).map_err(|e| named(e, parameters))?;
+        changed.apply(&step).map_err(|e| named(e, parameters))?;
         out.set(view::share(&changed, block, &base).of(first)?);
     }
     Ok(())
@@ -273,26 +272,28 @@ pub(super) unsafe fn make(
 ///
 /// # Safety
 /// `steps` holds `count` steps, each of the size that the first one says.
-unsafe fn apply(view: &mut View, steps: *const dlrs_view_step, count: u64) -> Result<()> {
-    if count > 0 {
-        arg::required(steps, STEPS)?;
-    }
+unsafe fn apply(
+    view: &mut View,
+    (steps, argument): (*const dlrs_view_step, Arg),
+    count: u64,
+) -> Result<()> {
     let (mut next, mut size) = (steps, None);
     let mut room = [Array::new(), Array::new()];
     for place in 0..count {
         // SAFETY: the caller's word: a live step.
-        let step = unsafe { arg::options(next, STEPS) }.map_err(|e| at_step(e, place))?;
-        let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(STEPS)) };
+        let step =
+            unsafe { arg::options(next, argument) }.map_err(|e| at_step(e, argument, place))?;
+        let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(argument)) };
         let size = *size.get_or_insert(step.struct_size);
         if step.struct_size != size {
             let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE);
             let error = error.detail("steps of one array have different sizes");
             let error = error.value(step.struct_size.into()).limit(size.into());
-            return Err(at_step(error, place));
+            return Err(at_step(error, argument, place));
         }
         // SAFETY: as above, for the arrays of the step.
         let done = unsafe { step.read(&mut room) }.and_then(|step| view.apply(&step));
-        done.map_err(|e| at_step(e, place))?;
+        done.map_err(|e| at_step(e, argument, place))?;
         next = next.wrapping_byte_add(size as usize);
     }
     Ok(())
@@ -328,16 +329,22 @@ pub unsafe extern "C" fn dlrs_view_apply(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_view_apply", error, || {
+        // SAFETY: NULL or a variable of the caller.
+        unsafe {
+            arg::pointers([
+                arg::need(base, &Parameter(1, "base")),
+                arg::need_if(count > 0, steps, &Parameter(2, "steps")),
+                arg::result(out, &Parameter(4, "out")),
+            ])
+        }?;
         let (base_arg, out_arg) = (&Parameter(1, "base"), &Parameter(4, "out"));
         let mut snapshot = Snapshot::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let out = Out::clear(out);
-            arg::required(base, base_arg)?;
-            out.check(out_arg)?;
+            let (_, out) = arg::with_out(base, base_arg, out, out_arg)?;
             let block = base_of(base, &mut snapshot).of(base_arg)?;
             let (base, mut changed) = view::start(&mut snapshot);
-            apply(&mut changed, steps, count)?;
+            apply(&mut changed, (steps, STEPS), count)?;
             out.set(view::share(&changed, block, &base).of(base_arg)?);
         }
         Ok(())
@@ -373,9 +380,14 @@ pub unsafe extern "C" fn dlrs_view_apply_desc(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_view_apply_desc", error, || {
+        arg::pointers([
+            arg::need(base, &Parameter(1, "base")),
+            arg::need_if(count > 0, steps, &Parameter(3, "steps")),
+            arg::need(out, &Parameter(5, "out")),
+            arg::need(out_flags, &Parameter(6, "out_flags")),
+        ])?;
         let (base_arg, out_arg): (Arg, Arg) = (&Parameter(1, "base"), &Parameter(5, "out"));
         let base = arg::required(base, base_arg)?;
-        arg::required(out, out_arg)?;
         let out_flags = arg::required(out_flags, &Parameter(6, "out_flags"))?;
         let mut snapshot = Snapshot::new();
         let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
@@ -383,7 +395,7 @@ pub unsafe extern "C" fn dlrs_view_apply_desc(
         unsafe {
             snapshot.read(base.as_ptr(), base_flags, rules).of(base_arg)?;
             let (base, mut changed) = view::start(&mut snapshot);
-            apply(&mut changed, steps, count)?;
+            apply(&mut changed, (steps, &Parameter(3, "steps")), count)?;
             let place = view::place(&base, &changed).of(base_arg)?;
             let room = Description::of(out, changed.shape().len(), out_arg)?;
             room.write(&changed, &place, base.device);

@@ -122,34 +122,29 @@ const HOLDERS_MAX: usize = isize::MAX as usize;
 #[inline(never)]
 unsafe extern "C" fn delete_versioned(tensor: *mut DLManagedTensorVersioned) {
     if !tensor.is_null() {
-        // SAFETY: this deleter stands only in structs of live blocks, and in copies of them.
-        unsafe { drop_holder((*tensor).manager_ctx.cast()) }
+        // SAFETY: this deleter stands only in structs at the head of a live block.
+        unsafe { drop_holder(tensor.cast()) }
     }
 }
 
 #[inline(never)]
 unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
     if !tensor.is_null() {
-        // SAFETY: as above.
-        unsafe { drop_holder((*tensor).manager_ctx.cast()) }
+        // SAFETY: this deleter stands only in the legacy struct of a live block.
+        unsafe { drop_holder(tensor.byte_sub(LEGACY).cast()) }
     }
 }
 
-/// The block of a versioned tensor, when it is ours. A copy of our struct is none: to us it is a
-/// foreign tensor, which its deleter releases.
+/// The block of a versioned tensor, when it is ours.
 ///
 /// # Safety
 /// `tensor` points to a live versioned struct of any major.
 #[inline]
 pub unsafe fn of_versioned(tensor: Versioned) -> Option<NonNull<Block>> {
-    // SAFETY: these two have the same places in every major; nothing else is read.
-    let (deleter, block) = unsafe {
-        let at = tensor.as_ptr();
-        ((&raw const (*at).deleter).read(), (&raw const (*at).manager_ctx).read())
-    };
-    let ours = deleter.map(|f| f as usize) == Some(delete_versioned as *const () as usize);
-    NonNull::new(block.cast())
-        .filter(|block: &NonNull<Block>| ours && block.addr() == tensor.addr())
+    // SAFETY: the place of `deleter` is the same in every major; nothing else is read.
+    let deleter = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() };
+    (deleter.map(|f| f as usize) == Some(delete_versioned as *const () as usize))
+        .then(|| tensor.cast())
 }
 
 /// The block of a legacy tensor, when it is ours.
@@ -159,13 +154,12 @@ pub unsafe fn of_versioned(tensor: Versioned) -> Option<NonNull<Block>> {
 #[inline]
 pub unsafe fn of_legacy(tensor: Legacy) -> Option<NonNull<Block>> {
     // SAFETY: the caller's word.
-    let (deleter, block) = unsafe {
-        let at = tensor.as_ptr();
-        ((&raw const (*at).deleter).read(), (&raw const (*at).manager_ctx).read())
-    };
-    let ours = deleter.map(|f| f as usize) == Some(delete_legacy as *const () as usize);
-    let here = block.addr().wrapping_add(LEGACY) == tensor.addr().get();
-    NonNull::new(block.cast()).filter(|_| ours && here)
+    let deleter = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() };
+    if deleter.map(|f| f as usize) != Some(delete_legacy as *const () as usize) {
+        return None;
+    }
+    // SAFETY: with this deleter the struct is the legacy one of a block.
+    Some(unsafe { tensor.byte_sub(LEGACY) }.cast())
 }
 
 fn align_up(address: usize, align_bytes: usize) -> usize {
@@ -293,8 +287,8 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
     }
 }
 
-/// All of a block but the description of its tensor. `manager_ctx` is the block: a deleter finds it
-/// also from a copy of the struct.
+/// All of a block but the description of its tensor. `manager_ctx` only must not be NULL: consumers
+/// may have written to it, so nobody here reads it.
 ///
 /// # Safety
 /// `block` has room for a block.
