@@ -520,6 +520,9 @@ static void asked(void) {
   WORKS(dlrs_mem_info(EXT, &free_nbytes, &total, ERR));
   CHECK(free_nbytes == 5 && total == 7);
   WORKS(dlrs_mem_info(EXT, NULL, NULL, ERR));
+  info.reserved = 1;
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_pointer_device(kDLExtDev, &done, &info, ERR));
+  info.reserved = 0;
   WORKS(dlrs_pointer_device(kDLExtDev, &done, &info, ERR));
   CHECK(info.device.device_type == kDLExtDev && info.nbytes == 400);
   CHECK((uintptr_t)info.base == (uintptr_t)&done - 4);

@@ -110,13 +110,18 @@ static void older_header(void) {
   t_tensor src, dst;
   dlrs_copy_options options = options_of(0, 1);
   int32_t dangling = 0;
+  size_t size;
   t_make(&src);
   t_make(&dst);
   options.dst_stream = &dangling;
   REFUSED(DLRS_STREAM, ANY, ANY, -1, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
-  options.struct_size = offsetof(dlrs_copy_options, src_stream);
-  WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
-  options.struct_size -= 1;
+  options.src_stream = &dangling;
+  /* A size between two versions is the earlier one's: half a stream is none. */
+  for (size = offsetof(dlrs_copy_options, src_stream); size < sizeof options; ++size) {
+    options.struct_size = (uint32_t)size;
+    WORKS(dlrs_copy(&src.managed, &dst.managed, &options, ERR));
+  }
+  options.struct_size = offsetof(dlrs_copy_options, src_stream) - 1;
   REFUSED(DLRS_STRUCT_SIZE, 3, DLRS_FIELD_STRUCT_SIZE, -1, dlrs_copy(&src.managed, &dst.managed, &options, ERR));
 }
 

@@ -50,6 +50,7 @@ static void forwards(int32_t status, const char *kind) {
 }
 
 int main(void) {
+  size_t i;
   dlrs_error failure;
   names();
   forwards(DLRS_NULL_ARG, "ValueError");
@@ -71,5 +72,13 @@ int main(void) {
   WORKS(dlrs_error_forward(&failure, &seen, set_error, ERR));
   CHECK(strcmp(seen.kind, "ValueError") == 0);
   CHECK(strncmp(seen.message, "dlrs_validate: tensor: ", 23) == 0);
+  /* Shorter than its message: there is none to forward. */
+  for (i = 0; i <= sizeof failure; ++i) {
+    const int has = i > offsetof(dlrs_error, message);
+    failure.struct_size = (uint32_t)i;
+    if (has) WORKS(dlrs_error_forward(&failure, &seen, set_error, ERR));
+    else REFUSED(DLRS_STRUCT_SIZE, 1, DLRS_FIELD_STRUCT_SIZE, -1,
+                 dlrs_error_forward(&failure, &seen, set_error, ERR));
+  }
   return t_close();
 }

@@ -226,6 +226,19 @@ static void printing() {
   CHECK(status_of([] { Tensor().to_string(); }) == DLRS_NULL_ARG);
 }
 
+// A Span is of the type itself: what is derived from it has elements of another size.
+struct Base {
+  int a;
+};
+struct Derived : Base {
+  int b;
+};
+template <class T, class From>
+constexpr bool spans = std::is_constructible_v<dlpack_rs::Span<T>, From>;
+static_assert(spans<Base, std::vector<Base> &> && spans<const Base, const std::vector<Base> &>);
+static_assert(!spans<Base, std::vector<Derived> &> && !spans<Base, std::array<Derived, 2> &>);
+static_assert(!spans<Base, const std::vector<Base> &> && !spans<Base, int>);
+
 int main() {
   making();
   dtypes();

@@ -56,6 +56,16 @@ int main(void) {
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_device_parse("cpu", 3, NULL, ERR));
   REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_dtype_parse("int8", 3, &into, ERR));
   REFUSED(DLRS_PARSE, 1, ANY, -1, dlrs_device_parse("cpux", 4, &place, ERR));
+  /* The text is quoted where it is at fault, and nowhere else. */
+  CHECK(strstr(t_error.message, "cpux") != NULL);
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_device_parse("cpux", 4, NULL, ERR));
+  CHECK(strstr(t_error.message, "cpux") == NULL);
+  REFUSED(DLRS_DTYPE_LANES, 1, DLRS_FIELD_DTYPE_LANES, -1,
+          dlrs_dtype_parse_as("0f", 2, DLRS_NOTATION_PEP3118, &into, ERR));
+  CHECK(t_error.value == 0 && t_error.limit == 1);
+  REFUSED(DLRS_DTYPE_LANES, 1, DLRS_FIELD_DTYPE_LANES, -1,
+          dlrs_dtype_parse_as("65536f", 6, DLRS_NOTATION_PEP3118, &into, ERR));
+  CHECK(t_error.value == 65536 && t_error.limit == 65535);
   t_unwatch();
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_dtype_format(F32, NULL, 1, &nbytes, ERR));
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_device_format(CPU, NULL, 1, &nbytes, ERR));

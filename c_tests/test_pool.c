@@ -401,6 +401,23 @@ static void outlive(void) {
   balanced();
 }
 
+/* A struct of a newer header: what only it has becomes 0, and nothing behind it is written. */
+static void newer_statistics(void) {
+  struct {
+    dlrs_pool_statistics known;
+    uint64_t newer[2], behind;
+  } out;
+  dlrs_pool *pool;
+  WORKS(dlrs_pool_create(NULL, &pool, ERR));
+  memset(&out, 0xEE, sizeof out);
+  out.known.struct_size = sizeof out.known + sizeof out.newer;
+  WORKS(dlrs_pool_stats(pool, &out.known, ERR));
+  EQUAL(out.known.struct_size, sizeof out.known + sizeof out.newer);
+  CHECK(out.known.live_blocks == 0 && out.newer[0] == 0 && out.newer[1] == 0);
+  CHECK(out.behind == 0xEEEEEEEEEEEEEEEEu);
+  dlrs_pool_release(pool);
+}
+
 /* Behind dlrs_allocator_set; and a pool below a pool. */
 static void stacked(void) {
   dlrs_pool *lower, *upper;
@@ -701,6 +718,7 @@ int main(int argc, char **argv) {
   no_memory();
   t_context = "all but threads"; /* of which the C library keeps some memory */
   EQUAL(inject_live(), live);
+  newer_statistics();
   threads();
   release_race();
 #ifndef _WIN32

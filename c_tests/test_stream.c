@@ -57,6 +57,9 @@ static void nulls(void) {
   WORKS(dlrs_stream_query(CPU, NULL, &done, ERR));
   EQUAL(done, 1);
   WORKS(dlrs_stream_wait(CPU, NULL, NULL, ERR));
+  REFUSED(DLRS_STREAM, ANY, ANY, -1, dlrs_stream_wait(CPU, t_guard(), t_guard(), ERR));
+  REFUSED(DLRS_STREAM, ANY, ANY, -1, dlrs_stream_wait(CPU, NULL, t_guard(), ERR));
+  REFUSED(DLRS_STREAM, ANY, ANY, -1, dlrs_stream_wait(CPU, t_guard(), NULL, ERR));
   REFUSED(DLRS_STREAM, 2, ANY, -1, dlrs_stream_sync(CPU, handle, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_stream_sync(t_device(kDLVulkan, 0), NULL, ERR));
   REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_stream_sync(t_device(-1, 0), NULL, ERR));

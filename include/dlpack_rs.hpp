@@ -100,9 +100,10 @@ class Span {
   constexpr Span(T *data, size_t count) noexcept : data_(data), count_(count) {}
   template <size_t N>
   constexpr Span(T (&array)[N]) noexcept : data_(array), count_(N) {}
-  /// Of a std::vector, std::array, std::span, ...
-  template <class C, class = std::enable_if_t<
-                         std::is_convertible_v<decltype(std::declval<C &>().data()), T *>>>
+  /// Of a std::vector, std::array, std::span, ... of T; not of a class derived from it, whose
+  /// elements have another size.
+  template <class C, class E = std::remove_pointer_t<decltype(std::declval<C &>().data())>,
+            class = std::enable_if_t<std::is_convertible_v<E (*)[], T (*)[]>>>
   constexpr Span(C &&container) noexcept : data_(container.data()), count_(container.size()) {}
 
   constexpr T *data() const noexcept { return data_; }

@@ -286,8 +286,9 @@ fn illegal_bits(kind: &Kind, bits: i64) -> Error {
     bad_bits(bits, most)
 }
 
+/// Lanes that no dtype has.
 #[cold]
-fn bad_lanes(lanes: i64, limit: i64) -> Error {
+pub fn bad_lanes(lanes: i64, limit: i64) -> Error {
     let error = Error::new(Status::DLRS_DTYPE_LANES).field(Field::DLRS_FIELD_DTYPE_LANES);
     error.value(lanes).limit(limit)
 }

@@ -132,7 +132,8 @@ pub fn parse(text: &[u8], notation: Notation) -> Result<DLDataType> {
     }
     match u16::try_from(lanes) {
         Ok(lanes @ 1..) => Ok(DLDataType { code: code as u8, bits, lanes }),
-        _ => Err(Error::new(DLRS_DTYPE_LANES).value(lanes).limit(u16::MAX.into())),
+        Ok(_) => Err(dtype::bad_lanes(lanes, 1)),
+        Err(_) => Err(dtype::bad_lanes(lanes, u16::MAX.into())),
     }
 }
 

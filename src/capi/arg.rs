@@ -289,12 +289,13 @@ unsafe fn held<T>(slot: *mut *mut T, arg: Arg) -> Pointer {
 /// # Safety
 /// Every bit pattern is a value, and the first member is a `u32`.
 pub unsafe trait Sized32: Copy {
-    /// How large the struct was in the first version that had it: what callers may still pass.
-    const FIRST: usize = size_of::<Self>();
+    /// How large the struct was in earlier versions, ascending: what callers may still pass.
+    const EARLIER: &'static [usize] = &[];
 }
 
 /// The caller's options, or `None` for the defaults. A larger struct of a newer header is taken
-/// as far as it is known; what a smaller one of an older header lacks is 0.
+/// as far as it is known; what a smaller one of an older header lacks is 0. A size between two
+/// versions is the earlier one's: no member is read in part.
 ///
 /// # Safety
 /// `options` is NULL or points to a readable struct of the size that it says.
@@ -306,10 +307,6 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
     let pointer = required(options, arg)?;
     // SAFETY: the first member is a u32, by the trait.
     let given = unsafe { pointer.cast::<u32>().read_volatile() } as usize;
-    if given < T::FIRST {
-        let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
-        return Err(error.value(given as i64).limit(T::FIRST as i64));
-    }
     let mut read = MaybeUninit::<T>::zeroed();
     // SAFETY: the struct is as large as it says, and any bits are a value; the size is the one that
     // was judged, even if another thread has written another one since.
@@ -317,11 +314,30 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
         if given >= size_of::<T>() {
             read.write(pointer.read_volatile());
         } else {
+            let Some(&known) = T::EARLIER.iter().rev().find(|&&size| size <= given) else {
+                let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
+                let first = T::EARLIER.first().map_or(size_of::<T>(), |&first| first);
+                return Err(error.value(given as i64).limit(first as i64));
+            };
             let bytes = read.as_mut_ptr().cast::<u8>();
-            bytes.copy_from_nonoverlapping(pointer.as_ptr().cast(), given);
+            bytes.copy_from_nonoverlapping(pointer.as_ptr().cast(), known);
         }
         read.as_mut_ptr().cast::<u32>().write(given as u32);
         Ok(Some(read.assume_init()))
+    }
+}
+
+/// Fills a caller's struct, whose size and version [`options`] has read. What a larger one of a
+/// newer header has more becomes 0.
+///
+/// # Safety
+/// `out` points to a writable struct of `given` bytes, at least as large as `value`.
+pub unsafe fn fill<T: Sized32>(out: *mut T, value: T, given: u32) {
+    let more = (given as usize).saturating_sub(size_of::<T>());
+    // SAFETY: the caller's word.
+    unsafe {
+        out.write(value);
+        out.add(1).cast::<u8>().write_bytes(0, more);
     }
 }
 

@@ -4,7 +4,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::device::plugged::dlrs_backend;
 use crate::device::registry;
-use crate::error::{Error, Of, Parameter, Status::*};
+use crate::error::{Error, Field::DLRS_FIELD_NONE, Parameter, Status::*};
 
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_backend {}
@@ -59,7 +59,8 @@ pub unsafe extern "C" fn dlrs_backend_set(
         }
         let new = table.map(|table| (backend.cast_mut(), table));
         let before = registry::register(device_type, new);
-        let before = before.of(&Parameter(1, "device_type"))?;
+        let before =
+            before.map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))?;
         // SAFETY: NULL or a variable of the caller.
         unsafe { arg::report(old, before) };
         Ok(())

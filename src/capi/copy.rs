@@ -96,7 +96,7 @@ pub struct dlrs_copy_options {
 
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_copy_options {
-    const FIRST: usize = offset_of!(dlrs_copy_options, src_stream);
+    const EARLIER: &'static [usize] = &[offset_of!(dlrs_copy_options, src_stream)];
 }
 
 /// Options of C, turned into the core's.

@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::device::backend::{Backend, Pointer};
 use crate::device::{gpu, registry};
 use crate::device_type;
-use crate::error::{Arg, Of, Parameter, Result};
+use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::tensor::alloc;
 
 /// What a driver knows about an address.
@@ -91,7 +91,8 @@ pub unsafe extern "C" fn dlrs_driver_path_set(
 ) -> dlrs_status {
     run("dlrs_driver_path_set", error, || {
         // SAFETY: a text that stays, by the caller's word.
-        unsafe { gpu::set_path(device_type, path) }.of(&Parameter(1, "device_type"))
+        unsafe { gpu::set_path(device_type, path) }
+            .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))
     })
 }
 
@@ -201,9 +202,11 @@ pub unsafe extern "C" fn dlrs_mem_info(
 ///
 /// Device:    device_type is one of the types of the backend to ask; the answer may be another,
 ///            such as kDLCUDAManaged, or kDLCPU for memory that the driver does not know.
-/// Ownership: unchanged.
-/// Errors:    DLRS_NULL_ARG: data or out. DLRS_STRUCT_SIZE: out. DLRS_DEVICE_TYPE: no backend
-///            serves it. DLRS_UNSUPPORTED: its backend does not tell. Classes 5 and 6: its driver.
+/// Ownership: unchanged. out->struct_size is set by the caller; members of *out that only a newer
+///            version has become 0.
+/// Errors:    DLRS_NULL_ARG: data or out. DLRS_MISALIGNED_STRUCT, DLRS_STRUCT_SIZE: out.
+///            DLRS_BAD_ARG: its reserved is not 0. DLRS_DEVICE_TYPE: no backend serves it.
+///            DLRS_UNSUPPORTED: its backend does not tell. Classes 5 and 6: its driver.
 /// Threads:   any.
 /// Source:    cuPointerGetAttribute, hipPointerGetAttributes.
 ///
@@ -223,16 +226,21 @@ pub unsafe extern "C" fn dlrs_pointer_device(
         ])?;
         let argument = &Parameter(1, "device_type");
         let data = arg::required(data, &Parameter(2, "data"))?;
-        let out = arg::required(out, &Parameter(3, "out"))?;
+        let out_arg = &Parameter(3, "out");
         // SAFETY: a live struct, by the preface.
-        unsafe { arg::options(out.as_ptr().cast_const(), &Parameter(3, "out")) }?;
+        let given = unsafe { arg::options(out.cast_const(), out_arg) }?;
+        let Some(dlrs_pointer_info { struct_size, reserved, .. }) = given else {
+            return Err(Error::new(DLRS_NULL_ARG).of(out_arg));
+        };
+        if reserved != 0 {
+            let error = Error::new(DLRS_BAD_ARG).option("reserved").of(out_arg);
+            return Err(error.value(reserved.into()));
+        }
         let backend = backend(DLDevice { device_type, device_id: 0 }, argument)?;
         let Pointer { device, base, nbytes } = backend.pointer(data.as_ptr())?;
-        // SAFETY: not NULL, aligned, and large enough.
-        unsafe {
-            let struct_size = (*out.as_ptr()).struct_size;
-            out.write(dlrs_pointer_info { struct_size, reserved: 0, device, base, nbytes });
-        }
+        let info = dlrs_pointer_info { struct_size, reserved, device, base, nbytes };
+        // SAFETY: not NULL, aligned, and as large as it says.
+        unsafe { arg::fill(out, info, struct_size) };
         Ok(())
     })
 }

@@ -3,8 +3,9 @@
 use core::ffi::{c_char, c_void};
 use core::fmt::{self, Write};
 use core::mem::offset_of;
+use core::ptr::NonNull;
 
-use crate::error::{Error, Parameter, Result, Status, Status::DLRS_OK, exception_of};
+use crate::error::{Arg, Error, Field::*, Parameter, Result, Status, Status::*, exception_of};
 
 /// What a function answers: 0, or a `dlrs_status_code`.
 #[allow(non_camel_case_types)]
@@ -115,7 +116,8 @@ pub(crate) fn run_rest(
     run(function, error, body)
 }
 
-/// As [`run`], for a function that reads a text, which the message quotes.
+/// As [`run`], for a function whose first parameter is a text: the message quotes it where it is at
+/// fault.
 pub(crate) fn run_quoting(
     function: &'static str,
     error: *mut dlrs_error,
@@ -124,7 +126,7 @@ pub(crate) fn run_quoting(
 ) -> dlrs_status {
     match body() {
         Ok(()) => DLRS_OK as i32,
-        Err(failure) => report(function, error, quoted, &failure),
+        Err(failure) => report(function, error, quoted.filter(|_| failure.place() == 1), &failure),
     }
 }
 
@@ -170,6 +172,25 @@ fn report(
     status
 }
 
+/// An error that a function has filled, as far as its message.
+///
+/// # Safety
+/// `failure` is NULL or live.
+pub(crate) unsafe fn with_message(
+    failure: *const dlrs_error,
+    argument: Arg,
+) -> Result<NonNull<dlrs_error>> {
+    let found = super::arg::required(failure, argument)?;
+    // SAFETY: a live struct starts with its size.
+    let given = unsafe { (&raw const (*failure).struct_size).read() } as usize;
+    let least = offset_of!(dlrs_error, message) + 1;
+    if given < least {
+        let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(argument);
+        return Err(error.value(given as i64).limit(least as i64));
+    }
+    Ok(found)
+}
+
 /// Receives an error in DLPack's own way: a Python exception's name and a message, both for the
 /// length of the call.
 #[allow(non_camel_case_types)]
@@ -195,7 +216,8 @@ pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char 
 /// Report a failure through the `SetError` of DLPack's managed tensor allocator.
 ///
 /// Ownership: nothing is kept; kind and message are valid during the callback.
-/// Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_STRUCT_SIZE: it is too short to
+///            have a message. A NULL set_error is accepted and does nothing.
 ///            The kind is "BufferError" for classes 3 and 5, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
 ///            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
 ///            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;
@@ -213,11 +235,11 @@ pub unsafe extern "C" fn dlrs_error_forward(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_error_forward", error, || {
-        let failure = super::arg::required(failure, &Parameter(1, "failure"))?;
-        // SAFETY: not NULL and aligned; a live struct by the caller's word.
-        let (status, message) = unsafe {
-            ((*failure.as_ptr()).status, (&raw const (*failure.as_ptr()).message).cast())
-        };
+        // SAFETY: NULL or a live struct, by the caller's word.
+        let failure = unsafe { with_message(failure, &Parameter(1, "failure")) }?.as_ptr();
+        // SAFETY: as above, with a message.
+        let (status, message) =
+            unsafe { ((*failure).status, (&raw const (*failure).message).cast()) };
         if let Some(set_error) = set_error {
             // SAFETY: the caller's callback; both texts end with NUL.
             unsafe { set_error(error_ctx, exception_of(status).as_ptr(), message) };

@@ -49,9 +49,10 @@ pub(super) unsafe fn write_text(
 ///
 /// Bytes:     nbytes bytes of text are read; no NUL is needed.
 /// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: nbytes is beyond any memory.
+/// Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
+///            DLRS_BAD_ARG: nbytes is beyond any memory.
 ///            DLRS_PARSE: not a name; value is the byte at fault.
-///            DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: a name with impossible numbers.
+///            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: a name with impossible numbers.
 ///            On any error *out is untouched.
 /// Threads:   any; the locale does not matter.
 /// Source:    the names of NumPy and ml_dtypes; the text must match to the letter, without
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
 ///            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
 ///            only asks for it.
 /// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
 ///            DLRS_BAD_ARG: capacity is beyond any memory.
 ///            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
 /// Threads:   any; the locale does not matter.
@@ -120,9 +121,10 @@ pub unsafe extern "C" fn dlrs_dtype_format(
 ///
 /// Bytes:     nbytes bytes of text are read; no NUL is needed.
 /// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: nbytes is beyond any memory.
+/// Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
+///            DLRS_BAD_ARG: nbytes is beyond any memory.
 ///            DLRS_PARSE: not a name; value is the byte at fault.
-///            DLRS_DEVICE_ID: an ordinal that does not fit.
+///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
 ///            On any error *out is untouched.
 /// Threads:   any; the locale does not matter.
 /// Source:    the names of dlpack.h's kinds in lower case; the ordinal is 0 where it is not given.
@@ -160,7 +162,7 @@ pub unsafe extern "C" fn dlrs_device_parse(
 ///            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
 ///            only asks for it.
 /// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
 ///            DLRS_BAD_ARG: capacity is beyond any memory.
 ///            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
 /// Threads:   any; the locale does not matter.

@@ -23,9 +23,10 @@ fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
 ///
 /// Bytes:     nbytes bytes of text are read; no NUL is needed.
 /// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
+/// Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
+///            DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
 ///            DLRS_PARSE: not a dtype that DLPack has; value is the byte at fault.
-///            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: too many.
+///            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: none or too many.
 ///            On any error *out is untouched.
 /// Threads:   any; the locale does not matter.
 /// Source:    PEP 3118 and the module struct: "f", "<d", "Zf", "?", and "4f" for four lanes;
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
 ///            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
 ///            only asks for it.
 /// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+/// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
 ///            DLRS_BAD_ARG: notation (a dlrs_notation); capacity is beyond any memory.
 ///            what dlrs_validate reports of a dtype; DLRS_UNSUPPORTED: it has no name there.
 ///            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.

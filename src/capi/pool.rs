@@ -21,7 +21,8 @@ pub struct dlrs_pool_options {
     pub struct_size: u32,
     /// The one device that the pool serves; {0, 0} for the CPU.
     pub device: DLDevice,
-    /// No more than this is taken from `base`, in use and kept together; 0 for no limit.
+    /// No more than this is taken from `base`, in use and kept together; 0 for no limit. Sizes of
+    /// blocks count; the library's own memory takes the alignment of each on top.
     pub limit_nbytes: u64,
     /// Where blocks come from; NULL for the library's own memory, on the CPU only. Read during the
     /// call; `alloc`, `free` and `context` are kept until the pool and its last block are gone.
@@ -202,7 +203,8 @@ pub unsafe extern "C" fn dlrs_pool_set_limit(
 
 /// Tell what a pool holds and did.
 ///
-/// Ownership: out->struct_size is set by the caller; the other members are written.
+/// Ownership: out->struct_size is set by the caller; the other members are written, those that only
+///            a newer version has as 0.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool or out. DLRS_STRUCT_SIZE: out.
 ///            Nothing is written then.
 /// Threads:   any; while others use the pool, the numbers are of slightly different moments.
@@ -227,8 +229,8 @@ pub unsafe extern "C" fn dlrs_pool_stats(
         let Some(given) = given else {
             return Err(Error::new(DLRS_NULL_ARG).of(argument));
         };
-        // SAFETY: not NULL, aligned, and as large as the struct.
-        unsafe { out.write(filled(given, pool.stats())) };
+        // SAFETY: not NULL, aligned, and as large as it says.
+        unsafe { arg::fill(out, filled(given, pool.stats()), given.struct_size) };
         Ok(())
     })
 }

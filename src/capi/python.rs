@@ -5,7 +5,7 @@ use core::ptr::{NonNull, null, null_mut};
 
 use super::arg::{self, Out, Taken};
 use super::convert::{NO_OPTIONS, dlrs_import_options, import_of};
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, with_message};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::python::import::Wanted;
@@ -339,8 +339,11 @@ pub unsafe extern "C" fn dlrs_py_error_set(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_py_error_set", error, || {
-        let failure = arg::required(failure, &Parameter(1, "failure"))?.as_ptr();
+        let argument = &Parameter(1, "failure");
+        arg::required(failure, argument)?;
         let python = Python::get()?;
+        // SAFETY: a live struct, by the preface.
+        let failure = unsafe { with_message(failure, argument) }?.as_ptr();
         // SAFETY: a live struct by the contract; its message ends with NUL.
         unsafe {
             let status = (&raw const (*failure).status).read();

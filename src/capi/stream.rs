@@ -53,8 +53,8 @@ pub unsafe extern "C" fn dlrs_stream_create(
 ///
 /// Device:    of the stream.
 /// Ownership: stream is dead afterwards.
-/// Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend has none.
-///            Classes 5 and 6: its driver.
+/// Errors:    DLRS_NULL_ARG: stream. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
+///            DLRS_UNSUPPORTED: its backend has none. Classes 5 and 6: its driver.
 /// Threads:   any.
 /// Source:    this library.
 ///
@@ -142,7 +142,8 @@ pub unsafe extern "C" fn dlrs_stream_wait(
 ) -> dlrs_status {
     run("dlrs_stream_wait", error, || {
         let backend = backend(device, DEVICE)?;
-        if consumer == producer {
+        let cpu = device.device_type == DLDeviceType::kDLCPU as i32;
+        if consumer == producer && !cpu {
             return Ok(()); // one stream is in order with itself
         }
         // SAFETY: the caller's word.
@@ -304,7 +305,8 @@ pub unsafe extern "C" fn dlrs_event_query(
 /// Device:    of the stream, which may still use the tensor.
 /// Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
 ///            the stream has got here; nothing else does, so call it now and then.
-/// Errors:    DLRS_NULL_ARG: tensor or *tensor. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or *tensor. DLRS_REFCOUNT: a callback
+///            of the tensor that is being freed. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
 ///            is being captured, and its graph may use the tensor at any time; others as
 ///            dlrs_stream_sync. On any error nothing was taken.
 /// Threads:   any.

@@ -91,6 +91,14 @@ impl Backend for Host {
         no_stream(stream)
     }
 
+    unsafe fn stream_wait(
+        &self,
+        (_, consumer): (DLDevice, Stream),
+        (_, producer): (DLDevice, Stream),
+    ) -> Result<()> {
+        no_stream(consumer).and_then(|()| no_stream(producer))
+    }
+
     unsafe fn stream_query(&self, _: DLDevice, stream: Stream) -> Result<bool> {
         no_stream(stream).map(|()| true)
     }

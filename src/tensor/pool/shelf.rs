@@ -14,8 +14,12 @@ use crate::platform;
 
 /// Nodes of the first chunk; each further one holds twice as many as the one before.
 const FIRST: u64 = 64;
-/// As many chunks as 32-bit numbers can count.
-const CHUNKS: usize = 26;
+/// As many chunks as numbers can count: 67 million nodes.
+const CHUNKS: usize = 20;
+/// Bits of a number in the head of a shelf. The others count changes, so that a thread that sleeps
+/// between reading a head and changing it would have to sleep for hundreds of thousands of millions
+/// of them to be deceived.
+const NUMBER_BITS: u32 = 26;
 
 struct Node {
     /// The number of the next node, or 0.
@@ -35,12 +39,12 @@ pub struct Nodes {
 }
 
 fn number(head: u64) -> u32 {
-    head as u32
+    (head & ((1 << NUMBER_BITS) - 1)) as u32
 }
 
 /// The head that follows `head` with this first node.
 fn head(before: u64, number: u32) -> u64 {
-    ((before >> 32).wrapping_add(1) << 32) | u64::from(number)
+    ((before >> NUMBER_BITS).wrapping_add(1) << NUMBER_BITS) | u64::from(number)
 }
 
 impl Nodes {
@@ -154,6 +158,8 @@ impl Nodes {
         }
     }
 }
+
+const _: () = assert!((FIRST << CHUNKS) - FIRST < 1 << NUMBER_BITS);
 
 #[cfg(test)]
 mod tests {
