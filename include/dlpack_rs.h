@@ -945,8 +945,8 @@ struct dlrs_import_options {
  * Take a tensor in: check it, and give back one of this library that is as asked.
  *
  * Shape:     unchanged; NULL strides are filled.
- * Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, 256-byte
- *            aligned, byte_offset 0.
+ * Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, aligned to
+ *            options->align_bytes and at least 256 bytes, byte_offset 0.
  * Device:    any; a copy is on the CPU where that reaches the data, else on the same device.
  * Ownership: on success *tensor is taken and set to NULL. A tensor of this library that serves
  *            comes back itself; a foreign one is boxed once, so that it can be shared, chained
@@ -957,7 +957,8 @@ struct dlrs_import_options {
  *            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL.
  *            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
  *            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
- *            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports.
+ *            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
+ *            of no argument: an allocator or backend gave memory that is not aligned as asked.
  * Threads:   any.
  * Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
  *            dlrs_release.
@@ -2115,7 +2116,9 @@ dlrs_status dlrs_validate_legacy(const DLManagedTensor *tensor,
  * Ownership: unchanged.
  * Flags:     those of the managed tensor around it, or 0.
  * Errors:    DLRS_OUT_OF_BOUNDS: value is the worst offset from base, limit is nbytes; or
- *            base + nbytes wraps. DLRS_UNSUPPORTED: data is an opaque handle.
+ *            base + nbytes wraps. No value is told where base is below 65,536, or 2^46 bytes and
+ *            more away: it would be an address. DLRS_UNSUPPORTED: data is an opaque handle. A
+ *            tensor of size zero uses no byte, so it is inside.
  *            The rest as dlrs_validate.
  * Threads:   any.
  * Source:    this library: what no consumer can find out by itself.
@@ -2816,8 +2819,9 @@ struct dlrs_copy_options {
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: src or dst. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
  *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
  *            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
- *            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
- *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: no backend serves the device.
+ *            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: dst differs.
+ *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: no backend serves the device;
+ *            both first for src, then for dst.
  *            DLRS_OVERLAP_DST: elements of dst share memory, or it could not be decided.
  *            DLRS_OVERLAP_SRC_DST: src and dst do, without DLRS_COPY_ALLOW_OVERLAP; copying a
  *            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
@@ -2918,7 +2922,8 @@ dlrs_status dlrs_copy_explain(const DLTensor *src,
  * Copy a tensor to a device into a new, compact, row-major tensor.
  *
  * Shape:     the source's, compact row-major; any strides are read.
- * Bytes:     256-byte aligned, byte_offset 0; exact to the bit.
+ * Bytes:     256-byte aligned, byte_offset 0; exact to the bit. Bits of the last byte that are no
+ *            element's are 0.
  * Device:    from any to any, as dlrs_copy.
  * Ownership: the caller owns *out; nothing of src is kept.
  * Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
@@ -2926,7 +2931,8 @@ dlrs_status dlrs_copy_explain(const DLTensor *src,
  *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
  *            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
- *            memory. Classes 5 and 6: what the device's driver reports.
+ *            memory; DLRS_MISALIGNED, of no argument: an allocator's was not aligned. Classes 5
+ *            and 6: what the device's driver reports.
  * Threads:   as dlrs_copy.
  * Source:    python_spec: IS_COPIED on every copy.
  *
@@ -3027,8 +3033,9 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
  * To a float:   one rounding from the exact value, to nearest, ties to even. Too large becomes
  *               infinity; NaN in formats without infinity (float8_*fn, *fnuz); the largest finite
  *               value in float6 and float4, infinity too.
- * NaN:          stays NaN with its sign; from 16 bits down it is the format's one quiet NaN;
- *               *fnuz have only 0x80. Float6 and float4 have none: -0, and +0 for a negative NaN.
+ * NaN:          stays NaN with its sign; from 16 bits down it is the format's one quiet NaN, but
+ *               between a format and complex numbers of it every bit is kept; *fnuz have only
+ *               0x80. Float6 and float4 have none: -0, and +0 for a negative NaN.
  * float8_e8m0fnu: a power of two, ties up; 2^-127 for all below it, 2^-126 for all between the
  *               two; NaN for zero, for what is negative or too large.
  * Float to int: towards zero; out of range saturates; NaN becomes 0.
@@ -3078,7 +3085,9 @@ dlrs_status dlrs_cast(const DLManagedTensorVersioned *src,
  *            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
  *            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
  *            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
- *            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP.
+ *            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP; not
+ *            where it is taken out first, because it is converted or no whole bytes, and dst's
+ *            elements have at most 128 bits.
  *            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
  * Threads:   any; large fills use threads as dlrs_copy.
  * Source:    this library.
@@ -3110,6 +3119,7 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  * Tell whether two tensors have the same shape and equal elements.
  *
  * Shape:     different shapes are an answer, 0; any strides, and tensors of size zero are equal.
+ *            What a stride of 0 repeats is looked at once, in a as in b.
  * Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. Only floats
  *            and complex have values apart from their bits; and bool, where any byte but 0 is
  *            true. *out becomes 1 or 0.
@@ -3137,7 +3147,8 @@ dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
 /**
  * Find the largest absolute difference of two elements at the same place.
  *
- * Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0.
+ * Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0. What
+ *            strides of 0 repeat in both is looked at once.
  * Bytes:     computed in double; for integers exact and rounded once. Equal elements differ by 0,
  *            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
  *            `*out <= tolerance` is false. Of complex elements, the larger difference of the
