@@ -40,9 +40,9 @@ impl Both {
         let mut one_sided = false;
         for (&extent, (&a, &b)) in a.shape().iter().zip(strides) {
             let once = match repeats {
-                Repeats::OfBoth => a == 0 && b == 0,
-                Repeats::OfFirst => a == 0,
-                Repeats::OfSecond => b == 0,
+                Repeats::Both => a == 0 && b == 0,
+                Repeats::First => a == 0,
+                Repeats::Second => b == 0,
             };
             shape.push(if once { 1 } else { extent });
             one_sided |= (a == 0) != (b == 0);
@@ -106,9 +106,9 @@ impl Both {
 /// Which dimensions are looked at once, because their elements are repeated (stride 0).
 #[derive(Clone, Copy)]
 enum Repeats {
-    OfBoth,
-    OfFirst,
-    OfSecond,
+    Both,
+    First,
+    Second,
 }
 
 /// The numbers of two tiles, in pairs.
@@ -138,8 +138,8 @@ pub unsafe fn equal(pair: &Pair, equality: Equality) -> Result<bool> {
     // An element that is repeated is equal to all that it meets if it is equal to one of them, and
     // this one to all others that it meets: so what each repeats is looked at once, in turn, and
     // not every pair.
-    let first = Both::new(pair, equality, Repeats::OfFirst)?;
-    let second = Both::new(pair, equality, Repeats::OfSecond)?;
+    let first = Both::new(pair, equality, Repeats::First)?;
+    let second = Both::new(pair, equality, Repeats::Second)?;
     // SAFETY: the caller's word.
     unsafe { Ok(first.equal() && (!first.one_sided || second.equal())) }
 }
@@ -155,7 +155,7 @@ pub unsafe fn max_diff(pair: &Pair) -> Result<f64> {
     if pair.src.empty {
         return Ok(0.0);
     }
-    let both = Both::new(pair, Equality::Values, Repeats::OfBoth)?;
+    let both = Both::new(pair, Equality::Values, Repeats::Both)?;
     let mut largest = 0.0f64;
     // SAFETY: the caller's word.
     unsafe {
