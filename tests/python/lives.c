@@ -2,7 +2,8 @@
    in it, or left alone. No Python.h: one program serves every CPython.
 
    lives PYTHON OURS restart     Python ends with tensors that are out, and is started again
-   lives PYTHON OURS locks       interpreters with a lock and an allocator of their own (3.12) */
+   lives PYTHON OURS locks       interpreters with a lock and an allocator of their own (3.12)
+   lives PYTHON OURS together    four of them at once, each releasing what belongs to the next */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -32,8 +33,11 @@ static void *at(void *library, const char *name) {
 #define PY(type, name) OF(python, type, name)
 
 #define N 40
-static DLManagedTensorVersioned *out[8 * N];
-static int n_out;
+typedef struct {
+  DLManagedTensorVersioned *out[8 * N];
+  int n;
+} Tensors;
+static Tensors all;
 
 #define ENSURE(condition) do { if (!(condition)) { \
   fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); exit(1); } } while (0)
@@ -60,7 +64,7 @@ static void say(const char *script) {
 }
 
 /* Tensors of this interpreter: over a buffer and over an array interface. */
-static void make(int count) {
+static void make(Tensors *to, int count) {
   void *(*attribute)(void *, const char *);
   void (*drop)(void *) = PY(void (*)(void *), Py_DecRef);
   Import import = OF(ours, Import, dlrs_py_import);
@@ -75,23 +79,26 @@ static void make(int count) {
       dlrs_error error;
       void *object = PY(void *(*)(void *, intptr_t), PyTuple_GetItem)(pair, i);
       error.struct_size = sizeof error;
-      if (import(object, NULL, &out[n_out], &error)) {
+      if (import(object, NULL, &to->out[to->n], &error)) {
         PY(void (*)(void), PyErr_Print)();
         fputs(error.message, stderr);
         exit(1);
       }
-      ++n_out;
+      ++to->n;
     }
     drop(pair); drop(empty); drop(call);
   }
 }
 
-static void *release(void *count) {
-  int left = *(int *)count;
-  for (; left > 0 && n_out > 0; --left) {
-    --n_out;
-    out[n_out]->deleter(out[n_out]);
+static void release_some(Tensors *from, int count) {
+  for (; count > 0 && from->n > 0; --count) {
+    DLManagedTensorVersioned *tensor = from->out[--from->n];
+    tensor->deleter(tensor);
   }
+}
+
+static void *release(void *count) {
+  release_some(&all, *(int *)count);
   return NULL;
 }
 
@@ -116,17 +123,17 @@ static void restart(void) {
     PY(void (*)(void), Py_Initialize)();
     module();
     /* Of an earlier life: left alone, wherever that is. */
-    half = n_out / 2;
+    half = all.n / 2;
     release(&half);
-    release_elsewhere(n_out);
+    release_elsewhere(all.n);
     say(setup);
-    make(3 * N);
+    make(&all, 3 * N);
     half = 3 * N;
     release(&half);
     release_elsewhere(half);
     say("assert len(deleted) == 120, len(deleted)\n"
         "for source in sources: source.append(1)\n");
-    make(2 * N);
+    make(&all, 2 * N);
     ENSURE(PY(int (*)(void), Py_FinalizeEx)() == 0);
     half = N; /* after the end */
     release(&half);
@@ -146,7 +153,7 @@ static void locks(void) {
     ENSURE(start(&other, &own).kind == 0);
     say(setup);
     module();
-    make(3 * N);
+    make(&all, 3 * N);
     PY(void *(*)(void), PyEval_SaveThread)();
     PY(void (*)(void *), PyEval_RestoreThread)(main);
     release(&count); /* attached to the main interpreter */
@@ -157,12 +164,63 @@ static void locks(void) {
     release_elsewhere(count);
     say("assert len(deleted) == 120, len(deleted)\n"
         "for source in sources: source.append(1)\n");
-    make(N);
+    make(&all, N);
     PY(void (*)(void *), Py_EndInterpreter)(other);
     PY(void (*)(void *), PyEval_RestoreThread)(main);
     release_elsewhere(count); /* of one that is gone */
-    ENSURE(n_out == 0);
+    ENSURE(all.n == 0);
   }
+  ENSURE(PY(int (*)(void), Py_FinalizeEx)() == 0);
+}
+
+static pthread_barrier_t barrier;
+static Tensors boxes[4];
+
+/* Waits for the others, attached to nothing: they may want to come in. */
+static void meet(void) {
+  void *left = PY(void *(*)(void), PyEval_SaveThread)();
+  pthread_barrier_wait(&barrier);
+  PY(void (*)(void *), PyEval_RestoreThread)(left);
+}
+
+static void *one_of_four(void *place) {
+  const Config own = {0, 0, 0, 1, 0, 1, 2};
+  int here = *(int *)place, round;
+  Status (*start)(void **, const Config *);
+  start = PY(Status (*)(void **, const Config *), Py_NewInterpreterFromConfig);
+  for (round = 0; round < 10; ++round) {
+    int state = PY(int (*)(void), PyGILState_Ensure)();
+    void *main = PY(void *(*)(void), PyThreadState_Get)(), *other;
+    ENSURE(start(&other, &own).kind == 0);
+    say(setup);
+    module();
+    make(&boxes[here], N);
+    meet();
+    release_some(&boxes[(here + 1) % 4], 2 * N);
+    meet();
+    say("assert len(deleted) == 40, len(deleted)\n"
+        "for source in sources: source.append(1)\n");
+    PY(void (*)(void *), Py_EndInterpreter)(other);
+    PY(void (*)(void *), PyEval_RestoreThread)(main);
+    PY(void (*)(int), PyGILState_Release)(state);
+  }
+  return NULL;
+}
+
+static void together(void) {
+  pthread_t threads[4];
+  int places[4], i;
+  void *left;
+  PY(void (*)(void), Py_Initialize)();
+  if (atoi(PY(const char *(*)(void), Py_GetVersion)() + strlen("3.")) < 13) exit(77);
+  pthread_barrier_init(&barrier, NULL, 4);
+  left = PY(void *(*)(void), PyEval_SaveThread)();
+  for (i = 0; i < 4; ++i) {
+    places[i] = i;
+    ENSURE(pthread_create(&threads[i], NULL, one_of_four, &places[i]) == 0);
+  }
+  for (i = 0; i < 4; ++i) ENSURE(pthread_join(threads[i], NULL) == 0);
+  PY(void (*)(void *), PyEval_RestoreThread)(left);
   ENSURE(PY(int (*)(void), Py_FinalizeEx)() == 0);
 }
 
@@ -171,6 +229,10 @@ int main(int argc, char **argv) {
   python = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
   ours = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
   if (python == NULL || ours == NULL) { fprintf(stderr, "%s\n", dlerror()); return 9; }
-  strcmp(argv[3], "restart") == 0 ? restart() : locks();
+  switch (argv[3][0]) {
+  case 'r': restart(); break;
+  case 'l': locks(); break;
+  default: together();
+  }
   return 0;
 }

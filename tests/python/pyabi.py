@@ -37,9 +37,9 @@ class Tensor:
     def __init__(self, versioned):
         self.versioned = versioned
 
-    def __del__(self):
+    def __del__(self, release=lib.dlrs_release):  # at exit the module may have lost its names
         if self.versioned:
-            lib.dlrs_release(self.versioned)
+            release(self.versioned)
 
     @property
     def struct(self):
