@@ -203,3 +203,90 @@ def test_cuda_array_interface(driver, stream, log):
     assert t.shape == (2, 3) and driver.log == log
     with pytest.raises(RuntimeError, match="ambiguous"):
         import_(Interface(ones(), "__cuda_array_interface__", stream=0))
+
+
+class Said(Fake):
+    """A producer that says where its data is, and gives a tensor of our CUDA or of the CPU."""
+
+    def __init__(self, device, takes=NEW, make=None):
+        super().__init__(takes, make or (lambda **k: export(device_tensor(), max_version=(1, 3))))
+        self.device = device
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+@pytest.mark.parametrize("device, wanted, named", [
+    ((CUDA, 0), (0, 0), True), ((13, 0), (0, 0), True), ((3, 0), (0, 0), False), ((1, 0), (0, 0), False),
+    ((CUDA, 0), (1, 0), False), ((CUDA, 0), (3, 0), False), ((CUDA, 0), (CUDA, 0), True),
+    ((1, 0), (CUDA, 0), True), ((CUDA, 1), (CUDA, 0), True), ((3, 0), (CUDA, 0), True),
+])
+def test_a_stream_is_one_of_where_the_tensor_is_wanted(driver, device, wanted, named):
+    host = wanted[0] in (1, 3) or wanted[0] == 0 and device[0] in (1, 3)
+    obj = Said(device, make=(lambda **k: ones().__dlpack__(max_version=(1, 3))) if host else None)
+    import_(obj, stream=0x1000, dl_device=wanted if wanted[0] != 3 else (1, 0))
+    assert ("stream" in obj.calls[0]) == named and len(obj.calls) == 1
+
+
+@pytest.mark.parametrize("wanted, names", [((CUDA, 0), [True, True]), ((CUDA, 1), [True, False])])
+def test_an_older_producer_is_not_told_of_another_devices_stream(driver, wanted, names):
+    a = ones()
+    t = on_device(a)
+    obj = Said((CUDA, 0), ("stream", "max_version"), lambda **k: export(t, max_version=(1, 3)))
+    import_(obj, stream=0x1000, dl_device=wanted)
+    assert ["stream" in call for call in obj.calls] == names
+
+
+@pytest.mark.parametrize("stream, log", [
+    (0, []), (1, []), (-1, []), (0x1000, [("record", None), ("wait", 0x1000)]),
+])
+def test_what_no_stream_was_named_to_is_waited_for(driver, stream, log):
+    mute = type("Mute", (Fake,), {"__dlpack_device__": property(lambda self: self.missing)})
+    for obj in (export(device_tensor(), max_version=(1, 3)),
+                mute(NEW, lambda **k: export(device_tensor(), max_version=(1, 3)))):
+        driver.log.clear()
+        assert import_(obj, stream=stream).device == (CUDA, 0)
+        assert driver.log == log
+
+
+def test_a_copy_of_ours_is_made_on_the_stream(driver):
+    a = ones()
+    t = on_device(a)
+    copy = import_(Said((CUDA, 0), make=lambda **k: export(t, max_version=(1, 3))), stream=0x1000, copy=1)
+    assert copy.device == (CUDA, 0) and driver.log == [("copy", CUDA, CUDA, 0x1000)]
+    driver.log.clear()
+    back = import_(Said((CUDA, 0), ("stream", "max_version"), lambda **k: export(t, max_version=(1, 3))),
+                   dl_device=(1, 0))
+    assert back.device == (1, 0) and driver.log == [("copy", CUDA, 1, None)]
+    del copy
+
+
+def test_managed_memory_by_the_exchange_api(driver):
+    """The framework's stream is asked for, and the consumer's waits for it."""
+    abi.call(abi.lib.dlrs_backend_set, 13, byref(driver.table), None)
+    try:
+        asked = []
+
+        def hands_out(obj, out):
+            a = ones()
+            shape = (c_int64 * 2)(2, 3)
+            bare = abi.DLTensor(data=a.ctypes.data, device=DLDevice(13, 0), ndim=2,
+                                dtype=abi.DLDataType(2, 32, 1), shape=shape)
+            asked.append(a)
+            made = pyabi.Versioned()
+            abi.call(abi.lib.dlrs_tensor_wrap, byref(bare), 0, None, None, byref(made))
+            c_void_p.from_address(out).value = ctypes.cast(made, c_void_p).value
+            return 0
+
+        def current(kind, ordinal, out):
+            asked.append(kind)
+            c_void_p.from_address(out).value = 0x3000
+            return 0
+
+        table = Table(hands_out)
+        table.current = ctypes.PYFUNCTYPE(ctypes.c_int, c_int32, c_int32, c_void_p)(current)
+        table.table.current_work_stream = ctypes.cast(table.current, c_void_p)
+        assert import_(with_table(table), stream=0x1000).device == (13, 0)
+        assert asked[1:] == [13] and driver.log == [("record", 0x3000), ("wait", 0x1000)]
+    finally:
+        abi.call(abi.lib.dlrs_backend_set, 13, None, None)
