@@ -307,18 +307,22 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
     let pointer = required(options, arg)?;
     // SAFETY: the first member is a u32, by the trait.
     let given = unsafe { pointer.cast::<u32>().read_volatile() } as usize;
+    let known = match given >= size_of::<T>() {
+        true => Some(size_of::<T>()),
+        false => T::EARLIER.iter().rev().copied().find(|&size| size <= given),
+    };
+    let Some(known) = known else {
+        let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
+        let first = T::EARLIER.first().map_or(size_of::<T>(), |&first| first);
+        return Err(error.value(given as i64).limit(first as i64));
+    };
     let mut read = MaybeUninit::<T>::zeroed();
     // SAFETY: the struct is as large as it says, and any bits are a value; the size is the one that
     // was judged, even if another thread has written another one since.
     unsafe {
-        if given >= size_of::<T>() {
+        if known == size_of::<T>() {
             read.write(pointer.read_volatile());
         } else {
-            let Some(&known) = T::EARLIER.iter().rev().find(|&&size| size <= given) else {
-                let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
-                let first = T::EARLIER.first().map_or(size_of::<T>(), |&first| first);
-                return Err(error.value(given as i64).limit(first as i64));
-            };
             let bytes = read.as_mut_ptr().cast::<u8>();
             bytes.copy_from_nonoverlapping(pointer.as_ptr().cast(), known);
         }
