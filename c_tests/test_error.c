@@ -59,6 +59,8 @@ int main(void) {
   forwards(DLRS_NOMEM, "MemoryError");
   forwards(DLRS_UNSUPPORTED, "BufferError");
   forwards(DLRS_DEVICE_TYPE, "BufferError");
+  forwards(DLRS_VERSION, "BufferError");
+  forwards(DLRS_DTYPE_CODE, "BufferError");
   forwards(DLRS_NO_DEVICE, "BufferError");
   forwards(DLRS_CALLBACK, "RuntimeError");
   forwards(DLRS_DRV_INIT, "RuntimeError");

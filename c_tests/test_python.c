@@ -268,6 +268,9 @@ static void notations(void) {
   reads(DLRS_NOTATION_PEP3118, "P", t_dtype(kDLOpaqueHandle, (int)sizeof(size_t) * 8, 1));
   reads(DLRS_NOTATION_PEP3118, ">b", t_dtype(kDLInt, 8, 1)); /* a byte has no order */
   reads(DLRS_NOTATION_TYPESTR, ">u1", t_dtype(kDLUInt, 8, 1));
+  reads(DLRS_NOTATION_TYPESTR, "=i2", t_dtype(kDLInt, 16, 1));
+  reads(DLRS_NOTATION_PEP3118, "F", t_dtype(kDLComplex, 64, 1));
+  reads(DLRS_NOTATION_PEP3118, "<D", t_dtype(kDLComplex, 128, 1));
   read_refused(DLRS_NOTATION_PEP3118, ">f", DLRS_UNSUPPORTED);
   read_refused(DLRS_NOTATION_PEP3118, "!d", DLRS_UNSUPPORTED);
   read_refused(DLRS_NOTATION_TYPESTR, ">f4", DLRS_UNSUPPORTED);
@@ -276,7 +279,7 @@ static void notations(void) {
   {
     static const char *const none_pep3118[] = {"", "<", "@", "g", "Zg", "Z", "O", "s", "4s", "x",
         "w", "u", "T{f:a:}", "(2,3)f", "ff", "f ", " f", "@@f", "<>f", "<n", "<P", "04f", "p"};
-    static const char *const none_typestr[] = {"", "f4", "=f4", "|f4", "|u2", "<V2", "<M8", "<U4",
+    static const char *const none_typestr[] = {"", "f4", "|f4", "|u2", "<V2", "<M8", "<U4",
         "|S1", "|O8", "<f", "<f3", "<f44", "<i16", "<t1", "< f4", "<4f4"};
     static const char *const none_arrow[] = {"", "n", "u", "z", "w:4", "d:19,10", "tdD", "+l", "ee",
         "<f", "4f"};

@@ -46,7 +46,7 @@ clean bin/python -B -m pytest -q -p no:cacheprovider --noconftest --tb=short tes
 cat >smoke.py <<'E2'
 import sys, dlpack_rs
 tensor = dlpack_rs.empty((2, 3), "int16")
-memoryview(tensor).cast("B")[:] = bytes(range(12))
+tensor.memoryview().cast("B")[:] = bytes(range(12))
 again = dlpack_rs.from_dlpack(tensor)
 assert again.data_ptr == tensor.data_ptr and again.tolist()[1][2] == 11 * 256 + 10
 assert dlpack_rs.inspect(again).valid == "strictly"

@@ -24,7 +24,9 @@
 //! | `cuda:01`, `cuda:0x1`, `cuda:1:2`, `cuda:1 ` | `DLRS_PARSE` at 6 |
 //! | `cuda:2147483648` | `DLRS_DEVICE_ID`, value 2147483648, limit 2147483647 |
 //! | `cuda:99999999999999999999` | `DLRS_DEVICE_ID`, value `INT64_MAX` |
-//! | `cpu:1`, `cuda_host:1` | `DLRS_DEVICE_ID`, value 1, limit 0 |
+//! | `cpu:1` | `DLRS_DEVICE_ID`, value 1, limit 0 |
+//! | `cuda_host:0` | accepted, the same as `cuda_host` |
+//! | `cuda_managed:1` | kind 13, ordinal 1, as CuPy has it |
 //! | `cuda_hos` | `DLRS_PARSE` at 4 |
 //! | `gpu:0`, `hip:0`, `CUDA`, `""`, `" cpu"`, `"\0"` | `DLRS_PARSE` at 0 |
 //! | `unknown(type=19):-5` | kind 19, ordinal -5 |
@@ -46,7 +48,7 @@ pub struct Kind {
     pub code: DeviceCode,
     /// Its name.
     pub name: &'static str,
-    /// There is one only: the ordinal is always 0.
+    /// There is one only, whose ordinal is 0.
     pub id_must_be_zero: bool,
     /// The host reads and writes the memory through the same addresses.
     pub host_reachable: bool,
@@ -54,7 +56,8 @@ pub struct Kind {
     pub opaque_handle: bool,
 }
 
-const HOST: (bool, bool, bool) = (true, true, false);
+const SOLE: (bool, bool, bool) = (true, true, false);
+const HOST: (bool, bool, bool) = (false, true, false);
 const ADDRESS: (bool, bool, bool) = (false, false, false);
 const HANDLE: (bool, bool, bool) = (false, false, true);
 
@@ -65,7 +68,7 @@ const fn row(code: crate::abi::DLDeviceType, name: &'static str, is: (bool, bool
 
 /// Every kind of device of DLPack 1.3.
 pub const KINDS: [Kind; 16] = [
-    row(kDLCPU, "cpu", HOST),
+    row(kDLCPU, "cpu", SOLE),
     row(kDLCUDA, "cuda", ADDRESS),
     row(kDLCUDAHost, "cuda_host", HOST),
     row(kDLOpenCL, "opencl", HANDLE),
@@ -130,7 +133,7 @@ pub fn known(code: DeviceCode) -> bool {
     Codes::KNOWN.contain(code)
 }
 
-/// Whether the ordinal is always 0.
+/// Whether no other ordinal than 0 is ever taken.
 #[inline]
 pub fn id_must_be_zero(code: DeviceCode) -> bool {
     Codes::ZERO_ID.contain(code)
@@ -176,7 +179,17 @@ pub fn check(device: DLDevice) -> Result<()> {
     Ok(())
 }
 
-/// Whether [`check`] passes and `data` is an address.
+/// As [`check`], and the ordinal is 0 for all memory that the host reaches, as dlpack.h has it.
+/// Producers know better: CuPy's managed memory has the ordinal of its device.
+pub fn check_strictly(device: DLDevice) -> Result<()> {
+    check(device)?;
+    match host_reachable(device.device_type) && device.device_id != 0 {
+        true => Err(bad_id(device.device_id.into(), 0)),
+        false => Ok(()),
+    }
+}
+
+/// Whether [`check_strictly`] passes and `data` is an address.
 #[inline(always)]
 pub fn plain(device: DLDevice) -> bool {
     // Both in one number: for most devices one question less.
@@ -189,7 +202,7 @@ pub fn plain(device: DLDevice) -> bool {
 #[cold]
 fn has_free_id(device: DLDevice) -> bool {
     let DLDevice { device_type, device_id } = device;
-    Codes::ADDRESSED.contain(device_type) && device_id > 0 && !id_must_be_zero(device_type)
+    Codes::ADDRESSED.contain(device_type) && device_id > 0 && !host_reachable(device_type)
 }
 
 /// Reads the name of a device; the module's documentation has the grammar.
@@ -224,7 +237,7 @@ pub fn parse(text: &[u8]) -> Result<DLDevice> {
 /// and the ordinal impossible, as in `cuda:-1`.
 pub fn format(device: DLDevice, out: &mut impl Write) -> fmt::Result {
     match kind(device.device_type) {
-        Some(kind) if kind.id_must_be_zero && device.device_id == 0 => out.write_str(kind.name),
+        Some(kind) if kind.host_reachable && device.device_id == 0 => out.write_str(kind.name),
         Some(kind) => write!(out, "{}:{}", kind.name, device.device_id),
         None => write!(out, "{UNKNOWN}{}):{}", device.device_type, device.device_id),
     }

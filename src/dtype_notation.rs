@@ -34,7 +34,7 @@ use Notation::*;
 /// standard sizes.
 type Row = (DLDataTypeCode, u8, [&'static str; 3]);
 
-const TABLE: [Row; 18] = [
+const TABLE: [Row; 20] = [
     (kDLInt, 8, ["b", "i1", "c"]),
     (kDLInt, 16, ["h", "i2", "s"]),
     (kDLInt, 32, ["i", "i4", "i"]),
@@ -55,6 +55,9 @@ const TABLE: [Row; 18] = [
     (kDLUInt, 8, ["c", "", ""]),
     (kDLInt, 32, ["l", "", ""]),
     (kDLUInt, 32, ["L", "", ""]),
+    // Read only: Python 3.14 alone writes these.
+    (kDLComplex, 64, ["F", "", ""]),
+    (kDLComplex, 128, ["D", "", ""]),
 ];
 
 const LONG_BITS: u8 = c_long::BITS as u8;
@@ -93,7 +96,7 @@ fn order(scan: &mut Scan, notation: Notation) -> Result<Order> {
         DLRS_NOTATION_ARROW => Ok(Order::Native),
         _ if scan.eat("<") => Ok(little),
         _ if scan.eat(">") || (pep3118 && scan.eat("!")) => Ok(big),
-        DLRS_NOTATION_PEP3118 if scan.eat("=") => Ok(Order::Standard),
+        DLRS_NOTATION_PEP3118 | DLRS_NOTATION_TYPESTR if scan.eat("=") => Ok(Order::Standard),
         DLRS_NOTATION_PEP3118 => {
             scan.eat("@");
             Ok(Order::Native)

@@ -129,6 +129,11 @@ pub enum Status {
 /// standard wants BufferError for what cannot be exchanged as asked; an argument that is wrong in
 /// itself, or that does not fit another one, is Python's own ValueError or TypeError.
 pub fn exception_of(status: i32) -> &'static CStr {
+    const VERSION: i32 = Status::DLRS_VERSION as i32;
+    const FLAGS: i32 = Status::DLRS_FLAGS as i32;
+    const DTYPE_CODE: i32 = Status::DLRS_DTYPE_CODE as i32;
+    const DTYPE_BITS: i32 = Status::DLRS_DTYPE_BITS as i32;
+    const DTYPE_LANES: i32 = Status::DLRS_DTYPE_LANES as i32;
     const DEVICE_TYPE: i32 = Status::DLRS_DEVICE_TYPE as i32;
     const DEVICE_ID: i32 = Status::DLRS_DEVICE_ID as i32;
     const SHAPE_MISMATCH: i32 = Status::DLRS_SHAPE_MISMATCH as i32;
@@ -136,6 +141,7 @@ pub fn exception_of(status: i32) -> &'static CStr {
     const NOT_VIEWABLE: i32 = Status::DLRS_NOT_VIEWABLE as i32;
     const CALLBACK: i32 = Status::DLRS_CALLBACK as i32;
     match (status, status / 100) {
+        (VERSION | FLAGS | DTYPE_CODE | DTYPE_BITS | DTYPE_LANES, _) => c"BufferError",
         (DEVICE_TYPE | DEVICE_ID, _) => c"BufferError",
         (SHAPE_MISMATCH | NOT_VIEWABLE, _) => c"ValueError",
         (DTYPE_MISMATCH, _) => c"TypeError",
@@ -221,9 +227,11 @@ impl Status {
                 "struct_size is too small",
                 "Set struct_size to sizeof the struct before the call.",
             ),
-            DLRS_BAD_ARG => {
-                (c"DLRS_BAD_ARG", "value is not accepted", "See the function's documentation.")
-            }
+            DLRS_BAD_ARG => (
+                c"DLRS_BAD_ARG",
+                "value is not accepted",
+                "Give a value that the argument takes, within the limit where one is named.",
+            ),
             DLRS_BUF_SMALL => (
                 c"DLRS_BUF_SMALL",
                 "buffer is too small",
@@ -232,7 +240,7 @@ impl Status {
             DLRS_PARSE => (
                 c"DLRS_PARSE",
                 "text is not understood",
-                "See the function's documentation for the grammar.",
+                "Write dtypes as float32, bfloat16, float32x4, devices as cpu, cuda:0, rocm:1.",
             ),
             DLRS_VERSION => (
                 c"DLRS_VERSION",
@@ -298,7 +306,7 @@ impl Status {
             DLRS_DTYPE_BITS => (
                 c"DLRS_DTYPE_BITS",
                 "dtype bits are not legal for the code",
-                "See the list of dtypes in dlpack_rs.h.",
+                "Use a width that the type has: dlpack_rs.h lists the dtypes.",
             ),
             DLRS_DTYPE_LANES => {
                 (c"DLRS_DTYPE_LANES", "dtype lanes are out of range", "Use 1 lane for scalars.")
@@ -316,7 +324,7 @@ impl Status {
             DLRS_DEVICE_ID => (
                 c"DLRS_DEVICE_ID",
                 "device ordinal is out of range",
-                "Host, pinned and managed memory have ordinal 0; others count from 0.",
+                "The host has ordinal 0; other devices count from 0.",
             ),
             DLRS_READ_ONLY => (
                 c"DLRS_READ_ONLY",
@@ -373,9 +381,11 @@ impl Status {
             DLRS_CALLBACK => {
                 (c"DLRS_CALLBACK", "the caller's callback failed", "See what the callback reports.")
             }
-            DLRS_UNSUPPORTED => {
-                (c"DLRS_UNSUPPORTED", "not supported", "See the function's documentation.")
-            }
+            DLRS_UNSUPPORTED => (
+                c"DLRS_UNSUPPORTED",
+                "not supported",
+                "Use what is supported: another type, layout, device or way to the same end.",
+            ),
             DLRS_DRV_MISSING => {
                 (c"DLRS_DRV_MISSING", "driver library not found", "Install the vendor's driver.")
             }

@@ -47,10 +47,27 @@ pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
 /// As [`import`].
 #[inline(always)]
 pub unsafe fn import_here(tensor: Versioned, import: &Import) -> Result<Versioned> {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe {
+        snapshot.read_managed(tensor.as_ptr(), import.rules)?;
+        import_read(tensor, &mut snapshot, import)
+    }
+}
+
+/// As [`import`], of a tensor from which `src` was read by the rules of the import.
+///
+/// # Safety
+/// As [`import`].
+pub unsafe fn import_read(
+    tensor: Versioned,
+    src: &mut Snapshot,
+    import: &Import,
+) -> Result<Versioned> {
     let mut copied = false;
     // SAFETY: the caller's word; a copy stands for the caller's holder, which is then given up.
     unsafe {
-        let taken = made_here(&import.options, |job| begin(tensor, import, &mut copied, job))?;
+        let taken = made_here(&import.options, |job| begin(tensor, src, import, &mut copied, job))?;
         if copied {
             check_copy(taken, import).inspect_err(|_| share::release(taken))?;
             share::release(tensor);
@@ -103,26 +120,23 @@ unsafe fn boxed(src: &Snapshot, tensor: Versioned) -> Result<Versioned> {
 ///
 /// # Safety
 /// As [`import`].
-#[inline(never)] // a frame of its own: stacks may be small
 unsafe fn begin(
     tensor: Versioned,
+    src: &mut Snapshot,
     import: &Import,
     copied: &mut bool,
     job: &mut Job,
 ) -> Result<Made> {
-    let mut src = Snapshot::new();
-    // SAFETY: the caller's word.
-    unsafe { src.read_managed(tensor.as_ptr(), import.rules)? };
-    check_pointer(&src, import.rules)?;
-    let lacking = lacking(&src, import);
+    check_pointer(src, import.rules)?;
+    let lacking = lacking(src, import);
     match (lacking, import.policy) {
         (Some(error), CopyPolicy::Never) => Err(error),
         (None, CopyPolicy::Never | CopyPolicy::IfNeeded) => {
             // SAFETY: the caller's word.
-            unsafe { boxed(&src, tensor) }.map(Made::found)
+            unsafe { boxed(src, tensor) }.map(Made::found)
         }
         _ => {
-            check_for_copy(&mut src, import)?;
+            check_for_copy(src, import)?;
             let order = import.order.unwrap_or(Order::C);
             let order = if order == Order::A { Order::C } else { order };
             // Where the CPU reaches it, a copy is its own; what a device has stays there.
@@ -130,7 +144,7 @@ unsafe fn begin(
             let device = import.device.unwrap_or(if host { CPU } else { src.device });
             *copied = true;
             let align_bytes = import.align_bytes.max(ALIGN_BYTES);
-            begin_clone(&src, &Wanted { order, device, align_bytes }, &import.options, job)
+            begin_clone(src, &Wanted { order, device, align_bytes }, &import.options, job)
         }
     }
 }

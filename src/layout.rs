@@ -221,10 +221,24 @@ fn whole_bytes(low: i64, high: i64, nbytes: i64) -> Option<(i64, i64)> {
 
 /// Fills `strides` for a compact layout. Saturates when empty: those strides are never used.
 pub fn compact_strides(shape: &[i64], order: Order, strides: &mut [i64]) {
+    fill_strides(shape, order, strides, |_| true);
+}
+
+/// Gives the strides that mean nothing, of extents of 1 and of a tensor without elements, those of
+/// a compact row-major layout.
+pub fn fill_unused_strides(shape: &[i64], strides: &mut [i64]) {
+    let empty = shape.contains(&0);
+    fill_strides(shape, Order::C, strides, |extent| empty || extent == 1);
+}
+
+/// Fills the strides of the extents for which `wanted` says so as those of a compact layout.
+fn fill_strides(shape: &[i64], order: Order, strides: &mut [i64], wanted: impl Fn(i64) -> bool) {
     let mut step: i64 = 1;
-    let mut fill = |(extent, stride): (&i64, &mut i64)| {
-        *stride = step;
-        step = step.saturating_mul((*extent).max(1));
+    let mut fill = |(&extent, stride): (&i64, &mut i64)| {
+        if wanted(extent) {
+            *stride = step;
+        }
+        step = step.saturating_mul(extent.max(1));
     };
     // Both sides are reversed before they are paired: a reversed zip keeps a panic path alive.
     match order {

@@ -44,6 +44,8 @@ pub struct Rules {
     pub layout: bool,
     /// Flags, dtype and device are known to DLPack 1.3.
     pub known: bool,
+    /// The ordinal is 0 for all memory that the host reaches.
+    pub host_ids: bool,
     /// Strides are given where the tensor's version demands it.
     pub strides_given: bool,
     /// Rows of packed sub-byte elements start on whole bytes.
@@ -60,10 +62,16 @@ impl Rules {
         Rules {
             layout: n >= 2,
             known: strict,
+            host_ids: strict,
             strides_given: strict,
             whole_bytes: strict,
             driver: n >= 4,
         }
+    }
+    /// What a tensor that is taken in must be: NULL strides are filled, and an ordinal of pinned or
+    /// managed memory is kept as it is.
+    pub const fn of_import(level: Level) -> Rules {
+        Rules { strides_given: false, host_ids: false, ..Rules::of(level) }
     }
     /// What a copy demands: it moves sub-byte elements bit by bit wherever they start.
     pub const COPY: Rules = Rules { known: true, ..Rules::of(Level::DLRS_LEVEL_LAYOUT) };
@@ -338,7 +346,9 @@ impl Snapshot {
         check_dtype(tensor.dtype)?;
         if rules.known {
             dtype::legal(tensor.dtype)?;
-            device_type::check(tensor.device)?;
+            let check =
+                if rules.host_ids { device_type::check_strictly } else { device_type::check };
+            check(tensor.device)?;
         }
         // SAFETY: not NULL, aligned, and `ndim` values by the caller's word.
         unsafe { self.read_shape(tensor.shape, ndim) }?;

@@ -30,7 +30,7 @@ pub const ALL_AXES: i32 = i32::MIN;
 
 /// Move `byte_offset` into `data`.
 pub const NORMALIZE_OFFSET: u32 = 1 << 0;
-/// Give every extent of 1 the stride 1, and an empty tensor compact strides.
+/// Give every extent of 1, and every extent of an empty tensor, its compact row-major stride.
 pub const NORMALIZE_STRIDES: u32 = 1 << 1;
 /// Drop extents of 1 and merge dimensions that lie behind each other.
 pub const NORMALIZE_MERGE: u32 = 1 << 2;

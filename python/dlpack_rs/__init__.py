@@ -12,7 +12,7 @@ which value.
 The C ABI below it is in dlpack_rs.abi.
 """
 
-from ctypes import PyDLL, byref, py_object, pythonapi
+import sys
 
 from ._library import library_path
 
@@ -33,6 +33,8 @@ DEVICES = {1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "me
 
 def _load():
     """The module that the library makes of Python's stable ABI; PyDLL keeps the lock held."""
+    from ctypes import PyDLL, byref, py_object, pythonapi
+
     library, module = PyDLL(library_path()), py_object()
     if library.dlrs_py_module(byref(module), None) != 0:
         from . import abi
@@ -45,9 +47,10 @@ def _load():
     return found
 
 
-_module = _load()
-Tensor, from_dlpack, empty = _module.Tensor, _module.from_dlpack, _module.empty
-dlpack_version, __version__ = _module.dlpack_version, _module.__version__
+if sys.implementation.name == "cpython":
+    _module = _load()
+    Tensor, from_dlpack, empty = _module.Tensor, _module.from_dlpack, _module.empty
+    dlpack_version, __version__ = _module.dlpack_version, _module.__version__
 
 
 def __getattr__(name):
@@ -60,4 +63,8 @@ def __getattr__(name):
         from ._inspect import inspect
 
         return inspect
+    if name in __all__ and sys.implementation.name != "cpython":
+        raise ImportError(f"dlpack_rs.{name} needs CPython 3.9 or newer, and this is "
+                          f"{sys.implementation.name}; dlpack_rs.abi has the C ABI for ctypes and "
+                          "cffi")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -198,10 +198,8 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
         0 => 0,
         align_bytes => check_align(align_bytes.into())?,
     };
-    // NULL strides are what an import is there to repair.
-    let rules = Rules { strides_given: false, ..Rules::of(level) };
     Ok(Import {
-        rules,
+        rules: Rules::of_import(level),
         align_bytes,
         order: order_of(options.order)?,
         device: None,
@@ -224,7 +222,8 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
 /// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
-///            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL.
+///            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL;
+///            an ordinal of pinned or managed memory is kept as it is.
 ///            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
 ///            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
 ///            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,

@@ -218,7 +218,9 @@ pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char 
 /// Ownership: nothing is kept; kind and message are valid during the callback.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_STRUCT_SIZE: it is too short to
 ///            have a message. A NULL set_error is accepted and does nothing.
-///            The kind is "BufferError" for classes 3 and 5, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
+///            The kind is "BufferError" for classes 3 and 5 and what of class 2 is beyond DLPack
+///            1.3 or this library: DLRS_VERSION, DLRS_FLAGS, DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
+///            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
 ///            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
 ///            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;
 ///            "RuntimeError" for that and classes 6 and 9.

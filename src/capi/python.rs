@@ -215,8 +215,9 @@ pub unsafe extern "C" fn dlrs_py_export(
 
 /// Legacy tensors are taken as writable: their struct cannot say, and read-only is assumed.
 pub const DLRS_PY_LEGACY_WRITABLE: u32 = 1 << 0;
-/// The exchange API of the object's type is not used. PyTorch's exports tensors that its
-/// `__dlpack__` refuses: those that require gradients or are lazily conjugated.
+/// The exchange API of the object's type is not used, but `__dlpack__`. It is asked in any case of
+/// a tensor that requires gradients or has complex elements: PyTorch's API exports what its
+/// `__dlpack__` refuses.
 pub const DLRS_PY_NO_EXCHANGE_API: u32 = 1 << 1;
 
 /// How to take a Python object in. All members but `struct_size` may be 0.
@@ -286,9 +287,11 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 ///            the main one may end while another thread is releasing what belongs to it.
 /// Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
 /// Errors:    DLRS_NULL_ARG: object or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
-///            DLRS_CALLBACK: the object raised an exception, which stays set.
-///            DLRS_UNSUPPORTED: the object speaks no protocol, or of a buffer or array interface
-///            what DLPack cannot say; no Python, as dlrs_py_capsule_new_take.
+///            DLRS_CALLBACK: the object raised an exception, or one is raised here: AttributeError
+///            for an object that speaks no protocol, BufferError for a dtype of a buffer or array
+///            interface that DLPack cannot say. It stays set.
+///            DLRS_UNSUPPORTED: of a buffer or array interface anything else; no Python, as
+///            dlrs_py_capsule_new_take.
 ///            DLRS_VERSION: major version is not 1. DLRS_COPY_NEEDED: see options.
 ///            what dlrs_import_take reports.
 /// Threads:   attached to Python.

@@ -1,22 +1,23 @@
 //! The array interfaces: a dictionary that says where the memory is, on CUDA or on the host.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_ulong, c_void};
 use core::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
 
-use super::buffer::{hold, in_items, let_go, wrapped};
-use super::constants::text;
+use super::buffer::{Lent, hold, in_items, let_go};
+use super::constants::{text, tuple};
 use super::object::Owned;
-use super::raise::{is, raised, required, size};
+use super::raise::{KindOf, Quoted, is, raised, refused, required, size};
 use super::stream::{self, Stream};
-use super::symbols::{PyObject, Python};
+use super::symbols::{PyBuffer, PyObject, Python};
 use crate::abi::*;
 use crate::device::registry;
 use crate::dtype;
 use crate::dtype_notation::{self, Notation};
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::MAX_NDIM;
-use crate::tensor::Versioned;
-use crate::tensor::block::Owner;
+use crate::tensor::block::{Block, Owner};
+use crate::tensor::{Versioned, wrap};
+use crate::validate::{Level, Rules, Snapshot};
 
 /// A tensor over the memory that the object describes; `None` when it describes none.
 ///
@@ -46,6 +47,14 @@ unsafe fn over(
     found: &Owned,
     cuda: Option<i64>,
 ) -> Result<Versioned> {
+    if !is_dict(python, found) {
+        let text = format_args!(
+            "the array interface of {} is no dict but {}: is it a class in place of an array?",
+            KindOf(python, object),
+            KindOf(python, found.as_ptr())
+        );
+        return Err(refused(python, python.PyExc_TypeError(), text));
+    }
     if item(python, found, c"mask")?.is_some() {
         return Err(unsupported("an array with a mask cannot be a tensor"));
     }
@@ -54,59 +63,167 @@ unsafe fn over(
     let extents = needed(item(python, found, c"shape")?)?;
     let ndim = some_numbers(python, &extents, &mut shape)?;
     let steps = item(python, found, c"strides")?;
-    if let Some(steps) = &steps {
-        read_strides(python, steps, dtype, strides.get_mut(..ndim).unwrap_or(&mut []))?;
+    if let (Some(steps), Some(extents), Some(strides)) =
+        (&steps, shape.get(..ndim), strides.get_mut(..ndim))
+    {
+        if some_numbers(python, steps, strides)? != ndim {
+            return Err(unsupported("shape and strides differ in length"));
+        }
+        in_items(extents, strides, dtype::padded_bytes(dtype).into())?;
     }
     let Some(data) = item(python, found, c"data")? else {
         return Err(unsupported("an array interface without data"));
     };
-    let [address, read_only] = address(python, &data)?;
-    let data = with_exposed_provenance_mut::<c_void>(address as usize);
+    let empty = shape.iter().take(ndim).any(|&extent| extent == 0);
+    let place = match cuda {
+        // The bytes of a buffer are the host's.
+        None if is_buffer(python, &data) => lent(python, found, &data)?,
+        _ => address(python, object, found, &data)?,
+    };
     let tensor = DLTensor {
-        data,
-        device: device_of(data, cuda.is_some())?,
+        data: place.data,
+        device: device_of(place.data, cuda.is_some(), empty)?,
         ndim: ndim as i32,
         dtype,
         shape: shape.as_mut_ptr(),
         strides: if steps.is_some() { strides.as_mut_ptr() } else { null_mut() },
-        byte_offset: 0,
+        byte_offset: place.offset,
     };
     if let (Some(consumer), Some(producer)) = (cuda, item(python, found, c"stream")?) {
         wait(python, &tensor, consumer, &producer)?;
     }
-    let flags = if read_only != 0 { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
-    // SAFETY: the object keeps the memory alive and is kept itself; the arrays hold ndim values.
+    // SAFETY: the owner keeps the memory alive; the arrays hold ndim values.
+    unsafe { place.tensor(python, &tensor) }
+}
+
+/// Where the elements are, and what keeps them there.
+struct Place {
+    data: *mut c_void,
+    offset: u64,
+    read_only: bool,
+    /// Bytes that there are, of a buffer.
+    nbytes: Option<u64>,
+    owner: Kept,
+}
+
+/// What keeps memory alive.
+enum Kept {
+    /// The object, and its dictionary, which may be all that refers to the memory.
+    Objects(Owned),
+    /// A buffer.
+    Buffer(Lent),
+}
+
+impl Place {
+    /// A tensor that keeps the memory.
+    ///
+    /// # Safety
+    /// As `Snapshot::read`.
+    unsafe fn tensor(self, python: Python, tensor: &DLTensor) -> Result<Versioned> {
+        let flags = if self.read_only { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
+        let mut snapshot = Snapshot::new();
+        // SAFETY: the caller's word.
+        unsafe { snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
+        self.check_inside(&snapshot)?;
+        let block = match self.owner {
+            Kept::Buffer(lent) => {
+                let block = wrap::wrap(&snapshot, lent.owner())?;
+                lent.taken();
+                block
+            }
+            Kept::Objects(objects) => {
+                // SAFETY: a reference of ours; what is held is let go once.
+                unsafe {
+                    let held = hold(python, NonNull::new_unchecked(objects.as_ptr()))?;
+                    let owner = Owner::Callback(Some(let_go), held);
+                    wrap::wrap(&snapshot, owner).inspect_err(|_| let_go(held))?
+                }
+            }
+        };
+        Ok(Block::versioned(block))
+    }
+
+    /// Whether all elements lie in the buffer.
+    fn check_inside(&self, tensor: &Snapshot) -> Result<()> {
+        let Some(nbytes) = self.nbytes.filter(|_| !tensor.empty) else { return Ok(()) };
+        let end = |byte: i64| self.offset.checked_add_signed(byte);
+        match (end(tensor.byte_extent.0), end(tensor.byte_extent.1)) {
+            (Some(_), Some(end)) if end <= nbytes => Ok(()),
+            _ => {
+                let error = Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA);
+                let error = error.value(tensor.byte_extent.1).limit(nbytes as i64);
+                Err(error.detail("the array interface reaches outside of its buffer, bytes"))
+            }
+        }
+    }
+}
+
+/// The pair of an address and whether it is read-only.
+fn address(python: Python, object: *mut PyObject, dict: &Owned, data: &Owned) -> Result<Place> {
+    const NO_PAIR: &str = "the array interface's data is no pair (address, read-only)";
+    // SAFETY: references of ours, and a live object.
     unsafe {
-        let held = hold(python, NonNull::new_unchecked(object))?;
-        wrapped(&tensor, flags, Owner::Callback(Some(let_go), held)).inspect_err(|_| let_go(held))
+        if is_buffer(python, data) || size(python.PySequence_Size(data.as_ptr()))? != 2 {
+            return Err(unsupported(NO_PAIR));
+        }
+        let first = required(python.PySequence_GetItem(data.as_ptr(), 0))?;
+        let read_only = required(python.PySequence_GetItem(data.as_ptr(), 1))?;
+        let number = required(python.PyNumber_Index(first.as_ptr()))?;
+        // All of the address space: some systems keep a tag in the upper bits.
+        let address = python.PyLong_AsUnsignedLongLong(number.as_ptr());
+        if address == u64::MAX && !python.PyErr_Occurred().is_null() {
+            return Err(raised());
+        }
+        let read_only = python.PyObject_IsTrue(read_only.as_ptr());
+        if read_only < 0 {
+            return Err(raised());
+        }
+        let object = Owned::share(python, NonNull::new_unchecked(object));
+        let dict = Owned::share(python, NonNull::new_unchecked(dict.as_ptr()));
+        Ok(Place {
+            data: with_exposed_provenance_mut(address as usize),
+            offset: 0,
+            read_only: read_only != 0,
+            nbytes: None,
+            owner: Kept::Objects(tuple(python, [Some(object), Some(dict)])?),
+        })
     }
 }
 
-/// The address, and whether it is read-only. An object with a buffer would be the data itself: the
-/// bytes in it are no address.
-fn address(python: Python, data: &Owned) -> Result<[i64; 2]> {
-    let mut place = [0i64; 2];
+/// The buffer of an object, and where in it the elements begin.
+fn lent(python: Python, dict: &Owned, data: &Owned) -> Result<Place> {
+    let offset = match item(python, dict, c"offset")? {
+        // SAFETY: a reference of ours.
+        Some(offset) => unsafe { python.number(offset.as_ptr()) }?,
+        None => 0,
+    };
+    let Ok(offset) = u64::try_from(offset) else {
+        let error = Error::new(DLRS_OFFSET).field(DLRS_FIELD_BYTE_OFFSET).value(offset);
+        return Err(error.detail("the array interface's offset is negative"));
+    };
+    // SAFETY: a reference of ours; it keeps the data as long as the buffer.
+    unsafe {
+        let lent = Lent::by(python, data.as_ptr(), 0)?; // PyBUF_SIMPLE
+        let PyBuffer { buf, readonly, len, .. } = lent.view();
+        let nbytes = Some(len.max(0) as u64);
+        let owner = Kept::Buffer(lent);
+        Ok(Place { data: buf, offset, read_only: readonly != 0, nbytes, owner })
+    }
+}
+
+fn is_buffer(python: Python, object: &Owned) -> bool {
     // SAFETY: a reference of ours.
-    let buffer = unsafe { python.PyObject_CheckBuffer(data.as_ptr()) } != 0;
-    if buffer || some_numbers(python, data, &mut place)? != place.len() {
-        return Err(unsupported("the array interface's data is no pair (address, read-only)"));
-    }
-    Ok(place)
+    unsafe { python.PyObject_CheckBuffer(object.as_ptr()) != 0 }
 }
 
-fn read_strides(
-    python: Python,
-    steps: &Owned,
-    dtype: DLDataType,
-    strides: &mut [i64],
-) -> Result<()> {
-    if some_numbers(python, steps, strides)? != strides.len() {
-        return Err(unsupported("shape and strides differ in length"));
+/// As `PyDict_Check`.
+fn is_dict(python: Python, object: &Owned) -> bool {
+    const DICT_SUBCLASS: c_ulong = 1 << 29;
+    // SAFETY: a reference of ours.
+    unsafe {
+        let kind = Owned::new(python.PyObject_Type(object.as_ptr()));
+        kind.is_some_and(|kind| python.PyType_GetFlags(kind.as_ptr()) & DICT_SUBCLASS != 0)
     }
-    for (dim, stride) in strides.iter_mut().enumerate() {
-        *stride = in_items(*stride, dtype::padded_bytes(dtype).into(), dim)?;
-    }
-    Ok(())
 }
 
 /// Version 3 of CUDA's interface: with a stream the data is ready on it, without at once.
@@ -126,11 +243,18 @@ fn wait(python: Python, tensor: &DLTensor, consumer: i64, producer: &Owned) -> R
 }
 
 /// Where the memory is. The interface does not name CUDA's device: the driver knows.
-fn device_of(data: *mut c_void, cuda: bool) -> Result<DLDevice> {
+fn device_of(data: *mut c_void, cuda: bool, empty: bool) -> Result<DLDevice> {
     let device_type = if cuda { DLDeviceType::kDLCUDA } else { DLDeviceType::kDLCPU } as i32;
-    match cuda && !data.is_null() {
-        true => Ok(registry::required(device_type)?.pointer(data)?.device),
-        false => Ok(DLDevice { device_type, device_id: 0 }),
+    if !cuda || empty || data.is_null() {
+        return Ok(DLDevice { device_type, device_id: 0 });
+    }
+    match registry::required(device_type)?.pointer(data)?.device {
+        // As the host's own, the next one to look at it would end the process.
+        device if device.device_type == DLDeviceType::kDLCPU as i32 => {
+            let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DATA);
+            Err(error.detail("the driver knows no memory at the address: is it freed already?"))
+        }
+        device => Ok(device),
     }
 }
 
@@ -164,8 +288,13 @@ fn typestr(python: Python, found: Owned) -> Result<DLDataType> {
         }
         core::slice::from_raw_parts(text.cast::<u8>(), size(nbytes)?)
     };
-    dtype_notation::parse(text, Notation::DLRS_NOTATION_TYPESTR)
-        .map_err(|_| unsupported("the array interface's typestr is no dtype of DLPack"))
+    dtype_notation::parse(text, Notation::DLRS_NOTATION_TYPESTR).map_err(|_| {
+        let text = format_args!(
+            "the array interface's typestr '{}' is no dtype of DLPack: convert the array first",
+            Quoted(text)
+        );
+        refused(python, python.PyExc_BufferError(), text)
+    })
 }
 
 fn some_numbers(python: Python, sequence: &Owned, to: &mut [i64]) -> Result<usize> {

@@ -3,15 +3,16 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
+use super::constants::text;
 use super::home::{self, Life};
 use super::object::Owned;
-use super::raise::raised;
+use super::raise::{Quoted, is, raised, refused};
 use super::symbols::{PyBuffer, PyObject, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
 use crate::dtype_notation::{self, Notation};
-use crate::error::{Error, Result, Status::*};
-use crate::layout::MAX_NDIM;
+use crate::error::{Error, Field::*, Result, Status::*};
+use crate::layout::{self, MAX_NDIM};
 use crate::platform;
 use crate::tensor::Versioned;
 use crate::tensor::block::{Block, Owner};
@@ -30,30 +31,68 @@ pub unsafe fn from_object(python: Python, object: *mut PyObject) -> Result<Optio
     if unsafe { python.PyObject_CheckBuffer(object) } == 0 {
         return Ok(None);
     }
-    let life = home::here(python)?.life();
-    let memory: NonNull<Lent> = memory_for::<Lent>()?;
-    // SAFETY: the memory has room for a Py_buffer, which is filled on success, and stays until the
-    // buffer is released.
+    // SAFETY: as above.
     unsafe {
-        let view = &raw mut (*memory.as_ptr()).view;
-        if python.PyObject_GetBuffer(object, view, STRIDED) != 0 {
-            platform::give_back(memory.cast());
-            return Err(raised());
-        }
-        (&raw mut (*memory.as_ptr()).life).write(life);
-        let tensor = over(memory);
-        if tensor.is_err() {
-            release(memory.as_ptr().cast());
-        }
-        tensor.map(Some)
+        let lent = Lent::by(python, object, STRIDED)?;
+        let tensor = over(python, object, &lent)?;
+        lent.taken();
+        Ok(Some(tensor))
     }
 }
 
+/// A buffer that an object lends; given back when it goes out of scope, unless a tensor takes it.
+pub struct Lent(NonNull<Lease>);
+
 /// A buffer, and whose it is.
 #[repr(C)]
-struct Lent {
+struct Lease {
     view: PyBuffer,
     life: Life,
+}
+
+impl Lent {
+    /// The buffer of an object, in memory of its own.
+    ///
+    /// # Safety
+    /// `object` is live.
+    pub unsafe fn by(python: Python, object: *mut PyObject, flags: i32) -> Result<Lent> {
+        let home = home::here(python)?;
+        let memory: NonNull<Lease> = memory_for()?;
+        // SAFETY: the memory has room for a Py_buffer, which is filled on success, and stays until
+        // the buffer is released.
+        unsafe {
+            let view = &raw mut (*memory.as_ptr()).view;
+            if python.PyObject_GetBuffer(object, view, flags) != 0 {
+                platform::give_back(memory.cast());
+                return Err(raised());
+            }
+            (&raw mut (*memory.as_ptr()).life).write(home.life());
+        }
+        Ok(Lent(memory))
+    }
+
+    /// What is lent.
+    pub fn view(&self) -> PyBuffer {
+        // SAFETY: filled by Python, and not released yet.
+        unsafe { (&raw const (*self.0.as_ptr()).view).read() }
+    }
+
+    /// The owner of a tensor over it, which [`Lent::taken`] then leaves it to.
+    pub fn owner(&self) -> Owner {
+        Owner::Callback(Some(release), self.0.as_ptr().cast())
+    }
+
+    /// The tensor releases it now.
+    pub fn taken(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // SAFETY: a lease of ours, given back once.
+        unsafe { release(self.0.as_ptr().cast()) }
+    }
 }
 
 /// An object, and whose it is.
@@ -69,23 +108,29 @@ fn memory_for<T>() -> Result<NonNull<T>> {
 }
 
 /// # Safety
-/// The buffer was filled by PyObject_GetBuffer; on success the tensor releases it.
-unsafe fn over(lent: NonNull<Lent>) -> Result<Versioned> {
-    // SAFETY: the caller's word.
-    let PyBuffer { buf, itemsize, readonly, ndim, format, shape, strides, .. } =
-        unsafe { (&raw const (*lent.as_ptr()).view).read() };
+/// `lent` is the buffer of `object`; on success it is the tensor's.
+unsafe fn over(python: Python, object: *mut PyObject, lent: &Lent) -> Result<Versioned> {
+    let PyBuffer { buf, itemsize, readonly, ndim, format, shape, strides, .. } = lent.view();
     let ndim = check_ndim(ndim)?;
     let format = match format.is_null() {
         true => c"B",
         // SAFETY: PEP 3118: a text that ends with NUL.
         false => unsafe { CStr::from_ptr(format) },
     };
-    let dtype = dtype_notation::parse(format.to_bytes(), Notation::DLRS_NOTATION_PEP3118)
-        .map_err(|_| Error::new(DLRS_UNSUPPORTED).detail("the buffer's format is no dtype"))?;
+    let Ok(dtype) = dtype_notation::parse(format.to_bytes(), Notation::DLRS_NOTATION_PEP3118)
+    else {
+        let text = format_args!(
+            "the buffer's format '{}' is no dtype of DLPack: take a view of another type",
+            Quoted(format.to_bytes())
+        );
+        return Err(refused(python, python.PyExc_BufferError(), text));
+    };
     if crate::dtype::padded_bytes(dtype) as isize != itemsize {
         let error = Error::new(DLRS_UNSUPPORTED).value(itemsize as i64);
         return Err(error.detail("the buffer's itemsize is not that of its format"));
     }
+    // SAFETY: the caller's word.
+    unsafe { check_own_itemsize(python, object, itemsize) }?;
     let (mut extents, mut steps) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
     if shape.is_null() && ndim > 0 {
         return Err(Error::new(DLRS_UNSUPPORTED).detail("the buffer has no shape"));
@@ -93,11 +138,15 @@ unsafe fn over(lent: NonNull<Lent>) -> Result<Versioned> {
     for (dim, (extent, step)) in extents.iter_mut().zip(&mut steps).take(ndim).enumerate() {
         // SAFETY: PEP 3118: arrays of ndim values. ctypes leaves the strides of its arrays out,
         // though they were asked for: then they are compact.
-        let nbytes = unsafe {
+        unsafe {
             *extent = shape.add(dim).read() as i64;
-            if strides.is_null() { 0 } else { strides.add(dim).read() }
-        };
-        *step = in_items(nbytes as i64, itemsize as i64, dim)?;
+            if !strides.is_null() {
+                *step = strides.add(dim).read() as i64;
+            }
+        }
+    }
+    if let (Some(extents), Some(steps)) = (extents.get(..ndim), steps.get_mut(..ndim)) {
+        in_items(extents, steps, itemsize as i64)?;
     }
     let tensor = DLTensor {
         data: buf,
@@ -109,41 +158,69 @@ unsafe fn over(lent: NonNull<Lent>) -> Result<Versioned> {
         byte_offset: 0,
     };
     let flags = if readonly != 0 { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
+    let mut snapshot = Snapshot::new();
     // SAFETY: a tensor of our own making, over arrays of `ndim` values.
-    unsafe { wrapped(&tensor, flags, Owner::Callback(Some(release), lent.as_ptr().cast())) }
+    unsafe { snapshot.read(&tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
+    Ok(Block::versioned(wrap::wrap(&snapshot, lent.owner())?))
 }
 
-/// Strides count bytes in Python and elements in DLPack.
-pub fn in_items(nbytes: i64, item_nbytes: i64, dim: usize) -> Result<i64> {
-    match (nbytes.checked_rem(item_nbytes), nbytes.checked_div(item_nbytes)) {
-        (Some(0), Some(items)) => Ok(items),
-        _ => {
-            let error = Error::new(DLRS_UNSUPPORTED).dim(dim).value(nbytes).limit(item_nbytes);
-            Err(error.detail("a stride is no multiple of the element's bytes"))
+/// Refuses a buffer whose items are not what the object's `dtype` says: NumPy's dates of one
+/// element lend 8 bytes, as if they were as many numbers.
+///
+/// # Safety
+/// `object` is live.
+unsafe fn check_own_itemsize(python: Python, object: *mut PyObject, itemsize: isize) -> Result<()> {
+    // SAFETY: the caller's word, and references of ours.
+    unsafe {
+        let Some(dtype) = python.attribute(object, text(python, c"dtype")?.as_ptr())? else {
+            return Ok(());
+        };
+        let name = text(python, c"itemsize")?;
+        let Some(found) = python.attribute(dtype.as_ptr(), name.as_ptr())? else { return Ok(()) };
+        match python.number(found.as_ptr()) {
+            Ok(own) if own == itemsize as i64 => Ok(()),
+            Ok(own) => {
+                let error = Error::new(DLRS_UNSUPPORTED).value(own).limit(itemsize as i64);
+                Err(error.detail("the items of the buffer are not those of the object's dtype"))
+            }
+            Err(_) if is(python, Python::PyExc_TypeError) => {
+                python.PyErr_Clear(); // an `itemsize` that is something else
+                Ok(())
+            }
+            Err(error) => Err(error),
         }
     }
 }
 
-/// A block around memory that Python lends.
-///
-/// # Safety
-/// As `Snapshot::read`; on success the owner is the tensor's.
-pub unsafe fn wrapped(tensor: &DLTensor, flags: u64, owner: Owner) -> Result<Versioned> {
-    let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word.
-    unsafe { snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
-    Ok(Block::versioned(wrap::wrap(&snapshot, owner)?))
+/// Strides count bytes in Python and elements in DLPack. Those that mean nothing become compact.
+pub fn in_items(shape: &[i64], strides: &mut [i64], item_nbytes: i64) -> Result<()> {
+    layout::fill_unused_strides(shape, strides);
+    let empty = shape.contains(&0);
+    for (dim, (&extent, stride)) in shape.iter().zip(strides).enumerate() {
+        if empty || extent == 1 {
+            continue;
+        }
+        match (stride.checked_rem(item_nbytes), stride.checked_div(item_nbytes)) {
+            (Some(0), Some(items)) => *stride = items,
+            _ => {
+                let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_STRIDES).dim(dim);
+                let error = error.value(*stride).limit(item_nbytes);
+                return Err(error.detail("a stride is no multiple of the element's bytes"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Gives a buffer back. Its exporter may run Python code.
-unsafe extern "C" fn release(lent: *mut c_void) {
-    let Some(lent) = NonNull::new(lent.cast::<Lent>()) else { return };
-    // SAFETY: the buffer of `from_object`, released once, in the memory of `memory_for`.
+unsafe extern "C" fn release(lease: *mut c_void) {
+    let Some(lease) = NonNull::new(lease.cast::<Lease>()) else { return };
+    // SAFETY: the buffer of a `Lent`, released once, in the memory of `memory_for`.
     unsafe {
-        let view = &raw mut (*lent.as_ptr()).view;
-        let life = (&raw const (*lent.as_ptr()).life).read();
+        let view = &raw mut (*lease.as_ptr()).view;
+        let life = (&raw const (*lease.as_ptr()).life).read();
         if life.attach(|python| python.PyBuffer_Release(view)) {
-            platform::give_back(lent.cast());
+            platform::give_back(lease.cast());
         }
     }
 }

@@ -21,10 +21,16 @@ pub enum Constant {
     MaxVersionOnly,
     /// `(1, 3)`
     Version,
+    /// `"requires_grad"`
+    RequiresGrad,
+    /// `"stop_gradient"`
+    StopGradient,
+    /// `"is_neg"`
+    IsNeg,
 }
 
 /// How many there are.
-pub const COUNT: usize = Constant::Version as usize + 1;
+pub const COUNT: usize = Constant::IsNeg as usize + 1;
 
 /// A constant, borrowed from the record of the interpreter.
 pub struct Kept(NonNull<PyObject>);
@@ -55,6 +61,9 @@ fn make(python: Python, constant: Constant) -> Result<Owned> {
     match constant {
         Constant::Dlpack => text(python, c"__dlpack__"),
         Constant::ExchangeApi => text(python, c"__dlpack_c_exchange_api__"),
+        Constant::RequiresGrad => text(python, c"requires_grad"),
+        Constant::StopGradient => text(python, c"stop_gradient"),
+        Constant::IsNeg => text(python, c"is_neg"),
         Constant::MaxVersionOnly => tuple(python, [Some(text(python, c"max_version")?)]),
         Constant::Version => {
             let (major, minor) = (DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into());

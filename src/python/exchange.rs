@@ -6,7 +6,7 @@ use core::ptr::{NonNull, null_mut};
 use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::object::Owned;
-use super::raise::{aside, raised, required};
+use super::raise::{KindOf, aside, is, raised, refused, required};
 use super::stream;
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
@@ -70,29 +70,119 @@ pub unsafe fn from_object(
     // SAFETY: the table's contract: an object of its type, and a variable.
     unsafe {
         if export(object.cast(), &raw mut tensor) != 0 {
-            return Err(failed(python));
+            return failed(python, object);
         }
-        let Some(tensor) = NonNull::new(tensor) else { return Err(failed(python)) };
+        let Some(tensor) = NonNull::new(tensor) else { return failed(python, object) };
         python.PyErr_Clear(); // of one that does not know that it succeeded
         let foreign = check_version(tensor.as_ptr()).is_err();
-        if foreign || (literal(tensor) && ordered(python, &table, tensor, stream).is_ok()) {
-            return Ok(Some(tensor));
+        let literal = if foreign { Ok(true) } else { literal(python, object, tensor) };
+        match literal {
+            Ok(true) if foreign || ordered(python, &table, tensor, stream).is_ok() => {
+                Ok(Some(tensor))
+            }
+            // `__dlpack__` refuses what the elements do not say, and makes streams wait itself.
+            other => {
+                aside(python, || share::release(tensor));
+                other.map(|_| None)
+            }
         }
-        // `__dlpack__` refuses what the elements do not say, and makes streams wait itself.
-        aside(python, || share::release(tensor));
     }
-    Ok(None)
 }
 
-/// Whether the elements are what they seem: PyTorch's table gives lazily conjugated tensors away as
-/// if they were not, which its `__dlpack__` refuses.
+/// Whether the elements are what they seem, and all that there is to them. A table describes memory
+/// and checks nothing: PyTorch's gives away tensors that autograd watches, which would not see a
+/// write, and lazily conjugated ones, as if they were neither. Its `__dlpack__` refuses both, in
+/// words of its own, so that is asked where there is a doubt: of complex numbers always, of real
+/// ones when an attribute says that gradients flow through them; other types have none.
 ///
 /// # Safety
-/// `tensor` is live, of major 1.
-unsafe fn literal(tensor: Versioned) -> bool {
+/// `object` is live, and `tensor` is its tensor, of major 1.
+unsafe fn literal(python: Python, object: *mut PyObject, tensor: Versioned) -> Result<bool> {
+    const WHOLE: [u8; 4] = [
+        DLDataTypeCode::kDLInt as u8,
+        DLDataTypeCode::kDLUInt as u8,
+        DLDataTypeCode::kDLBool as u8,
+        DLDataTypeCode::kDLOpaqueHandle as u8,
+    ];
     // SAFETY: the caller's word.
-    let code = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor.dtype.code).read() };
-    code != DLDataTypeCode::kDLComplex as u8
+    unsafe {
+        let code = (&raw const (*tensor.as_ptr()).dl_tensor.dtype.code).read();
+        if WHOLE.contains(&code) {
+            return Ok(true);
+        }
+        let kind = required(python.PyObject_Type(object))?;
+        check_negated(python, object, &kind)?;
+        Ok(code != DLDataTypeCode::kDLComplex as u8 && !watched(python, object, &kind)?)
+    }
+}
+
+/// Whether gradients flow through an object of a type, as PyTorch and Paddle say it.
+///
+/// # Safety
+/// `object` is live.
+unsafe fn watched(python: Python, object: *mut PyObject, kind: &Owned) -> Result<bool> {
+    // SAFETY: the caller's word; references of ours.
+    unsafe {
+        for (constant, watched) in [(Constant::RequiresGrad, true), (Constant::StopGradient, false)]
+        {
+            let name = constants::get(python, constant)?;
+            if python.attribute_of_type(kind.as_ptr(), name.as_ptr())?.is_some() {
+                let found = required(python.PyObject_GetAttr(object, name.as_ptr()))?;
+                return Ok(truth(python, &found)? == watched);
+            }
+        }
+    }
+    Ok(false)
+}
+
+fn truth(python: Python, object: &Owned) -> Result<bool> {
+    // SAFETY: a reference of ours.
+    match unsafe { python.PyObject_IsTrue(object.as_ptr()) } {
+        -1 => Err(raised()),
+        truth => Ok(truth != 0),
+    }
+}
+
+/// As [`check_negated`], of an object that is not asked by the exchange API of its type.
+///
+/// # Safety
+/// `object` is live.
+pub unsafe fn check_literal(python: Python, object: *mut PyObject) -> Result<()> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let kind = required(python.PyObject_Type(object))?;
+        let name = constants::get(python, Constant::ExchangeApi)?;
+        match python.attribute_of_type(kind.as_ptr(), name.as_ptr())? {
+            Some(_) => check_negated(python, object, &kind),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses a tensor whose elements are to be negated when they are read (`x.conj().imag` of
+/// PyTorch): neither its table nor its `__dlpack__` says so.
+///
+/// # Safety
+/// `object` is live, and of the type.
+unsafe fn check_negated(python: Python, object: *mut PyObject, kind: &Owned) -> Result<()> {
+    // SAFETY: the caller's word; one positional argument, the object.
+    unsafe {
+        let name = constants::get(python, Constant::IsNeg)?;
+        if python.attribute_of_type(kind.as_ptr(), name.as_ptr())?.is_none() {
+            return Ok(());
+        }
+        let args = [object];
+        let found = python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 1, null_mut());
+        if !truth(python, &required(found)?)? {
+            return Ok(());
+        }
+    }
+    let text = format_args!(
+        "the elements of this {} are negated lazily, which DLPack cannot say: take its \
+         resolve_neg()",
+        KindOf(python, object)
+    );
+    Err(refused(python, python.PyExc_BufferError(), text))
 }
 
 /// Makes the consumer's stream wait for the framework's, on which the tensor is being made.
@@ -124,12 +214,35 @@ unsafe fn ordered(
     }
 }
 
+/// A table that fails says so in words of its inside, or none: `__dlpack__` is asked, where there
+/// is one, and knows why there is no tensor, as of sparse ones and of those without memory.
+///
+/// # Safety
+/// `object` is live.
 #[cold]
-fn failed(python: Python) -> Error {
-    // SAFETY: attached.
-    match unsafe { python.PyErr_Occurred() }.is_null() {
-        true => Error::new(DLRS_CALLBACK).detail("the exchange API failed without an exception"),
-        false => raised(),
+unsafe fn failed(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
+    // SAFETY: attached; the caller's word.
+    unsafe {
+        let set = !python.PyErr_Occurred().is_null();
+        if set && !is(python, Python::PyExc_Exception) {
+            return Err(raised()); // KeyboardInterrupt
+        }
+        let method = constants::get(python, Constant::Dlpack)?;
+        let asked = aside(python, || {
+            let kind = required(python.PyObject_Type(object))?;
+            python.attribute_of_type(kind.as_ptr(), method.as_ptr())
+        });
+        match (asked, set) {
+            (Ok(Some(_)), _) => {
+                python.PyErr_Clear();
+                Ok(None)
+            }
+            (_, true) => Err(raised()),
+            (_, false) => {
+                let error = Error::new(DLRS_CALLBACK);
+                Err(error.detail("the exchange API failed without an exception"))
+            }
+        }
     }
 }
 

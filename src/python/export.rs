@@ -6,7 +6,7 @@ use core::ptr::null_mut;
 use super::array_interface::numbers;
 use super::capsule;
 use super::object::{Owned, detached};
-use super::raise::aside;
+use super::raise::{aside, refused, size};
 use super::stream;
 use super::symbols::{PyObject, Python};
 use crate::abi::*;
@@ -85,10 +85,17 @@ pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
 unsafe fn pair(python: Python, object: *mut PyObject, name: &'static str) -> Result<[i32; 2]> {
     let mut found = [0i64; 2];
     // SAFETY: the caller's word.
-    let n = unsafe { numbers(python, object, &mut found) }?;
+    let count = unsafe { size(python.PySequence_Size(object)) }?;
+    if count != found.len() {
+        let text = format_args!("{name} must be a pair of integers, not {count} of them");
+        return Err(refused(python, python.PyExc_TypeError(), text));
+    }
+    // SAFETY: as above.
+    unsafe { numbers(python, object, &mut found) }?;
     match found.map(i32::try_from) {
-        [Ok(first), Ok(second)] if n == 2 => Ok([first, second]),
-        _ => Err(Error::new(DLRS_BAD_ARG).option(name).value(n as i64)),
+        [Ok(first), Ok(second)] => Ok([first, second]),
+        [Ok(_), Err(_)] => Err(Error::new(DLRS_BAD_ARG).option(name).value(found[1])),
+        _ => Err(Error::new(DLRS_BAD_ARG).option(name).value(found[0])),
     }
 }
 

@@ -11,7 +11,7 @@ use super::array_interface::numbers;
 use super::capsule;
 use super::constants::{self, Constant, integer, text, tuple};
 use super::object::{Owned, detached};
-use super::raise::{aside, is, raised, required};
+use super::raise::{KindOf, aside, is, raised, refused, required};
 use super::stream::{self, Stream};
 use super::symbols::{PyObject, Python};
 use super::{array_interface, buffer, exchange};
@@ -91,9 +91,10 @@ unsafe fn serve(
         let streams = streams_of(wanted, snapshot.device)?;
         let import = Import { policy, options: Options { streams, ..options }, ..wanted.import };
         let nbytes = if import.rules.layout { snapshot.nbytes()? } else { 0 };
-        match detached(python, nbytes, || import::import(tensor, &import)) {
+        let snapshot = &mut snapshot;
+        match detached(python, nbytes, || import::import_read(tensor, snapshot, &import)) {
             Err(failure) if beyond_us(&failure) => {
-                let copy = ask_for_copy(python, object, &snapshot, wanted, failure)?;
+                let copy = ask_for_copy(python, object, snapshot, wanted, failure)?;
                 aside(python, || share::release(tensor));
                 Ok(copy)
             }
@@ -172,11 +173,13 @@ unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Res
     // SAFETY: the caller's word throughout.
     unsafe {
         // It cannot be told where the tensor is wanted.
-        if wanted.exchange_api
-            && wanted.import.device.is_none()
-            && let Some(tensor) = exchange::from_object(python, object, wanted.stream)?
-        {
-            return Ok(tensor);
+        match wanted.exchange_api && wanted.import.device.is_none() {
+            false => exchange::check_literal(python, object)?,
+            true => {
+                if let Some(tensor) = exchange::from_object(python, object, wanted.stream)? {
+                    return Ok(tensor);
+                }
+            }
         }
         let (tensor, named) = match call_dlpack(python, object, wanted)? {
             Some((capsule, named)) => {
@@ -204,7 +207,8 @@ unsafe fn other_ways(
 ) -> Result<(Versioned, bool)> {
     // SAFETY: the caller's word.
     unsafe {
-        for name in [capsule::VERSIONED, capsule::LEGACY] {
+        use capsule::{LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED};
+        for name in [VERSIONED, LEGACY, VERSIONED_USED, LEGACY_USED] {
             if python.PyCapsule_IsValid(object, name.as_ptr()) != 0 {
                 return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
             }
@@ -216,8 +220,13 @@ unsafe fn other_ways(
             return Ok((tensor, true));
         }
     }
-    let error = Error::new(DLRS_UNSUPPORTED);
-    Err(error.detail("has no __dlpack__, no buffer and no array interface"))
+    // The array API standard's exception for what has no `__dlpack__`.
+    let text = format_args!(
+        "{} has no __dlpack__, no buffer and no array interface: give an array, such as \
+         numpy.asarray() makes of it",
+        KindOf(python, object)
+    );
+    Err(refused(python, python.PyExc_AttributeError(), text))
 }
 
 /// Calls `__dlpack__`: the capsule, and whether the stream was named. `None` when there is no such

@@ -50,6 +50,59 @@ pub fn aside<T>(python: Python, body: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Sets an exception with a text of ours, and answers the error that stands for it.
+#[cold]
+pub fn refused(python: Python, kind: *mut PyObject, text: fmt::Arguments) -> Error {
+    let mut message = Message::EMPTY;
+    let _ = message.write_fmt(text);
+    // SAFETY: attached, by `Python`; the text ends with NUL.
+    unsafe { python.PyErr_SetString(kind, message.as_ptr()) };
+    raised()
+}
+
+/// A foreign text in a message: printable ASCII, and not much of it.
+pub struct Quoted<'a>(pub &'a [u8]);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 80;
+        for &byte in self.0.iter().take(SHOWN) {
+            match byte {
+                b' '..=b'~' => out.write_char(byte.into())?,
+                _ => write!(out, "\\x{byte:02x}")?,
+            }
+        }
+        out.write_str(if self.0.len() > SHOWN { "..." } else { "" })
+    }
+}
+
+/// The name of an object's type, quoted.
+pub struct KindOf(pub Python, pub *mut PyObject);
+
+impl fmt::Display for KindOf {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &KindOf(python, object) = self;
+        let mut nbytes = 0;
+        // SAFETY: attached, by `Python`; a live object; the text lives as long as its own does.
+        unsafe {
+            let kind = Owned::new(python.PyObject_Type(object));
+            let name = kind.and_then(|kind| {
+                Owned::new(python.PyObject_GetAttrString(kind.as_ptr(), c"__name__".as_ptr()))
+            });
+            let text = match &name {
+                Some(name) => python.PyUnicode_AsUTF8AndSize(name.as_ptr(), &raw mut nbytes),
+                None => core::ptr::null(),
+            };
+            if text.is_null() {
+                python.PyErr_Clear();
+                return out.write_str("object");
+            }
+            let text = core::slice::from_raw_parts(text.cast(), nbytes.max(0) as usize);
+            write!(out, "'{}'", Quoted(text))
+        }
+    }
+}
+
 /// The exception that fits a status.
 pub fn class_of(python: Python, status: i32) -> *mut PyObject {
     match exception_of(status).to_bytes() {

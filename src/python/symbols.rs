@@ -362,6 +362,14 @@ symbols! {
         fn PyLong_FromUnsignedLongLong(value: u64) -> *mut PyObject;
         fn PyFloat_FromDouble(value: f64) -> *mut PyObject;
         fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> *mut PyObject;
+        fn PyLong_AsUnsignedLongLong(value: *mut PyObject) -> u64;
+        fn PyNumber_Index(object: *mut PyObject) -> *mut PyObject;
+        fn PyNumber_Long(object: *mut PyObject) -> *mut PyObject;
+        fn PyFloat_AsDouble(object: *mut PyObject) -> f64;
+        fn PyObject_Str(object: *mut PyObject) -> *mut PyObject;
+        fn PySeqIter_New(sequence: *mut PyObject) -> *mut PyObject;
+        fn PyMemoryView_FromObject(object: *mut PyObject) -> *mut PyObject;
+        fn PyImport_GetModule(name: *mut PyObject) -> *mut PyObject;
         fn PyEval_SaveThread() -> *mut c_void;
         fn PyEval_RestoreThread(thread: *mut c_void);
     }
@@ -373,10 +381,12 @@ symbols! {
         itself PyType_Type;
         variable PyExc_IndexError;
         itself _Py_NoneStruct;
+        itself _Py_NotImplementedStruct;
         itself _Py_TrueStruct;
         itself _Py_FalseStruct;
         variable PyExc_AttributeError;
         variable PyExc_BufferError;
+        variable PyExc_Exception;
         variable PyExc_KeyError;
         variable PyExc_MemoryError;
         variable PyExc_RuntimeError;

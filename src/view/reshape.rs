@@ -129,14 +129,8 @@ impl View<'_> {
         if what & NORMALIZE_STRIDES == 0 {
             return Ok(());
         }
-        let empty = self.is_empty();
         let (shape, strides) = self.dims.beside();
-        if empty {
-            layout::compact_strides(shape, Order::C, strides);
-        }
-        for (&extent, stride) in shape.iter().zip(strides) {
-            *stride = if extent == 1 { 1 } else { *stride };
-        }
+        layout::fill_unused_strides(shape, strides);
         Ok(())
     }
 }

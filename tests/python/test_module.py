@@ -85,7 +85,8 @@ def test_no_tensor_without_memory():
 def test_identity_hash_and_weak_references():
     t = m.empty(3)
     other = m.from_dlpack(t)
-    assert t == t and t != other and len({t, other}) == 2 and other.data_ptr == t.data_ptr
+    assert t is not other and other.data_ptr == t.data_ptr
+    refuses(TypeError, "unhashable", hash, t)
     seen = []
     link = weakref.ref(t, seen.append)
     assert link() is t
@@ -99,23 +100,24 @@ def test_identity_hash_and_weak_references():
     (lambda: m.from_dlpack(1, 2), "exactly one"),
     (lambda: m.from_dlpack(np.zeros(2), x=1), "unexpected keyword"),
     (lambda: m.empty(), "needs a shape"),
-    (lambda: m.empty((2,), "float32", "cpu", 1), "fewer positional"),
-    (lambda: m.empty((2,), shape=(2,)), "twice"),
-    (lambda: m.empty((2,), dtype=np.float32), "str"),
+    (lambda: m.empty((2,), "float32", "cpu", 1), "at most"),
+    (lambda: m.empty((2,), shape=(2,)), "multiple values.*'shape'"),
     (lambda: m.empty("ab"), "integer"),
     (lambda: m.empty(2.5), "float|len"),
-    (lambda: m.empty(2).copy("C", 1), "fewer positional"),
-    (lambda: m.empty(2).copy(order="X"), "'C', 'F', 'A' or 'K'"),
+    (lambda: m.empty(2).copy("C", 1), "at most"),
+    (lambda: m.empty(2).to(7), "'cuda:0'.*not as 'int'"),
     (lambda: m.empty(2).to(), "needs a device"),
     (lambda: m.empty(2).to((1, 0, 0)), "type, id"),
-    (lambda: m.empty(2).tolist(1), "fewer positional"),
+    (lambda: m.empty(2).tolist(1), "at most"),
     (lambda: m.empty(2).reshape(1, 2, order="C"), "no keyword"),
-    (lambda: m.empty(2).__dlpack__(1), "fewer positional"),
+    (lambda: m.empty(2).__dlpack__(1), "at most"),
     (lambda: m.empty(2)["a"], "integers, slices"),
     (lambda: m.empty(2)[[0]], "integers, slices"),
     (lambda: m.empty(2)[True], "integers, slices"),
     (lambda: m.empty(2)[::"a"], "slice indices"),
     (lambda: len(m.empty(())), "without axes"),
+    (lambda: iter(m.empty(())), "without axes"),
+    (lambda: m.from_dlpack(np.ndarray), "unbound"),
 ])
 def test_calls_that_are_wrong(call, words):
     refuses(TypeError, words, call)
@@ -139,12 +141,12 @@ def test_calls_that_are_wrong(call, words):
     (lambda t: t.squeeze(0), ValueError, "extent of 1"),
     (lambda t: t.unsqueeze(4), ValueError, "axis"),
     (lambda t: t.broadcast_to(2, 4), ValueError, "."),
-    (lambda t: t.view("float128"), ValueError, "DTYPE_BITS"),
-    (lambda t: t.view("float999x"), ValueError, "DLRS"),
+    (lambda t: t.copy("X"), ValueError, "order.*'C', 'F', 'A' or 'K', not 'X'"),
+    (lambda t: t.copy(7), ValueError, "order.*not 'int'"),
     (lambda t: t[:, ::2].view("float64"), ValueError, "."),
     (lambda t: t.item(), ValueError, "exactly one element"),
     (lambda t: t.to("vulkan"), BufferError, "DEVICE_TYPE"),
-    (lambda t: t.to("gpu"), ValueError, "PARSE"),
+    (lambda t: t.to("gpu"), ValueError, 'to: device: .*"gpu".*PARSE.*cuda:0'),
     (lambda t: t.to("cpu:1"), BufferError, "DEVICE_ID"),
     (lambda t: t.to("vulkan", copy=False), BufferError, "copy is needed"),
     (lambda t: m.empty((-1,)), ValueError, "negative"),
@@ -152,7 +154,6 @@ def test_calls_that_are_wrong(call, words):
     (lambda t: m.empty((1 << 50,)), MemoryError, "NOMEM"),
     (lambda t: m.empty((1,) * 65), ValueError, "NDIM.*|dimensions"),
     (lambda t: m.empty((1 << 70,)), (ValueError, OverflowError), "."),
-    (lambda t: m.empty(2, "float33"), ValueError, "DTYPE"),
     (lambda t: m.empty(2, device="vulkan"), BufferError, "DEVICE_TYPE"),
 ])
 def test_what_cannot_be(call, kind, words):
@@ -161,6 +162,26 @@ def test_what_cannot_be(call, kind, words):
     status = re.search(r"\[(DLRS_\w+)\]", str(caught.value))
     if status and kind is not IndexError:  # the same as everywhere else
         assert type(caught.value) is abi.exception_of(getattr(abi, status[1]))
+
+
+@pytest.mark.parametrize("name", ["float128", "float999x", "flaot32", "float33", "", "float32x0"])
+def test_dtypes_that_are_none(name):
+    """A wrong argument: the message names it, repeats it, and says how others are written."""
+    for call in [m.empty(2, "int8").view, lambda dtype: m.empty(2, dtype)]:
+        refuses(ValueError, f'dtype.*"{name}".*DLRS_', call, name)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("f8"), np.dtype("?"), ml_dtypes.bfloat16,
+                                   np.dtype(ml_dtypes.bfloat16), bool, "float32"])
+def test_dtypes_of_other_libraries(dtype):
+    name = dtype if type(dtype) is str else np.dtype(dtype).name
+    assert m.empty(2, dtype).dtype == name and m.empty(16, "uint8").view(dtype).dtype == name
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(">f4"), np.dtype("M8[s]"), np.dtype("S4"), float, None,
+                                   np.dtype([("a", "f4")]), np.longdouble, object(), 3.5, []])
+def test_dtypes_that_dlpack_lacks(dtype):
+    refuses(ValueError, "dtype", m.empty, 2, dtype)
 
 
 # --- In and out -------------------------------------------------------------------------------
@@ -202,7 +223,7 @@ def test_lanes_and_nibbles():
     assert t.itemsize == 16 and t.nbytes == 96 and np.array(t.tolist()).shape == (2, 3, 4)
     packed = m.from_dlpack(np.array([0x21, 0x43], "u1")).view("uint4")
     assert packed.shape == (4,) and packed.tolist() == [1, 2, 3, 4] and packed.nbytes == 2
-    refuses(BufferError, "DTYPE|dtype|supported", memoryview, packed)
+    refuses(BufferError, "PEP 3118", packed.memoryview)
 
 
 class Old:
@@ -321,7 +342,7 @@ def test_what_an_honest_tensor_may_be():
     unfreed = Forger(lambda t, inner: setattr(t, "deleter", None))
     assert m.from_dlpack(unfreed)[1].tolist() == [0.0] * 3
     major = Forger(lambda t, inner: setattr(t.version, "major", 2))
-    refuses((ValueError, BufferError), "VERSION", m.from_dlpack, major)
+    refuses(BufferError, "VERSION", m.from_dlpack, major)
 
 
 def test_copy_and_device_of_from_dlpack():
@@ -411,7 +432,7 @@ def test_a_tuple_is_what_the_interpreter_says():
     t = m.from_dlpack(np.arange(6.0).reshape(2, 3))
     assert t[Pair((1, 2))].item() == 5.0 and t.to(Pair((1, 0))).device == "cpu"
     refuses(TypeError, "integers, slices", operator.getitem, t, Claims())
-    refuses(TypeError, "str", t.to, Claims())
+    refuses(TypeError, "not as 'Claims'", t.to, Claims())
 
 
 def test_shapes_of_a_foreign_tensor_that_changes():
@@ -507,7 +528,8 @@ def test_buffer(seed):
     rng = np.random.default_rng(seed)
     array = random_view(rng)
     t = m.from_dlpack(array)
-    view = memoryview(t)
+    refuses(TypeError, "bytes-like", memoryview, t)  # nobody reads bytes by mistake
+    view = t.memoryview()
     assert view.readonly is t.readonly and view.shape == array.shape
     assert view.itemsize == array.itemsize and view.nbytes == array.nbytes
     back = np.asarray(view)
@@ -516,19 +538,25 @@ def test_buffer(seed):
         assert back.ctypes.data == array.ctypes.data
         assert back.flags.writeable is array.flags.writeable
     if array.flags.c_contiguous:
-        assert bytes(t) == array.tobytes()
+        assert bytes(view) == array.tobytes() == view.tobytes()
     else:
-        refuses((BufferError, TypeError), "contiguous|bytes-like", zlib.crc32, t)
+        refuses((BufferError, TypeError), "contiguous|bytes-like", zlib.crc32, view)
+    assert view.strides == m.from_dlpack(view).memoryview().strides
 
 
 def test_buffers_that_cannot_be():
     for name in ["bfloat16", "float8_e5m2", "float32x2", "complex32", "uint4"]:
-        refuses(BufferError, ".", memoryview, m.empty((4,), name))
-    t = m.from_dlpack(np.arange(3.0)).read_only()
+        refuses(BufferError, ".", m.empty((4,), name).memoryview)
+    t = m.from_dlpack(np.arange(3.0)).read_only().memoryview()
     refuses((BufferError, TypeError), "read-only|writable", ctypes.c_char.from_buffer, t)
-    held = memoryview(m.empty((2, 2)))
-    assert held.shape == (2, 2)
+    array = np.arange(4.0)
+    gone = weakref.ref(array)
+    held = m.from_dlpack(array).memoryview()
+    del array
+    assert held.shape == (4,) and gone() is not None
+    refuses(TypeError, "from_dlpack", type(held.obj))
     del held
+    assert gone() is None
     gc.collect()
 
 
@@ -573,7 +601,8 @@ def test_exchanges_leave_nothing():
             np.from_dlpack(t), t.__dlpack__(max_version=(1, 3)), t.__dlpack__()
             m.from_dlpack(legacy), m.from_dlpack(tvm), tvm_ffi.from_dlpack(t)
             m.from_dlpack(t.__dlpack__(max_version=(1, 3)))
-            t.copy(), t.T, t[1, ..., None], t.shape, t.dtype, memoryview(t), m.empty((2, 3))
+            t.copy(), t.T, t[1, ..., None], t.shape, t.dtype, t.memoryview(), m.empty((2, 3))
+            iter(t), t[0, 0].__complex__(), int(t[0, 0]), bool(t[0, 1]), float(t[1, 1]), t == base
     steady(work)
 
 
@@ -582,7 +611,9 @@ def test_failures_leave_nothing():
              lambda t: t.view("nonsense"), lambda t: m.from_dlpack(3),
              lambda t: m.empty((1 << 50,)),
              lambda t: t.__dlpack__(max_version=3), lambda t: t.permute(0, 0), lambda t: t.item(),
-             lambda t: memoryview(t.view("bfloat16")), lambda t: t.copy(order="Q"),
+             lambda t: t.view("bfloat16").memoryview(), lambda t: t.copy(order="Q"),
+             lambda t: t == 3, lambda t: int(t), lambda t: 3 in t, lambda t: bool(t), lambda t: t < 3,
+             lambda t: t.to("gpu"), lambda t: t.copy(spam=1), lambda t: m.empty(2, object()),
              lambda t: m.from_dlpack(t, device="vulkan"), lambda t: Tensor()]
 
     def work(base, count):
@@ -655,12 +686,6 @@ def test_torch_through_its_exchange_api():
     assert t.data_ptr == x.data_ptr() and t.tolist() == x.T.tolist() and t.strides == (1, 3)
     assert torch.from_dlpack(t).data_ptr() == x.data_ptr()
     assert m.from_dlpack(x.to(torch.bfloat16)).dtype == "bfloat16"
-    assert m.from_dlpack(x.requires_grad_()).tolist() == x.tolist()
-    lazy = torch.tensor([1 + 2j]).conj()
-    try:
-        assert m.from_dlpack(lazy).tolist() == lazy.tolist()
-    except BufferError:
-        pass  # refused, but never wrong
 
 
 def run(python, script):
@@ -680,7 +705,7 @@ t = m.empty((2, 3), "int32")
 
 
 @pytest.mark.parametrize("script", {
-    "tensors in the main module": "kept = [t, t.T, t.__dlpack__(), memoryview(t)]",
+    "tensors in the main module": "kept = [t, t.T, t.__dlpack__(), t.memoryview()]",
     "a cycle": "class A: pass\na = A(); a.a = a; a.t = t.T; a.m = m; del a",
     "the module goes first": "sys.kept = [t, t.T]; del m, py_module; gc.collect()",
     "the type is kept": "sys.kept = m.Tensor; del m, t; gc.collect()",
@@ -716,7 +741,7 @@ m = py_module.load()
 assert id(m.Tensor) != {id(m.Tensor)}, "a type of another interpreter"
 t = m.empty((2, 2)); u = m.from_dlpack(t); v = t.T
 assert type(u) is type(v) is m.Tensor and v.data_ptr == t.data_ptr
-kept = [t.__dlpack__(max_version=(1, 0)), memoryview(t)]
+kept = [t.__dlpack__(max_version=(1, 0)), t.memoryview()]
 ''')
     interpreters.destroy(other)
 assert m.from_dlpack(t).T.data_ptr == t.data_ptr and py_module.load() is m
@@ -771,7 +796,15 @@ t = m.from_dlpack(a).reshape(2, 3)
 assert t.tolist() == [[0, 1, 2], [3, 4, 5]] and t.shape == (2, 3) and t.strides == (3, 1)
 assert t.T[1].tolist() == [1, 4] and t[::-1, 1].tolist() == [4, 1] and t[1, 2].item() == 5
 assert [x.tolist() for x in t] == t.tolist() and len(t) == 2
-assert memoryview(t).tolist() == t.tolist() and memoryview(t.T).strides == (4, 12)
+assert t.memoryview().tolist() == t.tolist() and t.T.memoryview().strides == (4, 12)
+assert int(t[1, 2]) == 5 and float(t[0, 1]) == 1.0 and complex(t[0, 1]) == 1 and not t[0, 0]
+assert [int(x) for x in t[1]] == [3, 4, 5] and t != None
+for wrong in [lambda: int(t), lambda: float(t), lambda: bool(t), lambda: 3 in t, lambda: t == 3,
+              lambda: t < 3, lambda: t + 1, lambda: range(t), lambda: bytes(t), lambda: memoryview(t),
+              lambda: hash(t)]:
+    try: wrong()
+    except (TypeError, ValueError): pass
+    else: raise AssertionError
 u = m.from_dlpack(t.copy().T); assert u.tolist() == t.T.tolist()
 assert "[[0 1 2]" in repr(t) and t.dtype == "int32" and t.device == "cpu"
 assert m.from_dlpack(t.__dlpack__(max_version=(1, 3))).tolist() == t.tolist()

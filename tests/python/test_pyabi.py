@@ -192,13 +192,14 @@ def test_a_capsule_that_is_used_up():
     # A capsule itself may be imported, once.
     fresh = ones().__dlpack__()
     assert np.array_equal(np.from_dlpack(import_(fresh)), ones())
-    with pytest.raises(BufferError):
+    with pytest.raises(ValueError, match="consumed before"):
         import_(fresh)
 
 
 @pytest.mark.parametrize("bad", [object(), 7, None, "text", [1, 2], {}, ones, int])
 def test_objects_without_any_protocol(bad):
-    with pytest.raises(BufferError, match="no __dlpack__"):
+    """The array API standard's exception; it names the type."""
+    with pytest.raises(AttributeError, match=f"'{type(bad).__name__}' has no __dlpack__"):
         import_(bad)
 
 
@@ -209,7 +210,7 @@ def test_major_two_is_left_in_its_capsule():
     out = capsule(t)
     pointer = ctypes.cast(GET_POINTER(out, b"dltensor_versioned"), pyabi.Versioned)
     pointer.contents.version.major = 2
-    with pytest.raises(ValueError, match="major version is not 1"):
+    with pytest.raises(BufferError, match="major version is not 1"):
         consume(out)
     assert CAPSULE_NAME(out) == b"dltensor_versioned" and alive() is not None
     del out
@@ -278,8 +279,9 @@ def test_the_table_of_a_type():
     assert ctypes.addressof(api.contents) == ctypes.addressof(own_table.contents)
     t = import_(module.from_dlpack(ones()))
     assert np.array_equal(np.from_dlpack(t), ones())
-    for table, match in ((Table(hands_out, major=2), "major"), (Table(hands_out, holes=[0]), "NULL")):
-        with pytest.raises(ValueError, match=match):
+    for table, kind, match in ((Table(hands_out, major=2), BufferError, "major"),
+                               (Table(hands_out, holes=[0]), ValueError, "NULL")):
+        with pytest.raises(kind, match=match):
             pyabi.call(find, type(with_table(table)), byref(api))
 
 
@@ -309,11 +311,45 @@ def test_x05_tables():
     assert len(obj.calls) == 1
 
 
-def test_an_exchange_api_that_fails():
-    with pytest.raises(RuntimeError, match="failed without an exception"):
-        import_(with_table(Table(lambda obj, out: -1)))
-    with pytest.raises(RuntimeError, match="failed without an exception"):
-        import_(with_table(Table(lambda obj, out: 0)))
+def failing(raised):
+    """An object of a type whose table fails: without an exception, or with this one. A C function
+    sets it, as PyObject_Size does with what `__len__` raises."""
+    obj = with_table(Table(lambda obj, out: -1))
+    if raised:
+        def fails(_):
+            raise raised
+        type(obj).__len__ = fails
+        size = ctypes.cast(pythonapi.PyObject_Size, c_void_p)
+        type(obj).table.table.managed_tensor_from_py_object_no_sync = size
+    return obj
+
+
+@pytest.mark.parametrize("raised", [None, RuntimeError("of its inside"), MemoryError("mine")])
+def test_an_exchange_api_that_fails(raised):
+    """`__dlpack__` is asked, which knows why; where there is none, the table's own words remain."""
+    obj = failing(raised)
+    assert np.array_equal(np.from_dlpack(import_(obj)), ones()) and len(obj.calls) == 1
+
+    def refuse(**_):
+        raise BufferError("sparse")
+
+    obj = failing(raised)
+    obj.make = refuse
+    with pytest.raises(BufferError, match="sparse"):
+        import_(obj)
+    names = ("__dlpack_c_exchange_api__", "table", "__len__")
+    members = {name: vars(type(obj))[name] for name in names if name in vars(type(obj))}
+    alone = type("Alone", (), members)()
+    with pytest.raises(type(raised or RuntimeError()), match=str(raised or "without an exception")):
+        import_(alone)
+    nothing = Table(lambda *_: 0)  # success, and no tensor
+    with pytest.raises(RuntimeError, match="without an exception"):
+        import_(type("Nothing", (), {"__dlpack_c_exchange_api__": nothing.capsule})())
+
+
+def test_an_exchange_api_that_is_interrupted():
+    with pytest.raises(KeyboardInterrupt, match="now"):
+        import_(failing(KeyboardInterrupt("now")))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "complex128", "bool", "uint8"])
@@ -408,9 +444,13 @@ def test_array_interfaces():
     ({"strides": (3, 4)}, BufferError), ({"shape": ("x", 3)}, TypeError),
     ({"shape": (2**70, 3)}, OverflowError), ({"data": (0, False)}, ValueError),
     ({"shape": (2**40, 2**40)}, ValueError),
-    # A buffer would be the data itself: its bytes are no address.
-    ({"data": b"ab"}, BufferError), ({"data": bytearray(b"a")}, BufferError),
-    ({"data": array.array("Q", [4096, 0])}, BufferError), ({"data": memoryview(b"ab")}, BufferError),
+    # A buffer is the data itself: its bytes are no address, and these are too few.
+    ({"data": b"ab"}, ValueError), ({"data": bytearray(b"a")}, ValueError),
+    ({"data": array.array("Q", [4096, 0])}, ValueError), ({"data": memoryview(b"ab")}, ValueError),
+    ({"data": bytes(24), "offset": 1}, ValueError), ({"data": bytes(24), "offset": -1}, ValueError),
+    ({"data": bytes(24), "strides": (-12, 4)}, ValueError),
+    ({"data": (2**64, False)}, OverflowError),
+    ({"data": (-1, False)}, OverflowError), ({"data": ("0", False)}, TypeError),
     ({"data": (4096,)}, BufferError), ({"data": ()}, BufferError),
     ({"data": (1, 2, 3)}, BufferError), ({"data": "ab"}, TypeError),
 ])
@@ -448,7 +488,7 @@ def test_export_versions():
                           ([1, 0], b"dltensor_versioned"), ((-1, 0), b"dltensor")):
         assert CAPSULE_NAME(export(t, max_version=version)) == name
     assert t.holders() == 1
-    for bad, error in (((1,), ValueError), ((1, 2, 3), BufferError), ("10", TypeError),
+    for bad, error in (((1,), TypeError), ((1, 2, 3), TypeError), ("10", TypeError),
                        (1, TypeError), ((1, None), TypeError), ((2**40, 0), ValueError)):
         with pytest.raises(error):
             export(t, max_version=bad)
@@ -665,6 +705,8 @@ STATUSES = {value: name for name, value in vars(abi).items()
 def kind_of(name, status):
     """The exception that fits a status: BufferError for what cannot be exchanged as asked."""
     single = {"DEVICE_TYPE": BufferError, "DEVICE_ID": BufferError, "SHAPE_MISMATCH": ValueError,
+              "VERSION": BufferError, "FLAGS": BufferError, "DTYPE_CODE": BufferError,
+              "DTYPE_BITS": BufferError, "DTYPE_LANES": BufferError,
               "NOT_VIEWABLE": ValueError, "DTYPE_MISMATCH": TypeError, "CALLBACK": RuntimeError}
     classes = {1: ValueError, 2: ValueError, 3: BufferError, 4: MemoryError, 5: BufferError,
                6: RuntimeError, 9: RuntimeError}

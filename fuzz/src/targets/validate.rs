@@ -149,7 +149,7 @@ impl World {
         let kind = dtype::KINDS.get(usize::from(dtype.code)).ok_or(DLRS_DTYPE_CODE)?;
         unless(!kind.bits.contains(&dtype.bits), DLRS_DTYPE_BITS)?;
         let kind = device_type::KINDS.iter().find(|kind| kind.code == device.device_type);
-        let zero = kind.ok_or(DLRS_DEVICE_TYPE)?.id_must_be_zero;
+        let zero = kind.ok_or(DLRS_DEVICE_TYPE)?.host_reachable;
         unless(device.device_id < 0 || zero && device.device_id != 0, DLRS_DEVICE_ID)
     }
 

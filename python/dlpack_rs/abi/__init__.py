@@ -19,7 +19,7 @@ import sys
 from ctypes import CDLL, POINTER, alignment, byref, c_void_p, cast, sizeof
 
 from .._library import library_path
-from . import _declarations, capsule
+from . import _declarations
 from ._declarations import *  # noqa: F403
 from ._declarations import FUNCTIONS, dlrs_abi_table, dlrs_error, dlrs_set_error_fn
 from ._headers import cdef, include
@@ -82,6 +82,15 @@ def _check_layout():
     header = sum(declared[f"DLRS_VERSION_{part}"] * scale for part, scale in
                  (("MAJOR", 1_000_000), ("MINOR", 1_000), ("PATCH", 1)))
     call(lib.dlrs_abi_check, header, byref(expected))
+
+
+def __getattr__(name):
+    """`capsule` calls CPython, which the rest does not need."""
+    if name == "capsule":
+        import importlib
+
+        return importlib.import_module(".capsule", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 lib = _load()

@@ -1,15 +1,17 @@
 //! Arguments of calls: positions and keywords, numbers, shapes, names.
 
 use core::ffi::{CStr, c_ulong};
+use core::fmt;
 use core::slice::from_raw_parts;
 
-use super::failure::{Answer, Failure, made};
+use super::failure::{Answer, Failure, Message, made};
 use super::tensor;
 use crate::abi::{DLDataType, DLDevice};
 use crate::copy::CopyPolicy;
-use crate::error::{Error, Status::*};
-use crate::layout::MAX_NDIM;
-use crate::python::{PyObject, Python, raise};
+use crate::error::{Error, Parameter, Status::*};
+use crate::layout::{MAX_NDIM, Order};
+use crate::python::raise::{KindOf, Quoted, class_of, refused};
+use crate::python::{Owned, PyObject, Python};
 use crate::{device_type, dtype};
 
 /// The arguments of one call.
@@ -17,6 +19,8 @@ use crate::{device_type, dtype};
 pub struct Call<'a> {
     /// Python.
     pub python: Python,
+    /// The function, as Python knows it.
+    name: &'static str,
     /// Arguments by position.
     pub positional: &'a [*mut PyObject],
     /// Values of the keywords.
@@ -33,6 +37,7 @@ impl<'a> Call<'a> {
     #[inline]
     pub unsafe fn new(
         python: Python,
+        name: &'static str,
         args: *const *mut PyObject,
         nargs: isize,
         keywords: *mut PyObject,
@@ -44,7 +49,7 @@ impl<'a> Call<'a> {
             let args = if args.is_null() { (&raw const keywords).cast() } else { args };
             let (positional, named) =
                 (from_raw_parts(args, nargs), from_raw_parts(args.add(nargs), count));
-            Call { python, positional, named, keywords }
+            Call { python, name, positional, named, keywords }
         }
     }
 
@@ -53,7 +58,9 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn bind(self, names: &[&CStr], most: usize, values: &mut [*mut PyObject]) -> Answer<()> {
         if self.positional.len() > most {
-            return Err(Failure::Call("takes fewer positional arguments"));
+            let given = self.positional.len();
+            return Err(self
+                .wrong(format_args!("takes at most {most} positional arguments ({given} given)")));
         }
         values.iter_mut().zip(self.positional).for_each(|(to, from)| *to = *from);
         for (place, &value) in self.named.iter().enumerate() {
@@ -64,11 +71,101 @@ impl<'a> Call<'a> {
                 Some(slot) if found.is_some_and(|found| found >= self.positional.len()) => {
                     *slot = value;
                 }
-                Some(_) => return Err(Failure::Call("got an argument twice")),
-                None => return Err(Failure::Call("got an unexpected keyword argument")),
+                // The words of Python's own functions: consumers of `__dlpack__` look for them.
+                Some(_) => {
+                    let keyword = Quoted(text(self.python, keyword)?);
+                    return Err(
+                        self.wrong(format_args!("got multiple values for argument '{keyword}'"))
+                    );
+                }
+                None => {
+                    let keyword = Quoted(text(self.python, keyword)?);
+                    return Err(
+                        self.wrong(format_args!("got an unexpected keyword argument '{keyword}'"))
+                    );
+                }
             }
         }
         Ok(())
+    }
+
+    /// TypeError: `name() what`.
+    #[cold]
+    fn wrong(&self, what: fmt::Arguments) -> Failure {
+        let text = format_args!("{}() {what}", self.name);
+        refuse(self.python, self.python.PyExc_TypeError(), text)
+    }
+
+    /// The exception for a text that is not understood, or that names what there is not.
+    #[cold]
+    fn misread(&self, error: Error, parameter: &'static Parameter, text: &[u8]) -> Failure {
+        let mut message = Message::EMPTY;
+        let _ = error.of(parameter).write(self.name, Some(text), &mut message);
+        let kind = match error.status {
+            // A wrong argument, not a tensor that cannot be exchanged.
+            DLRS_DTYPE_CODE | DLRS_DTYPE_BITS | DLRS_DTYPE_LANES => self.python.PyExc_ValueError(),
+            status => class_of(self.python, status as i32),
+        };
+        // SAFETY: attached, by `Python`; the text ends with NUL.
+        unsafe { self.python.PyErr_SetString(kind, message.as_ptr()) };
+        Failure::Raised
+    }
+
+    /// A dtype by its name, or by the type of NumPy, PyTorch or another that has that name.
+    pub fn dtype(&self, object: *mut PyObject) -> Answer<DLDataType> {
+        let python = self.python;
+        let found;
+        let name = match is_text(python, object) {
+            true => text(python, object)?,
+            false => {
+                found = name_of(python, object)?;
+                let text = text(python, found.as_ptr())?;
+                // "torch.float32"
+                text.rsplit(|&byte| byte == b'.').next().unwrap_or(text)
+            }
+        };
+        dtype::parse(name).map_err(|error| self.misread(error, &Parameter(1, "dtype"), name))
+    }
+
+    /// A device: its name, or the pair of `__dlpack_device__`.
+    pub fn device(&self, object: *mut PyObject) -> Answer<DLDevice> {
+        const DEVICE: &Parameter = &Parameter(1, "device");
+        let python = self.python;
+        if is_text(python, object) {
+            let name = text(python, object)?;
+            return device_type::parse(name).map_err(|error| self.misread(error, DEVICE, name));
+        }
+        let mut room = [0; MAX_NDIM];
+        let pair = is_tuple(python, object).then(|| sequence(python, object, &mut room));
+        let Some(&[kind, id]) = pair.transpose()? else {
+            return Err(self.wrong(format_args!(
+                "takes a device as text, such as 'cuda:0', or as the pair (type, id), not as {}",
+                Given(python, object)
+            )));
+        };
+        let (device_type, device_id) =
+            (i32::try_from(kind).unwrap_or(-1), i32::try_from(id).unwrap_or(-1));
+        let device = DLDevice { device_type, device_id };
+        device_type::check(device).map_err(|error| error.of(DEVICE))?;
+        Ok(device)
+    }
+
+    /// A memory order: 'C', 'F', 'A' or 'K'; C when it is not given.
+    pub fn order(&self, object: *mut PyObject) -> Answer<Order> {
+        if object.is_null() {
+            return Ok(Order::C);
+        }
+        let name = if is_text(self.python, object) { text(self.python, object)? } else { &[] };
+        let order = match *name {
+            [letter] => Order::from_char(letter.into()),
+            _ => None,
+        };
+        order.ok_or_else(|| {
+            let given = Given(self.python, object);
+            let text =
+                format_args!("{}: order must be 'C', 'F', 'A' or 'K', not {given}", self.name);
+            refuse(self.python, self.python.PyExc_ValueError(), text)
+        })
     }
 
     /// Refuses every keyword.
@@ -195,10 +292,6 @@ pub fn text<'a>(python: Python, object: *mut PyObject) -> Answer<&'a [u8]> {
     // SAFETY: a live object, which keeps its UTF-8 form; the call keeps the object.
     unsafe {
         let text = python.PyUnicode_AsUTF8AndSize(object, &mut nbytes);
-        if text.is_null() && raise::is(python, Python::PyExc_TypeError) {
-            python.PyErr_Clear();
-            return Err(Failure::Call("takes the name of a dtype, device or order as a str"));
-        }
         if text.is_null() {
             return Err(Failure::Raised);
         }
@@ -206,35 +299,56 @@ pub fn text<'a>(python: Python, object: *mut PyObject) -> Answer<&'a [u8]> {
     }
 }
 
-/// A dtype by its name.
-pub fn dtype(python: Python, object: *mut PyObject) -> Answer<DLDataType> {
-    Ok(dtype::parse(text(python, object)?)?)
+/// What names a dtype that is no text: the name of a type, else what it is written as.
+fn name_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: live objects.
+    unsafe {
+        let name = made(python.PyUnicode_InternFromString(c"__name__".as_ptr()))?;
+        match python.attribute(object, name.as_ptr())? {
+            Some(name) if is_text(python, name.as_ptr()) => Ok(name),
+            _ => made(python.PyObject_Str(object)),
+        }
+    }
 }
 
-/// A device: its name, or the pair of `__dlpack_device__`.
-pub fn device(python: Python, object: *mut PyObject) -> Answer<DLDevice> {
-    if !is_tuple(python, object) {
-        return Ok(device_type::parse(text(python, object)?)?);
+/// Sets an exception with a text of ours.
+#[cold]
+pub fn refuse(python: Python, kind: *mut PyObject, text: fmt::Arguments) -> Failure {
+    refused(python, kind, text);
+    Failure::Raised
+}
+
+/// A wrong argument in a message: itself if it is a text, else the name of its type.
+struct Given(Python, *mut PyObject);
+
+impl fmt::Display for Given {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Given(python, object) = self;
+        match is_text(python, object).then(|| text(python, object)) {
+            Some(Ok(text)) => write!(out, "'{}'", Quoted(text)),
+            _ => KindOf(python, object).fmt(out),
+        }
     }
-    let mut room = [0; MAX_NDIM];
-    let &[kind, id] = sequence(python, object, &mut room)? else {
-        return Err(Failure::Call("takes a device as text or as (type, id)"));
-    };
-    let (device_type, device_id) =
-        (i32::try_from(kind).unwrap_or(-1), i32::try_from(id).unwrap_or(-1));
-    let device = DLDevice { device_type, device_id };
-    device_type::check(device)?;
-    Ok(device)
 }
 
 /// `Py_TPFLAGS_TUPLE_SUBCLASS`
 const TUPLE: c_ulong = 1 << 26;
+
+/// `Py_TPFLAGS_UNICODE_SUBCLASS`
+const TEXT: c_ulong = 1 << 28;
 
 /// Whether an object is a tuple, as `PyTuple_Check` tells: much faster than `isinstance`.
 #[inline]
 pub fn is_tuple(python: Python, object: *mut PyObject) -> bool {
     // SAFETY: a live object, and so its type.
     unsafe { python.PyType_GetFlags(tensor::type_of(object)) & TUPLE != 0 }
+}
+
+/// Whether an object is a text.
+#[inline]
+fn is_text(python: Python, object: *mut PyObject) -> bool {
+    // SAFETY: as above.
+    unsafe { python.PyType_GetFlags(tensor::type_of(object)) & TEXT != 0 }
 }
 
 /// Whether an object is true; one that is not given is not.

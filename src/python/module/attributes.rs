@@ -5,8 +5,8 @@ use core::fmt::Write;
 use core::slice::from_raw_parts;
 
 use super::failure::{Answer, Message, answer, done, made};
-use super::tensor;
 use super::views::get_transposed;
+use super::{scalars, tensor};
 use crate::abi::*;
 use crate::error::{Error, Status::*};
 use crate::python::module::spec::GetSetDef;
@@ -40,6 +40,13 @@ pub fn whole(python: Python, number: u64) -> Answer<Owned> {
     unsafe { made(python.PyLong_FromUnsignedLongLong(number)) }
 }
 
+/// The name of a tensor's dtype.
+pub fn dtype_name(python: Python, tensor: &Snapshot) -> Answer<Owned> {
+    let mut name = Message::EMPTY;
+    let _ = dtype::format(tensor.dtype, &mut name);
+    text(python, name.text())
+}
+
 /// What a tensor is asked for, when its layout has been read.
 type Question = fn(Python, &Snapshot) -> Answer<Owned>;
 
@@ -71,11 +78,7 @@ macro_rules! attributes {
 attributes! {
     get_strides, "strides", |python, tensor| tuple(python, tensor.strides());
     get_ndim, "ndim", |python, tensor| whole(python, tensor.shape().len() as u64);
-    get_dtype, "dtype", |python, tensor| {
-        let mut name = Message::EMPTY;
-        let _ = dtype::format(tensor.dtype, &mut name);
-        text(python, name.text())
-    };
+    get_dtype, "dtype", dtype_name;
     get_device, "device", |python, tensor| {
         let mut name = Message::EMPTY;
         let _ = write!(name, "{}", device_type::Name(tensor.device));
@@ -100,8 +103,7 @@ attributes! {
 
 /// `shape`, which programs ask for most: the rest of the description is not looked at.
 unsafe extern "C" fn get_shape(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
-    // SAFETY: Python calls it for a `Tensor`, whose tensor has been checked: `shape` has `ndim`
-    // values. A foreign struct that has changed is noticed as far as that can be.
+    // SAFETY: Python calls it for a `Tensor`, whose block has `ndim` extents.
     unsafe {
         answer("shape", |python| {
             let &DLTensor { ndim, shape, .. } = tensor::description(object);
@@ -115,7 +117,7 @@ unsafe extern "C" fn get_shape(object: *mut PyObject, _: *mut c_void) -> *mut Py
 }
 
 /// The attributes.
-pub static ATTRIBUTES: [GetSetDef; 14] = [
+pub static ATTRIBUTES: [GetSetDef; 15] = [
     GetSetDef::new(c"shape", get_shape, "Extents, a tuple.\0"),
     GetSetDef::new(c"strides", get_strides, "Elements to step along each axis, a tuple.\0"),
     GetSetDef::new(c"ndim", get_ndim, "Number of axes.\0"),
@@ -132,6 +134,7 @@ pub static ATTRIBUTES: [GetSetDef; 14] = [
     GetSetDef::new(c"byte_offset", get_byte_offset, "byte_offset of the DLTensor.\0"),
     GetSetDef::new(c"flags", get_flags, "DLPACK_FLAG_BITMASK_... bits, a number.\0"),
     GetSetDef::new(c"readonly", get_read_only, "Whether the elements must not be written.\0"),
+    GetSetDef::new(c"__numpy_dtype__", scalars::numpy_dtype, "The dtype as NumPy's object.\0"),
     GetSetDef::new(c"T", get_transposed, "The view whose axes are in the opposite order.\0"),
     GetSetDef::END,
 ];

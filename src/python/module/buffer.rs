@@ -1,7 +1,11 @@
-//! The buffer protocol: `memoryview(t)`, and everything that takes a buffer.
+//! The buffer that `t.memoryview()` is made of.
+//!
+//! A `Tensor` itself has none: what takes a buffer where it finds one sees bytes in place of
+//! elements (torch.asarray, int, float, compile), and most element types of DLPack have no name
+//! there. Who wants the bytes says so.
 //!
 //! For memory that the CPU reaches and for the types that the module struct and PEP 3118 name.
-//! A buffer keeps the object, and with it the tensor.
+//! A buffer keeps the object that lends it, and with it the tensor.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -53,7 +57,7 @@ fn refuse(detail: &'static str) -> Error {
 /// `bf_getbuffer`.
 ///
 /// # Safety
-/// Python calls it for a `Tensor`.
+/// Python calls it for an object that holds a tensor as a `Tensor` does.
 pub unsafe extern "C" fn get(object: *mut PyObject, view: *mut PyBuffer, flags: c_int) -> c_int {
     // SAFETY: Python's word.
     unsafe {
@@ -62,7 +66,7 @@ pub unsafe extern "C" fn get(object: *mut PyObject, view: *mut PyBuffer, flags: 
             Ok(()) => 0,
             Err(failure) => {
                 (*view).obj = null_mut();
-                raise(python, "Tensor buffer", &failure);
+                raise(python, "memoryview", &failure);
                 -1
             }
         }
@@ -72,10 +76,14 @@ pub unsafe extern "C" fn get(object: *mut PyObject, view: *mut PyBuffer, flags: 
 /// Everything that can be refused.
 fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
     if !device_type::host_reachable(tensor.device.device_type) {
-        return Err(refuse("the CPU does not reach this memory"));
+        let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+        let error = error.value(tensor.device.device_type.into());
+        return Err(error.detail("the CPU does not reach this memory: copy it by to('cpu')"));
     }
     let Some(format) = format(tensor.dtype) else {
-        return Err(refuse("PEP 3118 has no such element type: use from_dlpack").option("dtype"));
+        return Err(refuse(
+            "PEP 3118 has no name for the element type: take the bytes by view('uint8')",
+        ));
     };
     if flags & WRITABLE != 0 && tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
         return Err(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS));
@@ -89,7 +97,7 @@ fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
     };
     match order {
         Some(order) if !layout::is_contiguous(tensor.shape(), tensor.strides(), order) => {
-            Err(refuse("the elements are not dense as asked: make a contiguous copy"))
+            Err(refuse("the elements are not dense as asked: take contiguous()"))
         }
         _ => Ok(format),
     }
@@ -107,6 +115,8 @@ unsafe fn export(
     // SAFETY: the caller's word.
     unsafe { tensor::read(object, Rules::COPY, &mut tensor)? };
     let format = check(&tensor, flags)?;
+    let (extents, steps) = tensor.dims.beside();
+    layout::fill_unused_strides(extents, steps);
     let ndim = tensor.shape().len();
     let itemsize = isize::from(tensor.dtype.bits / 8);
     let nbytes = tensor.nbytes()? as isize;

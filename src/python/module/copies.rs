@@ -48,18 +48,6 @@ pub unsafe fn copy_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
     unsafe { derived(python, object, |from| copy::clone(from, Order::C, from.device, OPTIONS)) }
 }
 
-/// A memory order: 'C', 'F', 'A' or 'K'; C when it is not given.
-fn order(python: Python, object: *mut PyObject) -> Answer<Order> {
-    if object.is_null() {
-        return Ok(Order::C);
-    }
-    match *arguments::text(python, object)? {
-        [letter] => Order::from_char(letter.into()),
-        _ => None,
-    }
-    .ok_or(Failure::Call("takes 'C', 'F', 'A' or 'K' as order"))
-}
-
 const ORDER: &CStr = c"order";
 
 method!(
@@ -67,7 +55,7 @@ method!(
     copy_method, "copy", |object, call| {
         let mut values = [null_mut()];
         call.bind(&[ORDER], 1, &mut values)?;
-        let order = match order(call.python, values[0])? {
+        let order = match call.order(values[0])? {
             Order::A => Order::C,
             order => order,
         };
@@ -79,8 +67,8 @@ method!(
     contiguous, "contiguous", |object, call| {
         let mut values = [null_mut()];
         call.bind(&[ORDER], 1, &mut values)?;
-        let order = order(call.python, values[0])?;
-        let tensor = Block::versioned(tensor::block_of(object)?);
+        let order = call.order(values[0])?;
+        let tensor = Block::versioned(tensor::block_of(object));
         derived(call.python, object, |from| {
             copy::made(OPTIONS, &mut |job| copy::contiguous(from, tensor, order, OPTIONS, job))
         })
@@ -94,9 +82,9 @@ method!(
         if values[0].is_null() {
             return Err(Failure::Call("needs a device"));
         }
-        let device = arguments::device(call.python, values[0])?;
+        let device = call.device(values[0])?;
         let policy = arguments::policy(call.python, values[1])?;
-        let tensor = Block::versioned(tensor::block_of(object)?);
+        let tensor = Block::versioned(tensor::block_of(object));
         derived(call.python, object, |from| {
             copy::made(OPTIONS, &mut |job| {
                 copy::to_device(from, tensor, device, policy, OPTIONS, job)
@@ -121,11 +109,11 @@ method!(
             strides: None,
             dtype: match dtype.is_null() {
                 true => DLDataType { code: DLDataTypeCode::kDLFloat as u8, bits: 32, lanes: 1 },
-                false => arguments::dtype(python, dtype)?,
+                false => call.dtype(dtype)?,
             },
             device: match device.is_null() {
                 true => CPU,
-                false => arguments::device(python, device)?,
+                false => call.device(device)?,
             },
             flags: 0,
             align_bytes: ALIGN_BYTES,

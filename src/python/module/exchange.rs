@@ -18,7 +18,6 @@ use crate::python::import::{Wanted, import};
 use crate::python::{PyObject, Python, capsule, export, raise, stream};
 use crate::tensor::block::Block;
 use crate::tensor::share;
-use crate::validate::Snapshot;
 
 method!(
     /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`
@@ -30,7 +29,7 @@ method!(
         if [stream, dl_device, copy].iter().all(|&value| arguments::is_none(call.python, value))
             && knows_versions(call.python, max_version)
         {
-            let tensor = share::retain(Block::versioned(tensor::block_of(object)?))?;
+            let tensor = share::retain(Block::versioned(tensor::block_of(object)))?;
             return capsule::new(call.python, tensor).map_err(|error| {
                 raise::aside(call.python, || share::release(tensor));
                 error.into()
@@ -38,8 +37,18 @@ method!(
         }
         let keywords = export::Keywords { stream, max_version, dl_device, copy };
         let request = export::read(call.python, &keywords)?;
-        let tensor = Block::versioned(tensor::block_of(object)?);
-        Ok(export::export(call.python, tensor, &request)?)
+        let tensor = Block::versioned(tensor::block_of(object));
+        export::export(call.python, tensor, &request).map_err(|error| match error.status {
+            DLRS_READ_ONLY => {
+                let text = format_args!(
+                    "Tensor.__dlpack__: a legacy capsule cannot say that the data is read-only: \
+                     ask with max_version=(1, 0) or newer, or export a copy(); of a producer from \
+                     before DLPack 1.0 that may be written, take it in with legacy_writable=True"
+                );
+                arguments::refuse(call.python, call.python.PyExc_BufferError(), text)
+            }
+            _ => error.into(),
+        })
     }
 );
 
@@ -89,7 +98,7 @@ method!(
         let policy = arguments::policy(python, copy)?;
         let device = match arguments::is_none(python, device) {
             true => None,
-            false => Some(arguments::device(python, device)?),
+            false => Some(call.device(device)?),
         };
         let mut wanted = wanted(device, policy);
         if arguments::truth(python, legacy_writable)? {
@@ -129,7 +138,7 @@ pub unsafe extern "C" fn from_object(
     // SAFETY: the caller's word.
     unsafe {
         give(object.cast(), out, |object| {
-            let tensor = share::retain(Block::versioned(tensor::block_of(object)?))?;
+            let tensor = share::retain(Block::versioned(tensor::block_of(object)))?;
             out.write(tensor.as_ptr());
             Ok(())
         })
@@ -141,10 +150,9 @@ pub unsafe extern "C" fn from_object(
 /// # Safety
 /// As dlpack.h says: attached to Python; a live object, and room for a description.
 pub unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int {
-    // SAFETY: the caller's word. A block of ours, for consumers that expect strides.
+    // SAFETY: the caller's word.
     unsafe {
         give(object.cast(), out, |object| {
-            tensor::block_of(object)?;
             out.write(*tensor::description(object));
             Ok(())
         })
@@ -168,9 +176,8 @@ pub unsafe fn to_object(
             };
             let module = super::module(python, api)?;
             let state = State::of_module(python, module.as_ptr())?;
-            Snapshot::new().read_managed(tensor.as_ptr(), RULES)?;
-            let object = made(python._PyObject_New(state.kind))?;
-            out.write(tensor::fill(object, tensor).into_ptr().cast());
+            let object = tensor::wrap_if(python, state.kind, || tensor::owned(tensor))?;
+            out.write(object.into_ptr().cast());
             Ok(())
         })
     }

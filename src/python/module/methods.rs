@@ -4,7 +4,7 @@ use core::ptr::null_mut;
 
 use super::failure::{Failure, raise};
 use super::spec::MethodDef;
-use super::{copies, exchange, values, views};
+use super::{copies, exchange, scalars, values, views};
 use crate::python::{PyObject, Python};
 
 /// Documentation of the module.
@@ -19,9 +19,10 @@ understood as well.\0";
 pub const TENSOR: &str = "\
 A tensor in memory that DLPack shares. Made by from_dlpack and empty.\n\
 \n\
-Any library takes it by its own from_dlpack. Views share memory and keep it alive. Equality is\n\
-identity. A Tensor is not seen by the garbage collector: memory that refers back to it, through\n\
-an array that owns objects, is never collected.\0";
+Any library takes it by its own from_dlpack. Views share memory and keep it alive. int(),\n\
+float(), complex() and bool() give the value of an only element. There is no arithmetic, no ==,\n\
+no in and no hash. A Tensor is not seen by the garbage collector: memory that refers back to\n\
+it, through an array that owns objects, is never collected.\0";
 
 /// Functions of the module.
 pub static FUNCTIONS: [MethodDef; 3] = [
@@ -44,7 +45,7 @@ empty(shape, dtype='float32', device='cpu')\n--\n\n\
 A Tensor of its own, aligned to 256 bytes, whose elements are not set.\0";
 
 /// Methods of the type.
-pub static METHODS: [MethodDef; 19] = [
+pub static METHODS: [MethodDef; 23] = [
     MethodDef::new(c"__dlpack__", exchange::dlpack, DLPACK),
     MethodDef::new(c"__dlpack_device__", exchange::dlpack_device, DLPACK_DEVICE),
     MethodDef::new(c"__array__", values::array, ARRAY),
@@ -61,6 +62,10 @@ pub static METHODS: [MethodDef; 19] = [
     MethodDef::new(c"view", views::view_as, VIEW),
     MethodDef::new(c"read_only", views::read_only, READ_ONLY),
     MethodDef::new(c"numpy", values::numpy, NUMPY),
+    MethodDef::new(c"memoryview", values::memory_view, MEMORYVIEW),
+    MethodDef::new(c"__complex__", scalars::complex, COMPLEX),
+    MethodDef::new(c"__floor__", scalars::floor, FLOOR),
+    MethodDef::new(c"__ceil__", scalars::ceil, CEIL),
     MethodDef::new(c"tolist", values::tolist, TOLIST),
     MethodDef::new(c"item", values::item, ITEM),
     MethodDef::END,
@@ -74,7 +79,7 @@ __dlpack_device__($self, /)\n--\n\n\
 The pair (device type, device id).\0";
 const ARRAY: &str = "\
 __array__($self, /, dtype=None, copy=None)\n--\n\n\
-For numpy.asarray of element types without a buffer: it says which NumPy does not have.\0";
+numpy.from_dlpack(self), as an array of that dtype.\0";
 const COPY: &str = "\
 copy($self, /, order='C')\n--\n\n\
 A dense copy on the same device, in the order 'C', 'F' or 'K' (that of the strides).\0";
@@ -116,6 +121,18 @@ A view through which consumers must not write.\0";
 const NUMPY: &str = "\
 numpy($self, /)\n--\n\n\
 numpy.from_dlpack(self).\0";
+const MEMORYVIEW: &str = "\
+memoryview($self, /)\n--\n\n\
+The memory as a memoryview, for what reads and writes bytes; for memory that the CPU reaches.\0";
+const COMPLEX: &str = "\
+__complex__($self, /)\n--\n\n\
+complex(self), of the only element.\0";
+const FLOOR: &str = "\
+__floor__($self, /)\n--\n\n\
+math.floor(self), of the only element.\0";
+const CEIL: &str = "\
+__ceil__($self, /)\n--\n\n\
+math.ceil(self), of the only element.\0";
 const TOLIST: &str = "\
 tolist($self, /)\n--\n\n\
 The elements as nested lists of Python's numbers.\0";

@@ -15,6 +15,7 @@ mod copies;
 pub mod exchange;
 mod failure;
 mod methods;
+mod scalars;
 mod spec;
 mod state;
 mod tensor;
@@ -83,6 +84,7 @@ fn make(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned> {
         if !tensor::check_header(python, &module)? {
             return Err(unknown_header());
         }
+        state.lender = lender_type(python, &module)?.into_ptr();
         let kind = tensor_type(python, &module)?;
         let api = (&raw const *api).cast_mut().cast();
         let api = made(python.PyCapsule_New(api, EXCHANGE_API.as_ptr(), None));
@@ -122,12 +124,35 @@ fn tensor_type(python: Python, module: &Owned) -> Answer<Owned> {
         TypeSlot::new(Slot::Length, views::length as *const c_void),
         TypeSlot::new(Slot::SequenceLength, views::length as *const c_void),
         TypeSlot::new(Slot::Item, views::item as *const c_void),
+        // Where one of these is missing Python falls back on another, and gives a wrong value.
+        TypeSlot::new(Slot::Iter, views::iterate as *const c_void),
+        TypeSlot::new(Slot::Contains, scalars::contains as *const c_void),
+        TypeSlot::new(Slot::Bool, scalars::truth as *const c_void),
+        TypeSlot::new(Slot::Int, scalars::int as *const c_void),
+        TypeSlot::new(Slot::Float, scalars::float as *const c_void),
+        TypeSlot::new(Slot::RichCompare, scalars::compare as *const c_void),
+        TypeSlot::END,
+    ];
+    new_type(python, module, c"dlpack_rs.Tensor", &slots)
+}
+
+/// The type of what lends the memory of a `Tensor` as a buffer: an object like a `Tensor`, which
+/// has no buffer itself.
+fn lender_type(python: Python, module: &Owned) -> Answer<Owned> {
+    let slots = [
+        TypeSlot::new(Slot::Dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::New, methods::refuse_new as *const c_void),
         TypeSlot::new(Slot::GetBuffer, buffer::get as *const c_void),
         TypeSlot::new(Slot::ReleaseBuffer, buffer::release as *const c_void),
         TypeSlot::END,
     ];
+    new_type(python, module, c"dlpack_rs.TensorMemory", &slots)
+}
+
+/// A type whose objects hold a tensor. Python copies the list.
+fn new_type(python: Python, module: &Owned, name: &CStr, slots: &[TypeSlot]) -> Answer<Owned> {
     let spec = TypeSpec {
-        name: c"dlpack_rs.Tensor".as_ptr(),
+        name: name.as_ptr(),
         basicsize: tensor::basicsize() as c_int,
         itemsize: 0,
         flags: TYPE_FLAGS,

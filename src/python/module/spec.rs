@@ -36,6 +36,14 @@ pub enum Slot {
     Length = 4,
     /// `mp_subscript`.
     Subscript = 5,
+    /// `nb_bool`.
+    Bool = 9,
+    /// `nb_float`.
+    Float = 11,
+    /// `nb_int`.
+    Int = 26,
+    /// `sq_contains`.
+    Contains = 41,
     /// `sq_item`, by which Python iterates.
     Item = 44,
     /// `sq_length`.
@@ -44,12 +52,16 @@ pub enum Slot {
     Dealloc = 52,
     /// `tp_doc`.
     Doc = 56,
+    /// `tp_iter`.
+    Iter = 62,
     /// `tp_methods`.
     Methods = 64,
     /// `tp_new`.
     New = 65,
     /// `tp_repr`.
     Repr = 66,
+    /// `tp_richcompare`; with it and no `tp_hash` objects are not hashable.
+    RichCompare = 67,
     /// `tp_members`.
     Members = 72,
     /// `tp_getset`.

@@ -13,6 +13,8 @@ use crate::python::{Owned, PyObject, Python};
 pub struct State {
     /// The type `Tensor`; NULL before and after the module's life.
     pub kind: *mut PyObject,
+    /// The type of what lends a `Tensor`'s memory as a buffer.
+    pub lender: *mut PyObject,
 }
 
 impl State {
@@ -35,8 +37,24 @@ impl State {
     #[inline]
     pub unsafe fn of_module<'a>(python: Python, module: *mut PyObject) -> Answer<&'a State> {
         // SAFETY: the caller's word.
-        let state: *const State = unsafe { python.PyModule_GetState(module) }.cast();
-        // SAFETY: as above; what Python made of zeroes stays as long as the module.
+        unsafe { State::at(python.PyModule_GetState(module)) }
+    }
+
+    /// The state of the module of a type in use.
+    ///
+    /// # Safety
+    /// `kind` is one of ours.
+    pub unsafe fn of_type<'a>(python: Python, kind: *mut PyObject) -> Answer<&'a State> {
+        // SAFETY: the caller's word.
+        unsafe { State::at(python.PyType_GetModuleState(kind)) }
+    }
+
+    /// # Safety
+    /// The state of a module of ours, or NULL.
+    #[inline]
+    unsafe fn at<'a>(state: *mut c_void) -> Answer<&'a State> {
+        let state: *const State = state.cast();
+        // SAFETY: the caller's word; what Python made of zeroes stays as long as the module.
         match unsafe { state.as_ref() } {
             Some(state) if !state.kind.is_null() => Ok(state),
             // Something that the collector destroys together with the module calls it once more.
@@ -45,7 +63,7 @@ impl State {
     }
 }
 
-/// `m_traverse`: the type refers to the module, so both go only if the collector sees it.
+/// `m_traverse`: the types refer to the module, so both go only if the collector sees it.
 ///
 /// # Safety
 /// Python calls it for a module of ours.
@@ -53,11 +71,17 @@ pub unsafe extern "C" fn traverse(module: *mut PyObject, visit: Visit, arg: *mut
     // SAFETY: Python's word.
     unsafe {
         let state: *mut State = Python::calling().PyModule_GetState(module).cast();
-        match state.as_ref().filter(|state| !state.kind.is_null()) {
-            Some(state) => visit(state.kind, arg),
-            None => 0,
+        let Some(state) = state.as_ref() else { return 0 };
+        for object in [state.kind, state.lender] {
+            if !object.is_null() {
+                match visit(object, arg) {
+                    0 => {}
+                    answer => return answer,
+                }
+            }
         }
     }
+    0
 }
 
 /// `m_clear`.
@@ -65,11 +89,13 @@ pub unsafe extern "C" fn traverse(module: *mut PyObject, visit: Visit, arg: *mut
 /// # Safety
 /// Python calls it for a module of ours.
 pub unsafe extern "C" fn clear(module: *mut PyObject) -> c_int {
-    // SAFETY: Python's word; the variable is emptied before its object goes.
+    // SAFETY: Python's word; each variable is emptied before its object goes.
     unsafe {
         let state: *mut State = Python::calling().PyModule_GetState(module).cast();
         let Some(state) = state.as_mut() else { return 0 };
-        drop(Owned::new(core::mem::replace(&mut state.kind, null_mut())));
+        for object in [&mut state.kind, &mut state.lender] {
+            drop(Owned::new(core::mem::replace(object, null_mut())));
+        }
     }
     0
 }

@@ -1,19 +1,18 @@
 //! The `Tensor` object: it holds one holder of a tensor, and no reference to a Python object but
 //! its type. So there is nothing for the garbage collector to visit.
 //!
-//! The tensor is a foreign one as it was taken in, until somebody wants to share it: then it is put
-//! in a block of ours. Most tensors that pass through are only looked at, and cost no block.
+//! The tensor is a block of ours, and never changes: a foreign one is put in a block when it is
+//! taken in. Its producer may keep the struct and change it, as PyTorch does, whose extents are
+//! those of the tensor that lives on.
 
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use super::failure::{Answer, made};
-use crate::abi::{DLManagedTensorVersioned, DLTensor};
+use crate::abi::DLTensor;
 use crate::device_type::opaque_handle;
 use crate::error::Result;
-use crate::platform;
 use crate::python::raise::aside;
 use crate::python::{Owned, PyObject, Python, header_nbytes};
 use crate::tensor::block::{self, Block};
@@ -23,13 +22,13 @@ use crate::validate::{Level, Rules, Snapshot};
 /// What follows the header that Python knows.
 #[repr(C)]
 struct Payload {
-    /// Never NULL; changes at most once, to the block that then owns it.
-    tensor: AtomicPtr<DLManagedTensorVersioned>,
+    /// `None` only until it is filled.
+    tensor: Option<NonNull<Block>>,
     weak_references: *mut PyObject,
 }
 
-/// What a tensor must be to become an object: strict, but for strides that are not given.
-pub const RULES: Rules = Rules { strides_given: false, ..Rules::of(Level::DLRS_LEVEL_STRICT) };
+/// What a tensor must be to become an object.
+pub const RULES: Rules = Rules::of_import(Level::DLRS_LEVEL_STRICT);
 
 /// Bytes of a `Tensor`.
 pub fn basicsize() -> usize {
@@ -68,59 +67,62 @@ pub fn check_header(python: Python, object: &Owned) -> Answer<bool> {
     }
 }
 
-/// The tensor of an object, borrowed.
+/// The block of an object, which lives as long as the object.
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
 #[inline]
-pub unsafe fn tensor_of(object: *mut PyObject) -> Versioned {
-    // SAFETY: the caller's word; it is never NULL. Acquire: who finds a block finds it written.
-    unsafe { NonNull::new_unchecked((*payload(object)).tensor.load(Acquire)) }
+pub unsafe fn block_of(object: *mut PyObject) -> NonNull<Block> {
+    // SAFETY: the caller's word; nobody sees an object that is not filled.
+    unsafe { (*payload(object)).tensor.unwrap_unchecked() }
 }
 
-/// The block of an object, made when it is first asked for. It lives as long as the object.
+/// What an object holds in place of `tensor`, from which `snapshot` was read: itself, or a block
+/// that owns it.
 ///
 /// Its `data` is the address of the first element: half of the frameworks ignore `byte_offset`, and
 /// show other memory instead (docs/interop.md).
 ///
 /// # Safety
-/// `object` is a live `Tensor`.
-#[inline]
-pub unsafe fn block_of(object: *mut PyObject) -> Result<NonNull<Block>> {
+/// `tensor` is live; on success the block owns the caller's holder.
+pub unsafe fn own(snapshot: &mut Snapshot, tensor: Versioned) -> Result<NonNull<Block>> {
+    let opaque = opaque_handle(snapshot.device.device_type);
     // SAFETY: the caller's word.
-    unsafe {
-        let tensor = tensor_of(object);
-        let DLTensor { byte_offset, device, .. } = *description(object);
-        match block::of_versioned(tensor) {
-            Some(block) if byte_offset == 0 || opaque_handle(device.device_type) => Ok(block),
-            _ => boxed(object, tensor),
+    match unsafe { block::of_versioned(tensor) } {
+        Some(block) if snapshot.byte_offset == 0 || opaque => Ok(block),
+        _ => {
+            if !opaque {
+                (snapshot.data, snapshot.byte_offset) = (snapshot.first(), 0);
+            }
+            convert::box_snapshot(snapshot, tensor)
         }
     }
 }
 
+/// As [`own`], of a tensor that is yet to be read and checked.
+///
 /// # Safety
-/// `object` is a live `Tensor`, and `tensor` the one that it holds.
-#[cold]
-unsafe fn boxed(object: *mut PyObject, tensor: Versioned) -> Result<NonNull<Block>> {
+/// As [`own`].
+pub unsafe fn owned(tensor: Versioned) -> Result<NonNull<Block>> {
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word. The object's holder passes to the block that gets in first.
+    // SAFETY: the caller's word.
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), RULES)?;
-        if !opaque_handle(snapshot.device.device_type) {
-            (snapshot.data, snapshot.byte_offset) = (snapshot.first(), 0);
-        }
-        let block = convert::box_snapshot(&snapshot, tensor)?;
-        let slot = &(*payload(object)).tensor;
-        let boxed = Block::versioned(block).as_ptr();
-        match slot.compare_exchange(tensor.as_ptr(), boxed, AcqRel, Acquire) {
-            Ok(_) => Ok(block),
-            Err(first) => {
-                // Without the GIL another thread may have been faster: ours was never seen, and
-                // only its memory goes.
-                platform::give_back(block.cast());
-                Ok(NonNull::new_unchecked(first).cast())
-            }
-        }
+        own(&mut snapshot, tensor)
+    }
+}
+
+/// As [`own`], of a block of ours that was taken in by [`RULES`].
+///
+/// # Safety
+/// As [`own`].
+#[inline]
+unsafe fn folded(tensor: Versioned) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word; nothing changes what a block says.
+    match unsafe { (*tensor.as_ptr()).dl_tensor.byte_offset } {
+        0 => Ok(tensor.cast()),
+        // SAFETY: the caller's word.
+        _ => unsafe { owned(tensor) },
     }
 }
 
@@ -131,7 +133,7 @@ unsafe fn boxed(object: *mut PyObject, tensor: Versioned) -> Result<NonNull<Bloc
 #[inline]
 pub unsafe fn description<'a>(object: *mut PyObject) -> &'a DLTensor {
     // SAFETY: the caller's word; a holder never writes the description of a tensor.
-    unsafe { &(*tensor_of(object).as_ptr()).dl_tensor }
+    unsafe { &(*Block::versioned(block_of(object)).as_ptr()).dl_tensor }
 }
 
 /// Reads and checks the tensor of an object.
@@ -141,37 +143,43 @@ pub unsafe fn description<'a>(object: *mut PyObject) -> &'a DLTensor {
 #[inline]
 pub unsafe fn read(object: *mut PyObject, rules: Rules, snapshot: &mut Snapshot) -> Result<()> {
     // SAFETY: the caller's word.
-    unsafe { snapshot.read_managed(tensor_of(object).as_ptr(), rules) }
+    unsafe { snapshot.read_managed(Block::versioned(block_of(object)).as_ptr(), rules) }
 }
 
 /// A new object that takes `tensor`, also on failure.
 ///
 /// # Safety
-/// `kind` is a `Tensor` type; `tensor` is live, satisfies [`RULES`], and has one holder to give.
+/// `kind` is a `Tensor` type; `tensor` is a live block of ours that satisfies [`RULES`], and has one
+/// holder to give.
 #[inline]
 pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Answer<Owned> {
-    // SAFETY: a live type; the object is fresh.
-    unsafe {
-        match made(python._PyObject_New(kind)) {
-            Ok(object) => Ok(fill(object, tensor)),
-            Err(failure) => {
-                aside(python, || share::release(tensor));
-                Err(failure)
-            }
-        }
+    // SAFETY: the caller's word.
+    let made = unsafe { wrap_if(python, kind, || folded(tensor)) };
+    if made.is_err() {
+        // SAFETY: what was not taken is still the caller's. Its deleter may be Python code.
+        aside(python, || unsafe { share::release(tensor) });
     }
+    made
 }
 
-/// A fresh object that gets `tensor`.
+/// A new object that holds what `own` gives; on failure nothing has been taken.
 ///
 /// # Safety
-/// `object` comes from `_PyObject_New` with a `Tensor` type; `tensor` is as [`wrap`] says.
+/// `kind` is a `Tensor` type; the block has one holder to give.
 #[inline]
-pub unsafe fn fill(object: Owned, tensor: Versioned) -> Owned {
-    let tensor = AtomicPtr::new(tensor.as_ptr());
-    // SAFETY: the object is as large as its type says.
-    unsafe { payload(object.as_ptr()).write(Payload { tensor, weak_references: null_mut() }) };
-    object
+pub unsafe fn wrap_if(
+    python: Python,
+    kind: *mut PyObject,
+    own: impl FnOnce() -> Result<NonNull<Block>>,
+) -> Answer<Owned> {
+    // SAFETY: a live type; the object is fresh, and as large as its type says.
+    unsafe {
+        let object = made(python._PyObject_New(kind))?;
+        let payload = payload(object.as_ptr());
+        payload.write(Payload { tensor: None, weak_references: null_mut() });
+        (*payload).tensor = Some(own()?);
+        Ok(object)
+    }
 }
 
 /// `tp_dealloc`.
@@ -187,15 +195,17 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
         if !weak_references.is_null() {
             python.PyObject_ClearWeakRefs(object);
         }
-        let tensor = NonNull::new_unchecked(tensor.into_inner());
-        // A deleter may be one that a program wrote in Python.
-        aside(python, || share::release(tensor));
+        if let Some(tensor) = tensor.map(Block::versioned) {
+            // A deleter may be one that a program wrote in Python.
+            aside(python, || share::release(tensor));
+        }
         python.PyObject_Free(object.cast::<c_void>());
         python.Py_DecRef(kind);
     }
 }
 
-/// A tensor that has just been made, as an object.
+/// A tensor that has just been made here, with `byte_offset` 0 where it has addresses, as an
+/// object.
 ///
 /// # Safety
 /// As [`wrap`].
@@ -204,6 +214,12 @@ pub unsafe fn wrapped(
     kind: *mut PyObject,
     tensor: Result<Versioned>,
 ) -> Answer<Owned> {
-    // SAFETY: the caller's word.
-    unsafe { wrap(python, kind, tensor?) }
+    let tensor = tensor?;
+    // SAFETY: the caller's word: a block of ours.
+    let made = unsafe { wrap_if(python, kind, || Ok(tensor.cast())) };
+    if made.is_err() {
+        // SAFETY: what was not taken is still ours.
+        aside(python, || unsafe { share::release(tensor) });
+    }
+    made
 }

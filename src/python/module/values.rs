@@ -1,31 +1,35 @@
 //! Elements as Python's own objects, and tensors as text.
 
+use core::ffi::CStr;
 use core::fmt::{self, Write};
 use core::ptr::{NonNull, null_mut};
 
 use super::arguments::{self, Call};
 use super::attributes::text;
 use super::copies;
-use super::failure::{Answer, answer, done, made};
+use super::failure::{Answer, Failure, answer, done, made};
+use super::state::State;
 use super::tensor;
 use super::views::method;
 use crate::abi::*;
 use crate::copy::CopyPolicy;
 use crate::dtype;
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Error, Field::*, Result, Status::*};
 use crate::float_formats;
 use crate::layout::MAX_NDIM;
 use crate::platform;
 use crate::print::{self, Description, Elements, PrintOptions};
 use crate::python::{Owned, PyObject, Python};
 use crate::reader::Reader;
+use crate::tensor::block::Block;
+use crate::tensor::share;
 use crate::validate::{Level, Rules, Snapshot};
 
 /// Reads the tensor of an object whose elements have values.
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-unsafe fn read(object: *mut PyObject, snapshot: &mut Snapshot) -> Result<()> {
+pub unsafe fn read(object: *mut PyObject, snapshot: &mut Snapshot) -> Result<()> {
     // SAFETY: the caller's word.
     unsafe { tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), snapshot)? };
     dtype::legal(snapshot.dtype)
@@ -36,7 +40,8 @@ unsafe fn read(object: *mut PyObject, snapshot: &mut Snapshot) -> Result<()> {
 /// # Safety
 /// `tensor` was read without error, and its memory is live.
 unsafe fn reader(tensor: &Snapshot) -> Result<Reader<'_>> {
-    let error = Error::new(DLRS_DEVICE_TYPE).detail("the CPU cannot read these elements");
+    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+    let error = error.detail("the CPU cannot read these elements");
     // SAFETY: the caller's word.
     unsafe { Reader::new(tensor) }.ok_or(error.value(tensor.device.device_type.into()))
 }
@@ -120,6 +125,17 @@ method!(
         nested(call.python, (&snapshot, &reader), &mut [0; MAX_NDIM], 0)
     }
 );
+/// The only element of a tensor.
+///
+/// # Safety
+/// `tensor` was read without error by [`read`], and its memory is live.
+pub unsafe fn element(python: Python, tensor: &Snapshot) -> Answer<Owned> {
+    // SAFETY: the caller's word.
+    let reader = unsafe { reader(tensor) }?;
+    let dims = tensor.shape().len();
+    nested(python, (tensor, &reader), &mut [0; MAX_NDIM], dims)
+}
+
 method!(
     /// `item()`
     item, "item", |object, call| {
@@ -128,12 +144,11 @@ method!(
         read(object, &mut snapshot)?;
         let numel = snapshot.numel()?;
         if numel != 1 {
-            let error = Error::new(DLRS_SHAPE_MISMATCH).detail("there must be exactly one element");
-            return Err(error.value(numel).limit(1).into());
+            let error = Error::new(DLRS_SHAPE_MISMATCH).field(DLRS_FIELD_SHAPE).value(numel);
+            let error = error.detail("there must be exactly one element: index it first");
+            return Err(error.limit(1).into());
         }
-        let reader = reader(&snapshot)?;
-        let dims = snapshot.shape().len();
-        nested(call.python, (&snapshot, &reader), &mut [0; MAX_NDIM], dims)
+        element(call.python, &snapshot)
     }
 );
 method!(
@@ -144,15 +159,40 @@ method!(
     }
 );
 method!(
-    /// `__array__(dtype=None, copy=None)`: NumPy itself converts to the dtype that it asks for.
+    /// `__array__(dtype=None, copy=None)`
     array, "Tensor.__array__", |object, call| {
         let mut values = [null_mut(); 2];
         call.bind(&[c"dtype", c"copy"], 2, &mut values)?;
-        let python = call.python;
-        match arguments::policy(python, values[1])? {
-            CopyPolicy::Always => array_of(python, copies::copy_of(python, object)?.as_ptr()),
-            _ => array_of(python, object),
+        let (python, [dtype, copy]) = (call.python, values);
+        let policy = arguments::policy(python, copy)?;
+        let found = match policy {
+            CopyPolicy::Always => array_of(python, copies::copy_of(python, object)?.as_ptr())?,
+            _ => array_of(python, object)?,
+        };
+        if arguments::is_none(python, dtype) {
+            return Ok(found);
         }
+        // Of its own type an array gives itself.
+        let args = [found.as_ptr(), dtype];
+        let name = made(python.PyUnicode_InternFromString(c"__array__".as_ptr()))?;
+        let wanted = python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 2, null_mut());
+        let wanted = made(wanted)?;
+        if policy == CopyPolicy::Never && wanted.as_ptr() != found.as_ptr() {
+            let text = format_args!("copy=False: another dtype than the Tensor's needs a copy");
+            return Err(arguments::refuse(python, python.PyExc_ValueError(), text));
+        }
+        Ok(wanted)
+    }
+);
+method!(
+    /// `memoryview()`
+    memory_view, "memoryview", |object, call| {
+        call.bind(&[], 0, &mut [])?;
+        let python = call.python;
+        let state = State::of_type(python, tensor::type_of(object))?;
+        let shared = share::retain(Block::versioned(tensor::block_of(object)));
+        let lender = tensor::wrapped(python, state.lender, shared)?;
+        made(python.PyMemoryView_FromObject(lender.as_ptr()))
     }
 );
 
@@ -161,15 +201,26 @@ method!(
 /// # Safety
 /// `object` is a live `Tensor`.
 unsafe fn array_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
-    // SAFETY: live objects; the tuple takes a reference of its own.
+    // SAFETY: the caller's word.
+    unsafe { call_numpy(python, c"from_dlpack", object) }
+}
+
+/// A function of NumPy, called with one argument.
+///
+/// # Safety
+/// `argument` is a live object.
+pub unsafe fn call_numpy(python: Python, name: &CStr, argument: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: live objects; a module that is loaded is found much faster than it is imported.
     unsafe {
-        let module = made(python.PyImport_ImportModule(c"numpy".as_ptr()))?;
-        let name = c"from_dlpack".as_ptr();
-        let import = made(python.PyObject_GetAttrString(module.as_ptr(), name))?;
-        let args = made(python.PyTuple_New(1))?;
-        python.Py_IncRef(object);
-        done(python.PyTuple_SetItem(args.as_ptr(), 0, object))?;
-        made(python.PyObject_Call(import.as_ptr(), args.as_ptr(), null_mut()))
+        let numpy = made(python.PyUnicode_InternFromString(c"numpy".as_ptr()))?;
+        let module = match Owned::new(python.PyImport_GetModule(numpy.as_ptr())) {
+            Some(module) => module,
+            None if !python.PyErr_Occurred().is_null() => return Err(Failure::Raised),
+            None => made(python.PyImport_ImportModule(c"numpy".as_ptr()))?,
+        };
+        let name = made(python.PyUnicode_InternFromString(name.as_ptr()))?;
+        let args = [module.as_ptr(), argument];
+        made(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 2, null_mut()))
     }
 }
 

@@ -4,9 +4,10 @@ use core::ffi::CStr;
 use core::ptr::null_mut;
 
 use super::arguments::{self, Call};
-use super::failure::{Answer, Failure, answer, done};
+use super::failure::{Answer, Failure, answer, done, made};
 use super::tensor;
 use crate::abi::DLTensor;
+use crate::device_type::opaque_handle;
 use crate::error::{Error, Status::*};
 use crate::layout::MAX_NDIM;
 use crate::python::{Owned, PyObject, Python};
@@ -30,8 +31,9 @@ unsafe fn view_of(
     unsafe {
         tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
         let (base, mut changed) = view::start(&mut snapshot);
+        changed.fold = !opaque_handle(base.device.device_type);
         change(&mut changed)?;
-        let shared = view::share(&changed, tensor::block_of(object)?, &base);
+        let shared = view::share(&changed, tensor::block_of(object), &base);
         tensor::wrapped(python, tensor::type_of(object), shared)
     }
 }
@@ -61,7 +63,7 @@ macro_rules! method {
             // SAFETY: Python's word.
             unsafe {
                 answer($shown, |python| {
-                    let $call = Call::new(python, args, nargs, keywords);
+                    let $call = Call::new(python, $shown, args, nargs, keywords);
                     $body
                 })
             }
@@ -133,7 +135,7 @@ method!(
 method!(
     /// `view(dtype, /)`
     view_as, "view", |object, call| {
-        let dtype = arguments::dtype(call.python, call.sole()?)?;
+        let dtype = call.dtype(call.sole()?)?;
         step(call.python, object, Step::Bitcast { dtype })
     }
 );
@@ -298,6 +300,20 @@ pub unsafe extern "C" fn item(object: *mut PyObject, index: isize) -> *mut PyObj
     }
 }
 
+/// `tp_iter`: one after the other along the first axis.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn iterate(object: *mut PyObject) -> *mut PyObject {
+    // SAFETY: Python's word.
+    unsafe {
+        answer("iter", |python| match tensor::description(object).ndim {
+            1.. => made(python.PySeqIter_New(object)),
+            _ => Err(Failure::Call("of a Tensor without axes; item() gives its value")),
+        })
+    }
+}
+
 /// `mp_length` and `sq_length`: the first extent.
 ///
 /// # Safety
@@ -309,7 +325,7 @@ pub unsafe extern "C" fn length(object: *mut PyObject) -> isize {
         match ndim {
             1.. => shape.read() as isize,
             _ => {
-                let failure = Failure::Call("of a tensor without axes");
+                let failure = Failure::Call("of a Tensor without axes");
                 super::failure::raise(Python::calling(), "len", &failure);
                 -1
             }
