@@ -2374,8 +2374,8 @@ dlrs_status dlrs_driver_path_set(int32_t device_type,
  * Bytes:     nbytes, aligned to align_bytes (a power of two, 0 for 256); none for 0 bytes, and
  *            then *out is NULL.
  * Device:    any that a backend serves. stream is where it is used first, for drivers whose
- *            allocation is ordered on streams, and such memory is reached neither by other devices'
- *            kernels nor by other processes (IPC); NULL: anywhere.
+ *            allocation is ordered on streams, and such memory is reached neither by other
+ *            devices' kernels nor by other processes (IPC); NULL: anywhere.
  * Ownership: the caller owns *out, to be given to dlrs_mem_free.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
  *            device. DLRS_BAD_ARG: align_bytes. DLRS_NOMEM, DLRS_DEV_OOM: no memory.

@@ -149,8 +149,8 @@ pub unsafe fn read(object: *mut PyObject, rules: Rules, snapshot: &mut Snapshot)
 /// A new object that takes `tensor`, also on failure.
 ///
 /// # Safety
-/// `kind` is a `Tensor` type; `tensor` is a live block of ours that satisfies [`RULES`], and has one
-/// holder to give.
+/// `kind` is a `Tensor` type; `tensor` is a live block of ours that satisfies [`RULES`], and has
+/// one holder to give.
 #[inline]
 pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Answer<Owned> {
     // SAFETY: the caller's word.
