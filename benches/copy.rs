@@ -308,7 +308,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 extern "C" fn profiled(plan: &mut Plan) {
     let threads = std::env::var("PROFILE").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     // SAFETY: a row of the table, which fits into both mappings.
-    unsafe { copy(plan, &Parallel { threads, hook: None }) };
+    unsafe { copy(plan, &Parallel { threads, hook: None }) }.unwrap();
 }
 
 fn main() {
@@ -367,7 +367,8 @@ fn main() {
         let ours = |threads| {
             chill();
             // SAFETY: every row of the table fits into both mappings.
-            time(|| unsafe { copy(&mut { plan }, &Parallel { threads, hook: None }) }, busy)
+            let copy = || unsafe { copy(&mut { plan }, &Parallel { threads, hook: None }) };
+            time(|| copy().unwrap(), busy)
         };
         let theirs = || {
             chill();

@@ -245,6 +245,21 @@ static int32_t parallel_for(void *context, size_t n, void (*body)(void *, size_t
 }
 
 /* A copy on the caller's own pool; the parts may run in any order. */
+static size_t hook_leaves;
+static int32_t leaves_out(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
+  size_t i;
+  (void)context;
+  for (i = 0; i < n; ++i) body(body_context, i == hook_leaves % n ? (i + 1) % n : i);
+  return 0;
+}
+
+static int32_t too_often(void *context, size_t n, void (*body)(void *, size_t), void *body_context) {
+  size_t i;
+  (void)context;
+  for (i = 0; i < 3 * n; ++i) body(body_context, i / 2);
+  return 0;
+}
+
 static void hooks(void) {
   int64_t shape[2] = {2000, 1500}, strides[2] = {1, 2000};
   size_t count = 3000000, i, wrong = 0;
@@ -262,6 +277,16 @@ static void hooks(void) {
     memset(into, 0, count * sizeof *into);
   }
   CHECK(hook_calls > 0);
+  EQUAL(wrong, 0);
+  /* One that leaves out a part, whichever, or asks for one twice or for one that is none. */
+  for (hook_leaves = 0; hook_leaves < 4; ++hook_leaves) {
+    options.parallel_for = leaves_out;
+    REFUSED(DLRS_CALLBACK, ANY, ANY, -1, dlrs_copy_desc(&src, 0, &dst, 0, &options, ERR));
+    CHECK(t_error.value == t_error.limit - 1 && t_error.limit <= 4);
+  }
+  options.parallel_for = too_often;
+  WORKS(dlrs_copy_desc(&src, 0, &dst, 0, &options, ERR));
+  for (i = 0; i < count; ++i) wrong += into[i] != (float)(i % 1500 * 2000 + i / 1500);
   EQUAL(wrong, 0);
   free(from);
   free(into);

@@ -44,8 +44,7 @@ unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
     pair.host_access(&options.streams)?;
     if !shared {
         // SAFETY: the elements of the destination are distinct, and none of the source's.
-        unsafe { passes((src, &from), (dst, &to), &options.parallel) };
-        return Ok(());
+        return unsafe { passes((src, &from), (dst, &to), &options.parallel) };
     }
     let scratch = Scratch::new(Some(dst.nbytes().of(target)?)).of(target)?;
     let Some(memory) = scratch.memory() else { return Ok(()) };
@@ -57,8 +56,8 @@ unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
         numbers::view(dst.shape(), dst.dtype, place, dst.flags & PADDED, &mut compact)
             .of(target)?;
         let between = Part::of(&compact).of(target)?;
-        passes((src, &from), (&compact, &between), &options.parallel);
-        passes((&compact, &between), (dst, &to), &options.parallel);
+        passes((src, &from), (&compact, &between), &options.parallel)?;
+        passes((&compact, &between), (dst, &to), &options.parallel)?;
     }
     Ok(())
 }
@@ -73,27 +72,28 @@ type Numbers<'a> = (&'a Snapshot, &'a Part);
 /// # Safety
 /// Every element of both lies in live memory; those of the destination are distinct, and none of
 /// the source's.
-unsafe fn passes((src, from): Numbers, (dst, to): Numbers, parallel: &Parallel) {
+unsafe fn passes((src, from): Numbers, (dst, to): Numbers, parallel: &Parallel) -> Result<()> {
     let pass = |from: &Part, to: &Part, numbers: i64, merge: bool| {
         let mut cast = Cast::NONE;
         numbers::pair(src.shape(), from, to, numbers, &mut cast);
         cast.merge = merge;
         // SAFETY: the caller's word.
-        unsafe { cast::run(&cast, parallel) };
+        unsafe { cast::run(&cast, parallel) }
     };
     if numbers::has_gap(dst) {
-        pass(&Part::zero(), &to.bytes(), i64::from(dst.slot_bits() / 8), false);
+        pass(&Part::zero(), &to.bytes(), i64::from(dst.slot_bits() / 8), false)?;
     }
     let lanes = i64::from(src.dtype.lanes);
     match (numbers::is_complex(src), numbers::is_complex(dst)) {
         (true, true) => return pass(&from.both(), &to.both(), lanes * 2, false),
-        _ => pass(from, to, lanes, false),
+        _ => pass(from, to, lanes, false)?,
     }
     if numbers::is_complex(dst) {
-        pass(&Part::zero(), &to.imaginary(), lanes, false);
+        pass(&Part::zero(), &to.imaginary(), lanes, false)?;
     } else if numbers::is_complex(src) && to.kind == Kind::Bool {
-        pass(&from.imaginary(), to, lanes, true);
+        pass(&from.imaginary(), to, lanes, true)?;
     }
+    Ok(())
 }
 
 /// The most bits of an element that is converted once, and not for every element it fills.

@@ -153,8 +153,7 @@ pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
     if job.simple {
         debug_assert!(job.transfer.plan.is_simple());
         // SAFETY: just checked, and both sides are the CPU's.
-        unsafe { cpu::copy_simple(&job.transfer.plan, &options.parallel) };
-        return Ok(());
+        return unsafe { cpu::copy_simple(&job.transfer.plan, &options.parallel) };
     }
     let scratch = Scratch::new(job.scratch_nbytes)?;
     // SAFETY: just checked, and the scratch memory is what it asked for.

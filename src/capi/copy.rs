@@ -31,7 +31,8 @@ pub const DLRS_COPY_ASYNC: u32 = 1 << 2;
 
 /// Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
 /// every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
-/// means that it could not and ran none: the calling thread then does all the work.
+/// means that it could not and ran none: the calling thread then does all the work. 0 without all of
+/// them is DLRS_CALLBACK, and the destination undefined.
 #[allow(non_camel_case_types)]
 pub type dlrs_parallel_for_fn = Option<
     unsafe extern "C" fn(
@@ -162,6 +163,7 @@ impl CopyArgs {
 ///            DLRS_OVERLAP_DST: elements of dst share memory, or it could not be decided.
 ///            DLRS_OVERLAP_SRC_DST: src and dst do, without DLRS_COPY_ALLOW_OVERLAP; copying a
 ///            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
+///            DLRS_CALLBACK: options->parallel_for did not run all parts; dst is undefined then.
 ///            Classes 5 and 6, DLRS_DEV_OOM: what the device's driver reports. On any error of
 ///            classes 1 to 4 nothing has been written; after a device's fault dst is undefined.
 /// Threads:   any; large copies use threads of their own, or options->parallel_for. On each, what

@@ -228,8 +228,7 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
     if !pending(transfer.src.device, transfer.dst.device, &options.streams) {
         // SAFETY: the caller's word; the CPU reaches both sides.
-        unsafe { cpu::copy(&mut transfer.plan, &options.parallel) };
-        return Ok(());
+        return unsafe { cpu::copy(&mut transfer.plan, &options.parallel) };
     }
     transfer.plan.simplify();
     // SAFETY: as this function's contract.
@@ -255,8 +254,7 @@ unsafe fn elsewhere(transfer: &mut Transfer, options: &Options) -> Result<()> {
     // SAFETY: as above; what is in memory of the host is the CPU's now.
     unsafe {
         if on_host(&transfer.src) && on_host(&transfer.dst) {
-            cpu::copy(&mut transfer.plan, &options.parallel);
-            return Ok(());
+            return cpu::copy(&mut transfer.plan, &options.parallel);
         }
         staged(transfer, options)
     }

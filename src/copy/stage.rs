@@ -63,11 +63,11 @@ unsafe fn stage(
     // SAFETY: the memory is compact and large enough; the rest is the caller's word.
     unsafe {
         match fetch {
-            None => cpu::copy(&mut into.plan, &options.parallel),
+            None => cpu::copy(&mut into.plan, &options.parallel)?,
             Some(worker) => bring(worker, &into, options)?,
         }
         match store {
-            None => cpu::copy(&mut back.plan, &options.parallel),
+            None => cpu::copy(&mut back.plan, &options.parallel)?,
             Some(worker) => each_item(worker, &back)?,
         }
     }
@@ -96,7 +96,7 @@ unsafe fn bring(worker: Worker, into: &Transfer, options: &Options) -> Result<()
     unsafe {
         fetch_span(worker, into, (into.src, into.plan.src), &span, memory)?;
         local.src = memory.as_ptr().wrapping_offset(span.before as isize);
-        cpu::copy(&mut local, &options.parallel);
+        cpu::copy(&mut local, &options.parallel)?;
     }
     Ok(())
 }
@@ -158,7 +158,7 @@ unsafe fn stage_bits(
             fetch_span(worker, piece, (piece.dst, piece.plan.dst), &dst, memory)?;
             local.dst = memory.as_ptr().wrapping_offset(dst.before as isize);
         }
-        cpu::copy(&mut local, &options.parallel);
+        cpu::copy(&mut local, &options.parallel)?;
         if let (Some(worker), Some(memory)) = (store, to.memory()) {
             let first = piece.plan.dst.wrapping_offset(-(dst.before as isize));
             let plan = Plan::new(memory.as_ptr(), first, Item::Bytes(dst.nbytes as usize));

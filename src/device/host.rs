@@ -71,8 +71,7 @@ impl Backend for Host {
         no_stream(stream)?;
         self.explain(transfer)?;
         // SAFETY: the caller's word; the CPU reaches both sides.
-        unsafe { cpu::copy(&mut { transfer.plan }, &Parallel { threads: 0, hook: None }) };
-        Ok(())
+        unsafe { cpu::copy(&mut { transfer.plan }, &Parallel::ANY) }
     }
 
     fn explain(&self, transfer: &Transfer) -> Result<&'static str> {

@@ -37,7 +37,7 @@ fn levels() -> Vec<Level> {
 impl Run for Parallel {
     unsafe fn run(&self, plan: &Plan) {
         // SAFETY: the caller's promise.
-        unsafe { copy(&mut { *plan }, self) }
+        unsafe { copy(&mut { *plan }, self) }.unwrap()
     }
 }
 
@@ -1827,7 +1827,7 @@ fn small_stacks() {
             // SAFETY: the test passes both, and joins before they go.
             unsafe { &mut *what.cast() };
         // SAFETY: the plan's extents are mapped.
-        unsafe { copy(plan, parallel) };
+        unsafe { copy(plan, parallel) }.unwrap();
         std::ptr::null_mut()
     }
     let memory = memory();

@@ -21,6 +21,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 
 use crate::device::cpu::{self, Parallel};
+use crate::error::Result;
 use crate::platform::FloatEnvironment;
 use staged::Stage;
 use steps::Table;
@@ -91,7 +92,7 @@ impl Dims {
 /// # Safety
 /// Every number lies in memory that is readable (source) or writable (destination); source and
 /// destination do not overlap; the destination's numbers are distinct.
-pub unsafe fn run(cast: &Cast, parallel: &Parallel) {
+pub unsafe fn run(cast: &Cast, parallel: &Parallel) -> Result<()> {
     let nbytes = cast.dims.count().saturating_mul(cast.dst.0.nbytes() as u64);
     let parts = cpu::worth(nbytes, parallel);
     let longest = (0..cast.dims.ndim).max_by_key(|&i| cast.dims.shape.get(i));
@@ -99,16 +100,20 @@ pub unsafe fn run(cast: &Cast, parallel: &Parallel) {
     let deal = dim.and_then(|dim| Some((dim, *cast.dims.shape.get(dim)?)));
     // SAFETY: the caller's word, for parts that share no number, nor a byte of the destination.
     unsafe {
-        let Some((dim, n)) = deal else { return alone(cast) };
+        let Some((dim, n)) = deal else {
+            alone(cast);
+            return Ok(());
+        };
         // Parts begin at whole bytes of the source.
         let each = (n as u64).div_ceil(parts as u64).div_ceil(64).saturating_mul(64);
         let deal = Deal { cast, dim, n, each: each as i64 };
         let parts = (n as u64).div_ceil(each.max(1)) as usize;
         let context = (&raw const deal).cast_mut().cast();
-        if !cpu::side_by_side(parallel, parts, body, context) {
+        if !cpu::side_by_side(parallel, parts, body, context)? {
             alone(cast);
         }
     }
+    Ok(())
 }
 
 /// `each` of the `n` numbers along dimension `dim` for every part.

@@ -186,6 +186,7 @@ pub(super) use threads::{side_by_side, worth};
 pub use tuning::{Make, make, set_make};
 
 use super::plan::{Item, Plan};
+use crate::error::Result;
 
 /// Copies, and leaves the plan simplified. Infallible: when a worker cannot be had, the caller does
 /// its part.
@@ -193,7 +194,7 @@ use super::plan::{Item, Plan};
 /// # Safety
 /// Every element of the plan lies in memory that is readable (source) or writable (destination);
 /// source and destination do not overlap; the destination's elements are distinct.
-pub unsafe fn copy(plan: &mut Plan, parallel: &Parallel) {
+pub unsafe fn copy(plan: &mut Plan, parallel: &Parallel) -> Result<()> {
     plan.simplify();
     // SAFETY: the simplified plan names the same elements; the caller vouches for them.
     unsafe { copy_simple(plan, parallel) }
@@ -203,9 +204,9 @@ pub unsafe fn copy(plan: &mut Plan, parallel: &Parallel) {
 ///
 /// # Safety
 /// As [`copy`].
-pub unsafe fn copy_simple(plan: &Plan, parallel: &Parallel) {
+pub unsafe fn copy_simple(plan: &Plan, parallel: &Parallel) -> Result<()> {
     if plan.item == Item::Bytes(0) || plan.count() == 0 {
-        return;
+        return Ok(());
     }
     // SAFETY: the caller's promise.
     unsafe { threads::run(plan, parallel) }

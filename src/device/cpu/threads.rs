@@ -2,11 +2,13 @@
 //!
 //! No pool: nothing outlives the call, so fork and dlclose need no care.
 use core::ffi::c_void;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::engine::{named, serial};
 use super::level::{stream_from, thread_from};
 use crate::device::part::Part;
 use crate::device::plan::{Dim, Item, Plan};
+use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, WORKERS_MOST};
 
 /// The caller's way to run `n` bodies at once: it calls `body(body_ctx, i)` once for every `i`
@@ -92,8 +94,27 @@ pub(in crate::device) fn worth(nbytes: u64, parallel: &Parallel) -> usize {
     threads.min(useful)
 }
 
-/// Calls `body(context, i)` for every `i` below `parts`, side by side; false, and none has been
-/// called, if the caller's pool cannot.
+/// Parts that are given to the caller's pool, and which of them have been taken.
+struct Given {
+    body: platform::Body,
+    context: *mut c_void,
+    parts: usize,
+    taken: AtomicU64,
+}
+
+/// Carries out a part, the first time it is asked for.
+unsafe extern "C" fn given(context: *mut c_void, i: usize) {
+    // SAFETY: `side_by_side` gave it to the pool, which is done with it before that returns.
+    let given = unsafe { &*context.cast::<Given>() };
+    let bit = 1u64.wrapping_shl(i as u32);
+    if i < given.parts && given.taken.fetch_or(bit, Relaxed) & bit == 0 {
+        // SAFETY: the word of `side_by_side`'s caller.
+        unsafe { (given.body)(given.context, i) }
+    }
+}
+
+/// Calls `body(context, i)` for every `i` below `parts`, side by side; false if the caller's pool
+/// cannot: then the caller does all. A pool that says that it did and did not is an error.
 ///
 /// # Safety
 /// The body may be called so, on any threads at the same time.
@@ -102,18 +123,28 @@ pub(in crate::device) unsafe fn side_by_side(
     parts: usize,
     body: platform::Body,
     context: *mut c_void,
-) -> bool {
+) -> Result<bool> {
+    let Some(hook) = parallel.hook else {
+        // SAFETY: the caller's word.
+        platform::uncancelled(|| unsafe { platform::side_by_side(parts, body, context) });
+        return Ok(true);
+    };
+    if !(1..=WORKERS_MOST).contains(&parts) {
+        return Ok(false);
+    }
+    let all = Given { body, context, parts, taken: AtomicU64::new(0) };
+    let context = (&raw const all).cast_mut().cast();
     // SAFETY: the caller's word; the hook is the caller's. Nonzero says that no body ran.
-    platform::uncancelled(|| unsafe {
-        match parallel.hook {
-            None => {
-                platform::side_by_side(parts, body, context);
-                true
-            }
-            Some(hook) => (hook.run)(hook.ctx, parts, body, context) == 0,
-        }
-    })
+    let ran = platform::uncancelled(|| unsafe { (hook.run)(hook.ctx, parts, given, context) == 0 });
+    let taken = all.taken.into_inner().count_ones();
+    if ran && taken as usize != parts {
+        let error = Error::new(DLRS_CALLBACK).value(taken.into()).limit(parts as i64);
+        return Err(error.detail("parallel_for returned before all parts were done, parts"));
+    }
+    Ok(ran)
 }
+
+const _: () = assert!(WORKERS_MOST <= u64::BITS as usize);
 
 /// Whether a simplified plan's output goes past the caches. What is dense goes as fast through them
 /// for a little longer.
@@ -147,14 +178,15 @@ pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
 ///
 /// # Safety
 /// As [`super::copy`].
-pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
+pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
         // Less than twice what a thread is worth.
-        if plan.nbytes() < thread_from() || !shared(plan, parallel) {
+        if plan.nbytes() < thread_from() || !shared(plan, parallel)? {
             serial(&Part::whole(plan), large(plan));
         }
     }
+    Ok(())
 }
 
 /// Carries out a simplified plan in parts, if it is worth that and the parts can be run.
@@ -162,9 +194,9 @@ pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) {
 /// # Safety
 /// As [`super::copy`].
 #[inline(never)] // a frame of its own: stacks may be small
-unsafe fn shared(plan: &Plan, parallel: &Parallel) -> bool {
+unsafe fn shared(plan: &Plan, parallel: &Parallel) -> Result<bool> {
     let deal = dealt(plan, parallel);
-    let Some(deal) = &deal else { return false };
+    let Some(deal) = &deal else { return Ok(false) };
     let context = (&raw const *deal).cast_mut().cast();
     // SAFETY: the caller's promise; the parts make up the plan.
     unsafe { side_by_side(parallel, deal.parts(), body, context) }

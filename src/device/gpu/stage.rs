@@ -245,7 +245,7 @@ impl Team<'_> {
         // SAFETY: the buffer is large enough; the rest is the caller's word.
         unsafe {
             let enqueued = if self.up {
-                cpu::copy(&mut into, &Parallel::ALONE);
+                cpu::copy(&mut into, &Parallel::ALONE)?;
                 self.driver.on_device(&back, place)
             } else {
                 self.driver.on_device(&into, place)
@@ -277,15 +277,14 @@ impl Team<'_> {
                 other.wait(self.driver)?;
             }
             // SAFETY: the plan's source is the other buffer, which the device has filled.
-            unsafe { cpu::copy(&mut empty, &Parallel::ALONE) };
+            unsafe { cpu::copy(&mut empty, &Parallel::ALONE)? };
         }
         let Some(mut empty) = former else { return Ok(()) };
         for buffer in buffers.pair.iter_mut().flatten() {
             buffer.wait(self.driver)?;
         }
         // SAFETY: as above.
-        unsafe { cpu::copy(&mut empty, &Parallel::ALONE) };
-        Ok(())
+        unsafe { cpu::copy(&mut empty, &Parallel::ALONE) }
     }
 
     /// [`Team::work`] number `i`, on any thread; an error ends the work of all.
@@ -347,7 +346,7 @@ impl Driver {
         // SAFETY: the team outlives the call, and what its threads share is atomic, or written by
         // one of them only; the rest is the caller's word.
         unsafe {
-            if threads < 2 || !cpu::side_by_side(parallel, threads, Team::body, context) {
+            if threads < 2 || !cpu::side_by_side(parallel, threads, Team::body, context)? {
                 Team::body(context, 0);
             }
         }
