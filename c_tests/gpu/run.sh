@@ -1,9 +1,8 @@
 #!/bin/sh
 # The device layer on the stand-in drivers: run.sh INCLUDE LIBDIR [OUT] [FLAGS...]
 #   the stand-in itself; test_gpu_backend; the catalogue's rows D and what of K concerns devices; the
-#   matrix of streams; the
-#   sweep of failing driver calls; threads; drivers that are missing, broken, or lack a function;
-#   the first two of these once more under valgrind (not with NO_VALGRIND=1).
+#   order of streams; the sweep of failing driver calls; threads; drivers that are missing, broken, or
+#   lack a function; the catalogue and the sweep once more under valgrind (not with NO_VALGRIND=1).
 # FAULTS_STEP=N sweeps every N-th code only, FAULTS_STEP=1 all of them everywhere. The last line is "N passed, N failed".
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 2 ] || { echo "usage: run.sh INCLUDE LIBDIR [OUT] [FLAGS...]"; exit 2; }
