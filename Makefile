@@ -21,9 +21,9 @@ C = gcc:gcc g++:g++
 CMAKE = cmake:cmake make:make
 
 .DEFAULT_GOAL = help
-.PHONY: help build install demo test test-long soak sanitize miri coverage mutants wheel interop \
-	test-pythons test-oneapi test-windows test-cross test-avx512 test-cuda bench-cuda bench \
-	bench-python bench-engine bench-profile bench-micro fuzz clean
+.PHONY: help build install demo check lint test test-long soak sanitize miri coverage mutants wheel \
+	interop test-pythons test-oneapi test-windows test-cross test-avx512 test-cuda bench-cuda bench \
+	bench-python bench-engine bench-profile bench-micro fuzz fuzz-long clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -50,6 +50,7 @@ demo:  ## build the library, find it from a C program with CMake, and use it fro
 
 # One line a step; each ends with its counts. One alone: make test TESTS='"c_tests/consumers.sh"'
 TESTS = \
+	"tests/lint.sh" \
 	"cargo test --locked --no-fail-fast" \
 	"headers/check.sh" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
@@ -62,17 +63,38 @@ TESTS = \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
 	"tests/avx512/vectors.sh" \
 	"tests/gpu/kernels.sh" \
+	"tests/random.sh" \
 	"docs/check_quotes.py" \
 	"tests/python/run.sh" \
 	"tests/interop/run.py --fast" \
 	"python/wheel.sh && python/test_wheel.sh"
 # What needs tools for other platforms, or much from the package index: .ci/run adds them.
 PLATFORM_TESTS =
+# Options of tests/steps.sh.
+STEPS =
+
+# What tells the most in the least time: house rules, units, pointers and errors, the file's laws.
+CHECKS = \
+	"cargo fmt --all --check && echo 1 passed, 0 failed" \
+	"cargo test --locked --no-fail-fast $(addprefix --test ,house print names plain packed cast \
+	  overlap saturation fuzz_seeds)" \
+	"ONLY='catalogue sweep test_error test_copy test_share test_validate test_workers' \
+	  NO_VALGRIND=1 NO_LAWS=1 c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
+	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
+	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)"
+
+check: build  ## what is quickest to tell that something is wrong: three minutes
+	$(call need,$(RUST) $(C) readelf:binutils)
+	@tests/steps.sh $(CHECKS)
+
+lint:  ## rustfmt, clippy, rustdoc, shellcheck
+	$(call need,$(RUST) shellcheck:shellcheck)
+	tests/lint.sh
 
 test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
-	@tests/steps.sh $(TESTS) $(PLATFORM_TESTS)
+	@tests/steps.sh $(STEPS) $(TESTS) $(PLATFORM_TESTS)
 
 test-long: build  ## 100,000 copies against NumPy, overlap in larger worlds; LONG="COUNT SEED"
 	$(call need,$(RUST) $(PYTHON):python3)
@@ -158,19 +180,15 @@ bench-micro: build  ## copies and small tensors from Rust, next to crates and HP
 	cd benches/peers && DLPACK_RS_LIBRARY="$(CURDIR)/$(LIB)/libdlpack_rs.so" $(CARGO) bench \
 	  --locked --target-dir "$(CARGO_TARGET_DIR)/peers" -- $(MICRO)
 
-# Sanitizers are options of nightly Rust; RUSTC_BOOTSTRAP=1 opens them in any. LeakSanitizer may not
-# be traced; it starts from the inputs that `cargo test` replays, fuzz/seeds; what is new stays below
-# fuzz/corpus, a finding below fuzz/artifacts.
-FUZZ_TARGETS = validate convert_chain copy overlap names cast
-FUZZ_SECONDS = 60
-fuzz:  ## fuzz each of FUZZ_TARGETS for FUZZ_SECONDS, 60 (docs/testing.md)
-	$(call need,$(RUST) g++:g++ $(PYTHON):python3)
-	@command -v cargo-fuzz >/dev/null || { echo "make fuzz needs cargo-fuzz:" \
-	  "cargo install cargo-fuzz --locked"; exit 1; }
-	@set -e; for target in $(FUZZ_TARGETS); do echo "==== $$target"; \
-	  $(PYTHON) fuzz/seeds.py unpack $$target fuzz/corpus/$$target; \
-	  RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/fuzz" $(CARGO) fuzz run $$target -- \
-	    -max_total_time=$(FUZZ_SECONDS) -max_len=512 -print_final_stats=1; done
+FUZZ_SECONDS = 240
+FUZZ_HOURS = 1
+fuzz: build  ## random runs, as in make test; FUZZ_SECONDS=240 SEED=1 (docs/testing.md)
+	$(call need,$(RUST) gcc:gcc g++:g++ $(PYTHON):python3)
+	RANDOM_SECONDS=$(FUZZ_SECONDS) tests/random.sh
+
+fuzz-long: build  ## the same for FUZZ_HOURS=1
+	$(call need,$(RUST) gcc:gcc g++:g++ $(PYTHON):python3)
+	RANDOM_SECONDS=$$(($(FUZZ_HOURS) * 3600)) tests/random.sh
 
 clean:  ## remove everything that was built
 	rm -rf target

@@ -7,6 +7,8 @@ lib=$2/libdlpack_rs.so
 [ -f "$lib" ] && [ -f "$include/exports.txt" ] || { echo "usage: laws.sh INCLUDE LIBDIR"; exit 2; }
 # Kilobytes of the stripped library: the design's line is 150, which is missed (docs/testing.md).
 limit_kb=756
+calls=$(mktemp) || exit 2
+trap 'rm -f "$calls"' EXIT
 passed=0
 failed=0
 
@@ -47,13 +49,11 @@ stripped_kb() {
     rm -f "$copy"
 }
 small() { [ "$bytes" -le $((limit_kb * 1024)) ] || { echo "$bytes bytes, not $limit_kb KB"; return 1; }; }
-# Each exported function is called by a topic's program.
+# Each exported function is called by a topic's program, and not only named in a comment.
 called() {
-    missing=0
-    for name in $(cat "$include/exports.txt"); do
-        grep -qE "\b$name\(" "$here"/test_*.c || { echo "not called in test_*.c: $name"; missing=1; }
-    done
-    return $missing
+    cat "$here"/test_*.c | gcc -fpreprocessed -E -P -xc - | grep -oE '\bdlrs_[a-z0-9_]+\(' |
+        tr -d '(' | LC_ALL=C sort -u >"$calls"
+    ! LC_ALL=C comm -23 "$include/exports.txt" "$calls" | sed 's/^/not called in test_*.c: /' | grep .
 }
 
 law "no thread-local storage" no_tls

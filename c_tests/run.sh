@@ -80,11 +80,13 @@ run_all() { # run_all BUILD
         count "$1 $name" $? "$work/log"
     done
     cp "$work/lib/libdlpack_rs.so" "$work/copy.so"
-    "$work/$1/lifecycle" "$work/lib/libdlpack_rs.so" "$work/copy.so" >"$work/log" 2>&1
+    timeout 300 "$work/$1/lifecycle" "$work/lib/libdlpack_rs.so" "$work/copy.so" >"$work/log" 2>&1
     count "$1 lifecycle" $? "$work/log"
 }
 
 for combination in "gcc c99 c" "gcc c11 c" "clang c11 c" "g++ c++17 c++"; do
+    # ONLY names the programs that are run, then by one compiler.
+    [ -z "${ONLY:-}" ] || { programs=$ONLY; [ "$combination" = "gcc c11 c" ] || continue; }
     set -- $combination
     command -v "$1" >/dev/null || { echo "$1: not here"; continue; }
     if build "$@" >"$work/build.log" 2>&1; then
@@ -100,7 +102,7 @@ done
 if command -v g++ >/dev/null; then
     if g++ -g -std=c++17 $warnings "-I$include" "-I$here" "$here/throw.cpp" \
         "$work/gcc-c11/harness.o" "$work/gcc-c11/inject.o" $link -o "$work/throw" 2>"$work/log"; then
-        "$work/throw" >"$work/log" 2>&1
+        timeout 300 "$work/throw" >"$work/log" 2>&1
         count throw $? "$work/log"
     else
         cat "$work/log"
@@ -140,7 +142,7 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         kinds=all
         # The library stays loaded for ever, and so does what the loader noted about it.
         [ "$name" = lifecycle ] && kinds=definite,indirect,possible
-        valgrind -q --leak-check=full --track-origins=yes --error-exitcode=9 \
+        timeout 900 valgrind -q --leak-check=full --track-origins=yes --error-exitcode=9 \
             --errors-for-leak-kinds=$kinds --soname-synonyms=somalloc=nouserintercepts \
             --log-file='"$work"'/$name.%p.errors '"$work"'/gcc-c11/$name "$@" >'"$work"'/$name.log 2>&1
         echo $? >'"$work"'/$name.status' <"$work/list"

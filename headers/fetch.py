@@ -29,12 +29,11 @@ ONE_WHEEL = ["--only-binary=:all:", "--implementation=cp", "--python-version=311
 
 def python(folder):
     """A python of our own: the system's may lack pip, or refuse to install anything."""
-    exe = folder / "venv" / "bin" / "python"
-    if not exe.exists():
-        with Lock(folder / "venv.lock"):
-            if not exe.exists():
-                run(sys.executable, "-m", "venv", folder / "venv")
-    return exe
+    made = folder / "venv" / "bin" / "pip"  # the last that is made
+    with Lock(folder / "venv.lock"):
+        if not made.exists():
+            run(sys.executable, "-m", "venv", "--clear", folder / "venv")
+    return made.with_name("python")
 
 
 class Lock:
@@ -120,7 +119,12 @@ def hip(folder):
     with tempfile.TemporaryDirectory(dir=folder) as into:
         command = ["apt-get", "download", "--quiet", "libamdhip64-dev"]
         subprocess.run(command, check=True, stdout=sys.stderr, cwd=into)
-        run("dpkg-deb", "--extract", next(Path(into).glob("*.deb")), folder / "hip")
+        run("dpkg-deb", "--extract", next(Path(into).glob("*.deb")), Path(into) / "hip")
+        try:
+            os.rename(Path(into) / "hip", folder / "hip")  # in one step, as above
+        except OSError:
+            if not (folder / "hip").exists():
+                raise  # else another test was faster
     return folder / "hip" / "usr" / "include"
 
 

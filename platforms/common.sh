@@ -21,6 +21,7 @@ row() {
     passed=$((passed + 1)) worked=true
     echo "pass  $name${count:+: $count} ($((SECONDS - start)) s)"
   else
+    # shellcheck disable=SC2034 # by those that source this
     failed=$((failed + 1)) worked=false
     tail -n 30 "$log"
     echo "FAIL  $name${count:+: $count} (status $status)"

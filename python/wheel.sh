@@ -6,9 +6,11 @@ cd "$(dirname "$0")/.."
 here=$PWD/target/wheel
 machine=$(uname -m)
 python=$(examples/python/venv.sh)
-[ -x "$here/tools/bin/python" ] || "${python}" -m venv "$here/tools"
+# pip comes last: without it the environment was left half made.
+[ -x "$here/tools/bin/pip" ] || "${python}" -m venv --clear "$here/tools"
 tools=$here/tools/bin
-"$tools/python" -m pip install --quiet --disable-pip-version-check -r python/requirements-wheel.txt
+"$tools/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+  -r python/requirements-wheel.txt
 
 # zig adds the index of unwind tables, which build.rs leaves out, unless it is told that there are none.
 cat >"$here/linker" <<LINKER

@@ -171,7 +171,7 @@ impl Parts {
                 match top + self.exponent + format.bias {
                     // The field counts from one below, since the hidden bit adds one.
                     field @ 1.. => {
-                        (field as u64 - 1 << width) + (self.mantissa << (width - top as u32))
+                        ((field as u64 - 1) << width) + (self.mantissa << (width - top as u32))
                     }
                     _ => self.mantissa << (self.exponent + format.bias + width as i32 - 1),
                 }

@@ -1,7 +1,7 @@
 /* Random operations for hours: soak SECONDS [SEED [THREADS]].
  *
  * Threads make, wrap, import, share, convert, view, copy, cast and free tensors, hand them to each
- * other, and check every element they see against a plain loop. Elements of a tensor are not
+ * other, set the allocator of all, fork, and check every element they see against a plain loop. Elements of a tensor are not
  * written once another thread may hold it, so that a hash tells whether they are still right.
  * The time is cut into rounds; between two of them nothing is held, and what must then be as it
  * was is measured: deleters, allocations, resident memory, open files. The first round warms up. */
@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -762,6 +763,61 @@ static void refused(worker *w) {
   EXPECT(hash_of(&slot->tensor->dl_tensor) == slot->hash);
 }
 
+/* ---- What is set for all, and processes ------------------------------------------------------*/
+
+static char plain_context;
+
+/* Memory with its size before it, which `free` must be told right. */
+static void *plain_alloc(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device) {
+  size_t before = align_bytes > sizeof nbytes ? (size_t)align_bytes : sizeof nbytes;
+  char *memory = NULL;
+  (void)device;
+  if (context != &plain_context) abort();
+  if (posix_memalign((void **)&memory, before, before + (size_t)nbytes) != 0) return NULL;
+  memcpy(memory + before - sizeof nbytes, &nbytes, sizeof nbytes);
+  return memory + before;
+}
+static void plain_free(void *context, void *data, uint64_t nbytes, uint64_t align_bytes,
+                       DLDevice device) {
+  size_t before = align_bytes > sizeof nbytes ? (size_t)align_bytes : sizeof nbytes;
+  (void)device;
+  if (context != &plain_context) abort();
+  if (memcmp((char *)data - sizeof nbytes, &nbytes, sizeof nbytes) != 0) abort();
+  free((char *)data - before);
+}
+static const dlrs_allocator plain_allocator = {sizeof plain_allocator, &plain_context, plain_alloc,
+                                               plain_free};
+
+/* The CPU's allocator, of which every other thread makes its tensors meanwhile. */
+static void set_allocator(worker *w) {
+  const dlrs_allocator *new_one = one_in(w, 2) ? &plain_allocator : NULL, *old = NULL;
+  EXPECT(dlrs_allocator_set(kDLCPU, new_one, &old, NULL) == DLRS_OK);
+  EXPECT(old == NULL || old == &plain_allocator);
+}
+
+/* The child has one thread, whatever the others were doing. */
+static void fork_one(worker *w) {
+  int status = -1;
+  pid_t child;
+  if (!one_in(w, 64)) return;
+  child = fork();
+  if (child == 0) {
+    int64_t shape[2] = {30, 40};
+    DLDataType f32 = {kDLFloat, 32, 1};
+    DLManagedTensorVersioned *mine = NULL, *copied = NULL;
+    int ok;
+    alarm(60);
+    ok = dlrs_tensor_new(shape, 2, f32, CPU, NULL, &mine, NULL) == DLRS_OK;
+    if (ok) memset(mine->dl_tensor.data, 7, 4800);
+    ok = ok && dlrs_clone(mine, CPU, NULL, &copied, NULL) == DLRS_OK &&
+         memcmp(copied->dl_tensor.data, mine->dl_tensor.data, 4800) == 0;
+    dlrs_release(mine);
+    dlrs_release(copied);
+    _exit(ok ? 0 : 1);
+  }
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
 /* ---- Rounds ---------------------------------------------------------------------------------*/
 
 static void *work(void *argument) {
@@ -769,7 +825,7 @@ static void *work(void *argument) {
                                                  retain, hand_over, hand_over, view, view,   copy,
                                                  copy,   duplicate, as_bytes,  cast, pool,   text,
                                                  attach, attach,    convert,   convert,
-                                                 refused, import_legacy};
+                                                 refused, import_legacy, set_allocator, fork_one};
   const int kinds = (int)(sizeof operations / sizeof *operations);
   worker *w = (worker *)argument;
   int i;
@@ -820,6 +876,7 @@ static void round_of(int threads, double seconds) {
     dlrs_release(exchange[i].tensor);
     exchange[i].tensor = NULL;
   }
+  CHECK(dlrs_allocator_set(kDLCPU, NULL, NULL, NULL) == DLRS_OK);
   dlrs_pool_release(shared);
   malloc_trim(0);
 }

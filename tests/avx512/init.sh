@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # The guest's first process (run.sh): runs the tests, tells the serial port, ends the emulator.
 /bin/busybox --install -s /bin
 export PATH=/bin

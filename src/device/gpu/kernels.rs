@@ -69,8 +69,8 @@ const ENTRY: &[u8] = b".visible .entry ";
 impl Family {
     /// The family of the kernel whose name this text begins with.
     pub fn of(text: &[u8]) -> Option<Family> {
-        let is = |names: &&[&[u8]]| names.iter().any(|name| text.starts_with(name));
-        NAMES.iter().position(|names| is(&names)).map(Family)
+        let begins = |names: &&[&[u8]]| names.iter().any(|name| text.starts_with(name));
+        NAMES.iter().position(begins).map(Family)
     }
 
     /// Its number, less than [`FAMILIES`].

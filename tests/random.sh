@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Random runs, with another seed each time, which is printed: every fuzz target with
+# AddressSanitizer, copies of any layout against an oracle at every level, 8 threads that set the
+# allocator and fork, hostile objects for Python. RANDOM_SECONDS says for how long, about, on two
+# processors (240); SEED repeats a run. One line a job; ends with "random: N passed, N failed".
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+export RANDOM_SECONDS=${RANDOM_SECONDS:-240}
+SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+export SEED CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+share() { echo $(((RANDOM_SECONDS + $1 - 1) / $1)); } # share N: the N-th part of the time
+
+# What is new stays below fuzz/corpus, a finding below fuzz/artifacts; fuzz/seeds.py adds to the
+# inputs that `cargo test` replays.
+fuzz() { # fuzz TARGET
+  local corpus=fuzz/corpus/$1 found=fuzz/artifacts/$1
+  mkdir -p "$found"
+  python3 fuzz/seeds.py unpack "$1" "$corpus"
+  timeout -k 10 $((RANDOM_SECONDS + 120)) "$FUZZ_PROGRAMS/$1" "$corpus" -seed="$SEED" \
+    -max_total_time="$(share 6)" -max_len=512 -timeout=60 -print_final_stats=1 \
+    -artifact_prefix="$found/"
+}
+differential() {
+  DLRS_SEED=$SEED DLRS_SECONDS=$(share 15) \
+    cargo test --locked --test engine differential -- --nocapture
+}
+threads() {
+  c_tests/soak/run.sh target/include/dlpack target/lib "$(share 4)" "$SEED" 8
+}
+hostile() {
+  local python
+  python=$(examples/python/venv.sh examples/python/requirements.txt) &&
+    DLPACK_RS_LIBRARY=$PWD/target/lib/libdlpack_rs.so PYTHONPATH=python \
+      "$python" -B tests/python/hostile.py "$(share 8)" "$SEED"
+}
+
+if [ "${1:-}" = --job ]; then
+  log=$(mktemp) || exit 1
+  trap 'rm -f "$log"' EXIT
+  if "${@:2}" >"$log" 2>&1; then
+    echo "pass  ${*:2}"
+  else
+    tail -n 60 "$log"
+    echo "FAIL  ${*:2}, SEED=$SEED"
+  fi
+  exit 0
+fi
+
+echo "SEED=$SEED RANDOM_SECONDS=$RANDOM_SECONDS"
+FUZZ_PROGRAMS=$(fuzz/build.sh) || { echo "random: 0 passed, 1 failed (no fuzz targets)"; exit 1; }
+export FUZZ_PROGRAMS
+cargo test --quiet --locked --test engine --no-run || exit 1
+lines=$(mktemp) || exit 1
+trap 'rm -f "$lines"' EXIT
+{
+  sed -n 's/^name = "\(.*\)"$/\1/p' fuzz/Cargo.toml | grep -v dlpack_rs_fuzz | sed 's/^/fuzz /'
+  printf '%s\n' differential threads hostile
+} | xargs -P 2 -I{} bash -c "$0 --job {}" | tee "$lines"
+passed=$(grep -c '^pass ' "$lines")
+failed=$(grep -c '^FAIL ' "$lines")
+echo "random: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
