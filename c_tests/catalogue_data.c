@@ -102,6 +102,18 @@ static int32_t without_strides_rule(int32_t status) {
   return status == DLRS_STRIDES_NULL ? DLRS_OK : status;
 }
 
+/* Only DLRS_LEVEL_STRICT minds the ordinal of pinned or managed memory: what is taken in keeps it. */
+static int is_host_ordinal(const v_row *row) {
+  int32_t type = row->device[0];
+  int is_host = type == kDLCUDAHost || type == kDLROCMHost || type == kDLCUDAManaged;
+  return is_host && row->device[1] > 0 && row->at_strict == DLRS_DEVICE_ID;
+}
+
+/* What an import or a copy says. */
+static int32_t taken(const v_row *row) {
+  return is_host_ordinal(row) ? (int32_t)DLRS_OK : without_strides_rule(row->at_strict);
+}
+
 static int is_opaque(const v_row *row) {
   int32_t type = row->device[0];
   return type == kDLOpenCL || type == kDLVulkan || type == kDLMetal || type == kDLWebGPU;
@@ -169,7 +181,7 @@ static void make(const v_row *row) {
   int32_t want = row->at_strict;
   int of_shape = row->field == DLRS_FIELD_NDIM || row->field == DLRS_FIELD_SHAPE;
   int of_type = row->field >= DLRS_FIELD_DTYPE_CODE && row->field <= DLRS_FIELD_DEVICE_ID;
-  if (!of_shape && !of_type) return;
+  if ((!of_shape && !of_type) || is_host_ordinal(row)) return;
   t_watch(&nbytes, sizeof nbytes);
   t_watch(&align_bytes, sizeof align_bytes);
   t_result(&out);
@@ -204,7 +216,7 @@ static void take(const v_row *row) {
   DLManagedTensor *legacy, *legacy_out;
   int32_t flags_fault = row->at_strict == DLRS_FLAGS ? (int32_t)DLRS_FLAGS : (int32_t)DLRS_OK;
   int32_t wrapped = row->at_layout != DLRS_OK ? row->at_layout : flags_fault;
-  int32_t strict = without_strides_rule(row->at_strict);
+  int32_t strict = taken(row);
   int freed = 0;
   dlrs_import_options options;
   memset(&options, 0, sizeof options);
@@ -260,7 +272,7 @@ static void elements(const v_row *row) {
   t_tensor good;
   const DLManagedTensorVersioned *sources[2];
   DLManagedTensorVersioned *targets[2];
-  int32_t answer = 77, want = without_strides_rule(row->at_strict);
+  int32_t answer = 77, want = taken(row);
   double difference = 77;
   uint64_t at = 77;
   float value = 1;
@@ -303,7 +315,7 @@ static void copy(const v_row *row) {
   DLManagedTensor *legacy_out;
   t_tensor good;
   const DLTensor *bare = &bad.managed.dl_tensor;
-  int32_t want = without_strides_rule(row->at_strict);
+  int32_t want = taken(row);
   if (want == DLRS_OK || want == DLRS_SUBBYTE) return;
   t_make(&good);
   t_watch(&good, sizeof good);

@@ -72,9 +72,12 @@ extern "C" {
  * is what it was, or 0); only after a device's fault (class 6) the destination of a copy is
  * undefined, and with DLRS_BUF_SMALL a text was cut and its size told. The last parameter
  * receives the details when it is not NULL; set its `struct_size` first. It is written only on
- * failure. With several faults the first in a fixed order is reported: NULL arguments, alignment,
- * version, flags, ndim, shape pointer, dtype, device, extents, strides, sizes, data and offset,
- * bounds, required alignment, policy, resources.
+ * failure. With several faults one is reported. Pointers come first, in the order of the
+ * parameters: what is NULL and must not be, then what is not aligned; an array whose length is
+ * read from elsewhere is asked for when that is known. Then options, numbers and tensors, in an
+ * order of each function's own. Of one tensor it is: DLRS_FOREIGN or a version, flags, ndim, shape
+ * pointer, dtype, device, extents, strides, sizes, data and offset, bounds, required alignment.
+ * What concerns several tensors, policy and resources come last.
  *
  * Ownership. An input is consumed only by a function whose name ends in `_take`, and only when it
  * succeeds: the caller's pointer is then set to NULL.
@@ -97,7 +100,8 @@ extern "C" {
  * raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
  *
  * Fork, exit, unload. Nothing here uses thread-local storage or needs start-up; the library is
- * never unloaded, so a deleter stays callable for as long as the process lives.
+ * never unloaded, so a deleter stays callable for as long as the process lives. On macOS no
+ * library can say so of itself: who loads it there does not call dlclose.
  */
 
 typedef struct dlrs_error dlrs_error;
@@ -332,7 +336,9 @@ DLRS_API const char *dlrs_status_name(dlrs_status status);
  *
  * Ownership: nothing is kept; kind and message are valid during the callback.
  * Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
- *            The kind is "BufferError" for classes 3 and 5, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
+ *            The kind is "BufferError" for classes 3 and 5 and what of class 2 is beyond DLPack
+ *            1.3 or this library: DLRS_VERSION, DLRS_FLAGS, DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
+ *            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
  *            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
  *            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;
  *            "RuntimeError" for that and classes 6 and 9.
@@ -954,7 +960,8 @@ struct dlrs_import_options {
  * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
  *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
- *            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL.
+ *            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL;
+ *            an ordinal of pinned or managed memory is kept as it is.
  *            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
  *            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
  *            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
@@ -3745,8 +3752,9 @@ dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
 #define DLRS_PY_LEGACY_WRITABLE (1U << 0U)
 
 /**
- * The exchange API of the object's type is not used. PyTorch's exports tensors that its
- * `__dlpack__` refuses: those that require gradients or are lazily conjugated.
+ * The exchange API of the object's type is not used, but `__dlpack__`. It is asked in any case of
+ * a tensor that requires gradients or has complex elements: PyTorch's API exports what its
+ * `__dlpack__` refuses.
  */
 #define DLRS_PY_NO_EXCHANGE_API (1U << 1U)
 
@@ -3785,9 +3793,11 @@ struct dlrs_py_import_options {
  *            the main one may end while another thread is releasing what belongs to it.
  * Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
  * Errors:    DLRS_NULL_ARG: object or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
- *            DLRS_CALLBACK: the object raised an exception, which stays set.
- *            DLRS_UNSUPPORTED: the object speaks no protocol, or of a buffer or array interface
- *            what DLPack cannot say; no Python, as dlrs_py_capsule_new_take.
+ *            DLRS_CALLBACK: the object raised an exception, or one is raised here: AttributeError
+ *            for an object that speaks no protocol, BufferError for a dtype of a buffer or array
+ *            interface that DLPack cannot say. It stays set.
+ *            DLRS_UNSUPPORTED: of a buffer or array interface anything else; no Python, as
+ *            dlrs_py_capsule_new_take.
  *            DLRS_VERSION: major version is not 1. DLRS_COPY_NEEDED: see options.
  *            what dlrs_import_take reports.
  * Threads:   attached to Python.
