@@ -55,7 +55,7 @@ trap 'rm -f "$lines"' EXIT
 {
   sed -n 's/^name = "\(.*\)"$/\1/p' fuzz/Cargo.toml | grep -v dlpack_rs_fuzz | sed 's/^/fuzz /'
   printf '%s\n' differential threads hostile
-} | xargs -P 2 -I{} bash -c "$0 --job {}" | tee "$lines"
+} | xargs -P 2 -I{} bash -c "tests/random.sh --job {}" | tee "$lines"
 passed=$(grep -c '^pass ' "$lines")
 failed=$(grep -c '^FAIL ' "$lines")
 echo "random: $passed passed, $failed failed"
