@@ -102,7 +102,7 @@ static int32_t without_strides_rule(int32_t status) {
   return status == DLRS_STRIDES_NULL ? DLRS_OK : status;
 }
 
-/* Only DLRS_LEVEL_STRICT minds the ordinal of pinned or managed memory: what is taken in keeps it. */
+/* Only DLRS_LEVEL_STRICT minds the ordinal of pinned or managed memory: an import keeps it. */
 static int is_host_ordinal(const v_row *row) {
   int32_t type = row->device[0];
   int is_host = type == kDLCUDAHost || type == kDLROCMHost || type == kDLCUDAManaged;
