@@ -335,7 +335,8 @@ DLRS_API const char *dlrs_status_name(dlrs_status status);
  * Report a failure through the `SetError` of DLPack's managed tensor allocator.
  *
  * Ownership: nothing is kept; kind and message are valid during the callback.
- * Errors:    DLRS_NULL_ARG: failure is NULL. A NULL set_error is accepted and does nothing.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_STRUCT_SIZE: it is too short to
+ *            have a message. A NULL set_error is accepted and does nothing.
  *            The kind is "BufferError" for classes 3 and 5 and what of class 2 is beyond DLPack
  *            1.3 or this library: DLRS_VERSION, DLRS_FLAGS, DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
  *            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
@@ -679,7 +680,10 @@ struct dlrs_pool_options {
   uint32_t struct_size;
   /** The one device that the pool serves; {0, 0} for the CPU. */
   DLDevice device;
-  /** No more than this is taken from `base`, in use and kept together; 0 for no limit. */
+  /**
+   * No more than this is taken from `base`, in use and kept together; 0 for no limit. Sizes of
+   * blocks count; the library's own memory takes the alignment of each on top.
+   */
   uint64_t limit_nbytes;
   /**
    * Where blocks come from; NULL for the library's own memory, on the CPU only. Read during the
@@ -804,7 +808,8 @@ dlrs_status dlrs_pool_set_limit(dlrs_pool *pool,
 /**
  * Tell what a pool holds and did.
  *
- * Ownership: out->struct_size is set by the caller; the other members are written.
+ * Ownership: out->struct_size is set by the caller; the other members are written, those that only
+ *            a newer version has as 0.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool or out. DLRS_STRUCT_SIZE: out.
  *            Nothing is written then.
  * Threads:   any; while others use the pool, the numbers are of slightly different moments.
@@ -2448,9 +2453,11 @@ dlrs_status dlrs_mem_info(DLDevice device,
  *
  * Device:    device_type is one of the types of the backend to ask; the answer may be another,
  *            such as kDLCUDAManaged, or kDLCPU for memory that the driver does not know.
- * Ownership: unchanged.
- * Errors:    DLRS_NULL_ARG: data or out. DLRS_STRUCT_SIZE: out. DLRS_DEVICE_TYPE: no backend
- *            serves it. DLRS_UNSUPPORTED: its backend does not tell. Classes 5 and 6: its driver.
+ * Ownership: unchanged. out->struct_size is set by the caller; members of *out that only a newer
+ *            version has become 0.
+ * Errors:    DLRS_NULL_ARG: data or out. DLRS_MISALIGNED_STRUCT, DLRS_STRUCT_SIZE: out.
+ *            DLRS_BAD_ARG: its reserved is not 0. DLRS_DEVICE_TYPE: no backend serves it.
+ *            DLRS_UNSUPPORTED: its backend does not tell. Classes 5 and 6: its driver.
  * Threads:   any.
  * Source:    cuPointerGetAttribute, hipPointerGetAttributes.
  *
@@ -2525,18 +2532,15 @@ DLRS_API dlrs_status dlrs_stream_create(DLDevice device, void **out, dlrs_error 
  *
  * Device:    of the stream.
  * Ownership: stream is dead afterwards.
- * Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend has none.
- *            Classes 5 and 6: its driver.
+ * Errors:    DLRS_NULL_ARG: stream. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
+ *            DLRS_UNSUPPORTED: its backend has none. Classes 5 and 6: its driver.
  * Threads:   any.
  * Source:    this library.
  *
  * Safety:
  * See the preface; stream came from dlrs_stream_create for the device.
  */
-DLRS_API
-dlrs_status dlrs_stream_destroy(DLDevice device,
-                                void *stream,
-                                dlrs_error *error);
+DLRS_API dlrs_status dlrs_stream_destroy(DLDevice device, void *stream, dlrs_error *error);
 
 /**
  * Wait for all work of a stream.
@@ -2696,7 +2700,8 @@ dlrs_status dlrs_event_query(DLDevice device,
  * Device:    of the stream, which may still use the tensor.
  * Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
  *            the stream has got here; nothing else does, so call it now and then.
- * Errors:    DLRS_NULL_ARG: tensor or *tensor. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or *tensor. DLRS_REFCOUNT: a callback
+ *            of the tensor that is being freed. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
  *            is being captured, and its graph may use the tensor at any time; others as
  *            dlrs_stream_sync. On any error nothing was taken.
  * Threads:   any.
@@ -2749,8 +2754,8 @@ dlrs_status dlrs_release_drain(uint64_t *out_waiting,
 /**
  * Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
  * every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
- * means that it could not and ran none: the calling thread then does all the work. 0 without all of
- * them is DLRS_CALLBACK, and the destination undefined.
+ * means that it could not and ran none: the calling thread then does all the work. 0 without all
+ * of them is DLRS_CALLBACK, and the destination undefined.
  */
 typedef int32_t (*dlrs_parallel_for_fn)(void *context,
                                         size_t n,
@@ -2806,7 +2811,7 @@ struct dlrs_copy_options {
   void *parallel_context;
   /** Stream on which the source's elements are being made; NULL: see Order. */
   void *src_stream;
-  /** Stream on which the destination is being read, and the result will be used; NULL: see Order. */
+  /** Stream on which the destination is being read and the result will be used; NULL: see Order. */
   void *dst_stream;
 };
 
@@ -3271,9 +3276,10 @@ dlrs_status dlrs_copy_to_bytes(const DLManagedTensorVersioned *src,
  *
  * Bytes:     nbytes bytes of text are read; no NUL is needed.
  * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: nbytes is beyond any memory.
+ * Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
+ *            DLRS_BAD_ARG: nbytes is beyond any memory.
  *            DLRS_PARSE: not a name; value is the byte at fault.
- *            DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: a name with impossible numbers.
+ *            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: a name with impossible numbers.
  *            On any error *out is untouched.
  * Threads:   any; the locale does not matter.
  * Source:    the names of NumPy and ml_dtypes; the text must match to the letter, without
@@ -3296,7 +3302,7 @@ dlrs_status dlrs_dtype_parse(const char *text,
  *            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
  *            only asks for it.
  * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+ * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
  *            DLRS_BAD_ARG: capacity is beyond any memory.
  *            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
  * Threads:   any; the locale does not matter.
@@ -3317,9 +3323,10 @@ dlrs_status dlrs_dtype_format(DLDataType dtype,
  *
  * Bytes:     nbytes bytes of text are read; no NUL is needed.
  * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: nbytes is beyond any memory.
+ * Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
+ *            DLRS_BAD_ARG: nbytes is beyond any memory.
  *            DLRS_PARSE: not a name; value is the byte at fault.
- *            DLRS_DEVICE_ID: an ordinal that does not fit.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
  *            On any error *out is untouched.
  * Threads:   any; the locale does not matter.
  * Source:    the names of dlpack.h's kinds in lower case; the ordinal is 0 where it is not given.
@@ -3341,7 +3348,7 @@ dlrs_status dlrs_device_parse(const char *text,
  *            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
  *            only asks for it.
  * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+ * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
  *            DLRS_BAD_ARG: capacity is beyond any memory.
  *            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
  * Threads:   any; the locale does not matter.
@@ -3448,9 +3455,10 @@ enum dlrs_notation {
  *
  * Bytes:     nbytes bytes of text are read; no NUL is needed.
  * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: text or out. DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
+ * Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
+ *            DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
  *            DLRS_PARSE: not a dtype that DLPack has; value is the byte at fault.
- *            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: too many.
+ *            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: none or too many.
  *            On any error *out is untouched.
  * Threads:   any; the locale does not matter.
  * Source:    PEP 3118 and the module struct: "f", "<d", "Zf", "?", and "4f" for four lanes;
@@ -3474,7 +3482,7 @@ dlrs_status dlrs_dtype_parse_as(const char *text,
  *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
  *            only asks for it.
  * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0.
+ * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
  *            DLRS_BAD_ARG: notation (a dlrs_notation); capacity is beyond any memory.
  *            what dlrs_validate reports of a dtype; DLRS_UNSUPPORTED: it has no name there.
  *            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.

@@ -31,8 +31,8 @@ pub const DLRS_COPY_ASYNC: u32 = 1 << 2;
 
 /// Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
 /// every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
-/// means that it could not and ran none: the calling thread then does all the work. 0 without all of
-/// them is DLRS_CALLBACK, and the destination undefined.
+/// means that it could not and ran none: the calling thread then does all the work. 0 without all
+/// of them is DLRS_CALLBACK, and the destination undefined.
 #[allow(non_camel_case_types)]
 pub type dlrs_parallel_for_fn = Option<
     unsafe extern "C" fn(
@@ -91,7 +91,7 @@ pub struct dlrs_copy_options {
     pub parallel_context: *mut c_void,
     /// Stream on which the source's elements are being made; NULL: see Order.
     pub src_stream: *mut c_void,
-    /// Stream on which the destination is being read, and the result will be used; NULL: see Order.
+    /// Stream on which the destination is being read and the result will be used; NULL: see Order.
     pub dst_stream: *mut c_void,
 }
 
