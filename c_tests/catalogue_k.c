@@ -768,6 +768,6 @@ const c_row c_rows_k[] = {
     {"K27", "", k27},
     {"K29", "", k29},
     {"K30", "", k30},
-    {"K31", "treated as reachable by the CPU, no driver is asked", k31},
+    {"K31", "treated as reachable by the CPU; without a driver nothing is pending", k31},
     {NULL, "", NULL},
 };
