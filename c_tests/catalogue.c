@@ -34,12 +34,12 @@ static void list_choices(const c_row *rows) {
   }
 }
 
-/* The first question to a driver opens it, or keeps the loader's words why it cannot, until the
-   next: memory that is no row's. CUDA's driver is the one that rows look for, so it is the last. */
+/* The first question to a driver opens it, or keeps the loader's words why it cannot: memory that
+   is no row's. */
 static void look_for_drivers(void) {
   int32_t count;
-  (void)dlrs_device_count(kDLROCM, &count, NULL);
   (void)dlrs_device_count(kDLCUDA, &count, NULL);
+  (void)dlrs_device_count(kDLROCM, &count, NULL);
 }
 
 int main(int argc, char **argv) {
