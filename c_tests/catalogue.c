@@ -34,8 +34,7 @@ static void list_choices(const c_row *rows) {
   }
 }
 
-/* The first question to a driver opens it, or keeps the loader's words why it cannot: memory that
-   is no row's. */
+/* The first question to a driver that is there opens it: memory that is no row's. */
 static void look_for_drivers(void) {
   int32_t count;
   (void)dlrs_device_count(kDLCUDA, &count, NULL);
