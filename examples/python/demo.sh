@@ -1,7 +1,7 @@
 #!/bin/sh
 # Exchanges real tensors between Python's frameworks through libdlpack_rs, and shows what happened.
 #
-#   demo.sh [LIBRARY]       default: target/release/libdlpack_rs.so
+#   demo.sh [LIBRARY]       default: target/lib/libdlpack_rs.so
 #
 # NumPy and tvm-ffi are installed into target/venv; PyTorch, JAX and TensorFlow take part where the
 # environment has them: see venv.sh for using your own.

@@ -12,7 +12,7 @@ def library_path():
     if given:
         return given
     name, here = _NAMES.get(sys.platform, "libdlpack_rs.so"), os.path.dirname(__file__)
-    for folder in (here, os.path.join(here, "..", "..", "target", "release")):
+    for folder in (here, os.path.join(here, "..", "..", "target", "lib")):
         path = os.path.abspath(os.path.join(folder, name))
         if os.path.exists(path):
             return path

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 LIBRARY = os.environ.get("DLPACK_RS_LIBRARY") or str(
-    Path(__file__).resolve().parents[2] / "target" / "release" / "libdlpack_rs.so")
+    Path(__file__).resolve().parents[2] / "target" / "lib" / "libdlpack_rs.so")
 
 
 def load(path=LIBRARY):

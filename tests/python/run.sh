@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests of the library from Python, with NumPy as the judge, through ctypes and through cffi.
 #
-#   run.sh [LIBRARY [PYTEST_ARGUMENTS...]]      default: target/release/libdlpack_rs.so
+#   run.sh [LIBRARY [PYTEST_ARGUMENTS...]]      default: target/lib/libdlpack_rs.so
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 examples=$here/../../examples/python

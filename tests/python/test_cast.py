@@ -1,6 +1,6 @@
 """dlrs_cast against NumPy and ml_dtypes: every code of the small types, boundaries of the large.
 
-    python tests/python/test_cast.py target/release/libdlpack_rs.so
+    python tests/python/test_cast.py target/lib/libdlpack_rs.so
 
 Needs numpy and ml_dtypes. Compared bit for bit, except that of a NaN with payload bits (float16,
 float32, float64) only the sign counts. Where NumPy or ml_dtypes round twice (through float32 on
@@ -54,7 +54,7 @@ INTS = [name for name in TYPES if "int" in name]
 FLOATS = ["float64", "float32", "float16", "bfloat16", *SMALL]
 COMPLEX = ["complex64", "complex128"]
 
-lib = c.CDLL(sys.argv[1] if len(sys.argv) > 1 else "target/release/libdlpack_rs.so")
+lib = c.CDLL(sys.argv[1] if len(sys.argv) > 1 else "target/lib/libdlpack_rs.so")
 
 
 def managed(array, name):
