@@ -3063,7 +3063,8 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
  * Bytes:     only those of the destination's elements are written; packed sub-byte elements bit
  *            by bit; the unused bits of padded ones become 0, except where both sides are padded
  *            and of one dtype, whose bytes are copied as they are.
- * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
+ *            memory's device was given comes first.
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY. IS_SUBBYTE_TYPE_PADDED may differ. None is changed.
  * Errors:    as dlrs_copy, without that of different dtypes: DLRS_DTYPE_MISMATCH is different
@@ -3137,7 +3138,8 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  * Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. Only floats
  *            and complex have values apart from their bits; and bool, where any byte but 0 is
  *            true. *out becomes 1 or 0.
- * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
+ *            memory's device was given comes first.
  * Ownership: unchanged.
  * Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements do not count.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
@@ -3167,7 +3169,8 @@ dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
  *            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
  *            `*out <= tolerance` is false. Of complex elements, the larger difference of the
  *            parts. True and false differ by 1.
- * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
+ *            memory's device was given comes first.
  * Ownership: unchanged.
  * Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
@@ -3391,7 +3394,8 @@ struct dlrs_print_options {
  * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
  *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
  *            only asks for it.
- * Device:    values are shown where the CPU reaches them.
+ * Device:    values are shown where the CPU reaches them; those of managed memory when its device's
+ *            default stream has got here.
  * Ownership: unchanged; nothing is kept.
  * Flags:     those of the managed tensor around it, or 0.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.

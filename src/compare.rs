@@ -1,7 +1,7 @@
 //! Comparison of the elements of two tensors.
 
 use crate::array::Array;
-use crate::copy::{self, Options, Pair};
+use crate::copy::{self, Options, Pair, Streams};
 use crate::device::cast::{self, Cast, Kind};
 use crate::error::{Of, Result};
 use crate::layout::MAX_NDIM;
@@ -135,6 +135,7 @@ pub unsafe fn equal(pair: &Pair, equality: Equality) -> Result<bool> {
     if pair.src.empty {
         return Ok(true);
     }
+    pair.host_access(&Streams::NONE)?;
     // An element that is repeated is equal to all that it meets if it is equal to one of them, and
     // this one to all others that it meets: so what each repeats is looked at once, in turn, and
     // not every pair.
@@ -155,6 +156,7 @@ pub unsafe fn max_diff(pair: &Pair) -> Result<f64> {
     if pair.src.empty {
         return Ok(0.0);
     }
+    pair.host_access(&Streams::NONE)?;
     let both = Both::new(pair, Equality::Values, Repeats::Both)?;
     let mut largest = 0.0f64;
     // SAFETY: the caller's word.

@@ -1,7 +1,9 @@
 //! Reading single elements of a checked tensor: for printing, not for speed.
 
 use crate::abi::DLDataTypeCode;
+use crate::copy;
 use crate::device_type;
+use crate::error::{Error, Field::*, Result, Status::*};
 use crate::print::Elements;
 use crate::validate::Snapshot;
 
@@ -9,14 +11,23 @@ use crate::validate::Snapshot;
 pub struct Reader<'a>(&'a Snapshot);
 
 impl<'a> Reader<'a> {
-    /// A reader, where the host can read the elements.
+    /// A reader, where the host can read the elements, once their device has written them.
     ///
     /// # Safety
     /// `tensor` was read at the layout level without error, and its memory is live and readable
     /// while the reader is used.
-    pub unsafe fn new(tensor: &'a Snapshot) -> Option<Self> {
-        let reachable = device_type::host_reachable(tensor.device.device_type);
-        (reachable || tensor.empty).then_some(Reader(tensor))
+    pub unsafe fn new(tensor: &'a Snapshot) -> Result<Self> {
+        if tensor.empty {
+            return Ok(Reader(tensor));
+        }
+        let device_type = tensor.device.device_type;
+        if !device_type::host_reachable(device_type) {
+            let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
+            let error = error.detail("the CPU cannot read these elements");
+            return Err(error.value(device_type.into()));
+        }
+        copy::host_read(tensor)?;
+        Ok(Reader(tensor))
     }
 }
 

@@ -616,6 +616,32 @@ static void shared_managed(int shares) {
 static void shares(void) { shared_managed(1); }
 static void shares_not(void) { shared_managed(0); }
 
+/* What reads managed memory without a stream's name comes after its default stream, too. */
+static void looked_at(void) {
+  NEEDS_STANDIN();
+  if (G.hip) return; /* whose managed memory has no device type of its own in DLPack */
+  set_up();
+  memory *it = &kinds[MANAGED_0], cpu = kinds[ON_CPU];
+  DLManagedTensorVersioned read = tensor_of(it, it->first, shape, dense);
+  DLManagedTensorVersioned like = tensor_of(&cpu, host_news, shape, dense);
+  place at = place_of(MANAGED_0, DEFAULT, ON_CPU);
+  for (int i = 0; i < 4; ++i) {
+    static char text[4096];
+    int32_t equal = -1;
+    double apart = -1;
+    memset(seen(it->first), OLD, WIDE);
+    pend_write(&at, it->first, NBYTES);
+    if (i == 0) WORKS(dlrs_equal(&read, &like, DLRS_EQUAL_VALUES, &equal, ERR));
+    if (i == 1) WORKS(dlrs_equal(&like, &read, DLRS_EQUAL_BITS, &equal, ERR));
+    if (i == 2) WORKS(dlrs_max_diff(&read, &like, &apart, ERR));
+    if (i == 3) WORKS(dlrs_tensor_to_string(&read.dl_tensor, 0, NULL, text, sizeof text, NULL, ERR));
+    if (i < 2) EQUAL(equal, 1);
+    if (i == 2) CHECK(apart == 0);
+    if (i == 3) CHECK(strstr(text, "34") != NULL && strstr(text, "17") == NULL);
+    wait_for_all();
+  }
+}
+
 /* How often a contiguous copy asks the driver, the primary context of device 0 being current. */
 static void cost(void) {
   static const struct {
@@ -669,6 +695,7 @@ static const gpu_row others[] = {
     {"captured", "order next to a capture", captured},
     {"shares", "managed memory that is shared", shares},
     {"shares not", "managed memory that is not shared", shares_not},
+    {"looked at", "comparing and printing", looked_at},
     {"cost", "calls of the driver", cost},
 };
 

@@ -44,7 +44,8 @@ unsafe fn ask<T>(
 /// Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. Only floats
 ///            and complex have values apart from their bits; and bool, where any byte but 0 is
 ///            true. *out becomes 1 or 0.
-/// Device:    both reachable by the CPU: CPU, pinned, managed.
+/// Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
+///            memory's device was given comes first.
 /// Ownership: unchanged.
 /// Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements do not count.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
@@ -89,7 +90,8 @@ pub unsafe extern "C" fn dlrs_equal(
 ///            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
 ///            `*out <= tolerance` is false. Of complex elements, the larger difference of the
 ///            parts. True and false differ by 1.
-/// Device:    both reachable by the CPU: CPU, pinned, managed.
+/// Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
+///            memory's device was given comes first.
 /// Ownership: unchanged.
 /// Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed

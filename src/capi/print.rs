@@ -72,7 +72,7 @@ fn write_tensor(
             flags,
         };
         // SAFETY: the layout was checked without error; the preface says the memory is live.
-        let reader = checked.ok().and_then(|()| unsafe { Reader::new(tensor) });
+        let reader = checked.ok().and_then(|()| unsafe { Reader::new(tensor) }.ok());
         let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
         print::write_tensor(&description, elements, options, text)?;
         checked.or_else(|error: Error| broken(&error, text))
@@ -94,7 +94,8 @@ fn broken(error: &Error, text: &mut Text) -> core::fmt::Result {
 /// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
 ///            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
 ///            only asks for it.
-/// Device:    values are shown where the CPU reaches them.
+/// Device:    values are shown where the CPU reaches them; those of managed memory when its device's
+///            default stream has got here.
 /// Ownership: unchanged; nothing is kept.
 /// Flags:     those of the managed tensor around it, or 0.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.

@@ -6,7 +6,7 @@ use crate::abi::{DLManagedTensorVersioned as Managed, *};
 use crate::copy::route::{self, Memory};
 use crate::copy::{Options, PADDED, Streams};
 use crate::device::registry;
-use crate::device_type;
+use crate::device_type::{self, CPU};
 use crate::error::{Arg, Error, Field::*, Of, Result, Status, Status::*};
 use crate::overlap::Verdict;
 use crate::validate::{Rules, Snapshot};
@@ -107,7 +107,6 @@ impl Pair {
 
     /// Waits until the CPU may read the source and write the destination, both of which it reaches.
     pub fn host_access(&self, streams: &Streams) -> Result<()> {
-        let memory = |of: &Snapshot| Memory { device: of.device, first: of.first() };
         route::host_access(&memory(&self.src), &memory(&self.dst), streams)
     }
 
@@ -220,6 +219,17 @@ pub fn check_copyable(tensor: &Snapshot, options: &Options) -> Result<()> {
         check_handle(tensor)?;
     }
     Ok(())
+}
+
+fn memory(tensor: &Snapshot) -> Memory {
+    Memory { device: tensor.device, first: tensor.first() }
+}
+
+/// Waits until the CPU may read a tensor that it reaches: a device may still be writing managed
+/// memory on its default stream.
+pub fn host_read(tensor: &Snapshot) -> Result<()> {
+    let nowhere = Memory { device: CPU, first: core::ptr::null() };
+    route::host_access(&memory(tensor), &nowhere, &Streams::NONE)
 }
 
 /// Whether the elements can be read and written by the CPU.

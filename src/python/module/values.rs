@@ -35,17 +35,6 @@ pub unsafe fn read(object: *mut PyObject, snapshot: &mut Snapshot) -> Result<()>
     dtype::legal(snapshot.dtype)
 }
 
-/// The elements of a tensor.
-///
-/// # Safety
-/// `tensor` was read without error, and its memory is live.
-unsafe fn reader(tensor: &Snapshot) -> Result<Reader<'_>> {
-    let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    let error = error.detail("the CPU cannot read these elements");
-    // SAFETY: the caller's word.
-    unsafe { Reader::new(tensor) }.ok_or(error.value(tensor.device.device_type.into()))
-}
-
 /// One value, of the bits of one lane.
 fn value(python: Python, dtype: DLDataType, bits: u128) -> Answer<Owned> {
     const INT: u8 = DLDataTypeCode::kDLInt as u8;
@@ -121,7 +110,7 @@ method!(
         call.bind(&[], 0, &mut [])?;
         let mut snapshot = Snapshot::new();
         read(object, &mut snapshot)?;
-        let reader = reader(&snapshot)?;
+        let reader = Reader::new(&snapshot)?;
         nested(call.python, (&snapshot, &reader), &mut [0; MAX_NDIM], 0)
     }
 );
@@ -131,7 +120,7 @@ method!(
 /// `tensor` was read without error by [`read`], and its memory is live.
 pub unsafe fn element(python: Python, tensor: &Snapshot) -> Answer<Owned> {
     // SAFETY: the caller's word.
-    let reader = unsafe { reader(tensor) }?;
+    let reader = unsafe { Reader::new(tensor) }?;
     let dims = tensor.shape().len();
     nested(python, (tensor, &reader), &mut [0; MAX_NDIM], dims)
 }
@@ -289,7 +278,7 @@ unsafe fn write(tensor: &Snapshot, out: &mut Page) -> fmt::Result {
         flags: Some(tensor.flags),
     };
     // SAFETY: the caller's word.
-    let reader = unsafe { Reader::new(tensor) };
+    let reader = unsafe { Reader::new(tensor) }.ok();
     let elements = reader.as_ref().map(|reader| reader as &dyn Elements);
     print::write_tensor(&description, elements, &PrintOptions::DEFAULT, out)
 }
