@@ -3063,8 +3063,7 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
  * Bytes:     only those of the destination's elements are written; packed sub-byte elements bit
  *            by bit; the unused bits of padded ones become 0, except where both sides are padded
  *            and of one dtype, whose bytes are copied as they are.
- * Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
- *            memory's device was given comes first.
+ * Device:    both reachable by the CPU: CPU, pinned, managed.
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY. IS_SUBBYTE_TYPE_PADDED may differ. None is changed.
  * Errors:    as dlrs_copy, without that of different dtypes: DLRS_DTYPE_MISMATCH is different
@@ -3394,8 +3393,8 @@ struct dlrs_print_options {
  * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
  *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
  *            only asks for it.
- * Device:    values are shown where the CPU reaches them; those of managed memory when its device's
- *            default stream has got here.
+ * Device:    values are shown where the CPU reaches them; those of managed memory after what its
+ *            device's default stream was given.
  * Ownership: unchanged; nothing is kept.
  * Flags:     those of the managed tensor around it, or 0.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.

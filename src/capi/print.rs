@@ -94,8 +94,8 @@ fn broken(error: &Error, text: &mut Text) -> core::fmt::Result {
 /// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
 ///            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
 ///            only asks for it.
-/// Device:    values are shown where the CPU reaches them; those of managed memory when its device's
-///            default stream has got here.
+/// Device:    values are shown where the CPU reaches them; those of managed memory after what its
+///            device's default stream was given.
 /// Ownership: unchanged; nothing is kept.
 /// Flags:     those of the managed tensor around it, or 0.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.
