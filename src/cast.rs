@@ -29,7 +29,7 @@ pub unsafe fn cast(pair: &Pair, options: &Options) -> Result<()> {
 /// Checks all, and converts.
 ///
 /// # Safety
-/// As [`cast`].
+/// As [`cast()`].
 #[inline(never)]
 unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
     let Pair { src, dst, args: [source, target] } = pair;

@@ -18,7 +18,7 @@ in_fuzz() { (cd fuzz && "$@"); }
 row "rustfmt" cargo fmt --all --check
 row "rustfmt, fuzz targets" in_fuzz cargo fmt --check
 row "clippy" cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
-row "rustdoc" env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --no-deps --workspace
+row "rustdoc" env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --no-deps --document-private-items -p dlpack_rs -p headers
 if command -v shellcheck >/dev/null; then
   # Scripts by their names, and those without an extension by their first line.
   mapfile -t scripts < <(git ls-files -- '*.sh' .ci/run)

@@ -51,13 +51,13 @@ pub type dlrs_parallel_for_fn = Option<
 ///
 /// Order: a side has a stream, which is
 ///
-///     its memory     without a name                      with src_stream or dst_stream
-///     of a device    the device's default stream         that one
-///     managed        the default stream of the device    that one
-///                    that the driver says it is on
-///     pinned         none                                that one
-///     of the CPU     none                                that one, of the other side's
-///                                                        device: the call waits for it
+///  its memory     without a name                      with src_stream or dst_stream
+///  of a device    the device's default stream         that one
+///  managed        the default stream of the device    that one
+///                 that the driver says it is on
+///  pinned         none                                that one
+///  of the CPU     none                                that one, of the other side's
+///                                                     device: the call waits for it
 ///
 /// and every function that takes these options keeps to one rule: the work starts after what the
 /// source's stream has been given until now, and after what the destination's stream has been

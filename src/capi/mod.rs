@@ -47,6 +47,8 @@
 //! Fork, exit, unload. Nothing here uses thread-local storage or needs start-up; the library is
 //! never unloaded, so a deleter stays callable for as long as the process lives. On macOS no
 //! library can say so of itself: who loads it there does not call dlclose.
+// In the header's text brackets are no links.
+#![allow(rustdoc::broken_intra_doc_links)]
 
 pub mod abi_layout;
 pub mod alloc;

@@ -326,7 +326,7 @@ pub enum Left {
 /// and strides go straight into the block. Else the owner still belongs to the caller.
 ///
 /// # Safety
-/// As [`Snapshot::read`].
+/// As [`Snapshot::read`](crate::validate::Snapshot::read).
 #[inline(always)]
 pub unsafe fn around(
     tensor: *const DLTensor,

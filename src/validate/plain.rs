@@ -94,7 +94,7 @@ impl Plain {
     /// Whether it is a usual one.
     ///
     /// # Safety
-    /// As [`Snapshot::read`].
+    /// As [`Snapshot::read`](crate::validate::Snapshot::read).
     #[inline(always)]
     pub unsafe fn is(tensor: *const DLTensor, flags: u64) -> bool {
         // SAFETY: the caller's word.
@@ -108,7 +108,7 @@ impl Plain {
     /// makes room for them.
     ///
     /// # Safety
-    /// As [`Snapshot::read`].
+    /// As [`Snapshot::read`](crate::validate::Snapshot::read).
     #[inline(always)]
     pub unsafe fn rank(tensor: *const DLTensor) -> Option<Rank> {
         // SAFETY: two members of the caller's struct.
@@ -119,7 +119,7 @@ impl Plain {
     /// Reads the rest of the struct, not yet its arrays.
     ///
     /// # Safety
-    /// As [`Snapshot::read`]; `rank` is the tensor's.
+    /// As [`Snapshot::read`](crate::validate::Snapshot::read); `rank` is the tensor's.
     #[inline(always)]
     pub unsafe fn head(tensor: *const DLTensor, rank: Rank, flags: u64) -> Option<Plain> {
         // SAFETY: members of the caller's struct, each read once.
@@ -159,7 +159,7 @@ impl Plain {
     /// this is no usual tensor after all.
     ///
     /// # Safety
-    /// As [`Snapshot::read`].
+    /// As [`Snapshot::read`](crate::validate::Snapshot::read).
     #[inline(always)]
     pub unsafe fn arrays(&self, mut put: impl FnMut(usize, i64, i64)) -> Option<i64> {
         let mut sums = layout::Sums::START;

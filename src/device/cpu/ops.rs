@@ -550,7 +550,7 @@ pub(super) struct Ops {
     pub(super) deal: Option<Dealt>,
     /// Copies elements of 32 bytes and more in three dimensions, innermost first; if they have at
     /// most a kilobyte, lines of the destination may be asked for `soon` bytes ahead; or all is
-    /// near ([`super::nest::NEAR`]).
+    /// near (`NEAR`).
     pub(super) runs: Runs,
     /// Orders the stores that went past the caches before whatever follows.
     pub(super) fence: unsafe fn(),

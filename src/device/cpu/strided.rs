@@ -42,7 +42,7 @@ pub(super) unsafe fn line(
 /// One element, at offsets.
 ///
 /// # Safety
-/// As [`line`].
+/// As [`line()`].
 #[inline(always)]
 pub(super) unsafe fn one<const SIZE: usize>(
     dst: *mut u8,
@@ -68,11 +68,11 @@ pub(super) unsafe fn eights(to: *mut u8, [first, second]: [*const u8; 2]) {
     }
 }
 
-/// [`line`] for one size; of up to 16 bytes four elements at a time: how fast a loop of few
+/// [`line()`] for one size; of up to 16 bytes four elements at a time: how fast a loop of few
 /// instructions is depends on where in a line it begins.
 ///
 /// # Safety
-/// As [`line`].
+/// As [`line()`].
 #[inline(always)]
 pub(super) unsafe fn fixed<const SIZE: usize>(
     dst: *mut u8,
@@ -116,7 +116,7 @@ pub(super) unsafe fn fixed<const SIZE: usize>(
 /// Pairs of elements that follow one another, to two places.
 ///
 /// # Safety
-/// As [`line`], for both places.
+/// As [`line()`], for both places.
 pub(super) unsafe fn two<const SIZE: usize>(
     [a, b]: [*mut u8; 2],
     src: *const u8,
@@ -134,11 +134,11 @@ pub(super) unsafe fn two<const SIZE: usize>(
     }
 }
 
-/// [`line`] for sizes from `V` to `V` + `L`: the first `V` bytes and the last `L`, which may
+/// [`line()`] for sizes from `V` to `V` + `L`: the first `V` bytes and the last `L`, which may
 /// overlap.
 ///
 /// # Safety
-/// As [`line`].
+/// As [`line()`].
 #[inline(always)]
 pub(super) unsafe fn pair<const V: usize, const L: usize>(
     size: usize,
@@ -166,10 +166,10 @@ pub(super) unsafe fn pair<const V: usize, const L: usize>(
     }
 }
 
-/// [`line`] for 65 bytes and more: 64 at a time, of which the last may overlap those before.
+/// [`line()`] for 65 bytes and more: 64 at a time, of which the last may overlap those before.
 ///
 /// # Safety
-/// As [`line`].
+/// As [`line()`].
 #[inline(always)]
 pub(super) unsafe fn sixties(
     size: usize,
@@ -195,11 +195,11 @@ pub(super) unsafe fn sixties(
     }
 }
 
-/// [`line`] for 128 bytes and more, 128 at a time, in registers of 32: reads before writes, which
+/// [`line()`] for 128 bytes and more, 128 at a time, in registers of 32: reads before writes, which
 /// is faster where the source is not near. Long ones to whole parts of lines, if `aligned`.
 ///
 /// # Safety
-/// As [`line`].
+/// As [`line()`].
 #[inline(always)]
 pub(super) unsafe fn hundreds(
     size: usize,
@@ -257,10 +257,10 @@ pub(super) unsafe fn thirties(size: usize, dst: *mut u8, src: *const u8) {
     }
 }
 
-/// [`line`] for any size.
+/// [`line()`] for any size.
 ///
 /// # Safety
-/// As [`line`].
+/// As [`line()`].
 #[inline(always)]
 pub(super) unsafe fn any(
     size: usize,
