@@ -70,9 +70,11 @@ static void *(*next_aligned_alloc)(size_t, size_t);
 static void (*next_free)(void *);
 static int (*next_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-/* Before anything fails to be found, for dlsym frees the text of its last failure; and where errno
- * is, for a small stack has no room for the linker to find it. */
+/* Before anything fails to be found, for dlsym frees the text of its last failure, and dlerror makes
+ * it; and where errno is, for a small stack has no room for the linker to find it. */
 __attribute__((constructor)) static void find(void) {
+  NEXT(next_malloc);
+  NEXT(next_realloc);
   NEXT(next_free);
   errno = 0;
 }
