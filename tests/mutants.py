@@ -37,6 +37,7 @@ CORE = ("src/validate*", "src/layout.rs", "src/overlap*", "src/dtype*.rs", "src/
         "src/device/pieces.rs")
 ENGINE = ("src/device/part.rs", "src/device/plan.rs", "src/device/cpu/[!n]*.rs",
           "src/device/cpu/nest.rs")
+HOST = re.search("^host: (.*)$", subprocess.check_output(["rustc", "-vV"], text=True), re.M)[1]
 TIME_MOST = 60
 # Quickest to notice first; test_engine only repeats what the others ask of the core.
 FIRST = ("catalogue", "test_validate", "test_query", "test_view", "test_names", "test_share")
@@ -86,12 +87,14 @@ class Tree:
         self.programs = []
 
     def build(self):
+        # Named: a target out of the environment or cargo's configuration would change the folder.
         command = ["cargo", "build", "--release", "--locked", "-p", "dlpack_rs_cdylib"]
+        command += ["--target", HOST]
         status, output = run(command, self.top, self.build_environment)
         if status == 0:
             library = pathlib.Path(self.build_environment["CARGO_TARGET_DIR"])
             name = "libdlpack_rs.so"
-            shutil.copy(library / "release" / name, self.tests / "lib" / name)
+            shutil.copy(library / HOST / "release" / name, self.tests / "lib" / name)
         return status, output
 
     def compile(self):
