@@ -12,11 +12,6 @@ use crate::python::import::Wanted;
 use crate::python::{self, Owned, PyObject, Python, capsule, export, raise, stream};
 use crate::validate::check_flags;
 
-/// A live Python object, borrowed.
-fn object(object: *mut c_void, argument: Arg) -> Result<*mut PyObject> {
-    arg::required(object.cast::<PyObject>(), argument).map(NonNull::as_ptr)
-}
-
 /// A new reference, for the caller.
 fn give(out: Out<c_void>, made: Owned) {
     if let Some(made) = NonNull::new(made.into_ptr()) {
@@ -103,7 +98,7 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(
 ///            keeps its tensor and its name.
 /// Flags:     kept; those of a legacy tensor are legacy_flags, for its struct has none. NumPy takes
 ///            legacy tensors as DLPACK_FLAG_BITMASK_READ_ONLY.
-/// Errors:    DLRS_NULL_ARG: capsule or out. DLRS_FLAGS: legacy_flags.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: capsule or out. DLRS_FLAGS: legacy_flags.
 ///            DLRS_BAD_ARG: no capsule of DLPack, or it was consumed before.
 ///            DLRS_VERSION: major version is not 1; the capsule will call the deleter.
 ///            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. of a legacy tensor, what dlrs_validate
@@ -124,10 +119,9 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
 ) -> dlrs_status {
     const CAPSULE: Arg = &Parameter(1, "capsule");
     run("dlrs_py_capsule_consume", error, || {
+        let capsule = capsule.cast::<PyObject>();
         // SAFETY: a variable of the caller.
-        let out = unsafe { Out::clear(out) };
-        let capsule = object(capsule, CAPSULE)?;
-        out.check(&Parameter(3, "out"))?;
+        let (_, out) = unsafe { arg::with_out(capsule, CAPSULE, out, &Parameter(3, "out")) }?;
         check_flags(legacy_flags).of(&Parameter(2, "legacy_flags"))?;
         // SAFETY: a live object, by the contract.
         out.set(unsafe { capsule::consume(Python::get()?, capsule, legacy_flags) }.of(CAPSULE)?);
@@ -166,13 +160,14 @@ unsafe impl arg::Sized32 for dlrs_py_request {}
 /// Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
 ///            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
 /// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_MISALIGNED_STRUCT,
+///            DLRS_STRUCT_SIZE: request.
 ///            DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.
 ///            DLRS_BAD_ARG: max_version or dl_device. DLRS_STREAM: stream does not fit the device.
 ///            DLRS_COPY_NEEDED: copy is false and the device another.
 ///            DLRS_READ_ONLY, DLRS_FLAGS: the legacy struct cannot say so; a copy can be legacy.
 ///            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no backend that copies so, or has streams.
-///            DLRS_NOMEM: no memory. Classes 5 and 6: the driver.
+///            DLRS_NOMEM: no memory; DLRS_MISALIGNED: as dlrs_clone. Classes 5 and 6: the driver.
 ///            DLRS_CALLBACK: Python raised an exception, which stays set; dlrs_py_error_set turns
 ///            every other failure into one.
 /// Threads:   attached to Python.
@@ -190,10 +185,14 @@ pub unsafe extern "C" fn dlrs_py_export(
     run("dlrs_py_export", error, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe {
+            arg::pointers([
+                arg::need(tensor, &Parameter(1, "tensor")),
+                arg::may(request, &Parameter(2, "request")),
+                arg::result(out, &Parameter(3, "out")),
+            ])?;
             let out = Out::clear(out);
             let tensor = arg::required(tensor, &Parameter(1, "tensor"))?;
             let request = arg::options(request, &Parameter(2, "request"))?;
-            out.check(&Parameter(3, "out"))?;
             let python = Python::get()?;
             let given = |pick: fn(&dlrs_py_request) -> *mut c_void| {
                 request.as_ref().map_or(null_mut(), |request| pick(request).cast())
@@ -286,7 +285,8 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 ///            it came from, or left alone when that is gone. Before Python 3.15 no interpreter but
 ///            the main one may end while another thread is releasing what belongs to it.
 /// Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
-/// Errors:    DLRS_NULL_ARG: object or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: object or out. DLRS_MISALIGNED_STRUCT,
+///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
 ///            DLRS_CALLBACK: the object raised an exception, or one is raised here: AttributeError
 ///            for an object that speaks no protocol, BufferError for a dtype of a buffer or array
 ///            interface that DLPack cannot say. It stays set.
@@ -314,11 +314,15 @@ pub unsafe extern "C" fn dlrs_py_import(
     run("dlrs_py_import", error, || {
         // SAFETY: the preface's contract for every pointer; a live object.
         unsafe {
+            let object = object.cast::<PyObject>();
+            arg::pointers([
+                arg::need(object, OBJECT),
+                arg::may(options, OPTIONS),
+                arg::result(out, &Parameter(3, "out")),
+            ])?;
             let out = Out::clear(out);
-            let object = self::object(object, OBJECT)?;
             let options = arg::options(options, OPTIONS)?.unwrap_or(DEFAULTS);
             let wanted = wanted(&options).of(OPTIONS)?;
-            out.check(&Parameter(3, "out"))?;
             out.set(python::import::import(Python::get()?, object, &wanted).of(OBJECT)?);
         }
         Ok(())

@@ -12,7 +12,8 @@ from dlpack_rs.abi import _declarations as header
 # What lies behind every pointer: no struct of ours, and no size of one, is right.
 BAD = 0x09
 OPTIONAL_TYPES = ("dlrs_alloc_options", "dlrs_copy_options", "dlrs_import_options",
-                  "dlrs_pool_options", "dlrs_print_options", "c_ulong", "c_size_t")
+                  "dlrs_pool_options", "dlrs_print_options", "dlrs_py_import_options",
+                  "dlrs_py_request", "c_ulong", "c_size_t")
 # Others that may be NULL, by place. An array of extents is asked for where its count has been read.
 OPTIONAL = {
     "dlrs_allocator_set": {2, 3}, "dlrs_backend_set": {2, 3}, "dlrs_copy_batch": {5},
@@ -29,6 +30,7 @@ NEEDED = {
     "dlrs_event_sync": {2}, "dlrs_event_query": {2}, "dlrs_mem_register_host": {2},
     "dlrs_mem_unregister_host": {2}, "dlrs_pool_trim": {1}, "dlrs_pool_set_limit": {1},
     "dlrs_pool_stats": {1}, "dlrs_exchange_api_from_type": {1},
+    "dlrs_py_capsule_consume": {1}, "dlrs_py_import": {1},
 }
 # Pointers to pointers that are inputs.
 INPUTS = {"dlrs_copy_batch": {2, 3}}
@@ -64,7 +66,7 @@ class Parameter:
 
 def functions():
     for name, (_, *kinds) in sorted(header.FUNCTIONS.items()):
-        if name.startswith("dlrs_py_") or not kinds or pointee(kinds[-1]) is not header.dlrs_error:
+        if not kinds or pointee(kinds[-1]) is not header.dlrs_error:
             continue
         if name == "dlrs_error_forward":  # its struct is read as its own size says
             continue
