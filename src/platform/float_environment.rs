@@ -2,6 +2,12 @@
 //!
 //! Conversions must not depend on the rounding direction, on flushing of subnormal numbers or on
 //! traps that the host has set, and must not leave exception flags behind.
+//!
+//! The compiler knows of no tie between these registers and floating-point operations, but each
+//! `asm!` here is volatile and may touch any memory (neither `pure` nor `nomem`): loads and stores
+//! stay on their side of it. So an operation lies between [`FloatEnvironment::enter`] and
+//! [`FloatEnvironment::leave`] when its operands are read from a caller's memory after the one, and
+//! its result is stored where others see it before the other, as conversions do.
 
 #[cfg(any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")))]
 mod register {
