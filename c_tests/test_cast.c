@@ -157,7 +157,7 @@ static void test_fill(void) {
   REFUSED(DLRS_NULL_ARG, 1, 0, -1, dlrs_fill(NULL, &value, f64, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 2, 0, -1, dlrs_fill(dst, NULL, f64, NULL, ERR));
   REFUSED(DLRS_DTYPE_CODE, 3, ANY, -1, dlrs_fill(dst, &value, t_dtype(99, 8, 1), NULL, ERR));
-  REFUSED(DLRS_DTYPE_MISMATCH, 1, ANY, -1,
+  REFUSED(DLRS_DTYPE_MISMATCH, 3, DLRS_FIELD_DTYPE_LANES, -1,
           dlrs_fill(dst, &value, t_dtype(kDLFloat, 32, 2), NULL, ERR));
   a.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
   REFUSED(DLRS_READ_ONLY, 1, ANY, -1, dlrs_fill(dst, &value, f64, NULL, ERR));

@@ -34,7 +34,7 @@ pub unsafe fn cast(pair: &Pair, options: &Options) -> Result<()> {
 unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
     let Pair { src, dst, args: [source, target] } = pair;
     pair.check_target()?;
-    numbers::check_same_lanes(src, dst).of(target)?;
+    numbers::check_same_lanes(dst.dtype, src.dtype).of(target)?;
     pair.check_each(|tensor| copy::check_host(tensor, options))?;
     if src.empty {
         return Ok(());
@@ -106,6 +106,8 @@ pub struct Value {
     pub place: *const u8,
     /// What it is.
     pub dtype: DLDataType,
+    /// The argument that says so.
+    pub dtype_arg: Arg,
 }
 
 /// Writes one value to every element of a tensor. `args` are the value and the tensor.
@@ -126,9 +128,11 @@ pub unsafe fn fill(
     // SAFETY: the caller's word; the buffer has room for an element of so many bits.
     unsafe {
         pair.dst.read_managed(dst.as_ptr(), Rules::COPY).of(args[1])?;
+        numbers::check_same_lanes(value.dtype, pair.dst.dtype).of(value.dtype_arg)?;
         let (of, padded) = (pair.dst.dtype, pair.dst.flags & PADDED);
         let (mut buffer, bits) = ([0u8; ONCE as usize / 8], dtype::item_bits(of));
-        let (same, converted) = (value.dtype == of, Value { place: buffer.as_ptr(), dtype: of });
+        let converted = Value { place: buffer.as_ptr(), dtype: of, ..value };
+        let same = value.dtype == of;
         if same && bits.is_multiple_of(8) {
             spread(value, &mut pair)?;
             return copy::repack(&pair, options);

@@ -149,14 +149,13 @@ pub unsafe fn view(
     unsafe { out.read(&raw const view, flags, Rules::RAW) }
 }
 
-/// Refuses different lanes.
-pub fn check_same_lanes(src: &Snapshot, dst: &Snapshot) -> Result<()> {
-    let (from, to) = (src.dtype.lanes, dst.dtype.lanes);
-    if from == to {
+/// Refuses a dtype whose lanes are not the wanted one's.
+pub fn check_same_lanes(given: DLDataType, wanted: DLDataType) -> Result<()> {
+    if given.lanes == wanted.lanes {
         return Ok(());
     }
     let error = Error::new(DLRS_DTYPE_MISMATCH).field(DLRS_FIELD_DTYPE_LANES);
-    Err(error.value(to.into()).limit(from.into()))
+    Err(error.value(given.lanes.into()).limit(wanted.lanes.into()))
 }
 
 /// Bits of an element that belong to nothing: padding behind several lanes.

@@ -105,9 +105,9 @@ pub unsafe extern "C" fn dlrs_cast(
 /// Device:    reachable by the CPU: CPU, pinned, managed.
 /// Ownership: unchanged.
 /// Flags:     dst must not be READ_ONLY. None is changed.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: dst or value. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
-///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for dst, except
-///            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
+/// Errors:    DLRS_NULL_ARG: dst or value. DLRS_MISALIGNED_STRUCT: dst. DLRS_STRUCT_SIZE,
+///            DLRS_BAD_ARG: options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for
+///            dst, except DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
 ///            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
 ///            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
 ///            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP; not
@@ -139,8 +139,9 @@ pub unsafe extern "C" fn dlrs_fill(
         // SAFETY: a live tensor, options and an element, by the preface.
         unsafe {
             let options = value_options(options, &Parameter(4, "options"))?;
-            dtype::legal(value_dtype).of(&Parameter(3, "value_dtype"))?;
-            let value = Value { place: value.as_ptr(), dtype: value_dtype };
+            let dtype_arg: Arg = &Parameter(3, "value_dtype");
+            dtype::legal(value_dtype).of(dtype_arg)?;
+            let value = Value { place: value.as_ptr(), dtype: value_dtype, dtype_arg };
             cast::fill(value, dst, [source, target], &options)
         }
     })
