@@ -135,7 +135,7 @@ pub unsafe extern "C" fn dlrs_abi_layout() -> *const dlrs_abi_table {
 /// Check that a host sees the same structs and a compatible library.
 ///
 /// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG: expected is NULL.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: expected.
 ///            DLRS_VERSION: header_version, the host's DLRS_HEADER_VERSION, has another major
 ///            version than the library, or is newer than it.
 ///            DLRS_STRUCT_SIZE: expected->struct_size is smaller than the table.

@@ -75,7 +75,8 @@ pub unsafe extern "C" fn dlrs_device_count(
 ///
 /// Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
 /// Ownership: path is kept and must stay as long as the process, or until another one is set;
-///            NULL brings the usual names back.
+///            NULL brings the usual names back. On Windows path is in the ANSI code page, which is
+///            UTF-8 only where the program's manifest or the system says so.
 /// Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already.
 ///            Whether the file is there is found out when it is needed.
 /// Threads:   any; call it before the first use of a device.
@@ -105,7 +106,8 @@ pub unsafe extern "C" fn dlrs_driver_path_set(
 ///            devices' kernels nor by other processes (IPC); NULL: anywhere.
 /// Ownership: the caller owns *out, to be given to dlrs_mem_free.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
-///            device. DLRS_BAD_ARG: align_bytes. DLRS_NOMEM, DLRS_DEV_OOM: no memory.
+///            device. DLRS_BAD_ARG: align_bytes. DLRS_NOMEM, DLRS_DEV_OOM: no memory;
+///            DLRS_MISALIGNED, of no argument: the backend's was not aligned as asked.
 ///            DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6: its driver.
 /// Threads:   any.
 /// Source:    this library; stream order as cuMemAllocAsync has it.

@@ -122,8 +122,9 @@ pub unsafe extern "C" fn dlrs_exchange_api_find(
 /// Find the exchange API of a Python type, in the major version that this library knows.
 ///
 /// Ownership: *out is as static as the framework's own table.
-/// Errors:    DLRS_NULL_ARG: type or out. DLRS_UNSUPPORTED: the type has no
-///            `__dlpack_c_exchange_api__`; no Python, as dlrs_py_capsule_new_take.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: type or out.
+///            DLRS_UNSUPPORTED: the type has no `__dlpack_c_exchange_api__`; no Python, as
+///            dlrs_py_capsule_new_take.
 ///            DLRS_CALLBACK: Python raised an exception, which stays set.
 ///            what dlrs_exchange_api_find reports. *out is then NULL.
 /// Threads:   attached to Python.

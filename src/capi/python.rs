@@ -160,8 +160,7 @@ unsafe impl arg::Sized32 for dlrs_py_request {}
 /// Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
 ///            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
 /// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_MISALIGNED_STRUCT,
-///            DLRS_STRUCT_SIZE: request.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
 ///            DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.
 ///            DLRS_BAD_ARG: max_version or dl_device. DLRS_STREAM: stream does not fit the device.
 ///            DLRS_COPY_NEEDED: copy is false and the device another.
@@ -285,7 +284,7 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 ///            it came from, or left alone when that is gone. Before Python 3.15 no interpreter but
 ///            the main one may end while another thread is releasing what belongs to it.
 /// Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: object or out. DLRS_MISALIGNED_STRUCT,
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: object or out.
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
 ///            DLRS_CALLBACK: the object raised an exception, or one is raised here: AttributeError
 ///            for an object that speaks no protocol, BufferError for a dtype of a buffer or array
