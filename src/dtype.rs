@@ -111,11 +111,6 @@ pub const fn padded_bytes(dtype: DLDataType) -> u32 {
     item_bits(dtype).div_ceil(8)
 }
 
-/// Bytes of `items` elements that are packed bit after bit.
-pub const fn packed_bytes(dtype: DLDataType, items: u64) -> u128 {
-    (items as u128 * item_bits(dtype) as u128).div_ceil(8)
-}
-
 /// The bits that a code may have, less 1, as a set drawn from the table at compile time:
 /// validation asks at every call.
 const LEGAL: [u128; KINDS.len()] = {

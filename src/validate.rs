@@ -123,15 +123,6 @@ fn check_array(array: *const i64, field: Field) -> Result<()> {
     Err(error.limit(align_of::<i64>() as i64))
 }
 
-fn check_dtype(dtype: DLDataType) -> Result<()> {
-    let (status, field) = match dtype {
-        DLDataType { bits: 0, .. } => (DLRS_DTYPE_BITS, DLRS_FIELD_DTYPE_BITS),
-        DLDataType { lanes: 0, .. } => (DLRS_DTYPE_LANES, DLRS_FIELD_DTYPE_LANES),
-        _ => return Ok(()),
-    };
-    Err(Error::new(status).field(field).value(0).limit(1))
-}
-
 /// How many dimensions, when their number is acceptable.
 #[inline]
 pub fn check_ndim(ndim: i32) -> Result<usize> {
@@ -343,7 +334,7 @@ impl Snapshot {
         if ndim > 0 {
             check_array(tensor.shape, DLRS_FIELD_SHAPE)?;
         }
-        check_dtype(tensor.dtype)?;
+        dtype::defined(tensor.dtype)?;
         if rules.known {
             dtype::legal(tensor.dtype)?;
             let check =

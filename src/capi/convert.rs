@@ -168,13 +168,9 @@ fn bad_option(name: &'static str, value: i32) -> Error {
     Error::new(DLRS_BAD_ARG).option(name).value(value.into())
 }
 
-/// The order of a C character; 0 is none.
-pub(super) fn order_of(order: i32) -> Result<Option<Order>> {
-    match (order, Order::from_char(order)) {
-        (0, _) => Ok(None),
-        (_, None) => Err(bad_option("order", order)),
-        (_, order) => Ok(order),
-    }
+/// The order of a C character.
+pub(super) fn order_of(order: i32) -> Result<Order> {
+    Order::from_char(order).ok_or_else(|| Error::new(DLRS_BAD_ARG).value(order.into()))
 }
 
 /// The policy of -1, 0, 1.
@@ -201,7 +197,10 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
     Ok(Import {
         rules: Rules::of_import(level),
         align_bytes,
-        order: order_of(options.order)?,
+        order: match options.order {
+            0 => None,
+            order => Some(order_of(order).map_err(|e| e.option("order"))?),
+        },
         device: None,
         writable: options.writable != 0,
         policy: policy_of(options.copy)?,

@@ -11,7 +11,7 @@ use super::names::write_text;
 use crate::abi::*;
 use crate::copy::{self, Described, Explained, Given, Job, Made, Options, Pair, Streams, Wanted};
 use crate::device::cpu::{Parallel, ParallelFor};
-use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
 use crate::platform;
 use crate::tensor::Legacy;
@@ -535,18 +535,11 @@ pub unsafe extern "C" fn dlrs_contiguous(
         // SAFETY: the preface's contract for every pointer; `made_of` found src not NULL.
         unsafe {
             made_of(src, out, options, args, &|from, options, job| {
-                let order = required_order(order).of(&Parameter(2, "order"))?;
+                let order = order_of(order).of(&Parameter(2, "order"))?;
                 copy::contiguous(from, NonNull::new_unchecked(src), order, options, job)
             })
         }
     })
-}
-
-fn required_order(order: i32) -> Result<Order> {
-    match order_of(order) {
-        Ok(Some(order)) => Ok(order),
-        _ => Err(Error::new(DLRS_BAD_ARG).field(DLRS_FIELD_NONE).value(order.into())),
-    }
 }
 
 /// Give a tensor that is on a device: the tensor itself, or a copy.

@@ -1,10 +1,11 @@
 //! Questions about a tensor.
 
 use super::arg;
+use super::convert::order_of;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
-use crate::layout::{self, Order};
+use crate::layout;
 use crate::tensor::alloc::ALIGN_BYTES_MAX;
 use crate::validate::{Level, Rules, Snapshot};
 
@@ -134,10 +135,7 @@ pub unsafe extern "C" fn dlrs_is_contiguous(
         // SAFETY: the preface.
         unsafe {
             ask(given, (out, &Parameter(3, "out")), |tensor| {
-                let Some(order) = Order::from_char(order) else {
-                    let error = Error::new(DLRS_BAD_ARG).of(&Parameter(2, "order"));
-                    return Err(error.value(order.into()));
-                };
+                let order = order_of(order).of(&Parameter(2, "order"))?;
                 Ok(layout::is_contiguous(tensor.shape(), tensor.strides(), order).into())
             })
         }

@@ -227,13 +227,9 @@ fn at_step(mut error: Error, steps: Arg, place: u64) -> Error {
 /// The base of a view, read and checked.
 ///
 /// # Safety
-/// `base` is NULL or a live tensor.
+/// `base` is a live tensor.
 #[inline]
-unsafe fn base_of(
-    base: *mut DLManagedTensorVersioned,
-    snapshot: &mut Snapshot,
-) -> Result<NonNull<Block>> {
-    let base: Versioned = NonNull::new(base).ok_or(Error::new(DLRS_NULL_ARG))?;
+unsafe fn base_of(base: Versioned, snapshot: &mut Snapshot) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
     unsafe {
         let block = share::own(base)?;
@@ -258,7 +254,7 @@ pub(super) unsafe fn make(
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe {
-        let (_, out) = arg::with_out(base, first, out, last)?;
+        let (base, out) = arg::with_out(base, first, out, last)?;
         let step = step.map_err(|e| named(e, parameters))?;
         let block = base_of(base, &mut snapshot).of(first)?;
         let (base, mut changed) = view::start(&mut snapshot);
@@ -341,7 +337,7 @@ pub unsafe extern "C" fn dlrs_view_apply(
         let mut snapshot = Snapshot::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let (_, out) = arg::with_out(base, base_arg, out, out_arg)?;
+            let (base, out) = arg::with_out(base, base_arg, out, out_arg)?;
             let block = base_of(base, &mut snapshot).of(base_arg)?;
             let (base, mut changed) = view::start(&mut snapshot);
             apply(&mut changed, (steps, STEPS), count)?;
