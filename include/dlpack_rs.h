@@ -483,7 +483,7 @@ DLRS_API const dlrs_abi_table *dlrs_abi_layout(void);
  * Check that a host sees the same structs and a compatible library.
  *
  * Ownership: nothing is kept.
- * Errors:    DLRS_NULL_ARG: expected is NULL.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: expected.
  *            DLRS_VERSION: header_version, the host's DLRS_HEADER_VERSION, has another major
  *            version than the library, or is newer than it.
  *            DLRS_STRUCT_SIZE: expected->struct_size is smaller than the table.
@@ -2366,7 +2366,8 @@ dlrs_status dlrs_device_count(int32_t device_type,
  *
  * Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
  * Ownership: path is kept and must stay as long as the process, or until another one is set;
- *            NULL brings the usual names back.
+ *            NULL brings the usual names back. On Windows path is in the ANSI code page, which is
+ *            UTF-8 only where the program's manifest or the system says so.
  * Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already.
  *            Whether the file is there is found out when it is needed.
  * Threads:   any; call it before the first use of a device.
@@ -2390,7 +2391,8 @@ dlrs_status dlrs_driver_path_set(int32_t device_type,
  *            devices' kernels nor by other processes (IPC); NULL: anywhere.
  * Ownership: the caller owns *out, to be given to dlrs_mem_free.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
- *            device. DLRS_BAD_ARG: align_bytes. DLRS_NOMEM, DLRS_DEV_OOM: no memory.
+ *            device. DLRS_BAD_ARG: align_bytes. DLRS_NOMEM, DLRS_DEV_OOM: no memory;
+ *            DLRS_MISALIGNED, of no argument: the backend's was not aligned as asked.
  *            DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6: its driver.
  * Threads:   any.
  * Source:    this library; stream order as cuMemAllocAsync has it.
@@ -3094,9 +3096,9 @@ dlrs_status dlrs_cast(const DLManagedTensorVersioned *src,
  * Device:    reachable by the CPU: CPU, pinned, managed.
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY. None is changed.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: dst or value. DLRS_STRUCT_SIZE, DLRS_BAD_ARG:
- *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for dst, except
- *            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
+ * Errors:    DLRS_NULL_ARG: dst or value. DLRS_MISALIGNED_STRUCT: dst. DLRS_STRUCT_SIZE,
+ *            DLRS_BAD_ARG: options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT for
+ *            dst, except DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
  *            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
  *            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
  *            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP; not
@@ -3566,8 +3568,9 @@ dlrs_status dlrs_exchange_api_find(const DLPackExchangeAPIHeader *header,
  * Find the exchange API of a Python type, in the major version that this library knows.
  *
  * Ownership: *out is as static as the framework's own table.
- * Errors:    DLRS_NULL_ARG: type or out. DLRS_UNSUPPORTED: the type has no
- *            `__dlpack_c_exchange_api__`; no Python, as dlrs_py_capsule_new_take.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: type or out.
+ *            DLRS_UNSUPPORTED: the type has no `__dlpack_c_exchange_api__`; no Python, as
+ *            dlrs_py_capsule_new_take.
  *            DLRS_CALLBACK: Python raised an exception, which stays set.
  *            what dlrs_exchange_api_find reports. *out is then NULL.
  * Threads:   attached to Python.
@@ -3693,7 +3696,7 @@ dlrs_status dlrs_py_capsule_new_legacy_take(DLManagedTensor **tensor,
  *            keeps its tensor and its name.
  * Flags:     kept; those of a legacy tensor are legacy_flags, for its struct has none. NumPy takes
  *            legacy tensors as DLPACK_FLAG_BITMASK_READ_ONLY.
- * Errors:    DLRS_NULL_ARG: capsule or out. DLRS_FLAGS: legacy_flags.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: capsule or out. DLRS_FLAGS: legacy_flags.
  *            DLRS_BAD_ARG: no capsule of DLPack, or it was consumed before.
  *            DLRS_VERSION: major version is not 1; the capsule will call the deleter.
  *            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. of a legacy tensor, what dlrs_validate
@@ -3744,7 +3747,7 @@ struct dlrs_py_request {
  *            DLRS_COPY_NEEDED: copy is false and the device another.
  *            DLRS_READ_ONLY, DLRS_FLAGS: the legacy struct cannot say so; a copy can be legacy.
  *            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no backend that copies so, or has streams.
- *            DLRS_NOMEM: no memory. Classes 5 and 6: the driver.
+ *            DLRS_NOMEM: no memory; DLRS_MISALIGNED: as dlrs_clone. Classes 5 and 6: the driver.
  *            DLRS_CALLBACK: Python raised an exception, which stays set; dlrs_py_error_set turns
  *            every other failure into one.
  * Threads:   attached to Python.
@@ -3803,7 +3806,8 @@ struct dlrs_py_import_options {
  *            it came from, or left alone when that is gone. Before Python 3.15 no interpreter but
  *            the main one may end while another thread is releasing what belongs to it.
  * Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
- * Errors:    DLRS_NULL_ARG: object or out. DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: object or out.
+ *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
  *            DLRS_CALLBACK: the object raised an exception, or one is raised here: AttributeError
  *            for an object that speaks no protocol, BufferError for a dtype of a buffer or array
  *            interface that DLPack cannot say. It stays set.
