@@ -480,7 +480,7 @@ class Property(type):
 class Nothing(type):
     def __getattr__(cls, name):
         raise AttributeError(name)
-for meta, expected in [(Meta, RuntimeError), (Property, ValueError), (Nothing, None), (type, None)]:
+for meta, expected in [(Meta, RuntimeError), (Property, None), (Nothing, None), (type, None)]:
     class Producer(metaclass=meta):
         def __dlpack__(self, **keywords):
             return source.__dlpack__(**keywords)
@@ -524,29 +524,20 @@ for values in itertools.product([0, -1], [1, 0], [0, -1], [0, 1], [0, 1], [0, 1]
     for call in m.from_dlpack, pyabi.import_:
         Producer.asked = count("deleted").value = count("pending").value = 0
         failed = odd.export_answer != 0 or not odd.tensor
-        try:
-            made = call(Producer())
-            raised = None
-        except Exception as error:
-            made, raised = None, type(error)
-            del error
-        if failed:
-            assert raised is (KeyError if odd.export_raises else RuntimeError), (values, raised)
-        else:
-            assert raised is None, (values, raised)
-            fell_back = odd.stream_answer != 0
-            seen = Producer.asked, count("deleted").value
-            assert seen == (fell_back, fell_back), (values, call, seen)
-            assert made.shape == ((9,) if fell_back else (3,))
-            if not fell_back:
-                try:
-                    raise ZeroDivisionError
-                except ZeroDivisionError:
-                    if isinstance(made, pyabi.Tensor):
-                        made.versioned = None  # its deleter would be called by ctypes
-                    else:
-                        del made
-                        assert count("deleted").value == 1
+        made = call(Producer())  # what the table does not give, __dlpack__ does
+        fell_back = failed or odd.stream_answer != 0
+        seen = Producer.asked, count("deleted").value
+        assert seen == (fell_back, fell_back and not failed), (values, call, seen)
+        assert made.shape == ((9,) if fell_back else (3,))
+        if not fell_back:
+            try:
+                raise ZeroDivisionError
+            except ZeroDivisionError:
+                if isinstance(made, pyabi.Tensor):
+                    made.versioned = None  # its deleter would be called by ctypes
+                else:
+                    del made
+                    assert count("deleted").value == 1
         made = None
         assert count("pending").value == 0, values
 gc.collect()
@@ -625,8 +616,8 @@ def repeat(operation, rounds):
 
 for place, operation in enumerate(operations):
     repeat(operation, 5)
-    # One that leaves something leaves it each time; what is not ours moves by a few.
-    for _ in range(3):
+    # One that leaves something leaves it each time; Python's lists of free objects fill up once.
+    for _ in range(12):
         before = repeat(operation, 1)
         grown = repeat(operation, 50) - before
         if grown < 25:

@@ -180,6 +180,7 @@ def test_no_slot_is_filled_by_another(call, want):
 def test_every_special_method_is_known():
     """A slot that comes with a new Python, or with another one of ours, needs a row above."""
     ours = {name for name in dir(m.Tensor) if name.startswith("__")} - set(dir(object))
+    ours.discard("__slotnames__")  # copyreg leaves it on a type that somebody tried to copy
     assert ours == {"__array__", "__bool__", "__complex__", "__contains__", "__dlpack__",
                     "__dlpack_c_exchange_api__", "__dlpack_device__", "__float__", "__getitem__",
                     "__ceil__", "__floor__", "__int__", "__iter__", "__len__", "__module__",
