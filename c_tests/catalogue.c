@@ -34,13 +34,6 @@ static void list_choices(const c_row *rows) {
   }
 }
 
-/* The first question to a driver that is there opens it: memory that is no row's. */
-static void look_for_drivers(void) {
-  int32_t count;
-  (void)dlrs_device_count(kDLCUDA, &count, NULL);
-  (void)dlrs_device_count(kDLROCM, &count, NULL);
-}
-
 int main(int argc, char **argv) {
   const c_row *const tables[] = {c_rows_v, c_rows_w, c_rows_c, c_rows_k, c_rows_f, c_rows_p};
   const c_absent *absent;
@@ -48,7 +41,6 @@ int main(int argc, char **argv) {
   int here = 0, elsewhere = 0, impossible = 0;
   size_t i;
   c_load_locales();
-  look_for_drivers();
   c_data_rows(mark);
   for (i = 0; i < sizeof tables / sizeof *tables; ++i) {
     run(tables[i]);
