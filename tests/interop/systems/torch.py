@@ -3,7 +3,6 @@
 import torch
 
 VENV, PIP = "torch", ["numpy==2.4.6", "torch==2.15.0"]
-FAULTS = {"a negated view": "both of its ways export the memory, not the values"}
 
 
 def version():
