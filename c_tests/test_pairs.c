@@ -43,7 +43,7 @@ static void f_type(side *s) { s->managed.dl_tensor.device = t_device(99, 0); }
 static void f_id(side *s) { s->managed.dl_tensor.device.device_id = 1; }
 static void f_extent(side *s) { s->shape[1] = -1; }
 static void f_strides(side *s) {
-  s->managed.dl_tensor.strides = (int64_t *)(void *)((char *)s->strides + 4);
+  s->managed.dl_tensor.strides = (int64_t *)(void *)((char *)s->strides + 1);
 }
 static void f_size(side *s) { s->shape[0] = s->shape[1] = INT64_MAX; }
 static void f_reach(side *s) { s->strides[0] = INT64_MAX; }

@@ -338,7 +338,8 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
         // SAFETY: the preface's contract for every pointer.
         let (out, bytes, prototype, checked) = unsafe {
             let out = Out::clear(out);
-            let bytes = arg::bytes(bytes, nbytes, &Parameter(1, "bytes"))?;
+            let args: [Arg; 2] = [&Parameter(1, "bytes"), &Parameter(2, "nbytes")];
+            let bytes = arg::bytes(bytes, nbytes, args)?;
             let prototype = Prototype::read(prototype, &Parameter(3, "prototype"))?;
             (out, bytes, prototype, Checked::new(options, &Parameter(4, "options"))?)
         };

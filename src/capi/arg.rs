@@ -345,18 +345,18 @@ pub unsafe fn fill<T: Sized32>(out: *mut T, value: T, given: u32) {
     }
 }
 
-/// Where `nbytes` bytes are; NULL is accepted for none.
+/// Where `nbytes` bytes are; NULL is accepted for none. `args` are the place's and the number's.
 #[inline]
-pub fn place(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<NonNull<u8>> {
+pub fn place(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Result<NonNull<u8>> {
     if bytes.is_null() && nbytes == 0 {
         return Ok(NonNull::dangling());
     }
-    let bytes = required(bytes.cast::<u8>(), arg)?;
+    let bytes = required(bytes.cast::<u8>(), args[0])?;
     if isize::try_from(nbytes).is_ok() {
         return Ok(bytes);
     }
-    let error = Error::new(DLRS_BAD_ARG).detail("no memory is this large, bytes").of(arg);
-    Err(error.value(nbytes as i64).limit(isize::MAX as i64))
+    let error = Error::new(DLRS_BAD_ARG).detail("no memory is this large, bytes").of(args[1]);
+    Err(error.value_u64(nbytes).limit(isize::MAX as i64))
 }
 
 /// `nbytes` readable bytes.
@@ -364,8 +364,8 @@ pub fn place(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<NonNull<u8>>
 /// # Safety
 /// `bytes` is NULL or points to `nbytes` bytes that stay unchanged during the call.
 #[inline]
-pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, arg: Arg) -> Result<&'a [u8]> {
-    let bytes = place(bytes, nbytes, arg)?;
+pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Result<&'a [u8]> {
+    let bytes = place(bytes, nbytes, args)?;
     // SAFETY: not NULL, no more than isize::MAX, and the caller vouches for the bytes.
     Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) })
 }

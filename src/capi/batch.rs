@@ -80,7 +80,7 @@ unsafe fn asked(
     options: *const dlrs_copy_options,
 ) -> Result<Asked> {
     let tensor = arg::required(tensor, argument)?;
-    let first = arg::place(bytes, nbytes, bytes_arg)?.as_ptr();
+    let first = arg::place(bytes, nbytes, [bytes_arg, nbytes_arg])?.as_ptr();
     // SAFETY: the caller's word.
     let options = unsafe { CopyArgs::read(options, &Parameter(4, "options"))? };
     let bytes = Bytes { first, nbytes, nbytes_arg };

@@ -10,6 +10,7 @@ use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::{device_type, dtype};
 
 const TEXT: Arg = &Parameter(1, "text");
+const TEXT_ARGS: [Arg; 2] = [TEXT, &Parameter(2, "nbytes")];
 const CAPACITY: Arg = &Parameter(3, "capacity");
 
 /// Writes a text with NUL into `buffer` and tells how long the whole of it is.
@@ -69,7 +70,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     // SAFETY: the preface: NULL, or `nbytes` readable bytes.
-    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
+    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS) }.ok();
     run_quoting("dlrs_dtype_parse", error, quoted, || {
         arg::pointers([
             arg::need(text, &Parameter(1, "text")),
@@ -78,7 +79,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
         let out = arg::required(out, &Parameter(3, "out"))?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
-            let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
+            let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
             out.write(dtype::parse(text).of(TEXT)?);
         }
         Ok(())
@@ -140,7 +141,7 @@ pub unsafe extern "C" fn dlrs_device_parse(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     // SAFETY: the preface: NULL, or `nbytes` readable bytes.
-    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
+    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS) }.ok();
     run_quoting("dlrs_device_parse", error, quoted, || {
         arg::pointers([
             arg::need(text, &Parameter(1, "text")),
@@ -149,7 +150,7 @@ pub unsafe extern "C" fn dlrs_device_parse(
         let out = arg::required(out, &Parameter(3, "out"))?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
-            let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
+            let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
             out.write(device_type::parse(text).of(TEXT)?);
         }
         Ok(())

@@ -10,6 +10,7 @@ use crate::dtype_notation::{self, Notation, Notation::*};
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 
 const TEXT: Arg = &Parameter(1, "text");
+const TEXT_ARGS: [Arg; 2] = [TEXT, &Parameter(2, "nbytes")];
 
 fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
     let known = [DLRS_NOTATION_PEP3118, DLRS_NOTATION_TYPESTR, DLRS_NOTATION_ARROW];
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     // SAFETY: the preface: NULL, or `nbytes` readable bytes.
-    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT) }.ok();
+    let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS) }.ok();
     run_quoting("dlrs_dtype_parse_as", error, quoted, || {
         arg::pointers([
             arg::need(text, &Parameter(1, "text")),
@@ -54,7 +55,7 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
         let out = arg::required(out, &Parameter(4, "out"))?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
-            let text = arg::bytes(text.cast(), nbytes as u64, TEXT)?;
+            let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
             out.write(dtype_notation::parse(text, notation).of(TEXT)?);
         }
         Ok(())
