@@ -50,6 +50,9 @@ pub fn run(input: &[u8]) {
     let layouts = [layout(&mut reader), layout(&mut reader)];
     let shift = reader.byte() as i8 as isize * if reader.one_in(4) { 16 } else { 1 };
     let extents = layouts.each_ref().map(Layout::extent);
+    if extents.iter().any(|&(below, above)| below.max(above) > 1 << 16) {
+        return;
+    }
     let first = [BASE, BASE.wrapping_add_signed(shift)];
     // One map of all bits from the lowest byte that either uses.
     let low = first[0] - extents[0].0;
