@@ -83,7 +83,7 @@ CHECKS = \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)"
 
-check: build  ## what is quickest to tell that something is wrong: three minutes
+check: build  ## what is quickest to tell that something is wrong
 	$(call need,$(RUST) $(C) readelf:binutils)
 	@tests/steps.sh $(CHECKS)
 
