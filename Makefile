@@ -49,25 +49,27 @@ demo:  ## build the library, find it from a C program with CMake, and use it fro
 	examples/demo.sh
 
 # One line a step; each ends with its counts. One alone: make test TESTS='"c_tests/consumers.sh"'
+# Several run at a time: a step shares no file that it writes with another, but by locks. What takes
+# longest begins first.
 TESTS = \
-	"tests/lint.sh" \
 	"cargo test --locked --no-fail-fast" \
-	"headers/check.sh" \
-	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
-	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
-	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)" \
-	"c_tests/levels/run.sh $(INCLUDE)/dlpack" \
 	"c_tests/gpu/run.sh $(INCLUDE)/dlpack $(LIB)" \
-	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
-	"c_tests/consumers.sh" \
-	"examples/run.sh $(INCLUDE) $(LIB)" \
-	"tests/avx512/vectors.sh" \
-	"tests/gpu/kernels.sh" \
+	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/random.sh" \
-	"docs/check_quotes.py" \
+	"tests/avx512/vectors.sh" \
+	"c_tests/levels/run.sh $(INCLUDE)/dlpack" \
 	"tests/python/run.sh" \
+	"python/wheel.sh && python/test_wheel.sh" \
+	"headers/check.sh" \
+	"tests/lint.sh" \
+	"c_tests/consumers.sh" \
+	"tests/gpu/kernels.sh" \
 	"tests/interop/run.py --fast" \
-	"python/wheel.sh && python/test_wheel.sh"
+	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)" \
+	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
+	"examples/run.sh $(INCLUDE) $(LIB)" \
+	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
+	"docs/check_quotes.py"
 # What needs tools for other platforms, or much from the package index: .ci/run adds them.
 PLATFORM_TESTS =
 # Options of tests/steps.sh.
@@ -94,7 +96,7 @@ lint:  ## rustfmt, clippy, rustdoc, shellcheck
 test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
-	@tests/steps.sh $(STEPS) $(TESTS) $(PLATFORM_TESTS)
+	@tests/steps.sh $(STEPS) $(PLATFORM_TESTS) $(TESTS)
 
 test-long: build  ## 100,000 copies against NumPy, overlap in larger worlds; LONG="COUNT SEED"
 	$(call need,$(RUST) $(PYTHON):python3)

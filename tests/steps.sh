@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Runs the test steps given, each a command line, with a header; goes on after a failure. Prints how
-# long each took and ends with the counts of all steps together: `N passed, N failed`. A step whose
-# script does not exist counts as failed; one that says `...: not run, because ...` is shown as such.
-# Lines of a failed step that look like the reason are repeated below the table.
+# Runs the test steps given, each a command line, several at a time; goes on after a failure. What a
+# step said is printed whole when it ends, below its header. Then a table, in the order given, of
+# how long each took and how much processor time, and the counts of all together, as
+# `N passed, N failed`. A step whose script does not exist counts as failed; one that says
+# `...: not run, because ...` is shown as such. Lines of a failed step that look like the reason are
+# repeated below the table.
 #
 #   steps.sh [--all [--but WORD]...] STEP...
 #
-# --all: what was not run has failed, but for steps that have one of the WORDs in them. STEP_SECONDS
-# is how long a step may take before it is ended, 2,400: a deadlock does not hang everything.
+# --all: what was not run has failed, but for steps that have one of the WORDs in them. STEP_JOBS is
+# how many steps run at a time, as many as there are processors, at most 4; with 1, what a step says
+# is printed as it says it. STEP_SECONDS is how long a step may take before it is ended, 2,400: a
+# deadlock does not hang everything. An interrupt ends all steps and all that they started.
 set -u
 all=0 but=()
 while [ $# -gt 0 ]; do
@@ -26,13 +30,39 @@ may_be_absent() { # may_be_absent STEP
   return 1
 }
 cd "$(dirname "$0")/.." || exit 1
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
-passed=0 failed=0 summary='' reasons=''
+jobs=${STEP_JOBS:-$(nproc)}
+[ -n "${STEP_JOBS:-}" ] || [ "$jobs" -le 4 ] || jobs=4
+steps=("$@") summary=() reasons=()
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+# Each step's processes know it by STEP_ID in their environment, also those in groups and sessions
+# of their own and those whose parents are gone.
+end_processes() { # end_processes STEP-ID: a pattern of grep
+  local signal waits
+  for signal in TERM KILL; do
+    for ((waits = 0; waits < 50; waits++)); do
+      mapfile -t files < <(grep -lszx "STEP_ID=$1" /proc/[0-9]*/environ)
+      [ "${#files[@]}" -gt 0 ] || return
+      files=("${files[@]#/proc/}")
+      [ "$waits" -gt 0 ] || kill -s "$signal" "${files[@]%/environ}" 2>/dev/null
+      sleep 0.1
+    done
+  done
+}
+interrupted() {
+  trap '' INT TERM HUP
+  echo "interrupted: all steps are ended"
+  end_processes "$$\..*"
+  wait
+  exit 130
+}
+trap interrupted INT TERM HUP
 
 # Adds up what a step said: cargo's `test result:` lines, or else the last line that has
 # `N passed` in it, as our scripts and pytest write it.
-count() {
+count() { # count LOG
   awk '{ p = f = -1
          for (i = 2; i <= NF; i++) {
            if ($i ~ /^passed[;,]?$/ && $(i - 1) ~ /^[0-9]+$/) p = $(i - 1)
@@ -41,16 +71,36 @@ count() {
          if (p < 0) p = 0
          if (f < 0) f = 0
          if (/^test result:/) { cargo = 1; cp += p; cf += f } else { lp = p; lf = f } }
-       END { if (cargo) print cp + 0, cf + 0; else print lp + 0, lf + 0 }' "$log"
+       END { if (cargo) print cp + 0, cf + 0; else print lp + 0, lf + 0 }' "$1"
 }
 
-for step in "$@"; do
-  printf '\n==== %s\n' "$step"
-  started=$SECONDS
-  timeout -k 30 "${STEP_SECONDS:-2400}" bash -c "$step" 2>&1 | tee "$log"
-  status=${PIPESTATUS[0]}
-  read -r good bad < <(count)
-  [ "$status" -ne 124 ] && [ "$status" -ne 137 ] || echo "FAIL: ended after its time" | tee -a "$log"
+run() { # run NUMBER: what the step says, and to a file: status, seconds, processor time
+  local started=$SECONDS status TIMEFORMAT='%0U %0S'
+  # shellcheck disable=SC2031 # it is for this step alone
+  { time STEP_ID=$$.$1 timeout -k 30 "${STEP_SECONDS:-2400}" bash -c "${steps[$1]}" 2>&1; } \
+    2>"$work/$1.time"
+  status=$?
+  if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
+    end_processes "$$\.$1"
+    echo "FAIL: ended after its time"
+  fi
+  echo "$status $((SECONDS - started)) $(<"$work/$1.time")" >"$work/$1.new"
+  mv "$work/$1.new" "$work/$1.status"
+}
+start() { # start NUMBER
+  if [ "$jobs" -eq 1 ]; then
+    printf '\n==== %s\n' "${steps[$1]}"
+    run "$1" | tee "$work/$1.log" &
+  else
+    echo ".... ${steps[$1]}"
+    run "$1" >"$work/$1.log" &
+  fi
+}
+report() { # report NUMBER
+  local step=${steps[$1]} log=$work/$1.log status seconds user system good bad reason word
+  [ "$jobs" -eq 1 ] || { printf '\n==== %s\n' "$step"; cat "$log"; }
+  read -r status seconds user system <"$work/$1.status"
+  read -r good bad < <(count "$log")
   reason=$(grep -m 1 ': not run, because ' "$log") || reason=
   if [ -n "$reason" ] && ! may_be_absent "$step"; then
     bad=$((bad + 1))
@@ -61,17 +111,36 @@ for step in "$@"; do
     bad=1
   fi
   if [ "$bad" -gt 0 ]; then
-    reasons+="$step:"$'\n'
-    reasons+=$(grep -E 'FAIL|panicked at|\(expected |^error|:[0-9]+: ' "$log" | head -n 8 |
-      cut -c1-200)$'\n'
+    reasons[$1]=$step:$'\n'$(grep -E 'FAIL|panicked at|\(expected |^error|:[0-9]+: ' "$log" |
+      head -n 8 | cut -c1-200)$'\n'
   fi
   passed=$((passed + good)) failed=$((failed + bad))
   word=pass
   [ "$good" -gt 0 ] || word=none
   [ "$bad" -eq 0 ] || word=FAIL
-  summary+=$(printf '%s  %5d passed %3d failed %4d s  %s' "$word" "$good" "$bad" \
-    $((SECONDS - started)) "$step")$'\n'
-  [ -z "$reason" ] || summary+="      $reason"$'\n'
+  summary[$1]=$(printf '%s  %7d passed %3d failed %4d s (processors %4d s)  %s' "$word" "$good" \
+    "$bad" "$seconds" $((user + system)) "$step")$'\n'
+  [ -z "$reason" ] || summary[$1]+="      $reason"$'\n'
+  rm "$work/$1.status"
+}
+
+next=0 running=()
+while [ "$next" -lt $# ] || [ "${#running[@]}" -gt 0 ]; do
+  while [ "$next" -lt $# ] && [ "${#running[@]}" -lt "$jobs" ]; do
+    start "$next"
+    running[next]=$next next=$((next + 1))
+  done
+  ended=0
+  for number in "${running[@]}"; do
+    [ -f "$work/$number.status" ] || continue
+    [ "$jobs" -gt 1 ] || wait # for tee
+    unset "running[number]"
+    ended=1
+    report "$number"
+  done
+  [ "$ended" -eq 1 ] || wait -n
 done
-printf '\n%s%s%d passed, %d failed\n' "$summary" "$reasons" "$passed" "$failed"
+printf '\n'
+printf '%s' ${summary[@]+"${summary[@]}"} ${reasons[@]+"${reasons[@]}"}
+echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

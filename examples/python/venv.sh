@@ -20,6 +20,11 @@ if ! "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 
 fi
 mkdir -p "$venv"
 venv=$(cd "$venv" && pwd)
+# One at a time, where several tests ask for it.
+if command -v flock >/dev/null; then
+    exec 9>"$venv.lock"
+    flock 9
+fi
 # pip comes last: without it the environment was left half made. It does not run where its Python
 # is no longer there.
 if ! "$venv/bin/pip" --version >/dev/null 2>&1; then

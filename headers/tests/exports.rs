@@ -68,13 +68,17 @@ fn the_shared_library_exports_what_is_listed() {
     same("libdlpack_rs.so", &names.map(str::to_string).collect());
 }
 
-/// The release library; where it lies only cargo knows.
+/// The release library, as `make build` builds it; where it lies only cargo knows.
 fn library() -> PathBuf {
+    let version = run(Command::new(env!("CARGO")).arg("-vV"));
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     let said = run(Command::new(env!("CARGO")).current_dir(root()).args([
         "build",
         "--quiet",
         "--release",
         "--package=dlpack_rs_cdylib",
+        "--target",
+        host.expect("cargo names its host"),
         "--message-format=json",
     ]));
     let mut found = said.split('"').filter(|text| text.ends_with("libdlpack_rs.so"));
