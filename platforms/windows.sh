@@ -25,11 +25,12 @@ in_wine() {
   cat "$said"
   return $status
 }
-run_program() { # run_program NAME EXE
+run_program() { # run_program NAME EXE [CASES]: so many of random layouts, or all
   case $1 in
     lifecycle) in_wine "$2" dlpack_rs.dll copy.dll ;;
     test_platform) in_wine "$2" copy.dll ;;
     test_stack) in_wine "$2" 8 ;; # stacks grow there: small layouts will do
+    test_engine) in_wine "$2" ${3:+"$3"} ;;
     *) in_wine "$2" ;;
   esac
 }
@@ -83,7 +84,7 @@ imports_marked() { # dlpack_rs.h marks functions for import, and leaves dlpack.h
   if $preprocess -DDLRS_STATIC | grep -E 'dllimport.*dlrs_'; then return 1; fi
 }
 
-flags=(-O2 -Wall -Werror -D__USE_MINGW_ANSI_STDIO=1 -Ic_tests/windows -Iinclude "-I$tests")
+flags=(-O1 -Wall -Werror -D__USE_MINGW_ANSI_STDIO=1 -Ic_tests/windows -Iinclude "-I$tests")
 compile_parts() {
   local part own
   for part in $(parts); do
@@ -111,32 +112,33 @@ compile_parts() {
 }
 wrap=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 uses_dll() { $gnu-objdump -p "$1" | grep -F 'DLL Name: dlpack_rs.dll'; }
-program() { # program MODE SOURCE
-  local name compiler=$gnu-gcc standard=gnu11 library wrapped=$wrap
+program() { # program MODE SOURCE: compiled once, as `linked`, which comes first
+  local name compiler=$gnu-gcc standard=gnu11 library wrapped=$wrap cases=
   name=$(basename "$2"); name=${name%.*}
-  local exe=$out/$name-$1.exe
+  local exe=$out/$name-$1.exe object=$out/$name-program.o
   case $1 in
     linked) library=$out/libdlpack_rs.dll.a ;;
-    delayed) library="$out/libdlpack_rs_delay.a -ldelayimp" ;;
-    loaded) library=$out/loader.o ;;
+    # The same library: what differs is how its functions are found.
+    delayed) library="$out/libdlpack_rs_delay.a -ldelayimp" cases=400 ;;
+    loaded) library=$out/loader.o cases=400 ;;
   esac
   # C++ allocates in a library of its own.
   case $2 in *.cpp) compiler=$gnu-g++ standard=c++17 wrapped= ;; esac
   grep -qF harness.h "$2" || wrapped=
+  [ "$1" != linked ] || $compiler -std=$standard "${flags[@]}" -c "$2" -o "$object"
   # shellcheck disable=SC2086
-  $compiler -std=$standard "${flags[@]}" "$2" -o "$exe" ${wrapped:+$wrapped} \
-    -L"$out" -lparts $library -static -lpthread
+  $compiler "$object" -o "$exe" ${wrapped:+$wrapped} -L"$out" -lparts $library -static -lpthread
   case $1 in
     linked) uses_dll "$exe" ;;
     *) if uses_dll "$exe"; then return 1; fi ;;
   esac
-  run_program "$name" "$exe"
+  run_program "$name" "$exe" $cases
 }
-static_program() { # the static library, and no DLL beside it
+static_program() { # the static library, and no DLL beside it: the code is the DLL's
   $gnu-gcc -std=gnu11 "${flags[@]}" -DDLRS_STATIC "$1" -o "$out/static.exe" $wrap \
     -L"$out" -lparts "$out/libdlpack_rs.a" -static -lpthread
   if uses_dll "$out/static.exe"; then return 1; fi
-  in_wine "$out/static.exe"
+  in_wine "$out/static.exe" 400
 }
 lifecycle() { # loads the library itself
   mkdir -p "$out/planted"
