@@ -2,7 +2,8 @@
 # Random runs, with another seed each time, which is printed: every fuzz target with
 # AddressSanitizer, copies of any layout against an oracle at every level, 8 threads that set the
 # allocator and fork, hostile objects for Python. RANDOM_SECONDS says for how long, about, on two
-# processors (240); SEED repeats a run. One line a job; ends with "random: N passed, N failed".
+# processors (240); SEED repeats a run. One line a job, with the processor time it had, which is less
+# where other work runs beside it; ends with "random: N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export RANDOM_SECONDS=${RANDOM_SECONDS:-240}
@@ -36,9 +37,11 @@ hostile() {
 
 if [ "${1:-}" = --job ]; then
   log=$(mktemp) || exit 1
-  trap 'rm -f "$log"' EXIT
-  if "${@:2}" >"$log" 2>&1; then
-    echo "pass  ${*:2}"
+  trap 'rm -f "$log" "$log.time"' EXIT
+  TIMEFORMAT='%0U %0S'
+  if { time "${@:2}" >"$log" 2>&1; } 2>"$log.time"; then
+    read -r user system <"$log.time"
+    echo "pass  ${*:2} ($((user + system)) s of processor time)"
   else
     tail -n 60 "$log"
     echo "FAIL  ${*:2}, SEED=$SEED"
@@ -52,11 +55,10 @@ export FUZZ_PROGRAMS
 cargo test --quiet --locked --test engine --no-run || exit 1
 lines=$(mktemp) || exit 1
 trap 'rm -f "$lines"' EXIT
-{
-  sed -n 's/^name = "\(.*\)"$/\1/p' fuzz/Cargo.toml | grep -v dlpack_rs_fuzz | sed 's/^/fuzz /'
-  printf '%s\n' differential threads hostile
-} | xargs -P 2 -I{} bash -c "tests/random.sh --job {}" | tee "$lines"
+mapfile -t targets < <(sed -n 's/^name = "\(.*\)"$/\1/p' fuzz/Cargo.toml | grep -v dlpack_rs_fuzz)
+jobs=("${targets[@]/#/fuzz }" differential threads hostile)
+printf '%s\n' "${jobs[@]}" | xargs -P 2 -I{} bash -c "tests/random.sh --job {}" | tee "$lines"
 passed=$(grep -c '^pass ' "$lines")
-failed=$(grep -c '^FAIL ' "$lines")
+failed=$((${#jobs[@]} - passed)) # one that was killed said nothing
 echo "random: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

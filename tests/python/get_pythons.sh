@@ -36,6 +36,14 @@ done
 [ -z "$free" ] || [ -x "$folder/bin/python3.13td" ] || wanted=1
 [ -n "$wanted" ] || exit 0
 
+# What a build of CPython with ctypes needs is said before anything is fetched.
+if [ -n "$free" ] && [ ! -x "$folder/bin/python3.13td" ]; then
+    missing=""
+    command -v xz >/dev/null || missing=" xz-utils"
+    echo '#include <ffi.h>' | gcc -E - >/dev/null 2>&1 || missing="$missing libffi-dev"
+    [ -z "$missing" ] || { echo "get_pythons.sh: apt-get install$missing" >&2; exit 1; }
+fi
+
 mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
     grep -oE 'https?://[^ ]*/debian/?( |$)' | head -n 1 | tr -d ' ')
 [ -n "$mirror" ] || { echo "get_pythons.sh: apt knows no Debian mirror" >&2; exit 3; }
