@@ -87,7 +87,7 @@ CHECKS = \
 
 check: build  ## what is quickest to tell that something is wrong
 	$(call need,$(RUST) $(C) readelf:binutils)
-	@tests/steps.sh $(CHECKS)
+	@exec tests/steps.sh $(CHECKS)
 
 lint:  ## rustfmt, clippy, rustdoc, shellcheck
 	$(call need,$(RUST) shellcheck:shellcheck)
@@ -96,7 +96,7 @@ lint:  ## rustfmt, clippy, rustdoc, shellcheck
 test: build  ## run every test there is
 	$(call need,$(RUST) $(CMAKE) $(C) ninja:ninja-build pkg-config:pkg-config clang:clang \
 	  valgrind:valgrind readelf:binutils $(PYTHON):python3)
-	@tests/steps.sh $(STEPS) $(PLATFORM_TESTS) $(TESTS)
+	@exec tests/steps.sh $(STEPS) $(PLATFORM_TESTS) $(TESTS)
 
 test-long: build  ## 100,000 copies against NumPy, overlap in larger worlds; LONG="COUNT SEED"
 	$(call need,$(RUST) $(PYTHON):python3)
