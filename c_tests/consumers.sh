@@ -27,13 +27,15 @@ row() { # row NAME COMMAND...: in a subshell that stops at the first failure
   fi
 }
 fails() { if "$@"; then echo "should have failed: $*"; return 1; fi; } # `set -e` ignores `!`
-cargo_dir=-DDLPACK_RS_CARGO_TARGET_DIR=$root/target # built once, for all rows
+# Built once, for all rows, and as `make build` does it: by another compiler it would take the place
+# of the library that other tests use.
+cargo_dir=("-DDLPACK_RS_CARGO_TARGET_DIR=$root/target" "-DDLPACK_RS_CARGO=$(command -v cargo)")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
 soname=libdlpack_rs.so.${version%%.*}
 
 # ---- the trees --------------------------------------------------------------------------------
 make_trees() {
-  cmake -S "$root" -B "$work/build" -G Ninja "$cargo_dir"
+  cmake -S "$root" -B "$work/build" -G Ninja "${cargo_dir[@]}"
   cmake --build "$work/build"
   cmake --install "$work/build" --prefix "$work/installed"
   DESTDIR=$work/destdir cmake --install "$work/build" --prefix /opt/dlrs
@@ -85,7 +87,7 @@ use_pkg_config() { # TREE
 }
 add_subdirectory() { # GENERATOR
   local dir=$work/sub-${1// /}
-  cmake -S "$root/examples/subdirectory_consumer" -B "$dir" -G "$1" "$cargo_dir"
+  cmake -S "$root/examples/subdirectory_consumer" -B "$dir" -G "$1" "${cargo_dir[@]}"
   cmake --build "$dir"
   run_programs "$dir" "$dir/dlpack_rs/stage/lib"
   # A build with nothing to do links nothing.
@@ -130,7 +132,7 @@ versions() { # 0.x: another minor version is another interface; DLPack 1.x is on
 system_dlpack() { # our dlpack.h left out: upstream's folder is found by CMake and pkg-config
   mkdir -p "$work/system/include/dlpack"
   cp "$root/include/dlpack.h" "$work/system/include/dlpack/"
-  cmake -S "$root" -B "$work/without" -G Ninja "$cargo_dir" -DDLPACK_RS_INSTALL_DLPACK_H=OFF \
+  cmake -S "$root" -B "$work/without" -G Ninja "${cargo_dir[@]}" -DDLPACK_RS_INSTALL_DLPACK_H=OFF \
     -DDLPACK_RS_SYSTEM_DLPACK="$work/system/include"
   cmake --build "$work/without"
   cmake --install "$work/without" --prefix "$work/bare"
@@ -165,6 +167,16 @@ refuses() { # refuses TEXT CMAKE-ARGUMENT...
   fails cmake -S "$root" -B "$work/refused" -G Ninja "$@" 2>"$work/said"
   tr -s ' \n' '  ' <"$work/said" | tee "$work/flat"
   grep -qF "$text" "$work/flat"
+}
+found_cargo() {
+  mkdir -p "$work/home/.cargo/bin" "$work/on_path"
+  printf '#!/bin/sh\necho "cargo 1.99.0"; echo "host: here"\n' | tee "$work/on_path/cargo" \
+    >"$work/home/.cargo/bin/cargo"
+  chmod +x "$work/on_path/cargo" "$work/home/.cargo/bin/cargo"
+  (unset CARGO_HOME; HOME=$work PATH=$work/on_path:$PATH cmake -S "$root" -B "$work/on" -G Ninja)
+  grep -x "DLPACK_RS_CARGO:FILEPATH=$work/on_path/cargo" "$work/on/CMakeCache.txt"
+  (unset CARGO_HOME; HOME=$work/home cmake -S "$root" -B "$work/in" -G Ninja)
+  grep -x "DLPACK_RS_CARGO:FILEPATH=$work/home/.cargo/bin/cargo" "$work/in/CMakeCache.txt"
 }
 no_cargo() { # as if it were nowhere
   HOME=$work CARGO_HOME=$work refuses "cargo was not found. Install Rust" \
@@ -223,14 +235,14 @@ embedded() { # in a project that scikit-build builds for a wheel: that one's fil
     'install(TARGETS ext LIBRARY DESTINATION ext)' >"$work/embedding/CMakeLists.txt"
   printf '#include <dlpack/dlpack_rs.h>\nint own(void) { return (int)dlrs_version(); }\n' \
     >"$work/embedding/ext.c"
-  cmake -S "$work/embedding" -B "$work/embedding/b" -G Ninja -DSKBUILD=2 "$cargo_dir"
+  cmake -S "$work/embedding" -B "$work/embedding/b" -G Ninja -DSKBUILD=2 "${cargo_dir[@]}"
   cmake --build "$work/embedding/b"
   cmake --install "$work/embedding/b" --prefix "$work/embedding/installed"
   [ "$(cd "$work/embedding/installed" && find . ! -type d)" = ./ext/libext.so ]
   fails sh -c "nm -D '$work/embedding/installed/ext/libext.so' | grep dlrs_"
 }
 static_exports() { # a shared library that hands the interface on
-  cmake -S "$root" -B "$work/exporting" -G Ninja "$cargo_dir" -DDLPACK_RS_STATIC_EXPORTS=ON
+  cmake -S "$root" -B "$work/exporting" -G Ninja "${cargo_dir[@]}" -DDLPACK_RS_STATIC_EXPORTS=ON
   cmake --build "$work/exporting"
   gcc -shared -Wl,--whole-archive "$work/exporting/stage/lib/libdlpack_rs.a" \
     -Wl,--no-whole-archive -o "$work/exporting/all.so"
@@ -243,6 +255,7 @@ row "dlpack_rs_DIR names the build tree" build_directory_itself
 row "versions: what is compatible is found, the rest is refused" versions
 row "dlpack.h left to the system" system_dlpack
 row "a project's own dlpack::dlpack stays" own_dlpack_target
+row "cargo: rustup's in the home, then PATH's; not CARGO_HOME's where that is not set" found_cargo
 row "no cargo: says what to install" no_cargo
 row "cargo too old: says what to install" fake_cargo
 row "cross-compiling without a target: says what to set" refuses "set DLPACK_RS_CARGO_TARGET" \

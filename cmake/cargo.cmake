@@ -1,6 +1,6 @@
 # dlpack_rs_build: calls cargo at every build. Cargo knows best what changed; when nothing did, the
 # call costs some hundredths of a second and no file is touched, so nothing is linked again.
-find_program(DLPACK_RS_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin"
+find_program(DLPACK_RS_CARGO cargo HINTS ENV CARGO_HOME "$ENV{HOME}/.cargo" PATH_SUFFIXES bin
   DOC "Rust's build tool")
 set(_dlrs_get_rust "Install Rust ${_dlrs_rust_version} or newer: from https://rustup.rs, or on "
   "Debian and Ubuntu the packages rustc-web and cargo-web (or cargo, where it is new enough); then "

@@ -10,6 +10,8 @@
 triple=x86_64-pc-windows-gnu gnu=x86_64-w64-mingw32
 out=$target_dir/windows
 export WINEPREFIX=${WINEPREFIX:-$target_dir/wine} WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
+# A folder of its own, because cargo locks it.
+target_dir=$out/cargo CARGO_TARGET_DIR=$out/cargo
 
 # In the program's folder, with its DLLs. Once in some 3,000 times wine 8.0 itself ends with status
 # 1 before the program has begun, without a word (seen with one that only prints a line, too): such
