@@ -23,7 +23,7 @@ CMAKE = cmake:cmake make:make
 .DEFAULT_GOAL = help
 .PHONY: help build install demo check lint test test-long soak sanitize miri coverage mutants wheel \
 	interop test-pythons test-oneapi test-windows test-cross test-avx512 test-cuda bench-cuda bench \
-	bench-python bench-engine bench-profile bench-micro fuzz fuzz-long clean
+	fuzz fuzz-long clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -161,26 +161,9 @@ test-avx512:  ## the engine on an emulated AVX-512 processor (docs/testing.md)
 	$(call need,$(RUST) gcc:gcc)
 	tests/avx512/run.sh
 
-bench: build  ## next to memcpy, NumPy, torch; writes docs/benchmarks.md; BENCH=--quick: no docs
+bench: build  ## speed next to memcpy, NumPy, torch: docs/benchmarks.md; BENCH="--base dd98b55 --cpu"
 	$(call need,$(PYTHON):python3 cc:gcc)
 	benches/bench.sh $(BENCH)
-
-bench-python: build  ## what an exchange in Python costs, next to NumPy, torch, tvm-ffi
-	$(call need,$(PYTHON):python3)
-	benches/bench.sh python --write
-
-bench-engine:  ## the copy engine alone, next to memcpy, from Rust
-	$(call need,$(RUST))
-	$(CARGO) bench --bench copy
-
-bench-profile:  ## instructions and cache misses of copies, under valgrind; PROFILE="transpose u8"
-	$(call need,$(RUST) valgrind:valgrind)
-	benches/profile.sh $(if $(PROFILE),"$(PROFILE)")
-
-bench-micro: build  ## copies and small tensors from Rust, next to crates and HPTT; MICRO=transpose
-	$(call need,$(RUST) $(CMAKE) $(C))
-	cd benches/peers && DLPACK_RS_LIBRARY="$(CURDIR)/$(LIB)/libdlpack_rs.so" $(CARGO) bench \
-	  --locked --target-dir "$(CARGO_TARGET_DIR)/peers" -- $(MICRO)
 
 FUZZ_SECONDS = 240
 FUZZ_HOURS = 1

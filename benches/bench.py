@@ -1,182 +1,335 @@
-"""libdlpack_rs next to memcpy, NumPy, torch, jax and others: prints tables, writes Markdown, plots.
+"""Times libdlpack_rs next to memcpy, NumPy, torch and others, and next to another build of itself.
 
-    bench.sh                        the full run, about 4 minutes; writes docs/
-    bench.sh --quick                at most a minute; writes target/bench/
-    bench.sh --only table,small     some sections: table, edges, threads, curves, random,
-                                    views, caches, small
+    bench.sh                            all of it: benches/results/PROCESSOR.json, docs/benchmarks.md
+    bench.sh --base dd98b55 --cpu       next to that commit, on a machine with other work
+    bench.sh --parts copies --only llm  some rows of workload.txt: prints, writes target/bench
 
-In one run, interleaved: every round times each competitor once, and a ratio is the median of the
-ratios of single rounds, so that what slows the machine slows all. Nothing here is a test.
+All contestants take turns in one process, on the same memory, which was touched before: what slows
+the machine slows all of them. A figure is the best of many turns. Every result is compared with
+NumPy's before it is timed. Nothing here is a test.
 """
 
 import argparse
+import datetime
+import json
+import math
+import os
+import platform
+import random
+import re
 import subprocess
 import sys
 import time
+from itertools import repeat
 from pathlib import Path
 
-import numpy as np
-
-import cases
-import engines
-import peers
-import report
-from measure import measure
-
 ROOT = Path(__file__).resolve().parent.parent
-MIB = 1 << 20
-EVERYBODY = ("memcpy", "limit", "ours 1", "ours 2", "NumPy", "torch 1", "torch 2", *peers.NAMES,
-             "jax")
+BUILT = ROOT / "target" / "bench"
+PARTS = ("copies", "threads", "small", "python")
+TURN = 2e-4  # seconds: what is faster is called several times a turn
+LEAST = 3  # turns of each contestant
+LONG = 0.05  # seconds a call
 
 
-class Run:
-    """What was asked for, and the memory that all cases share."""
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="bench.sh", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--base", metavar="COMMIT|FILE", help="another build, to be timed in turn")
+    parser.add_argument("--cpu", action="store_true",
+                        help="count the thread's processor time instead of the clock's, which\n"
+                        "stays usable on a busy machine (several threads go by the clock)")
+    parser.add_argument("--parts", metavar="PART,...", default=",".join(PARTS),
+                        help=f"of {','.join(PARTS)}")
+    parser.add_argument("--only", metavar="REGEX", default="",
+                        help='rows whose "family title dtype shape" matches')
+    parser.add_argument("--threads", metavar="N", type=int, default=2,
+                        help="threads of the part with several (2)")
+    parser.add_argument("--seconds", metavar="S", type=float, default=0.25,
+                        help="for each contestant at each row (0.25)")
+    parser.add_argument("--no-peers", action="store_true", help="memcpy and our builds alone")
+    parser.add_argument("--level", metavar="NAME",
+                        help="kernels of portable, neon, avx2, avx512 or vbmi, in a build for that")
+    parser.add_argument("--machine", metavar="NAME", help="what to call this processor")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="where to write the figures")
+    asked = parser.parse_args()
+    asked.parts = asked.parts.split(",")
+    if unknown := set(asked.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    return asked
 
-    def __init__(self, quick, minutes, align):
-        self.quick = quick
-        self.minutes, self.started, self.due = minutes, time.time(), 0.0
-        self.most = (64 if quick else 1024) * MIB
-        self.memory = engines.Memory(max(self.most, 320 * MIB), align)
-        self.rng = np.random.default_rng(20261120)
 
-    def section(self, name):
-        """Measures one; it has to end after its part of the time."""
-        self.due = self.started + 60 * self.minutes * SECTIONS[name]
-        print(f"{name}: {time.time() - self.started:.0f} s", flush=True)
-        return getattr(self, name)()
+# ---- The builds --------------------------------------------------------------------------------
 
-    def facts(self, command):
-        """What the report says about the run as a whole."""
-        places = (engines.alignment(self.memory.source), engines.alignment(self.memory.target))
-        return {"command": f"`{command}`", "took": f"{time.time() - self.started:.0f} s",
-                "addresses are multiples of": "source {}, output {}".format(*places)}
+def build(tree, target, level):
+    """The library of a source tree; with a level as the tests of levels build it."""
+    options = ["--features", "levels", "--target-dir", target / "levels"] if level else [
+        "--target-dir", target]
+    subprocess.run([os.environ.get("CARGO", "cargo"), "build", "--quiet", "--release", "--locked",
+                    "-p", "dlpack_rs_cdylib", *options], check=True, cwd=tree)
+    return (target / "levels" if level else target) / "release" / "libdlpack_rs.so"
 
-    def late(self):
-        return time.time() > self.due
 
-    def one(self, case, names, budget):
-        """Checks and times one case; only just, where time is short."""
-        prepare = (engines.bit_engines if isinstance(case, cases.BitCase)
-                   else engines.engines_of)
-        found, nbytes = prepare(case, self.memory, names)
-        least = 1 if self.quick or self.late() else 3
-        budget = budget / 5 if self.late() else budget
-        result = measure(case.name, found, nbytes, budget, least)
-        result.target = case.target
-        return result
+def build_commit(commit, level):
+    """The library of a commit of this repository, built in target/bench."""
+    commit = git("rev-parse", "--short=7", commit)
+    tree = BUILT / commit
+    if not tree.exists():
+        tree.mkdir(parents=True)
+        files = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True,
+                               capture_output=True).stdout
+        subprocess.run(["tar", "-x", "-C", tree], input=files, check=True)
+    return build(tree, tree / "target", level), commit
 
-    def table(self):
-        budget, names = (0.3, EVERYBODY[:-1]) if self.quick else (2.5, EVERYBODY)
-        return [told(self.one(case, names, budget)) for case in cases.TABLE + cases.BITS]
 
-    def edges(self):
-        budget, rows = (0.2, cases.EDGES[:4]) if self.quick else (1.5, cases.EDGES)
-        return [told(self.one(case, EVERYBODY[:-1], budget)) for case in rows]
+def git(*command):
+    return subprocess.run(["git", *command], cwd=ROOT, check=True, capture_output=True,
+                          text=True).stdout.strip()
+
+
+def builds(asked):
+    """The files of the libraries, and what they are: {"ours": file, "base": file}, texts."""
+    ours = Path(os.environ.get("DLPACK_RS_LIBRARY", ROOT / "target/lib/libdlpack_rs.so"))
+    if asked.level:
+        ours = build(ROOT, ROOT / "target", asked.level)
+    files = {"ours": ours}
+    names = {"ours": git("rev-parse", "--short=7", "HEAD")}
+    if git("status", "--porcelain", "src", "cdylib", "Cargo.toml"):
+        names["ours"] += " and changes"
+    if asked.base and Path(asked.base).is_file():
+        files["base"], names["base"] = Path(asked.base), Path(asked.base).name
+    elif asked.base:
+        files["base"], names["base"] = build_commit(asked.base, asked.level)
+    return files, names
+
+
+# ---- The machine -------------------------------------------------------------------------------
+
+def processor():
+    """Its name and its instructions."""
+    facts = {}
+    if Path("/proc/cpuinfo").exists():
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            facts.setdefault(key.strip(), value.strip())
+    name = facts.get("model name", platform.processor() or platform.machine())
+    if "cpu family" in facts:
+        name += f" (family {facts['cpu family']}, model {facts['model']})"
+    return re.sub(r"\((R|TM)\)", "", name), set(facts.get("flags", "").split())
+
+
+def level_of(flags):
+    """The best level of kernels that the processor has."""
+    needs = {"vbmi": {"avx512f", "avx512bw", "avx512vl", "avx512_vbmi", "bmi2"},
+             "avx512": {"avx512f", "avx512bw", "avx512vl", "bmi2"}, "avx2": {"avx2", "bmi2"}}
+    flags = {"avx512_vbmi" if flag == "avx512vbmi" else flag for flag in flags}
+    found = next((level for level, need in needs.items() if need <= flags), "portable")
+    return "neon" if platform.machine() == "aarch64" else found
+
+
+def caches():
+    """The bytes of the first processor's caches of data, the nearest first."""
+    found = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")
+    read = [{name: (index / name).read_text().strip() for name in ("level", "type", "size")}
+            for index in found]
+    return [int(cache["size"].rstrip("K")) << 10 for cache in
+            sorted(read, key=lambda cache: cache["level"]) if cache["type"] != "Instruction"]
+
+
+def first_line(*command):
+    try:
+        return subprocess.run(command, check=True, capture_output=True,
+                              text=True).stdout.splitlines()[0]
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def facts(asked, names, modules, peers):
+    """What the figures depend on."""
+    name, flags = processor()
+    return {
+        "processor": asked.machine or name, "level": asked.level or level_of(flags),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "clock": "thread" if asked.cpu else "wall", "processors": os.cpu_count(),
+        "threads": asked.threads,
+        "caches": caches(),
+        "load": round(os.getloadavg()[0], 1), "system": " ".join(platform.libc_ver()),
+        "libdlpack_rs": names["ours"], "base": names.get("base"),
+        "compiler": first_line(os.environ.get("CARGO", "cargo"), "-V").split(" (")[0].replace(
+            "cargo", "Rust") + ", " + first_line("cc", "--version"),
+        "python": platform.python_version(),
+        "peers": [f"{module.__name__} {module.__version__}" for module in modules if module]
+        + peers,
+    }
+
+
+# ---- Timing ------------------------------------------------------------------------------------
+
+def race(works, seconds, clock, calm=()):
+    """The best seconds a call of each, which take turns until each has had its `seconds`.
+
+    What the one before left in the caches matters: the order changes with each turn, and a turn
+    begins with a call that does not count, but for what takes so long that its tensors are in none.
+    After a turn of one that is in `calm` its threads get a moment to go to sleep.
+    """
+    best, spent = dict.fromkeys(works, math.inf), dict.fromkeys(works, 0.0)
+    calls = dict.fromkeys(works, 1)
+    order, shuffle, turn = list(works), random.Random(1).shuffle, 0
+    while turn < LEAST or min(spent.values()) < seconds:
+        shuffle(order)
+        for name in order:
+            work = works[name]
+            if turn >= LEAST and spent[name] >= seconds:
+                continue
+            if best[name] < LONG or turn == 0:
+                work()
+            passed, start = time.perf_counter(), clock()
+            for _ in repeat(None, calls[name]):
+                work()
+            took = clock() - start
+            passed = time.perf_counter() - passed
+            spent[name] += passed
+            best[name] = min(best[name], took / calls[name])
+            if turn < 2:  # the first turn of all has one call, and tells roughly how long it takes
+                calls[name] = max(1, int(TURN * calls[name] / max(passed, 1e-9)))
+            if name in calm:
+                time.sleep(0.004)
+        turn += 1
+    return best
+
+
+def nanoseconds(best):
+    """With four digits."""
+    return {name: float(f"{seconds * 1e9:.4g}") for name, seconds in best.items()}
+
+
+def checked(data, makers):
+    """The contestants that can copy the row, each of which has been seen to do it right."""
+    works = {}
+    for name, make in makers.items():
+        data.out.fill(1)
+        if (work := make(data)) is None:
+            continue
+        work()
+        if not name.startswith("memcpy") and not data.right():
+            raise SystemExit(f"{data.row.name}: {name} differs from NumPy")
+        works[name] = work
+    return works
+
+
+class Bench:
+    """One run: each part gives the list of its rows."""
+
+    def __init__(self, asked, files):
+        import contestants
+        import workload
+
+        self.asked, self.files, self.who, self.workload = asked, files, contestants, workload
+        self.clock = time.thread_time if asked.cpu else time.perf_counter
+        self.libraries = {name: contestants.Library(file, asked.level)
+                          for name, file in files.items()}
+        self.peers = contestants.Peers()
+
+    def rows(self, least=0, families=()):
+        """Those asked for, with their memory."""
+        for row in self.workload.rows():
+            asked_for = re.search(self.asked.only, f"{row.family} {row.name}")
+            if asked_for and (not families or row.family in families):
+                data = self.workload.Data(row)
+                if data.nbytes >= least:
+                    yield data
+
+    def result(self, data, makers, clock, calm=()):
+        ns = nanoseconds(race(checked(data, makers), self.asked.seconds, clock, calm))
+        row = {"family": data.row.family, "row": data.row.name, "bytes": data.nbytes, "ns": ns}
+        words = "  ".join(f"{name} {ns[name] / ns['ours']:.2f}" for name in ns if name != "ours")
+        print(f"  {data.row.family:8} {data.row.name:38} {data.nbytes / ns['ours']:6.1f} GB/s"
+              f"  times: {words}", flush=True)
+        return row
+
+    def copies(self):
+        """All rows, one thread each."""
+        who = self.who
+        makers = {"memcpy": who.memcpy}
+        for name, library in self.libraries.items():
+            makers[name] = lambda data, library=library: library.copier(data, 1)
+        if not self.asked.no_peers:
+            makers |= {"NumPy": who.of_numpy, "torch": who.of_torch, **self.peers.copiers}
+        if who.torch:
+            who.torch.set_num_threads(1)
+        return [self.result(data, makers, self.clock) for data in self.rows()]
 
     def threads(self):
-        """One thread and two, from 1 MiB up."""
-        names, results = ("ours 1", "ours 2", "memcpy", "memcpy 2"), []
-        for make in (cases.dense, cases.turned):
-            for size in (4, 16, 64) if self.quick else (1, 4, 16, 64, 256):
-                case = make(size * MIB)
-                result = self.one(case, names, 0.2 if self.quick else 2.0)
-                result.size, result.name = size, case.name
-                results.append(told(result, "ours 1"))
-        return results
-
-    def curves(self):
-        """Speed by size: {case: [(bytes, result)]}."""
-        names = ("memcpy", "limit", "ours 1", "NumPy", "torch 1")
-        sizes = [1 << power for power in range(10, 31, 3 if self.quick else 1)]
-        results = {}
-        for make in (cases.dense, cases.turned):
-            for size in (size for size in sizes if size <= self.most):
-                case = make(size)
-                result = self.one(case, names, 0.1 if self.quick else 0.6)
-                results.setdefault(case.name, []).append((size, result))
-            print(f"  {case.name}: {len(results[case.name])} sizes", flush=True)
-        return results
-
-    def random(self):
-        """Random permutations of the axes."""
-        return self.many(cases.random_permutation, 1000, "permutations")
-
-    def views(self):
-        """Random views."""
-        return self.many(cases.random_view, 1000, "views")
-
-    def many(self, make, count, what):
-        """Random cases that `make` gives."""
-        names, results = ("memcpy", "ours 1", "NumPy"), []
-        for place in range(40 if self.quick else count):
-            if self.late() and place >= 40:
-                break
-            results.append(self.one(make(self.rng), names, 0.03))
-            if (place + 1) % 200 == 0:
-                print(f"  {place + 1} {what}", flush=True)
-        return results
-
-    def caches(self):
-        """What caches.c prints: bytes of an element, bytes, and ns of ours, loops and memcpy."""
-        return [tuple(map(float, line.split())) for line in
-                in_c("caches", "-O3", "-march=native", count=100 if self.quick else 1000)]
+        """The large rows of two families by several threads each, by the clock."""
+        who, several = self.who, self.asked.threads
+        makers = {"memcpy": who.memcpy}
+        if several == 2:
+            makers["memcpy 2"] = lambda data: who.memcpy(data, 2)
+        for name, library in self.libraries.items():
+            for label, count in ((name, 1), (f"{name} {several}", several)):
+                makers[label] = lambda data, library=library, n=count: library.copier(data, n)
+        if who.torch and not self.asked.no_peers:
+            who.torch.set_num_threads(several)
+            makers[f"torch {several}"] = who.of_torch
+        return [self.result(data, makers, time.perf_counter, calm=(f"torch {several}",))
+                for data in self.rows(1 << 20, ("llm", "dense"))]
 
     def small(self):
-        """What small.c prints: rows of operation, ns, ratio, target."""
-        return [(line[:44].strip(), *map(float, line[44:].split()))
-                for line in in_c("small", "-O2", "-pthread")[1:]]
+        """What small.c prints."""
+        program = self.who.in_c("small", "-ldl")
+        clock = "cpu" if self.asked.cpu else "clock"
+        text = subprocess.run([program, clock, str(40 * self.asked.seconds), *self.files.values()],
+                              check=True, capture_output=True, text=True).stdout
+        print(text, end="", flush=True)
+        found = []
+        for line in text.splitlines():
+            name, yardstick, target, *ns = line.split("\t")
+            ns = {who: float(figure) for who, figure in zip((yardstick, "ours", "base"), ns)
+                  if figure != "-"}
+            target = None if target == "-" else float(target)
+            found.append({"row": name, "yardstick": yardstick, "target": target, "ns": ns})
+        return found
 
+    def python(self):
+        """Calls of Python, and the time that a process with the package takes."""
+        import exchange
 
-def in_c(name, *options, count=""):
-    """The lines that a program of this folder prints."""
-    program = ROOT / "target" / "bench" / name
-    program.parent.mkdir(parents=True, exist_ok=True)
-    library = ROOT / "target" / "lib"
-    subprocess.run(["cc", *options, "-I", ROOT / "include", ROOT / "benches" / f"{name}.c", "-o",
-                    program, "-L", library, "-ldlpack_rs", "-lm", f"-Wl,-rpath,{library}"],
-                   check=True)
-    run = subprocess.run([program, str(count)] if count else [program], check=True,
-                         capture_output=True, text=True)
-    return run.stdout.splitlines()
-
-
-def told(result, base="memcpy"):
-    """Says how it went, while it goes."""
-    shares = {name: result.ratio(name, base) for name in EVERYBODY if name != base}
-    words = "  ".join(f"{name} {share:.2f}" for name, share in shares.items() if share)
-    speed = result.speed(base) / 1e9
-    print(f"  {result.name:38} {base} {speed:.1f} GB/s, share of it: {words}", flush=True)
-    return result
-
-
-# When each is to end, as a part of the whole time.
-SECTIONS = {"table": 0.36, "edges": 0.46, "threads": 0.54, "curves": 0.72, "random": 0.86,
-            "views": 0.98, "caches": 0.99, "small": 1.0}
+        names, found = exchange.names(), []
+        for what, target, calls in exchange.ROWS:
+            ns = nanoseconds(race(exchange.works(calls, names), self.asked.seconds, self.clock))
+            found.append({"row": what, "target": target, "ns": ns})
+            print(f"  {what:32} {ns}", flush=True)
+        # Another process's time is not this thread's.
+        ns = nanoseconds(race(exchange.processes(), 5 * self.asked.seconds, time.perf_counter))
+        found.append({"row": "process that imports the package", "target": None, "ns": ns})
+        print(f"  {found[-1]['row']:32} {ns}", flush=True)
+        return found
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="at most a minute; target/bench")
-    parser.add_argument("--only", default=",".join(SECTIONS), help="sections, with commas between")
-    parser.add_argument("--minutes", type=float, help="how long, about; 8, or 1 with --quick")
-    parser.add_argument("--align", type=int, default=0,
-                        help="align the arrays, as torch does to 64; NumPy's are to 16")
-    parser.add_argument("--out", type=Path, help="folder for benchmarks.md and the plots")
-    arguments = parser.parse_args()
-    wanted = arguments.only.split(",")
-    if unknown := set(wanted) - set(SECTIONS):
-        parser.error(f"no such section: {', '.join(sorted(unknown))}")
-    whole = not arguments.quick and set(wanted) == set(SECTIONS)
-    out = arguments.out or ROOT / ("docs" if whole else "target/bench")
-    out.mkdir(parents=True, exist_ok=True)
-    minutes = arguments.minutes or (1 if arguments.quick else 8)
-    run = Run(arguments.quick, minutes, arguments.align)
-    command, found, text = " ".join(["benches/bench.sh", *sys.argv[1:]]), {}, ""
-    for section in SECTIONS:
-        if section in wanted:
-            found[section] = run.section(section)
-            text = report.write(out, found, run.facts(command))
-    print("\n" + text + f"\nwritten to {out}")
+    asked = arguments()
+    files, names = builds(asked)
+    os.environ["DLPACK_RS_LIBRARY"] = os.fspath(files["ours"])
+    sys.path.insert(0, str(ROOT / "python"))
+    bench, start = Bench(asked, files), time.perf_counter()
+    import numpy
+
+    peers = bench.peers.versions
+    found = {"machine": facts(asked, names, (numpy, bench.who.torch), peers)}
+    for part in asked.parts:
+        print(f"{part}: after {time.perf_counter() - start:.0f} s", flush=True)
+        found[part] = getattr(bench, part)()
+    found["machine"]["seconds"] = round(time.perf_counter() - start)
+    import page
+
+    print("\n".join(page.summary(found)))
+    whole = not asked.only and set(asked.parts) == set(PARTS) and not asked.no_peers
+    folder = ROOT / "benches" / "results" if whole else BUILT
+    file = asked.json or folder / f"{page.slug(found['machine'])}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(page.as_json(found), encoding="utf-8")
+    print(f"written: {file}")
+    if whole and not asked.json:
+        page.main([])
 
 
 if __name__ == "__main__":

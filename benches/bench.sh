@@ -1,13 +1,10 @@
 #!/bin/sh
-# Measures the library next to memcpy, NumPy, torch, jax and others: docs/benchmarks.md, plots.
+# Measures the library next to memcpy, NumPy, torch and others: benches/results, docs/benchmarks.md.
+# `bench.sh --help` lists the options; `make bench` builds the library first.
 #
-#   bench.sh [--quick] [--only SECTION,...]      see bench.py
-#   bench.sh python [--quick] [--write]          see python_exchange.py
-#
-# `make build` comes first (`make bench` does both). The virtual environment is target/venv-bench;
-# to use one of your own, which is then left as it is, set VENV to its folder. torch and jax may be
-# missing there, and so may be the Rust and C++ libraries of benches/peers, which are built here (HPTT
-# needs cmake, a C++ compiler and some minutes, once): the table says so.
+# The virtual environment is target/venv-bench; to use one of your own, which is then left as it is,
+# set VENV to its folder. torch may be missing there, and so may be the libraries of benches/peers,
+# which are built here (HPTT needs cmake, a C++ compiler and some minutes, once).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -17,19 +14,12 @@ if [ -z "${VENV:-}" ]; then
     [ -x "$venv/bin/pip" ] || "${PYTHON:-python3}" -m venv "$venv"
     pip="$venv/bin/python -m pip install --quiet --disable-pip-version-check"
     if [ ! -e "$stamp" ]; then
-        # One by one: without torch or jax, which are large, the rest can still be measured.
+        # One by one: without torch, which is large, the rest can still be measured.
         for need in $(grep -v '^#' benches/requirements.txt); do
             $pip "$need" || echo "bench.sh: $need could not be installed" >&2
         done
         : > "$stamp"
     fi
 fi
-export DLPACK_RS_LIBRARY="${DLPACK_RS_LIBRARY:-$root/target/lib/libdlpack_rs.so}"
-case ${1:-} in
-python) script=python_exchange.py && shift ;;
-*)
-    script=bench.py
-    benches/peers/build.sh || echo "bench.sh: goes on without what is missing of benches/peers" >&2
-    ;;
-esac
-exec "$venv/bin/python" -B "benches/$script" "$@"
+benches/peers/build.sh || echo "bench.sh: goes on without what is missing of benches/peers" >&2
+exec "$venv/bin/python" -B benches/bench.py "$@"

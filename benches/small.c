@@ -1,248 +1,227 @@
 /*
- * What small tensors cost, in nanoseconds per call through the C ABI, next to malloc + free in the
- * same run. Prints a table: operation, ns, ratio to malloc + free, target. Not a test.
+ * What calls for small tensors cost through the C ABI, next to malloc + free and to memcpy. Prints
+ * a line for each: operation, yardstick, target, and nanoseconds a call of the yardstick, of the
+ * library and of the second one. Fields are separated by tabs, an absent one is "-".
+ *
+ * small clock|cpu SECONDS LIBRARY [SECOND]. All take turns; each figure is the least of many.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "dlpack_rs.h"
 
-#include <pthread.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define ROUNDS 41
-#define CALLS 20000
+#define FUNCTIONS(F)                                                                             \
+  F(dlrs_tensor_new) F(dlrs_tensor_wrap) F(dlrs_from_legacy_take) F(dlrs_retain) F(dlrs_release) \
+  F(dlrs_validate) F(dlrs_clone) F(dlrs_copy) F(dlrs_attach) F(dlrs_view_slice)                  \
+  F(dlrs_view_permute) F(dlrs_view_reshape)
 
-static int64_t shape2[2] = {3, 4};
-static int64_t shape4[4] = {2, 3, 4, 5};
-static int64_t strides4[4] = {60, 20, 5, 1};
-static float values[120];
-static DLTensor tensor4;
-static DLManagedTensorVersioned *kept, *kept4, *target, *turned;
+/* A library with what is measured on it. A copy is from `from[i]` to `to[i]`. */
+enum { COPIES = 5 };
+typedef struct {
+#define DECLARE(name) __typeof__(name) *name;
+  FUNCTIONS(DECLARE)
+#undef DECLARE
+  DLManagedTensorVersioned *small, *wrapped, *from[COPIES], *to[COPIES];
+} library;
+
 static const DLDataType f32 = {kDLFloat, 32, 1};
 static const DLDevice cpu = {kDLCPU, 0};
+static int64_t shape4[4] = {2, 3, 4, 5}, strides4[4] = {60, 20, 5, 1};
+static float values[120], copied[120];
+static DLTensor tensor4 = {values, {kDLCPU, 0}, 4, {kDLFloat, 32, 1}, shape4, strides4, 0};
 
 static void nothing(void *context) { (void)context; }
+static void legacy_deleter(DLManagedTensor *self) { (void)self; }
 
-static void run_malloc(void) {
+static void allocate(const library *l) {
+  static const int64_t shape[2] = {3, 4};
+  DLManagedTensorVersioned *t;
+  l->dlrs_tensor_new(shape, 2, f32, cpu, NULL, &t, NULL);
+  l->dlrs_release(t);
+}
+
+static void wrap(const library *l) {
+  DLManagedTensorVersioned *t;
+  l->dlrs_tensor_wrap(&tensor4, 0, nothing, NULL, &t, NULL);
+  l->dlrs_release(t);
+}
+
+static void wrap_and_attach(const library *l) {
+  DLManagedTensorVersioned *t;
+  l->dlrs_tensor_wrap(&tensor4, 0, nothing, NULL, &t, NULL);
+  l->dlrs_attach(t, nothing, NULL, DLRS_BEFORE_FREE, NULL);
+  l->dlrs_release(t);
+}
+
+static void legacy(const library *l) {
+  static DLManagedTensor old;
+  DLManagedTensor *taken = &old;
+  DLManagedTensorVersioned *t;
+  old.dl_tensor = tensor4;
+  old.deleter = legacy_deleter;
+  l->dlrs_from_legacy_take(&taken, 0, &t, NULL);
+  l->dlrs_release(t);
+}
+
+static void retain(const library *l) {
+  DLManagedTensorVersioned *t;
+  l->dlrs_retain(l->small, &t, NULL);
+  l->dlrs_release(t);
+}
+
+static void validate(const library *l) {
+  l->dlrs_validate(&tensor4, 0, DLRS_LEVEL_STRICT, NULL);
+}
+
+static void clone(const library *l) {
+  DLManagedTensorVersioned *t;
+  l->dlrs_clone(l->small, cpu, NULL, &t, NULL);
+  l->dlrs_release(t);
+}
+
+static void slice(const library *l) {
+  DLManagedTensorVersioned *t;
+  l->dlrs_view_slice(l->wrapped, 1, 1, 3, 1, &t, NULL);
+  l->dlrs_release(t);
+}
+
+static void permute(const library *l) {
+  static const int64_t axes[4] = {0, 2, 3, 1};
+  DLManagedTensorVersioned *t;
+  l->dlrs_view_permute(l->wrapped, axes, 4, &t, NULL);
+  l->dlrs_release(t);
+}
+
+static void reshape(const library *l) {
+  static const int64_t shape[2] = {6, -1};
+  DLManagedTensorVersioned *t;
+  l->dlrs_view_reshape(l->wrapped, shape, 2, &t, NULL);
+  l->dlrs_release(t);
+}
+
+/* Layouts whose copies take next to nothing: what is timed is the checks and the choice. */
+static const struct {
+  int32_t ndim;
+  int64_t shape[4], strides[4];
+} layouts[COPIES] = {
+    {1, {12}, {1}},                     /* dense */
+    {2, {4, 3}, {1, 4}},                /* a transpose */
+    {2, {3, 4}, {5, 1}},                /* rows */
+    {3, {2, 4, 3}, {12, 1, 4}},         /* a batch of transposes */
+    {4, {2, 3, 2, 4}, {24, 4, 12, 1}},  /* BSHD to BHSD */
+};
+
+#define COPY(i) \
+  static void copy##i(const library *l) { l->dlrs_copy(l->from[i], l->to[i], NULL, NULL); }
+COPY(0) COPY(1) COPY(2) COPY(3) COPY(4)
+
+static void malloc_and_free(const library *l) {
+  (void)l;
   void *volatile p = malloc(256);
   free(p);
 }
 
-static void run_new(void) {
-  DLManagedTensorVersioned *t;
-  dlrs_tensor_new(shape2, 2, f32, cpu, NULL, &t, NULL);
-  dlrs_release(t);
+static void plain_memcpy(const library *l) {
+  static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+  (void)l;
+  copy(copied, values, 48);
 }
 
-static void run_wrap(void) {
-  DLManagedTensorVersioned *t;
-  dlrs_tensor_wrap(&tensor4, 0, nothing, NULL, &t, NULL);
-  dlrs_release(t);
-}
-
-static void legacy_deleter(DLManagedTensor *self) { (void)self; }
-
-static void run_from_legacy(void) {
-  static DLManagedTensor legacy;
-  legacy.dl_tensor = tensor4;
-  legacy.deleter = legacy_deleter;
-  DLManagedTensor *taken = &legacy;
-  DLManagedTensorVersioned *t;
-  dlrs_from_legacy_take(&taken, 0, &t, NULL);
-  dlrs_release(t);
-}
-
-static void run_retain(void) {
-  DLManagedTensorVersioned *t;
-  dlrs_retain(kept, &t, NULL);
-  dlrs_release(t);
-}
-
-static void run_validate(void) { dlrs_validate(&tensor4, 0, DLRS_LEVEL_STRICT, NULL); }
-
-static void run_clone(void) {
-  DLManagedTensorVersioned *t;
-  dlrs_clone(kept, cpu, NULL, &t, NULL);
-  dlrs_release(t);
-}
-
-static void run_copy(void) { dlrs_copy(kept, target, NULL, NULL); }
-
-static void run_copy_turned(void) { dlrs_copy(turned, target, NULL, NULL); }
-
-static void run_attach(void) {
-  DLManagedTensorVersioned *t;
-  dlrs_tensor_wrap(&tensor4, 0, nothing, NULL, &t, NULL);
-  dlrs_attach(t, nothing, NULL, DLRS_BEFORE_FREE, NULL);
-  dlrs_release(t);
-}
-
-static dlrs_view_step steps[3] = {
-    {.struct_size = sizeof(dlrs_view_step), .op = DLRS_VIEW_SELECT, .start = 1},
-    {.struct_size = sizeof(dlrs_view_step), .op = DLRS_VIEW_FLIP},
-    {.struct_size = sizeof(dlrs_view_step), .op = DLRS_VIEW_UNSQUEEZE},
-};
-
-static void run_slice(void) {
-  DLManagedTensorVersioned *t;
-  dlrs_view_slice(kept4, 1, 1, 3, 1, &t, NULL);
-  dlrs_release(t);
-}
-
-static void run_reshape(void) {
-  static const int64_t shape[2] = {6, -1};
-  DLManagedTensorVersioned *t;
-  dlrs_view_reshape(kept4, shape, 2, &t, NULL);
-  dlrs_release(t);
-}
-
-static void run_select(void) {
-  DLManagedTensorVersioned *t;
-  dlrs_view_select(kept4, 0, 1, &t, NULL);
-  dlrs_release(t);
-}
-
-static void run_permute(void) {
-  static const int64_t axes[4] = {0, 2, 3, 1};
-  DLManagedTensorVersioned *t;
-  dlrs_view_permute(kept4, axes, 4, &t, NULL);
-  dlrs_release(t);
-}
-
-static void run_unsqueeze(void) {
-  DLManagedTensorVersioned *t;
-  dlrs_view_unsqueeze(kept4, 0, &t, NULL);
-  dlrs_release(t);
-}
-
-static void run_steps(void) {
-  DLManagedTensorVersioned *t;
-  dlrs_view_apply(kept4, steps, 3, &t, NULL);
-  dlrs_release(t);
-}
-
-static void run_steps_desc(void) {
-  int64_t shape[4], strides[4];
-  uint64_t flags;
-  DLTensor view = {.ndim = 4, .shape = shape, .strides = strides};
-  dlrs_view_apply_desc(&tensor4, 0, steps, 3, &view, &flags, NULL);
-}
-
-static double now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *numbers, int count) {
-  qsort(numbers, (size_t)count, sizeof *numbers, by_value);
-  return numbers[count / 2];
-}
-
+typedef void operation(const library *);
 typedef struct {
-  const char *name;
-  void (*run)(void);
-  double target;
-} operation;
+  const char *name, *yardstick, *target;
+  operation *run;
+} row;
 
-static const operation operations[] = {
-    {"malloc(256) + free", run_malloc, 1},
-    {"allocate + release, 3x4 f32", run_new, 3},
-    {"wrap + release, 4-D", run_wrap, 2},
-    {"legacy to versioned + release", run_from_legacy, 2},
-    {"retain + release", run_retain, 1},
-    {"validate, 4-D, strict", run_validate, 1.5},
-    {"clone + release, 3x4 f32", run_clone, 5},
-    {"copy, 3x4 f32", run_copy, 0},
-    {"copy, 3x4 f32 from a transpose", run_copy_turned, 0},
-    {"slice + release, 4-D view", run_slice, 0},
-    {"reshape + release, 4-D to 2-D", run_reshape, 0},
-    {"select + release, 4-D", run_select, 0},
-    {"permute + release, 4-D", run_permute, 0},
-    {"unsqueeze + release, 4-D", run_unsqueeze, 0},
-    {"3 steps, one view + release", run_steps, 0},
-    {"3 steps, description", run_steps_desc, 0},
-    {"wrap + attach + release", run_attach, 0},
+static const row rows[] = {
+    {"allocate, 3x4 f32", "malloc + free", "2.8", allocate},
+    {"wrap, 4-D", "malloc + free", "2.2", wrap},
+    {"attach a callback", "malloc + free", "1.8", wrap_and_attach}, /* less the row before */
+    {"take a legacy tensor, 4-D", "malloc + free", "2.4", legacy},
+    {"retain", "malloc + free", "2.0", retain},
+    {"validate, 4-D, strict", "malloc + free", "1.1", validate},
+    {"clone, 3x4 f32", "malloc + free", "5.2", clone},
+    {"view: slice, 4-D", "malloc + free", "-", slice},
+    {"view: permute, 4-D", "malloc + free", "-", permute},
+    {"view: reshape, 4-D to 2-D", "malloc + free", "-", reshape},
+    {"copy 12 f32, dense", "memcpy", "-", copy0},
+    {"copy 4x3 f32, transposed", "memcpy", "-", copy1},
+    {"copy 3x4 f32, of rows of 5", "memcpy", "-", copy2},
+    {"copy 2x4x3 f32, each transposed", "memcpy", "-", copy3},
+    {"copy 2x3x2x4 f32, (0,2,1,3)", "memcpy", "-", copy4},
 };
-#define COUNT (sizeof operations / sizeof *operations)
+enum { ROWS = sizeof rows / sizeof *rows, CALLS = 5000 };
 
-/* What is called the most beside another thread: in a process with one, nothing needs a lock. */
-static const operation beside[] = {
-    {"malloc(256) + free, two threads", run_malloc, 1},
-    {"wrap + release, two threads", run_wrap, 2},
-    {"retain + release, two threads", run_retain, 1},
-    {"wrap + attach + release", run_attach, 0},
-};
-#define BESIDE (sizeof beside / sizeof *beside)
-
-/* Rounds go through all operations in turn, so that a slow moment of the machine hits all. */
-static void measure(const operation *all, size_t count, double (*times)[ROUNDS]) {
-  for (int round = 0; round < ROUNDS; ++round)
-    for (size_t i = 0; i < count; ++i) {
-      double start = now_ns();
-      for (int call = 0; call < CALLS; ++call) all[i].run();
-      times[i][round] = (now_ns() - start) / CALLS;
-    }
-}
-
-/* The first is malloc + free, to which the ratios are; attaching is told without its wrap. */
-static void print_rows(const operation *all, size_t count, double (*times)[ROUNDS],
-                       const char *attaching) {
-  double base = 0, wrap = 0;
-  for (size_t i = 0; i < count; ++i) {
-    double ns = median(times[i], ROUNDS), target = all[i].target;
-    const char *name = all[i].name;
-    if (i == 0) base = ns;
-    if (all[i].run == run_wrap) wrap = ns;
-    if (all[i].run == run_attach) name = attaching, ns -= wrap, target = 2;
-    printf("%-44s %8.1f %8.2f %8.1f\n", name, ns, ns / base, target);
+static void open_library(const char *file, library *l) {
+  void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    fprintf(stderr, "small: %s\n", dlerror());
+    exit(1);
+  }
+#define FIND(name) *(void **)&l->name = dlsym(handle, #name);
+  FUNCTIONS(FIND)
+#undef FIND
+  int64_t shape[2] = {3, 4};
+  int failed = l->dlrs_tensor_new(shape, 2, f32, cpu, NULL, &l->small, NULL) != 0 ||
+               l->dlrs_tensor_wrap(&tensor4, 0, NULL, NULL, &l->wrapped, NULL) != 0;
+  if (!failed) memset(l->small->dl_tensor.data, 0, 48);
+  for (int i = 0; i < COPIES && !failed; ++i) {
+    DLTensor from = {values, cpu, layouts[i].ndim, f32, (int64_t *)layouts[i].shape,
+                     (int64_t *)layouts[i].strides, 0};
+    failed = l->dlrs_tensor_wrap(&from, 0, NULL, NULL, &l->from[i], NULL) != 0 ||
+             l->dlrs_tensor_new(from.shape, from.ndim, f32, cpu, NULL, &l->to[i], NULL) != 0 ||
+             l->dlrs_copy(l->from[i], l->to[i], NULL, NULL) != 0;
+  }
+  if (failed) {
+    fprintf(stderr, "small: %s failed\n", file);
+    exit(1);
   }
 }
 
-static pthread_mutex_t waits = PTHREAD_MUTEX_INITIALIZER;
-
-static void *wait(void *unused) {
-  pthread_mutex_lock(&waits);
-  pthread_mutex_unlock(&waits);
-  return unused;
+static double now_ns(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-int main(void) {
-  static double times[COUNT][ROUNDS];
-  pthread_t other;
-  tensor4.data = values;
-  tensor4.device = cpu;
-  tensor4.ndim = 4;
-  tensor4.dtype = f32;
-  tensor4.shape = shape4;
-  tensor4.strides = strides4;
-  if (dlrs_tensor_new(shape2, 2, f32, cpu, NULL, &kept, NULL) != 0) return 1;
-  memset(kept->dl_tensor.data, 0, 48);
-  if (dlrs_tensor_wrap(&tensor4, 0, NULL, NULL, &kept4, NULL) != 0) return 1;
-  if (dlrs_tensor_new(shape2, 2, f32, cpu, NULL, &target, NULL) != 0) return 1;
-  DLTensor columns = kept->dl_tensor;
-  int64_t strides2[2] = {1, 3};
-  columns.strides = strides2;
-  if (dlrs_tensor_wrap(&columns, 0, NULL, NULL, &turned, NULL) != 0) return 1;
-  printf("%-44s %8s %8s %8s\n", "operation", "ns", "ratio", "target");
-  measure(operations, COUNT, times);
-  print_rows(operations, COUNT, times, "attach a callback (difference)");
-  pthread_mutex_lock(&waits);
-  if (pthread_create(&other, NULL, wait, NULL) != 0) return 1;
-  measure(beside, BESIDE, times);
-  print_rows(beside, BESIDE, times, "attach a callback (difference), two threads");
-  pthread_mutex_unlock(&waits);
-  pthread_join(other, NULL);
-  dlrs_release(kept);
-  dlrs_release(kept4);
-  dlrs_release(target);
-  dlrs_release(turned);
+static void best_of_turn(double *best, clockid_t clock, operation *run, const library *l) {
+  double start = now_ns(clock);
+  for (int call = 0; call < CALLS; ++call) run(l);
+  double ns = (now_ns(clock) - start) / CALLS;
+  if (*best == 0 || ns < *best) *best = ns;
+}
+
+int main(int argc, char **argv) {
+  static library libraries[2];
+  static double best[ROWS][2], malloc_ns, memcpy_ns;
+  if (argc < 4 || argc > 5) {
+    fprintf(stderr, "usage: small clock|cpu SECONDS LIBRARY [SECOND]\n");
+    return 2;
+  }
+  int count = argc - 3;
+  clockid_t clock = strcmp(argv[1], "cpu") == 0 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+  for (int i = 0; i < 120; ++i) values[i] = (float)i;
+  for (int i = 0; i < count; ++i) open_library(argv[3 + i], &libraries[i]);
+  double end = now_ns(CLOCK_MONOTONIC) + atof(argv[2]) * 1e9;
+  do {
+    best_of_turn(&malloc_ns, clock, malloc_and_free, NULL);
+    best_of_turn(&memcpy_ns, clock, plain_memcpy, NULL);
+    for (size_t i = 0; i < ROWS; ++i)
+      for (int k = 0; k < count; ++k)
+        best_of_turn(&best[i][k], clock, rows[i].run, &libraries[k]);
+  } while (now_ns(CLOCK_MONOTONIC) < end);
+  for (size_t i = 1; i < ROWS; ++i)
+    for (int k = 0; k < count && rows[i].run == wrap_and_attach; ++k) best[i][k] -= best[i - 1][k];
+  for (size_t i = 0; i < ROWS; ++i) {
+    double yardstick = strcmp(rows[i].yardstick, "memcpy") == 0 ? memcpy_ns : malloc_ns;
+    printf("%s\t%s\t%s\t%.2f\t%.2f\t", rows[i].name, rows[i].yardstick, rows[i].target,
+           yardstick, best[i][0]);
+    if (count == 2) printf("%.2f\n", best[i][1]);
+    else puts("-");
+  }
   return 0;
 }

@@ -5,7 +5,8 @@ In a Markdown file, `<!-- quote examples/c/hello.c hello -->` stands before a fe
 equal the lines between `[quote:hello]` and `[/quote]` in that file, without their common indent;
 without a name it must equal the whole file. `--fix` rewrites the blocks instead.
 
-And names: each `dlrs_...` and `DLRS_...` in the documentation stands in a header.
+And names: each `dlrs_...` and `DLRS_...` in the documentation stands in a header. And
+figures: benches/page.py makes them of the data in benches/results.
 """
 
 import re
@@ -89,6 +90,8 @@ def main():
         passed, failed = passed + good, failed + bad
         good, bad = names(ROOT / name, known)
         passed, failed = passed + good, failed + bad
+    figures = subprocess.run([sys.executable, "-B", ROOT / "benches/page.py", "--check"])
+    passed, failed = passed + (figures.returncode == 0), failed + (figures.returncode != 0)
     print(f"documentation: {passed} passed, {failed} failed")
     return 1 if failed else 0
 

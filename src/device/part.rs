@@ -214,7 +214,7 @@ impl<'a> Part<'a> {
         }
         let next = self.dim(self.ndim.wrapping_sub(2));
         let weaves = next.src == bytes && next.dst == bytes.wrapping_mul(inner.n);
-        // Few planes of bytes and pairs are woven by shuffles of 16 bytes (benches/notes.md).
+        // Few planes of bytes and pairs are woven by shuffles of 16 bytes.
         let run = next.n.saturating_mul(bytes);
         let least = match inner.n.saturating_mul(bytes) {
             ..12 if bytes <= 2 && run.saturating_mul(inner.n) >= 48 => 16,

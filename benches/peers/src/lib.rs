@@ -1,30 +1,29 @@
 //! Copies of a strided view into compact memory by crates.io's libraries, each behind one function
-//! of the same form, on the calling thread: what `make bench` and `make bench-micro` compare with.
+//! of the same form, on the calling thread: what `make bench` compares with.
 
 mod view;
 
 #[cfg(feature = "hptt")]
 mod of_hptt;
-mod of_ndarray;
 mod of_strided;
 mod of_transpose;
 
-pub use view::View;
+use std::ffi::{CStr, c_char};
+use view::View;
 
 /// Copies the view into `dst`; false where the library has no such operation.
 ///
 /// # Safety
 ///
 /// The view's memory can be read, and `dst` written with as many bytes, which no other uses.
-pub type Peer = unsafe fn(&View, dst: *mut u8) -> bool;
+type Peer = unsafe fn(&View, dst: *mut u8) -> bool;
 
 /// Everyone that was built.
-pub const PEERS: &[(&str, Peer)] = &[
-    ("ndarray", of_ndarray::copy),
-    ("strided-perm", of_strided::copy),
+const PEERS: &[(&CStr, Peer)] = &[
+    (c"strided-perm", of_strided::copy),
     #[cfg(feature = "hptt")]
-    ("HPTT", of_hptt::copy),
-    ("transpose", of_transpose::copy),
+    (c"HPTT", of_hptt::copy),
+    (c"transpose", of_transpose::copy),
 ];
 
 /// Copies with the peer of that place in [`PEERS`]; 0, or 1 where it has no such operation, or 2
@@ -52,15 +51,8 @@ pub unsafe extern "C" fn dlrs_peer_copy(
     }
 }
 
-/// The name of the peer of that place, with a NUL at its end; NULL after the last.
+/// The name of the peer of that place; NULL after the last.
 #[unsafe(no_mangle)]
-pub extern "C" fn dlrs_peer_name(peer: usize) -> *const std::ffi::c_char {
-    const NAMES: &[&std::ffi::CStr] = &[
-        c"ndarray",
-        c"strided-perm",
-        #[cfg(feature = "hptt")]
-        c"HPTT",
-        c"transpose",
-    ];
-    NAMES.get(peer).map_or(std::ptr::null(), |name| name.as_ptr())
+pub extern "C" fn dlrs_peer_name(peer: usize) -> *const c_char {
+    PEERS.get(peer).map_or(std::ptr::null(), |(name, _)| name.as_ptr())
 }

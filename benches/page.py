@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Writes docs/benchmarks.md, and the figures in README.md, from benches/results/*.json.
+
+    page.py            writes them; `make bench` does so at its end
+    page.py --check    fails where they differ from the data
+"""
+
+import json
+import math
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
+FIGURES = re.compile(r"(<!-- figures -->\n).*?( *<!-- /figures -->)", re.S)
+PEERS = ("NumPy", "torch", "strided-perm", "HPTT", "transpose")
+LARGE = 64 << 10  # bytes from which a single row is compared with the base
+# Speeds next to others', below which a row or the mean of a family is listed as missed.
+TO_PEERS, TO_BASE, FAMILY_TO_BASE, SMALL_TO_BASE, GAIN = 0.95, 0.75, 0.95, 1.0, 0.9
+
+INTRODUCTION = """# Benchmarks
+
+Written by `make bench` from the data in [benches/results](../benches/results); do not edit. There
+is one data file for each processor and level of kernels. GPUs have pages of their own:
+[H200](benchmarks-cuda.md), [H100](benchmarks-cuda-h100.md).
+
+The rows are copies that frameworks really make: [benches/workload.txt](../benches/workload.txt).
+Each copies a view of a compact array into a compact array, which was touched before. All
+contestants take turns in one process and on the same memory, and each figure is the best of many
+turns. Every result is compared with NumPy's before it is timed. Speeds are relative: 2.00 is twice
+as fast as the one that is named, 0.50 half as fast. memcpy copies as many bytes as the output has.
+All are called from Python; small copies of ours and memcpy include some 150 ns of ctypes. "Base" is
+another build of this library. "-" means not measured, or that it has no such operation.
+"""
+
+
+# ---- Data --------------------------------------------------------------------------------------
+
+def slug(machine):
+    """The name of a machine's data file."""
+    words = re.findall(r"[a-z0-9]+", f"{machine['processor']} {machine['level']}".lower())
+    return "-".join(words)
+
+
+def as_json(found):
+    """The text of a data file: each row on a line."""
+    parts = [f' "machine": {json.dumps(found["machine"], indent=2)}']
+    for part in (part for part in found if part != "machine"):
+        rows = ",\n".join(f"  {json.dumps(row)}" for row in found[part])
+        parts.append(f' "{part}": [\n{rows}\n ]')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def results():
+    """All data files, in the order of their names."""
+    files = sorted((ROOT / "benches" / "results").glob("*.json"))
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def title(found):
+    return f"{found['machine']['processor']}, {found['machine']['level']}"
+
+
+def times(row, name, ours="ours"):
+    """How many times as fast as another ours is; None where that was not measured."""
+    return round(row["ns"][name] / row["ns"][ours], 4) if name in row["ns"] else None
+
+
+def mean(ratios):
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def ratios(rows, name):
+    return [ratio for row in rows if (ratio := times(row, name))]
+
+
+def families(rows):
+    """{family: its rows}."""
+    found = {}
+    for row in rows:
+        found.setdefault(row["family"], []).append(row)
+    return found
+
+
+# ---- Text --------------------------------------------------------------------------------------
+
+def number(value, digits=2):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def spread(values):
+    return f"{mean(values):.2f}, {min(values):.2f}" if values else "-"
+
+
+def table(head, rows):
+    """A table whose first column is text."""
+    line = "| {} |".format
+    bar = " | ".join(["---"] + ["--:"] * (len(head) - 1))
+    return "\n".join(line(" | ".join(row)) for row in (head, [bar], *rows)) + "\n"
+
+
+def size(nbytes):
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.3g} {name}"
+    return f"{nbytes} B"
+
+
+def others(found):
+    """Everyone whom a copy was compared with."""
+    present = {name for row in found.get("copies", ()) for name in row["ns"]}
+    return [name for name in ("memcpy", *PEERS, "base") if name in present]
+
+
+def summary(found):
+    """Lines for the terminal: by family, geometric mean and least of our speed next to others'."""
+    names, rows = others(found), families(found.get("copies", ()))
+    lines = [f"{'mean, least':10}" + "".join(f"{name:>14}" for name in names)] if rows else []
+    for family, own in rows.items():
+        lines.append(f"{family:10}  " + "".join(f"{spread(ratios(own, name)):>14}"
+                                              for name in names))
+    return lines + [f"missed: {text}" for text in missed(found)]
+
+
+def missed(found):
+    """What falls short of its target, a line for each."""
+    lines, several = [], found["machine"]["threads"]
+    for family, rows in families(found.get("copies", ())).items():
+        least = SMALL_TO_BASE if family == "small" else FAMILY_TO_BASE
+        if (to_base := ratios(rows, "base")) and mean(to_base) < least:
+            lines.append(f"{family}: {mean(to_base):.2f} of the base in the mean, target {least}")
+        for row in rows:
+            limits = [(name, TO_PEERS) for name in ("NumPy", "torch")]
+            limits += [("base", TO_BASE)] if row["bytes"] >= LARGE else []
+            lines += [f"{row['row']}: {times(row, name):.2f} of {name}, target {least}"
+                      for name, least in limits if (times(row, name) or least) < least]
+    for row in found.get("threads", ()):
+        ours, peer = f"ours {several}", f"torch {several}"
+        if row["family"] == "llm" and (times(row, peer, ours) or 1) < TO_PEERS:
+            lines.append(f"{row['row']}, {several} threads: {times(row, peer, ours):.2f} of torch, "
+                         f"target {TO_PEERS}")
+        gain = row["ns"]["ours"] / row["ns"][ours]
+        least = GAIN * (times(row, "memcpy", "memcpy 2") if "memcpy 2" in row["ns"] else 1)
+        if gain < least:
+            lines.append(f"{row['row']}: {gain:.2f} times as fast with {several} threads, "
+                         f"target {least:.2f}")
+    for row in found.get("small", ()):
+        ratio = 1 / times(row, row["yardstick"])
+        if row["target"] and ratio > row["target"]:
+            lines.append(f"{row['row']}: {ratio:.2f} times {row['yardstick']}, "
+                         f"target {row['target']}")
+    for row in found.get("python", ()):
+        if row["target"] and (ratio := 1 / times(row, fastest(row))) > row["target"]:
+            lines.append(f"{row['row']}: {ratio:.2f} times {fastest(row)}, target {row['target']}")
+    return lines
+
+
+def fastest(row):
+    """The fastest one but us."""
+    return min((name for name in row["ns"] if name != "ours"), key=row["ns"].get)
+
+
+# ---- The page ----------------------------------------------------------------------------------
+
+def machines(data):
+    facts = (
+        ("date", lambda m: m["date"]), ("processors", lambda m: str(m["processors"])),
+        ("caches of data", lambda m: ", ".join(map(size, m["caches"])) or "-"),
+        ("kernels", lambda m: m["level"]), ("system", lambda m: m["system"]),
+        ("libdlpack_rs", lambda m: m["libdlpack_rs"]), ("base", lambda m: m["base"] or "-"),
+        ("compiler", lambda m: m["compiler"]), ("Python", lambda m: m["python"]),
+        ("compared with", lambda m: ", ".join(m["peers"])),
+        ("one thread is timed by", lambda m: {"wall": "the clock", "thread":
+                                              "its processor time"}[m["clock"]]),
+        ("load average before", lambda m: str(m["load"])),
+        ("seconds in all", lambda m: str(m["seconds"])),
+    )
+    head = ["", *(found["machine"]["processor"] for found in data)]
+    rows = [[name, *(value(found["machine"]) for found in data)] for name, value in facts]
+    return "## Machines\n\n" + table(head, rows)
+
+
+def by_family(data):
+    text = ("## Copies by family, one thread\n\nOur speed next to that of others: geometric mean "
+            "and least of the rows of a family. Elements of\nthe family \"packed\" have 4 or 6 bits, "
+            "which no peer copies.\n")
+    for found in data:
+        names = others(found)
+        rows = [[family, str(len(own)), *(spread(ratios(own, name)) for name in names)]
+                for family, own in families(found["copies"]).items()]
+        text += f"\n{title(found)}:\n\n" + table(["family", "rows", *names], rows)
+    return text
+
+
+def targets(data):
+    text = (f"## What falls short\n\nTargets: no row slower than NumPy or torch by more than a "
+            f"twentieth, one thread against one, nor than\ntorch with as many threads in the family "
+            f"\"llm\"; a second thread gains at least {GAIN} of what memcpy\ngains by one; next to the "
+            f"base, families at {FAMILY_TO_BASE} (small {SMALL_TO_BASE}) and rows of 64 KiB and more "
+            f"at {TO_BASE}; and\nthose of small tensors and of Python below.\n")
+    for found in data:
+        lines = "".join(f"- {line}\n" for line in missed(found)) or "- nothing\n"
+        text += f"\n{title(found)}:\n\n{lines}"
+    return text
+
+
+def threads(data):
+    text = ("## Several threads\n\nBy the clock. \"Gain\" is the speed with several threads next to "
+            "one; memcpy by two threads makes and\njoins one of them, as a copy does. Other work "
+            "on the machine spoils these figures most.\n")
+    for found in data:
+        n = found["machine"]["threads"]
+        names = [name for name in (f"torch {n}", f"base {n}")
+                 if any(name in row["ns"] for row in found["threads"])]
+        rows = [[row["row"], number(times(row, "ours", f"ours {n}")),
+                 number(times(row, "memcpy", "memcpy 2") if "memcpy 2" in row["ns"] else None),
+                 *(number(times(row, name, f"ours {n}")) for name in names)]
+                for row in found["threads"]]
+        head = [f"{n} threads each", "our gain", "memcpy's gain", *(f"next to {name}"
+                                                                  for name in names)]
+        text += f"\n{title(found)}:\n\n" + table(head, rows)
+    return text
+
+
+def small(data):
+    text = ("## Small tensors\n\nNanoseconds a call through the C ABI, with the release of what it "
+            "makes; targets are multiples of\nmalloc(256) + free, or of a memcpy of as many bytes. The "
+            "copies are of 48 to 192 bytes: what they\ncost is the checks and the choice of a way.\n")
+    for found in data:
+        rows = [[row["row"], number(row["ns"]["ours"], 1), number(row["ns"].get("base"), 1),
+                 f"{row['yardstick']} {row['ns'][row['yardstick']]:.1f}",
+                 number(1 / times(row, row["yardstick"])), number(row["target"], 1)]
+                for row in found["small"]]
+        head = ["call", "ours", "base", "yardstick", "ratio", "target"]
+        text += f"\n{title(found)}:\n\n" + table(head, rows)
+    return text
+
+
+def python(data):
+    names = ("ours", "NumPy", "torch", "tvm-ffi")
+    text = ("## Exchange in Python\n\nNanoseconds a call, float32 of 3 x 4 on the CPU: the call from "
+            "Python, its result and the release\nof that. The ratio is ours to the fastest other "
+            "one.\n")
+    for found in data:
+        *calls, process = found["python"]
+        rows = [[f"`{row['row']}`", *(number(row["ns"].get(name), 0) for name in names),
+                 number(1 / times(row, fastest(row))), number(row["target"], 1)] for row in calls]
+        bare, ours = (process["ns"][who] / 1e6 for who in ("bare", "ours"))
+        text += (f"\n{title(found)}:\n\n" + table(["call", *names, "ratio", "target"], rows)
+                 + f"\nAn interpreter that does nothing takes {bare:.1f} ms, one that imports the "
+                 f"package {ours:.1f} ms.\n")
+    return text
+
+
+def all_rows(data):
+    text = "## All rows\n\nOne thread. GB/s are of the output.\n"
+    for found in data:
+        names = others(found)
+        rows = [[row["row"], size(row["bytes"]), number(row["bytes"] / row["ns"]["ours"], 1),
+                 *(number(times(row, name)) for name in names)] for row in found["copies"]]
+        head = ["row", "output", "GB/s", *(f"next to {name}" for name in names)]
+        text += f"\n{title(found)}:\n\n" + table(head, rows)
+    return text
+
+
+def page(data):
+    sections = (machines, by_family, targets, threads, small, python, all_rows)
+    return "\n".join([INTRODUCTION, *(section(data) for section in sections)])
+
+
+def figures(data):
+    """What README.md says: over all machines, or from the least of them to the greatest."""
+    whole = [[row for row in found["copies"] if row["family"] != "packed"] for found in data]
+
+    def over(name):
+        means = [mean(known) for rows in whole if (known := ratios(rows, name))]
+        low, high = f"{min(means):.1f}", f"{max(means):.1f}"
+        return low if low == high else f"{low} to {high}"
+    return (f"  Speed on {len(whole[0])} copies that frameworks really make, one thread, geometric "
+            f"mean: {over('memcpy')} of memcpy's,\n  {over('NumPy')} times NumPy's, "
+            f"{over('torch')} times torch's ([benchmarks](docs/benchmarks.md)).\n")
+
+
+def main(options):
+    data = results()
+    readme = README.read_text(encoding="utf-8")
+    texts = {PAGE: page(data),
+             README: FIGURES.sub(lambda found: found[1] + figures(data) + found[2], readme)}
+    stale = [file for file, text in texts.items()
+             if not file.exists() or file.read_text(encoding="utf-8") != text]
+    for file in stale:
+        name = file.relative_to(ROOT)
+        if "--check" in options:
+            print(f"FAIL  {name} is not what benches/page.py makes of benches/results")
+        else:
+            file.write_text(texts[file], encoding="utf-8")
+            print(f"written: {name}")
+    return 1 if "--check" in options and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
