@@ -225,6 +225,11 @@ unsafe fn run_links(links: &AtomicPtr<Link>) {
 /// # Safety
 /// Nobody else can reach them.
 unsafe fn arranged(mut links: *mut Link) -> *mut Link {
+    // They are in order as they were pushed, unless a link was used again or two threads attached.
+    // SAFETY: the caller's word.
+    if unsafe { in_order(links) } {
+        return links;
+    }
     let mut runs: [*mut Link; usize::BITS as usize] = [null_mut(); _];
     while !links.is_null() {
         let mut run = links;
@@ -243,6 +248,23 @@ unsafe fn arranged(mut links: *mut Link) -> *mut Link {
     }
     // SAFETY: as above.
     runs.into_iter().fold(null_mut(), |all, run| unsafe { merged(run, all) })
+}
+
+/// Whether the links' serial numbers fall from one to the next.
+///
+/// # Safety
+/// As [`arranged`].
+unsafe fn in_order(mut link: *mut Link) -> bool {
+    // SAFETY: the caller's word.
+    while let Some(this) = unsafe { link.as_ref() } {
+        // SAFETY: as above.
+        let next = unsafe { this.next.as_ref() };
+        if next.is_some_and(|next| next.serial.load(Relaxed) >= this.serial.load(Relaxed)) {
+            return false;
+        }
+        link = this.next;
+    }
+    true
 }
 
 /// Two runs as one, the greatest serial number first.
