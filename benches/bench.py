@@ -10,6 +10,7 @@ NumPy's before it is timed. Nothing here is a test.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import math
@@ -20,6 +21,7 @@ import re
 import subprocess
 import sys
 import time
+from importlib import metadata
 from itertools import repeat
 from pathlib import Path
 
@@ -143,7 +145,16 @@ def first_line(*command):
         return "unknown"
 
 
-def facts(asked, names, modules, peers):
+def installed(*packages):
+    """Those of the packages that are, with their versions."""
+    found = []
+    for package in packages:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found.append(f"{package} {metadata.version(package)}")
+    return found
+
+
+def facts(asked, names, peers):
     """What the figures depend on."""
     name, flags = processor()
     return {
@@ -157,8 +168,7 @@ def facts(asked, names, modules, peers):
         "compiler": first_line(os.environ.get("CARGO", "cargo"), "-V").split(" (")[0].replace(
             "cargo", "Rust") + ", " + first_line("cc", "--version"),
         "python": platform.python_version(),
-        "peers": [f"{module.__name__} {module.__version__}" for module in modules if module]
-        + peers,
+        "peers": installed("NumPy", "torch", "apache-tvm-ffi") + peers,
     }
 
 
@@ -311,10 +321,7 @@ def main():
     os.environ["DLPACK_RS_LIBRARY"] = os.fspath(files["ours"])
     sys.path.insert(0, str(ROOT / "python"))
     bench, start = Bench(asked, files), time.perf_counter()
-    import numpy
-
-    peers = bench.peers.versions
-    found = {"machine": facts(asked, names, (numpy, bench.who.torch), peers)}
+    found = {"machine": facts(asked, names, bench.peers.versions)}
     for part in asked.parts:
         print(f"{part}: after {time.perf_counter() - start:.0f} s", flush=True)
         found[part] = getattr(bench, part)()
