@@ -56,7 +56,6 @@ TESTS = \
 	"c_tests/gpu/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/random.sh" \
-	"tests/avx512/vectors.sh" \
 	"c_tests/levels/run.sh $(INCLUDE)/dlpack" \
 	"tests/python/run.sh" \
 	"python/wheel.sh && python/test_wheel.sh" \

@@ -217,7 +217,7 @@ static void bound_to_processors(void) {
     CPU_SET(processor, &fewer);
     ++taken;
     CHECK(sched_setaffinity(0, sizeof fewer, &fewer) == 0);
-    sprintf(wanted, ", %d at a time, ", taken);
+    sprintf(wanted, ", %d thread%s, ", taken, taken == 1 ? "" : "s");
     CHECK(explained(wanted));
   }
   CHECK(sched_setaffinity(0, sizeof usual, &usual) == 0);

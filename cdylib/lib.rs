@@ -9,16 +9,13 @@ pub use core_lib::capi::*;
 #[cfg(panic = "unwind")]
 compile_error!("build libdlpack_rs with panic = \"abort\": nothing may unwind across the C ABI");
 
-/// Makes every later copy use the kernels of this number among the levels, lowest first, in the
-/// ways of a make, if it is not 0; false if this processor has not got them.
+/// Makes every later copy use the kernels of this number among the levels, lowest first; false if
+/// this processor has not got them.
 #[cfg(feature = "levels")]
 #[unsafe(no_mangle)]
-pub extern "C" fn dlrs_test_level(number: u8, make: u8) -> bool {
-    use core_lib::device::cpu::{Level, Make, set_level, set_make};
-    let makes = [Make::Usual, Make::Amd, Make::Zen5];
-    makes.into_iter().filter(|&this| this as u8 == make).for_each(set_make);
-    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
-    all.into_iter().find(|&level| level as u8 == number).is_some_and(set_level)
+pub extern "C" fn dlrs_test_level(number: u8) -> bool {
+    use core_lib::device::cpu::{Level, set_level};
+    Level::ALL.into_iter().find(|&level| level as u8 == number).is_some_and(set_level)
 }
 
 #[panic_handler]

@@ -2882,32 +2882,12 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
 
 /**
  * Say which way a copy would go: who carries it out and how, what of it is left after all
- * simplification, and the memory that an overlap or a device makes it go through. What a CPU's way
- * takes for itself (dlrs_copy: Threads) is not told. Nothing is copied.
+ * simplification, and the memory that an overlap or a device makes it go through. Nothing is
+ * copied.
  *
- * The CPU's ways; where several threads share a copy, that of the last part stands in parentheses
- * if it is another one:
- *
- * memcpy, blocks: one block; long elements, one by one.
- * nest:         loops alone, of what is small, and of elements of 4 bytes and more where they are
- *               the fastest.
- * strided, tables: element by element; with strides, or with tables of offsets.
- * gather, fill, step: rows, of elements from anywhere, of one element, of every n-th one.
- * repeat:       blocks made once, in any way, and copied to where they are repeated.
- * picked:       transposes of every n-th element, picked first, in any way, and turned from there.
- * slabs:        transposes past the caches whose rows start anywhere in a line or whose columns
- *               are short, and short rows of one element, made in memory of 256 KiB, in any way,
- *               and put from there in whole lines.
- * interleave, braid: a few rows woven into one; the same of 5 to 16 short elements in turn.
- * transpose, slim, small: squares and tiles of any face; tiles of those of which one side has less
- *               than 16 bytes; squares or tiles of small ones, and nothing else.
- * odd squares, odd tiles: squares of any size, of elements of any size up to 15 bytes, "of copies"
- *               where rows are copied next to one another first; tiles of elements of 3, 5, 6 and
- *               7 bytes.
- * planes:       pixels taken apart, all channels in one go, past the caches.
- * deal:         pixels to planes and back, of up to eight channels, in registers.
- * groups:       a few bytes in any order, over and over.
- * bits:         elements that are not whole bytes.
+ * Where the CPU copies, the text names the operation; whether the output goes through a stage,
+ * which is memory of the size of a cache, and past the caches to memory; the number of threads;
+ * and the instructions. What the operations are is the library's own matter and not told here.
  *
  * Shape:     as dlrs_copy.
  * Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.

@@ -2,7 +2,6 @@
 
 mod clone;
 mod explain;
-mod few;
 mod pair;
 pub mod route;
 mod stage;
@@ -11,7 +10,7 @@ use core::ptr::{NonNull, null_mut};
 
 use crate::abi::*;
 use crate::device::backend::{Side, Transfer};
-use crate::device::cpu::{self, Parallel};
+use crate::device::cpu::Parallel;
 use crate::device::pieces;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::dtype;
@@ -21,7 +20,6 @@ use crate::validate::{Rules, Snapshot};
 
 pub use clone::*;
 pub use explain::{Explained, explain};
-use few::begun;
 pub use pair::*;
 pub use route::Streams;
 
@@ -67,9 +65,6 @@ pub enum CopyPolicy {
     Always,
 }
 
-/// A dense copy or clone of fewer bytes needs no plan: one thread moves it, through the caches.
-const DENSE_PLAIN: usize = 1 << 20;
-
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
 /// A copy that has been checked: it can only fail for want of memory, or with its device.
@@ -77,15 +72,13 @@ pub struct Job {
     transfer: Transfer,
     /// Bytes to copy through, where source and destination share memory.
     pub scratch_nbytes: Option<u64>,
-    /// The plan is simplified, and the CPU's.
-    simple: bool,
 }
 
 impl Job {
     /// One to be made: of no byte.
     #[inline(always)]
     pub const fn none() -> Job {
-        Job { transfer: Transfer::none(), scratch_nbytes: None, simple: false }
+        Job { transfer: Transfer::none(), scratch_nbytes: None }
     }
 }
 
@@ -124,20 +117,9 @@ impl Drop for Scratch {
 #[inline]
 pub fn copy(pair: &Pair, options: &Options) -> Result<()> {
     let mut job = Job::none();
-    if begin(pair, options, &mut job)? {
-        finish(&mut job, options).of(pair.args[1])
-    } else {
-        Ok(())
-    }
-}
-
-/// As [`copy`], as far as it can be done at once. True: `job` is made, and [`finish`] is to carry
-/// it out, for which the pair is not needed.
-#[inline]
-pub fn begin(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
-    match begun(&pair.src, &pair.dst, options, job) {
-        Some(left) => Ok(left),
-        None => check(pair, options, job),
+    match check(pair, options, &mut job)? {
+        true => finish(&mut job, options).of(pair.args[1]),
+        false => Ok(()),
     }
 }
 
@@ -147,17 +129,16 @@ pub fn repack(pair: &Pair, options: &Options) -> Result<()> {
     copy(pair, &Options { repack: true, ..*options })
 }
 
-/// Carries out what [`begin`] or a check has left to do.
-#[inline(never)]
+/// Carries out what a check has left to do.
+#[inline]
 pub fn finish(job: &mut Job, options: &Options) -> Result<()> {
-    if job.simple {
-        debug_assert!(job.transfer.plan.is_simple());
-        // SAFETY: just checked, and both sides are the CPU's.
-        return unsafe { cpu::copy_simple(&job.transfer.plan, &options.parallel) };
-    }
-    let scratch = Scratch::new(job.scratch_nbytes)?;
     // SAFETY: just checked, and the scratch memory is what it asked for.
-    unsafe { run(job, &scratch, options) }
+    unsafe {
+        match job.scratch_nbytes {
+            None => route::execute(&mut job.transfer, options),
+            nbytes => run(job, &Scratch::new(nbytes)?, options),
+        }
+    }
 }
 
 /// Everything that a copy checks; false when there is nothing to move, else `job` is made.
@@ -169,17 +150,26 @@ pub fn check(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
         pair.check_same_padding()?;
     }
     pair.check_each(|tensor| check_copyable(tensor, options))?;
-    let Pair { src, dst, .. } = pair;
+    let Pair { src, dst, args: [_, target] } = pair;
     if src.empty {
         return Ok(false);
     }
-    let same = same_place(src, dst) && src.slot_bits() == dst.slot_bits();
-    let shared = pair.check_memory(options.allow_overlap || same)?;
+    let places = Places::of(src, dst);
+    let same = places.same(src, dst);
+    let filled = fill_transfer(src, dst, &places, &mut job.transfer);
+    // What the normal form does not show is found out.
+    if filled.is_err() || !job.transfer.plan.is_nested() {
+        check_distinct(dst).of(target)?;
+    }
+    let shared = match places.apart(src, dst) {
+        true => false,
+        false => check_shared(src, dst, options.allow_overlap || same).of(target)?,
+    };
     if same {
         return Ok(false);
     }
+    filled.of(target)?;
     job.scratch_nbytes = if shared { Some(dst.nbytes()?) } else { None };
-    fill_transfer(src, dst, &mut job.transfer).of(pair.args[1])?;
     Ok(true)
 }
 
@@ -187,6 +177,7 @@ pub fn check(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
 ///
 /// # Safety
 /// `job` was checked, for tensors that are live; `scratch` has at least the bytes it asks for.
+#[inline(never)]
 pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result<()> {
     // SAFETY: every element is in memory that the caller vouched for, elements of the destination
     // are distinct, and source and destination do not touch, or go through memory of their own.
@@ -201,8 +192,14 @@ pub unsafe fn run(job: &mut Job, scratch: &Scratch, options: &Options) -> Result
 }
 
 /// What is to be copied between two tensors of the same shape and dtype.
-fn fill_transfer(src: &Snapshot, dst: &Snapshot, transfer: &mut Transfer) -> Result<()> {
+fn fill_transfer(
+    src: &Snapshot,
+    dst: &Snapshot,
+    places: &Places,
+    transfer: &mut Transfer,
+) -> Result<()> {
     (transfer.src, transfer.dst) = (side(src), side(dst));
+    transfer.plan = Plan::new(places.src, places.dst, item(src, dst));
     fill_plan(src, dst, &mut transfer.plan)
 }
 
@@ -212,21 +209,33 @@ fn side(tensor: &Snapshot) -> Side {
     Side { device: tensor.device, handle }
 }
 
-/// The byte plan of two tensors of the same shape and dtype.
-pub fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> {
-    let slot_bits = dst.slot_bits();
-    let same = src.slot_bits() == slot_bits;
-    let (item, unit_bits) = if same && slot_bits.is_multiple_of(8) {
-        (Item::Bytes(slot_bits as usize / 8), 8)
-    } else {
-        let width = if same { slot_bits } else { dtype::item_bits(dst.dtype) };
-        (Item::Bits { width: width as usize, dst_slot: slot_bits as usize }, 1)
-    };
-    *plan = Plan::new(place(src), place(dst), item);
-    let strides = unit_strides(src, unit_bits).zip(unit_strides(dst, unit_bits));
-    for (&n, (src, dst)) in src.shape().iter().zip(strides) {
-        plan.push(Dim { n, src: src?, dst: dst? });
+/// One element of two tensors of the same dtype.
+#[inline(always)]
+fn item(src: &Snapshot, dst: &Snapshot) -> Item {
+    let dst_slot = dst.slot_bits() as usize;
+    match same_slots(src, dst) {
+        true if dst_slot.is_multiple_of(8) => Item::Bytes(dst_slot / 8),
+        true => Item::Bits { width: dst_slot, dst_slot },
+        false => Item::Bits { width: dtype::item_bits(dst.dtype) as usize, dst_slot },
     }
+}
+
+/// The byte plan of two tensors of the same shape, in normal form: the dimensions of one element's.
+#[inline(always)]
+fn fill_plan(src: &Snapshot, dst: &Snapshot, plan: &mut Plan) -> Result<()> {
+    let (by_src, by_dst) = match plan.item {
+        // They all fit, for their sums have been checked to be addresses.
+        Item::Bytes(nbytes) => (nbytes as i64, nbytes as i64),
+        Item::Bits { dst_slot, .. } => {
+            bit_strides(src).chain(bit_strides(dst)).try_for_each(|stride| stride.map(|_| ()))?;
+            (src.slot_bits().into(), dst_slot as i64)
+        }
+    };
+    let strides = src.strides().iter().zip(dst.strides());
+    plan.fill(src.shape().iter().zip(strides).map(|(&n, (src, dst))| {
+        let (src, dst) = (src.wrapping_mul(by_src), dst.wrapping_mul(by_dst));
+        Dim { n, src, dst }
+    }));
     Ok(())
 }
 

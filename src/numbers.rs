@@ -4,7 +4,7 @@ use core::ptr::null_mut;
 
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::array::Array;
-use crate::copy::unit_strides;
+use crate::copy::bit_strides;
 use crate::device::cast::{Cast, Kind, Side};
 use crate::device_type::CPU;
 use crate::dtype;
@@ -45,7 +45,7 @@ impl Part {
             return Err(error.detail("elements have no numeric value").value(dtype.code.into()));
         };
         let mut strides = Array::new();
-        for stride in unit_strides(tensor, 1) {
+        for stride in bit_strides(tensor) {
             strides.push(stride?);
         }
         let own_byte = dtype.lanes == 1 && tensor.slot_bits() == 8;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # tests/soundness.rs under Miri, by both of Rust's aliasing models: Stacked Borrows and Tree Borrows;
-# with several seeds, which decide where threads are interrupted. Needs a nightly toolchain with
+# with several seeds, which decide where threads are interrupted; and the copy engine's kernels at
+# the levels in plain Rust, some minutes. Needs a nightly toolchain with
 # Miri (rustup component add miri --toolchain nightly). The last line says what was run.
 cd "$(dirname "$0")/.." || exit 2
 cargo=${CARGO:-cargo}
@@ -15,5 +16,9 @@ for model in "" -Zmiri-tree-borrows; do
             "$cargo" +nightly miri test --locked --test soundness || failed=$((failed + 1))
     done
 done
+"$cargo" +nightly miri test --locked -p dlpack_kernels || failed=$((failed + 1))
+# The tests' memory is never freed.
+MIRIFLAGS="-Zmiri-ignore-leaks" \
+    "$cargo" +nightly miri test --locked --test engine matrix || failed=$((failed + 1))
 echo "miri: $failed of the runs failed"
 [ "$failed" -eq 0 ]

@@ -304,17 +304,8 @@ fn place(
 /// The arguments of `dlrs_copy`.
 const ARGS: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
 
-/// As `dlrs_copy`, in its two steps.
-fn copy_by_steps(pair: &Pair, options: &Options) -> Result<(), Error> {
-    let mut job = copy::Job::none();
-    match copy::begin(pair, options, &mut job) {
-        Ok(true) => copy::finish(&mut job, options),
-        done => done.map(|_| ()),
-    }
-}
-
 #[test]
-fn a_copy_without_a_plan_is_one_that_the_checks_allow() {
+fn copies_are_refused_or_put_elements_where_they_belong() {
     let mut dice = Dice(7);
     let mut arena = [0u64; 1024];
     let base: *mut u8 = arena.as_mut_ptr().cast();
@@ -339,7 +330,7 @@ fn a_copy_without_a_plan_is_one_that_the_checks_allow() {
                 continue;
             }
             (0..8192).for_each(|i| *base.add(i) = (i * 7 + i / 256) as u8);
-            copy_by_steps(&pair, &options)
+            copy::copy(&pair, &options)
         };
         let status = |result: Result<(), Error>| result.map_err(|error| error.status);
         // Devices' copies fail later than the checks.
@@ -432,7 +423,7 @@ fn few_elements_go_where_they_belong() {
             pair.src.read(&from, 0, options.rules()).unwrap();
             (from.data, from.strides) = (room.as_mut_ptr().add(3).cast(), null_mut());
             pair.dst.read(&from, 0, options.rules()).unwrap();
-            copy_by_steps(&pair, &options).unwrap();
+            copy::copy(&pair, &options).unwrap();
             let cloned = copy::clone(&pair.src, Order::C, device_type::CPU, &options).unwrap();
             let data: *const u8 = (*cloned.as_ptr()).dl_tensor.data.cast();
             let bytes = core::slice::from_raw_parts(data, nbytes).to_vec();

@@ -1,10 +1,9 @@
 /* Linked to a program by run.sh: its copies use the kernels of the level whose number the
- * environment's LEVEL is, in the ways of the make whose number TUNED is (this processor's, if it
- * is not there). Exits with 77 where this processor has not got the kernels. */
+ * environment's LEVEL is. Exits with 77 where this processor has not got the kernels. */
 #include <stdbool.h>
 #include <stdlib.h>
 
-bool dlrs_test_level(unsigned char number, unsigned char make);
+bool dlrs_test_level(unsigned char number);
 
 static unsigned char number(const char *name) {
   const char *text = getenv(name);
@@ -12,5 +11,5 @@ static unsigned char number(const char *name) {
 }
 
 __attribute__((constructor)) static void use_level(void) {
-  if (!dlrs_test_level(number("LEVEL"), number("TUNED"))) _Exit(77);
+  if (!dlrs_test_level(number("LEVEL"))) _Exit(77);
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Copies by every set of kernels that this processor has, each as it would on one that has no more:
-# the programs run on stacks of 64 KiB, with layouts of full length, which valgrind has no time for.
-# The library is built as it is shipped, with one more function. Arguments: INCLUDE, and a folder to
-# leave programs and library in without running them, for tests/avx512. TUNED in the environment
-# chooses the make whose ways they go (1: usual, 2: AMD's, 3: Zen 5's), else this processor's.
+# Copies by every set of kernels that this processor has, each as it would on one that has no more,
+# and by those in plain Rust that do what AVX2's and AVX-512's do: the programs run on stacks of
+# 64 KiB, with layouts of full length, which valgrind has no time for. The library is built as it is
+# shipped, with these and one more function. Arguments: INCLUDE, and a folder to leave programs and
+# library in without running them, for tests/avx512.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") || exit 1
@@ -27,7 +27,7 @@ for program in $programs; do
     -o "$out/$program" || exit 1
 done
 [ $# -gt 1 ] && exit
-levels="portable neon avx2 avx512 vbmi"
+levels="portable neon avx2 avx512 vbmi emulated emulated-lanes"
 number=0
 for level in $levels; do
   number=$((number + 1))

@@ -1,8 +1,7 @@
 //! Tensors made of others: deep copies, or the tensor itself where that will do.
 
-use super::few::{copied_few, dense_numel};
-use super::{CopyPolicy, DENSE_PLAIN, Job, Options, PADDED, Streams, check_copyable};
-use super::{fill_transfer, finish, is_opaque, place, route, side};
+use super::{CopyPolicy, Job, Options, PADDED, Streams, check_copyable};
+use super::{Places, fill_transfer, finish, is_opaque, place, route, side};
 use crate::abi::*;
 use crate::device::backend::Transfer;
 use crate::device::plan::{Item, Plan};
@@ -13,6 +12,9 @@ use crate::layout::{self, Order};
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::{Versioned, share};
 use crate::validate::{Rules, Snapshot};
+
+/// Bytes of a dense clone that one thread moves through the caches, on any machine.
+const CLONE_USUAL: usize = 1 << 20;
 
 /// A tensor that was made or found, and whether a [`Job`] is still to fill it.
 pub struct Made {
@@ -95,7 +97,8 @@ pub fn begin_clone(
     }
 }
 
-/// A small, dense source that the CPU reaches, to an ordinary tensor of the CPU: needs no plan.
+/// A dense source that the CPU reaches, to an ordinary tensor of the CPU of fewer bytes than
+/// threads could share: needs no plan.
 #[inline(always)]
 fn clone_usual(src: &Snapshot, wanted: &Wanted, options: &Options) -> Result<Option<Versioned>> {
     let usual = wanted.order == Order::C
@@ -103,12 +106,13 @@ fn clone_usual(src: &Snapshot, wanted: &Wanted, options: &Options) -> Result<Opt
         && !options.streams.any()
         && is_ready(src.device)
         && !is_opaque(src.dtype)
-        && dense_numel(src, src).is_some();
+        && !src.empty
+        && layout::is_contiguous(src.shape(), src.strides(), Order::C);
     if !usual {
         return Ok(None);
     }
     let flags = src.flags & PADDED | DLPACK_FLAG_BITMASK_IS_COPIED;
-    let made = alloc::new_usual(src.shape(), src.dtype, wanted.device, flags, DENSE_PLAIN)?;
+    let made = alloc::new_usual(src.shape(), src.dtype, wanted.device, flags, CLONE_USUAL)?;
     Ok(made.map(|(tensor, nbytes)| {
         // SAFETY: both are dense, so the elements are `nbytes` bytes from the first on.
         unsafe {
@@ -129,14 +133,16 @@ fn clone_any(src: &Snapshot, wanted: &Wanted, options: &Options, job: &mut Job) 
     check_target(device).map_err(blamed)?;
     let nbytes = src.nbytes()?;
     let tensor = new_wanted(src, wanted, nbytes)?;
-    // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own; on
-    // failure nobody else has it.
-    let moves = !src.empty
-        && unsafe {
+    let moves = !src.empty;
+    if moves {
+        // SAFETY: a fresh tensor of ours, of the source's shape and element size, all its own; on
+        // failure nobody else has it.
+        unsafe {
             clear_rest(src, wanted, tensor, options)
-                .and_then(|()| fill_clone(src, tensor, options, job))
+                .and_then(|()| fill_clone(src, tensor, job))
                 .inspect_err(|_| share::release(tensor))?
-        };
+        }
+    }
     Ok(Made { tensor, moves })
 }
 
@@ -203,24 +209,15 @@ unsafe fn clear_rest(
     }
 }
 
-/// Fills a clone, of few elements; of others `job` is made, and the answer true.
+/// Makes the `job` of a clone.
 ///
 /// # Safety
 /// `tensor` is fresh, of ours, with the shape and element size of `src`.
-unsafe fn fill_clone(
-    src: &Snapshot,
-    tensor: Versioned,
-    options: &Options,
-    job: &mut Job,
-) -> Result<bool> {
+unsafe fn fill_clone(src: &Snapshot, tensor: Versioned, job: &mut Job) -> Result<()> {
     let mut dst = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
-    let host = is_ready(src.device) && is_ready(dst.device) && !options.streams.any();
-    if host && copied_few(src, &dst) {
-        return Ok(false);
-    }
-    fill_transfer(src, &dst, &mut job.transfer).map(|()| true)
+    fill_transfer(src, &dst, &Places::of(src, &dst), &mut job.transfer)
 }
 
 /// Whether the CPU may use the memory of a device, without a stream that was named, at once.

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use super::{Job, Options, Pair, check, few, half, halve, route};
+use super::{Job, Options, Pair, check, half, halve, route};
 use crate::device::backend::Transfer;
 use crate::error::Result;
 
@@ -12,8 +12,6 @@ pub struct Explained {
     job: Job,
     options: Options,
     ways: [Option<route::Way>; 2],
-    /// The name of a way without a plan.
-    plain: Option<&'static str>,
 }
 
 /// Finds out which way a copy would go, without doing it; what it would refuse is refused.
@@ -22,7 +20,6 @@ pub fn explain(pair: &Pair, options: &Options, explained: &mut Explained) -> Res
     explained.moves = check(pair, options, &mut explained.job)?;
     explained.options = *options;
     explained.ways = [explained.way(false)?, explained.way(true)?];
-    explained.plain = few::named(&pair.src, &pair.dst, options);
     Ok(())
 }
 
@@ -31,7 +28,7 @@ impl Explained {
     #[inline(always)] // in its place
     pub const fn none() -> Explained {
         let (options, ways) = (Options::DEFAULT, [None, None]);
-        Explained { moves: false, job: Job::none(), options, ways, plain: None }
+        Explained { moves: false, job: Job::none(), options, ways }
     }
 
     fn twice(&self) -> bool {
@@ -44,9 +41,8 @@ impl Explained {
     fn fill(&self, back: bool, transfer: &mut Transfer) -> bool {
         let memory = core::ptr::without_provenance_mut(4096);
         *transfer = self.job.transfer;
-        match self.twice() {
-            true => halve(transfer, memory, back),
-            false => transfer.plan.simplify(),
+        if self.twice() {
+            halve(transfer, memory, back);
         }
         self.moves && (self.twice() || !back)
     }
@@ -68,7 +64,7 @@ impl Explained {
             return Ok(());
         }
         out.write_str(if back { "; then " } else { "" })?;
-        way.write(&transfer, &self.options.parallel, self.plain, out)
+        way.write(&transfer, &self.options.parallel, out)
     }
 
     /// One line of text.

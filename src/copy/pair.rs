@@ -82,25 +82,27 @@ impl Pair {
     }
 
     /// A destination that may be written, of the source's shape.
+    #[inline(always)]
     pub fn check_target(&self) -> Result<()> {
-        let [_, target] = self.args;
-        if self.dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 {
-            let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).of(target);
-            return Err(error.value_u64(self.dst.flags));
+        match self.dst.flags & DLPACK_FLAG_BITMASK_READ_ONLY {
+            0 => self.check_same_shape(),
+            _ => Err(read_only(&self.dst)).of(self.args[1]),
         }
-        self.check_same_shape()
     }
 
     /// Refuses different shapes; the second is at fault.
+    #[inline(always)]
     pub fn check_same_shape(&self) -> Result<()> {
         check_same_shape(&self.src, &self.dst).of(self.args[1])
     }
 
     /// Refuses different dtypes, padding apart; the second is at fault.
+    #[inline(always)]
     pub fn check_same_dtype(&self) -> Result<()> {
         check_same_dtype(&self.src, &self.dst).of(self.args[1])
     }
 
+    #[inline(always)]
     pub(super) fn check_same_padding(&self) -> Result<()> {
         check_same_padding(&self.src, &self.dst).of(self.args[1])
     }
@@ -111,28 +113,43 @@ impl Pair {
     }
 
     /// Asks a question of each, the source first; who fails it is at fault.
+    #[inline(always)]
     pub fn check_each(&self, check: impl Fn(&Snapshot) -> Result<()>) -> Result<()> {
         let [source, target] = self.args;
         check(&self.src).of(source)?;
         check(&self.dst).of(target)
     }
 
-    /// Whether the two share memory; refused unless allowed, and the destination is at fault.
+    /// Refuses a destination whose elements share memory. Whether it shares memory with the source;
+    /// refused unless allowed, and the destination is at fault.
     pub fn check_memory(&self, allowed: bool) -> Result<bool> {
-        check_memory(&self.src, &self.dst, allowed).of(self.args[1])
+        let Pair { src, dst, args: [_, target] } = self;
+        check_distinct(dst).of(target)?;
+        match Places::of(src, dst).apart(src, dst) {
+            true => Ok(false),
+            false => check_shared(src, dst, allowed).of(target),
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn read_only(dst: &Snapshot) -> Error {
+    Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).value_u64(dst.flags)
+}
+
+/// Refuses a tensor to be written whose elements share memory.
+#[inline(never)]
+pub(super) fn check_distinct(dst: &Snapshot) -> Result<()> {
+    match sharing::self_verdict(dst.shape(), dst.strides(), dst.slot_bits()) {
+        Verdict::Disjoint => Ok(()),
+        verdict => Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES)),
     }
 }
 
 /// Whether source and destination share memory; refused unless allowed.
 #[inline(never)]
-fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
-    match sharing::self_verdict(dst.shape(), dst.strides(), dst.slot_bits()) {
-        Verdict::Disjoint => {}
-        verdict => return Err(overlap_error(DLRS_OVERLAP_DST, verdict).field(DLRS_FIELD_STRIDES)),
-    }
-    if !comparable(src, dst) || apart(src, dst) {
-        return Ok(false);
-    }
+pub(super) fn check_shared(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
     match sharing::pair_verdict(&elements(src), &elements(dst)) {
         Verdict::Disjoint => Ok(false),
         _ if allowed => Ok(true),
@@ -140,14 +157,53 @@ fn check_memory(src: &Snapshot, dst: &Snapshot, allowed: bool) -> Result<bool> {
     }
 }
 
-/// Whether all bytes of one come before all those of the other.
-pub(super) fn apart(a: &Snapshot, b: &Snapshot) -> bool {
-    let bytes = |tensor: &Snapshot| {
-        let (first, (low, high)) = (place(tensor) as i128, tensor.byte_extent);
-        (first + i128::from(low), first + i128::from(high))
-    };
-    let (a, b) = (bytes(a), bytes(b));
-    a.1 <= b.0 || b.1 <= a.0
+/// Where element (0, ..., 0) of source and destination is.
+pub(super) struct Places {
+    pub(super) src: *mut u8,
+    pub(super) dst: *mut u8,
+    /// They are of [`same_origin`], and in one address space.
+    comparable: bool,
+}
+
+impl Places {
+    #[inline(always)]
+    pub(super) fn of(src: &Snapshot, dst: &Snapshot) -> Places {
+        let unified = |tensor: &Snapshot| device_type::unified_addresses(tensor.device.device_type);
+        let comparable =
+            same_origin(src, dst) && (src.device == dst.device || unified(src) && unified(dst));
+        Places { src: place(src), dst: place(dst), comparable }
+    }
+
+    /// Whether the two share no memory for certain: all bytes of one come before all those of the
+    /// other. No place of either is beyond the address space, or what the handle stands for, which
+    /// has been checked.
+    #[inline(always)]
+    pub(super) fn apart(&self, src: &Snapshot, dst: &Snapshot) -> bool {
+        let bytes = |place: *mut u8, (low, high): (i64, i64)| {
+            let place = place as u64;
+            (place.wrapping_add_signed(low), place.wrapping_add_signed(high))
+        };
+        let (src, dst) = (bytes(self.src, src.byte_extent), bytes(self.dst, dst.byte_extent));
+        !self.comparable || src.1 <= dst.0 || dst.1 <= src.0
+    }
+
+    /// Whether both are the same view of the same memory, so that there is nothing to move.
+    #[inline(always)]
+    pub(super) fn same(&self, src: &Snapshot, dst: &Snapshot) -> bool {
+        self.src == self.dst && self.comparable && same_view(src, dst)
+    }
+}
+
+#[inline(never)]
+fn same_view(src: &Snapshot, dst: &Snapshot) -> bool {
+    let mut dims = src.shape().iter().zip(src.strides().iter().zip(dst.strides()));
+    same_slots(src, dst) && dims.all(|(&extent, (from, to))| extent == 1 || from == to)
+}
+
+/// Whether elements of two tensors of one dtype are equally far apart.
+#[inline(always)]
+pub(super) fn same_slots(src: &Snapshot, dst: &Snapshot) -> bool {
+    (src.flags ^ dst.flags) & PADDED == 0 || src.slot_bits() == dst.slot_bits()
 }
 
 /// A tensor's elements, wherever its places are counted from.
@@ -169,7 +225,18 @@ fn overlap_error(status: Status, verdict: Verdict) -> Error {
     }
 }
 
+#[inline(always)]
 fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+    let mut extents = src.shape().iter().zip(dst.shape());
+    match src.shape().len() == dst.shape().len() && extents.all(|(from, to)| from == to) {
+        true => Ok(()),
+        false => other_shape(src, dst),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn other_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_SHAPE_MISMATCH);
     let (from, to) = (src.shape(), dst.shape());
     if from.len() != to.len() {
@@ -184,7 +251,14 @@ fn check_same_shape(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     }
 }
 
+#[inline(always)]
 fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
+    if src.dtype == dst.dtype { Ok(()) } else { other_dtype(src, dst) }
+}
+
+#[cold]
+#[inline(never)]
+fn other_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_DTYPE_MISMATCH);
     let (from, to) = (src.dtype, dst.dtype);
     for (field, from, to) in [
@@ -199,21 +273,31 @@ fn check_same_dtype(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     Ok(())
 }
 
+#[inline(always)]
 fn check_same_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
-    if src.slot_bits() == dst.slot_bits() {
-        return Ok(());
-    }
+    if same_slots(src, dst) { Ok(()) } else { other_padding(src, dst) }
+}
+
+#[cold]
+#[inline(never)]
+fn other_padding(src: &Snapshot, dst: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_DTYPE_MISMATCH);
     let error = error.field(DLRS_FIELD_FLAGS).detail("one is packed and the other padded");
     Err(error.value((dst.flags & PADDED) as i64).limit((src.flags & PADDED) as i64))
 }
 
 /// Whether the elements can be moved: by the CPU, or by the backend of their device.
+#[inline(always)]
 pub fn check_copyable(tensor: &Snapshot, options: &Options) -> Result<()> {
     check_movable(tensor, options)?;
-    if device_type::host_reachable(tensor.device.device_type) {
-        return Ok(());
+    match tensor.device == CPU || device_type::host_reachable(tensor.device.device_type) {
+        true => Ok(()),
+        false => check_served(tensor),
     }
+}
+
+#[inline(never)]
+fn check_served(tensor: &Snapshot) -> Result<()> {
     registry::required(tensor.device.device_type)?;
     if is_handle(tensor) && !tensor.empty {
         check_handle(tensor)?;
@@ -272,16 +356,24 @@ pub fn check_pointer(tensor: &Snapshot, rules: Rules) -> Result<()> {
     }
 }
 
+#[inline(always)]
 fn check_movable(tensor: &Snapshot, options: &Options) -> Result<()> {
-    if !is_opaque(tensor.dtype) || options.raw_bytes {
-        return Ok(());
+    match !is_opaque(tensor.dtype) || options.raw_bytes {
+        true => Ok(()),
+        false => opaque(tensor),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn opaque(tensor: &Snapshot) -> Result<()> {
     let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_DTYPE_CODE);
     let error = error.detail("opaque handles are copied only as raw bytes");
     Err(error.value(tensor.dtype.code.into()))
 }
 
 /// Whether elements are opaque handles, which are moved only when that is asked for.
+#[inline(always)]
 pub(super) fn is_opaque(dtype: DLDataType) -> bool {
     dtype.code == DLDataTypeCode::kDLOpaqueHandle as u8
 }
@@ -302,11 +394,13 @@ fn check_handle(tensor: &Snapshot) -> Result<()> {
 }
 
 /// Whether `data` is an opaque handle, which only `byte_offset` can move.
+#[inline(always)]
 pub fn is_handle(tensor: &Snapshot) -> bool {
-    device_type::opaque_handle(tensor.device.device_type)
+    tensor.device != CPU && device_type::opaque_handle(tensor.device.device_type)
 }
 
 /// Where element (0, ..., 0) is: an address, or bytes from the start of what the handle stands for.
+#[inline(always)]
 pub(super) fn place(tensor: &Snapshot) -> *mut u8 {
     match is_handle(tensor) {
         true => null_mut::<u8>().wrapping_add(tensor.byte_offset as usize),
@@ -315,23 +409,18 @@ pub(super) fn place(tensor: &Snapshot) -> *mut u8 {
 }
 
 /// Whether places of the two are of one kind: both addresses, or offsets into the same object.
+#[inline(always)]
 pub fn same_origin(a: &Snapshot, b: &Snapshot) -> bool {
-    let object = |tensor| is_handle(tensor).then_some((tensor.device, tensor.data));
-    object(a) == object(b)
+    match (is_handle(a), is_handle(b)) {
+        (false, false) => true,
+        (true, true) => (a.device, a.data) == (b.device, b.data),
+        _ => false,
+    }
 }
 
-/// Whether places of the two can be compared: of [`same_origin`], and in one address space.
-fn comparable(a: &Snapshot, b: &Snapshot) -> bool {
-    let unified = |tensor: &Snapshot| device_type::unified_addresses(tensor.device.device_type);
-    same_origin(a, b) && (a.device == b.device || unified(a) && unified(b))
-}
-
-/// Strides in units of `unit_bits` bits, one by one; 0 where the extent is 1.
-pub fn unit_strides(
-    tensor: &Snapshot,
-    unit_bits: u32,
-) -> impl Iterator<Item = Result<i64>> + use<'_> {
-    let slots = i64::from(tensor.slot_bits().checked_div(unit_bits).unwrap_or(0));
+/// Strides in bits, one by one; 0 where the extent is 1.
+pub fn bit_strides(tensor: &Snapshot) -> impl Iterator<Item = Result<i64>> + use<'_> {
+    let slots = i64::from(tensor.slot_bits());
     let pairs = tensor.shape().iter().zip(tensor.strides());
     pairs.enumerate().map(move |(dim, (&extent, &stride))| match stride.checked_mul(slots) {
         _ if extent == 1 => Ok(0),
@@ -341,12 +430,4 @@ pub fn unit_strides(
             Err(error.dim(dim).value(stride))
         }
     })
-}
-
-/// Whether both are the same view of the same memory, so that there is nothing to move.
-pub(super) fn same_place(src: &Snapshot, dst: &Snapshot) -> bool {
-    let mut dims = src.shape().iter().zip(src.strides().iter().zip(dst.strides()));
-    comparable(src, dst)
-        && place(src) == place(dst)
-        && dims.all(|(&extent, (from, to))| extent == 1 || from == to)
 }

@@ -220,17 +220,17 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
     Ok((ends, ways))
 }
 
-/// Carries out a transfer that moves something, and leaves its plan simplified.
+/// Carries out a transfer that moves something; its plan is in its normal form, and stays so.
 ///
 /// # Safety
 /// Every element of the plan is live on its side; elements of the destination are distinct and
 /// none of the source's. With `enqueue_only` all stays so until the stream has got here.
+#[inline]
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
     if !pending(transfer.src.device, transfer.dst.device, &options.streams) {
         // SAFETY: the caller's word; the CPU reaches both sides.
-        return unsafe { cpu::copy(&mut transfer.plan, &options.parallel) };
+        return unsafe { cpu::copy_simple(&transfer.plan, &options.parallel) };
     }
-    transfer.plan.simplify();
     // SAFETY: as this function's contract.
     unsafe { elsewhere(transfer, options) }
 }
@@ -238,7 +238,7 @@ pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> 
 /// A transfer that a device takes part in, or whose streams a device has.
 ///
 /// # Safety
-/// As [`execute`]; the plan is simplified.
+/// As [`execute`].
 #[inline(never)]
 unsafe fn elsewhere(transfer: &mut Transfer, options: &Options) -> Result<()> {
     transfer.parallel = options.parallel;
@@ -284,28 +284,24 @@ pub fn explain(transfer: &Transfer, options: &Options) -> Result<Way> {
 }
 
 impl Way {
-    /// `cpu: transpose, 1 at a time, avx2; 4 bytes x 1024 (4096 <- 4) x 1024 (4 <- 4096)`. What is
-    /// `plain` needs no plan.
+    /// `cpu: turn through a stage, 1 thread, avx2; 4 bytes x 1024 (4096 <- 4) x 1024 (4 <- 4096)`.
     pub fn write(
         &self,
         transfer: &Transfer,
         parallel: &Parallel,
-        plain: Option<&'static str>,
         out: &mut dyn Write,
     ) -> fmt::Result {
         let Transfer { plan, src, dst, .. } = transfer;
         match self.how {
             Some(how) => write!(out, "{}: {how}", self.by)?,
             None if self.by == "cpu" => {
-                let (parts, [first, last]) = match plain {
-                    Some(name) => (1, [name; 2]),
-                    None => cpu::parts(plan, parallel),
-                };
-                write!(out, "cpu: {first}")?;
+                let (parts, [first, last]) = cpu::parts(plan, parallel);
+                write!(out, "cpu: {first}{}", cpu::outlet(plan))?;
                 if last != first {
                     write!(out, " ({last} at the end)")?;
                 }
-                write!(out, ", {parts} at a time, {}", cpu::level().name())?;
+                let threads = if parts == 1 { "thread" } else { "threads" };
+                write!(out, ", {parts} {threads}, {}", cpu::level().name())?;
             }
             None => {
                 let (src, dst) = (device_type::Name(src.device), device_type::Name(dst.device));

@@ -5,7 +5,7 @@ pub mod cast;
 pub mod cpu;
 pub mod gpu;
 pub mod host;
-pub mod part;
+pub mod nest;
 pub mod per_kind;
 pub mod pieces;
 pub mod plan;

@@ -1,9 +1,7 @@
 //! The byte plan: what a backend is asked to copy. Pointers, extents, strides; no tensors.
 //!
-//! [`Plan::simplify`] brings a plan into its normal form and [`Plan::kernel`] names the cheapest
-//! way to carry it out. Both are pure: no byte is read or written.
+//! [`Plan::simplify`] brings a plan into its normal form; no byte is read or written.
 
-use super::part::Part;
 use crate::array::Array;
 pub use crate::layout::MAX_NDIM;
 
@@ -50,37 +48,53 @@ pub struct Dim {
 impl Dim {
     /// A dimension that is not there.
     pub const NONE: Dim = Dim { n: 1, src: 0, dst: 0 };
+
+    /// What dimensions are sorted by, the largest outermost.
+    #[inline(always)]
+    fn key(&self) -> (u64, u64) {
+        (self.dst.unsigned_abs(), self.src.unsigned_abs())
+    }
+
+    /// This one and `inner` as one, if each step here is one past the end of `inner`.
+    #[inline(always)]
+    fn merged(&self, inner: Dim) -> Option<Dim> {
+        let (src, dst) = (inner.n.checked_mul(inner.src)?, inner.n.checked_mul(inner.dst)?);
+        let n = self.n.checked_mul(inner.n)?;
+        (src == self.src && dst == self.dst).then_some(Dim { n, ..inner })
+    }
 }
 
-/// How the CPU carries out a simplified plan. Dimension numbers are the simplified plan's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kernel {
-    /// One contiguous block.
-    Memcpy,
-    /// So few elements that whatever is prepared for them costs more than it saves.
-    Few,
-    /// Contiguous runs of more than 16 bytes, or of a size that is no power of two.
-    Rows,
-    /// The innermost dimension repeats one source element.
-    Fill,
-    /// The destination is dense in the innermost dimensions, the source in others.
-    Transpose,
-    /// The same, of elements of 1 and 2 bytes; one side has less than 16 bytes.
-    Slim,
-    /// A few source planes (the innermost dimension) woven into one contiguous run.
-    Interleave,
-    /// The destination is dense, the source steps by so many elements (negative: backwards).
-    Step(i64),
-    /// The destination is dense, the source is anywhere.
-    Gather,
-    /// The destination has gaps between neighbours.
-    Scatter,
-    /// Elements that are not whole bytes, or not at whole bytes.
-    Bits,
+/// Dimensions on their way into normal form, one after the other, the outermost first: those of
+/// extent 1 are dropped, and one that follows the one before becomes one with it.
+struct Gathered {
+    /// The innermost so far, which may grow; of extent 1 if there is none.
+    last: Dim,
+    /// Each destination stride was smaller than the one before.
+    sorted: bool,
 }
 
-/// The most planes that [`Kernel::Interleave`] weaves, and the widest [`Kernel::Step`].
-pub const MAX_STEP: i64 = 8;
+impl Gathered {
+    const NONE: Gathered = Gathered { last: Dim::NONE, sorted: true };
+
+    /// One more; the one before, if it is done.
+    #[inline(always)]
+    fn add(&mut self, dim: Dim) -> Option<Dim> {
+        if dim.n == 1 {
+            return None;
+        }
+        let last = self.last;
+        if let Some(one) = last.merged(dim) {
+            self.last = one;
+            return None;
+        }
+        self.last = dim;
+        if last.n == 1 {
+            return None;
+        }
+        self.sorted &= last.dst > dim.dst && dim.dst >= 0;
+        Some(last)
+    }
+}
 
 impl Plan {
     /// One to be made: of no byte.
@@ -96,6 +110,7 @@ impl Plan {
     }
 
     /// Adds an innermost dimension; one beyond [`MAX_NDIM`] is ignored.
+    #[inline(always)]
     pub fn push(&mut self, dim: Dim) {
         self.dims.push(dim);
     }
@@ -107,11 +122,13 @@ impl Plan {
     }
 
     /// Dimension `i`, or [`Dim::NONE`].
+    #[inline(always)]
     pub fn dim(&self, i: usize) -> Dim {
         self.dims.get(i).copied().unwrap_or(Dim::NONE)
     }
 
     /// Replaces dimension `i`.
+    #[inline(always)]
     pub fn set(&mut self, i: usize, dim: Dim) {
         if let Some(slot) = self.dims.get_mut(i) {
             *slot = dim;
@@ -129,6 +146,7 @@ impl Plan {
     }
 
     /// Number of bytes written, rounded up (saturating).
+    #[inline]
     pub fn nbytes(&self) -> u64 {
         match self.item {
             Item::Bytes(n) => self.count().saturating_mul(n as u64),
@@ -143,35 +161,64 @@ impl Plan {
     /// A plan of [`Item::Bits`] keeps a negative destination stride where flipping it would leave
     /// the first element in the middle of a byte.
     pub fn simplify(&mut self) {
-        self.drop_ones();
-        self.bits_to_bytes();
-        self.flip();
-        self.sort();
-        self.merge();
+        let (mut gathered, mut kept) = (Gathered::NONE, 0);
+        for i in 0..self.ndim() {
+            let dim = self.turned(self.dim(i));
+            if let Some(done) = gathered.add(dim) {
+                self.set(kept, done);
+                kept += 1;
+            }
+        }
+        if gathered.last.n != 1 {
+            self.set(kept, gathered.last);
+            kept += 1;
+        }
+        self.dims.truncate(kept);
+        self.settle(gathered.sorted);
+    }
+
+    /// Adds dimensions, the outermost first, to a plan that has none, in normal form.
+    #[inline(always)]
+    pub fn fill(&mut self, dims: impl Iterator<Item = Dim>) {
+        let mut gathered = Gathered::NONE;
+        for dim in dims {
+            let dim = self.turned(dim);
+            if let Some(done) = gathered.add(dim) {
+                self.push(done);
+            }
+        }
+        if gathered.last.n != 1 {
+            self.push(gathered.last);
+        }
+        self.settle(gathered.sorted);
+    }
+
+    /// The rest of a normal form.
+    #[inline]
+    fn settle(&mut self, sorted: bool) {
+        if !sorted {
+            self.sort();
+            self.merge();
+        }
         self.absorb();
-        if self.bits_to_bytes() {
+        if let Item::Bits { .. } = self.item
+            && self.bits_to_bytes()
+        {
             self.absorb();
         }
     }
 
-    /// Whether it is in its normal form.
-    pub fn is_simple(&self) -> bool {
-        let mut plan = *self;
-        plan.simplify();
-        let same = (plan.src, plan.dst, plan.item) == (self.src, self.dst, self.item);
-        same && *plan.dims == *self.dims
-    }
-
-    fn drop_ones(&mut self) {
-        let mut kept = 0;
-        for i in 0..self.ndim() {
-            let dim = self.dim(i);
-            if dim.n != 1 {
-                self.set(kept, dim);
-                kept += 1;
-            }
-        }
-        self.dims.truncate(kept);
+    /// Whether a step of each dimension passes all that lies inside it in the destination, so that
+    /// no two elements share a unit. Of a plan in its normal form.
+    #[inline]
+    pub fn is_nested(&self) -> bool {
+        let (Item::Bytes(slot) | Item::Bits { dst_slot: slot, .. }) = self.item;
+        let mut reach = slot as i64;
+        self.dims.iter().rev().all(|dim| {
+            let inside = reach;
+            reach = (dim.n - 1).saturating_mul(dim.dst).saturating_add(inside);
+            dim.dst >= inside
+        })
     }
 
     /// Bits that are whole bytes at whole bytes become bytes.
@@ -188,26 +235,31 @@ impl Plan {
         true
     }
 
-    fn flip(&mut self) {
-        let unit = if matches!(self.item, Item::Bytes(_)) { 1 } else { 8 };
-        for dim in self.dims.iter_mut() {
-            let Dim { n, src, dst } = *dim;
-            let (by_src, by_dst) = ((n - 1).wrapping_mul(src), (n - 1).wrapping_mul(dst));
-            if dst < 0 && by_src % unit == 0 && by_dst % unit == 0 {
-                self.src = self.src.wrapping_offset((by_src / unit) as isize);
-                self.dst = self.dst.wrapping_offset((by_dst / unit) as isize);
-                *dim = Dim { n, src: src.wrapping_neg(), dst: dst.wrapping_neg() };
-            }
+    /// A dimension whose destination stride is positive: from its other end, if that is a whole
+    /// byte on both sides.
+    #[inline(always)]
+    fn turned(&mut self, dim: Dim) -> Dim {
+        if dim.dst < 0 { self.flip(dim) } else { dim }
+    }
+
+    fn flip(&mut self, dim: Dim) -> Dim {
+        let log = if matches!(self.item, Item::Bytes(_)) { 0 } else { 3 };
+        let Dim { n, src, dst } = dim;
+        let (by_src, by_dst) = ((n - 1).wrapping_mul(src), (n - 1).wrapping_mul(dst));
+        if (by_src | by_dst) & ((1 << log) - 1) != 0 {
+            return dim;
         }
+        self.src = self.src.wrapping_offset((by_src >> log) as isize);
+        self.dst = self.dst.wrapping_offset((by_dst >> log) as isize);
+        Dim { n, src: src.wrapping_neg(), dst: dst.wrapping_neg() }
     }
 
     /// Insertion sort: outermost, that is largest destination stride, first.
     fn sort(&mut self) {
-        let key = |d: Dim| (d.dst.unsigned_abs(), d.src.unsigned_abs());
         for i in 1..self.ndim() {
             let dim = self.dim(i);
             let mut to = i;
-            while to > 0 && key(self.dim(to - 1)) < key(dim) {
+            while to > 0 && self.dim(to - 1).key() < dim.key() {
                 let above = self.dim(to - 1);
                 self.set(to, above);
                 to -= 1;
@@ -216,17 +268,15 @@ impl Plan {
         }
     }
 
+    /// Neighbours that follow one another become one.
     fn merge(&mut self) {
-        let mut kept = 0;
+        let mut kept = 0usize;
         for i in 0..self.ndim() {
-            let inner = self.dim(i);
-            let outer = if kept > 0 { self.dim(kept - 1) } else { Dim::NONE };
-            let spans = |stride: i64| inner.n.checked_mul(stride);
-            let fits = spans(inner.src) == Some(outer.src) && spans(inner.dst) == Some(outer.dst);
-            match outer.n.checked_mul(inner.n) {
-                Some(n) if kept > 0 && fits => self.set(kept - 1, Dim { n, ..inner }),
+            let dim = self.dim(i);
+            match self.dim(kept.wrapping_sub(1)).merged(dim) {
+                Some(one) if kept > 0 => self.set(kept - 1, one),
                 _ => {
-                    self.set(kept, inner);
+                    self.set(kept, dim);
                     kept += 1;
                 }
             }
@@ -250,10 +300,5 @@ impl Plan {
             };
             self.dims.truncate(self.ndim() - 1);
         }
-    }
-
-    /// The way to carry out this plan, which must be simplified.
-    pub fn kernel(&self) -> Kernel {
-        Part::whole(self).kernel()
     }
 }

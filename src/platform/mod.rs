@@ -17,6 +17,8 @@ mod workers;
 
 pub use float_environment::FloatEnvironment;
 pub use names::Names;
+#[cfg(not(target_arch = "x86_64"))]
+pub use os::caches;
 pub use os::{CUDA, HIP, HIPRTC};
 pub use os::{
     Library, Lock, cancellation_point, give_back, library_loaded, library_open, library_with,

@@ -228,6 +228,12 @@ pub fn processors() -> usize {
     }
 }
 
+/// Sizes of caches: not told.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn caches() -> [usize; 2] {
+    [0; 2]
+}
+
 /// Threads are not cancelled here.
 #[inline]
 pub fn cancellation_point() {}

@@ -28,8 +28,8 @@ export LEVELS="avx512 vbmi"
 # shellcheck disable=SC2086
 [ "$ENGINE" = none ] || run "engine, $LEVELS" ./engine --test-threads 1 ${ENGINE:+--exact $ENGINE}
 for program in $PROGRAMS; do
-  run "$program, avx512" quietly env LEVEL=4 TUNED="$TUNED" "./$program"
-  run "$program, vbmi" quietly env LEVEL=5 TUNED="$TUNED" "./$program"
+  run "$program, avx512" quietly env LEVEL=4 "./$program"
+  run "$program, vbmi" quietly env LEVEL=5 "./$program"
 done
 echo "guest: done"
 sleep 5 # until the port, which is slow, has sent it

@@ -6,8 +6,7 @@
 # three times as slow, Linux was not seen to start. How far it is: target/avx512/serial.txt. In the
 # environment: BOCHS, the emulator, and BOCHS_DISPLAY, which it must have; KERNEL, a file, where
 # apt-get cannot download Debian's; ENGINE, names of tests/engine's tests (or none), and PROGRAMS,
-# of C programs, to run these alone; TUNED, the make whose ways these go (2: AMD's, 3: Zen 5's; the
-# processor is an Intel). Ends with `avx512: N passed, M failed`.
+# of C programs, to run these alone. Ends with `avx512: N passed, M failed`.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 work=target/avx512 bochs=${BOCHS:-bochs} busybox=/bin/busybox boot=/usr/lib/ISOLINUX/isolinux.bin
@@ -47,7 +46,7 @@ done
 cp -L $busybox "$guest/bin/busybox"
 cp tests/avx512/init.sh "$guest/init"
 programs=${PROGRAMS-test_stack test_engine}
-echo "ENGINE='${ENGINE:-}' PROGRAMS='$programs' TUNED='${TUNED:-}'" >"$guest/tests/which"
+echo "ENGINE='${ENGINE:-}' PROGRAMS='$programs'" >"$guest/tests/which"
 
 # A CD: the BIOS loads it, and no driver is needed.
 (cd "$guest" && find . | cpio -o -H newc -R 0:0 --quiet) >"$iso/initrd" || exit 1

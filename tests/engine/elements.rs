@@ -13,7 +13,7 @@ use dlpack_rs::abi::*;
 use dlpack_rs::capi::batch::dlrs_copy_from_bytes;
 use dlpack_rs::capi::cast::{dlrs_cast, dlrs_fill};
 use dlpack_rs::capi::copy::{DLRS_COPY_ALLOW_OVERLAP, dlrs_copy, dlrs_copy_options};
-use dlpack_rs::device::cpu::{Make, Parallel, set_make, set_nested, set_thresholds};
+use dlpack_rs::device::cpu::{Parallel, set_thresholds};
 use dlpack_rs::device::plan::{Dim, Item, Plan};
 
 use crate::model::{Case, EXTENTS, Guarded, Random, Run, memory, strides, woven};
@@ -201,15 +201,11 @@ fn small(case: &Case) -> bool {
     bytes(case.extent(|d| d.src, width)).max(bytes(case.extent(|d| d.dst, slot))) < 1 << 20
 }
 
-/// Any thresholds and make.
+/// Any thresholds.
 fn tune(random: &mut Random) -> String {
     let stream = random.one_of(&[0, NEVER, NEVER]);
-    let make = random.one_of(&[Make::Usual, Make::Amd, Make::Zen5]);
-    let nested = random.below(2) == 0;
     set_thresholds(stream, 1);
-    set_make(make);
-    set_nested(nested);
-    format!("streaming from {stream}, tuned for {make:?}, nested {nested}")
+    format!("streaming from {stream}")
 }
 
 /// A copy within one memory, in which elements of both sides may lie in one another: as if all were
@@ -247,7 +243,7 @@ extern "C" fn told(signal: i32) {
     }
 }
 
-/// Random layouts, writers, makes and thresholds.
+/// Random layouts, writers and thresholds.
 #[test]
 fn differential() {
     for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL] {
@@ -277,13 +273,13 @@ fn differential() {
     });
 }
 
-/// Rows of bytes and of larger elements between one another, at every make's ways: of each number
+/// Rows of bytes and of larger elements between one another: of each number
 /// of rows that leaves another part of a window for the last one.
 #[test]
 fn interleaved() {
     let memory = memory();
     let rows = [(5, 2, 5), (4, 2, 7), (3, 3, 4), (2, 5, 2), (7, 3, 7), (3, 7, 3), (8, 9, 8)];
-    ways(&crate::CACHES, |what| {
+    ways(&[NEVER], |what| {
         let mut random = Random(0x1e7e_71ea_0000_0043);
         for (columns, column, row) in rows {
             for size in [1, 2, 3, 4, 8] {

@@ -3,13 +3,13 @@ use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dlpack_rs::device::cpu::{
-    Level, Make, Parallel, ParallelFor, copy, detected, level, make, parts, set_level, set_make,
-    set_nested, set_thresholds,
+    Level, Parallel, ParallelFor, copy, detected, level, parts, set_level, set_thresholds,
 };
-use dlpack_rs::device::plan::{Dim, Item, Kernel, Plan};
+use dlpack_rs::device::plan::{Dim, Item, Plan};
 use model::{Case, Random, Run, case, memory};
 
 mod elements;
+mod matrix;
 mod model;
 
 const SERIAL: Parallel = Parallel { threads: 1, hook: None };
@@ -20,11 +20,10 @@ fn lock() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All that the processor has; LEVELS="avx512 vbmi" demands these, and no others (an emulator is
-/// slow).
+/// All that the processor has, and those in plain Rust; LEVELS="avx512 vbmi" demands these, and no
+/// others (an emulator is slow).
 fn levels() -> Vec<Level> {
-    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
-    let mut levels: Vec<_> = all.into_iter().filter(|&level| set_level(level)).collect();
+    let mut levels: Vec<_> = Level::ALL.into_iter().filter(|&level| set_level(level)).collect();
     assert!(levels.contains(&detected()));
     if let Ok(only) = std::env::var("LEVELS") {
         let only: Vec<_> = only.split(' ').collect();
@@ -43,27 +42,17 @@ impl Run for Parallel {
 
 const NEVER: usize = usize::MAX;
 
-/// In the caches, tuned for every make of processors.
-const CACHES: [(usize, Make, bool); 3] =
-    [(NEVER, Make::Usual, true), (NEVER, Make::Amd, true), (NEVER, Make::Zen5, true)];
-
-/// Runs `one` at every level, with and without streaming, tuned for every make of processors.
-fn everywhere(mut one: impl FnMut(&str)) {
-    ways(&[(0, Make::Usual, true), (0, Make::Amd, false), (0, Make::Zen5, true)], &mut one);
-    ways(&CACHES, &mut one);
-    ways(&[(NEVER, Make::Amd, false)], one);
+/// Runs `one` at every level, with and without streaming.
+fn everywhere(one: impl FnMut(&str)) {
+    ways(&[0, NEVER], one);
 }
 
-/// Runs `one` at every level, streaming from so many bytes on, tuned for a make; with loops alone
-/// where these are fast, or without.
-fn ways(ways: &[(usize, Make, bool)], mut one: impl FnMut(&str)) {
+/// Runs `one` at every level, streaming from so many bytes on.
+fn ways(streams: &[usize], mut one: impl FnMut(&str)) {
     each_level(|this| {
-        for &(stream, tuned, nested) in ways {
+        for &stream in streams {
             set_thresholds(stream, 1);
-            set_make(tuned);
-            assert_eq!(make(), tuned);
-            set_nested(nested);
-            one(&format!("{this:?}, streaming from {stream}, tuned for {tuned:?}"));
+            one(&format!("{this:?}, streaming from {stream}"));
         }
     });
 }
@@ -71,23 +60,21 @@ fn ways(ways: &[(usize, Make, bool)], mut one: impl FnMut(&str)) {
 /// Runs `one` at every level, and leaves all settings as they were.
 fn each_level(mut one: impl FnMut(Level)) {
     let _one = lock();
-    let made = make();
     for this in levels() {
         assert!(set_level(this) && level() == this);
         one(this);
     }
     set_level(detected());
-    set_make(made);
-    set_nested(true);
     set_thresholds(3 << 20, 1 << 20);
 }
 
 /// The best level is found: else these tests would be of others alone, and copies slow.
-#[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(emulated)))]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[test]
 fn detects() {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
-    let avx512 = is_x86_feature_detected!("avx512f")
+    let avx512 = cfg!(target_arch = "x86_64")
+        && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl");
     let best = match (avx2, avx512, is_x86_feature_detected!("avx512vbmi")) {
@@ -340,20 +327,18 @@ fn transposes_crowded() {
 }
 
 /// Long destination rows a power of two apart, or that start anywhere in a line, or that follow one
-/// another; from rows that strides or lists tell. As many as are copied before they are turned and
-/// more, of as many columns and more. (Those of 16 bytes are squares here; [`large_transposes`] has
-/// the copies.)
+/// another; from source rows of one loop or two, some of them pages apart.
 #[test]
-fn transposes_of_copied_rows() {
+fn transposes_to_long_rows() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x09a4_e150_0000_0096);
         for size in [1i64, 2, 4, 8, 16] {
             let line = 64 / size;
             for far in [true, false, true, false] {
-                let listed = random.below(3) == 0;
+                let two_loops = random.below(3) == 0;
                 let short = random.below(4) == 0;
-                let inner = if listed { 2 * random.below(4) as i64 + 3 } else { 1 };
+                let inner = if two_loops { 2 * random.below(4) as i64 + 3 } else { 1 };
                 let n = 256 * random.one_of(&[1, 2, 3]) + random.below(80) as i64 + 2 * line;
                 let n = if short { 128 + random.below(128) as i64 } else { n } / inner;
                 let columns = line * random.one_of(&[2, 5, 8, 9]);
@@ -387,9 +372,9 @@ fn transposes_of_copied_rows() {
 /// Likewise in the caches: rows a multiple of 1, 2 or 4 KiB apart, few and many, to rows that start
 /// anywhere.
 #[test]
-fn transposes_of_copied_rows_in_the_caches() {
+fn transposes_of_rows_far_apart() {
     let memory = memory();
-    ways(&CACHES, |what| {
+    ways(&[NEVER], |what| {
         let mut random = Random(0x0ea7_c0a7_ed00_0001);
         for (size, n) in [(1i64, 64), (1, 300), (2, 32), (2, 290), (4, 32), (4, 48), (4, 400)] {
             let n = n + random.one_of(&[0, 0, 1, 7, 20]);
@@ -411,10 +396,9 @@ fn transposes_of_copied_rows_in_the_caches() {
     });
 }
 
-/// Elements of other sizes, of which rows are copied before they are turned: one part of them and
-/// several, that start and end anywhere.
+/// Elements of other sizes, in long rows that start and end anywhere, some of them pages apart.
 #[test]
-fn odd_transposes_of_copied_rows() {
+fn odd_transposes_to_long_rows() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x0dd5_7a6e_0000_0003);
@@ -436,18 +420,17 @@ fn odd_transposes_of_copied_rows() {
     });
 }
 
-/// Elements of 8 and 16 bytes to destination rows that start anywhere in a line: one part of them
-/// and several, that follow one another or not, found by strides or by lists.
+/// Elements of 8 and 16 bytes to destination rows that start anywhere in a line and follow one
+/// another or not, with sides of one loop or two.
 #[test]
-fn transposes_element_by_element() {
+fn transposes_of_large_elements() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x57a1_6874_0000_0816);
         for size in [8i64, 16, 8, 16] {
-            for listed in [false, true, false] {
+            for two_loops in [false, true, false] {
                 let (n, m) = (random.below(150) as i64 + 130 / size, random.below(90) as i64 + 9);
-                // The source's rows, and columns, of two dimensions if they are listed.
-                let (rows, columns) = if listed { (3, 5) } else { (1, 1) };
+                let (rows, columns) = if two_loops { (3, 5) } else { (1, 1) };
                 let line = size * random.one_of(&[0, 1, 3]);
                 let (by, gap) = (size * (columns * m) + line, size * random.below(3) as i64);
                 let apart = size * n * rows + gap;
@@ -497,7 +480,7 @@ fn volumes() {
 #[test]
 fn large_volumes() {
     let memory = memory();
-    ways(&CACHES, |what| {
+    ways(&[NEVER], |what| {
         let mut random = Random(0x0701_0e50_0000_2222);
         let extents =
             [(1, [256, 90, 256]), (2, [192, 60, 200]), (8, [32, 70, 240]), (11, [40, 130, 120])];
@@ -544,8 +527,8 @@ fn batches() {
     });
 }
 
-/// Few planes side by side: pieces of the 4 KiB buffer, and a last one of one to four elements; and
-/// runs of fewer elements than vectors have.
+/// Few planes interleaved, of whole pages together and a few elements more; and runs of fewer elements
+/// than vectors have.
 #[test]
 fn planes() {
     let memory = memory();
@@ -609,7 +592,7 @@ fn few_pixels() {
                 let near = random.one_of(&[0, 0, size]);
                 let apart = n * size + random.one_of(&[0, 0, 1, 64]);
                 let (src, dst) = (n * channels * size + near, planes * apart + near);
-                // So many that tables are worth their while.
+                // So many that a program of shuffles is worth its while.
                 let runs = 8192 / (n * planes * size) + 1;
                 let dims = vec![
                     Dim { n: 2, src: src * runs + near, dst: dst * runs },
@@ -624,7 +607,8 @@ fn few_pixels() {
     });
 }
 
-/// Of a side that is found by lists, of so many elements at a time (128), few are left over.
+/// Sides of two loops of 128 or 256 elements and a few more, which are left over where offsets are
+/// listed for so many at a time.
 #[test]
 fn few_left() {
     let memory = memory();
@@ -786,10 +770,10 @@ fn matrices() {
     });
 }
 
-/// Faces of which several dimensions make one side, of the destination or of the source, with fewer
-/// and more positions than are found at a time, or before the first face.
+/// Transposes of which two loops make one side, of the destination or of the source, with few
+/// elements and more than are listed at a time.
 #[test]
-fn places() {
+fn sides_of_two_loops() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x0c0f_fee0_0000_246b);
@@ -831,8 +815,8 @@ fn repeated([m, n, a, b]: [i64; 4], size: i64, gap: i64) -> Case {
     Case { item: Item::Bytes(size as usize), dims }
 }
 
-/// What is repeated is made once: blocks of any size, few or many of them, alone or with others,
-/// repeated themselves, backwards, by several threads and past the caches.
+/// Transposed matrices of any size that are repeated: few or many times, alone or with others, of one
+/// element, backwards, by several threads and past the caches.
 #[test]
 fn repeats() {
     let memory = memory();
@@ -857,11 +841,10 @@ fn repeats() {
     });
 }
 
-/// Transposes of every n-th element, which are picked first: rows longer than a block and shorter,
-/// more of them than it has room for and fewer, of one dimension and several, backwards, with gaps,
-/// by several threads and past the caches.
+/// Transposes of every n-th element: of few long rows and many short ones, of one loop and several,
+/// backwards, with gaps, by several threads and past the caches.
 #[test]
-fn picks() {
+fn transposes_of_every_nth() {
     let memory = memory();
     everywhere(|what| {
         let mut random = Random(0x7069_636b_0000_0001);
@@ -879,7 +862,7 @@ fn picks() {
                 [40, 32, 40, 2],
             ]);
             let mut dims = shape.map(|n| Dim { n, src: 0, dst: 0 });
-            // The picked one, then those of the source's rows from the inside out.
+            // Every n-th element, then the source's rows from the inside out.
             let mut src = step * size;
             for at in random.one_of(&[[0, 1, 2, 3], [0, 2, 3, 1], [0, 3, 1, 2], [0, 2, 1, 3]]) {
                 dims[at].src = src * random.one_of(&[1, 1, -1]);
@@ -899,18 +882,17 @@ fn picks() {
     });
 }
 
-/// Transposes past the caches of rows that start anywhere in a line, made in slabs of some columns
-/// or matrices, the last of which is smaller: forwards, backwards, with gaps in either tensor, by
-/// several threads.
+/// Transposes past the caches to short and long rows that follow one another and start anywhere in a
+/// line, also of several matrices: forwards, backwards, with gaps in either tensor, by several
+/// threads.
 #[test]
-fn slabs() {
+fn transposes_to_rows_that_follow() {
     let memory = memory();
-    ways(&[(0, Make::Usual, false), (0, Make::Usual, true)], |what| {
+    ways(&[0], |what| {
         let mut random = Random(0x736c_6162_7300_0001);
         for i in 0..120 {
             let size = random.one_of(&[1, 1, 2, 2, 3, 4, 4, 5, 7, 8, 16]);
             let shapes = [[9, 1900, 1], [33, 700, 1], [70, 301, 2], [131, 97, 3], [13, 17, 140]];
-            // The first one is larger than four of the largest slabs.
             let [a, b, m] = if i == 0 { [33, 35_000, 1] } else { random.one_of(&shapes) };
             let size = if i == 0 { 2 } else { size };
             let gap = random.one_of(&[0, 0, 0, size, 64 * size]);
@@ -932,13 +914,12 @@ fn slabs() {
     });
 }
 
-/// Permutations past the caches of which slabs are boxes, that is pieces of the destination with
-/// gaps between them: the innermost dimensions of both tensors, and some of one that is the second
-/// one in either; forwards, backwards, with gaps in either tensor, by several threads.
+/// Permutations of three to five loops past the caches, with the innermost one of the source second or
+/// last in the destination; forwards, backwards, with gaps in either tensor, by several threads.
 #[test]
-fn slabs_that_are_boxes() {
+fn permutations_past_the_caches() {
     let memory = memory();
-    ways(&[(0, Make::Usual, false), (0, Make::Usual, true)], |what| {
+    ways(&[0], |what| {
         let mut random = Random(0x736c_6162_7300_0004);
         for i in 0..150 {
             let size = random.one_of(&[1, 1, 2, 2, 3, 4, 8, 16]);
@@ -977,11 +958,11 @@ fn slabs_that_are_boxes() {
 }
 
 /// A destination whose rows lie between one another, as many bytes apart as if they followed one
-/// another, is no run that a slab could be.
+/// another, is no run.
 #[test]
-fn slabs_between_one_another() {
+fn rows_between_one_another() {
     let memory = memory();
-    ways(&[(0, Make::Usual, false), (0, Make::Usual, true)], |what| {
+    ways(&[0], |what| {
         let mut random = Random(0x736c_6162_7300_0003);
         let dims = vec![
             Dim { n: 1200, src: 16, dst: 96 },
@@ -992,12 +973,12 @@ fn slabs_between_one_another() {
     });
 }
 
-/// Short rows of one element past the caches, made in slabs: elements that follow one another in
-/// the source, or in the order of a transpose, with gaps in either tensor, by several threads.
+/// Short rows of one element each past the caches: elements that follow one another in the source, or
+/// in the order of a transpose, with gaps in either tensor, by several threads.
 #[test]
-fn slabs_of_one_element() {
+fn rows_of_one_element() {
     let memory = memory();
-    ways(&[(0, Make::Usual, false), (0, Make::Usual, true)], |what| {
+    ways(&[0], |what| {
         let mut random = Random(0x736c_6162_7300_0002);
         for i in 0..80 {
             let size = random.one_of(&[1, 2, 4, 8, 16]);
@@ -1062,11 +1043,10 @@ fn nibbles() {
     phases(4, &extents);
 }
 
-/// Packed nibbles, of which rows are copied before they are turned: as many as at a time and more,
-/// of as many columns and more, whose rows are lines, bytes or neither, on both sides, and, of outputs
-/// so large that AMD's tuning has them go past the caches, rows that start anywhere in a line.
+/// Packed nibbles in long rows that are whole lines, bytes or neither, on both sides, and some of a
+/// size of the second-level cache and more.
 #[test]
-fn nibbles_of_copied_rows() {
+fn nibbles_in_long_rows() {
     let memory = memory();
     let one = |(a, b): (i64, i64), more: &[i64], random: &mut Random, what: &str| {
         let dense = (a + 1) / 2 * 8;
@@ -1088,7 +1068,7 @@ fn nibbles_of_copied_rows() {
             one((a, b), &[i64::MAX, 0, 64, 8, 4, 4, 500], &mut random, what);
         }
     });
-    ways(&CACHES, |what| {
+    ways(&[NEVER], |what| {
         let mut random = Random(0x4444_57a6_0000_0002);
         for (a, b, more) in [(2048, 4100, 0), (2600, 3300, 8), (2051, 4200, 4)] {
             one((a, b), &[more], &mut random, what);
@@ -1217,16 +1197,15 @@ fn large_elements() {
     });
 }
 
-/// Transposes of outputs so large that AMD's tuning has them go past the caches, asks for lines, or
-/// reads them.
+/// Transposes of a size of the second-level cache and more, in proportions of all kinds.
 #[test]
 fn large_transposes() {
     let memory = memory();
     let extents =
         [(4, 1030, 1050), (2, 1120, 2000), (1, 2112, 2064), (2, 4160, 544), (8, 700, 801)];
-    let one_by_one = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200), (11, 820, 700)];
-    let tiles = [(1, 2560, 2048), (1, 3301, 3300), (3, 1301, 1402), (5, 1200, 1101)];
-    let copied = [
+    let rows_of_16 = [(16, 61, 5589), (16, 60, 4001), (16, 71, 11200), (11, 820, 700)];
+    let near_squares = [(1, 2560, 2048), (1, 3301, 3300), (3, 1301, 1402), (5, 1200, 1101)];
+    let others = [
         (1, 3072, 1500),
         (2, 1536, 1500),
         (4, 768, 1401),
@@ -1238,9 +1217,10 @@ fn large_transposes() {
         (1, 2048, 2112),
         (2, 320, 8192),
     ];
-    ways(&CACHES, |what| {
+    ways(&[NEVER], |what| {
         let mut random = Random(0x4c41_5247_4500_0001);
-        for (size, a, b) in extents.into_iter().chain(one_by_one).chain(tiles).chain(copied) {
+        for (size, a, b) in extents.into_iter().chain(rows_of_16).chain(near_squares).chain(others)
+        {
             for places in [[0, 0], [random.next(), random.next()]] {
                 let rows = Dim { n: a, src: b * size, dst: size };
                 let dims = vec![Dim { n: b, src: size, dst: a * size }, rows];
@@ -1268,7 +1248,7 @@ fn check_elements(case: &Case, [src, dst]: [&model::Guarded; 2], what: &str) {
     case.elements(|s, d| assert!(to[bytes(d)] == from[bytes(s)], "{what}: {case:?}"));
 }
 
-/// Rows further apart than 32 bits can count, on either side: tables cannot say where they are.
+/// Rows further apart than 32 bits can count, on either side.
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn far() {
@@ -1500,326 +1480,59 @@ fn parallel() {
     });
 }
 
+/// The normal form: dense runs become the item, reversed and unit dimensions vanish.
 #[test]
-fn kernels() {
-    let kernel = |item, dims: &[(i64, i64, i64)]| {
+fn simplified() {
+    let simple = |item, dims: &[(i64, i64, i64)]| {
         let dims = dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect();
         let mut plan = Case { item, dims }.plan(std::ptr::null(), std::ptr::null_mut());
         plan.simplify();
-        (plan.kernel(), plan.item, plan.ndim())
+        (plan.item, plan.ndim())
     };
     let f32 = Item::Bytes(4);
-    let dense = kernel(f32, &[(3, -20, -20), (1, 9, 9), (5, 4, 4)]);
-    assert_eq!(dense, (Kernel::Memcpy, Item::Bytes(60), 0));
-    let rows = kernel(f32, &[(8, 512, 256), (64, 4, 4)]);
-    assert_eq!(rows, (Kernel::Rows, Item::Bytes(256), 1));
-    let transpose = kernel(f32, &[(64, 4, 256), (64, 256, 4)]);
-    assert_eq!(transpose, (Kernel::Transpose, f32, 2));
-    assert_eq!(kernel(f32, &[(100, 4, 12), (3, 400, 4)]), (Kernel::Interleave, f32, 2));
-    assert_eq!(kernel(f32, &[(100, 12, 4), (3, 4, 400)]), (Kernel::Step(3), f32, 2));
-    assert_eq!(kernel(f32, &[(300, 4, -4)]), (Kernel::Step(-1), f32, 1));
-    assert_eq!(kernel(f32, &[(300, 0, 4)]), (Kernel::Fill, f32, 1));
-    assert_eq!(kernel(f32, &[(300, 4, 8)]), (Kernel::Scatter, f32, 1));
-    assert_eq!(kernel(f32, &[(30, 120, 240), (30, 4, 8)]), (Kernel::Scatter, f32, 1));
-    assert_eq!(kernel(f32, &[(16, 4, 64), (16, 64, 4)]), (Kernel::Few, f32, 2));
-    let complex = kernel(f32, &[(19, 16, 1000), (19, 1000, 16), (2, 4, 4), (2, 8, 8)]);
-    assert_eq!(complex, (Kernel::Transpose, Item::Bytes(16), 2));
+    assert_eq!(simple(f32, &[(3, -20, -20), (1, 9, 9), (5, 4, 4)]), (Item::Bytes(60), 0));
+    assert_eq!(simple(f32, &[(8, 512, 256), (64, 4, 4)]), (Item::Bytes(256), 1));
+    assert_eq!(simple(f32, &[(64, 4, 256), (64, 256, 4)]), (f32, 2));
+    let complex = simple(f32, &[(19, 16, 1000), (19, 1000, 16), (2, 4, 4), (2, 8, 8)]);
+    assert_eq!(complex, (Item::Bytes(16), 2));
     let packed = Item::Bits { width: 4, dst_slot: 4 };
-    assert_eq!(kernel(packed, &[(9, 40, 40), (10, 4, 4)]).0, Kernel::Memcpy);
-    assert_eq!(kernel(packed, &[(300, 48, 40), (10, 4, 4)]), (Kernel::Rows, Item::Bytes(5), 1));
+    assert_eq!(simple(packed, &[(300, 48, 40), (10, 4, 4)]), (Item::Bytes(5), 1));
 }
 
-/// The names that `dlrs_copy_explain` prints, of layouts that go each way; the engine goes the way
-/// that has the name.
+/// The name of an op, bytes of an element, and dimensions.
+type Named = (&'static str, usize, &'static [(i64, i64, i64)]);
+
+/// The op of layouts of each kind, which `dlrs_copy_explain` prints.
 #[test]
 fn names() {
-    let dims = |dims: &[(i64, i64, i64)]| {
-        dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect::<Vec<_>>()
-    };
-    // Of the portable level, Neon, AVX2, AVX-512 and VBMI; elements' bytes, and dimensions.
-    let cases = [
-        (["memcpy"; 5], 1, vec![]),
-        (["blocks"; 5], 2000, dims(&[(9, 3000, 2000)])),
-        (["nest"; 5], 4, dims(&[(16, 4, 64), (16, 64, 4)])),
-        (["strided"; 5], 4, dims(&[(300, 4, 8)])),
-        (["tables"; 5], 20, dims(&[(300, 60, 20), (3, 20, 6000)])),
-        (["gather"; 5], 100, dims(&[(300, 200, 100)])),
-        (["fill"; 5], 4, dims(&[(300, 0, 4)])),
-        (["step"; 5], 4, dims(&[(300, 8, 4)])),
-        (["interleave"; 5], 4, dims(&[(100, 4, 12), (3, 400, 4)])),
-        (["repeat"; 5], 4, dims(&[(9, 40, 8000), (4, 0, 2000), (50, 1000, 40), (10, 4, 4)])),
-        (PICKED, 1, dims(&[(300, 3, 800), (800, 903, 1)])),
-        (PICKED, 2, dims(&[(128, -16, 1600), (800, 2100, 2)])),
-        (["tables"; 5], 2, dims(&[(127, -16, 1600), (800, 2100, 2)])),
-        (["transpose"; 5], 4, dims(&[(400, 4, 1200), (300, 1600, 4)])),
-        (["slim"; 5], 1, dims(&[(12, 1, 4000), (4000, 12, 1)])),
-        (NEW[0], 4, dims(&[(48, 4, 192), (48, 192, 4)])),
-        (NEW[1], 6, dims(&[(40, 6, 240), (40, 240, 6)])),
-        (NEW[2], 12, dims(&[(40, 12, 480), (40, 480, 12)])),
-        (NEW[3], 1, dims(&[(2000, 1, 12), (12, 2000, 1)])),
-        (NEW[4], 1, dims(&[(3000, 3, 3), (3, -1, 1)])),
-        (NEW[5], 1, dims(&[(3, 1, 1 << 20), (1 << 20, 3, 1)])),
-        (NEW[6], 1, dims(&[(64, 384, 384), (3, 1, 128), (128, 3, 1)])),
-        (NEW[7], 2, dims(&[(999, 192, 192), (8, 2, 24), (12, 16, 2)])),
+    let cases: [Named; 12] = [
+        ("run", 1, &[]),
+        ("run", 2000, &[(9, 3000, 2000)]),
+        ("run", 100, &[(300, 200, 100)]),
+        ("fill", 4, &[(300, 0, 4)]),
+        ("turn", 4, &[(400, 4, 1200), (300, 1600, 4)]),
+        ("turn", 1, &[(64, 1, 64), (64, 64, 1)]),
+        ("turn", 16, &[(64, 16, 1024), (64, 1024, 16)]),
+        ("shuffle", 4, &[(3000, 8, 4)]),
+        ("shuffle", 4, &[(3000, -4, 4)]),
+        ("shuffle", 1, &[(3, 1, 1 << 20), (1 << 20, 3, 1)]),
+        ("scalar", 4, &[(300, 4, 8)]),
+        ("scalar", 4, &[(10, 400, 4)]),
     ];
-    let manual = include_str!("../../include/dlpack_rs.h").split("The CPU's ways").nth(1).unwrap();
-    let manual = manual.split("Shape:").next().unwrap();
-    // Past the caches only what shows that it asks.
-    for (names, size, dims) in cases {
-        for name in names.into_iter().chain(["slabs"]) {
-            let said = [",", ":"].iter().any(|end| manual.contains(&format!(" {name}{end}")));
-            assert!(said, "{name} is not in the manual");
-        }
-        let stream = if names[4] == "planes" { 0 } else { usize::MAX };
-        let tuned = [Make::Usual, Make::Amd, Make::Zen5].map(|make| (stream, make, false));
-        ways(&tuned, |what| {
-            let case = Case { item: Item::Bytes(size), dims: dims.clone() };
-            let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);
+    ways(&[0, NEVER], |what| {
+        for (name, size, dims) in &cases {
+            let dims = dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect();
+            let case = Case { item: Item::Bytes(*size), dims };
+            let mut plan = case.plan(4096 as *const u8, (64 << 20) as *mut u8);
             plan.simplify();
-            let name = names[level() as usize - 1];
+            let shuffles = level().kernels().shuffles.is_some();
+            let name = if *name == "shuffle" && !shuffles { "scalar" } else { *name };
             assert_eq!(parts(&plan, &SERIAL), (1, [name; 2]), "{what}: {case:?}");
-        });
-    }
-}
-
-/// What is chosen with AVX2 and more that is not AMD's, where others choose something else; from
-/// which level on, and at which one at most.
-#[test]
-fn names_of_wide() {
-    use Level::{Avx2, Avx512, Vbmi};
-    const ODD: &str = "odd squares";
-    let dims = |dims: &[(i64, i64, i64)]| {
-        dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect::<Vec<_>>()
-    };
-    let listed = [
-        (12, 56, 104_832),
-        (13, 672, 8064),
-        (6, 26_208, 1344),
-        (7, 8, 192),
-        (8, 157_248, 24),
-        (3, 8736, 8),
-    ];
-    let cases = [
-        (Avx2..=Vbmi, 4, dims(&[(4000, 2048, 32), (8, 32, 4)]), "nest"),
-        (Avx2..=Vbmi, 2, dims(&[(4000, 1024, 16), (8, 16, 2)]), "nest"),
-        (Avx2..=Vbmi, 8, dims(&[(700, 8, 1600), (200, 5600, 8)]), "nest"),
-        (Vbmi..=Vbmi, 16, dims(&[(5000, 144, 144), (3, 16, 48), (3, 48, 16)]), "groups"),
-        (Vbmi..=Vbmi, 8, dims(&[(3000, 64, 64), (2, 8, 32), (4, 16, 8)]), "groups"),
-        (Vbmi..=Vbmi, 1, dims(&[(9000, 180, 180), (9, 1, 20), (20, 9, 1)]), "groups"),
-        (Vbmi..=Vbmi, 4, dims(&[(20_000, 4, 112), (28, 80_000, 4)]), ODD),
-        (Avx2..=Vbmi, 4, dims(&[(20_000, 4, 128), (32, 80_000, 4)]), "transpose"),
-        (Vbmi..=Vbmi, 8, dims(&[(300, 8, 16_000), (2000, 2400, 8)]), ODD),
-        (Avx2..=Avx2, 8, dims(&[(300, 8, 16_000), (2000, 2400, 8)]), "transpose"),
-        (Vbmi..=Vbmi, 8, dims(&[(13, 8, 302_640), (582, 104, 520), (65, 60_528, 8)]), ODD),
-        // Which loops alone would copy.
-        (Avx2..=Vbmi, 8, dims(&listed), ODD),
-        (Avx2..=Vbmi, 8, dims(&[(1000, 2400, 2400), (300, -8, 8)]), "step"),
-        (
-            Vbmi..=Vbmi,
-            1,
-            dims(&[(29, 1, 78_000), (30, 75_400, 2600), (25, 29, 104), (104, 725, 1)]),
-            ODD,
-        ),
-        (Avx2..=Avx2, 12, dims(&[(400, 12, 3600), (300, 4800, 12)]), "tables"),
-        // As on every make: rows of one element that are lines.
-        (Avx2..=Vbmi, 4, dims(&[(8823, 4, 68), (17, 0, 4)]), "fill"),
-        (Avx2..=Vbmi, 4, dims(&[(8823, 4, 60), (15, 0, 4)]), "groups"),
-        (Avx2..=Vbmi, 4, dims(&[(8823, 400, 24), (6, 0, 4)]), "groups"),
-        (Avx2..=Avx512, 12, dims(&[(4000, 12, 240), (20, 48_000, 12)]), "nest"),
-    ];
-    ways(&[(usize::MAX, Make::Usual, true)], |what| {
-        for (_, size, dims, name) in cases.iter().filter(|(levels, ..)| levels.contains(&level())) {
-            let case = Case { item: Item::Bytes(*size), dims: dims.clone() };
-            let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);
-            plan.simplify();
-            assert_eq!(parts(&plan, &SERIAL), (1, [*name; 2]), "{what}: {case:?}");
         }
     });
 }
 
-/// Loops alone move what is small: without them it goes another way, as does what is large, or goes
-/// past the caches, or whose source's lines would be lost between two visits.
-#[test]
-fn loops_alone() {
-    let dims = |dims: &[(i64, i64, i64)]| {
-        dims.iter().map(|&(n, src, dst)| Dim { n, src, dst }).collect::<Vec<_>>()
-    };
-    let cases = [
-        (20, dims(&[(300, 60, 20), (3, 20, 6000)]), "tables"),
-        (100, dims(&[(300, 200, 100)]), "gather"),
-        (2000, dims(&[(100, 3000, 2000)]), "blocks"),
-        (2000, dims(&[(200, 3000, 2000)]), ""),
-        (16, dims(&[(90, 16, 640), (40, 1440, 16)]), "transpose"),
-        (16, dims(&[(90, 16, 640), (40, 2048, 16)]), ""),
-        (16, dims(&[(15, 16, 16384), (1024, 272, 16)]), ""),
-        (16, dims(&[(90, 16, 40_000), (2500, 1440, 16)]), ""),
-        (6, dims(&[(40, 6, 240), (40, 240, 6)]), ""),
-    ];
-    for (size, dims, other) in cases {
-        for (stream, on) in [(usize::MAX, true), (usize::MAX, false), (0, true)] {
-            ways(&[(stream, Make::Amd, on)], |what| {
-                let case = Case { item: Item::Bytes(size), dims: dims.clone() };
-                let mut plan = case.plan(4096 as *const u8, (1 << 20) as *mut u8);
-                plan.simplify();
-                let (_, [name, _]) = parts(&plan, &SERIAL);
-                let small = size == 6 && level() == Level::Portable;
-                let past = stream == 0 && level() >= Level::Avx2;
-                let nested = on && !past && (!other.is_empty() || small);
-                assert_eq!(name == "nest", nested, "{what}: {case:?}: {name}");
-                if !on && !other.is_empty() {
-                    assert_eq!(name, other, "{what}: {case:?}");
-                }
-            });
-        }
-    }
-}
-
-/// With vectors, but not Zen 4's, they move what is large, too, and rows; with AMD's narrow ones those
-/// of 16 bytes and more; unless source lines would be lost.
-#[test]
-fn large_nests() {
-    let memory = memory();
-    let cases = [
-        (8, [(300, 8, 1600), (200, 2400, 8), (5, 480_000, 480_000)], "nest"),
-        (8, [(600, 8, 8000), (1000, 4800, 8), (1, 0, 0)], "transpose"),
-        (10, [(300, 10, 2000), (200, 3000, 10), (1, 0, 0)], ""),
-        (11, [(300, 11, 2200), (200, 3300, 11), (1, 0, 0)], ""),
-        (16, [(60, 16, 11_200), (700, 976, 16), (1, 0, 0)], "nest"),
-        (24, [(90, 24, 4800), (200, 2160, 24), (1, 0, 0)], "nest"),
-        (33, [(70, 33, 13_209), (400, 2310, 33), (1, 0, 0)], "nest"),
-        (250, [(11, 250, 76_000), (300, 2763, 250), (1, 0, 0)], "nest"),
-        (1024, [(11, 1024, 52_224), (51, 11_300, 1024), (1, 0, 0)], "nest"),
-        (1025, [(11, 1025, 52_400), (51, 11_300, 1025), (1, 0, 0)], "blocks"),
-        (250, [(3, 250, 650_000), (2600, 750, 250), (1, 0, 0)], "gather"),
-    ];
-    ways(&CACHES, |what| {
-        let mut random = Random(0x4e45_5354_0000_0001);
-        let wide = level() >= Level::Avx512;
-        for (size, dims, name) in cases {
-            let dims = dims.map(|(n, src, dst)| Dim { n, src, dst }).to_vec();
-            let case = Case { item: Item::Bytes(size), dims };
-            case.check(&memory, &mut random, &SERIAL, what);
-            let mut plan = case.plan(4096 as *const u8, (64 << 20) as *mut u8);
-            plan.simplify();
-            let (_, [found, _]) = parts(&plan, &SERIAL);
-            let right = match make() {
-                // Nothing turns 10 and 11 without permutations of bytes.
-                Make::Zen5 if size < 16 => found != "nest" || level() == Level::Avx512 && size > 8,
-                Make::Zen5 if wide => name.is_empty() || found == name,
-                Make::Usual if level() >= Level::Avx2 => name.is_empty() || found == name,
-                Make::Amd | Make::Zen5 if !wide && size >= 16 => found == name,
-                _ => found != "nest",
-            };
-            assert!(right, "{what}: {case:?}: {found}");
-        }
-    });
-}
-
-/// Of 8 bytes, with AMD's narrow vectors, they turn faces of few rows whose columns are found by a
-/// list; not of so many that there are squares for them, nor where strides tell.
-#[test]
-fn listed_nests() {
-    let memory = memory();
-    let cases = [
-        ([(22, 64, 1000), (8, 8, 72), (9, 1408, 8)], true),
-        ([(22, 160, 2000), (20, 8, 72), (9, 3520, 8)], true),
-        ([(22, 160, 4000), (20, 8, 112), (14, 3520, 8)], false),
-        ([(22, 64, 576), (8, 8, 72), (9, 1408, 8)], false),
-        ([(768, 8, 448), (8, 6144, 56), (7, 49_152, 8)], false),
-    ];
-    ways(&CACHES, |what| {
-        let mut random = Random(0x4e45_5354_0000_0002);
-        let narrow = level() == Level::Avx2 && make() != Make::Usual;
-        for (dims, nested) in cases {
-            let dims = dims.map(|(n, src, dst)| Dim { n, src, dst }).to_vec();
-            let case = Case { item: Item::Bytes(8), dims };
-            case.check(&memory, &mut random, &SERIAL, what);
-            let mut plan = case.plan(4096 as *const u8, (64 << 20) as *mut u8);
-            plan.simplify();
-            let (_, [found, _]) = parts(&plan, &SERIAL);
-            let right = !narrow || nested == (found == "nest");
-            assert!(right, "{what}: {case:?}: {found}");
-        }
-    });
-}
-
-/// Without shuffles elements are moved one by one.
-const PICKED: [&str; 5] = ["tables", "picked", "picked", "picked", "picked"];
-
-/// The ways that only some levels have kernels for.
-const NEW: [[&str; 5]; 8] = [
-    ["transpose", "transpose", "small", "small", "small"],
-    ["tables", "odd tiles", "odd squares", "odd squares", "odd squares"],
-    ["tables", "tables", "tables", "tables", "odd squares"],
-    ["slim", "slim", "slim", "slim", "braid"],
-    ["strided", "groups", "groups", "groups", "groups"],
-    ["step", "step", "planes", "planes", "planes"],
-    ["step", "step", "deal", "deal", "deal"],
-    ["transpose", "transpose", "small", "small", "groups"],
-];
-
-/// The last part, of which there is less, may go another way than those before it; as does a plan
-/// that goes past the caches, or not.
-#[test]
-fn names_of_parts() {
-    let rows = |n| {
-        let dims = [Dim { n, src: 4, dst: 1200 }, Dim { n: 300, src: 4 * n, dst: 4 }];
-        let case = Case { item: Item::Bytes(4), dims: dims.to_vec() };
-        let mut plan = case.plan(4096 as *const u8, 8192 as *mut u8);
-        plan.simplify();
-        plan
-    };
-    let six = Parallel { threads: 6, hook: None };
-    ways(&[(NEVER, Make::Usual, false)], |what| {
-        // 128 columns each, and 8.
-        let few = if level() >= Level::Avx2 { "small" } else { "tables" };
-        assert_eq!(parts(&rows(392), &six), (4, ["transpose", few]), "{what}");
-        assert_eq!(parts(&rows(384), &six), (6, ["transpose"; 2]), "{what}");
-    });
-    let long = Case { item: Item::Bytes(200), dims: vec![Dim { n: 99, src: 300, dst: 200 }] };
-    let long = long.plan(4096 as *const u8, 8192 as *mut u8);
-    ways(&[(0, Make::Usual, false), (NEVER, Make::Usual, false)], |what| {
-        let past = what.contains("from 0") && level() >= Level::Avx2;
-        let name = if past { "blocks" } else { "gather" };
-        assert_eq!(parts(&long, &SERIAL), (1, [name; 2]), "{what}");
-    });
-    ways(&[(0, Make::Usual, false), (0, Make::Amd, false), (NEVER, Make::Usual, false)], |what| {
-        // Rows of 1200 bytes; of 1024, which are lines, go past the caches where they are.
-        let past = what.contains("from 0, tuned for Usual") && level() >= Level::Avx2;
-        let name = if past { "slabs" } else { "transpose" };
-        assert_eq!(parts(&rows(2000), &SERIAL), (1, [name; 2]), "{what}");
-        let fill = [Dim { n: 9000, src: 4, dst: 80 }, Dim { n: 20, src: 0, dst: 4 }];
-        let case = Case { item: Item::Bytes(4), dims: fill.to_vec() };
-        let plan = case.plan(4096 as *const u8, 8192 as *mut u8);
-        let name = if past { "slabs" } else { "fill" };
-        assert_eq!(parts(&plan, &SERIAL), (1, [name; 2]), "{what}");
-        // Rows of 157 bytes for every byte: a box.
-        let box_of = [(70, 1, 40 * 157), (40, 70, 157), (157, 40 * 70, 1)];
-        let dims = box_of.map(|(n, src, dst)| Dim { n, src, dst }).to_vec();
-        let plan = Case { item: Item::Bytes(1), dims }.plan(4096 as *const u8, 8192 as *mut u8);
-        let name = if past { "slabs" } else { "transpose" };
-        assert_eq!(parts(&plan, &SERIAL), (1, [name; 2]), "{what}");
-        let turned = [Dim { n: 900, src: 600, dst: 600 }, Dim { n: 50, src: -12, dst: 12 }];
-        let case = Case { item: Item::Bytes(12), dims: turned.to_vec() };
-        let plan = case.plan(4096 as *const u8, 8192 as *mut u8);
-        assert!(!past || parts(&plan, &SERIAL) == (1, ["gather"; 2]), "{what}");
-        let lines = [Dim { n: 2000, src: 4, dst: 1024 }, Dim { n: 256, src: 8000, dst: 4 }];
-        let case = Case { item: Item::Bytes(4), dims: lines.to_vec() };
-        let plan = case.plan(4096 as *const u8, 8192 as *mut u8);
-        assert_eq!(parts(&plan, &SERIAL), (1, ["transpose"; 2]), "{what}");
-    });
-    let bits = Case {
-        item: Item::Bits { width: 4, dst_slot: 4 },
-        dims: vec![Dim { n: 300, src: 8, dst: 4 }],
-    };
-    let bits = bits.plan(4096 as *const u8, 8192 as *mut u8);
-    ways(&[(0, Make::Usual, false)], |what| {
-        assert_eq!(parts(&bits, &SERIAL), (1, ["bits"; 2]), "{what}")
-    });
-}
-
-/// A caller with little stack: the least there is (16 KiB on x86) in release builds, whose frames are
-/// the ones that count.
+/// A caller with little stack: 64 KiB in release builds, whose frames are the ones that count.
 #[test]
 fn small_stacks() {
     extern "C" fn work(what: *mut c_void) -> *mut c_void {
@@ -1831,7 +1544,7 @@ fn small_stacks() {
         std::ptr::null_mut()
     }
     let memory = memory();
-    let stack = if cfg!(debug_assertions) { 128 << 10 } else { libc::PTHREAD_STACK_MIN };
+    let stack = if cfg!(debug_assertions) { 256 << 10 } else { 64 << 10 };
     everywhere(|what| {
         let mut random = Random(0x1616_1616_1616_1616);
         for i in 0..60 {
@@ -1848,7 +1561,6 @@ fn small_stacks() {
                     Case { item, dims }
                 }
                 Item::Bytes(size @ (1 | 4)) if i % 8 == 4 => {
-                    // Slabs that are boxes.
                     let size = size as i64;
                     let extents = [(45, 1, 40 * 70), (40, 45, 70), (70, 40 * 45, 1)];
                     let dims =

@@ -4,9 +4,9 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::engine::{named, serial};
-use super::level::{stream_from, thread_from};
-use crate::device::part::Part;
+use super::choose::{self, serial};
+use super::policy::thread_from;
+use crate::device::nest::Nest;
 use crate::device::plan::{Dim, Item, Plan};
 use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, WORKERS_MOST};
@@ -46,40 +46,62 @@ impl Parallel {
 /// Where the number of threads is ours to decide: memory is saturated beyond.
 const DECIDED_MOST: usize = 16;
 
-/// Which units of a plan are dealt out, and how many to each part.
-struct Deal<'a> {
-    plan: Part<'a>,
-    /// The dimension dealt out; `None`: the bytes of the element.
-    dim: Option<usize>,
+/// A copy and how it is split: into parts of `each` turns of a loop, or bytes of the item.
+struct Split<'a> {
+    nest: Nest<'a>,
+    /// `None`: the bytes of the item.
+    i: Option<usize>,
     units: usize,
     each: usize,
-    large: bool,
 }
 
-// A Deal is only read by the parts; its pointers are the caller's, who vouches for them.
-impl Deal<'_> {
+// A Split is only read by the parts; its pointers are the caller's, who vouches for them.
+impl<'a> Split<'a> {
+    /// Into at most so many parts: of the item's bytes if it is large, else of the loop, among
+    /// those long enough, that is farthest apart on both sides, so that the inner ones stay whole
+    /// for the kernels; of bits, of the outermost loop. `None`: there is nothing to split.
+    fn of(nest: Nest<'a>, parts: usize) -> Option<Split<'a>> {
+        let even = |units: usize, grain: usize| {
+            let each = units.div_ceil(parts.max(1));
+            each.div_ceil(grain.max(1)).saturating_mul(grain.max(1))
+        };
+        if let Item::Bytes(units) = nest.item
+            && units >= 1 << 18
+        {
+            return Some(Split { nest, i: None, units, each: even(units, 4096) });
+        }
+        let n = |i: usize| nest.dim(i).n as usize;
+        let Item::Bits { .. } = nest.item else {
+            let apart = |&i: &usize| {
+                let Dim { src, dst, .. } = nest.dim(i);
+                src.unsigned_abs().min(dst.unsigned_abs())
+            };
+            let long = (0..nest.len()).rev().filter(|&i| n(i) >= 8 * parts || n(i) == parts);
+            let i = long.max_by_key(apart).or_else(|| (0..nest.len()).max_by_key(|&i| n(i)))?;
+            let grain = if n(i) >= 64 * parts { 64 } else { 1 };
+            return Some(Split { nest, i: Some(i), units: n(i), each: even(n(i), grain) });
+        };
+        let i = bits_loop(&nest, parts)?;
+        // Parts of bits begin whole bytes apart on both sides.
+        let Dim { src, dst, .. } = nest.dim(i);
+        let grain = 8usize >> (src | dst).trailing_zeros().min(3);
+        let split = Split { nest, i: Some(i), units: n(i), each: even(n(i), grain) };
+        (split.parts() > 1).then_some(split)
+    }
+
     fn parts(&self) -> usize {
         self.units.div_ceil(self.each.max(1))
     }
 
     /// Part `i`, if there is anything in it.
-    fn part(&self, i: usize) -> Option<Part<'_>> {
+    fn part(&self, i: usize) -> Option<Nest<'a>> {
         let first = i.saturating_mul(self.each).min(self.units);
         let n = self.each.min(self.units - first);
-        let part = match self.dim {
-            None => self.plan.of_bytes(first, n),
-            Some(dim) => self.plan.of_dim(dim, first as i64, n as i64),
+        let part = match self.i {
+            None => self.nest.slice(first, n),
+            Some(i) => self.nest.split(i, first, n),
         };
         (n > 0).then_some(part)
-    }
-
-    /// Carries out part `i`.
-    unsafe fn carry_out(&self, i: usize) {
-        if let Some(part) = &self.part(i) {
-            // SAFETY: a part of the caller's plan; parts share no element, and `deal` sees to it
-            // that they share no byte.
-            unsafe { serial(part, self.large) };
-        }
     }
 }
 
@@ -146,32 +168,45 @@ pub(in crate::device) unsafe fn side_by_side(
 
 const _: () = assert!(WORKERS_MOST <= u64::BITS as usize);
 
-/// Whether a simplified plan's output goes past the caches. What is dense goes as fast through them
-/// for a little longer.
-fn large(plan: &Plan) -> bool {
-    let from = stream_from();
-    plan.nbytes() >= if plan.ndim() == 0 { from.saturating_add(from / 4) } else { from }
+/// The loop of bits that is split: the outermost one that is long enough, else the longest. Each
+/// turn of it and of the loops around it lies beyond all that the inner ones reach in the
+/// destination, and those around it are whole bytes apart: then parts that are whole bytes apart
+/// share no byte. If the first item starts in the middle of a byte, all do, and what comes before
+/// must end before that byte.
+fn bits_loop(nest: &Nest, parts: usize) -> Option<usize> {
+    let Item::Bits { dst_slot, .. } = nest.item else { return None };
+    let whole = |i: usize| nest.dim(i).dst & 7 == 0;
+    // Loops that may be split are the outermost ones.
+    let mut fit = (0..nest.len()).find(|&i| !whole(i)).map_or(nest.len(), |i| i + 1);
+    let mut reach = (nest.dst_bit & 7).saturating_add(dst_slot as i64);
+    for i in (0..nest.len()).rev() {
+        let Dim { n, dst, .. } = nest.dim(i);
+        if dst < reach {
+            fit = fit.min(i);
+        }
+        reach = reach.saturating_add((n - 1).saturating_mul(dst));
+    }
+    let long = |&i: &usize| nest.dim(i).n as usize >= 8 * parts;
+    (0..fit).find(long).or_else(|| (0..fit).max_by_key(|&i| nest.dim(i).n))
 }
 
-/// How a simplified plan is dealt out; `None`: one thread does it.
-fn dealt<'a>(plan: &'a Plan, parallel: &Parallel) -> Option<Deal<'a>> {
-    let nbytes = plan.nbytes();
-    // Whatever is not dense takes twice as long.
-    let threads = worth(if plan.ndim() == 0 { nbytes } else { nbytes.saturating_mul(2) }, parallel);
-    let large = large(plan);
-    if threads > 1 { deal(Part::whole(plan), threads, large) } else { None }
+/// How a nest is split; `None`: one thread does it.
+fn split<'a>(nest: &Nest<'a>, parallel: &Parallel) -> Option<Split<'a>> {
+    let threads = worth(nest.whole_bytes, parallel);
+    if threads > 1 { Split::of(*nest, threads) } else { None }
 }
 
-/// In how many parts a simplified plan is carried out side by side, and which way the first of them
-/// goes, and the last, of which there may be less.
+/// In how many parts a simplified plan is carried out side by side, and the op of the first of
+/// them, and of the last, of which there may be less.
 pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
-    let (whole, deal) = (Part::whole(plan), dealt(plan, parallel));
-    let parts = deal.as_ref().map_or(1, |deal| deal.parts());
-    let way = |i: usize| {
-        let part = deal.as_ref().and_then(|deal| deal.part(i));
-        named(part.as_ref().unwrap_or(&whole), large(plan))
+    let nest = Nest::new(plan);
+    let split = split(&nest, parallel);
+    let parts = split.as_ref().map_or(1, |split| split.parts());
+    let name = |i: usize| {
+        let part = split.as_ref().and_then(|split| split.part(i));
+        choose::op(part.as_ref().unwrap_or(&nest)).name()
     };
-    (parts, [way(0), way(parts.saturating_sub(1))])
+    (parts, [name(0), name(parts.saturating_sub(1))])
 }
 
 /// Carries out a simplified plan.
@@ -179,82 +214,35 @@ pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
 /// # Safety
 /// As [`super::copy`].
 pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) -> Result<()> {
+    let nest = Nest::new(plan);
     // SAFETY: the caller's promise.
     unsafe {
-        // Less than twice what a thread is worth.
-        if plan.nbytes() < thread_from() || !shared(plan, parallel)? {
-            serial(&Part::whole(plan), large(plan));
+        // Less than a thread is worth.
+        if nest.whole_bytes < thread_from() || !shared(&nest, parallel)? {
+            serial(&nest);
         }
     }
     Ok(())
 }
 
-/// Carries out a simplified plan in parts, if it is worth that and the parts can be run.
+/// Carries out a nest in parts, if it is worth that and the parts can be run.
 ///
 /// # Safety
 /// As [`super::copy`].
-#[inline(never)] // a frame of its own: stacks may be small
-unsafe fn shared(plan: &Plan, parallel: &Parallel) -> Result<bool> {
-    let deal = dealt(plan, parallel);
-    let Some(deal) = &deal else { return Ok(false) };
-    let context = (&raw const *deal).cast_mut().cast();
-    // SAFETY: the caller's promise; the parts make up the plan.
-    unsafe { side_by_side(parallel, deal.parts(), body, context) }
+#[inline(never)]
+unsafe fn shared(nest: &Nest, parallel: &Parallel) -> Result<bool> {
+    let split = split(nest, parallel);
+    let Some(split) = &split else { return Ok(false) };
+    let context = (&raw const *split).cast_mut().cast();
+    // SAFETY: the caller's promise; the parts make up the nest.
+    unsafe { side_by_side(parallel, split.parts(), body, context) }
 }
 
-unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
-    // SAFETY: `run` made it from a Deal, which is only read.
-    unsafe { (*deal.cast::<Deal>()).carry_out(i) }
-}
-
-/// Chooses what to deal out in `parts`: the element's bytes if it is large, else of the dimensions
-/// that have enough to deal the one that is farthest apart on both sides (of bits: the outermost),
-/// else the longest.
-fn deal(plan: Part, parts: usize, large: bool) -> Option<Deal> {
-    let even = |units: usize, grain: usize| {
-        let each = units.div_ceil(parts.max(1));
-        each.div_ceil(grain.max(1)).saturating_mul(grain.max(1))
-    };
-    match plan.item {
-        Item::Bytes(units) if units >= 1 << 18 => {
-            return Some(Deal { plan, dim: None, units, each: even(units, 4096), large });
+unsafe extern "C" fn body(split: *mut c_void, i: usize) {
+    // SAFETY: `shared` made it from a Split, which is only read; parts share no byte.
+    unsafe {
+        if let Some(part) = (*split.cast::<Split>()).part(i) {
+            serial(&part);
         }
-        Item::Bits { .. } if !nested(&plan) => return None,
-        _ => {}
     }
-    let n = |i: usize| plan.dim(i).n as usize;
-    // The farther apart on both sides, the less a dimension is missed where runs are made.
-    let apart = |i: usize| plan.dim(i).src.unsigned_abs().min(plan.dim(i).dst.unsigned_abs());
-    let mut enough = (0..plan.ndim).filter(|&i| n(i) >= 8 * parts || n(i) == parts).rev();
-    let dim = match plan.item {
-        Item::Bytes(_) => enough.max_by_key(|&i| apart(i)),
-        Item::Bits { .. } => enough.next_back(),
-    };
-    let dim = dim.or_else(|| (0..plan.ndim).max_by_key(|&i| n(i)))?;
-    let whole_bytes = match plan.item {
-        Item::Bytes(_) => 1,
-        // Parts begin whole bytes apart on both sides.
-        Item::Bits { .. } => {
-            let odd = (plan.dim(dim).dst | plan.dim(dim).src).trailing_zeros().min(3);
-            8usize >> odd
-        }
-    };
-    if matches!(plan.item, Item::Bits { .. }) && dim != 0 {
-        return None;
-    }
-    let grain = if n(dim) >= 64 * parts { 64 } else { whole_bytes };
-    Some(Deal { plan, dim: Some(dim), units: n(dim), each: even(n(dim), grain), large })
-}
-
-/// Whether each step of the outermost destination dimension lies beyond all that the inner ones
-/// reach: then parts of it that are whole bytes apart share no byte. If the first one starts in the
-/// middle of a byte, all do, and what comes before must end before that byte.
-fn nested(plan: &Part) -> bool {
-    let Item::Bits { dst_slot, .. } = plan.item else { return true };
-    let mut reach = (plan.dst_bit & 7).saturating_add(dst_slot as i64);
-    for i in 1..plan.ndim {
-        let Dim { n, dst, .. } = plan.dim(i);
-        reach = reach.saturating_add((n - 1).saturating_mul(dst));
-    }
-    plan.dim(0).dst >= reach
 }

@@ -1,6 +1,6 @@
 //! From a plan to launches: which kernel, and what of the plan each of them does.
 use super::kernels::{KernelArgs, Launch, MAX_DIGITS};
-use crate::device::part::Part;
+use crate::device::nest::Nest;
 use crate::device::plan::{Dim, Item, MAX_NDIM, Plan};
 
 /// Elements of a launch at most: indices of 31 bits, runs of less than 2^32 bytes.
@@ -90,15 +90,15 @@ impl Launches {
 
     /// As [`Launches::new`]; no launch has more than about `limit` elements.
     pub fn limited(plan: &Plan, limit: i64) -> Launches {
-        let part = Part::whole(plan);
-        let Part { src, dst, src_bit, dst_bit, .. } = part;
+        let nest = Nest::new(plan);
+        let Nest { src, dst, src_bit, dst_bit, .. } = nest;
         let loops = [Loop::NONE; MAX_NDIM + 1];
         let way = Way::Elements(16);
         let done = plan.count() == 0 || plan.nbytes() == 0;
         let mut all = Launches { way, src, dst, src_bit, dst_bit, ndim: 0, loops, done };
-        match part.item {
-            Item::Bytes(nbytes) => all.bytes(&part, nbytes as i64),
-            Item::Bits { width, dst_slot } => all.bits(&part, width as i64, dst_slot as i64),
+        match nest.item {
+            Item::Bytes(nbytes) => all.bytes(&nest, nbytes as i64),
+            Item::Bits { width, dst_slot } => all.bits(&nest, width as i64, dst_slot as i64),
         }
         let most = match all.way {
             // Bits of a row are counted in an `int`.
@@ -116,9 +116,9 @@ impl Launches {
         }
     }
 
-    fn push_all(&mut self, part: &Part) {
-        for i in (0..part.ndim).rev() {
-            self.push(part.dim(i));
+    fn push_all(&mut self, nest: &Nest) {
+        for i in (0..nest.len()).rev() {
+            self.push(nest.dim(i));
         }
     }
 
@@ -127,14 +127,14 @@ impl Launches {
     }
 
     /// Elements as wide as sizes, strides and addresses allow.
-    fn bytes(&mut self, part: &Part, nbytes: i64) {
-        let all = (0..part.ndim).fold(nbytes, |all, i| all | part.dim(i).src | part.dim(i).dst);
+    fn bytes(&mut self, nest: &Nest, nbytes: i64) {
+        let all = (0..nest.len()).fold(nbytes, |all, i| all | nest.dim(i).src | nest.dim(i).dst);
         let all = all | self.src as i64 | self.dst as i64;
         let size = 1i64 << all.trailing_zeros().min(4);
         if nbytes > size {
             self.push(Dim { n: nbytes >> size.trailing_zeros(), src: size, dst: size });
         }
-        self.push_all(part);
+        self.push_all(nest);
         if let Some(apart) = self.pixels(size) {
             self.way = Way::Pixels(size as u32, apart);
         } else if self.transposes(size) {
@@ -219,19 +219,19 @@ impl Launches {
     }
 
     /// A row of elements, then dimensions folded until no two rows of a launch share a byte.
-    fn bits(&mut self, part: &Part, width: i64, slot: i64) {
+    fn bits(&mut self, nest: &Nest, width: i64, slot: i64) {
         let slot = slot.max(width);
         // Wide elements without padding are rows of narrow ones.
         let narrow = 1i64 << width.trailing_zeros().min(3);
-        let inner = part.inner();
+        let inner = nest.dim(nest.len().wrapping_sub(1));
         self.way = Way::Bits(width as u32, slot as u32);
         if width == slot && width > 8 {
             self.way = Way::Bits(narrow as u32, narrow as u32);
             self.push(Dim { n: width >> narrow.trailing_zeros(), src: narrow, dst: narrow });
-        } else if part.ndim == 0 || inner.dst > 16.max(slot) {
+        } else if nest.is_empty() || inner.dst > 16.max(slot) {
             self.push(Dim { n: 1, src: 0, dst: slot });
         }
-        self.push_all(part);
+        self.push_all(nest);
         let ragged = (1..self.ndim).fold(0, |all, i| all | self.dim(i).dst) & 7 != 0;
         let phase = if ragged { 7 } else { self.dst_bit & 7 };
         let row = self.dim(0);

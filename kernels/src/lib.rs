@@ -1,0 +1,239 @@
+//! Vector kernels of the copy engine: each algorithm once, generic over [`Vector`], and one table of
+//! functions per instruction set.
+//!
+//! ```text
+//! vector    the trait: load, store, stream (non-temporal), zip, permute
+//! portable  vectors in plain Rust: any target; wider ones for tests and Miri
+//! x86       AVX2 and AVX-512 vectors, one with permutations across all of it (VBMI)
+//! neon      AArch64 vectors
+//! turn      transposes: tiles and squares in registers; the macro-kernel with stage and prefetch
+//! shuffle   runs programs of windows and permutations, for each destination cache line
+//! program   makes them
+//! rows      runs and repeated items, with plain or non-temporal stores
+//! bits      runs of bits; packed elements to bytes and back
+//! items     items one by one, of any processor's instructions
+//! ```
+//! Pitfall: closures passed through std (`array::from_fn`, iterators) are compiled without the
+//! caller's target feature. Here there are only `while` loops and `inline(always)`.
+//!
+//! # Safety
+//! All kernels are called through a table, [`Level::kernels`], by someone who knows two things: that
+//! the processor has the level's instructions ([`detected`]), and that every byte of the items that
+//! the arguments describe (in `Face`, `Program`, `Rows`) is readable in the source and writable in
+//! the destination, without overlap. In turn a kernel reads and writes these bytes and no others.
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+/// A module with the kernels of one instruction set, each compiled for it, from the vectors for
+/// transposes of bytes, of more, and of sides shorter than these, for shuffles, and for runs.
+/// Attributes of all functions, and more for those of shuffles, come before these.
+macro_rules! wrappers {
+    (
+        $name:ident [$($features:meta)?] [$($more:meta)?]
+        $bytes:ty, $wide:ty, $narrow:ty, $shuffle:ty, $rows:ty
+    ) => {
+        #[allow(dead_code)] // a kernel of one level may serve a higher one
+        mod $name {
+            use super::*;
+            use crate::{bits, rows, shuffle, turn};
+
+            $(#[$features])?
+            pub(super) unsafe fn turn(
+                item: usize,
+                face: &turn::Face,
+                how: &turn::How,
+                space: turn::Space,
+            ) {
+                // SAFETY: the caller's face; the level's instructions.
+                unsafe { turn::any::<$bytes, $wide, $narrow>(item, face, how, space) }
+            }
+
+            $(#[$features])?
+            $(#[$more])?
+            pub(super) unsafe fn shuffle(
+                program: &shuffle::Program,
+                src: *const u8,
+                dst: *mut u8,
+                n: usize,
+                stream: bool,
+            ) {
+                const PER_LINE: usize = crate::LINE / <$shuffle as Vector>::BYTES;
+                // SAFETY: the caller's program; the level's instructions.
+                unsafe { shuffle::run::<$shuffle, PER_LINE>(program, src, dst, n, stream) }
+            }
+
+            $(#[$features])?
+            pub(super) unsafe fn fill(fill: &rows::Fill) {
+                // SAFETY: the caller's rows; the level's instructions.
+                unsafe { rows::fill::<$rows>(fill) }
+            }
+
+            $(#[$features])?
+            pub(super) unsafe fn rows(rows: &rows::Rows) {
+                // SAFETY: the caller's rows; the level's instructions.
+                unsafe { rows::copy::<$rows>(rows) }
+            }
+
+            $(#[$features])?
+            pub(super) unsafe fn bits(bits: &bits::Bits) {
+                // SAFETY: the caller's items; the level's instructions.
+                unsafe { bits::run::<$bytes>(bits) }
+            }
+        }
+    };
+}
+
+/// The table of a level: of modules made by [`wrappers`], one for most, one for shuffles, with windows
+/// of so many bytes, and one for bits.
+macro_rules! table {
+    ($level:expr, $most:ident, $shuffles:ident, $window:literal, $bits:ident, $fence:ident) => {
+        Kernels {
+            level: $level,
+            turn: $most::turn,
+            shuffles: Some(crate::Shuffles { run: $shuffles::shuffle, window: $window }),
+            rows: $most::rows,
+            bits: $bits::bits,
+            fill: $most::fill,
+            fence: $fence,
+        }
+    };
+}
+
+mod bits;
+mod items;
+#[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
+mod neon;
+mod portable;
+mod program;
+mod rows;
+mod shuffle;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod vector;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86;
+
+pub use bits::{Bit, Bits, Packed, Runs};
+pub use items::{Items, LOOPS, items};
+pub use program::{BYTES_MOST, GAP, Made, Period, Steps};
+pub use rows::{FILL_MOST, Fill, Rows, Writer};
+pub use shuffle::Program;
+pub use turn::{ELEMENT_MOST, Face, How, LINES_MOST, Lists, SIDE_LOOPS, Side, Space, Stage, Step};
+pub use vector::Vector;
+
+/// Bytes of a cache line.
+pub const LINE: usize = 64;
+
+/// The kernels of one level. All are unsafe as the crate's preface says.
+pub struct Kernels {
+    /// Whose they are.
+    pub level: Level,
+    /// Transposes a face of elements of `item` bytes, at most [`ELEMENT_MOST`]; both sides have at
+    /// least 16 bytes.
+    pub turn: unsafe fn(item: usize, face: &Face, how: &How, space: Space),
+    /// Without permutations in registers, items are moved one by one as fast.
+    pub shuffles: Option<Shuffles>,
+    /// Copies runs.
+    pub rows: unsafe fn(rows: &Rows),
+    /// Copies, unpacks or packs what is not whole bytes.
+    pub bits: unsafe fn(bits: &Bits),
+    /// Repeats an item.
+    pub fill: unsafe fn(fill: &Fill),
+    /// Makes non-temporal stores visible before whatever follows.
+    pub fence: unsafe fn(),
+}
+
+/// The kernel for shuffles.
+#[derive(Clone, Copy)]
+pub struct Shuffles {
+    /// Runs a shuffle program for so many periods from `src` to `dst`.
+    pub run: unsafe fn(program: &Program, src: *const u8, dst: *mut u8, n: usize, stream: bool),
+    /// Bytes that an index of a program reaches: its window.
+    pub window: usize,
+}
+
+/// A set of kernels. A higher level of a processor includes the lower ones of its family.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Level {
+    /// No instructions beyond the target's baseline.
+    Portable = 1,
+    /// AArch64 vectors.
+    Neon = 2,
+    /// x86 with 256-bit vectors, and BMI2.
+    Avx2 = 3,
+    /// x86 with 512-bit vectors (F, BW, VL).
+    Avx512 = 4,
+    /// The same with permutations of bytes (VBMI).
+    Vbmi = 5,
+    /// What [`Level::Vbmi`] does, in plain Rust with checks: tests' own, for every machine.
+    Emulated = 6,
+    /// The same of [`Level::Avx2`].
+    EmulatedLanes = 7,
+}
+
+impl Level {
+    /// All, lowest first.
+    pub const ALL: [Level; 7] = [
+        Level::Portable,
+        Level::Neon,
+        Level::Avx2,
+        Level::Avx512,
+        Level::Vbmi,
+        Level::Emulated,
+        Level::EmulatedLanes,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Portable => "portable",
+            Level::Neon => "neon",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+            Level::Vbmi => "vbmi",
+            Level::Emulated => "emulated",
+            Level::EmulatedLanes => "emulated-lanes",
+        }
+    }
+
+    /// Whether it is this target's (or, of those for tests, this build's) and the processor at hand
+    /// has its instructions.
+    pub fn is_here(self) -> bool {
+        self.kernels().level == self && (self <= detected() || self > Level::Vbmi)
+    }
+
+    /// Its kernels; the portable ones, if this target has no others by that name.
+    pub fn kernels(self) -> &'static Kernels {
+        match self {
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
+            Level::Neon => &neon::NEON,
+            #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+            Level::Avx2 => &x86::AVX2,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => &x86::AVX512,
+            #[cfg(target_arch = "x86_64")]
+            Level::Vbmi => &x86::VBMI,
+            #[cfg(any(test, feature = "emulated"))]
+            Level::Emulated => &portable::EMULATED,
+            #[cfg(any(test, feature = "emulated"))]
+            Level::EmulatedLanes => &portable::EMULATED_LANES,
+            _ => &portable::PORTABLE,
+        }
+    }
+}
+
+/// The highest level of the processor at hand.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+pub fn detected() -> Level {
+    x86::detected()
+}
+
+/// The highest level of the processor at hand: the target's.
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+pub fn detected() -> Level {
+    Level::Neon.kernels().level
+}

@@ -1,0 +1,139 @@
+//! AArch64 vectors, which every one of these processors has. Stores are plain ones: a non-temporal
+//! pair is a hint that few heed.
+use core::arch::{aarch64::*, asm};
+
+use crate::vector::{Job, Vector};
+use crate::{Kernels, Level};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Neon(uint8x16_t);
+
+/// Two vectors of elements that an instruction zips.
+macro_rules! zipped {
+    ($a:expr, $b:expr, $low:ident, $high:ident, $as:ident, $back:ident) => {
+        [Neon($back($low($as($a), $as($b)))), Neon($back($high($as($a), $as($b))))]
+    };
+}
+
+impl Vector for Neon {
+    const BYTES: usize = 16;
+    const WINDOW: usize = 16;
+
+    #[inline(always)]
+    unsafe fn load(at: *const u8) -> Self {
+        // SAFETY: the caller's bytes.
+        Neon(unsafe { vld1q_u8(at) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(at: *const u8, rows: *const isize, _: usize) -> Self {
+        // SAFETY: the caller's lane, and its offset.
+        unsafe { Self::load(at.wrapping_offset(*rows)) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_square(at: *const u8, rows: *const isize, apart: usize) -> [Self; 4] {
+        // SAFETY: the caller's bytes.
+        [unsafe { Self::load_lanes(at, rows, apart) }; 4]
+    }
+
+    #[inline(always)]
+    unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self {
+        // SAFETY: the caller's window.
+        unsafe { Self::load(at.wrapping_offset(*offsets)) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8) {
+        // SAFETY: the caller's bytes.
+        unsafe { vst1q_u8(at, self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, at: *mut u8) {
+        // SAFETY: the caller's bytes.
+        unsafe { self.store(at) }
+    }
+
+    #[inline(always)]
+    unsafe fn zip<const S: usize>(self, other: Self) -> [Self; 2] {
+        let (a, b) = (self.0, other.0);
+        // SAFETY: the target has the instructions.
+        unsafe {
+            match S {
+                1 => [Neon(vzip1q_u8(a, b)), Neon(vzip2q_u8(a, b))],
+                2 => zipped!(
+                    a,
+                    b,
+                    vzip1q_u16,
+                    vzip2q_u16,
+                    vreinterpretq_u16_u8,
+                    vreinterpretq_u8_u16
+                ),
+                4 => zipped!(
+                    a,
+                    b,
+                    vzip1q_u32,
+                    vzip2q_u32,
+                    vreinterpretq_u32_u8,
+                    vreinterpretq_u8_u32
+                ),
+                8 => zipped!(
+                    a,
+                    b,
+                    vzip1q_u64,
+                    vzip2q_u64,
+                    vreinterpretq_u64_u8,
+                    vreinterpretq_u8_u64
+                ),
+                _ => [self, other],
+            }
+        }
+    }
+
+    /// An index beyond the vector gives 0.
+    #[inline(always)]
+    unsafe fn permute(self, index: Self) -> Self {
+        // SAFETY: the target has the instruction.
+        Neon(unsafe { vqtbl1q_u8(self.0, index.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn permute2(self, other: Self, index: Self) -> Self {
+        // SAFETY: the target has the instruction.
+        Neon(unsafe { vqtbl2q_u8(uint8x16x2_t(self.0, other.0), index.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn over(self, under: Self, index: Self) -> Self {
+        // SAFETY: the target has the instructions.
+        unsafe {
+            let top = vcltzq_s8(vreinterpretq_s8_u8(index.0));
+            Neon(vbslq_u8(top, under.0, self.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(at: *const u8) {
+        // SAFETY: a prefetch never faults.
+        unsafe { asm!("prfm pldl2keep, [{}]", in(reg) at, options(nostack, preserves_flags)) }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch_near(at: *const u8) {
+        // SAFETY: a prefetch never faults.
+        unsafe { asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags)) }
+    }
+
+    #[inline(never)]
+    unsafe fn apart<J: Job>(job: J) {
+        // SAFETY: the caller's job.
+        unsafe { job.run() }
+    }
+}
+
+wrappers!(neon [] [] Neon, Neon, Neon, Neon, Neon);
+
+pub(crate) static NEON: Kernels = table!(Level::Neon, neon, neon, 16, neon, fence);
+
+unsafe fn fence() {}

@@ -1,0 +1,342 @@
+//! Runs of bytes: two loops over copies of one length, with plain or non-temporal stores. A source
+//! stride of 0 repeats a run.
+use core::mem::MaybeUninit;
+use core::ptr::copy_nonoverlapping;
+
+use crate::LINE;
+use crate::vector::Vector;
+
+/// `n[0]` times `n[1]` runs of `bytes` bytes.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    /// The first run in the source.
+    pub src: *const u8,
+    /// The same in the destination.
+    pub dst: *mut u8,
+    /// Of a run.
+    pub bytes: usize,
+    /// Extents, the outer one first.
+    pub n: [usize; 2],
+    /// Source strides.
+    pub by_src: [isize; 2],
+    /// Destination strides.
+    pub by_dst: [isize; 2],
+    /// By non-temporal stores.
+    pub stream: bool,
+    /// How many runs ahead the source is prefetched; 0: it is not.
+    pub ahead: usize,
+    /// The last bytes of a run, during which that is done.
+    pub loud: usize,
+}
+
+/// Bytes of a run from which memcpy finds the best way by itself.
+const LONG: usize = 2048;
+/// First bytes of a long run that the processor does not foresee.
+const FIRST: usize = 8 * LINE;
+/// Bytes between two bursts of prefetches.
+const STEP: usize = 4 * LINE;
+
+#[inline(always)]
+pub(crate) unsafe fn copy<V: Vector>(rows: &Rows) {
+    let Rows { bytes, n: [n_outer, n], by_src, by_dst, .. } = *rows;
+    let mut writer = Writer::new();
+    let mut i = 0;
+    while i < n_outer {
+        let mut from = rows.src.wrapping_offset(i as isize * by_src[0]);
+        let mut to = rows.dst.wrapping_offset(i as isize * by_dst[0]);
+        let soon = rows.ahead as isize * by_src[1];
+        let quiet = if rows.ahead > 0 { bytes - rows.loud } else { bytes };
+        let mut j = 0;
+        while j < n && !rows.stream && (rows.ahead == 0 || bytes >= LONG) {
+            // SAFETY: the caller's runs.
+            unsafe {
+                let mut line = 0;
+                while rows.ahead > 0 && line < FIRST {
+                    V::prefetch_near(from.wrapping_offset(soon).wrapping_add(line));
+                    line += LINE;
+                }
+                put::<V>(&mut writer, false, to, from, bytes);
+            }
+            from = from.wrapping_offset(by_src[1]);
+            to = to.wrapping_offset(by_dst[1]);
+            j += 1;
+        }
+        while j < n {
+            // SAFETY: the caller's runs.
+            unsafe {
+                // Pieces, each of which prefetches as much of a later run.
+                if quiet > 0 {
+                    put::<V>(&mut writer, rows.stream, to, from, quiet);
+                }
+                let mut at = quiet;
+                while at < bytes {
+                    let next = from.wrapping_offset(soon).wrapping_add(at - quiet);
+                    let piece = if bytes - at < 2 * STEP { bytes - at } else { STEP };
+                    let mut line = 0;
+                    while line < piece {
+                        V::prefetch_near(next.wrapping_add(line));
+                        line += LINE;
+                    }
+                    let (from, to) = (from.wrapping_add(at), to.wrapping_add(at));
+                    put::<V>(&mut writer, rows.stream, to, from, piece);
+                    at += piece;
+                }
+            }
+            from = from.wrapping_offset(by_src[1]);
+            to = to.wrapping_offset(by_dst[1]);
+            j += 1;
+        }
+        i += 1;
+    }
+    // SAFETY: what waits is the caller's runs' own.
+    unsafe {
+        if rows.stream {
+            writer.flush::<V>();
+        }
+    }
+}
+
+/// Part of a run, or all.
+#[inline(always)]
+unsafe fn put<V: Vector>(
+    writer: &mut Writer,
+    stream: bool,
+    to: *mut u8,
+    from: *const u8,
+    n: usize,
+) {
+    // SAFETY: the caller's bytes.
+    unsafe {
+        if stream {
+            writer.put::<V>(to, from, n);
+        } else if !(16..LONG).contains(&n) {
+            copy_nonoverlapping(from, to, n);
+        } else {
+            short::<V>(to, from, n);
+        }
+    }
+}
+
+/// 16 bytes and more: vectors, the last of which moves back over the one before.
+#[inline(always)]
+unsafe fn short<V: Vector>(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: the caller's run, of 16 bytes at least; no part reaches beyond it.
+    unsafe {
+        if bytes < V::BYTES {
+            let half = |at: usize, n: usize| {
+                let (from, to) = (from.wrapping_add(at), to.wrapping_add(at));
+                match n {
+                    16 => to
+                        .cast::<[u64; 2]>()
+                        .write_unaligned(from.cast::<[u64; 2]>().read_unaligned()),
+                    _ => to
+                        .cast::<[u64; 4]>()
+                        .write_unaligned(from.cast::<[u64; 4]>().read_unaligned()),
+                }
+            };
+            let n = if bytes >= 32 { 32 } else { 16 };
+            half(0, n);
+            half(bytes - n, n);
+            return;
+        }
+        let last = bytes - V::BYTES;
+        let mut at = 0;
+        while at < last {
+            V::load(from.wrapping_add(at)).store(to.wrapping_add(at));
+            at += V::BYTES;
+        }
+        V::load(from.wrapping_add(last)).store(to.wrapping_add(last));
+    }
+}
+
+/// Rows of one item each, over and over.
+#[derive(Clone, Copy)]
+pub struct Fill {
+    /// The first row's item.
+    pub src: *const u8,
+    /// The first row.
+    pub dst: *mut u8,
+    /// Of an item: at most [`FILL_MOST`].
+    pub bytes: usize,
+    /// Rows, and items of each.
+    pub n: [usize; 2],
+    /// From one row's item to the next one's.
+    pub by_src: isize,
+    /// From row to row.
+    pub by_dst: isize,
+    /// By non-temporal stores.
+    pub stream: bool,
+}
+
+/// Bytes of an item beyond which repeating it is a copy of runs.
+pub const FILL_MOST: usize = 64;
+/// Bytes of a pattern: as many items as make whole lines, and a line more, so that one can be read
+/// wherever it starts.
+const PATTERN: usize = FILL_MOST * LINE + LINE;
+
+#[inline(always)]
+pub(crate) unsafe fn fill<V: Vector>(fill: &Fill) {
+    let Fill { mut src, mut dst, bytes, n: [rows, n], .. } = *fill;
+    let mut pattern = MaybeUninit::<[Aligned; PATTERN / LINE]>::uninit();
+    let pattern: *mut u8 = pattern.as_mut_ptr().cast();
+    let bytes = bytes.max(1);
+    let period = (LINE * bytes) >> bytes.trailing_zeros();
+    let row = n * bytes;
+    let mut writer = Writer::new();
+    let mut i = 0;
+    while i < rows {
+        // SAFETY: the caller's item and row; the pattern has room for a period and a line more, and
+        // is read where it has been made.
+        unsafe {
+            pattern_of(pattern, src, bytes, row.min(period + LINE));
+            let (mut to, mut left, mut at) = (dst, row, 0);
+            // Whole lines come between the ends.
+            let head = (to as usize).wrapping_neg() % LINE;
+            if row >= 2 * LINE {
+                put::<V>(&mut writer, fill.stream, to, pattern, head);
+                (to, left, at) = (to.wrapping_add(head), left - head, head % bytes);
+                writer.passes(to, left - left % LINE);
+                while left >= LINE {
+                    let mut k = 0;
+                    while k < LINE {
+                        let part = V::load(pattern.wrapping_add(at + k));
+                        let to = to.wrapping_add(k);
+                        if fill.stream {
+                            part.stream(to)
+                        } else {
+                            part.store(to)
+                        }
+                        k += V::BYTES;
+                    }
+                    (to, left, at) = (to.wrapping_add(LINE), left - LINE, at + LINE);
+                    if at >= period {
+                        at -= period;
+                    }
+                }
+            }
+            put::<V>(&mut writer, fill.stream, to, pattern.wrapping_add(at), left);
+        }
+        (src, dst) = (src.wrapping_offset(fill.by_src), dst.wrapping_offset(fill.by_dst));
+        i += 1;
+    }
+    // SAFETY: what waits is the end of the caller's row.
+    unsafe {
+        if fill.stream {
+            writer.flush::<V>();
+        }
+    }
+}
+
+/// Makes `n` bytes of an item, over and over; of short items some more.
+#[inline(always)]
+unsafe fn pattern_of(pattern: *mut u8, src: *const u8, bytes: usize, n: usize) {
+    // SAFETY: the caller's item; there is room for two lines.
+    unsafe {
+        let word = match bytes {
+            1 => u64::from(src.read()) * (u64::MAX / 0xff),
+            2 => u64::from(src.cast::<u16>().read_unaligned()) * (u64::MAX / 0xffff),
+            4 => u64::from(src.cast::<u32>().read_unaligned()) * (u64::MAX / 0xffff_ffff),
+            8 => src.cast::<u64>().read_unaligned(),
+            _ => {
+                copy_nonoverlapping(src, pattern, bytes);
+                let mut made = bytes;
+                while made < n {
+                    let more = if made < n - made { made } else { n - made };
+                    copy_nonoverlapping(pattern, pattern.wrapping_add(made), more);
+                    made += more;
+                }
+                return;
+            }
+        };
+        pattern.cast::<[u64; 2 * LINE / 8]>().write([word; 2 * LINE / 8]);
+    }
+}
+
+/// Bytes that follow one another in the destination, written by non-temporal stores of whole lines;
+/// the part of a line that is not complete waits here.
+pub struct Writer {
+    line: MaybeUninit<Aligned>,
+    /// Where the next byte is expected.
+    next: *mut u8,
+    /// Bytes of the line that wait.
+    held: usize,
+}
+
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Aligned(#[allow(dead_code)] [u8; LINE]);
+
+impl Writer {
+    /// One that has written nothing.
+    #[inline(always)]
+    pub const fn new() -> Writer {
+        Writer { line: MaybeUninit::uninit(), next: core::ptr::null_mut(), held: 0 }
+    }
+
+    /// Writes `n` bytes to `to`.
+    #[inline(always)]
+    pub unsafe fn put<V: Vector>(&mut self, to: *mut u8, from: *const u8, n: usize) {
+        // SAFETY: the caller's bytes; what is held is less than a line.
+        unsafe {
+            if to != self.next {
+                self.flush::<V>();
+            }
+            self.next = to.wrapping_add(n);
+            let (mut to, mut from, mut n) = (to, from, n);
+            let skew = to as usize % LINE;
+            let line: *mut u8 = self.line.as_mut_ptr().cast();
+            if self.held > 0 || skew > 0 {
+                let most = n.min(LINE - skew);
+                if self.held == 0 {
+                    // The first bytes of a run that starts within a line.
+                    copy_nonoverlapping(from, to, most);
+                } else {
+                    copy_nonoverlapping(from, line.wrapping_add(skew), most);
+                    self.held += most;
+                    if skew + most == LINE {
+                        whole::<V>(line, to.wrapping_sub(skew));
+                        self.held = 0;
+                    }
+                }
+                (to, from, n) = (to.wrapping_add(most), from.wrapping_add(most), n - most);
+            }
+            while n >= LINE {
+                whole::<V>(from, to);
+                (to, from, n) = (to.wrapping_add(LINE), from.wrapping_add(LINE), n - LINE);
+            }
+            if n > 0 {
+                copy_nonoverlapping(from, line, n);
+                self.held = n;
+            }
+        }
+    }
+
+    /// Others write `n` bytes from `to` on, where a line begins: all that waits is before it.
+    #[inline(always)]
+    fn passes(&mut self, to: *mut u8, n: usize) {
+        self.next = to.wrapping_add(n);
+    }
+
+    /// Writes what waits.
+    #[inline(always)]
+    pub unsafe fn flush<V: Vector>(&mut self) {
+        let line: *const u8 = self.line.as_ptr().cast();
+        if self.held > 0 {
+            let (at, n) = (self.next.wrapping_sub(self.held), self.held);
+            // SAFETY: bytes that were given and have not been written yet.
+            unsafe { copy_nonoverlapping(line, at, n) };
+            self.held = 0;
+        }
+    }
+}
+
+/// Writes a line.
+#[inline(always)]
+unsafe fn whole<V: Vector>(from: *const u8, to: *mut u8) {
+    let mut k = 0;
+    while k < LINE {
+        // SAFETY: the caller's bytes, to a place that is aligned.
+        unsafe { V::load(from.wrapping_add(k)).stream(to.wrapping_add(k)) };
+        k += V::BYTES;
+    }
+}

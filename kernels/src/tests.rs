@@ -1,0 +1,210 @@
+//! Every method of every vector that this machine has next to the vector in plain Rust, which no
+//! processor is needed for; and that one next to what the trait says.
+use std::vec::Vec;
+
+use crate::portable::Emulated;
+use crate::vector::{Job, Vector};
+
+/// Bytes, some of them in a row of 64 that starts at a multiple of as many.
+#[repr(align(64))]
+struct Bytes([u8; 1024]);
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        self.next() as usize % n
+    }
+
+    fn bytes(&mut self) -> Bytes {
+        Bytes(core::array::from_fn(|_| self.next() as u8))
+    }
+}
+
+/// What is stored, and that nothing beside it is.
+unsafe fn bytes<V: Vector>(vector: V, stream: bool) -> Vec<u8> {
+    let mut to = Bytes([0xa5; 1024]);
+    let at = if stream { 64 } else { 67 };
+    // SAFETY: enough bytes, and aligned; the caller has the instructions.
+    unsafe {
+        let to = to.0.as_mut_ptr().add(at);
+        if stream { vector.stream(to) } else { vector.store(to) }
+    }
+    let (stored, beside) = (at..at + V::BYTES, |i: &usize| !(at..at + V::BYTES).contains(i));
+    assert!((0..1024).filter(beside).all(|i| to.0[i] == 0xa5), "beside");
+    to.0[stored].into()
+}
+
+/// What each method of `V` makes of random bytes: `done` of a name and the bytes.
+unsafe fn every_method<V: Vector>(seed: u64, mut done: impl FnMut(&str, Vec<u8>)) {
+    struct Add<'a>(&'a mut u8);
+    impl Job for Add<'_> {
+        unsafe fn run(self) {
+            *self.0 += 1;
+        }
+    }
+    let mut random = Random(seed | 1);
+    let from = random.bytes();
+    let place = |random: &mut Random, n: usize| {
+        let at = random.below(1024 - n + 1);
+        from.0[at..at + n].as_ptr()
+    };
+    // SAFETY: every place has room for what is read there; the caller has the instructions.
+    unsafe {
+        let (a, b) = (V::load(place(&mut random, 64)), V::load(place(&mut random, 64)));
+        done("load", bytes(a, false));
+        done("stream", bytes(b, true));
+        let mut index = [0x80; 64];
+        for one in &mut index {
+            if random.below(4) > 0 {
+                *one = random.below(V::WINDOW) as u8;
+            }
+        }
+        done("permute", bytes(a.permute(V::load(index.as_ptr())), false));
+        done("over", bytes(a.over(b, V::load(index.as_ptr())), false));
+        index.iter_mut().for_each(|one| *one = random.below(2 * V::WINDOW) as u8);
+        done("permute2", bytes(a.permute2(b, V::load(index.as_ptr())), false));
+        let mut both = |name, [low, high]: [V; 2]| {
+            done(name, bytes(low, false));
+            done(name, bytes(high, false));
+        };
+        both("zip 1", a.zip::<1>(b));
+        both("zip 2", a.zip::<2>(b));
+        both("zip 4", a.zip::<4>(b));
+        both("zip 8", a.zip::<8>(b));
+        // Rows in any order, which may overlap.
+        let middle = from.0.as_ptr().add(500);
+        let rows = [0; 8].map(|_: isize| random.below(900) as isize - 450);
+        let apart = 1 + random.below(2);
+        done("load_lanes", bytes(V::load_lanes(middle, rows.as_ptr(), apart), false));
+        let square = V::load_square(middle, rows.as_ptr(), apart);
+        square[..V::BYTES / 16].iter().for_each(|&one| done("load_square", bytes(one, false)));
+        let offsets = [0; 4].map(|_: isize| random.below(900) as isize - 450);
+        done("load_windows", bytes(V::load_windows(middle, offsets.as_ptr()), false));
+        V::prefetch(core::ptr::null());
+        V::prefetch_near(core::ptr::null());
+        let mut count = 0;
+        V::apart(Add(&mut count));
+        done("apart", std::vec![count]);
+    }
+}
+
+/// Compares a vector with the one in plain Rust.
+fn compare<V: Vector, E: Vector>(name: &str) {
+    assert_eq!((V::BYTES, V::WINDOW), (E::BYTES, E::WINDOW));
+    for seed in 0..if cfg!(miri) { 4 } else { 2000 } {
+        let mut expected = Vec::new();
+        // SAFETY: the callers have the instructions; the other one needs none.
+        unsafe {
+            every_method::<E>(seed, |method, bytes| expected.push((method.to_owned(), bytes)));
+            let mut expected = expected.into_iter();
+            every_method::<V>(seed, |method, bytes| {
+                let made = Some((method.to_owned(), bytes));
+                assert_eq!(made, expected.next(), "{name}::{method} of {seed}");
+            });
+            assert_eq!(expected.next(), None);
+        }
+    }
+}
+
+use std::borrow::ToOwned;
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn vectors_of_x86() {
+    use crate::Level;
+    use crate::x86::vectors::{X16, X32, X64};
+    if Level::Avx2.is_here() {
+        compare::<X16, Emulated<16, 16>>("X16");
+        compare::<X32, Emulated<32, 16>>("X32");
+    }
+    if Level::Avx512.is_here() {
+        compare::<X64<16>, Emulated<64, 16>>("X64<16>");
+    }
+    if Level::Vbmi.is_here() {
+        compare::<X64<64>, Emulated<64, 64>>("X64<64>");
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
+#[test]
+fn vectors_of_neon() {
+    compare::<crate::neon::Neon, Emulated<16, 16>>("Neon");
+}
+
+/// The trait's words, byte by byte.
+fn as_said<V: Vector>() {
+    let mut random = Random(0x5eed);
+    let from = random.bytes().0;
+    let (lane, window) = (|i: usize| i % 16, V::WINDOW);
+    let all = |byte: &dyn Fn(usize) -> u8| (0..V::BYTES).map(byte).collect::<Vec<u8>>();
+    // SAFETY: no instructions are needed, and places have room.
+    unsafe {
+        let at = from.as_ptr();
+        let (a, b) = (V::load(at), V::load(at.add(64)));
+        assert_eq!(bytes(a, true), from[..V::BYTES]);
+        let index: Vec<u8> =
+            (0..64).map(|i| if i % 5 == 3 { 0x80 } else { (i * 7 % window) as u8 }).collect();
+        let permuted = all(&|i| match index[i] {
+            0x80 => 0,
+            at => from[i / window * window + at as usize],
+        });
+        assert_eq!(bytes(a.permute(V::load(index.as_ptr())), false), permuted);
+        let over = all(&|i| from[i + if index[i] >= 0x80 { 64 } else { 0 }]);
+        assert_eq!(bytes(a.over(b, V::load(index.as_ptr())), false), over);
+        let zipped = |size: usize, half: usize| {
+            all(&|i| {
+                let (element, byte) = (lane(i) / size, i % size);
+                from[element % 2 * 64 + i - lane(i) + half + element / 2 * size + byte]
+            })
+        };
+        for (size, zip) in [(1, a.zip::<1>(b)), (2, a.zip::<2>(b)), (4, a.zip::<4>(b))] {
+            assert_eq!(zip.map(|one| bytes(one, false)), [zipped(size, 0), zipped(size, 8)]);
+        }
+        assert_eq!(a.zip::<8>(b).map(|one| bytes(one, false)), [zipped(8, 0), zipped(8, 8)]);
+        let lanes = |first: usize| all(&|i| from[first + 100 * (i / 16) + lane(i)]);
+        let rows = [0, 0, 100, 0, 200, 0, 300];
+        assert_eq!(bytes(V::load_lanes(at, rows.as_ptr(), 2), false), lanes(0));
+        let square = V::load_square(at, rows.as_ptr(), 2);
+        for (c, &one) in square[..V::BYTES / 16].iter().enumerate() {
+            assert_eq!(bytes(one, false), lanes(16 * c));
+        }
+        let offsets = [7, 700, 70, 300];
+        let windows = all(&|i| from[offsets[i / window] as usize + i % window]);
+        assert_eq!(bytes(V::load_windows(at, offsets.as_ptr()), false), windows);
+    }
+}
+
+#[test]
+fn vectors_in_plain_rust() {
+    as_said::<Emulated<16, 16>>();
+    as_said::<Emulated<32, 16>>();
+    as_said::<Emulated<64, 16>>();
+    as_said::<Emulated<64, 64>>();
+}
+
+#[test]
+#[should_panic(expected = "not aligned")]
+fn streams_are_aligned() {
+    let mut to = Bytes([0; 1024]);
+    // SAFETY: enough bytes.
+    unsafe { Emulated::<64, 64>::load(to.0.as_ptr()).stream(to.0.as_mut_ptr().add(32)) }
+}
+
+#[test]
+#[should_panic(expected = "index 16 of 16")]
+fn indices_stay_in_their_window() {
+    let from = Bytes([16; 1024]);
+    // SAFETY: enough bytes.
+    unsafe {
+        let all = Emulated::<32, 16>::load(from.0.as_ptr());
+        all.permute(all);
+    }
+}

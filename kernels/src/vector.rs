@@ -1,0 +1,113 @@
+//! What the kernels need of an instruction set.
+
+/// A vector register, seen as lanes of 16 bytes.
+///
+/// # Safety
+/// Whoever calls a method runs on a processor that has the vector's instructions, in a function
+/// compiled for them (or else is slow); the methods that take addresses say what is read or written
+/// there. Addresses need no alignment but [`Vector::stream`]'s.
+pub trait Vector: Copy {
+    /// Bytes of it: 16, 32 or 64.
+    const BYTES: usize;
+    /// Bytes that an index of [`Vector::permute`] reaches: 16 (of the same lane), or all.
+    const WINDOW: usize;
+    /// The `BYTES` bytes at `at`.
+    ///
+    /// # Safety
+    /// They are readable.
+    unsafe fn load(at: *const u8) -> Self;
+    /// Lane `l` is the 16 bytes at `at + rows[l * apart]`.
+    ///
+    /// # Safety
+    /// They are readable, as are the offsets.
+    unsafe fn load_lanes(at: *const u8, rows: *const isize, apart: usize) -> Self;
+    /// The same of neighbouring lanes: lane `l` of vector `c` is the 16 bytes at
+    /// `at + rows[l * apart] + 16 * c`; with as many vectors as one has lanes, each source line is
+    /// read once, and whole. The rest are any vectors.
+    ///
+    /// # Safety
+    /// `BYTES` bytes are readable at each `at + rows[l * apart]`, as are the offsets.
+    unsafe fn load_square(at: *const u8, rows: *const isize, apart: usize) -> [Self; 4];
+    /// Each window from its own offset. With one window, the first offset is its.
+    ///
+    /// # Safety
+    /// A window is readable at each, and as many offsets as there are windows.
+    unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self;
+    /// Stores `BYTES` bytes.
+    ///
+    /// # Safety
+    /// They are writable.
+    unsafe fn store(self, at: *mut u8);
+    /// Stores the bytes whose bits are set, and touches no others. Fast only with windows of a whole
+    /// line.
+    ///
+    /// # Safety
+    /// Bytes whose bits are set are writable; the mask has a bit for each byte.
+    #[inline(always)]
+    unsafe fn store_some(self, at: *mut u8, mask: u64) {
+        let (mut bytes, mut i) = ([0u8; 64], 0);
+        // SAFETY: no vector is longer.
+        unsafe { self.store(bytes.as_mut_ptr()) };
+        while i < Self::BYTES {
+            if mask >> i & 1 == 1 {
+                // SAFETY: the caller's byte, and one of the vector's.
+                unsafe { at.wrapping_add(i).write(*bytes.as_ptr().add(i)) };
+            }
+            i += 1;
+        }
+    }
+    /// A non-temporal store.
+    ///
+    /// # Safety
+    /// `BYTES` bytes are writable, and `at` is a multiple of `BYTES`.
+    unsafe fn stream(self, at: *mut u8);
+    /// The elements of `S` bytes of both, alternating: of the low halves of all lanes, and of the
+    /// high halves.
+    ///
+    /// # Safety
+    /// The trait's.
+    unsafe fn zip<const S: usize>(self, other: Self) -> [Self; 2];
+    /// Byte `i` is the byte of its window that `index[i]`, less than `WINDOW`, names, or 0 where
+    /// that is 0x80.
+    ///
+    /// # Safety
+    /// The trait's.
+    unsafe fn permute(self, index: Self) -> Self;
+    /// Byte `i` is byte `index[i]`, less than `2 * WINDOW`, of two windows, `self`'s and then
+    /// `other`'s; any byte where the index has its top bit set.
+    ///
+    /// # Safety
+    /// The trait's.
+    unsafe fn permute2(self, other: Self, index: Self) -> Self;
+    /// Byte `i` is `under`'s where the top bit of `index[i]` is set, and else `self`'s.
+    ///
+    /// # Safety
+    /// The trait's.
+    unsafe fn over(self, under: Self, index: Self) -> Self;
+    /// Prefetches a cache line, of any address, into the second-level cache. Not into the first
+    /// level: of rows that are a power of two apart it has room for 8, and would lose the others.
+    ///
+    /// # Safety
+    /// The trait's.
+    unsafe fn prefetch(at: *const u8);
+    /// The same into the first level, for what is read in order.
+    ///
+    /// # Safety
+    /// The trait's.
+    unsafe fn prefetch_near(at: *const u8);
+    /// Does a job in a function of its own that is compiled for the vector's instructions: once,
+    /// where many callers would each contain it.
+    ///
+    /// # Safety
+    /// The trait's, and the job's.
+    unsafe fn apart<J: Job>(job: J);
+}
+
+/// A piece of a kernel, for [`Vector::apart`].
+pub trait Job {
+    /// Does it: `inline(always)`.
+    ///
+    /// # Safety
+    /// The job's own.
+    unsafe fn run(self);
+}

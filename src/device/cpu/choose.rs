@@ -1,0 +1,131 @@
+//! Which op a copy takes, by two questions: which loop is dense in the destination, and which in
+//! the source?
+use super::level::kernels;
+use super::op::{self, shuffle, turn};
+use super::policy::{self, Reach};
+use crate::device::nest::Nest;
+use crate::device::plan::{Item, Plan};
+
+/// An op, and the loops it takes.
+pub(super) enum Op {
+    /// Runs that are dense on both sides.
+    Run,
+    /// One item repeated along the innermost loop.
+    Fill,
+    /// The destination is dense in the innermost loop, the source in another.
+    Turn(turn::Sides),
+    /// A short period in any order.
+    Shuffle(shuffle::Shape),
+    /// Item by item.
+    Scalar,
+    /// Items that are not whole bytes.
+    Bits,
+}
+
+impl Op {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Op::Run => "run",
+            Op::Fill => "fill",
+            Op::Turn(_) => "turn",
+            Op::Shuffle(_) => "shuffle",
+            Op::Scalar => "scalar",
+            Op::Bits => "bits",
+        }
+    }
+}
+
+/// Items that are copied one by one before a vector kernel is ready.
+const FEW: u64 = 128;
+
+/// Bytes of a matrix up to which a program of shuffles turns many at a time, where a transpose
+/// would turn each by itself.
+const SMALL_MATRIX: usize = 128;
+
+/// The op of a nest.
+pub(super) fn op(nest: &Nest) -> Op {
+    let Item::Bytes(item) = nest.item else { return Op::Bits };
+    let inner = nest.inner(0);
+    if nest.is_empty() {
+        return Op::Run;
+    }
+    if nest.whole_bytes <= FEW.saturating_mul(item as u64) {
+        return if item >= 16 { Op::Run } else { Op::Scalar };
+    }
+    if inner.dst == item as isize && inner.src == 0 && item <= op::fill::FILL_MOST {
+        return Op::Fill;
+    }
+    let turns = turn::Sides::of(nest);
+    if let Some(sides) = turns
+        && sides.innermost(item) > SMALL_MATRIX
+    {
+        return Op::Turn(sides);
+    }
+    if let Some(shape) = shuffle::Shape::of(nest) {
+        return Op::Shuffle(shape);
+    }
+    match turns {
+        Some(sides) => Op::Turn(sides),
+        None if item >= 16 => Op::Run,
+        None => Op::Scalar,
+    }
+}
+
+/// Where the output of a simplified plan goes, in words to follow the op's name.
+pub fn outlet(plan: &Plan) -> &'static str {
+    let nest = Nest::new(plan);
+    let reach = policy::reach(nest.whole_bytes);
+    let (stage, streams) = match op(&nest) {
+        Op::Turn(_) => (reach.prefetch, reach.stream_scattered),
+        Op::Shuffle(_) => (false, reach.stream_scattered),
+        Op::Run | Op::Fill => (false, reach.stream),
+        Op::Scalar | Op::Bits => (false, false),
+    };
+    match (stage, streams) {
+        (false, false) => "",
+        (true, false) => " through a stage",
+        (false, true) => " past the caches",
+        (true, true) => " through a stage past the caches",
+    }
+}
+
+/// Carries a nest out on the calling thread.
+///
+/// # Safety
+/// As [`super::copy`].
+pub(super) unsafe fn serial(nest: &Nest) {
+    let reach: Reach = policy::reach(nest.whole_bytes);
+    // SAFETY: the caller's promise.
+    unsafe {
+        match nest.item {
+            Item::Bits { .. } => return op::bits::copy(nest, reach, near),
+            Item::Bytes(_) => carry_out(nest, &op(nest), reach),
+        }
+        // Non-temporal stores come before whatever follows.
+        if reach.stream | reach.stream_scattered {
+            (kernels().fence)();
+        }
+    }
+}
+
+/// Carries out a nest of bytes that are in the first-level cache, on both sides.
+unsafe fn near(nest: &Nest) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        carry_out(nest, &op(nest), Reach::NEAR);
+    }
+}
+
+/// Carries out a nest of bytes by an op.
+unsafe fn carry_out(nest: &Nest, op: &Op, reach: Reach) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match op {
+            Op::Run => op::run::copy(nest, reach),
+            Op::Fill => op::fill::copy(nest, reach),
+            Op::Turn(sides) => op::turn::copy(nest, sides, reach),
+            Op::Shuffle(shape) => op::shuffle::copy(nest, shape, reach),
+            Op::Scalar | Op::Bits => op::scalar::copy(nest),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! When a copy goes past the caches, what is prefetched, and what is worth a thread: one row of
+//! sizes in bytes, computed from those of the caches as the processor reports them, whoever made
+//! it.
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+#[cfg(not(target_arch = "x86_64"))]
+use crate::platform;
+
+/// One column of the row.
+#[derive(Clone, Copy)]
+enum Size {
+    /// The second-level cache, of one core.
+    Second,
+    /// Outputs that are larger than the second level holds beside their source: what is read far
+    /// apart is worth prefetching.
+    PrefetchFrom,
+    /// Whole outputs of transposes and shuffles, which read lines far apart, are written by
+    /// non-temporal stores: plain ones would read each line from memory in an order that nothing
+    /// foresees.
+    ScatteredFrom,
+    /// All others are, too: source and destination together do not fit into the last level.
+    StreamFrom,
+    /// Bytes that are worth a thread.
+    ThreadFrom,
+    /// The least of these four: below, there is nothing to decide.
+    Near,
+}
+
+const SIZES: usize = 6;
+
+/// 0: not asked yet.
+static ROW: [AtomicUsize; SIZES] = [const { AtomicUsize::new(0) }; SIZES];
+
+impl Size {
+    #[inline(always)]
+    fn of(self) -> usize {
+        match ROW[self as usize].load(Relaxed) {
+            0 => self.asked(),
+            known => known,
+        }
+    }
+
+    fn set(self, bytes: usize) {
+        ROW[self as usize].store(bytes.max(1), Relaxed);
+    }
+
+    /// Asks the processor.
+    #[cold]
+    #[inline(never)]
+    fn asked(self) -> usize {
+        let Told { second, last } = Told::read();
+        let rows = [
+            (Size::Second, second),
+            (Size::PrefetchFrom, second / 2),
+            (Size::ScatteredFrom, last / 8),
+            (Size::StreamFrom, last / 2 + 1),
+            (Size::ThreadFrom, THREAD_FROM),
+            (Size::Near, (second / 2).min(last / 8)),
+        ];
+        for (size, bytes) in rows {
+            // What a test has set stays.
+            let _ = ROW[size as usize].compare_exchange(0, bytes.max(1), Relaxed, Relaxed);
+        }
+        ROW[self as usize].load(Relaxed)
+    }
+}
+
+/// What memory moves in about ten times the time that it takes to make and join a thread (20 us
+/// when nothing else runs), on most machines: less is done sooner by the thread that is there.
+const THREAD_FROM: usize = 4 << 20;
+
+/// The bytes that are worth a thread.
+pub(super) fn thread_from() -> u64 {
+    Size::ThreadFrom.of() as u64
+}
+
+/// The second-level cache of one core, in bytes.
+pub(super) struct Caches {
+    /// Of it all.
+    pub(super) second: usize,
+}
+
+/// The second-level cache.
+pub(super) fn caches() -> Caches {
+    Caches { second: Size::Second.of() }
+}
+
+/// Replaces sizes, for tests and measurements: outputs of at least `stream` bytes go past the
+/// caches, and each thread gets at least `thread` bytes.
+pub fn set_thresholds(stream: usize, thread: usize) {
+    Size::StreamFrom.set(stream);
+    Size::ScatteredFrom.set(stream);
+    Size::ThreadFrom.set(thread);
+    Size::Near.set(stream.min(thread).min(Size::PrefetchFrom.of()));
+}
+
+/// Whether one thread writes an output of so many bytes by plain stores, and prefetches nothing.
+#[inline(always)]
+pub(super) fn near(nbytes: usize) -> bool {
+    nbytes < Size::Near.of()
+}
+
+/// How an output is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reach {
+    /// By non-temporal stores.
+    pub(super) stream: bool,
+    /// So are whole outputs of transposes and shuffles, earlier than others.
+    pub(super) stream_scattered: bool,
+    /// What is read far apart is worth prefetching.
+    pub(super) prefetch: bool,
+}
+
+impl Reach {
+    /// What stays in the first-level cache.
+    pub(super) const NEAR: Reach =
+        Reach { stream: false, stream_scattered: false, prefetch: false };
+}
+
+/// How an output of so many bytes is written.
+#[inline]
+pub(super) fn reach(nbytes: u64) -> Reach {
+    if nbytes < Size::Near.of() as u64 {
+        return Reach::NEAR;
+    }
+    let from = |size: Size| nbytes >= size.of() as u64;
+    Reach {
+        stream: from(Size::StreamFrom),
+        stream_scattered: from(Size::ScatteredFrom),
+        prefetch: from(Size::PrefetchFrom),
+    }
+}
+
+/// What one core uses, in bytes.
+struct Told {
+    second: usize,
+    last: usize,
+}
+
+impl Told {
+    /// What most have, where the machine does not tell, or what cannot be.
+    const USUAL: Told = Told { second: 512 << 10, last: 8 << 20 };
+
+    fn read() -> Told {
+        let Told { second, last } = Told::asked();
+        let second =
+            if (64 << 10..=64 << 20).contains(&second) { second } else { Self::USUAL.second };
+        // A processor without a third level is told so.
+        let last = if last <= 1 << 30 { last.max(second) } else { Self::USUAL.last };
+        Told { second, last }
+    }
+
+    /// As CPUID describes them: leaf 4, or its twin of the other maker.
+    #[cfg(target_arch = "x86_64")]
+    fn asked() -> Told {
+        use core::arch::x86_64::{__cpuid, __cpuid_count};
+        if cfg!(miri) {
+            return Told::USUAL;
+        }
+        let topology =
+            __cpuid(0x8000_0000).eax >= 0x8000_001d && __cpuid(0x8000_0001).ecx >> 22 & 1 == 1;
+        let leaf = if topology { 0x8000_001d } else { 4 };
+        if leaf == 4 && __cpuid(0).eax < 4 {
+            return Told::USUAL;
+        }
+        let mut told = Told { second: 0, last: 0 };
+        for i in 0..8 {
+            let found = __cpuid_count(leaf, i);
+            let ways = (found.ebx >> 22) as usize + 1;
+            let parts = (found.ebx >> 12 & 1023) as usize + 1;
+            let line = (found.ebx & 4095) as usize + 1;
+            let sets = found.ecx as usize + 1;
+            let bytes = ways.saturating_mul(parts).saturating_mul(line).saturating_mul(sets);
+            // Kinds: 0 none, 1 data, 2 instructions, 3 both.
+            match (found.eax & 31, found.eax >> 5 & 7) {
+                (0, _) => break,
+                (1 | 3, 2) => told.second = bytes,
+                (1 | 3, 3..) => told.last = bytes,
+                _ => {}
+            }
+        }
+        told
+    }
+
+    /// As the system tells.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn asked() -> Told {
+        let [second, last] = platform::caches();
+        Told { second, last: if last == 0 { Told::USUAL.last } else { last } }
+    }
+}
