@@ -33,10 +33,10 @@ WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "muta
 # What decides what a tensor is, who owns it and what may be copied. Devices and Python have oracles
 # of their own, and so has the engine.
 CORE = ("src/validate*", "src/layout.rs", "src/overlap*", "src/dtype*.rs", "src/device_type.rs",
-        "src/import.rs", "src/tensor/*.rs", "src/view*", "src/copy/pair.rs", "src/copy/few.rs",
+        "src/import.rs", "src/tensor/*.rs", "src/view*", "src/copy/pair.rs",
         "src/device/pieces.rs")
-ENGINE = ("src/device/part.rs", "src/device/plan.rs", "src/device/cpu/[!n]*.rs",
-          "src/device/cpu/nest.rs")
+ENGINE = ("src/device/nest.rs", "src/device/plan.rs", "src/device/cpu/**/*.rs",
+          "kernels/src/*.rs")
 HOST = re.search("^host: (.*)$", subprocess.check_output(["rustc", "-vV"], text=True), re.M)[1]
 TIME_MOST = 60
 # Quickest to notice first; test_engine only repeats what the others ask of the core.
