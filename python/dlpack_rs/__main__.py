@@ -1,7 +1,8 @@
-"""Command line: python -m dlpack_rs inspect MODULE:EXPRESSION | include | library
+"""Command line: python -m dlpack_rs inspect MODULE:EXPRESSION | conform LIBRARY | include | library
 
     inspect numpy:arange(6.0)   everything about the DLPack export of an object, and who takes it;
                                 the expression is evaluated in the module's names
+    conform torch               how a library keeps DLPack's rules; conform --help says more
     include                     the folder with dlpack.h, dlpack_rs.h and dlpack_rs.hpp
     library                     the path of the shared library
 """
@@ -29,6 +30,10 @@ def main(arguments=None):
             print(dlpack_rs.inspect(evaluate(arguments[1])))
         except (TypeError, ImportError) as error:
             sys.exit(f"{type(error).__name__}: {error}")
+    elif arguments[:1] == ["conform"]:
+        from dlpack_rs.conform import main as conform
+
+        sys.exit(conform(arguments[1:]))
     elif arguments == ["include"]:
         from dlpack_rs.abi import include
 

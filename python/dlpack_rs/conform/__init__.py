@@ -1,0 +1,68 @@
+"""Does a library keep the rules of DLPack?
+
+    python -m dlpack_rs conform torch                         # a library of the list
+    python -m dlpack_rs conform mylib:from_tensor --from mylib:from_dlpack
+
+Each check has a rule, the text that demands it and a severity, and runs in a process of its own,
+so that a crash is a verdict. In pytest:
+
+    from dlpack_rs import conform
+
+    class MyLibrary(conform.Library):
+        def make(self, tensor): return mylib.asarray(tensor.numpy())
+        def take(self, producer): return mylib.from_dlpack(producer)
+
+    test_dlpack = conform.checks(MyLibrary, known={"P15": "see our issue 7"})
+"""
+
+from . import _consumers, _exchanges, _producers  # noqa: F401  they register their checks
+from ._libraries import LIBRARIES, Library
+from ._model import CHECKS, SEVERITIES, SOURCES, Check, Verdict
+from ._run import judge, judge_forked
+
+__all__ = ["CHECKS", "Check", "LIBRARIES", "Library", "SEVERITIES", "SOURCES", "Verdict", "checks",
+           "consumer_checks", "judge", "judge_forked", "main", "producer_checks"]
+
+
+def checks(library, known=(), subjects=("producer", "consumer", "both")):
+    """A test for pytest with a parameter for each check. Known violations are expected to fail,
+    and a test that passes although it is known fails."""
+    import os
+
+    import pytest
+
+    def parameter(check):
+        if check.id not in known:
+            return pytest.param(check, id=check.id)
+        reason = known[check.id] if isinstance(known, dict) else "known"
+        return pytest.param(check, id=check.id,
+                            marks=pytest.mark.xfail(reason=reason, strict=True))
+
+    @pytest.mark.parametrize("check", [parameter(check) for check in CHECKS.values()
+                                       if check.subject in subjects])
+    def test(check):
+        instance = library() if isinstance(library, type) else library
+        how = judge_forked if hasattr(os, "fork") and instance.fork else judge
+        verdict = how(instance, check)
+        if verdict.outcome == "skip" or (verdict.violation and not verdict.counts):
+            pytest.skip(f"{check.rule}: {verdict.text}")
+        if verdict.violation:
+            pytest.fail(f"{check.explain()}\n{verdict.outcome}: {verdict.text}", pytrace=False)
+
+    return test
+
+
+def producer_checks(library, known=()):
+    """`checks` of what the library exports."""
+    return checks(library, known, ("producer",))
+
+
+def consumer_checks(library, known=()):
+    """`checks` of what the library takes."""
+    return checks(library, known, ("consumer", "both"))
+
+
+def main(arguments=None):
+    from ._cli import main as run
+
+    return run(arguments)

@@ -1,0 +1,103 @@
+"""`python -m dlpack_rs conform`."""
+
+import argparse
+import fnmatch
+import sys
+
+from . import _report
+from ._libraries import LIBRARIES, find
+from ._model import CHECKS, SEVERITIES
+from ._run import SECONDS, run, work
+
+
+def selected(patterns):
+    """Checks whose identifier or severity fits one of the patterns; all without patterns."""
+    if not patterns:
+        return list(CHECKS.values())
+    wanted = [part for pattern in patterns for part in pattern.split(",") if part]
+    for part in wanted:
+        if part not in SEVERITIES and not fnmatch.filter(CHECKS, part):
+            raise ValueError(f"no check fits {part!r}; identifiers are P01 to X11, severities "
+                             f"{', '.join(SEVERITIES)}")
+    return [check for check in CHECKS.values()
+            if any(check.severity == part or fnmatch.fnmatch(check.id, part) for part in wanted)]
+
+
+def known_of(path):
+    """Identifiers of a file: one a line, a reason may follow, # begins a comment."""
+    known = {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            words = line.partition("#")[0].split(None, 1)
+            if words and words[0] not in CHECKS:
+                raise ValueError(f"{path}:{number}: there is no check {words[0]!r}")
+            if words:
+                known[words[0]] = words[1].strip() if len(words) > 1 else ""
+    return known
+
+
+def parser(program):
+    arguments = argparse.ArgumentParser(
+        prog=program, description="Judges how a Python library keeps the rules of DLPack.",
+        epilog="Exit status: 0 no violation but known ones, 1 violations or known ones that are "
+               "gone, 2 wrong arguments or a library that cannot be imported.")
+    arguments.add_argument("producer", nargs="?", metavar="PRODUCER",
+                           help=f"one of {', '.join(LIBRARIES)}; or MODULE:EXPRESSION, a "
+                                "conform.Library or a function that makes a tensor of the library "
+                                "from a dlpack_rs.Tensor")
+    arguments.add_argument("--from", dest="consumer", metavar="CONSUMER",
+                           help="a library of the list, or MODULE:EXPRESSION, a from_dlpack "
+                                "function")
+    arguments.add_argument("--select", action="append", metavar="P15,C*,MUST",
+                           help="only these checks")
+    arguments.add_argument("--explain", metavar="ID", help="the rule of a check and its source")
+    arguments.add_argument("--list", action="store_true", help="all checks")
+    arguments.add_argument("--known", metavar="FILE", help="violations that are known: identifiers")
+    arguments.add_argument("--seconds", type=float, default=SECONDS, help="for each check")
+    arguments.add_argument("--json", action="store_true")
+    arguments.add_argument("--junit", action="store_true")
+    arguments.add_argument("--markdown", action="store_true")
+    arguments.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    return arguments
+
+
+def main(arguments=None, program="dlpack_rs conform"):
+    """The exit status."""
+    options = parser(program).parse_args(arguments)
+    if options.worker:
+        work(lambda: find(options.producer, options.consumer))
+        return 0
+    try:
+        if options.explain:
+            if options.explain not in CHECKS:
+                raise ValueError(f"there is no check {options.explain!r}; --list shows all")
+            print(CHECKS[options.explain].explain())
+            return 0
+        checks = selected(options.select)
+        if options.list:
+            for check in checks:
+                print(f"{check.id} {check.severity:6} {check.rule}")
+            return 0
+        if not options.producer:
+            raise ValueError("which PRODUCER? --help says what it may be")
+        known = known_of(options.known) if options.known else {}
+        named = [options.producer] + (["--from", options.consumer] if options.consumer else [])
+        report = run(named, checks, options.seconds)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return 2
+    if options.json:
+        print(_report.as_json(report, known))
+    elif options.junit:
+        print(_report.junit(report, known))
+    elif options.markdown:
+        print(_report.markdown(report, known))
+    else:
+        print(_report.text(report, known, sys.stdout.isatty()))
+    gone = [verdict.check.id for verdict in report.verdicts
+            if verdict.check.id in known and verdict.outcome in ("pass", "note")]
+    for name in gone:
+        print(f"{name} is known, and passes: take it out of {options.known}", file=sys.stderr)
+    new = [verdict for verdict in report.verdicts
+           if verdict.counts and verdict.check.id not in known]
+    return 1 if new or gone else 0

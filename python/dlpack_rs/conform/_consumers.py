@@ -1,0 +1,549 @@
+"""Checks of consumers: what a library's from_dlpack does with tensors made by hand."""
+
+import gc
+import sys
+import threading
+
+from ..abi.capsule import MAX_VERSION
+from ._memory import (FORMATS, IS_COPIED, NAMES, PADDED, READ_ONLY, Handmade, freed_once, newest,
+                      refused, right_or_refused, said, take, taken, threads)
+from ._model import Failed, Noted, Skipped, check, must
+
+VALUES = [float(i) for i in range(12)]
+PERMUTED = [VALUES[j * 4 + i] for i in range(4) for j in range(3)]
+
+
+def requested(library):
+    """A compact tensor that the library took, and what it was asked for on the way."""
+    producer = Handmade()
+    result = taken(library, producer)
+    return producer, result
+
+
+@check("C01", "MUST", "from_dlpack", "takes a compact float32 tensor: values right, freed once")
+def _(library):
+    producer = Handmade()
+    found = library.values(taken(library, producer))
+    must(found == VALUES, f"the values are {found[:6]}")
+    freed_once(library, producer)
+
+
+@check("C02", "SHOULD", "from_dlpack", "shares compact memory that is aligned to 256 bytes")
+def _(library):
+    producer, result = requested(library)
+    must(library.address(result) == producer.start, "it was copied")
+
+
+@check("C03", "MUST", "python", "renames the capsule to used_dltensor, used_dltensor_versioned")
+def _(library):
+    producer, _ = requested(library)
+    wanted = b"used_dltensor_versioned" if producer.gave_versioned else b"used_dltensor"
+    must(producer.final_name == wanted, f"it is named {producer.final_name.decode()}")
+
+
+@check("C04", "MUST", "python", "calls the deleter once, and not before the result is gone")
+def _(library):
+    producer, result = requested(library)
+    shared = library.address(result) == producer.start
+    must(not shared or producer.deleted == 0, "freed while the result shares it")
+    del result
+    freed_once(library, producer)
+
+
+@check("C05", "SHOULD", "python", "takes a legacy tensor, and frees it once")
+def _(library):
+    producer = Handmade(legacy=True)
+    found = library.values(taken(library, producer))
+    must(found == VALUES, f"the values are {found[:6]}")
+    freed_once(library, producer)
+
+
+@check("C06", "SHOULD", "from_dlpack", "asks with max_version of at least (1, 0)")
+def _(library):
+    producer, _ = requested(library)
+    must(any((keywords.get("max_version") or (0,))[0] >= 1 for keywords in producer.asked),
+         f"asked with {producer.asked}")
+
+
+@check("C07", "MUST", "from_dlpack", "asks a producer from before 1.0 again, without its keywords")
+def _(library):
+    producer = Handmade(legacy=True, keywords=False)
+    found = library.values(taken(library, producer))
+    must(found == VALUES, f"the values are {found[:6]}")
+    freed_once(library, producer)
+
+
+@check("C08", "MUST", "__dlpack__", "passes no stream for host memory")
+def _(library):
+    producer, _ = requested(library)
+    streams = [keywords.get("stream") for keywords in producer.asked]
+    must(not any(streams), f"passed {streams}")
+
+
+@check("C09", "INFO", "__dlpack_device__", "asks __dlpack_device__ before __dlpack__")
+def _(library):
+    must(requested(library)[0].asked_device > 0, "it does not")
+
+
+@check("C10", "MUST", "dlpack.h", "major version 2 is refused, and the deleter is called once")
+def _(library):
+    refused(library, Handmade(version=(2, 0)))
+
+
+@check("C11", "SHOULD", "dlpack.h", "minor version 99 is taken: minor versions only add")
+def _(library):
+    right_or_refused(library, Handmade(version=(1, 99)), VALUES)
+
+
+@check("C12", "INFO", "practice", "an unknown flag is refused: it may change the layout")
+def _(library):
+    refused(library, Handmade(flags=1 << 40))
+
+
+@check("C13", "SHOULD", "dlpack.h", "READ_ONLY: the result cannot be written, or is a copy")
+def _(library):
+    producer = Handmade(flags=READ_ONLY)
+    result, failure = take(library.take, producer)
+    if failure is not None:
+        raise Noted(f"refused: {said(failure)}")
+    must(not library.writable(result) or library.address(result) != producer.start,
+         "writable, and it shares the memory")
+
+
+@check("C14", "MUST", "c", "deleter NULL, versioned: no crash")
+def _(library):
+    result, _ = take(library.take, Handmade(deleter=False, version=(1, 0)))
+    del result
+    gc.collect()
+
+
+@check("C15", "MUST", "c", "deleter NULL, legacy: no crash")
+def _(library):
+    result, _ = take(library.take, Handmade(deleter=False, legacy=True))
+    del result
+    gc.collect()
+
+
+@check("C16", "MUST", "c", "manager_ctx NULL: no crash")
+def _(library):
+    right_or_refused(library, Handmade(context=None), VALUES)
+
+
+@check("C17", "MUST", "c", "strides NULL in a legacy tensor: row-major")
+def _(library):
+    right_or_refused(library, Handmade(strides=None, legacy=True), VALUES)
+
+
+@check("C18", "MUST", "c", "strides NULL in version 1.0: row-major")
+def _(library):
+    right_or_refused(library, Handmade(strides=None, version=(1, 0)), VALUES)
+
+
+@check("C19", "MUST", "dlpack.h", "byte_offset of 64 is honoured, or refused")
+def _(library):
+    right_or_refused(library, Handmade(byte_offset=64), VALUES)
+
+
+@check("C20", "MUST", "dlpack.h", "byte_offset of one element is honoured, or refused")
+def _(library):
+    right_or_refused(library, Handmade(byte_offset=4), VALUES)
+
+
+@check("C21", "MUST", "dlpack.h", "a tensor without dimensions")
+def _(library):
+    right_or_refused(library, Handmade([5.0], ()), [5.0])
+
+
+@check("C22", "MUST", "python", "no elements and data NULL")
+def _(library):
+    right_or_refused(library, Handmade([], (0, 3), data=None), [])
+
+
+@check("C23", "MUST", "practice", "no elements, with data and strides of 0")
+def _(library):
+    right_or_refused(library, Handmade([], (0, 3), strides=(0, 0)), [])
+
+
+@check("C24", "SHOULD", "practice", "extents of 1 with any stride are compact")
+def _(library):
+    producer = Handmade([1.0, 2.0, 3.0], (1, 3, 1), strides=(999, 1, -7))
+    found = library.values(taken(library, producer))
+    must(found == [1.0, 2.0, 3.0], f"the values are {found}")
+
+
+@check("C25", "MUST", "practice", "negative strides: right, or refused")
+def _(library):
+    producer = Handmade(strides=(-4, 1))
+    for managed in (producer.legacy, producer.versioned):
+        managed.dl_tensor.data = producer.start + 8 * 4
+    right_or_refused(library, producer, VALUES[8:] + VALUES[4:8] + VALUES[:4])
+
+
+@check("C26", "MUST", "dlpack.h", "a stride of 0 (broadcast): right, or refused")
+def _(library):
+    right_or_refused(library, Handmade([1.0, 2.0, 3.0, 4.0], (3, 4), strides=(0, 1)),
+                     [1.0, 2.0, 3.0, 4.0] * 3)
+
+
+@check("C27", "MUST", "dlpack.h", "gaps between rows: right, or refused")
+def _(library):
+    right_or_refused(library, Handmade(range(24), (3, 4), strides=(8, 2)),
+                     [float(8 * i + 2 * j) for i in range(3) for j in range(4)])
+
+
+@check("C28", "MUST", "dlpack.h", "transposed: right, or refused")
+def _(library):
+    right_or_refused(library, Handmade(shape=(4, 3), strides=(1, 4)), PERMUTED)
+
+
+@check("C29", "MUST", "practice", "data of one element past an aligned address: right, or refused")
+def _(library):
+    right_or_refused(library, Handmade(shift=4), VALUES)
+
+
+@check("C30", "MUST", "practice", "data that is not aligned to its elements: right, or refused")
+def _(library):
+    right_or_refused(library, Handmade(shift=1), VALUES)
+
+
+@check("C31", "MUST", "practice", "what was taken from an unaligned address can be computed with")
+def _(library):
+    """An import that succeeds and then ends the process at the first operation is no import."""
+    result, failure = take(library.take, Handmade(shift=4))
+    if failure is not None:
+        raise Noted(f"refused: {said(failure)}")
+    found = library.use(result)
+    must(found == VALUES, f"the values are {found[:6]}")
+
+
+@check("C32", "MUST", "practice", "what was taken from an aligned address can be computed with")
+def _(library):
+    found = library.use(taken(library, Handmade()))
+    must(found == VALUES, f"the values are {found[:6]}")
+
+
+@check("C33", "MUST", "dlpack.h", "the 14 dtypes of the array API standard: right, or refused")
+def _(library):
+    missing = []
+    for code, bits in FORMATS:
+        numbers = [True, False, True] if code == 6 else [1, 2, 3]
+        try:
+            right_or_refused(library, Handmade(numbers, (3,), dtype=(code, bits, 1)), numbers)
+        except (Noted, Skipped):
+            missing.append(NAMES[code, bits])
+        except Failed as failure:
+            raise Failed(f"{NAMES[code, bits]}: {failure}") from None
+    if missing:
+        raise Noted("refuses " + " ".join(missing))
+
+
+@check("C34", "MUST", "dlpack.h", "an unknown dtype code is refused, and the tensor freed once")
+def _(library):
+    refused(library, Handmade(dtype=(200, 32, 1)))
+
+
+@check("C35", "MUST", "dlpack.h", "lanes of 4: right (an axis more), or refused; never ignored")
+def _(library):
+    producer = Handmade(shape=(3,), dtype=(2, 32, 4))
+    result, failure = take(library.take, producer)
+    if failure is not None:
+        freed_once(library, producer)
+        raise Noted(f"refused: {said(failure)}")
+    try:
+        count = len(library.values(result))
+    except Exception as error:
+        raise Noted(f"taken; its values cannot be read: {said(error)}") from None
+    must(count == 12, f"12 numbers became {count}")
+
+
+@check("C36", "ROBUST", "dlpack.h", "lanes of 0 are refused")
+def _(library):
+    refused(library, Handmade(dtype=(2, 32, 0)))
+
+
+@check("C37", "ROBUST", "dlpack.h", "a float of 17 bits is refused")
+def _(library):
+    refused(library, Handmade(dtype=(2, 17, 1)))
+
+
+@check("C38", "ROBUST", "practice", "ndim of -1 is refused")
+def _(library):
+    refused(library, Handmade(ndim=-1))
+
+
+@check("C39", "ROBUST", "practice", "100 dimensions: taken, or refused")
+def _(library):
+    producer = Handmade([1.0], (1,) * 100)
+    result, _ = take(library.take, producer)
+    del result
+    freed_once(library, producer)
+
+
+@check("C40", "ROBUST", "practice", "a negative extent is refused")
+def _(library):
+    refused(library, Handmade(shape=(-3, 4), strides=(4, 1)))
+
+
+@check("C41", "ROBUST", "practice", "extents whose product overflows are refused")
+def _(library):
+    refused(library, Handmade(shape=(1 << 40, 1 << 40), strides=(1 << 40, 1)))
+
+
+@check("C42", "ROBUST", "practice", "data NULL with elements is refused")
+def _(library):
+    refused(library, Handmade(data=None))
+
+
+@check("C43", "MUST", "from_dlpack", "an unknown device type is refused, and the tensor freed once")
+def _(library):
+    refused(library, Handmade(device=(99, 0)))
+
+
+@check("C44", "SHOULD", "from_dlpack", "a device that it does not serve (Hexagon): BufferError")
+def _(library):
+    result, failure = take(library.take, Handmade(device=(16, 0)))
+    if failure is None:
+        raise Noted("taken")
+    must(isinstance(failure, BufferError), said(failure))
+
+
+@check("C45", "MUST", "python", "__dlpack__ that returns None: an exception")
+def _(library):
+    must(take(library.take, Handmade(answer=lambda: None))[1] is not None, "accepted")
+
+
+@check("C46", "MUST", "python", "a capsule of another name: an exception")
+def _(library):
+    must(take(library.take, Handmade(name=b"something"))[1] is not None, "accepted")
+
+
+@check("C47", "MUST", "python", "a used capsule: an exception, and nothing is freed")
+def _(library):
+    for name in (b"used_dltensor", b"used_dltensor_versioned"):
+        producer = Handmade(name=name)
+        must(take(library.take, producer)[1] is not None, f"accepted {name.decode()}")
+        must(producer.deleted == 0, f"the deleter ran {producer.deleted} times")
+
+
+@check("C48", "MUST", "practice", "an exception of the producer comes through")
+def _(library):
+    class Own(Exception):
+        pass
+
+    def answer():
+        raise Own("mine")
+
+    failure = take(library.take, Handmade(answer=answer))[1]
+    must(isinstance(failure, Own), said(failure) if failure else "accepted")
+
+
+@check("C49", "MUST", "practice", "struct, shape and strides are not written")
+def _(library):
+    for producer in (Handmade(), Handmade([1.0, 2.0, 3.0], (1, 3, 1), strides=(999, 1, -7))):
+        take(library.take, producer)
+        must(producer.unchanged, "they are")
+
+
+@check("C50", "MUST", "python", "a view of the result keeps the memory")
+def _(library):
+    producer, result = requested(library)
+    if library.address(result) != producer.start:
+        raise Skipped("it was copied")
+    try:
+        rows = library.rows(result)
+    except Exception as error:
+        raise Skipped(f"no such view: {said(error)}") from None
+    if library.address(rows) != producer.start + 16:
+        raise Skipped("views are copies")
+    del result
+    gc.collect()
+    must(producer.deleted == 0, "freed under a view")
+    del rows
+    freed_once(library, producer)
+
+
+@check("C51", "MUST", "practice", "the result may go on another thread")
+def _(library):
+    producer, result = requested(library)
+    box = [result]
+    del result
+    thread = threading.Thread(target=box.clear)
+    thread.start()
+    thread.join()
+    freed_once(library, producer)
+
+
+@check("C52", "MUST", "python", "Python ends cleanly while a result is alive", ends=True)
+def _(library):
+    sys._dlpack_rs_conform = requested(library)
+
+
+@check("C53", "SHOULD", "from_dlpack", "no __dlpack__: TypeError, AttributeError or BufferError")
+def _(library):
+    try:
+        library.take(object())
+    except (TypeError, AttributeError, BufferError):
+        return
+    except Exception as error:
+        raise Failed(said(error)) from None
+    raise Failed("accepted")
+
+
+@check("C54", "MUST", "python", "500 rounds: each deleter is called once")
+def _(library):
+    producers = [Handmade() for _ in range(500)]
+    for producer in producers:
+        take_quietly(library, producer)
+    gc.collect()
+    counts = {producer.deleted for producer in producers}
+    must(counts == {1}, f"deleters ran {sorted(counts)} times")
+
+
+def take_quietly(library, producer):
+    library.take(producer)
+    producer.capsule = None
+
+
+def copied(library, producer):
+    if library.take_copy is None:
+        raise Skipped("copy is not tried")
+    result, failure = take(library.take_copy, producer)
+    if failure is not None:
+        raise Failed(said(failure))
+    return result
+
+
+@check("C55", "SHOULD", "from_dlpack", "copy=True is known, and gives memory of its own")
+def _(library):
+    producer = Handmade()
+    result = copied(library, producer)
+    if any(keywords.get("copy") is True for keywords in producer.asked):
+        raise Noted("the producer is asked, and believed")
+    must(library.address(result) != producer.start, "it shares, and did not ask the producer")
+
+
+@check("C56", "MUST", "python", "a copy by from_dlpack(copy=True) is not written by the source's owner")
+def _(library):
+    producer = Handmade()
+    result = copied(library, producer)
+    if any(keywords.get("copy") is True for keywords in producer.asked):
+        raise Skipped("the producer is asked for the copy")
+    import ctypes
+
+    ctypes.c_float.from_address(producer.start).value = 99.0
+    must(library.values(result)[0] == 0.0, "it changed with the source")
+
+
+@check("C57", "SHOULD", "dlpack.h", "pinned host memory: taken as host memory, or refused")
+def _(library):
+    right_or_refused(library, Handmade(device=(3, 0)), VALUES)
+
+
+@check("C58", "ROBUST", "practice", "a stride of 2^62 is refused")
+def _(library):
+    """Times the element size, it overflows: 2^62 * 4 is 0 in 64 bits, and all rows are the first."""
+    refused(library, Handmade(strides=(1 << 62, 1)))
+
+
+@check("C59", "ROBUST", "practice", "shape NULL with dimensions is refused")
+def _(library):
+    producer = Handmade()
+    producer.set(shape=None)
+    refused(library, producer)
+
+
+@check("C60", "MUST", "dlpack.h", "4-bit floats, packed: right, or refused")
+def _(library):
+    producer = Handmade([0x21] * 4, (8,), dtype=(17, 4, 1))
+    result, failure = take(library.take, producer)
+    if failure is not None:
+        freed_once(library, producer)
+        raise Noted(f"refused: {said(failure)}")
+    del result
+    freed_once(library, producer)
+    raise Noted("taken")
+
+
+@check("C61", "SHOULD", "dlpack.h", "IS_SUBBYTE_TYPE_PADDED on float32: ignored, or refused")
+def _(library):
+    right_or_refused(library, Handmade(flags=PADDED), VALUES)
+
+
+@check("C62", "MUST", "practice", "8 threads take 200 tensors each")
+def _(library):
+    producers = []
+
+    def run():
+        for _ in range(200):
+            producer = Handmade()
+            take_quietly(library, producer)
+            producers.append(producer)
+
+    threads(8, run)
+    gc.collect()
+    counts = {producer.deleted for producer in producers}
+    must(counts == {1}, f"deleters ran {sorted(counts)} times")
+
+
+@check("C63", "MUST", "python", "a capsule that was taken is not taken again")
+def _(library):
+    kept = []
+
+    def answer():
+        if not kept:
+            kept.append(Handmade())
+            version = producer.asked[-1].get("max_version")
+            kept.append(kept[0].__dlpack__(max_version=version))
+        return kept[1]
+
+    producer = Handmade(answer=answer)
+    first, failure = take(library.take, producer)
+    if failure is not None:
+        raise Skipped(f"refused: {said(failure)}")
+    second, failure = take(library.take, producer)
+    must(failure is not None, "accepted a second time")
+    kept[0].capsule = None
+    del kept[1]
+    del first, second
+    freed_once(library, kept[0])
+
+
+@check("C64", "MUST", "dlpack.h", "IS_COPIED is taken: right values, freed once")
+def _(library):
+    right_or_refused(library, Handmade(flags=IS_COPIED), VALUES)
+
+
+@check("C65", "MUST", "practice", "a result may be taken while an exception is being handled")
+def _(library):
+    try:
+        raise ValueError("first")
+    except ValueError as error:
+        result = taken(library, Handmade())
+        must(str(error) == "first", "the exception is lost")
+        must(library.values(result) == VALUES, "the values are wrong")
+
+
+@check("C66", "MUST", "dlpack.h", "int64 extents: a tensor of 2^32 + 1 equal elements (stride 0)")
+def _(library):
+    """An extent that is cut to 32 bits would be 1."""
+    producer = Handmade([1], ((1 << 32) + 1,), strides=(0,), dtype=(1, 8, 1))
+    result, failure = take(library.take, producer)
+    if failure is not None:
+        freed_once(library, producer)
+        raise Noted(f"refused: {said(failure)}")
+    try:
+        shape = newest(result).shape
+    except (BufferError, TypeError) as error:
+        raise Skipped(f"cannot be asked: {said(error)}") from None
+    must(shape == ((1 << 32) + 1,), f"the shape is {shape}")
+
+
+@check("C67", "SHOULD", "from_dlpack", "max_version is a pair of integers, and one that there is")
+def _(library):
+    producer, _ = requested(library)
+    for keywords in producer.asked:
+        version = keywords.get("max_version")
+        if version is not None:
+            must(isinstance(version, tuple) and len(version) == 2
+                 and all(type(part) is int for part in version)
+                 and version[0] <= MAX_VERSION[0], f"it is {version!r}")

@@ -1,0 +1,97 @@
+"""What a check is: a rule, the text that demands it, how grave a violation is, and a judge."""
+
+from dataclasses import dataclass
+from typing import Callable
+
+# Violations of MUST break other programs; SHOULD is what consumers rely on; ROBUST is about inputs
+# that no correct producer gives; INFO counts for nothing.
+SEVERITIES = ("MUST", "SHOULD", "ROBUST", "INFO")
+# A violation by verdict, or by the end of the process, or a check that did not end.
+VIOLATIONS = ("fail", "crash", "hang")
+
+_DLPACK = "https://dmlc.github.io/dlpack/latest/"
+_ARRAY_API = "https://data-apis.org/array-api/2023.12/API_specification/generated/array_api."
+SOURCES = {
+    "python": ("DLPack 1.3, Python Specification", _DLPACK + "python_spec.html"),
+    "c": ("DLPack 1.3, C API", _DLPACK + "c_api.html"),
+    "dlpack.h": ("dlpack.h 1.3", "https://github.com/dmlc/dlpack/blob/v1.3/include/dlpack/dlpack.h"),
+    "__dlpack__": ("array API standard 2023.12, __dlpack__",
+                   _ARRAY_API + "array.__dlpack__.html"),
+    "__dlpack_device__": ("array API standard 2023.12, __dlpack_device__",
+                          _ARRAY_API + "array.__dlpack_device__.html"),
+    "from_dlpack": ("array API standard 2023.12, from_dlpack", _ARRAY_API + "from_dlpack.html"),
+    "practice": ("no text says so: what programs in use rely on", ""),
+}
+
+
+class Failed(Exception):
+    """The rule is violated; the text says by what."""
+
+
+class Skipped(Exception):
+    """The library has nothing that the rule is about; the text says what is missing."""
+
+
+class Noted(Exception):
+    """The rule is kept, and how is worth a remark."""
+
+
+def must(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One rule. `judge` is called with a Library and returns, or raises one of the above."""
+
+    id: str
+    severity: str
+    source: str  # a key of SOURCES
+    rule: str
+    judge: Callable
+    ends: bool = False  # the end of the process belongs to the check: it has to be a clean one
+
+    @property
+    def subject(self):
+        """What the check needs: a producer, a consumer, or both."""
+        return {"P": "producer", "X": "producer", "C": "consumer", "R": "both"}[self.id[0]]
+
+    def explain(self):
+        title, url = SOURCES[self.source]
+        doc = " ".join((self.judge.__doc__ or "").split())
+        return "\n".join(filter(None, (f"{self.id} {self.severity}: {self.rule}",
+                                       f"  {title}", f"  {url}" if url else "",
+                                       f"  {doc}" if doc else "")))
+
+
+CHECKS = {}
+
+
+def check(name, severity, source, rule, ends=False):
+    """Registers a function as a check. Identifiers are never used again for another rule."""
+    assert severity in SEVERITIES and source in SOURCES and name not in CHECKS, name
+
+    def register(judge):
+        CHECKS[name] = Check(name, severity, source, rule, judge, ends)
+        return judge
+
+    return register
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one check: pass, note, skip, fail, crash or hang, and why."""
+
+    check: Check
+    outcome: str
+    text: str = ""
+
+    @property
+    def violation(self):
+        return self.outcome in VIOLATIONS
+
+    @property
+    def counts(self):
+        """Whether the verdict speaks against the library."""
+        return self.violation and self.check.severity != "INFO"

@@ -1,0 +1,191 @@
+"""Runs checks, each in a process of its own: what ends that process is a verdict, too."""
+
+import faulthandler
+import gc
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from ._model import CHECKS, Failed, Noted, Skipped, Verdict
+
+SECONDS = 60  # for one check
+
+
+class Ending(Exception):
+    """Raised in a check's process: it has to end as programs do, which is part of the check."""
+
+
+def judge(library, check):
+    """A verdict by this process, which may not live to give it."""
+    try:
+        if check.subject in ("producer", "both") and library.make is None:
+            return Verdict(check, "skip", "the library is no producer here")
+        if check.subject in ("consumer", "both") and library.take is None:
+            return Verdict(check, "skip", "the library is no consumer here")
+        check.judge(library)
+    except Failed as failure:
+        return Verdict(check, "fail", str(failure))
+    except Skipped as reason:
+        return Verdict(check, "skip", str(reason))
+    except Noted as remark:
+        return Verdict(check, "note", str(remark))
+    except Exception as error:
+        return Verdict(check, "fail", f"{type(error).__name__}: {str(error)[:120]}")
+    return Verdict(check, "pass")
+
+
+def judge_forked(library, check, seconds=SECONDS, end=None):
+    """A verdict by a fork of this process. A check that `ends` needs `end`, called in the fork to
+    end it as a program ends; without it, the check is left out."""
+    if check.ends and end is None:
+        return Verdict(check, "skip", "needs a program that ends: use the command line")
+    readable, writable = os.pipe()
+    with tempfile.TemporaryFile() as errors:
+        child = os.fork()
+        if child == 0:
+            os.close(readable)
+            os.dup2(errors.fileno(), 2)
+            faulthandler.disable()  # a crash is expected, and its report is long
+            gc.freeze()  # what the parent has is not searched again by each collection
+            verdict = judge(library, check)
+            os.write(writable, json.dumps([verdict.outcome, verdict.text[:2000]]).encode())
+            if check.ends and verdict.outcome == "pass":
+                end()
+            os._exit(0)
+        os.close(writable)
+        answer, in_time = _read(readable, seconds)
+        os.close(readable)
+        if not in_time:
+            os.kill(child, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        errors.seek(0)
+        return _verdict(check, answer, status, in_time, seconds, errors.read())
+
+
+def _read(descriptor, seconds):
+    """What comes until the other end is closed, and whether that was in time."""
+    end, answer = time.monotonic() + seconds, b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while selector.select(max(end - time.monotonic(), 0)):
+            part = os.read(descriptor, 65536)
+            if not part:
+                return answer, True
+            answer += part
+    return answer, False
+
+
+def _verdict(check, answer, status, in_time, seconds, errors):
+    if not in_time:
+        return Verdict(check, "hang", f"no end within {seconds} s")
+    if status == 0 and answer:
+        return Verdict(check, *json.loads(answer))
+    lines = errors.decode(errors="replace").strip().splitlines()
+    how = f"exit status {status}"
+    if status < 0:
+        try:
+            how = signal.Signals(-status).name
+        except ValueError:
+            how = f"signal {-status}"
+    return Verdict(check, "crash", ": ".join([how, *lines[-1:]])[:200])
+
+
+def work(find):
+    """The worker: the library is imported once, then names of checks come in, verdicts go out."""
+    # What the library prints is not for those who read verdicts.
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    library = find()
+    print(json.dumps([library.name, library.version() if hasattr(library, "version") else "",
+                      library.fork and hasattr(os, "fork")]), file=out, flush=True)
+    for line in sys.stdin:
+        check = CHECKS[line.strip()]
+        if library.fork and hasattr(os, "fork"):
+            try:
+                verdict = judge_forked(library, check, end=_end)
+            except Ending:
+                out.close()
+                return
+        else:
+            verdict = judge(library, check)
+        print(json.dumps([verdict.outcome, verdict.text]), file=out, flush=True)
+        if check.ends and not library.fork:
+            return
+
+
+def _end():
+    raise Ending
+
+
+class Worker:
+    """A process that has imported the library."""
+
+    def __init__(self, arguments):
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "dlpack_rs.conform", "--worker", *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
+        hello = self.process.stdout.readline()
+        if not hello:
+            self.process.wait()
+            self.errors.seek(0)
+            text = self.errors.read().decode(errors="replace").strip()
+            raise ImportError(text.splitlines()[-1] if text else "the library cannot be imported")
+        self.name, self.version, self.forks = json.loads(hello)
+
+    def judge(self, check, seconds):
+        """A verdict; a worker that does not fork is spent if it was its end."""
+        self.process.stdin.write(f"{check.id}\n".encode())
+        self.process.stdin.flush()
+        if self.forks:
+            return Verdict(check, *json.loads(self.process.stdout.readline()))
+        self.process.stdin.close()
+        answer, in_time = _read(self.process.stdout.fileno(), seconds)
+        if not in_time:
+            self.process.kill()
+        status = self.process.wait()
+        self.errors.seek(0)
+        return _verdict(check, answer, status, in_time, seconds, self.errors.read())
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+
+
+class Report:
+    """All verdicts about one library."""
+
+    def __init__(self, name, version):
+        self.name, self.version, self.verdicts = name, version, []
+
+    def count(self, outcome):
+        return sum(verdict.outcome == outcome for verdict in self.verdicts)
+
+
+def run(arguments, checks, seconds=SECONDS, progress=None):
+    """Judges a library, which is named as on the command line, by some checks."""
+    worker = Worker(arguments)
+    report = Report(worker.name, worker.version)
+    try:
+        for check in checks:
+            if worker is None:
+                worker = Worker(arguments)
+            verdict = worker.judge(check, seconds)
+            report.verdicts.append(verdict)
+            if progress is not None:
+                progress(verdict)
+            if not worker.forks:
+                worker.close()
+                worker = None
+    finally:
+        if worker is not None:
+            worker.close()
+    return report

@@ -1,0 +1,552 @@
+"""The conformance kit finds faults: libraries with one planted fault each, and those without.
+
+The faulty producer is a Tensor whose exports are edited; the faulty consumer is written here, in
+Python, and is correct but for its fault.
+"""
+
+import ctypes
+import gc
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from math import prod
+from xml.etree import ElementTree
+
+import dlpack_rs
+import pytest
+from dlpack_rs import abi, conform
+from dlpack_rs.abi import capsule as capsules
+from dlpack_rs.conform._libraries import Ours
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="checks run in forks")
+DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def violated(library, ids=None, seconds=30):
+    """Identifiers of the checks that speak against a library, with their outcomes."""
+    found = {}
+    for check in conform.CHECKS.values():
+        if (ids is None or check.id in ids) and not check.ends:
+            verdict = conform.judge_forked(library, check, seconds)
+            if verdict.counts:
+                found[check.id] = verdict.outcome
+    return found
+
+
+# ---- producers
+
+
+class Edited:
+    """A Tensor, and what is done to each struct that it exports."""
+
+    edit = staticmethod(lambda export, keywords: None)
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **keywords):
+        # A view has a struct of its own: an edit is not seen by the tensor and other exports.
+        capsule = self.tensor.reshape(self.tensor.shape).__dlpack__(**keywords)
+        type(self).edit(managed(capsule), keywords)
+        return capsule
+
+
+def managed(capsule):
+    return capsules.managed(capsule)
+
+
+def is_versioned(struct):
+    return isinstance(struct, abi.DLManagedTensorVersioned)
+
+
+class Producer(Ours):
+    """A producer whose exports are edited by one function."""
+
+    def __init__(self, edit):
+        super().__init__()
+        self.kind = type("Faulty", (Edited,), {"edit": staticmethod(edit)})
+
+    def make(self, tensor):
+        return self.kind(tensor.copy())
+
+    def make_read_only(self, tensor):
+        return self.kind(tensor.copy().read_only())
+
+    take = take_copy = None
+
+
+def flags(clear=0, add=0):
+    def edit(struct, keywords):
+        if is_versioned(struct):
+            struct.flags = struct.flags & ~clear | add
+    return edit
+
+
+def member(**members):
+    def edit(struct, keywords):
+        for name, value in members.items():
+            setattr(struct.dl_tensor, name, value)
+    return edit
+
+
+def version(major, minor):
+    def edit(struct, keywords):
+        if is_versioned(struct):
+            struct.version = abi.DLPackVersion(major, minor)
+    return edit
+
+
+def bytes_as_strides(struct, keywords):
+    tensor = struct.dl_tensor
+    for axis in range(tensor.ndim):
+        tensor.strides[axis] *= tensor.dtype.bits // 8
+
+
+def other_device(struct, keywords):
+    struct.dl_tensor.device = abi.DLDevice(1, 1)
+
+
+def other_dtype(struct, keywords):
+    if struct.dl_tensor.dtype.code == 6:
+        struct.dl_tensor.dtype.code = 1
+
+
+def late(struct, keywords):
+    struct.dl_tensor.data = (struct.dl_tensor.data or 0) + 4
+
+
+def leak(struct, keywords):
+    if is_versioned(struct):
+        abi.lib.dlrs_retain(ctypes.byref(struct), None, None)
+
+
+def no_deleter(struct, keywords):
+    struct.deleter = None
+
+
+PRODUCERS = {
+    "copies without IS_COPIED": (flags(clear=2), {"P15"}),
+    "read-only data without READ_ONLY": (flags(clear=1), {"P19"}),
+    "an unknown flag": (flags(add=1 << 9), {"P12"}),
+    "shared data with IS_COPIED": (flags(add=2), {"P13"}),
+    "a version that there is not": (version(0, 8), {"P10"}),
+    "a major version that was not asked for": (version(2, 0), {"P07", "P10"}),
+    "strides NULL": (member(strides=None), {"P11"}),
+    "strides in bytes": (bytes_as_strides, {"P41", "P63"}),
+    "another device": (other_device, {"P03"}),
+    "bool as uint8": (other_dtype, {"P52"}),
+    "the second element first": (late, {"P41", "P44"}),
+    "a byte_offset that is counted twice": (member(byte_offset=4), {"P41"}),
+    "a dimension too few": (member(ndim=1), {"P41", "P44"}),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCERS)
+def test_faulty_producers(name):
+    edit, expected = PRODUCERS[name]
+    found = violated(Producer(edit), expected)
+    assert set(found) == expected, found
+
+
+def test_a_correct_producer():
+    assert violated(Producer(lambda struct, keywords: None)) == {}
+
+
+class Keywords(Ours):
+    """A producer whose `__dlpack__` treats its keywords in one wrong way."""
+
+    def __init__(self, change):
+        super().__init__()
+
+        class Changed(Edited):
+            def __dlpack__(self, **keywords):
+                return change(self.tensor, keywords)
+
+        self.kind = Changed
+
+    make, make_read_only = Producer.make, Producer.make_read_only
+    take = take_copy = None
+
+
+def always_versioned(tensor, keywords):
+    return tensor.__dlpack__(**{**keywords, "max_version": (1, 3)})
+
+
+def always_legacy(tensor, keywords):
+    keywords.pop("max_version", None)
+    return tensor.__dlpack__(**keywords)
+
+
+def no_keywords(tensor, keywords):
+    if keywords:
+        raise TypeError("__dlpack__() takes no keyword arguments")
+    return tensor.__dlpack__()
+
+
+def never_copies(tensor, keywords):
+    return tensor.__dlpack__(**{**keywords, "copy": None})
+
+
+def always_copies(tensor, keywords):
+    return tensor.__dlpack__(**{**keywords, "copy": True})
+
+
+def any_device(tensor, keywords):
+    keywords.pop("dl_device", None)
+    return tensor.__dlpack__(**keywords)
+
+
+def any_stream(tensor, keywords):
+    keywords.pop("stream", None)
+    return tensor.__dlpack__(**keywords)
+
+
+def any_keyword(tensor, keywords):
+    keywords.pop("no_such_keyword", None)
+    return tensor.__dlpack__(**keywords)
+
+
+def no_stream(tensor, keywords):
+    if "stream" in keywords:
+        raise BufferError("no streams")
+    return tensor.__dlpack__(**keywords)
+
+
+def value_errors(tensor, keywords):
+    try:
+        return tensor.__dlpack__(**keywords)
+    except BufferError as error:
+        raise ZeroDivisionError(str(error)) from None
+
+
+KEPT = []
+
+
+def keeps(tensor, keywords):
+    capsule = tensor.__dlpack__(**keywords)
+    KEPT.append(capsule)
+    return capsule
+
+
+def dies(tensor, keywords):
+    if keywords.get("max_version") == (2, 0):
+        os.abort()
+    return tensor.__dlpack__(**keywords)
+
+
+KEYWORDS = {
+    "always versioned": (always_versioned, {"P04", "P08"}),
+    "always legacy": (always_legacy, {"P06", "P15"}),
+    "no keywords": (no_keywords, {"P05", "P14", "P24"}),
+    "copy is ignored": (never_copies, {"P15", "P16"}),
+    "copy=False copies": (always_copies, {"P18"}),
+    "dl_device is ignored": (any_device, {"P22", "P23"}),
+    "stream is ignored": (any_stream, {"P25", "P26"}),
+    "stream=None is refused": (no_stream, {"P24"}),
+    "unknown keywords are taken": (any_keyword, {"P27"}),
+    "another exception": (value_errors, {"P22"}),
+    "exports are kept for ever": (keeps, {"P31"}),
+    "the end of the process": (dies, {"P09"}),
+}
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_faulty_keywords(name):
+    change, expected = KEYWORDS[name]
+    found = violated(Keywords(change), expected)
+    assert set(found) == expected, found
+
+
+def test_the_end_of_a_process_is_a_crash():
+    assert violated(Keywords(dies), {"P09"}) == {"P09": "crash"}
+
+
+# ---- consumers
+
+
+class Taken:
+    """A tensor that the consumer below took: shared, and freed with the object."""
+
+    def __init__(self, struct, faults):
+        self.struct, self.faults = struct, faults
+        tensor = struct.dl_tensor
+        self.shape = tuple(tensor.shape[:tensor.ndim]) if tensor.ndim else ()
+        if tensor.strides and "ignores strides" not in faults:
+            self.strides = tuple(tensor.strides[:tensor.ndim])
+        else:
+            self.strides, step = (), 1
+            for extent in reversed(self.shape):
+                self.strides, step = (step, *self.strides), step * extent
+        offset = 0 if "ignores byte_offset" in faults else tensor.byte_offset
+        self.address = (tensor.data or 0) + offset
+        self.code, self.bits = tensor.dtype.code, tensor.dtype.bits
+        self.read_only = is_versioned(struct) and bool(struct.flags & 1)
+
+    def values(self):
+        form = {(0, 8): ctypes.c_int8, (0, 16): ctypes.c_int16, (0, 32): ctypes.c_int32,
+                (0, 64): ctypes.c_int64, (1, 8): ctypes.c_uint8, (1, 16): ctypes.c_uint16,
+                (1, 32): ctypes.c_uint32, (1, 64): ctypes.c_uint64, (2, 32): ctypes.c_float,
+                (2, 64): ctypes.c_double, (6, 8): ctypes.c_bool}[self.code, self.bits]
+        found = []
+        for number in range(prod(self.shape)):
+            place, rest = 0, number
+            for extent, stride in zip(reversed(self.shape), reversed(self.strides)):
+                place, rest = place + rest % extent * stride, rest // extent
+            found.append(form.from_address(self.address + place * self.bits // 8).value)
+        return found
+
+    def free(self):
+        if self.struct.deleter:
+            DELETER(self.struct.deleter)(ctypes.addressof(self.struct))
+
+    def __del__(self):
+        if "frees twice" in self.faults:
+            self.free()
+        if "frees early" not in self.faults and "never frees" not in self.faults:
+            self.free()
+
+
+class Consumer(conform.Library):
+    """A from_dlpack in Python: host memory, shared or refused."""
+
+    name = "python"
+
+    def __init__(self, *faults):
+        self.faults = set(faults)
+
+    def take(self, producer):
+        faults = self.faults
+        try:
+            keywords = {"max_version": (1, 3)}
+            if "passes a stream" in faults:
+                keywords["stream"] = 1
+            if "asks for a version that there is not" in faults:
+                keywords["max_version"] = (7, 0)
+            if "asks for nothing" in faults:
+                keywords = {}
+            capsule = producer.__dlpack__(**keywords)
+        except TypeError:
+            if "asks only once" in faults:
+                raise
+            capsule = producer.__dlpack__()
+        except Exception as error:
+            if "hides exceptions" in faults:
+                raise BufferError("no tensor") from error
+            raise
+        if type(capsule).__name__ != "PyCapsule" or capsules.managed(capsule) is None:
+            if "takes used capsules" in faults and isinstance(capsule, type(KEPT)):
+                return None
+            raise BufferError("no DLPack capsule")
+        struct = capsules.managed(capsule)
+        self.check(struct)
+        if "does not rename" not in faults:
+            name = USED[is_versioned(struct)]
+            ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), name)
+        taken = Taken(struct, faults)
+        if "frees early" in faults:
+            taken.free()
+        if "writes the struct" in faults and struct.dl_tensor.ndim:
+            struct.dl_tensor.shape[0] += 0
+            struct.dl_tensor.byte_offset += 1
+            struct.dl_tensor.byte_offset -= 1
+            struct.manager_ctx = 7
+        return taken
+
+    def check(self, struct):
+        """Raises BufferError for what it does not take; its capsule frees it then."""
+        tensor, faults = struct.dl_tensor, self.faults
+        refuse = {
+            "takes any version": is_versioned(struct) and struct.version.major != 1,
+            "ignores lanes": tensor.dtype.lanes != 1,
+            "takes any device": tensor.device.device_type not in (1, 3),
+            "takes any dtype": (tensor.dtype.code, tensor.dtype.bits) not in KNOWN,
+            "takes any ndim": not 0 <= tensor.ndim <= 64,
+            "takes shape NULL": bool(tensor.ndim > 0 and not tensor.shape),
+        }
+        for fault, wrong in refuse.items():
+            if wrong and fault not in faults:
+                raise BufferError(f"refused, or it {fault}")
+        shape = tensor.shape[:tensor.ndim] if tensor.ndim > 0 and tensor.shape else []
+        if any(extent < 0 for extent in shape):
+            if "dies of negative extents" in faults:
+                os.abort()
+            raise BufferError("a negative extent")
+        if prod(shape) > 1 << 40 or (prod(shape) and not tensor.data):
+            raise BufferError("too large, or no data")
+        strides = tensor.strides[:tensor.ndim] if tensor.strides and tensor.ndim > 0 else []
+        if any(abs(stride) > 1 << 40 for stride in strides):
+            raise BufferError("a stride that is too large")
+        while "hangs on 3 dimensions" in faults and tensor.ndim == 3:
+            pass
+
+    def values(self, result):
+        return result.values()
+
+    def address(self, result):
+        return result.address
+
+    def writable(self, result):
+        return "forgets READ_ONLY" in self.faults or not result.read_only
+
+    def rows(self, x):
+        raise NotImplementedError
+
+
+KNOWN = {(0, 8), (0, 16), (0, 32), (0, 64), (1, 8), (1, 16), (1, 32), (1, 64), (2, 32), (2, 64),
+         (6, 8)}
+USED = {False: ctypes.c_char_p(b"used_dltensor"), True: ctypes.c_char_p(b"used_dltensor_versioned")}
+
+CONSUMERS = {
+    "frees twice": {"C01", "C04", "C54"},
+    "never frees": {"C01", "C04", "C54"},
+    "frees early": {"C04"},
+    "does not rename": {"C03"},
+    "ignores strides": {"C25", "C26", "C27", "C28"},
+    "ignores byte_offset": {"C19", "C20"},
+    "ignores lanes": {"C35"},
+    "takes any version": {"C10"},
+    "takes any device": {"C43"},
+    "takes any dtype": {"C34"},
+    "asks only once": {"C07"},
+    "asks for nothing": {"C06"},
+    "asks for a version that there is not": {"C67"},
+    "passes a stream": {"C08"},
+    "hides exceptions": {"C48"},
+    "forgets READ_ONLY": {"C13"},
+    "writes the struct": {"C49"},
+    "dies of negative extents": {"C40"},
+    "hangs on 3 dimensions": {"C24"},
+}
+
+
+@pytest.mark.parametrize("fault", CONSUMERS)
+def test_faulty_consumers(fault):
+    found = violated(Consumer(fault), CONSUMERS[fault], 1 if "hangs" in fault else 30)
+    assert set(found) == CONSUMERS[fault], found
+
+
+def test_a_correct_consumer():
+    ids = {i for i in conform.CHECKS if i.startswith("C")} - {"C66"}
+    assert violated(Consumer(), ids) == {}
+
+
+def test_what_ends_and_what_does_not_end():
+    assert violated(Consumer("dies of negative extents"), {"C40"}) == {"C40": "crash"}
+    assert violated(Consumer("hangs on 3 dimensions"), {"C24"}, 1) == {"C24": "hang"}
+
+
+# ---- this library, and the command line
+
+
+def command(*arguments, **options):
+    """`python -m dlpack_rs conform`, with the package that this process has."""
+    options.setdefault("env", environment())
+    return subprocess.run([sys.executable, "-B", "-m", "dlpack_rs", "conform", *arguments],
+                          capture_output=True, text=True, timeout=300, **options)
+
+
+def environment(*folders):
+    package = os.path.dirname(os.path.dirname(dlpack_rs.__file__))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, folders), package])}
+
+
+def test_this_library_keeps_every_rule():
+    done = command("dlpack_rs", "--json")
+    found = json.loads(done.stdout)
+    counted = [check for check in found["checks"]
+               if check["outcome"] in ("fail", "crash", "hang") and check["severity"] != "INFO"]
+    assert counted == [] and done.returncode == 0
+    assert len(found["checks"]) == len(conform.CHECKS) >= 130
+
+
+@pytest.mark.parametrize("module, expression", [
+    ("numpy", "numpy.array(t.numpy())"),
+    ("torch", "torch.from_dlpack(t).clone()"),
+])
+def test_tensors_of_others_exported_again_by_this_library(module, expression):
+    pytest.importorskip(module)
+    again = f"{module}:lambda t: __import__('dlpack_rs').from_dlpack({expression})"
+    done = command(again, "--json")
+    counted = [check for check in json.loads(done.stdout)["checks"]
+               if check["outcome"] in ("fail", "crash", "hang") and check["severity"] != "INFO"]
+    assert counted == []
+
+
+def run(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            status = conform.main(list(arguments))
+        except SystemExit as end:
+            status = end.code
+    return status, out.getvalue(), err.getvalue()
+
+
+def test_the_command_line():
+    status, out, _ = run("--explain", "P15")
+    assert status == 0 and "copy=True sets IS_COPIED" in out and "python_spec.html" in out
+    status, out, _ = run("--list")
+    assert status == 0 and len(out.splitlines()) == len(conform.CHECKS)
+    status, out, _ = run("--list", "--select", "P0*,ROBUST")
+    ids = {line.split()[0] for line in out.splitlines()}
+    assert "P01" in ids and "C38" in ids and "C01" not in ids
+    for arguments in ((), ("--explain", "P99"), ("--list", "--select", "Q*"), ("no_such",),
+                      ("numpy", "--known", "/no/such/file"), ("sys:maxsize",), ("--no-such",)):
+        status, out, err = run(*arguments)
+        assert status == 2 and err and not out and "Traceback" not in err, arguments
+
+
+FAULTY = """
+from dlpack_rs.conform._libraries import Ours
+class Two(Ours):
+    def take(self, producer):
+        result = super().take(producer)
+        producer.deleted += 1
+        return result
+"""
+
+
+def test_known_violations(tmp_path):
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    where = environment(tmp_path)
+    arguments = "faulty:Two", "--select", "C01,C03,P01"
+    done = command(*arguments, env=where)
+    assert done.returncode == 1 and "C01 MUST" in done.stdout, done
+    known = tmp_path / "known.txt"
+    known.write_text("C01 it counts twice  # a comment\n\n")
+    done = command(*arguments, "--known", str(known), env=where)
+    assert done.returncode == 0 and "known C01" in done.stdout, done
+    known.write_text("C01\nP01 passes\n")
+    done = command(*arguments, "--known", str(known), env=where)
+    assert done.returncode == 1 and "P01 is known, and passes" in done.stderr, done
+    tree = ElementTree.fromstring(command(*arguments, "--junit", env=where).stdout)
+    assert tree.get("failures") == "1" and tree.get("tests") == "3"
+    page = command(*arguments, "--markdown", env=where).stdout
+    assert re.search(r"\| C01 \| MUST \| .* \| fail: ", page), page
+
+
+def test_the_pytest_plug_in(tmp_path):
+    (tmp_path / "test_it.py").write_text(FAULTY + """
+from dlpack_rs import conform
+test_all = conform.checks(Two, known={"C01": "it counts twice"})
+test_producer = conform.producer_checks(Two)
+""")
+    done = subprocess.run([sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                           "-k", "C01 or P01 or C03 or C02", str(tmp_path)],
+                          capture_output=True, text=True, timeout=120, env=environment())
+    assert re.search(r"3 passed.*1 xfailed|4 passed.*1 xfailed", done.stdout), done.stdout
+
+
+def test_identifiers_are_in_order():
+    for letter in "PCRX":
+        ids = [i for i in conform.CHECKS if i[0] == letter]
+        assert ids == [f"{letter}{n:02}" for n in range(1, len(ids) + 1)]
+    gc.collect()
+    assert dlpack_rs.__version__
