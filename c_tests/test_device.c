@@ -110,11 +110,25 @@ static void host(void) {
   WORKS(dlrs_mem_free(CPU, data, 1000, 0, NULL, ERR));
 }
 
+/* As dlpack.h says of each number, and no for every other. */
+static void is_host(void) {
+  int32_t type;
+  for (type = -2; type < 100; ++type) {
+    int host = type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost ||
+               type == kDLCUDAManaged;
+    EQUAL(dlrs_device_is_host(t_device(type, 0)), host);
+  }
+  EQUAL(dlrs_device_is_host(t_device(INT32_MAX, 0)), 0);
+  EQUAL(dlrs_device_is_host(t_device(INT32_MIN, 3)), 0);
+  EQUAL(dlrs_device_is_host(t_device(kDLCUDAManaged, 3)), 1);
+}
+
 int main(void) {
   gpu = t_device(kDLCUDA, 0);
   missing = DLRS_DRV_MISSING;
   nulls();
   unserved();
+  is_host();
   host();
   if (driver_is_absent()) absent();
   return t_close();

@@ -23,6 +23,67 @@ static void device(const char *name, int32_t device_type, int32_t device_id) {
   CHECK(strcmp(text, name) == 0 && nbytes == strlen(name));
 }
 
+/* Every letter and size, against a list of those that DLPack has. */
+static void kinds(void) {
+  static const struct { char kind; int code; uint32_t sizes[4]; } known[] = {
+      {'b', kDLBool, {1, 0, 0, 0}}, {'i', kDLInt, {1, 2, 4, 8}}, {'u', kDLUInt, {1, 2, 4, 8}},
+      {'f', kDLFloat, {2, 4, 8, 0}}, {'c', kDLComplex, {8, 16, 0, 0}}};
+  static const int32_t odd[] = {-1, INT32_MIN, INT32_MAX, 256 + 'f'};
+  DLDataType into = t_dtype(9, 9, 9);
+  int32_t kind, letter = 7;
+  uint32_t itemsize, found = 7;
+  size_t i, k;
+  for (kind = 0; kind < 256; ++kind) {
+    for (itemsize = 0; itemsize < 40; ++itemsize) {
+      int code = -1, letter_known = 0;
+      for (i = 0; i < sizeof known / sizeof *known; ++i) {
+        letter_known |= known[i].kind == kind;
+        for (k = 0; k < 4; ++k) {
+          if (known[i].kind == kind && itemsize > 0 && known[i].sizes[k] == itemsize) {
+            code = known[i].code;
+          }
+        }
+      }
+      if (code < 0) {
+        REFUSED(DLRS_UNSUPPORTED, letter_known ? 2 : 1, DLRS_FIELD_NONE, -1,
+                dlrs_dtype_from_kind(kind, itemsize, &into, ERR));
+        EQUAL(t_error.value, letter_known ? (int64_t)itemsize : kind);
+        CHECK(into.code == 9 && into.bits == 9 && into.lanes == 9);
+      } else {
+        DLDataType made = t_dtype(9, 9, 9);
+        WORKS(dlrs_dtype_from_kind(kind, itemsize, &made, ERR));
+        CHECK(made.code == code && made.bits == 8 * itemsize && made.lanes == 1);
+        WORKS(dlrs_dtype_to_kind(made, &letter, &found, ERR));
+        CHECK(letter == kind && found == itemsize);
+      }
+    }
+  }
+  t_watch(&into, sizeof into);
+  for (i = 0; i < sizeof odd / sizeof *odd; ++i) {
+    REFUSED(DLRS_UNSUPPORTED, 1, ANY, -1, dlrs_dtype_from_kind(odd[i], 4, &into, ERR));
+  }
+  /* 8 times this is 32 and 2^32. */
+  REFUSED(DLRS_UNSUPPORTED, 2, ANY, -1, dlrs_dtype_from_kind('f', (1U << 29) + 4, &into, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_dtype_from_kind('f', 4, NULL, ERR));
+  t_watch(&letter, sizeof letter);
+  t_watch(&found, sizeof found);
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_dtype_to_kind(F32, NULL, &found, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_dtype_to_kind(F32, &letter, NULL, ERR));
+#define NO_KIND(status, field, code, bits, lanes) \
+  REFUSED(status, 1, field, -1, dlrs_dtype_to_kind(t_dtype(code, bits, lanes), &letter, &found, ERR))
+  NO_KIND(DLRS_UNSUPPORTED, DLRS_FIELD_DTYPE_LANES, kDLFloat, 32, 4);
+  NO_KIND(DLRS_UNSUPPORTED, DLRS_FIELD_DTYPE_BITS, kDLInt, 4, 1);
+  NO_KIND(DLRS_UNSUPPORTED, DLRS_FIELD_DTYPE_BITS, kDLUInt, 1, 1);
+  NO_KIND(DLRS_UNSUPPORTED, DLRS_FIELD_DTYPE_BITS, kDLComplex, 32, 1);
+  NO_KIND(DLRS_UNSUPPORTED, DLRS_FIELD_DTYPE_CODE, kDLBfloat, 16, 1);
+  NO_KIND(DLRS_UNSUPPORTED, DLRS_FIELD_DTYPE_CODE, kDLFloat8_e4m3fn, 8, 1);
+  NO_KIND(DLRS_UNSUPPORTED, DLRS_FIELD_DTYPE_CODE, kDLOpaqueHandle, 64, 1);
+  NO_KIND(DLRS_DTYPE_CODE, DLRS_FIELD_DTYPE_CODE, 99, 8, 1);
+  NO_KIND(DLRS_DTYPE_BITS, DLRS_FIELD_DTYPE_BITS, kDLFloat, 128, 1);
+  NO_KIND(DLRS_DTYPE_LANES, DLRS_FIELD_DTYPE_LANES, kDLFloat, 32, 0);
+  t_unwatch();
+}
+
 int main(void) {
   DLDataType into = t_dtype(9, 9, 9);
   DLDevice place = t_device(9, 9);
@@ -48,6 +109,7 @@ int main(void) {
   device("metal:0", kDLMetal, 0);
   device("trn:3", kDLTrn, 3);
   t_context = "";
+  kinds();
   t_watch(&into, sizeof into);
   t_watch(&place, sizeof place);
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_dtype_parse(NULL, 4, &into, ERR));

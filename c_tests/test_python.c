@@ -12,12 +12,15 @@ static void without_python(void) {
   const DLPackExchangeAPI *api;
   void *object;
   dlrs_error failure;
+  dlrs_py_request request;
   memset(&failure, 0, sizeof failure);
   t_make(&good);
   versioned = &good.managed;
   legacy = &good.legacy;
   /* The C library's dlsym keeps the text of its last failure. */
   EQUAL(dlrs_py_error_set(&failure, NULL), DLRS_UNSUPPORTED);
+  memset(&request, 0, sizeof request);
+  request.struct_size = sizeof request;
   t_watch(&good, sizeof good);
   t_watch(&versioned, sizeof versioned);
   t_watch(&legacy, sizeof legacy);
@@ -32,6 +35,18 @@ static void without_python(void) {
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_import(SOME_OBJECT, NULL, &out, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_error_set(&failure, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_exchange_api_from_type(SOME_OBJECT, &api, ERR));
+  t_watch(&request, sizeof request);
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_request_parse(NULL, 0, NULL, &request, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1,
+          dlrs_py_wrap(&versioned->dl_tensor, 0, SOME_OBJECT, &out, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1,
+          dlrs_py_export_desc(&versioned->dl_tensor, 0, SOME_OBJECT, NULL, &object, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1,
+          dlrs_py_holder_new_take(&versioned, "test.holder", &object, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_error_set_as(&failure, NULL, ERR));
+  CHECK(dlrs_py_holder_get(SOME_OBJECT, "test.holder") == NULL);
+  CHECK(dlrs_py_holder_get(NULL, "test.holder") == NULL);
+  CHECK(dlrs_py_holder_get(SOME_OBJECT, NULL) == NULL);
   t_unwatch();
 }
 
@@ -63,6 +78,55 @@ static void nulls(void) {
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_error_set(NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_exchange_api_from_type(NULL, &api, ERR));
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_exchange_api_from_type(SOME_OBJECT, NULL, ERR));
+  t_unwatch();
+}
+
+/* What the functions for bindings must have, and what their structs must be like. */
+static void bindings(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *versioned, *none = NULL, *out;
+  dlrs_py_request request;
+  dlrs_py_error_options words;
+  const DLTensor *tensor;
+  void *object, *args[1];
+  dlrs_error failure;
+  t_make(&good);
+  versioned = &good.managed;
+  tensor = &versioned->dl_tensor;
+  args[0] = SOME_OBJECT;
+  memset(&request, 0, sizeof request);
+  memset(&words, 0, sizeof words);
+  memset(&failure, 0, sizeof failure);
+  failure.struct_size = sizeof failure;
+  t_watch(&good, sizeof good);
+  t_watch(&request, sizeof request);
+  t_result(&out);
+  t_result(&object);
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_wrap(NULL, 0, SOME_OBJECT, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_py_wrap(tensor, 0, NULL, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_py_wrap(tensor, 0, SOME_OBJECT, NULL, ERR));
+  REFUSED(DLRS_MISALIGNED_STRUCT, 1, ANY, -1,
+          dlrs_py_wrap((const DLTensor *)((const char *)tensor + 1), 0, SOME_OBJECT, &out, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1,
+          dlrs_py_export_desc(NULL, 0, SOME_OBJECT, NULL, &object, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_py_export_desc(tensor, 0, NULL, NULL, &object, ERR));
+  REFUSED(DLRS_NULL_ARG, 5, ANY, -1,
+          dlrs_py_export_desc(tensor, 0, SOME_OBJECT, NULL, NULL, ERR));
+  REFUSED(DLRS_STRUCT_SIZE, 4, DLRS_FIELD_STRUCT_SIZE, -1,
+          dlrs_py_export_desc(tensor, 0, SOME_OBJECT, &request, &object, ERR));
+  REFUSED(DLRS_NULL_ARG, 4, ANY, -1, dlrs_py_request_parse(args, 0, NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_request_parse(NULL, 0, SOME_OBJECT, &request, ERR));
+  REFUSED(DLRS_STRUCT_SIZE, 4, DLRS_FIELD_STRUCT_SIZE, -1,
+          dlrs_py_request_parse(args, 0, NULL, &request, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(NULL, "test.holder", &object, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(&none, "test.holder", &object, ERR));
+  REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_py_holder_new_take(&versioned, NULL, &object, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1,
+          dlrs_py_holder_new_take(&versioned, "test.holder", NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_error_set_as(NULL, &words, ERR));
+  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
+          dlrs_py_error_set_as(&failure, &words, ERR));
+  CHECK(versioned == &good.managed);
   t_unwatch();
 }
 
@@ -467,6 +531,7 @@ int main(void) {
   t_error.struct_size = sizeof t_error;
   without_python();
   nulls();
+  bindings();
   options();
   streams();
   notations();

@@ -133,6 +133,8 @@ ROW(is_unique, dlrs_is_unique(RT, 0, (int32_t *)answer, no_error))
 ROW(may_overlap, dlrs_may_overlap(S, 0, T, 0, (int32_t *)answer, no_error))
 ROW(same_storage, dlrs_same_storage(source, target, (int32_t *)answer, no_error))
 ROW(compact_strides, dlrs_compact_strides(page->shape, 2, 'C', answer, no_error))
+ROW(strides_from_bytes, dlrs_strides_from_bytes(page->shape, page->strides, 2, 1, answer, no_error))
+ROW(strides_to_bytes, dlrs_strides_to_bytes(page->shape, page->strides, 2, 8, answer, no_error))
 ROW(broadcast_shapes, dlrs_broadcast_shapes(page->shape, 2, still_shape, 2, answer,
                                             (int32_t *)(answer + 4), no_error))
 ROW(stride_order, dlrs_stride_order(RT, answer, no_error))
@@ -262,6 +264,8 @@ static const row rows[] = {
     {"dlrs_may_overlap", row_may_overlap, 2, ANSWERS, AS_F32, AS_F32, 0},
     {"dlrs_same_storage", row_same_storage, 2, ANSWERS, AS_F32, AS_F32, 0},
     {"dlrs_compact_strides", row_compact_strides, 1, ANSWERS, AS_F32, AS_F32, 0},
+    {"dlrs_strides_from_bytes", row_strides_from_bytes, 1, ANSWERS, AS_F32, AS_F32, 0},
+    {"dlrs_strides_to_bytes", row_strides_to_bytes, 1, ANSWERS, AS_F32, AS_F32, 0},
     {"dlrs_broadcast_shapes", row_broadcast_shapes, 1, ANSWERS, AS_F32, AS_F32, 0},
     {"dlrs_stride_order", row_stride_order, 1, ANSWERS, AS_F32, AS_F32, 0},
     {"dlrs_tensor_to_string", row_tensor_to_string, 1, ANSWERS, AS_F32, AS_F32, 0},
@@ -277,8 +281,9 @@ static const row rows[] = {
 /* The others, and why they have no row. */
 static const char *const others[] = {
     /* No struct and no array of numbers. */
-    "dlrs_device_count", "dlrs_device_format", "dlrs_device_parse", "dlrs_dlpack_version",
-    "dlrs_driver_path_set", "dlrs_dtype_format", "dlrs_dtype_format_as", "dlrs_dtype_parse",
+    "dlrs_device_count", "dlrs_device_format", "dlrs_device_is_host", "dlrs_device_parse",
+    "dlrs_dlpack_version", "dlrs_driver_path_set", "dlrs_dtype_from_kind", "dlrs_dtype_to_kind",
+    "dlrs_dtype_format", "dlrs_dtype_format_as", "dlrs_dtype_parse",
     "dlrs_dtype_parse_as", "dlrs_event_create", "dlrs_event_destroy", "dlrs_event_query",
     "dlrs_event_record", "dlrs_event_sync", "dlrs_event_wait", "dlrs_exchange_api",
     "dlrs_mem_alloc", "dlrs_mem_free", "dlrs_mem_info", "dlrs_mem_register_host",
@@ -298,8 +303,9 @@ static const char *const others[] = {
     "dlrs_view_transpose", "dlrs_view_unfold", "dlrs_view_unsqueeze",
     /* They need an interpreter; tensors come as by dlrs_import_take and dlrs_to_legacy_take. */
     "dlrs_exchange_api_from_type", "dlrs_py_capsule_consume", "dlrs_py_capsule_new_legacy_take",
-    "dlrs_py_capsule_new_take", "dlrs_py_error_set", "dlrs_py_export", "dlrs_py_import",
-    "dlrs_py_module", "dlrs_stream_from_py", "dlrs_stream_to_py",
+    "dlrs_py_capsule_new_take", "dlrs_py_error_set", "dlrs_py_error_set_as", "dlrs_py_export",
+    "dlrs_py_export_desc", "dlrs_py_holder_get", "dlrs_py_holder_new_take", "dlrs_py_import",
+    "dlrs_py_module", "dlrs_py_request_parse", "dlrs_py_wrap", "dlrs_stream_from_py", "dlrs_stream_to_py",
 };
 
 /* ---- The two readings -----------------------------------------------------------------------*/

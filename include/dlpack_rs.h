@@ -121,6 +121,8 @@ typedef struct dlrs_copy_options dlrs_copy_options;
 typedef struct dlrs_print_options dlrs_print_options;
 typedef struct dlrs_py_request dlrs_py_request;
 typedef struct dlrs_py_import_options dlrs_py_import_options;
+typedef struct dlrs_py_kind dlrs_py_kind;
+typedef struct dlrs_py_error_options dlrs_py_error_options;
 
 /**
  * What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
@@ -178,6 +180,8 @@ enum dlrs_status_code {
   DLRS_DEVICE_TYPE = 217,
   /** The device ordinal is negative, or does not exist. */
   DLRS_DEVICE_ID = 218,
+  /** A stride in bytes is no multiple of the item size, which DLPack cannot say. */
+  DLRS_STRIDES_UNEVEN = 219,
   /** The data is read-only. */
   DLRS_READ_ONLY = 301,
   /** Two shapes differ. */
@@ -310,6 +314,14 @@ struct dlrs_error {
   int64_t limit;
   /** Function, argument, member, what is wrong, value, limit, and what to do. */
   char message[DLRS_ERROR_MESSAGE_SIZE];
+  /** Where in message it says what is wrong, with value and limit: the first byte. */
+  uint16_t text_start;
+  /** One past its last byte; the same as text_start when there was no room for it. */
+  uint16_t text_end;
+  /** Where in message it says what to do: the first byte. */
+  uint16_t hint_start;
+  /** One past its last byte; the same as hint_start when there is none, or was no room. */
+  uint16_t hint_end;
 };
 
 /**
@@ -339,7 +351,7 @@ DLRS_API const char *dlrs_status_name(dlrs_status status);
  *            have a message. A NULL set_error is accepted and does nothing.
  *            The kind is "BufferError" for classes 3 and 5 and what of class 2 is beyond DLPack
  *            1.3 or this library: DLRS_VERSION, DLRS_FLAGS, DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
- *            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
+ *            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE, DLRS_DEVICE_ID and DLRS_STRIDES_UNEVEN;
  *            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
  *            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;
  *            "RuntimeError" for that and classes 6 and 9.
@@ -1995,6 +2007,59 @@ dlrs_status dlrs_compact_strides(const int64_t *shape,
                                  dlrs_error *error);
 
 /**
+ * Turn strides in bytes into strides in elements.
+ *
+ * Shape:     ndim extents (0 to 64) and strides; NULL byte_strides are compact row-major. A stride
+ *            that steps over nothing, of an extent of 1 or of a tensor without elements, is not
+ *            looked at: it becomes that of a compact row-major tensor.
+ * Bytes:     itemsize is what one element takes, and above 0.
+ * Ownership: strides is an array of the caller's with room for ndim values; it may be byte_strides
+ *            or shape.
+ * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, byte_strides, strides.
+ *            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape. DLRS_BAD_ARG: itemsize.
+ *            DLRS_STRIDES_UNEVEN: a stride is no multiple of itemsize; dimension and value say
+ *            which. On any error nothing is written.
+ * Threads:   any.
+ * Source:    dlpack.h: strides count elements. NumPy's and the buffer protocol's count bytes.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_strides_from_bytes(const int64_t *shape,
+                                    const int64_t *byte_strides,
+                                    int32_t ndim,
+                                    uint32_t itemsize,
+                                    int64_t *strides,
+                                    dlrs_error *error);
+
+/**
+ * Turn strides in elements into strides in bytes.
+ *
+ * Shape:     ndim extents (0 to 64) and strides; NULL strides are compact row-major. A stride that
+ *            steps over nothing is not looked at, as by dlrs_strides_from_bytes.
+ * Bytes:     itemsize is what one element takes, and above 0.
+ * Ownership: byte_strides is an array of the caller's with room for ndim values; it may be strides
+ *            or shape.
+ * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides, byte_strides.
+ *            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape. DLRS_BAD_ARG: itemsize.
+ *            DLRS_EXTENT_OVERFLOW: a stride does not fit; dimension and value say which.
+ *            On any error nothing is written.
+ * Threads:   any.
+ * Source:    see dlrs_strides_from_bytes, whose inverse it is.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_strides_to_bytes(const int64_t *shape,
+                                  const int64_t *strides,
+                                  int32_t ndim,
+                                  uint32_t itemsize,
+                                  int64_t *byte_strides,
+                                  dlrs_error *error);
+
+/**
  * Find the shape to which two tensors broadcast.
  *
  * Shape:     right-aligned: extents must be equal or 1. The result has the larger of both ndim.
@@ -2339,6 +2404,22 @@ struct dlrs_pointer_info {
   /** Size of that allocation in bytes; 0 when the driver does not tell. */
   uint64_t nbytes;
 };
+
+/**
+ * Tell whether the CPU reads the memory of a device at its address: 1 if it does.
+ *
+ * Device:    CPU, CUDAHost, ROCMHost and CUDAManaged; 0 for any other number. What kernels write
+ *            to managed memory is there when they are done: the caller waits for their stream.
+ * Ownership: nothing is kept.
+ * Errors:    none.
+ * Threads:   any.
+ * Source:    DLDeviceType in dlpack.h.
+ *
+ * Safety:
+ * None.
+ */
+DLRS_API
+int32_t dlrs_device_is_host(DLDevice device);
 
 /**
  * Count the devices of a type; the driver is looked for now, if it was not yet.
@@ -3485,6 +3566,49 @@ dlrs_status dlrs_dtype_format_as(DLDataType dtype,
                                  size_t *nbytes,
                                  dlrs_error *error);
 
+/**
+ * Find the dtype of a kind and a size, as NumPy and array interfaces write it: 'f' of 4 bytes.
+ *
+ * Bytes:     itemsize is that of one item; the byte order is the machine's own.
+ * Ownership: *out is the caller's.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: the kind is none of
+ *            'b' (bool), 'i', 'u', 'f' and 'c', or DLPack has no such size of it: no complex32
+ *            there, and a long double has no format that DLPack knows.
+ *            On any error *out is untouched.
+ * Threads:   any.
+ * Source:    the typestr of NumPy's array interface, without the byte order.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_dtype_from_kind(int32_t kind,
+                                 uint32_t itemsize,
+                                 DLDataType *out,
+                                 dlrs_error *error);
+
+/**
+ * Find the kind and the size of a dtype, as NumPy and array interfaces write it.
+ *
+ * Bytes:     *itemsize is that of one item.
+ * Ownership: *kind and *itemsize are the caller's.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: kind, itemsize.
+ *            what dlrs_validate reports of a dtype. DLRS_UNSUPPORTED: it has no kind, such as
+ *            bfloat16, float8_e4m3fn, types of less than a byte, and lanes other than 1; the
+ *            field says which of code, bits and lanes is at fault.
+ *            On any error nothing is written.
+ * Threads:   any.
+ * Source:    see dlrs_dtype_from_kind, which understands what is written here.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_dtype_to_kind(DLDataType dtype,
+                               int32_t *kind,
+                               uint32_t *itemsize,
+                               dlrs_error *error);
+
 /* ---------------------------------------------------------------------------------------------
  * DLPack's C exchange API: our allocator, and the tables of others.
  */
@@ -3615,7 +3739,7 @@ dlrs_status dlrs_stream_to_py(void *stream,
                               dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Python: capsules, `__dlpack__` both ways, exceptions. Nothing links libpython.
+ * Python: capsules and `__dlpack__` both ways. Nothing links libpython.
  */
 
 /**
@@ -3810,6 +3934,163 @@ dlrs_status dlrs_py_import(void *object,
                            DLManagedTensorVersioned **out,
                            dlrs_error *error);
 
+/* ---------------------------------------------------------------------------------------------
+ * Python: memory that a Python object owns, and the arguments of its `__dlpack__`.
+ */
+
+/**
+ * Wrap memory that a Python object owns into a managed tensor.
+ *
+ * Shape:     shape and strides are copied; NULL strides become compact row-major.
+ * Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
+ * Device:    any, known or not.
+ * Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
+ *            It is given back when the last holder goes, on that thread, which is attached to the
+ *            interpreter of this call meanwhile. When that interpreter is ending or gone, or
+ *            Python is, the object is left alone.
+ * Flags:     exactly flags.
+ * Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
+ *            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
+ * Threads:   attached to Python. *out may be released on any thread, attached or not.
+ * Source:    "Producer" rules of dlpack.h; python_spec: a deleter may be called on any thread.
+ *
+ * Safety:
+ * See the preface; `owner` is a live Python object, and the memory is valid as long as it lives.
+ */
+DLRS_API
+dlrs_status dlrs_py_wrap(const DLTensor *tensor,
+                         uint64_t flags,
+                         void *owner,
+                         DLManagedTensorVersioned **out,
+                         dlrs_error *error);
+
+/**
+ * Answer `__dlpack__(stream, max_version, dl_device, copy)` for memory that a Python object owns.
+ *
+ * Shape:     as dlrs_py_wrap; a copy is dense in the order of the strides.
+ * Bytes:     as dlrs_py_wrap, unless a copy is made.
+ * Device:    as dlrs_py_export.
+ * Ownership: *out is a new reference to a capsule, as dlrs_py_export's, whose tensor takes a
+ *            reference to owner as dlrs_py_wrap's. It is dlrs_py_wrap and dlrs_py_export in one
+ *            call, with one allocation besides the capsule.
+ * Flags:     exactly flags; a copy has IS_COPIED and no READ_ONLY.
+ * Errors:    as dlrs_py_wrap, and as dlrs_py_export.
+ * Threads:   attached to Python.
+ * Source:    the array API standard's `__dlpack__`.
+ *
+ * Safety:
+ * As dlrs_py_wrap; the request's objects are NULL or live.
+ */
+DLRS_API
+dlrs_status dlrs_py_export_desc(const DLTensor *tensor,
+                                uint64_t flags,
+                                void *owner,
+                                const dlrs_py_request *request,
+                                void **out,
+                                dlrs_error *error);
+
+/**
+ * Read the arguments of a `__dlpack__(self, *, stream, max_version, dl_device, copy)`.
+ *
+ * Ownership: *out is the caller's, with its struct_size set before the call; its objects are
+ *            borrowed from the call, NULL where an argument is not given. work_stream becomes
+ *            NULL.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: args, unless there are none; out.
+ *            DLRS_STRUCT_SIZE: out. DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take.
+ *            DLRS_CALLBACK: TypeError is set, for a positional argument or a keyword that
+ *            `__dlpack__` does not have, so that a consumer asks again with fewer.
+ *            On any error *out is untouched.
+ * Threads:   attached to Python.
+ * Source:    METH_FASTCALL | METH_KEYWORDS of CPython: args, nargs and kwnames are what such a
+ *            method is called with, and kwnames is NULL or a tuple of names.
+ *
+ * Safety:
+ * See the preface; the arguments are those that Python has passed.
+ */
+DLRS_API
+dlrs_status dlrs_py_request_parse(void *const *args,
+                                  ptrdiff_t nargs,
+                                  void *kwnames,
+                                  dlrs_py_request *out,
+                                  dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Python: tensors in objects that nobody can consume.
+ */
+
+/**
+ * Put a tensor into a Python object that nobody can take it out of: the base of an array.
+ *
+ * Shape:     unchanged.
+ * Bytes:     data and byte_offset stay as they are.
+ * Device:    any; no stream waits.
+ * Ownership: on success *tensor is taken and set to NULL, and *out is a new reference to a capsule
+ *            of that name; when it goes the tensor is released. name is not copied: a static text
+ *            of the caller's own, such as "mylib.tensor".
+ * Flags:     unchanged.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, name, out.
+ *            DLRS_BAD_ARG: name is one of DLPack's, under which consumers would take the tensor.
+ *            DLRS_VERSION, DLRS_UNSUPPORTED, DLRS_CALLBACK: as dlrs_py_capsule_new_take.
+ * Threads:   attached to Python.
+ * Source:    capsules of CPython; python_spec: only capsules of DLPack's names are consumed.
+ *
+ * Safety:
+ * See the preface; `name` stays valid as long as the process.
+ */
+DLRS_API
+dlrs_status dlrs_py_holder_new_take(DLManagedTensorVersioned **tensor,
+                                    const char *name,
+                                    void **out,
+                                    dlrs_error *error);
+
+/**
+ * Look into a holder, as dlrs_py_holder_new_take makes them.
+ *
+ * Ownership: the tensor is borrowed from object: valid as long as that lives.
+ * Errors:    none: NULL for any object but a holder of that name that this library made, and where
+ *            Python cannot be called; no exception is set.
+ * Threads:   attached to Python.
+ * Source:    this library.
+ *
+ * Safety:
+ * `object` is NULL or a live Python object, `name` NULL or a text that ends with NUL.
+ */
+DLRS_API
+DLManagedTensorVersioned *dlrs_py_holder_get(void *object,
+                                             const char *name);
+
+/* ---------------------------------------------------------------------------------------------
+ * Python: exceptions for failures.
+ */
+
+/** Which exception stands for a failure. */
+struct dlrs_py_kind {
+  /** A status, or a class of them as its hundreds: 200 is all of 2xx. */
+  dlrs_status status;
+  /** The `dlrs_field` at fault, or DLRS_FIELD_NONE for any. */
+  int32_t field;
+  /** The name of a built-in exception: "BufferError". */
+  const char *kind;
+};
+
+/** In whose words a failure is raised. All members but `struct_size` may be 0. */
+struct dlrs_py_error_options {
+  /** `sizeof(dlrs_py_error_options)`. */
+  uint32_t struct_size;
+  /** How many kinds there are. */
+  uint32_t kinds_count;
+  /**
+   * The exceptions that are not those of dlrs_error_forward; of several that fit, the first
+   * counts. NULL for none.
+   */
+  const dlrs_py_kind *kinds;
+  /**
+   * What the message starts with, in place of function, argument and member: then it ends before
+   * the name of the status. "" for nothing, NULL for the message as it is.
+   */
+  const char *prefix;
+};
+
 /**
  * Raise the Python exception that fits a failure.
  *
@@ -3824,6 +4105,26 @@ dlrs_status dlrs_py_import(void *object,
  * `failure` was filled by a function of this library, with its full `struct_size`.
  */
 DLRS_API dlrs_status dlrs_py_error_set(const dlrs_error *failure, dlrs_error *error);
+
+/**
+ * Raise the Python exception that fits a failure, in the words of a framework.
+ *
+ * Ownership: nothing is kept.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure, options, options->kinds.
+ *            DLRS_STRUCT_SIZE: failure is too short to have a message; options.
+ *            DLRS_BAD_ARG: the kind that fits is no built-in exception; none is then set.
+ *            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and
+ *            an exception is already set, that one stays. NULL options are dlrs_py_error_set.
+ * Threads:   attached to Python.
+ * Source:    the array API standard leaves most exceptions to each framework.
+ *
+ * Safety:
+ * As dlrs_py_error_set; the texts of options end with NUL.
+ */
+DLRS_API
+dlrs_status dlrs_py_error_set_as(const dlrs_error *failure,
+                                 const dlrs_py_error_options *options,
+                                 dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * The Python module.

@@ -12,7 +12,7 @@ use core::fmt::{self, Write};
 
 use crate::abi::{DLDataType, DLDataTypeCode, DLDataTypeCode::*};
 use crate::dtype;
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Error, Field::*, Parameter, Result, Status::*};
 use crate::scan::Scan;
 
 /// Who writes it so.
@@ -191,6 +191,55 @@ impl Text {
         }
         out.write_str(self.name)
     }
+}
+
+/// The dtype of a kind, the letter of the array interface, and the bytes of an item.
+pub fn from_kind(kind: i32, item_nbytes: u32) -> Result<DLDataType> {
+    let of_kind = |row: &&Row| kind_of(row).is_some_and(|letter| i32::from(letter) == kind);
+    let fits = |row: &Row| item_nbytes.checked_mul(8) == Some(row.1.into());
+    match TABLE.iter().filter(of_kind).find(|row| fits(row)) {
+        Some(row) => Ok(DLDataType { code: row.0 as u8, bits: row.1, lanes: 1 }),
+        None => Err(no_kind(kind, item_nbytes, TABLE.iter().any(|row| of_kind(&row)))),
+    }
+}
+
+/// The parameters of [`from_kind`], for its errors.
+pub const KIND: [Parameter; 2] = [Parameter(1, "kind"), Parameter(2, "itemsize")];
+
+#[cold]
+fn no_kind(kind: i32, item_nbytes: u32, known: bool) -> Error {
+    match known {
+        true => unsupported("DLPack has no dtype of this kind and size")
+            .value(item_nbytes.into())
+            .of(&KIND[1]),
+        false => unsupported("DLPack has no dtype of this kind").value(kind.into()).of(&KIND[0]),
+    }
+}
+
+/// Kind and bytes of an item, the inverse of [`from_kind`].
+pub fn to_kind(dtype: DLDataType) -> Result<(u8, u32)> {
+    let of_code = |row: &&Row| row.0 as u8 == dtype.code && kind_of(row).is_some();
+    let row = TABLE.iter().filter(of_code).find(|row| row.1 == dtype.bits);
+    match row.and_then(kind_of) {
+        Some(kind) if dtype.lanes == 1 => Ok((kind, u32::from(dtype.bits) / 8)),
+        found => Err(dtype::legal(dtype).err().unwrap_or_else(|| {
+            let error = unsupported("the dtype has no kind letter");
+            match found {
+                Some(_) => error.field(DLRS_FIELD_DTYPE_LANES).value(dtype.lanes.into()).limit(1),
+                None if TABLE.iter().any(|row| of_code(&row)) => {
+                    error.field(DLRS_FIELD_DTYPE_BITS).value(dtype.bits.into())
+                }
+                None => error.field(DLRS_FIELD_DTYPE_CODE).value(dtype.code.into()),
+            }
+        })),
+    }
+}
+
+/// The letter with which the array interface names a type.
+#[inline]
+fn kind_of(row: &Row) -> Option<u8> {
+    let [_, typestr, _] = row.2;
+    typestr.as_bytes().first().copied()
 }
 
 #[cold]

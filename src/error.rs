@@ -65,6 +65,8 @@ pub enum Status {
     DLRS_DEVICE_TYPE = 217,
     /// The device ordinal is negative, or does not exist.
     DLRS_DEVICE_ID = 218,
+    /// A stride in bytes is no multiple of the item size, which DLPack cannot say.
+    DLRS_STRIDES_UNEVEN = 219,
     /// The data is read-only.
     DLRS_READ_ONLY = 301,
     /// Two shapes differ.
@@ -136,13 +138,14 @@ pub fn exception_of(status: i32) -> &'static CStr {
     const DTYPE_LANES: i32 = Status::DLRS_DTYPE_LANES as i32;
     const DEVICE_TYPE: i32 = Status::DLRS_DEVICE_TYPE as i32;
     const DEVICE_ID: i32 = Status::DLRS_DEVICE_ID as i32;
+    const STRIDES_UNEVEN: i32 = Status::DLRS_STRIDES_UNEVEN as i32;
     const SHAPE_MISMATCH: i32 = Status::DLRS_SHAPE_MISMATCH as i32;
     const DTYPE_MISMATCH: i32 = Status::DLRS_DTYPE_MISMATCH as i32;
     const NOT_VIEWABLE: i32 = Status::DLRS_NOT_VIEWABLE as i32;
     const CALLBACK: i32 = Status::DLRS_CALLBACK as i32;
     match (status, status / 100) {
         (VERSION | FLAGS | DTYPE_CODE | DTYPE_BITS | DTYPE_LANES, _) => c"BufferError",
-        (DEVICE_TYPE | DEVICE_ID, _) => c"BufferError",
+        (DEVICE_TYPE | DEVICE_ID | STRIDES_UNEVEN, _) => c"BufferError",
         (SHAPE_MISMATCH | NOT_VIEWABLE, _) => c"ValueError",
         (DTYPE_MISMATCH, _) => c"TypeError",
         (CALLBACK, _) | (_, 6 | 9) => c"RuntimeError",
@@ -180,6 +183,7 @@ impl Status {
         Status::DLRS_SUBBYTE,
         Status::DLRS_DEVICE_TYPE,
         Status::DLRS_DEVICE_ID,
+        Status::DLRS_STRIDES_UNEVEN,
         Status::DLRS_READ_ONLY,
         Status::DLRS_SHAPE_MISMATCH,
         Status::DLRS_DTYPE_MISMATCH,
@@ -325,6 +329,11 @@ impl Status {
                 c"DLRS_DEVICE_ID",
                 "device ordinal is out of range",
                 "The host has ordinal 0; other devices count from 0.",
+            ),
+            DLRS_STRIDES_UNEVEN => (
+                c"DLRS_STRIDES_UNEVEN",
+                "stride in bytes is no multiple of the item size",
+                "Copy the array first: strides count elements.",
             ),
             DLRS_READ_ONLY => (
                 c"DLRS_READ_ONLY",
@@ -527,6 +536,17 @@ enum Shown {
     Unsigned,
 }
 
+/// The parts of a message, in their order; the remedy is the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Function, argument and member.
+    Place,
+    /// What is wrong, with value and limit.
+    Text,
+    /// The status.
+    Status,
+}
+
 /// What went wrong. Built by the core, put into words by [`Error::write`]. Kept small: it travels
 /// by value through every `?`.
 #[derive(Clone, Copy, Debug)]
@@ -649,28 +669,43 @@ impl Error {
         self.argument.map_or(0, |argument| argument.0)
     }
 
-    /// Writes `function: argument->field[dim]: what "quoted" (value, limit). Remedy.` Never an
-    /// address. `quoted` is the text that was not understood; the part around `value` is shown.
+    /// Writes `function: argument->field[dim]: what "quoted" (value, limit) [status]. Remedy.`
+    /// Never an address. `quoted` is the text that was not understood; the part around `value` is
+    /// shown.
     pub fn write(
         &self,
         function: &str,
         quoted: Option<&[u8]>,
         out: &mut impl Write,
     ) -> fmt::Result {
+        self.write_parts(function, quoted, out, |_, _| ())
+    }
+
+    /// As [`Error::write`]; after each part but the last, `mark` is told.
+    pub fn write_parts<W: Write>(
+        &self,
+        function: &str,
+        quoted: Option<&[u8]>,
+        out: &mut W,
+        mut mark: impl FnMut(Part, &W),
+    ) -> fmt::Result {
         let (name, meaning, remedy) = self.status.explain();
         write!(out, "{function}: ")?;
         self.write_place(out)?;
+        mark(Part::Place, out);
         let named = self.field == Field::DLRS_FIELD_OPTION;
         out.write_str(if self.detail.is_empty() || named { meaning } else { self.detail })?;
         if let Some(quoted) = quoted {
             self.write_quoted(quoted, out)?;
         }
         self.write_numbers(out)?;
-        let remedy = match self.argument {
+        mark(Part::Text, out);
+        write!(out, " [{}]. ", name.to_str().unwrap_or(""))?;
+        mark(Part::Status, out);
+        out.write_str(match self.argument {
             Some(Parameter(0, "")) => "Mend the allocator or backend that gave it.",
             _ => remedy,
-        };
-        write!(out, " [{}]. {remedy}", name.to_str().unwrap_or(""))
+        })
     }
 
     fn write_place(&self, out: &mut impl Write) -> fmt::Result {

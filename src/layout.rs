@@ -231,6 +231,49 @@ pub fn fill_unused_strides(shape: &[i64], strides: &mut [i64]) {
     fill_strides(shape, Order::C, strides, |extent| empty || extent == 1);
 }
 
+/// Turns strides in bytes into strides in elements. Those that mean nothing are not looked at and
+/// become compact. `item_nbytes` is not 0.
+pub fn strides_from_bytes(shape: &[i64], strides: &mut [i64], item_nbytes: u32) -> Result<()> {
+    let empty = shape.contains(&0);
+    let item = i64::from(item_nbytes);
+    let shift = item_nbytes.is_power_of_two().then(|| item_nbytes.trailing_zeros());
+    for (dim, (&extent, stride)) in shape.iter().zip(strides.iter_mut()).enumerate() {
+        if empty || extent == 1 {
+            continue;
+        }
+        // A division costs more than all the rest.
+        let items = match shift {
+            Some(shift) => (*stride & (item - 1) == 0).then_some(*stride >> shift),
+            None => stride.checked_div(item).filter(|items| items * item == *stride),
+        };
+        let Some(items) = items else {
+            let error = Error::new(DLRS_STRIDES_UNEVEN).field(DLRS_FIELD_STRIDES).dim(dim);
+            return Err(error.value(*stride).limit(item));
+        };
+        *stride = items;
+    }
+    fill_unused_strides(shape, strides);
+    Ok(())
+}
+
+/// The inverse of [`strides_from_bytes`].
+pub fn strides_to_bytes(shape: &[i64], strides: &mut [i64], item_nbytes: u32) -> Result<()> {
+    fill_unused_strides(shape, strides);
+    let empty = shape.contains(&0);
+    let item = i64::from(item_nbytes);
+    for (dim, (&extent, stride)) in shape.iter().zip(strides).enumerate() {
+        *stride = match stride.checked_mul(item) {
+            Some(bytes) => bytes,
+            None if empty || extent == 1 => stride.saturating_mul(item),
+            None => {
+                let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES).dim(dim);
+                return Err(error.value(*stride).limit(i64::MAX / item));
+            }
+        };
+    }
+    Ok(())
+}
+
 /// Fills the strides of the extents for which `wanted` says so as those of a compact layout.
 fn fill_strides(shape: &[i64], order: Order, strides: &mut [i64], wanted: impl Fn(i64) -> bool) {
     let mut step: i64 = 1;

@@ -2,7 +2,7 @@
 //!
 //! One of the two files in which a foreign pointer is followed (the other is `validate.rs`).
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_char, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null_mut};
 
@@ -275,7 +275,7 @@ impl<T: Managed> Taken<T> {
 ///
 /// # Safety
 /// `slot` is NULL or points to a readable variable.
-unsafe fn held<T>(slot: *mut *mut T, arg: Arg) -> Pointer {
+pub unsafe fn held<T>(slot: *mut *mut T, arg: Arg) -> Pointer {
     match !slot.is_null() && slot.is_aligned() {
         // SAFETY: the caller's word.
         true => need(unsafe { slot.read() }, arg),
@@ -291,6 +291,30 @@ unsafe fn held<T>(slot: *mut *mut T, arg: Arg) -> Pointer {
 pub unsafe trait Sized32: Copy {
     /// How large the struct was in earlier versions, ascending: what callers may still pass.
     const EARLIER: &'static [usize] = &[];
+
+    /// The smallest size that there ever was.
+    #[inline(always)]
+    fn least() -> usize {
+        Self::EARLIER.first().map_or(size_of::<Self>(), |&size| size)
+    }
+}
+
+/// The size that a caller's struct says it has.
+///
+/// # Safety
+/// `options` points to a readable struct of the size that it says.
+#[inline]
+pub unsafe fn size<T: Sized32>(options: *const T, arg: Arg) -> Result<u32> {
+    let pointer = required(options, arg)?;
+    // SAFETY: the first member is a u32, by the trait.
+    let given = unsafe { pointer.cast::<u32>().read_volatile() };
+    match given as usize >= T::least() {
+        true => Ok(given),
+        false => {
+            let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
+            Err(error.value(given.into()).limit(T::least() as i64))
+        }
+    }
 }
 
 /// The caller's options, or `None` for the defaults. A larger struct of a newer header is taken
@@ -304,29 +328,26 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
     if options.is_null() {
         return Ok(None);
     }
-    let pointer = required(options, arg)?;
-    // SAFETY: the first member is a u32, by the trait.
-    let given = unsafe { pointer.cast::<u32>().read_volatile() } as usize;
-    let known = match given >= size_of::<T>() {
-        true => Some(size_of::<T>()),
-        false => T::EARLIER.iter().rev().copied().find(|&size| size <= given),
-    };
-    let Some(known) = known else {
-        let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
-        let first = T::EARLIER.first().map_or(size_of::<T>(), |&first| first);
-        return Err(error.value(given as i64).limit(first as i64));
+    // SAFETY: the caller's word.
+    let given = unsafe { size(options, arg) }?;
+    let known = match given as usize >= size_of::<T>() {
+        true => size_of::<T>(),
+        false => {
+            let fits = |size: &&usize| **size <= given as usize;
+            T::EARLIER.iter().rev().find(fits).map_or(0, |&size| size)
+        }
     };
     let mut read = MaybeUninit::<T>::zeroed();
     // SAFETY: the struct is as large as it says, and any bits are a value; the size is the one that
     // was judged, even if another thread has written another one since.
     unsafe {
         if known == size_of::<T>() {
-            read.write(pointer.read_volatile());
+            read.write(options.read_volatile());
         } else {
             let bytes = read.as_mut_ptr().cast::<u8>();
-            bytes.copy_from_nonoverlapping(pointer.as_ptr().cast(), known);
+            bytes.copy_from_nonoverlapping(options.cast(), known);
         }
-        read.as_mut_ptr().cast::<u32>().write(given as u32);
+        read.as_mut_ptr().cast::<u32>().write(given);
         Ok(Some(read.assume_init()))
     }
 }
@@ -368,6 +389,17 @@ pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Re
     let bytes = place(bytes, nbytes, args)?;
     // SAFETY: not NULL, no more than isize::MAX, and the caller vouches for the bytes.
     Ok(unsafe { core::slice::from_raw_parts(bytes.as_ptr(), nbytes as usize) })
+}
+
+/// A text that ends with NUL.
+///
+/// # Safety
+/// `text` is NULL or such a text, for as long as the answer is used.
+#[inline]
+pub unsafe fn text<'a>(text: *const c_char, arg: Arg) -> Result<&'a CStr> {
+    let text = required(text, arg)?;
+    // SAFETY: the caller's word.
+    Ok(unsafe { CStr::from_ptr(text.as_ptr()) })
 }
 
 /// `ndim` values, at most `MAX_NDIM`, each read once: what another thread writes meanwhile cannot

@@ -38,6 +38,22 @@ pub(super) fn backend(device: DLDevice, argument: Arg) -> Result<&'static dyn Ba
     registry::required(device.device_type).of(argument)
 }
 
+/// Tell whether the CPU reads the memory of a device at its address: 1 if it does.
+///
+/// Device:    CPU, CUDAHost, ROCMHost and CUDAManaged; 0 for any other number. What kernels write
+///            to managed memory is there when they are done: the caller waits for their stream.
+/// Ownership: nothing is kept.
+/// Errors:    none.
+/// Threads:   any.
+/// Source:    DLDeviceType in dlpack.h.
+///
+/// # Safety
+/// None.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_device_is_host(device: DLDevice) -> i32 {
+    device_type::host_reachable(device.device_type).into()
+}
+
 /// Count the devices of a type; the driver is looked for now, if it was not yet.
 ///
 /// Device:    any type that a backend serves; of the CPU and of host memory there is one.

@@ -40,6 +40,33 @@ pub struct dlrs_error {
     pub limit: i64,
     /// Function, argument, member, what is wrong, value, limit, and what to do.
     pub message: [c_char; DLRS_ERROR_MESSAGE_SIZE],
+    /// Where in message it says what is wrong, with value and limit: the first byte.
+    pub text_start: u16,
+    /// One past its last byte; the same as text_start when there was no room for it.
+    pub text_end: u16,
+    /// Where in message it says what to do: the first byte.
+    pub hint_start: u16,
+    /// One past its last byte; the same as hint_start when there is none, or was no room.
+    pub hint_end: u16,
+}
+
+impl dlrs_error {
+    /// No failure.
+    pub(super) const NONE: dlrs_error = dlrs_error {
+        struct_size: size_of::<dlrs_error>() as u32,
+        status: DLRS_OK as i32,
+        argument: 0,
+        field: 0,
+        dimension: -1,
+        driver_code: 0,
+        value: 0,
+        limit: 0,
+        message: [0; DLRS_ERROR_MESSAGE_SIZE],
+        text_start: 0,
+        text_end: 0,
+        hint_start: 0,
+        hint_end: 0,
+    };
 }
 
 /// Writes text into a caller's buffer, NUL included, and counts what the whole text needs.
@@ -142,7 +169,6 @@ fn report(
         return status;
     }
     let mut full = dlrs_error {
-        struct_size: 0,
         status,
         argument: failure.place(),
         field: failure.field as i32,
@@ -150,16 +176,25 @@ fn report(
         driver_code: failure.driver_code,
         value: failure.value,
         limit: failure.limit,
-        message: [0; DLRS_ERROR_MESSAGE_SIZE],
+        ..dlrs_error::NONE
     };
     let start = offset_of!(dlrs_error, message);
     // SAFETY: the caller's struct starts with its size.
     let given = unsafe { (&raw const (*error).struct_size).read() } as usize;
     let size = given.min(size_of::<dlrs_error>());
-    let room = size.saturating_sub(start);
+    let room = size.saturating_sub(start).min(DLRS_ERROR_MESSAGE_SIZE);
     // SAFETY: `room` is at most the message's size.
     let mut text = unsafe { Text::new((&raw mut full.message).cast(), room) };
-    let _ = failure.write(function, quoted, &mut text);
+    let mut ends = [0; 3];
+    let _ = failure.write_parts(function, quoted, &mut text, |part, text| {
+        if let Some(end) = ends.get_mut(part as usize) {
+            *end = text.nbytes;
+        }
+    });
+    // As far as it was written: the last byte is the NUL.
+    let place = |at: usize| at.min(room.saturating_sub(1)) as u16;
+    [full.text_start, full.text_end, full.hint_start] = ends.map(place);
+    full.hint_end = place(text.nbytes);
     text.finish();
     let skip = size_of::<u32>();
     if size > skip {
@@ -220,7 +255,7 @@ pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char 
 ///            have a message. A NULL set_error is accepted and does nothing.
 ///            The kind is "BufferError" for classes 3 and 5 and what of class 2 is beyond DLPack
 ///            1.3 or this library: DLRS_VERSION, DLRS_FLAGS, DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
-///            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE and DLRS_DEVICE_ID;
+///            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE, DLRS_DEVICE_ID and DLRS_STRIDES_UNEVEN;
 ///            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
 ///            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;
 ///            "RuntimeError" for that and classes 6 and 9.

@@ -5,7 +5,7 @@ use core::ptr::{null, null_mut};
 
 use super::alloc::dlrs_tensor_new_like;
 use super::arg;
-use super::error::{DLRS_ERROR_MESSAGE_SIZE, dlrs_error, dlrs_error_forward, dlrs_set_error_fn};
+use super::error::{dlrs_error, dlrs_error_forward, dlrs_set_error_fn};
 use super::error::{dlrs_status, run};
 use super::py_module::EXCHANGE_API;
 use crate::abi::*;
@@ -35,17 +35,7 @@ pub unsafe extern "C" fn dlrs_managed_tensor_allocator(
     error_ctx: *mut c_void,
     SetError: dlrs_set_error_fn,
 ) -> c_int {
-    let mut failure = dlrs_error {
-        struct_size: size_of::<dlrs_error>() as u32,
-        status: DLRS_OK as i32,
-        argument: 0,
-        field: 0,
-        dimension: -1,
-        driver_code: 0,
-        value: 0,
-        limit: 0,
-        message: [0; DLRS_ERROR_MESSAGE_SIZE],
-    };
+    let mut failure = dlrs_error::NONE;
     // SAFETY: the caller's pointers, by the preface; `failure` is ours.
     unsafe {
         if dlrs_tensor_new_like(prototype, null(), out, &raw mut failure) == DLRS_OK as i32 {

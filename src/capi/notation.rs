@@ -98,3 +98,67 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
         unsafe { write_text(buffer, capacity, CAPACITY, nbytes, |out| text.write(out)) }
     })
 }
+
+/// Find the dtype of a kind and a size, as NumPy and array interfaces write it: 'f' of 4 bytes.
+///
+/// Bytes:     itemsize is that of one item; the byte order is the machine's own.
+/// Ownership: *out is the caller's.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: the kind is none of
+///            'b' (bool), 'i', 'u', 'f' and 'c', or DLPack has no such size of it: no complex32
+///            there, and a long double has no format that DLPack knows.
+///            On any error *out is untouched.
+/// Threads:   any.
+/// Source:    the typestr of NumPy's array interface, without the byte order.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_dtype_from_kind(
+    kind: i32,
+    itemsize: u32,
+    out: *mut DLDataType,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_dtype_from_kind", error, || {
+        let out = arg::required(out, &Parameter(3, "out"))?;
+        // SAFETY: a writable variable of the caller.
+        unsafe { out.write(dtype_notation::from_kind(kind, itemsize)?) };
+        Ok(())
+    })
+}
+
+/// Find the kind and the size of a dtype, as NumPy and array interfaces write it.
+///
+/// Bytes:     *itemsize is that of one item.
+/// Ownership: *kind and *itemsize are the caller's.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: kind, itemsize.
+///            what dlrs_validate reports of a dtype. DLRS_UNSUPPORTED: it has no kind, such as
+///            bfloat16, float8_e4m3fn, types of less than a byte, and lanes other than 1; the
+///            field says which of code, bits and lanes is at fault.
+///            On any error nothing is written.
+/// Threads:   any.
+/// Source:    see dlrs_dtype_from_kind, which understands what is written here.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_dtype_to_kind(
+    dtype: DLDataType,
+    kind: *mut i32,
+    itemsize: *mut u32,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_dtype_to_kind", error, || {
+        arg::pointers([
+            arg::need(kind, &Parameter(2, "kind")),
+            arg::need(itemsize, &Parameter(3, "itemsize")),
+        ])?;
+        let (letter, nbytes) = dtype_notation::to_kind(dtype).of(&Parameter(1, "dtype"))?;
+        // SAFETY: writable variables of the caller.
+        unsafe {
+            arg::report(kind, letter.into());
+            arg::report(itemsize, nbytes);
+        }
+        Ok(())
+    })
+}

@@ -1,19 +1,19 @@
-//! Python: capsules, `__dlpack__` both ways, exceptions. Nothing links libpython.
+//! Python: capsules and `__dlpack__` both ways. Nothing links libpython.
 
-use core::ffi::{c_char, c_void};
-use core::ptr::{NonNull, null, null_mut};
+use core::ffi::c_void;
+use core::ptr::{NonNull, null};
 
 use super::arg::{self, Out, Taken};
 use super::convert::{NO_OPTIONS, dlrs_import_options, import_of};
-use super::error::{dlrs_error, dlrs_status, run, with_message};
+use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::python::import::Wanted;
-use crate::python::{self, Owned, PyObject, Python, capsule, export, raise, stream};
+use crate::python::{self, Owned, PyObject, Python, capsule, export, stream};
 use crate::validate::check_flags;
 
 /// A new reference, for the caller.
-fn give(out: Out<c_void>, made: Owned) {
+pub(super) fn give(out: Out<c_void>, made: Owned) {
     if let Some(made) = NonNull::new(made.into_ptr()) {
         out.set(made.cast());
     }
@@ -151,6 +151,26 @@ pub struct dlrs_py_request {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_py_request {}
 
+/// What a request asks for; NULL is nothing in particular.
+///
+/// # Safety
+/// The objects are NULL or live.
+pub(super) unsafe fn asked(
+    python: Python,
+    request: Option<&dlrs_py_request>,
+) -> Result<export::Request> {
+    let Some(request) = request else { return Ok(export::Request::ANY) };
+    let keywords = export::Keywords {
+        stream: request.stream.cast(),
+        max_version: request.max_version.cast(),
+        dl_device: request.dl_device.cast(),
+        copy: request.copy.cast(),
+    };
+    // SAFETY: the caller's word.
+    let asked = unsafe { export::read(python, &keywords) }?;
+    Ok(export::Request { work_stream: request.work_stream, ..asked })
+}
+
 /// Answer `__dlpack__(stream, max_version, dl_device, copy)` for a tensor of this library.
 ///
 /// Shape:     unchanged; a copy is dense in the order of the strides.
@@ -193,17 +213,7 @@ pub unsafe extern "C" fn dlrs_py_export(
             let tensor = arg::required(tensor, &Parameter(1, "tensor"))?;
             let request = arg::options(request, &Parameter(2, "request"))?;
             let python = Python::get()?;
-            let given = |pick: fn(&dlrs_py_request) -> *mut c_void| {
-                request.as_ref().map_or(null_mut(), |request| pick(request).cast())
-            };
-            let keywords = export::Keywords {
-                stream: given(|request| request.stream),
-                max_version: given(|request| request.max_version),
-                dl_device: given(|request| request.dl_device),
-                copy: given(|request| request.copy),
-            };
-            let mut asked = export::read(python, &keywords).of(&Parameter(2, "request"))?;
-            asked.work_stream = request.map_or(null_mut(), |request| request.work_stream);
+            let asked = asked(python, request.as_ref()).of(&Parameter(2, "request"))?;
             let made = export::export(python, tensor, &asked).of(&Parameter(1, "tensor"))?;
             give(out, made);
         }
@@ -323,41 +333,6 @@ pub unsafe extern "C" fn dlrs_py_import(
             let options = arg::options(options, OPTIONS)?.unwrap_or(DEFAULTS);
             let wanted = wanted(&options).of(OPTIONS)?;
             out.set(python::import::import(Python::get()?, object, &wanted).of(OBJECT)?);
-        }
-        Ok(())
-    })
-}
-
-/// Raise the Python exception that fits a failure.
-///
-/// Ownership: nothing is kept.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_UNSUPPORTED: as
-///            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
-///            already set, that one stays. The kinds are those of dlrs_error_forward.
-/// Threads:   attached to Python.
-/// Source:    the array API standard wants BufferError for data that cannot be exported.
-///
-/// # Safety
-/// `failure` was filled by a function of this library, with its full `struct_size`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_py_error_set(
-    failure: *const dlrs_error,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    run("dlrs_py_error_set", error, || {
-        let argument = &Parameter(1, "failure");
-        arg::required(failure, argument)?;
-        let python = Python::get()?;
-        // SAFETY: a live struct, by the preface.
-        let failure = unsafe { with_message(failure, argument) }?.as_ptr();
-        // SAFETY: a live struct by the contract; its message ends with NUL.
-        unsafe {
-            let status = (&raw const (*failure).status).read();
-            if status == DLRS_CALLBACK as i32 && !python.PyErr_Occurred().is_null() {
-                return Ok(());
-            }
-            let message: *const c_char = (&raw const (*failure).message).cast();
-            python.PyErr_SetString(raise::class_of(python, status), message);
         }
         Ok(())
     })

@@ -4,7 +4,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use super::view::{named, values_of};
 use crate::abi::DLTensor;
-use crate::error::{Error, Of, Parameter, Status::*};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view;
@@ -47,6 +47,123 @@ pub unsafe extern "C" fn dlrs_compact_strides(
         // SAFETY: room for ndim values, by the preface.
         unsafe { arg::write_values(filled.get(..shape.len()), strides, &Parameter(4, "strides")) }
     })
+}
+
+/// Turn strides in bytes into strides in elements.
+///
+/// Shape:     ndim extents (0 to 64) and strides; NULL byte_strides are compact row-major. A stride
+///            that steps over nothing, of an extent of 1 or of a tensor without elements, is not
+///            looked at: it becomes that of a compact row-major tensor.
+/// Bytes:     itemsize is what one element takes, and above 0.
+/// Ownership: strides is an array of the caller's with room for ndim values; it may be byte_strides
+///            or shape.
+/// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, byte_strides, strides.
+///            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape. DLRS_BAD_ARG: itemsize.
+///            DLRS_STRIDES_UNEVEN: a stride is no multiple of itemsize; dimension and value say
+///            which. On any error nothing is written.
+/// Threads:   any.
+/// Source:    dlpack.h: strides count elements. NumPy's and the buffer protocol's count bytes.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_strides_from_bytes(
+    shape: *const i64,
+    byte_strides: *const i64,
+    ndim: i32,
+    itemsize: u32,
+    strides: *mut i64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const ARGS: [Arg; 2] = [&Parameter(2, "byte_strides"), &Parameter(5, "strides")];
+    let steps = Steps { shape, given: byte_strides, ndim, itemsize, out: strides };
+    run("dlrs_strides_from_bytes", error, || {
+        // SAFETY: the preface.
+        unsafe {
+            steps.turn(ARGS, |shape, strides| match byte_strides.is_null() {
+                true => Ok(()), // they are compact, and count elements
+                false => layout::strides_from_bytes(shape, strides, itemsize),
+            })
+        }
+    })
+}
+
+/// Turn strides in elements into strides in bytes.
+///
+/// Shape:     ndim extents (0 to 64) and strides; NULL strides are compact row-major. A stride that
+///            steps over nothing is not looked at, as by dlrs_strides_from_bytes.
+/// Bytes:     itemsize is what one element takes, and above 0.
+/// Ownership: byte_strides is an array of the caller's with room for ndim values; it may be strides
+///            or shape.
+/// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides, byte_strides.
+///            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape. DLRS_BAD_ARG: itemsize.
+///            DLRS_EXTENT_OVERFLOW: a stride does not fit; dimension and value say which.
+///            On any error nothing is written.
+/// Threads:   any.
+/// Source:    see dlrs_strides_from_bytes, whose inverse it is.
+///
+/// # Safety
+/// See the preface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_strides_to_bytes(
+    shape: *const i64,
+    strides: *const i64,
+    ndim: i32,
+    itemsize: u32,
+    byte_strides: *mut i64,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const ARGS: [Arg; 2] = [&Parameter(2, "strides"), &Parameter(5, "byte_strides")];
+    let steps = Steps { shape, given: strides, ndim, itemsize, out: byte_strides };
+    run("dlrs_strides_to_bytes", error, || {
+        // SAFETY: the preface.
+        unsafe {
+            steps.turn(ARGS, |shape, strides| layout::strides_to_bytes(shape, strides, itemsize))
+        }
+    })
+}
+
+/// The arguments of the two.
+struct Steps {
+    shape: *const i64,
+    given: *const i64,
+    ndim: i32,
+    itemsize: u32,
+    out: *mut i64,
+}
+
+impl Steps {
+    /// # Safety
+    /// The arrays are NULL or hold `ndim` values.
+    #[inline(always)]
+    unsafe fn turn(
+        &self,
+        [given, out]: [Arg; 2],
+        turn: impl FnOnce(&[i64], &mut [i64]) -> Result<()>,
+    ) -> Result<()> {
+        const NAMES: &[Parameter] = &[Parameter(1, "shape"), Parameter(3, "ndim")];
+        let &Steps { ndim, itemsize, .. } = self;
+        arg::pointers([
+            arg::may(self.shape, &NAMES[0]),
+            arg::may(self.given, given),
+            arg::need_if(ndim > 0, self.out, out),
+        ])?;
+        // SAFETY: the caller's word.
+        let shape = unsafe { values_of(self.shape, ndim, [&NAMES[0], &NAMES[1]]) }?;
+        if itemsize == 0 {
+            return Err(Error::new(DLRS_BAD_ARG).of(&Parameter(4, "itemsize")).value(0));
+        }
+        layout::check_shape(&shape).and_then(|_| layout::numel(&shape)).of(&NAMES[0])?;
+        let mut strides = shape;
+        match self.given.is_null() {
+            true => layout::compact_strides(&shape, Order::C, &mut strides),
+            // SAFETY: the caller's word.
+            false => strides = unsafe { arg::values(self.given, shape.len(), given) }?,
+        }
+        turn(&shape, &mut strides).of(given)?;
+        // SAFETY: room for ndim values, by the caller's word.
+        unsafe { arg::write_values(Some(&strides), self.out, out) }
+    }
 }
 
 /// Find the shape to which two tensors broadcast.

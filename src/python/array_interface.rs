@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_ulong, c_void};
 use core::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
 
-use super::buffer::{Lent, hold, in_items, let_go};
+use super::buffer::Lent;
 use super::constants::{text, tuple};
 use super::object::Owned;
 use super::raise::{KindOf, Quoted, is, raised, refused, required, size};
@@ -14,8 +14,8 @@ use crate::device::registry;
 use crate::dtype;
 use crate::dtype_notation::{self, Notation};
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::layout::MAX_NDIM;
-use crate::tensor::block::{Block, Owner};
+use crate::layout::{self, MAX_NDIM};
+use crate::tensor::block::Block;
 use crate::tensor::{Versioned, wrap};
 use crate::validate::{Level, Rules, Snapshot};
 
@@ -69,7 +69,7 @@ unsafe fn over(
         if some_numbers(python, steps, strides)? != ndim {
             return Err(unsupported("shape and strides differ in length"));
         }
-        in_items(extents, strides, dtype::padded_bytes(dtype).into())?;
+        layout::strides_from_bytes(extents, strides, dtype::padded_bytes(dtype))?;
     }
     let Some(data) = item(python, found, c"data")? else {
         return Err(unsupported("an array interface without data"));
@@ -132,11 +132,10 @@ impl Place {
                 block
             }
             Kept::Objects(objects) => {
-                // SAFETY: a reference of ours; what is held is let go once.
+                // SAFETY: a reference of ours.
                 unsafe {
-                    let held = hold(python, NonNull::new_unchecked(objects.as_ptr()))?;
-                    let owner = Owner::Callback(Some(let_go), held);
-                    wrap::wrap(&snapshot, owner).inspect_err(|_| let_go(held))?
+                    let kept = NonNull::new_unchecked(objects.as_ptr());
+                    super::wrap::around_read(python, &snapshot, kept)?
                 }
             }
         };

@@ -5,13 +5,13 @@ use core::ptr::{NonNull, null_mut};
 
 use super::constants::text;
 use super::home::{self, Life};
-use super::object::Owned;
 use super::raise::{Quoted, is, raised, refused};
 use super::symbols::{PyBuffer, PyObject, Python};
 use crate::abi::*;
 use crate::device_type::CPU;
+use crate::dtype;
 use crate::dtype_notation::{self, Notation};
-use crate::error::{Error, Field::*, Result, Status::*};
+use crate::error::{Error, Result, Status::*};
 use crate::layout::{self, MAX_NDIM};
 use crate::platform;
 use crate::tensor::Versioned;
@@ -95,12 +95,6 @@ impl Drop for Lent {
     }
 }
 
-/// An object, and whose it is.
-struct Held {
-    object: *mut PyObject,
-    life: Life,
-}
-
 fn memory_for<T>() -> Result<NonNull<T>> {
     let nbytes = size_of::<T>();
     let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
@@ -125,7 +119,7 @@ unsafe fn over(python: Python, object: *mut PyObject, lent: &Lent) -> Result<Ver
         );
         return Err(refused(python, python.PyExc_BufferError(), text));
     };
-    if crate::dtype::padded_bytes(dtype) as isize != itemsize {
+    if dtype::padded_bytes(dtype) as isize != itemsize {
         let error = Error::new(DLRS_UNSUPPORTED).value(itemsize as i64);
         return Err(error.detail("the buffer's itemsize is not that of its format"));
     }
@@ -146,7 +140,7 @@ unsafe fn over(python: Python, object: *mut PyObject, lent: &Lent) -> Result<Ver
         }
     }
     if let (Some(extents), Some(steps)) = (extents.get(..ndim), steps.get_mut(..ndim)) {
-        in_items(extents, steps, itemsize as i64)?;
+        layout::strides_from_bytes(extents, steps, dtype::padded_bytes(dtype))?;
     }
     let tensor = DLTensor {
         data: buf,
@@ -192,26 +186,6 @@ unsafe fn check_own_itemsize(python: Python, object: *mut PyObject, itemsize: is
     }
 }
 
-/// Strides count bytes in Python and elements in DLPack. Those that mean nothing become compact.
-pub fn in_items(shape: &[i64], strides: &mut [i64], item_nbytes: i64) -> Result<()> {
-    layout::fill_unused_strides(shape, strides);
-    let empty = shape.contains(&0);
-    for (dim, (&extent, stride)) in shape.iter().zip(strides).enumerate() {
-        if empty || extent == 1 {
-            continue;
-        }
-        match (stride.checked_rem(item_nbytes), stride.checked_div(item_nbytes)) {
-            (Some(0), Some(items)) => *stride = items,
-            _ => {
-                let error = Error::new(DLRS_UNSUPPORTED).field(DLRS_FIELD_STRIDES).dim(dim);
-                let error = error.value(*stride).limit(item_nbytes);
-                return Err(error.detail("a stride is no multiple of the element's bytes"));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Gives a buffer back. Its exporter may run Python code.
 unsafe extern "C" fn release(lease: *mut c_void) {
     let Some(lease) = NonNull::new(lease.cast::<Lease>()) else { return };
@@ -222,34 +196,5 @@ unsafe extern "C" fn release(lease: *mut c_void) {
         if life.attach(|python| python.PyBuffer_Release(view)) {
             platform::give_back(lease.cast());
         }
-    }
-}
-
-/// The context of [`let_go`] that keeps an object alive until then.
-///
-/// # Safety
-/// `object` is live.
-pub unsafe fn hold(python: Python, object: NonNull<PyObject>) -> Result<*mut c_void> {
-    let life = home::here(python)?.life();
-    let memory: NonNull<Held> = memory_for()?;
-    // SAFETY: the caller's word; room for it.
-    unsafe {
-        let object = Owned::share(python, object).into_ptr();
-        memory.write(Held { object, life });
-    }
-    Ok(memory.as_ptr().cast())
-}
-
-/// Lets an object go. What it takes with it may be Python code.
-///
-/// # Safety
-/// `held` is NULL, or comes from [`hold`] and is not used again.
-pub unsafe extern "C" fn let_go(held: *mut c_void) {
-    let Some(held) = NonNull::new(held.cast::<Held>()) else { return };
-    // SAFETY: the caller's word.
-    unsafe {
-        let Held { object, life } = held.read();
-        life.attach(|python| python.Py_DecRef(object));
-        platform::give_back(held.cast());
     }
 }

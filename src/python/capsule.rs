@@ -13,7 +13,7 @@ use super::symbols::{CriticalSection, Destructor, PyObject, Python};
 use super::ticket;
 use crate::abi::*;
 use crate::device_type;
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Arg, Error, Parameter, Result, Status::*};
 use crate::tensor::block::{self, Block};
 use crate::tensor::{Legacy, Versioned, convert, share};
 use crate::validate::check_version;
@@ -71,6 +71,53 @@ pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
         python.PyCapsule_SetPointer(capsule.as_ptr(), presentable.as_ptr().cast());
         python.PyCapsule_SetName(capsule.as_ptr(), LEGACY.as_ptr());
         Ok(capsule)
+    }
+}
+
+/// The names of DLPack, which say that a capsule is to be taken from, or was.
+const NAMES: [&CStr; 5] = [LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED, EXCHANGE_API];
+
+/// A capsule of a name that is not DLPack's, so that nobody takes the tensor out.
+///
+/// # Safety
+/// `tensor` is live; on success the capsule owns the caller's holder.
+pub unsafe fn holder(python: Python, tensor: Versioned, name: &'static CStr) -> Result<Owned> {
+    if NAMES.contains(&name) {
+        return Err(Error::new(DLRS_BAD_ARG).detail("the name is one of DLPack's").of(NAME));
+    }
+    // SAFETY: the caller's word.
+    unsafe {
+        check_version(tensor.as_ptr())?;
+        shell(python, tensor.as_ptr().cast(), name, destroy_holder)
+    }
+}
+
+/// The parameter that [`holder`] blames.
+const NAME: Arg = &Parameter(2, "name");
+
+/// The tensor in a holder of that name, made by this library; `None` for any other object. Sets no
+/// exception.
+///
+/// # Safety
+/// `object` is live.
+pub unsafe fn held(python: Python, object: *mut PyObject, name: &CStr) -> Option<Versioned> {
+    // SAFETY: the caller's word. A capsule's destructor tells who made it, and so what is inside.
+    unsafe {
+        let found = contents(python, object, name)?;
+        let destroy = python.PyCapsule_GetDestructor(object);
+        (destroy.map(|f| f as usize) == Some(destroy_holder as *const () as usize)).then_some(found)
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn destroy_holder(capsule: *mut PyObject) {
+    // SAFETY: Python calls, with a capsule of ours, whose pointer is found under its own name.
+    unsafe {
+        let python = Python::calling();
+        let pointer = python.PyCapsule_GetPointer(capsule, python.PyCapsule_GetName(capsule));
+        if let Some(tensor) = NonNull::new(pointer.cast()) {
+            aside(python, || share::release(tensor));
+        }
     }
 }
 

@@ -17,6 +17,14 @@ pub enum Constant {
     Dlpack,
     /// `"__dlpack_c_exchange_api__"`
     ExchangeApi,
+    /// `"stream"`
+    Stream,
+    /// `"max_version"`
+    MaxVersion,
+    /// `"dl_device"`
+    DlDevice,
+    /// `"copy"`
+    Copy,
     /// `("max_version",)`
     MaxVersionOnly,
     /// `(1, 3)`
@@ -64,6 +72,10 @@ fn make(python: Python, constant: Constant) -> Result<Owned> {
         Constant::RequiresGrad => text(python, c"requires_grad"),
         Constant::StopGradient => text(python, c"stop_gradient"),
         Constant::IsNeg => text(python, c"is_neg"),
+        Constant::Stream => text(python, c"stream"),
+        Constant::MaxVersion => text(python, c"max_version"),
+        Constant::DlDevice => text(python, c"dl_device"),
+        Constant::Copy => text(python, c"copy"),
         Constant::MaxVersionOnly => tuple(python, [Some(text(python, c"max_version")?)]),
         Constant::Version => {
             let (major, minor) = (DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into());

@@ -1,18 +1,21 @@
 //! The whole of `__dlpack__`: what a consumer asks for, and the capsule that answers it.
 
-use core::ffi::c_void;
-use core::ptr::null_mut;
+use core::ffi::{CStr, c_void};
+use core::ptr::{NonNull, null_mut};
 
 use super::array_interface::numbers;
 use super::capsule;
+use super::constants::{self, Constant};
 use super::object::{Owned, detached};
-use super::raise::{aside, refused, size};
+use super::raise::{Text, aside, refused, size};
 use super::stream;
 use super::symbols::{PyObject, Python};
+use super::wrap;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::Order;
+use crate::tensor::block::Block;
 use crate::tensor::convert::{self, LegacyPolicy};
 use crate::tensor::{Versioned, share};
 use crate::validate::Snapshot;
@@ -31,6 +34,17 @@ pub struct Request {
     pub work_stream: *mut c_void,
 }
 
+impl Request {
+    /// What no keywords say: the legacy struct.
+    pub const ANY: Request = Request {
+        stream: stream::NONE,
+        major: 0,
+        device: None,
+        copy: CopyPolicy::IfNeeded,
+        work_stream: null_mut(),
+    };
+}
+
 /// The keyword arguments of one call, borrowed; NULL and `None` are the default.
 pub struct Keywords {
     /// `stream`
@@ -41,6 +55,81 @@ pub struct Keywords {
     pub dl_device: *mut PyObject,
     /// `copy`
     pub copy: *mut PyObject,
+}
+
+/// The keyword arguments of a method that Python calls with an array: `args` are `nargs` positional
+/// ones, and those by keyword, whose names are the tuple `names`.
+///
+/// # Safety
+/// As Python calls: live objects, `names` is NULL or a tuple.
+pub unsafe fn parse(
+    python: Python,
+    args: *const *mut PyObject,
+    nargs: isize,
+    names: *mut PyObject,
+) -> Result<Keywords> {
+    let mut found = Keywords::NONE;
+    if nargs != 0 {
+        let text = format_args!("__dlpack__() takes no positional arguments ({nargs} given)");
+        return Err(refused(python, python.PyExc_TypeError(), text));
+    }
+    if names.is_null() {
+        return Ok(found);
+    }
+    // SAFETY: the caller's word; as many values as names.
+    unsafe {
+        for place in 0..size(python.PyTuple_Size(names))? {
+            let name = python.PyTuple_GetItem(names, place as isize);
+            *found.named(python, name)? = args.add(place).read();
+        }
+    }
+    Ok(found)
+}
+
+impl Keywords {
+    /// None is given.
+    const NONE: Keywords = Keywords {
+        stream: null_mut(),
+        max_version: null_mut(),
+        dl_device: null_mut(),
+        copy: null_mut(),
+    };
+
+    /// The place of an argument. Names in a call are interned: they are the very objects.
+    ///
+    /// # Safety
+    /// `name` is a live object.
+    unsafe fn named(&mut self, python: Python, name: *mut PyObject) -> Result<&mut *mut PyObject> {
+        const NAMES: [(Constant, &CStr); 4] = [
+            (Constant::MaxVersion, c"max_version"),
+            (Constant::Copy, c"copy"),
+            (Constant::DlDevice, c"dl_device"),
+            (Constant::Stream, c"stream"),
+        ];
+        let mut place = None;
+        for (i, (constant, _)) in NAMES.iter().enumerate() {
+            if constants::get(python, *constant)?.as_ptr() == name {
+                place = Some(i);
+                break;
+            }
+        }
+        // SAFETY: the caller's word; names are texts.
+        let same = |text: &CStr| unsafe {
+            python.PyUnicode_CompareWithASCIIString(name, text.as_ptr()) == 0
+        };
+        match place.or_else(|| NAMES.iter().position(|(_, text)| same(text))) {
+            Some(0) => Ok(&mut self.max_version),
+            Some(1) => Ok(&mut self.copy),
+            Some(2) => Ok(&mut self.dl_device),
+            Some(3) => Ok(&mut self.stream),
+            _ => {
+                // SAFETY: as above.
+                let name = unsafe { Text::of(python, name) }?;
+                let text = format_args!("__dlpack__() got an unexpected keyword argument '{name}'");
+                Err(refused(python, python.PyExc_TypeError(), text))
+            }
+        }
+    }
 }
 
 /// Understands the keyword arguments.
@@ -104,43 +193,94 @@ unsafe fn pair(python: Python, object: *mut PyObject, name: &'static str) -> Res
 /// # Safety
 /// `tensor` is live; the capsule has a holder of its own.
 pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Result<Owned> {
-    // SAFETY: the caller's word; `shared` is a holder of ours until the capsule has it.
+    // SAFETY: the caller's word.
     unsafe {
         share::own(tensor)?;
-        let shared = serve(python, tensor, request)?;
-        let capsule = match request.major {
-            0 => convert::to_legacy(shared, LegacyPolicy::DLRS_LEGACY_REFUSE)
+        let served = match serves(tensor, request)? {
+            true => share::retain(tensor)?,
+            false => copied(python, tensor, request)?,
+        };
+        present(python, served, request.major)
+    }
+}
+
+/// The capsule that answers a request for memory that `object` keeps.
+///
+/// # Safety
+/// `object` is live, and `tensor` as of [`Snapshot::read`].
+pub unsafe fn export_kept(
+    python: Python,
+    tensor: *const DLTensor,
+    flags: u64,
+    object: NonNull<PyObject>,
+    request: &Request,
+) -> Result<Owned> {
+    // SAFETY: the caller's word; `kept` is a holder of ours.
+    unsafe {
+        let kept = Block::versioned(wrap::around(python, tensor, flags, object)?);
+        let copy = match serves(kept, request) {
+            Ok(true) => return present(python, kept, request.major),
+            Ok(false) => copied(python, kept, request),
+            Err(error) => Err(error),
+        };
+        aside(python, || share::release(kept));
+        present(python, copy?, request.major)
+    }
+}
+
+/// Puts a tensor of ours into the capsule that the consumer understands, or releases it.
+///
+/// # Safety
+/// `tensor` is live and ours; its holder is taken.
+unsafe fn present(python: Python, tensor: Versioned, major: u32) -> Result<Owned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let capsule = match major {
+            0 => convert::to_legacy(tensor, LegacyPolicy::DLRS_LEGACY_REFUSE)
                 .and_then(|legacy| capsule::new_legacy(python, legacy)),
-            _ => capsule::new(python, shared),
+            _ => capsule::new(python, tensor),
         };
         if capsule.is_err() {
-            aside(python, || share::release(shared));
+            aside(python, || share::release(tensor));
         }
         capsule
     }
 }
 
-/// The tensor as it is wanted, with one more holder: itself or a copy.
+/// Where a request wants the tensor.
+///
+/// # Safety
+/// `tensor` is live.
+unsafe fn place_of(tensor: Versioned, request: &Request) -> (DLTensor, DLDevice) {
+    // SAFETY: the caller's word.
+    let found = unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
+    (found, request.device.unwrap_or(found.device))
+}
+
+/// Whether the tensor itself is what is wanted; then the consumer's stream waits for it.
+///
+/// # Safety
+/// `tensor` is live.
+unsafe fn serves(tensor: Versioned, request: &Request) -> Result<bool> {
+    // SAFETY: the caller's word.
+    let (DLTensor { device: here, data, .. }, target) = unsafe { place_of(tensor, request) };
+    // A copy is done when it is handed out, so no stream of the target needs to wait.
+    let stream = stream::from_python(request.stream, target.device_type)?;
+    if target != here || request.copy == CopyPolicy::Always {
+        return Ok(false);
+    }
+    // SAFETY: streams of the device, by the caller's word.
+    unsafe { stream::order(here, data, stream, request.work_stream) }?;
+    Ok(true)
+}
+
+/// The copy that is wanted.
 ///
 /// # Safety
 /// `tensor` is live and ours.
-unsafe fn serve(python: Python, tensor: Versioned, request: &Request) -> Result<Versioned> {
+unsafe fn copied(python: Python, tensor: Versioned, request: &Request) -> Result<Versioned> {
     // SAFETY: the caller's word.
-    let DLTensor { device: here, data, .. } =
-        unsafe { (&raw const (*tensor.as_ptr()).dl_tensor).read() };
-    let target = request.device.unwrap_or(here);
-    let stream = match target == here {
-        true => stream::from_python(request.stream, here.device_type)?,
-        // The copy is done when it is handed out, so no stream of the target needs to wait.
-        false => stream::from_python(request.stream, target.device_type)?,
-    };
-    if target == here && request.copy != CopyPolicy::Always {
-        // SAFETY: the caller's word.
-        return unsafe {
-            stream::order(here, data, stream, request.work_stream)?;
-            share::retain(tensor)
-        };
-    }
+    let (DLTensor { device: here, .. }, target) = unsafe { place_of(tensor, request) };
     if request.copy == CopyPolicy::Never {
         let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
         return Err(error.value(here.device_type.into()).limit(target.device_type.into()));

@@ -218,6 +218,19 @@ unsafe extern "C" fn end(keeper: *mut PyObject) {
 pub struct Life(&'static Home);
 
 impl Life {
+    /// The record.
+    pub fn home(&self) -> &'static Home {
+        self.0
+    }
+
+    /// A life that was held and forgotten.
+    ///
+    /// # Safety
+    /// It is so, and this is the only one made of it.
+    pub unsafe fn of(home: &'static Home) -> Life {
+        Life(home)
+    }
+
     /// Runs `body` attached to the interpreter, with no exception set; does not, and says so, when
     /// the interpreter is gone or Python is going: what it still holds is then left alone, as
     /// python_spec asks of deleters.

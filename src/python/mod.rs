@@ -19,6 +19,7 @@ pub mod raise;
 pub mod stream;
 mod symbols;
 mod ticket;
+pub mod wrap;
 
 pub use object::{Owned, detached};
 pub use symbols::*;

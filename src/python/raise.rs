@@ -3,7 +3,7 @@
 //! One rule for every function: when Python code raised, its exception stays set and the status is
 //! `DLRS_CALLBACK`; on any other failure, and on success, none is set.
 
-use core::ffi::c_char;
+use core::ffi::{CStr, c_char};
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
 
@@ -76,29 +76,51 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
+/// A text object in a message.
+pub struct Text<'a>(Quoted<'a>);
+
+impl Text<'_> {
+    /// # Safety
+    /// `text` is a live object, for as long as the answer is used.
+    pub unsafe fn of<'a>(python: Python, text: *mut PyObject) -> Result<Text<'a>> {
+        let mut nbytes = 0;
+        // SAFETY: attached; the caller's word.
+        unsafe {
+            let bytes = python.PyUnicode_AsUTF8AndSize(text, &raw mut nbytes);
+            if bytes.is_null() {
+                return Err(raised());
+            }
+            Ok(Text(Quoted(core::slice::from_raw_parts(bytes.cast(), nbytes.max(0) as usize))))
+        }
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
 /// The name of an object's type, quoted.
 pub struct KindOf(pub Python, pub *mut PyObject);
 
 impl fmt::Display for KindOf {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let &KindOf(python, object) = self;
-        let mut nbytes = 0;
         // SAFETY: attached, by `Python`; a live object; the text lives as long as its own does.
         unsafe {
             let kind = Owned::new(python.PyObject_Type(object));
             let name = kind.and_then(|kind| {
                 Owned::new(python.PyObject_GetAttrString(kind.as_ptr(), c"__name__".as_ptr()))
             });
-            let text = match &name {
-                Some(name) => python.PyUnicode_AsUTF8AndSize(name.as_ptr(), &raw mut nbytes),
-                None => core::ptr::null(),
-            };
-            if text.is_null() {
-                python.PyErr_Clear();
-                return out.write_str("object");
+            let text = name.as_ref().and_then(|name| Text::of(python, name.as_ptr()).ok());
+            match text {
+                Some(text) => write!(out, "'{text}'"),
+                None => {
+                    python.PyErr_Clear();
+                    out.write_str("object")
+                }
             }
-            let text = core::slice::from_raw_parts(text.cast(), nbytes.max(0) as usize);
-            write!(out, "'{}'", Quoted(text))
         }
     }
 }
@@ -111,6 +133,21 @@ pub fn class_of(python: Python, status: i32) -> *mut PyObject {
         b"TypeError" => python.PyExc_TypeError(),
         b"ValueError" => python.PyExc_ValueError(),
         _ => python.PyExc_RuntimeError(),
+    }
+}
+
+/// A built-in exception by its name; `None` if there is none. No exception is set.
+pub fn class_named(python: Python, name: &CStr) -> Option<Owned> {
+    // SAFETY: attached; the dictionary is borrowed.
+    unsafe {
+        let found = python.PyMapping_GetItemString(python.PyEval_GetBuiltins(), name.as_ptr());
+        let found = Owned::new(found).filter(|found| {
+            python.PyObject_IsSubclass(found.as_ptr(), python.PyExc_BaseException()) == 1
+        });
+        if found.is_none() {
+            python.PyErr_Clear();
+        }
+        found
     }
 }
 

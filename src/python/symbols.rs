@@ -295,6 +295,8 @@ symbols! {
         ) -> *mut PyObject;
         fn PyCapsule_IsValid(capsule: *mut PyObject, name: *const c_char) -> c_int;
         fn PyCapsule_GetPointer(capsule: *mut PyObject, name: *const c_char) -> *mut c_void;
+        fn PyCapsule_GetName(capsule: *mut PyObject) -> *const c_char;
+        fn PyCapsule_GetDestructor(capsule: *mut PyObject) -> Option<Destructor>;
         fn PyCapsule_SetName(capsule: *mut PyObject, name: *const c_char) -> c_int;
         fn PyCapsule_SetPointer(capsule: *mut PyObject, pointer: *mut c_void) -> c_int;
         fn PyCapsule_GetContext(capsule: *mut PyObject) -> *mut c_void;
@@ -370,6 +372,8 @@ symbols! {
         fn PySeqIter_New(sequence: *mut PyObject) -> *mut PyObject;
         fn PyMemoryView_FromObject(object: *mut PyObject) -> *mut PyObject;
         fn PyImport_GetModule(name: *mut PyObject) -> *mut PyObject;
+        fn PyEval_GetBuiltins() -> *mut PyObject;
+        fn PyObject_IsSubclass(class: *mut PyObject, of: *mut PyObject) -> c_int;
         fn PyEval_SaveThread() -> *mut c_void;
         fn PyEval_RestoreThread(thread: *mut c_void);
     }
@@ -385,6 +389,7 @@ symbols! {
         itself _Py_TrueStruct;
         itself _Py_FalseStruct;
         variable PyExc_AttributeError;
+        variable PyExc_BaseException;
         variable PyExc_BufferError;
         variable PyExc_Exception;
         variable PyExc_KeyError;

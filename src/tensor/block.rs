@@ -36,6 +36,8 @@ pub enum Owner {
     Callback(dlrs_free_fn, *mut c_void),
     /// A user's allocator.
     Allocator(Allocation),
+    /// An object of a runtime.
+    Object(Kept),
     /// A versioned tensor, ours or foreign.
     Versioned(Versioned),
     /// A legacy tensor, foreign (ours never needs a wrapper).
@@ -57,6 +59,17 @@ pub struct Allocation {
     pub align_bytes: u64,
     /// The device asked for.
     pub device: DLDevice,
+}
+
+/// An object that keeps the data, and its runtime, which may be gone before the block is.
+#[derive(Clone, Copy)]
+pub struct Kept {
+    /// Gives the reference back: `free(object, runtime)`.
+    pub free: unsafe fn(*mut c_void, *const c_void),
+    /// The object, a reference of the block's own.
+    pub object: *mut c_void,
+    /// The runtime's record.
+    pub runtime: *const c_void,
 }
 
 /// What a new block is to say.

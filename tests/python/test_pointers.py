@@ -13,14 +13,16 @@ from dlpack_rs.abi import _declarations as header
 BAD = 0x09
 OPTIONAL_TYPES = ("dlrs_alloc_options", "dlrs_copy_options", "dlrs_import_options",
                   "dlrs_pool_options", "dlrs_print_options", "dlrs_py_import_options",
-                  "dlrs_py_request", "c_ulong", "c_size_t")
+                  "dlrs_py_error_options", "c_ulong", "c_size_t")
 # Others that may be NULL, by place. An array of extents is asked for where its count has been read.
 OPTIONAL = {
     "dlrs_allocator_set": {2, 3}, "dlrs_backend_set": {2, 3}, "dlrs_copy_batch": {5},
     "dlrs_mem_info": {2, 3}, "dlrs_release_drain": {1}, "dlrs_tensor_new": {1},
     "dlrs_compact_strides": {1}, "dlrs_broadcast_shapes": {1, 3}, "dlrs_stride_order": {2},
     "dlrs_view_as_strided": {2, 3}, "dlrs_view_reshape": {2}, "dlrs_view_expand": {2},
-    "dlrs_view_permute": {2}, "dlrs_driver_path_set": {2},
+    "dlrs_view_permute": {2}, "dlrs_driver_path_set": {2}, "dlrs_strides_from_bytes": {1, 2, 5},
+    "dlrs_strides_to_bytes": {1, 2, 5}, "dlrs_py_export": {2}, "dlrs_py_export_desc": {4},
+    "dlrs_py_request_parse": {1},
 }
 # c_void_p that must not be NULL.
 NEEDED = {
@@ -30,10 +32,11 @@ NEEDED = {
     "dlrs_event_sync": {2}, "dlrs_event_query": {2}, "dlrs_mem_register_host": {2},
     "dlrs_mem_unregister_host": {2}, "dlrs_pool_trim": {1}, "dlrs_pool_set_limit": {1},
     "dlrs_pool_stats": {1}, "dlrs_exchange_api_from_type": {1},
-    "dlrs_py_capsule_consume": {1}, "dlrs_py_import": {1},
+    "dlrs_py_capsule_consume": {1}, "dlrs_py_import": {1}, "dlrs_py_wrap": {3},
+    "dlrs_py_export_desc": {3},
 }
 # Pointers to pointers that are inputs.
-INPUTS = {"dlrs_copy_batch": {2, 3}}
+INPUTS = {"dlrs_copy_batch": {2, 3}, "dlrs_py_request_parse": {1}}
 # Handles of others, which stay as they are.
 UNTOUCHED = {"dlrs_stream_from_py": {3}}
 

@@ -5,7 +5,7 @@ a struct that only the library can see into.
 """
 
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32,
-                    c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p)
+                    c_int64, c_size_t, c_ssize_t, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p)
 
 
 class DLDataType(Structure):
@@ -181,7 +181,11 @@ class dlrs_error(Structure):
         ("driver_code", c_int32),
         ("value", c_int64),
         ("limit", c_int64),
-        ("message", c_char * 256)]
+        ("message", c_char * 256),
+        ("text_start", c_uint16),
+        ("text_end", c_uint16),
+        ("hint_start", c_uint16),
+        ("hint_end", c_uint16)]
 
 
 class dlrs_fault(Structure):
@@ -238,6 +242,21 @@ class dlrs_print_options(Structure):
         ("threshold", c_uint64),
         ("line_width", c_uint32),
         ("precision", c_uint32)]
+
+
+class dlrs_py_kind(Structure):
+    _fields_ = [
+        ("status", c_int32),
+        ("field", c_int32),
+        ("kind", c_char_p)]
+
+
+class dlrs_py_error_options(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kinds_count", c_uint32),
+        ("kinds", POINTER(dlrs_py_kind)),
+        ("prefix", c_char_p)]
 
 
 class dlrs_py_import_options(Structure):
@@ -383,6 +402,7 @@ DLRS_SHUTDOWN = 609
 DLRS_SIZE_OVERFLOW = 207
 DLRS_STREAM = 603
 DLRS_STRIDES_NULL = 206
+DLRS_STRIDES_UNEVEN = 219
 DLRS_STRUCT_SIZE = 103
 DLRS_SUBBYTE = 216
 DLRS_UNDECIDED = 2
@@ -485,6 +505,7 @@ FUNCTIONS = {
     "dlrs_device_count": (c_int32, c_int32, POINTER(c_int32), POINTER(dlrs_error)),
     "dlrs_device_format": (c_int32, DLDevice, c_char_p, c_size_t, POINTER(c_size_t),
         POINTER(dlrs_error)),
+    "dlrs_device_is_host": (c_int32, DLDevice),
     "dlrs_device_parse": (c_int32, c_char_p, c_size_t, POINTER(DLDevice), POINTER(dlrs_error)),
     "dlrs_dlpack_version": (DLPackVersion,),
     "dlrs_driver_path_set": (c_int32, c_int32, c_char_p, POINTER(dlrs_error)),
@@ -492,8 +513,11 @@ FUNCTIONS = {
         POINTER(dlrs_error)),
     "dlrs_dtype_format_as": (c_int32, DLDataType, c_int32, c_char_p, c_size_t, POINTER(c_size_t),
         POINTER(dlrs_error)),
+    "dlrs_dtype_from_kind": (c_int32, c_int32, c_uint32, POINTER(DLDataType), POINTER(dlrs_error)),
     "dlrs_dtype_parse": (c_int32, c_char_p, c_size_t, POINTER(DLDataType), POINTER(dlrs_error)),
     "dlrs_dtype_parse_as": (c_int32, c_char_p, c_size_t, c_int32, POINTER(DLDataType),
+        POINTER(dlrs_error)),
+    "dlrs_dtype_to_kind": (c_int32, DLDataType, POINTER(c_int32), POINTER(c_uint32),
         POINTER(dlrs_error)),
     "dlrs_equal": (c_int32, POINTER(DLManagedTensorVersioned), POINTER(DLManagedTensorVersioned),
         c_int32, POINTER(c_int32), POINTER(dlrs_error)),
@@ -558,11 +582,22 @@ FUNCTIONS = {
     "dlrs_py_capsule_new_take": (c_int32, POINTER(POINTER(DLManagedTensorVersioned)),
         POINTER(c_void_p), POINTER(dlrs_error)),
     "dlrs_py_error_set": (c_int32, POINTER(dlrs_error), POINTER(dlrs_error)),
+    "dlrs_py_error_set_as": (c_int32, POINTER(dlrs_error), POINTER(dlrs_py_error_options),
+        POINTER(dlrs_error)),
     "dlrs_py_export": (c_int32, POINTER(DLManagedTensorVersioned), POINTER(dlrs_py_request),
+        POINTER(c_void_p), POINTER(dlrs_error)),
+    "dlrs_py_export_desc": (c_int32, POINTER(DLTensor), c_uint64, c_void_p,
+        POINTER(dlrs_py_request), POINTER(c_void_p), POINTER(dlrs_error)),
+    "dlrs_py_holder_get": (POINTER(DLManagedTensorVersioned), c_void_p, c_char_p),
+    "dlrs_py_holder_new_take": (c_int32, POINTER(POINTER(DLManagedTensorVersioned)), c_char_p,
         POINTER(c_void_p), POINTER(dlrs_error)),
     "dlrs_py_import": (c_int32, c_void_p, POINTER(dlrs_py_import_options),
         POINTER(POINTER(DLManagedTensorVersioned)), POINTER(dlrs_error)),
     "dlrs_py_module": (c_int32, POINTER(c_void_p), POINTER(dlrs_error)),
+    "dlrs_py_request_parse": (c_int32, POINTER(c_void_p), c_ssize_t, c_void_p,
+        POINTER(dlrs_py_request), POINTER(dlrs_error)),
+    "dlrs_py_wrap": (c_int32, POINTER(DLTensor), c_uint64, c_void_p,
+        POINTER(POINTER(DLManagedTensorVersioned)), POINTER(dlrs_error)),
     "dlrs_ref_count": (c_int64, POINTER(DLManagedTensorVersioned)),
     "dlrs_release": (None, POINTER(DLManagedTensorVersioned)),
     "dlrs_release_after_take": (c_int32, POINTER(POINTER(DLManagedTensorVersioned)), DLDevice,
@@ -589,6 +624,10 @@ FUNCTIONS = {
     "dlrs_stream_to_py": (c_int32, c_void_p, DLDevice, POINTER(c_int64), POINTER(dlrs_error)),
     "dlrs_stream_wait": (c_int32, DLDevice, c_void_p, c_void_p, POINTER(dlrs_error)),
     "dlrs_stride_order": (c_int32, POINTER(DLTensor), POINTER(c_int64), POINTER(dlrs_error)),
+    "dlrs_strides_from_bytes": (c_int32, POINTER(c_int64), POINTER(c_int64), c_int32, c_uint32,
+        POINTER(c_int64), POINTER(dlrs_error)),
+    "dlrs_strides_to_bytes": (c_int32, POINTER(c_int64), POINTER(c_int64), c_int32, c_uint32,
+        POINTER(c_int64), POINTER(dlrs_error)),
     "dlrs_tensor_from_bytes": (c_int32, c_void_p, c_uint64, POINTER(DLTensor),
         POINTER(dlrs_alloc_options), POINTER(POINTER(DLManagedTensorVersioned)),
         POINTER(dlrs_error)),

@@ -38,6 +38,7 @@ unsafe fn free_block(block: *mut Block) {
         match (*block).owner {
             Owner::Callback(Some(free), context) => free(context),
             Owner::Callback(None, _) | Owner::Block => {}
+            Owner::Object(kept) => (kept.free)(kept.object, kept.runtime),
             Owner::Legacy(base) if of_legacy(base).is_none() => share::release_legacy(base),
             _ => return drop_last(block),
         }
@@ -117,6 +118,7 @@ unsafe fn free_owner(owner: &Owner) -> Option<NonNull<Block>> {
         match *owner {
             Owner::Block | Owner::Callback(None, _) => {}
             Owner::Callback(Some(free), context) => free(context),
+            Owner::Object(kept) => (kept.free)(kept.object, kept.runtime),
             Owner::Allocator(a) => (a.free)(a.context, a.data, a.nbytes, a.align_bytes, a.device),
             Owner::Versioned(base) => match of_versioned(base) {
                 Some(block) => return Some(block),

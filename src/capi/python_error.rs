@@ -1,0 +1,184 @@
+//! Python: exceptions for failures.
+
+use core::ffi::{CStr, c_char};
+use core::fmt::Write;
+use core::ptr::{NonNull, null};
+
+use super::arg;
+use super::error::{dlrs_error, dlrs_status, run, with_message};
+use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::python::raise::{self, Message};
+use crate::python::{Owned, PyObject, Python};
+
+const FAILURE: Arg = &Parameter(1, "failure");
+
+/// Which exception stands for a failure.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_py_kind {
+    /// A status, or a class of them as its hundreds: 200 is all of 2xx.
+    pub status: dlrs_status,
+    /// The `dlrs_field` at fault, or DLRS_FIELD_NONE for any.
+    pub field: i32,
+    /// The name of a built-in exception: "BufferError".
+    pub kind: *const c_char,
+}
+
+/// In whose words a failure is raised. All members but `struct_size` may be 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types)]
+pub struct dlrs_py_error_options {
+    /// `sizeof(dlrs_py_error_options)`.
+    pub struct_size: u32,
+    /// How many kinds there are.
+    pub kinds_count: u32,
+    /// The exceptions that are not those of dlrs_error_forward; of several that fit, the first
+    /// counts. NULL for none.
+    pub kinds: *const dlrs_py_kind,
+    /// What the message starts with, in place of function, argument and member: then it ends before
+    /// the name of the status. "" for nothing, NULL for the message as it is.
+    pub prefix: *const c_char,
+}
+
+// SAFETY: plain data, u32 first.
+unsafe impl arg::Sized32 for dlrs_py_error_options {}
+
+/// Raise the Python exception that fits a failure.
+///
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_UNSUPPORTED: as
+///            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
+///            already set, that one stays. The kinds are those of dlrs_error_forward.
+/// Threads:   attached to Python.
+/// Source:    the array API standard wants BufferError for data that cannot be exported.
+///
+/// # Safety
+/// `failure` was filled by a function of this library, with its full `struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_error_set(
+    failure: *const dlrs_error,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_py_error_set", error, || {
+        arg::pointers([arg::need(failure, FAILURE)])?;
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { raise(failure, null()) }
+    })
+}
+
+/// Raise the Python exception that fits a failure, in the words of a framework.
+///
+/// Ownership: nothing is kept.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure, options, options->kinds.
+///            DLRS_STRUCT_SIZE: failure is too short to have a message; options.
+///            DLRS_BAD_ARG: the kind that fits is no built-in exception; none is then set.
+///            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and
+///            an exception is already set, that one stays. NULL options are dlrs_py_error_set.
+/// Threads:   attached to Python.
+/// Source:    the array API standard leaves most exceptions to each framework.
+///
+/// # Safety
+/// As dlrs_py_error_set; the texts of options end with NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_error_set_as(
+    failure: *const dlrs_error,
+    options: *const dlrs_py_error_options,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_py_error_set_as", error, || {
+        arg::pointers([arg::need(failure, FAILURE), arg::may(options, OPTIONS)])?;
+        // SAFETY: the preface's contract for every pointer.
+        unsafe { raise(failure, options) }
+    })
+}
+
+const OPTIONS: Arg = &Parameter(2, "options");
+
+/// # Safety
+/// The pointers in both are NULL or live.
+unsafe fn raise(failure: *const dlrs_error, options: *const dlrs_py_error_options) -> Result<()> {
+    // SAFETY: the caller's word; a live error has a message.
+    unsafe {
+        let options = arg::options(options, OPTIONS)?;
+        let python = Python::get()?;
+        let failure = with_message(failure, FAILURE)?;
+        let (status, field) = ((*failure.as_ptr()).status, (*failure.as_ptr()).field);
+        let set = !python.PyErr_Occurred().is_null();
+        if status == DLRS_CALLBACK as i32 && set {
+            return Ok(());
+        }
+        if set {
+            python.PyErr_Clear();
+        }
+        let mut own = None;
+        let mut prefix = null();
+        if let Some(options) = options {
+            own = class_of(python, status, field, &options).of(OPTIONS)?;
+            prefix = options.prefix;
+        }
+        let class = own.as_ref().map_or(raise::class_of(python, status), Owned::as_ptr);
+        set_text(python, class, failure, prefix)
+    }
+}
+
+/// The exception of the first row that fits.
+///
+/// # Safety
+/// The pointers in options are NULL or live.
+unsafe fn class_of(
+    python: Python,
+    status: dlrs_status,
+    field: i32,
+    options: &dlrs_py_error_options,
+) -> Result<Option<Owned>> {
+    // SAFETY: the caller's word.
+    let kinds = unsafe { arg::array(options.kinds, options.kinds_count.into(), OPTIONS) }?;
+    let fits = |row: &dlrs_py_kind| {
+        let of_class = row.status == status / 100 * 100;
+        (row.status == status || of_class) && (row.field == 0 || row.field == field)
+    };
+    let Some(row) = (0..kinds.len()).filter_map(|i| kinds.get(i)).find(fits) else {
+        return Ok(None);
+    };
+    // SAFETY: as above.
+    let name = unsafe { arg::text(row.kind, OPTIONS) }?;
+    match raise::class_named(python, name) {
+        Some(class) => Ok(Some(class)),
+        None => Err(Error::new(DLRS_BAD_ARG).option("kinds").value(row.status.into())),
+    }
+}
+
+/// # Safety
+/// `failure` is live, with a message that ends with NUL; `prefix` is NULL or a text.
+unsafe fn set_text(
+    python: Python,
+    class: *mut PyObject,
+    failure: NonNull<dlrs_error>,
+    prefix: *const c_char,
+) -> Result<()> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let message: *const c_char = (&raw const (*failure.as_ptr()).message).cast();
+        if prefix.is_null() {
+            python.PyErr_SetString(class, message);
+            return Ok(());
+        }
+        let text = CStr::from_ptr(message).to_bytes();
+        let given = (&raw const (*failure.as_ptr()).struct_size).read() as usize;
+        let text = match given >= size_of::<dlrs_error>() {
+            true => {
+                let found = failure.as_ref();
+                text.get(found.text_start.into()..found.text_end.into()).unwrap_or(text)
+            }
+            false => text,
+        };
+        let mut said = Message::EMPTY;
+        for part in [arg::text(prefix, OPTIONS)?.to_bytes(), text] {
+            let _ = said.write_str(core::str::from_utf8(part).unwrap_or("(no UTF-8)"));
+        }
+        python.PyErr_SetString(class, said.as_ptr());
+    }
+    Ok(())
+}

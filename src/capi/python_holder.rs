@@ -1,0 +1,80 @@
+//! Python: tensors in objects that nobody can consume.
+
+use core::ffi::{c_char, c_void};
+use core::ptr::{NonNull, null_mut};
+
+use super::arg::{self, Out, Taken};
+use super::error::{dlrs_error, dlrs_status, run};
+use crate::abi::DLManagedTensorVersioned;
+use crate::error::{Arg, Of, Parameter};
+use crate::python::{PyObject, Python, capsule};
+
+/// Put a tensor into a Python object that nobody can take it out of: the base of an array.
+///
+/// Shape:     unchanged.
+/// Bytes:     data and byte_offset stay as they are.
+/// Device:    any; no stream waits.
+/// Ownership: on success *tensor is taken and set to NULL, and *out is a new reference to a capsule
+///            of that name; when it goes the tensor is released. name is not copied: a static text
+///            of the caller's own, such as "mylib.tensor".
+/// Flags:     unchanged.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, name, out.
+///            DLRS_BAD_ARG: name is one of DLPack's, under which consumers would take the tensor.
+///            DLRS_VERSION, DLRS_UNSUPPORTED, DLRS_CALLBACK: as dlrs_py_capsule_new_take.
+/// Threads:   attached to Python.
+/// Source:    capsules of CPython; python_spec: only capsules of DLPack's names are consumed.
+///
+/// # Safety
+/// See the preface; `name` stays valid as long as the process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_holder_new_take(
+    tensor: *mut *mut DLManagedTensorVersioned,
+    name: *const c_char,
+    out: *mut *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(3, "out")];
+    const NAME: Arg = &Parameter(2, "name");
+    run("dlrs_py_holder_new_take", error, || {
+        // SAFETY: the preface's contract for every pointer.
+        unsafe {
+            Out::clear(out);
+            arg::pointers([
+                arg::need(tensor, ARGS[0]),
+                arg::held(tensor, ARGS[0]),
+                arg::need(name, NAME),
+            ])?;
+            let taken = Taken::new(tensor, out, ARGS)?;
+            let name = arg::text(name, NAME)?;
+            let made = capsule::holder(Python::get()?, taken.tensor, name).of(ARGS[0])?;
+            taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
+        }
+        Ok(())
+    })
+}
+
+/// Look into a holder, as dlrs_py_holder_new_take makes them.
+///
+/// Ownership: the tensor is borrowed from object: valid as long as that lives.
+/// Errors:    none: NULL for any object but a holder of that name that this library made, and where
+///            Python cannot be called; no exception is set.
+/// Threads:   attached to Python.
+/// Source:    this library.
+///
+/// # Safety
+/// `object` is NULL or a live Python object, `name` NULL or a text that ends with NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_holder_get(
+    object: *mut c_void,
+    name: *const c_char,
+) -> *mut DLManagedTensorVersioned {
+    const NAME: Arg = &Parameter(2, "name");
+    // SAFETY: the caller's word.
+    let (Ok(name), false) = (unsafe { arg::text(name, NAME) }, object.is_null()) else {
+        return null_mut();
+    };
+    let Ok(python) = Python::get() else { return null_mut() };
+    // SAFETY: as above.
+    let held = unsafe { capsule::held(python, object.cast::<PyObject>(), name) };
+    held.map_or(null_mut(), NonNull::as_ptr)
+}

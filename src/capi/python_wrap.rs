@@ -1,0 +1,158 @@
+//! Python: memory that a Python object owns, and the arguments of its `__dlpack__`.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+
+use super::arg::{self, Out};
+use super::error::{dlrs_error, dlrs_status, run};
+use super::python::{asked, dlrs_py_request, give};
+use crate::abi::*;
+use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Of, Parameter};
+use crate::python::{PyObject, Python, export, wrap};
+use crate::tensor::block::Block;
+
+const TENSOR: Arg = &Parameter(1, "tensor");
+const FLAGS: Arg = &Parameter(2, "flags");
+const OWNER: Arg = &Parameter(3, "owner");
+
+/// Flags are an argument of their own here; all else is the tensor's.
+#[cold]
+fn blamed(error: Error) -> Error {
+    error.of(if error.field == DLRS_FIELD_FLAGS { FLAGS } else { TENSOR })
+}
+
+/// Wrap memory that a Python object owns into a managed tensor.
+///
+/// Shape:     shape and strides are copied; NULL strides become compact row-major.
+/// Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
+/// Device:    any, known or not.
+/// Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
+///            It is given back when the last holder goes, on that thread, which is attached to the
+///            interpreter of this call meanwhile. When that interpreter is ending or gone, or
+///            Python is, the object is left alone.
+/// Flags:     exactly flags.
+/// Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
+///            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
+/// Threads:   attached to Python. *out may be released on any thread, attached or not.
+/// Source:    "Producer" rules of dlpack.h; python_spec: a deleter may be called on any thread.
+///
+/// # Safety
+/// See the preface; `owner` is a live Python object, and the memory is valid as long as it lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_wrap(
+    tensor: *const DLTensor,
+    flags: u64,
+    owner: *mut c_void,
+    out: *mut *mut DLManagedTensorVersioned,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    run("dlrs_py_wrap", error, || {
+        let owner = owner.cast::<PyObject>();
+        // SAFETY: the preface's contract for every pointer; a live object.
+        unsafe {
+            arg::pointers([
+                arg::need(tensor, TENSOR),
+                arg::need(owner, OWNER),
+                arg::result(out, &Parameter(4, "out")),
+            ])?;
+            let owner = arg::required(owner, OWNER)?;
+            let made = wrap::around(Python::get()?, tensor, flags, owner).map_err(blamed)?;
+            Out::clear(out).set(Block::versioned(made));
+        }
+        Ok(())
+    })
+}
+
+/// Answer `__dlpack__(stream, max_version, dl_device, copy)` for memory that a Python object owns.
+///
+/// Shape:     as dlrs_py_wrap; a copy is dense in the order of the strides.
+/// Bytes:     as dlrs_py_wrap, unless a copy is made.
+/// Device:    as dlrs_py_export.
+/// Ownership: *out is a new reference to a capsule, as dlrs_py_export's, whose tensor takes a
+///            reference to owner as dlrs_py_wrap's. It is dlrs_py_wrap and dlrs_py_export in one
+///            call, with one allocation besides the capsule.
+/// Flags:     exactly flags; a copy has IS_COPIED and no READ_ONLY.
+/// Errors:    as dlrs_py_wrap, and as dlrs_py_export.
+/// Threads:   attached to Python.
+/// Source:    the array API standard's `__dlpack__`.
+///
+/// # Safety
+/// As dlrs_py_wrap; the request's objects are NULL or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_export_desc(
+    tensor: *const DLTensor,
+    flags: u64,
+    owner: *mut c_void,
+    request: *const dlrs_py_request,
+    out: *mut *mut c_void,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const REQUEST: Arg = &Parameter(4, "request");
+    run("dlrs_py_export_desc", error, || {
+        let owner = owner.cast::<PyObject>();
+        // SAFETY: the preface's contract for every pointer; live objects.
+        unsafe {
+            arg::pointers([
+                arg::need(tensor, TENSOR),
+                arg::need(owner, OWNER),
+                arg::may(request, REQUEST),
+                arg::result(out, &Parameter(5, "out")),
+            ])?;
+            let (owner, out) = (arg::required(owner, OWNER)?, Out::clear(out));
+            let request = arg::options(request, REQUEST)?;
+            let python = Python::get()?;
+            let asked = asked(python, request.as_ref()).of(REQUEST)?;
+            let made = export::export_kept(python, tensor, flags, owner, &asked);
+            give(out, made.map_err(blamed)?);
+        }
+        Ok(())
+    })
+}
+
+/// Read the arguments of a `__dlpack__(self, *, stream, max_version, dl_device, copy)`.
+///
+/// Ownership: *out is the caller's, with its struct_size set before the call; its objects are
+///            borrowed from the call, NULL where an argument is not given. work_stream becomes
+///            NULL.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: args, unless there are none; out.
+///            DLRS_STRUCT_SIZE: out. DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take.
+///            DLRS_CALLBACK: TypeError is set, for a positional argument or a keyword that
+///            `__dlpack__` does not have, so that a consumer asks again with fewer.
+///            On any error *out is untouched.
+/// Threads:   attached to Python.
+/// Source:    METH_FASTCALL | METH_KEYWORDS of CPython: args, nargs and kwnames are what such a
+///            method is called with, and kwnames is NULL or a tuple of names.
+///
+/// # Safety
+/// See the preface; the arguments are those that Python has passed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlrs_py_request_parse(
+    args: *const *mut c_void,
+    nargs: isize,
+    kwnames: *mut c_void,
+    out: *mut dlrs_py_request,
+    error: *mut dlrs_error,
+) -> dlrs_status {
+    const ARGS: Arg = &Parameter(1, "args");
+    const OUT: Arg = &Parameter(4, "out");
+    run("dlrs_py_request_parse", error, || {
+        let named = !kwnames.is_null();
+        arg::pointers([arg::need_if(named, args, ARGS), arg::need(out, OUT)])?;
+        // SAFETY: the preface's contract for every pointer; what Python has passed.
+        unsafe {
+            let given = arg::size(out, OUT)?;
+            let python = Python::get()?;
+            let found = export::parse(python, args.cast(), nargs, kwnames.cast())?;
+            let request = dlrs_py_request {
+                struct_size: given,
+                stream: found.stream.cast(),
+                max_version: found.max_version.cast(),
+                dl_device: found.dl_device.cast(),
+                copy: found.copy.cast(),
+                work_stream: null_mut(),
+            };
+            arg::fill(out, request, given);
+        }
+        Ok(())
+    })
+}

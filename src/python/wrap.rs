@@ -1,0 +1,85 @@
+//! Memory that a Python object owns: the block keeps the object.
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, from_ref};
+
+use super::home::{self, Home, Life};
+use super::symbols::{PyObject, Python};
+use crate::abi::DLTensor;
+use crate::error::Result;
+use crate::tensor::block::{self, Block, Kept, Owner};
+use crate::tensor::wrap;
+use crate::validate::{Level, Rules, Snapshot};
+
+/// A reference to an object that has still to be taken, and that [`Keep::taken`] takes.
+pub struct Keep {
+    object: NonNull<PyObject>,
+    life: Life,
+}
+
+impl Keep {
+    /// Nothing is taken yet.
+    pub fn new(python: Python, object: NonNull<PyObject>) -> Result<Keep> {
+        Ok(Keep { object, life: home::here(python)?.life() })
+    }
+
+    /// The owner of a block, whose reference [`Keep::taken`] then takes.
+    pub fn owner(&self) -> Owner {
+        let runtime = from_ref(self.life.home()).cast();
+        Owner::Object(Kept { free: let_go, object: self.object.as_ptr().cast(), runtime })
+    }
+
+    /// There is a block with this owner: it has its reference now.
+    pub fn taken(self, python: Python) {
+        // SAFETY: attached; the object is live, by the word of who made this.
+        unsafe { python.Py_IncRef(self.object.as_ptr()) };
+        core::mem::forget(self.life);
+    }
+}
+
+/// Lets an object go, attached to its interpreter, or leaves it alone. What it takes with it may be
+/// Python code.
+unsafe fn let_go(object: *mut c_void, runtime: *const c_void) {
+    // SAFETY: what `Keep::owner` put there, once.
+    let life = unsafe { Life::of(&*runtime.cast::<Home>()) };
+    // SAFETY: attached to the interpreter of the object, whose reference it is.
+    life.attach(|python| unsafe { python.Py_DecRef(object.cast()) });
+}
+
+/// A block around memory that `object` keeps. On error nothing is taken.
+///
+/// # Safety
+/// `object` is live, and `tensor` as of [`Snapshot::read`].
+pub unsafe fn around(
+    python: Python,
+    tensor: *const DLTensor,
+    flags: u64,
+    object: NonNull<PyObject>,
+) -> Result<NonNull<Block>> {
+    const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+    let keep = Keep::new(python, object)?;
+    // SAFETY: the caller's word.
+    let block = unsafe {
+        match block::around(tensor, flags, keep.owner()) {
+            Ok(block) => block,
+            Err(left) => wrap::wrap_checked(tensor, flags, keep.owner(), RULES, left)?,
+        }
+    };
+    keep.taken(python);
+    Ok(block)
+}
+
+/// As [`around`], of a tensor that has been read.
+///
+/// # Safety
+/// `object` is live.
+pub unsafe fn around_read(
+    python: Python,
+    tensor: &Snapshot,
+    object: NonNull<PyObject>,
+) -> Result<NonNull<Block>> {
+    let keep = Keep::new(python, object)?;
+    let block = wrap::wrap(tensor, keep.owner())?;
+    keep.taken(python);
+    Ok(block)
+}

@@ -1,0 +1,333 @@
+"""The functions for bindings, through ctypes: what a framework's own Python glue is made of."""
+
+import builtins
+import ctypes
+import gc
+import sys
+import threading
+import weakref
+from ctypes import byref, c_char_p, c_void_p, py_object, pythonapi, sizeof
+
+import numpy as np
+import pytest
+
+import pyabi
+from dlpack_rs import abi
+from dlpack_rs.abi import (DLDataType, DLDevice, DLTensor, Versioned, dlrs_error,
+                           dlrs_py_error_options, dlrs_py_kind, dlrs_py_request)
+from pyabi import Tensor, call, import_, lib
+
+NAME = b"test_bindings.holder"
+KEYWORDS = "stream", "max_version", "dl_device", "copy"
+
+
+class Memory:
+    """Some object that owns memory."""
+
+    def __init__(self, values=(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)):
+        self.values = (ctypes.c_double * len(values))(*values)
+
+    def describe(self, shape=(2, 3), strides=(3, 1), device=(1, 0), dtype=(2, 64, 1)):
+        n = len(shape)
+        self.shape = (ctypes.c_int64 * n)(*shape)
+        self.strides = (ctypes.c_int64 * n)(*strides) if strides is not None else None
+        return DLTensor(ctypes.addressof(self.values), DLDevice(*device), n, DLDataType(*dtype),
+                        self.shape, self.strides, 0)
+
+
+def references(obj):
+    return sys.getrefcount(obj) - 2
+
+
+def wrap(memory, flags=0, **of):
+    out = Versioned()
+    call(lib.dlrs_py_wrap, byref(memory.describe(**of)), flags, id(memory), byref(out))
+    return Tensor(out)
+
+
+def export_desc(memory, flags=0, request=None, **of):
+    out = c_void_p()
+    if request is not None:
+        request = byref(dlrs_py_request(sizeof(dlrs_py_request), *map(id, request)))
+    tensor = memory.describe(**of)
+    call(lib.dlrs_py_export_desc, byref(tensor), flags, id(memory), request, byref(out))
+    return pyabi._object(out)
+
+
+def parse(*args, **keywords):
+    """The keywords as `dlrs_py_request_parse` reads them."""
+    values = (*args, *keywords.values())
+    array = (py_object * len(values))(*values)
+    names = tuple(keywords)
+    request = dlrs_py_request(struct_size=sizeof(dlrs_py_request), work_stream=5)
+    call(lib.dlrs_py_request_parse, ctypes.cast(array, ctypes.POINTER(c_void_p)), len(args),
+         id(names) if names else None, byref(request))
+    assert request.work_stream is None
+    found = {name: getattr(request, name) for name in KEYWORDS}
+    return {name: ctypes.cast(at, py_object).value for name, at in found.items() if at}
+
+
+def test_wrap_keeps_the_owner_and_lets_go():
+    memory = Memory()
+    alive = weakref.ref(memory)
+    before = references(memory)
+    t = wrap(memory)
+    assert references(memory) == before + 1
+    assert np.array_equal(np.from_dlpack(t), [[1, 2, 3], [4, 5, 6]])
+    assert t.address == ctypes.addressof(memory.values) and t.strides == (3, 1)
+    gc.collect()
+    assert t.holders() == 1 and references(memory) == before + 1
+    del memory
+    assert alive() is not None
+    del t
+    assert alive() is None
+
+
+@pytest.mark.parametrize("of, flags, status", [
+    ({"shape": (-1, 3)}, 0, "SHAPE_NEG"), ({"shape": (2 ** 62, 3)}, 0, "SIZE_OVERFLOW"),
+    ({}, 8, "FLAGS"), ({"dtype": (2, 0, 1)}, 0, "DTYPE_BITS"),
+])
+@pytest.mark.parametrize("make", [wrap, export_desc])
+def test_what_is_refused_takes_no_reference(make, of, flags, status):
+    memory = Memory()
+    before = references(memory)
+    with pytest.raises((ValueError, BufferError), match=f"DLRS_{status}"):
+        make(memory, flags, **of)
+    assert references(memory) == before
+
+
+def test_the_last_holder_goes_on_a_thread_that_python_has_not_met():
+    memory = Memory()
+    alive = weakref.ref(memory)
+    t = wrap(memory)
+    del memory
+    release = abi.lib.dlrs_release  # CDLL: the thread is not attached while it runs
+    thread = threading.Thread(target=lambda: release(t.take()))
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize("version, name", [(None, "dltensor"), ((1, 0), "dltensor_versioned"),
+                                           ((0, 8), "dltensor"), ([1, 3], "dltensor_versioned")])
+def test_export_desc_answers_dlpack(version, name):
+    memory = Memory()
+    before = references(memory)
+    capsule = export_desc(memory, request=(None, version, None, None))
+    assert f'"{name}"' in repr(capsule) and references(memory) == before + 1
+    t = pyabi.consume(capsule, 0)
+    assert t.values(6)[:] == [1, 2, 3, 4, 5, 6] and t.flags == 0
+    del capsule, t
+    assert references(memory) == before
+    del_me = export_desc(memory, request=(None, version, None, None))
+    del del_me  # nobody took it
+    assert references(memory) == before
+    assert '"dltensor"' in repr(export_desc(memory))
+
+
+def test_export_desc_copies_when_it_must():
+    memory = Memory()
+    before = references(memory)
+    t = pyabi.consume(export_desc(memory, 1, (None, (1, 0), None, True)))
+    assert t.flags == 2 and t.address != ctypes.addressof(memory.values)
+    assert t.values(6)[:] == [1, 2, 3, 4, 5, 6]
+    assert references(memory) == before
+    for request, flags, error, match in [
+        ((None, None, None, None), 1, BufferError, "READ_ONLY"),
+        ((None, (1, 0), (2, 0), False), 0, BufferError, "COPY_NEEDED"),
+        ((3, (1, 0), None, None), 0, (RuntimeError, ValueError), "STREAM"),
+        (("x", None, None, None), 0, TypeError, "str"),
+    ]:
+        with pytest.raises(error, match=match):
+            export_desc(memory, flags, request)
+        assert references(memory) == before
+    assert pyabi.consume(export_desc(memory, 1, (None, None, None, True))).flags == 1
+
+
+def test_parse_reads_the_keywords():
+    assert parse() == {}
+    given = dict(stream=None, max_version=(1, 3), dl_device=(1, 0), copy=False)
+    assert parse(**given) == given
+    for name, value in given.items():
+        assert parse(**{name: value}) == {name: value}
+    other = {"".join(["max", "_ver", "sion"]): (1, 0), "co" + str("py"): True}  # not interned
+    assert parse(**other) == {"max_version": (1, 0), "copy": True}
+
+
+@pytest.mark.parametrize("args, keywords, match", [
+    ((1,), {}, r"takes no positional arguments \(1 given\)"),
+    ((1, 2), {"copy": True}, r"takes no positional arguments \(2 given\)"),
+    ((), {"copy": True, "device": 1}, "unexpected keyword argument 'device'"),
+    ((), {"": 1}, "unexpected keyword argument ''"),
+    ((), {"copy\0": 1}, r"unexpected keyword argument 'copy\\x00'"),
+    ((), {"Stream": 1}, "'Stream'"),
+])
+def test_parse_refuses_as_python_does(args, keywords, match):
+    with pytest.raises(TypeError, match=r"__dlpack__\(\) .*" + match):
+        parse(*args, **keywords)
+
+
+def test_a_consumer_asks_again_with_fewer():
+    class Old:
+        def __dlpack__(self, **keywords):
+            return ones.__dlpack__(**parse(**keywords))
+    ones = np.ones(3)
+    assert np.array_equal(np.from_dlpack(import_(Old(), dl_device=(1, 0))), ones)
+
+
+def holder(tensor, name=NAME):
+    out, taken = c_void_p(), tensor.take()
+    try:
+        call(lib.dlrs_py_holder_new_take, byref(taken), name, byref(out))
+    finally:
+        tensor.versioned = taken if taken else None
+    return pyabi._object(out)
+
+
+def held(obj, name=NAME):
+    return lib.dlrs_py_holder_get(id(obj), name)
+
+
+def test_a_holder_cannot_be_consumed():
+    memory = Memory()
+    before = references(memory)
+    t = wrap(memory)
+    address = t.address
+    h = holder(t)
+    assert t.versioned is None
+    assert held(h).contents.dl_tensor.data == address
+    assert not held(h, b"other") and not held(memory) and not held(None) and not held(NAME)
+    with pytest.raises(ValueError, match="is no capsule with a DLPack tensor"):
+        pyabi.consume(h)
+    with pytest.raises((AttributeError, TypeError)):
+        np.from_dlpack(h)
+    assert references(memory) == before + 1
+    del h
+    assert references(memory) == before
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_holder_lets_go_with_an_exception_set():
+    class Shout(Memory):
+        def __del__(self):
+            gone.append(1)
+            raise ValueError("while it goes")  # unraisable
+    gone = []
+    h = [holder(wrap(Shout()))]
+    with pytest.raises(KeyError):
+        try:
+            {}["missing"]
+        finally:
+            h.clear()
+    assert gone == [1]
+
+
+def test_a_foreign_tensor_can_be_held():
+    a = np.arange(6.0)
+    before = references(a)
+    h = holder(pyabi.consume(a.__dlpack__(max_version=(1, 0))))
+    assert held(h).contents.dl_tensor.shape[0] == 6 and references(a) == before + 1
+    del h
+    assert references(a) == before
+
+
+@pytest.mark.parametrize("name", [b"dltensor", b"used_dltensor", b"dltensor_versioned",
+                                  b"used_dltensor_versioned", b"dlpack_exchange_api"])
+def test_dlpack_s_names_make_no_holder(name):
+    memory = Memory()
+    t = wrap(memory)
+    with pytest.raises(ValueError, match="one of DLPack's"):
+        holder(t, name)
+    assert t.values(1)[0] == 1.0
+    assert not held(memory, name) and not held(export_desc(memory), b"dltensor")
+
+
+def test_somebody_else_s_capsule_is_no_holder():
+    new = pythonapi.PyCapsule_New
+    new.restype, new.argtypes = py_object, (c_void_p, c_char_p, c_void_p)
+    capsule = new(8, NAME, None)
+    assert not held(capsule)
+
+
+def failure(status=None, field=None, size=sizeof(dlrs_error)):
+    error = dlrs_error(struct_size=size)
+    strides = (ctypes.c_int64 * 2)(12, 6)
+    shape = (ctypes.c_int64 * 2)(2, 3)
+    lib.dlrs_strides_from_bytes(shape, strides, 2, 4, strides, byref(error))
+    assert error.status == abi.DLRS_STRIDES_UNEVEN
+    error.status = status if status is not None else error.status
+    error.field = field if field is not None else error.field
+    return error
+
+
+def raised_as(error, kinds=(), prefix=None):
+    rows = (dlrs_py_kind * max(len(kinds), 1))(*(dlrs_py_kind(*kind) for kind in kinds))
+    options = dlrs_py_error_options(sizeof(dlrs_py_error_options), len(kinds), rows, prefix)
+    try:
+        own = dlrs_error(struct_size=sizeof(dlrs_error))
+        status = lib.dlrs_py_error_set_as(byref(error), byref(options), byref(own))
+        assert status != 0, "nothing was raised"
+        return own
+    except BaseException as exception:
+        return exception
+
+
+TEXT = "stride in bytes is no multiple of the item size (value 6, limit 4)"
+
+
+def test_parts_of_a_message():
+    error = failure()
+    message = error.message
+    assert message[error.text_start:error.text_end] == TEXT.encode()
+    assert message.endswith(message[error.hint_start:error.hint_end]) and error.hint_start
+    assert message[:error.text_start] == b"dlrs_strides_from_bytes: byte_strides->strides[1]: "
+    assert message[error.text_end:error.hint_start] == b" [DLRS_STRIDES_UNEVEN]. "
+
+
+@pytest.mark.parametrize("prefix, text", [
+    (b"", TEXT), (b"mylib: ", "mylib: " + TEXT), ("ä ".encode(), "ä " + TEXT), (None, None)])
+def test_the_words_are_the_framework_s(prefix, text):
+    error = failure()
+    exception = raised_as(error, prefix=prefix)
+    assert type(exception) is BufferError
+    assert str(exception) == (error.message.decode() if text is None else text)
+
+
+@pytest.mark.parametrize("kinds, kind", [
+    ([], BufferError),
+    ([(219, 0, b"TypeError")], TypeError),
+    ([(200, 0, b"KeyboardInterrupt")], KeyboardInterrupt),
+    ([(200, 0, b"IndexError"), (219, 0, b"TypeError")], IndexError),  # the first that fits
+    ([(218, 0, b"TypeError"), (300, 0, b"TypeError")], BufferError),
+    ([(219, 10, b"TypeError")], TypeError),
+    ([(219, 4, b"TypeError"), (200, 10, b"OSError")], OSError),
+])
+def test_kinds_are_chosen_by_status_and_field(kinds, kind):
+    assert type(raised_as(failure(), kinds)) is kind
+
+
+@pytest.mark.parametrize("name", [b"NoSuchError", b"len", b"int", b"", b"\xff"])
+def test_a_kind_must_be_an_exception(name):
+    own = raised_as(failure(), [(219, 0, name)])
+    assert (own.status, own.argument) == (abi.DLRS_BAD_ARG, 2) and b"kinds" in own.message
+
+
+def test_all_builtin_exceptions_are_kinds():
+    for name, kind in vars(builtins).items():
+        of_text = "Unicode" not in name and "ExceptionGroup" not in name  # they want more arguments
+        if isinstance(kind, type) and issubclass(kind, BaseException) and of_text:
+            assert type(raised_as(failure(), [(219, 0, name.encode())])) is kind
+
+
+def test_a_shorter_error_has_no_parts():
+    error = failure(size=dlrs_error.text_start.offset)
+    error.text_start, error.text_end = 0, 7
+    assert str(raised_as(error, prefix=b"x: ")) == "x: " + error.message.decode()
+
+
+def test_parts_that_lie_are_not_believed():
+    for start, end in [(9, 3), (0, 65535), (65535, 65535)]:
+        error = failure()
+        error.text_start, error.text_end = start, end
+        assert str(raised_as(error, prefix=b"x: ")) == "x: " + error.message.decode()
