@@ -422,7 +422,7 @@ def _(library):
     must(library.address(result) != producer.start, "it shares, and did not ask the producer")
 
 
-@check("C56", "MUST", "python", "a copy by from_dlpack(copy=True) is not written by the source's owner")
+@check("C56", "MUST", "python", "a copy by from_dlpack(copy=True) does not change with its source")
 def _(library):
     producer = Handmade()
     result = copied(library, producer)
@@ -441,7 +441,7 @@ def _(library):
 
 @check("C58", "ROBUST", "practice", "a stride of 2^62 is refused")
 def _(library):
-    """Times the element size, it overflows: 2^62 * 4 is 0 in 64 bits, and all rows are the first."""
+    """Times the element size it overflows: 2^62 * 4 is 0 in 64 bits, and all rows the first."""
     refused(library, Handmade(strides=(1 << 62, 1)))
 
 

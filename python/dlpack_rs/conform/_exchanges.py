@@ -138,7 +138,7 @@ def _(library):
         raise Noted("it was copied")
 
 
-@check("R08", "MUST", "dlpack.h", "byte_offset survives a re-export: the first element is where it was")
+@check("R08", "MUST", "dlpack.h", "a re-export with byte_offset: the first element is where it was")
 def _(library):
     producer = Handmade(byte_offset=64)
     found, _ = again(library, producer)
@@ -219,7 +219,7 @@ class _Table:
         return Export.at(out.value)
 
 
-@check("X01", "MUST", "dlpack.h", "the type has a capsule named dlpack_exchange_api, of major version 1")
+@check("X01", "MUST", "dlpack.h", "the type has a capsule dlpack_exchange_api of major version 1")
 def _(library):
     header, steps = _Table(made(library)).api.header, 0
     must(header.version.major == 1, f"major version {header.version.major}")

@@ -14,7 +14,8 @@ _ARRAY_API = "https://data-apis.org/array-api/2023.12/API_specification/generate
 SOURCES = {
     "python": ("DLPack 1.3, Python Specification", _DLPACK + "python_spec.html"),
     "c": ("DLPack 1.3, C API", _DLPACK + "c_api.html"),
-    "dlpack.h": ("dlpack.h 1.3", "https://github.com/dmlc/dlpack/blob/v1.3/include/dlpack/dlpack.h"),
+    "dlpack.h": ("dlpack.h 1.3",
+                 "https://github.com/dmlc/dlpack/blob/v1.3/include/dlpack/dlpack.h"),
     "__dlpack__": ("array API standard 2023.12, __dlpack__",
                    _ARRAY_API + "array.__dlpack__.html"),
     "__dlpack_device__": ("array API standard 2023.12, __dlpack_device__",

@@ -186,7 +186,7 @@ def _(library):
     export(x, dl_device=tuple(map(int, x.__dlpack_device__())))
 
 
-@check("P22", "MUST", "__dlpack__", "dl_device=(2, 0) of a host tensor: on that device, or BufferError")
+@check("P22", "MUST", "__dlpack__", "dl_device=(2, 0) of host memory: there, or BufferError")
 def _(library):
     try:
         found = export(made(library), dl_device=(2, 0))
@@ -316,7 +316,7 @@ def _(library):
     other.free()
 
 
-@check("P36", "MUST", "python", "the deleter may run on another thread, without the interpreter's lock")
+@check("P36", "MUST", "python", "the deleter may run on another thread, without the lock")
 def _(library):
     found = newest(made(library)).consume()
     thread = threading.Thread(target=found.free)
@@ -489,7 +489,7 @@ def _(library):
     must(least >= 256, f"aligned to {least} bytes")
 
 
-@check("P56", "MUST", "python", "shape and strides belong to the struct: a change of the source is not seen")
+@check("P56", "MUST", "python", "shape and strides are the struct's own: the source may change")
 def _(library):
     x = made(library)
     found = newest(x)
