@@ -2,29 +2,28 @@
 //! processor's instructions: compiled once.
 use core::ptr::copy_nonoverlapping;
 
-/// Loops of [`Items`].
+/// Loops of [`items`].
 pub const LOOPS: usize = 4;
 
-/// Items of `bytes` bytes in four loops, the outermost first.
-#[derive(Clone, Copy)]
-pub struct Items {
-    /// The first item in the source.
-    pub src: *const u8,
-    /// The same in the destination.
-    pub dst: *mut u8,
-    /// Of an item.
-    pub bytes: usize,
-    /// Extents.
-    pub n: [usize; LOOPS],
-    /// Source strides.
-    pub by_src: [isize; LOOPS],
-    /// Destination strides.
-    pub by_dst: [isize; LOOPS],
+/// A loop over items: extent, and the bytes from one item to the next on both sides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loop {
+    /// Extent.
+    pub n: usize,
+    /// Source stride.
+    pub src: isize,
+    /// Destination stride.
+    pub dst: isize,
+}
+
+impl Loop {
+    /// A loop that is not there.
+    pub const NONE: Loop = Loop { n: 1, src: 0, dst: 0 };
 }
 
 /// A kind of items: how a line of them is copied.
 trait Kind {
-    unsafe fn line(items: &Items, src: *const u8, dst: *mut u8);
+    unsafe fn line(bytes: usize, by: Loop, src: *const u8, dst: *mut u8);
 }
 
 /// Items that are one `T`.
@@ -36,8 +35,8 @@ struct Long;
 
 impl<T: Copy> Kind for Whole<T> {
     #[inline(always)]
-    unsafe fn line(items: &Items, src: *const u8, dst: *mut u8) {
-        let (n, ss, ds) = (items.n[3], items.by_src[3], items.by_dst[3]);
+    unsafe fn line(_: usize, by: Loop, src: *const u8, dst: *mut u8) {
+        let Loop { n, src: ss, dst: ds } = by;
         let (mut src, mut dst, mut i) = (src, dst, n);
         // SAFETY: the caller's items.
         unsafe {
@@ -66,9 +65,10 @@ impl<T: Copy> Kind for Whole<T> {
 
 impl<T: Copy> Kind for Halves<T> {
     #[inline(always)]
-    unsafe fn line(items: &Items, src: *const u8, dst: *mut u8) {
-        let (ss, ds, second) = (items.by_src[3], items.by_dst[3], items.bytes - size_of::<T>());
-        let (mut src, mut dst, mut i) = (src, dst, items.n[3]);
+    unsafe fn line(bytes: usize, by: Loop, src: *const u8, dst: *mut u8) {
+        let Loop { n, src: ss, dst: ds } = by;
+        let second = bytes - size_of::<T>();
+        let (mut src, mut dst, mut i) = (src, dst, n);
         while i > 0 {
             // SAFETY: the caller's items.
             unsafe {
@@ -85,13 +85,13 @@ impl<T: Copy> Kind for Halves<T> {
 
 impl Kind for Long {
     #[inline(always)]
-    unsafe fn line(items: &Items, src: *const u8, dst: *mut u8) {
-        let (mut src, mut dst, mut i) = (src, dst, items.n[3]);
+    unsafe fn line(bytes: usize, by: Loop, src: *const u8, dst: *mut u8) {
+        let Loop { n, src: ss, dst: ds } = by;
+        let (mut src, mut dst, mut i) = (src, dst, n);
         while i > 0 {
             // SAFETY: the caller's items.
-            unsafe { copy_nonoverlapping(src, dst, items.bytes) };
-            (src, dst) =
-                (src.wrapping_offset(items.by_src[3]), dst.wrapping_offset(items.by_dst[3]));
+            unsafe { copy_nonoverlapping(src, dst, bytes) };
+            (src, dst) = (src.wrapping_offset(ss), dst.wrapping_offset(ds));
             i -= 1;
         }
     }
@@ -99,45 +99,48 @@ impl Kind for Long {
 
 /// The three outer loops.
 #[inline(never)]
-unsafe fn loops<K: Kind>(items: &Items) {
-    let Items { n, by_src, by_dst, .. } = *items;
-    let mut a = (items.src, items.dst, n[0]);
+unsafe fn nested<K: Kind>(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
+    let [outer, middle, inner, line] = *loops;
+    let step = |(src, dst, left): (*const u8, *mut u8, usize), by: Loop| {
+        (src.wrapping_offset(by.src), dst.wrapping_offset(by.dst), left - 1)
+    };
+    let mut a = (src, dst, outer.n);
     while a.2 > 0 {
-        let mut b = (a.0, a.1, n[1]);
+        let mut b = (a.0, a.1, middle.n);
         while b.2 > 0 {
-            let mut c = (b.0, b.1, n[2]);
+            let mut c = (b.0, b.1, inner.n);
             while c.2 > 0 {
                 // SAFETY: the caller's items.
-                unsafe { K::line(items, c.0, c.1) };
-                c = (c.0.wrapping_offset(by_src[2]), c.1.wrapping_offset(by_dst[2]), c.2 - 1);
+                unsafe { K::line(bytes, line, c.0, c.1) };
+                c = step(c, inner);
             }
-            b = (b.0.wrapping_offset(by_src[1]), b.1.wrapping_offset(by_dst[1]), b.2 - 1);
+            b = step(b, middle);
         }
-        a = (a.0.wrapping_offset(by_src[0]), a.1.wrapping_offset(by_dst[0]), a.2 - 1);
+        a = step(a, outer);
     }
 }
 
-/// Copies them.
+/// Copies items of `bytes` bytes in four loops, the outermost first, from `src` to `dst`.
 ///
 /// # Safety
 /// As the crate's preface says, of any processor.
-pub unsafe fn items(items: &Items) {
-    // SAFETY: the caller's items, by kinds of their size.
-    unsafe {
-        match items.bytes {
-            0 => {}
-            1 => loops::<Whole<u8>>(items),
-            2 => loops::<Whole<u16>>(items),
-            3 => loops::<Halves<u16>>(items),
-            4 => loops::<Whole<u32>>(items),
-            5..8 => loops::<Halves<u32>>(items),
-            8 => loops::<Whole<u64>>(items),
-            9..16 => loops::<Halves<u64>>(items),
-            16 => loops::<Whole<[u64; 2]>>(items),
-            17..32 => loops::<Halves<[u64; 2]>>(items),
-            32 => loops::<Whole<[u64; 4]>>(items),
-            33..64 => loops::<Halves<[u64; 4]>>(items),
-            _ => loops::<Long>(items),
-        }
-    }
+pub unsafe fn items(bytes: usize, loops: &[Loop; LOOPS], src: *const u8, dst: *mut u8) {
+    // By kinds of their size.
+    let copy = match bytes {
+        0 => return,
+        1 => nested::<Whole<u8>>,
+        2 => nested::<Whole<u16>>,
+        3 => nested::<Halves<u16>>,
+        4 => nested::<Whole<u32>>,
+        5..8 => nested::<Halves<u32>>,
+        8 => nested::<Whole<u64>>,
+        9..16 => nested::<Halves<u64>>,
+        16 => nested::<Whole<[u64; 2]>>,
+        17..32 => nested::<Halves<[u64; 2]>>,
+        32 => nested::<Whole<[u64; 4]>>,
+        33..64 => nested::<Halves<[u64; 4]>>,
+        _ => nested::<Long>,
+    };
+    // SAFETY: the caller's items.
+    unsafe { copy(bytes, loops, src, dst) }
 }

@@ -117,7 +117,7 @@ mod vector;
 mod x86;
 
 pub use bits::{Bit, Bits, Packed, Runs};
-pub use items::{Items, LOOPS, items};
+pub use items::{LOOPS, Loop, items};
 pub use program::{BYTES_MOST, GAP, Made, Period, Steps};
 pub use rows::{FILL_MOST, Fill, Rows, Writer};
 pub use shuffle::Program;

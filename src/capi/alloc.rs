@@ -82,7 +82,7 @@ impl Checked {
 
     fn request<'a>(&'a self, prototype: &'a Prototype) -> Request<'a> {
         Request {
-            shape: &prototype.shape,
+            shape: prototype.shape,
             strides: None,
             dtype: prototype.dtype,
             device: prototype.device,
@@ -133,14 +133,16 @@ pub unsafe extern "C" fn dlrs_tensor_new(
                 arg::result(out, &Parameter(6, "out")),
             ])
         }?;
+        let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         let (out, shape) = unsafe {
-            let out = Out::clear(out);
-            (out, shape_of(shape, ndim, &Parameter(1, "shape"), &Parameter(2, "ndim"))?)
+            let ndim = validate::check_ndim(ndim)
+                .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(2, "ndim")))?;
+            (Out::clear(out), arg::values(shape, ndim, &Parameter(1, "shape"), &mut room)?)
         };
         let asked = Prototype { shape, dtype, device };
         if options.is_null()
-            && let Some((tensor, _)) = alloc::new_usual(&asked.shape, dtype, device, 0, 1 << 30)?
+            && let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)?
         {
             out.set(tensor);
             return Ok(());
@@ -173,40 +175,30 @@ fn blamed(error: Error, [shape, dtype, device]: [Arg; 3]) -> Error {
     }
 }
 
-/// # Safety
-/// `shape` is NULL or holds `ndim` values.
-#[inline]
-unsafe fn shape_of(
-    shape: *const i64,
-    ndim: i32,
-    array: Arg,
-    count: Arg,
-) -> Result<Array<i64, MAX_NDIM>> {
-    let ndim = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE).of(count))?;
-    // SAFETY: the caller's word.
-    unsafe { arg::values(shape, ndim, array) }
-}
-
 /// What a prototype tells, each value read once.
-struct Prototype {
-    shape: Array<i64, MAX_NDIM>,
+struct Prototype<'a> {
+    shape: &'a [i64],
     dtype: DLDataType,
     device: DLDevice,
 }
 
-impl Prototype {
-    /// Reads it; its data, strides and byte_offset are not looked at.
+impl<'a> Prototype<'a> {
+    /// Reads it, its shape into `room`; its data, strides and byte_offset are not looked at.
     ///
     /// # Safety
     /// `prototype` is NULL or a readable tensor whose shape holds ndim values.
-    unsafe fn read(prototype: *const DLTensor, argument: Arg) -> Result<Prototype> {
+    unsafe fn read(
+        prototype: *const DLTensor,
+        argument: Arg,
+        room: &'a mut Array<i64, MAX_NDIM>,
+    ) -> Result<Self> {
         let tensor = arg::required(prototype, argument)?.as_ptr();
         // SAFETY: a readable struct; only these members are looked at.
         unsafe {
             let ndim = validate::check_ndim((&raw const (*tensor).ndim).read_volatile());
             let ndim = ndim.of(argument)?;
             let shape = (&raw const (*tensor).shape).read_volatile();
-            let shape = arg::values(shape, ndim, argument);
+            let shape = arg::values(shape, ndim, argument, room);
             Ok(Prototype {
                 shape: shape.map_err(|e| e.field(DLRS_FIELD_SHAPE))?,
                 dtype: (&raw const (*tensor).dtype).read_volatile(),
@@ -245,10 +237,11 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
                 arg::result(out, &Parameter(3, "out")),
             ])
         }?;
+        let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         let (out, prototype, checked) = unsafe {
             let out = Out::clear(out);
-            let prototype = Prototype::read(prototype, &Parameter(1, "prototype"))?;
+            let prototype = Prototype::read(prototype, &Parameter(1, "prototype"), &mut room)?;
             (out, prototype, Checked::new(options, &Parameter(2, "options"))?)
         };
         let made = alloc::new(&checked.request(&prototype));
@@ -285,8 +278,10 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
             arg::need(nbytes, &Parameter(3, "nbytes")),
             arg::need(align_bytes, &Parameter(4, "align_bytes")),
         ])?;
+        let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
-        let prototype = unsafe { Prototype::read(prototype, &Parameter(1, "prototype")) }?;
+        let prototype =
+            unsafe { Prototype::read(prototype, &Parameter(1, "prototype"), &mut room) }?;
         let nbytes = arg::required(nbytes, &Parameter(3, "nbytes"))?;
         let align_bytes = arg::required(align_bytes, &Parameter(4, "align_bytes"))?;
         // SAFETY: as above.
@@ -335,12 +330,13 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
                 arg::result(out, &Parameter(5, "out")),
             ])
         }?;
+        let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         let (out, bytes, prototype, checked) = unsafe {
             let out = Out::clear(out);
             let args: [Arg; 2] = [&Parameter(1, "bytes"), &Parameter(2, "nbytes")];
             let bytes = arg::bytes(bytes, nbytes, args)?;
-            let prototype = Prototype::read(prototype, &Parameter(3, "prototype"))?;
+            let prototype = Prototype::read(prototype, &Parameter(3, "prototype"), &mut room)?;
             (out, bytes, prototype, Checked::new(options, &Parameter(4, "options"))?)
         };
         let mut request = checked.request(&prototype);

@@ -100,11 +100,14 @@ pub unsafe fn wanted_result<T>(out: *mut *mut T, arg: Arg) -> Pointer {
 /// first that is NULL and must not be, else the first that is not aligned.
 #[inline(always)]
 pub fn pointers<const N: usize>(all: [Pointer; N]) -> Result<()> {
-    let wrong = |pointer: &Pointer| pointer.null() | pointer.misaligned();
-    match all.iter().fold(false, |found, pointer| found | wrong(pointer)) {
-        true => Err(refused(&all)),
-        false => Ok(()),
+    const { assert!(N <= 6) };
+    // Written out: a loop would go over an array in memory.
+    let wrong = |i: usize| all.get(i).is_some_and(|one| one.null() | one.misaligned());
+    if wrong(0) | wrong(1) | wrong(2) | wrong(3) | wrong(4) | wrong(5) {
+        let again = all;
+        return Err(refused(&again));
     }
+    Ok(())
 }
 
 impl Pointer {
@@ -402,22 +405,27 @@ pub unsafe fn text<'a>(text: *const c_char, arg: Arg) -> Result<&'a CStr> {
     Ok(unsafe { CStr::from_ptr(text.as_ptr()) })
 }
 
-/// `ndim` values, at most `MAX_NDIM`, each read once: what another thread writes meanwhile cannot
-/// make them differ from one use to the next. A 0-d tensor may have a NULL pointer.
+/// `ndim` values, at most `MAX_NDIM`, each read once into `room`: what another thread writes
+/// meanwhile cannot make them differ from one use to the next. A 0-d tensor may have a NULL pointer.
 ///
 /// # Safety
 /// `values` is NULL or points to `ndim` readable values.
 #[inline]
-pub unsafe fn values(values: *const i64, ndim: usize, arg: Arg) -> Result<Array<i64, MAX_NDIM>> {
-    let mut read = Array::new();
+pub unsafe fn values(
+    values: *const i64,
+    ndim: usize,
+    arg: Arg,
+    room: &mut Array<i64, MAX_NDIM>,
+) -> Result<&[i64]> {
+    room.truncate(0);
     if ndim == 0 {
-        return Ok(read);
+        return Ok(room);
     }
     if values.is_null() {
         return Err(Error::new(DLRS_SHAPE_NULL).field(DLRS_FIELD_NONE).of(arg));
     }
     let mut next = required(values, arg)?.as_ptr().cast_const();
-    read.extend(ndim, || {
+    room.extend(ndim, || {
         // SAFETY: not NULL, aligned, `ndim` values by the caller's word.
         unsafe {
             let value = next.read_volatile();
@@ -425,7 +433,7 @@ pub unsafe fn values(values: *const i64, ndim: usize, arg: Arg) -> Result<Array<
             value
         }
     });
-    Ok(read)
+    Ok(room)
 }
 
 /// Writes values into an array of the caller's.

@@ -4,6 +4,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use super::view::{named, values_of};
 use crate::abi::DLTensor;
+use crate::array::Array;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::validate::{Level, Rules, Snapshot};
@@ -36,14 +37,15 @@ pub unsafe extern "C" fn dlrs_compact_strides(
             arg::may(shape, &Parameter(1, "shape")),
             arg::need_if(ndim > 0, strides, &Parameter(4, "strides")),
         ])?;
+        let mut room = Array::new();
         // SAFETY: the preface.
-        let shape = unsafe { values_of(shape, ndim, [&NAMES[0], &NAMES[1]]) }?;
+        let shape = unsafe { values_of(shape, ndim, [&NAMES[0], &NAMES[1]], &mut room) }?;
         let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
             return Err(Error::new(DLRS_BAD_ARG).of(&Parameter(3, "order")).value(order.into()));
         };
-        layout::check_shape(&shape).and_then(|_| layout::numel(&shape)).of(&NAMES[0])?;
+        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(&NAMES[0])?;
         let mut filled = [0; MAX_NDIM];
-        layout::compact_strides(&shape, order, &mut filled);
+        layout::compact_strides(shape, order, &mut filled);
         // SAFETY: room for ndim values, by the preface.
         unsafe { arg::write_values(filled.get(..shape.len()), strides, &Parameter(4, "strides")) }
     })
@@ -148,19 +150,25 @@ impl Steps {
             arg::may(self.given, given),
             arg::need_if(ndim > 0, self.out, out),
         ])?;
+        let mut room = Array::new();
         // SAFETY: the caller's word.
-        let shape = unsafe { values_of(self.shape, ndim, [&NAMES[0], &NAMES[1]]) }?;
+        let shape = unsafe { values_of(self.shape, ndim, [&NAMES[0], &NAMES[1]], &mut room) }?;
         if itemsize == 0 {
             return Err(Error::new(DLRS_BAD_ARG).of(&Parameter(4, "itemsize")).value(0));
         }
-        layout::check_shape(&shape).and_then(|_| layout::numel(&shape)).of(&NAMES[0])?;
-        let mut strides = shape;
+        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(&NAMES[0])?;
+        let mut strides = Array::new();
         match self.given.is_null() {
-            true => layout::compact_strides(&shape, Order::C, &mut strides),
+            true => {
+                strides.extend(shape.len(), || 0);
+                layout::compact_strides(shape, Order::C, &mut strides);
+            }
             // SAFETY: the caller's word.
-            false => strides = unsafe { arg::values(self.given, shape.len(), given) }?,
+            false => {
+                unsafe { arg::values(self.given, shape.len(), given, &mut strides) }?;
+            }
         }
-        turn(&shape, &mut strides).of(given)?;
+        turn(shape, &mut strides).of(given)?;
         // SAFETY: room for ndim values, by the caller's word.
         unsafe { arg::write_values(Some(&strides), self.out, out) }
     }
@@ -198,13 +206,15 @@ pub unsafe extern "C" fn dlrs_broadcast_shapes(
             arg::need_if(a_ndim.max(b_ndim) > 0, shape, &Parameter(5, "shape")),
             arg::need(ndim, &Parameter(6, "ndim")),
         ])?;
+        let mut room = [Array::new(), Array::new()];
+        let [a_room, b_room] = &mut room;
         // SAFETY: the preface.
         let (a, b) = unsafe {
-            let a = values_of(a, a_ndim, [&NAMES[0], &NAMES[1]])?;
-            (a, values_of(b, b_ndim, [&NAMES[2], &NAMES[3]])?)
+            let a = values_of(a, a_ndim, [&NAMES[0], &NAMES[1]], a_room)?;
+            (a, values_of(b, b_ndim, [&NAMES[2], &NAMES[3]], b_room)?)
         };
         let ndim = arg::required(ndim, &Parameter(6, "ndim"))?;
-        let (broadcast, count) = view::broadcast_shapes(&a, &b).map_err(|e| named(e, NAMES))?;
+        let (broadcast, count) = view::broadcast_shapes(a, b).map_err(|e| named(e, NAMES))?;
         // SAFETY: room for `count` values and a writable variable, by the preface.
         unsafe {
             arg::write_values(broadcast.get(..count), shape, &Parameter(5, "shape"))?;

@@ -148,11 +148,8 @@ impl dlrs_view_step {
             return Err(error.value(self.op.into()));
         };
         let [shape, strides] = room;
-        let values = |array, room: &'a mut Array<i64, MAX_NDIM>| -> Result<&'a [i64]> {
-            // SAFETY: the caller's word.
-            *room = unsafe { values_of(array, self.ndim, [STEPS; 2]) }?;
-            Ok(room)
-        };
+        // SAFETY: the caller's word.
+        let values = |array, room| unsafe { values_of(array, self.ndim, [STEPS; 2], room) };
         Ok(match *op {
             DLRS_VIEW_AS_STRIDED => {
                 let shape = values(self.shape, shape)?;
@@ -183,7 +180,7 @@ impl dlrs_view_step {
     }
 }
 
-/// `ndim` values of the caller's.
+/// `ndim` values of the caller's, read into `room`.
 ///
 /// # Safety
 /// `array` is NULL or holds `ndim` values.
@@ -192,15 +189,11 @@ pub(super) unsafe fn values_of(
     array: *const i64,
     ndim: i32,
     [array_arg, ndim_arg]: [Arg; 2],
-) -> Result<Array<i64, MAX_NDIM>> {
+    room: &mut Array<i64, MAX_NDIM>,
+) -> Result<&[i64]> {
     let count = validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE)).of(ndim_arg)?;
     // SAFETY: the caller's word.
-    unsafe { arg::values(array, count, array_arg) }
-}
-
-/// Values that were found, or why there are none.
-pub(super) fn found(values: &Result<Array<i64, MAX_NDIM>>) -> Result<&[i64]> {
-    values.as_deref().map_err(|error| *error)
+    unsafe { arg::values(array, count, array_arg, room) }
 }
 
 /// Gives the parameter that an error of the core names its place, or else names the first one.

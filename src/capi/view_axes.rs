@@ -1,8 +1,9 @@
 //! Views: ordering, dropping and adding axes.
 
 use super::error::{dlrs_error, dlrs_status, run};
-use super::view::{found, make, values_of};
+use super::view::{make, values_of};
 use crate::abi::*;
+use crate::array::Array;
 use crate::error::Parameter;
 use crate::view::Step;
 
@@ -32,10 +33,11 @@ pub unsafe extern "C" fn dlrs_view_permute(
     const NAMES: &[Parameter] =
         &[Parameter(1, "base"), Parameter(2, "axes"), Parameter(3, "ndim"), Parameter(4, "out")];
     run("dlrs_view_permute", error, || {
+        let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let axes = values_of(axes, ndim, [&NAMES[1], &NAMES[2]]);
-            make(base, out, found(&axes).map(|axes| Step::Permute { axes }), NAMES)
+            let axes = values_of(axes, ndim, [&NAMES[1], &NAMES[2]], &mut room);
+            make(base, out, axes.map(|axes| Step::Permute { axes }), NAMES)
         }
     })
 }

@@ -1,8 +1,9 @@
 //! Views: other shapes, other elements.
 
 use super::error::{dlrs_error, dlrs_status, run};
-use super::view::{found, make, values_of};
+use super::view::{make, values_of};
 use crate::abi::*;
+use crate::array::Array;
 use crate::error::Parameter;
 use crate::view::Step;
 
@@ -51,12 +52,14 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
         Parameter(6, "out"),
     ];
     run("dlrs_view_as_strided", error, || {
+        let mut room = [Array::new(), Array::new()];
+        let [shape_room, strides_room] = &mut room;
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[3]]);
-            let strides = values_of(strides, ndim, [&NAMES[2], &NAMES[3]]);
-            let step = found(&shape)
-                .and_then(|shape| Ok(Step::AsStrided { shape, strides: found(&strides)?, offset }));
+            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[3]], shape_room);
+            let strides = values_of(strides, ndim, [&NAMES[2], &NAMES[3]], strides_room);
+            let step =
+                shape.and_then(|shape| Ok(Step::AsStrided { shape, strides: strides?, offset }));
             make(base, out, step, NAMES)
         }
     })
@@ -91,10 +94,11 @@ pub unsafe extern "C" fn dlrs_view_reshape(
     const NAMES: &[Parameter] =
         &[Parameter(1, "base"), Parameter(2, "shape"), Parameter(3, "ndim"), Parameter(4, "out")];
     run("dlrs_view_reshape", error, || {
+        let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]]);
-            make(base, out, found(&shape).map(|shape| Step::Reshape { shape }), NAMES)
+            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]], &mut room);
+            make(base, out, shape.map(|shape| Step::Reshape { shape }), NAMES)
         }
     })
 }
@@ -127,10 +131,11 @@ pub unsafe extern "C" fn dlrs_view_expand(
     const NAMES: &[Parameter] =
         &[Parameter(1, "base"), Parameter(2, "shape"), Parameter(3, "ndim"), Parameter(4, "out")];
     run("dlrs_view_expand", error, || {
+        let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]]);
-            make(base, out, found(&shape).map(|shape| Step::Expand { shape }), NAMES)
+            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]], &mut room);
+            make(base, out, shape.map(|shape| Step::Expand { shape }), NAMES)
         }
     })
 }

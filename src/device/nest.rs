@@ -2,22 +2,7 @@
 //! of an op share.
 use super::plan::{Dim, Item, MAX_NDIM, Plan};
 use crate::array::Array;
-
-/// A loop over items of whole bytes: extent, and the bytes from one item to the next on both sides.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Loop {
-    /// Extent.
-    pub n: usize,
-    /// Source stride.
-    pub src: isize,
-    /// Destination stride.
-    pub dst: isize,
-}
-
-impl Loop {
-    /// A loop that is not there.
-    pub const NONE: Loop = Loop { n: 1, src: 0, dst: 0 };
-}
+pub use dlpack_kernels::Loop;
 
 /// A set of loops, by number.
 pub type Set = u64;
@@ -104,7 +89,9 @@ impl<'a> Nest<'a> {
     /// Loop `i`, or [`Loop::NONE`], of a nest of whole bytes.
     #[inline]
     pub fn at(&self, i: usize) -> Loop {
-        let Dim { n, src, dst } = self.dim(i);
+        // Here no destination stride is negative.
+        let Dim { n, src, dst } = self.plan.dim(i);
+        let n = if self.split.0 == i { self.split.1 } else { n };
         Loop { n: n as usize, src: src as isize, dst: dst as isize }
     }
 
@@ -169,7 +156,7 @@ impl<'a> Nest<'a> {
     /// As [`Nest::walk`], with pointers, of a nest of whole bytes.
     #[inline]
     pub fn each(&self, inside: Set, visit: &mut dyn FnMut(*const u8, *mut u8)) {
-        if self.len() as u32 == inside.count_ones() {
+        if only(self.len()) == inside.wrapping_add(1) {
             return visit(self.src, self.dst);
         }
         self.walk(inside, &mut |src, dst| {

@@ -239,19 +239,24 @@ impl Plan {
     /// byte on both sides.
     #[inline(always)]
     fn turned(&mut self, dim: Dim) -> Dim {
-        if dim.dst < 0 { self.flip(dim) } else { dim }
-    }
-
-    fn flip(&mut self, dim: Dim) -> Dim {
-        let log = if matches!(self.item, Item::Bytes(_)) { 0 } else { 3 };
         let Dim { n, src, dst } = dim;
-        let (by_src, by_dst) = ((n - 1).wrapping_mul(src), (n - 1).wrapping_mul(dst));
-        if (by_src | by_dst) & ((1 << log) - 1) != 0 {
+        let last = n.wrapping_sub(1);
+        if dst >= 0 || !self.moved(last.wrapping_mul(src), last.wrapping_mul(dst)) {
             return dim;
         }
-        self.src = self.src.wrapping_offset((by_src >> log) as isize);
-        self.dst = self.dst.wrapping_offset((by_dst >> log) as isize);
         Dim { n, src: src.wrapping_neg(), dst: dst.wrapping_neg() }
+    }
+
+    /// Moves the first element, if that is by whole bytes on both sides.
+    #[inline(never)]
+    fn moved(&mut self, by_src: i64, by_dst: i64) -> bool {
+        let log = if matches!(self.item, Item::Bytes(_)) { 0 } else { 3 };
+        let whole = (by_src | by_dst) & ((1 << log) - 1) == 0;
+        if whole {
+            self.src = self.src.wrapping_offset((by_src >> log) as isize);
+            self.dst = self.dst.wrapping_offset((by_dst >> log) as isize);
+        }
+        whole
     }
 
     /// Insertion sort: outermost, that is largest destination stride, first.

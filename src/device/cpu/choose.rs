@@ -1,5 +1,7 @@
 //! Which op a copy takes, by two questions: which loop is dense in the destination, and which in
 //! the source?
+use dlpack_kernels::LINE;
+
 use super::level::kernels;
 use super::op::{self, shuffle, turn};
 use super::policy::{self, Reach};
@@ -38,19 +40,24 @@ impl Op {
 /// Items that are copied one by one before a vector kernel is ready.
 const FEW: u64 = 128;
 
-/// Bytes of a matrix up to which a program of shuffles turns many at a time, where a transpose
-/// would turn each by itself.
-const SMALL_MATRIX: usize = 128;
+/// Bytes that a permutation of two vectors reaches. A program of shuffles turns many matrices as
+/// small as this at a time, where a transpose would turn each by itself.
+const SMALL_MATRIX: usize = 2 * LINE;
 
 /// The op of a nest.
 pub(super) fn op(nest: &Nest) -> Op {
+    chosen(nest)
+}
+
+#[inline(always)]
+fn chosen(nest: &Nest) -> Op {
     let Item::Bytes(item) = nest.item else { return Op::Bits };
     let inner = nest.inner(0);
     if nest.is_empty() {
         return Op::Run;
     }
     if nest.whole_bytes <= FEW.saturating_mul(item as u64) {
-        return if item >= 16 { Op::Run } else { Op::Scalar };
+        return if item >= LINE { Op::Run } else { Op::Scalar };
     }
     if inner.dst == item as isize && inner.src == 0 && item <= op::fill::FILL_MOST {
         return Op::Fill;
@@ -99,7 +106,7 @@ pub(super) unsafe fn serial(nest: &Nest) {
     unsafe {
         match nest.item {
             Item::Bits { .. } => return op::bits::copy(nest, reach, near),
-            Item::Bytes(_) => carry_out(nest, &op(nest), reach),
+            Item::Bytes(_) => carry_out(nest, reach),
         }
         // Non-temporal stores come before whatever follows.
         if reach.stream | reach.stream_scattered {
@@ -111,16 +118,14 @@ pub(super) unsafe fn serial(nest: &Nest) {
 /// Carries out a nest of bytes that are in the first-level cache, on both sides.
 unsafe fn near(nest: &Nest) {
     // SAFETY: the caller's promise.
-    unsafe {
-        carry_out(nest, &op(nest), Reach::NEAR);
-    }
+    unsafe { carry_out(nest, Reach::NEAR) }
 }
 
-/// Carries out a nest of bytes by an op.
-unsafe fn carry_out(nest: &Nest, op: &Op, reach: Reach) {
+/// Carries out a nest of bytes by its op.
+unsafe fn carry_out(nest: &Nest, reach: Reach) {
     // SAFETY: the caller's promise.
     unsafe {
-        match op {
+        match &chosen(nest) {
             Op::Run => op::run::copy(nest, reach),
             Op::Fill => op::fill::copy(nest, reach),
             Op::Turn(sides) => op::turn::copy(nest, sides, reach),
