@@ -72,12 +72,28 @@ pub type DeviceCode = i32;
 
 /// A device: its kind and its ordinal.
 #[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Eq, Debug)]
 pub struct DLDevice {
     /// A `DLDeviceType` code.
     pub device_type: DeviceCode,
     /// The ordinal; 0 for host, pinned and managed memory.
     pub device_id: i32,
+}
+
+impl DLDevice {
+    /// Both in one number.
+    #[inline(always)]
+    pub const fn word(self) -> u64 {
+        self.device_type as u32 as u64 | (self.device_id as u32 as u64) << 32
+    }
+}
+
+/// By one comparison: every call asks.
+impl PartialEq for DLDevice {
+    #[inline(always)]
+    fn eq(&self, other: &DLDevice) -> bool {
+        self.word() == other.word()
+    }
 }
 
 /// What the bits of an element mean: the codes of DLPack 1.3. Any other `uint8_t` may occur too.
@@ -124,7 +140,7 @@ pub enum DLDataTypeCode {
 
 /// The type of one element, in native byte order: `lanes` values of `bits` bits.
 #[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Eq, Debug)]
 pub struct DLDataType {
     /// A `DLDataTypeCode` code.
     pub code: u8,
@@ -132,6 +148,17 @@ pub struct DLDataType {
     pub bits: u8,
     /// Number of lanes; 1 for scalars.
     pub lanes: u16,
+}
+
+/// By one comparison: every call asks.
+impl PartialEq for DLDataType {
+    #[inline(always)]
+    fn eq(&self, other: &DLDataType) -> bool {
+        let word = |&DLDataType { code, bits, lanes }: &DLDataType| {
+            u32::from(code) | u32::from(bits) << 8 | u32::from(lanes) << 16
+        };
+        word(self) == word(other)
+    }
 }
 
 /// A tensor that owns nothing: a description of memory.

@@ -192,8 +192,7 @@ pub fn check_strictly(device: DLDevice) -> Result<()> {
 /// Whether [`check_strictly`] passes and `data` is an address.
 #[inline(always)]
 pub fn plain(device: DLDevice) -> bool {
-    // Both in one number: for most devices one question less.
-    let word = u64::from(device.device_type as u32) | u64::from(device.device_id as u32) << 32;
+    let word = device.word(); // for most devices one question less
     word == kDLCPU as u64
         || word < u64::from(u32::BITS) && (Codes::ADDRESSED.0 >> word) & 1 != 0
         || has_free_id(device)

@@ -142,7 +142,7 @@ impl Plan {
 
     /// Number of elements (saturating).
     pub fn count(&self) -> u64 {
-        self.dims.iter().fold(1u64, |n, dim| n.saturating_mul(dim.n.max(0) as u64))
+        self.dims.iter().fold(1u64, |n, dim| n.saturating_mul(dim.n as u64))
     }
 
     /// Number of bytes written, rounded up (saturating).

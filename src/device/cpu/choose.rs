@@ -100,6 +100,7 @@ pub fn outlet(plan: &Plan) -> &'static str {
 ///
 /// # Safety
 /// As [`super::copy`].
+#[inline(always)]
 pub(super) unsafe fn serial(nest: &Nest) {
     let reach: Reach = policy::reach(nest.whole_bytes);
     // SAFETY: the caller's promise.

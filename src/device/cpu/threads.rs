@@ -213,6 +213,7 @@ pub fn parts(plan: &Plan, parallel: &Parallel) -> (usize, [&'static str; 2]) {
 ///
 /// # Safety
 /// As [`super::copy`].
+#[inline(never)]
 pub(super) unsafe fn run(plan: &Plan, parallel: &Parallel) -> Result<()> {
     let nest = Nest::new(plan);
     // SAFETY: the caller's promise.
