@@ -110,7 +110,8 @@ static void notes(void *id) {
   if (got_count < MOST) got[got_count++] = *(int *)id;
 }
 
-static void model(int steps) {
+/* Of one order only where `orders` is 1: links are then numbered in another way. */
+static void model(int steps, int orders) {
   static int ids[IDS] = {0, 1, 2, 3, 4, 5};
   link_t links[MOST];
   int n = 0, most = 0, step, i, order;
@@ -120,7 +121,7 @@ static void model(int steps) {
   WORKS(dlrs_tensor_new(shape, 1, F32, CPU, NULL, &tensor, ERR));
   before = inject_live();
   for (step = 0; step < steps; ++step) {
-    const int id = (int)below(IDS), after = (int)below(2);
+    const int id = (int)below(IDS), after = (int)below(orders);
     if (n < MOST && below(2) != 0) {
       WORKS(dlrs_attach(tensor, notes, &ids[id], after, ERR));
       links[n].id = id;
@@ -227,8 +228,9 @@ int main(void) {
   EQUAL(second, 2);
   nested();
   from_inside();
-  for (deleted = 0; deleted < 40; ++deleted) model((int)deleted * 5);
-  model(2000);
+  for (deleted = 0; deleted < 80; ++deleted) model((int)deleted / 2 * 5, 1 + (int)deleted % 2);
+  model(2000, 1);
+  model(2000, 2);
   in_turn();
   return t_close();
 }

@@ -3,9 +3,13 @@
 //! While the tensor lives no link leaves its chain: attaching pushes with one compare-and-swap, or
 //! uses the link of a callback that was detached again, so a chain is never longer than there were
 //! callbacks at a time. So both are safe beside each other on several threads, and no lock can be
-//! held while a callback runs. Serial numbers tell the order in which callbacks were attached. When
-//! the tensor goes, the links are put in that order, and one after the other is taken off and run;
-//! only callbacks can change the chain then.
+//! held while a callback runs. When the tensor goes, the links are put in the order in which their
+//! callbacks were attached, and one after the other is taken off and run; only callbacks can change
+//! the chain then.
+//!
+//! Serial numbers tell that order, and of equal ones the place: what was pushed later comes first.
+//! So a callback that is pushed needs no new number, unless the tensor has some that run at the
+//! other time of its end.
 
 use core::ffi::c_void;
 use core::mem::{replace, transmute};
@@ -23,8 +27,12 @@ pub type Callback = unsafe extern "C" fn(context: *mut c_void);
 const DEAD: u64 = 0;
 /// That of a link whose next callback is being written.
 const BUSY: u64 = 1;
-/// That of the next callback: no two callbacks of the process have the same.
+/// The last number: no two callbacks of one link have the same.
 static SERIAL: AtomicU64 = AtomicU64::new(BUSY + 1);
+
+fn next_serial() -> u64 {
+    SERIAL.fetch_add(1, Relaxed).wrapping_add(1)
+}
 
 /// One callback.
 struct Link {
@@ -48,7 +56,7 @@ impl Link {
         // Release, as each store here: whoever sees it sees that the link is busy.
         self.callback.store(callback as *mut c_void, Release);
         self.context.store(context, Release);
-        self.serial.store(SERIAL.fetch_add(1, Relaxed), Release);
+        self.serial.store(next_serial(), Release);
     }
 
     /// The serial number of the callback, if it is this one.
@@ -96,15 +104,15 @@ impl Chain {
         }
     }
 
-    /// Adds a link for a callback.
-    fn push(&self, callback: Callback, context: *mut c_void) -> Result<()> {
+    /// Adds a link for a callback; `alone`: all others of the tensor are of this chain.
+    fn push(&self, alone: bool, callback: Callback, context: *mut c_void) -> Result<()> {
         let Some(memory) = platform::memory(size_of::<Link>()) else {
             return Err(Error::new(DLRS_NOMEM).value(size_of::<Link>() as i64));
         };
         let link: NonNull<Link> = memory.cast();
         let (callback, context) =
             (AtomicPtr::new(callback as *mut c_void), AtomicPtr::new(context));
-        let serial = AtomicU64::new(SERIAL.fetch_add(1, Relaxed));
+        let serial = AtomicU64::new(if alone { SERIAL.load(Relaxed) } else { next_serial() });
         let mut next = self.first.load(Relaxed);
         // SAFETY: fresh memory of the right size, not yet seen by anyone.
         unsafe { link.write(Link { next, callback, context, serial }) };
@@ -129,7 +137,7 @@ pub fn attach(block: &Block, after: bool, callback: Callback, context: *mut c_vo
             link.set(callback, context);
             Ok(())
         }
-        None => chain.push(callback, context),
+        None => chain.push(block.chain(!after).is_empty(), callback, context),
     }
 }
 
@@ -141,9 +149,8 @@ pub fn detach(block: &Block, callback: Callback, context: *mut c_void) -> bool {
             let chain = block.chain(after);
             chain.links().filter_map(move |link| Some((link.is(callback, context)?, link, chain)))
         });
-        let Some((serial, link, chain)) = found.max_by_key(|(serial, ..)| *serial) else {
-            return false;
-        };
+        let later = |a: (u64, _, _), b: (u64, _, _)| if b.0 > a.0 { b } else { a };
+        let Some((serial, link, chain)) = found.reduce(later) else { return false };
         // As long as the number is the same, so is the callback that was seen with it.
         if link.serial.compare_exchange(serial, DEAD, AcqRel, Relaxed).is_ok() {
             chain.dead.fetch_add(1, Release);
@@ -250,7 +257,7 @@ unsafe fn arranged(mut links: *mut Link) -> *mut Link {
     runs.into_iter().fold(null_mut(), |all, run| unsafe { merged(run, all) })
 }
 
-/// Whether the links' serial numbers fall from one to the next.
+/// Whether no link's serial number is greater than that of the one before.
 ///
 /// # Safety
 /// As [`arranged`].
@@ -259,7 +266,7 @@ unsafe fn in_order(mut link: *mut Link) -> bool {
     while let Some(this) = unsafe { link.as_ref() } {
         // SAFETY: as above.
         let next = unsafe { this.next.as_ref() };
-        if next.is_some_and(|next| next.serial.load(Relaxed) >= this.serial.load(Relaxed)) {
+        if next.is_some_and(|next| next.serial.load(Relaxed) > this.serial.load(Relaxed)) {
             return false;
         }
         link = this.next;
@@ -267,7 +274,7 @@ unsafe fn in_order(mut link: *mut Link) -> bool {
     true
 }
 
-/// Two runs as one, the greatest serial number first.
+/// Two runs as one, the greatest serial number first, and of equal ones that of `a`.
 ///
 /// # Safety
 /// As [`arranged`].
@@ -277,8 +284,8 @@ unsafe fn merged(mut a: *mut Link, mut b: *mut Link) -> *mut Link {
     // SAFETY: the caller's word; `last` is a place in this frame or in a link.
     unsafe {
         while !a.is_null() && !b.is_null() {
-            let later = (*a).serial.load(Relaxed) > (*b).serial.load(Relaxed);
-            let next = if later { &mut a } else { &mut b };
+            let from_a = (*a).serial.load(Relaxed) >= (*b).serial.load(Relaxed);
+            let next = if from_a { &mut a } else { &mut b };
             let link = *next;
             *next = (*link).next;
             *last = link;
