@@ -6,7 +6,9 @@
 //! portable  vectors in plain Rust: any target; wider ones for tests and Miri
 //! x86       AVX2 and AVX-512 vectors, one with permutations across all of it (VBMI)
 //! neon      AArch64 vectors
-//! turn      transposes: tiles and squares in registers; the macro-kernel with stage and prefetch
+//! turn      transposes: the macro-kernels, with stage and prefetch
+//! tile      and their micro-kernels: tiles and squares in registers
+//! side      where rows and columns are
 //! shuffle   runs programs of windows and permutations, for each destination cache line
 //! program   makes them
 //! rows      runs and repeated items, with plain or non-temporal stores
@@ -27,19 +29,28 @@
 extern crate std;
 
 /// A module with the kernels of one instruction set, each compiled for it, from the vectors for
-/// transposes of bytes, of more, and of sides shorter than these, for shuffles, and for runs.
+/// transposes of bytes, and of more, the function for sides shorter than these, and the vectors for
+/// shuffles, and for runs.
 /// Attributes of all functions, and more for those of shuffles, come before these.
 macro_rules! wrappers {
     (
         $name:ident [$($features:meta)?] [$($more:meta)?]
-        $bytes:ty, $wide:ty, $narrow:ty, $shuffle:ty, $rows:ty
+        $bytes:ty, $wide:ty, $narrow:ident, $shuffle:ty, $rows:ty
     ) => {
         #[allow(dead_code)] // a kernel of one level may serve a higher one
         mod $name {
             use super::*;
-            use crate::{bits, rows, shuffle, turn};
+            use crate::{bits, rows, shuffle, tile, turn};
 
-            $(#[$features])?
+            /// What transposes need.
+            const TURNER: tile::Turner = tile::Turner {
+                bytes: [<$bytes as Vector>::BYTES, <$wide as Vector>::BYTES],
+                wide: if <$wide as Vector>::BYTES == 16 { $narrow } else { wide },
+                narrow: $narrow,
+                leave,
+                put,
+            };
+
             pub(super) unsafe fn turn(
                 item: usize,
                 face: &turn::Face,
@@ -47,7 +58,25 @@ macro_rules! wrappers {
                 space: turn::Space,
             ) {
                 // SAFETY: the caller's face; the level's instructions.
-                unsafe { turn::any::<$bytes, $wide, $narrow>(item, face, how, space) }
+                unsafe { turn::any(&TURNER, item, face, how, space) }
+            }
+
+            $(#[$features])?
+            unsafe fn wide(item: usize, block: &tile::Block) {
+                // SAFETY: the caller's block; the level's instructions.
+                unsafe { tile::wide::<$bytes, $wide>(item, block) }
+            }
+
+            $(#[$features])?
+            unsafe fn leave(leave: &tile::Leave) {
+                // SAFETY: the caller's rows; the level's instructions.
+                unsafe { tile::leave::<$wide>(leave) }
+            }
+
+            $(#[$features])?
+            unsafe fn put(writer: &mut rows::Writer, to: *mut u8, from: *const u8, n: usize) {
+                // SAFETY: the caller's bytes; the level's instructions.
+                unsafe { writer.put::<$wide>(to, from, n) }
             }
 
             $(#[$features])?
@@ -109,8 +138,10 @@ mod portable;
 mod program;
 mod rows;
 mod shuffle;
+mod side;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod turn;
 mod vector;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -121,7 +152,8 @@ pub use items::{LOOPS, Loop, items};
 pub use program::{BYTES_MOST, GAP, Made, Period, Steps};
 pub use rows::{FILL_MOST, Fill, Rows, Writer};
 pub use shuffle::Program;
-pub use turn::{ELEMENT_MOST, Face, How, LINES_MOST, Lists, SIDE_LOOPS, Side, Space, Stage, Step};
+pub use side::{SIDE_LOOPS, Side, Step};
+pub use turn::{ELEMENT_MOST, Face, How, LINES_MOST, Lists, Space, Stage};
 pub use vector::Vector;
 
 /// Bytes of a cache line.

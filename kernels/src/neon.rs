@@ -2,8 +2,8 @@
 //! pair is a hint that few heed.
 use core::arch::{aarch64::*, asm};
 
-use crate::vector::{Job, Vector};
-use crate::{Kernels, Level};
+use crate::vector::Vector;
+use crate::{Kernels, Level, tile};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
@@ -124,15 +124,14 @@ impl Vector for Neon {
         // SAFETY: a prefetch never faults.
         unsafe { asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags)) }
     }
-
-    #[inline(never)]
-    unsafe fn apart<J: Job>(job: J) {
-        // SAFETY: the caller's job.
-        unsafe { job.run() }
-    }
 }
 
-wrappers!(neon [] [] Neon, Neon, Neon, Neon, Neon);
+unsafe fn narrow(item: usize, block: &tile::Block) {
+    // SAFETY: the caller's block; the target's instructions.
+    unsafe { tile::narrow::<Neon>(item, block) }
+}
+
+wrappers!(neon [] [] Neon, Neon, narrow, Neon, Neon);
 
 pub(crate) static NEON: Kernels = table!(Level::Neon, neon, neon, 16, neon, fence);
 

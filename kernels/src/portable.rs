@@ -2,7 +2,7 @@
 //! permutations in lanes or across all of it, it is for tests: the algorithms of AVX2 and of AVX-512
 //! on any machine, and under Miri. There it checks what a processor traps (streaming stores that are
 //! not aligned), and what one would not notice (indices outside of a window).
-use crate::vector::{Job, Vector};
+use crate::vector::Vector;
 use crate::{Kernels, Level, bits, rows, turn};
 
 /// Whether vectors of more than one lane are there, and all of them check what they are asked for.
@@ -156,12 +156,6 @@ impl<const BYTES: usize, const WINDOW: usize> Vector for Emulated<BYTES, WINDOW>
 
     #[inline(always)]
     unsafe fn prefetch_near(_: *const u8) {}
-
-    #[inline(never)]
-    unsafe fn apart<J: Job>(job: J) {
-        // SAFETY: the caller's job.
-        unsafe { job.run() }
-    }
 }
 
 type One = Emulated<16, 16>;
@@ -183,11 +177,17 @@ unsafe fn fence() {}
 #[cfg(any(test, feature = "emulated"))]
 mod of_tests {
     use super::*;
+    use crate::tile;
 
     type Two = Emulated<32, 16>;
     type Four = Emulated<64, 64>;
-    wrappers!(four [] [] Two, Four, One, Four, Four);
-    wrappers!(two [] [] Two, Two, One, Two, Two);
+    unsafe fn narrow(item: usize, block: &tile::Block) {
+        // SAFETY: the caller's block.
+        unsafe { tile::narrow::<One>(item, block) }
+    }
+
+    wrappers!(four [] [] Two, Four, narrow, Four, Four);
+    wrappers!(two [] [] Two, Two, narrow, Two, Two);
 
     pub(crate) static EMULATED: Kernels = table!(Level::Emulated, four, four, 64, four, fence);
     pub(crate) static EMULATED_LANES: Kernels =

@@ -91,7 +91,7 @@ pub(crate) unsafe fn copy<V: Vector>(rows: &Rows) {
     // SAFETY: what waits is the caller's runs' own.
     unsafe {
         if rows.stream {
-            writer.flush::<V>();
+            writer.flush();
         }
     }
 }
@@ -222,7 +222,7 @@ pub(crate) unsafe fn fill<V: Vector>(fill: &Fill) {
     // SAFETY: what waits is the end of the caller's row.
     unsafe {
         if fill.stream {
-            writer.flush::<V>();
+            writer.flush();
         }
     }
 }
@@ -279,7 +279,7 @@ impl Writer {
         // SAFETY: the caller's bytes; what is held is less than a line.
         unsafe {
             if to != self.next {
-                self.flush::<V>();
+                self.flush();
             }
             self.next = to.wrapping_add(n);
             let (mut to, mut from, mut n) = (to, from, n);
@@ -319,7 +319,7 @@ impl Writer {
 
     /// Writes what waits.
     #[inline(always)]
-    pub unsafe fn flush<V: Vector>(&mut self) {
+    pub unsafe fn flush(&mut self) {
         let line: *const u8 = self.line.as_ptr().cast();
         if self.held > 0 {
             let (at, n) = (self.next.wrapping_sub(self.held), self.held);

@@ -1,100 +1,19 @@
 //! Transposes of a face: a matrix whose rows are dense in the source and whose columns are dense in
 //! the destination.
 //!
-//! The micro-kernel turns a tile in registers, or moves elements of odd sizes one by one. Around it
-//! are two macro-kernels: `tiles` writes to the destination, or to a linear stage, as it is;
-//! `staged` is for what does not stay in the caches: bands of source rows, prefetched, and whole
-//! cache lines by non-temporal stores. Where destination rows start at different places of a line,
-//! tiles are put into the stage, and lines leave it wherever they start; the part of a line that is
-//! not complete yet is carried over to the next band.
+//! Two macro-kernels hand out blocks to the micro-kernels of a level: `tiles` writes to the
+//! destination, or to a linear stage, as it is; `staged` is for what does not stay in the caches:
+//! bands of source rows, prefetched, and whole cache lines by non-temporal stores. Where destination
+//! rows start at different places of a line, tiles are put into the stage, and lines leave it
+//! wherever they start; the part of a line that is not complete yet is carried over to the next
+//! band. Neither has vectors of its own: both are compiled once for all levels.
 use core::mem::MaybeUninit;
+use core::ptr::{null, null_mut};
 
 use crate::LINE;
 use crate::rows::Writer;
-use crate::vector::Vector;
-
-/// Loops of a side, at most.
-pub const SIDE_LOOPS: usize = 3;
-
-/// A loop of a side: its extent, and the bytes from one turn to the next.
-#[derive(Clone, Copy)]
-pub struct Step {
-    /// Extent.
-    pub n: usize,
-    /// Stride.
-    pub by: isize,
-}
-
-impl Step {
-    /// A loop that is not there.
-    pub const NONE: Step = Step { n: 1, by: 0 };
-}
-
-/// The rows of a matrix: loops inside one another, the innermost first.
-#[derive(Clone, Copy)]
-pub struct Side {
-    /// The loops; those beyond the last are [`Step::NONE`].
-    pub loops: [Step; SIDE_LOOPS],
-}
-
-/// Where rows are, in bytes from the first one.
-type List = *mut isize;
-
-impl Side {
-    /// One loop.
-    #[inline(always)]
-    pub const fn one(n: usize, by: isize) -> Side {
-        Side { loops: [Step { n, by }, Step::NONE, Step::NONE] }
-    }
-
-    /// Rows in all.
-    #[inline(always)]
-    pub const fn rows(&self) -> usize {
-        let [a, b, c] = self.loops;
-        a.n * b.n * c.n
-    }
-
-    /// Whether all rows start in the same place of a cache line.
-    #[inline(always)]
-    fn in_phase(&self) -> bool {
-        let [a, b, c] = self.loops;
-        ((a.by | b.by | c.by) as usize).is_multiple_of(LINE)
-    }
-
-    /// Writes to `list` where `n` rows from row `first` on are. No vectors: once for all kernels.
-    #[inline(never)]
-    unsafe fn list(&self, first: usize, n: usize, list: List) {
-        let (mut turn, mut at) = ([0; SIDE_LOOPS], 0isize);
-        let (mut l, mut rest) = (0, first);
-        while l < SIDE_LOOPS && rest > 0 {
-            let Step { n, by } = self.loops[l];
-            let outer = if rest < n { 0 } else { rest.checked_div(n).unwrap_or(0) };
-            turn[l] = rest - outer * n;
-            at += turn[l] as isize * by;
-            (l, rest) = (l + 1, outer);
-        }
-        let mut i = 0;
-        while i < n {
-            let Step { n: extent, by } = self.loops[0];
-            let end = n.min(i + extent - turn[0]);
-            turn[0] += end - i;
-            while i < end {
-                // SAFETY: the caller's list has room for `n`.
-                unsafe { list.add(i).write(at) };
-                at += by;
-                i += 1;
-            }
-            let mut l = 0;
-            while l + 1 < SIDE_LOOPS && turn[l] == self.loops[l].n {
-                let (inner, outer) = (self.loops[l], self.loops[l + 1]);
-                at += outer.by - inner.n as isize * inner.by;
-                turn[l] = 0;
-                turn[l + 1] += 1;
-                l += 1;
-            }
-        }
-    }
-}
+use crate::side::{List, Side, Step};
+use crate::tile::{Block, Leave, Permutations, Soon, Turner, elements, odd_columns};
 
 /// A matrix and its transpose.
 #[derive(Clone, Copy)]
@@ -192,9 +111,6 @@ pub struct Lists {
     tile_columns: [isize; LINE + 16],
     /// Rows of the stage.
     turned: [isize; LINE],
-    /// Permutations of 16 bytes: elements of an odd size to a power of two, and back.
-    widen: [u8; 16],
-    narrow: [u8; 16],
 }
 
 /// What is listed for `tiles`: first rows and columns, and how many.
@@ -208,28 +124,7 @@ impl Listed {
     const NONE: Listed = Listed { rows: [0; 2], columns: [0; 2] };
 }
 
-/// `B` for single bytes, `W` for larger elements, `N` where a side is shorter than these.
-#[inline(always)]
-pub(crate) unsafe fn any<B: Vector, W: Vector, N: Vector>(
-    item: usize,
-    face: &Face,
-    how: &How,
-    space: Space,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match item {
-            1 => size::<B, N, 1, 16>(face, how, item, space),
-            2 => size::<W, N, 2, 8>(face, how, item, space),
-            4 => size::<W, N, 4, 4>(face, how, item, space),
-            8 => size::<W, N, 8, 2>(face, how, item, space),
-            16 => size::<W, N, 16, 1>(face, how, item, space),
-            _ => size::<W, N, 0, 1>(face, how, item, space),
-        }
-    }
-}
-
-/// The same without vectors, in blocks of a line of columns.
+/// Transposes without vectors, in blocks of a line of columns.
 pub(crate) unsafe fn plain(item: usize, face: &Face, how: &How, space: Space) {
     let item = item.clamp(1, ELEMENT_MOST);
     let [n_dst, n_src] = [face.rows.rows(), face.columns.rows()];
@@ -253,7 +148,8 @@ pub(crate) unsafe fn plain(item: usize, face: &Face, how: &How, space: Space) {
                 while i < how.faces as isize {
                     let src = face.src.wrapping_offset(i * how.next[0]).wrapping_add(c * item);
                     let dst = face.dst.wrapping_offset(i * how.next[1]).wrapping_add(d * item);
-                    elements(&Block { src, dst, rows, columns, n: [high, wide] }, item);
+                    let n = [high, wide];
+                    elements(&Block { src, dst, rows, columns, n, ..Block::NONE }, item);
                     i += 1;
                 }
                 c += wide;
@@ -277,15 +173,111 @@ struct Part {
     columns: usize,
 }
 
-/// Elements of `S` bytes, or of `item` if `S` is 0; tiles are `E` elements wide.
-#[inline(always)]
-unsafe fn size<V: Vector, N: Vector, const S: usize, const E: usize>(
-    first: &Face,
-    how: &How,
+/// Elements of one size, and what turns them.
+struct Turn<'a> {
+    turner: &'a Turner,
     item: usize,
+    /// Whether no register holds a power of two of them.
+    odd: bool,
+    /// Columns of a tile.
+    tile: usize,
     space: Space,
-) {
-    let item = if S > 0 { S } else { item.clamp(1, ELEMENT_MOST) };
+    listed: Listed,
+}
+
+impl<'a> Turn<'a> {
+    #[inline(always)]
+    fn new(turner: &'a Turner, item: usize, space: Space) -> Turn<'a> {
+        let odd = item > 16 || !item.is_power_of_two();
+        let tile = if odd { 1 } else { 16 / item };
+        Turn { turner, item, odd, tile, space, listed: Listed::NONE }
+    }
+
+    /// Bytes of vectors.
+    #[inline(always)]
+    fn bytes(&self, narrow: bool) -> usize {
+        let [one, more] = self.turner.bytes;
+        if narrow | self.odd {
+            16
+        } else if self.item == 1 {
+            one
+        } else {
+            more
+        }
+    }
+
+    /// Rows of a tile.
+    #[inline(always)]
+    fn high(&self, narrow: bool) -> usize {
+        if self.odd { 1 } else { self.bytes(narrow) / self.item }
+    }
+
+    #[inline(always)]
+    unsafe fn block(&self, narrow: bool, block: &Block) {
+        let kernel = if narrow | self.odd { self.turner.narrow } else { self.turner.wide };
+        // SAFETY: the caller's block; the level's.
+        unsafe { kernel(self.item, block) }
+    }
+
+    /// Tiles straight to the destination. The last ones of a row or column move back over their
+    /// predecessors and write the same bytes again: there are at least a tile's rows and columns.
+    unsafe fn tiles(&mut self, narrow: bool, face: &Face, part: Part, stream: bool, ahead: usize) {
+        let item = self.item;
+        let (line, high) = ((LINE / item).max(self.tile), self.high(narrow));
+        let (row_end, column_end) = (part.row + part.rows, part.column + part.columns);
+        // SAFETY: the caller's rows and columns, and places in its space.
+        unsafe {
+            let rows = list(&raw mut (*self.space.lists).tile_rows);
+            let columns = list(&raw mut (*self.space.lists).tile_columns);
+            let mut row = part.row;
+            while row < row_end {
+                let to = row_end.min(row + BAND);
+                row = row.min(row_end - high);
+                let n = to - row;
+                if self.listed.rows != [row, n] {
+                    face.rows.list(row, n, rows);
+                    self.listed.rows = [row, n];
+                }
+                let (mut s, mut step, every) = (part.column, 0, steps(part.columns / line));
+                while s < column_end {
+                    let end = column_end.min(s + line);
+                    let first = s.min(column_end - self.tile);
+                    if self.listed.columns != [first, end - first] {
+                        face.columns.list(first, end - first, columns);
+                        self.listed.columns = [first, end - first];
+                    }
+                    let soon = ahead > 0 && step < every;
+                    let soon = Soon {
+                        src: face.src.wrapping_add(ahead),
+                        rows,
+                        n: if soon { n } else { 0 },
+                        every,
+                        first: step,
+                        lines: GROUP,
+                    };
+                    let block = Block {
+                        src: face.src.wrapping_add(first * item),
+                        dst: face.dst.wrapping_add(row * item),
+                        rows,
+                        columns,
+                        n: [n, end - first],
+                        stream,
+                        soon,
+                        ..Block::NONE
+                    };
+                    self.block(narrow, &block);
+                    (s, step) = (end, step + 1);
+                }
+                row = to;
+            }
+        }
+    }
+}
+
+/// Transposes faces by the kernels of a level.
+pub(crate) unsafe fn any(turner: &Turner, item: usize, first: &Face, how: &How, space: Space) {
+    let item = item.clamp(1, ELEMENT_MOST);
+    let mut turn = Turn::new(turner, item, space);
     let (n_dst, n_src) = (first.rows.rows(), first.columns.rows());
     let row = n_dst * item;
     let (whole, joined) = (n_src * row, joins(first, how, row, n_src));
@@ -299,9 +291,9 @@ unsafe fn size<V: Vector, N: Vector, const S: usize, const E: usize>(
     unsafe {
         let stage: *mut u8 = space.turned();
         let mut writer = Writer::new();
-        let (mut held, mut listed) = (0, Listed::NONE);
+        let mut held = 0;
         // Blocks start where source lines do, if all rows start in the same place.
-        let squares = S > 2 && joined && first.rows.in_phase();
+        let squares = !turn.odd && item > 2 && joined && first.rows.in_phase();
         let mut i = 0;
         while i < how.faces {
             let face = Face {
@@ -311,7 +303,7 @@ unsafe fn size<V: Vector, N: Vector, const S: usize, const E: usize>(
             };
             i += 1;
             if stages {
-                staged::<V, N, S, E>(&face, how, item, i < how.faces, space);
+                staged(&turn, &face, how, i < how.faces);
                 continue;
             }
             let mut s = 0;
@@ -322,8 +314,8 @@ unsafe fn size<V: Vector, N: Vector, const S: usize, const E: usize>(
                     left
                 } else if s == 0 && squares {
                     block - LINE / item + (face.src as usize).wrapping_neg() % LINE / item
-                } else if left - block < E {
-                    block - E
+                } else if left - block < turn.tile {
+                    block - turn.tile
                 } else {
                     block
                 };
@@ -336,24 +328,21 @@ unsafe fn size<V: Vector, N: Vector, const S: usize, const E: usize>(
                     from.columns = Side::one(count, row as isize);
                     part.column = 0;
                 }
-                if row >= V::BYTES {
-                    tiles::<V, S, E>(&from, part, item, ahead, false, &mut listed, space);
-                } else {
-                    tiles::<N, S, E>(&from, part, item, ahead, false, &mut listed, space);
-                }
+                let narrow = row < turn.bytes(false);
+                turn.tiles(narrow, &from, part, false, ahead);
                 s += count;
                 if joined {
                     held += count * row;
                     let follows = i < how.faces && how.next[1] == whole as isize;
                     if s < n_src || !follows || held + whole > RUN {
                         let to = face.dst.wrapping_add(s * row).wrapping_sub(held);
-                        writer.put::<V>(to, stage, held);
+                        (turner.put)(&mut writer, to, stage, held);
                         held = 0;
                     }
                 }
             }
         }
-        writer.flush::<V>();
+        writer.flush();
     }
 }
 
@@ -368,40 +357,6 @@ fn joins(face: &Face, how: &How, row: usize, n: usize) -> bool {
         && (n >= LINE || how.next[1] == (n * row) as isize)
 }
 
-/// Rows that are needed soon: some lines of each `every`th one from `first` on are prefetched.
-/// Memory gives some lines of a row faster than single ones.
-#[derive(Clone, Copy)]
-struct Soon {
-    src: *const u8,
-    rows: List,
-    n: usize,
-    /// A power of two.
-    every: usize,
-    first: usize,
-    lines: usize,
-}
-
-impl Soon {
-    /// Rows `i` to `i + n`, as far as there are some.
-    #[inline(always)]
-    unsafe fn prefetch<V: Vector>(&self, i: usize, n: usize) {
-        let end = self.n.min(i + n);
-        let mut i = i + (self.first.wrapping_sub(i) & (self.every - 1));
-        while i < end {
-            // SAFETY: row `i` is listed, and a prefetch never faults.
-            unsafe {
-                let row = self.src.wrapping_offset(*self.rows.add(i));
-                let mut l = 0;
-                while l < self.lines {
-                    V::prefetch(row.wrapping_add(l * LINE));
-                    l += 1;
-                }
-            }
-            i += self.every;
-        }
-    }
-}
-
 /// At how many of so many steps rows are prefetched, each time others.
 #[inline(always)]
 const fn steps(n: usize) -> usize {
@@ -412,342 +367,38 @@ const fn steps(n: usize) -> usize {
     }
 }
 
-/// Rows and columns that are turned at once: where their first elements are, and where each is.
-#[derive(Clone, Copy)]
-struct Block {
-    src: *const u8,
-    dst: *mut u8,
-    rows: List,
-    columns: List,
-    /// Rows and columns, of elements that are moved one by one.
-    n: [usize; 2],
-}
-
-impl Block {
-    /// The same, from a row and a column on.
-    #[inline(always)]
-    unsafe fn from(&self, item: usize, row: usize, column: usize) -> Block {
-        // SAFETY: both are listed.
-        let (rows, columns) = unsafe { (self.rows.add(row), self.columns.add(column)) };
-        let (src, dst) = (self.src.wrapping_add(column * item), self.dst.wrapping_add(row * item));
-        Block { src, dst, rows, columns, n: self.n }
-    }
-
-    /// Stores vectors to their columns.
-    #[inline(always)]
-    unsafe fn store<V: Vector, const E: usize>(&self, tile: [V; E], stream: bool) {
-        let mut j = 0;
-        while j < E {
-            // SAFETY: the caller's columns.
-            unsafe {
-                let at = self.dst.wrapping_offset(*self.columns.add(j));
-                if stream { tile[j].stream(at) } else { tile[j].store(at) }
-            }
-            j += 1;
-        }
-    }
-}
-
-/// The micro-kernel: 16 bytes of each of `BYTES / S` source rows become `E` = `16 / S` destination
-/// rows of `BYTES`.
-#[inline(always)]
-unsafe fn tile<V: Vector, const S: usize, const E: usize>(block: &Block) -> [V; E] {
-    let Block { src, rows, .. } = *block;
-    // SAFETY: the caller's rows.
-    unsafe {
-        let mut tile = [V::load_lanes(src, rows, E); E];
-        let mut i = 1;
-        while i < E {
-            tile[i] = V::load_lanes(src, rows.add(i), E);
-            i += 1;
-        }
-        zips::<V, S, E>(tile)
-    }
-}
-
-/// Rounds of zips on `E` vectors: each brings elements one power of two nearer to their places.
-#[inline(always)]
-unsafe fn zips<V: Vector, const S: usize, const E: usize>(mut rows: [V; E]) -> [V; E] {
-    let mut round = 1;
-    while round < E {
-        let old = rows;
-        let mut i = 0;
-        while i < E / 2 {
-            // SAFETY: registers alone.
-            [rows[2 * i], rows[2 * i + 1]] = unsafe { old[i].zip::<S>(old[i + E / 2]) };
-            i += 1;
-        }
-        round *= 2;
-    }
-    rows
-}
-
-/// A square: `BYTES` of each of `BYTES / S` source rows become as many destination rows of `BYTES`.
-/// Each source row is loaded once.
-#[inline(always)]
-unsafe fn square<V: Vector, const S: usize, const E: usize>(block: &Block, stream: bool) {
-    let Block { src, rows, .. } = *block;
-    // SAFETY: the caller's rows and columns.
-    unsafe {
-        let lanes = V::BYTES / 16;
-        let mut parts = [[V::load(src.wrapping_offset(*rows)); E]; 4];
-        let mut i = 0;
-        while i < E {
-            let four = V::load_square(src, rows.add(i), E);
-            let mut c = 0;
-            while c < lanes {
-                parts[c][i] = four[c];
-                c += 1;
-            }
-            i += 1;
-        }
-        let mut c = 0;
-        while c < lanes {
-            block.from(S, 0, c * E).store::<V, E>(zips::<V, S, E>(parts[c]), stream);
-            c += 1;
-        }
-    }
-}
-
-/// Columns of a tile of elements of an odd size.
-#[inline(always)]
-const fn odd_columns(item: usize) -> usize {
-    match item {
-        3 => 4,
-        5..=7 => 2,
-        _ => 1,
-    }
-}
-
-/// Elements of an odd size into the stage, with bytes that follow in the source's rows and are
-/// overwritten in the stage.
-#[inline(always)]
-unsafe fn loose<V: Vector>(block: &Block, item: usize, lists: *mut Lists) {
-    // SAFETY: the caller's rows and columns, and what he says may be read and written.
-    unsafe {
-        match item {
-            3 => widened::<V, 4, 4>(block, item, lists),
-            5..=7 => widened::<V, 8, 2>(block, item, lists),
-            9..=15 => moved::<[u64; 2]>(block, item, 0),
-            _ => elements(block, item),
-        }
-    }
-}
-
-/// Tiles of `E` rows and columns, whose elements have `S` bytes in registers. `V` is one lane.
-#[inline(always)]
-unsafe fn widened<V: Vector, const S: usize, const E: usize>(
-    block: &Block,
-    item: usize,
-    lists: *mut Lists,
-) {
-    let n = block.n;
-    // SAFETY: as `loose`; rows are a multiple of columns, and these of `E`.
-    unsafe {
-        let widen = V::load((&raw const (*lists).widen).cast());
-        let narrow = V::load((&raw const (*lists).narrow).cast());
-        let mut c = 0;
-        while c < n[1] {
-            let mut d = 0;
-            while d < n[0] {
-                let part = block.from(item, d, c);
-                let mut tile = [widen; E];
-                let mut i = 0;
-                while i < E {
-                    let row = part.src.wrapping_offset(*part.rows.add(i));
-                    tile[i] = V::load(row).permute(widen);
-                    i += 1;
-                }
-                tile = zips::<V, S, E>(tile);
-                i = 0;
-                while i < E {
-                    tile[i] = tile[i].permute(narrow);
-                    i += 1;
-                }
-                part.store::<V, E>(tile, false);
-                d += E;
-            }
-            c += E;
-        }
-    }
-}
-
-/// Makes the permutations for elements of an odd size.
-#[inline(never)]
-unsafe fn permutations(item: usize, lists: *mut Lists) {
-    let item = item.clamp(1, 16);
-    let wide = item.next_power_of_two();
-    let mut i = 0;
-    while i < 16 {
-        let (element, byte) = (i >> wide.trailing_zeros(), i & (wide - 1));
-        let widen = if byte < item { element * item + byte } else { 0x80 };
-        let (element, byte) = (i / item, i % item);
-        let at = element * wide + byte;
-        // SAFETY: places of the caller's lists.
-        unsafe {
-            (*lists).widen[i] = widen as u8;
-            (*lists).narrow[i] = if at < 16 { at as u8 } else { 0x80 };
-        }
-        i += 1;
-    }
-}
-
-/// Moves elements one by one: each as two that overlap. No vectors: once for all kernels.
-#[inline(never)]
-unsafe fn elements(block: &Block, item: usize) {
-    // SAFETY: the caller's rows and columns; two `T` that overlap are an element.
-    unsafe {
-        match item {
-            1 => moved::<u8>(block, item, 0),
-            2..4 => moved::<u16>(block, item, item - 2),
-            4..8 => moved::<u32>(block, item, item - 4),
-            8..16 => moved::<u64>(block, item, item - 8),
-            16..32 => moved::<[u64; 2]>(block, item, item - 16),
-            _ => moved::<[u64; 4]>(block, item, item - 32),
-        }
-    }
-}
-
-/// Elements as a `T`, and another one `second` bytes behind it.
-#[inline(always)]
-unsafe fn moved<T: Copy>(block: &Block, item: usize, second: usize) {
-    let Block { src, dst, rows, columns, n } = *block;
-    let mut d = 0;
-    while d < n[0] {
-        // SAFETY: as `elements`.
-        unsafe {
-            let mut from = src.wrapping_offset(*rows.add(d));
-            let to = dst.wrapping_add(d * item);
-            let mut c = 0;
-            while c < n[1] {
-                let out = to.wrapping_offset(*columns.add(c));
-                let low = from.cast::<T>().read_unaligned();
-                if second > 0 {
-                    let high = from.wrapping_add(second).cast::<T>().read_unaligned();
-                    out.wrapping_add(second).cast::<T>().write_unaligned(high);
-                }
-                out.cast::<T>().write_unaligned(low);
-                from = from.wrapping_add(item);
-                c += 1;
-            }
-        }
-        d += 1;
-    }
-}
-
-/// Tiles straight to the destination. The last ones of a row or column move back over their
-/// predecessors and write the same bytes again: there are at least a tile's rows and columns.
-#[inline(always)]
-unsafe fn tiles<V: Vector, const S: usize, const E: usize>(
-    face: &Face,
-    part: Part,
-    item: usize,
-    ahead: usize,
-    stream: bool,
-    listed: &mut Listed,
-    space: Space,
-) {
-    let item = if S > 0 { S } else { item.clamp(1, ELEMENT_MOST) };
-    let (line, wide) = ((LINE / item).max(E), V::BYTES / item);
-    let high = if S > 0 { wide } else { 1 };
-    let (row_end, column_end) = (part.row + part.rows, part.column + part.columns);
-    // SAFETY: the caller's rows and columns, and places in its space.
-    unsafe {
-        let rows = list(&raw mut (*space.lists).tile_rows);
-        let columns = list(&raw mut (*space.lists).tile_columns);
-        let mut row = part.row;
-        while row < row_end {
-            let to = row_end.min(row + BAND);
-            row = row.min(row_end - high);
-            let n = to - row;
-            if listed.rows != [row, n] {
-                face.rows.list(row, n, rows);
-                listed.rows = [row, n];
-            }
-            let mut s = part.column;
-            while s < column_end {
-                let end = column_end.min(s + line);
-                let first = s.min(column_end - E);
-                if listed.columns != [first, end - first] {
-                    face.columns.list(first, end - first, columns);
-                    listed.columns = [first, end - first];
-                }
-                let block = Block {
-                    src: face.src.wrapping_add(first * item),
-                    dst: face.dst.wrapping_add(row * item),
-                    rows,
-                    columns,
-                    n: [n, end - first],
-                };
-                if S == 0 {
-                    elements(&block, item);
-                }
-                let mut d = 0;
-                while S > 0 && d < n {
-                    let d_at = d.min(n - high);
-                    if ahead > 0 {
-                        let (step, every) = ((s - part.column) / line, steps(part.columns / line));
-                        let src = face.src.wrapping_add(ahead);
-                        let n = if step < every { n } else { 0 };
-                        let soon = Soon { src, rows, n, every, first: step, lines: GROUP };
-                        soon.prefetch::<V>(d_at, high);
-                    }
-                    let mut c = s;
-                    while c < end {
-                        if S > 2 && V::BYTES > 16 && c + wide <= end {
-                            square::<V, S, E>(&block.from(S, d_at, c - first), stream);
-                            c += wide;
-                        } else {
-                            let block = block.from(S, d_at, c.min(end - E) - first);
-                            block.store::<V, E>(tile::<V, S, E>(&block), stream);
-                            c += E;
-                        }
-                    }
-                    d += high;
-                }
-                s = end;
-            }
-            row = to;
-        }
-    }
-}
-
 /// The macro-kernel: bands of source rows, whole lines of the destination at a time, which leave
 /// the tiles for the destination or for the stage. The ends of rows are made by narrow tiles,
 /// together with what is beside them.
-#[inline(always)]
-unsafe fn staged<V: Vector, N: Vector, const S: usize, const E: usize>(
-    face: &Face,
-    how: &How,
-    item: usize,
-    more: bool,
-    space: Space,
-) {
-    let item = if S > 0 { S } else { item.clamp(1, ELEMENT_MOST) };
+unsafe fn staged(turn: &Turn, face: &Face, how: &How, more: bool) {
+    let Turn { item, odd, tile, space, .. } = *turn;
+    // Elements beside the squares.
+    let mut ends = Turn { listed: Listed::NONE, ..*turn };
+    let high = turn.high(true);
     let (n_dst, n_src) = (face.rows.rows(), face.columns.rows());
     // Columns at a time; rows that make a whole line, or that many columns of an odd size.
-    let tile = if S > 0 { 1 } else { odd_columns(item) };
-    let line = LINE / item / tile * tile;
+    let some = if odd { odd_columns(item) } else { 1 };
+    let line = LINE / item / some * some;
     let line = line.max(1);
     let misplaced = (face.dst as usize).wrapping_neg() % LINE;
     // Whether all destination rows start in the same place of a line, and elements in it.
-    let alike = S > 0 && face.columns.in_phase() && misplaced.is_multiple_of(item);
-    let stages = how.stream && (!alike || V::BYTES < LINE);
+    let alike = !odd && face.columns.in_phase() && misplaced.is_multiple_of(item);
+    let stages = how.stream && (!alike || turn.bytes(false) < LINE);
     let carries = stages && !alike;
     let head = if how.stream && alike { misplaced / item } else { 0 };
     // Whole source lines, if all source rows start in the same place.
-    let lead = if S > 0 && face.rows.in_phase() {
+    let lead = if !odd && face.rows.in_phase() {
         (face.src as usize).wrapping_neg() % LINE / item
     } else {
         0
     };
     // Lines that a group of lines at any place is in.
-    let group_lines = if S > 0 && face.rows.in_phase() { GROUP } else { GROUP + 1 };
+    let group_lines = if !odd && face.rows.in_phase() { GROUP } else { GROUP + 1 };
     // Bytes of up to two more elements of an odd size are read, in the same row.
-    let columns = (n_src - lead - if S > 0 { 0 } else { 2 }) / line * line;
+    let columns = (n_src - lead - if odd { 2 } else { 0 }) / line * line;
     let tail = n_src - lead - columns;
     // Rows of a band: a whole line at least.
-    let least = if S > 0 { 1 } else { 2 };
+    let least = if odd { 2 } else { 1 };
     let most = (how.lines.max(least) * line).min(BAND / line * line);
     let pitch = (most * item).next_multiple_of(LINE) + 2 * LINE;
     // SAFETY: the caller's rows and columns, and places in its space.
@@ -760,9 +411,7 @@ unsafe fn staged<V: Vector, N: Vector, const S: usize, const E: usize>(
         let (listed, out) = (list(&raw mut (*lists).columns), list(&raw mut (*lists).turned));
         let own = Side::one(line, pitch as isize);
         own.list(0, line, out);
-        if S == 0 {
-            permutations(item, lists);
-        }
+        let permutations = Permutations::new(item);
         face.rows.list(0, most.min(n_dst), next);
         let mut strip = 0;
         while strip < columns {
@@ -797,11 +446,11 @@ unsafe fn staged<V: Vector, N: Vector, const S: usize, const E: usize>(
                 let done = to == n_dst && strip + strip_n == columns && !more;
                 let n = if done { 0 } else { most.min(n_dst - start) };
                 face.rows.list(start, n, next);
-                let (mut s, mut ends) = (0, Listed::NONE);
+                let mut s = 0;
+                ends.listed = Listed::NONE;
                 while s < strip_n && (whole || carries) {
                     let at = lead + strip + s;
                     face.columns.list(at, line, listed);
-                    let carry = carry.wrapping_add(s * LINE);
                     let src = face.src.wrapping_add(at * item);
                     if whole {
                         // While a group of lines is turned, the next one of each row is
@@ -829,142 +478,60 @@ unsafe fn staged<V: Vector, N: Vector, const S: usize, const E: usize>(
                         } else {
                             (face.dst.wrapping_add(d * item), listed)
                         };
-                        let block = Block { src, dst, rows, columns, n: [line; 2] };
-                        let mut l = 0;
-                        while l < band {
-                            let block = block.from(item, l, 0);
-                            let soon = Soon {
-                                rows: soon.rows.add(l),
-                                n: soon.n.saturating_sub(l),
-                                ..soon
-                            };
-                            lines::<V, N, S, E>(&block, item, soon, stages, how.stream, space);
-                            l += line;
-                        }
+                        let block = Block {
+                            src,
+                            dst,
+                            rows,
+                            columns,
+                            n: [band, line],
+                            stream: how.stream && !stages,
+                            loose: if stages { &raw const permutations } else { null() },
+                            soon,
+                        };
+                        turn.block(false, &block);
                     } else {
                         // The last rows, behind what was carried over.
                         let dst = turned.wrapping_add(LINE).wrapping_sub(d * item);
                         let face = Face { src, dst, rows: face.rows, columns: own };
-                        let high = if S > 0 { N::BYTES / item } else { 1 };
                         let row = d.min(n_dst - high);
                         let part = Part { row, rows: n_dst - row, column: 0, columns: line };
-                        tiles::<N, S, E>(&face, part, item, 0, false, &mut ends, space);
+                        ends.tiles(true, &face, part, false, 0);
                     }
-                    let mut c = 0;
-                    while stages && c < line {
-                        let from = turned.wrapping_add(c * pitch);
-                        let row = face.dst.wrapping_offset(*listed.add(c)).wrapping_add(d * item);
-                        let carry = carry.wrapping_add(c * LINE);
-                        let edge = Edge { carries, first: d == 0, last: to == n_dst };
-                        leave::<V>(from, row, carry, (to - d) * item, edge);
-                        c += 1;
+                    if stages {
+                        (turn.turner.leave)(&Leave {
+                            from: turned,
+                            pitch,
+                            dst: face.dst.wrapping_add(d * item),
+                            columns: listed,
+                            rows: line,
+                            bytes: (to - d) * item,
+                            carry: if carries { carry.wrapping_add(s * LINE) } else { null_mut() },
+                            first: d == 0,
+                            last: to == n_dst,
+                        });
                     }
                     s += line;
                 }
                 // Beside the squares; or, at the ends of destination rows, all columns.
-                let high = if S > 0 { N::BYTES / item } else { 1 };
+                let sides = if whole || carries {
+                    [(0, first), (n_src - last, last)]
+                } else {
+                    [(lead + strip - first, first + strip_n + last), (0, 0)]
+                };
+                let wide = whole && how.stream && !stages;
                 let row = d.min(n_dst - high);
-                let high = (to - row).max(high);
-                let mut side = 0;
-                while side < 2 {
-                    let (at, n) = match (side, whole || carries) {
-                        (0, true) => (0, first),
-                        (0, false) => (lead + strip - first, first + strip_n + last),
-                        (_, true) => (n_src - last, last),
-                        (_, false) => (0, 0),
-                    };
-                    let mut beside = Listed::NONE;
-                    let n = if n > 0 { n.max(E) } else { 0 };
-                    let part = Part { row, rows: high, column: at.min(n_src - n), columns: n };
-                    if n > 0 && whole && how.stream && alike && V::BYTES == LINE {
-                        tiles::<V, S, E>(face, part, item, 0, true, &mut beside, space);
-                    } else if n > 0 {
-                        tiles::<N, S, E>(face, part, item, 0, false, &mut beside, space);
+                for (at, n) in sides {
+                    if n > 0 {
+                        let n = n.max(tile);
+                        let rows = (to - row).max(high);
+                        let part = Part { row, rows, column: at.min(n_src - n), columns: n };
+                        ends.listed = Listed::NONE;
+                        ends.tiles(!wide, face, part, wide, 0);
                     }
-                    side += 1;
                 }
                 d = to;
             }
             strip += strip_n;
-        }
-    }
-}
-
-/// `LINE` bytes of each of `LINE / S` source rows become as many whole lines of the destination, or
-/// of the stage.
-#[inline(always)]
-unsafe fn lines<V: Vector, N: Vector, const S: usize, const E: usize>(
-    block: &Block,
-    item: usize,
-    soon: Soon,
-    stages: bool,
-    stream: bool,
-    space: Space,
-) {
-    let stream = stream && !stages;
-    // SAFETY: the caller's rows and columns, and places in its space.
-    unsafe {
-        if S == 0 {
-            soon.prefetch::<V>(0, block.n[0]);
-            if stages {
-                loose::<N>(block, item, space.lists);
-            } else {
-                elements(block, item);
-            }
-            return;
-        }
-        let (line, side) = (LINE / S.max(1), V::BYTES / S.max(1));
-        let mut k = 0;
-        while k < line {
-            soon.prefetch::<V>(k, side);
-            let mut c = 0;
-            while c < line {
-                square::<V, S, E>(&block.from(S, k, c), stream);
-                c += side;
-            }
-            k += side;
-        }
-    }
-}
-
-/// Where in its row a band is, and whether parts of lines are carried from band to band.
-#[derive(Clone, Copy)]
-struct Edge {
-    carries: bool,
-    first: bool,
-    last: bool,
-}
-
-/// One row of the stage leaves it for `row`: `n` new bytes, behind the 64 that were carried over.
-/// The last 64 bytes are carried on, or leave as they are at the end of the row.
-#[inline(always)]
-unsafe fn leave<V: Vector>(from: *mut u8, row: *mut u8, carry: *mut u8, n: usize, edge: Edge) {
-    use core::ptr::copy_nonoverlapping;
-    // SAFETY: the caller's row and places in its space.
-    unsafe {
-        // Where the first whole line starts in the stage: 1 to 64.
-        let mut at = LINE - row as usize % LINE;
-        let (dst, end) = (row.wrapping_sub(LINE), n + LINE);
-        if edge.carries {
-            if edge.first {
-                copy_nonoverlapping(from.wrapping_add(LINE), row, at % LINE);
-                at += if at < LINE { LINE } else { 0 };
-            } else {
-                copy_nonoverlapping(carry, from, LINE);
-            }
-        }
-        while at + LINE <= end {
-            let mut k = 0;
-            while k < LINE {
-                V::load(from.wrapping_add(at + k)).stream(dst.wrapping_add(at + k));
-                k += V::BYTES;
-            }
-            at += LINE;
-        }
-        if edge.carries && edge.last {
-            copy_nonoverlapping(from.wrapping_add(at), dst.wrapping_add(at), end - at);
-        } else if edge.carries {
-            copy_nonoverlapping(from.wrapping_add(n), carry, LINE);
         }
     }
 }

@@ -95,19 +95,4 @@ pub trait Vector: Copy {
     /// # Safety
     /// The trait's.
     unsafe fn prefetch_near(at: *const u8);
-    /// Does a job in a function of its own that is compiled for the vector's instructions: once,
-    /// where many callers would each contain it.
-    ///
-    /// # Safety
-    /// The trait's, and the job's.
-    unsafe fn apart<J: Job>(job: J);
-}
-
-/// A piece of a kernel, for [`Vector::apart`].
-pub trait Job {
-    /// Does it: `inline(always)`.
-    ///
-    /// # Safety
-    /// The job's own.
-    unsafe fn run(self);
 }

@@ -46,8 +46,8 @@ pub(crate) use vectors::{AVX2, AVX512, VBMI};
 pub(crate) mod vectors {
     use core::arch::x86_64::*;
 
-    use crate::vector::{Job, Vector};
-    use crate::{Kernels, Level};
+    use crate::vector::Vector;
+    use crate::{Kernels, Level, tile};
 
     #[derive(Clone, Copy)]
     pub(crate) struct X16(__m128i);
@@ -60,7 +60,7 @@ pub(crate) mod vectors {
     /// What differs between widths by the names of instructions alone.
     macro_rules! alike {
         (
-            $features:literal, $load:ident, $store:ident, $stream:ident,
+            $load:ident, $store:ident, $stream:ident,
             $($s:literal $low:ident $high:ident),*
         ) => {
             #[inline(always)]
@@ -98,12 +98,6 @@ pub(crate) mod vectors {
                 // SAFETY: a prefetch never faults.
                 unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
             }
-            #[inline(never)]
-            #[target_feature(enable = $features)]
-            unsafe fn apart<J: Job>(job: J) {
-                // SAFETY: the caller's job.
-                unsafe { job.run() }
-            }
         };
     }
 
@@ -112,7 +106,7 @@ pub(crate) mod vectors {
         const WINDOW: usize = 16;
 
         alike!(
-            "avx2,bmi2", _mm_loadu_si128, _mm_storeu_si128, _mm_stream_si128,
+            _mm_loadu_si128, _mm_storeu_si128, _mm_stream_si128,
             1 _mm_unpacklo_epi8 _mm_unpackhi_epi8, 2 _mm_unpacklo_epi16 _mm_unpackhi_epi16,
             4 _mm_unpacklo_epi32 _mm_unpackhi_epi32, 8 _mm_unpacklo_epi64 _mm_unpackhi_epi64
         );
@@ -173,7 +167,7 @@ pub(crate) mod vectors {
         const WINDOW: usize = 16;
 
         alike!(
-            "avx2,bmi2", _mm256_loadu_si256, _mm256_storeu_si256, _mm256_stream_si256,
+            _mm256_loadu_si256, _mm256_storeu_si256, _mm256_stream_si256,
             1 _mm256_unpacklo_epi8 _mm256_unpackhi_epi8,
             2 _mm256_unpacklo_epi16 _mm256_unpackhi_epi16,
             4 _mm256_unpacklo_epi32 _mm256_unpackhi_epi32,
@@ -244,7 +238,7 @@ pub(crate) mod vectors {
         const WINDOW: usize = WINDOW;
 
         alike!(
-            "avx2,bmi2,avx512f,avx512bw,avx512vl", _mm512_loadu_si512, _mm512_storeu_si512,
+            _mm512_loadu_si512, _mm512_storeu_si512,
             _mm512_stream_si512,
             1 _mm512_unpacklo_epi8 _mm512_unpackhi_epi8,
             2 _mm512_unpacklo_epi16 _mm512_unpackhi_epi16,
@@ -331,10 +325,17 @@ pub(crate) mod vectors {
         unsafe { _mm_sfence() }
     }
 
-    wrappers!(avx2 [target_feature(enable = "avx2,bmi2")] [] X32, X32, X16, X32, X32);
+    /// Transposes of narrow blocks, at each level.
+    #[target_feature(enable = "avx2,bmi2")]
+    unsafe fn narrow(item: usize, block: &tile::Block) {
+        // SAFETY: the caller's block; the levels' instructions.
+        unsafe { tile::narrow::<X16>(item, block) }
+    }
+
+    wrappers!(avx2 [target_feature(enable = "avx2,bmi2")] [] X32, X32, narrow, X32, X32);
     wrappers!(
         avx512 [target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl")]
-        [target_feature(enable = "avx512vbmi")] X32, X64<16>, X16, X64<64>, X64<16>
+        [target_feature(enable = "avx512vbmi")] X32, X64<16>, narrow, X64<64>, X64<16>
     );
 
     pub(crate) static AVX2: Kernels = table!(Level::Avx2, avx2, avx2, 16, avx2, fence);

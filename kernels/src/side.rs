@@ -1,0 +1,85 @@
+//! Where the rows and the columns of a transpose are: loops inside one another, and lists of them.
+use crate::LINE;
+
+/// Loops of a side, at most.
+pub const SIDE_LOOPS: usize = 3;
+
+/// A loop of a side: its extent, and the bytes from one turn to the next.
+#[derive(Clone, Copy)]
+pub struct Step {
+    /// Extent.
+    pub n: usize,
+    /// Stride.
+    pub by: isize,
+}
+
+impl Step {
+    /// A loop that is not there.
+    pub const NONE: Step = Step { n: 1, by: 0 };
+}
+
+/// The rows of a matrix: loops inside one another, the innermost first.
+#[derive(Clone, Copy)]
+pub struct Side {
+    /// The loops; those beyond the last are [`Step::NONE`].
+    pub loops: [Step; SIDE_LOOPS],
+}
+
+/// Where rows are, in bytes from the first one.
+pub(crate) type List = *mut isize;
+
+impl Side {
+    /// One loop.
+    #[inline(always)]
+    pub const fn one(n: usize, by: isize) -> Side {
+        Side { loops: [Step { n, by }, Step::NONE, Step::NONE] }
+    }
+
+    /// Rows in all.
+    #[inline(always)]
+    pub const fn rows(&self) -> usize {
+        let [a, b, c] = self.loops;
+        a.n * b.n * c.n
+    }
+
+    /// Whether all rows start in the same place of a cache line.
+    #[inline(always)]
+    pub(crate) fn in_phase(&self) -> bool {
+        let [a, b, c] = self.loops;
+        ((a.by | b.by | c.by) as usize).is_multiple_of(LINE)
+    }
+
+    /// Writes to `list` where `n` rows from row `first` on are. No vectors: once for all kernels.
+    #[inline(never)]
+    pub(crate) unsafe fn list(&self, first: usize, n: usize, list: List) {
+        let (mut turn, mut at) = ([0; SIDE_LOOPS], 0isize);
+        let (mut l, mut rest) = (0, first);
+        while l < SIDE_LOOPS && rest > 0 {
+            let Step { n, by } = self.loops[l];
+            let outer = if rest < n { 0 } else { rest.checked_div(n).unwrap_or(0) };
+            turn[l] = rest - outer * n;
+            at += turn[l] as isize * by;
+            (l, rest) = (l + 1, outer);
+        }
+        let mut i = 0;
+        while i < n {
+            let Step { n: extent, by } = self.loops[0];
+            let end = n.min(i + extent - turn[0]);
+            turn[0] += end - i;
+            while i < end {
+                // SAFETY: the caller's list has room for `n`.
+                unsafe { list.add(i).write(at) };
+                at += by;
+                i += 1;
+            }
+            let mut l = 0;
+            while l + 1 < SIDE_LOOPS && turn[l] == self.loops[l].n {
+                let (inner, outer) = (self.loops[l], self.loops[l + 1]);
+                at += outer.by - inner.n as isize * inner.by;
+                turn[l] = 0;
+                turn[l + 1] += 1;
+                l += 1;
+            }
+        }
+    }
+}

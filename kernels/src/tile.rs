@@ -1,0 +1,434 @@
+//! The micro-kernels of transposes: blocks of rows and columns. Elements of 1, 2, 4, 8 and 16 bytes
+//! are turned in registers, in tiles and squares, by one function for each size and vector; those of
+//! other sizes are moved one by one, or widened to one of these.
+use core::ptr::{copy_nonoverlapping, null, null_mut};
+
+use crate::LINE;
+use crate::rows::Writer;
+use crate::side::List;
+use crate::vector::Vector;
+
+/// What a level does for transposes.
+pub(crate) struct Turner {
+    /// Bytes of its vectors: for single bytes, and for larger elements.
+    pub(crate) bytes: [usize; 2],
+    /// Turns a block of elements of so many bytes by these.
+    pub(crate) wide: unsafe fn(usize, &Block),
+    /// The same by vectors of 16 bytes; and elements of other sizes.
+    pub(crate) narrow: unsafe fn(usize, &Block),
+    /// Takes rows out of the stage.
+    pub(crate) leave: unsafe fn(&Leave),
+    /// [`Writer::put`].
+    pub(crate) put: unsafe fn(&mut Writer, *mut u8, *const u8, usize),
+}
+
+/// Rows that are needed soon: some lines of each `every`th one from `first` on are prefetched.
+/// Memory gives some lines of a row faster than single ones.
+#[derive(Clone, Copy)]
+pub(crate) struct Soon {
+    pub(crate) src: *const u8,
+    pub(crate) rows: List,
+    pub(crate) n: usize,
+    /// A power of two.
+    pub(crate) every: usize,
+    pub(crate) first: usize,
+    pub(crate) lines: usize,
+}
+
+impl Soon {
+    /// Rows `i` to `i + n`, as far as there are some.
+    #[inline(always)]
+    unsafe fn prefetch<V: Vector>(&self, i: usize, n: usize) {
+        let end = self.n.min(i + n);
+        let mut i = i + (self.first.wrapping_sub(i) & (self.every - 1));
+        while i < end {
+            // SAFETY: row `i` is listed, and a prefetch never faults.
+            unsafe {
+                let row = self.src.wrapping_offset(*self.rows.add(i));
+                let mut l = 0;
+                while l < self.lines {
+                    V::prefetch(row.wrapping_add(l * LINE));
+                    l += 1;
+                }
+            }
+            i += self.every;
+        }
+    }
+}
+
+/// Rows and columns that are turned at once: where their first elements are, and where each is.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    pub(crate) src: *const u8,
+    pub(crate) dst: *mut u8,
+    pub(crate) rows: List,
+    pub(crate) columns: List,
+    /// Rows and columns: a tile's at least. The last tiles move back over their predecessors and
+    /// write the same bytes again.
+    pub(crate) n: [usize; 2],
+    /// By non-temporal stores: only with vectors of a whole line.
+    pub(crate) stream: bool,
+    /// Of elements of other sizes, up to two more may be read behind each row and be overwritten
+    /// behind each column; null: they may not.
+    pub(crate) loose: *const Permutations,
+    /// What is prefetched meanwhile.
+    pub(crate) soon: Soon,
+}
+
+impl Block {
+    /// None.
+    pub(crate) const NONE: Block = Block {
+        src: null(),
+        dst: null_mut(),
+        rows: null_mut(),
+        columns: null_mut(),
+        n: [0; 2],
+        stream: false,
+        loose: null(),
+        soon: Soon { src: null(), rows: null_mut(), n: 0, every: 1, first: 0, lines: 0 },
+    };
+
+    /// Where a row and a column meet, and where the lists go on from there.
+    #[inline(always)]
+    unsafe fn at(&self, item: usize, row: usize, column: usize) -> At {
+        // SAFETY: both are listed.
+        let (rows, columns) = unsafe { (self.rows.add(row), self.columns.add(column)) };
+        let (src, dst) = (self.src.wrapping_add(column * item), self.dst.wrapping_add(row * item));
+        At { src, dst, rows, columns }
+    }
+}
+
+/// The first element of a tile.
+#[derive(Clone, Copy)]
+struct At {
+    src: *const u8,
+    dst: *mut u8,
+    rows: List,
+    columns: List,
+}
+
+impl At {
+    /// Stores vectors to their columns, from column `first` on.
+    #[inline(always)]
+    unsafe fn store<V: Vector, const E: usize>(&self, first: usize, tile: [V; E], stream: bool) {
+        let mut j = 0;
+        while j < E {
+            // SAFETY: the caller's columns.
+            unsafe {
+                let at = self.dst.wrapping_offset(*self.columns.add(first + j));
+                if stream && V::BYTES == LINE { tile[j].stream(at) } else { tile[j].store(at) }
+            }
+            j += 1;
+        }
+    }
+}
+
+/// Turns a block: `B` for single bytes, `W` for larger elements of a size that is a power of two.
+#[inline(always)]
+pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match item {
+            1 => turned::<B, 1, 16>(block),
+            2 => turned::<W, 2, 8>(block),
+            4 => turned::<W, 4, 4>(block),
+            8 => turned::<W, 8, 2>(block),
+            _ => turned::<W, 16, 1>(block),
+        }
+    }
+}
+
+/// The same by vectors of 16 bytes, of elements of any size.
+#[inline(always)]
+pub(crate) unsafe fn narrow<N: Vector>(item: usize, block: &Block) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match item {
+            1 | 2 | 4 | 8 | 16 => wide::<N, N>(item, block),
+            _ => odd::<N>(item, block),
+        }
+    }
+}
+
+/// Elements of `S` bytes; tiles are `E` = `16 / S` columns wide, and as high as a vector is long.
+#[inline(always)]
+unsafe fn turned<V: Vector, const S: usize, const E: usize>(block: &Block) {
+    let high = V::BYTES / S;
+    let [rows, columns] = block.n;
+    // SAFETY: the caller's rows and columns.
+    unsafe {
+        let mut d = 0;
+        while d < rows {
+            let row = d.min(rows - high);
+            block.soon.prefetch::<V>(row, high);
+            let mut c = 0;
+            while c < columns {
+                if S > 2 && V::BYTES > 16 && c + high <= columns {
+                    square::<V, S, E>(block.at(S, row, c), block.stream);
+                    c += high;
+                } else {
+                    let at = block.at(S, row, c.min(columns - E));
+                    at.store::<V, E>(0, tile::<V, S, E>(at), block.stream);
+                    c += E;
+                }
+            }
+            d += high;
+        }
+    }
+}
+
+/// 16 bytes of each of `BYTES / S` source rows become `E` destination rows of `BYTES`.
+#[inline(always)]
+unsafe fn tile<V: Vector, const S: usize, const E: usize>(at: At) -> [V; E] {
+    // SAFETY: the caller's rows.
+    unsafe {
+        let mut tile = [V::load_lanes(at.src, at.rows, E); E];
+        let mut i = 1;
+        while i < E {
+            tile[i] = V::load_lanes(at.src, at.rows.add(i), E);
+            i += 1;
+        }
+        zips::<V, S, E>(tile)
+    }
+}
+
+/// Rounds of zips on `E` vectors: each brings elements one power of two nearer to their places.
+#[inline(always)]
+unsafe fn zips<V: Vector, const S: usize, const E: usize>(mut rows: [V; E]) -> [V; E] {
+    let mut round = 1;
+    while round < E {
+        let old = rows;
+        let mut i = 0;
+        while i < E / 2 {
+            // SAFETY: registers alone.
+            [rows[2 * i], rows[2 * i + 1]] = unsafe { old[i].zip::<S>(old[i + E / 2]) };
+            i += 1;
+        }
+        round *= 2;
+    }
+    rows
+}
+
+/// A square: `BYTES` of each of `BYTES / S` source rows become as many destination rows of `BYTES`.
+/// Each source row is loaded once.
+#[inline(always)]
+unsafe fn square<V: Vector, const S: usize, const E: usize>(at: At, stream: bool) {
+    let lanes = V::BYTES / 16;
+    // SAFETY: the caller's rows and columns.
+    unsafe {
+        let mut parts = [[V::load(at.src.wrapping_offset(*at.rows)); E]; 4];
+        let mut i = 0;
+        while i < E {
+            let four = V::load_square(at.src, at.rows.add(i), E);
+            let mut c = 0;
+            while c < lanes {
+                parts[c][i] = four[c];
+                c += 1;
+            }
+            i += 1;
+        }
+        let mut c = 0;
+        while c < lanes {
+            at.store::<V, E>(c * E, zips::<V, S, E>(parts[c]), stream);
+            c += 1;
+        }
+    }
+}
+
+/// Columns of a tile of elements of another size.
+#[inline(always)]
+pub(crate) const fn odd_columns(item: usize) -> usize {
+    match item {
+        3 => 4,
+        5..=7 => 2,
+        _ => 1,
+    }
+}
+
+/// Permutations of 16 bytes: elements of another size to a power of two, and back.
+pub(crate) struct Permutations {
+    widen: [u8; 16],
+    narrow: [u8; 16],
+}
+
+impl Permutations {
+    /// Those for elements of `item` bytes.
+    #[inline(never)]
+    pub(crate) fn new(item: usize) -> Permutations {
+        let item = item.clamp(1, 16);
+        let wide = item.next_power_of_two();
+        let mut made = Permutations { widen: [0; 16], narrow: [0; 16] };
+        let mut i = 0;
+        while i < 16 {
+            let (element, byte) = (i >> wide.trailing_zeros(), i & (wide - 1));
+            let widen = if byte < item { element * item + byte } else { 0x80 };
+            let (element, byte) = (i / item, i % item);
+            let at = element * wide + byte;
+            made.widen[i] = widen as u8;
+            made.narrow[i] = if at < 16 { at as u8 } else { 0x80 };
+            i += 1;
+        }
+        made
+    }
+}
+
+/// A block of elements of another size.
+#[inline(always)]
+unsafe fn odd<N: Vector>(item: usize, block: &Block) {
+    let (rows, mut d) = (block.n[0], 0);
+    // SAFETY: the caller's rows and columns.
+    unsafe {
+        while d < rows {
+            // Some rows, so that prefetches are spread.
+            let n = [if rows - d < 16 { rows - d } else { 16 }, block.n[1]];
+            block.soon.prefetch::<N>(d, n[0]);
+            let At { src, dst, rows, columns } = block.at(item, d, 0);
+            let some = Block { src, dst, rows, columns, n, ..*block };
+            match (item, block.loose.is_null()) {
+                (3, false) => widened::<N, 4, 4>(&some, item),
+                (5..=7, false) => widened::<N, 8, 2>(&some, item),
+                (9..=15, false) => moved::<[u64; 2]>(&some, item, 0),
+                _ => elements(&some, item),
+            }
+            d += n[0];
+        }
+    }
+}
+
+/// Tiles of `E` rows and columns, whose elements have `S` bytes in registers. `V` is one lane, and
+/// rows and columns are multiples of `E`.
+#[inline(always)]
+unsafe fn widened<V: Vector, const S: usize, const E: usize>(block: &Block, item: usize) {
+    // SAFETY: a loose block's rows, columns and permutations.
+    unsafe {
+        let Permutations { widen, narrow } = &*block.loose;
+        let (widen, narrow) = (V::load(widen.as_ptr()), V::load(narrow.as_ptr()));
+        let mut c = 0;
+        while c < block.n[1] {
+            let mut d = 0;
+            while d < block.n[0] {
+                let at = block.at(item, d, c);
+                let mut tile = [widen; E];
+                let mut i = 0;
+                while i < E {
+                    tile[i] = V::load_lanes(at.src, at.rows.add(i), 1).permute(widen);
+                    i += 1;
+                }
+                tile = zips::<V, S, E>(tile);
+                i = 0;
+                while i < E {
+                    tile[i] = tile[i].permute(narrow);
+                    i += 1;
+                }
+                at.store::<V, E>(0, tile, false);
+                d += E;
+            }
+            c += E;
+        }
+    }
+}
+
+/// Moves elements one by one: each as two that overlap. No vectors: once for all kernels.
+#[inline(never)]
+pub(crate) unsafe fn elements(block: &Block, item: usize) {
+    // SAFETY: the caller's rows and columns; two `T` that overlap are an element.
+    unsafe {
+        match item {
+            1 => moved::<u8>(block, item, 0),
+            2..4 => moved::<u16>(block, item, item - 2),
+            4..8 => moved::<u32>(block, item, item - 4),
+            8..16 => moved::<u64>(block, item, item - 8),
+            16..32 => moved::<[u64; 2]>(block, item, item - 16),
+            _ => moved::<[u64; 4]>(block, item, item - 32),
+        }
+    }
+}
+
+/// Elements as a `T`, and another one `second` bytes behind it.
+#[inline(always)]
+unsafe fn moved<T: Copy>(block: &Block, item: usize, second: usize) {
+    let Block { src, dst, rows, columns, n, .. } = *block;
+    let mut d = 0;
+    while d < n[0] {
+        // SAFETY: as `elements`.
+        unsafe {
+            let mut from = src.wrapping_offset(*rows.add(d));
+            let to = dst.wrapping_add(d * item);
+            let mut c = 0;
+            while c < n[1] {
+                let out = to.wrapping_offset(*columns.add(c));
+                let low = from.cast::<T>().read_unaligned();
+                if second > 0 {
+                    let high = from.wrapping_add(second).cast::<T>().read_unaligned();
+                    out.wrapping_add(second).cast::<T>().write_unaligned(high);
+                }
+                out.cast::<T>().write_unaligned(low);
+                from = from.wrapping_add(item);
+                c += 1;
+            }
+        }
+        d += 1;
+    }
+}
+
+/// Rows that leave the stage for the destination.
+#[derive(Clone, Copy)]
+pub(crate) struct Leave {
+    /// The first row in the stage, behind the 64 bytes that are carried over, and from one to the
+    /// next.
+    pub(crate) from: *mut u8,
+    pub(crate) pitch: usize,
+    /// Where each row goes.
+    pub(crate) dst: *mut u8,
+    pub(crate) columns: List,
+    pub(crate) rows: usize,
+    /// New bytes of each.
+    pub(crate) bytes: usize,
+    /// A line for each row: what is carried over from band to band; null: nothing is, for all rows
+    /// are whole lines.
+    pub(crate) carry: *mut u8,
+    /// Whether these are the first or the last bytes of the rows.
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+}
+
+/// Rows leave the stage in whole lines; what is left of each is carried over, or leaves as it is.
+#[inline(always)]
+pub(crate) unsafe fn leave<V: Vector>(leave: &Leave) {
+    let Leave { mut from, mut carry, bytes: n, .. } = *leave;
+    let carries = !carry.is_null();
+    let mut c = 0;
+    while c < leave.rows {
+        // SAFETY: the caller's rows and places in its space.
+        unsafe {
+            let row = leave.dst.wrapping_offset(*leave.columns.add(c));
+            // Where the first whole line starts in the stage: 1 to 64.
+            let mut at = LINE - row as usize % LINE;
+            let (dst, end) = (row.wrapping_sub(LINE), n + LINE);
+            if carries && leave.first {
+                copy_nonoverlapping(from.wrapping_add(LINE), row, at % LINE);
+                at += if at < LINE { LINE } else { 0 };
+            } else if carries {
+                copy_nonoverlapping(carry, from, LINE);
+            }
+            while at + LINE <= end {
+                let mut k = 0;
+                while k < LINE {
+                    V::load(from.wrapping_add(at + k)).stream(dst.wrapping_add(at + k));
+                    k += V::BYTES;
+                }
+                at += LINE;
+            }
+            if carries && leave.last {
+                copy_nonoverlapping(from.wrapping_add(at), dst.wrapping_add(at), end - at);
+            } else if carries {
+                copy_nonoverlapping(from.wrapping_add(n), carry, LINE);
+            }
+        }
+        from = from.wrapping_add(leave.pitch);
+        if carries {
+            carry = carry.wrapping_add(LINE);
+        }
+        c += 1;
+    }
+}
