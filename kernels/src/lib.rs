@@ -30,8 +30,8 @@ extern crate std;
 
 /// A module with the kernels of one instruction set, each compiled for it, from the vectors for
 /// transposes of bytes, and of more, the function for sides shorter than these, and the vectors for
-/// shuffles, and for runs.
-/// Attributes of all functions, and more for those of shuffles, come before these.
+/// shuffles and bits, and for runs.
+/// Attributes of all functions, and more for those of shuffles and bits, come before these.
 macro_rules! wrappers {
     (
         $name:ident [$($features:meta)?] [$($more:meta)?]
@@ -106,24 +106,25 @@ macro_rules! wrappers {
             }
 
             $(#[$features])?
+            $(#[$more])?
             pub(super) unsafe fn bits(bits: &bits::Bits) {
                 // SAFETY: the caller's items; the level's instructions.
-                unsafe { bits::run::<$bytes>(bits) }
+                unsafe { bits::run::<$shuffle>(bits) }
             }
         }
     };
 }
 
-/// The table of a level: of modules made by [`wrappers`], one for most, one for shuffles, with windows
-/// of so many bytes, and one for bits.
+/// The table of a level: of modules made by [`wrappers`], one for most, and one for shuffles, with
+/// windows of so many bytes, and bits.
 macro_rules! table {
-    ($level:expr, $most:ident, $shuffles:ident, $window:literal, $bits:ident, $fence:ident) => {
+    ($level:expr, $most:ident, $shuffles:ident, $window:literal, $fence:ident) => {
         Kernels {
             level: $level,
             turn: $most::turn,
             shuffles: Some(crate::Shuffles { run: $shuffles::shuffle, window: $window }),
             rows: $most::rows,
-            bits: $bits::bits,
+            bits: $shuffles::bits,
             fill: $most::fill,
             fence: $fence,
         }

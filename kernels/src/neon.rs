@@ -114,6 +114,30 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
+    unsafe fn up(self, bits: usize) -> Self {
+        // SAFETY: the target has the instructions.
+        unsafe {
+            let words = vreinterpretq_u64_u8(self.0);
+            Neon(vreinterpretq_u8_u64(vshlq_u64(words, vdupq_n_s64(bits as i64))))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn down(self, bits: usize) -> Self {
+        // SAFETY: the target has the instructions.
+        unsafe {
+            let words = vreinterpretq_u64_u8(self.0);
+            Neon(vreinterpretq_u8_u64(vshlq_u64(words, vdupq_n_s64(-(bits as i64)))))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mixed(self, other: Self, mask: Self) -> Self {
+        // SAFETY: the target has the instruction.
+        Neon(unsafe { vbslq_u8(mask.0, self.0, other.0) })
+    }
+
+    #[inline(always)]
     unsafe fn prefetch(at: *const u8) {
         // SAFETY: a prefetch never faults.
         unsafe { asm!("prfm pldl2keep, [{}]", in(reg) at, options(nostack, preserves_flags)) }
@@ -133,6 +157,6 @@ unsafe fn narrow(item: usize, block: &tile::Block) {
 
 wrappers!(neon [] [] Neon, Neon, narrow, Neon, Neon);
 
-pub(crate) static NEON: Kernels = table!(Level::Neon, neon, neon, 16, neon, fence);
+pub(crate) static NEON: Kernels = table!(Level::Neon, neon, neon, 16, fence);
 
 unsafe fn fence() {}

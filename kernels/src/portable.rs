@@ -26,6 +26,23 @@ impl<const BYTES: usize, const WINDOW: usize> Emulated<BYTES, WINDOW> {
         to
     }
 
+    /// Each eight bytes, and those of another vector, by a rule.
+    #[inline(always)]
+    unsafe fn words(self, other: Self, rule: impl Fn(u64, u64) -> u64) -> Self {
+        let (mut to, mut i) = (self, 0);
+        while i < BYTES / 8 {
+            let at = (&raw mut to.0).cast::<[u8; 8]>().wrapping_add(i);
+            let by = other.0.as_ptr().cast::<[u8; 8]>().wrapping_add(i);
+            // SAFETY: word `i` of vectors.
+            unsafe {
+                let word = rule(u64::from_le_bytes(*at), u64::from_le_bytes(*by));
+                *at = word.to_le_bytes();
+            }
+            i += 1;
+        }
+        to
+    }
+
     /// Byte `i`.
     #[inline(always)]
     unsafe fn byte(&self, i: usize) -> u8 {
@@ -152,6 +169,30 @@ impl<const BYTES: usize, const WINDOW: usize> Vector for Emulated<BYTES, WINDOW>
     }
 
     #[inline(always)]
+    unsafe fn up(self, bits: usize) -> Self {
+        // SAFETY: no instructions are needed.
+        unsafe { self.words(self, |word, _| word << (bits & 63)) }
+    }
+
+    #[inline(always)]
+    unsafe fn down(self, bits: usize) -> Self {
+        // SAFETY: no instructions are needed.
+        unsafe { self.words(self, |word, _| word >> (bits & 63)) }
+    }
+
+    #[inline(always)]
+    unsafe fn mixed(self, other: Self, mask: Self) -> Self {
+        // SAFETY: no instructions are needed.
+        unsafe {
+            let [own, others] = [
+                self.words(mask, |word, mask| word & mask),
+                other.words(mask, |word, mask| word & !mask),
+            ];
+            own.words(others, |a, b| a | b)
+        }
+    }
+
+    #[inline(always)]
     unsafe fn prefetch(_: *const u8) {}
 
     #[inline(always)]
@@ -189,9 +230,8 @@ mod of_tests {
     wrappers!(four [] [] Two, Four, narrow, Four, Four);
     wrappers!(two [] [] Two, Two, narrow, Two, Two);
 
-    pub(crate) static EMULATED: Kernels = table!(Level::Emulated, four, four, 64, four, fence);
-    pub(crate) static EMULATED_LANES: Kernels =
-        table!(Level::EmulatedLanes, two, two, 16, two, fence);
+    pub(crate) static EMULATED: Kernels = table!(Level::Emulated, four, four, 64, fence);
+    pub(crate) static EMULATED_LANES: Kernels = table!(Level::EmulatedLanes, two, two, 16, fence);
 }
 #[cfg(any(test, feature = "emulated"))]
 pub(crate) use of_tests::{EMULATED, EMULATED_LANES};

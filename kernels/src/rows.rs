@@ -30,7 +30,7 @@ pub struct Rows {
 }
 
 /// Bytes of a run from which memcpy finds the best way by itself.
-const LONG: usize = 2048;
+pub(crate) const LONG: usize = 2048;
 /// First bytes of a long run that the processor does not foresee.
 const FIRST: usize = 8 * LINE;
 /// Bytes between two bursts of prefetches.
@@ -119,7 +119,7 @@ unsafe fn put<V: Vector>(
 
 /// 16 bytes and more: vectors, the last of which moves back over the one before.
 #[inline(always)]
-unsafe fn short<V: Vector>(to: *mut u8, from: *const u8, bytes: usize) {
+pub(crate) unsafe fn short<V: Vector>(to: *mut u8, from: *const u8, bytes: usize) {
     // SAFETY: the caller's run, of 16 bytes at least; no part reaches beyond it.
     unsafe {
         if bytes < V::BYTES {

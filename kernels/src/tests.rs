@@ -73,6 +73,13 @@ unsafe fn every_method<V: Vector>(seed: u64, mut done: impl FnMut(&str, Vec<u8>)
         both("zip 2", a.zip::<2>(b));
         both("zip 4", a.zip::<4>(b));
         both("zip 8", a.zip::<8>(b));
+        let shift = random.below(64);
+        done("up", bytes(a.up(shift), false));
+        done("down", bytes(a.down(shift), false));
+        done("mixed", bytes(a.mixed(b, V::load(place(&mut random, 64))), false));
+        let (mut windows, apart) = ([0xa5; 160], random.below(V::WINDOW + 16));
+        a.store_windows(windows.as_mut_ptr(), apart);
+        done("store_windows", windows.into());
         // Rows in any order, which may overlap.
         let middle = from.0.as_ptr().add(500);
         let rows = [0; 8].map(|_: isize| random.below(900) as isize - 450);
@@ -160,6 +167,23 @@ fn as_said<V: Vector>() {
             assert_eq!(zip.map(|one| bytes(one, false)), [zipped(size, 0), zipped(size, 8)]);
         }
         assert_eq!(a.zip::<8>(b).map(|one| bytes(one, false)), [zipped(8, 0), zipped(8, 8)]);
+        let number = |from: &[u8], i: usize| {
+            u64::from_le_bytes(from[i / 8 * 8..i / 8 * 8 + 8].try_into().unwrap())
+        };
+        let up = all(&|i| (number(&from, i) << 13).to_le_bytes()[i % 8]);
+        assert_eq!(bytes(a.up(13), false), up);
+        let down = all(&|i| (number(&from, i) >> 13).to_le_bytes()[i % 8]);
+        assert_eq!(bytes(a.down(13), false), down);
+        let mixed = all(&|i| from[i] & from[i + 128] | from[i + 64] & !from[i + 128]);
+        assert_eq!(bytes(a.mixed(b, V::load(at.add(128))), false), mixed);
+        let mut stored = [0xa5; 160];
+        a.store_windows(stored.as_mut_ptr(), 12);
+        for (i, &byte) in stored.iter().enumerate() {
+            // The last window that reaches here.
+            let mut places = (0..V::BYTES / window).rev();
+            let place = places.find(|w| (12 * w..12 * w + window).contains(&i));
+            assert_eq!(byte, place.map_or(0xa5, |w| from[w * window + i - 12 * w]), "{i}");
+        }
         let lanes = |first: usize| all(&|i| from[first + 100 * (i / 16) + lane(i)]);
         let rows = [0, 0, 100, 0, 200, 0, 300];
         assert_eq!(bytes(V::load_lanes(at, rows.as_ptr(), 2), false), lanes(0));

@@ -84,6 +84,41 @@ pub trait Vector: Copy {
     /// # Safety
     /// The trait's.
     unsafe fn over(self, under: Self, index: Self) -> Self;
+    /// Each eight bytes, as a number of 64 bits, so many bits (less than 64) up: times a power of two.
+    ///
+    /// # Safety
+    /// The trait's.
+    unsafe fn up(self, bits: usize) -> Self;
+    /// The same down.
+    ///
+    /// # Safety
+    /// The trait's.
+    unsafe fn down(self, bits: usize) -> Self;
+    /// Bits of `self` where the mask's are set, and else of `other`.
+    ///
+    /// # Safety
+    /// The trait's.
+    unsafe fn mixed(self, other: Self, mask: Self) -> Self;
+    /// Stores windows `apart` bytes apart, in order: of what overlaps, the later one's stays.
+    ///
+    /// # Safety
+    /// The bytes are writable.
+    #[inline(always)]
+    unsafe fn store_windows(self, at: *mut u8, apart: usize) {
+        let (mut bytes, mut i) = ([0u8; 64], 0);
+        // SAFETY: the caller's bytes; no vector is longer, and windows of part of one have 16.
+        unsafe {
+            if Self::WINDOW == Self::BYTES {
+                return self.store(at);
+            }
+            self.store(bytes.as_mut_ptr());
+            while i < Self::BYTES / 16 {
+                let window = bytes.as_ptr().add(16 * i).cast::<[u8; 16]>().read();
+                at.wrapping_add(i * apart).cast::<[u8; 16]>().write(window);
+                i += 1;
+            }
+        }
+    }
     /// Prefetches a cache line, of any address, into the second-level cache. Not into the first
     /// level: of rows that are a power of two apart it has room for 8, and would lose the others.
     ///

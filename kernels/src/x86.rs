@@ -61,6 +61,7 @@ pub(crate) mod vectors {
     macro_rules! alike {
         (
             $load:ident, $store:ident, $stream:ident,
+            $up:ident $down:ident $and:ident $and_not:ident $or:ident,
             $($s:literal $low:ident $high:ident),*
         ) => {
             #[inline(always)]
@@ -89,6 +90,21 @@ pub(crate) mod vectors {
                 }
             }
             #[inline(always)]
+            unsafe fn up(self, bits: usize) -> Self {
+                // SAFETY: the caller has the instructions.
+                Self(unsafe { $up(self.0, _mm_cvtsi64_si128(bits as i64)) })
+            }
+            #[inline(always)]
+            unsafe fn down(self, bits: usize) -> Self {
+                // SAFETY: the caller has the instructions.
+                Self(unsafe { $down(self.0, _mm_cvtsi64_si128(bits as i64)) })
+            }
+            #[inline(always)]
+            unsafe fn mixed(self, other: Self, mask: Self) -> Self {
+                // SAFETY: the caller has the instructions.
+                Self(unsafe { $or($and(mask.0, self.0), $and_not(mask.0, other.0)) })
+            }
+            #[inline(always)]
             unsafe fn prefetch(at: *const u8) {
                 // SAFETY: a prefetch never faults.
                 unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
@@ -107,6 +123,7 @@ pub(crate) mod vectors {
 
         alike!(
             _mm_loadu_si128, _mm_storeu_si128, _mm_stream_si128,
+            _mm_sll_epi64 _mm_srl_epi64 _mm_and_si128 _mm_andnot_si128 _mm_or_si128,
             1 _mm_unpacklo_epi8 _mm_unpackhi_epi8, 2 _mm_unpacklo_epi16 _mm_unpackhi_epi16,
             4 _mm_unpacklo_epi32 _mm_unpackhi_epi32, 8 _mm_unpacklo_epi64 _mm_unpackhi_epi64
         );
@@ -168,6 +185,8 @@ pub(crate) mod vectors {
 
         alike!(
             _mm256_loadu_si256, _mm256_storeu_si256, _mm256_stream_si256,
+            _mm256_sll_epi64 _mm256_srl_epi64
+            _mm256_and_si256 _mm256_andnot_si256 _mm256_or_si256,
             1 _mm256_unpacklo_epi8 _mm256_unpackhi_epi8,
             2 _mm256_unpacklo_epi16 _mm256_unpackhi_epi16,
             4 _mm256_unpacklo_epi32 _mm256_unpackhi_epi32,
@@ -240,6 +259,8 @@ pub(crate) mod vectors {
         alike!(
             _mm512_loadu_si512, _mm512_storeu_si512,
             _mm512_stream_si512,
+            _mm512_sll_epi64 _mm512_srl_epi64
+            _mm512_and_si512 _mm512_andnot_si512 _mm512_or_si512,
             1 _mm512_unpacklo_epi8 _mm512_unpackhi_epi8,
             2 _mm512_unpacklo_epi16 _mm512_unpackhi_epi16,
             4 _mm512_unpacklo_epi32 _mm512_unpackhi_epi32,
@@ -338,8 +359,8 @@ pub(crate) mod vectors {
         [target_feature(enable = "avx512vbmi")] X32, X64<16>, narrow, X64<64>, X64<16>
     );
 
-    pub(crate) static AVX2: Kernels = table!(Level::Avx2, avx2, avx2, 16, avx2, fence);
-    /// Without VBMI: only shuffles need its instructions, and those of AVX2 take their place.
-    pub(crate) static AVX512: Kernels = table!(Level::Avx512, avx512, avx2, 16, avx2, fence);
-    pub(crate) static VBMI: Kernels = table!(Level::Vbmi, avx512, avx512, 64, avx2, fence);
+    pub(crate) static AVX2: Kernels = table!(Level::Avx2, avx2, avx2, 16, fence);
+    /// Without VBMI: only shuffles and bits need its instructions, and those of AVX2 take their place.
+    pub(crate) static AVX512: Kernels = table!(Level::Avx512, avx512, avx2, 16, fence);
+    pub(crate) static VBMI: Kernels = table!(Level::Vbmi, avx512, avx512, 64, fence);
 }

@@ -1,12 +1,10 @@
 //! Items that are not whole bytes. Elements of 1 to 8 bits go through bytes, block by block: runs
-//! of the source are unpacked, the bytes are copied by whichever op suits them, and packed to runs
-//! of the destination. Wider items are copied as runs of bits.
-//!
-//! In transposes of elements of 4 bits, the elements of two source rows that become one byte of the
-//! destination are joined at once, so that what is turned is already packed.
+//! of the source are brought to whole bytes in a stage and unpacked, the bytes are copied by
+//! whichever op suits them, packed into the stage, and brought to runs of the destination. Wider
+//! items are copied as runs of bits.
 use core::mem::MaybeUninit;
 
-use dlpack_kernels::{Bit, Bits, Face, How, Packed, Runs, Side as Loops, Space};
+use dlpack_kernels::{Bit, Bits, LINE, Packed, Runs};
 
 use super::super::level::kernels;
 use super::super::policy::Reach;
@@ -15,16 +13,11 @@ use crate::device::nest::{Nest, only};
 use crate::device::plan::{Dim, Item, MAX_NDIM, Plan};
 
 /// Elements of a block, which are bytes in the first-level cache, unpacked and turned.
-const BLOCK: usize = 8192;
-/// Elements of a block's rows on either side, where the two are dense in different loops: a cache
-/// line of elements of 4 bits in the destination.
-const ROW: [usize; 2] = [64, 128];
-/// Elements of both sides from which pairs of rows of 4 bits are turned as bytes.
-const PAIRS_LEAST: i64 = 32;
-/// Elements of a side of a block of pairs: a block that is less than the least along the other one
-/// is not for pairs, and must have room.
-const PAIRS_MOST: usize = 256;
-const _: () = assert!(PAIRS_LEAST as usize * PAIRS_MOST <= BLOCK);
+const BLOCK: usize = 16384;
+/// Bytes behind them that the kernels may read and write.
+const BEHIND: usize = 64;
+/// Bits of a cache line.
+const LINE_BITS: i64 = 8 * LINE as i64;
 
 /// Carries out a simplified plan of bits; `bytes` does so with one of bytes in the caches.
 ///
@@ -39,8 +32,16 @@ pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach, bytes: unsafe fn(
         if nest.is_empty() || !(1..=8).contains(&width) {
             return runs(nest, width, slot);
         }
-        Blocks::new(nest, width, slot, reach.prefetch).copy(bytes);
+        Blocks::new(nest, width, slot, reach).copy(bytes);
+        if reach.stream_scattered {
+            (kernels().fence)();
+        }
     }
+}
+
+/// Elements of `bits` bits that make whole cache lines.
+fn line_of(bits: usize) -> usize {
+    8 * LINE >> bits.trailing_zeros().min(9)
 }
 
 fn source(nest: &Nest) -> Bit {
@@ -57,7 +58,8 @@ unsafe fn runs(nest: &Nest, width: usize, slot: usize) {
     let Dim { n, src: by_src, dst: by_dst } = nest.dim(last);
     nest.walk(only(last), &mut |src, dst| {
         let (src, dst) = (source(nest).by(src), destination(nest).by(dst));
-        let runs = Runs { src, dst, n: n as usize, by_src, by_dst, width, slot };
+        let runs =
+            Runs { src, dst, n: n as usize, by_src, by_dst, width, slot, stream: false, ahead: 0 };
         // SAFETY: some of the caller's items.
         unsafe { (kernels().bits)(&Bits::Copy(&runs)) }
     });
@@ -83,23 +85,28 @@ impl Axis {
         if side == 0 { self.dim.src.wrapping_abs() } else { self.dim.dst }
     }
 
-    /// Goes to a part of the loop, of an even number of turns if there are pairs; true if it is as
-    /// long as the one before.
-    fn go(&mut self, at: i64, pairs: bool) -> bool {
+    /// Goes to a part of the loop; true if it is as long as the one before.
+    fn go(&mut self, at: i64) -> bool {
         let n = if at == 0 { self.first } else { self.most.min(self.dim.n - at) };
-        let n = if pairs && n > 1 { n & !1 } else { n };
         let same = n == self.n;
         (self.at, self.n) = (at, n);
         same
     }
 }
 
-/// The rows of one side of a block: `n` elements that follow one another in the side's memory and
-/// in the block's, `by` bits apart; and the loops of rows, in bits and in bytes.
+/// The rows of one side of a block: `n` elements that follow one another in the side's memory, `by`
+/// bits apart, and in the block's; and the loops of rows, in bits and in bytes.
 struct Side {
     n: usize,
     by: i64,
     rows: Plan,
+}
+
+/// The buffers of a block: bytes, and what waits for its turn.
+#[derive(Clone, Copy)]
+struct Space {
+    bytes: *mut u8,
+    stage: *mut u8,
 }
 
 struct Blocks<'a> {
@@ -110,13 +117,11 @@ struct Blocks<'a> {
     /// The loop in which the source is nearest to dense, and the innermost one.
     near: usize,
     last: usize,
-    prefetch: bool,
-    /// Whether it is a transpose of elements of 4 bits.
-    pairs: bool,
+    reach: Reach,
 }
 
 impl<'a> Blocks<'a> {
-    fn new(nest: &'a Nest<'a>, width: usize, slot: usize, prefetch: bool) -> Blocks<'a> {
+    fn new(nest: &'a Nest<'a>, width: usize, slot: usize, reach: Reach) -> Blocks<'a> {
         let mut axes = Array::new();
         for i in 0..nest.len() {
             axes.push(Axis { dim: nest.dim(i), most: 1, first: 1, n: 0, at: 0, bytes: [0; 2] });
@@ -124,47 +129,47 @@ impl<'a> Blocks<'a> {
         let last = nest.len() - 1;
         let step = |&i: &usize| nest.dim(i).src.unsigned_abs();
         let near = (0..nest.len()).rev().filter(|i| step(i) > 0).min_by_key(step).unwrap_or(last);
-        let (row, column) = (nest.dim(last), nest.dim(near));
-        let pairs = near != last
-            && (width, slot, row.dst, column.src) == (4, 4, 4, 4)
-            && row.n.min(column.n) >= PAIRS_LEAST;
-        let mut blocks = Blocks { nest, axes, width, slot, near, last, prefetch, pairs };
+        let mut blocks = Blocks { nest, axes, width, slot, near, last, reach };
+        let (row, column) = (line_of(slot), line_of(width));
         if near != last {
-            blocks.grow(last, ROW[1]);
-            blocks.grow(near, ROW[usize::from(pairs)]);
+            // Whole lines of the destination, and of the source as many as fit.
+            blocks.grow(last, row, row);
+            blocks.grow(near, BLOCK, column);
         }
-        // Whatever still fits: of these loops, and then of those around them.
-        let most = if pairs { PAIRS_MOST } else { BLOCK };
-        blocks.grow(last, most);
-        blocks.grow(near, most);
-        (0..if pairs { 0 } else { nest.len() }).rev().for_each(|i| blocks.grow(i, BLOCK));
-        // Rows that begin within a line of the destination end with it.
-        let before = 8 * (nest.dst as usize % 64) as i64 + nest.dst_bit;
-        let left = before.wrapping_neg() & 511;
+        // Whatever still fits: of this loop, and then of those around it.
+        (0..nest.len()).rev().for_each(|i| blocks.grow(i, BLOCK, row));
+        // Rows that begin within a line of the destination end with one.
+        let before = 8 * (nest.dst as usize % LINE) as i64 + nest.dst_bit;
+        let left = before.wrapping_neg() & (LINE_BITS - 1);
         for axis in blocks.axes.iter_mut() {
             axis.first = axis.most;
         }
-        if let Some(axis) = blocks.axes.last_mut() {
-            let head = left.checked_div(slot as i64).unwrap_or(0);
-            if axis.most < axis.dim.n && head > 0 && head * slot as i64 == left {
-                axis.first = head.min(axis.most);
-            }
+        if let Some(axis) = blocks.axes.last_mut()
+            && axis.most < axis.dim.n
+        {
+            let whole =
+                |bits: i64| bits.checked_div(slot as i64).filter(|n| n * slot as i64 == bits);
+            let head = (0..8).find_map(|lines| whole(left + lines * LINE_BITS));
+            axis.first = head.filter(|&n| n > 0).map_or(axis.most, |n| n.min(axis.most));
         }
-        blocks.axes.iter_mut().for_each(|axis| _ = axis.go(0, pairs));
+        blocks.axes.iter_mut().for_each(|axis| _ = axis.go(0));
         blocks
     }
 
-    /// Takes up to `most` turns of a loop into the blocks, as far as there is room; whole lines of
-    /// elements, if not all.
-    fn grow(&mut self, i: usize, most: usize) {
-        let all = self.axes.iter().map(|axis| axis.most as usize).product::<usize>();
+    /// Takes up to `most` turns of a loop into the blocks, as far as there is room; in `units`, if
+    /// not all.
+    fn grow(&mut self, i: usize, most: usize, unit: usize) {
+        let all = self.count();
         let Some(axis) = self.axes.get_mut(i) else { return };
         let others = all.checked_div(axis.most as usize).unwrap_or(all);
-        // A byte of a pair holds two elements.
-        let block = if self.pairs { 2 * BLOCK } else { BLOCK };
-        let room = block.checked_div(others).unwrap_or(1).min(most);
-        let room = if room > ROW[1] { room & !(ROW[1] - 1) } else { room };
+        let room = BLOCK.checked_div(others).unwrap_or(1).min(most);
+        let room = if room > unit { room & !(unit - 1) } else { room };
         axis.most = axis.dim.n.min(room.max(1) as i64).max(axis.most);
+    }
+
+    /// Elements of a whole block.
+    fn count(&self) -> usize {
+        self.axes.iter().map(|axis| axis.most as usize).product()
     }
 
     /// Goes to the next block, along the source's runs first, then the destination's; whether it is
@@ -178,9 +183,9 @@ impl<'a> Blocks<'a> {
             let axis = self.axes.get_mut(i)?;
             let at = axis.at + axis.n;
             if at < axis.dim.n {
-                return Some(axis.go(at, self.pairs) && same);
+                return Some(axis.go(at) && same);
             }
-            same &= axis.go(0, self.pairs);
+            same &= axis.go(0);
         }
         None
     }
@@ -215,17 +220,15 @@ impl<'a> Blocks<'a> {
     /// As [`copy`].
     unsafe fn copy(&mut self, bytes: unsafe fn(&Nest)) {
         #[repr(align(64))]
-        struct Block([MaybeUninit<u8>; BLOCK + 64]);
-        let [mut unpacked, mut turned] = [const { Block([MaybeUninit::uninit(); BLOCK + 64]) }; 2];
-        let from: *mut u8 = unpacked.0.as_mut_ptr().cast();
-        let to: *mut u8 = turned.0.as_mut_ptr().cast();
+        struct Block([MaybeUninit<u8>; BLOCK + BEHIND]);
+        let [mut first, mut second] = [const { Block([MaybeUninit::uninit(); BLOCK + BEHIND]) }; 2];
+        let [from, to] = [&mut first, &mut second].map(|block| {
+            let block: *mut u8 = block.0.as_mut_ptr().cast();
+            // SAFETY: a block has no more elements. What is beside them is read, too.
+            unsafe { block.write_bytes(0, self.count().min(BLOCK) + BEHIND) };
+            block
+        });
         loop {
-            // SAFETY: both buffers have room for as many pairs as a block has.
-            while unsafe { self.paired(from, to) } {
-                if self.next().is_none() {
-                    return;
-                }
-            }
             let (src, dst) = (self.side(0, self.width as i64), self.side(1, self.slot as i64));
             // Elements in between are copied as they come, backwards where the source runs so.
             let mut plan = Plan::new(from, to, Item::Bytes(1));
@@ -239,7 +242,6 @@ impl<'a> Blocks<'a> {
                 moves |= src != dst;
                 plan.push(Dim { n: axis.n, src, dst });
             }
-            let all = plan.count() as usize;
             plan.simplify();
             let between = Nest::new(&plan);
             loop {
@@ -250,94 +252,76 @@ impl<'a> Blocks<'a> {
                     src_at = src_at.by(turn.wrapping_mul(axis.dim.src));
                     dst_at = dst_at.by(axis.at.wrapping_mul(axis.dim.dst));
                 }
-                // SAFETY: the block's elements are the caller's; they fill `all` bytes of both
-                // buffers, behind which there is room.
+                // SAFETY: the block's elements are the caller's, for all of which both buffers have
+                // room.
                 unsafe {
-                    from.wrapping_add(all.min(BLOCK)).write_bytes(0, 8);
-                    to.wrapping_add(all.min(BLOCK)).write_bytes(0, 8);
-                    let ahead = self.ahead();
-                    self.rows(&src, src_at, from, &mut |rows| Bits::Unpack(rows), ahead);
+                    self.load(&src, src_at, Space { bytes: from, stage: to });
                     if moves {
                         bytes(&between);
                     }
-                    let from = if moves { to } else { from };
-                    self.rows(&dst, dst_at, from, &mut |rows| Bits::Pack(rows), 0);
+                    let (bytes, stage) = if moves { (to, from) } else { (from, to) };
+                    self.store(&dst, dst_at, Space { bytes, stage });
                 }
                 match self.next() {
                     None => return,
-                    Some(true) if !self.pairs => {}
-                    Some(true) => break,
+                    Some(true) => {}
                     Some(false) => break,
                 }
             }
         }
     }
 
-    /// Transposes a block of elements of 4 bits: two of each other row's become a byte, bytes are
-    /// turned, and are what the destination holds. False if the block is not for that.
-    unsafe fn paired(&self, from: *mut u8, to: *mut u8) -> bool {
-        let (Some(near), Some(last)) = (self.axes.get(self.near), self.axes.get(self.last)) else {
-            return false;
-        };
-        let (n, rows) = (near.n as usize, last.n as usize);
-        if !self.pairs || near.n.min(last.n) < PAIRS_LEAST || (n | rows) % 2 > 0 {
-            return false;
-        }
-        let (mut at, mut dst) = (source(self.nest), destination(self.nest));
-        for axis in self.axes.iter() {
-            at = at.by(axis.at.wrapping_mul(axis.dim.src));
-            dst = dst.by(axis.at.wrapping_mul(axis.dim.dst));
-        }
-        let (width, slot, by, by_row) = (4, 4, 4, last.dim.src);
-        let (bytes, pitch, pairs, ahead) = (from, n, rows / 2, self.ahead());
-        let packed = Packed { at, width, slot, by, by_row, bytes, pitch, n, rows: pairs, ahead };
-        let bits = kernels().bits;
-        // SAFETY: the block's elements are the caller's, which fill as many bytes of both buffers.
+    /// Unpacks a block's rows.
+    unsafe fn load(&self, side: &Side, at: Bit, space: Space) {
+        let &Blocks { width, .. } = self;
+        let &Side { n, by, .. } = side;
+        let (stream, ahead) = (false, self.ahead());
+        // SAFETY: rows of the caller's block, and room for them.
         unsafe {
-            bits(&Bits::Pair(&packed));
-            // The rows of the even columns, and of the odd ones.
-            let columns = Loops::one(n / 2, rows as isize);
-            let face = Face { src: from, dst: to, rows: Loops::one(pairs, n as isize), columns };
-            let next = [n as isize / 2, pairs as isize];
-            let how = How { stream: false, lines: 1, stage: false, faces: 2, next };
-            let mut lists = MaybeUninit::uninit();
-            (kernels().turn)(1, &face, &how, Space::near(&mut lists));
-            let (src, width) = (Bit { base: to, bit: 0 }, 4 * rows);
-            let (by_src, by_dst) = (width as i64, near.dim.dst);
-            bits(&Bits::Copy(&Runs { src, dst, n, by_src, by_dst, width, slot: width }));
+            if !(width as i64..=8).contains(&by) {
+                return side.each(0, &mut |bits, _, place| {
+                    let dst = Bit { base: space.bytes.wrapping_offset(place as isize), bit: 0 };
+                    let (src, by_src, by_dst) = (at.by(bits), by, 8);
+                    Runs { src, dst, n, by_src, by_dst, width, slot: 8, stream, ahead: 0 }
+                });
+            }
+            let pitch = (n * by as usize).div_ceil(8);
+            let run = (n - 1) * by as usize + width;
+            side.each(only(side.rows.ndim().wrapping_sub(1)), &mut |bits, rows, place| {
+                let place = place.checked_div(n as i64).unwrap_or(0) as usize * pitch;
+                let dst = Bit { base: space.stage.wrapping_add(place), bit: 0 };
+                let (src, by_src, by_dst) = (at.by(bits), rows.src, 8 * pitch as i64);
+                let (n, width, slot) = (rows.n as usize, run, run);
+                Runs { src, dst, n, by_src, by_dst, width, slot, stream, ahead }
+            });
+            (kernels().bits)(&Bits::Unpack(&side.packed(space, by as usize, width)));
         }
-        true
     }
 
-    /// Unpacks or packs all rows of a side.
-    unsafe fn rows(
-        &self,
-        side: &Side,
-        at: Bit,
-        bytes: *mut u8,
-        what: &mut dyn for<'b> FnMut(&'b Packed) -> Bits<'b>,
-        ahead: isize,
-    ) {
+    /// Packs a block's rows.
+    unsafe fn store(&self, side: &Side, at: Bit, space: Space) {
         let &Blocks { width, slot, .. } = self;
-        let nest = Nest::new(&side.rows);
-        let last = nest.len().wrapping_sub(1);
-        let row = nest.dim(last);
-        nest.walk(only(last), &mut |bits, place| {
-            let packed = Packed {
-                at: at.by(bits),
-                width,
-                slot,
-                by: side.by,
-                by_row: row.src,
-                bytes: bytes.wrapping_offset(place as isize),
-                pitch: row.dst as usize,
-                n: side.n,
-                rows: row.n as usize,
-                ahead,
-            };
-            // SAFETY: rows of the caller's block.
-            unsafe { (kernels().bits)(&what(&packed)) }
-        });
+        let &Side { n, by, .. } = side;
+        let (stream, ahead) = (self.reach.stream_scattered, 0);
+        // SAFETY: rows of the caller's block.
+        unsafe {
+            if by != slot as i64 || slot > 8 {
+                return side.each(0, &mut |bits, _, place| {
+                    let src = Bit { base: space.bytes.wrapping_offset(place as isize), bit: 0 };
+                    let (dst, by_src, by_dst) = (at.by(bits), 8, by);
+                    Runs { src, dst, n, by_src, by_dst, width, slot, stream: false, ahead }
+                });
+            }
+            (kernels().bits)(&Bits::Pack(&side.packed(space, slot, width)));
+            let pitch = (n * slot).div_ceil(8);
+            side.each(only(side.rows.ndim().wrapping_sub(1)), &mut |bits, rows, place| {
+                let place = place.checked_div(n as i64).unwrap_or(0) as usize * pitch;
+                let src = Bit { base: space.stage.wrapping_add(place), bit: 0 };
+                let (dst, by_src, by_dst) = (at.by(bits), 8 * pitch as i64, rows.src);
+                let (n, width) = (rows.n as usize, n * slot);
+                Runs { src, dst, n, by_src, by_dst, width, slot: width, stream, ahead }
+            });
+        }
     }
 
     /// Bytes from this block's source to that of a block soon to come.
@@ -345,14 +329,39 @@ impl<'a> Blocks<'a> {
         let (Some(near), Some(last)) = (self.axes.get(self.near), self.axes.get(self.last)) else {
             return 0;
         };
-        if !self.prefetch || self.near == self.last {
+        if !self.reach.prefetch || self.near == self.last {
             return 0;
         }
-        let bits = if near.at + 3 * near.most <= near.dim.n {
-            (2 * near.most).wrapping_mul(near.dim.src)
+        // Two blocks on, or one of those that the next row of blocks begins with.
+        let on = near.at + 2 * near.most;
+        let (turns, rows) = if on < near.dim.n {
+            (on - near.at, 0)
         } else {
-            last.n.wrapping_mul(last.dim.src).wrapping_sub(near.at.wrapping_mul(near.dim.src))
+            ((on - near.dim.n).checked_div(near.most).unwrap_or(0) * near.most - near.at, last.n)
         };
-        (bits >> 3) as isize
+        (turns.wrapping_mul(near.dim.src).wrapping_add(rows.wrapping_mul(last.dim.src)) >> 3)
+            as isize
+    }
+}
+
+impl Side {
+    /// Copies all rows: those of the loops in `inside` together.
+    ///
+    /// # Safety
+    /// As [`copy`], of the runs.
+    unsafe fn each(&self, inside: u64, runs: &mut dyn FnMut(i64, Dim, i64) -> Runs) {
+        let nest = Nest::new(&self.rows);
+        let rows = nest.dim(nest.len().wrapping_sub(1));
+        nest.walk(inside, &mut |bits, place| {
+            // SAFETY: the caller's runs.
+            unsafe { (kernels().bits)(&Bits::Copy(&runs(bits, rows, place))) }
+        });
+    }
+
+    /// All rows, packed in the stage, `field` bits from element to element.
+    fn packed(&self, space: Space, field: usize, width: usize) -> Packed {
+        let Space { bytes, stage } = space;
+        let rows = self.rows.count() as usize;
+        Packed { packed: stage, bytes, field, width, n: self.n, rows }
     }
 }
