@@ -4,8 +4,12 @@
 fn main() {
     println!("cargo:rerun-if-changed=../build.rs");
     let var = |name: &str| std::env::var(name).unwrap_or_default();
-    // The ABI's major version is the library's.
-    let soname = format!("-Wl,-soname,libdlpack_rs.so.{}", var("CARGO_PKG_VERSION_MAJOR"));
+    // The version of the interface: before 1.0 the minor one counts as the major one does later.
+    let version = match (var("CARGO_PKG_VERSION_MAJOR"), var("CARGO_PKG_VERSION_MINOR")) {
+        (major, minor) if major == "0" => format!("0.{minor}"),
+        (major, _) => major,
+    };
+    let soname = format!("-Wl,-soname,libdlpack_rs.so.{version}");
     let linux = [
         &*soname,
         // A deleter that we handed out must outlive dlclose.

@@ -35,8 +35,10 @@ imports() { symbols U | LC_ALL=C diff "$here/imports.txt" -; }
 weak() { ! symbols w | grep -vxE '_ITM_(de)?registerTMCloneTable|__cxa_finalize|__gmon_start__'; }
 exports() { nm -D --defined-only "$lib" | awk '{ print $NF }' | LC_ALL=C sort | diff "$include/exports.txt" -; }
 soname() {
-    major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
-    readelf -dW "$lib" | grep -q "SONAME.*\[libdlpack_rs\.so\.$major\]"
+    version() { awk -v name="DLRS_VERSION_$1" '$2 == name { print $3; exit }' "$include/dlpack_rs.h"; }
+    name=libdlpack_rs.so.$(version MAJOR)
+    [ "$(version MAJOR)" != 0 ] || name=$name.$(version MINOR)
+    readelf -dW "$lib" | grep -qF "[$name]"
 }
 nodelete() { readelf -dW "$lib" | grep FLAGS_1 | grep -qw NODELETE; }
 bound_now() { readelf -dW "$lib" | grep FLAGS_1 | grep -qw NOW && readelf -lW "$lib" | grep -q GNU_RELRO; }
@@ -63,7 +65,7 @@ law "nothing of Python" no_python
 law "imports are those of imports.txt" imports
 law "weak imports are the C start-up's" weak
 law "exports are those of exports.txt" exports
-law "SONAME carries the major version" soname
+law "SONAME carries the version of the interface" soname
 law "stays loaded (nodelete)" nodelete
 law "bound at load, then read-only" bound_now
 law "no executable stack" stack

@@ -13,10 +13,9 @@ trap 'rm -rf "$work"' EXIT
 jobs=$(nproc 2>/dev/null || echo 2)
 warnings="-Wall -Wextra -Wpedantic -Werror"
 # The programs look for the SONAME, which a build folder need not have.
-major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
 mkdir "$work/lib"
 cp "$libdir/libdlpack_rs.so" "$work/lib/libdlpack_rs.so" || exit 2
-ln -s libdlpack_rs.so "$work/lib/libdlpack_rs.so.$major"
+ln -s libdlpack_rs.so "$work/lib/$("$here/../cdylib/soname.sh")"
 link="-L$work/lib -ldlpack_rs -Wl,-rpath,$work/lib -ldl -lpthread"
 passed=0
 failed=0

@@ -28,7 +28,14 @@ elseif(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set(DLPACK_RS_CARGO_SHARED "libdlpack_rs.so")
   set(DLPACK_RS_SHARED "libdlpack_rs.so.${PROJECT_VERSION}")
   set(DLPACK_RS_SONAME "libdlpack_rs.so.${PROJECT_VERSION_MAJOR}") # as build.rs sets it
+  if(PROJECT_VERSION_MAJOR EQUAL 0)
+    string(APPEND DLPACK_RS_SONAME ".${PROJECT_VERSION_MINOR}")
+  endif()
   set(DLPACK_RS_LINKS "${DLPACK_RS_SONAME}" "libdlpack_rs.so")
+  if(_dlrs_wheel) # which holds no links: one file, by the name that programs ask for
+    set(DLPACK_RS_SHARED "${DLPACK_RS_SONAME}")
+    set(DLPACK_RS_LINKS "")
+  endif()
   # What `cargo rustc -p dlpack_rs_cdylib -- --print native-static-libs` says;
   # c_tests/consumers.sh compares.
   set(DLPACK_RS_STATIC_LIBS c m rt pthread)

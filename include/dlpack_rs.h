@@ -377,7 +377,7 @@ dlrs_status dlrs_error_forward(const dlrs_error *failure,
  * Ownership: none.
  * Errors:    none.
  * Threads:   any.
- * Source:    compare with DLRS_HEADER_VERSION; the SONAME carries the major version.
+ * Source:    compare with DLRS_HEADER_VERSION; the SONAME carries the version of the interface.
  *
  * Safety:
  * None.

@@ -143,7 +143,7 @@ one_target() { # one_target TARGET
 
 find_rust
 need readelf:binutils qemu-s390x:qemu-user
-soname=libdlpack_rs.so.$(sed -n 's/^version = "\([0-9]*\).*/\1/p' Cargo.toml | head -n 1)
+soname=$(cdylib/soname.sh)
 [ $# -gt 0 ] || set -- aarch64 i686 armv7 s390x powerpc64
 if [ $# -eq 1 ]; then
   describe "$1"

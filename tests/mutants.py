@@ -100,7 +100,7 @@ class Tree:
     def compile(self):
         """The C programs, once."""
         lib = self.tests / "lib"
-        link = lib / "libdlpack_rs.so.0"
+        link = lib / subprocess.check_output([ROOT / "cdylib/soname.sh"], text=True).strip()
         link.unlink(missing_ok=True)
         link.symlink_to("libdlpack_rs.so")
         c_tests = self.top / "c_tests"

@@ -187,7 +187,7 @@ for kind in "$@"; do
     valgrind) in_valgrind ;;
     address | thread)
       find_rust
-      soname=libdlpack_rs.so.$(sed -n 's/^version = "\([0-9]*\).*/\1/p' Cargo.toml | head -n 1)
+      soname=$(cdylib/soname.sh)
       llvm=$("$RUSTC" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
       clang=clang-$llvm clangxx=clang++-$llvm
       need "$clang:$clang" "$clangxx:$clang" nm:binutils

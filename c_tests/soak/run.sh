@@ -8,9 +8,8 @@ shift 2
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 # A copy, which a later build does not replace; and the programs look for the SONAME.
-major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
 cp "$libdir/libdlpack_rs.so" "$work/libdlpack_rs.so" || exit 2
-ln -s libdlpack_rs.so "$work/libdlpack_rs.so.$major"
+ln -s libdlpack_rs.so "$work/$("$here/../../cdylib/soname.sh")"
 ${CC:-gcc} -std=gnu11 -g -O2 -Wall -Wextra -Wpedantic -Werror "-I$include" "-I$here/.." \
     "$here/soak.c" "$here/../harness.c" "$here/../inject.c" -o "$work/soak" \
     "-L$work" "-Wl,-rpath,$work" -ldlpack_rs -lpthread -ldl || exit 1

@@ -23,7 +23,7 @@ const VERSION: u32 = number(env!("CARGO_PKG_VERSION_MAJOR")) * 1_000_000
 /// Ownership: none.
 /// Errors:    none.
 /// Threads:   any.
-/// Source:    compare with DLRS_HEADER_VERSION; the SONAME carries the major version.
+/// Source:    compare with DLRS_HEADER_VERSION; the SONAME carries the version of the interface.
 ///
 /// # Safety
 /// None.
