@@ -31,6 +31,13 @@ refused() { # TYPE: has no DLPack type, and says so
 for type in "long double" "std::complex<long double>" "std::complex<int>" "void *"; do
   try "no dtype of $type" refused "$type"
 done
+too_old() { # COMPILER: says what is wrong, and nothing else first
+  ! "$1" -std=c++14 -fsyntax-only -Iinclude -xc++ include/dlpack_rs.hpp 2>"$out/said" &&
+    grep -m 1 error "$out/said" | grep -F "needs C++17"
+}
+for compiler in g++ clang++; do
+  try "$compiler -std=c++14: says that it is too old" too_old "$compiler"
+done
 try "valgrind" valgrind -q --leak-check=full --error-exitcode=9 "$out/g++-17"
 echo "hpp: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -11,6 +11,10 @@
 #ifndef DLPACK_RS_HPP_
 #define DLPACK_RS_HPP_
 
+#if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 201703L
+#error "dlpack_rs.hpp needs C++17: compile with -std=c++17 or later (MSVC: /std:c++17)"
+#endif
+
 #include "dlpack_rs.h"
 
 #include <array>
