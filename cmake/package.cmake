@@ -35,12 +35,21 @@ foreach(_dlrs_file IN ITEMS dlpack_rsConfig dlpack_rsTargets)
   configure_file("cmake/${_dlrs_file}.cmake.in"
     "${_dlrs_cmakedir}/dlpack_rs/${_dlrs_file}.cmake" @ONLY)
 endforeach()
+# A range says itself what is compatible.
+function(_dlrs_version_file package version compatible)
+  set(file "${_dlrs_cmakedir}/${package}/${package}ConfigVersion.cmake")
+  write_basic_package_version_file("${file}" VERSION "${version}" COMPATIBILITY AnyNewerVersion)
+  file(READ "${file}" range)
+  write_basic_package_version_file("${file}" VERSION "${version}" COMPATIBILITY ${compatible})
+  file(READ "${file}" one)
+  file(WRITE "${file}"
+    "if(PACKAGE_FIND_VERSION_RANGE)\n${range}\nelse()\n${one}\nendif()\n")
+endfunction()
 set(_dlrs_compatible SameMajorVersion)
 if(PROJECT_VERSION_MAJOR EQUAL 0)
   set(_dlrs_compatible SameMinorVersion)
 endif()
-write_basic_package_version_file("${_dlrs_cmakedir}/dlpack_rs/dlpack_rsConfigVersion.cmake"
-  COMPATIBILITY ${_dlrs_compatible})
+_dlrs_version_file(dlpack_rs "${PROJECT_VERSION}" ${_dlrs_compatible})
 
 # Upstream's package name, for projects that only want dlpack.h.
 if(DLPACK_RS_INSTALL_DLPACK_H)
@@ -48,8 +57,7 @@ if(DLPACK_RS_INSTALL_DLPACK_H)
   string(REGEX MATCHALL "[0-9]+" _dlrs_numbers "${_dlrs_lines}")
   list(JOIN _dlrs_numbers "." _dlrs_dlpack_version)
   configure_file(cmake/dlpackConfig.cmake.in "${_dlrs_cmakedir}/dlpack/dlpackConfig.cmake" @ONLY)
-  write_basic_package_version_file("${_dlrs_cmakedir}/dlpack/dlpackConfigVersion.cmake"
-    VERSION "${_dlrs_dlpack_version}" COMPATIBILITY SameMajorVersion)
+  _dlrs_version_file(dlpack "${_dlrs_dlpack_version}" SameMajorVersion)
 endif()
 
 set(_dlrs_pc_libs "")

@@ -1,6 +1,13 @@
-# The parts of the Python wheel that are not Python; pyproject.toml puts them into the package.
-# One file: a wheel cannot hold the links beside it.
+# The parts of the Python wheel that are not Python; pyproject.toml puts them into the package, which
+# is then a prefix like any other: what links against the library finds it there.
 install(PROGRAMS "${DLPACK_RS_STAGE}/${DLPACK_RS_SHARED_DIR}/${DLPACK_RS_SHARED}"
-  DESTINATION . RENAME "${DLPACK_RS_CARGO_SHARED}" COMPONENT dlpack_rs_python)
+  DESTINATION "${DLPACK_RS_SHARED_DIR}" COMPONENT dlpack_rs_python)
+if(DLPACK_RS_IMPLIB)
+  install(FILES "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/${DLPACK_RS_IMPLIB}"
+    DESTINATION "${DLPACK_RS_LIBDIR}" COMPONENT dlpack_rs_python)
+endif()
 list(TRANSFORM _dlrs_headers PREPEND "${_dlrs_include}/" OUTPUT_VARIABLE _dlrs_files)
-install(FILES ${_dlrs_files} DESTINATION include/dlpack COMPONENT dlpack_rs_python)
+install(FILES ${_dlrs_files} DESTINATION "${DLPACK_RS_INCLUDEDIR}/dlpack"
+  COMPONENT dlpack_rs_python)
+install(DIRECTORY "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/cmake"
+  DESTINATION "${DLPACK_RS_LIBDIR}" COMPONENT dlpack_rs_python)

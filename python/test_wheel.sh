@@ -8,13 +8,52 @@ wheel=$(ls "$here"/*.whl)
 python=$(examples/python/venv.sh)
 rm -rf "$here/unpacked" "$here/venv"
 "$python" -m zipfile -e "$wheel" "$here/unpacked"
-c_tests/laws.sh include "$here/unpacked/dlpack_rs" | tee "$here/laws"
+# The one file, by its SONAME; the laws look for the name that linkers do.
+soname=$(cdylib/soname.sh)
+mkdir "$here/unpacked/lib"
+ln -s "$here/unpacked/dlpack_rs/lib/$soname" "$here/unpacked/lib/libdlpack_rs.so"
+c_tests/laws.sh include "$here/unpacked/lib" | tee "$here/laws"
+root=$PWD
 
 "$python" -m venv "$here/venv"
 clean() { env -i PATH=/usr/bin:/bin HOME="$here/venv" "$@"; }
 clean "$here/venv/bin/python" -m pip install --quiet --no-index --no-deps "$wheel"
 "$here/venv/bin/python" -m pip install --quiet --disable-pip-version-check \
   -r examples/python/requirements.txt -r tests/python/requirements.txt
+
+# What links against it: C and C++ by the compiler, both by CMake, with the wheel alone, and run in a
+# folder of their own.
+build=$here/linked
+rm -rf "$build"
+mkdir "$build"
+cp examples/c/hello.c examples/cpp/hello.cpp "$build"
+say() { (cd "$build" && clean "$here/venv/bin/python" -m dlpack_rs "$1"); }
+linked() { # linked NAME PROGRAM EXPECTED: prints what it should, with the wheel's library
+  "$2" | diff "$root/examples/expected/$3" -
+  [ "$(ldd "$2" | sed -n "s/.*$soname => \(.*\) (.*/\1/p")" = "$(say library)" ]
+  echo "pass  $1"
+}
+# shellcheck disable=SC2046 # several arguments
+gcc -Wall -Werror "$build/hello.c" $(say cflags) $(say libs) -o "$build/hello_c"
+linked "hello.c, linked against the wheel" "$build/hello_c" c-hello.txt
+# shellcheck disable=SC2046
+g++ -std=c++17 -Wall -Werror "$build/hello.cpp" $(say cflags) $(say libs) -o "$build/hello_cpp"
+linked "hello.cpp, linked against the wheel" "$build/hello_cpp" cpp-hello.txt
+cat >"$build/CMakeLists.txt" <<'E2'
+cmake_minimum_required(VERSION 3.16)
+project(linked LANGUAGES C CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(dlpack_rs 0.1 REQUIRED COMPONENTS shared)
+add_executable(hello_c hello.c)
+add_executable(hello_cpp hello.cpp)
+target_link_libraries(hello_c PRIVATE dlpack_rs::dlpack_rs)
+target_link_libraries(hello_cpp PRIVATE dlpack_rs::dlpack_rs)
+E2
+cmake -S "$build" -B "$build/b" -Ddlpack_rs_DIR="$(say cmakedir)" >"$build/log"
+cmake --build "$build/b" >"$build/log"
+linked "hello.c, found by CMake in the wheel" "$build/b/hello_c" c-hello.txt
+linked "hello.cpp, found by CMake in the wheel" "$build/b/hello_cpp" cpp-hello.txt
+
 cp tests/python/test_package.py "$here/venv/"
 cd "$here/venv"
 clean bin/python -B -c '
@@ -59,4 +98,4 @@ for python in "$HOME"/.pyenv/versions/*/bin/python /usr/bin/python3.*[0-9]; do
   pythons=$((pythons + 1))
 done
 laws=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' "$here/laws")
-echo "wheel: $((laws + 1 + pythons + $(sed -n 's/^\([0-9]*\) passed.*/\1/p' pytest.log))) passed, 0 failed"
+echo "wheel: $((laws + 5 + pythons + $(sed -n 's/^\([0-9]*\) passed.*/\1/p' pytest.log))) passed, 0 failed"

@@ -1,9 +1,11 @@
-"""Command line: python -m dlpack_rs inspect MODULE:EXPRESSION | conform LIBRARY | include | library
+"""Command line: python -m dlpack_rs inspect MODULE:EXPRESSION | conform LIBRARY | include | ...
 
     inspect numpy:arange(6.0)   everything about the DLPack export of an object, and who takes it;
                                 the expression is evaluated in the module's names
     conform torch               how a library keeps DLPack's rules; conform --help says more
-    include                     the folder with dlpack.h, dlpack_rs.h and dlpack_rs.hpp
+    include                     the folder for programs that include <dlpack/dlpack_rs.h>
+    cflags, libs                what their compiler and linker are told
+    cmakedir                    the folder for CMake's dlpack_rs_DIR
     library                     the path of the shared library
 """
 
@@ -34,10 +36,13 @@ def main(arguments=None):
         from dlpack_rs.conform import main as conform
 
         sys.exit(conform(arguments[1:]))
-    elif arguments == ["include"]:
-        from dlpack_rs.abi import include
+    elif len(arguments) == 1 and arguments[0] in ("include", "cflags", "libs", "cmakedir"):
+        from dlpack_rs import _compile
 
-        print(include())
+        try:
+            print(getattr(_compile, arguments[0])())
+        except ImportError as error:
+            sys.exit(str(error))
     elif arguments == ["library"]:
         from dlpack_rs.abi import library_path
 

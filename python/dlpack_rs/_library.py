@@ -11,9 +11,13 @@ def library_path():
     given = os.environ.get("DLPACK_RS_LIBRARY")
     if given:
         return given
-    name, here = _NAMES.get(sys.platform, "libdlpack_rs.so"), os.path.dirname(__file__)
-    for folder in (here, os.path.join(here, "..", "..", "target", "lib")):
-        path = os.path.abspath(os.path.join(folder, name))
-        if os.path.exists(path):
-            return path
+    # The package has it by the name that linked programs ask for, with a version at its end.
+    name = _NAMES.get(sys.platform, "libdlpack_rs.so")
+    here = os.path.dirname(os.path.abspath(__file__))
+    for place in ("lib", "bin", "../../target/lib"):
+        folder = os.path.normpath(os.path.join(here, place))
+        if os.path.isdir(folder):
+            found = [file for file in sorted(os.listdir(folder)) if file.startswith(name)]
+            if found:
+                return os.path.join(folder, found[0])
     raise ImportError(f"{name} is not in {here}: install the wheel, or `make build` in a checkout")

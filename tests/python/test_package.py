@@ -241,7 +241,11 @@ def test_consumers_have_known_types():
 def test_the_command_line():
     done = run("inspect", "numpy:arange(6.0)[::-1]")
     assert done.returncode == 0 and "float64 (2, 64, 1)" in done.stdout and done.stderr == ""
-    assert run("include").stdout.strip() == str(abi.include())
+    include = run("include").stdout.strip()
+    assert (Path(include) / "dlpack" / "dlpack_rs.h").is_file()
+    assert run("cflags").stdout.split() == ["-I" + include]
+    library, search = run("libs").stdout.split()
+    assert library == abi.library_path() and search == "-Wl,-rpath," + os.path.dirname(library)
     assert run("library").stdout.strip() == abi.library_path()
     for wrong in (["inspect", "numpy"], ["inspect", "numpy:arange"], ["inspect", "nowhere:x"],
                   ["inspect"], [], ["else"]):

@@ -1,0 +1,40 @@
+"""What a C or C++ compiler and CMake are told, so that a program uses the library of this package.
+
+The package is a prefix like /usr/local: include/, lib/, lib/cmake/.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+
+from dlpack_rs._library import library_path
+from dlpack_rs.abi._headers import include as headers
+
+_HERE = Path(__file__).resolve().parent
+
+
+def include():
+    """The folder for the compiler's -I: programs include <dlpack/dlpack_rs.h>."""
+    folder = headers()
+    return folder.parent if folder.name == "dlpack" else _HERE.parents[1] / "target" / "include"
+
+
+def cflags():
+    """The compiler's arguments."""
+    return shlex.join(["-I" + str(include())])
+
+
+def libs():
+    """The linker's: the library itself, and where programs find it when they start."""
+    library = Path(library_path())
+    if sys.platform == "win32":
+        return shlex.quote(str(_HERE / "lib" / "libdlpack_rs.dll.a"))
+    return shlex.join([str(library), "-Wl,-rpath," + str(library.parent)])
+
+
+def cmakedir():
+    """What CMake's dlpack_rs_DIR is to be for find_package(dlpack_rs)."""
+    folder = _HERE / "lib" / "cmake" / "dlpack_rs"
+    if not folder.is_dir():
+        raise ImportError(f"{folder} is in the wheel only; of a checkout, use what it installs")
+    return folder
