@@ -31,7 +31,7 @@ fails() { if "$@"; then echo "should have failed: $*"; return 1; fi; } # `set -e
 # of the library that other tests use.
 cargo_dir=("-DDLPACK_RS_CARGO_TARGET_DIR=$root/target" "-DDLPACK_RS_CARGO=$(command -v cargo)")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
-soname=libdlpack_rs.so.${version%%.*}
+soname=$("$root/cdylib/soname.sh")
 
 # ---- the trees --------------------------------------------------------------------------------
 make_trees() {
@@ -127,6 +127,11 @@ versions() { # 0.x: another minor version is another interface; DLPack 1.x is on
   fails $ask -B "$work/v2" -DWANT=99.0 -DDL=1.3
   fails $ask -B "$work/v3" -DWANT="${version%.*}.9999" -DDL=1.3
   fails $ask -B "$work/v4" -DWANT="$version" -DDL=2.0
+  # A range says itself what it takes.
+  $ask -B "$work/v5" -DWANT="0.1...<1" -DDL="1.0...<2"
+  $ask -B "$work/v6" -DWANT="0.0.1...$version" -DDL="0.8...2"
+  fails $ask -B "$work/v7" -DWANT="0.0.1...<$version" -DDL=1.3
+  fails $ask -B "$work/v8" -DWANT="99.0...100" -DDL=1.3
   [ "$(PKG_CONFIG_PATH=$work/installed/lib/pkgconfig pkg-config --modversion dlpack_rs)" = "$version" ]
 }
 system_dlpack() { # our dlpack.h left out: upstream's folder is found by CMake and pkg-config
@@ -241,6 +246,34 @@ embedded() { # in a project that scikit-build builds for a wheel: that one's fil
   [ "$(cd "$work/embedding/installed" && find . ! -type d)" = ./ext/libext.so ]
   fails sh -c "nm -D '$work/embedding/installed/ext/libext.so' | grep dlrs_"
 }
+subproject() { # installs what its programs need to run, and nothing else of ours
+  mkdir -p "$work/subproject"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(s LANGUAGES C)' \
+    'include(FetchContent)' "FetchContent_Declare(dlpack_rs SOURCE_DIR $root)" \
+    'FetchContent_MakeAvailable(dlpack_rs)' "add_executable(hello $root/examples/c/hello.c)" \
+    'target_link_libraries(hello PRIVATE dlpack_rs::dlpack_rs)' \
+    'set_property(TARGET hello PROPERTY INSTALL_RPATH "$ORIGIN/../lib")' \
+    'install(TARGETS hello RUNTIME DESTINATION bin)' >"$work/subproject/CMakeLists.txt"
+  local b=$work/subproject/b to=$work/subproject/installed
+  cmake -S "$work/subproject" -B "$b" -G Ninja "${cargo_dir[@]}"
+  cmake --build "$b"
+  cmake --install "$b" --prefix "$to"
+  rm -r "$b"
+  "$to/bin/hello" | diff "$root/examples/expected/c-hello.txt" -
+  (cd "$to" && find . ! -type d | sort) | tee "$work/found"
+  printf '%s\n' ./bin/hello "./lib/$soname" "./lib/libdlpack_rs.so.$version" | sort |
+    diff - "$work/found"
+}
+readme() { # its program compiles as it stands there
+  mkdir "$work/readme"
+  sed -n '/^```c$/,/^```$/p' "$root/README.md" | sed '/^```/d' >"$work/readme/hello.c"
+  grep -q 'int main' "$work/readme/hello.c"
+  # shellcheck disable=SC2046 # several arguments
+  gcc -Wall -Werror "$work/readme/hello.c" -o "$work/readme/hello" \
+    $(PKG_CONFIG_PATH=$work/installed/lib/pkgconfig pkg-config --cflags --libs dlpack_rs)
+  LD_LIBRARY_PATH=$work/installed/lib "$work/readme/hello" |
+    diff "$root/examples/expected/c-hello.txt" -
+}
 static_exports() { # a shared library that hands the interface on
   cmake -S "$root" -B "$work/exporting" -G Ninja "${cargo_dir[@]}" -DDLPACK_RS_STATIC_EXPORTS=ON
   cmake --build "$work/exporting"
@@ -268,6 +301,8 @@ row "systems that are not packaged for: refused" refuses "Linux and Windows, not
   -DCMAKE_SYSTEM_NAME=FreeBSD
 row "make install: paths with blanks" quoted
 row "within another project's wheel: none of our files" embedded
+row "a subproject's installed program runs" subproject
+row "the README's program, as it stands there" readme
 row "DLPACK_RS_STATIC_EXPORTS: visible again" static_exports
 
 # ---- what is installed ------------------------------------------------------------------------
@@ -288,6 +323,7 @@ names() { # a real file with the full version, links to it, and the SONAME in it
   [ "$(realpath libdlpack_rs.so)" = "$PWD/libdlpack_rs.so.$version" ]
   readelf -d libdlpack_rs.so | grep -F "soname: [$soname]"
 }
+stripped() { fails grep -w .symtab <(readelf -SW "$work/installed/lib/$soname"); }
 no_paths() { # relocatable: no file says where it was built or installed
   fails grep -rIlF -e "$work" -e "$root" "$work/installed"
 }
@@ -301,6 +337,7 @@ static_libs() { # Libs.private is what rustc says
 }
 row "installed files are exactly these" layout
 row "file names, links and SONAME" names
+row "the installed library is stripped" stripped
 row "no installed file names a build folder" no_paths
 row "Libs.private is what rustc says" static_libs
 

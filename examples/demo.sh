@@ -1,27 +1,41 @@
 #!/usr/bin/env bash
 # The library at work: built in release mode, found by a C and C++ project with CMake, and used from
-# Python. Everything goes below target/.
+# Python. Everything goes below target/. Only the first needs more than Rust and a C compiler; what is
+# missing for the others is named, and they are left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 quiet() { "$@" >target/demo.log 2>&1 || { cat target/demo.log; exit 1; }; }
+has() { command -v "$1" >/dev/null; }
+left_out() { echo "   left out: $1 not installed"; }
 mkdir -p target
 
 echo "== Building the release library"
 quiet make build
 ls -l "$(realpath target/lib/libdlpack_rs.so)" | awk '{print "   " $NF ": " $5 " bytes"}'
 
-echo "== A C and C++ project that finds it with CMake (examples/cmake_consumer)"
-quiet cmake -S . -B target/cmake -DDLPACK_RS_CARGO_TARGET_DIR="$PWD/target"
-quiet cmake --build target/cmake
-quiet cmake -S examples/cmake_consumer -B target/demo -Ddlpack_rs_DIR="$PWD/target/cmake" \
-  -Ddlpack_DIR="$PWD/target/cmake/stage/lib/cmake/dlpack"
-quiet cmake --build target/demo
-echo "-- hello_c, shared library"
-target/demo/hello_c
-echo "-- hello_cpp, static library"
-target/demo/hello_cpp
+echo "== A C program (examples/c/hello.c)"
+gcc examples/c/hello.c -Itarget/include -Ltarget/lib -ldlpack_rs -Wl,-rpath,"$PWD/target/lib" \
+  -o target/hello
+target/hello
 
-if [ -x examples/python/demo.sh ]; then
-  echo "== Python (examples/python)"
+echo "== A C and C++ project that finds it with CMake (examples/cmake_consumer)"
+if has cmake && has make && has g++; then
+  quiet cmake -S . -B target/cmake -DDLPACK_RS_CARGO_TARGET_DIR="$PWD/target"
+  quiet cmake --build target/cmake
+  quiet cmake -S examples/cmake_consumer -B target/demo -Ddlpack_rs_DIR="$PWD/target/cmake" \
+    -Ddlpack_DIR="$PWD/target/cmake/stage/lib/cmake/dlpack"
+  quiet cmake --build target/demo
+  echo "-- hello_c, shared library"
+  target/demo/hello_c
+  echo "-- hello_cpp, static library"
+  target/demo/hello_cpp
+else
+  left_out "cmake, make or g++"
+fi
+
+echo "== Python (examples/python)"
+if python3 -c 'import venv, ensurepip' 2>/dev/null; then
   examples/python/demo.sh
+else
+  left_out "python3-venv"
 fi

@@ -15,16 +15,42 @@ row() { # row NAME COMMAND...
   fi
 }
 in_fuzz() { (cd fuzz && "$@"); }
-row "rustfmt" cargo fmt --all --check
-row "rustfmt, fuzz targets" in_fuzz cargo fmt --check
-row "clippy" cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+absent() { # absent NAME PACKAGE
+  echo "lint, $1: not run, because package $2 is not installed"
+}
+if cargo fmt --version >/dev/null 2>&1; then
+  row "rustfmt" cargo fmt --all --check
+  row "rustfmt, fuzz targets" in_fuzz cargo fmt --check
+else
+  absent rustfmt "rustfmt or rustfmt-web"
+fi
+if cargo clippy --version >/dev/null 2>&1; then
+  row "clippy" cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+else
+  absent clippy "rust-clippy or rust-web-clippy"
+fi
 row "rustdoc" env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --no-deps --document-private-items -p dlpack_rs -p headers
+# The oldest Rust that Cargo.toml names, where it is here.
+least=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
+oldest=
+for version in "" "$least.0" "$least.1" "$least"; do
+  case $(RUSTUP_TOOLCHAIN=$version rustc --version 2>/dev/null) in
+    "rustc $least."*) oldest=$version; break ;;
+    *) oldest=none ;;
+  esac
+done
+if [ "$oldest" = none ]; then
+  echo "lint, Rust $least: not tried, this machine has another"
+else
+  row "Rust $least compiles it" env ${oldest:+"RUSTUP_TOOLCHAIN=$oldest"} \
+    cargo check --quiet --locked --workspace --target-dir target/least
+fi
 if command -v shellcheck >/dev/null; then
   # Scripts by their names, and those without an extension by their first line.
   mapfile -t scripts < <(git ls-files -- '*.sh' .ci/run)
   row "shellcheck" shellcheck -x -S warning "${scripts[@]}"
 else
-  echo "shellcheck: not run, because it is not installed (Debian: apt-get install shellcheck)"
+  absent shellcheck shellcheck
 fi
 echo "lint: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -3,7 +3,7 @@
 # step said is printed whole when it ends, below its header. Then a table, in the order given, of
 # how long each took and how much processor time, and the counts of all together, as
 # `N passed, N failed`. A step whose script does not exist counts as failed; one that says
-# `...: not run, because ...` is shown as such. Lines of a failed step that look like the reason are
+# `...: not run, because ...` is shown with all such lines. Lines of a failed step that look like the reason are
 # repeated below the table.
 #
 #   steps.sh [--all [--but WORD]...] STEP...
@@ -101,7 +101,7 @@ report() { # report NUMBER
   [ "$jobs" -eq 1 ] || { printf '\n==== %s\n' "$step"; cat "$log"; }
   read -r status seconds user system <"$work/$1.status"
   read -r good bad < <(count "$log")
-  reason=$(grep -m 1 ': not run, because ' "$log") || reason=
+  reason=$(grep ': not run, because ' "$log" | sed 's/^/      /') || reason=
   if [ -n "$reason" ] && ! may_be_absent "$step"; then
     bad=$((bad + 1))
     echo "FAIL: here it has to run" >>"$log"
@@ -120,7 +120,7 @@ report() { # report NUMBER
   [ "$bad" -eq 0 ] || word=FAIL
   summary[$1]=$(printf '%s  %7d passed %3d failed %4d s (processors %4d s)  %s' "$word" "$good" \
     "$bad" "$seconds" $((user + system)) "$step")$'\n'
-  [ -z "$reason" ] || summary[$1]+="      $reason"$'\n'
+  [ -z "$reason" ] || summary[$1]+=$reason$'\n'
   rm "$work/$1.status"
 }
 

@@ -1,8 +1,8 @@
 /* Make a tensor, fill it, check it, print it, free it. The first program to read. */
+// [quote:hello]
 #include <dlpack/dlpack_rs.h>
 #include <stdio.h>
 
-// [quote:hello]
 int main(void) {
   /* Every function can explain its failure: the struct is yours and lives on the stack. */
   dlrs_error error = {.struct_size = sizeof error};

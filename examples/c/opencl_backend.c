@@ -1,6 +1,9 @@
 /* A device that the library does not know: a backend for OpenCL, in C. Any OpenCL device will do;
  * on Debian `apt-get install pocl-opencl-icd ocl-icd-opencl-dev` makes one of the CPU.
- * Link: -lOpenCL */
+ * Link: -lOpenCL
+ * Needs: /usr/include/CL/cl.h opencl-c-headers
+ * Needs: /etc/OpenCL/vendors/pocl.icd pocl-opencl-icd
+ */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlpack/dlpack_rs.h>

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Runs the two commands of README.md in a bare Debian that has make, a C compiler and python3, and
+# says how long each took: clean_root.sh [SUITE [GOAL...]]
+#
+# SUITE is bookworm or trixie; GOALs are `demo` unless some are named. SETUP is handed on. The tree is
+# cloned, with what is not committed yet. Needs root, network, and mmdebstrap or debootstrap; the root
+# is made once, below target/clean, and unpacked afresh each time.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+suite=${1:-bookworm}
+shift || true
+[ $# -gt 0 ] || set -- demo
+[ "$(id -u)" -eq 0 ] || { echo "clean_root.sh: not run, because it needs root"; exit 1; }
+packages=make,gcc,libc6-dev,python3
+mirror=http://deb.debian.org/debian
+here=$PWD/target/clean
+archive=$here/$suite.tar root=$here/$suite
+mkdir -p "$here"
+sources() {
+  printf 'deb %s %s main\n' "$mirror" "$suite" "$mirror" "$suite-updates" \
+    "$mirror-security" "$suite-security"
+}
+if [ ! -f "$archive" ]; then
+  echo "== a bare $suite"
+  if command -v mmdebstrap >/dev/null; then
+    sources | mmdebstrap --quiet --variant=minbase --include="$packages" "$suite" "$here/$suite-new.tar"
+  elif command -v debootstrap >/dev/null; then
+    rm -rf "$root"
+    debootstrap --variant=minbase --include="$packages" "$suite" "$root" "$mirror" >"$here/log"
+    sources >"$root/etc/apt/sources.list"
+    tar -C "$root" -cf "$here/$suite-new.tar" .
+  else
+    echo "clean_root.sh: apt-get install mmdebstrap"
+    exit 1
+  fi
+  mv "$here/$suite-new.tar" "$archive"
+fi
+rm -rf "$root"
+mkdir "$root"
+tar -C "$root" -xf "$archive"
+git clone --quiet --no-hardlinks . "$root/src"
+git ls-files -z --modified --others --exclude-standard | xargs -0 -r cp --parents -t "$root/src"
+# How this machine reaches the network: names, and the certificates that it trusts.
+cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+mkdir -p "$root/usr/local/share/ca-certificates"
+trusted=/etc/ssl/certs/ca-certificates.crt
+[ ! -f "$trusted" ] || cp "$trusted" "$root/root/trusted.crt"
+
+inside() { # inside COMMAND...: with mounts that go when it ends
+  unshare --mount --pid --fork --kill-child sh -c '
+    root=$1
+    shift
+    mount -t proc proc "$root/proc"
+    mount --rbind /dev "$root/dev"
+    mount -t tmpfs shm "$root/dev/shm" 2>/dev/null
+    exec chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
+  ' sh "$root" "$@"
+}
+settings=(SETUP="${SETUP:-}")
+if [ -f "$trusted" ]; then
+  settings+=(PIP_CERT=/root/trusted.crt CARGO_HTTP_CAINFO=/root/trusted.crt
+    REQUESTS_CA_BUNDLE=/root/trusted.crt)
+fi
+status=0
+for goal in "$@"; do
+  SECONDS=0
+  if inside "${settings[@]}" make -C /src "$goal" 2>&1 | tee "$here/$suite-$goal.log"; then
+    said=passes
+  else
+    said=FAILS status=1
+  fi
+  echo "== make $goal in a bare $suite: $said, $SECONDS s"
+done
+[ "$status" -ne 0 ] || rm -rf "$root"
+exit "$status"
