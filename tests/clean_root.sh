@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the two commands of README.md in a bare Debian that has make, a C compiler and python3, and
-# says how long each took: clean_root.sh [SUITE [GOAL...]]
+# says how long each took: clean_root.sh [SUITE [GOAL | VARIABLE=VALUE]...]
 #
 # SUITE is bookworm or trixie; GOALs are `demo` unless some are named. SETUP is handed on. The tree is
 # cloned, with what is not committed yet. Needs root, network, and mmdebstrap or debootstrap; the root
@@ -9,7 +9,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=${1:-bookworm}
 shift || true
-[ $# -gt 0 ] || set -- demo
+goals=() variables=()
+for word; do
+  case $word in
+    *=*) variables+=("$word") ;;
+    *) goals+=("$word") ;;
+  esac
+done
+[ "${#goals[@]}" -gt 0 ] || goals=(demo)
 [ "$(id -u)" -eq 0 ] || { echo "clean_root.sh: not run, because it needs root"; exit 1; }
 packages=make,gcc,libc6-dev,python3
 mirror=http://deb.debian.org/debian
@@ -62,9 +69,10 @@ if [ -f "$trusted" ]; then
     REQUESTS_CA_BUNDLE=/root/trusted.crt)
 fi
 status=0
-for goal in "$@"; do
+for goal in "${goals[@]}"; do
   SECONDS=0
-  if inside "${settings[@]}" make -C /src "$goal" 2>&1 | tee "$here/$suite-$goal.log"; then
+  if inside "${settings[@]}" make -C /src "$goal" \
+      ${variables[@]+"${variables[@]}"} 2>&1 | tee "$here/$suite-$goal.log"; then
     said=passes
   else
     said=FAILS status=1

@@ -43,7 +43,7 @@ if [ "$oldest" = none ]; then
   echo "lint, Rust $least: not tried, this machine has another"
 else
   row "Rust $least compiles it" env ${oldest:+"RUSTUP_TOOLCHAIN=$oldest"} \
-    cargo check --quiet --locked --workspace --target-dir target/least
+    cargo check --quiet --locked --workspace ${oldest:+--target-dir target/least}
 fi
 if command -v shellcheck >/dev/null; then
   # Scripts by their names, and those without an extension by their first line.

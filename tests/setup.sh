@@ -172,13 +172,15 @@ if [ "${#install[@]}" -gt 0 ] && [ "${SETUP:-}" != no ]; then
       [[ " $list " != *" rustup "* ]] || rustup default stable >>"$log" 2>&1 || tail -n 5 "$log"
     fi
   fi
-  if { ! there cmake || ! there ninja; } && there venv &&
-      [[ " ${install[*]} " =~ \ (cmake|ninja): ]]; then
-    echo "setup: CMake and ninja from PyPI, below target/tools"
+  pypi=()
+  for tool in cmake ninja; do
+    [[ " ${install[*]} " != *" $tool:"* ]] || there "$tool" || pypi+=("$tool")
+  done
+  if [ "${#pypi[@]}" -gt 0 ] && there venv; then
+    echo "setup: from PyPI, below target/tools: ${pypi[*]}"
     { "$python" -m venv "$tools/venv" && mkdir -p "$tools/bin" &&
-      "$tools/venv/bin/pip" install --quiet --disable-pip-version-check cmake ninja &&
-      ln -sf ../venv/bin/cmake ../venv/bin/ninja "$tools/bin/"; } >>"$log" 2>&1 ||
-      tail -n 5 "$log"
+      "$tools/venv/bin/pip" install --quiet --disable-pip-version-check "${pypi[@]}" &&
+      ln -sf "${pypi[@]/#/../venv/bin/}" "$tools/bin/"; } >>"$log" 2>&1 || tail -n 5 "$log"
   fi
   hash -r
 fi

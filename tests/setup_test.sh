@@ -84,6 +84,7 @@ root() {
   setup -- demo || { no says 'not everything'; }
   calls '^apt-get update' && calls '^apt-get install -y --no-remove .*rustc.* g\+\+'
   no calls sudo
+  no says PyPI
   [ "$(grep -c 'apt-get install' "$work/called")" -eq 1 ]
 }
 by_sudo() { # where it asks for no password
