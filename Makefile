@@ -71,6 +71,7 @@ TESTS = \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/setup_test.sh" \
+	"c_tests/layout/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"docs/check_quotes.py"
 # What needs tools for other platforms, or much from the package index: .ci/run adds them.
 PLATFORM_TESTS =

@@ -3,6 +3,7 @@ set(_dlrs_include "${DLPACK_RS_STAGE}/${DLPACK_RS_INCLUDEDIR}/dlpack")
 set(_dlrs_cmakedir "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/cmake")
 
 set(_dlrs_headers dlpack_rs.h dlpack_rs.hpp)
+list(APPEND _dlrs_headers dlpack_rs_layout.h) # and its CMake function, below
 set(DLPACK_RS_DLPACK_DIR "") # an include folder with upstream's dlpack.h, when it is not ours
 if(DLPACK_RS_INSTALL_DLPACK_H)
   list(APPEND _dlrs_headers dlpack.h)
@@ -45,6 +46,9 @@ function(_dlrs_version_file package version compatible)
   file(WRITE "${file}"
     "if(PACKAGE_FIND_VERSION_RANGE)\n${range}\nelse()\n${one}\nendif()\n")
 endfunction()
+foreach(_dlrs_file IN ITEMS dlpack_rsLayout.cmake layout_check.c)
+  configure_file("cmake/${_dlrs_file}" "${_dlrs_cmakedir}/dlpack_rs/${_dlrs_file}" COPYONLY)
+endforeach()
 set(_dlrs_compatible SameMajorVersion)
 if(PROJECT_VERSION_MAJOR EQUAL 0)
   set(_dlrs_compatible SameMinorVersion)
