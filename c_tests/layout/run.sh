@@ -68,7 +68,7 @@ install_library() {
   cmake --install "$work/build" --prefix "$work/installed"
 }
 project() { # project NAME HEADER [OPTION...]
-  rm -rf "$work/$1"
+  rm -rf "${work:?}/$1"
   cmake -S "$root/examples/layout_consumer" -B "$work/$1" -DCMAKE_PREFIX_PATH="$work/installed" \
     -DDLPACK_H="$2" "${@:3}" || return
   (cd "$work/$1" && ctest --output-on-failure) >"$work/$1.log" 2>&1 ||
@@ -119,7 +119,7 @@ row "by hand: 1.3" by_hand "$include/dlpack.h" 103
 row "by hand: 0.8" by_hand "$old" 8
 row "by hand: 0.8 is too old" fails by_hand "$old" 100
 found=0
-# shellcheck disable=SC2046,SC2086
+# shellcheck disable=SC2038,SC2046,SC2086
 for header in ${LAYOUT_HEADERS:-} $(find /usr/include/dlpack/dlpack.h \
     $(${PYTHON:-python3} -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null) \
     "$root/target" -path "$root/target/*/deps" -prune -o -name dlpack.h -path '*/dlpack*' \
