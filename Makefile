@@ -47,6 +47,13 @@ install-build: setup
 	  -DDLPACK_RS_CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)"
 	cmake --build target/cmake-install
 
+.PHONY: uninstall packages
+uninstall:  ## remove what `make install` wrote last, in DESTDIR where that is set
+	DESTDIR="$(DESTDIR)" cmake -DMANIFESTS="$(CURDIR)/target/cmake-install" -P cmake/uninstall.cmake
+
+packages: setup  ## release archives, .deb and the recipes of package managers, each tried (docs/packages.md)
+	packaging/run.sh $(PACKAGES)
+
 demo: setup  ## build the library, find it from a C program with CMake, and use it from Python
 	examples/demo.sh
 
