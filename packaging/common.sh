@@ -1,0 +1,58 @@
+# Sourced by the scripts beside it: names, rows, archives that have the same bytes each time.
+# shellcheck shell=bash disable=SC2034
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
+cd "$root" || exit 1
+out=$root/target/packages
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+name=dlpack_rs-$version
+repository=$(sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+cargo=$(command -v cargo)
+unset DESTDIR CMAKE_PREFIX_PATH CARGO_TARGET_DIR CARGO_BUILD_TARGET
+# One date for all that is packed: the commit's.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+mkdir -p "$out"
+
+passed=0 failed=0
+log=$(mktemp) && trap 'rm -f "$log"' EXIT
+# row NAME COMMAND...: in a subshell that stops at the first failure; status 77 is "not run", with
+# the last line as its reason.
+row() {
+  local what=$1 start=$SECONDS status; shift
+  (set -e; "$@") >"$log" 2>&1
+  status=$?
+  case $status in
+  0) passed=$((passed + 1)); echo "pass  $what ($((SECONDS - start)) s)" ;;
+  77) echo "$what: not run: $(tail -n 1 "$log")" ;;
+  *) failed=$((failed + 1)); tail -n 40 "$log"; echo "FAIL  $what (status $status)" ;;
+  esac
+}
+not_run() { echo "$*"; exit 77; }
+fails() { if "$@"; then echo "should have failed: $*"; return 1; fi; }
+
+# pack FOLDER ARCHIVE: FOLDER as .tar.gz, with nothing in it of this machine, user or hour.
+pack() {
+  tar c -C "$(dirname "$1")" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
+    --numeric-owner --mode=u+rw,go=rX --format=gnu "$(basename "$1")" | gzip -9n >"$2"
+}
+
+# Tools from the package index, in a folder of their own; TOOLS names one that is there.
+tools() {
+  tools=${TOOLS:-$out/tools}
+  [ -n "${TOOLS:-}" ] && return
+  cmp -s packaging/requirements.txt "$tools/done" && return
+  python3 -m venv --clear "$tools"
+  "$tools/bin/pip" install --quiet --disable-pip-version-check -r packaging/requirements.txt
+  cp packaging/requirements.txt "$tools/done"
+}
+# Runs a command without a network, where we may; it must not need one anywhere.
+isolated() {
+  if unshare -rn true 2>/dev/null; then unshare -rn "$@"; else "$@"; fi
+}
+consumer() { # consumer PREFIX BUILD: the programs of examples/cmake_consumer, built and run
+  cmake -S examples/cmake_consumer -B "$2" -DCMAKE_PREFIX_PATH="$1"
+  cmake --build "$2"
+  "$2/hello_c" | diff examples/expected/c-hello.txt -
+  "$2/hello_c_static" | diff examples/expected/c-hello.txt -
+}
