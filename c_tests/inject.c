@@ -63,9 +63,7 @@ long inject_threads(int fail) {
   } while (0)
 
 static void *(*next_malloc)(size_t);
-static void *(*next_calloc)(size_t, size_t);
 static void *(*next_realloc)(void *, size_t);
-static int (*next_posix_memalign)(void **, size_t, size_t);
 static void *(*next_aligned_alloc)(size_t, size_t);
 static void (*next_free)(void *);
 static int (*next_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -101,9 +99,17 @@ void *malloc(size_t nbytes) {
   return fails() ? NULL : counted(next_malloc(nbytes));
 }
 
+/* These two go on to the functions that allocate: a C library's own (musl's) would call those by
+ * their names, which are ours, and what is allocated once would be counted twice. */
 void *calloc(size_t count, size_t nbytes) {
-  NEXT(next_calloc);
-  return fails() ? NULL : counted(next_calloc(count, nbytes));
+  NEXT(next_malloc);
+  if (fails()) return NULL;
+  if (nbytes != 0 && count > (size_t)-1 / nbytes) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  void *memory = counted(next_malloc(count * nbytes));
+  return memory == NULL ? NULL : memset(memory, 0, count * nbytes);
 }
 
 void *realloc(void *memory, size_t nbytes) {
@@ -116,11 +122,12 @@ void *realloc(void *memory, size_t nbytes) {
 }
 
 int posix_memalign(void **out, size_t alignment, size_t nbytes) {
-  NEXT(next_posix_memalign);
+  NEXT(next_aligned_alloc);
   if (fails()) return ENOMEM;
-  int answer = next_posix_memalign(out, alignment, nbytes);
-  if (answer == 0) counted(*out);
-  return answer;
+  void *memory = counted(next_aligned_alloc(alignment, nbytes));
+  if (memory == NULL) return ENOMEM;
+  *out = memory;
+  return 0;
 }
 
 void *aligned_alloc(size_t alignment, size_t nbytes) {

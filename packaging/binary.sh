@@ -16,16 +16,16 @@ source=$root strip=strip
 case $triple in
 aarch64-*) dir=$root/target/cross/aarch64/cargo gnu=aarch64-linux-gnu processor=aarch64 ;;
 riscv64gc-*) dir=$root/target/cross/riscv64/cargo gnu=riscv64-linux-gnu processor=riscv64 ;;
-*-musl) dir=$root/target/musl/cargo gnu= processor=x86_64 ;;
+*-musl) dir=$root/target/musl/cargo gnu='' processor=x86_64 ;;
 *-windows-*) dir=$root/target/windows/cargo gnu=x86_64-w64-mingw32 processor=x86_64 ;;
-x86_64-*) dir=$out/cargo gnu= processor=x86_64 ;;
+x86_64-*) dir=$out/cargo gnu='' processor=x86_64 ;;
 *) echo "binary.sh: unknown platform $triple"; exit 2 ;;
 esac
 options=("-DDLPACK_RS_CARGO_TARGET_DIR=$dir" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_BUILD_TYPE=Release
   "-DDLPACK_RS_CARGO=$cargo" -DCMAKE_INSTALL_DOCDIR=share/doc/dlpack_rs)
 run=(env)
 if [ "$triple" = x86_64-unknown-linux-gnu ]; then
-  rm -rf "$out/src" "$out/home"
+  rm -rf "${out:?}/src" "${out:?}/home"
   mkdir -p "$out/src" "$out/home"
   tar xzf "$out/$name-src.tar.gz" -C "$out/src"
   source=$out/src/$name

@@ -83,8 +83,8 @@ clean_root() { # installed, used, and removed where nothing else is
   local tree=$out/root suite mirror
   # shellcheck disable=SC1091
   suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-  mirror=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d |
-    head -n 1)
+  mirror=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list.d \
+    "$(ls /etc/apt/sources.list 2>/dev/null || echo /dev/null)" | head -n 1 | tr -d ' ')
   if [ ! -e "$out/root.tar" ]; then
     mmdebstrap --variant=minbase --include=gcc,libc6-dev,pkg-config "$suite" "$out/root.tar" \
       ${mirror:+"$mirror"} || not_run "no Debian mirror"
@@ -109,7 +109,7 @@ clean_root() { # installed, used, and removed where nothing else is
 step_root() { row "deb: installed, used and removed in a clean root" clean_root; }
 
 # ---- recipes -----------------------------------------------------------------------------------
-conan_create() { # conan_create SHARED
+conan_create() {
   tools
   [ -x "$tools/bin/conan" ] || not_run "PyPI's conan"
   local recipe=$out/conan
@@ -117,14 +117,15 @@ conan_create() { # conan_create SHARED
   expand packaging/conan/conandata.yml.in "$recipe/conandata.yml"
   export CONAN_HOME=$out/conan-home
   "$tools/bin/conan" profile detect --exist-ok
-  "$tools/bin/conan" create "$recipe" --version "$version" -o "dlpack_rs/*:shared=$1" \
+  "$tools/bin/conan" create "$recipe" --version "$version" \
     -c tools.cmake.cmaketoolchain:generator="Unix Makefiles"
 }
-step_conan() { row "conan create, shared" conan_create True; row "conan create, static" conan_create False; }
+step_conan() { row "conan create" conan_create; }
 
 vcpkg_port() { # the portfile by CMake, with stand-ins of the functions that vcpkg would give it
   local port=$out/vcpkg/ports/dlpack-rs
-  rm -rf "$out/vcpkg" && mkdir -p "$port"
+  # What cargo built stays, for the other kind of library.
+  rm -rf "$out/vcpkg"/{ports,packages,test} "$out/vcpkg/build/rel" && mkdir -p "$port"
   expand packaging/vcpkg/vcpkg.json.in "$port/vcpkg.json"
   expand packaging/vcpkg/portfile.cmake.in "$port/portfile.cmake"
   cp packaging/vcpkg/usage "$port/"
@@ -154,9 +155,9 @@ conda_recipe() {
   "$tools/bin/python" packaging/conda/render.py "$out/recipe.yaml"
 }
 step_conda() { row "conda recipe, rendered by rattler-build" conda_recipe; }
-meson_project() { # meson_project shared|static
+meson_project() {
   tools
-  local project=$out/meson-$1
+  local project=$out/meson
   rm -rf "$project" && mkdir -p "$project/subprojects/packagefiles/dlpack_rs"
   cp packaging/meson/meson.build "$project/subprojects/packagefiles/dlpack_rs/"
   expand packaging/meson/dlpack_rs.wrap.in "$project/subprojects/dlpack_rs.wrap"
@@ -164,15 +165,25 @@ meson_project() { # meson_project shared|static
   printf '%s\n' "project('consumer', 'c', default_options: ['c_std=c11'])" \
     "executable('hello', 'hello.c', dependencies: dependency('dlpack_rs', version: '>=$version'))" \
     >"$project/meson.build"
-  "$tools/bin/meson" setup "$project/build" "$project" "-Ddefault_library=$1"
+  "$tools/bin/meson" setup "$project/build" "$project"
+  meson_run
+  ldd "$project/build/hello" | grep -F dlpack_rs
+}
+meson_static() {
+  tools
+  local project=$out/meson
+  "$tools/bin/meson" configure "$project/build" -Ddefault_library=static
+  meson_run
+  fails sh -c "ldd '$project/build/hello' | grep dlpack_rs"
+}
+meson_run() {
   "$tools/bin/meson" compile -C "$project/build"
   "$project/build/hello" | diff examples/expected/c-hello.txt -
-  "$tools/bin/meson" format --check-only packaging/meson/meson.build || true
 }
 step_meson() {
   command -v ninja >/dev/null || { echo "meson: not run: package ninja-build"; return; }
-  row "meson subproject, shared" meson_project shared
-  row "meson subproject, static" meson_project static
+  row "meson subproject, shared" meson_project
+  row "meson subproject, static" meson_static
 }
 
 # ---- installing --------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # The C and C++ tests on machines of other kinds, under qemu-user: `cross.sh [aarch64|i686|armv7|
-# s390x|powerpc64]...`. i686 is not emulated: the processor of this machine runs it, so with all its
-# vector instructions (and qemu-i386 7.2 hangs in these tests). DLRS_CROSS_STD=1 adds the Rust test
-# of the copy engine at every level of instructions, which needs std for the target: a minute more
-# each. As many targets at a time as there are processors. One line a row; ends with
-# `cross: N passed, N failed`.
+# s390x|powerpc64|riscv64]...`; riscv64 only where it is named. i686 is not emulated: the processor
+# of this machine runs it, so with all its vector instructions (and qemu-i386 7.2 hangs in these
+# tests). DLRS_CROSS_STD=1 adds the Rust test of the copy engine at every level of instructions,
+# which needs std for the target: a minute more each. As many targets at a time as there are
+# processors. One line a row; ends with `cross: N passed, N failed`.
 . "$(dirname "$0")/common.sh"
 
 describe() { # describe TARGET: Rust's name, GNU's name, qemu's name, Debian's packages
@@ -15,6 +15,8 @@ describe() { # describe TARGET: Rust's name, GNU's name, qemu's name, Debian's p
     s390x) set -- s390x-unknown-linux-gnu s390x-linux-gnu s390x s390x-linux-gnu s390x ;;
     powerpc64) set -- powerpc64-unknown-linux-gnu powerpc64-linux-gnu ppc64 powerpc64-linux-gnu \
       ppc64 ;;
+    riscv64) set -- riscv64gc-unknown-linux-gnu riscv64-linux-gnu riscv64 riscv64-linux-gnu \
+      riscv64 ;;
     *) echo "cross.sh: unknown target $1"; exit 2 ;;
   esac
   triple=$1 gnu=$2 emulator=qemu-$3

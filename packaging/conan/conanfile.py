@@ -16,10 +16,8 @@ class DlpackRs(ConanFile):
     license = "Apache-2.0"
     homepage = "https://github.com/libdlpack-rs/libdlpack_rs"
     topics = ("dlpack", "tensor", "ndarray", "zero-copy")
-    package_type = "library"
+    package_type = "shared-library"  # the static one is there too: dlpack_rs::dlpack_rs_static
     settings = "os", "arch", "compiler", "build_type"
-    options = {"shared": [True, False]}
-    default_options = {"shared": True}
 
     def configure(self):
         self.settings.rm_safe("compiler.cppstd")  # a C interface; the C++ headers are headers
@@ -58,7 +56,3 @@ class DlpackRs(ConanFile):
         self.cpp_info.builddirs = [join("lib", "cmake", "dlpack_rs"), join("lib", "cmake", "dlpack")]
         self.cpp_info.set_property("pkg_config_name", "dlpack_rs")
         self.cpp_info.libs = ["dlpack_rs"]
-        if not self.options.shared:
-            self.cpp_info.defines = ["DLRS_STATIC"]
-            if self.settings.os == "Linux":
-                self.cpp_info.system_libs = ["c", "m", "rt", "pthread"]
