@@ -307,9 +307,11 @@ row "DLPACK_RS_STATIC_EXPORTS: visible again" static_exports
 
 # ---- what is installed ------------------------------------------------------------------------
 layout() {
+  local headers
+  mapfile -t headers < <(cd "$root/include" && printf '%s\n' *.h *.hpp)
   (cd "$work/destdir/opt/dlrs" && find . ! -type d ! -path './share/*' | sort) >"$work/found"
-  printf '%s\n' ./include/dlpack/dlpack{.h,_rs.h,_rs.hpp} \
-    ./include/dlpack/dlpack_rs_layout.h ./lib/cmake/dlpack_rs/{dlpack_rsLayout.cmake,layout_check.c} \
+  printf '%s\n' "${headers[@]/#/./include/dlpack/}" \
+    ./lib/cmake/dlpack_rs/{dlpack_rsLayout.cmake,layout_check.c} \
     ./lib/cmake/dlpack_rs/dlpack_rs{Config,ConfigVersion,Targets}.cmake \
     ./lib/cmake/dlpack/dlpack{Config,ConfigVersion}.cmake ./lib/pkgconfig/dlpack_rs.pc \
     ./lib/libdlpack_rs.{a,so} ./lib/"$soname" ./lib/libdlpack_rs.so."$version" |

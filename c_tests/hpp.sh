@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The C++ header: compiles without a warning as C++17 and C++20 with g++ and clang++, behaves, and
-# leaks nothing. Arguments: INCLUDE LIBDIR.
+# The C++ headers: compile without a warning as C++17, C++20 and C++23 with g++ and clang++, with
+# libstdc++ and (where it is installed) libc++, with and without exceptions; behave; leak nothing;
+# refuse what they must; and have a form of every C function. Arguments: INCLUDE LIBDIR.
+# CLANG names another clang++ to take as well, as clang++-22 of the newest libc++.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 include=$(realpath "${1:-target/include/dlpack}") && lib=$(realpath "${2:-target/lib}") || exit 1
-for tool in g++:g++ clang++:clang valgrind:valgrind; do
+for tool in g++:g++ clang++:clang valgrind:valgrind python3:python3; do
   command -v "${tool%:*}" >/dev/null || { echo "hpp.sh needs ${tool%:*}: apt-get install ${tool#*:}"; exit 1; }
 done
 out=$(mktemp -d) || exit 1
@@ -14,30 +16,94 @@ try() { # NAME COMMAND...
   if "${@:2}" >"$out/log" 2>&1; then passed=$((passed + 1)); echo "pass  $1"
   else failed=$((failed + 1)); cat "$out/log"; echo "FAIL  $1"; fi
 }
-for compiler in g++ clang++; do
-  for standard in 17 20; do
-    program=$out/$compiler-$standard
-    try "$compiler -std=c++$standard: no warnings" "$compiler" "-std=c++$standard" -O1 -Wall \
-      -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$include" c_tests/test_hpp.cpp \
-      -L"$lib" -ldlpack_rs -Wl,-rpath,"$lib" -o "$program"
-    try "$compiler -std=c++$standard: $("$program" 2>&1 | tail -n 1)" "$program"
+warn=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+link=("-I$include" "-L$lib" -ldlpack_rs "-Wl,-rpath,$lib")
+all="test_hpp test_hpp_view test_hpp_core test_hpp_device test_hpp_std"
+plain="test_hpp_core test_hpp_device test_hpp_std" # what works without exceptions
+
+build_and_run() { # EXE TEST COMPILER...
+  "${@:3}" "${warn[@]}" -g -O1 "c_tests/$2.cpp" "${link[@]}" -o "$1" && "$1"
+}
+programs() { # NAMES COMPILER...
+  local name exe
+  for name in $1; do
+    exe=$out/program
+    [ "${*:2}" != "g++ -std=c++17" ] || exe=$out/g++-$name # for valgrind
+    try "$name, ${*:2}" build_and_run "$exe" "$name" "${@:2}"
   done
+}
+
+# libc++ goes with a clang that knows its language: the newest one that compiles it is taken.
+libcxx=
+for compiler in ${CLANG:-} clang++ clang++-{14..30}; do
+  command -v "$compiler" >/dev/null || continue
+  echo '#include <string>' | "$compiler" -stdlib=libc++ -fsyntax-only -xc++ - 2>/dev/null &&
+    libcxx=$compiler
 done
-refused() { # TYPE: has no DLPack type, and says so
-  printf '#include "dlpack_rs.hpp"\nauto type = dlpack_rs::dtype_of<%s>();\n' "$1" >"$out/type.cpp"
-  ! g++ -std=c++17 -fsyntax-only -I"$include" "$out/type.cpp" 2>"$out/said" &&
-    grep -q "not an element type\|has no DLPack type" "$out/said"
+for standard in 17 20 2b; do
+  for compiler in g++ clang++; do
+    programs "$all" "$compiler" "-std=c++$standard"
+  done
+  programs "$plain" g++ "-std=c++$standard" -fno-exceptions -fno-rtti
+  if [ -n "$libcxx" ]; then
+    programs "$all" "$libcxx" -stdlib=libc++ "-std=c++$standard"
+    programs "$plain" "$libcxx" -stdlib=libc++ "-std=c++$standard" -fno-exceptions -fno-rtti
+  fi
+done
+[ -n "$libcxx" ] || echo "not run  libc++: apt-get install libc++-dev libc++abi-dev"
+
+# Each header alone, and each program under the sanitizers of C++ and under valgrind.
+for header in "$include"/*.hpp; do
+  # The library or the bindings that these are for may be absent.
+  case $header in *_mdspan.hpp | *_python.hpp | *_nanobind.hpp | *_pybind11.hpp) continue ;; esac
+  try "$(basename "$header") alone" g++ -std=c++17 "${warn[@]}" -fsyntax-only -xc++ "$header" \
+    -Wno-pragma-once-outside-header
+done
+sanitize=(-fsanitize=address,undefined -fno-sanitize-recover=all)
+programs "$all" g++ -std=c++17 "${sanitize[@]}"
+for name in $all; do
+  try "valgrind: $name" valgrind -q --leak-check=full --error-exitcode=9 "$out/g++-$name"
+done
+
+refused() { # STANDARD WORDS SOURCE: does not compile, and says why
+  printf '#include "dlpack_rs.hpp"\nusing namespace dlpack_rs;\n%s\n' "$3" >"$out/source.cpp"
+  # shellcheck disable=SC2086
+  ! g++ -std=$1 -fsyntax-only -I"$include" "$out/source.cpp" 2>"$out/said" &&
+    { grep -q "$2" "$out/said" || { cat "$out/said"; false; }; }
 }
 for type in "long double" "std::complex<long double>" "std::complex<int>" "void *"; do
-  try "no dtype of $type" refused "$type"
+  try "no dtype of $type" refused c++17 "not an element type" "auto type = dtype_of<$type>();"
 done
-too_old() { # COMPILER: says what is wrong, and nothing else first
-  ! "$1" -std=c++14 -fsyntax-only -Iinclude -xc++ include/dlpack_rs.hpp 2>"$out/said" &&
-    grep -m 1 error "$out/said" | grep -F "needs C++17"
+try "C++14 is refused" refused c++14 "needs C++17 or newer" ""
+try "a view of a temporary is refused" refused c++17 "deleted" \
+  'float a[2]; TensorView view = Described(a, {2});'
+try "moving a named container is asked for" refused c++17 "no matching function" \
+  'auto f(std::string &s) { return Tensor::from(s); }'
+try "packed elements have no address" refused c++17 "as large as its dtype" \
+  'struct Nibble {}; template <> struct dlpack_rs::dtype_traits<Nibble> {
+     static constexpr DLDataType value{kDLInt, 4, 1}; };
+   auto f(Tensor &t) { return t.data_as<Nibble>(); }'
+try "results are used" refused "c++17 -Werror" "nodiscard" \
+  'void f() { Tensor::make<float>({2}); }'
+
+try "every C function has its C++ form" python3 -B c_tests/hpp_names.py "$include"
+# The two modes are different types: a program of both kinds does not link by mistake.
+mixed() {
+  printf '#include "dlpack_rs_core.hpp"\nint f(dlpack_rs::Tensor &t) { return t.ndim(); }\n' \
+    >"$out/a.cpp"
+  printf '#include "dlpack_rs_core.hpp"\nint f(dlpack_rs::Tensor &);\n%s\n' \
+    'int main() { dlpack_rs::Tensor t; return f(t); }' >"$out/b.cpp"
+  g++ -std=c++17 -I"$include" -c "$out/a.cpp" -o "$out/a.o" "$@"
+  ! g++ -std=c++17 "$out/b.cpp" "$out/a.o" "${link[@]}" -o "$out/mixed" 2>"$out/said" &&
+    grep -q "undefined reference" "$out/said"
 }
-for compiler in g++ clang++; do
-  try "$compiler -std=c++14: says that it is too old" too_old "$compiler"
-done
-try "valgrind" valgrind -q --leak-check=full --error-exitcode=9 "$out/g++-17"
+try "objects compiled without exceptions do not link by mistake" mixed -fno-exceptions
+# The core is what a header may include: hardly more than the C header and the language's own.
+small() {
+  local lines
+  lines=$(echo '#include "dlpack_rs_core.hpp"' | g++ -std=c++17 -I"$include" -E -P -xc++ - | wc -l)
+  echo "$lines lines" && [ "$lines" -le 8000 ]
+}
+try "the core brings at most 8,000 lines" small
 echo "hpp: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -2,12 +2,11 @@
 set(_dlrs_include "${DLPACK_RS_STAGE}/${DLPACK_RS_INCLUDEDIR}/dlpack")
 set(_dlrs_cmakedir "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/cmake")
 
-set(_dlrs_headers dlpack_rs.h dlpack_rs.hpp)
-list(APPEND _dlrs_headers dlpack_rs_layout.h) # and its CMake function, below
+file(GLOB _dlrs_headers RELATIVE "${PROJECT_SOURCE_DIR}/include" CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/include/*.h" "${PROJECT_SOURCE_DIR}/include/*.hpp")
 set(DLPACK_RS_DLPACK_DIR "") # an include folder with upstream's dlpack.h, when it is not ours
-if(DLPACK_RS_INSTALL_DLPACK_H)
-  list(APPEND _dlrs_headers dlpack.h)
-else()
+if(NOT DLPACK_RS_INSTALL_DLPACK_H)
+  list(REMOVE_ITEM _dlrs_headers dlpack.h)
   file(REMOVE "${_dlrs_include}/dlpack.h")
   file(REMOVE_RECURSE "${_dlrs_cmakedir}/dlpack")
   find_path(DLPACK_RS_SYSTEM_DLPACK dlpack/dlpack.h DOC "Include folder of upstream's DLPack")

@@ -11,20 +11,21 @@ using dlpack_rs::Tensor;
 int main() try {
   // [quote:hello_cpp]
   Tensor tensor = Tensor::make<float>({2, 3});
-  float *values = tensor.data_as<float>();  // throws unless it is float32, writable, on the CPU
-  for (int i = 0; i < 6; ++i) values[i] = static_cast<float>(i) / 2;
+  float next = 0;
+  for (float &value : tensor.span<float>()) value = next++ / 2;  // throws unless float32, ...
   tensor.validate();
 
-  // Lend a vector: the tensor keeps it alive through what the lambda captured.
+  // A tensor takes a container over, or shares the owner of memory.
+  Tensor moved = Tensor::from(std::vector<double>{1, 2, 3, 4}, {2, 2});
   auto owner = std::make_shared<std::vector<double>>(4, 1.5);
-  Tensor lent = Tensor::wrap(owner->data(), {2, 2}, [owner] {});
-  DLManagedTensorVersioned *plain = lent.release();  // to any DLPack consumer ...
-  plain->deleter(plain);                             // ... which frees it like this
+  Tensor shared = Tensor::own(owner->data(), {2, 2}, owner);
+  DLManagedTensorVersioned *plain = shared.release();  // to any DLPack consumer ...
+  plain->deleter(plain);                               // ... which frees it like this
   // [/quote]
 
-  std::cout << tensor.to_string() << "\nowners of the vector: " << owner.use_count() << '\n';
+  std::cout << tensor << "\nowners of the vector: " << owner.use_count() << '\n';
   try {
-    Tensor::make<float>({2, -3});
+    moved = Tensor::make<float>({2, -3});
   } catch (const Error &error) {
     std::cout << error.status_name() << ": " << error.what() << '\n';
   }
