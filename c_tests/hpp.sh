@@ -59,6 +59,7 @@ for header in "$include"/*.hpp; do
   try "$(basename "$header") alone" g++ -std=c++17 "${warn[@]}" -fsyntax-only -xc++ "$header" \
     -Wno-pragma-once-outside-header
 done
+# shellcheck disable=SC2054
 sanitize=(-fsanitize=address,undefined -fno-sanitize-recover=all)
 programs "$all" g++ -std=c++17 "${sanitize[@]}"
 for name in $all; do

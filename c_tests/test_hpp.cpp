@@ -98,6 +98,8 @@ static void errors() {
     CHECK(std::strcmp(error.status_name(), "DLRS_SHAPE_NEG") == 0 && error.argument() == 1);
     CHECK(error.field() == DLRS_FIELD_SHAPE && error.dimension() == 1 && error.value() == -3);
     CHECK(std::string(error.what()).find("dlrs_tensor_new") != std::string::npos);
+    CHECK(to_view(error.text()) == "extent is negative (value -3, limit 0)");
+    CHECK(to_view(error.hint()) == "Give every extent as 0 or more.");
     struct Said {
       std::string kind, message;
     } said;
@@ -108,6 +110,7 @@ static void errors() {
   }
   const Error long_one(DLRS_BAD_ARG, std::string(1000, 'x').c_str());
   CHECK(std::strlen(long_one.what()) == DLRS_ERROR_MESSAGE_SIZE - 1);
+  CHECK(to_view(long_one.text()) == long_one.what() && long_one.hint().empty());
   // What can fail reports a tensor that is empty.
   Tensor none, other;
   CHECK(STATUS(none.validate()) == DLRS_NULL_ARG && STATUS(none.retain()) == DLRS_NULL_ARG);
@@ -278,7 +281,11 @@ static void accessing() {
     CHECK(false);
   } catch (const Error &error) {
     CHECK(error.status() == DLRS_NDIM && error.value() == 2 && error.limit() == 3);
-    CHECK(std::strcmp(error.what(), "as: ndim is 2, limit 3") == 0);
+    CHECK(std::string(error.what()) ==
+          "as: another number of dimensions was asked for (value 2, limit 3) [DLRS_NDIM]. Ask for "
+          "as many as ndim() says.");
+    CHECK(to_view(error.text()) == "another number of dimensions was asked for (value 2, limit 3)");
+    CHECK(to_view(error.hint()) == "Ask for as many as ndim() says.");
   }
   CHECK(STATUS(t.transpose().span<int32_t>()) == DLRS_COPY_NEEDED);
   // Memory that is not aligned, on another device, or described wrongly.

@@ -41,6 +41,19 @@ static void asking() {
   const Dims both = broadcast_shapes({4, 1}, {3});
   CHECK(both.size() == 2 && both[0] == 4 && both[1] == 3);
   CHECK(STATUS(broadcast_shapes({4}, {3})) == DLRS_SHAPE_MISMATCH);
+  CHECK(strides_from_bytes({2, 3}, {4, -8}, 4)[1] == -2 && strides_to_bytes({2}, {3}, 8)[0] == 24);
+  CHECK(strides_from_bytes({2, 3}, {}, 4)[0] == 3 && strides_to_bytes({2, 3}, {}, 4)[0] == 12);
+  CHECK(STATUS(strides_from_bytes({2}, {6}, 4)) == DLRS_STRIDES_UNEVEN);
+  CHECK(STATUS(strides_from_bytes({2, 2}, {4}, 4)) == DLRS_BAD_ARG);
+  CHECK(STATUS(strides_to_bytes({2, 2}, {4}, 4)) == DLRS_BAD_ARG);
+  CHECK(same(dtype_from_kind('f', 4), dtype_of<float>()));
+  CHECK(dtype_to_kind(dtype_of<bool>()).kind == 'b');
+  CHECK(dtype_to_kind(dtype_of<double>()).itemsize == 8);
+  CHECK(STATUS(dtype_from_kind('f', 16)) == DLRS_UNSUPPORTED);
+  for (int type = -3; type < 40; ++type) {  // constexpr here, and as the library has it
+    const DLDevice device{static_cast<DLDeviceType>(type), 0};
+    CHECK(is_host(device) == (dlrs_device_is_host(device) != 0));
+  }
   CHECK(STATUS(compact_strides(std::vector<int64_t>(100, 1))) == DLRS_NDIM);
 }
 

@@ -99,6 +99,11 @@ ResultOf<M, std::string> copy_explain(TensorView src, TensorView dst,
   });
 }
 
+/// What is wrong, by Error::text(), and what to do, by Error::hint(): in the Error's memory.
+[[nodiscard]] inline std::string_view to_view(Span<const char> part) noexcept {
+  return {part.data(), part.size()};
+}
+
 /// Understands "float32", "uint4", "bfloat16", ...
 template <class M = DefaultMode>
 ResultOf<M, DLDataType> parse_dtype(std::string_view text) {

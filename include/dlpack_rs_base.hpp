@@ -17,38 +17,6 @@ namespace dlpack_rs {
 
 // ---- arrays -----------------------------------------------------------------------------------
 
-/// A pointer and a number of elements: std::span for C++17.
-template <class T>
-class Span {
- public:
-  constexpr Span() noexcept = default;
-  constexpr Span(T *data, size_t count) noexcept : data_(data), count_(count) {}
-  template <size_t N>
-  constexpr Span(T (&array)[N]) noexcept : data_(array), count_(N) {}
-  /// Of {2, 3}, where T is const. The list lives as long as the statement.
-  template <class U = T, class = std::enable_if_t<std::is_const_v<U>>>
-  constexpr Span(std::initializer_list<std::remove_cv_t<U>> list) noexcept {
-    data_ = list.begin();  // not in the initialiser, where GCC warns of parameters as of locals
-    count_ = list.size();
-  }
-  /// Of a std::vector, std::array, std::span, ... of T; not of a class derived from it, whose
-  /// elements have another size.
-  template <class C, class E = std::remove_pointer_t<decltype(std::declval<C &>().data())>,
-            class = std::enable_if_t<std::is_convertible_v<E (*)[], T (*)[]> &&
-                                     !std::is_same_v<std::decay_t<C>, Span>>>
-  constexpr Span(C &&container) noexcept : data_(container.data()), count_(container.size()) {}
-
-  [[nodiscard]] constexpr T *data() const noexcept { return data_; }
-  [[nodiscard]] constexpr size_t size() const noexcept { return count_; }
-  [[nodiscard]] constexpr bool empty() const noexcept { return count_ == 0; }
-  constexpr T &operator[](size_t i) const noexcept { return data_[i]; }
-  [[nodiscard]] constexpr T *begin() const noexcept { return data_; }
-  [[nodiscard]] constexpr T *end() const noexcept { return data_ + count_; }
-
- private:
-  T *data_ = nullptr;
-  size_t count_ = 0;
-};
 /// Extents, strides or axes: a braced list, an array, a container of int64_t.
 using Shape = Span<const int64_t>;
 
@@ -76,6 +44,13 @@ namespace detail {
 /// A number of dimensions for a C function, which refuses what is above 64.
 [[nodiscard]] constexpr int32_t rank(Shape shape) noexcept {
   return shape.size() < INT32_MAX ? static_cast<int32_t>(shape.size()) : INT32_MAX;
+}
+/// Two arrays that belong together differ in length.
+inline dlrs_status other_count(dlrs_error *e, const char *where, size_t value,
+                               size_t limit) noexcept {
+  return (Refusal(e, DLRS_BAD_ARG, DLRS_FIELD_NONE, where) << "two arrays differ in length")
+      .value(static_cast<int64_t>(value), static_cast<int64_t>(limit))
+      .hint("Give as many values in both.");
 }
 }  // namespace detail
 
@@ -168,6 +143,47 @@ ResultOf<M, Dims> broadcast_shapes(Shape a, Shape b) {
     int32_t ndim = 0;
     return dlrs_broadcast_shapes(a.data(), detail::rank(a), b.data(), detail::rank(b),
                                  out->data(), &ndim, e);
+  });
+}
+
+/// Strides in elements from strides in bytes; none are compact row-major.
+template <class M = DefaultMode>
+ResultOf<M, Dims> strides_from_bytes(Shape shape, Shape byte_strides, uint32_t itemsize) {
+  return detail::get<M, Dims>([&](Dims *out, dlrs_error *e) {
+    *out = Dims(shape.size());
+    if (!byte_strides.empty() && byte_strides.size() != shape.size())
+      return detail::other_count(e, "strides_from_bytes", byte_strides.size(), shape.size());
+    return dlrs_strides_from_bytes(shape.data(), byte_strides.data(), detail::rank(shape), itemsize,
+                                   out->data(), e);
+  });
+}
+/// Strides in bytes from strides in elements; none are compact row-major.
+template <class M = DefaultMode>
+ResultOf<M, Dims> strides_to_bytes(Shape shape, Shape strides, uint32_t itemsize) {
+  return detail::get<M, Dims>([&](Dims *out, dlrs_error *e) {
+    *out = Dims(shape.size());
+    if (!strides.empty() && strides.size() != shape.size())
+      return detail::other_count(e, "strides_to_bytes", strides.size(), shape.size());
+    return dlrs_strides_to_bytes(shape.data(), strides.data(), detail::rank(shape), itemsize,
+                                 out->data(), e);
+  });
+}
+
+/// A dtype as NumPy names it: a kind, one of b i u f c, and the bytes of an element.
+struct Kind {
+  int32_t kind;
+  uint32_t itemsize;
+};
+/// The dtype of a kind and a size.
+template <class M = DefaultMode>
+ResultOf<M, DLDataType> dtype_from_kind(int32_t kind, uint32_t itemsize) {
+  return detail::get<M, DLDataType>(dlrs_dtype_from_kind, kind, itemsize);
+}
+/// The kind and the size of a dtype.
+template <class M = DefaultMode>
+ResultOf<M, Kind> dtype_to_kind(DLDataType dtype) {
+  return detail::get<M, Kind>([&](Kind *out, dlrs_error *e) {
+    return dlrs_dtype_to_kind(dtype, &out->kind, &out->itemsize, e);
   });
 }
 

@@ -44,7 +44,8 @@ void call_and_drop(void *context) noexcept {
   drop<K>(context);
 }
 inline dlrs_status no_memory(dlrs_error *e) noexcept {
-  return refuse(e, DLRS_NOMEM, DLRS_FIELD_NONE, "no memory for what keeps the owner");
+  return (Refusal(e, DLRS_NOMEM, DLRS_FIELD_NONE, "dlpack_rs") << "no memory to keep the owner")
+      .hint("Free some.");
 }
 /// Where a container or an owner has its elements.
 template <class C>
@@ -334,8 +335,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   R<BasicTensor> as_strided(Shape shape, Shape strides, int64_t offset = 0) const {
     return made([&](Pointer *o, dlrs_error *e) {
       if (shape.size() != strides.size())
-        return detail::refuse(e, DLRS_BAD_ARG, DLRS_FIELD_STRIDES,
-                              "as_strided: as many strides as extents are needed");
+        return detail::other_count(e, "as_strided", strides.size(), shape.size());
       return dlrs_view_as_strided(pointer_, shape.data(), strides.data(), detail::rank(shape),
                                   offset, o, e);
     });
@@ -393,8 +393,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
                   "an array of tensors is an array of pointers");
     return detail::run<M>([&](dlrs_error *e) {
       if (src.size() != dst.size())
-        return detail::refuse(e, DLRS_BAD_ARG, DLRS_FIELD_NONE,
-                              "copy_batch: as many destinations as sources are needed");
+        return detail::other_count(e, "copy_batch", dst.size(), src.size());
       return dlrs_copy_batch(
           src.size(), reinterpret_cast<const DLManagedTensorVersioned *const *>(src.data()),
           reinterpret_cast<DLManagedTensorVersioned *const *>(dst.data()), options, failed, e);

@@ -137,13 +137,14 @@ ResultOf<M, Mdspan<T, N, Layout>> to_mdspan(const Queries<D, M> &tensor) {
           dlrs_is_contiguous(view.desc(), right ? 'C' : 'F', &contiguous, e);
       if (status != DLRS_OK) return status;
       if (!contiguous)
-        return detail::refuse(e, DLRS_COPY_NEEDED, DLRS_FIELD_STRIDES,
-                              "to_mdspan: not contiguous in this order: use contiguous()");
+        return (detail::Refusal(e, DLRS_COPY_NEEDED, DLRS_FIELD_STRIDES, "to_mdspan")
+                << "the elements are not contiguous in this order")
+            .hint("Use contiguous(), or layout_any.");
     }
     if (std::is_same_v<Layout, md::layout_stride> && !parts.is_nested())
-      return detail::refuse(e, DLRS_UNSUPPORTED, DLRS_FIELD_STRIDES,
-                            "to_mdspan: layout_stride takes no stride of 0 or below, nor one that "
-                            "is inside another: use layout_any");
+      return (detail::Refusal(e, DLRS_UNSUPPORTED, DLRS_FIELD_STRIDES, "to_mdspan")
+              << "layout_stride takes no stride of 0 or below, nor one inside another")
+          .hint("Use layout_any.");
     *out = parts;
     return dlrs_status{DLRS_OK};
   });

@@ -94,41 +94,6 @@ class Lent {
   bool any_;
   DLManagedTensorVersioned room_;
 };
-
-/// Composes the message of an Error.
-class Message {
- public:
-  explicit Message(dlrs_error *error) noexcept : text_(error->message) { text_[0] = 0; }
-  Message &operator<<(const char *more) noexcept {
-    while (*more && used_ + 1 < DLRS_ERROR_MESSAGE_SIZE) text_[used_++] = *more++;
-    text_[used_] = 0;
-    return *this;
-  }
-  Message &operator<<(DLDataType dtype) noexcept {
-    char name[64] = "";
-    static_cast<void>(dlrs_dtype_format(dtype, name, sizeof name, nullptr, nullptr));
-    return *this << name;
-  }
-  Message &operator<<(DLDevice device) noexcept {
-    char name[64] = "";
-    static_cast<void>(dlrs_device_format(device, name, sizeof name, nullptr, nullptr));
-    return *this << name;
-  }
-  Message &operator<<(int64_t number) noexcept {
-    char digits[24];
-    size_t at = sizeof digits - 1;
-    digits[at] = 0;
-    uint64_t rest = number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
-    do digits[--at] = static_cast<char>('0' + rest % 10);
-    while (rest /= 10);
-    if (number < 0) digits[--at] = '-';
-    return *this << (digits + at);
-  }
-
- private:
-  char *text_;
-  size_t used_ = 0;
-};
 }  // namespace detail
 
 /// What TensorView, Tensor and LegacyTensor have in common. What can fail reports an empty Tensor
@@ -249,8 +214,9 @@ class Queries {
       dlrs_status status = typed(&first, "span", e);
       if (status == DLRS_OK) status = dlrs_is_contiguous(desc(), 'C', &contiguous, e);
       if (status == DLRS_OK && !contiguous)
-        status = detail::refuse(e, DLRS_COPY_NEEDED, DLRS_FIELD_STRIDES,
-                                "span: the elements are not contiguous: use contiguous() or as()");
+        status = (detail::Refusal(e, DLRS_COPY_NEEDED, DLRS_FIELD_STRIDES, "span")
+                  << "the elements are not contiguous")
+                     .hint("Use contiguous(), or as() for any strides.");
       if (status == DLRS_OK) status = dlrs_numel(desc(), &count, e);
       *out = {first, static_cast<size_t>(count)};
       return status;
@@ -263,11 +229,11 @@ class Queries {
       T *first = nullptr;
       const dlrs_status status = typed(&first, "as", e);
       if (status != DLRS_OK) return status;
-      if (ndim() != static_cast<int32_t>(N)) {
-        detail::refuse(e, DLRS_NDIM, DLRS_FIELD_NDIM, "");
-        detail::Message(e) << "as: ndim is " << int64_t{ndim()} << ", limit " << int64_t{N};
-        return e->value = ndim(), e->limit = N, e->status;
-      }
+      if (ndim() != static_cast<int32_t>(N))
+        return (detail::Refusal(e, DLRS_NDIM, DLRS_FIELD_NDIM, "as")
+                << "another number of dimensions was asked for")
+            .value(ndim(), N)
+            .hint("Ask for as many as ndim() says.");
       *out = Strided<T, N>(first, self().dl().shape, self().dl().strides);
       return status;
     });
@@ -342,28 +308,23 @@ class Queries {
                   "an element is as large as its dtype says; packed ones have no address");
     const dlrs_status status = dlrs_validate(desc(), self().flags(), DLRS_LEVEL_LAYOUT, e);
     if (status != DLRS_OK) return status;
-    if (!same(dtype(), wanted)) {
-      detail::refuse(e, DLRS_DTYPE_MISMATCH, DLRS_FIELD_DTYPE_CODE, "");
-      detail::Message(e) << caller << ": the elements are " << dtype() << ", not " << wanted
-                         << ": use cast";
-      return e->status;
-    }
-    if (!on_host()) {
-      detail::refuse(e, DLRS_DEVICE_TYPE, DLRS_FIELD_DEVICE_TYPE, "");
-      detail::Message(e) << caller << ": the data is on " << device() << ": use to_device(cpu())";
-      return e->value = device().device_type, e->status;
-    }
-    if (!std::is_const_v<T> && read_only()) {
-      detail::refuse(e, DLRS_READ_ONLY, DLRS_FIELD_FLAGS, "");
-      detail::Message(e) << caller << ": the data is read-only: ask for const elements";
-      return e->status;
-    }
-    if (reinterpret_cast<uintptr_t>(data()) % alignof(T) != 0) {
-      detail::refuse(e, DLRS_MISALIGNED, DLRS_FIELD_DATA, "");
-      detail::Message(e) << caller << ": the data is not aligned to " << int64_t{alignof(T)}
-                         << " bytes: use clone() or import with align_bytes";
-      return e->limit = alignof(T), e->status;
-    }
+    if (!same(dtype(), wanted))
+      return (detail::Refusal(e, DLRS_DTYPE_MISMATCH, DLRS_FIELD_DTYPE_CODE, caller)
+              << "the elements are " << dtype() << ", not " << wanted)
+          .hint("Use cast().");
+    if (!on_host())
+      return (detail::Refusal(e, DLRS_DEVICE_TYPE, DLRS_FIELD_DEVICE_TYPE, caller)
+              << "the CPU does not reach data on " << device())
+          .hint("Use to_device(cpu()).");
+    if (!std::is_const_v<T> && read_only())
+      return (detail::Refusal(e, DLRS_READ_ONLY, DLRS_FIELD_FLAGS, caller)
+              << "the data is read-only")
+          .hint("Ask for const elements.");
+    if (const auto at = reinterpret_cast<uintptr_t>(data()) % alignof(T); at != 0)
+      return (detail::Refusal(e, DLRS_MISALIGNED, DLRS_FIELD_DATA, caller)
+              << "the first element is not aligned for its type")
+          .value(static_cast<int64_t>(at), alignof(T))
+          .hint("Use clone(), or import with align_bytes.");
     *out = static_cast<T *>(data());
     return DLRS_OK;
   }

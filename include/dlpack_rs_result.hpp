@@ -1,6 +1,6 @@
 /*!
  * \file dlpack_rs_result.hpp
- * \brief How the C++ headers of libdlpack_rs fail: Error, Result, the two modes; and options.
+ * \brief How the C++ headers of libdlpack_rs fail: Error, Result, two modes; spans and options.
  *
  * Included by dlpack_rs_core.hpp, which is what a program includes.
  *
@@ -31,6 +31,41 @@
 #endif
 
 namespace dlpack_rs {
+
+// ---- spans -------------------------------------------------------------------------------------
+
+/// A pointer and a number of elements: std::span for C++17.
+template <class T>
+class Span {
+ public:
+  constexpr Span() noexcept = default;
+  constexpr Span(T *data, size_t count) noexcept : data_(data), count_(count) {}
+  template <size_t N>
+  constexpr Span(T (&array)[N]) noexcept : data_(array), count_(N) {}
+  /// Of {2, 3}, where T is const. The list lives as long as the statement.
+  template <class U = T, class = std::enable_if_t<std::is_const_v<U>>>
+  constexpr Span(std::initializer_list<std::remove_cv_t<U>> list) noexcept {
+    data_ = list.begin();  // not in the initialiser, where GCC warns of parameters as of locals
+    count_ = list.size();
+  }
+  /// Of a std::vector, std::array, std::span, ... of T; not of a class derived from it, whose
+  /// elements have another size.
+  template <class C, class E = std::remove_pointer_t<decltype(std::declval<C &>().data())>,
+            class = std::enable_if_t<std::is_convertible_v<E (*)[], T (*)[]> &&
+                                     !std::is_same_v<std::decay_t<C>, Span>>>
+  constexpr Span(C &&container) noexcept : data_(container.data()), count_(container.size()) {}
+
+  [[nodiscard]] constexpr T *data() const noexcept { return data_; }
+  [[nodiscard]] constexpr size_t size() const noexcept { return count_; }
+  [[nodiscard]] constexpr bool empty() const noexcept { return count_ == 0; }
+  constexpr T &operator[](size_t i) const noexcept { return data_[i]; }
+  [[nodiscard]] constexpr T *begin() const noexcept { return data_; }
+  [[nodiscard]] constexpr T *end() const noexcept { return data_ + count_; }
+
+ private:
+  T *data_ = nullptr;
+  size_t count_ = 0;
+};
 
 // ---- options ----------------------------------------------------------------------------------
 
@@ -78,10 +113,19 @@ class Error : public std::exception {
     raw_.field = field;
     raw_.dimension = -1;
     for (size_t i = 0; i + 1 < sizeof raw_.message && message[i] != 0; ++i)
-      raw_.message[i] = message[i];
+      raw_.message[i] = message[i], ++raw_.text_end;
+    raw_.hint_start = raw_.hint_end = raw_.text_end;
   }
   /// The message: function, argument, member, what is wrong, value, limit, and what to do.
   [[nodiscard]] const char *what() const noexcept override { return raw_.message; }
+  /// The part of it that says what is wrong, with value and limit.
+  [[nodiscard]] Span<const char> text() const noexcept {
+    return part(raw_.text_start, raw_.text_end);
+  }
+  /// The part of it that says what to do. May be empty.
+  [[nodiscard]] Span<const char> hint() const noexcept {
+    return part(raw_.hint_start, raw_.hint_end);
+  }
   [[nodiscard]] dlrs_status status() const noexcept { return raw_.status; }
   /// 1 argument, 2 malformed tensor, 3 policy, 4 resource, 5 unavailable, 6 device, 9 internal.
   [[nodiscard]] int status_class() const noexcept { return raw_.status / 100; }
@@ -107,6 +151,9 @@ class Error : public std::exception {
   }
 
  private:
+  [[nodiscard]] Span<const char> part(uint16_t start, uint16_t end) const noexcept {
+    return {raw_.message + start, end > start ? size_t{end} - start : 0};
+  }
   dlrs_error raw_;
 };
 
@@ -264,11 +311,73 @@ ResultOf<M, void> run(F &&function, A... arguments) {
   const dlrs_status status = function(arguments..., &call.error);
   return M::give(status, call.error);
 }
-inline dlrs_status refuse(dlrs_error *e, dlrs_status status, int32_t field,
-                          const char *text) noexcept {
-  *e = Error(status, text, field).raw();
-  return status;
-}
+/// A failure that C++ code found, composed as the library does it: where, what, the status, and
+/// what to do.
+class Refusal {
+ public:
+  Refusal(dlrs_error *e, dlrs_status status, int32_t field, const char *where) noexcept
+      : error_(e) {
+    *e = Error(status, "", field).raw();
+    append(where);
+    append(": ");
+    e->text_start = used_;
+    ended();
+  }
+  Refusal &operator<<(const char *more) noexcept {
+    append(more);
+    return ended();
+  }
+  Refusal &operator<<(DLDataType dtype) noexcept {
+    char name[64] = "";
+    static_cast<void>(dlrs_dtype_format(dtype, name, sizeof name, nullptr, nullptr));
+    return *this << name;
+  }
+  Refusal &operator<<(DLDevice device) noexcept {
+    char name[64] = "";
+    static_cast<void>(dlrs_device_format(device, name, sizeof name, nullptr, nullptr));
+    return *this << name;
+  }
+  /// Value and limit, in the message and in their members.
+  Refusal &value(int64_t value, int64_t limit) noexcept {
+    *this << " (value ";
+    number(error_->value = value);
+    *this << ", limit ";
+    number(error_->limit = limit);
+    return *this << ")";
+  }
+  /// What to do. It ends the message.
+  dlrs_status hint(const char *what) noexcept {
+    append(" [");
+    append(dlrs_status_name(error_->status));
+    append("]. ");
+    error_->hint_start = used_;
+    append(what);
+    error_->hint_end = used_;
+    return error_->status;
+  }
+
+ private:
+  void append(const char *more) noexcept {
+    for (; *more && used_ + 1 < DLRS_ERROR_MESSAGE_SIZE; ++more) error_->message[used_++] = *more;
+    error_->message[used_] = 0;
+  }
+  void number(int64_t n) noexcept {
+    char digits[24];
+    size_t at = sizeof digits - 1;
+    digits[at] = 0;
+    uint64_t rest = n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
+    do digits[--at] = static_cast<char>('0' + rest % 10);
+    while (rest /= 10);
+    if (n < 0) digits[--at] = '-';
+    append(digits + at);
+  }
+  Refusal &ended() noexcept {
+    error_->text_end = error_->hint_start = error_->hint_end = used_;
+    return *this;
+  }
+  dlrs_error *error_;
+  uint16_t used_ = 0;
+};
 }  // namespace detail
 
 }  // namespace dlpack_rs
