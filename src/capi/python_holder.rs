@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::arg::{self, Out, Taken};
+use super::arg::{self, Taken};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::DLManagedTensorVersioned;
 use crate::error::{Arg, Of, Parameter};
@@ -38,12 +38,11 @@ pub unsafe extern "C" fn dlrs_py_holder_new_take(
     run("dlrs_py_holder_new_take", error, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            Out::clear(out);
-            arg::pointers([
-                arg::need(tensor, ARGS[0]),
-                arg::held(tensor, ARGS[0]),
-                arg::need(name, NAME),
-            ])?;
+            // One variable for both is refused below, with its tensor in it.
+            if tensor.addr() != out.addr() {
+                let (tensor, held) = (arg::need(tensor, ARGS[0]), arg::held(tensor, ARGS[0]));
+                arg::pointers([tensor, held, arg::need(name, NAME), arg::result(out, ARGS[1])])?;
+            }
             let taken = Taken::new(tensor, out, ARGS)?;
             let name = arg::text(name, NAME)?;
             let made = capsule::holder(Python::get()?, taken.tensor, name).of(ARGS[0])?;
