@@ -108,17 +108,29 @@ struct At {
 }
 
 impl At {
-    /// Stores vectors to their columns, from column `first` on.
+    /// Stores `N` times `E` vectors to their columns. Two loops, for one with a branch inside would not
+    /// be unrolled, nor vectors be kept in registers.
     #[inline(always)]
-    unsafe fn store<V: Vector, const E: usize>(&self, first: usize, tile: [V; E], stream: bool) {
-        let mut j = 0;
-        while j < E {
-            // SAFETY: the caller's columns.
-            unsafe {
-                let at = self.dst.wrapping_offset(*self.columns.add(first + j));
-                if stream && V::BYTES == LINE { tile[j].stream(at) } else { tile[j].store(at) }
+    unsafe fn store<V: Vector, const E: usize, const N: usize>(
+        &self,
+        tiles: [[V; E]; N],
+        stream: bool,
+    ) {
+        // SAFETY: the caller's columns.
+        unsafe {
+            let at = |i: usize| self.dst.wrapping_offset(*self.columns.add(i));
+            let mut i = 0;
+            if stream && V::BYTES == LINE {
+                while i < N * E {
+                    tiles[i / E][i % E].stream(at(i));
+                    i += 1;
+                }
+            } else {
+                while i < N * E {
+                    tiles[i / E][i % E].store(at(i));
+                    i += 1;
+                }
             }
-            j += 1;
         }
     }
 }
@@ -164,11 +176,16 @@ unsafe fn turned<V: Vector, const S: usize, const E: usize>(block: &Block) {
             let mut c = 0;
             while c < columns {
                 if S > 2 && V::BYTES > 16 && c + high <= columns {
-                    square::<V, S, E>(block.at(S, row, c), block.stream);
+                    let at = block.at(S, row, c);
+                    if V::BYTES == 64 {
+                        square::<V, S, E, 4>(at, block.stream);
+                    } else {
+                        square::<V, S, E, 2>(at, block.stream);
+                    }
                     c += high;
                 } else {
                     let at = block.at(S, row, c.min(columns - E));
-                    at.store::<V, E>(0, tile::<V, S, E>(at), block.stream);
+                    at.store::<V, E, 1>([tile::<V, S, E>(at)], block.stream);
                     c += E;
                 }
             }
@@ -210,28 +227,28 @@ unsafe fn zips<V: Vector, const S: usize, const E: usize>(mut rows: [V; E]) -> [
 }
 
 /// A square: `BYTES` of each of `BYTES / S` source rows become as many destination rows of `BYTES`.
-/// Each source row is loaded once.
+/// Each source row is loaded once. `L` lanes are a vector.
 #[inline(always)]
-unsafe fn square<V: Vector, const S: usize, const E: usize>(at: At, stream: bool) {
-    let lanes = V::BYTES / 16;
+unsafe fn square<V: Vector, const S: usize, const E: usize, const L: usize>(at: At, stream: bool) {
     // SAFETY: the caller's rows and columns.
     unsafe {
-        let mut parts = [[V::load(at.src.wrapping_offset(*at.rows)); E]; 4];
+        let mut parts = [[V::load(at.src.wrapping_offset(*at.rows)); E]; L];
         let mut i = 0;
         while i < E {
             let four = V::load_square(at.src, at.rows.add(i), E);
             let mut c = 0;
-            while c < lanes {
+            while c < L {
                 parts[c][i] = four[c];
                 c += 1;
             }
             i += 1;
         }
         let mut c = 0;
-        while c < lanes {
-            at.store::<V, E>(c * E, zips::<V, S, E>(parts[c]), stream);
+        while c < L {
+            parts[c] = zips::<V, S, E>(parts[c]);
             c += 1;
         }
+        at.store::<V, E, L>(parts, stream);
     }
 }
 
@@ -252,12 +269,15 @@ pub(crate) struct Permutations {
 }
 
 impl Permutations {
+    /// None.
+    pub(crate) const NONE: Permutations = Permutations { widen: [0; 16], narrow: [0; 16] };
+
     /// Those for elements of `item` bytes.
     #[inline(never)]
     pub(crate) fn new(item: usize) -> Permutations {
         let item = item.clamp(1, 16);
         let wide = item.next_power_of_two();
-        let mut made = Permutations { widen: [0; 16], narrow: [0; 16] };
+        let mut made = Self::NONE;
         let mut i = 0;
         while i < 16 {
             let (element, byte) = (i >> wide.trailing_zeros(), i & (wide - 1));
@@ -320,7 +340,7 @@ unsafe fn widened<V: Vector, const S: usize, const E: usize>(block: &Block, item
                     tile[i] = tile[i].permute(narrow);
                     i += 1;
                 }
-                at.store::<V, E>(0, tile, false);
+                at.store::<V, E, 1>([tile], false);
                 d += E;
             }
             c += E;

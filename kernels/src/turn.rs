@@ -193,6 +193,12 @@ impl<'a> Turn<'a> {
         Turn { turner, item, odd, tile, space, listed: Listed::NONE }
     }
 
+    /// Bytes of an element: the compiler sees that these are some.
+    #[inline(always)]
+    fn item(&self) -> usize {
+        self.item.clamp(1, ELEMENT_MOST)
+    }
+
     /// Bytes of vectors.
     #[inline(always)]
     fn bytes(&self, narrow: bool) -> usize {
@@ -209,7 +215,7 @@ impl<'a> Turn<'a> {
     /// Rows of a tile.
     #[inline(always)]
     fn high(&self, narrow: bool) -> usize {
-        if self.odd { 1 } else { self.bytes(narrow) / self.item }
+        if self.odd { 1 } else { self.bytes(narrow) / self.item() }
     }
 
     #[inline(always)]
@@ -222,7 +228,7 @@ impl<'a> Turn<'a> {
     /// Tiles straight to the destination. The last ones of a row or column move back over their
     /// predecessors and write the same bytes again: there are at least a tile's rows and columns.
     unsafe fn tiles(&mut self, narrow: bool, face: &Face, part: Part, stream: bool, ahead: usize) {
-        let item = self.item;
+        let item = self.item();
         let (line, high) = ((LINE / item).max(self.tile), self.high(narrow));
         let (row_end, column_end) = (part.row + part.rows, part.column + part.columns);
         // SAFETY: the caller's rows and columns, and places in its space.
@@ -371,7 +377,8 @@ const fn steps(n: usize) -> usize {
 /// the tiles for the destination or for the stage. The ends of rows are made by narrow tiles,
 /// together with what is beside them.
 unsafe fn staged(turn: &Turn, face: &Face, how: &How, more: bool) {
-    let Turn { item, odd, tile, space, .. } = *turn;
+    let Turn { odd, tile, space, .. } = *turn;
+    let item = turn.item();
     // Elements beside the squares.
     let mut ends = Turn { listed: Listed::NONE, ..*turn };
     let high = turn.high(true);
@@ -411,7 +418,8 @@ unsafe fn staged(turn: &Turn, face: &Face, how: &How, more: bool) {
         let (listed, out) = (list(&raw mut (*lists).columns), list(&raw mut (*lists).turned));
         let own = Side::one(line, pitch as isize);
         own.list(0, line, out);
-        let permutations = Permutations::new(item);
+        // Of no use, and not worth the time, where tiles are turned in registers.
+        let permutations = if odd { Permutations::new(item) } else { Permutations::NONE };
         face.rows.list(0, most.min(n_dst), next);
         let mut strip = 0;
         while strip < columns {

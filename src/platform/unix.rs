@@ -137,12 +137,13 @@ pub fn processors() -> usize {
     unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
 }
 
-/// Bytes of a core's second-level cache, and of the last level; 0 of what the system does not tell.
+/// Bytes of a core's second-level cache, its ways, and bytes of the last level; 0 of what the
+/// system does not tell.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn caches() -> [usize; 2] {
-    // `_SC_LEVEL2_CACHE_SIZE` and `_SC_LEVEL3_CACHE_SIZE` of glibc.
+pub fn caches() -> [usize; 3] {
+    // `_SC_LEVEL2_CACHE_SIZE`, `_SC_LEVEL2_CACHE_ASSOC` and `_SC_LEVEL3_CACHE_SIZE` of glibc.
     let names =
-        if cfg!(all(target_os = "linux", target_env = "gnu")) { [191, 194] } else { [-1; 2] };
+        if cfg!(all(target_os = "linux", target_env = "gnu")) { [191, 192, 194] } else { [-1; 3] };
     // SAFETY: sysconf has no precondition.
     names.map(|name| unsafe { libc::sysconf(name) }.max(0) as usize)
 }

@@ -230,8 +230,8 @@ pub fn processors() -> usize {
 
 /// Sizes of caches: not told.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn caches() -> [usize; 2] {
-    [0; 2]
+pub fn caches() -> [usize; 3] {
+    [0; 3]
 }
 
 /// Threads are not cancelled here.

@@ -11,6 +11,8 @@ use crate::platform;
 enum Size {
     /// The second-level cache, of one core.
     Second,
+    /// Of it, one way: lines so far apart compete for the same places.
+    Way,
     /// Outputs that are larger than the second level holds beside their source: what is read far
     /// apart is worth prefetching.
     PrefetchFrom,
@@ -22,11 +24,11 @@ enum Size {
     StreamFrom,
     /// Bytes that are worth a thread.
     ThreadFrom,
-    /// The least of these four: below, there is nothing to decide.
+    /// The least of the last four: below, there is nothing to decide.
     Near,
 }
 
-const SIZES: usize = 6;
+const SIZES: usize = 7;
 
 /// 0: not asked yet.
 static ROW: [AtomicUsize; SIZES] = [const { AtomicUsize::new(0) }; SIZES];
@@ -48,9 +50,10 @@ impl Size {
     #[cold]
     #[inline(never)]
     fn asked(self) -> usize {
-        let Told { second, last } = Told::read();
+        let Told { second, ways, last } = Told::read();
         let rows = [
             (Size::Second, second),
+            (Size::Way, second / ways.max(1)),
             (Size::PrefetchFrom, second / 2),
             (Size::ScatteredFrom, last / 8),
             (Size::StreamFrom, last / 2 + 1),
@@ -78,11 +81,13 @@ pub(super) fn thread_from() -> u64 {
 pub(super) struct Caches {
     /// Of it all.
     pub(super) second: usize,
+    /// Of one way.
+    pub(super) way: usize,
 }
 
 /// The second-level cache.
 pub(super) fn caches() -> Caches {
-    Caches { second: Size::Second.of() }
+    Caches { second: Size::Second.of(), way: Size::Way.of() }
 }
 
 /// Replaces sizes, for tests and measurements: outputs of at least `stream` bytes go past the
@@ -134,20 +139,23 @@ pub(super) fn reach(nbytes: u64) -> Reach {
 /// What one core uses, in bytes.
 struct Told {
     second: usize,
+    /// How many of these.
+    ways: usize,
     last: usize,
 }
 
 impl Told {
     /// What most have, where the machine does not tell, or what cannot be.
-    const USUAL: Told = Told { second: 512 << 10, last: 8 << 20 };
+    const USUAL: Told = Told { second: 512 << 10, ways: 8, last: 8 << 20 };
 
     fn read() -> Told {
-        let Told { second, last } = Told::asked();
+        let Told { second, ways, last } = Told::asked();
         let second =
             if (64 << 10..=64 << 20).contains(&second) { second } else { Self::USUAL.second };
+        let ways = if (1..=64).contains(&ways) { ways } else { Self::USUAL.ways };
         // A processor without a third level is told so.
         let last = if last <= 1 << 30 { last.max(second) } else { Self::USUAL.last };
-        Told { second, last }
+        Told { second, ways, last }
     }
 
     /// As CPUID describes them: leaf 4, or its twin of the other maker.
@@ -163,7 +171,7 @@ impl Told {
         if leaf == 4 && __cpuid(0).eax < 4 {
             return Told::USUAL;
         }
-        let mut told = Told { second: 0, last: 0 };
+        let mut told = Told { second: 0, ways: 0, last: 0 };
         for i in 0..8 {
             let found = __cpuid_count(leaf, i);
             let ways = (found.ebx >> 22) as usize + 1;
@@ -174,7 +182,7 @@ impl Told {
             // Kinds: 0 none, 1 data, 2 instructions, 3 both.
             match (found.eax & 31, found.eax >> 5 & 7) {
                 (0, _) => break,
-                (1 | 3, 2) => told.second = bytes,
+                (1 | 3, 2) => (told.second, told.ways) = (bytes, ways),
                 (1 | 3, 3..) => told.last = bytes,
                 _ => {}
             }
@@ -185,7 +193,7 @@ impl Told {
     /// As the system tells.
     #[cfg(not(target_arch = "x86_64"))]
     fn asked() -> Told {
-        let [second, last] = platform::caches();
-        Told { second, last: if last == 0 { Told::USUAL.last } else { last } }
+        let [second, ways, last] = platform::caches();
+        Told { second, ways, last: if last == 0 { Told::USUAL.last } else { last } }
     }
 }

@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 use dlpack_kernels::{ELEMENT_MOST, Face, How, LINE, LINES_MOST, SIDE_LOOPS, Side, Space, Step};
 
 use super::super::level::kernels;
-use super::super::policy::{self, Reach};
+use super::super::policy::{self, Caches, Reach};
 use crate::device::nest::{Loop, Nest, Set, only};
 
 /// Bytes that both sides of a face have at least: a tile's.
@@ -91,24 +91,27 @@ impl Sides {
         fits.then_some(Sides { rows: rows.side, columns: columns.side, start, set })
     }
 
-    /// Bytes of the matrix of the innermost loops.
+    /// Bytes of the matrix of the innermost loops; none, if a side is so short that a program of
+    /// shuffles holds a window for each of its elements in registers, and reads and writes whole
+    /// lines where tiles would be mostly ends.
     pub(in super::super) fn innermost(&self, item: usize) -> usize {
+        const WINDOWS: usize = 4;
         let [[rows, ..], [columns, ..]] = [self.rows.loops, self.columns.loops];
-        item.saturating_mul(rows.n).saturating_mul(columns.n)
+        let short = self.rows.rows().min(self.columns.rows()) <= WINDOWS;
+        if short { 0 } else { item.saturating_mul(rows.n).saturating_mul(columns.n) }
     }
 }
 
 /// Cache lines of destination rows at a time, two at least: their source rows fit into those sets
 /// of the second-level cache that they share, or lines are lost before they are used.
 fn lines(rows: &Side, item: usize) -> usize {
-    const WAYS: usize = 8;
-    let way = policy::caches().second / WAYS;
+    let Caches { second, way } = policy::caches();
     let sets = rows.loops.iter().fold(1usize, |sets, step| {
         let apart = 1usize << step.by.trailing_zeros().min(usize::BITS - 1);
         let places = way.checked_div(apart.max(LINE).min(way.max(LINE))).unwrap_or(1);
         sets.saturating_mul(step.n.min(places))
     });
-    (sets.saturating_mul(WAYS * item) / LINE).clamp(2, LINES_MOST)
+    (sets.saturating_mul(second.checked_div(way).unwrap_or(1) * item) / LINE).clamp(2, LINES_MOST)
 }
 
 /// Copies a nest whose sides are `sides`.
