@@ -143,6 +143,9 @@ wheel: setup  ## build the Python wheel into target/wheel, for glibc 2.17 and la
 	python/wheel.sh
 	python/test_wheel.sh
 
+conform: build  ## the conformance kit on every system there is; writes docs/conformance.md
+	$(PYTHON) -B tests/interop/conform.py
+
 interop: build  ## exchange tensors with every system there is; writes docs/interop.md
 	$(PYTHON) -B tests/interop/run.py
 

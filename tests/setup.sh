@@ -45,7 +45,7 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
         "x86_64-w64-mingw32-g++:g++-mingw-w64-x86-64 wine:wine wine64:wine64 lld-link:lld" ;;
     test-cross) echo "$c /usr/bin/rustc:rustc-web /usr/bin/cargo:cargo-web" \
       "$sources:rust-web-src $cross" ;;
-    test-long | interop | bench) echo "rust $c $venv" ;;
+    test-long | interop | conform | bench) echo "rust $c $venv" ;;
     wheel) echo "rust $c readelf:binutils $cmake $venv" ;;
     test-pythons) echo "rust $c dpkg:dpkg $venv" ;;
     mutants) echo "rust $c $python:python3 patch:patch" ;;

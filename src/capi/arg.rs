@@ -406,7 +406,8 @@ pub unsafe fn text<'a>(text: *const c_char, arg: Arg) -> Result<&'a CStr> {
 }
 
 /// `ndim` values, at most `MAX_NDIM`, each read once into `room`: what another thread writes
-/// meanwhile cannot make them differ from one use to the next. A 0-d tensor may have a NULL pointer.
+/// meanwhile cannot make them differ from one use to the next. A 0-d tensor may have a NULL
+/// pointer.
 ///
 /// # Safety
 /// `values` is NULL or points to `ndim` readable values.

@@ -19,7 +19,7 @@ ROOT, HERE = run.ROOT, run.HERE
 DATA = ROOT / "docs" / "conformance"
 PAGE = ROOT / "docs" / "conformance.md"
 # What the kit itself knows how to reach; others by library.py.
-KNOWN = ("numpy", "torch", "jax", "tensorflow", "tvm_ffi", "pyarrow")
+KNOWN = ("dlpack_rs", "numpy", "torch", "jax", "tensorflow", "tvm_ffi", "pyarrow")
 # Those that need a GPU, or only hand on what another system exports.
 LEFT_OUT = ("cupy", "torch_cuda", "dask", "numba", "mpi4py_mpich", "mpi4py_openmpi")
 SEVERITIES = ("MUST", "SHOULD", "ROBUST")
@@ -29,7 +29,7 @@ SECONDS = 30 * 60
 
 def judge(name):
     """Writes the verdicts about a system; says why where there are none."""
-    system = {**run.declared(name), "folder": run.VENVS}
+    system = run.declared("numpy" if name == "dlpack_rs" else name)
     system["folder"] = run.VENVS / system["venv"]
     python, why = run.environment(system, run.Deadline(run.PIP_SECONDS), False)
     if python is None:
@@ -41,7 +41,7 @@ def judge(name):
         env={**os.environ, "PYTHONPATH": where,
              "DLPACK_RS_LIBRARY": str(ROOT / "target" / "lib" / "libdlpack_rs.so")},
         capture_output=True, text=True, timeout=SECONDS)
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1) or not done.stdout:
         return (done.stderr.strip().splitlines() or ["no output"])[-1]
     DATA.mkdir(exist_ok=True)
     (DATA / f"{name}.json").write_text(done.stdout)
@@ -94,7 +94,8 @@ def page():
 
 
 def main():
-    names = sys.argv[1:] or [name for name in run.systems() if name not in LEFT_OUT]
+    names = sys.argv[1:] or ["dlpack_rs",
+                             *(name for name in run.systems() if name not in LEFT_OUT)]
     missing = 0
     for name in names:
         why = judge(name)
