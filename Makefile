@@ -46,6 +46,7 @@ install-build: setup
 	cmake -S . -B target/cmake-install -DCMAKE_INSTALL_PREFIX="$(PREFIX)" \
 	  -DDLPACK_RS_CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)"
 	cmake --build target/cmake-install
+	@rm -f target/cmake-install/install_manifest.txt # root's, after sudo
 
 .PHONY: uninstall packages
 uninstall:  ## remove what `make install` wrote last, in DESTDIR where that is set

@@ -3,7 +3,7 @@
 set(_dlrs_file "${DLPACK_RS_SHARED_DIR}/${DLPACK_RS_SHARED}")
 install(PROGRAMS "${DLPACK_RS_STAGE}/${_dlrs_file}" DESTINATION "${DLPACK_RS_SHARED_DIR}"
   COMPONENT Runtime)
-if(CMAKE_STRIP)
+if(CMAKE_STRIP AND DLPACK_RS_SONAME)
   install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-unneeded
     \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${_dlrs_file}\")" COMPONENT Runtime)
 endif()
