@@ -17,9 +17,9 @@ HOST = $(shell PATH='$(PATH)' $(CARGO) -vV | sed -n 's/^host: //p')
 export PATH := $(PATH):$(HOME)/.cargo/bin:$(CURDIR)/target/tools/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help setup build install install-build demo check lint test test-clean test-long soak \
-	sanitize miri coverage mutants wheel interop test-pythons test-oneapi test-windows test-cross test-avx512 test-cuda bench-cuda \
-	bench fuzz fuzz-long clean
+.PHONY: help setup build install install-build uninstall packages demo check lint test test-clean \
+	test-long soak sanitize miri coverage mutants wheel interop test-pythons test-oneapi \
+	test-windows test-cross test-avx512 test-cuda bench-cuda bench fuzz fuzz-long clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -48,7 +48,6 @@ install-build: setup
 	cmake --build target/cmake-install
 	@rm -f target/cmake-install/install_manifest.txt # root's, after sudo
 
-.PHONY: uninstall packages
 uninstall:  ## remove what `make install` wrote last, in DESTDIR where that is set
 	DESTDIR="$(DESTDIR)" cmake -DMANIFESTS="$(CURDIR)/target/cmake-install" -P cmake/uninstall.cmake
 
