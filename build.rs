@@ -10,6 +10,9 @@ fn main() {
         (major, _) => major,
     };
     let soname = format!("-Wl,-soname,libdlpack_rs.so.{version}");
+    let install_name = format!("-Wl,-install_name,@rpath/libdlpack_rs.{version}.dylib");
+    // The crate libc names libiconv, of which nothing is used.
+    let macos = [&*install_name, "-Wl,-dead_strip_dylibs"];
     let linux = [
         &*soname,
         // A deleter that we handed out must outlive dlclose.
@@ -26,6 +29,7 @@ fn main() {
     let msvc = ["/NOENTRY", "/DEFAULTLIB:vcruntime", "/DEFAULTLIB:ucrt"];
     let arguments: &[&str] = match (&*var("CARGO_CFG_TARGET_OS"), &*var("CARGO_CFG_TARGET_ENV")) {
         ("linux", _) => &linux,
+        ("macos", _) => &macos,
         ("windows", "gnu") => &windows,
         ("windows", "msvc") => &msvc,
         _ => &[],
