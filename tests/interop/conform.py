@@ -7,13 +7,17 @@ Each system has the environment that run.py makes. Verdicts go to docs/conforman
 docs/conformance.md is written from all files there.
 """
 
+import datetime
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import run
+
+sys.path.insert(0, str(run.ROOT / "python"))
+
+from dlpack_rs.conform import CHECKS  # noqa: E402
 
 ROOT, HERE = run.ROOT, run.HERE
 DATA = ROOT / "docs" / "conformance"
@@ -43,9 +47,27 @@ def judge(name):
         capture_output=True, text=True, timeout=SECONDS)
     if done.returncode not in (0, 1) or not done.stdout:
         return (done.stderr.strip().splitlines() or ["no output"])[-1]
-    DATA.mkdir(exist_ok=True)
-    (DATA / f"{name}.json").write_text(done.stdout)
+    write(name, json.loads(done.stdout))
     return ""
+
+
+def write(name, found):
+    """The data of a system: a line for each check, "outcome: text"."""
+    verdicts = {check["id"]: ": ".join(filter(None, (check["outcome"], check["text"])))
+                for check in found["checks"]}
+    DATA.mkdir(exist_ok=True)
+    (DATA / f"{name}.json").write_text(json.dumps(
+        {"library": found["library"], "version": found["version"],
+         "date": str(datetime.date.today()), "verdicts": verdicts}, indent=0) + "\n")
+
+
+def violations(found):
+    """`(check, outcome, text)` of what counts against a system, the gravest first."""
+    for severity in SEVERITIES:
+        for name, verdict in found["verdicts"].items():
+            outcome, _, text = verdict.partition(": ")
+            if outcome in VIOLATIONS and CHECKS[name].severity == severity:
+                yield CHECKS[name], outcome, text
 
 
 def short(text):
@@ -59,37 +81,33 @@ def page():
     lines = [
         "# Conformance",
         "",
-        "Written by `make conform` from [docs/conformance](conformance); do not edit. Each system",
-        f"was judged by {max(len(one['checks']) for one in found)} checks, each in a process of",
-        "its own: `python -m dlpack_rs conform numpy`; `--explain P15` gives a rule's source.",
+        "Written by `make conform` from [docs/conformance](conformance); do not edit. Each system was",
+        f"judged by {len(CHECKS)} checks, each in a process of its own, as by",
+        "`python -m dlpack_rs conform numpy`; `--explain P15` gives the rule and its source.",
         "",
         "MUST: other programs break. SHOULD: what consumers rely on. ROBUST: input that no correct",
         "producer gives.",
         "",
-        "| system | version | passed | skipped | MUST | SHOULD | ROBUST | crashes |",
-        "| --- | --- | --: | --: | --: | --: | --: | --: |",
+        "| system | version | date | passed | skipped | MUST | SHOULD | ROBUST | crashes |",
+        "| --- | --- | --- | --: | --: | --: | --: | --: | --: |",
     ]
     for one in found:
-        checks = one["checks"]
-        wrong = [check for check in checks if check["outcome"] in VIOLATIONS]
-        counts = [sum(check["severity"] == severity for check in wrong)
+        wrong = list(violations(one))
+        counts = [sum(check.severity == severity for check, _, _ in wrong)
                   for severity in SEVERITIES]
-        passed = sum(check["outcome"] in ("pass", "note") for check in checks)
-        skipped = sum(check["outcome"] == "skip" for check in checks)
-        crashes = sum(check["outcome"] != "fail" for check in wrong)
-        lines.append(f"| {one['library']} | {one['version']} | {passed} | {skipped} | "
-                     f"{counts[0]} | {counts[1]} | {counts[2]} | {crashes} |")
+        outcomes = [verdict.partition(":")[0] for verdict in one["verdicts"].values()]
+        passed, skipped = outcomes.count("pass") + outcomes.count("note"), outcomes.count("skip")
+        crashes = sum(outcome != "fail" for _, outcome, _ in wrong)
+        lines.append(f"| {one['library']} | {one['version']} | {one['date']} | {passed} | "
+                     f"{skipped} | {counts[0]} | {counts[1]} | {counts[2]} | {crashes} |")
     for one in found:
-        wrong = [check for check in one["checks"]
-                 if check["outcome"] in VIOLATIONS and check["severity"] in SEVERITIES]
-        if not wrong:
-            continue
-        lines += ["", f"## {one['library']} {one['version']}", "",
-                  "| check | severity | rule | found |", "| --- | --- | --- | --- |"]
-        for check in sorted(wrong, key=lambda check: SEVERITIES.index(check["severity"])):
-            outcome = "" if check["outcome"] == "fail" else f"{check['outcome']}: "
-            lines.append(f"| {check['id']} | {check['severity']} | {short(check['rule'])} | "
-                         f"{outcome}{short(check['text'])} |")
+        wrong = list(violations(one))
+        if wrong:
+            lines += ["", f"## {one['library']} {one['version']}", "",
+                      "| check | severity | rule | found |", "| --- | --- | --- | --- |"]
+        for check, outcome, text in wrong:
+            said = short(text) if outcome == "fail" else f"{outcome}: {short(text)}"
+            lines.append(f"| {check.id} | {check.severity} | {short(check.rule)} | {said} |")
     PAGE.write_text("\n".join(lines) + "\n")
 
 
