@@ -150,7 +150,15 @@ static void options(void) {
   import.struct_size = sizeof import;
   import.flags = 4;
   REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
-  import.flags = DLRS_PY_LEGACY_WRITABLE | DLRS_PY_NO_EXCHANGE_API;
+  import.flags = 2; /* DLRS_PY_NO_EXCHANGE_API, before there were protocols */
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  import.flags = DLRS_PY_LEGACY_WRITABLE;
+  import.protocols = 32;
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  import.protocols = DLRS_PY_DUNDER_DLPACK | DLRS_PY_ARRAY_INTERFACE;
+  import.reserved = 1;
+  REFUSED(DLRS_BAD_ARG, 2, DLRS_FIELD_OPTION, -1, dlrs_py_import(SOME_OBJECT, &import, &out, ERR));
+  import.reserved = 0;
   import.import_options = &inner;
   REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
           dlrs_py_import(SOME_OBJECT, &import, &out, ERR));

@@ -40,9 +40,11 @@ typedef struct racing {
   DLManagedTensorVersioned *targets[2];
   dlrs_view_step steps[2];
   dlrs_copy_options copy;
+  uint64_t copy_more[4]; /* of a newer header: 0 */
   dlrs_alloc_options alloc;
   dlrs_import_options import;
   dlrs_print_options print;
+  uint64_t print_more[4];
 } racing;
 
 /* The kinds of change: one member, and all of them. */
@@ -357,12 +359,12 @@ static void fill_readings(const row *r, enum kind kind) {
     b->axes[1] = 0;
     b->steps[1].op = DLRS_VIEW_EXPAND;
     b->copy.flags = DLRS_COPY_ALLOW_OVERLAP;
-    b->copy.struct_size = 4096;
+    b->copy.struct_size = sizeof b->copy + sizeof b->copy_more;
     b->alloc.flags = PADDED;
     b->alloc.align_bytes = 4096;
     b->import.copy = 1;
     b->import.align_bytes = 4096;
-    b->print.struct_size = 4096;
+    b->print.struct_size = sizeof b->print + sizeof b->print_more;
   }
   a->legacy.dl_tensor = a->managed.dl_tensor;
   b->legacy.dl_tensor = b->managed.dl_tensor;

@@ -41,6 +41,22 @@
 #endif
 #endif
 
+/**
+ * A struct that starts with struct_size: that is set, and all else is 0. It is an initialiser, also
+ * of a constant: `static const dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);`
+ */
+#ifdef __cplusplus
+#define DLRS_INIT(type)               \
+  ([] {                               \
+    type init_ = type();              \
+    init_.struct_size = sizeof(type); \
+    return init_;                     \
+  }())
+#else
+#define DLRS_INIT(type) \
+  { .struct_size = sizeof(type) }
+#endif
+
 /* DLPack 1.0 and 1.1, if such a dlpack.h was included before, lack these names. */
 #if DLPACK_MINOR_VERSION < 2
 typedef struct DLManagedTensorVersioned DLManagedTensorVersioned;
@@ -84,7 +100,8 @@ extern "C" {
  *
  * Options. Every options struct starts with `struct_size`, to be set to `sizeof` the struct; the
  * other members are 0 for the default. NULL options are defaults throughout. Later versions add
- * members at the end only, and take the shorter structs of callers that were built before.
+ * members at the end only, and take the shorter structs of callers that were built before; a longer
+ * one is taken where all that the library does not know of it is 0, else DLRS_STRUCT_SIZE.
  *
  * Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
  * count bytes.
@@ -549,10 +566,23 @@ struct dlrs_alloc_options {
    * dlrs_allocator_set says. Read during the call; `free` and `context` are kept.
    */
   const dlrs_allocator *allocator;
+  /**
+   * The order of a compact tensor: 'C' (row-major) or 0, 'F' (column-major), or 'K' for the order
+   * of a prototype's strides.
+   */
+  int32_t order;
+  /** Must be 0. */
+  uint32_t reserved;
+  /**
+   * As many strides as there are extents, in elements, in place of order; NULL for a compact
+   * tensor. None is negative, and no two elements share memory; what lies between them, as of a
+   * pitch, is allocated too.
+   */
+  const int64_t *strides;
 };
 
 /**
- * Make a tensor: compact, row-major, not initialised.
+ * Make a tensor, compact unless options say otherwise, not initialised.
  *
  * Shape:     ndim extents (0 to 64), copied; may be NULL when ndim is 0.
  * Bytes:     packed sub-byte types round up to whole bytes; data is aligned to align_bytes.
@@ -564,7 +594,9 @@ struct dlrs_alloc_options {
  *            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
  *            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: the dtype.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
- *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options.
+ *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options. Of their strides:
+ *            DLRS_BAD_ARG: a negative one; DLRS_OVERLAP_DST: elements would share memory;
+ *            DLRS_EXTENT_OVERFLOW, DLRS_SUBBYTE.
  *            DLRS_NOMEM, DLRS_DEV_OOM: no memory; DLRS_MISALIGNED: the allocator's was not
  *            aligned as asked. DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6:
  *            its driver.
@@ -584,9 +616,10 @@ dlrs_status dlrs_tensor_new(const int64_t *shape,
                             dlrs_error *error);
 
 /**
- * Make a tensor like another: same shape, dtype and device; compact, not initialised.
+ * Make a tensor like another: same shape, dtype and device; not initialised.
  *
- * Shape:     the prototype's; its data, strides and byte_offset are never read.
+ * Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
+ *            'K' of the options.
  * Bytes:     as dlrs_tensor_new.
  * Device:    the prototype's, as dlrs_tensor_new.
  * Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
@@ -608,7 +641,8 @@ dlrs_status dlrs_tensor_new_like(const DLTensor *prototype,
  * Tell how much memory the data of a tensor needs, without allocating it.
  *
  * Shape:     the prototype's; its data, strides and byte_offset are never read.
- * Bytes:     *nbytes is the size of a compact tensor, *align_bytes the alignment of its data.
+ * Bytes:     *nbytes is the size of a compact tensor, or of one with the strides of options, what
+ *            lies between its elements included; *align_bytes the alignment of its data.
  * Device:    not looked at beyond its legality.
  * Ownership: nothing is kept.
  * Flags:     options->flags decides between packed and padded.
@@ -962,6 +996,20 @@ struct dlrs_import_options {
   int32_t writable;
   /** How a copy is made; NULL for the defaults. */
   const dlrs_copy_options *copy_options;
+  /**
+   * The device types that are taken: bit n is type n; 0 is any. Of a tensor that is copied to a
+   * device by dlrs_py_import, the type of that one.
+   */
+  uint64_t device_types;
+  /**
+   * The numbers of dimensions that are taken: bit n is n of them; 0 is any. Exactly 2 is
+   * `1 << 2`, at most 9 is `(1 << 10) - 1`.
+   */
+  uint64_t ranks;
+  /** The dtypes that are taken; NULL is any. */
+  const DLDataType *dtypes;
+  /** How many dtypes there are. */
+  uint64_t dtypes_count;
 };
 
 /**
@@ -979,6 +1027,8 @@ struct dlrs_import_options {
  *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
  *            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL;
  *            an ordinal of pinned or managed memory is kept as it is.
+ *            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the tensor
+ *            is then neither boxed nor copied.
  *            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
  *            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
  *            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
@@ -3870,11 +3920,23 @@ dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
 #define DLRS_PY_LEGACY_WRITABLE (1U << 0U)
 
 /**
- * The exchange API of the object's type is not used, but `__dlpack__`. It is asked in any case of
- * a tensor that requires gradients or has complex elements: PyTorch's API exports what its
- * `__dlpack__` refuses.
+ * Of `protocols`: the exchange API of the object's type. `__dlpack__` is asked in place of it where
+ * a tensor requires gradients or has complex elements: PyTorch's API exports what its `__dlpack__`
+ * refuses.
  */
-#define DLRS_PY_NO_EXCHANGE_API (1U << 1U)
+#define DLRS_PY_EXCHANGE_API (1U << 0U)
+
+/** Of `protocols`: `__dlpack__`. */
+#define DLRS_PY_DUNDER_DLPACK (1U << 1U)
+
+/** Of `protocols`: the object is a capsule of DLPack. */
+#define DLRS_PY_CAPSULE (1U << 2U)
+
+/** Of `protocols`: the buffer protocol. */
+#define DLRS_PY_BUFFER (1U << 3U)
+
+/** Of `protocols`: `__cuda_array_interface__` and `__array_interface__`. */
+#define DLRS_PY_ARRAY_INTERFACE (1U << 4U)
 
 /** How to take a Python object in. All members but `struct_size` may be 0. */
 struct dlrs_py_import_options {
@@ -3892,6 +3954,23 @@ struct dlrs_py_import_options {
   DLDevice dl_device;
   /** What the tensor must be, and whether it may be copied; NULL for the defaults. */
   const dlrs_import_options *import_options;
+  /**
+   * The ways that may be gone, in the order of their bits; 0 is all of them. A from_dlpack takes
+   * DLRS_PY_EXCHANGE_API and DLRS_PY_DUNDER_DLPACK.
+   */
+  uint32_t protocols;
+  /** Must be 0. */
+  uint32_t reserved;
+  /**
+   * `device` of a from_dlpack, a Python object: a pair of integers, or a name as
+   * dlrs_device_parse takes it; NULL and None leave dl_device.
+   */
+  void *device;
+  /**
+   * `copy` of a from_dlpack, a Python object: True or False; NULL and None leave
+   * import_options->copy.
+   */
+  void *copy;
 };
 
 /**
@@ -3913,17 +3992,18 @@ struct dlrs_py_import_options {
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: object or out.
  *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
  *            DLRS_CALLBACK: the object raised an exception, or one is raised here: AttributeError
- *            for an object that speaks no protocol, BufferError for a dtype of a buffer or array
- *            interface that DLPack cannot say. It stays set.
+ *            for an object that speaks none of the protocols, TypeError for a device that is no
+ *            pair of integers and no name, BufferError for a dtype of a buffer or array interface
+ *            that DLPack cannot say. It stays set.
  *            DLRS_UNSUPPORTED: of a buffer or array interface anything else; no Python, as
  *            dlrs_py_capsule_new_take.
  *            DLRS_VERSION: major version is not 1. DLRS_COPY_NEEDED: see options.
  *            what dlrs_import_take reports.
  * Threads:   attached to Python.
- * Source:    the array API standard's from_dlpack. Tried in this order: the exchange API of the
- *            type; `__dlpack__` with the keywords of 2023.12, then,
- *            after a TypeError, with fewer; a capsule itself; the buffer protocol; array
- *            interfaces. What the object answers is believed, not what it was asked for.
+ * Source:    the array API standard's from_dlpack. Tried in this order, as far as options allow:
+ *            the exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after a
+ *            TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces.
+ *            What the object answers is believed, not what it was asked for.
  *
  * Safety:
  * `object` is a live Python object.

@@ -10,6 +10,7 @@ use crate::layout::{self, Order};
 use crate::tensor::alloc::ALIGN_BYTES;
 use crate::tensor::block::Block;
 use crate::tensor::{Versioned, block, convert, share};
+use crate::validate::limits::Limits;
 use crate::validate::{Rules, Snapshot};
 
 /// What an imported tensor must be.
@@ -29,6 +30,8 @@ pub struct Import {
     pub policy: CopyPolicy,
     /// How it is copied.
     pub options: Options,
+    /// What is taken at all.
+    pub limits: Limits,
 }
 
 /// Takes a tensor in: itself when it is ours and as wanted, else boxed, else copied.
@@ -67,6 +70,7 @@ pub unsafe fn import_read(
     let mut copied = false;
     // SAFETY: the caller's word; a copy stands for the caller's holder, which is then given up.
     unsafe {
+        import.limits.check(src, import.device)?;
         let taken = made_here(&import.options, |job| begin(tensor, src, import, &mut copied, job))?;
         if copied {
             check_copy(taken, import).inspect_err(|_| share::release(taken))?;
@@ -90,15 +94,16 @@ unsafe fn check_copy(copy: Versioned, import: &Import) -> Result<()> {
     if is_handle(&made) { Ok(()) } else { made.check_aligned(import.align_bytes).of(NOBODY) }
 }
 
-/// Takes any tensor in that satisfies the rules: itself when it is ours, else boxed.
+/// Takes any tensor in that satisfies rules and limits: itself when it is ours, else boxed.
 ///
 /// # Safety
 /// As [`import`].
-pub unsafe fn as_is(tensor: Versioned, rules: Rules) -> Result<Versioned> {
+pub unsafe fn as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> Result<Versioned> {
     let mut src = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe {
         src.read_managed(tensor.as_ptr(), rules)?;
+        limits.check(&src, None)?;
         check_pointer(&src, rules)?;
         boxed(&src, tensor)
     }

@@ -267,8 +267,9 @@ pub fn strides_to_bytes(shape: &[i64], strides: &mut [i64], item_nbytes: u32) ->
             None if empty || extent == 1 => stride.saturating_mul(item),
             None => {
                 let error = Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES).dim(dim);
-                let most = i64::MAX.checked_div(item).unwrap_or(i64::MAX);
-                return Err(error.value(*stride).limit(most));
+                return Err(error
+                    .value(*stride)
+                    .limit(i64::MAX.checked_div(item).unwrap_or(i64::MAX)));
             }
         };
     }

@@ -8,6 +8,7 @@
 //! data and offset, bounds. The first fault found is reported, so the answer is deterministic.
 
 pub mod exchange;
+pub mod limits;
 mod plain;
 mod questions;
 

@@ -1,6 +1,7 @@
 //! Allocation.
 
 use core::ffi::c_void;
+use core::mem::offset_of;
 use core::ptr::null;
 
 use super::arg::{self, Out};
@@ -8,7 +9,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::array::Array;
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
-use crate::layout::MAX_NDIM;
+use crate::layout::{self, MAX_NDIM, Order};
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, Request, dlrs_allocator};
 use crate::validate;
@@ -27,10 +28,21 @@ pub struct dlrs_alloc_options {
     /// Where the data comes from; NULL for the library's own memory, or what
     /// dlrs_allocator_set says. Read during the call; `free` and `context` are kept.
     pub allocator: *const dlrs_allocator,
+    /// The order of a compact tensor: 'C' (row-major) or 0, 'F' (column-major), or 'K' for the order
+    /// of a prototype's strides.
+    pub order: i32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// As many strides as there are extents, in elements, in place of order; NULL for a compact
+    /// tensor. None is negative, and no two elements share memory; what lies between them, as of a
+    /// pitch, is allocated too.
+    pub strides: *const i64,
 }
 
 // SAFETY: plain data, u32 first.
-unsafe impl arg::Sized32 for dlrs_alloc_options {}
+unsafe impl arg::Sized32 for dlrs_alloc_options {
+    const EARLIER: &'static [usize] = &[offset_of!(dlrs_alloc_options, order)];
+}
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_allocator {}
 
@@ -53,21 +65,35 @@ pub(super) unsafe fn given(
     }
 }
 
-const NO_OPTIONS: dlrs_alloc_options =
-    dlrs_alloc_options { struct_size: 0, align_bytes: 0, flags: 0, allocator: null() };
+const NO_OPTIONS: dlrs_alloc_options = dlrs_alloc_options {
+    struct_size: 0,
+    align_bytes: 0,
+    flags: 0,
+    allocator: null(),
+    order: 0,
+    reserved: 0,
+    strides: null(),
+};
 
 /// A tensor's description and the options, checked as far as C is concerned.
-struct Checked {
+struct Checked<'a> {
     options: dlrs_alloc_options,
+    /// The strides that are wanted, if they are not the row-major ones.
+    strides: Option<&'a [i64]>,
     align_bytes: usize,
     allocator: Option<dlrs_allocator>,
 }
 
-impl Checked {
+impl<'a> Checked<'a> {
     /// # Safety
-    /// `options` is NULL or a live options struct.
+    /// `options` is NULL or a live options struct; the prototype's strides are NULL or live.
     #[inline]
-    unsafe fn new(options: *const dlrs_alloc_options, argument: Arg) -> Result<Self> {
+    unsafe fn new(
+        asked: &Prototype,
+        options: *const dlrs_alloc_options,
+        argument: Arg,
+        room: &'a mut Array<i64, MAX_NDIM>,
+    ) -> Result<Self> {
         // SAFETY: the caller's word.
         let options = unsafe { arg::options(options, argument) }?.unwrap_or(NO_OPTIONS);
         let align_bytes = alloc::check_align(options.align_bytes.into()).of(argument)?;
@@ -77,13 +103,15 @@ impl Checked {
         }
         // SAFETY: NULL or a live allocator, by the options' contract.
         let allocator = unsafe { given(options.allocator, "allocator's alloc or free", argument) }?;
-        Ok(Checked { options, align_bytes, allocator })
+        // SAFETY: the caller's word.
+        let strides = unsafe { strides_of(asked, &options, argument, room) }?;
+        Ok(Checked { options, strides, align_bytes, allocator })
     }
 
-    fn request<'a>(&'a self, prototype: &'a Prototype) -> Request<'a> {
+    fn request<'b>(&'b self, prototype: &'b Prototype) -> Request<'b> {
         Request {
             shape: prototype.shape,
-            strides: None,
+            strides: self.strides,
             dtype: prototype.dtype,
             device: prototype.device,
             flags: self.options.flags,
@@ -93,7 +121,61 @@ impl Checked {
     }
 }
 
-/// Make a tensor: compact, row-major, not initialised.
+/// The strides that options ask for, `None` for row-major ones.
+///
+/// # Safety
+/// As [`Checked::new`].
+unsafe fn strides_of<'a>(
+    asked: &Prototype,
+    options: &dlrs_alloc_options,
+    argument: Arg,
+    room: &'a mut Array<i64, MAX_NDIM>,
+) -> Result<Option<&'a [i64]>> {
+    let bad = |name, value: i64| Error::new(DLRS_BAD_ARG).option(name).value(value).of(argument);
+    if options.reserved != 0 {
+        return Err(bad("reserved", options.reserved.into()));
+    }
+    let order = match options.order {
+        0 => Order::C,
+        code => Order::from_char(code).ok_or_else(|| bad("order", code.into()))?,
+    };
+    let shape = asked.shape;
+    let strides = match (order, options.strides.is_null()) {
+        (_, false) if options.order != 0 => {
+            return Err(bad("order (strides are given too)", options.order.into()));
+        }
+        // SAFETY: the caller's word.
+        (_, false) => unsafe { arg::values(options.strides, shape.len(), argument, room) }?,
+        (Order::C, true) => return Ok(None),
+        (Order::K, true) if asked.like && asked.strides.is_null() => return Ok(None),
+        (Order::K, true) if asked.like => {
+            let mut like = Array::new();
+            // SAFETY: the caller's word.
+            let like = unsafe { arg::values(asked.strides, shape.len(), argument, &mut like) }?;
+            filled(room, shape, |strides| layout::like_strides(shape, like, strides))
+        }
+        (Order::F, true) => {
+            filled(room, shape, |strides| layout::compact_strides(shape, Order::F, strides))
+        }
+        _ => return Err(bad("order", options.order.into())),
+    };
+    alloc::check_strides(shape, strides, asked.dtype, options.flags).of(argument)?;
+    Ok(Some(strides))
+}
+
+/// As many strides as there are extents.
+fn filled<'a>(
+    room: &'a mut Array<i64, MAX_NDIM>,
+    shape: &[i64],
+    fill: impl FnOnce(&mut [i64]),
+) -> &'a [i64] {
+    room.truncate(0);
+    room.extend(shape.len(), || 0);
+    fill(room);
+    room
+}
+
+/// Make a tensor, compact unless options say otherwise, not initialised.
 ///
 /// Shape:     ndim extents (0 to 64), copied; may be NULL when ndim is 0.
 /// Bytes:     packed sub-byte types round up to whole bytes; data is aligned to align_bytes.
@@ -105,7 +187,9 @@ impl Checked {
 ///            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
 ///            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: the dtype.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
-///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options.
+///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options. Of their strides:
+///            DLRS_BAD_ARG: a negative one; DLRS_OVERLAP_DST: elements would share memory;
+///            DLRS_EXTENT_OVERFLOW, DLRS_SUBBYTE.
 ///            DLRS_NOMEM, DLRS_DEV_OOM: no memory; DLRS_MISALIGNED: the allocator's was not
 ///            aligned as asked. DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6:
 ///            its driver.
@@ -140,7 +224,7 @@ pub unsafe extern "C" fn dlrs_tensor_new(
                 .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(2, "ndim")))?;
             (Out::clear(out), arg::values(shape, ndim, &Parameter(1, "shape"), &mut room)?)
         };
-        let asked = Prototype { shape, dtype, device };
+        let asked = Prototype { shape, strides: null(), like: false, dtype, device };
         if options.is_null()
             && let Some((tensor, _)) = alloc::new_usual(shape, dtype, device, 0, 1 << 30)?
         {
@@ -159,8 +243,9 @@ pub unsafe extern "C" fn dlrs_tensor_new(
 /// `options` is NULL or a live options struct.
 #[inline(never)]
 unsafe fn new_checked(asked: &Prototype, options: *const dlrs_alloc_options) -> Result<Versioned> {
+    let (argument, mut strides) = (&Parameter(5, "options"), Array::new());
     // SAFETY: the caller's word.
-    let checked = unsafe { Checked::new(options, &Parameter(5, "options")) }?;
+    let checked = unsafe { Checked::new(asked, options, argument, &mut strides) }?;
     alloc::new(&checked.request(asked))
 }
 
@@ -178,12 +263,16 @@ fn blamed(error: Error, [shape, dtype, device]: [Arg; 3]) -> Error {
 /// What a prototype tells, each value read once.
 struct Prototype<'a> {
     shape: &'a [i64],
+    /// Not read yet; they are for an order that follows them.
+    strides: *const i64,
+    /// Whether there is a prototype, which has strides to follow.
+    like: bool,
     dtype: DLDataType,
     device: DLDevice,
 }
 
 impl<'a> Prototype<'a> {
-    /// Reads it, its shape into `room`; its data, strides and byte_offset are not looked at.
+    /// Reads it, its shape into `room`; its data and byte_offset are not looked at.
     ///
     /// # Safety
     /// `prototype` is NULL or a readable tensor whose shape holds ndim values.
@@ -201,6 +290,8 @@ impl<'a> Prototype<'a> {
             let shape = arg::values(shape, ndim, argument, room);
             Ok(Prototype {
                 shape: shape.map_err(|e| e.field(DLRS_FIELD_SHAPE))?,
+                strides: (&raw const (*tensor).strides).read_volatile(),
+                like: true,
                 dtype: (&raw const (*tensor).dtype).read_volatile(),
                 device: (&raw const (*tensor).device).read_volatile(),
             })
@@ -208,9 +299,10 @@ impl<'a> Prototype<'a> {
     }
 }
 
-/// Make a tensor like another: same shape, dtype and device; compact, not initialised.
+/// Make a tensor like another: same shape, dtype and device; not initialised.
 ///
-/// Shape:     the prototype's; its data, strides and byte_offset are never read.
+/// Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
+///            'K' of the options.
 /// Bytes:     as dlrs_tensor_new.
 /// Device:    the prototype's, as dlrs_tensor_new.
 /// Ownership: as dlrs_tensor_new; nothing of the prototype is kept.
@@ -237,12 +329,14 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
                 arg::result(out, &Parameter(3, "out")),
             ])
         }?;
-        let mut room = Array::new();
+        let (mut room, mut strides) = (Array::new(), Array::new());
         // SAFETY: the preface's contract for every pointer.
         let (out, prototype, checked) = unsafe {
             let out = Out::clear(out);
             let prototype = Prototype::read(prototype, &Parameter(1, "prototype"), &mut room)?;
-            (out, prototype, Checked::new(options, &Parameter(2, "options"))?)
+            let argument = &Parameter(2, "options");
+            let checked = Checked::new(&prototype, options, argument, &mut strides)?;
+            (out, prototype, checked)
         };
         let made = alloc::new(&checked.request(&prototype));
         out.set(made.map_err(|error| blamed(error, [&Parameter(1, "prototype"); 3]))?);
@@ -253,7 +347,8 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
 /// Tell how much memory the data of a tensor needs, without allocating it.
 ///
 /// Shape:     the prototype's; its data, strides and byte_offset are never read.
-/// Bytes:     *nbytes is the size of a compact tensor, *align_bytes the alignment of its data.
+/// Bytes:     *nbytes is the size of a compact tensor, or of one with the strides of options, what
+///            lies between its elements included; *align_bytes the alignment of its data.
 /// Device:    not looked at beyond its legality.
 /// Ownership: nothing is kept.
 /// Flags:     options->flags decides between packed and padded.
@@ -284,8 +379,9 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
             unsafe { Prototype::read(prototype, &Parameter(1, "prototype"), &mut room) }?;
         let nbytes = arg::required(nbytes, &Parameter(3, "nbytes"))?;
         let align_bytes = arg::required(align_bytes, &Parameter(4, "align_bytes"))?;
+        let (argument, mut strides) = (&Parameter(2, "options"), Array::new());
         // SAFETY: as above.
-        let checked = unsafe { Checked::new(options, &Parameter(2, "options")) }?;
+        let checked = unsafe { Checked::new(&prototype, options, argument, &mut strides) }?;
         let needed = alloc::data_nbytes(&checked.request(&prototype))
             .map_err(|error| blamed(error, [&Parameter(1, "prototype"); 3]))?;
         // SAFETY: two writable variables of the caller.
@@ -330,14 +426,16 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
                 arg::result(out, &Parameter(5, "out")),
             ])
         }?;
-        let mut room = Array::new();
+        let (mut room, mut strides) = (Array::new(), Array::new());
         // SAFETY: the preface's contract for every pointer.
         let (out, bytes, prototype, checked) = unsafe {
             let out = Out::clear(out);
             let args: [Arg; 2] = [&Parameter(1, "bytes"), &Parameter(2, "nbytes")];
             let bytes = arg::bytes(bytes, nbytes, args)?;
             let prototype = Prototype::read(prototype, &Parameter(3, "prototype"), &mut room)?;
-            (out, bytes, prototype, Checked::new(options, &Parameter(4, "options"))?)
+            let argument = &Parameter(4, "options");
+            let checked = Checked::new(&prototype, options, argument, &mut strides)?;
+            (out, bytes, prototype, checked)
         };
         let mut request = checked.request(&prototype);
         request.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;

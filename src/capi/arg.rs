@@ -302,26 +302,45 @@ pub unsafe trait Sized32: Copy {
     }
 }
 
-/// The size that a caller's struct says it has.
+/// The size that a caller's struct says it has: one for a result, of which a newer header's may
+/// have members that are not known here.
 ///
 /// # Safety
-/// `options` points to a readable struct of the size that it says.
+/// `given` points to a readable struct of the size that it says.
 #[inline]
-pub unsafe fn size<T: Sized32>(options: *const T, arg: Arg) -> Result<u32> {
-    let pointer = required(options, arg)?;
+pub unsafe fn size<T: Sized32>(given: *const T, arg: Arg) -> Result<u32> {
+    let pointer = required(given, arg)?;
     // SAFETY: the first member is a u32, by the trait.
     let given = unsafe { pointer.cast::<u32>().read_volatile() };
-    match given as usize >= T::least() {
+    let (least, size) = (T::least(), given as usize);
+    match size >= least && size <= SIZE_MOST {
         true => Ok(given),
         false => {
             let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
-            Err(error.value(given.into()).limit(T::least() as i64))
+            let error = error.value(given.into());
+            Err(match size < least {
+                true => error.limit(least as i64),
+                false => error.limit(SIZE_MOST as i64).detail("no struct is this large"),
+            })
         }
     }
 }
 
+/// No struct will ever have more bytes.
+const SIZE_MOST: usize = 4096;
+
+/// Whether all that a struct of `size` bytes has more than this library knows is 0.
+///
+/// # Safety
+/// `options` points to a readable struct of that size.
+#[cold]
+unsafe fn is_zero_beyond<T: Sized32>(options: *const T, size: usize) -> bool {
+    // SAFETY: the caller's word.
+    (size_of::<T>()..size).all(|at| unsafe { options.cast::<u8>().add(at).read_volatile() } == 0)
+}
+
 /// The caller's options, or `None` for the defaults. A larger struct of a newer header is taken
-/// as far as it is known; what a smaller one of an older header lacks is 0. A size between two
+/// if all that is not known of it is 0; what a smaller one of an older header lacks is 0. A size between two
 /// versions is the earlier one's: no member is read in part.
 ///
 /// # Safety
@@ -332,7 +351,33 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
         return Ok(None);
     }
     // SAFETY: the caller's word.
-    let given = unsafe { size(options, arg) }?;
+    unsafe {
+        let given = size(options, arg)?;
+        if given as usize > size_of::<T>() && !is_zero_beyond(options, given as usize) {
+            const NEWER: &str = "sets a member that only a newer version of the library knows";
+            let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE).of(arg);
+            return Err(error.value(given.into()).limit(size_of::<T>() as i64).detail(NEWER));
+        }
+        Ok(Some(read(options, given)))
+    }
+}
+
+/// A caller's struct for a result, with what it says.
+///
+/// # Safety
+/// As [`size`].
+#[inline]
+pub unsafe fn given_result<T: Sized32>(out: *const T, arg: Arg) -> Result<T> {
+    // SAFETY: the caller's word.
+    unsafe { Ok(read(out, size(out, arg)?)) }
+}
+
+/// What is known of a struct of a size that was judged; the rest is 0.
+///
+/// # Safety
+/// `options` points to a readable struct of that size.
+#[inline]
+unsafe fn read<T: Sized32>(options: *const T, given: u32) -> T {
     let known = match given as usize >= size_of::<T>() {
         true => size_of::<T>(),
         false => {
@@ -351,7 +396,7 @@ pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<
             bytes.copy_from_nonoverlapping(options.cast(), known);
         }
         read.as_mut_ptr().cast::<u32>().write(given);
-        Ok(Some(read.assume_init()))
+        read.assume_init()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Legacy and versioned, and taking foreign tensors in.
 
+use core::mem::offset_of;
 use core::ptr::null;
 
 use super::arg::{self, Taken};
@@ -15,8 +16,10 @@ use crate::tensor::alloc::check_align;
 use crate::tensor::block::{Block, Left};
 use crate::tensor::convert::{self, LegacyPolicy::*};
 use crate::tensor::{Legacy, Versioned, share};
+use crate::validate::limits::Limits;
 use crate::validate::{Level, Rules, Snapshot};
 
+const OPTIONS: Arg = &Parameter(2, "options");
 const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(3, "out")];
 
 /// Turn a legacy tensor into a versioned one.
@@ -149,10 +152,22 @@ pub struct dlrs_import_options {
     pub writable: i32,
     /// How a copy is made; NULL for the defaults.
     pub copy_options: *const dlrs_copy_options,
+    /// The device types that are taken: bit n is type n; 0 is any. Of a tensor that is copied to a
+    /// device by dlrs_py_import, the type of that one.
+    pub device_types: u64,
+    /// The numbers of dimensions that are taken: bit n is n of them; 0 is any. Exactly 2 is
+    /// `1 << 2`, at most 9 is `(1 << 10) - 1`.
+    pub ranks: u64,
+    /// The dtypes that are taken; NULL is any.
+    pub dtypes: *const DLDataType,
+    /// How many dtypes there are.
+    pub dtypes_count: u64,
 }
 
 // SAFETY: plain data, u32 first.
-unsafe impl arg::Sized32 for dlrs_import_options {}
+unsafe impl arg::Sized32 for dlrs_import_options {
+    const EARLIER: &'static [usize] = &[offset_of!(dlrs_import_options, device_types)];
+}
 
 pub(super) const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
     struct_size: 0,
@@ -162,6 +177,10 @@ pub(super) const NO_OPTIONS: dlrs_import_options = dlrs_import_options {
     align_bytes: 0,
     writable: 0,
     copy_options: null(),
+    device_types: 0,
+    ranks: 0,
+    dtypes: null(),
+    dtypes_count: 0,
 };
 
 fn bad_option(name: &'static str, value: i32) -> Error {
@@ -194,6 +213,12 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
         0 => 0,
         align_bytes => check_align(align_bytes.into())?,
     };
+    let dtypes = options.dtypes;
+    // SAFETY: the caller's word.
+    let count = match dtypes.is_null() {
+        true => 0,
+        false => unsafe { arg::array(dtypes, options.dtypes_count, OPTIONS) }?.len(),
+    };
     Ok(Import {
         rules: Rules::of_import(level),
         align_bytes,
@@ -205,7 +230,13 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
         writable: options.writable != 0,
         policy: policy_of(options.copy)?,
         // SAFETY: the caller's word.
-        options: unsafe { CopyArgs::read(options.copy_options, &Parameter(2, "options")) }?,
+        options: unsafe { CopyArgs::read(options.copy_options, OPTIONS) }?,
+        limits: Limits {
+            device_types: options.device_types,
+            ranks: options.ranks,
+            dtypes,
+            dtypes_count: count,
+        },
     })
 }
 
@@ -223,6 +254,8 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
 ///            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL;
 ///            an ordinal of pinned or managed memory is kept as it is.
+///            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the tensor
+///            is then neither boxed nor copied.
 ///            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
 ///            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
 ///            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
@@ -256,7 +289,6 @@ pub unsafe extern "C" fn dlrs_import_take(
 /// `options` is NULL or live.
 #[inline(never)] // a frame of its own: stacks may be small
 unsafe fn read_options(options: *const dlrs_import_options) -> Result<Import> {
-    let argument = &Parameter(2, "options");
     // SAFETY: the caller's word.
-    unsafe { import_of(&arg::options(options, argument)?.unwrap_or(NO_OPTIONS)).of(argument) }
+    unsafe { import_of(&arg::options(options, OPTIONS)?.unwrap_or(NO_OPTIONS)).of(OPTIONS) }
 }

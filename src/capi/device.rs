@@ -246,10 +246,8 @@ pub unsafe extern "C" fn dlrs_pointer_device(
         let data = arg::required(data, &Parameter(2, "data"))?;
         let out_arg = &Parameter(3, "out");
         // SAFETY: a live struct, by the preface.
-        let given = unsafe { arg::options(out.cast_const(), out_arg) }?;
-        let Some(dlrs_pointer_info { struct_size, reserved, .. }) = given else {
-            return Err(Error::new(DLRS_NULL_ARG).of(out_arg));
-        };
+        let given = unsafe { arg::given_result(out.cast_const(), out_arg) }?;
+        let dlrs_pointer_info { struct_size, reserved, .. } = given;
         if reserved != 0 {
             let error = Error::new(DLRS_BAD_ARG).option("reserved").of(out_arg);
             return Err(error.value(reserved.into()));

@@ -8,7 +8,7 @@ use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::device_type::CPU;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Of, Parameter, Result};
 use crate::tensor::alloc::dlrs_allocator;
 use crate::tensor::pool::{self, dlrs_pool};
 
@@ -225,10 +225,7 @@ pub unsafe extern "C" fn dlrs_pool_stats(
         ])?;
         let argument = &Parameter(2, "out");
         // SAFETY: NULL or a live pool, NULL or a live struct, by the preface.
-        let (pool, given) = unsafe { (live(pool)?, arg::options(out, argument)?) };
-        let Some(given) = given else {
-            return Err(Error::new(DLRS_NULL_ARG).of(argument));
-        };
+        let (pool, given) = unsafe { (live(pool)?, arg::given_result(out, argument)?) };
         // SAFETY: not NULL, aligned, and as large as it says.
         unsafe { arg::fill(out, filled(given, pool.stats()), given.struct_size) };
         Ok(())

@@ -1,14 +1,15 @@
 //! Python: capsules and `__dlpack__` both ways. Nothing links libpython.
 
 use core::ffi::c_void;
-use core::ptr::{NonNull, null};
+use core::mem::offset_of;
+use core::ptr::{NonNull, null, null_mut};
 
 use super::arg::{self, Out, Taken};
 use super::convert::{NO_OPTIONS, dlrs_import_options, import_of};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
-use crate::python::import::Wanted;
+use crate::python::import::{Wanted, protocol};
 use crate::python::{self, Owned, PyObject, Python, capsule, export, stream};
 use crate::validate::check_flags;
 
@@ -223,10 +224,19 @@ pub unsafe extern "C" fn dlrs_py_export(
 
 /// Legacy tensors are taken as writable: their struct cannot say, and read-only is assumed.
 pub const DLRS_PY_LEGACY_WRITABLE: u32 = 1 << 0;
-/// The exchange API of the object's type is not used, but `__dlpack__`. It is asked in any case of
-/// a tensor that requires gradients or has complex elements: PyTorch's API exports what its
-/// `__dlpack__` refuses.
-pub const DLRS_PY_NO_EXCHANGE_API: u32 = 1 << 1;
+
+/// Of `protocols`: the exchange API of the object's type. `__dlpack__` is asked in place of it where
+/// a tensor requires gradients or has complex elements: PyTorch's API exports what its `__dlpack__`
+/// refuses.
+pub const DLRS_PY_EXCHANGE_API: u32 = 1 << 0;
+/// Of `protocols`: `__dlpack__`.
+pub const DLRS_PY_DUNDER_DLPACK: u32 = 1 << 1;
+/// Of `protocols`: the object is a capsule of DLPack.
+pub const DLRS_PY_CAPSULE: u32 = 1 << 2;
+/// Of `protocols`: the buffer protocol.
+pub const DLRS_PY_BUFFER: u32 = 1 << 3;
+/// Of `protocols`: `__cuda_array_interface__` and `__array_interface__`.
+pub const DLRS_PY_ARRAY_INTERFACE: u32 = 1 << 4;
 
 /// How to take a Python object in. All members but `struct_size` may be 0.
 #[repr(C)]
@@ -245,10 +255,23 @@ pub struct dlrs_py_import_options {
     pub dl_device: DLDevice,
     /// What the tensor must be, and whether it may be copied; NULL for the defaults.
     pub import_options: *const dlrs_import_options,
+    /// The ways that may be gone, in the order of their bits; 0 is all of them. A from_dlpack takes
+    /// DLRS_PY_EXCHANGE_API and DLRS_PY_DUNDER_DLPACK.
+    pub protocols: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// `device` of a from_dlpack, a Python object: a pair of integers, or a name as
+    /// dlrs_device_parse takes it; NULL and None leave dl_device.
+    pub device: *mut c_void,
+    /// `copy` of a from_dlpack, a Python object: True or False; NULL and None leave
+    /// import_options->copy.
+    pub copy: *mut c_void,
 }
 
 // SAFETY: plain data, u32 first.
-unsafe impl arg::Sized32 for dlrs_py_import_options {}
+unsafe impl arg::Sized32 for dlrs_py_import_options {
+    const EARLIER: &'static [usize] = &[offset_of!(dlrs_py_import_options, protocols)];
+}
 
 const DEFAULTS: dlrs_py_import_options = dlrs_py_import_options {
     struct_size: 0,
@@ -256,14 +279,23 @@ const DEFAULTS: dlrs_py_import_options = dlrs_py_import_options {
     stream: 0,
     dl_device: DLDevice { device_type: 0, device_id: 0 },
     import_options: null(),
+    protocols: 0,
+    reserved: 0,
+    device: null_mut(),
+    copy: null_mut(),
 };
 
 /// # Safety
 /// The pointers in `options` are NULL or live.
 unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
-    let known = DLRS_PY_LEGACY_WRITABLE | DLRS_PY_NO_EXCHANGE_API;
-    if options.flags & !known != 0 {
-        return Err(Error::new(DLRS_BAD_ARG).option("flags").value(options.flags.into()));
+    for (name, given, known) in [
+        ("flags", options.flags, DLRS_PY_LEGACY_WRITABLE),
+        ("protocols", options.protocols, protocol::ALL),
+        ("reserved", options.reserved, 0),
+    ] {
+        if given & !known != 0 {
+            return Err(Error::new(DLRS_BAD_ARG).option(name).value(given.into()));
+        }
     }
     // SAFETY: the caller's word.
     let import = unsafe { arg::options(options.import_options, &Parameter(2, "options"))? };
@@ -274,7 +306,7 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
     Ok(Wanted {
         import,
         legacy_flags: if writable { 0 } else { DLPACK_FLAG_BITMASK_READ_ONLY },
-        exchange_api: options.flags & DLRS_PY_NO_EXCHANGE_API == 0,
+        protocols: if options.protocols == 0 { protocol::ALL } else { options.protocols },
         stream: if options.stream == 0 { stream::NONE } else { options.stream },
     })
 }
@@ -297,17 +329,18 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: object or out.
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
 ///            DLRS_CALLBACK: the object raised an exception, or one is raised here: AttributeError
-///            for an object that speaks no protocol, BufferError for a dtype of a buffer or array
-///            interface that DLPack cannot say. It stays set.
+///            for an object that speaks none of the protocols, TypeError for a device that is no
+///            pair of integers and no name, BufferError for a dtype of a buffer or array interface
+///            that DLPack cannot say. It stays set.
 ///            DLRS_UNSUPPORTED: of a buffer or array interface anything else; no Python, as
 ///            dlrs_py_capsule_new_take.
 ///            DLRS_VERSION: major version is not 1. DLRS_COPY_NEEDED: see options.
 ///            what dlrs_import_take reports.
 /// Threads:   attached to Python.
-/// Source:    the array API standard's from_dlpack. Tried in this order: the exchange API of the
-///            type; `__dlpack__` with the keywords of 2023.12, then,
-///            after a TypeError, with fewer; a capsule itself; the buffer protocol; array
-///            interfaces. What the object answers is believed, not what it was asked for.
+/// Source:    the array API standard's from_dlpack. Tried in this order, as far as options allow:
+///            the exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after a
+///            TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces.
+///            What the object answers is believed, not what it was asked for.
 ///
 /// # Safety
 /// `object` is a live Python object.
@@ -331,8 +364,10 @@ pub unsafe extern "C" fn dlrs_py_import(
             ])?;
             let out = Out::clear(out);
             let options = arg::options(options, OPTIONS)?.unwrap_or(DEFAULTS);
-            let wanted = wanted(&options).of(OPTIONS)?;
-            out.set(python::import::import(Python::get()?, object, &wanted).of(OBJECT)?);
+            let mut wanted = wanted(&options).of(OPTIONS)?;
+            let python = Python::get()?;
+            wanted.ask(python, options.device.cast(), options.copy.cast()).of(OPTIONS)?;
+            out.set(python::import::import(python, object, &wanted).of(OBJECT)?);
         }
         Ok(())
     })

@@ -3,14 +3,13 @@
 use core::ffi::{CStr, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::array_interface::numbers;
 use super::capsule;
 use super::constants::{self, Constant};
 use super::object::{Owned, detached};
 use super::raise::{Text, aside, refused, size};
 use super::stream;
 use super::symbols::{PyObject, Python};
-use super::wrap;
+use super::{words, wrap};
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::error::{Error, Field::*, Result, Status::*};
@@ -137,8 +136,7 @@ impl Keywords {
 /// # Safety
 /// The objects are NULL or live.
 pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
-    let none = python._Py_NoneStruct();
-    let given = |object: *mut PyObject| !object.is_null() && object != none;
+    let given = |object| words::given(python, object);
     // SAFETY: the caller's word.
     unsafe {
         let stream = match given(keywords.stream) {
@@ -147,11 +145,11 @@ pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
         };
         let major = match given(keywords.max_version) {
             false => 0,
-            true => pair(python, keywords.max_version, "max_version")?[0],
+            true => words::pair(python, keywords.max_version, "max_version")?[0],
         };
         let device = match given(keywords.dl_device) {
             false => None,
-            true => Some(pair(python, keywords.dl_device, "dl_device")?),
+            true => Some(words::pair(python, keywords.dl_device, "dl_device")?),
         };
         let copy = match given(keywords.copy) {
             false => CopyPolicy::IfNeeded,
@@ -164,27 +162,6 @@ pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
         let major = u32::try_from(major).unwrap_or(0);
         let device = device.map(|[device_type, device_id]| DLDevice { device_type, device_id });
         Ok(Request { stream, major, device, copy, work_stream: null_mut() })
-    }
-}
-
-/// Two integers, such as a version or a device is.
-///
-/// # Safety
-/// `object` is live.
-unsafe fn pair(python: Python, object: *mut PyObject, name: &'static str) -> Result<[i32; 2]> {
-    let mut found = [0i64; 2];
-    // SAFETY: the caller's word.
-    let count = unsafe { size(python.PySequence_Size(object)) }?;
-    if count != found.len() {
-        let text = format_args!("{name} must be a pair of integers, not {count} of them");
-        return Err(refused(python, python.PyExc_TypeError(), text));
-    }
-    // SAFETY: as above.
-    unsafe { numbers(python, object, &mut found) }?;
-    match found.map(i32::try_from) {
-        [Ok(first), Ok(second)] => Ok([first, second]),
-        [Ok(_), Err(_)] => Err(Error::new(DLRS_BAD_ARG).option(name).value(found[1])),
-        _ => Err(Error::new(DLRS_BAD_ARG).option(name).value(found[0])),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::copy::{CopyPolicy, Options, Streams};
 use crate::device_type::{CPU, host_reachable};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::import::{self, Import};
-use crate::tensor::{Versioned, share};
+use crate::tensor::{Versioned, block, share};
 use crate::validate::{Snapshot, check_version, flags_of};
 
 /// What is wanted of an object.
@@ -29,10 +29,26 @@ pub struct Wanted {
     pub import: Import,
     /// What a legacy tensor's flags are: the struct has none.
     pub legacy_flags: u64,
-    /// Whether the type's exchange API may serve.
-    pub exchange_api: bool,
+    /// The ways that may be gone, of [`protocol`].
+    pub protocols: u32,
     /// The number of the stream on which the tensor will be used.
     pub stream: i64,
+}
+
+/// The ways, as bits.
+pub mod protocol {
+    /// The exchange API of the type.
+    pub const EXCHANGE_API: u32 = 1 << 0;
+    /// `__dlpack__`
+    pub const DUNDER_DLPACK: u32 = 1 << 1;
+    /// A capsule itself.
+    pub const CAPSULE: u32 = 1 << 2;
+    /// The buffer protocol.
+    pub const BUFFER: u32 = 1 << 3;
+    /// The array interfaces.
+    pub const ARRAY_INTERFACE: u32 = 1 << 4;
+    /// Any.
+    pub const ALL: u32 = (1 << 5) - 1;
 }
 
 /// Takes the tensor of `object` in.
@@ -48,6 +64,13 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
             aside(python, || share::release(tensor)); // its deleter may be Python code
         }
         result
+    }
+}
+
+impl Wanted {
+    /// Whether one of some ways may be gone.
+    fn may(&self, ways: u32) -> bool {
+        self.protocols & ways != 0
     }
 }
 
@@ -77,7 +100,7 @@ unsafe fn serve(
     let any = order.is_none() && align_bytes <= 1 && !writable && device.is_none();
     if any && policy == CopyPolicy::IfNeeded {
         // SAFETY: the caller's word.
-        return unsafe { import::as_is(tensor, rules) };
+        return unsafe { import::as_is(tensor, rules, &wanted.import.limits) };
     }
     if policy == CopyPolicy::Never {
         // SAFETY: the caller's word.
@@ -88,6 +111,7 @@ unsafe fn serve(
     // SAFETY: as above.
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), rules)?;
+        wanted.import.limits.check(&snapshot, device)?;
         let streams = streams_of(wanted, snapshot.device)?;
         let import = Import { policy, options: Options { streams, ..options }, ..wanted.import };
         let nbytes = if import.rules.layout { snapshot.nbytes()? } else { 0 };
@@ -173,23 +197,27 @@ unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Res
     // SAFETY: the caller's word throughout.
     unsafe {
         // It cannot be told where the tensor is wanted.
-        match wanted.exchange_api && wanted.import.device.is_none() {
-            false => exchange::check_literal(python, object)?,
-            true => {
-                if let Some(tensor) = exchange::from_object(python, object, wanted.stream)? {
-                    return Ok(tensor);
-                }
-            }
+        let by_table = wanted.may(protocol::EXCHANGE_API) && wanted.import.device.is_none();
+        if by_table && let Some(tensor) = exchange::from_object(python, object, wanted.stream)? {
+            return Ok(tensor);
         }
-        let (tensor, named) = match call_dlpack(python, object, wanted)? {
+        let called = match wanted.may(protocol::DUNDER_DLPACK) {
+            true => call_dlpack(python, object, wanted)?,
+            false => None,
+        };
+        let (tensor, named) = match called {
             Some((capsule, named)) => {
                 (capsule::consume(python, capsule.as_ptr(), wanted.legacy_flags)?, named)
             }
             None => other_ways(python, object, wanted)?,
         };
+        let drop = |_: &Error| aside(python, || share::release(tensor));
+        // What one of ours says of its elements is so.
+        if !by_table && block::of_versioned(tensor).is_none() {
+            exchange::check_literal(python, object).inspect_err(drop)?;
+        }
         if !named {
-            order_unnamed(tensor, wanted)
-                .inspect_err(|_| aside(python, || share::release(tensor)))?;
+            order_unnamed(tensor, wanted).inspect_err(drop)?;
         }
         Ok(tensor)
     }
@@ -208,17 +236,27 @@ unsafe fn other_ways(
     // SAFETY: the caller's word.
     unsafe {
         use capsule::{LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED};
-        for name in [VERSIONED, LEGACY, VERSIONED_USED, LEGACY_USED] {
-            if python.PyCapsule_IsValid(object, name.as_ptr()) != 0 {
-                return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
+        if wanted.may(protocol::CAPSULE) {
+            for name in [VERSIONED, LEGACY, VERSIONED_USED, LEGACY_USED] {
+                if python.PyCapsule_IsValid(object, name.as_ptr()) != 0 {
+                    return Ok((capsule::consume(python, object, wanted.legacy_flags)?, false));
+                }
             }
         }
-        if let Some(tensor) = buffer::from_object(python, object)? {
+        if wanted.may(protocol::BUFFER)
+            && let Some(tensor) = buffer::from_object(python, object)?
+        {
             return Ok((tensor, true));
         }
-        if let Some(tensor) = array_interface::from_object(python, object, wanted.stream)? {
+        if wanted.may(protocol::ARRAY_INTERFACE)
+            && let Some(tensor) = array_interface::from_object(python, object, wanted.stream)?
+        {
             return Ok((tensor, true));
         }
+    }
+    if !wanted.may(protocol::BUFFER | protocol::ARRAY_INTERFACE) {
+        let text = format_args!("{} object has no attribute '__dlpack__'", KindOf(python, object));
+        return Err(refused(python, python.PyExc_AttributeError(), text));
     }
     // The array API standard's exception for what has no `__dlpack__`.
     let text = format_args!(

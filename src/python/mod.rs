@@ -19,7 +19,8 @@ pub mod raise;
 pub mod stream;
 mod symbols;
 mod ticket;
+mod words;
 pub mod wrap;
 
-pub use object::{Owned, detached};
+pub use object::{Owned, detached, is_text, type_of};
 pub use symbols::*;

@@ -1,11 +1,12 @@
 //! Owned references, so that none is forgotten on the way out of a function.
 
+use core::ffi::c_ulong;
 use core::marker::PhantomData;
 use core::mem::forget;
 use core::ptr::{NonNull, null_mut};
 
 use super::raise::{is, raised, required};
-use super::symbols::{PyObject, Python};
+use super::symbols::{PyObject, Python, header_nbytes};
 use crate::error::Result;
 
 /// A reference that we own; given back when it goes out of scope, on the same thread.
@@ -53,6 +54,24 @@ impl Drop for Owned {
         // SAFETY: made while attached to Python, and never leaves the thread nor the call.
         unsafe { Python::calling().Py_DecRef(self.0.as_ptr()) }
     }
+}
+
+/// The type of any object, borrowed.
+///
+/// # Safety
+/// `object` is live, and [`Python::get`] has succeeded.
+#[inline]
+pub unsafe fn type_of(object: *mut PyObject) -> *mut PyObject {
+    // SAFETY: the type stands at the end of the header: `Python::get` has seen that it does.
+    unsafe { object.byte_add(header_nbytes()).cast::<*mut PyObject>().sub(1).read() }
+}
+
+/// Whether a live object is a text, as `PyUnicode_Check` tells: much faster than `isinstance`.
+#[inline]
+pub fn is_text(python: Python, object: *mut PyObject) -> bool {
+    const TEXT: c_ulong = 1 << 28; // Py_TPFLAGS_UNICODE_SUBCLASS
+    // SAFETY: a live object, and so its type.
+    unsafe { python.PyType_GetFlags(type_of(object)) & TEXT != 0 }
 }
 
 /// Work on more bytes lets other threads run Python meanwhile.

@@ -83,15 +83,24 @@ impl Text<'_> {
     /// # Safety
     /// `text` is a live object, for as long as the answer is used.
     pub unsafe fn of<'a>(python: Python, text: *mut PyObject) -> Result<Text<'a>> {
-        let mut nbytes = 0;
-        // SAFETY: attached; the caller's word.
-        unsafe {
-            let bytes = python.PyUnicode_AsUTF8AndSize(text, &raw mut nbytes);
-            if bytes.is_null() {
-                return Err(raised());
-            }
-            Ok(Text(Quoted(core::slice::from_raw_parts(bytes.cast(), nbytes.max(0) as usize))))
+        // SAFETY: the caller's word.
+        Ok(Text(Quoted(unsafe { utf8(python, text) }?)))
+    }
+}
+
+/// The bytes of a text object.
+///
+/// # Safety
+/// `text` is a live object, for as long as the answer is used.
+pub unsafe fn utf8<'a>(python: Python, text: *mut PyObject) -> Result<&'a [u8]> {
+    let mut nbytes = 0;
+    // SAFETY: attached; the caller's word.
+    unsafe {
+        let bytes = python.PyUnicode_AsUTF8AndSize(text, &raw mut nbytes);
+        if bytes.is_null() {
+            return Err(raised());
         }
+        Ok(core::slice::from_raw_parts(bytes.cast(), nbytes.max(0) as usize))
     }
 }
 

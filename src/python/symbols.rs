@@ -103,8 +103,14 @@ impl Python {
         let name = c"__basicsize__".as_ptr();
         // SAFETY: attached; an exception that is set is that of the caller's caller.
         let nbytes = aside(self, || unsafe {
-            let size = Owned::new(self.PyObject_GetAttrString(self.PyBaseObject_Type(), name))?;
-            usize::try_from(self.PyLong_AsLongLong(size.as_ptr())).ok().filter(|&size| size > 0)
+            let base = self.PyBaseObject_Type();
+            let size = Owned::new(self.PyObject_GetAttrString(base, name))?;
+            let size = usize::try_from(self.PyLong_AsLongLong(size.as_ptr())).ok()?;
+            let kind = Owned::new(self.PyObject_Type(base))?;
+            // The type stands at the end: `type_of` looks for it there.
+            let last = size.checked_sub(size_of::<*mut PyObject>())?;
+            let found = base.byte_add(last).cast::<*mut PyObject>().read();
+            (found == kind.as_ptr()).then_some(size)
         });
         let unknown = || refuse("objects of this Python have no header of a known size");
         HEADER.store(nbytes.ok_or_else(unknown)?, Relaxed);
@@ -381,6 +387,7 @@ symbols! {
         itself _Py_EllipsisObject;
         itself PyBaseObject_Type;
         itself PySlice_Type;
+        itself PyLong_Type;
         itself PyTuple_Type;
         itself PyType_Type;
         variable PyExc_IndexError;

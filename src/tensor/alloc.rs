@@ -11,8 +11,10 @@ use crate::device::plugged::Plugged;
 use crate::device::registry;
 use crate::device_type::{self, CPU};
 use crate::dtype;
-use crate::error::{Error, NOBODY, Result, Status::*};
+use crate::error::{Error, Field::*, NOBODY, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
+use crate::overlap::Verdict;
+use crate::view::sharing::self_verdict;
 
 /// Data of our own tensors starts on this boundary, as DLPack asks.
 pub const ALIGN_BYTES: usize = 256;
@@ -96,7 +98,43 @@ pub fn data_nbytes(request: &Request) -> Result<usize> {
         None if layout::check_shape(request.shape)? => return Ok(0),
         None => layout::numel(request.shape)?,
     };
-    Ok(layout::packed_nbytes(numel, item_bits)? as usize)
+    let compact = layout::packed_nbytes(numel, item_bits)? as usize;
+    match request.strides {
+        None => Ok(compact),
+        Some(strides) => Ok(layout::byte_extent(request.shape, strides, item_bits)?.1 as usize),
+    }
+}
+
+/// Refuses strides that a new tensor cannot have: below 0, or such that elements share memory.
+pub fn check_strides(shape: &[i64], strides: &[i64], dtype: DLDataType, flags: u64) -> Result<()> {
+    let error = |status, dim, stride: i64| {
+        Error::new(status).field(DLRS_FIELD_STRIDES).dim(dim).value(stride)
+    };
+    let plain = layout::check_shape(shape).is_ok_and(|empty| !empty);
+    if !plain || layout::numel(shape).is_err() {
+        return Ok(()); // empty, or what is wrong is said of the shape
+    }
+    for (dim, (&extent, &stride)) in shape.iter().zip(strides).enumerate() {
+        if extent > 1 && stride < 0 {
+            return Err(error(DLRS_BAD_ARG, dim, stride).limit(0));
+        }
+    }
+    let item_bits = dtype::slot_bits(dtype, flags);
+    let (_, end) = layout::byte_extent(shape, strides, item_bits)?;
+    if isize::try_from(end).is_err() {
+        return Err(Error::new(DLRS_EXTENT_OVERFLOW).field(DLRS_FIELD_STRIDES).value(end));
+    }
+    if !item_bits.is_multiple_of(8) && !layout::is_contiguous(shape, strides, Order::C) {
+        let error = Error::new(DLRS_SUBBYTE).field(DLRS_FIELD_STRIDES);
+        return Err(error.detail("packed elements of less than a byte are row-major without gaps"));
+    }
+    match self_verdict(shape, strides, item_bits) {
+        Verdict::Disjoint => Ok(()),
+        _ => {
+            let error = Error::new(DLRS_OVERLAP_DST).field(DLRS_FIELD_STRIDES);
+            Err(error.detail("elements would share memory"))
+        }
+    }
 }
 
 /// The usual tensor in short: in memory of the host that nobody allocates in his own way,

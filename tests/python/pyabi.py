@@ -18,7 +18,9 @@ for name, (result, *parameters) in abi.FUNCTIONS.items():
 for name in ("dlrs_py_capsule_consume", "dlrs_py_import", "dlrs_exchange_api_from_type"):
     function = getattr(lib, name)
     function.argtypes = (py_object, *function.argtypes[1:])  # c_void_p takes no object
-LEGACY_WRITABLE, NO_EXCHANGE_API = abi.DLRS_PY_LEGACY_WRITABLE, abi.DLRS_PY_NO_EXCHANGE_API
+LEGACY_WRITABLE = abi.DLRS_PY_LEGACY_WRITABLE
+ALL = 31  # every protocol
+NO_EXCHANGE_API = ALL & ~abi.DLRS_PY_EXCHANGE_API
 
 
 def call(function, *arguments):
@@ -91,12 +93,14 @@ class Tensor:
         return self.device
 
 
-def import_(obj, flags=0, stream=0, dl_device=(0, 0), **wanted):
+def import_(obj, flags=0, stream=0, dl_device=(0, 0), protocols=0, asked=(), **wanted):
+    """`asked`: the objects `device` and `copy` of a from_dlpack."""
     options = None
-    if flags or stream or dl_device[0] or wanted:
+    if flags or stream or dl_device[0] or protocols or asked or wanted:
         inner = dlrs_import_options(struct_size=sizeof(dlrs_import_options), **wanted)
-        options = byref(dlrs_py_import_options(sizeof(dlrs_py_import_options), flags, stream, DLDevice(*dl_device),
-                                      ctypes.pointer(inner)))
+        options = byref(dlrs_py_import_options(
+            sizeof(dlrs_py_import_options), flags, stream, DLDevice(*dl_device),
+            ctypes.pointer(inner), protocols, 0, *map(id, asked)))
     out = Versioned()
     call(lib.dlrs_py_import, obj, options, byref(out))
     return Tensor(out)

@@ -46,11 +46,11 @@ def wrap(memory, flags=0, **of):
 
 
 def export_desc(memory, flags=0, request=None, **of):
-    out = c_void_p()
-    if request is not None:
-        request = byref(dlrs_py_request(sizeof(dlrs_py_request), *map(id, request)))
-    tensor = memory.describe(**of)
-    call(lib.dlrs_py_export_desc, byref(tensor), flags, id(memory), request, byref(out))
+    out, tensor, asked = c_void_p(), memory.describe(**of), None
+    objects = tuple(request or ())  # they live until the call is over
+    if objects:
+        asked = byref(dlrs_py_request(sizeof(dlrs_py_request), *map(id, objects)))
+    call(lib.dlrs_py_export_desc, byref(tensor), flags, id(memory), asked, byref(out))
     return pyabi._object(out)
 
 
@@ -331,3 +331,138 @@ def test_parts_that_lie_are_not_believed():
         error = failure()
         error.text_start, error.text_end = start, end
         assert str(raised_as(error, prefix=b"x: ")) == "x: " + error.message.decode()
+
+
+# --- Options of an import ---------------------------------------------------------------------
+
+class Speaks:
+    """Speaks every protocol that it is given, and notes which were asked."""
+
+    def __init__(self, *protocols):
+        self.protocols, self.asked = protocols, []
+
+    def __getattribute__(self, name):
+        own = object.__getattribute__
+        of = {"__dlpack__": "dlpack", "__array_interface__": "interface"}
+        if name in of:
+            own(self, "asked").append(of[name])
+            if of[name] not in own(self, "protocols"):
+                raise AttributeError(name)
+            array = np.ones(3)
+            return array.__dlpack__ if name == "__dlpack__" else array.__array_interface__
+        return own(self, name)
+
+
+class Lends(Speaks, bytearray):
+    def __new__(cls, *_):
+        return bytearray.__new__(cls, 3)
+
+    def __init__(self, *protocols):
+        bytearray.__init__(self, 3)
+        Speaks.__init__(self, *protocols)
+
+
+@pytest.mark.parametrize("protocols, order", [
+    (0, ["dlpack", "interface"]), (abi.DLRS_PY_DUNDER_DLPACK, ["dlpack"]),
+    (abi.DLRS_PY_ARRAY_INTERFACE, ["interface"]), (abi.DLRS_PY_CAPSULE, []),
+    (abi.DLRS_PY_BUFFER, []), (abi.DLRS_PY_EXCHANGE_API, []),
+    (abi.DLRS_PY_EXCHANGE_API | abi.DLRS_PY_DUNDER_DLPACK, ["dlpack"]),
+])
+def test_only_the_protocols_asked_for_are_tried(protocols, order):
+    speaks = Speaks()
+    with pytest.raises(AttributeError) as raised:
+        import_(speaks, protocols=protocols)
+    assert list(dict.fromkeys(speaks.asked)) == order
+    general = not protocols or protocols & (abi.DLRS_PY_BUFFER | abi.DLRS_PY_ARRAY_INTERFACE)
+    says = "has no __dlpack__" if general else "'Speaks' object has no attribute '__dlpack__'"
+    assert says in str(raised.value)
+    for one in order:
+        assert import_(Speaks(one), protocols=protocols).shape == (3,)
+
+
+def test_each_protocol_alone():
+    assert import_(Lends("dlpack"), protocols=abi.DLRS_PY_BUFFER).dtype == (1, 8, 1)
+    assert import_(Lends("dlpack"), protocols=abi.DLRS_PY_DUNDER_DLPACK).dtype == (2, 64, 1)
+    capsule = np.ones(3).__dlpack__(max_version=(1, 0))
+    for protocols in (1, 2, 3, 8, 16, 24):
+        with pytest.raises(AttributeError):
+            import_(capsule, protocols=protocols)
+    assert import_(capsule, protocols=abi.DLRS_PY_CAPSULE).shape == (3,)
+    with pytest.raises(ValueError, match="consumed before"):
+        import_(capsule, protocols=abi.DLRS_PY_CAPSULE)
+    for bad in (b"abcd", [1, 2]):
+        with pytest.raises(AttributeError, match=f"'{type(bad).__name__}' object has no attribute"):
+            import_(bad, protocols=3)
+
+
+def test_device_and_copy_as_objects():
+    a = np.arange(6.0)
+    for device in (None, (1, 0), [1, 0], "cpu", "cpu:0"):
+        t = import_(a, asked=(device, None))
+        assert t.address == a.ctypes.data
+        assert import_(a, asked=(device, False)).address == a.ctypes.data
+        t = import_(a, asked=(device, True))
+        assert t.address != a.ctypes.data and t.flags == 2
+    assert import_(a, copy=1, asked=(None, None)).address != a.ctypes.data
+    assert import_(a, copy=1, asked=(None, False)).address == a.ctypes.data
+    for copy in ("x", 0, 1, [], np.bool_(True)):
+        with pytest.raises(ValueError, match="copy"):
+            import_(a, asked=(None, copy))
+    for device in (7, 1.5, (1,), (1, 0, 0), ("cpu", 0), object(), b"cpu", {}):
+        with pytest.raises(TypeError, match="device must be a pair of integers|integer"):
+            import_(a, asked=(device, None))
+    for device in ("", "gpu", "cuda:", "cpu:1"):
+        with pytest.raises((ValueError, BufferError)):
+            import_(a, asked=(device, None))
+
+
+@pytest.mark.parametrize("keyword", ["max_version", "dl_device"])
+@pytest.mark.parametrize("value", [7, 1.5, (1,), (1, 0, 0), ("1", "0"), (None, 0), "10", object()])
+def test_what_is_no_pair_of_integers_is_a_type_error(keyword, value):
+    memory = Memory()
+    before = references(memory)
+    request = dict.fromkeys(KEYWORDS) | {keyword: value}
+    with pytest.raises(TypeError, match=keyword + " must be a pair of integers|integer"):
+        export_desc(memory, request=request.values())
+    assert references(memory) == before
+
+
+def test_pairs_of_integers_of_every_kind():
+    class Pair(tuple):
+        pass
+    memory = Memory()
+    for version in ((1, 0), [1, 0], Pair((1, 0)), (True, False), (np.int64(1), np.int32(0)),
+                    np.array([1, 0]), (1, -1)):
+        capsule = export_desc(memory, request=(None, version, None, None))
+        assert '"dltensor_versioned"' in repr(capsule)
+    with pytest.raises(ValueError, match="max_version"):
+        export_desc(memory, request=(None, (2 ** 40, 0), None, None))
+    with pytest.raises(OverflowError):
+        export_desc(memory, request=(None, (2 ** 80, 0), None, None))
+
+
+@pytest.mark.parametrize("limits, match", [
+    ({"device_types": 1 << 2}, "type of device"), ({"ranks": 1 << 1}, "so many dimensions"),
+    ({"ranks": (1 << 2) - 1}, "so many dimensions"), ({"dtypes_count": 1}, "this dtype"),
+])
+@pytest.mark.parametrize("copy", [0, 1, -1])
+def test_limits_refuse_and_let_go(limits, match, copy):
+    a = np.ones((2, 3))
+    before = references(a)
+    if "dtypes_count" in limits:
+        limits = limits | {"dtypes": ctypes.pointer(DLDataType(2, 32, 1))}
+    with pytest.raises(BufferError, match=match):
+        import_(a, copy=copy, **limits)
+    gc.collect()
+    assert references(a) == before
+    open_ = {"device_types": 1 << 1, "ranks": 1 << 2, "dtypes_count": 1,
+             "dtypes": ctypes.pointer(DLDataType(2, 64, 1))}
+    assert import_(a, **open_).shape == (2, 3)
+
+
+def test_the_device_type_is_that_of_the_copy():
+    assert import_(np.ones(3), dl_device=(1, 0), device_types=1 << 1).device == (1, 0)
+    managed = wrap(Memory(), device=(13, 0))  # the CPU reaches it
+    assert import_(managed, device_types=1 << 13).device == (13, 0)
+    with pytest.raises(BufferError, match="type of device"):
+        import_(managed, dl_device=(1, 0), device_types=1 << 13)

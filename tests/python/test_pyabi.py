@@ -224,8 +224,8 @@ def test_tvm_ffi_both_ways():
     source = import_(ones())
     made = tvm_ffi.from_dlpack(source)
     assert np.array_equal(np.from_dlpack(made), ones())
-    for flags in (0, pyabi.NO_EXCHANGE_API):
-        t = import_(made, flags)
+    for protocols in (0, abi.DLRS_PY_EXCHANGE_API, pyabi.NO_EXCHANGE_API):
+        t = import_(made, protocols=protocols)
         assert t.address == source.address and t.shape == (2, 3)
 
 

@@ -116,7 +116,10 @@ class dlrs_alloc_options(Structure):
         ("struct_size", c_uint32),
         ("align_bytes", c_uint32),
         ("flags", c_uint64),
-        ("allocator", POINTER(dlrs_allocator))]
+        ("allocator", POINTER(dlrs_allocator)),
+        ("order", c_int32),
+        ("reserved", c_uint32),
+        ("strides", POINTER(c_int64))]
 
 
 class dlrs_backend(Structure):
@@ -203,7 +206,11 @@ class dlrs_import_options(Structure):
         ("order", c_int32),
         ("align_bytes", c_uint32),
         ("writable", c_int32),
-        ("copy_options", POINTER(dlrs_copy_options))]
+        ("copy_options", POINTER(dlrs_copy_options)),
+        ("device_types", c_uint64),
+        ("ranks", c_uint64),
+        ("dtypes", POINTER(DLDataType)),
+        ("dtypes_count", c_uint64)]
 
 
 class dlrs_pointer_info(Structure):
@@ -265,7 +272,11 @@ class dlrs_py_import_options(Structure):
         ("flags", c_uint32),
         ("stream", c_int64),
         ("dl_device", DLDevice),
-        ("import_options", POINTER(dlrs_import_options))]
+        ("import_options", POINTER(dlrs_import_options)),
+        ("protocols", c_uint32),
+        ("reserved", c_uint32),
+        ("device", c_void_p),
+        ("copy", c_void_p)]
 
 
 class dlrs_py_request(Structure):
@@ -390,8 +401,12 @@ DLRS_OVERLAP_DST = 304
 DLRS_OVERLAP_SRC_DST = 305
 DLRS_PARSE = 106
 DLRS_PEER = 602
+DLRS_PY_ARRAY_INTERFACE = 16
+DLRS_PY_BUFFER = 8
+DLRS_PY_CAPSULE = 4
+DLRS_PY_DUNDER_DLPACK = 2
+DLRS_PY_EXCHANGE_API = 1
 DLRS_PY_LEGACY_WRITABLE = 1
-DLRS_PY_NO_EXCHANGE_API = 2
 DLRS_READ_ONLY = 301
 DLRS_REENTRANT = 307
 DLRS_REFCOUNT = 306

@@ -11,7 +11,7 @@ use crate::copy::CopyPolicy;
 use crate::error::{Error, Parameter, Status::*};
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::raise::{KindOf, Quoted, class_of, refused};
-use crate::python::{Owned, PyObject, Python};
+use crate::python::{Owned, PyObject, Python, is_text};
 use crate::{device_type, dtype};
 
 /// The arguments of one call.
@@ -334,21 +334,11 @@ impl fmt::Display for Given {
 /// `Py_TPFLAGS_TUPLE_SUBCLASS`
 const TUPLE: c_ulong = 1 << 26;
 
-/// `Py_TPFLAGS_UNICODE_SUBCLASS`
-const TEXT: c_ulong = 1 << 28;
-
 /// Whether an object is a tuple, as `PyTuple_Check` tells: much faster than `isinstance`.
 #[inline]
 pub fn is_tuple(python: Python, object: *mut PyObject) -> bool {
     // SAFETY: a live object, and so its type.
     unsafe { python.PyType_GetFlags(tensor::type_of(object)) & TUPLE != 0 }
-}
-
-/// Whether an object is a text.
-#[inline]
-fn is_text(python: Python, object: *mut PyObject) -> bool {
-    // SAFETY: as above.
-    unsafe { python.PyType_GetFlags(tensor::type_of(object)) & TEXT != 0 }
 }
 
 /// Whether an object is true; one that is not given is not.

@@ -14,10 +14,11 @@ use crate::abi::*;
 use crate::copy::CopyPolicy;
 use crate::error::{Error, Result, Status::*};
 use crate::import::Import;
-use crate::python::import::{Wanted, import};
+use crate::python::import::{Wanted, import, protocol};
 use crate::python::{PyObject, Python, capsule, export, raise, stream};
 use crate::tensor::block::Block;
 use crate::tensor::share;
+use crate::validate::limits::Limits;
 
 method!(
     /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`
@@ -119,10 +120,11 @@ fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
             writable: false,
             policy,
             options: crate::copy::Options::DEFAULT,
+            limits: Limits::NONE,
         },
         // As NumPy does: the legacy struct cannot say.
         legacy_flags: DLPACK_FLAG_BITMASK_READ_ONLY,
-        exchange_api: true,
+        protocols: protocol::ALL,
         stream: stream::NONE,
     }
 }

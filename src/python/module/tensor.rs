@@ -14,6 +14,7 @@ use crate::abi::DLTensor;
 use crate::device_type::opaque_handle;
 use crate::error::Result;
 use crate::python::raise::aside;
+pub use crate::python::type_of;
 use crate::python::{Owned, PyObject, Python, header_nbytes};
 use crate::tensor::block::{self, Block};
 use crate::tensor::{Versioned, convert, share};
@@ -46,16 +47,6 @@ pub fn weak_list_offset() -> usize {
 unsafe fn payload(object: *mut PyObject) -> *mut Payload {
     // SAFETY: the caller's word: the payload stands behind the header.
     unsafe { object.byte_add(header_nbytes()).cast() }
-}
-
-/// The type of any object, borrowed.
-///
-/// # Safety
-/// `object` is live.
-#[inline]
-pub unsafe fn type_of(object: *mut PyObject) -> *mut PyObject {
-    // SAFETY: the type stands at the end of the header; `check_header` has seen that it does.
-    unsafe { object.byte_add(header_nbytes()).cast::<*mut PyObject>().sub(1).read() }
 }
 
 /// Whether the header ends with the type, as in every CPython so far.

@@ -1,0 +1,214 @@
+/* What a consumer takes, as options of an import say it; and the layout of what is allocated. */
+#include "harness.h"
+#include "random.h"
+
+/* ---- Limits ---------------------------------------------------------------------------------*/
+
+static const DLDataType DTYPES[] = {{kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLInt, 32, 1},
+                                    {kDLInt, 8, 4}};
+
+/* The oracle: -1 for taken, else the field that is refused. */
+static int32_t refused_field(const DLTensor *t, const dlrs_import_options *o) {
+  uint64_t i, codes = 0, sizes = 0;
+  if (o->device_types != 0 &&
+      ((uint32_t)t->device.device_type > 63 || !(o->device_types >> t->device.device_type & 1))) {
+    return DLRS_FIELD_DEVICE_TYPE;
+  }
+  if (o->ranks != 0 && (t->ndim > 63 || !(o->ranks >> t->ndim & 1))) { return DLRS_FIELD_NDIM; }
+  if (o->dtypes == NULL) { return -1; }
+  for (i = 0; i < o->dtypes_count; ++i) {
+    const DLDataType *d = &o->dtypes[i];
+    if (memcmp(d, &t->dtype, sizeof *d) == 0) { return -1; }
+    codes += d->code == t->dtype.code;
+    sizes += d->code == t->dtype.code && d->bits == t->dtype.bits;
+  }
+  return sizes ? DLRS_FIELD_DTYPE_LANES : codes ? DLRS_FIELD_DTYPE_BITS : DLRS_FIELD_DTYPE_CODE;
+}
+
+static void limits(void) {
+  static const int32_t types[] = {kDLCPU, kDLCUDA, kDLCUDAHost, kDLTrn};
+  static const int dtypes[][3] = {{kDLFloat, 32, 1}, {kDLFloat, 16, 1}, {kDLInt, 8, 1},
+                                  {kDLInt, 8, 4}, {kDLUInt, 8, 1}};
+  int64_t shape[64], strides[64];
+  static double values[64];
+  int round, i;
+  for (round = 0; round < 4000; ++round) {
+    DLTensor bare = t_describe(values, F32, (int32_t)below(5), shape, strides);
+    DLManagedTensorVersioned foreign, *tensor = &foreign, *out;
+    dlrs_import_options options;
+    const int *dtype = dtypes[below(5)];
+    int32_t field;
+    if (below(10) == 0) { bare.ndim = 64; }
+    for (i = 0; i < bare.ndim; ++i) { shape[i] = 1; }
+    t_compact(bare.ndim, shape, strides);
+    bare.dtype = t_dtype(dtype[0], dtype[1], dtype[2]);
+    bare.device = t_device(types[below(4)], 0);
+    foreign = t_managed(bare, 0);
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    if (below(2)) { options.device_types = draw() & draw() & 0x60416; }
+    if (below(2)) { options.ranks = below(2) ? (uint64_t)1 << below(5) : ((uint64_t)1 << 3) - 1; }
+    if (below(2)) {
+      options.dtypes = DTYPES;
+      options.dtypes_count = (uint64_t)below(5);
+    }
+    field = refused_field(&foreign.dl_tensor, &options);
+    if (field < 0) {
+      long before = t_deleted;
+      WORKS(dlrs_import_take(&tensor, &options, &out, ERR));
+      dlrs_release(out);
+      EQUAL(t_deleted, before + 1);
+    } else {
+      t_watch(&foreign, sizeof foreign);
+      t_watch(&tensor, sizeof tensor);
+      t_result(&out);
+      options.copy = below(2) ? 1 : 0; /* refused before it is copied */
+      REFUSED(DLRS_UNSUPPORTED, 1, field, -1, dlrs_import_take(&tensor, &options, &out, ERR));
+      t_unwatch();
+    }
+  }
+}
+
+static void bad_limits(void) {
+  t_tensor good;
+  DLManagedTensorVersioned *tensor, *out;
+  dlrs_import_options options;
+  t_make(&good);
+  tensor = &good.managed;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  t_watch(&good, sizeof good);
+  t_result(&out);
+  options.dtypes = DTYPES;
+  options.dtypes_count = UINT64_MAX;
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_import_take(&tensor, &options, &out, ERR));
+  options.dtypes_count = 0; /* none is taken */
+  REFUSED(DLRS_UNSUPPORTED, 1, DLRS_FIELD_DTYPE_CODE, -1,
+          dlrs_import_take(&tensor, &options, &out, ERR));
+  EQUAL(t_error.value, kDLFloat);
+  options.dtypes = (const DLDataType *)((const char *)DTYPES + 1);
+  options.dtypes_count = 1;
+  REFUSED(DLRS_MISALIGNED_STRUCT, 2, ANY, -1, dlrs_import_take(&tensor, &options, &out, ERR));
+  t_unwatch();
+}
+
+/* ---- Order and strides of what is allocated --------------------------------------------------*/
+
+static dlrs_alloc_options alloc_of(int32_t order, const int64_t *strides) {
+  dlrs_alloc_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.order = order;
+  options.strides = strides;
+  return options;
+}
+
+/* Whether no two of at most 200 elements share an offset. */
+static int distinct(int32_t ndim, const int64_t *shape, const int64_t *strides, int64_t *highest) {
+  int64_t seen[200], index[4] = {0, 0, 0, 0};
+  int n = 0, i, dim;
+  *highest = 0;
+  for (;;) {
+    int64_t at = 0;
+    for (dim = 0; dim < ndim; ++dim) { at += index[dim] * strides[dim]; }
+    for (i = 0; i < n; ++i) {
+      if (seen[i] == at) { return 0; }
+    }
+    if (at > *highest) { *highest = at; }
+    seen[n++] = at;
+    for (dim = ndim - 1; dim >= 0 && ++index[dim] == shape[dim]; --dim) { index[dim] = 0; }
+    if (dim < 0) { return 1; }
+  }
+}
+
+static void given_strides(void) {
+  int round;
+  for (round = 0; round < 4000; ++round) {
+    int64_t shape[4], strides[4], highest;
+    int32_t ndim = (int32_t)below(5), dim;
+    DLManagedTensorVersioned *out;
+    dlrs_alloc_options options = alloc_of(0, strides);
+    DLTensor like;
+    uint64_t nbytes = 0, align_bytes = 0;
+    for (dim = 0; dim < ndim; ++dim) {
+      shape[dim] = 1 + below(3);
+      strides[dim] = below(3) ? below(20) : (int64_t)1 << below(5);
+    }
+    like = t_describe(NULL, F32, ndim, shape, NULL);
+    if (!distinct(ndim, shape, strides, &highest)) {
+      t_result(&out);
+      REFUSED(DLRS_OVERLAP_DST, 5, DLRS_FIELD_STRIDES, -1,
+              dlrs_tensor_new(shape, ndim, F32, CPU, &options, &out, ERR));
+      t_unwatch();
+      continue;
+    }
+    WORKS(dlrs_tensor_new(shape, ndim, F32, CPU, &options, &out, ERR));
+    for (dim = 0; dim < ndim; ++dim) { EQUAL(out->dl_tensor.strides[dim], strides[dim]); }
+    WORKS(dlrs_tensor_requirements(&like, &options, &nbytes, &align_bytes, ERR));
+    EQUAL(nbytes, 4 * (highest + 1));
+    memset(out->dl_tensor.data, 1, (size_t)nbytes); /* ASan: the gaps are there too */
+    dlrs_release(out);
+  }
+}
+
+static void orders(void) {
+  int64_t shape[3] = {2, 3, 4}, last[3] = {1, 8, 2}, negative[3] = {12, -4, 1};
+  int64_t far[3] = {INT64_MAX / 2, 1, 2}, none[3] = {0, 3, 4};
+  DLTensor like = t_describe(NULL, F32, 3, shape, last);
+  DLManagedTensorVersioned *out;
+  dlrs_alloc_options options = alloc_of('F', NULL);
+  WORKS(dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  CHECK(out->dl_tensor.strides[0] == 1 && out->dl_tensor.strides[2] == 6);
+  dlrs_release(out);
+  options.order = 'C';
+  WORKS(dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  CHECK(out->dl_tensor.strides[0] == 12 && out->dl_tensor.strides[2] == 1);
+  dlrs_release(out);
+  options.order = 'K';
+  WORKS(dlrs_tensor_new_like(&like, &options, &out, ERR));
+  CHECK(out->dl_tensor.strides[0] == 1 && out->dl_tensor.strides[1] == 8);
+  CHECK(out->dl_tensor.strides[2] == 2);
+  dlrs_release(out);
+  like.strides = NULL;
+  WORKS(dlrs_tensor_new_like(&like, &options, &out, ERR));
+  CHECK(out->dl_tensor.strides[0] == 12 && out->dl_tensor.strides[2] == 1);
+  dlrs_release(out);
+  t_result(&out);
+  REFUSED(DLRS_BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  options.order = 'A';
+  REFUSED(DLRS_BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  options.order = 'x';
+  REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_tensor_new_like(&like, &options, &out, ERR));
+  options.order = 0;
+  options.reserved = 1;
+  REFUSED(DLRS_BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  options = alloc_of('C', last);
+  REFUSED(DLRS_BAD_ARG, 5, ANY, -1, dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  options = alloc_of(0, negative);
+  REFUSED(DLRS_BAD_ARG, 5, DLRS_FIELD_STRIDES, 1,
+          dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  options = alloc_of(0, far);
+  REFUSED(DLRS_EXTENT_OVERFLOW, 5, DLRS_FIELD_STRIDES, ANY,
+          dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  options = alloc_of(0, last);
+  REFUSED(DLRS_SUBBYTE, 5, DLRS_FIELD_STRIDES, -1,
+          dlrs_tensor_new(shape, 3, t_dtype(kDLUInt, 4, 1), CPU, &options, &out, ERR));
+  REFUSED(DLRS_DTYPE_BITS, 3, ANY, -1,
+          dlrs_tensor_new(shape, 3, t_dtype(kDLFloat, 0, 1), CPU, &options, &out, ERR));
+  options.strides = (const int64_t *)((const char *)last + 1);
+  REFUSED(DLRS_MISALIGNED_STRUCT, 5, ANY, -1,
+          dlrs_tensor_new(shape, 3, F32, CPU, &options, &out, ERR));
+  t_unwatch();
+  options = alloc_of(0, negative); /* nothing is stepped over */
+  WORKS(dlrs_tensor_new(none, 3, F32, CPU, &options, &out, ERR));
+  CHECK(out->dl_tensor.data == NULL && out->dl_tensor.strides[1] == -4);
+  dlrs_release(out);
+}
+
+int main(void) {
+  limits();
+  bad_limits();
+  orders();
+  given_strides();
+  return t_close();
+}

@@ -1,0 +1,129 @@
+//! What a caller of a from_dlpack or `__dlpack__` asks for, read from its objects.
+
+use super::array_interface::numbers;
+use super::import::Wanted;
+use super::object::{is_text, type_of};
+use super::raise::{KindOf, is, raised, refused};
+use super::symbols::{PyObject, Python};
+use crate::abi::DLDevice;
+use crate::copy::CopyPolicy;
+use crate::device_type;
+use crate::error::{Error, Result, Status::*};
+
+/// Whether an object is given: NULL and `None` are the default.
+#[inline]
+pub fn given(python: Python, object: *mut PyObject) -> bool {
+    !object.is_null() && object != python._Py_NoneStruct()
+}
+
+/// Two integers, such as a version or a device is; else TypeError is set.
+///
+/// # Safety
+/// `object` is live.
+pub unsafe fn pair(python: Python, object: *mut PyObject, name: &'static str) -> Result<[i32; 2]> {
+    // SAFETY: the caller's word.
+    if let Some(pair) = unsafe { usual_pair(python, object) } {
+        return Ok(pair);
+    }
+    let mut found = [0i64; 2];
+    // SAFETY: the caller's word.
+    let read = unsafe {
+        let count = python.PySequence_Size(object);
+        match count == 2 {
+            true => numbers(python, object, &mut found).map(|_| ()),
+            false if count < 0 => Err(raised()),
+            false => {
+                let text = format_args!("{name} must be a pair of integers, not {count} of them");
+                return Err(refused(python, python.PyExc_TypeError(), text));
+            }
+        }
+    };
+    match read {
+        Ok(()) => {}
+        // No sequence, or of something else; what its methods raise says more.
+        Err(_) if is(python, Python::PyExc_TypeError) => {
+            // SAFETY: attached.
+            unsafe { python.PyErr_Clear() };
+            let kind = KindOf(python, object);
+            let text = format_args!("{name} must be a pair of integers, not {kind}");
+            return Err(refused(python, python.PyExc_TypeError(), text));
+        }
+        Err(error) => return Err(error),
+    }
+    match found.map(i32::try_from) {
+        [Ok(first), Ok(second)] => Ok([first, second]),
+        [Ok(_), Err(_)] => Err(Error::new(DLRS_BAD_ARG).option(name).value(found[1])),
+        _ => Err(Error::new(DLRS_BAD_ARG).option(name).value(found[0])),
+    }
+}
+
+/// A tuple of two small integers; `None` for anything else. No exception is set.
+///
+/// # Safety
+/// `object` is live.
+#[inline]
+unsafe fn usual_pair(python: Python, object: *mut PyObject) -> Option<[i32; 2]> {
+    // SAFETY: the caller's word; a tuple's items live as long as it does.
+    unsafe {
+        if type_of(object) != python.PyTuple_Type() || python.PyTuple_Size(object) != 2 {
+            return None;
+        }
+        let mut pair = [0; 2];
+        for (place, value) in pair.iter_mut().enumerate() {
+            let item = python.PyTuple_GetItem(object, place as isize);
+            if type_of(item) != python.PyLong_Type() {
+                return None;
+            }
+            let number = python.PyLong_AsLongLong(item);
+            if number == -1 {
+                python.PyErr_Clear(); // it may be too large
+                return None;
+            }
+            *value = i32::try_from(number).ok()?;
+        }
+        Some(pair)
+    }
+}
+
+impl Wanted {
+    /// Adds what the `device` and the `copy` of a from_dlpack say.
+    ///
+    /// # Safety
+    /// The objects are NULL or live.
+    pub unsafe fn ask(
+        &mut self,
+        python: Python,
+        device: *mut PyObject,
+        copy: *mut PyObject,
+    ) -> Result<()> {
+        if given(python, copy) {
+            self.import.policy = match copy {
+                copy if copy == python._Py_TrueStruct() => CopyPolicy::Always,
+                copy if copy == python._Py_FalseStruct() => CopyPolicy::Never,
+                _ => {
+                    let error = Error::new(DLRS_BAD_ARG);
+                    return Err(error.option("copy (True, False or None)"));
+                }
+            };
+        }
+        if given(python, device) {
+            // SAFETY: the caller's word.
+            self.import.device = Some(unsafe { read_device(python, device) }?);
+        }
+        Ok(())
+    }
+}
+
+/// # Safety
+/// `device` is live.
+unsafe fn read_device(python: Python, device: *mut PyObject) -> Result<DLDevice> {
+    // SAFETY: the caller's word; the text lives as long as the object.
+    unsafe {
+        if is_text(python, device) {
+            let name = super::raise::utf8(python, device)?;
+            return device_type::parse(name);
+        }
+        let [device_type, device_id] = pair(python, device, "device")?;
+        Ok(DLDevice { device_type, device_id })
+    }
+}

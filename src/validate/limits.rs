@@ -1,0 +1,74 @@
+//! What a consumer takes: device types, numbers of dimensions, dtypes. Anything else is refused,
+//! never converted.
+
+use core::ptr::null;
+
+use super::Snapshot;
+use crate::abi::{DLDataType, DLDevice};
+use crate::error::{Error, Field::*, Result, Status::*};
+
+/// The limits of one consumer.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Bit n: device type n is taken; 0 is any.
+    pub device_types: u64,
+    /// Bit n: n dimensions are taken; 0 is any.
+    pub ranks: u64,
+    /// The dtypes that are taken; NULL is any.
+    pub dtypes: *const DLDataType,
+    /// How many dtypes.
+    pub dtypes_count: usize,
+}
+
+/// Whether a set of numbers has this one.
+fn has(set: u64, number: i32) -> bool {
+    u32::try_from(number).is_ok_and(|number| set.checked_shr(number).is_some_and(|s| s & 1 != 0))
+}
+
+impl Limits {
+    /// Anything is taken.
+    pub const NONE: Limits = Limits { device_types: 0, ranks: 0, dtypes: null(), dtypes_count: 0 };
+
+    /// Refuses what is not taken. A tensor that is to be copied to `target` is then there.
+    ///
+    /// # Safety
+    /// `dtypes` is NULL or holds as many.
+    #[inline]
+    pub unsafe fn check(&self, tensor: &Snapshot, target: Option<DLDevice>) -> Result<()> {
+        if self.device_types | self.ranks == 0 && self.dtypes.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller's word.
+        unsafe { self.check_each(tensor, target.unwrap_or(tensor.device)) }
+    }
+
+    /// # Safety
+    /// As [`Limits::check`].
+    unsafe fn check_each(&self, tensor: &Snapshot, device: DLDevice) -> Result<()> {
+        const DTYPE: &str = "the consumer does not take this dtype";
+        let refuse = |detail| Error::new(DLRS_UNSUPPORTED).detail(detail);
+        if self.device_types != 0 && !has(self.device_types, device.device_type) {
+            let error = refuse("the consumer does not take tensors on this type of device");
+            return Err(error.field(DLRS_FIELD_DEVICE_TYPE).value(device.device_type.into()));
+        }
+        let ndim = tensor.shape().len() as i32;
+        if self.ranks != 0 && !has(self.ranks, ndim) {
+            let error = refuse("the consumer does not take so many dimensions");
+            return Err(error.field(DLRS_FIELD_NDIM).value(ndim.into()));
+        }
+        // SAFETY: the caller's word.
+        let taken = |i| unsafe { self.dtypes.add(i).read_volatile() };
+        if self.dtypes.is_null() || (0..self.dtypes_count).any(|i| taken(i) == tensor.dtype) {
+            return Ok(());
+        }
+        let DLDataType { code, bits, lanes } = tensor.dtype;
+        let codes = (0..self.dtypes_count).any(|i| taken(i).code == code);
+        let sizes = (0..self.dtypes_count).any(|i| (taken(i).code, taken(i).bits) == (code, bits));
+        let (field, value) = match (codes, sizes) {
+            (false, _) => (DLRS_FIELD_DTYPE_CODE, code.into()),
+            (true, false) => (DLRS_FIELD_DTYPE_BITS, bits.into()),
+            (true, true) => (DLRS_FIELD_DTYPE_LANES, lanes.into()),
+        };
+        Err(refuse(DTYPE).field(field).value(value))
+    }
+}
