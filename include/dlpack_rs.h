@@ -100,8 +100,8 @@ extern "C" {
  *
  * Options. Every options struct starts with `struct_size`, to be set to `sizeof` the struct; the
  * other members are 0 for the default. NULL options are defaults throughout. Later versions add
- * members at the end only, and take the shorter structs of callers that were built before; a longer
- * one is taken where all that the library does not know of it is 0, else DLRS_STRUCT_SIZE.
+ * members at the end only, and take the shorter structs of callers that were built before; a
+ * longer one is taken where all that the library does not know of it is 0, else DLRS_STRUCT_SIZE.
  *
  * Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
  * count bytes.
@@ -567,8 +567,8 @@ struct dlrs_alloc_options {
    */
   const dlrs_allocator *allocator;
   /**
-   * The order of a compact tensor: 'C' (row-major) or 0, 'F' (column-major), or 'K' for the order
-   * of a prototype's strides.
+   * The order of a compact tensor: 'C' (row-major) or 0, 'F' (column-major), or 'K' for that of
+   * a prototype's strides.
    */
   int32_t order;
   /** Must be 0. */
@@ -1027,8 +1027,8 @@ struct dlrs_import_options {
  *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
  *            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL;
  *            an ordinal of pinned or managed memory is kept as it is.
- *            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the tensor
- *            is then neither boxed nor copied.
+ *            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the
+ *            tensor is then neither boxed nor copied.
  *            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
  *            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
  *            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
@@ -3920,9 +3920,9 @@ dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
 #define DLRS_PY_LEGACY_WRITABLE (1U << 0U)
 
 /**
- * Of `protocols`: the exchange API of the object's type. `__dlpack__` is asked in place of it where
- * a tensor requires gradients or has complex elements: PyTorch's API exports what its `__dlpack__`
- * refuses.
+ * Of `protocols`: the exchange API of the object's type. `__dlpack__` is asked in place of it
+ * where a tensor requires gradients or has complex elements: PyTorch's API exports what its
+ * `__dlpack__` refuses.
  */
 #define DLRS_PY_EXCHANGE_API (1U << 0U)
 
@@ -4001,8 +4001,8 @@ struct dlrs_py_import_options {
  *            what dlrs_import_take reports.
  * Threads:   attached to Python.
  * Source:    the array API standard's from_dlpack. Tried in this order, as far as options allow:
- *            the exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after a
- *            TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces.
+ *            the exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after
+ *            a TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces.
  *            What the object answers is believed, not what it was asked for.
  *
  * Safety:

@@ -28,8 +28,8 @@ pub struct dlrs_alloc_options {
     /// Where the data comes from; NULL for the library's own memory, or what
     /// dlrs_allocator_set says. Read during the call; `free` and `context` are kept.
     pub allocator: *const dlrs_allocator,
-    /// The order of a compact tensor: 'C' (row-major) or 0, 'F' (column-major), or 'K' for the order
-    /// of a prototype's strides.
+    /// The order of a compact tensor: 'C' (row-major) or 0, 'F' (column-major), or 'K' for that of
+    /// a prototype's strides.
     pub order: i32,
     /// Must be 0.
     pub reserved: u32,

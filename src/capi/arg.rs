@@ -340,8 +340,8 @@ unsafe fn is_zero_beyond<T: Sized32>(options: *const T, size: usize) -> bool {
 }
 
 /// The caller's options, or `None` for the defaults. A larger struct of a newer header is taken
-/// if all that is not known of it is 0; what a smaller one of an older header lacks is 0. A size between two
-/// versions is the earlier one's: no member is read in part.
+/// if all that is not known of it is 0; what a smaller one of an older header lacks is 0. A size
+/// between two versions is the earlier one's: no member is read in part.
 ///
 /// # Safety
 /// `options` is NULL or points to a readable struct of the size that it says.

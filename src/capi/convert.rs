@@ -254,8 +254,8 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
 ///            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL;
 ///            an ordinal of pinned or managed memory is kept as it is.
-///            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the tensor
-///            is then neither boxed nor copied.
+///            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the
+///            tensor is then neither boxed nor copied.
 ///            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
 ///            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
 ///            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,

@@ -29,8 +29,8 @@
 //!
 //! Options. Every options struct starts with `struct_size`, to be set to `sizeof` the struct; the
 //! other members are 0 for the default. NULL options are defaults throughout. Later versions add
-//! members at the end only, and take the shorter structs of callers that were built before; a longer
-//! one is taken where all that the library does not know of it is 0, else DLRS_STRUCT_SIZE.
+//! members at the end only, and take the shorter structs of callers that were built before; a
+//! longer one is taken where all that the library does not know of it is 0, else DLRS_STRUCT_SIZE.
 //!
 //! Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
 //! count bytes.

@@ -38,14 +38,22 @@ pub fn is(python: Python, kind: fn(Python) -> *mut PyObject) -> bool {
     unsafe { python.PyErr_ExceptionMatches(kind(python)) != 0 }
 }
 
-/// Keeps a pending exception from being seen, and from being lost, by what `body` calls.
+/// Keeps a pending exception from being seen, and from being lost, by what `body` calls, whose own
+/// exceptions are dropped.
 pub fn aside<T>(python: Python, body: impl FnOnce() -> T) -> T {
     let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
-    // SAFETY: attached; what was fetched is put back.
+    // SAFETY: attached; what was fetched is put back. Mostly none is set: to ask is cheaper.
     unsafe {
-        python.PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace);
+        let pending = !python.PyErr_Occurred().is_null();
+        if pending {
+            python.PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace);
+        }
         let result = body();
-        python.PyErr_Restore(kind, value, trace);
+        if pending {
+            python.PyErr_Restore(kind, value, trace);
+        } else if !python.PyErr_Occurred().is_null() {
+            python.PyErr_Clear();
+        }
         result
     }
 }
