@@ -8,9 +8,8 @@
 out=$target_dir/macos
 target_dir=$out/cargo CARGO_TARGET_DIR=$out/cargo
 
-# Installed by their versions.
+tools=${ZIGBUILD:-$out/tools}
 get_zig() {
-  tools=${ZIGBUILD:-$out/tools}
   [ -x "$tools/bin/cargo-zigbuild" ] || {
     python3 -m venv --clear "$tools"
     "$tools/bin/pip" install --quiet --disable-pip-version-check cargo-zigbuild==0.24.1 \
