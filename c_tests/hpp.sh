@@ -87,6 +87,41 @@ try "packed elements have no address" refused c++17 "as large as its dtype" \
 try "results are used" refused "c++17 -Werror" "nodiscard" \
   'void f() { Tensor::make<float>({2}); }'
 
+# Vendors' element types, by stand-ins for their headers; those of Eigen where it is installed.
+vendors() {
+  cat >"$out/vendor.cpp" <<'CPP'
+#define __CUDA_FP16_TYPES_EXIST__
+#define __CUDA_BF16_TYPES_EXIST__
+#define __CUDA_FP8_TYPES_EXIST__
+struct __half { unsigned short x; };
+struct __nv_bfloat16 { unsigned short x; };
+struct __nv_fp8_e4m3 { unsigned char x; };
+struct __nv_fp8_e5m2 { unsigned char x; };
+#if __has_include(<eigen3/Eigen/Core>)
+#include <eigen3/Eigen/Core>
+#else
+#define EIGEN_HALF_H
+#define EIGEN_BFLOAT16_H
+namespace Eigen {
+struct half { unsigned short x; };
+struct bfloat16 { unsigned short x; };
+}
+#endif
+#include "dlpack_rs_vendor.hpp"
+using namespace dlpack_rs;
+template <class T>
+constexpr bool is(int code, size_t bits) {
+  return same(dtype_of<const T>(), DLDataType{uint8_t(code), uint8_t(bits), 1}) &&
+         sizeof(T) * 8 == bits;
+}
+static_assert(is<__half>(kDLFloat, 16) && is<__nv_bfloat16>(kDLBfloat, 16));
+static_assert(is<__nv_fp8_e4m3>(kDLFloat8_e4m3fn, 8) && is<__nv_fp8_e5m2>(kDLFloat8_e5m2, 8));
+static_assert(is<Eigen::half>(kDLFloat, 16) && is<Eigen::bfloat16>(kDLBfloat, 16));
+CPP
+  g++ -std=c++17 "${warn[@]}" -I"$include" -fsyntax-only "$out/vendor.cpp"
+}
+try "element types of CUDA and Eigen" vendors
+
 try "every C function has its C++ form" python3 -B c_tests/hpp_names.py "$include"
 # The two modes are different types: a program of both kinds does not link by mistake.
 mixed() {

@@ -163,9 +163,11 @@ struct Inside {  // elements in the object, as in small vectors
   size_t size() const { return 3; }
 };
 struct ThrowsOnCopy {
-  ThrowsOnCopy() = default;
+  static inline int alive = 0;
+  ThrowsOnCopy() { ++alive; }
   ThrowsOnCopy(const ThrowsOnCopy &) { throw 1; }
-  ThrowsOnCopy(ThrowsOnCopy &&) noexcept {}
+  ThrowsOnCopy(ThrowsOnCopy &&) noexcept { ++alive; }
+  ~ThrowsOnCopy() { --alive; }
 };
 struct alignas(128) Wide {
   explicit Wide(bool *given) : right(given) {}
@@ -227,7 +229,7 @@ static void owning() {
   } catch (int) {
     thrown = true;
   }
-  CHECK(thrown);
+  CHECK(thrown && ThrowsOnCopy::alive == 1);
 }
 
 static void wrapping() {

@@ -7,7 +7,7 @@
  * R<T>: in a Tensor that is T, and a failure is thrown as an Error; in a nothrow::Tensor, and in
  * both under -fno-exceptions, it is Result<T>. Of the standard library only headers of the
  * language are included; dlpack_rs.hpp adds text and std::complex, dlpack_rs_device.hpp streams
- * and memory, dlpack_rs_mdspan.hpp std::mdspan.
+ * and memory, dlpack_rs_mdspan.hpp std::mdspan, dlpack_rs_vendor.hpp other people's elements.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
