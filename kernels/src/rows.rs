@@ -25,8 +25,6 @@ pub struct Rows {
     pub stream: bool,
     /// How many runs ahead the source is prefetched; 0: it is not.
     pub ahead: usize,
-    /// The last bytes of a run, during which that is done.
-    pub loud: usize,
 }
 
 /// Bytes of a run from which memcpy finds the best way by itself.
@@ -45,42 +43,26 @@ pub(crate) unsafe fn copy<V: Vector>(rows: &Rows) {
         let mut from = rows.src.wrapping_offset(i as isize * by_src[0]);
         let mut to = rows.dst.wrapping_offset(i as isize * by_dst[0]);
         let soon = rows.ahead as isize * by_src[1];
-        let quiet = if rows.ahead > 0 { bytes - rows.loud } else { bytes };
+        // Short runs in pieces, each of which prefetches as much of a later run.
+        let step = if rows.ahead > 0 && bytes < LONG { STEP } else { bytes };
+        let lines = if rows.ahead > 0 { FIRST } else { 0 };
         let mut j = 0;
-        while j < n && !rows.stream && (rows.ahead == 0 || bytes >= LONG) {
-            // SAFETY: the caller's runs.
-            unsafe {
-                let mut line = 0;
-                while rows.ahead > 0 && line < FIRST {
-                    V::prefetch_near(from.wrapping_offset(soon).wrapping_add(line));
-                    line += LINE;
-                }
-                put::<V>(&mut writer, false, to, from, bytes);
-            }
-            from = from.wrapping_offset(by_src[1]);
-            to = to.wrapping_offset(by_dst[1]);
-            j += 1;
-        }
         while j < n {
-            // SAFETY: the caller's runs.
-            unsafe {
-                // Pieces, each of which prefetches as much of a later run.
-                if quiet > 0 {
-                    put::<V>(&mut writer, rows.stream, to, from, quiet);
-                }
-                let mut at = quiet;
-                while at < bytes {
-                    let next = from.wrapping_offset(soon).wrapping_add(at - quiet);
-                    let piece = if bytes - at < 2 * STEP { bytes - at } else { STEP };
-                    let mut line = 0;
-                    while line < piece {
+            let mut at = 0;
+            while at < bytes {
+                let piece = if bytes - at < 2 * step { bytes - at } else { step };
+                let next = from.wrapping_offset(soon).wrapping_add(at);
+                let mut line = 0;
+                // SAFETY: a part of the caller's run, or all of it; a prefetch touches nothing.
+                unsafe {
+                    while line < lines.min(piece) {
                         V::prefetch_near(next.wrapping_add(line));
                         line += LINE;
                     }
                     let (from, to) = (from.wrapping_add(at), to.wrapping_add(at));
                     put::<V>(&mut writer, rows.stream, to, from, piece);
-                    at += piece;
                 }
+                at += piece;
             }
             from = from.wrapping_offset(by_src[1]);
             to = to.wrapping_offset(by_dst[1]);

@@ -34,7 +34,6 @@ pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach) {
         by_dst: [outer.dst, inner.dst],
         stream: reach.stream,
         ahead,
-        loud: bytes.min(AHEAD),
     };
     let last = nest.len().wrapping_sub(1);
     let inside = only(last) | only(last.wrapping_sub(1));
