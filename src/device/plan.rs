@@ -201,9 +201,26 @@ impl Plan {
             self.merge();
         }
         self.absorb();
-        if let Item::Bits { .. } = self.item
-            && self.bits_to_bytes()
-        {
+        if let Item::Bits { .. } = self.item {
+            self.settle_bits();
+        }
+    }
+
+    /// As [`Plan::settle`], of what only bits have left: dimensions that have become one may be
+    /// turned though each of them could not, and follow their neighbours then.
+    #[inline(never)]
+    fn settle_bits(&mut self) {
+        while (0..self.ndim()).fold(false, |found, i| {
+            let dim = self.dim(i);
+            let turned = self.turned(dim);
+            self.set(i, turned);
+            found | (turned != dim)
+        }) {
+            self.sort();
+            self.merge();
+            self.absorb();
+        }
+        if self.bits_to_bytes() {
             self.absorb();
         }
     }

@@ -1499,6 +1499,41 @@ fn simplified() {
     assert_eq!(simple(packed, &[(300, 48, 40), (10, 4, 4)]), (Item::Bytes(5), 1));
 }
 
+/// What is in normal form stays as it is, of bits with any signs, too.
+#[test]
+fn simplified_again() {
+    let form = |plan: &Plan| {
+        let dims: Vec<_> = (0..plan.ndim()).map(|i| plan.dim(i)).collect();
+        (plan.src, plan.dst, plan.item, dims)
+    };
+    let mut random = Random(31);
+    for _ in 0..20_000 {
+        let width = random.one_of(&[1, 2, 4, 6, 12]);
+        let items = [Item::Bytes(width), Item::Bits { width, dst_slot: width }];
+        let (mut src, mut dst) = (width as i64, width as i64);
+        let mut dims: Vec<_> = (0..1 + random.below(4))
+            .map(|_| {
+                let n = 1 + random.below(4) as i64;
+                let sign = random.one_of(&[1, -1, -1]);
+                let dim =
+                    Dim { n, src: src * random.one_of(&[sign, sign, 1, -1]), dst: dst * sign };
+                src *= n * random.one_of(&[1, 1, 2]);
+                dst *= n * random.one_of(&[1, 1, 1, 2]);
+                dim
+            })
+            .collect();
+        dims.reverse();
+        for item in items {
+            let case = Case { item, dims: dims.clone() };
+            let mut plan = case.plan(std::ptr::null(), std::ptr::null_mut());
+            plan.simplify();
+            let first = form(&plan);
+            plan.simplify();
+            assert_eq!(form(&plan), first, "{case:?}");
+        }
+    }
+}
+
 /// The name of an op, bytes of an element, and dimensions.
 type Named = (&'static str, usize, &'static [(i64, i64, i64)]);
 
