@@ -9,6 +9,7 @@
 //! turn      transposes: the macro-kernels, with stage and prefetch
 //! tile      and their micro-kernels: tiles and squares in registers
 //! side      where rows and columns are
+//! space     what they need of the stack
 //! shuffle   runs programs of windows and permutations, for each destination cache line
 //! program   makes them
 //! rows      runs and repeated items, with plain or non-temporal stores
@@ -55,7 +56,7 @@ macro_rules! wrappers {
                 item: usize,
                 face: &turn::Face,
                 how: &turn::How,
-                space: turn::Space,
+                space: crate::Space,
             ) {
                 // SAFETY: the caller's face; the level's instructions.
                 unsafe { turn::any(&TURNER, item, face, how, space) }
@@ -140,6 +141,7 @@ mod program;
 mod rows;
 mod shuffle;
 mod side;
+mod space;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -154,7 +156,8 @@ pub use program::{BYTES_MOST, GAP, Made, Period, Steps};
 pub use rows::{FILL_MOST, Fill, Rows, Writer};
 pub use shuffle::Program;
 pub use side::{SIDE_LOOPS, Side, Step};
-pub use turn::{ELEMENT_MOST, Face, How, LINES_MOST, Lists, Space, Stage};
+pub use space::{Lists, Space, Stage};
+pub use turn::{ELEMENT_MOST, Face, How, LINES_MOST};
 pub use vector::Vector;
 
 /// Bytes of a cache line.

@@ -7,12 +7,12 @@
 //! rows start at different places of a line, tiles are put into the stage, and lines leave it
 //! wherever they start; the part of a line that is not complete yet is carried over to the next
 //! band. Neither has vectors of its own: both are compiled once for all levels.
-use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
 
 use crate::LINE;
 use crate::rows::Writer;
 use crate::side::{List, Side, Step};
+use crate::space::{BAND, STRIP, Space, TURNED};
 use crate::tile::{Block, Leave, Permutations, Soon, Turner, elements, odd_columns};
 
 /// A matrix and its transpose.
@@ -47,71 +47,12 @@ pub struct How {
 pub const LINES_MOST: usize = 8;
 /// Largest element.
 pub const ELEMENT_MOST: usize = 64;
-/// Source rows at a time.
-const BAND: usize = 128;
-/// Bytes of turned rows in the stage: a line of columns, each with what was carried over and a band
-/// of new bytes, and a line more so that rows do not compete for the same set of the first-level
-/// cache.
-const TURNED: usize = 256 * LINE;
 /// Bytes of destination rows that follow one another up to which they leave the stage as one run.
 const JOINED: usize = 8 * LINE;
 /// Bytes of faces that leave it together: few, so that loads and stores do not come in phases.
 const RUN: usize = TURNED / 4;
-/// Destination rows whose partial lines are carried at a time.
-const STRIP: usize = 256;
 /// Lines of a source row that are prefetched together: a power of two.
 const GROUP: usize = 4;
-
-/// What a transpose needs of its caller's stack.
-#[derive(Clone, Copy)]
-pub struct Space {
-    lists: *mut Lists,
-    /// Dangling where nothing is staged or streamed.
-    stage: *mut Stage,
-}
-
-impl Space {
-    /// Of transposes that are neither staged nor streamed.
-    #[inline(always)]
-    pub const fn near(lists: &mut MaybeUninit<Lists>) -> Space {
-        Space { lists: lists.as_mut_ptr(), stage: core::ptr::dangling_mut() }
-    }
-
-    /// Of any transpose.
-    #[inline(always)]
-    pub const fn any(lists: &mut MaybeUninit<Lists>, stage: &mut MaybeUninit<Stage>) -> Space {
-        Space { lists: lists.as_mut_ptr(), stage: stage.as_mut_ptr() }
-    }
-
-    /// Bytes of turned rows.
-    #[inline(always)]
-    fn turned(&self) -> *mut u8 {
-        self.stage.cast()
-    }
-
-    /// Bytes of partial lines.
-    #[inline(always)]
-    fn carry(&self) -> *mut u8 {
-        self.turned().wrapping_add(TURNED)
-    }
-}
-
-/// Rows turned, and parts of lines that are carried over.
-#[repr(align(64))]
-pub struct Stage(#[allow(dead_code)] [u8; TURNED + STRIP * LINE]);
-
-/// Where rows and columns are.
-pub struct Lists {
-    /// Source rows of this band and of the next one.
-    bands: [[isize; BAND]; 2],
-    /// Destination rows, of a line of columns.
-    columns: [isize; LINE],
-    /// The same of `tiles`.
-    tile_rows: [isize; BAND],
-    tile_columns: [isize; LINE + 16],
-    /// Rows of the stage.
-    turned: [isize; LINE],
-}
 
 /// What is listed for `tiles`: first rows and columns, and how many.
 #[derive(Clone, Copy, PartialEq)]

@@ -13,7 +13,8 @@ use crate::{NEVER, SERIAL, each_level};
 const OPS: [&str; 6] = ["bits", "fill", "run", "scalar", "shuffle", "turn"];
 
 /// Bytes of elements.
-const SIZES: [i64; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 32];
+const SIZES: [i64; 23] =
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 24, 31, 32, 33, 48, 63];
 
 /// Bits of packed elements.
 const WIDTHS: [i64; 10] = [1, 2, 3, 4, 5, 6, 7, 9, 12, 20];
@@ -44,6 +45,27 @@ fn layouts(size: i64, more: i64) -> Vec<Dims> {
         vec![(b, -size, a * size), (a, b * size, size)],
         vec![(3, a * line * size, a * line * size), (line, size, a * size), (a, line * size, size)],
         vec![(line, size, 5 * a * size), (5, line * a * size, a * size), (a, line * size, size)],
+        // Sides of two and three loops, in other orders than the other side's, some backwards:
+        // first the columns', then the rows'.
+        vec![(line, -size, 5 * a * size), (5, line * a * size, a * size), (a, line * size, size)],
+        vec![
+            (5, -4 * size, 12 * a * size),
+            (4, size, 3 * a * size),
+            (3, -20 * size, a * size),
+            (a, 60 * size, size),
+        ],
+        vec![
+            (few, size, 6 * line * size),
+            (3, -2 * line * few * size, 2 * line * size),
+            (2, line * few * size, line * size),
+            (line, few * size, size),
+        ],
+        vec![
+            (few, -size, 6 * line * size),
+            (3, line * few * size, 2 * line * size),
+            (2, -3 * line * few * size, line * size),
+            (line, few * size, size),
+        ],
         // A short period: every other element, the other way round, and pixels both ways.
         vec![(n(5000), 2 * size, size)],
         vec![(n(5000), -size, size)],
@@ -52,6 +74,9 @@ fn layouts(size: i64, more: i64) -> Vec<Dims> {
         // Gaps between elements of the destination.
         vec![(n(3000), size, 2 * size)],
         vec![(line, 7 * size, 3 * line * size), (line, line * 7 * size, 3 * size)],
+        vec![(n(1500), size, 64)],
+        vec![(n(2000), 2 * size, 3 * size), (2, -size, size)],
+        vec![(3, size, (2 * pixels + 1) * size), (pixels, -3 * size, 2 * size)],
     ]
 }
 
