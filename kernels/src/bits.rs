@@ -61,13 +61,15 @@ pub struct Runs {
     pub ahead: isize,
 }
 
-/// Rows of elements of 1 to 8 bits that follow one another, each row from a whole byte on; and as
-/// many bytes that hold one each.
+/// Rows of elements of 1 to 8 bits that follow one another, and of bytes that hold one each.
 #[derive(Clone, Copy)]
 pub struct Packed {
-    /// The elements. Behind the last byte, 63 may be read, or written by packing.
-    pub packed: *mut u8,
-    /// The bytes; the same behind them.
+    /// The first element; of 8 bits, or to be packed, the first of each row is at a whole byte.
+    /// Behind the last byte of a row, 63 may be read, or written by packing.
+    pub packed: Bit,
+    /// Bits from one row of them to the next.
+    pub by_row: i64,
+    /// The bytes, row after row; as many may be read or written behind them.
     pub bytes: *mut u8,
     /// Bits from one element to the next.
     pub field: usize,
@@ -77,27 +79,68 @@ pub struct Packed {
     pub n: usize,
     /// Rows.
     pub rows: usize,
+    /// Bytes from a row to what is prefetched as it is unpacked, as much of it; or 0.
+    pub ahead: isize,
+}
+
+impl Packed {
+    /// So many rows from that on whose bytes are `place` bits behind the first one's.
+    #[inline]
+    pub fn part(self, place: i64, rows: usize) -> Packed {
+        let i = place.checked_div(8 * self.n as i64).unwrap_or(0);
+        let packed = self.packed.by(i.wrapping_mul(self.by_row));
+        Packed { packed, bytes: self.bytes.wrapping_offset((place >> 3) as isize), rows, ..self }
+    }
+
+    /// Rows that follow one another are one.
+    #[inline(always)]
+    fn joined(self) -> Packed {
+        let Packed { n, rows, .. } = self;
+        if self.by_row == (n * self.field) as i64 {
+            return Packed { n: n * rows, rows: 1, ..self };
+        }
+        self
+    }
 }
 
 /// What is to be done with bits.
-pub enum Bits<'a> {
+pub enum Bits {
     /// Runs.
-    Copy(&'a Runs),
+    Copy(Runs),
     /// Bytes from elements.
-    Unpack(&'a Packed),
-    /// Elements from bytes.
-    Pack(&'a Packed),
+    Unpack(Packed),
+    /// Elements from bytes, and runs of these: one for each row.
+    Pack(Packed, Runs),
 }
+
+/// Bytes that are packed before they are copied: stores to memory come spread among the work.
+const GROUP: usize = 1024;
 
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(bits: &Bits) {
-    // SAFETY: the caller vouches for all bytes of the items.
-    unsafe {
-        match bits {
-            Bits::Copy(runs) => copy_all::<V>(runs),
-            Bits::Unpack(packed) => unpack::<V>(packed),
-            Bits::Pack(packed) => pack::<V>(packed),
+    let (packed, runs) = match *bits {
+        // SAFETY: the caller vouches for all bytes of the items.
+        Bits::Unpack(packed) => return unsafe { unpack::<V>(packed.joined()) },
+        Bits::Copy(runs) => (None, runs),
+        // SAFETY: the caller has the level's instructions.
+        Bits::Pack(packed, runs) => unsafe {
+            (Some((packed, regroup::<V>(packed.field, 8), halves::<V>(packed.field))), runs)
+        },
+    };
+    let most = if packed.is_some() { (8 * GROUP / runs.width.max(1)).max(1) } else { runs.n };
+    let mut i = 0;
+    while i < runs.n {
+        let rows = most.min(runs.n - i);
+        let (src, dst) = (runs.src.by(runs.by_src * i as i64), runs.dst.by(runs.by_dst * i as i64));
+        // SAFETY: as above, of some of the rows.
+        unsafe {
+            if let Some((packed, index, halves)) = packed {
+                let packed = packed.part((8 * i * packed.n) as i64, rows);
+                pack::<V>(packed.joined(), index, halves);
+            }
+            copy_all::<V>(&Runs { src, dst, n: rows, ..runs });
         }
+        i += rows;
     }
 }
 
@@ -109,14 +152,9 @@ unsafe fn copy_all<V: Vector>(runs: &Runs) {
     let whole = odd & 7 == 0 && bytes >= 16;
     let (mut src, mut dst, mut i) = (src, dst, 0);
     while i < n {
-        let mut line = 0;
-        while ahead != 0 && line <= bytes {
-            // SAFETY: a prefetch of any address is harmless.
-            unsafe { V::prefetch(src.byte().wrapping_offset(ahead).wrapping_add(line)) };
-            line += LINE;
-        }
         // SAFETY: one of the caller's items.
         unsafe {
+            ahead_of::<V>(src, ahead, width);
             if whole {
                 move_bytes::<V>(dst.byte(), src.byte(), bytes, stream);
             } else if width <= 8 {
@@ -129,6 +167,17 @@ unsafe fn copy_all<V: Vector>(runs: &Runs) {
             }
         }
         (src, dst, i) = (src.by(by_src), dst.by(by_dst), i + 1);
+    }
+}
+
+/// Prefetches so many bits that are `ahead` bytes further on; none if that is 0.
+#[inline(always)]
+unsafe fn ahead_of<V: Vector>(at: Bit, ahead: isize, bits: usize) {
+    let mut line = 0;
+    while ahead != 0 && line <= bits / 8 {
+        // SAFETY: a prefetch of any address is harmless.
+        unsafe { V::prefetch(at.byte().wrapping_offset(ahead).wrapping_add(line)) };
+        line += LINE;
     }
 }
 
@@ -292,36 +341,33 @@ unsafe fn regroup<V: Vector>(to: usize, from: usize) -> V {
     unsafe { V::load(index.as_ptr()) }
 }
 
-impl Packed {
-    /// Elements of a row, rows, and bytes of a packed one: rows of whole bytes are one.
-    #[inline(always)]
-    fn lines(&self) -> (usize, usize, usize) {
-        let &Packed { field, n, rows, .. } = self;
-        let (n, rows) = if n * field % 8 == 0 { (n * rows, 1) } else { (n, rows) };
-        (n, rows, (n * field).div_ceil(8))
-    }
+/// Four elements of `width` bits in each eight bytes, two in each four, and one in each two.
+#[inline(always)]
+unsafe fn halves<V: Vector>(width: usize) -> [V; 3] {
+    let (two, one) = (low(2 * width) * 0x1_0000_0001, low(width) * 0x0001_0001_0001_0001);
+    // SAFETY: the caller's.
+    unsafe { [all(low(4 * width)), all(two), all(one)] }
 }
 
 /// A group of eight elements in each eight bytes: halved three times, the upper half moves up.
 #[inline(always)]
-unsafe fn unpack<V: Vector>(packed: &Packed) {
-    let (field, (n, rows, pitch)) = (packed.field, packed.lines());
-    let apart = V::WINDOW / 8 * field;
-    let offsets = [0, apart as isize, 2 * apart as isize, 3 * apart as isize];
-    let mut i = 0;
-    // SAFETY: the caller's rows, and what may be read and written behind them: a row's are the next
-    // ones', which are unpacked later.
+unsafe fn unpack<V: Vector>(packed: Packed) {
+    let Packed { field, n, ahead, .. } = packed;
+    let apart = (V::WINDOW / 8 * field) as isize;
+    let offsets = [0, apart, 2 * apart, 3 * apart];
+    let (mut at, mut to, mut i) = (packed.packed, packed.bytes, 0);
+    // SAFETY: the caller's rows, and what may be read and written behind them: a row's bytes are the
+    // next ones', which are unpacked later.
     unsafe {
         let index = regroup::<V>(8, field);
-        let (half, quarter) = (all::<V>(0xffff_ffff), all::<V>(0x0000_ffff_0000_ffff));
-        let eighth = all::<V>(0x00ff_00ff_00ff_00ff);
+        let [half, quarter, eighth] = halves::<V>(field);
         let keep = all::<V>(low(packed.width) * 0x0101_0101_0101_0101);
         let zero = all::<V>(0);
-        while i < rows {
-            let mut from = packed.packed.wrapping_add(i * pitch);
-            let (to, mut j) = (packed.bytes.wrapping_add(i * n), 0);
+        while i < packed.rows {
+            ahead_of::<V>(at, ahead, n * field);
+            let (mut from, mut j) = (at.byte(), 0);
             while j < n {
-                let x = V::load_windows(from, offsets.as_ptr()).permute(index);
+                let x = V::load_windows(from, offsets.as_ptr()).permute(index).down(at.shift());
                 let x = x.mixed(x.up(32 - 4 * field), half);
                 let x = x.mixed(x.up(16 - 2 * field), quarter);
                 let x = x.mixed(x.up(8 - field), eighth);
@@ -329,25 +375,20 @@ unsafe fn unpack<V: Vector>(packed: &Packed) {
                 from = from.wrapping_add(V::BYTES / 8 * field);
                 j += V::BYTES;
             }
-            i += 1;
+            (at, to, i) = (at.by(packed.by_row), to.wrapping_add(n), i + 1);
         }
     }
 }
 
 /// The inverse.
 #[inline(always)]
-unsafe fn pack<V: Vector>(packed: &Packed) {
-    let (field, (n, rows, pitch)) = (packed.field, packed.lines());
-    let mut i = 0;
+unsafe fn pack<V: Vector>(packed: Packed, index: V, [half, quarter, eighth]: [V; 3]) {
+    let Packed { field, n, .. } = packed;
+    let (mut at, mut from, mut i) = (packed.packed, packed.bytes, 0);
     // SAFETY: as above.
     unsafe {
-        let index = regroup::<V>(field, 8);
-        let eighth = all::<V>(low(field) * 0x0001_0001_0001_0001);
-        let quarter = all::<V>(low(2 * field) * 0x0000_0001_0000_0001);
-        let half = all::<V>(low(4 * field));
-        while i < rows {
-            let mut to = packed.packed.wrapping_add(i * pitch);
-            let (from, mut j) = (packed.bytes.wrapping_add(i * n), 0);
+        while i < packed.rows {
+            let (mut to, mut j) = (at.byte(), 0);
             while j < n {
                 let x = V::load(from.wrapping_add(j));
                 let x = x.mixed(x.down(8 - field), eighth);
@@ -357,7 +398,7 @@ unsafe fn pack<V: Vector>(packed: &Packed) {
                 to = to.wrapping_add(V::BYTES / 8 * field);
                 j += V::BYTES;
             }
-            i += 1;
+            (at, from, i) = (at.by(packed.by_row), from.wrapping_add(n), i + 1);
         }
     }
 }

@@ -12,8 +12,11 @@ use crate::array::Array;
 use crate::device::nest::{Nest, only};
 use crate::device::plan::{Dim, Item, MAX_NDIM, Plan};
 
-/// Elements of a block, which are bytes in the first-level cache, unpacked and turned.
-const BLOCK: usize = 16384;
+/// Elements of a block of a transpose with whole cache lines on both sides; unpacked and turned they
+/// are bytes in the first-level cache.
+const LARGE: usize = 16384;
+/// The same of others, whose ops need more of the stack.
+const SMALL: usize = 8192;
 /// Bytes behind them that the kernels may read and write.
 const BEHIND: usize = 64;
 /// Bits of a cache line.
@@ -32,7 +35,13 @@ pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach, bytes: unsafe fn(
         if nest.is_empty() || !(1..=8).contains(&width) {
             return runs(nest, width, slot);
         }
-        Blocks::new(nest, width, slot, reach).copy(bytes);
+        let axes = Array::new();
+        let mut blocks = Blocks { nest, axes, width, slot, near: 0, last: 0, reach, room: 0 };
+        blocks.shape();
+        match blocks.room {
+            LARGE => blocks.with::<{ LARGE + BEHIND }>(bytes),
+            _ => blocks.with::<{ SMALL + BEHIND }>(bytes),
+        }
         if reach.stream_scattered {
             (kernels().fence)();
         }
@@ -61,7 +70,7 @@ unsafe fn runs(nest: &Nest, width: usize, slot: usize) {
         let runs =
             Runs { src, dst, n: n as usize, by_src, by_dst, width, slot, stream: false, ahead: 0 };
         // SAFETY: some of the caller's items.
-        unsafe { (kernels().bits)(&Bits::Copy(&runs)) }
+        unsafe { (kernels().bits)(&Bits::Copy(runs)) }
     });
 }
 
@@ -118,33 +127,39 @@ struct Blocks<'a> {
     near: usize,
     last: usize,
     reach: Reach,
+    /// Elements of a block at most.
+    room: usize,
 }
 
 impl<'a> Blocks<'a> {
-    fn new(nest: &'a Nest<'a>, width: usize, slot: usize, reach: Reach) -> Blocks<'a> {
-        let mut axes = Array::new();
+    /// The shape of blocks, in place: loops are many, and the stack may be small.
+    fn shape(&mut self) {
+        let Blocks { nest, width, slot, .. } = *self;
         for i in 0..nest.len() {
-            axes.push(Axis { dim: nest.dim(i), most: 1, first: 1, n: 0, at: 0, bytes: [0; 2] });
+            let axis = Axis { dim: nest.dim(i), most: 1, first: 1, n: 0, at: 0, bytes: [0; 2] };
+            self.axes.push(axis);
         }
         let last = nest.len() - 1;
         let step = |&i: &usize| nest.dim(i).src.unsigned_abs();
         let near = (0..nest.len()).rev().filter(|i| step(i) > 0).min_by_key(step).unwrap_or(last);
-        let mut blocks = Blocks { nest, axes, width, slot, near, last, reach };
         let (row, column) = (line_of(slot), line_of(width));
+        let lines = nest.dim(last).n >= row as i64 && nest.dim(near).n >= column as i64;
+        let room = if near != last && lines { LARGE } else { SMALL };
+        (self.near, self.last, self.room) = (near, last, room);
         if near != last {
             // Whole lines of the destination, and of the source as many as fit.
-            blocks.grow(last, row, row);
-            blocks.grow(near, BLOCK, column);
+            self.grow(last, row, row);
+            self.grow(near, room, column);
         }
         // Whatever still fits: of this loop, and then of those around it.
-        (0..nest.len()).rev().for_each(|i| blocks.grow(i, BLOCK, row));
+        (0..nest.len()).rev().for_each(|i| self.grow(i, room, row));
         // Rows that begin within a line of the destination end with one.
         let before = 8 * (nest.dst as usize % LINE) as i64 + nest.dst_bit;
         let left = before.wrapping_neg() & (LINE_BITS - 1);
-        for axis in blocks.axes.iter_mut() {
+        for axis in self.axes.iter_mut() {
             axis.first = axis.most;
         }
-        if let Some(axis) = blocks.axes.last_mut()
+        if let Some(axis) = self.axes.last_mut()
             && axis.most < axis.dim.n
         {
             let whole =
@@ -152,17 +167,17 @@ impl<'a> Blocks<'a> {
             let head = (0..8).find_map(|lines| whole(left + lines * LINE_BITS));
             axis.first = head.filter(|&n| n > 0).map_or(axis.most, |n| n.min(axis.most));
         }
-        blocks.axes.iter_mut().for_each(|axis| _ = axis.go(0));
-        blocks
+        self.axes.iter_mut().for_each(|axis| _ = axis.go(0));
     }
 
     /// Takes up to `most` turns of a loop into the blocks, as far as there is room; in `units`, if
     /// not all.
     fn grow(&mut self, i: usize, most: usize, unit: usize) {
         let all = self.count();
+        let room = self.room;
         let Some(axis) = self.axes.get_mut(i) else { return };
         let others = all.checked_div(axis.most as usize).unwrap_or(all);
-        let room = BLOCK.checked_div(others).unwrap_or(1).min(most);
+        let room = room.checked_div(others).unwrap_or(1).min(most);
         let room = if room > unit { room & !(unit - 1) } else { room };
         axis.most = axis.dim.n.min(room.max(1) as i64).max(axis.most);
     }
@@ -191,12 +206,13 @@ impl<'a> Blocks<'a> {
     }
 
     /// Arranges a block's elements as a side has them.
-    fn side(&mut self, side: usize, dense: i64) -> Side {
+    fn side(&mut self, side: usize, dense: i64, made: &mut Side) {
         let axes = &mut *self.axes;
         axes.iter_mut().for_each(|axis| axis.bytes[side] = 0);
         let strides = || axes.iter().filter(|axis| axis.n > 1).map(|axis| axis.stride(side));
         let by = strides().filter(|&by| by > 0).min().unwrap_or(dense);
-        let mut rows = Plan::new(core::ptr::null(), core::ptr::null_mut(), Item::Bytes(1));
+        let rows = &mut made.rows;
+        rows.dims.truncate(0);
         let mut n = 1;
         let open = |axis: &Axis| axis.n > 1 && axis.bytes[side] == 0 && axis.stride(side) > 0;
         while let Some(axis) = axes
@@ -213,23 +229,37 @@ impl<'a> Blocks<'a> {
             axis.bytes[side] = all;
             rows.push(Dim { n: axis.n, src: axis.stride(side), dst: all });
         }
-        Side { n: n as usize, by, rows }
+        (made.n, made.by) = (n as usize, by);
+    }
+
+    /// With buffers for `N` bytes, and what is behind them.
+    ///
+    /// # Safety
+    /// As [`copy`]; `N` is the room of a block and [`BEHIND`].
+    #[inline(never)]
+    unsafe fn with<const N: usize>(&mut self, bytes: unsafe fn(&Nest)) {
+        #[repr(align(64))]
+        struct Buffer<const N: usize>([MaybeUninit<u8>; N]);
+        let mut buffers = [const { Buffer([MaybeUninit::<u8>::uninit(); N]) }; 2];
+        let used = (self.count() + BEHIND).min(N);
+        let [from, to] = buffers.each_mut().map(|buffer| {
+            let buffer: *mut u8 = buffer.0.as_mut_ptr().cast();
+            // SAFETY: a buffer has as many. What is beside the elements is read, too.
+            unsafe { buffer.write_bytes(0, used) };
+            buffer
+        });
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(from, to, bytes) }
     }
 
     /// # Safety
-    /// As [`copy`].
-    unsafe fn copy(&mut self, bytes: unsafe fn(&Nest)) {
-        #[repr(align(64))]
-        struct Block([MaybeUninit<u8>; BLOCK + BEHIND]);
-        let [mut first, mut second] = [const { Block([MaybeUninit::uninit(); BLOCK + BEHIND]) }; 2];
-        let [from, to] = [&mut first, &mut second].map(|block| {
-            let block: *mut u8 = block.0.as_mut_ptr().cast();
-            // SAFETY: a block has no more elements. What is beside them is read, too.
-            unsafe { block.write_bytes(0, self.count().min(BLOCK) + BEHIND) };
-            block
-        });
+    /// As [`copy`]; a block's bytes fit into both buffers.
+    #[inline(never)]
+    unsafe fn copy(&mut self, from: *mut u8, to: *mut u8, bytes: unsafe fn(&Nest)) {
+        let (mut src, mut dst) = (Side::NONE, Side::NONE);
         loop {
-            let (src, dst) = (self.side(0, self.width as i64), self.side(1, self.slot as i64));
+            self.side(0, self.width as i64, &mut src);
+            self.side(1, self.slot as i64, &mut dst);
             // Elements in between are copied as they come, backwards where the source runs so.
             let mut plan = Plan::new(from, to, Item::Bytes(1));
             let mut moves = false;
@@ -273,55 +303,76 @@ impl<'a> Blocks<'a> {
 
     /// Unpacks a block's rows.
     unsafe fn load(&self, side: &Side, at: Bit, space: Space) {
-        let &Blocks { width, .. } = self;
-        let &Side { n, by, .. } = side;
-        let (stream, ahead) = (false, self.ahead());
+        let (&Blocks { width, .. }, &Side { n, by, .. }) = (self, side);
+        let (ahead, packed) = (self.ahead(), side.packed(space, width));
+        let (by_row, run) = (packed.by_row, (n - 1) * packed.field + width);
+        let dense = (width as i64..=8).contains(&by);
+        let direct = by < 8 && self.beyond(by);
+        let stream = false;
         // SAFETY: rows of the caller's block, and room for them.
         unsafe {
-            if !(width as i64..=8).contains(&by) {
-                return side.each(0, &mut |bits, _, place| {
-                    let dst = Bit { base: space.bytes.wrapping_offset(place as isize), bit: 0 };
-                    let (src, by_src, by_dst) = (at.by(bits), by, 8);
-                    Runs { src, dst, n, by_src, by_dst, width, slot: 8, stream, ahead: 0 }
-                });
-            }
-            let pitch = (n * by as usize).div_ceil(8);
-            let run = (n - 1) * by as usize + width;
-            side.each(only(side.rows.ndim().wrapping_sub(1)), &mut |bits, rows, place| {
-                let place = place.checked_div(n as i64).unwrap_or(0) as usize * pitch;
-                let dst = Bit { base: space.stage.wrapping_add(place), bit: 0 };
-                let (src, by_src, by_dst) = (at.by(bits), rows.src, 8 * pitch as i64);
-                let (n, width, slot) = (rows.n as usize, run, run);
-                Runs { src, dst, n, by_src, by_dst, width, slot, stream, ahead }
+            side.each(dense, &mut |bits, place, row| {
+                let (src, rows) = (at.by(bits), row.n as usize);
+                if !dense {
+                    let (dst, by_src, by_dst) = (Bit { base: space.bytes, bit: place }, by, 8);
+                    Bits::Copy(Runs {
+                        src,
+                        dst,
+                        n,
+                        by_src,
+                        by_dst,
+                        width,
+                        slot: 8,
+                        stream,
+                        ahead: 0,
+                    })
+                } else if direct {
+                    let (bytes, by_row) = (space.bytes.wrapping_add(place as usize / 8), row.src);
+                    Bits::Unpack(Packed { packed: src, by_row, bytes, rows, ahead, ..packed })
+                } else {
+                    let (dst, by_src, by_dst) = (packed.part(place, rows).packed, row.src, by_row);
+                    let (n, width, slot) = (rows, run, run);
+                    Bits::Copy(Runs { src, dst, n, by_src, by_dst, width, slot, stream, ahead })
+                }
             });
-            (kernels().bits)(&Bits::Unpack(&side.packed(space, by as usize, width)));
+            if dense && !direct {
+                (kernels().bits)(&Bits::Unpack(packed));
+            }
         }
     }
 
     /// Packs a block's rows.
     unsafe fn store(&self, side: &Side, at: Bit, space: Space) {
-        let &Blocks { width, slot, .. } = self;
-        let &Side { n, by, .. } = side;
-        let (stream, ahead) = (self.reach.stream_scattered, 0);
+        let (&Blocks { width, slot, .. }, &Side { n, by, .. }) = (self, side);
+        let (ahead, packed) = (0, side.packed(space, width));
+        let dense = by == slot as i64 && slot <= 8;
         // SAFETY: rows of the caller's block.
         unsafe {
-            if by != slot as i64 || slot > 8 {
-                return side.each(0, &mut |bits, _, place| {
-                    let src = Bit { base: space.bytes.wrapping_offset(place as isize), bit: 0 };
-                    let (dst, by_src, by_dst) = (at.by(bits), 8, by);
-                    Runs { src, dst, n, by_src, by_dst, width, slot, stream: false, ahead }
-                });
-            }
-            (kernels().bits)(&Bits::Pack(&side.packed(space, slot, width)));
-            let pitch = (n * slot).div_ceil(8);
-            side.each(only(side.rows.ndim().wrapping_sub(1)), &mut |bits, rows, place| {
-                let place = place.checked_div(n as i64).unwrap_or(0) as usize * pitch;
-                let src = Bit { base: space.stage.wrapping_add(place), bit: 0 };
-                let (dst, by_src, by_dst) = (at.by(bits), 8 * pitch as i64, rows.src);
-                let (n, width) = (rows.n as usize, n * slot);
-                Runs { src, dst, n, by_src, by_dst, width, slot: width, stream, ahead }
+            side.each(dense, &mut |bits, place, row| {
+                let dst = at.by(bits);
+                if dense {
+                    let packed = packed.part(place, row.n as usize);
+                    let (src, by_src, by_dst) = (packed.packed, packed.by_row, row.src);
+                    let (run, stream) = (n * slot, self.reach.stream_scattered);
+                    let (n, width, slot) = (packed.rows, run, run);
+                    let runs = Runs { src, dst, n, by_src, by_dst, width, slot, stream, ahead };
+                    Bits::Pack(packed, runs)
+                } else {
+                    let (src, by_src, by_dst) = (Bit { base: space.bytes, bit: place }, 8, by);
+                    let stream = false;
+                    Bits::Copy(Runs { src, dst, n, by_src, by_dst, width, slot, stream, ahead })
+                }
             });
         }
+    }
+
+    /// Whether as much as a vector follows the block in the source, `by` bits from element to
+    /// element: then what is read behind its rows is the caller's, too.
+    fn beyond(&self, by: i64) -> bool {
+        self.axes.get(self.near).is_some_and(|near| {
+            let left = if near.dim.src < 0 { near.at } else { near.dim.n - near.at - near.n };
+            near.stride(0) == by && left.saturating_mul(by) >= 8 * BEHIND as i64 + 8
+        })
     }
 
     /// Bytes from this block's source to that of a block soon to come.
@@ -345,23 +396,29 @@ impl<'a> Blocks<'a> {
 }
 
 impl Side {
-    /// Copies all rows: those of the loops in `inside` together.
+    /// To be made.
+    const NONE: Side = Side { n: 1, by: 0, rows: Plan::none() };
+
+    /// Does what is to be done with each row, or with the rows of the innermost loop together, of
+    /// which the first one's place is told on this side and in the block, in bits.
     ///
     /// # Safety
-    /// As [`copy`], of the runs.
-    unsafe fn each(&self, inside: u64, runs: &mut dyn FnMut(i64, Dim, i64) -> Runs) {
+    /// As [`copy`], of what is to be done.
+    unsafe fn each(&self, together: bool, what: &mut dyn FnMut(i64, i64, Dim) -> Bits) {
         let nest = Nest::new(&self.rows);
-        let rows = nest.dim(nest.len().wrapping_sub(1));
-        nest.walk(inside, &mut |bits, place| {
-            // SAFETY: the caller's runs.
-            unsafe { (kernels().bits)(&Bits::Copy(&runs(bits, rows, place))) }
+        let last = nest.len().wrapping_sub(1);
+        nest.walk(if together { only(last) } else { 0 }, &mut |bits, place| {
+            // SAFETY: the caller's promise.
+            unsafe { (kernels().bits)(&what(bits, 8 * place, nest.dim(last))) }
         });
     }
 
-    /// All rows, packed in the stage, `field` bits from element to element.
-    fn packed(&self, space: Space, field: usize, width: usize) -> Packed {
+    /// All rows, packed in the stage, each from a whole byte on.
+    fn packed(&self, space: Space, width: usize) -> Packed {
         let Space { bytes, stage } = space;
-        let rows = self.rows.count() as usize;
-        Packed { packed: stage, bytes, field, width, n: self.n, rows }
+        let (n, field, rows) = (self.n, self.by as usize, self.rows.count() as usize);
+        let packed = Bit { base: stage, bit: 0 };
+        let by_row = (n.wrapping_mul(field).wrapping_add(7) & !7) as i64;
+        Packed { packed, by_row, bytes, field, width, n, rows, ahead: 0 }
     }
 }
