@@ -77,6 +77,7 @@ TESTS = \
 	"c_tests/static/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"c_tests/hpp.sh $(INCLUDE)/dlpack $(LIB)" \
 	"examples/run.sh $(INCLUDE) $(LIB)" \
+	"examples/bindings/run.sh $(INCLUDE) $(LIB)" \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/setup_test.sh" \
 	"c_tests/layout/run.sh $(INCLUDE)/dlpack $(LIB)" \
