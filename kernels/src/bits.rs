@@ -1,9 +1,9 @@
 //! Items that are not whole bytes: runs of bits, and elements of 1 to 8 bits, unpacked to bytes and
 //! packed again, eight at a time in each 64 bits of a vector.
 //!
-//! Of runs, exactly the bytes that hold a bit of an item are touched, and in those that a run shares
-//! with its neighbours the other bits are kept. Packing and unpacking are between buffers of the
-//! caller's own, with room behind them.
+//! Of runs, exactly the bytes that hold a bit of an item are touched, and in those that a run
+//! shares with its neighbours the other bits are kept. Elements are packed into a buffer of the
+//! caller's own, with room behind it, and unpacked from one, or from memory that goes on as far.
 use core::ptr::copy_nonoverlapping;
 
 use crate::LINE;
@@ -207,6 +207,9 @@ unsafe fn write(at: Bit, n: usize, value: u8) {
     let bits = u32::from(value) << shift & mask;
     // SAFETY: the second byte is touched only if it holds some of the bits.
     unsafe {
+        if n == 8 && shift == 0 {
+            return *to = value;
+        }
         *to = (*to & !(mask as u8)) | bits as u8;
         if shift + n > 8 {
             let second = to.wrapping_add(1);
@@ -257,8 +260,8 @@ unsafe fn copy<V: Vector>(dst: Bit, src: Bit, n: usize, stream: bool) {
     }
 }
 
-/// Whole bytes of the destination, each of two of the source. The last word or vector moves back over
-/// the one before.
+/// Whole bytes of the destination, each of two of the source. The last word or vector moves back
+/// over the one before.
 #[inline(always)]
 unsafe fn shifted<V: Vector>(to: *mut u8, from: *const u8, shift: usize, bytes: usize) {
     let word = |at: usize| {

@@ -12,8 +12,8 @@ use crate::array::Array;
 use crate::device::nest::{Nest, only};
 use crate::device::plan::{Dim, Item, MAX_NDIM, Plan};
 
-/// Elements of a block of a transpose with whole cache lines on both sides; unpacked and turned they
-/// are bytes in the first-level cache.
+/// Elements of a block of a transpose with whole cache lines on both sides; unpacked and turned
+/// they are bytes in the first-level cache.
 const LARGE: usize = 16384;
 /// The same of others, whose ops need more of the stack.
 const SMALL: usize = 8192;
