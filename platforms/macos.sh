@@ -33,7 +33,7 @@ lean() { # law 6: no thread-local storage, no start-up code, nothing that only a
   if grep -E '^_(abort|_Unwind|_tlv_bootstrap)' "$out/$1.imports"; then return 1; fi
   # The names are those of Linux, and what compilers for this platform call.
   sed 's/^_//' "$out/$1.imports" | grep -vxF -f c_tests/imports.txt |
-    grep -vxE '__udivti3|bzero|memcmp|memset_pattern16|dyld_stub_binder' \
+    grep -vxE '__udivti3|(__)?bzero|memcmp|memset_pattern16|dyld_stub_binder' \
       >"$out/unexpected.txt" || true
   cat "$out/unexpected.txt"
   [ ! -s "$out/unexpected.txt" ]

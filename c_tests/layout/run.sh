@@ -122,9 +122,8 @@ found=0
 # shellcheck disable=SC2038,SC2046,SC2086
 for header in ${LAYOUT_HEADERS:-} $(find /usr/include/dlpack/dlpack.h \
     $(${PYTHON:-python3} -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null) \
-    "$root/target" -path "$root/target/*/deps" -prune -o -name dlpack.h -path '*/dlpack*' \
-    -print 2>/dev/null | xargs -r grep -lE '^} DLManagedTensor;' | xargs -r realpath | sort -u); do
-  case $header in "$root/include/"* | "$root/target/"*stage/*) continue ;; esac
+    "$root"/target/{venv,tmp/headers} -name dlpack.h 2>/dev/null |
+    xargs -r grep -lE '^} DLManagedTensor;' | xargs -r realpath | sort -u); do
   found=$((found + 1))
   row "${header#"$root/"}" real "$header"
 done
