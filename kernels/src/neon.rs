@@ -10,7 +10,7 @@ pub(crate) struct Neon(uint8x16_t);
 
 /// Two vectors of elements that an instruction zips.
 macro_rules! zipped {
-    ($a:expr, $b:expr, $low:ident, $high:ident, $as:ident, $back:ident) => {
+    ($a:ident $b:ident $low:ident $high:ident $as:ident $back:ident) => {
         [Neon($back($low($as($a), $as($b)))), Neon($back($high($as($a), $as($b))))]
     };
 }
@@ -23,24 +23,6 @@ impl Vector for Neon {
     unsafe fn load(at: *const u8) -> Self {
         // SAFETY: the caller's bytes.
         Neon(unsafe { vld1q_u8(at) })
-    }
-
-    #[inline(always)]
-    unsafe fn load_lanes(at: *const u8, rows: *const isize, _: usize) -> Self {
-        // SAFETY: the caller's lane, and its offset.
-        unsafe { Self::load(at.wrapping_offset(*rows)) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_square(at: *const u8, rows: *const isize, apart: usize) -> [Self; 4] {
-        // SAFETY: the caller's bytes.
-        [unsafe { Self::load_lanes(at, rows, apart) }; 4]
-    }
-
-    #[inline(always)]
-    unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self {
-        // SAFETY: the caller's window.
-        unsafe { Self::load(at.wrapping_offset(*offsets)) }
     }
 
     #[inline(always)]
@@ -62,30 +44,9 @@ impl Vector for Neon {
         unsafe {
             match S {
                 1 => [Neon(vzip1q_u8(a, b)), Neon(vzip2q_u8(a, b))],
-                2 => zipped!(
-                    a,
-                    b,
-                    vzip1q_u16,
-                    vzip2q_u16,
-                    vreinterpretq_u16_u8,
-                    vreinterpretq_u8_u16
-                ),
-                4 => zipped!(
-                    a,
-                    b,
-                    vzip1q_u32,
-                    vzip2q_u32,
-                    vreinterpretq_u32_u8,
-                    vreinterpretq_u8_u32
-                ),
-                8 => zipped!(
-                    a,
-                    b,
-                    vzip1q_u64,
-                    vzip2q_u64,
-                    vreinterpretq_u64_u8,
-                    vreinterpretq_u8_u64
-                ),
+                2 => zipped!(a b vzip1q_u16 vzip2q_u16 vreinterpretq_u16_u8 vreinterpretq_u8_u16),
+                4 => zipped!(a b vzip1q_u32 vzip2q_u32 vreinterpretq_u32_u8 vreinterpretq_u8_u32),
+                8 => zipped!(a b vzip1q_u64 vzip2q_u64 vreinterpretq_u64_u8 vreinterpretq_u8_u64),
                 _ => [self, other],
             }
         }

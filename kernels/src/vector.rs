@@ -5,7 +5,8 @@
 /// # Safety
 /// Whoever calls a method runs on a processor that has the vector's instructions, in a function
 /// compiled for them (or else is slow); the methods that take addresses say what is read or written
-/// there. Addresses need no alignment but [`Vector::stream`]'s.
+/// there. Addresses need no alignment but [`Vector::stream`]'s. Loads of several lanes are given for
+/// vectors of one.
 pub trait Vector: Copy {
     /// Bytes of it: 16, 32 or 64.
     const BYTES: usize;
@@ -20,19 +21,32 @@ pub trait Vector: Copy {
     ///
     /// # Safety
     /// They are readable, as are the offsets.
-    unsafe fn load_lanes(at: *const u8, rows: *const isize, apart: usize) -> Self;
+    #[inline(always)]
+    unsafe fn load_lanes(at: *const u8, rows: *const isize, apart: usize) -> Self {
+        let _ = apart;
+        // SAFETY: the caller's lane, and its offset.
+        unsafe { Self::load(at.wrapping_offset(*rows)) }
+    }
     /// The same of neighbouring lanes: lane `l` of vector `c` is the 16 bytes at
     /// `at + rows[l * apart] + 16 * c`; with as many vectors as one has lanes, each source line is
     /// read once, and whole. The rest are any vectors.
     ///
     /// # Safety
     /// `BYTES` bytes are readable at each `at + rows[l * apart]`, as are the offsets.
-    unsafe fn load_square(at: *const u8, rows: *const isize, apart: usize) -> [Self; 4];
+    #[inline(always)]
+    unsafe fn load_square(at: *const u8, rows: *const isize, apart: usize) -> [Self; 4] {
+        // SAFETY: the caller's bytes.
+        [unsafe { Self::load_lanes(at, rows, apart) }; 4]
+    }
     /// Each window from its own offset. With one window, the first offset is its.
     ///
     /// # Safety
     /// A window is readable at each, and as many offsets as there are windows.
-    unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self;
+    #[inline(always)]
+    unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self {
+        // SAFETY: the caller's window.
+        unsafe { Self::load(at.wrapping_offset(*offsets)) }
+    }
     /// Stores `BYTES` bytes.
     ///
     /// # Safety

@@ -117,6 +117,32 @@ pub(crate) mod vectors {
         };
     }
 
+    /// The same of permutations in lanes.
+    macro_rules! in_lanes {
+        ($shuffle:ident, $add:ident, $set:ident, $or:ident, $blend:ident) => {
+            #[inline(always)]
+            unsafe fn permute(self, index: Self) -> Self {
+                // SAFETY: the caller has the instruction.
+                Self(unsafe { $shuffle(self.0, index.0) })
+            }
+            #[inline(always)]
+            unsafe fn permute2(self, other: Self, index: Self) -> Self {
+                // SAFETY: the caller has the instructions. Indices of the other window get a top
+                // bit, which gives 0.
+                unsafe {
+                    let low = $shuffle(self.0, $add(index.0, $set(0x70)));
+                    let high = $shuffle(other.0, $add(index.0, $set(-0x10)));
+                    Self($or(low, high))
+                }
+            }
+            #[inline(always)]
+            unsafe fn over(self, under: Self, index: Self) -> Self {
+                // SAFETY: the caller has the instruction.
+                Self(unsafe { $blend(self.0, under.0, index.0) })
+            }
+        };
+    }
+
     impl Vector for X16 {
         const BYTES: usize = 16;
         const WINDOW: usize = 16;
@@ -127,43 +153,7 @@ pub(crate) mod vectors {
             1 _mm_unpacklo_epi8 _mm_unpackhi_epi8, 2 _mm_unpacklo_epi16 _mm_unpackhi_epi16,
             4 _mm_unpacklo_epi32 _mm_unpackhi_epi32, 8 _mm_unpacklo_epi64 _mm_unpackhi_epi64
         );
-        #[inline(always)]
-        unsafe fn load_lanes(at: *const u8, rows: *const isize, _: usize) -> Self {
-            // SAFETY: the caller's lane, and its offset.
-            unsafe { Self::load(at.wrapping_offset(*rows)) }
-        }
-        #[inline(always)]
-        unsafe fn load_square(at: *const u8, rows: *const isize, apart: usize) -> [Self; 4] {
-            // SAFETY: the caller's bytes.
-            [unsafe { Self::load_lanes(at, rows, apart) }; 4]
-        }
-        #[inline(always)]
-        unsafe fn load_windows(at: *const u8, offsets: *const isize) -> Self {
-            // SAFETY: the caller's window.
-            unsafe { Self::load(at.wrapping_offset(*offsets)) }
-        }
-        #[inline(always)]
-        unsafe fn permute(self, index: Self) -> Self {
-            // SAFETY: the caller has the instruction.
-            X16(unsafe { _mm_shuffle_epi8(self.0, index.0) })
-        }
-        #[inline(always)]
-        unsafe fn permute2(self, other: Self, index: Self) -> Self {
-            // SAFETY: the caller has the instructions. Indices of the other window get a top bit, which
-            // gives 0.
-            unsafe {
-                let (low, high) = (
-                    _mm_add_epi8(index.0, _mm_set1_epi8(0x70)),
-                    _mm_add_epi8(index.0, _mm_set1_epi8(-0x10)),
-                );
-                X16(_mm_or_si128(_mm_shuffle_epi8(self.0, low), _mm_shuffle_epi8(other.0, high)))
-            }
-        }
-        #[inline(always)]
-        unsafe fn over(self, under: Self, index: Self) -> Self {
-            // SAFETY: the caller has the instruction.
-            X16(unsafe { _mm_blendv_epi8(self.0, under.0, index.0) })
-        }
+        in_lanes!(_mm_shuffle_epi8, _mm_add_epi8, _mm_set1_epi8, _mm_or_si128, _mm_blendv_epi8);
     }
 
     impl X32 {
@@ -213,31 +203,13 @@ pub(crate) mod vectors {
             // SAFETY: the caller's windows.
             unsafe { X32::of(at, *offsets.cast()) }
         }
-        #[inline(always)]
-        unsafe fn permute(self, index: Self) -> Self {
-            // SAFETY: the caller has the instruction.
-            X32(unsafe { _mm256_shuffle_epi8(self.0, index.0) })
-        }
-        #[inline(always)]
-        unsafe fn permute2(self, other: Self, index: Self) -> Self {
-            // SAFETY: the caller has the instructions. Indices of the other window get a top bit, which
-            // gives 0.
-            unsafe {
-                let (low, high) = (
-                    _mm256_add_epi8(index.0, _mm256_set1_epi8(0x70)),
-                    _mm256_add_epi8(index.0, _mm256_set1_epi8(-0x10)),
-                );
-                X32(_mm256_or_si256(
-                    _mm256_shuffle_epi8(self.0, low),
-                    _mm256_shuffle_epi8(other.0, high),
-                ))
-            }
-        }
-        #[inline(always)]
-        unsafe fn over(self, under: Self, index: Self) -> Self {
-            // SAFETY: the caller has the instruction.
-            X32(unsafe { _mm256_blendv_epi8(self.0, under.0, index.0) })
-        }
+        in_lanes!(
+            _mm256_shuffle_epi8,
+            _mm256_add_epi8,
+            _mm256_set1_epi8,
+            _mm256_or_si256,
+            _mm256_blendv_epi8
+        );
     }
 
     impl<const WINDOW: usize> X64<WINDOW> {
