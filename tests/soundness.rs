@@ -203,6 +203,9 @@ fn pool_and_deferred() {
         align_bytes: 0,
         flags: 0,
         allocator,
+        order: 0,
+        reserved: 0,
+        strides: null(),
     };
     let new = |n: i64| made!(dlrs_tensor_new([n].as_ptr(), 1, F32, CPU, &options));
     for round in 0..4 {

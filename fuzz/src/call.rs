@@ -20,6 +20,10 @@ pub fn call(function: impl FnOnce(*mut dlrs_error) -> i32) -> i32 {
         value: 0,
         limit: 0,
         message: [0x55; DLRS_ERROR_MESSAGE_SIZE],
+        text_start: 0,
+        text_end: 0,
+        hint_start: 0,
+        hint_end: 0,
     };
     let status = function(&mut error);
     if status == 0 {
@@ -27,6 +31,8 @@ pub fn call(function: impl FnOnce(*mut dlrs_error) -> i32) -> i32 {
         return status;
     }
     assert_eq!(error.status, status);
+    let parts = [error.text_start, error.text_end, error.hint_start, error.hint_end];
+    assert!(parts.is_sorted() && usize::from(parts[3]) < DLRS_ERROR_MESSAGE_SIZE);
     // SAFETY: needs nothing.
     assert!(unsafe { !dlrs_status_name(status).is_null() }, "{status} is no status");
     let message: Vec<u8> = error.message.iter().map(|&c| c as u8).collect();

@@ -82,6 +82,9 @@ impl Machine {
             align_bytes: reader.of(&[0, 1, 8, 64, 256]),
             flags: layout.flags & PADDED,
             allocator: null(),
+            order: reader.of(&[0, 'C' as i32]),
+            reserved: 0,
+            strides: null(),
         };
         let options_used = if reader.one_in(2) { &raw const options } else { null() };
         let flags = if options_used.is_null() { 0 } else { options.flags };
@@ -255,6 +258,10 @@ impl Machine {
             align_bytes: 0,
             writable: reader.below(2) as i32,
             copy_options: null(),
+            device_types: reader.of(&[0, 1 << 1, u64::MAX]),
+            ranks: 0,
+            dtypes: null(),
+            dtypes_count: 0,
         };
         if !copyable(tensor) {
             return;
