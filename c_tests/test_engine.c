@@ -395,7 +395,7 @@ static int woven_case(void) {
   return check(&c);
 }
 
-/* Large enough for threads (4 MiB each) and for stores past the caches (from 16 MiB on, and from 20
+/* Large enough for threads (4 MiB each) and for non-temporal stores (from 16 MiB on, and from 20
  * where one block is copied); and for memory of their own, which there may be none of. */
 static void large_cases(void) {
   static const struct {

@@ -3016,9 +3016,9 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
  * simplification, and the memory that an overlap or a device makes it go through. Nothing is
  * copied.
  *
- * Where the CPU copies, the text names the operation; whether the output goes through a stage,
- * which is memory of the size of a cache, and past the caches to memory; the number of threads;
- * and the instructions. What the operations are is the library's own matter and not told here.
+ * Where the CPU copies, the text names the operation; whether the output goes through a staging
+ * buffer, which fits into a cache, and whether by non-temporal stores; the number of threads; and
+ * the instructions. What the operations are is the library's own matter and not told here.
  *
  * Shape:     as dlrs_copy.
  * Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.

@@ -476,7 +476,7 @@ fn volumes() {
     });
 }
 
-/// So large that the middle axis goes to the source's side, and the output past the caches.
+/// So large that the middle axis goes to the source's side, and the output is streamed.
 #[test]
 fn large_volumes() {
     let memory = memory();
@@ -816,7 +816,7 @@ fn repeated([m, n, a, b]: [i64; 4], size: i64, gap: i64) -> Case {
 }
 
 /// Transposed matrices of any size that are repeated: few or many times, alone or with others, of one
-/// element, backwards, by several threads and past the caches.
+/// element, backwards, by several threads and by non-temporal stores.
 #[test]
 fn repeats() {
     let memory = memory();
@@ -842,7 +842,7 @@ fn repeats() {
 }
 
 /// Transposes of every n-th element: of few long rows and many short ones, of one loop and several,
-/// backwards, with gaps, by several threads and past the caches.
+/// backwards, with gaps, by several threads and by non-temporal stores.
 #[test]
 fn transposes_of_every_nth() {
     let memory = memory();
@@ -882,7 +882,7 @@ fn transposes_of_every_nth() {
     });
 }
 
-/// Transposes past the caches to short and long rows that follow one another and start anywhere in a
+/// Streamed transposes to short and long rows that follow one another and start anywhere in a
 /// line, also of several matrices: forwards, backwards, with gaps in either tensor, by several
 /// threads.
 #[test]
@@ -914,7 +914,7 @@ fn transposes_to_rows_that_follow() {
     });
 }
 
-/// Permutations of three to five loops past the caches, with the innermost one of the source second or
+/// Permutations of three to five loops, streamed, with the innermost one of the source second or
 /// last in the destination; forwards, backwards, with gaps in either tensor, by several threads.
 #[test]
 fn permutations_past_the_caches() {
@@ -973,7 +973,7 @@ fn rows_between_one_another() {
     });
 }
 
-/// Short rows of one element each past the caches: elements that follow one another in the source, or
+/// Short rows of one element each, streamed: elements that follow one another in the source, or
 /// in the order of a transpose, with gaps in either tensor, by several threads.
 #[test]
 fn rows_of_one_element() {

@@ -90,9 +90,9 @@ pub fn outlet(plan: &Plan) -> &'static str {
     };
     match (stage, streams) {
         (false, false) => "",
-        (true, false) => " through a stage",
-        (false, true) => " past the caches",
-        (true, true) => " through a stage past the caches",
+        (true, false) => " through a staging buffer",
+        (false, true) => " by non-temporal stores",
+        (true, true) => " through a staging buffer by non-temporal stores",
     }
 }
 

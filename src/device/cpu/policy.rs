@@ -1,4 +1,4 @@
-//! When a copy goes past the caches, what is prefetched, and what is worth a thread: one row of
+//! When a copy uses non-temporal stores, what is prefetched, and what is worth a thread: one row of
 //! sizes in bytes, computed from those of the caches as the processor reports them, whoever made
 //! it.
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
