@@ -5,8 +5,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 include=$1
 lib=$2/libdlpack_rs.so
 [ -f "$lib" ] && [ -f "$include/exports.txt" ] || { echo "usage: laws.sh INCLUDE LIBDIR"; exit 2; }
-# Kilobytes of the stripped library: the design's line is 150, which is missed (docs/testing.md).
-limit_kb=836
+# Kilobytes of the stripped library. The aim is 320, which is missed.
+limit_kb=720
 calls=$(mktemp) || exit 2
 trap 'rm -f "$calls"' EXIT
 passed=0
