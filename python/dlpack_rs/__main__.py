@@ -1,55 +1,142 @@
-"""Command line: python -m dlpack_rs inspect MODULE:EXPRESSION | conform LIBRARY | include | ...
+"""The command line, `python -m dlpack_rs` or `dlpack_rs`.
 
-    inspect numpy:arange(6.0)   everything about the DLPack export of an object, and who takes it;
-                                the expression is evaluated in the module's names
-    conform torch               how a library keeps DLPack's rules; conform --help says more
-    include                     the folder for programs that include <dlpack/dlpack_rs.h>
-    cflags, libs                what their compiler and linker are told
-    cmakedir                    the folder for CMake's dlpack_rs_DIR
-    library                     the path of the shared library
+Exit status: 0 done, 1 what was checked is wrong, 2 wrong arguments or an expression that fails.
 """
 
+import argparse
 import importlib
+import json
 import sys
+
+WHAT = """MODULE:EXPRESSION, evaluated in the module's names, such as 'numpy:arange(6.0)[::-1]';
+or a .npy file"""
+
+
+class Wrong(Exception):
+    """What is said in one line, with status 2."""
 
 
 def evaluate(text):
-    """The value of `module:expression`."""
+    """The object that an argument of `inspect` and `check` means."""
+    if text.endswith(".npy"):
+        try:
+            import numpy
+
+            return numpy.load(text)
+        except Exception as error:
+            raise Wrong(f"{text}: {error}") from None
     name, colon, expression = text.partition(":")
     if not colon or not name or not expression:
-        sys.exit(f"{text!r} is not MODULE:EXPRESSION, such as numpy:arange(6.0)")
+        raise Wrong(f"{text!r} is not MODULE:EXPRESSION, such as numpy:arange(6.0)")
     sys.path.insert(0, "")
-    module = importlib.import_module(name)
-    return eval(expression, {**vars(module), name.partition(".")[0]: module})
+    try:
+        module = importlib.import_module(name)
+        return eval(expression, {**vars(module), name.partition(".")[0]: module})
+    except Exception as error:
+        raise Wrong(f"{text}: {type(error).__name__}: {error}") from None
+
+
+def examined(options):
+    """The Inspection of what is named."""
+    import dlpack_rs
+
+    obj = evaluate(options.what)
+    try:
+        return dlpack_rs.inspect(obj)
+    except Exception as error:
+        raise Wrong(f"{options.what}: {type(error).__name__}: {error}") from None
+
+
+def inspect(options):
+    found = examined(options)
+    if not options.json:
+        print(found)
+        return 0
+    rows = {name: value for name, value in found.rows() if name}
+    rows["consumers"] = [{"name": consumer.name, "version": consumer.version, "verdict": verdict,
+                          "why": why} for consumer, verdict, why in found.consumers]
+    print(json.dumps({"type": found.type, **rows}, indent=1))
+    return 0
+
+
+def check(options):
+    """Whether an export is valid at the strictest level."""
+    found = examined(options)
+    valid = found.valid == "strictly"
+    if options.json:
+        print(json.dumps({"type": found.type, "valid": valid, "message": found.invalid}, indent=1))
+    else:
+        print(f"{found.type}: {'valid' if valid else found.invalid}")
+    return 0 if valid else 1
+
+
+def told(options):
+    """What compilers and CMake are told."""
+    from dlpack_rs import _compile
+    from dlpack_rs.abi import library_path
+
+    functions = {"library": library_path}
+    try:
+        value = str(functions.get(options.command, getattr(_compile, options.command, None))())
+    except ImportError as error:
+        raise Wrong(str(error)) from None
+    print(json.dumps({options.command: value}) if options.json else value)
+    return 0
+
+
+def version(options):
+    from dlpack_rs import __version__, dlpack_version
+
+    found = {"dlpack_rs": __version__, "dlpack": ".".join(map(str, dlpack_version))}
+    print(json.dumps(found) if options.json else
+          f"dlpack_rs {found['dlpack_rs']}, DLPack {found['dlpack']}")
+    return 0
+
+
+def parser():
+    from dlpack_rs import __version__
+
+    arguments = argparse.ArgumentParser(prog="dlpack_rs", description="DLPack tensors, looked at.",
+                                        epilog=__doc__.split("\n\n")[1])
+    arguments.add_argument("--version", action="version", version=__version__)
+    commands = arguments.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name, run, text):
+        found = commands.add_parser(name, help=text, description=text)
+        found.add_argument("--json", action="store_true", help="for programs")
+        found.set_defaults(run=run)
+        return found
+
+    for name, run, text in (
+            ("inspect", inspect, "show everything about an object's export, and who takes it"),
+            ("check", check, "validate an object's export")):
+        command(name, run, text).add_argument("what", metavar="WHAT", help=WHAT)
+    commands.add_parser("conform", add_help=False,
+                        help="judge how a library keeps DLPack's rules; conform --help says more")
+    for name, text in (
+            ("include", "the folder for programs that include <dlpack/dlpack_rs.h>"),
+            ("cflags", "the compiler's arguments"), ("libs", "the linker's arguments"),
+            ("cmakedir", "the folder for CMake's dlpack_rs_DIR"),
+            ("library", "the path of the shared library")):
+        command(name, told, f"print {text}")
+    command("version", version, "print the versions of this package and of DLPack")
+    return arguments
 
 
 def main(arguments=None):
+    """The exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if len(arguments) == 2 and arguments[0] == "inspect":
-        import dlpack_rs
-
-        try:
-            print(dlpack_rs.inspect(evaluate(arguments[1])))
-        except (TypeError, ImportError) as error:
-            sys.exit(f"{type(error).__name__}: {error}")
-    elif arguments[:1] == ["conform"]:
+    if arguments[:1] == ["conform"]:
         from dlpack_rs.conform import main as conform
 
-        sys.exit(conform(arguments[1:]))
-    elif len(arguments) == 1 and arguments[0] in ("include", "cflags", "libs", "cmakedir"):
-        from dlpack_rs import _compile
-
-        try:
-            print(getattr(_compile, arguments[0])())
-        except ImportError as error:
-            sys.exit(str(error))
-    elif arguments == ["library"]:
-        from dlpack_rs.abi import library_path
-
-        print(library_path())
-    else:
-        sys.exit(__doc__.strip())
+        return conform(arguments[1:])
+    options = parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except Wrong as error:
+        print(f"dlpack_rs: {error}".splitlines()[0], file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect as signatures
+import json
 import os
 import re
 import subprocess
@@ -18,9 +19,9 @@ from dlpack_rs import abi, consumers
 PACKAGE = Path(dlpack_rs.__file__).parent
 
 
-def run(*words):
+def run(*words, cwd=None):
     return subprocess.run([sys.executable, "-m", "dlpack_rs", *words], capture_output=True,
-                          text=True, timeout=60,
+                          text=True, timeout=60, cwd=cwd,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
@@ -248,6 +249,41 @@ def test_the_command_line():
     assert library == abi.library_path() and search == "-Wl,-rpath," + os.path.dirname(library)
     assert run("library").stdout.strip() == abi.library_path()
     for wrong in (["inspect", "numpy"], ["inspect", "numpy:arange"], ["inspect", "nowhere:x"],
-                  ["inspect"], [], ["else"]):
+                  ["inspect", "numpy:nonsense("], ["check", "numpy:1 / 0"], ["check", "no.npy"]):
         done = run(*wrong)
-        assert done.returncode == 1 and "Traceback" not in done.stderr and done.stderr, wrong
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, (wrong, done)
+    for wrong in (["inspect"], [], ["else"], ["include", "more"]):
+        done = run(*wrong)
+        assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr, wrong
+    done = run("--help")
+    assert done.returncode == 0 and "inspect" in done.stdout and "conform" in done.stdout
+    assert run("--version").stdout.strip() == dlpack_rs.__version__
+    assert dlpack_rs.__version__ in run("version").stdout
+
+
+FORGED = """
+class Forged:
+    def __dlpack__(self, **keywords):
+        import numpy
+        array = numpy.broadcast_to(numpy.arange(3.0), (4, 3))
+        from dlpack_rs.abi import capsule
+        made = array.__dlpack__(**keywords)
+        capsule.managed(made).dl_tensor.dtype.bits = 17
+        return made
+"""
+
+
+def test_the_command_line_for_programs(tmp_path):
+    array = np.arange(12.0).reshape(3, 4)[:, ::2]
+    np.save(tmp_path / "array.npy", array)
+    seen = json.loads(run("inspect", str(tmp_path / "array.npy"), "--json").stdout)
+    assert seen["type"] == "numpy.ndarray" and seen["dtype"] == "float64 (2, 64, 1)"
+    assert {"numpy", "torch"} <= {consumer["name"] for consumer in seen["consumers"]}
+    done = run("check", str(tmp_path / "array.npy"))
+    assert done.returncode == 0 and done.stdout.strip() == "numpy.ndarray: valid"
+    (tmp_path / "forged.py").write_text(FORGED)
+    done = run("check", "forged:Forged()", "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert done.returncode == 1 and not found["valid"] and "17" in found["message"], done
+    for name in ("include", "cflags", "libs", "library", "version"):
+        assert json.loads(run(name, "--json").stdout)
