@@ -71,9 +71,13 @@ int main(void) {
   table.struct_size -= 4;
   REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
           dlrs_abi_check(DLRS_HEADER_VERSION, &table, ERR));
-  memset(&larger, 0xEE, sizeof larger); /* a newer header's longer table */
+  memset(&larger, 0, sizeof larger); /* a newer header's longer table */
   larger.known = mine();
   larger.known.struct_size = sizeof larger;
+  larger.unknown[3] = 8; /* a size that this library cannot confirm */
+  REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
+          dlrs_abi_check(DLRS_HEADER_VERSION, &larger.known, ERR));
+  larger.unknown[3] = 0;
   WORKS(dlrs_abi_check(DLRS_HEADER_VERSION, &larger.known, ERR));
   return t_close();
 }

@@ -142,13 +142,15 @@ static void each(size_t i) {
   uint32_t today = (uint32_t)structs[i].today, size;
   size_t n = 0;
   int result = structs[i].result;
-  while (n < 4 && sizes[n] != 0) {
-    takes("a size that was released", i, sizes[n], 0, DLRS_OK);
-    ++n;
-  }
-  EQUAL(sizes[n - 1], today);
-  for (size = 0; size < sizes[0]; ++size) {
-    takes("smaller than ever", i, size, 0, DLRS_STRUCT_SIZE);
+  if (sizeof(void *) == 8) {
+    while (n < 4 && sizes[n] != 0) {
+      takes("a size that was released", i, sizes[n], 0, DLRS_OK);
+      ++n;
+    }
+    EQUAL(sizes[n - 1], today);
+    for (size = 0; size < sizes[0]; ++size) {
+      takes("smaller than ever", i, size, 0, DLRS_STRUCT_SIZE);
+    }
   }
   for (size = today + 1; size < today + 40; ++size) {
     takes("longer, and 0", i, size, 0, DLRS_OK);
@@ -185,7 +187,6 @@ static void shorter_is_zero(void) {
 int main(void) {
   size_t i;
   t_error.struct_size = sizeof t_error;
-  if (sizeof(void *) != 8) { return t_close(); }
   for (i = 0; i < sizeof structs / sizeof *structs; ++i) {
     each(i);
   }

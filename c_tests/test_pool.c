@@ -204,15 +204,18 @@ static void arguments(void) {
   t_unwatch();
   dlrs_pool_release(pool);
 
-  /* Zeros are the CPU without a limit; a struct of a newer header is taken as far as known. */
+  /* Zeros are the CPU without a limit; a struct of a newer header is taken if it sets no more. */
   {
     struct {
       dlrs_pool_options known;
       uint64_t unknown;
     } newer;
-    memset(&newer, 0xFF, sizeof newer);
-    memset(&newer.known, 0, sizeof newer.known);
+    memset(&newer, 0, sizeof newer);
     newer.known.struct_size = sizeof newer;
+    newer.unknown = 1;
+    REFUSED(DLRS_STRUCT_SIZE, 1, DLRS_FIELD_STRUCT_SIZE, -1,
+            dlrs_pool_create(&newer.known, &pool, ERR));
+    newer.unknown = 0;
     WORKS(dlrs_pool_create(&newer.known, &pool, ERR));
     dlrs_release(made(pool, 1, 0));
     expect(pool, 0, 0, 1, 256);

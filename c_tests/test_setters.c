@@ -343,19 +343,24 @@ static void many(void) {
   memset(sources, 0, sizeof sources);
   for (i = 0; i < MANY; ++i) {
     DLManagedTensorVersioned *tensor;
-    dlrs_backend table = backends[1];
+    struct {
+      dlrs_backend table;
+      unsigned char unknown[MANY]; /* a larger one of a newer header, which sets no more */
+    } newer;
     const dlrs_backend *old = NULL;
     int64_t shape[1] = {4};
     char name[24];
+    memset(&newer, 0, sizeof newer);
+    newer.table = backends[1];
     snprintf(name, sizeof name, "number %d", i);
-    table.name = name;
-    table.memory_info = NULL;
-    table.context = &sources[i % 4];
-    table.struct_size = (uint32_t)(sizeof table + (size_t)i); /* a larger one of a newer header */
-    WORKS(dlrs_backend_set(kDLMAIA, &table, NULL, ERR));
+    newer.table.name = name;
+    newer.table.memory_info = NULL;
+    newer.table.context = &sources[i % 4];
+    newer.table.struct_size = (uint32_t)(sizeof newer.table + (size_t)i);
+    WORKS(dlrs_backend_set(kDLMAIA, &newer.table, NULL, ERR));
     WORKS(dlrs_tensor_new(shape, 1, F32, t_device(kDLMAIA, 0), NULL, &tensor, ERR));
     WORKS(dlrs_backend_set(kDLMAIA, NULL, &old, ERR));
-    CHECK(old == &table);
+    CHECK(old == &newer.table);
     dlrs_release(tensor);
   }
   for (i = 0; i < 4; ++i) {

@@ -19,10 +19,9 @@ fi
 standins=$out/standin
 passed=0
 failed=0
-major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
 mkdir -p "$out/lib"
 cp "$lib/libdlpack_rs.so" "$out/lib/libdlpack_rs.so" || exit 2
-ln -sf libdlpack_rs.so "$out/lib/libdlpack_rs.so.$major"
+ln -sf libdlpack_rs.so "$out/lib/$("$here/../../cdylib/soname.sh")"
 
 step() { # step NAME COMMAND...: adds up the closing line; shows the rest when something failed
     name=$1

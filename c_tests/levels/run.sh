@@ -17,13 +17,13 @@ fi
 host=$("${CARGO:-cargo}" -vV | sed -n 's/^host: //p')
 "${CARGO:-cargo}" build -q --release --locked -p dlpack_rs_cdylib --features levels \
   --target-dir "$target" --target "$host" || exit 1
-major=$(awk '$2 == "DLRS_VERSION_MAJOR" { print $3; exit }' "$include/dlpack_rs.h")
-cp "$target/$host/release/libdlpack_rs.so" "$out/libdlpack_rs.so.$major" || exit 1
+soname=$(cdylib/soname.sh)
+cp "$target/$host/release/libdlpack_rs.so" "$out/$soname" || exit 1
 programs="test_stack test_engine"
 for program in $programs; do
   gcc -g -O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -Ic_tests \
     c_tests/levels/level.c c_tests/{harness,inject}.c "c_tests/$program.c" \
-    "$out/libdlpack_rs.so.$major" -Wl,-rpath,'$ORIGIN' -ldl -lpthread -lm \
+    "$out/$soname" -Wl,-rpath,'$ORIGIN' -ldl -lpthread -lm \
     -o "$out/$program" || exit 1
 done
 [ $# -gt 1 ] && exit
