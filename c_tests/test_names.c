@@ -58,6 +58,16 @@ static void kinds(void) {
       }
     }
   }
+  /* What has a kind and a size is what they stand for. */
+  for (i = 0; i < 256; ++i) {
+    for (k = 0; k < 256; ++k) {
+      DLDataType back = t_dtype(9, 9, 9);
+      if (dlrs_dtype_to_kind(t_dtype((int)i, (int)k, 1), &letter, &found, NULL) == DLRS_OK) {
+        WORKS(dlrs_dtype_from_kind(letter, found, &back, ERR));
+        CHECK(back.code == i && back.bits == k && back.lanes == 1);
+      }
+    }
+  }
   t_watch(&into, sizeof into);
   for (i = 0; i < sizeof odd / sizeof *odd; ++i) {
     REFUSED(DLRS_UNSUPPORTED, 1, ANY, -1, dlrs_dtype_from_kind(odd[i], 4, &into, ERR));

@@ -193,13 +193,51 @@ impl Text {
     }
 }
 
+/// Items that have a kind are of 1, 2, 4, 8 or 16 bytes.
+const SIZES: usize = 5;
+
+/// The table's kinds and sizes, to look up in.
+struct Kinds {
+    /// By letter, from `a` on, and size: code and 1; 0 for none.
+    codes: [[u8; SIZES]; 26],
+    /// By code and size: the letter, 0 for none.
+    letters: [[u8; SIZES]; dtype::KINDS.len()],
+}
+
+static KINDS: Kinds = {
+    let mut kinds = Kinds { codes: [[0; SIZES]; 26], letters: [[0; SIZES]; dtype::KINDS.len()] };
+    let mut place = 0;
+    while place < TABLE.len() {
+        let (code, bits, [_, typestr, _]) = TABLE[place];
+        if let [letter, ..] = typestr.as_bytes() {
+            let size = (bits / 8).trailing_zeros() as usize;
+            assert!(bits == 8 << size);
+            kinds.codes[(*letter - b'a') as usize][size] = code as u8 + 1;
+            kinds.letters[code as usize][size] = *letter;
+        }
+        place += 1;
+    }
+    kinds
+};
+
+/// The place of a size among [`SIZES`], if it is one.
+#[inline]
+fn place_of(nbytes: u32) -> Option<usize> {
+    nbytes.is_power_of_two().then(|| nbytes.trailing_zeros() as usize)
+}
+
 /// The dtype of a kind, the letter of the array interface, and the bytes of an item.
+#[inline]
 pub fn from_kind(kind: i32, item_nbytes: u32) -> Result<DLDataType> {
-    let of_kind = |row: &&Row| kind_of(row).is_some_and(|letter| i32::from(letter) == kind);
-    let fits = |row: &Row| item_nbytes.checked_mul(8) == Some(row.1.into());
-    match TABLE.iter().filter(of_kind).find(|row| fits(row)) {
-        Some(row) => Ok(DLDataType { code: row.0 as u8, bits: row.1, lanes: 1 }),
-        None => Err(no_kind(kind, item_nbytes, TABLE.iter().any(|row| of_kind(&row)))),
+    let codes = KINDS.codes.get(kind.wrapping_sub(b'a'.into()) as u32 as usize);
+    match codes.and_then(|codes| codes.get(place_of(item_nbytes)?)) {
+        Some(&code @ 1..) => {
+            Ok(DLDataType { code: code - 1, bits: (item_nbytes * 8) as u8, lanes: 1 })
+        }
+        _ => {
+            let known = codes.is_some_and(|codes| codes.iter().any(|code| *code != 0));
+            Err(no_kind(kind, item_nbytes, known))
+        }
     }
 }
 
@@ -217,29 +255,30 @@ fn no_kind(kind: i32, item_nbytes: u32, known: bool) -> Error {
 }
 
 /// Kind and bytes of an item, the inverse of [`from_kind`].
+#[inline]
 pub fn to_kind(dtype: DLDataType) -> Result<(u8, u32)> {
-    let of_code = |row: &&Row| row.0 as u8 == dtype.code && kind_of(row).is_some();
-    let row = TABLE.iter().filter(of_code).find(|row| row.1 == dtype.bits);
-    match row.and_then(kind_of) {
-        Some(kind) if dtype.lanes == 1 => Ok((kind, u32::from(dtype.bits) / 8)),
-        found => Err(dtype::legal(dtype).err().unwrap_or_else(|| {
-            let error = unsupported("the dtype has no kind letter");
-            match found {
-                Some(_) => error.field(DLRS_FIELD_DTYPE_LANES).value(dtype.lanes.into()).limit(1),
-                None if TABLE.iter().any(|row| of_code(&row)) => {
-                    error.field(DLRS_FIELD_DTYPE_BITS).value(dtype.bits.into())
-                }
-                None => error.field(DLRS_FIELD_DTYPE_CODE).value(dtype.code.into()),
-            }
-        })),
+    let letters = KINDS.letters.get(usize::from(dtype.code));
+    let nbytes = u32::from(dtype.bits) / 8;
+    let place = place_of(nbytes).filter(|_| dtype.bits.is_multiple_of(8));
+    let letter = letters.and_then(|letters| letters.get(place?)).filter(|letter| **letter != 0);
+    match letter {
+        Some(letter) if dtype.lanes == 1 => Ok((*letter, nbytes)),
+        _ => Err(no_letter(dtype, letter.is_some())),
     }
 }
 
-/// The letter with which the array interface names a type.
-#[inline]
-fn kind_of(row: &Row) -> Option<u8> {
-    let [_, typestr, _] = row.2;
-    typestr.as_bytes().first().copied()
+/// Why a dtype has no kind, though one with other `lanes` may have.
+#[cold]
+fn no_letter(dtype: DLDataType, lanes: bool) -> Error {
+    dtype::legal(dtype).err().unwrap_or_else(|| {
+        let error = unsupported("the dtype has no kind letter");
+        let letters = KINDS.letters.get(usize::from(dtype.code));
+        match letters.is_some_and(|letters| letters.iter().any(|letter| *letter != 0)) {
+            _ if lanes => error.field(DLRS_FIELD_DTYPE_LANES).value(dtype.lanes.into()).limit(1),
+            true => error.field(DLRS_FIELD_DTYPE_BITS).value(dtype.bits.into()),
+            false => error.field(DLRS_FIELD_DTYPE_CODE).value(dtype.code.into()),
+        }
+    })
 }
 
 #[cold]

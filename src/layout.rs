@@ -231,22 +231,29 @@ pub fn fill_unused_strides(shape: &[i64], strides: &mut [i64]) {
     fill_strides(shape, Order::C, strides, |extent| empty || extent == 1);
 }
 
+/// How a stride in bytes becomes one in elements of so many bytes; `None` if it does not. A
+/// division costs more than all the rest.
+#[inline(always)]
+pub fn into_items(item_nbytes: u32) -> impl Fn(i64) -> Option<i64> {
+    let item = i64::from(item_nbytes);
+    let shift = item_nbytes.is_power_of_two().then(|| item_nbytes.trailing_zeros());
+    move |stride| match shift {
+        Some(shift) => (stride & (item - 1) == 0).then_some(stride >> shift),
+        None => stride.checked_div(item).filter(|items| items * item == stride),
+    }
+}
+
 /// Turns strides in bytes into strides in elements. Those that mean nothing are not looked at and
 /// become compact. `item_nbytes` is not 0.
 pub fn strides_from_bytes(shape: &[i64], strides: &mut [i64], item_nbytes: u32) -> Result<()> {
     let empty = shape.contains(&0);
     let item = i64::from(item_nbytes);
-    let shift = item_nbytes.is_power_of_two().then(|| item_nbytes.trailing_zeros());
+    let turn = into_items(item_nbytes);
     for (dim, (&extent, stride)) in shape.iter().zip(strides.iter_mut()).enumerate() {
         if empty || extent == 1 {
             continue;
         }
-        // A division costs more than all the rest.
-        let items = match shift {
-            Some(shift) => (*stride & (item - 1) == 0).then_some(*stride >> shift),
-            None => stride.checked_div(item).filter(|items| items * item == *stride),
-        };
-        let Some(items) = items else {
+        let Some(items) = turn(*stride) else {
             let error = Error::new(DLRS_STRIDES_UNEVEN).field(DLRS_FIELD_STRIDES).dim(dim);
             return Err(error.value(*stride).limit(item));
         };

@@ -1,7 +1,9 @@
 //! Shapes and strides by themselves.
 
+use core::mem::MaybeUninit;
+
 use super::arg;
-use super::error::{dlrs_error, dlrs_status, run};
+use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use super::view::{named, values_of};
 use crate::abi::DLTensor;
 use crate::array::Array;
@@ -79,7 +81,12 @@ pub unsafe extern "C" fn dlrs_strides_from_bytes(
 ) -> dlrs_status {
     const ARGS: [Arg; 2] = [&Parameter(2, "byte_strides"), &Parameter(5, "strides")];
     let steps = Steps { shape, given: byte_strides, ndim, itemsize, out: strides };
-    run("dlrs_strides_from_bytes", error, || {
+    let turn = layout::into_items(itemsize);
+    // SAFETY: the preface.
+    if unsafe { steps.usual(turn, Some) } {
+        return DLRS_OK as dlrs_status;
+    }
+    run_rest("dlrs_strides_from_bytes", error, move || {
         // SAFETY: the preface.
         unsafe {
             steps.turn(ARGS, |shape, strides| match byte_strides.is_null() {
@@ -117,7 +124,12 @@ pub unsafe extern "C" fn dlrs_strides_to_bytes(
 ) -> dlrs_status {
     const ARGS: [Arg; 2] = [&Parameter(2, "strides"), &Parameter(5, "byte_strides")];
     let steps = Steps { shape, given: strides, ndim, itemsize, out: byte_strides };
-    run("dlrs_strides_to_bytes", error, || {
+    let turn = |stride: i64| stride.checked_mul(itemsize.into());
+    // SAFETY: the preface.
+    if unsafe { steps.usual(turn, turn) } {
+        return DLRS_OK as dlrs_status;
+    }
+    run_rest("dlrs_strides_to_bytes", error, move || {
         // SAFETY: the preface.
         unsafe {
             steps.turn(ARGS, |shape, strides| layout::strides_to_bytes(shape, strides, itemsize))
@@ -134,7 +146,60 @@ struct Steps {
     out: *mut i64,
 }
 
+/// The most dimensions of the usual case.
+const USUAL_NDIM: usize = 8;
+
 impl Steps {
+    /// The usual case, in one pass: few dimensions, none of them empty, strides that are given, and
+    /// nothing wrong. Else it says no and writes nothing, and [`Steps::turn`] finds out what it is.
+    /// `turn` turns a stride, `compact` that of a compact tensor, where an extent is 1.
+    ///
+    /// # Safety
+    /// As [`Steps::turn`].
+    #[inline(always)]
+    unsafe fn usual(
+        &self,
+        turn: impl Fn(i64) -> Option<i64>,
+        compact: impl Fn(i64) -> Option<i64>,
+    ) -> bool {
+        let &Steps { shape, given, ndim, itemsize, out } = self;
+        let there = !shape.is_null() && !given.is_null() && !out.is_null() && itemsize != 0;
+        let aligned = (shape.addr() | given.addr() | out.addr()).is_multiple_of(align_of::<i64>());
+        if !there || !aligned || ndim as u32 as usize > USUAL_NDIM {
+            return false;
+        }
+        let ndim = ndim as usize;
+        let mut room = [const { MaybeUninit::<i64>::uninit() }; USUAL_NDIM];
+        let room: *mut i64 = room.as_mut_ptr().cast();
+        let (mut dim, mut step) = (ndim, 1i64);
+        // SAFETY: `ndim` values in each array, by the caller's word, of which each is read once;
+        // there is room for them, and what is read of it has been written.
+        unsafe {
+            while dim > 0 {
+                dim -= 1;
+                let extent = shape.add(dim).read_volatile();
+                let stride = given.add(dim).read_volatile();
+                let turned = match extent {
+                    1 => compact(step),
+                    2.. => turn(stride),
+                    _ => None,
+                };
+                let Some(turned) = turned else { return false };
+                room.add(dim).write(turned);
+                let (product, large) = step.overflowing_mul(extent);
+                if large {
+                    return false;
+                }
+                step = product;
+            }
+            while dim < ndim {
+                out.add(dim).write(room.add(dim).read());
+                dim += 1;
+            }
+        }
+        true
+    }
+
     /// # Safety
     /// The arrays are NULL or hold `ndim` values.
     #[inline(always)]
