@@ -11,7 +11,7 @@ use crate::tensor::alloc::ALIGN_BYTES;
 use crate::tensor::block::Block;
 use crate::tensor::{Versioned, block, convert, share};
 use crate::validate::limits::Limits;
-use crate::validate::{Rules, Snapshot};
+use crate::validate::{Plain, Rules, Snapshot, check_version, flags_of};
 
 /// What an imported tensor must be.
 #[derive(Clone, Copy)]
@@ -98,7 +98,41 @@ unsafe fn check_copy(copy: Versioned, import: &Import) -> Result<()> {
 ///
 /// # Safety
 /// As [`import`].
+#[inline]
 pub unsafe fn as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    match unsafe { serves_as_is(tensor, rules, limits) } {
+        true => Ok(tensor),
+        // SAFETY: as above.
+        false => unsafe { any_as_is(tensor, rules, limits) },
+    }
+}
+
+/// Whether a tensor is ours, a usual one of major 1, and one that is taken: then nothing is to do.
+///
+/// # Safety
+/// As [`import`].
+#[inline(always)]
+unsafe fn serves_as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> bool {
+    // SAFETY: the caller's word; past the check the struct is of major 1.
+    unsafe {
+        if block::of_versioned(tensor).is_none() || check_version(tensor.as_ptr()).is_err() {
+            return false;
+        }
+        let (place, flags) = (&raw const (*tensor.as_ptr()).dl_tensor, flags_of(tensor.as_ptr()));
+        Plain::of(place, flags).is_some_and(|Plain { device, ndim, .. }| {
+            let known = device.device_type == CPU.device_type || !rules.driver;
+            known && limits.take(device, ndim)
+        })
+    }
+}
+
+/// As [`as_is`], of any tensor.
+///
+/// # Safety
+/// As [`import`].
+#[inline(never)]
+unsafe fn any_as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> Result<Versioned> {
     let mut src = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe {

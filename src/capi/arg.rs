@@ -345,11 +345,30 @@ unsafe fn is_zero_beyond<T: Sized32>(options: *const T, size: usize) -> bool {
 ///
 /// # Safety
 /// `options` is NULL or points to a readable struct of the size that it says.
-#[inline]
+#[inline(always)]
 pub unsafe fn options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<T>> {
     if options.is_null() {
         return Ok(None);
     }
+    // SAFETY: the caller's word; a struct of this version is read as it is.
+    unsafe {
+        let given = if options.is_aligned() { options.cast::<u32>().read_volatile() } else { 0 };
+        if given as usize != size_of::<T>() {
+            return other_options(options, arg);
+        }
+        let mut read = MaybeUninit::new(options.read_volatile());
+        read.as_mut_ptr().cast::<u32>().write(given);
+        Ok(Some(read.assume_init()))
+    }
+}
+
+/// As [`options`], of another version.
+///
+/// # Safety
+/// As [`options`], not NULL.
+#[cold]
+#[inline(never)]
+unsafe fn other_options<T: Sized32>(options: *const T, arg: Arg) -> Result<Option<T>> {
     // SAFETY: the caller's word.
     unsafe {
         let given = size(options, arg)?;
@@ -410,7 +429,9 @@ pub unsafe fn fill<T: Sized32>(out: *mut T, value: T, given: u32) {
     // SAFETY: the caller's word.
     unsafe {
         out.write(value);
-        out.add(1).cast::<u8>().write_bytes(0, more);
+        if more > 0 {
+            out.add(1).cast::<u8>().write_bytes(0, more);
+        }
     }
 }
 

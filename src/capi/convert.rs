@@ -204,6 +204,7 @@ pub(super) fn policy_of(copy: i32) -> Result<CopyPolicy> {
 
 /// # Safety
 /// The pointers in `options` are NULL or live.
+#[inline(always)]
 pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> {
     let level = match options.level {
         0 => Level::DLRS_LEVEL_STRICT,

@@ -156,6 +156,7 @@ unsafe impl arg::Sized32 for dlrs_py_request {}
 ///
 /// # Safety
 /// The objects are NULL or live.
+#[inline(always)]
 pub(super) unsafe fn asked(
     python: Python,
     request: Option<&dlrs_py_request>,

@@ -39,12 +39,12 @@ pub unsafe extern "C" fn dlrs_py_holder_new_take(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             // One variable for both is refused below, with its tensor in it.
-            if tensor.addr() != out.addr() {
+            if name.is_null() && tensor.addr() != out.addr() {
                 let (tensor, held) = (arg::need(tensor, ARGS[0]), arg::held(tensor, ARGS[0]));
                 arg::pointers([tensor, held, arg::need(name, NAME), arg::result(out, ARGS[1])])?;
             }
             let taken = Taken::new(tensor, out, ARGS)?;
-            let name = arg::text(name, NAME)?;
+            let name = arg::required(name, NAME)?.as_ptr();
             let made = capsule::holder(Python::get()?, taken.tensor, name).of(ARGS[0])?;
             taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
         }
@@ -67,11 +67,9 @@ pub unsafe extern "C" fn dlrs_py_holder_get(
     object: *mut c_void,
     name: *const c_char,
 ) -> *mut DLManagedTensorVersioned {
-    const NAME: Arg = &Parameter(2, "name");
-    // SAFETY: the caller's word.
-    let (Ok(name), false) = (unsafe { arg::text(name, NAME) }, object.is_null()) else {
+    if object.is_null() || name.is_null() {
         return null_mut();
-    };
+    }
     let Ok(python) = Python::get() else { return null_mut() };
     // SAFETY: as above.
     let held = unsafe { capsule::held(python, object.cast::<PyObject>(), name) };

@@ -4,10 +4,10 @@
 //! thread. They are native, call Python only to look at the capsule itself, and set a pending
 //! exception aside before a producer's deleter runs, which may be Python code.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, without_provenance_mut};
 
-use super::object::Owned;
+use super::object::{Owned, type_of};
 use super::raise::{aside, raised, required};
 use super::symbols::{CriticalSection, Destructor, PyObject, Python};
 use super::ticket;
@@ -33,14 +33,28 @@ pub const EXCHANGE_API: &CStr = c"dlpack_exchange_api";
 ///
 /// # Safety
 /// `tensor` is live; on success the capsule owns the caller's holder.
+#[inline(always)]
 pub unsafe fn new(python: Python, tensor: Versioned) -> Result<Owned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match block::of_versioned(tensor) {
+            Some(_) => shell(python, tensor.as_ptr().cast(), VERSIONED.as_ptr(), destroy_versioned),
+            None => new_foreign(python, tensor),
+        }
+    }
+}
+
+/// As [`new`], of a foreign tensor.
+///
+/// # Safety
+/// As [`new`].
+#[inline(never)]
+unsafe fn new_foreign(python: Python, tensor: Versioned) -> Result<Owned> {
     // SAFETY: the caller's word. While it is called used, nobody frees what is in the capsule.
     unsafe {
-        if block::of_versioned(tensor).is_some() {
-            return shell(python, tensor.as_ptr().cast(), VERSIONED, destroy_versioned);
-        }
         check_version(tensor.as_ptr())?;
-        let capsule = shell(python, tensor.as_ptr().cast(), VERSIONED_USED, destroy_versioned)?;
+        let capsule =
+            shell(python, tensor.as_ptr().cast(), VERSIONED_USED.as_ptr(), destroy_versioned)?;
         let presentable = presentable(tensor)?;
         python.PyCapsule_SetPointer(capsule.as_ptr(), presentable.as_ptr().cast());
         python.PyCapsule_SetName(capsule.as_ptr(), VERSIONED.as_ptr());
@@ -58,11 +72,11 @@ pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
         let device = (&raw const (*tensor.as_ptr()).dl_tensor.device).read();
         let watched = !device_type::host_reachable(device.device_type);
         let destroy = if watched { destroy_watched } else { destroy_legacy };
-        let capsule = shell(python, tensor.as_ptr().cast(), LEGACY_USED, destroy)?;
-        let presentable = match block::of_legacy(tensor) {
-            Some(_) if !watched => tensor,
-            _ => Block::legacy(convert::boxed_legacy(tensor, 0)?),
-        };
+        if !watched && block::of_legacy(tensor).is_some() {
+            return shell(python, tensor.as_ptr().cast(), LEGACY.as_ptr(), destroy);
+        }
+        let capsule = shell(python, tensor.as_ptr().cast(), LEGACY_USED.as_ptr(), destroy)?;
+        let presentable = Block::legacy(convert::boxed_legacy(tensor, 0)?);
         if let Some(block) = block::of_legacy(presentable).filter(|_| watched)
             && let Some(ticket) = ticket::issue(block.as_ref())
         {
@@ -75,14 +89,16 @@ pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
 }
 
 /// The names of DLPack, which say that a capsule is to be taken from, or was.
-const NAMES: [&CStr; 5] = [LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED, EXCHANGE_API];
+static NAMES: [&CStr; 5] = [LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED, EXCHANGE_API];
 
 /// A capsule of a name that is not DLPack's, so that nobody takes the tensor out.
 ///
 /// # Safety
-/// `tensor` is live; on success the capsule owns the caller's holder.
-pub unsafe fn holder(python: Python, tensor: Versioned, name: &'static CStr) -> Result<Owned> {
-    if NAMES.contains(&name) {
+/// `tensor` is live, and `name` a static text; on success the capsule owns the caller's holder.
+#[inline]
+pub unsafe fn holder(python: Python, tensor: Versioned, name: *const c_char) -> Result<Owned> {
+    // SAFETY: the caller's word.
+    if NAMES.iter().any(|known| unsafe { same(name, known.as_ptr()) }) {
         return Err(Error::new(DLRS_BAD_ARG).detail("the name is one of DLPack's").of(NAME));
     }
     // SAFETY: the caller's word.
@@ -99,8 +115,12 @@ const NAME: Arg = &Parameter(2, "name");
 /// exception.
 ///
 /// # Safety
-/// `object` is live.
-pub unsafe fn held(python: Python, object: *mut PyObject, name: &CStr) -> Option<Versioned> {
+/// `object` is live, and `name` a text.
+pub unsafe fn held(
+    python: Python,
+    object: *mut PyObject,
+    name: *const c_char,
+) -> Option<Versioned> {
     // SAFETY: the caller's word. A capsule's destructor tells who made it, and so what is inside.
     unsafe {
         let found = contents(python, object, name)?;
@@ -122,15 +142,16 @@ unsafe extern "C" fn destroy_holder(capsule: *mut PyObject) {
 }
 
 /// # Safety
-/// `pointer` is not NULL; the name is static.
+/// `pointer` is not NULL; the name is a static text.
+#[inline(always)]
 unsafe fn shell(
     python: Python,
     pointer: *mut c_void,
-    name: &'static CStr,
+    name: *const c_char,
     destroy: Destructor,
 ) -> Result<Owned> {
     // SAFETY: attached; the caller's word.
-    unsafe { required(python.PyCapsule_New(pointer, name.as_ptr(), Some(destroy))) }
+    unsafe { required(python.PyCapsule_New(pointer, name, Some(destroy))) }
 }
 
 /// A tensor that no consumer stumbles over: with a deleter, a context and strides, which some take
@@ -154,13 +175,56 @@ unsafe fn presentable(tensor: Versioned) -> Result<Versioned> {
 ///
 /// # Safety
 /// `capsule` is a live object; the name says the type.
-unsafe fn contents<T>(python: Python, capsule: *mut PyObject, name: &CStr) -> Option<NonNull<T>> {
-    // SAFETY: the caller's word; a valid capsule's pointer is not NULL.
+#[inline]
+unsafe fn contents<T>(
+    python: Python,
+    capsule: *mut PyObject,
+    name: *const c_char,
+) -> Option<NonNull<T>> {
+    // SAFETY: the caller's word; nobody can derive from the type.
     unsafe {
-        match python.PyCapsule_IsValid(capsule, name.as_ptr()) {
-            0 => None,
-            _ => NonNull::new(python.PyCapsule_GetPointer(capsule, name.as_ptr()).cast()),
+        match type_of(capsule) == python.PyCapsule_Type() {
+            true => inside(python, capsule, name),
+            false => None,
         }
+    }
+}
+
+/// As [`contents`], of a capsule.
+///
+/// # Safety
+/// As [`contents`].
+#[inline]
+unsafe fn inside<T>(
+    python: Python,
+    capsule: *mut PyObject,
+    name: *const c_char,
+) -> Option<NonNull<T>> {
+    // SAFETY: the caller's word; a capsule's pointer is not NULL, and its name is NULL or a text.
+    unsafe {
+        let found = python.PyCapsule_GetName(capsule);
+        // Mostly it is our own text: where it lies is asked before what it says.
+        if found != name && (found.is_null() || !same(found, name)) {
+            return None;
+        }
+        NonNull::new(python.PyCapsule_GetPointer(capsule, found).cast())
+    }
+}
+
+/// Whether two texts are the same; decided at the first byte that differs.
+///
+/// # Safety
+/// Both end with NUL.
+#[inline]
+unsafe fn same(a: *const c_char, b: *const c_char) -> bool {
+    let mut place = 0;
+    loop {
+        // SAFETY: both went on so far.
+        let (a, b) = unsafe { (a.add(place).read(), b.add(place).read()) };
+        if a != b || a == 0 {
+            return a == b;
+        }
+        place += 1;
     }
 }
 
@@ -168,7 +232,7 @@ unsafe extern "C" fn destroy_versioned(capsule: *mut PyObject) {
     // SAFETY: Python calls, with a capsule of ours; under this name it still owns its tensor.
     unsafe {
         let python = Python::calling();
-        if let Some(tensor) = contents(python, capsule, VERSIONED) {
+        if let Some(tensor) = inside(python, capsule, VERSIONED.as_ptr()) {
             aside(python, || share::release(tensor));
         }
     }
@@ -178,7 +242,7 @@ unsafe extern "C" fn destroy_legacy(capsule: *mut PyObject) {
     // SAFETY: as above.
     unsafe {
         let python = Python::calling();
-        if let Some(tensor) = contents(python, capsule, LEGACY) {
+        if let Some(tensor) = inside(python, capsule, LEGACY.as_ptr()) {
             aside(python, || share::release_legacy(tensor));
         }
     }
@@ -205,6 +269,7 @@ unsafe extern "C" fn destroy_watched(capsule: *mut PyObject) {
 ///
 /// # Safety
 /// `capsule` is a live object.
+#[inline]
 pub unsafe fn consume(
     python: Python,
     capsule: *mut PyObject,
@@ -231,19 +296,21 @@ pub unsafe fn consume(
 unsafe fn take(python: Python, capsule: *mut PyObject, legacy_flags: u64) -> Result<Versioned> {
     // SAFETY: the caller's word; the name says what is inside, and the new name that it is ours.
     unsafe {
-        if let Some(tensor) = contents::<DLManagedTensorVersioned>(python, capsule, VERSIONED) {
+        if let Some(tensor) =
+            contents::<DLManagedTensorVersioned>(python, capsule, VERSIONED.as_ptr())
+        {
             // Of another major the capsule keeps it, and its destructor calls the deleter.
             check_version(tensor.as_ptr())?;
             rename(python, capsule, VERSIONED_USED)?;
             return Ok(tensor);
         }
-        if let Some(tensor) = contents::<DLManagedTensor>(python, capsule, LEGACY) {
+        if let Some(tensor) = contents::<DLManagedTensor>(python, capsule, LEGACY.as_ptr()) {
             let versioned = convert::from_legacy(tensor, legacy_flags)?;
             rename(python, capsule, LEGACY_USED)?;
             return Ok(versioned);
         }
         for used in [VERSIONED_USED, LEGACY_USED] {
-            if contents::<c_void>(python, capsule, used).is_some() {
+            if python.PyCapsule_IsValid(capsule, used.as_ptr()) != 0 {
                 return Err(Error::new(DLRS_BAD_ARG).detail("the capsule was consumed before"));
             }
         }

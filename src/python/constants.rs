@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 use core::ptr::NonNull;
 
-use super::home;
+use super::home::{self, Home};
 use super::object::Owned;
 use super::raise::{raised, required};
 use super::symbols::{PyObject, Python};
@@ -60,7 +60,13 @@ impl Kept {
 /// The constant, made where it is not there yet.
 #[inline]
 pub fn get(python: Python, constant: Constant) -> Result<Kept> {
-    let slot = home::here(python)?.constants.get(constant as usize).ok_or_else(raised)?;
+    of(python, home::here(python)?, constant)
+}
+
+/// As [`get`], of the record of the interpreter.
+#[inline]
+pub fn of(python: Python, home: &Home, constant: Constant) -> Result<Kept> {
+    let slot = home.constants.get(constant as usize).ok_or_else(raised)?;
     slot.get(|| make(python, constant)).map(Kept)
 }
 

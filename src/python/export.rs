@@ -5,6 +5,7 @@ use core::ptr::{NonNull, null_mut};
 
 use super::capsule;
 use super::constants::{self, Constant};
+use super::home::{self, Home};
 use super::object::{Owned, detached};
 use super::raise::{Text, aside, refused, size};
 use super::stream;
@@ -75,11 +76,12 @@ pub unsafe fn parse(
     if names.is_null() {
         return Ok(found);
     }
+    let home = home::here(python)?;
     // SAFETY: the caller's word; as many values as names.
     unsafe {
         for place in 0..size(python.PyTuple_Size(names))? {
             let name = python.PyTuple_GetItem(names, place as isize);
-            *found.named(python, name)? = args.add(place).read();
+            *found.named(python, home, name)? = args.add(place).read();
         }
     }
     Ok(found)
@@ -98,7 +100,13 @@ impl Keywords {
     ///
     /// # Safety
     /// `name` is a live object.
-    unsafe fn named(&mut self, python: Python, name: *mut PyObject) -> Result<&mut *mut PyObject> {
+    #[inline]
+    unsafe fn named(
+        &mut self,
+        python: Python,
+        home: &Home,
+        name: *mut PyObject,
+    ) -> Result<&mut *mut PyObject> {
         const NAMES: [(Constant, &CStr); 4] = [
             (Constant::MaxVersion, c"max_version"),
             (Constant::Copy, c"copy"),
@@ -107,7 +115,7 @@ impl Keywords {
         ];
         let mut place = None;
         for (i, (constant, _)) in NAMES.iter().enumerate() {
-            if constants::get(python, *constant)?.as_ptr() == name {
+            if constants::of(python, home, *constant)?.as_ptr() == name {
                 place = Some(i);
                 break;
             }
@@ -135,7 +143,27 @@ impl Keywords {
 ///
 /// # Safety
 /// The objects are NULL or live.
+#[inline(always)]
 pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
+    let given = |object| words::given(python, object);
+    let Keywords { stream, max_version, dl_device, copy } = *keywords;
+    // The usual ones: a version, or none.
+    if !(given(stream) | given(dl_device) | given(copy)) {
+        let major = match given(max_version) {
+            false => 0,
+            // SAFETY: the caller's word.
+            true => unsafe { words::pair(python, max_version, "max_version") }?[0],
+        };
+        return Ok(Request { major: u32::try_from(major).unwrap_or(0), ..Request::ANY });
+    }
+    // SAFETY: the caller's word.
+    unsafe { read_all(python, keywords) }
+}
+
+/// # Safety
+/// As [`read`].
+#[inline(never)]
+unsafe fn read_all(python: Python, keywords: &Keywords) -> Result<Request> {
     let given = |object| words::given(python, object);
     // SAFETY: the caller's word.
     unsafe {
@@ -185,6 +213,7 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
 ///
 /// # Safety
 /// `object` is live, and `tensor` as of [`Snapshot::read`].
+#[inline(always)]
 pub unsafe fn export_kept(
     python: Python,
     tensor: *const DLTensor,
@@ -195,11 +224,27 @@ pub unsafe fn export_kept(
     // SAFETY: the caller's word; `kept` is a holder of ours.
     unsafe {
         let kept = Block::versioned(wrap::around(python, tensor, flags, object)?);
-        let copy = match serves(kept, request) {
-            Ok(true) => return present(python, kept, request.major),
-            Ok(false) => copied(python, kept, request),
-            Err(error) => Err(error),
-        };
+        match serves(kept, request) {
+            Ok(true) => present_here(python, kept, request.major),
+            other => export_copy(python, kept, request, other),
+        }
+    }
+}
+
+/// As [`export`], of a holder that is ours and is given up: it does not serve, or nobody knows.
+///
+/// # Safety
+/// `kept` is live and ours; its holder is taken.
+#[inline(never)]
+unsafe fn export_copy(
+    python: Python,
+    kept: Versioned,
+    request: &Request,
+    serves: Result<bool>,
+) -> Result<Owned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let copy = serves.and_then(|_| copied(python, kept, request));
         aside(python, || share::release(kept));
         present(python, copy?, request.major)
     }
@@ -209,7 +254,18 @@ pub unsafe fn export_kept(
 ///
 /// # Safety
 /// `tensor` is live and ours; its holder is taken.
+#[inline(never)]
 unsafe fn present(python: Python, tensor: Versioned, major: u32) -> Result<Owned> {
+    // SAFETY: the caller's word.
+    unsafe { present_here(python, tensor, major) }
+}
+
+/// As [`present`], compiled into its caller.
+///
+/// # Safety
+/// As [`present`].
+#[inline(always)]
+unsafe fn present_here(python: Python, tensor: Versioned, major: u32) -> Result<Owned> {
     // SAFETY: the caller's word.
     unsafe {
         let capsule = match major {
@@ -238,17 +294,24 @@ unsafe fn place_of(tensor: Versioned, request: &Request) -> (DLTensor, DLDevice)
 ///
 /// # Safety
 /// `tensor` is live.
+#[inline(always)]
 unsafe fn serves(tensor: Versioned, request: &Request) -> Result<bool> {
     // SAFETY: the caller's word.
     let (DLTensor { device: here, data, .. }, target) = unsafe { place_of(tensor, request) };
-    // A copy is done when it is handed out, so no stream of the target needs to wait.
-    let stream = stream::from_python(request.stream, target.device_type)?;
-    if target != here || request.copy == CopyPolicy::Always {
-        return Ok(false);
+    let serves = target == here && request.copy != CopyPolicy::Always;
+    if request.stream == stream::NONE && !stream::has_streams(target.device_type) {
+        return Ok(serves);
     }
-    // SAFETY: streams of the device, by the caller's word.
-    unsafe { stream::order(here, data, stream, request.work_stream) }?;
-    Ok(true)
+    let order = || {
+        // A copy is done when it is handed out, so no stream of the target needs to wait.
+        let stream = stream::from_python(request.stream, target.device_type)?;
+        match serves {
+            // SAFETY: streams of the device, by the caller's word.
+            true => unsafe { stream::order(here, data, stream, request.work_stream) },
+            false => Ok(()),
+        }
+    };
+    order().map(|()| serves)
 }
 
 /// The copy that is wanted.

@@ -125,6 +125,7 @@ impl Home {
     }
 
     /// A holder of the record, for what outlives the call.
+    #[inline]
     pub fn life(&'static self) -> Life {
         self.holders.fetch_add(1, Relaxed);
         Life(self)
@@ -146,6 +147,15 @@ fn all() -> impl Iterator<Item = &'static Home> {
 pub fn here(python: Python) -> Result<&'static Home> {
     // SAFETY: attached, so there is an interpreter.
     let interpreter = unsafe { python.PyInterpreterState_Get() };
+    match FIRST.interpreter.load(Acquire) == interpreter {
+        true => Ok(&FIRST),
+        false => find(python, interpreter),
+    }
+}
+
+/// As [`here`], where it is not the first record.
+#[inline(never)]
+fn find(python: Python, interpreter: *mut c_void) -> Result<&'static Home> {
     match all().find(|home| home.interpreter.load(Acquire) == interpreter) {
         Some(home) => Ok(home),
         None => settle(python, interpreter),
@@ -218,11 +228,6 @@ unsafe extern "C" fn end(keeper: *mut PyObject) {
 pub struct Life(&'static Home);
 
 impl Life {
-    /// The record.
-    pub fn home(&self) -> &'static Home {
-        self.0
-    }
-
     /// A life that was held and forgotten.
     ///
     /// # Safety

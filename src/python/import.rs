@@ -285,24 +285,28 @@ unsafe fn call_dlpack(
     let bare = Asked { version: false, stream, device: None, copy: None };
     let versioned = Asked { version: true, ..bare };
     // Newest first.
-    let rows = [Asked { stream: with_device, device, copy, ..versioned }, versioned, bare];
-    for (n, row) in rows.iter().enumerate() {
+    const ROWS: usize = 3;
+    for n in 0..ROWS {
         if n == 1 && device.is_none() && copy.is_none() {
             continue;
         }
+        let plain = n == 0 && with_device.is_none() && device.is_none() && copy.is_none();
+        let row = || match n {
+            0 => Asked { stream: with_device, device, copy, ..versioned },
+            1 => versioned,
+            _ => bare,
+        };
         // SAFETY: the caller's word.
         let made = unsafe {
-            match row {
-                Asked { version: true, stream: None, device: None, copy: None } => {
-                    call_plain(python, method.as_ptr(), object)?
-                }
-                _ => Keywords::new(python, row)?.call(python, method.as_ptr(), object),
+            match plain {
+                true => call_plain(python, method.as_ptr(), object)?,
+                false => Keywords::new(python, &row())?.call(python, method.as_ptr(), object),
             }
         };
         if let Some(made) = made {
-            return Ok(Some((made, row.stream.is_some())));
+            return Ok(Some((made, !plain && row().stream.is_some())));
         }
-        if is(python, Python::PyExc_TypeError) && n + 1 < rows.len() {
+        if is(python, Python::PyExc_TypeError) && n + 1 < ROWS {
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
             continue;
@@ -347,6 +351,7 @@ struct ToName {
 
 /// # Safety
 /// `object` is live.
+#[inline]
 unsafe fn stream_to_name(python: Python, object: *mut PyObject, wanted: &Wanted) -> Result<ToName> {
     if wanted.stream == stream::NONE {
         return Ok(ToName { with_device: None, alone: None });

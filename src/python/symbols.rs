@@ -63,7 +63,8 @@ pub struct Python(PhantomData<*mut ()>);
 static READY: AtomicBool = AtomicBool::new(false);
 
 /// Bytes of the header of every object: 16, more where there is no GIL. The same in every
-/// interpreter of the process; 0 before [`Python::get`] has first succeeded.
+/// interpreter of the process; 0 before [`Python::get`] has first succeeded, and so before the
+/// table is filled.
 static HEADER: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes of the header of every object of Python's.
@@ -76,6 +77,17 @@ impl Python {
     /// Python, when this thread may call it.
     #[inline]
     pub fn get() -> Result<Python> {
+        let python = Python(PhantomData);
+        // SAFETY: with the header the table is there too; it may be called at any time, on any
+        // thread.
+        let runs = HEADER.load(Acquire) != 0 && unsafe { python.Py_IsInitialized() } != 0;
+        if runs && python.attached() { Ok(python) } else { Python::look() }
+    }
+
+    /// As [`Python::get`], where Python has not been called yet, or cannot be: then why.
+    #[cold]
+    #[inline(never)]
+    fn look() -> Result<Python> {
         if !READY.load(Acquire) {
             find()?;
         }
@@ -113,7 +125,7 @@ impl Python {
             (found == kind.as_ptr()).then_some(size)
         });
         let unknown = || refuse("objects of this Python have no header of a known size");
-        HEADER.store(nbytes.ok_or_else(unknown)?, Relaxed);
+        HEADER.store(nbytes.ok_or_else(unknown)?, Release);
         Ok(())
     }
 
@@ -127,33 +139,36 @@ impl Python {
     /// Whether this thread may call Python.
     #[inline]
     pub fn attached(self) -> bool {
-        // Since 3.12 each thread has a current state of its own.
-        let since = self.PyErr_GetRaisedException().and(self._PyThreadState_UncheckedGet());
-        // SAFETY: each may be called on any thread while Python runs.
+        let current = self.PyThreadState_GetUnchecked().or(self._PyThreadState_UncheckedGet());
+        let Some(current) = current else { return self.checked() };
+        // SAFETY: both may be called on any thread while Python runs.
         unsafe {
-            match (self.PyThreadState_GetUnchecked().or(since), self.PyGILState_Check()) {
-                (Some(current), _) => !current().is_null(),
-                (None, Some(check)) => check() != 0 && self.holds_lock(),
-                (None, None) => true,
+            let current = current();
+            // Since 3.12, as since this function, each thread has a current state of its own.
+            if self.PyErr_GetRaisedException().is_some() {
+                return !current.is_null();
             }
+            // Before, it is that of whoever has the one lock.
+            let own = self.PyGILState_GetThisThreadState();
+            !current.is_null() && (own == current || self.runs_another(own, current))
         }
     }
 
-    /// Whether this thread has the one lock of Python 3.9 to 3.11, where `PyGILState_Check` says
-    /// yes to everyone once there was a subinterpreter. The current state is then that of whoever
-    /// has the lock: it is this thread's, or that of a subinterpreter that it runs; whether another
-    /// thread runs one just now cannot be told.
-    fn holds_lock(self) -> bool {
-        let Some(current) = self._PyThreadState_UncheckedGet() else { return true };
-        // SAFETY: the first two may be called on any thread; the last reads a member of a state.
-        unsafe {
-            let (own, current) = (self.PyGILState_GetThisThreadState(), current());
-            if own.is_null() || current.is_null() {
-                return false; // a thread that Python has not met; or nobody has the lock
-            }
-            let interpreter = |state| self.PyThreadState_GetInterpreter(state);
-            own == current || interpreter(own) != interpreter(current)
-        }
+    #[cold]
+    fn checked(self) -> bool {
+        // SAFETY: it may be called on any thread while Python runs.
+        self.PyGILState_Check().is_none_or(|check| unsafe { check() } != 0)
+    }
+
+    /// Whether a thread of Python 3.9 to 3.11, whose state is `own`, runs a subinterpreter, whose
+    /// state is `current`: `PyGILState_Check` says yes to everyone once there was one. Whether
+    /// another thread runs it just now cannot be told.
+    #[cold]
+    fn runs_another(self, own: *mut c_void, current: *mut c_void) -> bool {
+        // SAFETY: it reads a member of a state. One that is NULL has none: Python has not met the
+        // thread.
+        let interpreter = |state| unsafe { self.PyThreadState_GetInterpreter(state) };
+        !own.is_null() && self.checked() && interpreter(own) != interpreter(current)
     }
 
     /// Python, for functions whose callers are attached to it, though they may be the first ones
@@ -387,6 +402,7 @@ symbols! {
         itself _Py_EllipsisObject;
         itself PyBaseObject_Type;
         itself PySlice_Type;
+        itself PyCapsule_Type;
         itself PyLong_Type;
         itself PyTuple_Type;
         itself PyType_Type;

@@ -20,11 +20,22 @@ pub fn given(python: Python, object: *mut PyObject) -> bool {
 ///
 /// # Safety
 /// `object` is live.
+#[inline(always)]
 pub unsafe fn pair(python: Python, object: *mut PyObject, name: &'static str) -> Result<[i32; 2]> {
     // SAFETY: the caller's word.
-    if let Some(pair) = unsafe { usual_pair(python, object) } {
-        return Ok(pair);
+    match unsafe { usual_pair(python, object) } {
+        Some(pair) => Ok(pair),
+        // SAFETY: as above.
+        None => unsafe { any_pair(python, object, name) },
     }
+}
+
+/// As [`pair`], of any object.
+///
+/// # Safety
+/// As [`pair`].
+#[inline(never)]
+unsafe fn any_pair(python: Python, object: *mut PyObject, name: &'static str) -> Result<[i32; 2]> {
     let mut found = [0i64; 2];
     // SAFETY: the caller's word.
     let read = unsafe {
@@ -61,7 +72,7 @@ pub unsafe fn pair(python: Python, object: *mut PyObject, name: &'static str) ->
 ///
 /// # Safety
 /// `object` is live.
-#[inline]
+#[inline(always)]
 unsafe fn usual_pair(python: Python, object: *mut PyObject) -> Option<[i32; 2]> {
     // SAFETY: the caller's word; a tuple's items live as long as it does.
     unsafe {

@@ -14,18 +14,19 @@ use crate::validate::{Level, Rules, Snapshot};
 /// A reference to an object that has still to be taken, and that [`Keep::taken`] takes.
 pub struct Keep {
     object: NonNull<PyObject>,
-    life: Life,
+    home: &'static Home,
 }
 
 impl Keep {
     /// Nothing is taken yet.
+    #[inline(always)]
     pub fn new(python: Python, object: NonNull<PyObject>) -> Result<Keep> {
-        Ok(Keep { object, life: home::here(python)?.life() })
+        Ok(Keep { object, home: home::here(python)? })
     }
 
     /// The owner of a block, whose reference [`Keep::taken`] then takes.
     pub fn owner(&self) -> Owner {
-        let runtime = from_ref(self.life.home()).cast();
+        let runtime = from_ref(self.home).cast();
         Owner::Object(Kept { free: let_go, object: self.object.as_ptr().cast(), runtime })
     }
 
@@ -33,7 +34,7 @@ impl Keep {
     pub fn taken(self, python: Python) {
         // SAFETY: attached; the object is live, by the word of who made this.
         unsafe { python.Py_IncRef(self.object.as_ptr()) };
-        core::mem::forget(self.life);
+        core::mem::forget(self.home.life());
     }
 }
 
@@ -50,6 +51,7 @@ unsafe fn let_go(object: *mut c_void, runtime: *const c_void) {
 ///
 /// # Safety
 /// `object` is live, and `tensor` as of [`Snapshot::read`].
+#[inline(always)]
 pub unsafe fn around(
     python: Python,
     tensor: *const DLTensor,

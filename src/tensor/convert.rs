@@ -11,7 +11,7 @@ use super::{Legacy, Versioned, wrap};
 use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::validate::{Level, Rules, Snapshot, check_flags, check_version, flags_of};
+use crate::validate::{Level, Plain, Rules, Snapshot, check_flags, check_version, flags_of};
 
 const RULES: Rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
 
@@ -112,8 +112,28 @@ fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Resul
 /// `tensor` is live; on success the result owns the caller's holder.
 pub unsafe fn to_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legacy> {
     // SAFETY: the caller's word.
+    if let Some(legacy) = unsafe { to_usual_legacy(tensor) } {
+        return Ok(legacy);
+    }
+    // SAFETY: as above.
     let legacy = unsafe { to_legacy_read(tensor, policy, &mut Snapshot::new())? };
     legacy.ok_or(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS))
+}
+
+/// A usual tensor of ours, without a flag that the legacy struct cannot carry.
+///
+/// # Safety
+/// As [`to_legacy`].
+#[inline(always)]
+unsafe fn to_usual_legacy(tensor: Versioned) -> Option<Legacy> {
+    // SAFETY: the caller's word; past the check the struct is of major 1.
+    unsafe {
+        let block = block::of_versioned(tensor)?;
+        check_version(tensor.as_ptr()).ok()?;
+        let flags = flags_of(tensor.as_ptr());
+        let usual = Plain::is(&raw const (*tensor.as_ptr()).dl_tensor, flags);
+        (usual && flags & DLPACK_FLAG_BITMASK_READ_ONLY == 0).then(|| Block::legacy(block))
+    }
 }
 
 /// As [`to_legacy`], or `None` where only a copy may be given away. `snapshot` is what is read of

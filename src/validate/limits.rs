@@ -21,6 +21,7 @@ pub struct Limits {
 }
 
 /// Whether a set of numbers has this one.
+#[inline]
 fn has(set: u64, number: i32) -> bool {
     u32::try_from(number).is_ok_and(|number| set.checked_shr(number).is_some_and(|s| s & 1 != 0))
 }
@@ -28,6 +29,15 @@ fn has(set: u64, number: i32) -> bool {
 impl Limits {
     /// Anything is taken.
     pub const NONE: Limits = Limits { device_types: 0, ranks: 0, dtypes: null(), dtypes_count: 0 };
+
+    /// Whether a tensor is taken, as far as that is told without a list of dtypes.
+    #[inline(always)]
+    pub fn take(&self, device: DLDevice, ndim: usize) -> bool {
+        let taken = |set, number| set == 0 || has(set, number);
+        taken(self.device_types, device.device_type)
+            && taken(self.ranks, ndim as i32)
+            && self.dtypes.is_null()
+    }
 
     /// Refuses what is not taken. A tensor that is to be copied to `target` is then there.
     ///

@@ -98,9 +98,19 @@ impl Plain {
     #[inline(always)]
     pub unsafe fn is(tensor: *const DLTensor, flags: u64) -> bool {
         // SAFETY: the caller's word.
+        unsafe { Plain::of(tensor, flags) }.is_some()
+    }
+
+    /// As [`Plain::is`]: then what it is.
+    ///
+    /// # Safety
+    /// As [`Plain::is`].
+    #[inline(always)]
+    pub unsafe fn of(tensor: *const DLTensor, flags: u64) -> Option<Plain> {
+        // SAFETY: the caller's word.
         unsafe {
-            let plain = Plain::rank(tensor).and_then(|rank| Plain::head(tensor, rank, flags));
-            plain.and_then(|plain| plain.arrays(|_, _, _| ())).is_some()
+            let plain = Plain::rank(tensor).and_then(|rank| Plain::head(tensor, rank, flags))?;
+            plain.arrays(|_, _, _| ()).map(|_| plain)
         }
     }
 
