@@ -215,9 +215,9 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
         align_bytes => check_align(align_bytes.into())?,
     };
     let dtypes = options.dtypes;
-    // SAFETY: the caller's word.
     let count = match dtypes.is_null() {
         true => 0,
+        // SAFETY: the caller's word.
         false => unsafe { arg::array(dtypes, options.dtypes_count, OPTIONS) }?.len(),
     };
     Ok(Import {

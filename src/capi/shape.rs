@@ -228,8 +228,8 @@ impl Steps {
                 strides.extend(shape.len(), || 0);
                 layout::compact_strides(shape, Order::C, &mut strides);
             }
-            // SAFETY: the caller's word.
             false => {
+                // SAFETY: the caller's word.
                 unsafe { arg::values(self.given, shape.len(), given, &mut strides) }?;
             }
         }

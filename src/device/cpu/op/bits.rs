@@ -50,7 +50,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, reach: Reach, bytes: unsafe fn(
 
 /// Elements of `bits` bits that make whole cache lines.
 fn line_of(bits: usize) -> usize {
-    8 * LINE >> bits.trailing_zeros().min(9)
+    (8 * LINE) >> bits.trailing_zeros().min(9)
 }
 
 fn source(nest: &Nest) -> Bit {
