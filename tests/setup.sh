@@ -39,7 +39,7 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
         "clang++:clang valgrind:valgrind readelf:binutils git:git flock:util-linux $venv |" \
         "rustfmt clippy shellcheck:shellcheck opencl:ocl-icd-opencl-dev" \
         "/usr/include/CL/cl.h:opencl-c-headers /etc/OpenCL/vendors/pocl.icd:pocl-opencl-icd" \
-        "hip:libamdhip64-5" ;;
+        "hip:libamdhip64-5 python-headers:python3-dev" ;;
     test-windows)
       echo "$c $cmake $sources:rust-web-src x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64" \
         "x86_64-w64-mingw32-g++:g++-mingw-w64-x86-64 wine:wine wine64:wine64 lld-link:lld" ;;
@@ -65,6 +65,8 @@ there() { # there PROBE
     clippy) "$cargo" clippy --version >/dev/null 2>&1 ;;
     libc-headers) echo '#include <stdlib.h>' | gcc -E -xc - >/dev/null 2>&1 ;;
     venv) "$python" -c 'import venv, ensurepip' 2>/dev/null ;;
+    python-headers)
+      [ -e "$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ;;
     opencl) gcc -shared -nostdlib -lOpenCL -o /dev/null -xc /dev/null 2>/dev/null ;;
     hip) PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q libamdhip64 ;;
     wine64) command -v wine64 >/dev/null || [ -x /usr/lib/wine/wine64 ] ;;
