@@ -3,7 +3,7 @@
  * tensor that lives (everything works). */
 #include "harness.h"
 
-static const dlrs_import_options COPIES = {.struct_size = sizeof COPIES, .copy = 1};
+static const dlrs_import_options COPIES = {sizeof COPIES, 0, 1, 0, 0, 0, NULL, 0, 0, NULL, 0};
 static DLManagedTensorVersioned *out;
 static DLManagedTensor *legacy_out;
 
