@@ -78,7 +78,7 @@ done
 try "C++14 is refused" refused c++14 "needs C++17 or newer" ""
 try "a view of a temporary is refused" refused c++17 "deleted" \
   'float a[2]; TensorView view = Described(a, {2});'
-try "moving a named container is asked for" refused c++17 "no matching function" \
+try "a named container is not moved silently" refused c++17 "no matching function" \
   'auto f(std::string &s) { return Tensor::from(s); }'
 try "packed elements have no address" refused c++17 "as large as its dtype" \
   'struct Nibble {}; template <> struct dlpack_rs::dtype_traits<Nibble> {

@@ -285,10 +285,10 @@ static void accessing() {
   } catch (const Error &error) {
     CHECK(error.status() == DLRS_NDIM && error.value() == 2 && error.limit() == 3);
     CHECK(std::string(error.what()) ==
-          "as: another number of dimensions was asked for (value 2, limit 3) [DLRS_NDIM]. Ask for "
-          "as many as ndim() says.");
-    CHECK(to_view(error.text()) == "another number of dimensions was asked for (value 2, limit 3)");
-    CHECK(to_view(error.hint()) == "Ask for as many as ndim() says.");
+          "as: the tensor has another number of dimensions (value 2, limit 3) [DLRS_NDIM]. "
+          "Use as<T, N> with N = ndim().");
+    CHECK(to_view(error.text()) == "the tensor has another number of dimensions (value 2, limit 3)");
+    CHECK(to_view(error.hint()) == "Use as<T, N> with N = ndim().");
   }
   CHECK(STATUS(t.transpose().span<int32_t>()) == DLRS_COPY_NEEDED);
   // Memory that is not aligned, on another device, or described wrongly.

@@ -3920,7 +3920,7 @@ dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
 #define DLRS_PY_LEGACY_WRITABLE (1U << 0U)
 
 /**
- * Of `protocols`: the exchange API of the object's type. `__dlpack__` is asked in place of it
+ * Of `protocols`: the exchange API of the object's type. `__dlpack__` is called in place of it
  * where a tensor requires gradients or has complex elements: PyTorch's API exports what its
  * `__dlpack__` refuses.
  */
@@ -4003,7 +4003,7 @@ struct dlrs_py_import_options {
  * Source:    the array API standard's from_dlpack. Tried in this order, as far as options allow:
  *            the exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after
  *            a TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces.
- *            What the object answers is believed, not what it was asked for.
+ *            What the object returns counts, whatever was requested.
  *
  * Safety:
  * `object` is a live Python object.

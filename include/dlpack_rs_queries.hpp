@@ -231,9 +231,9 @@ class Queries {
       if (status != DLRS_OK) return status;
       if (ndim() != static_cast<int32_t>(N))
         return (detail::Refusal(e, DLRS_NDIM, DLRS_FIELD_NDIM, "as")
-                << "another number of dimensions was asked for")
+                << "the tensor has another number of dimensions")
             .value(ndim(), N)
-            .hint("Ask for as many as ndim() says.");
+            .hint("Use as<T, N> with N = ndim().");
       *out = Strided<T, N>(first, self().dl().shape, self().dl().strides);
       return status;
     });
@@ -319,7 +319,7 @@ class Queries {
     if (!std::is_const_v<T> && read_only())
       return (detail::Refusal(e, DLRS_READ_ONLY, DLRS_FIELD_FLAGS, caller)
               << "the data is read-only")
-          .hint("Ask for const elements.");
+          .hint("Use const elements.");
     if (const auto at = reinterpret_cast<uintptr_t>(data()) % alignof(T); at != 0)
       return (detail::Refusal(e, DLRS_MISALIGNED, DLRS_FIELD_DATA, caller)
               << "the first element is not aligned for its type")

@@ -4,9 +4,10 @@ Exit status: 0 done, 1 what was checked is wrong, 2 wrong arguments or an expres
 """
 
 import argparse
-import importlib
 import json
 import sys
+
+from dlpack_rs import _expression as expressions
 
 WHAT = """MODULE:EXPRESSION, evaluated in the module's names, such as 'numpy:arange(6.0)[::-1]';
 or a .npy file"""
@@ -25,13 +26,8 @@ def evaluate(text):
             return numpy.load(text)
         except Exception as error:
             raise Wrong(f"{text}: {error}") from None
-    name, colon, expression = text.partition(":")
-    if not colon or not name or not expression:
-        raise Wrong(f"{text!r} is not MODULE:EXPRESSION, such as numpy:arange(6.0)")
-    sys.path.insert(0, "")
     try:
-        module = importlib.import_module(name)
-        return eval(expression, {**vars(module), name.partition(".")[0]: module})
+        return expressions.evaluate(text)
     except Exception as error:
         raise Wrong(f"{text}: {type(error).__name__}: {error}") from None
 

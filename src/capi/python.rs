@@ -226,7 +226,7 @@ pub unsafe extern "C" fn dlrs_py_export(
 /// Legacy tensors are taken as writable: their struct cannot say, and read-only is assumed.
 pub const DLRS_PY_LEGACY_WRITABLE: u32 = 1 << 0;
 
-/// Of `protocols`: the exchange API of the object's type. `__dlpack__` is asked in place of it
+/// Of `protocols`: the exchange API of the object's type. `__dlpack__` is called in place of it
 /// where a tensor requires gradients or has complex elements: PyTorch's API exports what its
 /// `__dlpack__` refuses.
 pub const DLRS_PY_EXCHANGE_API: u32 = 1 << 0;
@@ -341,7 +341,7 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
 /// Source:    the array API standard's from_dlpack. Tried in this order, as far as options allow:
 ///            the exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after
 ///            a TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces.
-///            What the object answers is believed, not what it was asked for.
+///            What the object returns counts, whatever was requested.
 ///
 /// # Safety
 /// `object` is a live Python object.

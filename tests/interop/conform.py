@@ -109,6 +109,9 @@ def page():
         for check, outcome, text in wrong:
             said = short(text) if outcome == "fail" else f"{outcome}: {short(text)}"
             lines.append(f"| {check.id} | {check.severity} | {short(check.rule)} | {said} |")
+    missing = sorted({*run.systems(), "dlpack_rs"} - {path.stem for path in DATA.glob("*.json")})
+    lines += ["", f"Not run: {', '.join(missing)}. Of these, {', '.join(LEFT_OUT)} need a GPU, or",
+              "only hand on what another system exports."]
     PAGE.write_text("\n".join(lines) + "\n")
 
 

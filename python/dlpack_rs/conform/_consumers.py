@@ -14,7 +14,7 @@ PERMUTED = [VALUES[j * 4 + i] for i in range(4) for j in range(3)]
 
 
 def requested(library):
-    """A compact tensor that the library took, and what it was asked for on the way."""
+    """A compact tensor that the library took, and what it requested."""
     producer = Handmade()
     result = taken(library, producer)
     return producer, result
@@ -58,14 +58,14 @@ def _(library):
     freed_once(library, producer)
 
 
-@check("C06", "SHOULD", "from_dlpack", "asks with max_version of at least (1, 0)")
+@check("C06", "SHOULD", "from_dlpack", "requests max_version of at least (1, 0)")
 def _(library):
     producer, _ = requested(library)
     must(any((keywords.get("max_version") or (0,))[0] >= 1 for keywords in producer.asked),
-         f"asked with {producer.asked}")
+         f"requested with {producer.asked}")
 
 
-@check("C07", "MUST", "from_dlpack", "asks a producer from before 1.0 again, without its keywords")
+@check("C07", "MUST", "from_dlpack", "calls a producer from before 1.0 again, without keywords")
 def _(library):
     producer = Handmade(legacy=True, keywords=False)
     found = library.values(taken(library, producer))
@@ -80,7 +80,7 @@ def _(library):
     must(not any(streams), f"passed {streams}")
 
 
-@check("C09", "INFO", "__dlpack_device__", "asks __dlpack_device__ before __dlpack__")
+@check("C09", "INFO", "__dlpack_device__", "calls __dlpack_device__ before __dlpack__")
 def _(library):
     must(requested(library)[0].asked_device > 0, "it does not")
 

@@ -1,7 +1,6 @@
 """How the checks reach a library: a class of few methods, and those of libraries in wide use."""
 
-import importlib
-
+from .._expression import evaluate
 from ._memory import Handmade, newest
 from ._model import Skipped
 
@@ -30,7 +29,6 @@ class Library:
     make_read_only = None
     take = None
     take_copy = None  # from_dlpack(producer, copy=True)
-    most_dimensions = 64  # of what `make` can make
 
     def version(self):
         return ""
@@ -373,18 +371,9 @@ class Functions(Library):
 LIBRARIES = {kind.name: kind for kind in (NumPy, Torch, Jax, TensorFlow, TvmFfi, PyArrow, Ours)}
 
 
-def evaluate(text):
-    """The value of `module:expression`; the module's names are those of the expression."""
-    name, colon, expression = text.partition(":")
-    if not (name and colon and expression):
-        raise ValueError(f"{text!r} is neither one of {', '.join(LIBRARIES)} nor "
-                         "MODULE:EXPRESSION")
-    module = importlib.import_module(name)
-    return eval(expression, {**vars(module), name.partition(".")[0]: module})
-
-
 def find(producer, consumer=None):
-    """The Library that two arguments of the command line mean."""
+    """The Library that two arguments of the command line mean: a name of LIBRARIES, or an
+    expression."""
     if consumer is None and producer in LIBRARIES:
         return LIBRARIES[producer]()
     made = LIBRARIES[producer]() if producer in LIBRARIES else evaluate(producer)

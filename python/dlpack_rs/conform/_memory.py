@@ -146,7 +146,7 @@ def newest(producer):
 class Handmade:
     """A producer whose struct has whatever a check wants; it counts calls of its deleter.
 
-    As a correct producer does, it gives a versioned tensor to those who ask for one, else a
+    As a correct producer does, it gives a versioned tensor to those who request one, else a
     legacy one. What only a versioned tensor can say makes `needs_versioned` true.
     """
 
@@ -264,7 +264,7 @@ def take(function, producer):
         producer.final_name = capsule_name(producer.capsule)
         producer.capsule = None
     if producer.needs_versioned and producer.asked and producer.gave_versioned is False:
-        raise Skipped("asks for no versioned tensor")
+        raise Skipped("requests no versioned tensor")
     gc.collect()
     return result, failure
 
@@ -274,7 +274,7 @@ def said(error):
 
 
 def freed_once(library, producer):
-    """The deleter ran once; not at all where the tensor was not asked for."""
+    """The deleter ran once; not at all where the tensor was not requested."""
     gc.collect()
     wanted = int(producer.gave_versioned is not None)
     for _ in range(50):

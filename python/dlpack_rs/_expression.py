@@ -1,0 +1,15 @@
+"""MODULE:EXPRESSION, as arguments of the command line name objects."""
+
+import importlib
+import sys
+
+
+def evaluate(text):
+    """The value of an expression in the names of its module; ValueError is another form."""
+    name, colon, expression = text.partition(":")
+    if not (name and colon and expression):
+        raise ValueError(f"{text!r} is not MODULE:EXPRESSION, such as numpy:arange(6.0)")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    module = importlib.import_module(name)
+    return eval(expression, {**vars(module), name.partition(".")[0]: module})
