@@ -287,7 +287,8 @@ static void accessing() {
     CHECK(std::string(error.what()) ==
           "as: the tensor has another number of dimensions (value 2, limit 3) [DLRS_NDIM]. "
           "Use as<T, N> with N = ndim().");
-    CHECK(to_view(error.text()) == "the tensor has another number of dimensions (value 2, limit 3)");
+    CHECK(to_view(error.text()) ==
+          "the tensor has another number of dimensions (value 2, limit 3)");
     CHECK(to_view(error.hint()) == "Use as<T, N> with N = ndim().");
   }
   CHECK(STATUS(t.transpose().span<int32_t>()) == DLRS_COPY_NEEDED);

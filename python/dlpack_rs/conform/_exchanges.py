@@ -325,7 +325,7 @@ def _(library):
     must(sys.getrefcount(x) == before, f"{before} references became {sys.getrefcount(x)}")
 
 
-@check("X11", "MUST", "dlpack.h", "managed_tensor_allocator makes the tensor that the prototype describes")
+@check("X11", "MUST", "dlpack.h", "managed_tensor_allocator makes what the prototype describes")
 def _(library):
     api = _Table(made(library)).api
     errors = []
