@@ -28,13 +28,16 @@ help:  ## list the targets
 setup: # once, for all goals
 	@CARGO='$(CARGO)' PYTHON='$(PYTHON)' SETUP='$(SETUP)' tests/setup.sh $(or $(MAKECMDGOALS),build)
 
+# With the Python module, as the wheel has it; what CMake installs has none, and is built apart.
+MODULE = target/module
 build: setup  ## build the release library; leaves target/lib and target/include
-	$(CARGO) build --release --locked -p dlpack_rs_cdylib --target $(HOST)
+	$(CARGO) build --release --locked -p dlpack_rs_cdylib --features module --target $(HOST) \
+	  --target-dir $(MODULE)
 	@mkdir -p $(LIB) $(INCLUDE)
 	@ln -sfn ../../include $(INCLUDE)/dlpack
 	@for name in libdlpack_rs.so $(SONAME); do \
-	  ln -sf ../$(HOST)/release/libdlpack_rs.so $(LIB)/$$name; done
-	@cdylib/static.sh target/$(HOST)/release/libdlpack_rs.a $(LIB)/libdlpack_rs.a
+	  ln -sf ../../$(MODULE)/$(HOST)/release/libdlpack_rs.so $(LIB)/$$name; done
+	@cdylib/static.sh $(MODULE)/$(HOST)/release/libdlpack_rs.a $(LIB)/libdlpack_rs.a
 
 # With sudo, what is built is built as the one who called it: Rust is theirs, and so is target/.
 AS_CALLER = $(if $(SUDO_USER),$(if $(filter $(SUDO_USER),$(shell stat -c %U .)),\

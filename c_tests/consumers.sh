@@ -27,8 +27,7 @@ row() { # row NAME COMMAND...: in a subshell that stops at the first failure
   fi
 }
 fails() { if "$@"; then echo "should have failed: $*"; return 1; fi; } # `set -e` ignores `!`
-# Built once, for all rows, and as `make build` does it: by another compiler it would take the place
-# of the library that other tests use.
+# Built once, for all rows, and for the other tests that want the library without the Python module.
 cargo_dir=("-DDLPACK_RS_CARGO_TARGET_DIR=$root/target" "-DDLPACK_RS_CARGO=$(command -v cargo)")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
 soname=$("$root/cdylib/soname.sh")
@@ -283,6 +282,14 @@ static_exports() { # a shared library that hands the interface on
     diff "$root/include/exports.txt" -
 }
 
+laws() { "$root/c_tests/laws.sh" "$root/include" "$work/installed/lib"; }
+from_python() { # no extension module; the C ABI, with Python's objects too
+  env DLPACK_RS_LIBRARY="$work/installed/lib/libdlpack_rs.so" PYTHONPATH="$root/python" \
+    python3 -B "$root/c_tests/without_module.py"
+}
+
+row "the laws of the library without the Python module" laws
+row "Python without the module: dlpack_rs.abi, and a word on the rest" from_python
 row "DLPACK_RS_USE_STATIC chooses the static library" static_by_option
 row "dlpack_rs_DIR names the build tree" build_directory_itself
 row "versions: what is compatible is found, the rest is refused" versions

@@ -287,7 +287,7 @@ static const char *const others[] = {
     "dlrs_dlpack_version", "dlrs_driver_path_set", "dlrs_dtype_from_kind", "dlrs_dtype_to_kind",
     "dlrs_dtype_format", "dlrs_dtype_format_as", "dlrs_dtype_parse",
     "dlrs_dtype_parse_as", "dlrs_event_create", "dlrs_event_destroy", "dlrs_event_query",
-    "dlrs_event_record", "dlrs_event_sync", "dlrs_event_wait", "dlrs_exchange_api",
+    "dlrs_event_record", "dlrs_event_sync", "dlrs_event_wait",
     "dlrs_mem_alloc", "dlrs_mem_free", "dlrs_mem_info", "dlrs_mem_register_host",
     "dlrs_mem_unregister_host", "dlrs_pool_allocator", "dlrs_pool_create", "dlrs_pool_release",
     "dlrs_pool_set_limit", "dlrs_pool_trim", "dlrs_release_drain", "dlrs_status_name",
@@ -307,7 +307,7 @@ static const char *const others[] = {
     "dlrs_exchange_api_from_type", "dlrs_py_capsule_consume", "dlrs_py_capsule_new_legacy_take",
     "dlrs_py_capsule_new_take", "dlrs_py_error_set", "dlrs_py_error_set_as", "dlrs_py_export",
     "dlrs_py_export_desc", "dlrs_py_holder_get", "dlrs_py_holder_new_take", "dlrs_py_import",
-    "dlrs_py_module", "dlrs_py_request_parse", "dlrs_py_wrap", "dlrs_stream_from_py", "dlrs_stream_to_py",
+    "dlrs_py_request_parse", "dlrs_py_wrap", "dlrs_stream_from_py", "dlrs_stream_to_py",
 };
 
 /* ---- The two readings -----------------------------------------------------------------------*/

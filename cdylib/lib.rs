@@ -18,6 +18,18 @@ pub extern "C" fn dlrs_test_level(number: u8) -> bool {
     Level::ALL.into_iter().find(|&level| level as u8 == number).is_some_and(set_level)
 }
 
+/// The extension module: what Python looks for in the file, by the module's name.
+///
+/// # Safety
+/// Python calls it.
+#[cfg(feature = "module")]
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn PyInit__dlpack_rs() -> *mut core_lib::python::PyObject {
+    // SAFETY: the caller's word.
+    unsafe { py_module::init() }
+}
+
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     // SAFETY: abort has no precondition.

@@ -42,6 +42,9 @@ endif()
 set(_dlrs_cargo_out "${DLPACK_RS_CARGO_TARGET_DIR}/${_dlrs_target}/release")
 set(_dlrs_cargo_args build --release --locked --package dlpack_rs_cdylib
   --target-dir "${DLPACK_RS_CARGO_TARGET_DIR}" --target "${_dlrs_target}")
+if(_dlrs_wheel) # whose library is Python's extension module as well
+  list(APPEND _dlrs_cargo_args --features module)
+endif()
 set(_dlrs_cargo_env "")
 set(_dlrs_cc "${CMAKE_C_COMPILER}")
 if(DLPACK_RS_CARGO_TARGET AND NOT MSVC) # whose linker is none that links for itself

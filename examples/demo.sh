@@ -20,7 +20,9 @@ target/hello
 
 echo "== A C and C++ project that finds it with CMake (examples/cmake_consumer)"
 if has cmake && has make && has g++; then
-  quiet cmake -S . -B target/cmake -DDLPACK_RS_CARGO_TARGET_DIR="$PWD/target"
+  # What make build has built: without the Python module it would be built once more.
+  quiet cmake -S . -B target/cmake -DDLPACK_RS_CARGO_TARGET_DIR="$PWD/target/module" \
+    -DDLPACK_RS_CARGO_FLAGS=--features=module
   quiet cmake --build target/cmake
   quiet cmake -S examples/cmake_consumer -B target/demo -Ddlpack_rs_DIR="$PWD/target/cmake" \
     -Ddlpack_DIR="$PWD/target/cmake/stage/lib/cmake/dlpack"

@@ -3686,19 +3686,6 @@ int dlrs_managed_tensor_allocator(DLTensor *prototype,
                                   dlrs_set_error_fn SetError);
 
 /**
- * Give the exchange API of this library's type Tensor.
- *
- * Ownership: the table is static; never free it.
- * Errors:    none: never NULL. Its functions report theirs as Python exceptions.
- * Threads:   any; needs no Python. Its functions need what dlpack.h says.
- * Source:    DLPackExchangeAPI in dlpack.h. The capsule on the type holds the same table.
- *
- * Safety:
- * None.
- */
-DLRS_API const DLPackExchangeAPI *dlrs_exchange_api(void);
-
-/**
  * Find the table of a major version in a framework's exchange API.
  *
  * Ownership: *out is as static as the framework's own table.
@@ -4205,31 +4192,6 @@ DLRS_API
 dlrs_status dlrs_py_error_set_as(const dlrs_error *failure,
                                  const dlrs_py_error_options *options,
                                  dlrs_error *error);
-
-/* ---------------------------------------------------------------------------------------------
- * The Python module.
- */
-
-/**
- * Give the Python module of this library: from_dlpack, empty and the type Tensor.
- *
- * Made on the first call in an interpreter, which then keeps it: every call gives the same module.
- * What it offers is documented in Python: help(module).
- *
- * Ownership: *out is a new reference to a module object (PyObject *): the caller's.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: there is no Python 3.9
- *            or newer in the process, it is not running, or this thread is not attached to it.
- *            DLRS_CALLBACK: Python raised an exception, which stays set.
- * Threads:   one that is attached to Python (in ctypes: PyDLL). Subinterpreters and builds
- *            without the GIL are served; each interpreter has its own module.
- * Source:    CPython's stable ABI.
- *
- * Safety:
- * See the preface.
- */
-DLRS_API
-dlrs_status dlrs_py_module(void **out,
-                           dlrs_error *error);
 
 #ifdef __cplusplus
 }  /* extern "C" */

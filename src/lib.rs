@@ -4,7 +4,8 @@
 //!   C, C++, ctypes, cffi          include/dlpack_rs.h is generated from capi/
 //!            │
 //!   capi     │ one file per topic; each body a few lines, its comment is the manual
-//!   python   │ capsules, `__dlpack__`, the exchange API; CPython's functions found at run time
+//!   python   │ capsules, `__dlpack__`, the exchange API; CPython's functions found at run time;
+//!            │ module (the feature of that name): the extension module with the type Tensor
 //!   copy     │ a pair of tensors becomes a byte plan, and a device runs it; import, cast,
 //!            │ compare, batch, numbers; print (tensors as text) and reader (their elements)
 //!   tensor   │ block: alloc, pool, wrap, convert, chain, share, view, deferred release

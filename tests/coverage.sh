@@ -20,7 +20,8 @@ host=$(cargo -vV | sed -n 's/^host: //p')
 # cannot happen, then asks for a name.
 library() {
   RUSTFLAGS=-Cinstrument-coverage CARGO_TARGET_DIR=$out/cargo \
-    cargo rustc --release --locked -p dlpack_rs_cdylib --crate-type cdylib --target "$host" \
+    cargo rustc --release --locked -p dlpack_rs_cdylib --features module --crate-type cdylib \
+    --target "$host" \
     --config 'profile.release.lto=false' --config 'profile.release.codegen-units=16' -- \
     -Clink-arg=-Wl,--defsym=rust_eh_personality=0
   cp "$out/cargo/$host/release/libdlpack_rs.so" "$lib"

@@ -243,8 +243,8 @@ fn no_module_is_called_by_a_name_that_says_nothing() {
     }
 }
 
-/// Code that differs between targets has its places; `cfg(test)` and `cfg!(target_endian)`, which
-/// is an expression that every target compiles, are none of it.
+/// Code that differs between targets has its places; `cfg(test)`, `cfg(feature)` and
+/// `cfg!(target_endian)`, which is an expression that every target compiles, are none of it.
 #[test]
 fn targets_differ_only_in_platform_and_kernel_files() {
     let mut wrong = Vec::new();
@@ -261,7 +261,9 @@ fn targets_differ_only_in_platform_and_kernel_files() {
         let text = fs::read_to_string(&file).unwrap();
         for (number, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap();
-            let code = code.replace("cfg(test)", "").replace("cfg!(target_endian = ", "");
+            let code = ["cfg(test)", "cfg!(target_endian = ", "cfg(feature = "]
+                .iter()
+                .fold(code.to_owned(), |code, known| code.replace(known, ""));
             if ["cfg(", "cfg!(", "cfg_attr("].iter().any(|word| code.contains(word)) {
                 wrong.push(format!("{shown}:{}: {}", number + 1, line.trim()));
             }

@@ -26,10 +26,13 @@ else
 fi
 if cargo clippy --version >/dev/null 2>&1; then
   row "clippy" cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+  row "clippy, with the Python module" \
+    cargo clippy --quiet --locked -p dlpack_rs_cdylib --features module -- -D warnings
 else
   absent clippy "rust-clippy or rust-web-clippy"
 fi
-row "rustdoc" env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --no-deps --document-private-items -p dlpack_rs -p headers
+row "rustdoc" env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --no-deps --document-private-items \
+  -p dlpack_rs -p headers --features dlpack_rs/module
 # The oldest Rust that Cargo.toml names, where it is here.
 least=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
 oldest=

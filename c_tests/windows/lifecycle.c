@@ -34,7 +34,8 @@ typedef struct library {
   void (*release)(DLManagedTensorVersioned *);
   int32_t (*is_own)(const DLManagedTensorVersioned *);
   uint32_t (*version)(void);
-  dlrs_status (*py_module)(void **, dlrs_error *);
+  dlrs_status (*py_import)(void *, const dlrs_py_import_options *, DLManagedTensorVersioned **,
+                           dlrs_error *);
   dlrs_status (*device_count)(int32_t, int32_t *, dlrs_error *);
 } library;
 
@@ -53,7 +54,7 @@ static int load(const char *path, library *lib) {
          find(lib->module, "dlrs_release", &lib->release) &&
          find(lib->module, "dlrs_is_own", &lib->is_own) &&
          find(lib->module, "dlrs_version", &lib->version) &&
-         find(lib->module, "dlrs_py_module", &lib->py_module) &&
+         find(lib->module, "dlrs_py_import", &lib->py_import) &&
          find(lib->module, "dlrs_device_count", &lib->device_count);
 }
 
@@ -160,11 +161,11 @@ __declspec(dllexport) void PyObject_VectorcallMethod(void) {}
 static void old_python(const char *path) {
   library lib;
   dlrs_error error;
-  void *module = &lib;
+  DLManagedTensorVersioned *out = NULL;
   memset(&error, 0, sizeof error);
   error.struct_size = sizeof error;
   CHECK(load(path, &lib));
-  CHECK(lib.py_module(&module, &error) == DLRS_UNSUPPORTED && module == NULL);
+  CHECK(lib.py_import(&lib, NULL, &out, &error) == DLRS_UNSUPPORTED && out == NULL);
   CHECK(strstr(error.message, "older than 3.9") != NULL);
 }
 

@@ -32,23 +32,27 @@ DEVICES = {1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "me
 
 
 def _load():
-    """The module that the library makes of Python's stable ABI; PyDLL keeps the lock held."""
-    from ctypes import PyDLL, byref, py_object, pythonapi
+    """The extension module in the library, whose file is not named after it; None where the library
+    has none."""
+    from importlib.machinery import ExtensionFileLoader, ModuleSpec
 
-    library, module = PyDLL(library_path()), py_object()
-    if library.dlrs_py_module(byref(module), None) != 0:
-        from . import abi
+    path = library_path()
+    loader = ExtensionFileLoader(f"{__name__}._dlpack_rs", path)
+    spec = ModuleSpec(loader.name, loader, origin=path)
+    try:
+        module = loader.create_module(spec)
+    except ImportError as error:
+        if "PyInit_" in str(error):
+            return None
+        raise
+    module.__spec__, module.__file__ = spec, path
+    loader.exec_module(module)
+    sys.modules[loader.name] = module
+    return module
 
-        error = abi.dlrs_error(struct_size=abi.sizeof(abi.dlrs_error))
-        library.dlrs_py_module(byref(module), byref(error))
-        raise ImportError(error.message.decode())
-    found = module.value
-    pythonapi.Py_DecRef(module)  # what was given to us; `found` has a reference of its own
-    return found
 
-
-if sys.implementation.name == "cpython":
-    _module = _load()
+_module = _load() if sys.implementation.name == "cpython" else None
+if _module:
     Tensor, from_dlpack, empty = _module.Tensor, _module.from_dlpack, _module.empty
     dlpack_version, __version__ = _module.dlpack_version, _module.__version__
 
@@ -63,8 +67,11 @@ def __getattr__(name):
         from ._inspect import inspect
 
         return inspect
-    if name in __all__ and sys.implementation.name != "cpython":
-        raise ImportError(f"dlpack_rs.{name} needs CPython 3.9 or newer, and this is "
-                          f"{sys.implementation.name}; dlpack_rs.abi has the C ABI for ctypes and "
-                          "cffi")
+    if name in __all__:
+        raise ImportError(f"dlpack_rs.{name} needs " + (
+            f"CPython 3.9 or newer, and this is {sys.implementation.name}"
+            if sys.implementation.name != "cpython" else
+            f"the Python module, and {library_path()} is the library for C, without it: the wheel "
+            "has both in one, as `make build` makes it"
+        ) + "; dlpack_rs.abi has the C ABI for ctypes and cffi")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

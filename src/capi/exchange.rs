@@ -7,7 +7,6 @@ use super::alloc::dlrs_tensor_new_like;
 use super::arg;
 use super::error::{dlrs_error, dlrs_error_forward, dlrs_set_error_fn};
 use super::error::{dlrs_status, run};
-use super::py_module::EXCHANGE_API;
 use crate::abi::*;
 use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::python::{PyObject, Python, exchange};
@@ -44,20 +43,6 @@ pub unsafe extern "C" fn dlrs_managed_tensor_allocator(
         dlrs_error_forward(&raw const failure, error_ctx, SetError, null_mut());
     }
     -1
-}
-
-/// Give the exchange API of this library's type Tensor.
-///
-/// Ownership: the table is static; never free it.
-/// Errors:    none: never NULL. Its functions report theirs as Python exceptions.
-/// Threads:   any; needs no Python. Its functions need what dlpack.h says.
-/// Source:    DLPackExchangeAPI in dlpack.h. The capsule on the type holds the same table.
-///
-/// # Safety
-/// None.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_exchange_api() -> *const DLPackExchangeAPI {
-    &raw const EXCHANGE_API.0
 }
 
 /// # Safety

@@ -69,6 +69,7 @@ pub mod notation;
 pub mod overlap;
 pub mod pool;
 pub mod print;
+#[cfg(feature = "module")]
 pub mod py_module;
 pub mod python;
 pub mod python_error;

@@ -1,24 +1,21 @@
-//! The Python module.
+//! The Python module, and the exchange API of its type.
 
 use core::ffi::{c_int, c_void};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::null_mut;
 
-use super::arg::Out;
-use super::error::{dlrs_error, dlrs_status, run};
 use super::exchange::dlrs_managed_tensor_allocator;
 use crate::abi::*;
-use crate::error::Parameter;
-use crate::python::Python;
+use crate::python::PyObject;
 use crate::python::exchange::current_work_stream;
-use crate::python::module::{self, exchange};
+use crate::python::module::{self, ModuleSlot, ModuleSlots, exchange};
 
-pub(super) struct Table(pub(super) DLPackExchangeAPI);
+struct Table(DLPackExchangeAPI);
 
 // SAFETY: a table of constants.
 unsafe impl Sync for Table {}
 
 /// The exchange API of the type Tensor.
-pub(super) static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
+static EXCHANGE_API: Table = Table(DLPackExchangeAPI {
     header: DLPackExchangeAPIHeader {
         version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
         prev_api: null_mut(),
@@ -38,35 +35,19 @@ unsafe extern "C" fn to_object(
     unsafe { exchange::to_object(&EXCHANGE_API.0, tensor, out) }
 }
 
-/// Give the Python module of this library: from_dlpack, empty and the type Tensor.
-///
-/// Made on the first call in an interpreter, which then keeps it: every call gives the same module.
-/// What it offers is documented in Python: help(module).
-///
-/// Ownership: *out is a new reference to a module object (PyObject *): the caller's.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: there is no Python 3.9
-///            or newer in the process, it is not running, or this thread is not attached to it.
-///            DLRS_CALLBACK: Python raised an exception, which stays set.
-/// Threads:   one that is attached to Python (in ctypes: PyDLL). Subinterpreters and builds
-///            without the GIL are served; each interpreter has its own module.
-/// Source:    CPython's stable ABI.
+/// How Python makes the module.
+static SLOTS: ModuleSlots = ModuleSlot::list(exec);
+
+unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
+    // SAFETY: Python's word.
+    unsafe { module::exec(module, &EXCHANGE_API.0) }
+}
+
+/// What the initialisation function of the module returns.
 ///
 /// # Safety
-/// See the preface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlrs_py_module(
-    out: *mut *mut c_void,
-    error: *mut dlrs_error,
-) -> dlrs_status {
-    run("dlrs_py_module", error, || {
-        // SAFETY: a variable of the caller, by the preface.
-        let out = unsafe { Out::clear(out) };
-        out.check(&Parameter(1, "out"))?;
-        let python = Python::get()?;
-        let object = module::module(python, &EXCHANGE_API.0)?.into_ptr();
-        if let Some(object) = NonNull::new(object.cast()) {
-            out.set(object);
-        }
-        Ok(())
-    })
+/// Python calls it.
+pub unsafe fn init() -> *mut PyObject {
+    // SAFETY: the caller's word.
+    unsafe { module::init(&SLOTS) }
 }

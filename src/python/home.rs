@@ -60,8 +60,10 @@ pub struct Home {
     view: AtomicPtr<c_void>,
     /// The objects of [`constants`].
     pub constants: [Slot; constants::COUNT],
-    /// The module of this library.
-    pub module: Slot,
+    /// The type `Tensor` of the Python module.
+    pub tensor: Slot,
+    /// The type of what lends a `Tensor`'s memory as a buffer.
+    pub lender: Slot,
     /// The keeper in the dictionary, and every [`Life`].
     holders: AtomicUsize,
     free: AtomicBool,
@@ -81,7 +83,8 @@ impl Home {
             id: AtomicI64::new(0),
             view: AtomicPtr::new(null_mut()),
             constants: [Slot::EMPTY; _],
-            module: Slot::EMPTY,
+            tensor: Slot::EMPTY,
+            lender: Slot::EMPTY,
             holders: AtomicUsize::new(0),
             free: AtomicBool::new(true),
             next: AtomicPtr::new(null_mut()),
@@ -132,7 +135,7 @@ impl Home {
     }
 
     fn slots(&self) -> impl Iterator<Item = &Slot> {
-        self.constants.iter().chain([&self.module])
+        self.constants.iter().chain([&self.tensor, &self.lender])
     }
 }
 

@@ -13,6 +13,7 @@ pub mod exchange;
 pub mod export;
 pub mod home;
 pub mod import;
+#[cfg(feature = "module")]
 pub mod module;
 mod object;
 pub mod raise;

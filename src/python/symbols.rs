@@ -1,8 +1,9 @@
 //! The table of CPython's functions, filled once from the running process.
 //!
-//! A line of the `symbols!` list at the end is all that a new function needs. The table is filled
-//! by whoever comes first; several threads that come at once write the same addresses, so there is
-//! no lock. Where there is no Python the next call looks again: it may be loaded by then.
+//! A line of the `symbols!` list at the end is all that a new function needs; what only the Python
+//! module calls has a table of its own, `module/symbols.rs`. The tables are filled by whoever comes
+//! first; several threads that come at once write the same addresses, so there is no lock. Where
+//! there is no Python the next call looks again: it may be loaded by then.
 #![allow(non_snake_case)]
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
@@ -14,7 +15,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
 use super::object::Owned;
 use super::raise::aside;
 use crate::error::{Error, Result, Status::*};
-use crate::platform;
+use crate::platform::{self, Library};
 
 /// A Python object, seen through pointers only.
 #[repr(C)]
@@ -200,27 +201,44 @@ fn refuse(detail: &'static str) -> Error {
     Error::new(DLRS_UNSUPPORTED).detail(detail)
 }
 
-/// Fills the table.
+/// Fills the tables.
 #[cold]
 fn find() -> Result<()> {
-    let mut name: *const c_char = NAMES.as_ptr().cast();
     // SAFETY: the list starts with a text that ends with NUL.
-    let Some(library) = (unsafe { platform::library_with(name) }) else {
+    let Some(library) = (unsafe { platform::library_with(NAMES.as_ptr().cast()) }) else {
         return Err(refuse("there is no Python in this process"));
     };
-    for (place, slot) in TABLE.iter().enumerate() {
-        // SAFETY: `name` walks over as many texts as there are slots, each ending with NUL.
+    look_up(library)?;
+    #[cfg(feature = "module")]
+    super::module::symbols::look_up(library)?;
+    READY.store(true, Release);
+    Ok(())
+}
+
+/// Fills one table, of which the first places are required.
+///
+/// # Safety
+/// `names` has as many texts as there are places, each ending with NUL.
+#[cold]
+pub unsafe fn fill(
+    library: Library,
+    names: &'static str,
+    table: &[AtomicPtr<c_void>],
+    required: usize,
+) -> Result<()> {
+    let mut name: *const c_char = names.as_ptr().cast();
+    for (place, slot) in table.iter().enumerate() {
+        // SAFETY: the caller's word: `name` walks over the texts.
         let address = unsafe {
             let address = platform::symbol(library, name);
             name = name.add(CStr::from_ptr(name).count_bytes() + 1);
             address
         };
-        if address.is_null() && place < REQUIRED {
+        if address.is_null() && place < required {
             return Err(refuse("the Python of this process is older than 3.9"));
         }
         slot.store(address, Relaxed);
     }
-    READY.store(true, Release);
     Ok(())
 }
 
@@ -241,8 +259,7 @@ macro_rules! symbols {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         enum Place { $($name,)* $($object,)* $($perhaps,)* End }
 
-        const REQUIRED: usize =
-            Place::End as usize - [$(stringify!($perhaps)),*].len();
+        const OPTIONAL: &[&str] = &[$(stringify!($perhaps)),*];
 
         /// The names in the order of the places, each with its NUL.
         const NAMES: &str = concat!(
@@ -252,6 +269,12 @@ macro_rules! symbols {
 
         static TABLE: [AtomicPtr<c_void>; Place::End as usize] =
             [const { AtomicPtr::new(null_mut()) }; Place::End as usize];
+
+        /// Fills this table.
+        pub(in crate::python) fn look_up(library: Library) -> Result<()> {
+            // SAFETY: a name for each place.
+            unsafe { fill(library, NAMES, &TABLE, TABLE.len() - OPTIONAL.len()) }
+        }
 
         #[allow(missing_docs, clippy::too_many_arguments)]
         impl Python {
@@ -291,6 +314,8 @@ macro_rules! symbols {
     // SAFETY: the variable is set for as long as Python runs.
     (@object variable $address:ident) => { unsafe { $address.cast::<*mut PyObject>().read() } };
 }
+#[cfg(feature = "module")]
+pub(super) use symbols;
 
 // The first one finds the module to look in: Windows' python3.dll, which may be loaded beside the
 // real one, has it only since 3.12. It and the buffer functions joined the stable ABI after 3.9,
@@ -324,9 +349,6 @@ symbols! {
         fn PyCapsule_SetContext(capsule: *mut PyObject, context: *mut c_void) -> c_int;
         fn PyObject_Type(object: *mut PyObject) -> *mut PyObject;
         fn PyObject_GetAttr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject;
-        fn PyObject_Call(
-            callable: *mut PyObject, args: *mut PyObject, kwargs: *mut PyObject
-        ) -> *mut PyObject;
         fn PyObject_IsTrue(object: *mut PyObject) -> c_int;
         fn PyUnicode_InternFromString(text: *const c_char) -> *mut PyObject;
         fn PyUnicode_AsUTF8AndSize(text: *mut PyObject, nbytes: *mut isize) -> *const c_char;
@@ -355,60 +377,26 @@ symbols! {
         fn PyDict_SetDefault(
             dict: *mut PyObject, key: *mut PyObject, item: *mut PyObject
         ) -> *mut PyObject;
-        fn PyModule_Create2(definition: *mut c_void, api: c_int) -> *mut PyObject;
-        fn PyModule_GetState(module: *mut PyObject) -> *mut c_void;
-        fn PyType_FromModuleAndSpec(
-            module: *mut PyObject, spec: *const c_void, bases: *mut PyObject
-        ) -> *mut PyObject;
-        fn PyType_GetModuleState(kind: *mut PyObject) -> *mut c_void;
-        fn PyType_GetSlot(kind: *mut PyObject, slot: c_int) -> *mut c_void;
-        fn _PyObject_New(kind: *mut PyObject) -> *mut PyObject;
-        fn PyObject_Free(memory: *mut c_void);
-        fn PyObject_ClearWeakRefs(object: *mut PyObject);
         fn PyObject_GetAttrString(object: *mut PyObject, name: *const c_char) -> *mut PyObject;
-        fn PyObject_SetAttrString(
-            object: *mut PyObject, name: *const c_char, value: *mut PyObject
-        ) -> c_int;
         fn PyType_GetFlags(kind: *mut PyObject) -> c_ulong;
-        fn PyImport_ImportModule(name: *const c_char) -> *mut PyObject;
-        fn PyIndex_Check(object: *mut PyObject) -> c_int;
-        fn PyNumber_AsSsize_t(object: *mut PyObject, overflow: *mut PyObject) -> isize;
-        fn PySlice_Unpack(
-            slice: *mut PyObject, start: *mut isize, stop: *mut isize, step: *mut isize
-        ) -> c_int;
         fn PyTuple_Size(tuple: *mut PyObject) -> isize;
         fn PyTuple_GetItem(tuple: *mut PyObject, place: isize) -> *mut PyObject;
-        fn PyList_New(n: isize) -> *mut PyObject;
-        fn PyList_SetItem(list: *mut PyObject, place: isize, item: *mut PyObject) -> c_int;
         fn PyUnicode_FromStringAndSize(text: *const c_char, nbytes: isize) -> *mut PyObject;
         fn PyUnicode_CompareWithASCIIString(text: *mut PyObject, with: *const c_char) -> c_int;
-        fn PyLong_FromUnsignedLongLong(value: u64) -> *mut PyObject;
-        fn PyFloat_FromDouble(value: f64) -> *mut PyObject;
-        fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> *mut PyObject;
         fn PyLong_AsUnsignedLongLong(value: *mut PyObject) -> u64;
         fn PyNumber_Index(object: *mut PyObject) -> *mut PyObject;
-        fn PyNumber_Long(object: *mut PyObject) -> *mut PyObject;
-        fn PyFloat_AsDouble(object: *mut PyObject) -> f64;
-        fn PyObject_Str(object: *mut PyObject) -> *mut PyObject;
-        fn PySeqIter_New(sequence: *mut PyObject) -> *mut PyObject;
-        fn PyMemoryView_FromObject(object: *mut PyObject) -> *mut PyObject;
-        fn PyImport_GetModule(name: *mut PyObject) -> *mut PyObject;
         fn PyEval_GetBuiltins() -> *mut PyObject;
         fn PyObject_IsSubclass(class: *mut PyObject, of: *mut PyObject) -> c_int;
         fn PyEval_SaveThread() -> *mut c_void;
         fn PyEval_RestoreThread(thread: *mut c_void);
     }
     objects {
-        itself _Py_EllipsisObject;
         itself PyBaseObject_Type;
-        itself PySlice_Type;
         itself PyCapsule_Type;
         itself PyLong_Type;
         itself PyTuple_Type;
         itself PyType_Type;
-        variable PyExc_IndexError;
         itself _Py_NoneStruct;
-        itself _Py_NotImplementedStruct;
         itself _Py_TrueStruct;
         itself _Py_FalseStruct;
         variable PyExc_AttributeError;

@@ -18,9 +18,9 @@ typedef struct { int allocator, fork, exec, threads, daemons, check, lock; } Con
 
 typedef dlrs_status (*Import)(void *, const dlrs_py_import_options *, DLManagedTensorVersioned **,
                               dlrs_error *);
-typedef dlrs_status (*Make)(void **, dlrs_error *);
 
 static void *python, *ours;
+static const char *path; /* of ours */
 
 static void *at(void *library, const char *name) {
   void *found = dlsym(library, name);
@@ -110,11 +110,18 @@ static void release_elsewhere(int count) {
   PY(void (*)(void *), PyEval_RestoreThread)(left);
 }
 
+/* The extension module that the library is, used and left to the interpreter. */
 static void module(void) {
-  void *module = NULL;
-  Make make = OF(ours, Make, dlrs_py_module);
-  ENSURE(make(&module, NULL) == DLRS_OK);
-  PY(void (*)(void *), Py_DecRef)(module);
+  static const char form[] =
+    "from importlib.machinery import ExtensionFileLoader, ModuleSpec\n"
+    "loader = ExtensionFileLoader('_dlpack_rs', '%s')\n"
+    "module = loader.create_module(ModuleSpec('_dlpack_rs', loader, origin=loader.path))\n"
+    "loader.exec_module(module)\n"
+    "viewed = module.from_dlpack(bytearray(6)).reshape(2, 3).T\n"
+    "assert type(viewed) is module.Tensor and viewed.shape == (3, 2)\n";
+  char script[sizeof form + 4096];
+  ENSURE(snprintf(script, sizeof script, form, path) < (int)sizeof script);
+  say(script);
 }
 
 static void restart(void) {
@@ -227,7 +234,8 @@ static void together(void) {
 int main(int argc, char **argv) {
   if (argc != 4) return 2;
   python = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
-  ours = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
+  path = argv[2];
+  ours = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (python == NULL || ours == NULL) { fprintf(stderr, "%s\n", dlerror()); return 9; }
   switch (argv[3][0]) {
   case 'r': restart(); break;

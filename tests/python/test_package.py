@@ -1,11 +1,14 @@
 """The package dlpack_rs: what it offers, what it says about exports, what its command line does."""
 
 import ast
+import gc
 import importlib
 import inspect as signatures
 import json
 import os
+import pickle
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,22 +59,55 @@ def test_every_type_code_of_dlpack_has_a_name():
 
 
 def test_importing_loads_little():
-    """The command line, the ABI and inspection stay outside until they are asked for."""
+    """The command line, the ABI and inspection stay outside until they are asked for; no ctypes."""
     code = ("import sys; before = set(sys.modules); import dlpack_rs; "
             "print(*sorted(set(sys.modules) - before))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)})
     loaded = set(done.stdout.split())
-    assert {"dlpack_rs", "dlpack_rs._library"} <= loaded
-    assert not {name for name in loaded if name.startswith("dlpack_rs.") and "_library" not in name}
-    assert not loaded & {"numpy", "cffi", "pathlib", "re", "typing", "dataclasses", "inspect"}
+    own = {name for name in loaded if name.startswith("dlpack_rs")}
+    assert own == {"dlpack_rs", "dlpack_rs._library", "dlpack_rs._dlpack_rs"}
+    assert not loaded & {"ctypes", "_ctypes", "numpy", "cffi", "pathlib", "re", "typing",
+                         "dataclasses", "inspect", "importlib.util"}
+
+
+def test_the_extension_module():
+    module = sys.modules["dlpack_rs._dlpack_rs"]
+    assert module.__file__ == module.__spec__.origin == abi.library_path()
+    assert module.Tensor is dlpack_rs.Tensor and module.from_dlpack is dlpack_rs.from_dlpack
+    for name in "Tensor", "from_dlpack", "empty":
+        assert getattr(dlpack_rs, name).__module__ == "dlpack_rs"
+        assert pickle.loads(pickle.dumps(getattr(dlpack_rs, name))) is getattr(dlpack_rs, name)
 
 
 def test_loading_again_leaves_no_reference():
-    before = sys.getrefcount(dlpack_rs._module)
-    same = [dlpack_rs._load() is dlpack_rs._module for _ in range(5)]
-    after = sys.getrefcount(dlpack_rs._module)
-    assert all(same) and after == before
+    counts = []
+    for _ in range(3):
+        same = [dlpack_rs._load().Tensor is dlpack_rs.Tensor for _ in range(5)]
+        gc.collect()
+        assert all(same)
+        counts.append(sys.getrefcount(dlpack_rs.Tensor))
+    sys.modules["dlpack_rs._dlpack_rs"] = dlpack_rs._module
+    assert counts[0] == counts[1] == counts[2]
+
+
+def test_a_library_without_the_module(tmp_path):
+    """As the one for C is: the names that need the module say so, all else works."""
+    if not shutil.which("gcc"):
+        pytest.skip("needs gcc")
+    (tmp_path / "empty.c").write_text("int nothing;")
+    library = tmp_path / "empty.so"
+    subprocess.run(["gcc", "-shared", "-o", library, tmp_path / "empty.c"], check=True)
+    code = ("import dlpack_rs\n"
+            "try: from dlpack_rs import Tensor\n"
+            "except ImportError as error: print(error)")
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                          env={**environment, "DLPACK_RS_LIBRARY": str(library)})
+    assert done.stderr == "" and f"needs the Python module, and {library} is the" in done.stdout
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                          env={**environment, "DLPACK_RS_LIBRARY": str(tmp_path / "none.so")})
+    assert "none.so: cannot open shared object file" in done.stderr
 
 
 def parameters(function):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tvm_ffi
 
+import py_module
 import pyabi
 from dlpack_rs import abi
 from pyabi import capsule, consume, export, import_, legacy_capsule
@@ -271,12 +272,17 @@ def test_the_table_of_a_type():
         with pytest.raises(BufferError, match="__dlpack_c_exchange_api__"):
             pyabi.call(find, bad, byref(api))
         assert not api
-    own = c_void_p()
-    pyabi.call(pyabi.lib.dlrs_py_module, byref(own))
-    module = pyabi._object(own)
+    module = py_module.load()
     pyabi.call(find, module.Tensor, byref(api))
-    own_table = pyabi.lib.dlrs_exchange_api()
-    assert ctypes.addressof(api.contents) == ctypes.addressof(own_table.contents)
+    assert ctypes.addressof(api.contents) == ctypes.addressof(py_module.table(module))
+    allocator = ctypes.cast(api.contents.managed_tensor_allocator, c_void_p).value
+    assert allocator == ctypes.cast(pyabi.lib.dlrs_managed_tensor_allocator, c_void_p).value
+    streams = ctypes.cast(api.contents.current_work_stream, c_void_p).value
+    stream = c_void_p(1)
+    current = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, c_void_p)(streams)
+    assert current(abi.kDLCPU, 0, ctypes.addressof(stream)) == 0 and stream.value is None
+    with pytest.raises(ValueError, match="out is NULL"):
+        current(abi.kDLCPU, 0, None)
     t = import_(module.from_dlpack(ones()))
     assert np.array_equal(np.from_dlpack(t), ones())
     for table, kind, match in ((Table(hands_out, major=2), BufferError, "major"),

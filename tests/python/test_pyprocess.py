@@ -277,13 +277,74 @@ def test_every_python_released_elsewhere(python):
     pythons.check(python, ELSEWHERE)
 
 
+IMPORTS = """
+import sys, threading
+sys.modules["ctypes"] = sys.modules["_ctypes"] = None  # not there
+barrier, found = threading.Barrier(8), []
+
+def work():
+    barrier.wait(60)
+    import dlpack_rs
+    found.append(dlpack_rs.empty((2, 3)).T)
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+import dlpack_rs
+assert [type(tensor) for tensor in found] == [dlpack_rs.Tensor] * 8
+assert not FREE or sys._is_gil_enabled() is False
+"""
+
+IN_EACH = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import threading
+
+def work():
+    for _ in range(5):
+        other = interpreters.create()  # with a lock of its own
+        failed = interpreters.run_string(other, f'''
+import sys
+sys.path[:0] = {sys.path!r}
+import dlpack_rs
+t = dlpack_rs.from_dlpack(bytearray(6)).reshape(2, 3).T
+assert type(t) is dlpack_rs.Tensor and t.shape == (3, 2) and "ctypes" not in sys.modules
+''')
+        assert failed is None, failed
+        interpreters.destroy(other)
+
+work()  # before any other interpreter has it
+import dlpack_rs
+threads = [threading.Thread(target=work) for _ in range(PARALLEL)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert dlpack_rs.from_dlpack(bytearray(6)).T.shape == (6,)
+"""
+
+
+@EVERY_PYTHON
+def test_every_python_imports_it_from_threads_without_ctypes(python):
+    of(python)
+    free = pythons.ask(python, "sysconfig.get_config_var('Py_GIL_DISABLED')") == "1"
+    pythons.check(python, IMPORTS.replace("FREE", str(free)))
+
+
+@EVERY_PYTHON
+def test_every_python_imports_it_in_interpreters_with_locks_of_their_own(python):
+    version = of(python)
+    if version < (3, 12):
+        pytest.skip("all interpreters share one lock before 3.12")
+    # In 3.12 making interpreters at the same time is CPython's own trouble.
+    pythons.check(python, IN_EACH.replace("PARALLEL", "4" if version > (3, 12) else "1"))
+
+
 TWO_COPIES = """
 import array, ctypes, gc
 import py_module
 from dlpack_rs import abi
-first, second = ctypes.PyDLL(OURS), ctypes.PyDLL(OTHER)
-for lib in first, second:
-    lib.dlrs_exchange_api.restype = ctypes.POINTER(abi.DLPackExchangeAPI)
 api = ctypes.pythonapi
 for name in ["PyInterpreterState_Get", "PyInterpreterState_GetDict"]:
     getattr(api, name).restype = ctypes.c_void_p
@@ -293,46 +354,41 @@ kept = ctypes.cast(api.PyInterpreterState_GetDict(api.PyInterpreterState_Get()),
 FROM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
 TO = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.py_object))
 
-def take(lib, thing):
-    out = ctypes.c_void_p()
-    table = lib.dlrs_exchange_api().contents
+def take(module, thing):
+    out, table = ctypes.c_void_p(), py_module.table(module)
     call = ctypes.cast(table.managed_tensor_from_py_object_no_sync, ctypes.c_void_p).value
     assert FROM(call)(thing, out) == 0
     return out
 
-def put(lib, tensor):
-    out = ctypes.py_object()
-    table = lib.dlrs_exchange_api().contents
+def put(module, tensor):
+    out, table = ctypes.py_object(), py_module.table(module)
     call = ctypes.cast(table.managed_tensor_to_py_object_no_sync, ctypes.c_void_p).value
     assert TO(call)(tensor, out) == 0
     made = out.value
     api.Py_DecRef(out)
     return made
 
-def refused(lib, thing):
+def refused(module, thing):
     try:
-        take(lib, thing)
+        take(module, thing)
     except ValueError as error:
         return "no Tensor of this library" in str(error)
 
-a = py_module.load(OURS)
+a, b = py_module.load(OURS), py_module.load(OTHER)
 mine = a.from_dlpack(array.array("d", [1.0, 2.0]))
-# Of the second copy nothing has been called before.
-assert refused(second, mine) and refused(second, 3) and refused(second, a)
-taken = take(first, mine)
-theirs = put(second, taken)  # takes it
-b = py_module.load(OTHER)
+assert refused(b, mine) and refused(b, 3) and refused(b, a)
+theirs = put(b, take(a, mine))  # takes it
 assert a is not b and a.Tensor is not b.Tensor and type(theirs) is b.Tensor
-assert refused(first, theirs) and theirs.tolist() == mine.tolist() == [1.0, 2.0]
+assert refused(a, theirs) and theirs.tolist() == mine.tolist() == [1.0, 2.0]
 assert b.from_dlpack(mine).data_ptr == a.from_dlpack(theirs).data_ptr == mine.data_ptr
-back = put(first, take(second, theirs))
+back = put(a, take(b, theirs))
 assert type(back) is a.Tensor and back.T.data_ptr == mine.data_ptr
 names = [name for name in kept if str(name).startswith("libdlpack_rs")]
 ours = {name: id(kept[name]) for name in names}
 assert len(ours) == 2
 for _ in range(100):  # neither throws the other's out
     for module, path in (a, OURS), (b, OTHER):
-        assert py_module.load(path) is module
+        assert py_module.fresh(path).Tensor is module.Tensor
         assert module.from_dlpack(bytearray(9)).T.shape == (9,)
         assert type(module.from_dlpack(mine)) is module.Tensor
 assert ours == {name: id(kept[name]) for name in kept if str(name).startswith("libdlpack_rs")}
@@ -353,13 +409,16 @@ def test_every_python_two_copies(python, copy):
     pythons.check(python, f"OURS, OTHER = {abi.library_path()!r}, {str(copy)!r}" + TWO_COPIES)
 
 
-FIRST = """
-import ctypes
+FIRST = CREATE + """
+import ctypes, os
 import py_module
-from dlpack_rs import abi  # which calls functions of the library: not of this copy
-lib, out = ctypes.PyDLL(COPY), ctypes.c_void_p()
-lib.dlrs_exchange_api.restype = ctypes.POINTER(abi.DLPackExchangeAPI)
-table, POINTER = lib.dlrs_exchange_api().contents, ctypes.c_void_p
+table = py_module.table(py_module.load(COPY))
+SCRIPT = f'''
+import ctypes, sys
+sys.path[:0] = {sys.path!r}
+from dlpack_rs import abi  # which loads the library: not this copy
+table, POINTER = abi.DLPackExchangeAPI.from_address({ctypes.addressof(table)}), ctypes.c_void_p
+out = ctypes.c_void_p()
 
 def call(name, *types):
     address = ctypes.cast(getattr(table, name), ctypes.c_void_p).value
@@ -384,17 +443,25 @@ shape = (ctypes.c_int64 * 2)(2, 3)
 prototype = abi.DLTensor(ndim=2, shape=shape, device=abi.DLDevice(1, 0),
                          dtype=abi.DLDataType(abi.kDLFloat, 32, 1))
 abi.call(abi.lib.dlrs_tensor_new_like, prototype, None, tensor)
-assert put(ctypes.cast(tensor, ctypes.c_void_p), ctypes.addressof(out)) == 0  # makes the module
+assert put(ctypes.cast(tensor, ctypes.c_void_p), ctypes.addressof(out)) == 0  # makes the type
 made = ctypes.cast(out, ctypes.py_object).value
 assert made.shape == (2, 3) and made.T.shape == (3, 2)
-assert type(made) is py_module.load(COPY).Tensor is not py_module.load().Tensor
+import py_module
+assert type(made) is py_module.load({COPY!r}).Tensor is not py_module.load().Tensor
+'''
+for create in CREATE:
+    other = create()
+    failed = interpreters.run_string(other, SCRIPT)
+    assert failed is None, failed
+    interpreters.destroy(other)
 """
 
 
 @EVERY_PYTHON
 @pytest.mark.parametrize("first", range(6))
 def test_every_python_the_exchange_api_comes_first(python, first, copy):
-    """Any function of the table may be the first one of the library to be called."""
+    """Any function of the table may be the first one of the library that is called in an
+    interpreter, which has no module yet."""
     of(python)
     pythons.check(python, f"COPY = {str(copy)!r}\n" + FIRST.replace("START", str(first)))
 

@@ -5,9 +5,8 @@ use core::ptr::null_mut;
 
 use super::arguments::{self, Call};
 use super::failure::{Answer, Failure, answer};
-use super::state::State;
-use super::tensor;
 use super::views::method;
+use super::{tensor, types};
 use crate::abi::*;
 use crate::copy::{self, Options};
 use crate::device_type::CPU;
@@ -94,7 +93,7 @@ method!(
 );
 method!(
     /// `empty(shape, dtype='float32', device='cpu')`
-    empty, "empty", |module, call| {
+    empty, "empty", |_module, call| {
         let python = call.python;
         let mut values = [null_mut(); 3];
         call.bind(&[c"shape", c"dtype", c"device"], 3, &mut values)?;
@@ -119,7 +118,6 @@ method!(
             align_bytes: ALIGN_BYTES,
             allocator: None,
         };
-        let kind = State::of_module(python, module)?.kind;
-        tensor::wrapped(python, kind, alloc::new(&request))
+        tensor::wrapped(python, types::known(python)?, alloc::new(&request))
     }
 );

@@ -7,8 +7,8 @@ use super::arguments::{self, Call};
 use super::attributes::tuple;
 use super::failure::{Answer, Failure, answer, made, raise as raise_failure};
 use super::spec::Slot;
-use super::state::State;
 use super::tensor::{self, RULES};
+use super::types;
 use super::views::method;
 use crate::abi::*;
 use crate::copy::CopyPolicy;
@@ -87,7 +87,7 @@ method!(
 
 method!(
     /// `from_dlpack(x, /, *, device=None, copy=None, legacy_writable=False)`
-    from_dlpack, "from_dlpack", |module, call| {
+    from_dlpack, "from_dlpack", |_module, call| {
         let python = call.python;
         let &[object] = call.positional else {
             return Err(Failure::Call("takes exactly one positional argument"));
@@ -95,7 +95,6 @@ method!(
         let mut values = [null_mut(); 4];
         call.bind(&[c"", c"device", c"copy", c"legacy_writable"], 1, &mut values)?;
         let [_, device, copy, legacy_writable] = values;
-        let state = State::of_module(python, module)?;
         let policy = arguments::policy(python, copy)?;
         let device = match arguments::is_none(python, device) {
             true => None,
@@ -105,7 +104,7 @@ method!(
         if arguments::truth(python, legacy_writable)? {
             wanted.legacy_flags = 0;
         }
-        tensor::wrap(python, state.kind, import(python, object, &wanted)?)
+        tensor::wrap(python, types::known(python)?, import(python, object, &wanted)?)
     }
 );
 
@@ -176,9 +175,8 @@ pub unsafe fn to_object(
             let (Some(tensor), Some(out)) = (NonNull::new(tensor), NonNull::new(out)) else {
                 return Err(Error::new(DLRS_NULL_ARG).into());
             };
-            let module = super::module(python, api)?;
-            let state = State::of_module(python, module.as_ptr())?;
-            let object = tensor::wrap_if(python, state.kind, || tensor::owned(tensor))?;
+            let kind = types::tensor(python, api)?.as_ptr();
+            let object = tensor::wrap_if(python, kind, || tensor::owned(tensor))?;
             out.write(object.into_ptr().cast());
             Ok(())
         })
@@ -212,14 +210,13 @@ unsafe fn give<T>(
     }
 }
 
-/// The body of a function of the exchange API, which may be the first one of this library that is
-/// called in the process: 0, or -1 with an exception, where there is a Python to raise it.
+/// The body of a function of the exchange API: 0, or -1 with an exception.
 ///
 /// # Safety
 /// The thread is attached to Python, by the contract of the exchange API.
 unsafe fn reply(body: impl FnOnce(Python) -> Answer<()>) -> c_int {
-    // SAFETY: the caller's word.
-    let Ok(python) = (unsafe { Python::called() }) else { return -1 };
+    // SAFETY: the caller's word; who has the table got it of a type that was made before.
+    let python = unsafe { Python::calling() };
     match body(python) {
         Ok(()) => 0,
         Err(failure) => {

@@ -1,12 +1,11 @@
-//! A Python module with a `Tensor` type, made at run time of CPython's stable ABI.
+//! The Python module: an extension module with a `Tensor` type, in the library itself.
 //!
 //! Nothing is compiled against a Python: the type is made from a spec and the functions from
 //! method tables, so calls cost what those of a compiled extension cost, and one library serves
-//! every CPython from 3.9 on. There is one module per interpreter, kept in its record
-//! ([`super::home`]); asking again gives the same one, and so the same `Tensor` type.
+//! every CPython from 3.9 on. Each interpreter has types of its own, kept in its record
+//! ([`super::home`]); modules have no state, and as many as are made in one interpreter share them.
 //!
-//! Threads: a `Tensor` never changes, so nothing is locked, with or without the GIL. The module
-//! does not pass through the import system, which alone would switch the GIL on.
+//! Threads: a `Tensor` never changes, so nothing is locked, with or without the GIL.
 
 mod arguments;
 mod attributes;
@@ -17,24 +16,23 @@ mod failure;
 mod methods;
 mod scalars;
 mod spec;
-mod state;
+pub(super) mod symbols;
 mod tensor;
+mod types;
 mod values;
 mod views;
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
-use core::ptr::null_mut;
+use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
 use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackExchangeAPI};
-use crate::error::{Error, Result, Status::*};
-use crate::python::capsule::EXCHANGE_API;
-use crate::python::raise::raised;
-use crate::python::{Owned, Python, header_nbytes, home};
-use failure::{Answer, Failure, done, made};
-use spec::*;
-use state::State;
+use crate::error::{Error, Status::*};
+use crate::python::{Owned, PyObject, Python, header_nbytes};
+use failure::{Answer, Failure, done, made, raise};
+use spec::ModuleDef;
+pub use spec::{ModuleSlot, ModuleSlots};
 
 /// The object header of any Python fits in as many bytes.
 const HEADER_MOST: usize = 64;
@@ -51,123 +49,86 @@ static DEFINITION: Definition = Definition(UnsafeCell::new([0; _]));
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// The module of this interpreter, made if there is none yet: a new reference. `api` goes to its
-/// type.
-pub fn module(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned> {
-    let module = home::here(python)?.module.get(|| {
-        make(python, api).map_err(|failure| match failure {
-            Failure::Error(error) | Failure::Index(error) => error,
-            Failure::Raised | Failure::Call(_) => raised(),
-        })
-    })?;
-    // SAFETY: live: the record has a reference.
-    Ok(unsafe { Owned::share(python, module) })
+/// The module's name; [`exec`] is what fills it.
+const NAME: &CStr = c"dlpack_rs";
+
+/// `PyInit_`: the definition of the module, by which Python makes one in each interpreter that
+/// imports it. NULL where an exception is set, or where this is no Python that is served.
+///
+/// # Safety
+/// Python calls it.
+pub unsafe fn init(slots: &'static ModuleSlots) -> *mut PyObject {
+    // The first function of the library that is called, mostly.
+    let Ok(python) = Python::get() else { return null_mut() };
+    match definition(python, slots) {
+        // SAFETY: a definition that lives for ever.
+        Ok(definition) => unsafe { python.PyModuleDef_Init(definition) },
+        Err(failure) => raise(python, "dlpack_rs", &failure),
+    }
+}
+
+/// Fills a module that Python has made; `api` goes to its type. 0, or -1 with an exception.
+///
+/// # Safety
+/// Python calls it for a module of ours.
+pub unsafe fn exec(module: *mut PyObject, api: &'static DLPackExchangeAPI) -> c_int {
+    // SAFETY: Python's word.
+    unsafe {
+        let python = Python::calling();
+        match fill(python, module, api) {
+            Ok(()) => 0,
+            Err(failure) => {
+                raise(python, "dlpack_rs", &failure);
+                -1
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`exec`].
+unsafe fn fill(
+    python: Python,
+    module: *mut PyObject,
+    api: &'static DLPackExchangeAPI,
+) -> Answer<()> {
+    // SAFETY: the caller's word; a method table of ours lives for ever.
+    unsafe {
+        // Where programs find them, and pickle looks for them.
+        let home = attributes::text(python, NAME.to_bytes())?;
+        for function in &methods::FUNCTIONS {
+            let Some(name) = function.name() else { break };
+            let pointer = (&raw const *function).cast();
+            let function = made(python.PyCFunction_NewEx(pointer, module, home.as_ptr()));
+            set(python, module, name, function)?;
+        }
+        let kind = Owned::share(python, types::tensor(python, api)?);
+        set(python, module, c"Tensor", Ok(kind))?;
+        let version = [DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()];
+        set(python, module, c"dlpack_version", attributes::tuple(python, &version))?;
+        let own = attributes::text(python, env!("CARGO_PKG_VERSION").as_bytes());
+        set(python, module, c"__version__", own)
+    }
 }
 
 /// Sets an attribute; `value` is given away.
-fn set(python: Python, object: &Owned, name: &CStr, value: Answer<Owned>) -> Answer<()> {
+///
+/// # Safety
+/// `object` is live.
+unsafe fn set(
+    python: Python,
+    object: *mut PyObject,
+    name: &CStr,
+    value: Answer<Owned>,
+) -> Answer<()> {
     let value = value?;
-    // SAFETY: live objects.
-    done(unsafe { python.PyObject_SetAttrString(object.as_ptr(), name.as_ptr(), value.as_ptr()) })?;
+    // SAFETY: the caller's word.
+    done(unsafe { python.PyObject_SetAttrString(object, name.as_ptr(), value.as_ptr()) })?;
     Ok(())
 }
 
-/// Makes a module.
-fn make(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned> {
-    let version = [DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()];
-    // SAFETY: attached, by `Python`; the definition lives for ever.
-    unsafe {
-        let definition = definition()?;
-        // 3: the stable ABI's own version number.
-        let module = made(python.PyModule_Create2(definition, 3))?;
-        let state = State::of_new(python, module.as_ptr())?;
-        if !tensor::check_header(python, &module)? {
-            return Err(unknown_header());
-        }
-        state.lender = lender_type(python, &module)?.into_ptr();
-        let kind = tensor_type(python, &module)?;
-        let api = (&raw const *api).cast_mut().cast();
-        let api = made(python.PyCapsule_New(api, EXCHANGE_API.as_ptr(), None));
-        set(python, &kind, c"__dlpack_c_exchange_api__", api)?;
-        python.Py_IncRef(kind.as_ptr());
-        state.kind = kind.as_ptr();
-        set(python, &module, c"Tensor", Ok(kind))?;
-        set(python, &module, c"dlpack_version", attributes::tuple(python, &version))?;
-        let own = attributes::text(python, env!("CARGO_PKG_VERSION").as_bytes());
-        set(python, &module, c"__version__", own)?;
-        Ok(module)
-    }
-}
-
-/// The type `Tensor`.
-fn tensor_type(python: Python, module: &Owned) -> Answer<Owned> {
-    let members = [
-        MemberDef {
-            name: c"__weaklistoffset__".as_ptr(),
-            kind: T_PYSSIZET,
-            offset: tensor::weak_list_offset() as isize,
-            flags: READONLY,
-            doc: core::ptr::null(),
-        },
-        MemberDef::END,
-    ];
-    // The function pointers of a list of slots are data to C.
-    let slots = [
-        TypeSlot::new(Slot::Dealloc, tensor::dealloc as *const c_void),
-        TypeSlot::new(Slot::New, methods::refuse_new as *const c_void),
-        TypeSlot::new(Slot::Repr, values::repr as *const c_void),
-        TypeSlot::new(Slot::Doc, methods::TENSOR.as_ptr().cast()),
-        TypeSlot::new(Slot::Methods, (&raw const methods::METHODS).cast()),
-        TypeSlot::new(Slot::GetSet, (&raw const attributes::ATTRIBUTES).cast()),
-        TypeSlot::new(Slot::Members, members.as_ptr().cast()),
-        TypeSlot::new(Slot::Subscript, views::subscript as *const c_void),
-        TypeSlot::new(Slot::Length, views::length as *const c_void),
-        TypeSlot::new(Slot::SequenceLength, views::length as *const c_void),
-        TypeSlot::new(Slot::Item, views::item as *const c_void),
-        // Where one of these is missing Python falls back on another, and gives a wrong value.
-        TypeSlot::new(Slot::Iter, views::iterate as *const c_void),
-        TypeSlot::new(Slot::Contains, scalars::contains as *const c_void),
-        TypeSlot::new(Slot::Bool, scalars::truth as *const c_void),
-        TypeSlot::new(Slot::Int, scalars::int as *const c_void),
-        TypeSlot::new(Slot::Float, scalars::float as *const c_void),
-        TypeSlot::new(Slot::RichCompare, scalars::compare as *const c_void),
-        TypeSlot::END,
-    ];
-    new_type(python, module, c"dlpack_rs.Tensor", &slots)
-}
-
-/// The type of what lends the memory of a `Tensor` as a buffer: an object like a `Tensor`, which
-/// has no buffer itself.
-fn lender_type(python: Python, module: &Owned) -> Answer<Owned> {
-    let slots = [
-        TypeSlot::new(Slot::Dealloc, tensor::dealloc as *const c_void),
-        TypeSlot::new(Slot::New, methods::refuse_new as *const c_void),
-        TypeSlot::new(Slot::GetBuffer, buffer::get as *const c_void),
-        TypeSlot::new(Slot::ReleaseBuffer, buffer::release as *const c_void),
-        TypeSlot::END,
-    ];
-    new_type(python, module, c"dlpack_rs.TensorMemory", &slots)
-}
-
-/// A type whose objects hold a tensor. Python copies the list.
-fn new_type(python: Python, module: &Owned, name: &CStr, slots: &[TypeSlot]) -> Answer<Owned> {
-    let spec = TypeSpec {
-        name: name.as_ptr(),
-        basicsize: tensor::basicsize() as c_int,
-        itemsize: 0,
-        flags: TYPE_FLAGS,
-        slots: slots.as_ptr(),
-    };
-    // SAFETY: Python copies the spec; the tables that slots point to live for ever, but for
-    // `members`, which is copied too.
-    unsafe {
-        let spec = (&raw const spec).cast();
-        made(python.PyType_FromModuleAndSpec(module.as_ptr(), spec, null_mut()))
-    }
-}
-
 /// The definition of the module, written on the first call.
-fn definition() -> Answer<*mut c_void> {
+fn definition(python: Python, slots: &'static ModuleSlots) -> Answer<*mut c_void> {
     let start: *mut c_void = DEFINITION.0.get().cast();
     if WRITTEN.load(Acquire) {
         return Ok(start);
@@ -183,16 +144,21 @@ fn definition() -> Answer<*mut c_void> {
         }
         return Ok(start);
     }
+    // Other functions that came with those versions tell them.
+    let unknown = match (python.PyThreadState_GetUnchecked(), python.PyErr_GetRaisedException()) {
+        (Some(_), _) => 0,    // 3.13
+        (None, Some(_)) => 1, // 3.12
+        (None, None) => 2,
+    };
+    let known = slots.get(unknown..).unwrap_or_default();
     let definition = ModuleDef {
         base: [null_mut(); 3],
-        name: c"dlpack_rs".as_ptr(),
+        name: NAME.as_ptr(),
         doc: methods::MODULE.as_ptr().cast(),
-        state_nbytes: size_of::<State>() as isize,
-        methods: (&raw const methods::FUNCTIONS).cast(),
-        slots: core::ptr::null(),
-        traverse: Some(state::traverse),
-        clear: Some(state::clear),
-        free: Some(state::free),
+        state_nbytes: 0,
+        methods: null(),
+        slots: known.as_ptr(),
+        state: [null_mut(); 3],
     };
     // SAFETY: `header` is at most HEADER_MOST, so the definition fits behind it; nobody else
     // writes, and nobody reads before WRITTEN. A header of zeroes is what Python fills in.

@@ -1,6 +1,7 @@
 //! The tables that CPython reads: structs and numbers of its stable ABI.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::ptr::{null_mut, without_provenance_mut};
 
 use crate::python::PyObject;
 
@@ -14,8 +15,8 @@ pub type Method = unsafe extern "C" fn(
 ) -> *mut PyObject;
 /// Reads an attribute.
 pub type Getter = unsafe extern "C" fn(*mut PyObject, *mut c_void) -> *mut PyObject;
-/// `visitproc`.
-pub type Visit = unsafe extern "C" fn(object: *mut PyObject, arg: *mut c_void) -> c_int;
+/// `Py_mod_exec`: fills a new module.
+pub type Exec = unsafe extern "C" fn(module: *mut PyObject) -> c_int;
 
 /// `METH_FASTCALL | METH_KEYWORDS`.
 pub const METH_CALL: c_int = 0x80 | 2;
@@ -116,6 +117,12 @@ impl MethodDef {
         MethodDef { name: name.as_ptr(), method: Some(method), flags: METH_CALL, doc }
     }
 
+    /// Its name; none ends a list.
+    pub fn name(&self) -> Option<&'static core::ffi::CStr> {
+        // SAFETY: NULL, or what `new` was given.
+        (!self.name.is_null()).then(|| unsafe { core::ffi::CStr::from_ptr(self.name) })
+    }
+
     /// Ends a list.
     pub const END: MethodDef =
         MethodDef { name: core::ptr::null(), method: None, flags: 0, doc: core::ptr::null() };
@@ -185,19 +192,42 @@ pub struct ModuleDef {
     pub doc: *const c_char,
     /// Bytes of the state of a module.
     pub state_nbytes: isize,
-    /// Functions.
+    /// None: [`Exec`] adds them.
     pub methods: *const MethodDef,
-    /// None: the module is whole when it is made.
-    pub slots: *const c_void,
-    /// Visits what the state refers to.
-    pub traverse: Option<
-        unsafe extern "C" fn(module: *mut PyObject, visit: Visit, arg: *mut c_void) -> c_int,
-    >,
-    /// Empties the state.
-    pub clear: Option<unsafe extern "C" fn(module: *mut PyObject) -> c_int>,
-    /// Likewise, at the end.
-    pub free: Option<unsafe extern "C" fn(module: *mut c_void)>,
+    /// How it is made.
+    pub slots: *const ModuleSlot,
+    /// `m_traverse`, `m_clear`, `m_free`: none, as there is no state.
+    pub state: [*mut c_void; 3],
 }
+
+/// `PyModuleDef_Slot`.
+#[repr(C)]
+pub struct ModuleSlot {
+    slot: c_int,
+    value: *mut c_void,
+}
+
+/// The slots of a module that any interpreter may have, and that needs no GIL: what a Python knows
+/// of them is the end of the list, from one of these places on.
+pub type ModuleSlots = [ModuleSlot; 4];
+
+impl ModuleSlot {
+    /// The slots of a module that is filled by a function.
+    pub const fn list(exec: Exec) -> ModuleSlots {
+        [
+            // Py_mod_gil: Py_MOD_GIL_NOT_USED, since 3.13
+            ModuleSlot { slot: 4, value: without_provenance_mut(1) },
+            // Py_mod_multiple_interpreters: Py_MOD_PER_INTERPRETER_GIL_SUPPORTED, since 3.12
+            ModuleSlot { slot: 3, value: without_provenance_mut(2) },
+            // Py_mod_exec
+            ModuleSlot { slot: 2, value: exec as *mut c_void },
+            ModuleSlot { slot: 0, value: null_mut() },
+        ]
+    }
+}
+
+// SAFETY: a table of constants.
+unsafe impl Sync for ModuleSlot {}
 
 impl MemberDef {
     /// Ends a list.

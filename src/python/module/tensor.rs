@@ -49,15 +49,6 @@ unsafe fn payload(object: *mut PyObject) -> *mut Payload {
     unsafe { object.byte_add(header_nbytes()).cast() }
 }
 
-/// Whether the header ends with the type, as in every CPython so far.
-pub fn check_header(python: Python, object: &Owned) -> Answer<bool> {
-    // SAFETY: a live object, whose header has as many bytes.
-    unsafe {
-        let kind = made(python.PyObject_Type(object.as_ptr()))?;
-        Ok(type_of(object.as_ptr()) == kind.as_ptr())
-    }
-}
-
 /// The block of an object, which lives as long as the object.
 ///
 /// # Safety

@@ -8,9 +8,8 @@ use super::arguments::{self, Call};
 use super::attributes::text;
 use super::copies;
 use super::failure::{Answer, Failure, answer, done, made};
-use super::state::State;
-use super::tensor;
 use super::views::method;
+use super::{tensor, types};
 use crate::abi::*;
 use crate::copy::CopyPolicy;
 use crate::dtype;
@@ -178,9 +177,8 @@ method!(
     memory_view, "memoryview", |object, call| {
         call.bind(&[], 0, &mut [])?;
         let python = call.python;
-        let state = State::of_type(python, tensor::type_of(object))?;
         let shared = share::retain(Block::versioned(tensor::block_of(object)));
-        let lender = tensor::wrapped(python, state.lender, shared)?;
+        let lender = tensor::wrapped(python, types::lender(python)?, shared)?;
         made(python.PyMemoryView_FromObject(lender.as_ptr()))
     }
 );

@@ -1,0 +1,107 @@
+//! The types of the module, made once per interpreter and kept in its record.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr::{NonNull, null};
+
+use super::failure::{Answer, Failure, made};
+use super::spec::*;
+use super::{attributes, buffer, methods, scalars, set, tensor, values, views};
+use crate::abi::DLPackExchangeAPI;
+use crate::error::{Error, Result, Status::*};
+use crate::python::capsule::EXCHANGE_API;
+use crate::python::raise::raised;
+use crate::python::{Owned, PyObject, Python, home};
+
+/// The type `Tensor` of this interpreter, borrowed; `api` goes to it when it is made.
+pub fn tensor(python: Python, api: &'static DLPackExchangeAPI) -> Result<NonNull<PyObject>> {
+    home::here(python)?.tensor.get(|| kept(tensor_type(python, api)))
+}
+
+/// The type `Tensor`, made already, borrowed.
+#[inline]
+pub fn known(python: Python) -> Result<*mut PyObject> {
+    let gone = || Err(Error::new(DLRS_UNSUPPORTED).detail("the interpreter is ending"));
+    Ok(home::here(python)?.tensor.get(gone)?.as_ptr())
+}
+
+/// The type of what lends the memory of a `Tensor` as a buffer, borrowed: its objects are like a
+/// `Tensor`, which has no buffer itself.
+pub fn lender(python: Python) -> Result<*mut PyObject> {
+    Ok(home::here(python)?.lender.get(|| kept(lender_type(python)))?.as_ptr())
+}
+
+fn kept(made: Answer<Owned>) -> Result<Owned> {
+    made.map_err(|failure| match failure {
+        Failure::Error(error) | Failure::Index(error) => error,
+        Failure::Raised | Failure::Call(_) => raised(),
+    })
+}
+
+/// The type `Tensor`.
+fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned> {
+    let members = [
+        MemberDef {
+            name: c"__weaklistoffset__".as_ptr(),
+            kind: T_PYSSIZET,
+            offset: tensor::weak_list_offset() as isize,
+            flags: READONLY,
+            doc: null(),
+        },
+        MemberDef::END,
+    ];
+    // The function pointers of a list of slots are data to C.
+    let slots = [
+        TypeSlot::new(Slot::Dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::New, methods::refuse_new as *const c_void),
+        TypeSlot::new(Slot::Repr, values::repr as *const c_void),
+        TypeSlot::new(Slot::Doc, methods::TENSOR.as_ptr().cast()),
+        TypeSlot::new(Slot::Methods, (&raw const methods::METHODS).cast()),
+        TypeSlot::new(Slot::GetSet, (&raw const attributes::ATTRIBUTES).cast()),
+        TypeSlot::new(Slot::Members, members.as_ptr().cast()),
+        TypeSlot::new(Slot::Subscript, views::subscript as *const c_void),
+        TypeSlot::new(Slot::Length, views::length as *const c_void),
+        TypeSlot::new(Slot::SequenceLength, views::length as *const c_void),
+        TypeSlot::new(Slot::Item, views::item as *const c_void),
+        // Where one of these is missing Python falls back on another, and gives a wrong value.
+        TypeSlot::new(Slot::Iter, views::iterate as *const c_void),
+        TypeSlot::new(Slot::Contains, scalars::contains as *const c_void),
+        TypeSlot::new(Slot::Bool, scalars::truth as *const c_void),
+        TypeSlot::new(Slot::Int, scalars::int as *const c_void),
+        TypeSlot::new(Slot::Float, scalars::float as *const c_void),
+        TypeSlot::new(Slot::RichCompare, scalars::compare as *const c_void),
+        TypeSlot::END,
+    ];
+    let kind = new_type(python, c"dlpack_rs.Tensor", &slots)?;
+    // SAFETY: a type that nobody else has seen; the table lives for ever.
+    unsafe {
+        let api = (&raw const *api).cast_mut().cast();
+        let api = made(python.PyCapsule_New(api, EXCHANGE_API.as_ptr(), None));
+        set(python, kind.as_ptr(), c"__dlpack_c_exchange_api__", api)?;
+    }
+    Ok(kind)
+}
+
+fn lender_type(python: Python) -> Answer<Owned> {
+    let slots = [
+        TypeSlot::new(Slot::Dealloc, tensor::dealloc as *const c_void),
+        TypeSlot::new(Slot::New, methods::refuse_new as *const c_void),
+        TypeSlot::new(Slot::GetBuffer, buffer::get as *const c_void),
+        TypeSlot::new(Slot::ReleaseBuffer, buffer::release as *const c_void),
+        TypeSlot::END,
+    ];
+    new_type(python, c"dlpack_rs.TensorMemory", &slots)
+}
+
+/// A type whose objects hold a tensor. Python copies the list.
+fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Answer<Owned> {
+    let spec = TypeSpec {
+        name: name.as_ptr(),
+        basicsize: tensor::basicsize() as c_int,
+        itemsize: 0,
+        flags: TYPE_FLAGS,
+        slots: slots.as_ptr(),
+    };
+    // SAFETY: Python copies the spec; the tables that slots point to live for ever, but for
+    // `members`, which is copied too.
+    unsafe { made(python.PyType_FromSpec((&raw const spec).cast())) }
+}
