@@ -1,4 +1,4 @@
-//! What of CPython only the module calls: a table as [`crate::python::symbols`] has one.
+//! What of CPython only the module calls: a table as `python/symbols.rs` has one.
 #![allow(non_snake_case)]
 
 use core::ffi::{c_char, c_int, c_void};
