@@ -141,8 +141,7 @@ pub unsafe extern "C" fn dlrs_py_request_parse(
         // SAFETY: the preface's contract for every pointer; what Python has passed.
         unsafe {
             let given = arg::size(out, OUT)?;
-            let python = Python::get()?;
-            let found = export::parse(python, args.cast(), nargs, kwnames.cast())?;
+            let found = export::parse(args.cast(), nargs, kwnames.cast())?;
             let request = dlrs_py_request {
                 struct_size: given,
                 stream: found.stream.cast(),

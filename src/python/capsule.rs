@@ -8,14 +8,14 @@ use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{NonNull, without_provenance_mut};
 
 use super::object::{Owned, type_of};
-use super::raise::{aside, raised, required};
+use super::raise::{raised, required};
 use super::symbols::{CriticalSection, Destructor, PyObject, Python};
-use super::ticket;
+use super::{ticket, wrap};
 use crate::abi::*;
 use crate::device_type;
 use crate::error::{Arg, Error, Parameter, Result, Status::*};
 use crate::tensor::block::{self, Block};
-use crate::tensor::{Legacy, Versioned, convert, share};
+use crate::tensor::{Legacy, Versioned, convert};
 use crate::validate::check_version;
 
 /// A legacy tensor that nobody has taken.
@@ -136,7 +136,7 @@ unsafe extern "C" fn destroy_holder(capsule: *mut PyObject) {
         let python = Python::calling();
         let pointer = python.PyCapsule_GetPointer(capsule, python.PyCapsule_GetName(capsule));
         if let Some(tensor) = NonNull::new(pointer.cast()) {
-            aside(python, || share::release(tensor));
+            wrap::release(python, tensor);
         }
     }
 }
@@ -233,7 +233,7 @@ unsafe extern "C" fn destroy_versioned(capsule: *mut PyObject) {
     unsafe {
         let python = Python::calling();
         if let Some(tensor) = inside(python, capsule, VERSIONED.as_ptr()) {
-            aside(python, || share::release(tensor));
+            wrap::release(python, tensor);
         }
     }
 }
@@ -243,7 +243,7 @@ unsafe extern "C" fn destroy_legacy(capsule: *mut PyObject) {
     unsafe {
         let python = Python::calling();
         if let Some(tensor) = inside(python, capsule, LEGACY.as_ptr()) {
-            aside(python, || share::release_legacy(tensor));
+            wrap::release_legacy(python, tensor);
         }
     }
 }

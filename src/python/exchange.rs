@@ -7,11 +7,11 @@ use super::capsule::EXCHANGE_API;
 use super::constants::{self, Constant};
 use super::object::Owned;
 use super::raise::{KindOf, aside, is, raised, refused, required};
-use super::stream;
 use super::symbols::{PyObject, Python};
+use super::{stream, wrap};
 use crate::abi::*;
 use crate::error::{Error, Result, Status::*};
-use crate::tensor::{Versioned, share};
+use crate::tensor::Versioned;
 use crate::validate::check_version;
 use crate::validate::exchange::{find, read};
 
@@ -82,7 +82,7 @@ pub unsafe fn from_object(
             }
             // `__dlpack__` refuses what the elements do not say, and makes streams wait itself.
             other => {
-                aside(python, || share::release(tensor));
+                wrap::release(python, tensor);
                 other.map(|_| None)
             }
         }

@@ -5,9 +5,9 @@ use core::ptr::{NonNull, null_mut};
 
 use super::capsule;
 use super::constants::{self, Constant};
-use super::home::{self, Home};
+use super::home;
 use super::object::{Owned, detached};
-use super::raise::{Text, aside, refused, size};
+use super::raise::{Text, refused, size};
 use super::stream;
 use super::symbols::{PyObject, Python};
 use super::{words, wrap};
@@ -63,25 +63,26 @@ pub struct Keywords {
 /// # Safety
 /// As Python calls: live objects, `names` is NULL or a tuple.
 pub unsafe fn parse(
-    python: Python,
     args: *const *mut PyObject,
     nargs: isize,
     names: *mut PyObject,
 ) -> Result<Keywords> {
     let mut found = Keywords::NONE;
+    // SAFETY: to look into a tuple one need not be attached.
+    let python = unsafe { Python::called() }?;
     if nargs != 0 {
-        let text = format_args!("__dlpack__() takes no positional arguments ({nargs} given)");
+        let (python, text) = (Python::get()?, "__dlpack__() takes no positional arguments");
+        let text = format_args!("{text} ({nargs} given)");
         return Err(refused(python, python.PyExc_TypeError(), text));
     }
     if names.is_null() {
         return Ok(found);
     }
-    let home = home::here(python)?;
     // SAFETY: the caller's word; as many values as names.
     unsafe {
         for place in 0..size(python.PyTuple_Size(names))? {
             let name = python.PyTuple_GetItem(names, place as isize);
-            *found.named(python, home, name)? = args.add(place).read();
+            *found.named(name)? = args.add(place).read();
         }
     }
     Ok(found)
@@ -101,42 +102,43 @@ impl Keywords {
     /// # Safety
     /// `name` is a live object.
     #[inline]
-    unsafe fn named(
-        &mut self,
-        python: Python,
-        home: &Home,
-        name: *mut PyObject,
-    ) -> Result<&mut *mut PyObject> {
-        const NAMES: [(Constant, &CStr); 4] = [
-            (Constant::MaxVersion, c"max_version"),
-            (Constant::Copy, c"copy"),
-            (Constant::DlDevice, c"dl_device"),
-            (Constant::Stream, c"stream"),
-        ];
-        let mut place = None;
-        for (i, (constant, _)) in NAMES.iter().enumerate() {
-            if constants::of(python, home, *constant)?.as_ptr() == name {
-                place = Some(i);
-                break;
-            }
-        }
-        // SAFETY: the caller's word; names are texts.
-        let same = |text: &CStr| unsafe {
-            python.PyUnicode_CompareWithASCIIString(name, text.as_ptr()) == 0
-        };
-        match place.or_else(|| NAMES.iter().position(|(_, text)| same(text))) {
-            Some(0) => Ok(&mut self.max_version),
-            Some(1) => Ok(&mut self.copy),
-            Some(2) => Ok(&mut self.dl_device),
-            Some(3) => Ok(&mut self.stream),
-            _ => {
-                // SAFETY: as above.
-                let name = unsafe { Text::of(python, name) }?;
-                let text = format_args!("__dlpack__() got an unexpected keyword argument '{name}'");
-                Err(refused(python, python.PyExc_TypeError(), text))
-            }
+    unsafe fn named(&mut self, name: *mut PyObject) -> Result<&mut *mut PyObject> {
+        let place = NAMES.iter().position(|(constant, _)| home::is_first(name, *constant));
+        // SAFETY: the caller's word.
+        Ok(match place.map_or_else(|| unsafe { place_of_text(name) }, Ok)? {
+            0 => &mut self.max_version,
+            1 => &mut self.copy,
+            2 => &mut self.dl_device,
+            _ => &mut self.stream,
+        })
+    }
+}
+
+const NAMES: [(Constant, &CStr); 4] = [
+    (Constant::MaxVersion, c"max_version"),
+    (Constant::Copy, c"copy"),
+    (Constant::DlDevice, c"dl_device"),
+    (Constant::Stream, c"stream"),
+];
+
+/// The place of a name in [`NAMES`] by its text.
+///
+/// # Safety
+/// `name` is a live text.
+#[inline(never)]
+unsafe fn place_of_text(name: *mut PyObject) -> Result<usize> {
+    let python = Python::get()?;
+    for (place, (constant, text)) in NAMES.iter().enumerate() {
+        constants::get(python, *constant)?; // for the next time
+        // SAFETY: live texts.
+        if unsafe { python.PyUnicode_CompareWithASCIIString(name, text.as_ptr()) } == 0 {
+            return Ok(place);
         }
     }
+    // SAFETY: the caller's word.
+    let name = unsafe { Text::of(python, name) }?;
+    let text = format_args!("__dlpack__() got an unexpected keyword argument '{name}'");
+    Err(refused(python, python.PyExc_TypeError(), text))
 }
 
 /// Understands the keyword arguments.
@@ -245,7 +247,7 @@ unsafe fn export_copy(
     // SAFETY: the caller's word.
     unsafe {
         let copy = serves.and_then(|_| copied(python, kept, request));
-        aside(python, || share::release(kept));
+        wrap::release(python, kept);
         present(python, copy?, request.major)
     }
 }
@@ -274,7 +276,7 @@ unsafe fn present_here(python: Python, tensor: Versioned, major: u32) -> Result<
             _ => capsule::new(python, tensor),
         };
         if capsule.is_err() {
-            aside(python, || share::release(tensor));
+            wrap::release(python, tensor);
         }
         capsule
     }

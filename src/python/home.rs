@@ -130,8 +130,24 @@ impl Home {
     /// A holder of the record, for what outlives the call.
     #[inline]
     pub fn life(&'static self) -> Life {
-        self.holders.fetch_add(1, Relaxed);
+        if !self.is_main() {
+            self.holders.fetch_add(1, Relaxed);
+        }
         Life(self)
+    }
+
+    /// Whether it is of the main interpreter. Such a record is never used again, so nobody counts
+    /// its holders: each time that Python is started in the process it has a new one.
+    #[inline]
+    fn is_main(&self) -> bool {
+        self.id.load(Relaxed) == 0
+    }
+
+    /// Whether it is that of the interpreter that this thread is attached to.
+    #[inline]
+    pub fn is_here(&self, python: Python) -> bool {
+        // SAFETY: attached, so there is an interpreter.
+        self.interpreter.load(Acquire) == unsafe { python.PyInterpreterState_Get() }
     }
 
     fn slots(&self) -> impl Iterator<Item = &Slot> {
@@ -148,17 +164,22 @@ fn all() -> impl Iterator<Item = &'static Home> {
 /// The record of the interpreter that this thread is attached to.
 #[inline]
 pub fn here(python: Python) -> Result<&'static Home> {
-    // SAFETY: attached, so there is an interpreter.
-    let interpreter = unsafe { python.PyInterpreterState_Get() };
-    match FIRST.interpreter.load(Acquire) == interpreter {
-        true => Ok(&FIRST),
-        false => find(python, interpreter),
-    }
+    if FIRST.is_here(python) { Ok(&FIRST) } else { find(python) }
+}
+
+/// Whether an object, which is live, is a constant of the first record. For that one need not be
+/// attached: what is kept there was live before it was read.
+#[inline]
+pub fn is_first(object: *mut PyObject, constant: constants::Constant) -> bool {
+    let slot = FIRST.constants.get(constant as usize);
+    slot.is_some_and(|slot| slot.0.load(Acquire) == object)
 }
 
 /// As [`here`], where it is not the first record.
 #[inline(never)]
-fn find(python: Python, interpreter: *mut c_void) -> Result<&'static Home> {
+fn find(python: Python) -> Result<&'static Home> {
+    // SAFETY: attached, so there is an interpreter.
+    let interpreter = unsafe { python.PyInterpreterState_Get() };
     match all().find(|home| home.interpreter.load(Acquire) == interpreter) {
         Some(home) => Ok(home),
         None => settle(python, interpreter),
@@ -222,8 +243,10 @@ unsafe extern "C" fn end(keeper: *mut PyObject) {
         let home: *const Home = python.PyCapsule_GetPointer(keeper, KEEPER.as_ptr()).cast();
         let Some(home) = home.as_ref() else { return python.PyErr_Clear() };
         home.slots().for_each(|slot| drop(Owned::new(slot.0.swap(null_mut(), AcqRel))));
-        home.interpreter.store(null_mut(), Release);
-        home.give_up(python);
+        let used = !home.interpreter.swap(null_mut(), AcqRel).is_null();
+        if !(used && home.is_main()) {
+            home.give_up(python);
+        }
     }
 }
 
@@ -314,7 +337,10 @@ impl Life {
 
 impl Drop for Life {
     fn drop(&mut self) {
-        // SAFETY: the record was made by a thread that had Python; nothing here needs it attached.
-        self.0.give_up(unsafe { Python::calling() });
+        if !self.0.is_main() {
+            // SAFETY: the record was made by a thread that had Python; nothing here needs it
+            // attached.
+            self.0.give_up(unsafe { Python::calling() });
+        }
     }
 }

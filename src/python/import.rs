@@ -10,17 +10,18 @@ use core::ptr::{null_mut, with_exposed_provenance_mut};
 use super::array_interface::numbers;
 use super::capsule;
 use super::constants::{self, Constant, integer, text, tuple};
+use super::home::{self, Home};
 use super::object::{Owned, detached};
-use super::raise::{KindOf, aside, is, raised, refused, required};
+use super::raise::{KindOf, is, raised, refused, required};
 use super::stream::{self, Stream};
 use super::symbols::{PyObject, Python};
-use super::{array_interface, buffer, exchange};
+use super::{array_interface, buffer, exchange, wrap};
 use crate::abi::*;
 use crate::copy::{CopyPolicy, Options, Streams};
 use crate::device_type::{CPU, host_reachable};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::import::{self, Import};
-use crate::tensor::{Versioned, block, share};
+use crate::tensor::{Versioned, block};
 use crate::validate::{Snapshot, check_version, flags_of};
 
 /// What is wanted of an object.
@@ -61,7 +62,7 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
         let tensor = acquire(python, object, wanted)?;
         let result = serve(python, object, tensor, wanted);
         if result.is_err() {
-            aside(python, || share::release(tensor)); // its deleter may be Python code
+            wrap::release(python, tensor); // its deleter may be Python code
         }
         result
     }
@@ -119,7 +120,7 @@ unsafe fn serve(
         match detached(python, nbytes, || import::import_read(tensor, snapshot, &import)) {
             Err(failure) if beyond_us(&failure) => {
                 let copy = ask_for_copy(python, object, snapshot, wanted, failure)?;
-                aside(python, || share::release(tensor));
+                wrap::release(python, tensor);
                 Ok(copy)
             }
             result => result,
@@ -172,7 +173,7 @@ unsafe fn ask_for_copy(
             Err(error) => Err(error),
         };
         if result.is_err() {
-            aside(python, || share::release(copy));
+            wrap::release(python, copy);
         }
         result
     }
@@ -211,7 +212,7 @@ unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Res
             }
             None => other_ways(python, object, wanted)?,
         };
-        let drop = |_: &Error| aside(python, || share::release(tensor));
+        let drop = |_: &Error| wrap::release(python, tensor);
         // What one of ours says of its elements is so.
         if !by_table && block::of_versioned(tensor).is_none() {
             exchange::check_literal(python, object).inspect_err(drop)?;
@@ -277,7 +278,8 @@ unsafe fn call_dlpack(
     object: *mut PyObject,
     wanted: &Wanted,
 ) -> Result<Option<(Owned, bool)>> {
-    let method = constants::get(python, Constant::Dlpack)?;
+    let home = home::here(python)?;
+    let method = constants::of(python, home, Constant::Dlpack)?;
     // SAFETY: the caller's word.
     let ToName { with_device, alone: stream } = unsafe { stream_to_name(python, object, wanted) }?;
     let Import { device, policy, .. } = wanted.import;
@@ -299,7 +301,7 @@ unsafe fn call_dlpack(
         // SAFETY: the caller's word.
         let made = unsafe {
             match plain {
-                true => call_plain(python, method.as_ptr(), object)?,
+                true => call_plain(python, home, method.as_ptr(), object)?,
                 false => Keywords::new(python, &row())?.call(python, method.as_ptr(), object),
             }
         };
@@ -327,11 +329,12 @@ unsafe fn call_dlpack(
 #[inline]
 unsafe fn call_plain(
     python: Python,
+    home: &Home,
     method: *mut PyObject,
     object: *mut PyObject,
 ) -> Result<Option<Owned>> {
-    let version = constants::get(python, Constant::Version)?;
-    let names = constants::get(python, Constant::MaxVersionOnly)?;
+    let version = constants::of(python, home, Constant::Version)?;
+    let names = constants::of(python, home, Constant::MaxVersionOnly)?;
     let args = [object, version.as_ptr()];
     // SAFETY: one positional argument, the object, and a value for the one name.
     unsafe {

@@ -79,10 +79,9 @@ impl Python {
     #[inline]
     pub fn get() -> Result<Python> {
         let python = Python(PhantomData);
-        // SAFETY: with the header the table is there too; it may be called at any time, on any
-        // thread.
-        let runs = HEADER.load(Acquire) != 0 && unsafe { python.Py_IsInitialized() } != 0;
-        if runs && python.attached() { Ok(python) } else { Python::look() }
+        // With the header the table is there too.
+        let attached = HEADER.load(Acquire) != 0 && python.attached();
+        if attached { Ok(python) } else { Python::look() }
     }
 
     /// As [`Python::get`], where Python has not been called yet, or cannot be: then why.
@@ -137,12 +136,13 @@ impl Python {
         ends.is_some_and(|ends| unsafe { ends() } != 0)
     }
 
-    /// Whether this thread may call Python.
+    /// Whether this thread may call Python, which then runs: no thread has a state before it has
+    /// begun, nor after its end.
     #[inline]
     pub fn attached(self) -> bool {
         let current = self.PyThreadState_GetUnchecked().or(self._PyThreadState_UncheckedGet());
         let Some(current) = current else { return self.checked() };
-        // SAFETY: both may be called on any thread while Python runs.
+        // SAFETY: both may be called at any time, on any thread.
         unsafe {
             let current = current();
             // Since 3.12, as since this function, each thread has a current state of its own.
@@ -157,8 +157,9 @@ impl Python {
 
     #[cold]
     fn checked(self) -> bool {
-        // SAFETY: it may be called on any thread while Python runs.
-        self.PyGILState_Check().is_none_or(|check| unsafe { check() } != 0)
+        // SAFETY: the one may be called at any time, the other on any thread while Python runs.
+        let runs = unsafe { self.Py_IsInitialized() } != 0;
+        runs && self.PyGILState_Check().is_none_or(|check| unsafe { check() } != 0)
     }
 
     /// Whether a thread of Python 3.9 to 3.11, whose state is `own`, runs a subinterpreter, whose

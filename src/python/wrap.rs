@@ -4,11 +4,12 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, from_ref};
 
 use super::home::{self, Home, Life};
+use super::raise::aside;
 use super::symbols::{PyObject, Python};
 use crate::abi::DLTensor;
 use crate::error::Result;
 use crate::tensor::block::{self, Block, Kept, Owner};
-use crate::tensor::wrap;
+use crate::tensor::{Legacy, Versioned, share, wrap};
 use crate::validate::{Level, Rules, Snapshot};
 
 /// A reference to an object that has still to be taken, and that [`Keep::taken`] takes.
@@ -45,6 +46,43 @@ unsafe fn let_go(object: *mut c_void, runtime: *const c_void) {
     let life = unsafe { Life::of(&*runtime.cast::<Home>()) };
     // SAFETY: attached to the interpreter of the object, whose reference it is.
     life.attach(|python| unsafe { python.Py_DecRef(object.cast()) });
+}
+
+/// Gives up one holder of a tensor, ours or foreign, on a thread that is attached. What that calls
+/// may be Python code: a pending exception is set aside.
+///
+/// # Safety
+/// `tensor` is live and not used again.
+#[inline(never)]
+pub unsafe fn release(python: Python, tensor: Versioned) {
+    // SAFETY: the caller's word; an object that goes is one that `Keep::owner` put there.
+    aside(python, || unsafe {
+        match block::of_versioned(tensor) {
+            Some(block) => block::drop_holder_by(block.as_ptr(), |kept| {
+                let home = &*kept.runtime.cast::<Home>();
+                match home.is_here(python) {
+                    true => {
+                        python.Py_DecRef(kept.object.cast());
+                        drop(Life::of(home));
+                    }
+                    false => let_go(kept.object, kept.runtime),
+                }
+            }),
+            None => share::release(tensor),
+        }
+    })
+}
+
+/// As [`release`], of a legacy tensor.
+///
+/// # Safety
+/// As [`release`].
+pub unsafe fn release_legacy(python: Python, tensor: Legacy) {
+    // SAFETY: the caller's word; a block of ours answers as both.
+    match unsafe { block::of_legacy(tensor) } {
+        Some(block) => unsafe { release(python, Block::versioned(block)) },
+        None => aside(python, || unsafe { share::release_legacy(tensor) }),
+    }
 }
 
 /// A block around memory that `object` keeps. On error nothing is taken.

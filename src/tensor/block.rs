@@ -21,7 +21,7 @@ use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
 use crate::validate::{Plain, Rank};
 
-pub use release::drop_holder;
+pub use release::{drop_holder, drop_holder_by};
 
 /// Frees what a caller lent: called with the context given, exactly once, on any thread.
 #[allow(non_camel_case_types)]

@@ -11,7 +11,7 @@ use super::{Legacy, Versioned, wrap};
 use crate::abi::*;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
-use crate::validate::{Level, Plain, Rules, Snapshot, check_flags, check_version, flags_of};
+use crate::validate::{Level, Rules, Snapshot, check_flags, check_version, flags_of};
 
 const RULES: Rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
 
@@ -120,7 +120,8 @@ pub unsafe fn to_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legac
     legacy.ok_or(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS))
 }
 
-/// A usual tensor of ours, without a flag that the legacy struct cannot carry.
+/// A tensor of ours, without a flag that the legacy struct cannot carry or that is not known: it
+/// was checked when it was made.
 ///
 /// # Safety
 /// As [`to_legacy`].
@@ -130,9 +131,8 @@ unsafe fn to_usual_legacy(tensor: Versioned) -> Option<Legacy> {
     unsafe {
         let block = block::of_versioned(tensor)?;
         check_version(tensor.as_ptr()).ok()?;
-        let flags = flags_of(tensor.as_ptr());
-        let usual = Plain::is(&raw const (*tensor.as_ptr()).dl_tensor, flags);
-        (usual && flags & DLPACK_FLAG_BITMASK_READ_ONLY == 0).then(|| Block::legacy(block))
+        let known = flags_of(tensor.as_ptr()) & !DLPACK_FLAG_BITMASK_IS_COPIED == 0;
+        known.then(|| Block::legacy(block))
     }
 }
 

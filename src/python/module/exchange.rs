@@ -15,7 +15,7 @@ use crate::copy::CopyPolicy;
 use crate::error::{Error, Result, Status::*};
 use crate::import::Import;
 use crate::python::import::{Wanted, import, protocol};
-use crate::python::{PyObject, Python, capsule, export, raise, stream};
+use crate::python::{PyObject, Python, capsule, export, stream, wrap};
 use crate::tensor::block::Block;
 use crate::tensor::share;
 use crate::validate::limits::Limits;
@@ -32,7 +32,7 @@ method!(
         {
             let tensor = share::retain(Block::versioned(tensor::block_of(object)))?;
             return capsule::new(call.python, tensor).map_err(|error| {
-                raise::aside(call.python, || share::release(tensor));
+                wrap::release(call.python, tensor);
                 error.into()
             });
         }

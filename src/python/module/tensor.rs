@@ -13,11 +13,11 @@ use super::failure::{Answer, made};
 use crate::abi::DLTensor;
 use crate::device_type::opaque_handle;
 use crate::error::Result;
-use crate::python::raise::aside;
 pub use crate::python::type_of;
+use crate::python::wrap::release;
 use crate::python::{Owned, PyObject, Python, header_nbytes};
 use crate::tensor::block::{self, Block};
-use crate::tensor::{Versioned, convert, share};
+use crate::tensor::{Versioned, convert};
 use crate::validate::{Level, Rules, Snapshot};
 
 /// What follows the header that Python knows.
@@ -139,7 +139,7 @@ pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> An
     let made = unsafe { wrap_if(python, kind, || folded(tensor)) };
     if made.is_err() {
         // SAFETY: what was not taken is still the caller's. Its deleter may be Python code.
-        aside(python, || unsafe { share::release(tensor) });
+        unsafe { release(python, tensor) };
     }
     made
 }
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
         }
         if let Some(tensor) = tensor.map(Block::versioned) {
             // A deleter may be one that a program wrote in Python.
-            aside(python, || share::release(tensor));
+            release(python, tensor);
         }
         python.PyObject_Free(object.cast::<c_void>());
         python.Py_DecRef(kind);
@@ -201,7 +201,7 @@ pub unsafe fn wrapped(
     let made = unsafe { wrap_if(python, kind, || Ok(tensor.cast())) };
     if made.is_err() {
         // SAFETY: what was not taken is still ours.
-        aside(python, || unsafe { share::release(tensor) });
+        unsafe { release(python, tensor) };
     }
     made
 }

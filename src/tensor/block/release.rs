@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 use super::super::chain::{self, Rest};
 use super::super::share;
-use super::{Block, Owner, of_legacy, of_versioned};
+use super::{Block, Kept, Owner, of_legacy, of_versioned};
 use crate::platform;
 
 /// Gives up one holder; the last one runs the callbacks and frees.
@@ -14,12 +14,22 @@ use crate::platform;
 /// The caller has one holder of a live block and does not use it again.
 #[inline(always)]
 pub unsafe fn drop_holder(block: *mut Block) {
+    // SAFETY: the caller's word; what was given to the block to be called once.
+    unsafe { drop_holder_by(block, |kept| (kept.free)(kept.object, kept.runtime)) }
+}
+
+/// As [`drop_holder`], for who mostly knows a shorter way to give an object of a runtime back.
+///
+/// # Safety
+/// As [`drop_holder`]; `let_go` does what the block would.
+#[inline(always)]
+pub unsafe fn drop_holder_by(block: *mut Block, let_go: impl FnOnce(Kept)) {
     // SAFETY: the holder that is given up keeps the block alive until here; with the last one
     // nobody else holds it any more.
     unsafe {
         if leave(&(*block).holders) {
             match (*block).before.is_empty() & (*block).after.is_empty() {
-                true => free_block(block),
+                true => free_block(block, let_go),
                 false => drop_linked(block),
             }
         }
@@ -31,14 +41,14 @@ pub unsafe fn drop_holder(block: *mut Block) {
 /// # Safety
 /// As [`drop_last`].
 #[inline(always)]
-unsafe fn free_block(block: *mut Block) {
+unsafe fn free_block(block: *mut Block, let_go: impl FnOnce(Kept)) {
     // SAFETY: each owner was given to the block to be called once, when the last holder goes; the
     // block came from `platform::memory`, and is not used again.
     unsafe {
         match (*block).owner {
             Owner::Callback(Some(free), context) => free(context),
             Owner::Callback(None, _) | Owner::Block => {}
-            Owner::Object(kept) => (kept.free)(kept.object, kept.runtime),
+            Owner::Object(kept) => let_go(kept),
             Owner::Legacy(base) if of_legacy(base).is_none() => share::release_legacy(base),
             _ => return drop_last(block),
         }
