@@ -157,6 +157,12 @@ impl<T> Out<T> {
         Out(out)
     }
 
+    /// A variable that [`result`] has set to NULL, and [`pointers`] has judged.
+    #[inline(always)]
+    pub fn judged(out: *mut *mut T) -> Self {
+        Out(out)
+    }
+
     /// Refuses a missing variable.
     #[inline]
     pub fn check(&self, arg: Arg) -> Result<()> {

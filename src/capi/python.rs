@@ -211,7 +211,7 @@ pub unsafe extern "C" fn dlrs_py_export(
                 arg::may(request, &Parameter(2, "request")),
                 arg::result(out, &Parameter(3, "out")),
             ])?;
-            let out = Out::clear(out);
+            let out = Out::judged(out);
             let tensor = arg::required(tensor, &Parameter(1, "tensor"))?;
             let request = arg::options(request, &Parameter(2, "request"))?;
             let python = Python::get()?;
@@ -363,7 +363,7 @@ pub unsafe extern "C" fn dlrs_py_import(
                 arg::may(options, OPTIONS),
                 arg::result(out, &Parameter(3, "out")),
             ])?;
-            let out = Out::clear(out);
+            let out = Out::judged(out);
             let options = arg::options(options, OPTIONS)?.unwrap_or(DEFAULTS);
             let mut wanted = wanted(&options).of(OPTIONS)?;
             let python = Python::get()?;

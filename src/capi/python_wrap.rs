@@ -98,7 +98,7 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
                 arg::may(request, REQUEST),
                 arg::result(out, &Parameter(5, "out")),
             ])?;
-            let (owner, out) = (arg::required(owner, OWNER)?, Out::clear(out));
+            let (owner, out) = (arg::required(owner, OWNER)?, Out::judged(out));
             let request = arg::options(request, REQUEST)?;
             let python = Python::get()?;
             let asked = asked(python, request.as_ref()).of(REQUEST)?;

@@ -193,7 +193,8 @@ impl Steps {
                 step = product;
             }
             while dim < ndim {
-                out.add(dim).write(room.add(dim).read());
+                // Volatile: of so few values a call of memcpy costs more than all the rest.
+                out.add(dim).write_volatile(room.add(dim).read());
                 dim += 1;
             }
         }

@@ -66,15 +66,28 @@ unsafe fn new_foreign(python: Python, tensor: Versioned) -> Result<Owned> {
 ///
 /// # Safety
 /// `tensor` is live; on success the capsule owns the caller's holder.
+#[inline(always)]
 pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
-    // SAFETY: the caller's word. As in `new`.
+    // SAFETY: the caller's word.
     unsafe {
         let device = (&raw const (*tensor.as_ptr()).dl_tensor.device).read();
         let watched = !device_type::host_reachable(device.device_type);
-        let destroy = if watched { destroy_watched } else { destroy_legacy };
-        if !watched && block::of_legacy(tensor).is_some() {
-            return shell(python, tensor.as_ptr().cast(), LEGACY.as_ptr(), destroy);
+        match !watched && block::of_legacy(tensor).is_some() {
+            true => shell(python, tensor.as_ptr().cast(), LEGACY.as_ptr(), destroy_legacy),
+            false => new_boxed(python, tensor, watched),
         }
+    }
+}
+
+/// As [`new_legacy`], of a foreign tensor, or one that is `watched`.
+///
+/// # Safety
+/// As [`new_legacy`].
+#[inline(never)]
+unsafe fn new_boxed(python: Python, tensor: Legacy, watched: bool) -> Result<Owned> {
+    // SAFETY: the caller's word. As in `new`.
+    unsafe {
+        let destroy = if watched { destroy_watched } else { destroy_legacy };
         let capsule = shell(python, tensor.as_ptr().cast(), LEGACY_USED.as_ptr(), destroy)?;
         let presentable = Block::legacy(convert::boxed_legacy(tensor, 0)?);
         if let Some(block) = block::of_legacy(presentable).filter(|_| watched)

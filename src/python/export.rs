@@ -67,7 +67,6 @@ pub unsafe fn parse(
     nargs: isize,
     names: *mut PyObject,
 ) -> Result<Keywords> {
-    let mut found = Keywords::NONE;
     // SAFETY: to look into a tuple one need not be attached.
     let python = unsafe { Python::called() }?;
     if nargs != 0 {
@@ -75,45 +74,25 @@ pub unsafe fn parse(
         let text = format_args!("{text} ({nargs} given)");
         return Err(refused(python, python.PyExc_TypeError(), text));
     }
-    if names.is_null() {
-        return Ok(found);
-    }
-    // SAFETY: the caller's word; as many values as names.
-    unsafe {
-        for place in 0..size(python.PyTuple_Size(names))? {
-            let name = python.PyTuple_GetItem(names, place as isize);
-            *found.named(name)? = args.add(place).read();
+    let mut values = [null_mut(); NAMES.len()];
+    if !names.is_null() {
+        // SAFETY: the caller's word; as many values as names, which are live.
+        unsafe {
+            for place in 0..size(python.PyTuple_Size(names))? {
+                let name = python.PyTuple_GetItem(names, place as isize);
+                let known = NAMES.iter().position(|(constant, _)| home::is_first(name, *constant));
+                let known = known.map_or_else(|| place_of_text(name), Ok)?;
+                if let Some(value) = values.get_mut(known) {
+                    *value = args.add(place).read();
+                }
+            }
         }
     }
-    Ok(found)
+    let [max_version, copy, dl_device, stream] = values;
+    Ok(Keywords { stream, max_version, dl_device, copy })
 }
 
-impl Keywords {
-    /// None is given.
-    const NONE: Keywords = Keywords {
-        stream: null_mut(),
-        max_version: null_mut(),
-        dl_device: null_mut(),
-        copy: null_mut(),
-    };
-
-    /// The place of an argument. Names in a call are interned: they are the very objects.
-    ///
-    /// # Safety
-    /// `name` is a live object.
-    #[inline]
-    unsafe fn named(&mut self, name: *mut PyObject) -> Result<&mut *mut PyObject> {
-        let place = NAMES.iter().position(|(constant, _)| home::is_first(name, *constant));
-        // SAFETY: the caller's word.
-        Ok(match place.map_or_else(|| unsafe { place_of_text(name) }, Ok)? {
-            0 => &mut self.max_version,
-            1 => &mut self.copy,
-            2 => &mut self.dl_device,
-            _ => &mut self.stream,
-        })
-    }
-}
-
+/// The keywords. Names in a call are interned: they are the very objects that are kept.
 const NAMES: [(Constant, &CStr); 4] = [
     (Constant::MaxVersion, c"max_version"),
     (Constant::Copy, c"copy"),
@@ -159,31 +138,37 @@ pub unsafe fn read(python: Python, keywords: &Keywords) -> Result<Request> {
         return Ok(Request { major: u32::try_from(major).unwrap_or(0), ..Request::ANY });
     }
     // SAFETY: the caller's word.
-    unsafe { read_all(python, keywords) }
+    unsafe { read_all(python, stream, max_version, dl_device, copy) }
 }
 
 /// # Safety
 /// As [`read`].
 #[inline(never)]
-unsafe fn read_all(python: Python, keywords: &Keywords) -> Result<Request> {
+unsafe fn read_all(
+    python: Python,
+    stream: *mut PyObject,
+    max_version: *mut PyObject,
+    dl_device: *mut PyObject,
+    copy: *mut PyObject,
+) -> Result<Request> {
     let given = |object| words::given(python, object);
     // SAFETY: the caller's word.
     unsafe {
-        let stream = match given(keywords.stream) {
+        let stream = match given(stream) {
             false => stream::NONE,
-            true => python.number(keywords.stream)?,
+            true => python.number(stream)?,
         };
-        let major = match given(keywords.max_version) {
+        let major = match given(max_version) {
             false => 0,
-            true => words::pair(python, keywords.max_version, "max_version")?[0],
+            true => words::pair(python, max_version, "max_version")?[0],
         };
-        let device = match given(keywords.dl_device) {
+        let device = match given(dl_device) {
             false => None,
-            true => Some(words::pair(python, keywords.dl_device, "dl_device")?),
+            true => Some(words::pair(python, dl_device, "dl_device")?),
         };
-        let copy = match given(keywords.copy) {
+        let copy = match given(copy) {
             false => CopyPolicy::IfNeeded,
-            true => match python.PyObject_IsTrue(keywords.copy) {
+            true => match python.PyObject_IsTrue(copy) {
                 0 => CopyPolicy::Never,
                 1 => CopyPolicy::Always,
                 _ => return Err(super::raise::raised()),

@@ -181,7 +181,7 @@ impl Python {
     #[inline]
     pub unsafe fn called() -> Result<Python> {
         match header_nbytes() {
-            0 => Python::get(),
+            0 => Python::look(),
             _ => Ok(Python(PhantomData)),
         }
     }

@@ -110,12 +110,21 @@ fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Resul
 ///
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's holder.
+#[inline(always)]
 pub unsafe fn to_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legacy> {
     // SAFETY: the caller's word.
-    if let Some(legacy) = unsafe { to_usual_legacy(tensor) } {
-        return Ok(legacy);
+    match unsafe { to_usual_legacy(tensor) } {
+        Some(legacy) => Ok(legacy),
+        // SAFETY: as above.
+        None => unsafe { to_any_legacy(tensor, policy) },
     }
-    // SAFETY: as above.
+}
+
+/// # Safety
+/// As [`to_legacy`].
+#[inline(never)]
+unsafe fn to_any_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legacy> {
+    // SAFETY: the caller's word.
     let legacy = unsafe { to_legacy_read(tensor, policy, &mut Snapshot::new())? };
     legacy.ok_or(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS))
 }
