@@ -286,17 +286,23 @@ const DEFAULTS: dlrs_py_import_options = dlrs_py_import_options {
     copy: null_mut(),
 };
 
+/// Which option has bits that are not known.
+#[cold]
+fn unknown(flags: u32, protocols: u32, reserved: u32) -> Error {
+    let (name, value) = match (flags & !DLRS_PY_LEGACY_WRITABLE, protocols & !protocol::ALL) {
+        (0, 0) => ("reserved", reserved),
+        (0, _) => ("protocols", protocols),
+        _ => ("flags", flags),
+    };
+    Error::new(DLRS_BAD_ARG).option(name).value(value.into())
+}
+
 /// # Safety
 /// The pointers in `options` are NULL or live.
 unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
-    for (name, given, known) in [
-        ("flags", options.flags, DLRS_PY_LEGACY_WRITABLE),
-        ("protocols", options.protocols, protocol::ALL),
-        ("reserved", options.reserved, 0),
-    ] {
-        if given & !known != 0 {
-            return Err(Error::new(DLRS_BAD_ARG).option(name).value(given.into()));
-        }
+    let &dlrs_py_import_options { flags, protocols, reserved, .. } = options;
+    if (flags & !DLRS_PY_LEGACY_WRITABLE) | (protocols & !protocol::ALL) | reserved != 0 {
+        return Err(unknown(flags, protocols, reserved));
     }
     // SAFETY: the caller's word.
     let import = unsafe { arg::options(options.import_options, &Parameter(2, "options"))? };

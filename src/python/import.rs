@@ -60,11 +60,13 @@ pub unsafe fn import(python: Python, object: *mut PyObject, wanted: &Wanted) -> 
     // SAFETY: the caller's word; `tensor` is then ours.
     unsafe {
         let tensor = acquire(python, object, wanted)?;
-        let result = serve(python, object, tensor, wanted);
-        if result.is_err() {
-            wrap::release(python, tensor); // its deleter may be Python code
+        match serve(python, object, tensor, wanted) {
+            Ok(served) => Ok(served),
+            Err(error) => {
+                wrap::release(python, tensor); // its deleter may be Python code
+                Err(error)
+            }
         }
-        result
     }
 }
 
@@ -97,19 +99,35 @@ unsafe fn serve(
         CopyPolicy::Always if copied => CopyPolicy::IfNeeded, // it is there already
         policy => policy,
     };
-    let Import { rules, order, align_bytes, writable, device, options, .. } = wanted.import;
-    let any = order.is_none() && align_bytes <= 1 && !writable && device.is_none();
-    if any && policy == CopyPolicy::IfNeeded {
-        // SAFETY: the caller's word.
-        return unsafe { import::as_is(tensor, rules, &wanted.import.limits) };
+    let asked = &wanted.import;
+    let any = asked.order.is_none() && asked.align_bytes <= 1 && !asked.writable;
+    // SAFETY: the caller's word.
+    unsafe {
+        match policy {
+            CopyPolicy::IfNeeded if any && asked.device.is_none() => {
+                import::as_is(tensor, asked.rules, &asked.limits)
+            }
+            CopyPolicy::Never => import::import(tensor, asked),
+            _ => serve_copy(python, object, tensor, wanted, policy),
+        }
     }
-    if policy == CopyPolicy::Never {
-        // SAFETY: the caller's word.
-        return unsafe { import::import(tensor, &wanted.import) };
-    }
-    // It may be copied.
+}
+
+/// As [`serve`], of what may be copied.
+///
+/// # Safety
+/// As [`serve`].
+#[inline(never)]
+unsafe fn serve_copy(
+    python: Python,
+    object: *mut PyObject,
+    tensor: Versioned,
+    wanted: &Wanted,
+    policy: CopyPolicy,
+) -> Result<Versioned> {
+    let Import { rules, device, options, .. } = wanted.import;
     let mut snapshot = Snapshot::new();
-    // SAFETY: as above.
+    // SAFETY: the caller's word.
     unsafe {
         snapshot.read_managed(tensor.as_ptr(), rules)?;
         wanted.import.limits.check(&snapshot, device)?;
@@ -354,11 +372,25 @@ struct ToName {
 
 /// # Safety
 /// `object` is live.
-#[inline]
+#[inline(always)]
 unsafe fn stream_to_name(python: Python, object: *mut PyObject, wanted: &Wanted) -> Result<ToName> {
     if wanted.stream == stream::NONE {
         return Ok(ToName { with_device: None, alone: None });
     }
+    // SAFETY: the caller's word.
+    unsafe { stream_by_device(python, object, wanted) }
+}
+
+/// As [`stream_to_name`], of a stream.
+///
+/// # Safety
+/// As [`stream_to_name`].
+#[inline(never)]
+unsafe fn stream_by_device(
+    python: Python,
+    object: *mut PyObject,
+    wanted: &Wanted,
+) -> Result<ToName> {
     // SAFETY: the caller's word.
     let here = unsafe { said_device(python, object) }?;
     let target = wanted.import.device.or(here);
@@ -400,6 +432,9 @@ unsafe fn said_device(python: Python, object: *mut PyObject) -> Result<Option<DL
 /// # Safety
 /// `tensor` is live.
 unsafe fn order_unnamed(tensor: Versioned, wanted: &Wanted) -> Result<()> {
+    if wanted.stream == stream::NONE {
+        return Ok(());
+    }
     // SAFETY: the caller's word; past the check the struct is of major 1.
     let DLTensor { device, data, .. } = unsafe {
         check_version(tensor.as_ptr())?;
@@ -407,7 +442,7 @@ unsafe fn order_unnamed(tensor: Versioned, wanted: &Wanted) -> Result<()> {
     };
     // A copy to another device comes after that stream by itself.
     let stays = wanted.import.device.is_none_or(|target| target == device);
-    if wanted.stream == stream::NONE || !stays || !stream::has_streams(device.device_type) {
+    if !stays || !stream::has_streams(device.device_type) {
         return Ok(());
     }
     let consumer = stream::from_python(wanted.stream, device.device_type)?;

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::mem::forget;
 use core::ptr::{NonNull, null_mut};
 
-use super::raise::{is, raised, required};
+use super::raise::{is, raised};
 use super::symbols::{PyObject, Python, header_nbytes};
 use crate::error::Result;
 
@@ -135,8 +135,7 @@ impl Python {
         unsafe {
             if let (None, Some(look_up)) = (self.PyObject_GetOptionalAttr(), self._PyType_Lookup())
             {
-                let meta = required(self.PyObject_Type(kind))?;
-                if meta.as_ptr() == self.PyType_Type() && look_up(kind, name).is_null() {
+                if type_of(kind) == self.PyType_Type() && look_up(kind, name).is_null() {
                     return Ok(None);
                 }
             }

@@ -79,9 +79,8 @@ unsafe fn usual_pair(python: Python, object: *mut PyObject) -> Option<[i32; 2]> 
         if type_of(object) != python.PyTuple_Type() || python.PyTuple_Size(object) != 2 {
             return None;
         }
-        let mut pair = [0; 2];
-        for (place, value) in pair.iter_mut().enumerate() {
-            let item = python.PyTuple_GetItem(object, place as isize);
+        let item = |place| {
+            let item = python.PyTuple_GetItem(object, place);
             if type_of(item) != python.PyLong_Type() {
                 return None;
             }
@@ -90,9 +89,9 @@ unsafe fn usual_pair(python: Python, object: *mut PyObject) -> Option<[i32; 2]> 
                 python.PyErr_Clear(); // it may be too large
                 return None;
             }
-            *value = i32::try_from(number).ok()?;
-        }
-        Some(pair)
+            i32::try_from(number).ok()
+        };
+        Some([item(0)?, item(1)?])
     }
 }
 
