@@ -102,6 +102,20 @@ static dlrs_status py_error_options(void) {
   return with_python(dlrs_py_error_set_as(&failure, GIVEN(dlrs_py_error_options), ERR));
 }
 
+static int copies_nothing(void *context, DLDevice device, const dlrs_byte_plan *plan, void *stream,
+                          dlrs_fault *fault) {
+  (void)context, (void)device, (void)plan, (void)stream, (void)fault;
+  return DLRS_UNSUPPORTED;
+}
+
+static dlrs_status backend(void) {
+  dlrs_status status;
+  GIVEN(dlrs_backend)->copy = copies_nothing;
+  status = dlrs_backend_set(kDLHexagon, GIVEN(dlrs_backend), NULL, ERR);
+  CHECK(dlrs_backend_set(kDLHexagon, NULL, NULL, NULL) == DLRS_OK);
+  return status;
+}
+
 /* Sizes where pointers have 8 bytes, ascending; the last is today's. A size is never taken away. */
 static const struct {
   const char *name;
@@ -120,6 +134,7 @@ static const struct {
     {"dlrs_py_import_options", py_import_options, sizeof(dlrs_py_import_options), {32, 56}, 0},
     {"dlrs_py_request", py_request, sizeof(dlrs_py_request), {48}, 0},
     {"dlrs_py_request (out)", py_request_out, sizeof(dlrs_py_request), {48}, 1},
+    {"dlrs_backend", backend, sizeof(dlrs_backend), {152, 168}, 0},
     {"dlrs_py_error_options", py_error_options, sizeof(dlrs_py_error_options), {24}, 0},
 };
 

@@ -65,6 +65,16 @@ static int32_t where(void *, const void *data, DLDevice *device, void **base, ui
   return DLRS_OK;
 }
 
+static int32_t reach = 1;
+static int32_t access(void *, DLDevice, DLDevice, int32_t *out, dlrs_fault *) {
+  *out = reach;
+  return DLRS_OK;
+}
+static int32_t allow(void *, DLDevice, DLDevice, int32_t enabled, dlrs_fault *) {
+  reach = 1 + enabled;
+  return answer();
+}
+
 static void returning() {
   auto first = nothrow::Stream::make(counted), second = nothrow::Stream::make(counted);
   CHECK(first && second && streams == 2 && same(first->get().device, counted));
@@ -111,6 +121,21 @@ static void returning() {
   CHECK(nothrow::Devices::stream_from_py(2, cuda())->sync);
   CHECK(*nothrow::Devices::stream_to_py({cuda(), reinterpret_cast<void *>(2)}) == 2);
   CHECK(nothrow::Devices::stream_from_py(7, cpu()).error().status() == DLRS_STREAM);
+  CHECK(*nothrow::Devices::peer_access(counted, {kDLMAIA, 1}) == 1);
+  CHECK(nothrow::Devices::set_peer_access(counted, {kDLMAIA, 1}, true));
+  CHECK(*nothrow::Devices::peer_access(counted, {kDLMAIA, 1}) == 2);
+  broken = true;
+  CHECK(!nothrow::Devices::set_peer_access(counted, {kDLMAIA, 1}, false));
+  CHECK(*nothrow::Devices::peer_access(counted, cpu()) == 0);
+  auto made = nothrow::Tensor::make<float>({4}, counted);
+  CHECK(made->ready_sync() && made->ready_wait(counted, nullptr) && events == 0);
+  CHECK(made->ready_record(nullptr) && made->ready_record(nullptr) && events == 1);
+  CHECK(made->ready_wait(counted, nullptr) && made->ready_sync());
+  broken = true;
+  CHECK(made->ready_sync().error().status() == DLRS_ASYNC_FAULT);
+  made->reset();
+  CHECK(events == 0 && blocks == 0);
+  CHECK(nothrow::Tensor().ready_sync().error().status() == DLRS_NULL_ARG);
   auto t = nothrow::Tensor::make<float>({4}, counted);
   CHECK(t && blocks == 1 && std::move(*t).release_after(counted, nullptr) && !*t);
   CHECK(*nothrow::Devices::release_drain() == 0 && blocks == 0);
@@ -180,6 +205,8 @@ int main() {
   backend.event_query = query;
   backend.memory_info = memory;
   backend.pointer = where;
+  backend.peer_access = access;
+  backend.peer_access_set = allow;
   const auto set = nothrow::Devices::set_backend(kDLMAIA, &backend);
   CHECK(set && *set == nullptr);
   if (!set) std::puts(set.error().what());

@@ -35,6 +35,14 @@ static void absent(void) {
   REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_event_query(gpu, handle, &done, ERR));
   REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_release_after_take(&held, gpu, NULL, ERR));
   CHECK(held == &host.managed);
+  host.managed.dl_tensor.device = gpu;
+  WORKS(dlrs_tensor_wrap(&host.managed.dl_tensor, 0, NULL, NULL, &held, ERR));
+  REFUSED(DLRS_DRV_MISSING, 1, ANY, -1, dlrs_ready_record(held, NULL, ERR));
+  WORKS(dlrs_ready_wait(held, gpu, NULL, ERR)); /* nothing was recorded */
+  WORKS(dlrs_ready_sync(held, ERR));
+  dlrs_release(held);
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_peer_access_query(gpu, gpu, &done, ERR));
+  REFUSED(DLRS_DRV_MISSING, ANY, ANY, -1, dlrs_peer_access_set(gpu, gpu, 1, ERR));
   t_unwatch();
 }
 
@@ -52,6 +60,15 @@ static void nulls(void) {
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_event_query(CPU, NULL, &done, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_release_after_take(NULL, CPU, NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_release_after_take(&none, CPU, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_ready_record(NULL, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_ready_wait(NULL, CPU, NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_ready_sync(NULL, ERR));
+  REFUSED(DLRS_NULL_ARG, 3, ANY, -1, dlrs_peer_access_query(CPU, CPU, NULL, ERR));
+  REFUSED(DLRS_BAD_ARG, 3, ANY, -1, dlrs_peer_access_set(CPU, CPU, -1, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_peer_access_set(CPU, CPU, 1, ERR));
+  REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_peer_access_query(CPU, CPU, &done, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 1, ANY, -1, dlrs_peer_access_query(t_device(-1, 0), CPU, &done, ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 2, ANY, -1, dlrs_peer_access_set(CPU, t_device(kDLVulkan, 0), 1, ERR));
   /* The CPU has no streams but the one that is always done. */
   WORKS(dlrs_stream_sync(CPU, NULL, ERR));
   WORKS(dlrs_stream_query(CPU, NULL, &done, ERR));
@@ -81,8 +98,37 @@ static void released(void) {
   WORKS(dlrs_release_drain(NULL, ERR));
 }
 
+/* On the CPU a tensor is ready at once: nothing is recorded. */
+static void ready(void) {
+  t_tensor host;
+  DLManagedTensorVersioned *own, *moved;
+  DLDevice nowhere = t_device(kDLVulkan, 0);
+  int32_t status;
+  t_make(&host);
+  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_ready_record(&host.managed, NULL, ERR));
+  REFUSED(DLRS_FOREIGN, ANY, ANY, -1, dlrs_ready_wait(&host.managed, CPU, NULL, ERR));
+  REFUSED(DLRS_FOREIGN, 1, ANY, -1, dlrs_ready_sync(&host.managed, ERR));
+  host.managed.version.major = 2;
+  REFUSED(DLRS_VERSION, 1, ANY, -1, dlrs_ready_record(&host.managed, NULL, ERR));
+  host.managed.version.major = 1;
+  WORKS(dlrs_clone(&host.managed, CPU, NULL, &own, ERR));
+  WORKS(dlrs_ready_record(own, NULL, ERR));
+  WORKS(dlrs_ready_wait(own, CPU, NULL, ERR));
+  WORKS(dlrs_ready_sync(own, ERR));
+  REFUSED(DLRS_STREAM, 1, ANY, -1, dlrs_ready_record(own, t_guard(), ERR));
+  REFUSED(DLRS_STREAM, ANY, ANY, -1, dlrs_ready_wait(own, CPU, t_guard(), ERR));
+  REFUSED(DLRS_DEVICE_TYPE, 2, ANY, -1, dlrs_ready_wait(own, nowhere, NULL, ERR));
+  host.managed.dl_tensor.device = nowhere;
+  WORKS(dlrs_tensor_wrap(&host.managed.dl_tensor, 0, NULL, NULL, &moved, ERR));
+  status = dlrs_ready_record(moved, NULL, ERR);
+  EQUAL(status, DLRS_DEVICE_TYPE);
+  dlrs_release(moved);
+  dlrs_release(own);
+}
+
 int main(void) {
   nulls();
+  ready();
   released();
   if (driver_is_absent()) absent();
   return t_close();

@@ -2402,6 +2402,24 @@ struct dlrs_backend {
                      void **out_base,
                      uint64_t *out_nbytes,
                      dlrs_fault *fault);
+  /**
+   * Whether a device reaches the memory of another one of the table: 0 it cannot, 1 it could, 2
+   * it does.
+   */
+  int32_t (*peer_access)(void *context,
+                         DLDevice device,
+                         DLDevice peer,
+                         int32_t *out,
+                         dlrs_fault *fault);
+  /**
+   * Lets a device reach the memory of another one (`enabled` 1), or ends that (0). That it is so
+   * already is no failure.
+   */
+  int32_t (*peer_access_set)(void *context,
+                             DLDevice device,
+                             DLDevice peer,
+                             int32_t enabled,
+                             dlrs_fault *fault);
 };
 
 /* ---------------------------------------------------------------------------------------------
@@ -2416,7 +2434,8 @@ struct dlrs_backend {
  * Ownership: *backend is read during the call and copied, for good: set the same table again, not
  *            a new one each time. Its functions, context and name must stay valid until another is
  *            set, calls that began before have returned, and nothing made with it is left. A
- *            tensor remembers the backend that allocated it, and is freed by it. What
+ *            tensor remembers the backend that allocated it, or with which dlrs_ready_record
+ *            first recorded, and is freed by it. What
  *            dlrs_mem_alloc, dlrs_stream_create and dlrs_event_create gave does not: free and
  *            destroy it before another backend is set. NULL brings the library's own back. *old,
  *            when old is not NULL, receives where the one before was, or NULL.
@@ -2828,7 +2847,7 @@ dlrs_status dlrs_event_query(DLDevice device,
                              dlrs_error *error);
 
 /**
- * Release a tensor once a stream has got here.
+ * Release a tensor once a stream has got here, and what dlrs_ready_record recorded for it.
  *
  * Device:    of the stream, which may still use the tensor.
  * Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
@@ -2850,7 +2869,8 @@ dlrs_status dlrs_release_after_take(DLManagedTensorVersioned **tensor,
                                     dlrs_error *error);
 
 /**
- * Release the tensors that dlrs_release_after_take kept and whose streams have got there.
+ * Release the tensors that dlrs_release_after_take kept, whose streams have got there, and which
+ * are ready.
  *
  * Device:    any.
  * Ownership: their holders are given up: deleters run, on this thread.
@@ -2865,6 +2885,133 @@ dlrs_status dlrs_release_after_take(DLManagedTensorVersioned **tensor,
 DLRS_API
 dlrs_status dlrs_release_drain(uint64_t *out_waiting,
                                dlrs_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * When tensors are ready, and access from device to device.
+ */
+
+/**
+ * Say that the data of a tensor, and of all tensors that share its memory, is ready when a stream
+ * has got here. A later call replaces it.
+ *
+ * DLPack's structs have no stream: who takes a tensor that is still being made can wait for it
+ * only if its producer records this. What then orders itself by it: dlrs_ready_wait and
+ * dlrs_ready_sync; every function that takes copy options or compares, when it reads or writes the
+ * tensor (by a managed struct, a bare DLTensor tells nobody's memory); dlrs_py_export, which has
+ * the consumer's stream wait for it instead of for work_stream; dlrs_release_drain, which keeps a
+ * tensor until it is ready. For a copy it stands for the source's stream where none is named, and
+ * comes before the destination's. A copy with DLRS_COPY_ASYNC records again for its destination,
+ * where something was recorded. Without it nothing changes.
+ *
+ * Device:    of the tensor; NULL is its default stream. Pinned memory: a stream of the driver; all
+ *            later ones of the same device and context. On the CPU only NULL, and nothing is
+ *            recorded.
+ * Ownership: one event of the driver, made at the first call, destroyed with the memory.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
+ *            library's. DLRS_REFCOUNT: a callback of the tensor that is being freed.
+ *            DLRS_DEVICE_TYPE: no backend serves its device. DLRS_UNSUPPORTED: the backend has no
+ *            events. DLRS_STREAM: not a stream of the device. DLRS_CAPTURING: the stream is being
+ *            captured, and its graph has not begun. DLRS_NOMEM: no memory. Classes 5 and 6: its
+ *            driver. On any error what was recorded before stays.
+ * Threads:   any, also on the same tensor; of two calls at a time one is the later.
+ * Source:    sync_event of Arrow's C device data interface; dmlc/dlpack#175.
+ *
+ * Safety:
+ * See the preface; stream is NULL or a live stream of the tensor's device.
+ */
+DLRS_API
+dlrs_status dlrs_ready_record(DLManagedTensorVersioned *tensor,
+                              void *stream,
+                              dlrs_error *error);
+
+/**
+ * Make later work of a stream wait until a tensor is ready, as its producer recorded; nothing is
+ * done where nothing was recorded.
+ *
+ * Device:    of the stream; NULL is its default stream. On the CPU, and where another backend has
+ *            recorded, the call waits. A stream that is being captured cannot wait for what nobody
+ *            captures: the tensor must be ready.
+ * Ownership: unchanged.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
+ *            device. DLRS_FOREIGN: tensor is not this library's, and nothing is known of it.
+ *            DLRS_STREAM: not a stream of the device. DLRS_CAPTURING: the stream is being
+ *            captured, and the tensor not ready. DLRS_UNSUPPORTED: the backend cannot wait.
+ *            Classes 5 and 6: its driver.
+ * Threads:   any, also on the same tensor.
+ * Source:    as dlrs_ready_record.
+ *
+ * Safety:
+ * See the preface; stream is NULL or a live stream of the device.
+ */
+DLRS_API
+dlrs_status dlrs_ready_wait(const DLManagedTensorVersioned *tensor,
+                            DLDevice device,
+                            void *stream,
+                            dlrs_error *error);
+
+/**
+ * Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
+ *
+ * Device:    any.
+ * Ownership: unchanged.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
+ *            library's, and nothing is known of it. DLRS_UNSUPPORTED: the backend cannot wait.
+ *            Classes 5 and 6: its driver.
+ * Threads:   any, also on the same tensor.
+ * Source:    as dlrs_ready_record.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor, dlrs_error *error);
+
+/**
+ * Tell whether a device may read and write the memory of another one directly.
+ *
+ * Device:    both of one backend; devices of two backends reach nothing of each other.
+ * Ownership: *out is 0: it cannot; 1: it could; 2: it does, as far as it was allowed by
+ *            dlrs_peer_access_set of this process, or found to be. Drivers do not tell what other
+ *            libraries allowed. A device reaches its own memory. On error *out is 0.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device
+ *            or peer. DLRS_UNSUPPORTED: the backend does not tell, as of memory of the host.
+ *            Classes 5 and 6: its driver.
+ * Threads:   any.
+ * Source:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer.
+ *
+ * Safety:
+ * See the preface.
+ */
+DLRS_API
+dlrs_status dlrs_peer_access_query(DLDevice device,
+                                   DLDevice peer,
+                                   int32_t *out,
+                                   dlrs_error *error);
+
+/**
+ * Let a device read and write the memory of another one directly, or end that, for the process.
+ *
+ * Copies between the two then need no way around, and the caller's kernels on the one may use
+ * addresses of the other. The library never does this by itself: every later allocation of the
+ * peer is mapped for the device too, and takes longer.
+ *
+ * Device:    both of one backend; CUDA's primary contexts. One direction: the other is a call of
+ *            its own. Memory of pools and what was mapped by hand needs the driver's own calls.
+ * Ownership: enabled is 1, or 0 to end it; what is so already is no failure.
+ * Errors:    DLRS_BAD_ARG: enabled. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device or peer. DLRS_PEER:
+ *            there is no way between the two, or they have different backends, or a device is to
+ *            lose its own memory. DLRS_UNSUPPORTED: the backend has no such thing, as for memory
+ *            of the host. Classes 5 and 6: its driver.
+ * Threads:   any; not beside work that needs the access which is ended.
+ * Source:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess.
+ *
+ * Safety:
+ * See the preface; ending it: no work that needs it is pending.
+ */
+DLRS_API
+dlrs_status dlrs_peer_access_set(DLDevice device,
+                                 DLDevice peer,
+                                 int32_t enabled,
+                                 dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
  * Copies.
@@ -2919,7 +3066,8 @@ typedef int32_t (*dlrs_parallel_for_fn)(void *context,
  * memory is known only to who enqueued it: name its stream, or wait for it before. Where the CPU
  * does the work, or the two sides have different backends, the call waits for streams; the CPU
  * touches managed memory of a device without concurrentManagedAccess only while that device does
- * nothing.
+ * nothing. What dlrs_ready_record recorded for a side comes first in any case, and stands for the
+ * stream of a source that has none by name.
  *
  * CUDA's 1 (legacy) and 2 (per thread) are streams of the device, or of the current context
  * where the memory is not a device's. A stream that is being captured waits for no default
@@ -3878,7 +4026,10 @@ struct dlrs_py_request {
  * Shape:     unchanged; a copy is dense in the order of the strides.
  * Bytes:     data and byte_offset stay as they are, unless a copy is made.
  * Device:    the tensor's own; another one is reached by a copy as dlrs_clone's, which is done
- *            when the call returns. Else the consumer's stream is made to wait for work_stream.
+ *            when the call returns. Else the consumer's stream is made to wait for work_stream, or
+ *            for what dlrs_ready_record recorded instead; a consumer in memory of the host, which
+ *            has no stream, is waited for then. With a copy in memory of the host, stream is one
+ *            of the tensor's device (dlpack#152).
  * Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
  *            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
  * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.

@@ -246,6 +246,16 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   R<void> release_after(DLDevice device, void *stream) && {
     return detail::run<M>(dlrs_release_after_take, &pointer_, device, stream);
   }
+  /// The data, of all that share it, is ready when a stream has got here: dlrs_ready_record.
+  R<void> ready_record(void *stream) {
+    return detail::run<M>(dlrs_ready_record, pointer_, stream);
+  }
+  /// Later work of a stream starts when the data is ready, as it was recorded.
+  R<void> ready_wait(DLDevice device, void *stream) const {
+    return detail::run<M>(dlrs_ready_wait, pointer_, device, stream);
+  }
+  /// Waits until the data is ready.
+  R<void> ready_sync() const { return detail::run<M>(dlrs_ready_sync, pointer_); }
   /// Calls a function object, which must not throw, when the last holder goes.
   template <class F>
   R<void> attach(F &&callback, int32_t order = DLRS_BEFORE_FREE) {

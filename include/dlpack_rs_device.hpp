@@ -292,6 +292,14 @@ struct BasicDevices {
       return dlrs_pointer_device(device_type, data, out, e);
     });
   }
+  /// Whether a device may use the memory of another one: 0 it cannot, 1 it could, 2 it does.
+  static R<int32_t> peer_access(DLDevice device, DLDevice peer) {
+    return detail::get<M, int32_t>(dlrs_peer_access_query, device, peer);
+  }
+  /// Lets a device use the memory of another one, or ends that; twice is no failure.
+  static R<void> set_peer_access(DLDevice device, DLDevice peer, bool enabled) {
+    return detail::run<M>(dlrs_peer_access_set, device, peer, int32_t{enabled});
+  }
   /// Waits for somebody's stream.
   static R<void> stream_sync(StreamRef stream) {
     return detail::run<M>(dlrs_stream_sync, stream.device, stream.handle);

@@ -13,9 +13,12 @@ use crate::device::backend::{Side, Transfer};
 use crate::device::cpu::Parallel;
 use crate::device::pieces;
 use crate::device::plan::{Dim, Item, Plan};
+use crate::device::ready::Ready;
+use crate::device_type::CPU;
 use crate::dtype;
 use crate::error::{Error, Of, Result, Status::*};
 use crate::platform;
+use crate::tensor::ready;
 use crate::validate::{Rules, Snapshot};
 
 pub use clone::*;
@@ -204,9 +207,22 @@ fn fill_transfer(
 }
 
 /// The device that has a tensor's elements, and what they are in there.
+#[inline(always)]
 fn side(tensor: &Snapshot) -> Side {
     let handle = if is_handle(tensor) { tensor.data.cast() } else { null_mut() };
-    Side { device: tensor.device, handle }
+    Side { device: tensor.device, handle, ready: ready_of(tensor) }
+}
+
+/// When a tensor is ready, where that was recorded; memory of the CPU is so at once.
+#[inline(always)]
+fn ready_of(tensor: &Snapshot) -> Option<Ready> {
+    if tensor.device.device_type == CPU.device_type { None } else { recorded(tensor) }
+}
+
+#[inline(never)]
+fn recorded(tensor: &Snapshot) -> Option<Ready> {
+    // SAFETY: what was read is live.
+    unsafe { ready::of_described(tensor.managed) }
 }
 
 /// One element of two tensors of the same dtype.

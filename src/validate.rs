@@ -95,6 +95,8 @@ pub fn check_flags(flags: u64) -> Result<()> {
 
 /// A tensor's metadata, read once and checked.
 pub struct Snapshot {
+    /// The managed tensor that was read, NULL for a bare one: only its address is of use.
+    pub managed: *const DLManagedTensorVersioned,
     /// `data` as given.
     pub data: *mut u8,
     /// Bytes from `data` to element (0, …, 0).
@@ -174,6 +176,7 @@ impl Snapshot {
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Snapshot {
         Snapshot {
+            managed: core::ptr::null(),
             data: core::ptr::null_mut(),
             byte_offset: 0,
             device: DLDevice { device_type: 0, device_id: 0 },
@@ -217,6 +220,7 @@ impl Snapshot {
     /// not NULL, hold `ndim` values.
     #[inline]
     pub unsafe fn read(&mut self, tensor: *const DLTensor, flags: u64, rules: Rules) -> Result<()> {
+        self.managed = core::ptr::null();
         // SAFETY: as this function's contract.
         unsafe { self.read_tensor(tensor, flags, rules, false) }
     }
@@ -237,6 +241,7 @@ impl Snapshot {
         let flags = unsafe { flags_of(tensor) };
         // Since 1.2 strides must be given.
         let strides_due = rules.strides_given && version.minor >= 2;
+        self.managed = tensor;
         // SAFETY: the major is 1; the rest is this function's contract.
         unsafe { self.read_tensor(&raw const (*tensor).dl_tensor, flags, rules, strides_due) }
     }

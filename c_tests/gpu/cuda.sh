@@ -28,14 +28,14 @@ build() {
     fi
     [ -e "$out/lib/libdlpack_rs.so" ] || { echo "$out/lib/libdlpack_rs.so is missing: install cargo, or carry target/cuda here"; exit 1; }
     if command -v gcc >/dev/null; then
-        for name in catalogue_d threads; do
+        for name in catalogue_d threads ready; do
             gcc -std=gnu11 -g -O1 -Iinclude -Ic_tests "$here/$name.c" "$here/gpu.c" c_tests/harness.c \
                 c_tests/inject.c -o "$out/$name" -L"$out/lib" -Wl,-rpath,'$ORIGIN/lib' -ldlpack_rs -lpthread -ldl || exit 1
         done
         gcc -std=gnu11 -g -O1 c_tests/standin/trace.c -o "$out/trace" -lpthread -ldl || exit 1
         if command -v g++ >/dev/null; then c_tests/standin/build.sh "$out/standin" || exit 1; fi
     fi
-    for name in catalogue_d threads trace; do
+    for name in catalogue_d threads ready trace; do
         [ -x "$out/$name" ] || { echo "$out/$name is missing: apt-get install gcc, or cuda.sh build elsewhere"; exit 1; }
     done
 }
@@ -124,6 +124,7 @@ if [ "$1" = test ]; then
     environment
     step "catalogue_d on the driver" "$out/catalogue_d" cuda --list
     step "threads on the driver" "$out/threads" cuda 200
+    step "tensors that are recorded as ready" "$out/ready" cuda
     step "torch, CuPy and JAX" python_module
     step "the stand-in next to the driver" trace
 else

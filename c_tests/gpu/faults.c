@@ -445,6 +445,40 @@ static void drain(void) {
   S.made = NULL;
 }
 
+/* Of a tensor of ours around the device's memory, which may be recorded already. */
+static void with_own(void) {
+  CHECK(dlrs_tensor_wrap(&S.dev0.managed.dl_tensor, 0, NULL, NULL, &S.made, ERR) == DLRS_OK);
+}
+static void with_recorded(void) {
+  with_own();
+  CHECK(dlrs_ready_record(S.made, S.other0, ERR) == DLRS_OK);
+}
+static int32_t ready_record(void) { return dlrs_ready_record(S.made, S.stream0, ERR); }
+static int32_t ready_wait(void) { return dlrs_ready_wait(S.made, DEV(0), S.stream0, ERR); }
+static int32_t ready_sync(void) { return dlrs_ready_sync(S.made, ERR); }
+static int32_t copy_recorded(void) {
+  S.options.dst_stream = S.stream0;
+  return dlrs_copy(S.made, &S.out0.managed, &S.options, ERR);
+}
+static int32_t copy_recorded_async(void) {
+  S.options.flags = DLRS_COPY_ASYNC;
+  return copy_recorded();
+}
+static int32_t copy_into_recorded(void) {
+  S.options.flags = DLRS_COPY_ASYNC;
+  S.options.dst_stream = S.stream0;
+  return dlrs_copy(&S.out0.managed, S.made, &S.options, ERR);
+}
+static void release_settled(void) {
+  settle();
+  release();
+}
+static int32_t peer_query(void) { return dlrs_peer_access_query(DEV(0), DEV(1), &S.number, ERR); }
+static int32_t peer_set(void) { return dlrs_peer_access_set(DEV(0), DEV(1), 1, ERR); }
+static int32_t peer_end(void) { return dlrs_peer_access_set(DEV(0), DEV(1), 0, ERR); }
+static void peer_undo(void) { CHECK(peer_end() == DLRS_OK); }
+static void with_peer(void) { CHECK(peer_set() == DLRS_OK); }
+
 static int32_t copy_batch(void) {
   const DLManagedTensorVersioned *from[2] = {&S.host.managed, &S.dev0.managed};
   DLManagedTensorVersioned *to[2] = {&S.out0.managed, &S.target.managed};
@@ -527,6 +561,16 @@ static const scenario scenarios[] = {
     {"event_sync", event_sync, any, settle, NULL},
     {"event_query", event_query, any, settle, NULL},
     {"release_after_take", release_after, any, drain, NULL},
+    {"ready_record", ready_record, any, release_settled, with_own},
+    {"ready_record, again", ready_record, any, release_settled, with_recorded},
+    {"ready_wait", ready_wait, any, release_settled, with_recorded},
+    {"ready_sync", ready_sync, any, release_settled, with_recorded},
+    {"copy of what is recorded", copy_recorded, out_good, release_settled, with_recorded},
+    {"copy of what is recorded, async", copy_recorded_async, out_later, release_settled, with_recorded},
+    {"copy into what is recorded, async", copy_into_recorded, any, release_settled, with_recorded},
+    {"peer_access_query", peer_query, any, nothing, NULL},
+    {"peer_access_set", peer_set, any, peer_undo, NULL},
+    {"peer_access_set, to end it", peer_end, any, peer_undo, with_peer},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 

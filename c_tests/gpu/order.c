@@ -4,7 +4,11 @@
  * each x whether the call waits x hazard. In a cell the source is still to be written by its stream
  * (read after write), or the destination still to be read by its own (write after read), when the
  * function is called; nothing that is enqueued is done before somebody waits for it, so an order
- * that is not kept shows as bytes of before. A cell is ordered, or refused where the rule says so. */
+ * that is not kept shows as bytes of before. A cell is ordered, or refused where the rule says so.
+ *
+ * Each cell comes twice more: the source is to be written by a stream that the call is not told, and
+ * was recorded as ready behind it (dlrs_ready_record); so is the destination, which must keep what
+ * the call writes. The tensors are views of what was recorded. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,18 +23,22 @@ enum { OLD = 0x11, NEW = 0x22, NOTHING = 0x33 };
 
 typedef struct work {
   struct work *next;
-  struct mark *reach, *wait; /* else a copy */
+  struct point *reach, *wait; /* else a copy */
   dlrs_byte_plan plan;
   int64_t shape[4], src_strides[4], dst_strides[4];
 } work;
 typedef struct queue {
   work *first, **last;
 } queue;
-typedef struct mark {
+/* Where a queue was when an event was recorded: who waits for it does so, wherever the event goes. */
+typedef struct point {
   queue *on;
   int reached;
+} point;
+typedef struct mark {
+  point *at;
 } mark;
-enum { MARKS = 64 };
+enum { MARKS = 64, POINTS = 512 };
 
 /* Where the bytes of an address can be looked at. */
 static unsigned char *seen(const void *address) {
@@ -57,7 +65,7 @@ static work *give(queue *on) {
 }
 
 /* Does what a queue was given, up to a mark or all of it. */
-static void carry_out(queue *on, const mark *until) {
+static void carry_out(queue *on, const point *until) {
   while (on->first != NULL && (until == NULL || !until->reached)) {
     work *it = on->first;
     if (it->wait != NULL) carry_out(it->wait->on, it->wait);
@@ -69,9 +77,10 @@ static void carry_out(queue *on, const mark *until) {
   }
 }
 
-static queue defaults[2], named[2];
+static queue defaults[2], named[2], maker;
 static mark marks[MARKS];
-static int marks_made;
+static point points[POINTS];
+static int marks_made, points_made;
 
 static queue *queue_of(void *context, void *stream) {
   return stream ? (queue *)stream : &defaults[(int)(intptr_t)context];
@@ -147,16 +156,28 @@ static int t_event_end(void *context, DLDevice device, void *event, dlrs_fault *
 
 static int t_record(void *context, DLDevice device, void *event, void *stream, dlrs_fault *fault) {
   (void)device, (void)fault;
-  mark *it = (mark *)event;
+  point *it = &points[points_made++ % POINTS];
   it->on = queue_of(context, stream);
   it->reached = 0;
-  give(it->on)->reach = it;
+  give(it->on)->reach = ((mark *)event)->at = it;
+  return 0;
+}
+
+static int t_event_sync(void *context, DLDevice device, void *event, dlrs_fault *fault) {
+  (void)context, (void)device, (void)fault;
+  carry_out(((mark *)event)->at->on, ((mark *)event)->at);
+  return 0;
+}
+
+static int t_event_query(void *context, DLDevice device, void *event, int *out, dlrs_fault *fault) {
+  (void)context, (void)device, (void)fault;
+  *out = ((mark *)event)->at->reached;
   return 0;
 }
 
 static int t_wait(void *context, DLDevice device, void *event, void *stream, dlrs_fault *fault) {
   (void)device, (void)fault;
-  give(queue_of(context, stream))->wait = (mark *)event;
+  give(queue_of(context, stream))->wait = ((mark *)event)->at;
   return 0;
 }
 
@@ -176,10 +197,12 @@ typedef struct memory {
   DLDevice on;
   int device;                     /* of the driver */
   unsigned char *first, *second;  /* as a source, and as a destination */
+  DLManagedTensorVersioned *own[2]; /* both as tensors of ours, while something is recorded */
 } memory;
 static memory kinds[KINDS];
 static void *streams[2][CHOICES];
-static unsigned char *news, *spy, host_news[WIDE], host_spy[WIDE];
+static void *makers[2];
+static unsigned char *news, *olds, *spy, host_olds[WIDE], host_news[WIDE], host_spy[WIDE];
 
 static int table_of(int kind) { return kind >= READER ? kind - READER : -1; }
 static int is_host(int kind) { return kind < DEVICE_0 && kinds[kind].on.device_type != (DLDeviceType)G.type; }
@@ -212,6 +235,8 @@ static void set_up(void) {
   tables[0].event_destroy = t_event_end;
   tables[0].event_record = t_record;
   tables[0].event_wait = t_wait;
+  tables[0].event_sync = t_event_sync;
+  tables[0].event_query = t_event_query;
   for (int i = 0; i < 3; ++i) WORKS(dlrs_backend_set(codes[i], &tables[i], NULL, ERR));
   gpu_set_current(0, 0); /* 1 and 2 are streams of what is current, where memory is not a device's */
   for (int kind = 0; kind < KINDS; ++kind) {
@@ -229,10 +254,14 @@ static void set_up(void) {
     streams[device][PER_THREAD] = (void *)2;
     streams[device][NAMED] = gpu_stream(device, 1);
     streams[device][BLOCKING] = gpu_stream(device, 0);
+    makers[device] = gpu_stream(device, 1);
   }
   news = (unsigned char *)gpu_pinned(WIDE);
   spy = (unsigned char *)gpu_pinned(WIDE);
+  olds = (unsigned char *)gpu_pinned(WIDE);
   memset(news, NEW, WIDE);
+  memset(olds, OLD, WIDE);
+  memset(host_olds, OLD, WIDE);
   memset(host_news, NEW, WIDE);
 }
 
@@ -282,6 +311,23 @@ static void enqueue(const place *at, unsigned char *dst, const unsigned char *sr
   later(tables[table_of(at->owner)].context, kinds[at->owner].on, &plan, at->stream, NULL);
 }
 
+/* The stream, which the call is not told, on which the memory of a kind is being made. */
+static place maker_of(int kind) {
+  place it = {kind, NAMED, kind, kinds[kind].device, NULL};
+  it.stream = table_of(kind) >= 0 ? (void *)&maker : makers[it.device];
+  return it;
+}
+
+/* Both memories of a kind as tensors of ours. */
+static void own(memory *it) {
+  static int64_t all_of[1] = {WIDE};
+  for (int i = 0; i < 2; ++i) {
+    DLTensor bare = t_describe(i ? it->second : it->first, t_dtype(kDLUInt, 8, 1), 1, all_of, NULL);
+    bare.device = it->on;
+    WORKS(dlrs_tensor_wrap(&bare, 0, NULL, NULL, &it->own[i], ERR));
+  }
+}
+
 /* The source is about to become NEW, or the destination is about to be read. */
 static void pend_write(const place *at, unsigned char *dst, size_t nbytes) {
   enqueue(at, dst, table_of(at->owner) < 0 ? news : host_news, nbytes);
@@ -303,6 +349,7 @@ static void wait_for_all(void) {
     carry_out(&defaults[i], NULL);
     carry_out(&named[i], NULL);
   }
+  carry_out(&maker, NULL);
 }
 
 static int all(const unsigned char *bytes, size_t nbytes, unsigned step, int value) {
@@ -328,55 +375,75 @@ static int64_t shape[2] = {ROWS, COLUMNS}, dense[2] = {COLUMNS, 1}, across[2] = 
 static int64_t half[2] = {ROWS / 2, COLUMNS};
 #define U8 t_dtype(kDLUInt, 8, 1)
 
-static DLManagedTensorVersioned tensor_of(const memory *of, void *data, int64_t *extents, int64_t *strides) {
+/* Tensors of one cell: foreign structs, or views of what is recorded. */
+enum { GIVEN = 8 };
+static DLManagedTensorVersioned given[GIVEN], *views[GIVEN];
+static int givens;
+
+static DLManagedTensorVersioned *tensor_of(const memory *of, void *data, int64_t *extents, int64_t *strides) {
+  int i = givens++ % GIVEN;
+  unsigned char *at = (unsigned char *)data;
+  for (int side = 0; side < 2; ++side) {
+    unsigned char *first = side ? of->second : of->first;
+    if (of->own[side] == NULL || at < first || at >= first + WIDE) continue;
+    WORKS(dlrs_view_as_strided(of->own[side], extents, strides, 2, at - first, &views[i], ERR));
+    return views[i];
+  }
   DLTensor bare = t_describe(data, U8, 2, extents, strides);
   bare.device = of->on;
-  return t_managed(bare, 0);
+  given[i] = t_managed(bare, 0);
+  return &given[i];
+}
+
+static void drop_views(void) {
+  for (int i = 0; i < GIVEN; ++i) {
+    dlrs_release(views[i]);
+    views[i] = NULL;
+  }
 }
 
 static int32_t pairwise(call *c, int64_t *strides) {
-  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, strides);
-  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, dense);
-  return dlrs_copy(&src, &dst, &c->options, ERR);
+  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, strides);
+  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, dense);
+  return dlrs_copy(src, dst, &c->options, ERR);
 }
 
 static int32_t f_copy(call *c) { return pairwise(c, dense); }
 static int32_t f_copy_strided(call *c) { return pairwise(c, across); }
 
 static int32_t f_copy_desc(call *c) {
-  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, dense);
-  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, across);
-  return dlrs_copy_desc(&src.dl_tensor, 0, &dst.dl_tensor, 0, &c->options, ERR);
+  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, dense);
+  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, across);
+  return dlrs_copy_desc(&src->dl_tensor, 0, &dst->dl_tensor, 0, &c->options, ERR);
 }
 
 static int32_t f_batch(call *c) {
-  DLManagedTensorVersioned src[2], dst[2];
+  DLManagedTensorVersioned *src[2], *dst[2];
   for (int i = 0; i < 2; ++i) {
     src[i] = tensor_of(c->src, c->src->first + i * NBYTES / 2, half, dense);
     dst[i] = tensor_of(c->dst, c->dst->second + i * NBYTES / 2, half, dense);
   }
-  const DLManagedTensorVersioned *from[] = {&src[0], &src[1]};
-  DLManagedTensorVersioned *to[] = {&dst[0], &dst[1]};
-  return dlrs_copy_batch(2, from, to, &c->options, NULL, ERR);
+  const DLManagedTensorVersioned *from[] = {src[0], src[1]};
+  return dlrs_copy_batch(2, from, dst, &c->options, NULL, ERR);
 }
 
 static int32_t f_cast_same(call *c) {
-  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, across);
-  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, dense);
-  return dlrs_cast(&src, &dst, &c->options, ERR);
+  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, across);
+  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, dense);
+  return dlrs_cast(src, dst, &c->options, ERR);
 }
 
 static int32_t f_cast(call *c) {
-  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, dense);
-  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, dense);
-  dst.dl_tensor.dtype = t_dtype(kDLInt, 16, 1);
+  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, dense);
+  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, dense);
+  dst->dl_tensor.dtype = t_dtype(kDLInt, 16, 1);
   c->step = 2;
-  return dlrs_cast(&src, &dst, &c->options, ERR);
+  return dlrs_cast(src, dst, &c->options, ERR);
 }
 
 static int32_t filled(call *c, DLDataType dtype, const void *value) {
-  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, dense);
-  return dlrs_fill(&dst, value, dtype, &c->options, ERR);
+  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, dense);
+  return dlrs_fill(dst, value, dtype, &c->options, ERR);
 }
 
 static int32_t f_fill(call *c) {
@@ -390,40 +457,42 @@ static int32_t f_fill_converted(call *c) {
 }
 
 static int32_t f_from_bytes(call *c) {
-  DLManagedTensorVersioned dst = tensor_of(c->dst, c->dst->second, shape, across);
-  return dlrs_copy_from_bytes(c->src->first, NBYTES, &dst, &c->options, ERR);
+  DLManagedTensorVersioned *dst = tensor_of(c->dst, c->dst->second, shape, across);
+  return dlrs_copy_from_bytes(c->src->first, NBYTES, dst, &c->options, ERR);
 }
 
 static int32_t f_to_bytes(call *c) {
-  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, across);
-  return dlrs_copy_to_bytes(&src, c->dst->second, NBYTES, &c->options, ERR);
+  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, across);
+  return dlrs_copy_to_bytes(src, c->dst->second, NBYTES, &c->options, ERR);
 }
 
 static int32_t f_clone(call *c) {
-  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, dense);
-  return dlrs_clone(&src, c->dst->on, &c->options, &c->out, ERR);
+  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, dense);
+  return dlrs_clone(src, c->dst->on, &c->options, &c->out, ERR);
 }
 
 static int32_t f_to_device(call *c) {
-  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, across);
-  return dlrs_to_device(&src, c->dst->on, 1, &c->options, &c->out, ERR);
+  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, across);
+  return dlrs_to_device(src, c->dst->on, 1, &c->options, &c->out, ERR);
 }
 
 static int32_t f_contiguous(call *c) {
-  DLManagedTensorVersioned src = tensor_of(c->src, c->src->first, shape, across);
-  return dlrs_contiguous(&src, 'C', &c->options, &c->out, ERR);
+  DLManagedTensorVersioned *src = tensor_of(c->src, c->src->first, shape, across);
+  return dlrs_contiguous(src, 'C', &c->options, &c->out, ERR);
 }
 
 static int32_t f_import(call *c) {
-  static DLManagedTensorVersioned src;
-  DLManagedTensorVersioned *given = &src;
+  DLManagedTensorVersioned *taken = tensor_of(c->src, c->src->first, shape, dense), *src = taken;
   dlrs_import_options options;
-  src = tensor_of(c->src, c->src->first, shape, dense);
   memset(&options, 0, sizeof options);
   options.struct_size = sizeof options;
   options.copy = 1;
   options.copy_options = &c->options;
-  return dlrs_import_take(&given, &options, &c->out, ERR);
+  int32_t status = dlrs_import_take(&taken, &options, &c->out, ERR);
+  for (int i = 0; status == DLRS_OK && i < GIVEN; ++i) {
+    if (views[i] == src) views[i] = NULL;
+  }
+  return status;
 }
 
 static const struct {
@@ -451,7 +520,9 @@ static int function; /* the one whose matrix is run */
 
 /* ---- The matrix -------------------------------------------------------------------------------*/
 
-enum { READ_AFTER_WRITE, WRITE_AFTER_READ };
+enum { READ_AFTER_WRITE, WRITE_AFTER_READ, READ_RECORDED, WRITE_RECORDED };
+static const char *const hazard_names[] = {"read after write", "write after read", "read of what is recorded",
+                                           "write after what is recorded"};
 static long cells, ordered, refused, wrong;
 
 /* Whether the rule refuses a cell: streams of what has none. */
@@ -476,12 +547,23 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
   c.options.flags = async ? DLRS_COPY_ASYNC : 0;
   c.options.src_stream = src->stream;
   c.options.dst_stream = dst->stream;
-  memset(seen(from->first), hazard == READ_AFTER_WRITE ? OLD : NEW, WIDE);
-  memset(seen(to->second), OLD, WIDE);
+  int recorded = hazard >= READ_RECORDED, reads = hazard == READ_AFTER_WRITE || hazard == READ_RECORDED;
+  memset(seen(from->first), reads ? OLD : NEW, WIDE);
+  memset(seen(to->second), reads || hazard == WRITE_AFTER_READ ? OLD : NOTHING, WIDE);
   memset(spy, NOTHING, WIDE);
   memset(host_spy, NOTHING, WIDE);
-  if (hazard == READ_AFTER_WRITE) pend_write(src, from->first, NBYTES);
-  else pend_read(dst, to->second, NBYTES);
+  if (recorded) {
+    place by = maker_of(reads ? src->kind : dst->kind);
+    memory *it = reads ? from : to;
+    own(it);
+    enqueue(&by, reads ? from->first : to->second,
+            table_of(by.owner) < 0 ? (reads ? news : olds) : (reads ? host_news : host_olds), NBYTES);
+    WORKS(dlrs_ready_record(it->own[!reads], by.stream, ERR));
+  } else if (reads) {
+    pend_write(src, from->first, NBYTES);
+  } else {
+    pend_read(dst, to->second, NBYTES);
+  }
   int32_t status = functions[function].run(&c);
   ++cells;
   const char *fault = NULL;
@@ -489,7 +571,8 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
     ++refused;
     if (!must_refuse(src, dst)) fault = "is refused";
   } else {
-    if (async) wait_for(dst->owner < 0 ? src : dst);
+    if (async && hazard == WRITE_RECORDED) WORKS(dlrs_ready_sync(to->own[1], ERR)); /* recorded again */
+    else if (async) wait_for(dst->owner < 0 ? src : dst);
     const unsigned char *result = seen(c.out ? c.out->dl_tensor.data : to->second);
     if (!all(result, NBYTES * c.step, c.step, NEW)) fault = "has read too early";
   }
@@ -498,18 +581,29 @@ static void cell(const place *src, const place *dst, int async, int hazard) {
   if (status == DLRS_OK && hazard == WRITE_AFTER_READ && !all(old, NBYTES, 1, OLD)) {
     fault = "has written too early";
   }
+  if (status == DLRS_OK && hazard == WRITE_RECORDED && !all(seen(to->second), NBYTES * c.step, c.step, NEW)) {
+    fault = "has written before what was recorded";
+  }
   if (c.out != NULL) dlrs_release(c.out);
+  drop_views();
+  for (int i = 0; i < 2; ++i) {
+    dlrs_release(from->own[i]);
+    if (to != from) dlrs_release(to->own[i]);
+    from->own[i] = to->own[i] = NULL;
+  }
   if (status == DLRS_OK && fault == NULL) ++ordered;
   if (fault != NULL && ++wrong <= 20) {
     static char said[400];
     snprintf(said, sizeof said, "%s: %s on %s -> %s on %s, %s, %s: %s%s%s", functions[function].name,
              kind_names[src->kind], choice_names[src->choice], kind_names[dst->kind],
-             choice_names[dst->choice], async ? "enqueued" : "waits",
-             hazard == READ_AFTER_WRITE ? "read after write" : "write after read", fault,
+             choice_names[dst->choice], async ? "enqueued" : "waits", hazard_names[hazard], fault,
              status ? ": " : "", status ? t_error.message : "");
     t_check(0, __FILE__, __LINE__, said);
   }
 }
+
+/* Whether something can be recorded for memory of a kind. */
+static int records(int kind) { return kind != ON_CPU && (table_of(kind) < 0 || kind == READER); }
 
 static int applies(int src, int dst) {
   int like = functions[function].like;
@@ -524,16 +618,19 @@ static int applies(int src, int dst) {
 }
 
 static void pairs(int src, int dst) {
-  int like = functions[function].like;
+  int like = functions[function].like, bare = functions[function].run == f_copy_desc;
   for (int from = 0; from < CHOICES; ++from) {
     for (int to = 0; to < CHOICES; ++to) {
       if (!offered(src, from) || !offered(dst, to)) continue;
       place first = place_of(src, from, dst), second = place_of(dst, to, src);
       for (int async = 0; async < 2; ++async) {
         /* What a fill copies is the call's own; what is made is nobody's before. */
-        int constant = like == (HOSTS | FROM_CPU);
+        int constant = like == (HOSTS | FROM_CPU), from_bytes = like & FROM_CPU;
         if (first.owner >= 0 && !constant) cell(&first, &second, async, READ_AFTER_WRITE);
         if (second.owner >= 0 && !(like & MAKES)) cell(&first, &second, async, WRITE_AFTER_READ);
+        if (bare) continue; /* nobody knows whose memory it is */
+        if (records(src) && !constant && !from_bytes) cell(&first, &second, async, READ_RECORDED);
+        if (records(dst) && !(like & MAKES)) cell(&first, &second, async, WRITE_RECORDED);
       }
     }
   }
@@ -571,28 +668,28 @@ static void captured(void) {
   NEEDS_STANDIN();
   set_up();
   memory *it = &kinds[DEVICE_0], *managed = &kinds[MANAGED_0];
-  DLManagedTensorVersioned src = tensor_of(it, it->first, shape, dense), *out = NULL;
-  DLManagedTensorVersioned dst = tensor_of(it, it->second, shape, dense);
-  DLManagedTensorVersioned moved = tensor_of(managed, managed->first, shape, dense);
+  DLManagedTensorVersioned *src = tensor_of(it, it->first, shape, dense), *out = NULL;
+  DLManagedTensorVersioned *dst = tensor_of(it, it->second, shape, dense);
+  DLManagedTensorVersioned *moved = tensor_of(managed, managed->first, shape, dense);
   void *stream = streams[0][NAMED], *blocking = streams[0][BLOCKING], *other = gpu_stream(0, 1);
   dlrs_copy_options to = between(NULL, stream, DLRS_COPY_ASYNC), from = between(stream, NULL, DLRS_COPY_ASYNC);
   dlrs_copy_options waits = between(NULL, stream, 0), beside = between(NULL, other, DLRS_COPY_ASYNC);
-  WORKS(dlrs_copy(&src, &dst, &to, ERR)); /* everything is made */
+  WORKS(dlrs_copy(src, dst, &to, ERR)); /* everything is made */
   EQUAL(gpu_sync(0, stream), 0);
   memset(seen(it->first), NEW, WIDE);
   memset(seen(it->second), OLD, WIDE);
   gpu_capture(0, stream, 0);
-  WORKS(dlrs_copy(&src, &dst, &to, ERR));
-  FAILS(DLRS_CAPTURING, ANY, dlrs_copy(&src, &dst, &from, ERR));
-  FAILS(DLRS_CAPTURING, ANY, dlrs_copy(&src, &dst, &waits, ERR));
-  WORKS(dlrs_clone(&moved, t_device(kDLCPU, 0), NULL, &out, ERR));
+  WORKS(dlrs_copy(src, dst, &to, ERR));
+  FAILS(DLRS_CAPTURING, ANY, dlrs_copy(src, dst, &from, ERR));
+  FAILS(DLRS_CAPTURING, ANY, dlrs_copy(src, dst, &waits, ERR));
+  WORKS(dlrs_clone(moved, t_device(kDLCPU, 0), NULL, &out, ERR));
   dlrs_release(out);
   CHECK(all(seen(it->second), NBYTES, 1, OLD));
   EQUAL(gpu_now().stats.captures_broken, 0);
   EQUAL(gpu_capture_end(0, stream, 1), 0);
   CHECK(all(seen(it->second), NBYTES, 1, NEW));
   gpu_capture(0, blocking, 0); /* the legacy stream is not for use meanwhile */
-  FAILS(DLRS_CAPTURING, ANY, dlrs_copy(&src, &dst, &beside, ERR));
+  FAILS(DLRS_CAPTURING, ANY, dlrs_copy(src, dst, &beside, ERR));
   EQUAL(gpu_now().stats.captures_broken, 0);
   EQUAL(gpu_capture_end(0, blocking, 0), 0);
 }
@@ -603,10 +700,10 @@ static void shared_managed(int shares) {
   if (G.hip) return;
   set_up();
   G.ctl(STANDIN_CONCURRENT, shares, 0, NULL);
-  DLManagedTensorVersioned src = tensor_of(&kinds[MANAGED_0], kinds[MANAGED_0].first, shape, dense), *out;
+  DLManagedTensorVersioned *src = tensor_of(&kinds[MANAGED_0], kinds[MANAGED_0].first, shape, dense), *out;
   for (int i = 0; i < 2; ++i) {
     gpu_fill(0, streams[0][NAMED], kinds[DEVICE_0].first, NEW, NBYTES);
-    WORKS(dlrs_clone(&src, t_device(kDLCPU, 0), NULL, &out, ERR));
+    WORKS(dlrs_clone(src, t_device(kDLCPU, 0), NULL, &out, ERR));
     EQUAL(gpu_now().stats.pending != 0, shares);
     dlrs_release(out);
     EQUAL(gpu_sync(0, streams[0][NAMED]), 0);
@@ -622,8 +719,8 @@ static void looked_at(void) {
   if (G.hip) return; /* whose managed memory has no device type of its own in DLPack */
   set_up();
   memory *it = &kinds[MANAGED_0], cpu = kinds[ON_CPU];
-  DLManagedTensorVersioned read = tensor_of(it, it->first, shape, dense);
-  DLManagedTensorVersioned like = tensor_of(&cpu, host_news, shape, dense);
+  DLManagedTensorVersioned *read = tensor_of(it, it->first, shape, dense);
+  DLManagedTensorVersioned *like = tensor_of(&cpu, host_news, shape, dense);
   place at = place_of(MANAGED_0, DEFAULT, ON_CPU);
   for (int i = 0; i < 4; ++i) {
     static char text[4096];
@@ -631,10 +728,10 @@ static void looked_at(void) {
     double apart = -1;
     memset(seen(it->first), OLD, WIDE);
     pend_write(&at, it->first, NBYTES);
-    if (i == 0) WORKS(dlrs_equal(&read, &like, DLRS_EQUAL_VALUES, &equal, ERR));
-    if (i == 1) WORKS(dlrs_equal(&like, &read, DLRS_EQUAL_BITS, &equal, ERR));
-    if (i == 2) WORKS(dlrs_max_diff(&read, &like, &apart, ERR));
-    if (i == 3) WORKS(dlrs_tensor_to_string(&read.dl_tensor, 0, NULL, text, sizeof text, NULL, ERR));
+    if (i == 0) WORKS(dlrs_equal(read, like, DLRS_EQUAL_VALUES, &equal, ERR));
+    if (i == 1) WORKS(dlrs_equal(like, read, DLRS_EQUAL_BITS, &equal, ERR));
+    if (i == 2) WORKS(dlrs_max_diff(read, like, &apart, ERR));
+    if (i == 3) WORKS(dlrs_tensor_to_string(&read->dl_tensor, 0, NULL, text, sizeof text, NULL, ERR));
     if (i < 2) EQUAL(equal, 1);
     if (i == 2) CHECK(apart == 0);
     if (i == 3) CHECK(strstr(text, "34") != NULL && strstr(text, "17") == NULL);
@@ -673,12 +770,12 @@ static void cost(void) {
     memory *from = &kinds[rows[i].src], *to = &kinds[rows[i].dst];
     place first = place_of(rows[i].src, rows[i].from, rows[i].dst);
     place second = place_of(rows[i].dst, rows[i].to, rows[i].src);
-    DLManagedTensorVersioned src = tensor_of(from, from->first, shape, dense);
-    DLManagedTensorVersioned dst = tensor_of(to, to->second, shape, dense);
+    DLManagedTensorVersioned *src = tensor_of(from, from->first, shape, dense);
+    DLManagedTensorVersioned *dst = tensor_of(to, to->second, shape, dense);
     dlrs_copy_options options = between(first.stream, second.stream, rows[i].async ? DLRS_COPY_ASYNC : 0);
-    WORKS(dlrs_copy(&src, &dst, &options, ERR));
+    WORKS(dlrs_copy(src, dst, &options, ERR));
     long before = gpu_now().stats.calls;
-    WORKS(dlrs_copy(&src, &dst, &options, ERR));
+    WORKS(dlrs_copy(src, dst, &options, ERR));
     long calls = gpu_now().stats.calls - before;
     wait_for_all();
     int want = G.hip ? rows[i].rocm : rows[i].cuda;

@@ -1,5 +1,7 @@
 //! Backends: drivers of devices, given by the caller.
 
+use core::mem::offset_of;
+
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::device::plugged::dlrs_backend;
@@ -7,7 +9,9 @@ use crate::device::registry;
 use crate::error::{Error, Field::DLRS_FIELD_NONE, Parameter, Status::*};
 
 // SAFETY: plain data, u32 first.
-unsafe impl arg::Sized32 for dlrs_backend {}
+unsafe impl arg::Sized32 for dlrs_backend {
+    const EARLIER: &'static [usize] = &[offset_of!(dlrs_backend, peer_access)];
+}
 
 /// Set who drives the devices of a type, for the whole process.
 ///
@@ -16,7 +20,8 @@ unsafe impl arg::Sized32 for dlrs_backend {}
 /// Ownership: *backend is read during the call and copied, for good: set the same table again, not
 ///            a new one each time. Its functions, context and name must stay valid until another is
 ///            set, calls that began before have returned, and nothing made with it is left. A
-///            tensor remembers the backend that allocated it, and is freed by it. What
+///            tensor remembers the backend that allocated it, or with which dlrs_ready_record
+///            first recorded, and is freed by it. What
 ///            dlrs_mem_alloc, dlrs_stream_create and dlrs_event_create gave does not: free and
 ///            destroy it before another backend is set. NULL brings the library's own back. *old,
 ///            when old is not NULL, receives where the one before was, or NULL.

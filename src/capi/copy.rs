@@ -15,7 +15,7 @@ use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
 use crate::layout::Order;
 use crate::platform;
 use crate::tensor::Legacy;
-use crate::tensor::block::Block;
+use crate::tensor::block::{self, Block};
 use crate::validate::Snapshot;
 
 /// Source and destination may share memory: the result is as if copied through a temporary.
@@ -66,7 +66,8 @@ pub type dlrs_parallel_for_fn = Option<
 /// memory is known only to who enqueued it: name its stream, or wait for it before. Where the CPU
 /// does the work, or the two sides have different backends, the call waits for streams; the CPU
 /// touches managed memory of a device without concurrentManagedAccess only while that device does
-/// nothing.
+/// nothing. What dlrs_ready_record recorded for a side comes first in any case, and stands for the
+/// stream of a source that has none by name.
 ///
 /// CUDA's 1 (legacy) and 2 (per thread) are streams of the device, or of the current context
 /// where the memory is not a device's. A stream that is being captured waits for no default
@@ -484,6 +485,10 @@ unsafe fn cloned_legacy(
     let mut from = Snapshot::new();
     // SAFETY: the caller's word; the first member is the tensor.
     unsafe { from.read(src.as_ptr().cast(), 0, options.rules())? };
+    // SAFETY: as above.
+    if let Some(block) = unsafe { block::of_legacy(src) } {
+        from.managed = Block::versioned(block).as_ptr();
+    }
     copy::begin_clone(&from, &Wanted::new(Order::C, device), options, job)
 }
 

@@ -77,6 +77,7 @@ pub mod python_holder;
 pub mod python_stream;
 pub mod python_wrap;
 pub mod query;
+pub mod ready;
 pub mod shape;
 pub mod share;
 pub mod stream;

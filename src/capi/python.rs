@@ -178,7 +178,10 @@ pub(super) unsafe fn asked(
 /// Shape:     unchanged; a copy is dense in the order of the strides.
 /// Bytes:     data and byte_offset stay as they are, unless a copy is made.
 /// Device:    the tensor's own; another one is reached by a copy as dlrs_clone's, which is done
-///            when the call returns. Else the consumer's stream is made to wait for work_stream.
+///            when the call returns. Else the consumer's stream is made to wait for work_stream, or
+///            for what dlrs_ready_record recorded instead; a consumer in memory of the host, which
+///            has no stream, is waited for then. With a copy in memory of the host, stream is one
+///            of the tensor's device (dlpack#152).
 /// Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
 ///            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
 /// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.

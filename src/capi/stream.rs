@@ -300,7 +300,7 @@ pub unsafe extern "C" fn dlrs_event_query(
     })
 }
 
-/// Release a tensor once a stream has got here.
+/// Release a tensor once a stream has got here, and what dlrs_ready_record recorded for it.
 ///
 /// Device:    of the stream, which may still use the tensor.
 /// Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
@@ -339,7 +339,8 @@ fn device_order(device: DLDevice, stream: *mut c_void) -> Option<(DLDevice, *mut
     (!cpu || !stream.is_null()).then_some((device, stream))
 }
 
-/// Release the tensors that dlrs_release_after_take kept and whose streams have got there.
+/// Release the tensors that dlrs_release_after_take kept, whose streams have got there, and which
+/// are ready.
 ///
 /// Device:    any.
 /// Ownership: their holders are given up: deleters run, on this thread.

@@ -6,7 +6,7 @@ use crate::abi::*;
 use crate::device::backend::Transfer;
 use crate::device::plan::{Item, Plan};
 use crate::device::registry;
-use crate::device_type;
+use crate::device_type::{self, has_default_stream};
 use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
@@ -104,7 +104,8 @@ fn clone_usual(src: &Snapshot, wanted: &Wanted, options: &Options) -> Result<Opt
     let usual = wanted.order == Order::C
         && wanted.align_bytes == ALIGN_BYTES
         && !options.streams.any()
-        && is_ready(src.device)
+        && !has_default_stream(src.device.device_type)
+        && super::ready_of(src).is_none()
         && !is_opaque(src.dtype)
         && !src.empty
         && layout::is_contiguous(src.shape(), src.strides(), Order::C);
@@ -186,7 +187,8 @@ unsafe fn clear_rest(
     let nbytes = src.nbytes()? as usize;
     let whole = nbytes.wrapping_sub(usize::from(!bits.is_multiple_of(8)));
     let dense = layout::is_contiguous(src.shape(), src.strides(), wanted.order);
-    let host = is_ready(wanted.device);
+    // Whether the CPU may use the memory, without a stream that was named, at once.
+    let host = !has_default_stream(wanted.device.device_type);
     let from = if dense || !host { whole } else { 0 };
     let mut fresh = Snapshot::new();
     // SAFETY: the caller's word; its data has `nbytes` bytes.
@@ -218,11 +220,6 @@ unsafe fn fill_clone(src: &Snapshot, tensor: Versioned, job: &mut Job) -> Result
     // SAFETY: the caller's word.
     unsafe { dst.read_managed(tensor.as_ptr(), Rules::RAW)? };
     fill_transfer(src, &dst, &Places::of(src, &dst), &mut job.transfer)
-}
-
-/// Whether the CPU may use the memory of a device, without a stream that was named, at once.
-fn is_ready(device: DLDevice) -> bool {
-    !device_type::has_default_stream(device.device_type)
 }
 
 /// The target, in the functions that take one.

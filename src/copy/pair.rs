@@ -306,13 +306,13 @@ fn check_served(tensor: &Snapshot) -> Result<()> {
 }
 
 fn memory(tensor: &Snapshot) -> Memory {
-    Memory { device: tensor.device, first: tensor.first() }
+    Memory { device: tensor.device, first: tensor.first(), ready: super::ready_of(tensor) }
 }
 
 /// Waits until the CPU may read a tensor that it reaches: a device may still be writing managed
 /// memory on its default stream.
 pub fn host_read(tensor: &Snapshot) -> Result<()> {
-    let nowhere = Memory { device: CPU, first: core::ptr::null() };
+    let nowhere = Memory { device: CPU, first: core::ptr::null(), ready: None };
     route::host_access(&memory(tensor), &nowhere, &Streams::NONE)
 }
 

@@ -7,15 +7,16 @@ use core::ptr::null_mut;
 use super::Options;
 use super::stage::staged;
 use crate::abi::DLDevice;
-use crate::device::backend::{Backend, Queue, Side, Stream, Transfer};
+use crate::device::backend::{Backend, Order, Queue, Side, Stream, Transfer};
 use crate::device::cpu::{self, Parallel};
 use crate::device::plan::{Dim, Item};
+use crate::device::ready::Ready;
 use crate::device::registry;
 use crate::device_type::{self, CPU, has_default_stream, host_reachable};
 use crate::error::{Error, Result, Status::*};
 
 /// The side of memory of the host.
-pub const HOST: Side = Side { device: CPU, handle: null_mut() };
+pub const HOST: Side = Side { device: CPU, handle: null_mut(), ready: None };
 
 /// Where source and destination expect work to be ordered.
 #[derive(Clone, Copy)]
@@ -84,6 +85,22 @@ impl Worker {
         unsafe { self.backend.stream_waitable(self.device, self.stream) }
     }
 
+    /// The memory of a destination is ready when what this stream was given is done; where that
+    /// cannot be recorded, the call waits. What is captured has written nothing.
+    ///
+    /// # Safety
+    /// As [`Ready::again`].
+    unsafe fn ready_again(&self, ready: &Ready) -> Result<()> {
+        if ready.event(self.backend).is_none() {
+            return self.sync();
+        }
+        // SAFETY: the caller's word.
+        match unsafe { ready.again(self.queue()) } {
+            Err(error) if error.status != DLRS_CAPTURING => self.sync(),
+            _ => Ok(()),
+        }
+    }
+
     /// Waits, and once more after an error: memory that enqueued work uses may go afterwards.
     pub(super) fn sync(&self) -> Result<()> {
         // SAFETY: the caller of the copy named the device's own stream.
@@ -102,23 +119,41 @@ impl Worker {
 /// | managed | the default stream of the device that the driver says it is on | that one |
 /// | pinned | none | that one |
 /// | of the CPU | none | that one, a stream of the other side's device; the host waits for it |
+///
+/// What was recorded for the memory of a side comes first in any case. It stands for the stream of
+/// a source that has none by name; who still reads a destination is known to its stream only.
 #[derive(Clone, Copy)]
 struct Ends {
     src: Option<Worker>,
     dst: Option<Worker>,
+    /// The source's stream is not waited for.
+    idle: bool,
+    ready: [Option<Ready>; 2],
 }
 
 impl Ends {
     fn of(src: &Memory, dst: &Memory, streams: &Streams) -> Result<Ends> {
-        Ok(Ends { src: stream_of(src, streams.src, dst)?, dst: stream_of(dst, streams.dst, src)? })
+        let once = if src.ready == dst.ready { None } else { dst.ready };
+        Ok(Ends {
+            src: stream_of(src, streams.src, dst)?,
+            dst: stream_of(dst, streams.dst, src)?,
+            idle: streams.src.is_null() && src.ready.is_some(),
+            ready: [src.ready, once],
+        })
     }
 
-    /// Waits until the CPU may read the source and write the destination, where it reaches them.
+    /// Waits until both are ready, and the CPU may read the source and write the destination where
+    /// it reaches them.
     fn host_access(&self, src: DLDevice, dst: DLDevice) -> Result<()> {
-        for (end, device) in [(&self.src, src), (&self.dst, dst)] {
-            if let Some(end) = end.as_ref().filter(|_| host_reachable(device.device_type)) {
-                // SAFETY: the caller of the copy named the device's own stream.
-                unsafe { end.backend.host_access(device, end.queue())? };
+        // SAFETY: the caller of the copy named the device's own streams, and keeps the memory.
+        unsafe {
+            for ready in self.ready.iter().flatten() {
+                ready.sync()?;
+            }
+            for (end, device, idle) in [(&self.src, src, self.idle), (&self.dst, dst, false)] {
+                if let Some(end) = end.as_ref().filter(|_| host_reachable(device.device_type)) {
+                    end.backend.host_access(device, end.queue(), idle)?;
+                }
             }
         }
         Ok(())
@@ -132,6 +167,8 @@ pub struct Memory {
     pub device: DLDevice,
     /// Its address; of no use where that is an offset into what a handle stands for.
     pub first: *const u8,
+    /// When its elements are ready, where that was recorded.
+    pub ready: Option<Ready>,
 }
 
 impl Memory {
@@ -142,8 +179,11 @@ impl Memory {
 
 fn memories(transfer: &Transfer) -> [Memory; 2] {
     let Transfer { plan, src, dst, .. } = transfer;
-    [(src, plan.src), (dst, plan.dst.cast_const())]
-        .map(|(side, first)| Memory { device: side.device, first })
+    [(src, plan.src), (dst, plan.dst.cast_const())].map(|(side, first)| Memory {
+        device: side.device,
+        first,
+        ready: side.ready,
+    })
 }
 
 /// The stream of one side of a copy.
@@ -175,7 +215,7 @@ fn without_driver(error: &Error) -> bool {
 
 /// Waits until the CPU may read the source and write the destination, both of which it reaches.
 pub fn host_access(src: &Memory, dst: &Memory, streams: &Streams) -> Result<()> {
-    match pending(src.device, dst.device, streams) {
+    match pending(src.device, dst.device, streams) || src.ready.is_some() || dst.ready.is_some() {
         true => Ends::of(src, dst, streams)?.host_access(src.device, dst.device),
         false => Ok(()),
     }
@@ -193,6 +233,8 @@ struct Asked {
     worker: Worker,
     /// The other side's stream, if it has to be waited for.
     peer: Option<Worker>,
+    /// When the two sides are ready.
+    ready: [Option<Ready>; 2],
     /// The other side is memory of the CPU, which is read and written without regard to streams:
     /// the host waits, whichever stream it is.
     by_host: bool,
@@ -210,12 +252,13 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
     if host && (!streams.enqueue_only || src.is_cpu() || dst.is_cpu()) {
         return Ok((ends, [None, None]));
     }
-    let ways = [(ends.dst, ends.src, src, true), (ends.src, ends.dst, dst, false)];
+    let busy = ends.src.filter(|_| !ends.idle);
+    let ways = [(ends.dst, busy, src, true), (ends.src, ends.dst, dst, false)];
     let ways = ways.map(|(worker, peer, other, writes)| {
         let worker = worker?;
         let by_host = other.is_cpu();
         let peer = peer.filter(|peer| by_host || !worker.is(peer));
-        Some(Asked { worker, peer, by_host, writes })
+        Some(Asked { worker, peer, ready: ends.ready, by_host, writes })
     });
     Ok((ends, ways))
 }
@@ -227,7 +270,8 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
 /// none of the source's. With `enqueue_only` all stays so until the stream has got here.
 #[inline]
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
-    if !pending(transfer.src.device, transfer.dst.device, &options.streams) {
+    let recorded = transfer.src.ready.is_some() || transfer.dst.ready.is_some();
+    if !pending(transfer.src.device, transfer.dst.device, &options.streams) && !recorded {
         // SAFETY: the caller's word; the CPU reaches both sides.
         return unsafe { cpu::copy_simple(&transfer.plan, &options.parallel) };
     }
@@ -325,7 +369,7 @@ impl Way {
 /// # Safety
 /// As [`execute`].
 unsafe fn direct(asked: &Asked, transfer: &Transfer, enqueue_only: bool) -> Result<()> {
-    let Asked { worker, peer, by_host, writes } = asked;
+    let Asked { worker, peer, ready, by_host, writes } = asked;
     let (beside, apart) = match peer {
         Some(peer) if worker.beside(peer) && !by_host => (Some(peer), None),
         peer => (None, peer.as_ref()),
@@ -333,23 +377,36 @@ unsafe fn direct(asked: &Asked, transfer: &Transfer, enqueue_only: bool) -> Resu
     // The destination's stream sees the result: another backend's can only be shown it when it is
     // there.
     let waits = !enqueue_only || apart.is_some() && !*writes;
-    // SAFETY: the streams are the devices' own, by the caller's word.
+    let marks = ready.map(|ready| ready?.event(worker.backend));
+    let foreign = ready.iter().zip(&marks).filter(|(_, mark)| mark.is_none());
+    let foreign = foreign.filter_map(|(ready, _)| ready.as_ref());
+    // SAFETY: the streams are the devices' own, by the caller's word, and the memory is kept.
     unsafe {
+        if waits && (apart.is_some() || foreign.clone().next().is_some()) {
+            worker.waitable()?;
+        }
         if let Some(peer) = apart {
-            if waits {
-                worker.waitable()?;
-            }
             peer.waitable()?;
             peer.sync()?;
         }
-        let after = beside.map(Worker::queue);
-        worker.backend.copy_after(transfer, worker.queue(), after, waits)?;
+        for ready in foreign {
+            ready.sync()?;
+        }
+        let order = Order { after: beside.map(Worker::queue), marks, waits };
+        worker.backend.copy_after(transfer, worker.queue(), &order)?;
         if let (Some(peer), false, false) = (beside, *writes, waits) {
             // The caller of a refused copy may free both sides.
             worker.backend.stream_wait(peer.queue(), worker.queue()).inspect_err(|_| {
                 let _ = worker.sync();
             })?;
         }
+        match (waits, &transfer.dst.ready) {
+            (true, _) => worker.sync(),
+            (false, None) => Ok(()),
+            // The destination's stream comes after the worker's.
+            (false, Some(ready)) => {
+                beside.filter(|_| !*writes).unwrap_or(worker).ready_again(ready)
+            }
+        }
     }
-    if waits { worker.sync() } else { Ok(()) }
 }

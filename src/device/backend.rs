@@ -9,6 +9,7 @@ use core::ptr::NonNull;
 
 use super::cpu::Parallel;
 use super::plan::Plan;
+use super::ready::Ready;
 use crate::abi::{DLDevice, DeviceCode};
 use crate::error::{Error, Result, Status::*};
 
@@ -24,6 +25,8 @@ pub struct Side {
     pub device: DLDevice,
     /// The memory object on devices where `data` is an opaque handle, else NULL.
     pub handle: *mut c_void,
+    /// When its elements are ready, where that was recorded.
+    pub ready: Option<Ready>,
 }
 
 /// A copy between devices. Where a side has a handle, the plan's address of that side is the
@@ -45,13 +48,24 @@ impl Transfer {
     #[inline(always)]
     pub const fn none() -> Transfer {
         let device = DLDevice { device_type: 0, device_id: 0 };
-        let side = Side { device, handle: core::ptr::null_mut() };
+        let side = Side { device, handle: core::ptr::null_mut(), ready: None };
         Transfer { plan: Plan::none(), src: side, dst: side, parallel: Parallel::ANY }
     }
 }
 
 /// A stream, and the device that it belongs to.
 pub type Queue = (DLDevice, Stream);
+
+/// What a copy comes after, and whether the host waits for it then.
+#[derive(Clone, Copy)]
+pub struct Order {
+    /// What another stream of the backend has been given until now.
+    pub after: Option<Queue>,
+    /// Events of the backend, made by [`Backend::mark`].
+    pub marks: [Option<Event>; 2],
+    /// Who waits for the copy afterwards is refused a stream that cannot be waited for.
+    pub waits: bool,
+}
 
 /// What a driver knows about an address.
 #[derive(Clone, Copy)]
@@ -78,6 +92,8 @@ impl Lack {
     pub const EVENTS: &str = "this device's backend has no events";
     /// Answers about devices and memory.
     pub const QUESTIONS: &str = "this device's backend does not tell";
+    /// Access from one device to another's memory.
+    pub const PEERS: &str = "this device's backend does not tell of access between devices";
     /// Registering memory of the host.
     pub const REGISTRATION: &str = "this device's backend does not register memory of the host";
 }
@@ -86,6 +102,14 @@ impl Lack {
 #[cold]
 pub fn unsupported<T>(lack: &'static str) -> Result<T> {
     Err(Error::new(DLRS_UNSUPPORTED).detail(lack))
+}
+
+/// What was done, or another way if the backend does not do that.
+fn or_else(done: Result<()>, other: impl FnOnce() -> Result<()>) -> Result<()> {
+    match done {
+        Err(error) if error.status == DLRS_UNSUPPORTED => other(),
+        done => done,
+    }
 }
 
 /// A device's driver. Streams and events belong to the device that is named with them.
@@ -133,32 +157,23 @@ pub trait Backend: Sync {
     /// distinct and none of the source's.
     unsafe fn copy(&self, transfer: &Transfer, device: DLDevice, stream: Stream) -> Result<()>;
 
-    /// As [`Backend::copy`], on the stream `own`, after what `after`, another stream of this
-    /// backend, has been given until now. Who `waits` for the copy afterwards is refused a stream
-    /// that cannot be waited for.
+    /// As [`Backend::copy`], on the stream `own`, in this order.
     ///
     /// # Safety
-    /// As [`Backend::copy`]; both are streams of their devices.
-    unsafe fn copy_after(
-        &self,
-        transfer: &Transfer,
-        own: Queue,
-        after: Option<Queue>,
-        waits: bool,
-    ) -> Result<()> {
+    /// As [`Backend::copy`]; both are streams of their devices, the marks events.
+    unsafe fn copy_after(&self, transfer: &Transfer, own: Queue, order: &Order) -> Result<()> {
         // SAFETY: the caller's word.
         unsafe {
-            if waits {
+            if order.waits {
                 self.stream_waitable(own.0, own.1)?;
             }
-            if let Some(after) = after {
-                match self.stream_wait(own, after) {
-                    // Without events the host waits.
-                    Err(error) if error.status == DLRS_UNSUPPORTED => {
-                        self.stream_sync(after.0, after.1)?;
-                    }
-                    waited => waited?,
-                }
+            if let Some(after) = order.after {
+                // Without events the host waits.
+                or_else(self.stream_wait(own, after), || self.stream_sync(after.0, after.1))?;
+            }
+            for &mark in order.marks.iter().flatten() {
+                let waited = self.mark_wait(own.0, mark, own.1);
+                or_else(waited, || self.event_sync(own.0, mark))?;
             }
             self.copy(transfer, own.0, own.1)
         }
@@ -205,13 +220,14 @@ pub trait Backend: Sync {
         a == b
     }
 
-    /// Waits until the CPU may read and write memory of `device` whose work is on a stream.
+    /// Waits until the CPU may read and write memory of `device` whose work is on a stream;
+    /// `idle`: what the stream was given does not concern it.
     ///
     /// # Safety
     /// As [`Backend::stream_sync`].
-    unsafe fn host_access(&self, device: DLDevice, work: Queue) -> Result<()> {
+    unsafe fn host_access(&self, device: DLDevice, work: Queue, idle: bool) -> Result<()> {
         // SAFETY: the caller's word.
-        unsafe { self.stream_sync(work.0, work.1) }
+        if idle { Ok(()) } else { unsafe { self.stream_sync(work.0, work.1) } }
     }
 
     /// A stream that does not wait for the default stream.
@@ -297,6 +313,58 @@ pub trait Backend: Sync {
                 .and_then(|()| self.event_wait(consumer_device, event, consumer));
             waited.and(self.event_destroy(producer_device, event))
         }
+    }
+
+    /// An event that happens when `stream` has got here. What is captured never happens, so a
+    /// stream that is being captured is refused.
+    ///
+    /// # Safety
+    /// `stream` is the device's.
+    unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
+        // SAFETY: the caller's word, and a fresh event.
+        unsafe {
+            self.stream_waitable(device, stream)?;
+            let event = self.event_create(device)?.as_ptr();
+            match self.event_record(device, event, stream) {
+                Ok(()) => Ok(event),
+                Err(error) => {
+                    let _ = self.event_destroy(device, event);
+                    Err(error)
+                }
+            }
+        }
+    }
+
+    /// Moves an event of [`Backend::mark`] to where `stream` is now.
+    ///
+    /// # Safety
+    /// As [`Backend::mark`].
+    unsafe fn mark_again(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe {
+            self.stream_waitable(device, stream)?;
+            self.event_record(device, event, stream)
+        }
+    }
+
+    /// Later work of `stream` starts after an event of [`Backend::mark`]. A stream that is being
+    /// captured cannot wait for it, and is refused unless it has happened.
+    ///
+    /// # Safety
+    /// As [`Backend::event_wait`].
+    unsafe fn mark_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe { self.event_wait(device, event, stream) }
+    }
+
+    /// Whether a device reaches the memory of another one: 0 it cannot, 1 it could, 2 it does.
+    fn peer_access(&self, device: DLDevice, peer: DLDevice) -> Result<i32> {
+        unsupported(Lack::PEERS)
+    }
+
+    /// Lets a device reach the memory of another one, or ends that.
+    fn peer_access_set(&self, device: DLDevice, peer: DLDevice, enabled: bool) -> Result<()> {
+        unsupported(Lack::PEERS)
     }
 
     /// Waits for an event.

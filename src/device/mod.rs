@@ -10,4 +10,5 @@ pub mod per_kind;
 pub mod pieces;
 pub mod plan;
 pub mod plugged;
+pub mod ready;
 pub mod registry;

@@ -233,6 +233,28 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
+    /// Whether a device reaches the memory of another one of the table: 0 it cannot, 1 it could, 2
+    /// it does.
+    pub peer_access: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            device: DLDevice,
+            peer: DLDevice,
+            out: *mut i32,
+            fault: *mut dlrs_fault,
+        ) -> i32,
+    >,
+    /// Lets a device reach the memory of another one (`enabled` 1), or ends that (0). That it is so
+    /// already is no failure.
+    pub peer_access_set: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            device: DLDevice,
+            peer: DLDevice,
+            enabled: i32,
+            fault: *mut dlrs_fault,
+        ) -> i32,
+    >,
 }
 
 /// A registered table.
@@ -430,6 +452,38 @@ impl Backend for Plugged {
 
     unsafe fn event_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
         ask!(self.0, event_wait, EVENTS, device, event, stream)
+    }
+
+    unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
+        // One that nobody could wait for, or give back, is of no use.
+        let waits = self.0.event_wait.is_some() || self.0.event_sync.is_some();
+        if self.0.event_record.is_none() || self.0.event_destroy.is_none() || !waits {
+            return unsupported(Lack::EVENTS);
+        }
+        let event = self.event_create(device)?.as_ptr();
+        // SAFETY: a fresh event, and the caller's word.
+        unsafe {
+            self.event_record(device, event, stream).inspect_err(|_| {
+                let _ = self.event_destroy(device, event);
+            })?;
+        }
+        Ok(event)
+    }
+
+    fn peer_access(&self, device: DLDevice, peer: DLDevice) -> Result<i32> {
+        let mut reach = 0;
+        ask!(self.0, peer_access, PEERS, device, peer, &mut reach)?;
+        match reach {
+            0..=2 => Ok(reach),
+            _ => {
+                let error = Error::new(DLRS_CALLBACK).value(reach.into()).limit(2);
+                Err(error.detail("the backend's answer about access is none of 0, 1 and 2"))
+            }
+        }
+    }
+
+    fn peer_access_set(&self, device: DLDevice, peer: DLDevice, enabled: bool) -> Result<()> {
+        ask!(self.0, peer_access_set, PEERS, device, peer, enabled.into())
     }
 
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {

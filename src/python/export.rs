@@ -13,11 +13,12 @@ use super::symbols::{PyObject, Python};
 use super::{words, wrap};
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
+use crate::device_type::CPU;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::Order;
 use crate::tensor::block::Block;
 use crate::tensor::convert::{self, LegacyPolicy};
-use crate::tensor::{Versioned, share};
+use crate::tensor::{Versioned, ready, share};
 use crate::validate::Snapshot;
 
 /// What the keywords of `__dlpack__` say.
@@ -188,7 +189,7 @@ pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Re
     // SAFETY: the caller's word.
     unsafe {
         share::own(tensor)?;
-        let served = match serves(tensor, request)? {
+        let served = match serves(python, tensor, request)? {
             true => share::retain(tensor)?,
             false => copied(python, tensor, request)?,
         };
@@ -211,7 +212,7 @@ pub unsafe fn export_kept(
     // SAFETY: the caller's word; `kept` is a holder of ours.
     unsafe {
         let kept = Block::versioned(wrap::around(python, tensor, flags, object)?);
-        match serves(kept, request) {
+        match serves(python, kept, request) {
             Ok(true) => present_here(python, kept, request.major),
             other => export_copy(python, kept, request, other),
         }
@@ -282,23 +283,44 @@ unsafe fn place_of(tensor: Versioned, request: &Request) -> (DLTensor, DLDevice)
 /// # Safety
 /// `tensor` is live.
 #[inline(always)]
-unsafe fn serves(tensor: Versioned, request: &Request) -> Result<bool> {
+unsafe fn serves(python: Python, tensor: Versioned, request: &Request) -> Result<bool> {
     // SAFETY: the caller's word.
-    let (DLTensor { device: here, data, .. }, target) = unsafe { place_of(tensor, request) };
-    let serves = target == here && request.copy != CopyPolicy::Always;
-    if request.stream == stream::NONE && !stream::has_streams(target.device_type) {
+    let (found, target) = unsafe { place_of(tensor, request) };
+    let serves = target == found.device && request.copy != CopyPolicy::Always;
+    if request.stream == stream::NONE && target.device_type == CPU.device_type {
         return Ok(serves);
     }
-    let order = || {
-        // A copy is done when it is handed out, so no stream of the target needs to wait.
-        let stream = stream::from_python(request.stream, target.device_type)?;
-        match serves {
-            // SAFETY: streams of the device, by the caller's word.
-            true => unsafe { stream::order(here, data, stream, request.work_stream) },
-            false => Ok(()),
+    // SAFETY: the caller's word.
+    unsafe { order(python, tensor, request, (&found, target), serves) }.map(|()| serves)
+}
+
+/// Makes the consumer's stream wait for the tensor itself, if that is what `serves`.
+///
+/// # Safety
+/// As [`serves`].
+#[inline(never)]
+unsafe fn order(
+    python: Python,
+    tensor: Versioned,
+    request: &Request,
+    (&DLTensor { device: here, data, .. }, target): (&DLTensor, DLDevice),
+    serves: bool,
+) -> Result<()> {
+    // The stream of a consumer that wants a copy in memory of the host is one of the device that
+    // has the data. A copy is done when it is handed out, so nobody needs to wait.
+    let copied_from = !serves && !stream::has_streams(target.device_type);
+    let of = if copied_from { here } else { target };
+    let stream = stream::from_python(request.stream, of.device_type)?;
+    if !serves {
+        return Ok(());
+    }
+    // SAFETY: streams of the device, by the caller's word.
+    unsafe {
+        match ready::of(tensor) {
+            Some(ready) => stream::after(python, &ready, (here, data), stream),
+            None => stream::order(here, data, stream, request.work_stream),
         }
-    };
-    order().map(|()| serves)
+    }
 }
 
 /// The copy that is wanted.
@@ -313,7 +335,10 @@ unsafe fn copied(python: Python, tensor: Versioned, request: &Request) -> Result
         return Err(error.value(here.device_type.into()).limit(target.device_type.into()));
     }
     let dst = if target == here { request.work_stream } else { null_mut() };
-    let streams = Streams { src: request.work_stream, dst, ..Streams::NONE };
+    // SAFETY: the caller's word.
+    let recorded = here != CPU && unsafe { ready::of(tensor) }.is_some();
+    let src = if recorded { null_mut() } else { request.work_stream };
+    let streams = Streams { src, dst, ..Streams::NONE };
     let options = Options { raw_bytes: true, streams, ..Options::DEFAULT };
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.

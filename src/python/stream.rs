@@ -10,7 +10,10 @@
 use core::ffi::c_void;
 use core::ptr::{null_mut, with_exposed_provenance_mut};
 
+use super::object::detached;
+use super::symbols::Python;
 use crate::abi::{DLDevice, DLDeviceType::*, DeviceCode};
+use crate::device::ready::Ready;
 use crate::device::registry;
 use crate::device_type::host_reachable;
 use crate::error::{Error, Result, Status::*};
@@ -88,6 +91,30 @@ pub unsafe fn order(
     };
     // SAFETY: the caller's word.
     unsafe { backend.stream_wait(queue(consumer)?, queue(producer)?) }
+}
+
+/// As [`order`], for memory whose producer has recorded when it is ready. A consumer in memory of
+/// the host has no stream: it is waited for here.
+///
+/// # Safety
+/// As [`order`]; `ready` is of that memory.
+pub unsafe fn after(
+    python: Python,
+    ready: &Ready,
+    (device, data): (DLDevice, *const c_void),
+    consumer: Stream,
+) -> Result<()> {
+    // SAFETY: the caller's word, for all of this function.
+    match (rules(device.device_type), consumer) {
+        (_, Stream::NoSync) => Ok(()),
+        (Rules::Host, _) => detached(python, u64::MAX, || unsafe { ready.sync() }),
+        (_, Stream::Handle(handle)) => {
+            let backend = registry::required(device.device_type)?;
+            let stream = with_exposed_provenance_mut(handle);
+            let home = if handle == 0 { backend.home(device, data)? } else { device };
+            unsafe { ready.before(backend, (home, stream)) }
+        }
+    }
 }
 
 /// What a number means on a device.

@@ -160,6 +160,19 @@ pub unsafe fn of_versioned(tensor: Versioned) -> Option<NonNull<Block>> {
         .then(|| tensor.cast())
 }
 
+/// As [`of_versioned`], for who may be given the bytes of a tensor in another place: what stands on
+/// a stack, made of one of ours, has no block around it.
+///
+/// # Safety
+/// As [`of_versioned`], of major 1.
+#[inline]
+pub unsafe fn of_itself(tensor: Versioned) -> Option<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    let context = unsafe { (&raw const (*tensor.as_ptr()).manager_ctx).read() };
+    // SAFETY: as above.
+    unsafe { of_versioned(tensor) }.filter(|block| block.as_ptr().cast() == context)
+}
+
 /// The block of a legacy tensor, when it is ours.
 ///
 /// # Safety
@@ -301,7 +314,7 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
 }
 
 /// All of a block but the description of its tensor. `manager_ctx` only must not be NULL: consumers
-/// may have written to it, so nobody here reads it.
+/// may have written to it, so only [`of_itself`] reads it.
 ///
 /// # Safety
 /// `block` has room for a block.

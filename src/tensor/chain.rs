@@ -81,7 +81,11 @@ impl Chain {
 
     /// The links, whose block the caller holds.
     fn links(&self) -> impl Iterator<Item = &Link> {
-        let mut next = self.first.load(Acquire);
+        self.links_from(self.first.load(Acquire))
+    }
+
+    /// The links from one of them on.
+    fn links_from(&self, mut next: *mut Link) -> impl Iterator<Item = &Link> {
         core::iter::from_fn(move || {
             // SAFETY: links are freed only with the block.
             let link = unsafe { next.as_ref() }?;
@@ -104,8 +108,22 @@ impl Chain {
         }
     }
 
-    /// Adds a link for a callback; `alone`: all others of the tensor are of this chain.
-    fn push(&self, alone: bool, callback: Callback, context: *mut c_void) -> Result<()> {
+    /// The context of a callback that is attached once at most, and never detached.
+    fn context_of(&self, from: *mut Link, callback: Callback) -> Option<*mut c_void> {
+        let mine = |link: &&Link| link.callback.load(Acquire) == callback as *mut c_void;
+        self.links_from(from).find(mine).map(|link| link.context.load(Acquire))
+    }
+
+    /// Adds a link for a callback; `alone`: all others of the tensor are of this chain. One that is
+    /// to be there `once` may have been attached by another thread meanwhile: then its context.
+    fn push(
+        &self,
+        alone: bool,
+        once: bool,
+        callback: Callback,
+        context: *mut c_void,
+    ) -> Result<Option<*mut c_void>> {
+        let function = callback;
         let Some(memory) = platform::memory(size_of::<Link>()) else {
             return Err(Error::new(DLRS_NOMEM).value(size_of::<Link>() as i64));
         };
@@ -113,17 +131,23 @@ impl Chain {
         let (callback, context) =
             (AtomicPtr::new(callback as *mut c_void), AtomicPtr::new(context));
         let serial = AtomicU64::new(if alone { SERIAL.load(Relaxed) } else { next_serial() });
-        let mut next = self.first.load(Relaxed);
+        let mut next = self.first.load(Acquire);
         // SAFETY: fresh memory of the right size, not yet seen by anyone.
         unsafe { link.write(Link { next, callback, context, serial }) };
-        // Release: whoever finds the link finds it written.
-        while let Err(now) = self.first.compare_exchange_weak(next, link.as_ptr(), Release, Relaxed)
-        {
-            next = now;
+        loop {
+            if once && let Some(found) = self.context_of(next, function) {
+                // SAFETY: as above.
+                unsafe { platform::give_back(memory) };
+                return Ok(Some(found));
+            }
+            // Release: whoever finds the link finds it written.
+            match self.first.compare_exchange_weak(next, link.as_ptr(), Release, Acquire) {
+                Ok(_) => return Ok(None),
+                Err(now) => next = now,
+            }
             // SAFETY: as above.
             unsafe { (&raw mut (*link.as_ptr()).next).write(next) };
         }
-        Ok(())
     }
 }
 
@@ -137,8 +161,27 @@ pub fn attach(block: &Block, after: bool, callback: Callback, context: *mut c_vo
             link.set(callback, context);
             Ok(())
         }
-        None => chain.push(block.chain(!after).is_empty(), callback, context),
+        None => {
+            let alone = block.chain(!after).is_empty();
+            chain.push(alone, false, callback, context).map(|_| ())
+        }
     }
+}
+
+/// Adds a callback of the library's own, to run after the data was freed; the context of the one
+/// that the tensor has already. No two threads add it.
+pub fn attach_once(
+    block: &Block,
+    callback: Callback,
+    context: *mut c_void,
+) -> Result<Option<*mut c_void>> {
+    block.chain(true).push(block.chain(false).is_empty(), true, callback, context)
+}
+
+/// The context of a callback that was added by [`attach_once`].
+pub fn attached(block: &Block, callback: Callback) -> Option<*mut c_void> {
+    let chain = block.chain(true);
+    chain.context_of(chain.first.load(Acquire), callback)
 }
 
 /// Takes back the callback attached last with this function and context, of either order; tells

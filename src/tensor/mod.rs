@@ -10,6 +10,7 @@ pub mod chain;
 pub mod convert;
 pub mod deferred;
 pub mod pool;
+pub mod ready;
 pub mod share;
 pub mod view;
 pub mod wrap;

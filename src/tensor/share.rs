@@ -188,26 +188,40 @@ pub unsafe fn holders(tensor: Versioned) -> usize {
     }
 }
 
+/// The last block of ours on the way to whoever owns the memory: views and boxes lead there.
+///
+/// # Safety
+/// `block` is live.
+pub unsafe fn keeper(mut block: NonNull<Block>) -> NonNull<Block> {
+    loop {
+        // SAFETY: the caller's word; each block holds its owner, so every step of the way is live.
+        let base = unsafe {
+            match block.as_ref().owner() {
+                Owner::Versioned(base) => block::of_versioned(base),
+                Owner::Legacy(base) => block::of_legacy(base),
+                _ => None,
+            }
+        };
+        match base {
+            Some(base) => block = base,
+            None => return block,
+        }
+    }
+}
+
 /// The place of the tensor that owns the memory: views and boxes lead to it.
 ///
 /// # Safety
 /// `tensor` is live.
 pub unsafe fn storage(tensor: Versioned) -> usize {
-    let mut place = tensor;
-    // SAFETY: the caller's word; each block holds its owner, so every step of the way is live.
-    while let Some(block) = unsafe { block::of_versioned(place) } {
-        // SAFETY: as above.
-        match unsafe { block.as_ref() }.owner() {
-            Owner::Versioned(base) => place = base,
-            Owner::Legacy(base) => {
-                // SAFETY: as above.
-                match unsafe { block::of_legacy(base) } {
-                    Some(block) => place = Block::versioned(block),
-                    None => return base.as_ptr() as usize,
-                }
-            }
-            _ => break,
+    // SAFETY: the caller's word.
+    unsafe {
+        let Some(block) = block::of_versioned(tensor) else { return tensor.as_ptr() as usize };
+        let keeper = keeper(block);
+        match keeper.as_ref().owner() {
+            Owner::Versioned(base) => base.as_ptr() as usize,
+            Owner::Legacy(base) => base.as_ptr() as usize,
+            _ => keeper.as_ptr() as usize,
         }
     }
-    place.as_ptr() as usize
 }

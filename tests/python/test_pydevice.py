@@ -26,6 +26,7 @@ FUNCTIONS = {name: CFUNCTYPE(c_int32, c_void_p, *parameters, c_void_p) for name,
     "event_destroy": (DLDevice, c_void_p),
     "event_record": (DLDevice, c_void_p, c_void_p),
     "event_wait": (DLDevice, c_void_p, c_void_p),
+    "event_sync": (DLDevice, c_void_p),
     "pointer": (c_void_p, POINTER(DLDevice), POINTER(c_void_p), POINTER(c_uint64)),
 }.items()}
 
@@ -81,6 +82,10 @@ class Driver:
         self.log.append(("wait", stream))
         return 0
 
+    def event_sync(self, context, device, event, fault):
+        self.log.append(("sync", event))
+        return 0
+
     def pointer(self, context, data, device, base, nbytes, fault):
         device[0] = DLDevice(CUDA, 1)
         return 0
@@ -96,10 +101,10 @@ def driver():
     assert not driver.memory
 
 
-def on_device(array):
+def on_device(array, device=(CUDA, 0)):
     """A tensor of our CUDA over NumPy's memory."""
     shape = (c_int64 * array.ndim)(*array.shape)
-    bare = abi.DLTensor(data=array.ctypes.data, device=DLDevice(CUDA, 0), ndim=array.ndim,
+    bare = abi.DLTensor(data=array.ctypes.data, device=DLDevice(*device), ndim=array.ndim,
                            dtype=abi.DLDataType(2, 32, 1), shape=shape)
     out = pyabi.Versioned()
     abi.call(abi.lib.dlrs_tensor_wrap, byref(bare), 0, None, None, byref(out))
@@ -129,6 +134,64 @@ def test_for_the_stream_of_the_work(driver, stream, log):
     pyabi.call(pyabi.lib.dlrs_py_export, t.versioned, byref(request), byref(out))
     assert consume(pyabi._object(out)).device == (CUDA, 0)
     assert driver.log == log
+
+
+@pytest.mark.parametrize("stream, log", [
+    (-1, []), (None, [("wait", 1)]), (2, [("wait", 2)]), (0x2000, [("wait", 0x2000)]), (0x3000, [("wait", 0x3000)]),
+])
+def test_what_was_recorded_stands_for_the_stream_of_the_work(driver, stream, log):
+    t, out = on_device(ones()), c_void_p()
+    abi.call(abi.lib.dlrs_ready_record, t.versioned, 0x3000)
+    assert driver.log == [("record", 0x3000)]
+    driver.log.clear()
+    request = abi.dlrs_py_request(ctypes.sizeof(abi.dlrs_py_request), None if stream is None else id(stream),
+                                  work_stream=0x2000)
+    pyabi.call(pyabi.lib.dlrs_py_export, t.versioned, byref(request), byref(out))
+    assert consume(pyabi._object(out)).device == (CUDA, 0)
+    assert driver.log == log
+
+
+def test_a_copy_for_a_consumer_comes_after_what_was_recorded(driver):
+    a = ones()
+    t = on_device(a)
+    abi.call(abi.lib.dlrs_ready_record, t.versioned, 0x3000)
+    driver.log.clear()
+    host = consume(export(t, dl_device=(1, 0), max_version=(1, 0)))
+    assert host.device == (1, 0) and np.array_equal(np.from_dlpack(host), a)
+    assert driver.log == [("wait", None), ("copy", CUDA, 1, None)]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_pinned_memory_is_waited_for_if_that_was_recorded(driver, recorded):
+    abi.call(abi.lib.dlrs_backend_set, 3, byref(driver.table), None)
+    t = on_device(ones(), (3, 0))
+    if recorded:
+        abi.call(abi.lib.dlrs_ready_record, t.versioned, 0x3000)
+    driver.log.clear()
+    assert consume(export(t, max_version=(1, 3))).device == (3, 0)
+    assert driver.log == [("sync", 0x77)] * recorded
+    del t
+    abi.call(abi.lib.dlrs_backend_set, 3, None, None)
+
+
+@pytest.mark.parametrize("stream", [None, -1, 1, 2, 0x1000])
+def test_the_stream_of_a_copy_in_memory_of_the_host_is_the_devices(driver, stream):
+    """dlpack#152: it is understood as one of where the data is; the copy is done when it is handed out."""
+    a = ones()
+    host = consume(export(on_device(a), stream=stream, dl_device=(1, 0), max_version=(1, 3)))
+    assert host.device == (1, 0) and np.array_equal(np.from_dlpack(host), a)
+    assert driver.log == [("copy", CUDA, 1, None)]
+
+
+def test_numbers_that_are_no_streams_of_the_device(driver):
+    for stream, device in [(0, (1, 0)), (-2, (1, 0)), (0, (CUDA, 0))]:
+        with pytest.raises(RuntimeError, match="STREAM"):
+            export(on_device(ones()), stream=stream, dl_device=device, max_version=(1, 3))
+    for stream in (-1, 1, 0x1000):  # what is in memory of the host has none
+        with pytest.raises(RuntimeError, match="STREAM"):
+            export(consume(export(on_device(ones()), dl_device=(1, 0), max_version=(1, 3))), stream=stream,
+                   dl_device=(1, 0), copy=True)
+    assert len(driver.log) == 3
 
 
 def test_export_to_the_cpu_and_back(driver):

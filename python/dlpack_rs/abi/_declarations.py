@@ -143,7 +143,9 @@ class dlrs_backend(Structure):
         ("event_sync", c_void_p),
         ("event_query", c_void_p),
         ("memory_info", c_void_p),
-        ("pointer", c_void_p)]
+        ("pointer", c_void_p),
+        ("peer_access", c_void_p),
+        ("peer_access_set", c_void_p)]
 
 
 class dlrs_byte_plan(Structure):
@@ -580,6 +582,8 @@ FUNCTIONS = {
     "dlrs_mem_unregister_host": (c_int32, c_int32, c_void_p, POINTER(dlrs_error)),
     "dlrs_nbytes": (c_int32, POINTER(DLTensor), c_uint64, POINTER(c_uint64), POINTER(dlrs_error)),
     "dlrs_numel": (c_int32, POINTER(DLTensor), POINTER(c_int64), POINTER(dlrs_error)),
+    "dlrs_peer_access_query": (c_int32, DLDevice, DLDevice, POINTER(c_int32), POINTER(dlrs_error)),
+    "dlrs_peer_access_set": (c_int32, DLDevice, DLDevice, c_int32, POINTER(dlrs_error)),
     "dlrs_pointer_device": (c_int32, c_int32, c_void_p, POINTER(dlrs_pointer_info),
         POINTER(dlrs_error)),
     "dlrs_pool_allocator": (POINTER(dlrs_allocator), c_void_p),
@@ -611,6 +615,11 @@ FUNCTIONS = {
         POINTER(dlrs_py_request), POINTER(dlrs_error)),
     "dlrs_py_wrap": (c_int32, POINTER(DLTensor), c_uint64, c_void_p,
         POINTER(POINTER(DLManagedTensorVersioned)), POINTER(dlrs_error)),
+    "dlrs_ready_record": (c_int32, POINTER(DLManagedTensorVersioned), c_void_p,
+        POINTER(dlrs_error)),
+    "dlrs_ready_sync": (c_int32, POINTER(DLManagedTensorVersioned), POINTER(dlrs_error)),
+    "dlrs_ready_wait": (c_int32, POINTER(DLManagedTensorVersioned), DLDevice, c_void_p,
+        POINTER(dlrs_error)),
     "dlrs_ref_count": (c_int64, POINTER(DLManagedTensorVersioned)),
     "dlrs_release": (None, POINTER(DLManagedTensorVersioned)),
     "dlrs_release_after_take": (c_int32, POINTER(POINTER(DLManagedTensorVersioned)), DLDevice,

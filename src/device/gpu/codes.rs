@@ -8,6 +8,10 @@ use crate::error::{Error, Status::*};
 pub const NOT_READY: i32 = 600;
 /// No such device; some drivers say so of two that are no peers.
 pub const INVALID_DEVICE: i32 = 101;
+/// Access to another device's memory was allowed before.
+pub const PEER_ENABLED: i32 = 704;
+/// Access to another device's memory was not allowed.
+pub const PEER_NOT_ENABLED: i32 = 705;
 /// An argument is refused.
 pub const INVALID_VALUE: i32 = 1;
 

@@ -55,7 +55,7 @@ use core::ptr::{NonNull, null_mut};
 use self::codes::NOT_READY;
 use self::context::{is_handle, is_legacy};
 use self::driver::{Driver, Kept, Vendor};
-use super::backend::{Backend, Event, Lack, Pointer, Queue, Stream, Transfer, unsupported};
+use super::backend::{Backend, Event, Lack, Order, Pointer, Queue, Stream, Transfer, unsupported};
 use crate::abi::{DLDevice, DLDeviceType, DLDeviceType::*, DeviceCode};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
@@ -68,6 +68,7 @@ static OF_CUDA: Kept = Kept::new();
 static ROCM: Gpu = Gpu(Driver::new(Vendor::Rocm, platform::HIP, &OF_ROCM));
 static OF_ROCM: Kept = Kept::new();
 
+const UNREADY: &str = "the tensor is not ready yet, and a graph cannot wait for it";
 const NONBLOCKING: u32 = 1; // CU_STREAM_NON_BLOCKING
 const DISABLE_TIMING: u32 = 2; // CU_EVENT_DISABLE_TIMING
 
@@ -172,7 +173,34 @@ impl Drop for Mark<'_> {
     }
 }
 
+impl Driver {
+    /// A fresh event that happens when a stream of the current context has got here.
+    ///
+    /// # Safety
+    /// `stream` is one.
+    unsafe fn event_at(&self, stream: Stream) -> Result<NonNull<c_void>> {
+        let mut event = null_mut();
+        // SAFETY: a place for the event, and the caller's word.
+        unsafe {
+            self.event_create(&mut event, DISABLE_TIMING)?;
+            let event = given(event)?;
+            self.event_record(event.as_ptr(), stream).inspect_err(|_| {
+                let _ = self.event_destroy(event.as_ptr());
+            })?;
+            Ok(event)
+        }
+    }
+}
+
 impl Gpu {
+    /// The number of a device that has memory of its own.
+    fn ordinal(&self, device: DLDevice) -> Result<i32> {
+        match self.memory(device.device_type) {
+            Some(Memory::Device) => Ok(device.device_id),
+            _ => unsupported(Lack::PEERS),
+        }
+    }
+
     /// Where the stream `producer` of the current context is now, for the stream `own` to wait for:
     /// neither of them can be the legacy stream next to what is captured.
     ///
@@ -183,27 +211,34 @@ impl Gpu {
         if is_legacy(producer) || is_legacy(own) {
             driver.not_capturing(producer)?;
         }
-        let mut event = null_mut();
-        // SAFETY: a place for a fresh event, and the caller's word.
-        unsafe {
-            driver.event_create(&mut event, DISABLE_TIMING)?;
-            let mark = Mark { driver, event: given(event)? };
-            driver.event_record(event, producer)?;
-            Ok(mark)
+        // SAFETY: the caller's word.
+        Ok(Mark { driver, event: unsafe { driver.event_at(producer)? } })
+    }
+
+    /// Has a stream of the current context wait for an event that was recorded outside of captures;
+    /// one that is being `captured` cannot, unless it has happened.
+    ///
+    /// # Safety
+    /// As [`Backend::mark_wait`].
+    unsafe fn wait_for(&self, event: Event, stream: Stream, captured: bool) -> Result<()> {
+        if !captured {
+            // SAFETY: the caller's word.
+            return unsafe { self.0.stream_wait(stream, event, 0) };
+        }
+        let _relaxed = self.0.relaxed();
+        // SAFETY: as above.
+        match done(unsafe { self.0.event_query(event) })? {
+            true => Ok(()),
+            false => Err(Error::new(DLRS_CAPTURING).detail(UNREADY)),
         }
     }
 
-    /// Enters the device of a stream, and has the stream wait for what another one has been given
-    /// until now. With `waits` it must be one that the host can wait for.
+    /// Enters the device of a stream, and has the stream wait for what it comes after.
     ///
     /// # Safety
-    /// Both are streams of their devices.
-    unsafe fn enter_after(
-        &self,
-        own: Queue,
-        after: Option<Queue>,
-        waits: bool,
-    ) -> Result<context::Current<'_>> {
+    /// Both are streams of their devices, and the marks events.
+    unsafe fn enter_after(&self, own: Queue, order: &Order) -> Result<context::Current<'_>> {
+        let &Order { after, marks, waits } = order;
         let exact = self.memory(own.0.device_type) == Some(Memory::Device);
         let beside = |of: &Queue| exact && own.0 == of.0 && !is_handle(of.1);
         let early = match after.filter(|after| !beside(after)) {
@@ -218,6 +253,13 @@ impl Gpu {
         let here = self.enter(own.0, own.1)?;
         if waits {
             self.0.not_capturing(own.1)?;
+        }
+        if marks.iter().any(Option::is_some) {
+            let captured = !waits && self.0.capturing(own.1)?;
+            for &mark in marks.iter().flatten() {
+                // SAFETY: the caller's word.
+                unsafe { self.wait_for(mark, own.1, captured)? };
+            }
         }
         let Some((_, producer)) = after else { return Ok(here) };
         // A thread's default streams wait for one another in CUDA; and a graph cannot wait for
@@ -301,16 +343,10 @@ impl Backend for Gpu {
         unsafe { self.carry_out(transfer, here, stream) }
     }
 
-    unsafe fn copy_after(
-        &self,
-        transfer: &Transfer,
-        own: Queue,
-        after: Option<Queue>,
-        waits: bool,
-    ) -> Result<()> {
+    unsafe fn copy_after(&self, transfer: &Transfer, own: Queue, order: &Order) -> Result<()> {
         // SAFETY: the caller's word.
         unsafe {
-            let here = self.enter_after(own, after, waits)?;
+            let here = self.enter_after(own, order)?;
             self.carry_out(transfer, &here, own.1)
         }
     }
@@ -368,15 +404,19 @@ impl Backend for Gpu {
         same && (a.0 == b.0 || is_handle(a.1))
     }
 
-    unsafe fn host_access(&self, device: DLDevice, (of, stream): Queue) -> Result<()> {
+    unsafe fn host_access(&self, device: DLDevice, (of, stream): Queue, idle: bool) -> Result<()> {
+        let managed = self.memory(device.device_type) == Some(Memory::Managed);
+        if idle && !managed {
+            return Ok(());
+        }
         let here = self.enter(of, stream)?;
         self.0.not_capturing(stream)?;
         let _relaxed = self.0.relaxed();
-        let managed = self.memory(device.device_type) == Some(Memory::Managed);
         let shared = !managed || self.0.shares_managed(here.ordinal)?;
         // SAFETY: the caller's word.
         unsafe {
             match shared {
+                true if idle => {}
                 true => self.0.stream_sync(stream)?,
                 // The CPU may not touch it while any kernel runs.
                 false => self.0.synchronize()?,
@@ -453,8 +493,38 @@ impl Backend for Gpu {
     }
 
     unsafe fn stream_wait(&self, consumer: Queue, producer: Queue) -> Result<()> {
+        let order = Order { after: Some(producer), marks: [None; 2], waits: false };
         // SAFETY: the caller's word.
-        unsafe { self.enter_after(consumer, Some(producer), false).map(|_| ()) }
+        unsafe { self.enter_after(consumer, &order).map(|_| ()) }
+    }
+
+    unsafe fn mark(&self, device: DLDevice, stream: Stream) -> Result<Event> {
+        let _here = self.enter(device, stream)?;
+        self.0.not_capturing(stream)?;
+        // SAFETY: the caller's word; the stream's context is current.
+        unsafe { self.0.event_at(stream) }.map(NonNull::as_ptr)
+    }
+
+    unsafe fn mark_again(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
+        let _here = self.enter(device, stream)?;
+        self.0.not_capturing(stream)?;
+        // SAFETY: the caller's word.
+        unsafe { self.0.event_record(event, stream) }
+    }
+
+    unsafe fn mark_wait(&self, device: DLDevice, event: Event, stream: Stream) -> Result<()> {
+        let _here = self.enter(device, stream)?;
+        let captured = self.0.capturing(stream)?;
+        // SAFETY: the caller's word.
+        unsafe { self.wait_for(event, stream, captured) }
+    }
+
+    fn peer_access(&self, device: DLDevice, peer: DLDevice) -> Result<i32> {
+        self.0.peer_access(self.ordinal(device)?, self.ordinal(peer)?)
+    }
+
+    fn peer_access_set(&self, device: DLDevice, peer: DLDevice, enabled: bool) -> Result<()> {
+        self.0.peer_access_set(self.ordinal(device)?, self.ordinal(peer)?, enabled)
     }
 
     unsafe fn event_sync(&self, device: DLDevice, event: Event) -> Result<()> {

@@ -1,11 +1,14 @@
-//! Strided copies between two devices: by a kernel of the one that is current, and the driver's
-//! copy of what is compact on the other.
+//! Two devices: strided copies between them, by a kernel of the one that is current and the
+//! driver's copy of what is compact on the other; and access of one to the other's memory.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::Ordering::Relaxed;
 
+use super::codes::{PEER_ENABLED, PEER_NOT_ENABLED};
 use super::copy::{Far, Place};
-use super::driver::Driver;
+use super::cuda;
+use super::driver::{Driver, Vendor};
 use crate::device::backend::{Lack, unsupported};
 use crate::device::pieces;
 use crate::device::plan::{Item, Plan};
@@ -20,7 +23,67 @@ pub fn towards(plan: &Plan, writes: bool) -> Option<Plan> {
     whole(&pieces::through(&order, null_mut()).1).then_some(order)
 }
 
+/// Each device's bit, of at most [`super::driver::DEVICES_MOST`].
+fn bit(ordinal: i32) -> u64 {
+    1u64.wrapping_shl(ordinal as u32)
+}
+
 impl Driver {
+    /// Whether a device reaches the memory of another one: 0 it cannot, 1 it could, 2 it was
+    /// allowed to here. The drivers do not tell what others allowed.
+    pub(super) fn peer_access(&self, ordinal: i32, peer: i32) -> Result<i32> {
+        self.ready()?;
+        let (device, _) = (self.device(ordinal)?, self.device(peer)?);
+        if ordinal == peer || device.peers.load(Relaxed) & bit(peer) != 0 {
+            return Ok(2);
+        }
+        let number = |ordinal| match self.vendor {
+            Vendor::Cuda => self.handle(ordinal),
+            Vendor::Rocm => Ok(ordinal),
+        };
+        let mut can = 0;
+        // SAFETY: devices that exist, and a place for the answer.
+        unsafe { self.can_access(&mut can, number(ordinal)?, number(peer)?)? };
+        Ok((can != 0).into())
+    }
+
+    /// Lets a device reach the memory of another one, or ends that; it may be so already.
+    pub(super) fn peer_access_set(&self, ordinal: i32, peer: i32, enabled: bool) -> Result<()> {
+        self.ready()?;
+        let (device, _) = (self.device(ordinal)?, self.device(peer)?);
+        if ordinal == peer {
+            let own = Error::new(DLRS_PEER).value(peer.into());
+            let own = own.detail("a device always reaches its own memory");
+            return if enabled { Ok(()) } else { Err(own) };
+        }
+        // SAFETY: devices that exist; on CUDA a primary context, which is kept.
+        let (answer, so) = unsafe {
+            match self.vendor {
+                Vendor::Cuda => {
+                    let to = cuda::primary(self, peer)?;
+                    let _here = self.enter_primary(ordinal)?;
+                    match enabled {
+                        true => (self.cu_peer_enable(to, 0), PEER_ENABLED),
+                        false => (self.cu_peer_disable(to), PEER_NOT_ENABLED),
+                    }
+                }
+                Vendor::Rocm => {
+                    let _here = self.enter(Some(ordinal), null_mut())?;
+                    match enabled {
+                        true => (self.hip_peer_enable(peer, 0), PEER_ENABLED),
+                        false => (self.hip_peer_disable(peer), PEER_NOT_ENABLED),
+                    }
+                }
+            }
+        };
+        answer.or_else(|error| if error.driver_code == so { Ok(()) } else { Err(error) })?;
+        match enabled {
+            true => device.peers.fetch_or(bit(peer), Relaxed),
+            false => device.peers.fetch_and(!bit(peer), Relaxed),
+        };
+        Ok(())
+    }
+
     /// Enqueues a copy of which one side is another device's.
     ///
     /// # Safety

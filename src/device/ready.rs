@@ -1,0 +1,89 @@
+//! A point in the work of a device: after it, memory is ready.
+
+use super::backend::{Backend, Event, Queue};
+use crate::abi::DLDevice;
+use crate::error::{Result, Status::*};
+
+/// An event that was recorded on a stream, and whose it is. Copies of it are of the same event.
+#[derive(Clone, Copy)]
+pub struct Ready {
+    backend: &'static dyn Backend,
+    device: DLDevice,
+    event: Event,
+}
+
+impl PartialEq for Ready {
+    fn eq(&self, other: &Ready) -> bool {
+        self.event == other.event && self.is_of(other.backend)
+    }
+}
+
+/// # Safety
+/// For all that asks a driver: the event was not ended, and the stream is its device's.
+#[allow(clippy::missing_safety_doc)]
+impl Ready {
+    /// Where the stream is now.
+    pub unsafe fn record(backend: &'static dyn Backend, (device, stream): Queue) -> Result<Ready> {
+        // SAFETY: the caller's word.
+        let event = unsafe { backend.mark(device, stream)? };
+        Ok(Ready { backend, device, event })
+    }
+
+    /// Where the stream is now, in place of what it was.
+    pub unsafe fn again(&self, (device, stream): Queue) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe { self.backend.mark_again(device, self.event, stream) }
+    }
+
+    fn is_of(&self, backend: &dyn Backend) -> bool {
+        core::ptr::addr_eq(self.backend, backend)
+    }
+
+    /// The event, where streams of the backend can wait for it.
+    pub fn event(&self, backend: &dyn Backend) -> Option<Event> {
+        self.is_of(backend).then_some(self.event)
+    }
+
+    /// Later work of a stream starts after it; where the stream cannot wait for it, the call does.
+    pub unsafe fn before(&self, backend: &dyn Backend, (device, stream): Queue) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe {
+            let Some(event) = self.event(backend) else { return self.sync() };
+            match backend.mark_wait(device, event, stream) {
+                Err(error) if error.status == DLRS_UNSUPPORTED => self.sync(),
+                done => done,
+            }
+        }
+    }
+
+    /// Waits for it.
+    pub unsafe fn sync(&self) -> Result<()> {
+        // SAFETY: the caller's word.
+        unsafe { self.backend.event_sync(self.device, self.event) }
+    }
+
+    /// Whether it has happened. A fault of the device counts as its end: nothing is in use after
+    /// it; an answer that a capture forbids does not. A backend that cannot be asked is waited for.
+    pub unsafe fn is_over(&self) -> bool {
+        // SAFETY: the caller's word.
+        let answer = unsafe {
+            match self.backend.event_query(self.device, self.event) {
+                Err(error) if matches!(error.status, DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) => {
+                    self.sync().map(|()| true)
+                }
+                answer => answer,
+            }
+        };
+        match answer {
+            Ok(happened) => happened,
+            Err(error) => error.status != DLRS_CAPTURING,
+        }
+    }
+
+    /// Gives the event back; who waits for it still waits. When the driver refuses, at the end of
+    /// the process or after a fork, it goes with the process.
+    pub unsafe fn end(self) {
+        // SAFETY: the caller's word.
+        let _ = unsafe { self.backend.event_destroy(self.device, self.event) };
+    }
+}
