@@ -1,5 +1,5 @@
-/* Two libraries take turns with one buffer on a device: a producer fills it on its stream, a consumer
- * reads it on another one, and the host waits for neither. */
+/* Two libraries take turns with one buffer on a device: a producer fills it on its stream, a
+ * consumer reads it on another one, and the host waits for neither. */
 #include <stdio.h>
 
 #include "late_device.h"
@@ -44,7 +44,7 @@ static dlrs_status around(float *values, DLManagedTensorVersioned **out, dlrs_er
 
 int main(void) {
   dlrs_error error = {.struct_size = sizeof error};
-  DLDevice device = {kDLExtDev, 0}; /* {kDLCUDA, 0} where there is one: then without the next line */
+  DLDevice device = {kDLExtDev, 0}; /* or {kDLCUDA, 0}, without dlrs_backend_set */
   DLManagedTensorVersioned *producers = NULL, *consumers = NULL, *frame = NULL, *result = NULL;
   void *write = NULL, *read = NULL;
   int64_t shape[] = {N};
