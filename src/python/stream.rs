@@ -104,14 +104,16 @@ pub unsafe fn after(
     (device, data): (DLDevice, *const c_void),
     consumer: Stream,
 ) -> Result<()> {
-    // SAFETY: the caller's word, for all of this function.
+    // SAFETY: the caller's word.
+    let wait = || unsafe { ready.sync() };
     match (rules(device.device_type), consumer) {
         (_, Stream::NoSync) => Ok(()),
-        (Rules::Host, _) => detached(python, u64::MAX, || unsafe { ready.sync() }),
+        (Rules::Host, _) => detached(python, u64::MAX, wait),
         (_, Stream::Handle(handle)) => {
             let backend = registry::required(device.device_type)?;
             let stream = with_exposed_provenance_mut(handle);
             let home = if handle == 0 { backend.home(device, data)? } else { device };
+            // SAFETY: the caller's word.
             unsafe { ready.before(backend, (home, stream)) }
         }
     }
