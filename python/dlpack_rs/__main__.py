@@ -3,6 +3,8 @@
 Exit status: 0 done, 1 what was checked is wrong, 2 wrong arguments or an expression that fails.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
@@ -71,9 +73,9 @@ def told(options):
     from dlpack_rs import _compile
     from dlpack_rs.abi import library_path
 
-    functions = {"library": library_path}
     try:
-        value = str(functions.get(options.command, getattr(_compile, options.command, None))())
+        value = str((library_path if options.command == "library"
+                     else getattr(_compile, options.command))())
     except ImportError as error:
         raise Wrong(str(error)) from None
     print(json.dumps({options.command: value}) if options.json else value)
@@ -119,7 +121,7 @@ def parser():
     return arguments
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> int:
     """The exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["conform"]:
@@ -128,7 +130,8 @@ def main(arguments=None):
         return conform(arguments[1:])
     options = parser().parse_args(arguments)
     try:
-        return options.run(options)
+        status: int = options.run(options)
+        return status
     except Wrong as error:
         print(f"dlpack_rs: {error}".splitlines()[0], file=sys.stderr)
         return 2

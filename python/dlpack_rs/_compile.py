@@ -3,6 +3,8 @@
 The package is a prefix like /usr/local: include/, lib/, lib/cmake/.
 """
 
+from __future__ import annotations
+
 import shlex
 import sys
 from pathlib import Path
@@ -13,18 +15,18 @@ from dlpack_rs.abi._headers import include as headers
 _HERE = Path(__file__).resolve().parent
 
 
-def include():
+def include() -> Path:
     """The folder for the compiler's -I: programs include <dlpack/dlpack_rs.h>."""
     folder = headers()
     return folder.parent if folder.name == "dlpack" else _HERE.parents[1] / "target" / "include"
 
 
-def cflags():
+def cflags() -> str:
     """The compiler's arguments."""
     return shlex.join(["-I" + str(include())])
 
 
-def libs():
+def libs() -> str:
     """The linker's: the library itself, and where programs find it when they start."""
     library = Path(library_path())
     if sys.platform == "win32":
@@ -32,7 +34,7 @@ def libs():
     return shlex.join([str(library), "-Wl,-rpath," + str(library.parent)])
 
 
-def cmakedir():
+def cmakedir() -> Path:
     """What CMake's dlpack_rs_DIR is to be for find_package(dlpack_rs)."""
     folder = _HERE / "lib" / "cmake" / "dlpack_rs"
     if not folder.is_dir():

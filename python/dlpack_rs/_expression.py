@@ -1,10 +1,12 @@
 """MODULE:EXPRESSION, as arguments of the command line name objects."""
 
+from __future__ import annotations
+
 import importlib
 import sys
 
 
-def evaluate(text):
+def evaluate(text: str) -> object:
     """The value of an expression in the names of its module; ValueError is another form."""
     name, colon, expression = text.partition(":")
     if not (name and colon and expression):

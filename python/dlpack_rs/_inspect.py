@@ -1,10 +1,17 @@
 """Everything that an object says when it exports a DLPack tensor."""
 
+from __future__ import annotations
+
 from ctypes import byref, c_char, c_int32, c_uint64, pointer
 
 from . import abi
 from .abi import capsule as capsules
-from .consumers import CONSUMERS, judge
+from .consumers import CONSUMERS, Consumer, judge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 _COPY_AT_MOST = 1 << 20  # bytes: a larger tensor is not copied only to see whether it can be
 _LEVELS = {"strictly": abi.DLRS_LEVEL_STRICT, "its layout": abi.DLRS_LEVEL_LAYOUT,
@@ -16,7 +23,33 @@ _FLAGS = {"READ_ONLY": abi.READ_ONLY, "IS_COPIED": abi.IS_COPIED,
 class Inspection:
     """The DLPack export of an object; str() of it is a table."""
 
-    def __init__(self, obj):
+    type: str
+    exchange_api: str | None  # the version of the C exchange API of the type
+    says_device: tuple[Any, ...] | None  # of __dlpack_device__
+    keywords: dict[str, str]  # of __dlpack__, and what it answers to each
+    legacy_error: str | None
+    capsule: str
+    version: tuple[int, int] | None  # None: legacy
+    flags: int
+    deleter: bool
+    manager_ctx: bool
+    device: tuple[int, int]
+    device_name: str
+    dtype: tuple[int, int, int]
+    dtype_name: str
+    data: int | None
+    byte_offset: int
+    address: int | None
+    valid: str | None  # how far; None: not at all
+    invalid: str | None  # what is wrong beyond that
+    shape: tuple[int, ...] | None  # None: the struct cannot be walked
+    strides: tuple[int, ...] | None  # None: NULL
+    nbytes: int | None
+    dense: str | None  # "C", "F", "CF" or ""
+    overlapping: bool | None
+    consumers: list[tuple[Consumer, str, str]]  # (consumer, verdict, why)
+
+    def __init__(self, obj: Any) -> None:
         kind = type(obj)
         self.type = f"{kind.__module__}.{kind.__qualname__}"
         self.exchange_api = _exchange_api(kind)
@@ -32,7 +65,7 @@ class Inspection:
         self._probe(obj)
         self.consumers = [(consumer, *judge(consumer, self)) for consumer in CONSUMERS]
 
-    def _ask(self, obj):
+    def _ask(self, obj: Any) -> None:
         """__dlpack_device__, and whether there is a legacy capsule."""
         if hasattr(obj, "__dlpack_device__"):
             self.says_device = tuple(obj.__dlpack_device__())
@@ -43,27 +76,31 @@ class Inspection:
         except Exception as error:
             self.legacy_error = f"{type(error).__name__}: {error}"
 
-    def _read(self, struct):
+    def _read(self, struct: abi.DLManagedTensorVersioned | abi.DLManagedTensor) -> None:
         tensor = struct.dl_tensor
-        versioned = isinstance(struct, abi.DLManagedTensorVersioned)
-        self.capsule = (capsules.VERSIONED if versioned else capsules.LEGACY).decode()
-        self.version = (struct.version.major, struct.version.minor) if versioned else None
-        self.flags = struct.flags if versioned else 0
+        if isinstance(struct, abi.DLManagedTensorVersioned):
+            self.capsule, self.flags = capsules.VERSIONED.decode(), struct.flags
+            self.version = struct.version.major, struct.version.minor
+        else:
+            self.capsule, self.flags, self.version = capsules.LEGACY.decode(), 0, None
         self.deleter, self.manager_ctx = bool(struct.deleter), bool(struct.manager_ctx)
         self.device = (tensor.device.device_type, tensor.device.device_id)
         self.dtype = (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes)
         self.data, self.byte_offset = tensor.data, tensor.byte_offset
-        self.address = tensor.data and tensor.data + tensor.byte_offset
+        self.address = self.data and self.data + self.byte_offset
         self.valid, self.invalid = self._validate(struct)
         self.device_name = _name(abi.lib.dlrs_device_format, tensor.device)
         self.dtype_name = _name(abi.lib.dlrs_dtype_format, tensor.dtype)
-        self.shape = self.strides = self.nbytes = self.dense = None
+        self.shape = self.strides = self.nbytes = self.dense = self.overlapping = None
         if self.valid:
             self._read_layout(tensor)
 
-    def _validate(self, struct):
+    def _validate(
+            self, struct: abi.DLManagedTensorVersioned | abi.DLManagedTensor,
+    ) -> tuple[str | None, str | None]:
         """(how far the struct is valid, what is wrong beyond that)"""
-        validate = (abi.lib.dlrs_validate_managed if self.version else abi.lib.dlrs_validate_legacy)
+        validate: Callable[..., int]
+        validate = abi.lib.dlrs_validate_managed if self.version else abi.lib.dlrs_validate_legacy
         wrong = None
         for words, level in _LEVELS.items():
             try:
@@ -73,7 +110,7 @@ class Inspection:
                 wrong = wrong or str(error)
         return None, wrong
 
-    def _read_layout(self, tensor):
+    def _read_layout(self, tensor: abi.DLTensor) -> None:
         self.shape = tuple(tensor.shape[:tensor.ndim]) if tensor.ndim else ()
         self.strides = ()
         if tensor.ndim:
@@ -91,15 +128,15 @@ class Inspection:
         except Exception as error:
             self.overlapping, self.invalid = None, self.invalid or str(error)
 
-    def _probe(self, obj):
-        """Which keywords __dlpack__ knows: each with max_version, which a read-only tensor needs, if
-        that is known, else alone. The capsule is dropped at once."""
+    def _probe(self, obj: Any) -> None:
+        """Which keywords __dlpack__ knows: each with max_version, which a read-only tensor needs,
+        if that is known, else alone. The capsule is dropped at once."""
         device = self.says_device if self.says_device and None not in self.says_device else None
-        asked = {"stream": None, "max_version": capsules.MAX_VERSION,
-                 "dl_device": device or self.device, "copy": False}
+        asked: dict[str, Any] = {"stream": None, "max_version": capsules.MAX_VERSION,
+                                 "dl_device": device or self.device, "copy": False}
         if self.nbytes is not None and self.nbytes <= _COPY_AT_MOST:
             asked["copy=True"] = True
-        known = {"max_version": capsules.MAX_VERSION}
+        known: dict[str, Any] = {"max_version": capsules.MAX_VERSION}
         if _answer(obj, "max_version", known) == "no":
             known = {}
         for name, value in asked.items():
@@ -107,18 +144,18 @@ class Inspection:
             self.keywords[name] = _answer(obj, keyword, {**known, keyword: value})
 
     @property
-    def read_only(self):
+    def read_only(self) -> bool:
         return bool(self.flags & abi.READ_ONLY)
 
     @property
-    def alignment(self):
+    def alignment(self) -> int | None:
         """The largest power of two that the first element's address is a multiple of."""
         return self.address & -self.address if self.address else None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Inspection of {self.type}: {self.dtype_name} {self.shape} on {self.device_name}>"
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [self.type, ""]
         lines += [f"{name:<15}{value}" for name, value in self.rows()]
         lines += ["", f"{'consumer':<24}{'verdict':<9}why"]
@@ -127,7 +164,7 @@ class Inspection:
             lines.append(f"{name:<24}{verdict:<9}{reason}".rstrip())
         return "\n".join(lines)
 
-    def rows(self):
+    def rows(self) -> Iterator[tuple[str, str]]:
         """(name, text) of everything but the consumers."""
         version = "legacy, no version" if not self.version else "DLPack {}.{}".format(*self.version)
         yield "capsule", f"{self.capsule}, {version}"
@@ -149,18 +186,18 @@ class Inspection:
         if self.invalid:
             yield "", self.invalid
 
-    def _layout_rows(self):
+    def _layout_rows(self) -> Iterator[tuple[str, str]]:
         yield "shape", f"{self.shape}: {self.nbytes} bytes"
         orders = {"": "with gaps, or in another order", "C": "dense in C order",
                   "F": "dense in Fortran order", "CF": "dense in C and Fortran order"}
         shared = "; elements share memory" if self.overlapping else ""
         strides = "NULL" if self.strides is None else self.strides
-        yield "strides", f"{strides}: {orders[self.dense]}{shared}"
+        yield "strides", f"{strides}: {orders[self.dense or str()]}{shared}"
         where = f"aligned to {self.alignment}" if self.address else "NULL"
         yield "data", f"{where}, byte_offset {self.byte_offset}"
 
 
-def _answer(obj, keyword, keywords):
+def _answer(obj: Any, keyword: str, keywords: dict[str, Any]) -> str:
     """What __dlpack__ says to a keyword, given among others."""
     try:
         struct = capsules.managed(obj.__dlpack__(**keywords))
@@ -171,15 +208,15 @@ def _answer(obj, keyword, keywords):
         return f"{type(error).__name__}: {error}"
 
 
-def _present(there):
+def _present(there: bool) -> str:
     return "yes" if there else "NULL"
 
 
-def _number(value):
+def _number(value: Any) -> int | None:
     return int(value) if value is not None else None
 
 
-def _name(format, value):
+def _name(format: Callable[..., int], value: abi.DLDevice | abi.DLDataType) -> str:
     text = (c_char * 64)()
     try:
         abi.call(format, value, text, len(text), None)
@@ -188,7 +225,7 @@ def _name(format, value):
     return text.value.decode()
 
 
-def _exchange_api(kind):
+def _exchange_api(kind: type) -> str | None:
     """The version of the C exchange API on a type, or None."""
     capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
     if capsule is None:
@@ -200,6 +237,6 @@ def _exchange_api(kind):
     return f"DLPack {version.major}.{version.minor}"
 
 
-def inspect(obj):
+def inspect(obj: Any) -> Inspection:
     """Everything about the tensor that an object exports through __dlpack__, as an Inspection."""
     return Inspection(obj)

@@ -6,7 +6,7 @@ import sys
 _NAMES = {"win32": "dlpack_rs.dll", "darwin": "libdlpack_rs.dylib"}
 
 
-def library_path():
+def library_path() -> str:
     """Of the shared library: DLPACK_RS_LIBRARY, or the package's own, or this checkout's."""
     given = os.environ.get("DLPACK_RS_LIBRARY")
     if given:

@@ -10,7 +10,15 @@ A consumer looks at a tensor that is offered to its from_dlpack and
 `judge` says which, and why. tests/interop holds every answer against what the framework does.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ._inspect import Inspection
 
 TAKES, COPIES, REFUSES, BREAKS = "takes", "copies", "refuses", "breaks"
 
@@ -24,7 +32,7 @@ _EVERY = (f"{_NUMPY} bfloat16 {_FP8} float6_e2m3fn float6_e3m2fn float4_e2m1fn f
 _HOST = {1: "cpu", 3: "cuda_host", 11: "rocm_host", 13: "cuda_managed"}
 
 
-def _without(names, *left_out):
+def _without(names: str, *left_out: str) -> str:
     return " ".join(name for name in names.split() if name not in left_out)
 
 
@@ -37,7 +45,7 @@ class Consumer:
     dtypes: str  # names, with spaces
     capsule: str = "versioned"  # or "legacy": what it asks for
     exchange_api: bool = False  # asks the C exchange API of the type first
-    devices: tuple = (1,)  # DLDeviceType codes
+    devices: tuple[int, ...] = (1,)  # DLDeviceType codes
     strides: str = "any"  # "gaps": not negative; "permuted": a dense block; "C": dense, row-major
     otherwise: str = REFUSES  # what other strides meet
     reversed: str = REFUSES  # what negative strides meet, where `strides` is "gaps"
@@ -46,7 +54,7 @@ class Consumer:
     unaligned: str = REFUSES  # what an address that is no multiple of `align` meets
     read_only: str = "keeps"  # or "ignores": it may write; "refuses"
     always: str = ""  # COPIES: never shares memory
-    converts: tuple = ()  # dtypes that it takes by converting them
+    converts: tuple[str, ...] = ()  # dtypes that it takes by converting them
     note: str = field(default="", compare=False)
 
 
@@ -88,7 +96,7 @@ CONSUMERS = (
 )
 
 
-def dense(shape, strides, order="C"):
+def dense(shape: Sequence[int], strides: Sequence[int], order: str = "C") -> bool:
     """Whether elements fill a block: in row-major order, or, "permuted", in any order of axes."""
     if 0 in shape:
         return True
@@ -103,15 +111,16 @@ def dense(shape, strides, order="C"):
     return True
 
 
-def judge(consumer, tensor):
+def judge(consumer: Consumer, tensor: Inspection) -> tuple[str, str]:
     """(verdict, reason) for a tensor with the attributes of dlpack_rs.Inspection."""
     if not tensor.valid:
         return BREAKS, "may believe a malformed struct"
     return next(_reasons(consumer, tensor), (TAKES, ""))
 
 
-def _reasons(consumer, tensor):
-    empty, strides = 0 in tensor.shape, tensor.strides or (0,) * len(tensor.shape)
+def _reasons(consumer: Consumer, tensor: Inspection) -> Iterator[tuple[str, str]]:
+    shape = tensor.shape or ()
+    empty, strides = 0 in shape, tensor.strides or (0,) * len(shape)
     if tensor.device[0] not in consumer.devices:
         yield REFUSES, f"takes no tensors on {tensor.device_name}"
     direct = consumer.exchange_api and tensor.exchange_api
@@ -119,10 +128,10 @@ def _reasons(consumer, tensor):
         yield REFUSES, f"asks for a legacy capsule, and the producer says {tensor.legacy_error}"
     if tensor.dtype_name not in consumer.dtypes.split() + list(consumer.converts):
         yield REFUSES, f"has no {tensor.dtype_name}"
-    if not empty and any(stride < 0 for stride, extent in zip(strides, tensor.shape) if extent > 1):
+    if not empty and any(stride < 0 for stride, extent in zip(strides, shape) if extent > 1):
         if consumer.strides == "gaps":
             yield consumer.reversed, "negative strides"
-    if consumer.strides in ("C", "permuted") and not dense(tensor.shape, strides, consumer.strides):
+    if consumer.strides in ("C", "permuted") and not dense(shape, strides, consumer.strides):
         wanted = {"C": "dense in row-major order", "permuted": "one dense block"}
         yield consumer.otherwise, f"elements must lie {wanted[consumer.strides]}"
     if tensor.byte_offset and consumer.byte_offset != TAKES and not empty:

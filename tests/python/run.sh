@@ -6,6 +6,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 examples=$here/../../examples/python
 python=$("$examples/venv.sh" "$examples/requirements.txt" "$here/requirements.txt")
+"$examples/venv.sh" "$here/requirements-types.txt" >/dev/null ||
+    echo "type checkers: not run, because pip has none of requirements-types.txt for this machine"
 if [ $# -gt 0 ]; then
     DLPACK_RS_LIBRARY=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
     export DLPACK_RS_LIBRARY

@@ -241,7 +241,7 @@ class Table:
         self.table.header.version.major = major
         self.table.header.version.minor = 3
         if previous:
-            self.table.header.prev_api = ctypes.addressof(previous.table)
+            self.table.header.prev_api = ctypes.pointer(previous.table.header)
         for i, (name, _) in enumerate(self.table._fields_[1:]):
             if i not in holes:
                 setattr(self.table, name, ctypes.cast(self.function, c_void_p))
@@ -299,7 +299,7 @@ def test_x05_tables():
     assert np.array_equal(np.from_dlpack(import_(with_table(newer))), ones())
     # Another major only, a cycle, a hole: `__dlpack__` serves.
     cycle = Table(hands_out, major=2)
-    cycle.table.header.prev_api = ctypes.addressof(cycle.table)
+    cycle.table.header.prev_api = ctypes.pointer(cycle.table.header)
     for table in (Table(hands_out, major=2), cycle, Table(hands_out, holes=[1]),
                   Table(hands_out, holes=[0])):
         obj = with_table(table)

@@ -1,9 +1,15 @@
 """DLPack's Python capsules, read without being used up."""
 
-from ctypes import PYFUNCTYPE, c_char_p, c_int, c_void_p, cast, py_object, pythonapi
+from __future__ import annotations
 
-from ._declarations import (DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, POINTER, DLManagedTensor,
+from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_int, c_void_p, cast, py_object, pythonapi
+
+from ._declarations import (DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLManagedTensor,
                             DLManagedTensorVersioned)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LEGACY, VERSIONED = b"dltensor", b"dltensor_versioned"
 MAX_VERSION = (DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION)
@@ -13,7 +19,7 @@ is_valid = PYFUNCTYPE(c_int, py_object, c_char_p)(("PyCapsule_IsValid", pythonap
 get_pointer = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
 
 
-def request(obj):
+def request(obj: Any) -> Any:
     """Asks any object for a capsule, newest protocol first."""
     try:
         return obj.__dlpack__(max_version=MAX_VERSION)
@@ -21,7 +27,7 @@ def request(obj):
         return obj.__dlpack__()
 
 
-def peek(capsule):
+def peek(capsule: object) -> tuple[int, bool] | None:
     """`(address, versioned)` of an unused capsule, which stays as it is; else None."""
     for name in (VERSIONED, LEGACY):
         if is_valid(capsule, name):
@@ -29,7 +35,7 @@ def peek(capsule):
     return None
 
 
-def managed(capsule):
+def managed(capsule: object) -> DLManagedTensorVersioned | DLManagedTensor | None:
     """The struct in an unused capsule, as long as the capsule lives; else None.
 
     A DLManagedTensorVersioned or a DLManagedTensor.
@@ -37,5 +43,6 @@ def managed(capsule):
     found = peek(capsule)
     if found is None:
         return None
-    kind = DLManagedTensorVersioned if found[1] else DLManagedTensor
-    return cast(found[0], POINTER(kind)).contents
+    if found[1]:
+        return cast(found[0], POINTER(DLManagedTensorVersioned)).contents
+    return cast(found[0], POINTER(DLManagedTensor)).contents

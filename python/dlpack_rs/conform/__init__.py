@@ -15,23 +15,33 @@ so that a crash is a verdict. In pytest:
     test_dlpack = conform.checks(MyLibrary, known={"P15": "see our issue 7"})
 """
 
+from __future__ import annotations
+
 from . import _consumers, _exchanges, _producers  # noqa: F401  they register their checks
 from ._libraries import LIBRARIES, Library
 from ._model import CHECKS, SEVERITIES, SOURCES, Check, Verdict
 from ._run import judge, judge_forked
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    Known = Mapping[str, str] | Iterable[str]
+
 __all__ = ["CHECKS", "Check", "LIBRARIES", "Library", "SEVERITIES", "SOURCES", "Verdict", "checks",
            "consumer_checks", "judge", "judge_forked", "main", "producer_checks"]
 
 
-def checks(library, known=(), subjects=("producer", "consumer", "both")):
+def checks(library: type[Library] | Library, known: Known = (),
+           subjects: Iterable[str] = ("producer", "consumer", "both")) -> Callable[..., None]:
     """A test for pytest with a parameter for each check. Known violations are expected to fail,
     and a test that passes although it is known fails."""
     import os
 
     import pytest
 
-    def parameter(check):
+    def parameter(check: Check) -> Any:
         if check.id not in known:
             return pytest.param(check, id=check.id)
         reason = known[check.id] if isinstance(known, dict) else "known"
@@ -40,7 +50,7 @@ def checks(library, known=(), subjects=("producer", "consumer", "both")):
 
     @pytest.mark.parametrize("check", [parameter(check) for check in CHECKS.values()
                                        if check.subject in subjects])
-    def test(check):
+    def test(check: Check) -> None:
         instance = library() if isinstance(library, type) else library
         how = judge_forked if hasattr(os, "fork") and instance.fork else judge
         verdict = how(instance, check)
@@ -52,17 +62,19 @@ def checks(library, known=(), subjects=("producer", "consumer", "both")):
     return test
 
 
-def producer_checks(library, known=()):
+def producer_checks(library: type[Library] | Library, known: Known = (),
+                    ) -> Callable[..., None]:
     """`checks` of what the library exports."""
     return checks(library, known, ("producer",))
 
 
-def consumer_checks(library, known=()):
+def consumer_checks(library: type[Library] | Library, known: Known = (),
+                    ) -> Callable[..., None]:
     """`checks` of what the library takes."""
     return checks(library, known, ("consumer", "both"))
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> int:
     from ._cli import main as run
 
     return run(arguments)

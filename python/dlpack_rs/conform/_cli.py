@@ -1,5 +1,7 @@
 """`python -m dlpack_rs conform`."""
 
+from __future__ import annotations
+
 import argparse
 import fnmatch
 import sys
@@ -61,7 +63,7 @@ def parser(program):
     return arguments
 
 
-def main(arguments=None, program="dlpack_rs conform"):
+def main(arguments: list[str] | None = None, program: str = "dlpack_rs conform") -> int:
     """The exit status."""
     options = parser(program).parse_args(arguments)
     if options.worker:

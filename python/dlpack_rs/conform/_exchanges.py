@@ -225,7 +225,7 @@ def _(library):
     must(header.version.major == 1, f"major version {header.version.major}")
     older = header.prev_api
     while older and steps < 10:
-        older, steps = abi.DLPackExchangeAPIHeader.from_address(older).prev_api, steps + 1
+        older, steps = older.contents.prev_api, steps + 1
     must(steps < 10, "prev_api does not end")
 
 

@@ -1,8 +1,16 @@
 """How the checks reach a library: a class of few methods, and those of libraries in wide use."""
 
+from __future__ import annotations
+
 from .._expression import evaluate
 from ._memory import Handmade, newest
 from ._model import Skipped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .. import Tensor
 
 
 def sample(values=range(12), shape=(3, 4), **rest):
@@ -25,60 +33,64 @@ class Library:
 
     name = "library"
     fork = True  # checks may run in processes forked after the import
-    make = None
-    make_read_only = None
-    take = None
-    take_copy = None  # from_dlpack(producer, copy=True)
+    if TYPE_CHECKING:
+        def make(self, tensor: Tensor, /) -> Any: ...
+        def make_read_only(self, tensor: Tensor, /) -> Any: ...
+        def take(self, producer: Any, /) -> Any: ...
+        def take_copy(self, producer: Any, /) -> Any: ...
+    else:
+        make = make_read_only = take = None
+        take_copy = None  # from_dlpack(producer, copy=True)
 
-    def version(self):
+    def version(self) -> str:
         return ""
 
-    def values(self, result):
+    def values(self, result: Any, /) -> list[Any]:
         """The elements in row-major order."""
         return newest(result).values()
 
-    def address(self, result):
+    def address(self, result: Any, /) -> int:
         """Where the first element is."""
         return newest(result).address
 
-    def writable(self, result):
+    def writable(self, result: Any, /) -> bool:
         raise Skipped("the library does not say whether a tensor is writable")
 
-    def use(self, result):
+    def use(self, result: Any, /) -> object:
         """Computes something with a tensor, as programs do after an import."""
         return self.values(result)
 
-    def settle(self):
+    def settle(self) -> None:
         """Does what makes a library free what it put off."""
 
-    def transposed(self, x):
+    def transposed(self, x: Any, /) -> Any:
         return x.T
 
-    def columns(self, x):
+    def columns(self, x: Any, /) -> Any:
         return x[:, ::2]
 
-    def reversed(self, x):
+    def reversed(self, x: Any, /) -> Any:
         return x[::-1]
 
-    def inner(self, x):
+    def inner(self, x: Any, /) -> Any:
         return x[1:, 1:]
 
-    def rows(self, x):
+    def rows(self, x: Any, /) -> Any:
         return x[1:]
 
-    def broadcast(self, x):
+    def broadcast(self, x: Any, /) -> Any:
         """A view of shape (2, *x.shape), without a copy."""
         raise Skipped("no broadcast views")
 
-    def reshape_in_place(self, x):
+    def reshape_in_place(self, x: Any, /) -> Any:
         """Makes a tensor of 3 x 4 one of 12."""
         raise Skipped("shapes do not change in place")
 
-    def foreign(self):
+    def foreign(self) -> list[Any]:
         """Tensors of dtypes that DLPack lacks."""
         return []
 
-    def lazy(self):
+    def lazy(self) -> list[Any]:
         """`(what, tensor, values)` of tensors whose memory does not have their values."""
         return []
 
@@ -368,7 +380,8 @@ class Functions(Library):
         self.name, self.make, self.take = name, make, take
 
 
-LIBRARIES = {kind.name: kind for kind in (NumPy, Torch, Jax, TensorFlow, TvmFfi, PyArrow, Ours)}
+LIBRARIES: dict[str, type[Library]] = {
+    kind.name: kind for kind in (NumPy, Torch, Jax, TensorFlow, TvmFfi, PyArrow, Ours)}
 
 
 def find(producer, consumer=None):

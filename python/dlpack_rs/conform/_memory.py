@@ -39,7 +39,7 @@ name_address = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(
     ("PyCapsule_GetName", _python))
 _set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(
     ("PyCapsule_SetName", _python))
-_static = {}
+_static: dict = {}
 
 
 def _name(text):
@@ -150,7 +150,7 @@ class Handmade:
     legacy one. What only a versioned tensor can say makes `needs_versioned` true.
     """
 
-    _alive = []  # a library that is not correct may look at one at any time
+    _alive: list = []  # a library that is not correct may look at one at any time
 
     def __init__(self, values=range(12), shape=(3, 4), strides="compact", dtype=FLOAT32,
                  device=(1, 0), flags=0, version=capsules.MAX_VERSION, legacy=False, byte_offset=0,

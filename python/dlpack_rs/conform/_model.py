@@ -1,7 +1,15 @@
 """What a check is: a rule, the text that demands it, how grave a violation is, and a judge."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Callable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    _Judge = TypeVar("_Judge", bound=Callable[[Any], None])
 
 # Violations of MUST break other programs; SHOULD is what consumers rely on; ROBUST is about inputs
 # that no correct producer gives; INFO counts for nothing.
@@ -37,7 +45,7 @@ class Noted(Exception):
     """The rule is kept, and how is worth a remark."""
 
 
-def must(condition, text):
+def must(condition: object, text: str) -> None:
     if not condition:
         raise Failed(text)
 
@@ -50,15 +58,15 @@ class Check:
     severity: str
     source: str  # a key of SOURCES
     rule: str
-    judge: Callable
+    judge: Callable[[Any], None]
     ends: bool = False  # the end of the process belongs to the check: it has to be a clean one
 
     @property
-    def subject(self):
+    def subject(self) -> str:
         """What the check needs: a producer, a consumer, or both."""
         return {"P": "producer", "X": "producer", "C": "consumer", "R": "both"}[self.id[0]]
 
-    def explain(self):
+    def explain(self) -> str:
         title, url = SOURCES[self.source]
         doc = " ".join((self.judge.__doc__ or "").split())
         return "\n".join(filter(None, (f"{self.id} {self.severity}: {self.rule}",
@@ -66,14 +74,15 @@ class Check:
                                        f"  {doc}" if doc else "")))
 
 
-CHECKS = {}
+CHECKS: dict[str, Check] = {}
 
 
-def check(name, severity, source, rule, ends=False):
+def check(name: str, severity: str, source: str, rule: str, ends: bool = False,
+          ) -> Callable[[_Judge], _Judge]:
     """Registers a function as a check. Identifiers are never used again for another rule."""
     assert severity in SEVERITIES and source in SOURCES and name not in CHECKS, name
 
-    def register(judge):
+    def register(judge: _Judge) -> _Judge:
         CHECKS[name] = Check(name, severity, source, rule, judge, ends)
         return judge
 
@@ -89,10 +98,10 @@ class Verdict:
     text: str = ""
 
     @property
-    def violation(self):
+    def violation(self) -> bool:
         return self.outcome in VIOLATIONS
 
     @property
-    def counts(self):
+    def counts(self) -> bool:
         """Whether the verdict speaks against the library."""
         return self.violation and self.check.severity != "INFO"

@@ -1,5 +1,7 @@
 """Runs checks, each in a process of its own: what ends that process is a verdict, too."""
 
+from __future__ import annotations
+
 import faulthandler
 import gc
 import json
@@ -13,6 +15,13 @@ import time
 
 from ._model import CHECKS, Failed, Noted, Skipped, Verdict
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._libraries import Library
+    from ._model import Check
+
 SECONDS = 60  # for one check
 
 
@@ -20,7 +29,7 @@ class Ending(Exception):
     """Raised in a check's process: it has to end as programs do, which is part of the check."""
 
 
-def judge(library, check):
+def judge(library: Library, check: Check) -> Verdict:
     """A verdict by this process, which may not live to give it."""
     try:
         if check.subject in ("producer", "both") and library.make is None:
@@ -39,7 +48,8 @@ def judge(library, check):
     return Verdict(check, "pass")
 
 
-def judge_forked(library, check, seconds=SECONDS, end=None):
+def judge_forked(library: Library, check: Check, seconds: float = SECONDS,
+                 end: Callable[[], object] | None = None) -> Verdict:
     """A verdict by a fork of this process. A check that `ends` needs `end`, called in the fork to
     end it as a program ends; without it, the check is left out."""
     if check.ends and end is None:
@@ -54,7 +64,7 @@ def judge_forked(library, check, seconds=SECONDS, end=None):
             gc.freeze()  # what the parent has is not searched again by each collection
             verdict = judge(library, check)
             os.write(writable, json.dumps([verdict.outcome, verdict.text[:2000]]).encode())
-            if check.ends and verdict.outcome == "pass":
+            if end is not None and check.ends and verdict.outcome == "pass":
                 end()
             os._exit(0)
         os.close(writable)

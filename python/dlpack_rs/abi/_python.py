@@ -1,0 +1,147 @@
+"""The functions of the library that call Python, and memory as a tensor; for CPython."""
+
+from __future__ import annotations
+
+from ctypes import PyDLL, byref, c_int64, py_object, pythonapi
+
+from .._library import library_path
+from . import DLRS_INIT, call, declare, lib
+from ._declarations import (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
+                            DLPACK_FLAG_BITMASK_READ_ONLY, DLRS_LEVEL_LAYOUT, PYTHON_FUNCTIONS,
+                            DLDataType, DLDevice, DLTensor, Versioned, dlrs_import_options,
+                            dlrs_py_import_options)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ._declarations import _PythonLibrary
+
+
+def _load() -> _PythonLibrary:
+    library = PyDLL(library_path())
+    declare(library, PYTHON_FUNCTIONS)
+    return library  # type: ignore[return-value]
+
+
+# What a call sets as Python's exception is raised by it.
+pylib = _load()
+
+
+def new_object(out: py_object[Any]) -> Any:
+    """The object that a function of `pylib` wrote to `out`, whose reference it takes over."""
+    value = out.value
+    pythonapi.Py_DecRef(out)
+    return value
+
+
+class _Owner:
+    """What a tensor of `wrap` holds: the memory, and what is to be called when it is done with."""
+
+    def __init__(self, memory: object) -> None:
+        self.memory, self.on_free = memory, None
+
+    on_free: Callable[[], object] | None
+
+    def __del__(self) -> None:
+        self.memory = None
+        if self.on_free is not None:
+            self.on_free()
+
+
+class _Import:
+    """The tensor that a Python object exports, as long as this lives."""
+
+    def __init__(self, memory: object) -> None:
+        self.tensor = Versioned()
+        wanted = DLRS_INIT(dlrs_import_options, level=DLRS_LEVEL_LAYOUT, copy=-1, order=ord("K"))
+        options = DLRS_INIT(dlrs_py_import_options)
+        options.import_options.contents = wanted
+        call(pylib.dlrs_py_import, memory, byref(options), byref(self.tensor))
+
+    def __del__(self, release: Callable[..., None] = lib.dlrs_release) -> None:
+        if self.tensor:
+            release(self.tensor)
+
+
+def wrap(memory: Any, shape: Sequence[int], dtype: str | DLDataType,
+         on_free: Callable[[], object] | None = None, *, strides: Sequence[int] | None = None,
+         device: str | DLDevice | None = None, flags: int = 0) -> Versioned:
+    """A managed tensor over memory: an address, or an object with a buffer or a `__dlpack__`.
+
+    The tensor keeps the object and `on_free` alive; when its last holder has released it, on any
+    thread, the object is let go and `on_free()` is called, once. Memory at an address has to stay
+    valid until then; how large it is nobody can check. A tensor that does not fit into an object's
+    memory is a ValueError, and a read-only object makes a read-only tensor.
+
+    `strides` are in elements; None is compact and row-major. `device` is the object's own, and
+    "cpu" for an address. The caller owns the tensor: dlrs_release ends that, or a capsule of it,
+    which dlrs_py_capsule_new_take makes.
+    """
+    tensor = DLTensor(ndim=len(shape), shape=_int64(shape), dtype=_dtype(dtype))
+    if strides is not None:
+        if len(strides) != len(shape):
+            raise ValueError(f"wrap: strides has {len(strides)} numbers, and shape {len(shape)}")
+        tensor.strides = _int64(strides)
+    if isinstance(memory, int):
+        tensor.data, tensor.device = memory, _device("cpu" if device is None else device)
+        owner = _Owner(None)
+    else:
+        held = _Import(_as_bytes(memory))
+        given = held.tensor.contents
+        tensor.data, tensor.byte_offset = given.dl_tensor.data, given.dl_tensor.byte_offset
+        tensor.device = given.dl_tensor.device
+        if device is not None:
+            wanted, there = _device(device), tensor.device
+            if (wanted.device_type, wanted.device_id) != (there.device_type, there.device_id):
+                raise ValueError(f"wrap: device is {device}, and the memory is on another")
+        flags |= given.flags & DLPACK_FLAG_BITMASK_READ_ONLY
+        _fit(tensor, flags, given)
+        owner = _Owner(held)
+    out = Versioned()
+    call(pylib.dlrs_py_wrap, byref(tensor), flags, owner, byref(out))
+    owner.on_free = on_free  # not before: on failure nothing was taken
+    return out
+
+
+def _fit(tensor: DLTensor, flags: int, given: Any) -> None:
+    """ValueError for elements outside the memory given."""
+    reach = []
+    for one, its in ((tensor, flags), (given.dl_tensor, given.flags)):
+        low, high = c_int64(), c_int64()
+        padded = its & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED
+        call(lib.dlrs_span, byref(one), padded, byref(low), byref(high))
+        reach.append((low.value, high.value))
+    (low_, high_), (first, end) = reach
+    if low_ < high_ and (low_ < first or high_ > end):
+        raise ValueError(f"wrap: the elements take bytes {low_} to {high_} of memory that has "
+                         f"bytes {first} to {end}; give another shape, strides or dtype")
+
+
+def _as_bytes(memory: Any) -> Any:
+    """A buffer as plain bytes, whatever its elements are; anything else as it is."""
+    try:
+        return memoryview(memory).cast("B")
+    except TypeError:  # no buffer, or one with no bytes or with gaps
+        return memory
+
+
+def _int64(numbers: Sequence[int]) -> Any:
+    return (c_int64 * len(numbers))(*numbers)
+
+
+def _dtype(dtype: str | DLDataType) -> DLDataType:
+    if isinstance(dtype, DLDataType):
+        return dtype
+    found, text = DLDataType(), dtype.encode()
+    call(lib.dlrs_dtype_parse, text, len(text), byref(found))
+    return found
+
+
+def _device(device: str | DLDevice) -> DLDevice:
+    if isinstance(device, DLDevice):
+        return device
+    found, text = DLDevice(), device.encode()
+    call(lib.dlrs_device_parse, text, len(text), byref(found))
+    return found

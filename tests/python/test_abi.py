@@ -1,0 +1,280 @@
+"""dlpack_rs.abi: the headers for ctypes and cffi, and memory as a tensor."""
+
+import ctypes
+import enum
+import inspect
+import random
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from ctypes import byref, py_object
+
+import numpy as np
+import pytest
+
+from dlpack_rs import abi
+from dlpack_rs.abi import enums
+
+HEADERS = [(abi.include() / name).read_text() for name in ("dlpack.h", "dlpack_rs.h")]
+# Macros that stand for no number.
+NO_NUMBER = {"DLPACK_EXTERN_C", "DLPACK_DLL", "DLRS_API", "DLRS_INIT", "DLPACK_DLPACK_H_",
+             "DLPACK_RS_H_"}
+
+
+# --- Declarations -----------------------------------------------------------------------------
+
+
+def macros():
+    return {name for text in HEADERS for name in re.findall(r"#\s*define (\w+)", text)} - NO_NUMBER
+
+
+def test_every_macro_has_the_value_that_a_compiler_says(tmp_path):
+    names = sorted(macros())
+    assert len(names) > 20 and all(hasattr(abi, name) for name in names)
+    if not shutil.which("cc"):
+        pytest.skip("not run: no C compiler")
+    prints = "".join(f'printf("%lld\\n", (long long)({name}));\n' for name in names)
+    (tmp_path / "say.c").write_text('#include "dlpack_rs.h"\n#include <stdio.h>\n'
+                                    f"int main(void) {{\n{prints}return 0; }}\n")
+    subprocess.run(["cc", "-I", abi.include(), "say.c", "-o", "say"], check=True, cwd=tmp_path)
+    said = subprocess.run([tmp_path / "say"], capture_output=True, text=True, check=True).stdout
+    assert [getattr(abi, name) for name in names] == [int(line) for line in said.split()]
+
+
+def test_every_code_and_flag_is_in_an_enumeration():
+    classes = [kind for kind in vars(enums).values() if isinstance(kind, type)
+               and issubclass(kind, enum.Enum) and len(kind)]
+    codes = {name for text in HEADERS for name in re.findall(r"^  (k?D\w+) = ", text, re.M)}
+    others = {name for name in macros()
+              if re.search("VERSION|MESSAGE_SIZE|ALL_AXES|STREAM_NONE", name)}
+    wanted = sorted(getattr(abi, name) for name in codes | macros() - others)
+    assert sorted(int(member) for kind in classes for member in kind) == wanted
+    assert enums.DeviceType(abi.kDLCUDAManaged).name == "CUDAManaged"
+    assert enums.StatusCode.SHAPE_NEG == abi.DLRS_SHAPE_NEG and enums.Level.STRICT == 3
+    flags = enums.TensorFlags(abi.READ_ONLY | abi.IS_COPIED)
+    assert flags == enums.TensorFlags.READ_ONLY | enums.TensorFlags.IS_COPIED
+    text = (ctypes.c_char * 32)()
+    abi.call(abi.lib.dlrs_device_format, abi.DLDevice(enums.DeviceType.CUDA, 1), text, 32, None)
+    assert text.value == b"cuda:1"
+
+
+def test_every_function_pointer_has_a_type():
+    cffi = pytest.importorskip("cffi")
+    ffi = cffi.FFI()
+    ffi.cdef(abi.cdef())
+    pointers = [(name, ffi.typeof(name)) for name in ffi.list_types()[0]
+                if ffi.typeof(name).kind == "function"]
+    typed = {ctype for _, ctype in pointers}
+    for name in {*ffi.list_types()[0], *ffi.list_types()[1]}:
+        if isinstance(vars(abi).get(name), type) and issubclass(vars(abi)[name], ctypes.Structure):
+            fields = ffi.typeof(name).fields
+            assert [member for member, _ in fields] == [f[0] for f in vars(abi)[name]._fields_]
+            pointers += [(f"{name}_{member}_fn", field.type) for member, field in fields
+                         if field.type.kind == "function" and field.type not in typed]
+    assert len(pointers) > 25
+    for name, ctype in pointers:
+        kind = getattr(abi, name)
+        assert len(kind._argtypes_) == len(ctype.args), name
+        for ours, its in zip(kind._argtypes_, ctype.args):
+            assert ctypes.sizeof(ours) == ffi.sizeof(its), name
+        assert (kind._restype_ is None) == (ctype.result.kind == "void"), name
+
+
+def test_everything_has_the_headers_comment():
+    for name in abi.FUNCTIONS:
+        doc = getattr(abi.lib, name).__doc__
+        prototype, _, text = doc.partition("\n\n")
+        assert f"{name}(" in prototype and prototype.endswith(");"), name
+        for line in filter(None, text.splitlines()):
+            assert f" * {line}\n" in HEADERS[1], (name, line)
+    structs = [kind for kind in vars(abi).values() if isinstance(kind, type)
+               and issubclass(kind, ctypes.Structure) and kind is not ctypes.Structure]
+    for struct in structs:
+        members = [name for name, _ in struct._fields_]
+        found = re.findall(r"^(\w+): ", inspect.cleandoc(struct.__doc__), re.M)
+        assert [name for name in found if name in members] == members, struct
+    text = subprocess.run([sys.executable, "-c", "from dlpack_rs import abi; "
+                           "help(abi.lib.dlrs_copy)"], capture_output=True, text=True,
+                          env={"PYTHONPATH": ":".join(sys.path)}).stdout
+    assert "Copy the elements of one tensor into another" in text
+
+
+def test_functions_that_call_python_take_objects():
+    python = {name for name in abi.FUNCTIONS if "_py_" in name} | {"dlrs_exchange_api_from_type"}
+    python -= {"dlrs_stream_to_py", "dlrs_stream_from_py"}  # numbers
+    assert set(abi._declarations.PYTHON_FUNCTIONS) == python
+    out = abi.Versioned()
+    with pytest.raises(AttributeError, match="'int' has no __dlpack__"):
+        abi.call(abi.pylib.dlrs_py_import, 3, None, byref(out))
+    found = ctypes.POINTER(abi.DLPackExchangeAPI)()
+    import dlpack_rs
+
+    abi.call(abi.pylib.dlrs_exchange_api_from_type, dlpack_rs.Tensor, byref(found))
+    assert found.contents.header.version.minor == 3 and not found.contents.header.prev_api
+
+
+def test_init_sets_the_size():
+    error = abi.DLRS_INIT(abi.dlrs_error, status=7)
+    assert (error.struct_size, error.status, error.value) == (ctypes.sizeof(error), 7, 0)
+
+
+# --- cffi -------------------------------------------------------------------------------------
+
+
+def spelled(ctype):
+    return ctype.cname.replace("struct ", "")
+
+
+def test_the_cffi_module_is_what_its_parser_says():
+    cffi = pytest.importorskip("cffi")
+    from dlpack_rs.abi.cffi import ffi, lib
+
+    parsed = cffi.FFI()
+    parsed.cdef(abi.cdef())
+    known = parsed.dlopen(abi.library_path())
+    assert dir(lib) == dir(known)
+    for name in dir(known):
+        value, ours = getattr(known, name), getattr(lib, name)
+        if isinstance(value, int):
+            assert ours == value, name
+        else:
+            assert spelled(ffi.typeof(ours)) == spelled(parsed.typeof(value)), name
+    for name in parsed.list_types()[0]:
+        ours, its = ffi.typeof(name), parsed.typeof(name)
+        assert spelled(ours) == spelled(its), name
+        if its.kind == "struct" and its.fields is not None:
+            assert [(member, spelled(field.type), field.offset) for member, field in ours.fields
+                    ] == [(member, spelled(field.type), field.offset)
+                          for member, field in its.fields]
+
+
+def test_the_cffi_module_needs_no_parser():
+    pytest.importorskip("_cffi_backend")
+    code = ("import sys; from dlpack_rs.abi.cffi import ffi, lib; "
+            "error = ffi.new('dlrs_error *', {'struct_size': ffi.sizeof('dlrs_error')}); "
+            "assert lib.dlrs_validate(ffi.NULL, 0, lib.DLRS_LEVEL_STRICT, error) == 101; "
+            "assert b'NULL' in ffi.string(error.message); "
+            "assert not {'cffi', 'pycparser', 'distutils'} & set(sys.modules)")
+    subprocess.run([sys.executable, "-c", code], check=True,
+                   env={"PYTHONPATH": ":".join(sys.path)})
+
+
+# --- wrap -------------------------------------------------------------------------------------
+
+
+class Once:
+    """A producer of a tensor, which goes with it."""
+
+    def __init__(self, tensor):
+        out = py_object()
+        abi.call(abi.pylib.dlrs_py_capsule_new_take, byref(tensor), byref(out))
+        self.capsule = abi.new_object(out)
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def taken(tensor):
+    """NumPy's array of a tensor."""
+    return np.from_dlpack(Once(tensor))
+
+
+def test_wrapped_memory_is_where_numpy_sees_it():
+    """Random shapes and strides over a buffer: the elements, or ValueError where one is outside."""
+    rng, accepted = random.Random(46), 0
+    for _ in range(400):
+        dtype = rng.choice(["int8", "uint16", "float32", "complex128"])
+        memory = bytearray(rng.randbytes(rng.choice([0, 7, 48, 96])))
+        shape = tuple(rng.randint(0, 4) for _ in range(rng.randint(0, 3)))
+        item = np.dtype(dtype).itemsize
+        strides = None if rng.random() < 0.4 else tuple(rng.randint(-3, 4) for _ in shape)
+        steps = np.empty(shape, "int8").strides if strides is None else strides
+        first = [sum(i * s for i, s in zip(at, steps)) * item for at in np.ndindex(shape)]
+        fits = not first or (min(first) >= 0 and max(first) + item <= len(memory))
+        calls = []
+        try:
+            tensor = abi.wrap(memory, shape, dtype, lambda: calls.append(1), strides=strides)
+        except ValueError as error:
+            assert not fits and not calls
+            assert re.search("wrap: the elements take bytes|data is NULL although", str(error))
+            continue
+        assert fits
+        accepted += 1
+        array = taken(tensor)
+        assert array.shape == shape and array.dtype == dtype and not calls
+        expected = [bytes(memory[at:at + item]) for at in first]
+        assert [array[at].tobytes() for at in np.ndindex(shape)] == expected
+        if array.size:
+            with pytest.raises(BufferError):
+                memory.append(0)
+        del array
+        assert calls == [1]
+        memory.append(0)
+    assert 100 < accepted < 390
+
+
+def test_wrapping_what_there_is():
+    array = np.arange(6, dtype=np.float32)
+    for memory, flags in ((array, 0), (bytes(24), abi.READ_ONLY), (memoryview(bytearray(24)), 0),
+                          (array.reshape(2, 3).T, 0), ((ctypes.c_float * 6)(), 0),
+                          (array.ctypes.data, 0), (array.view("V4"), 0)):
+        tensor = abi.wrap(memory, (3, 2), abi.DLDataType(abi.kDLFloat, 32, 1))
+        assert tensor.contents.flags == flags
+        assert tensor.contents.dl_tensor.strides[:2] == [2, 1]
+        abi.lib.dlrs_release(tensor)
+    tensor = abi.wrap(1 << 40, (4,), "bfloat16", device="cuda:1", flags=abi.IS_COPIED)
+    device = tensor.contents.dl_tensor.device
+    assert (device.device_type, device.device_id) == (2, 1) and tensor.contents.flags == 2
+    abi.lib.dlrs_release(tensor)
+    for arguments, kind, text in (
+            ((array[::2], (3,), "float32"), BufferError, "not dense"),
+            (("text", (1,), "int8"), AttributeError, "no __dlpack__"),
+            ((bytearray(8), (2,), "int31"), BufferError, "int31"),
+            ((bytearray(8), (-2,), "int32"), ValueError, "extent is negative"),
+            ((bytearray(8), (2,), "int32", None), ValueError, "on another"),
+            ((bytearray(8), (2, 1), "int32", None), ValueError, "strides has 1")):
+        calls = []
+        rest = {"on another": {"device": "cuda:0"}, "strides has 1": {"strides": (1,)}}
+        with pytest.raises(kind, match=text):
+            abi.wrap(*arguments[:3], lambda: calls.append(1), **rest.get(text, {}))
+        assert not calls
+
+
+def test_a_wrapped_tensor_is_released_anywhere():
+    order = []
+
+    class Memory(bytearray):
+        def __del__(self):
+            order.append("memory")
+
+    tensor = abi.wrap(Memory(8), (2,), "int32", lambda: order.append("on_free"))
+    view = abi.Versioned()
+    abi.call(abi.lib.dlrs_retain, tensor, byref(view))
+    abi.lib.dlrs_release(tensor)
+    assert order == []
+    release = threading.Thread(target=abi.lib.dlrs_release, args=(view,))
+    release.start()
+    release.join()
+    assert order == ["memory", "on_free"]
+
+
+def test_a_wrapped_tensor_may_outlive_python():
+    """Released by the C library after Python has ended."""
+    code = """
+import ctypes
+from dlpack_rs import abi
+tensor = abi.wrap(bytearray(8), (2,), "int32", lambda: print("freed"))
+release = ctypes.cast(abi.lib.dlrs_release, ctypes.c_void_p).value
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+libc.__cxa_atexit(release, ctypes.cast(tensor, ctypes.c_void_p), None)
+print("end")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={"PYTHONPATH": ":".join(sys.path)})
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("end"), done

@@ -1,0 +1,83 @@
+"""Type checkers on programs that use the package, as on those of its users, and stubtest.
+
+A checker that is not installed is not run, and says so; requirements-types.txt has them.
+"""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dlpack_rs
+
+TYPED = Path(__file__).parent / "typed"
+PACKAGE = Path(dlpack_rs.__file__).parent
+CACHE = TYPED.parents[2] / "target" / "mypy"
+PROGRAMS = ["exchange", "looking", "calls", "judged"]
+WRONG = [number for number, line in enumerate((TYPED / "wrong.py").read_text().splitlines(), 1)
+         if line.endswith("# wrong")]
+
+
+def run(*words, **environment):
+    return subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True,
+                          timeout=600, cwd=TYPED,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent), **environment})
+
+
+def needs(module):
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"not run: {module} is not installed")
+
+
+def installed():
+    """The programs whose libraries there are."""
+    there = importlib.util.find_spec("torch") is not None
+    return [TYPED / f"{name}.py" for name in PROGRAMS
+            if there or "from torch" not in (TYPED / f"{name}.py").read_text()]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_run(name):
+    if TYPED / f"{name}.py" not in installed():
+        pytest.skip("not run: torch is not installed")
+    done = run(name)
+    assert done.returncode == 0, done.stderr
+
+
+def mistakes(errors):
+    """The lines of wrong.py among (file, line, message), if there is nothing else."""
+    assert {file for file, *_ in errors} == {"wrong.py"}, errors
+    return sorted({line for _, line, _ in errors})
+
+
+def test_mypy():
+    needs("mypy")
+    done = run("mypy", "--config-file", "mypy.ini", "--cache-dir", str(CACHE), "wrong.py",
+               *(path.name for path in installed()))
+    found = re.findall(r"^(.+?):(\d+): error: (.*)", done.stdout, re.MULTILINE)
+    errors = [(file, int(line), message) for file, line, message in found]
+    assert mistakes(errors) == WRONG, done.stdout + done.stderr
+
+
+def test_pyright():
+    needs("pyright")
+    done = run("pyright", "--outputjson", "--pythonpath", sys.executable, "wrong.py",
+               *(path.name for path in installed()))
+    if not done.stdout.startswith("{"):
+        pytest.skip(f"not run: pyright cannot start: {(done.stdout + done.stderr)[-200:]}")
+    errors = [(Path(found["file"]).name, found["range"]["start"]["line"] + 1, found["message"])
+              for found in json.loads(done.stdout)["generalDiagnostics"]
+              if found["severity"] == "error"]
+    assert mistakes(errors) == WRONG, errors
+
+
+def test_stubtest():
+    needs("mypy")
+    done = run("mypy.stubtest", "dlpack_rs", "--mypy-config-file", "stubtest.ini",
+               "--allowlist", "differs.txt", "--ignore-unused-allowlist")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,36 @@
+"""A library that keeps the rules, judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlpack_rs import Tensor, conform
+
+Array = npt.NDArray[Any]
+
+
+class MyLibrary(conform.Library):
+    name = "mine"
+
+    def make(self, tensor: Tensor) -> Array:
+        return np.array(tensor.numpy())
+
+    def take(self, producer: Any) -> Array:
+        return np.from_dlpack(producer)
+
+    def version(self) -> str:
+        return "1.0"
+
+    def address(self, result: Array) -> int:
+        return result.ctypes.data
+
+
+test_dlpack = conform.checks(MyLibrary, known={"P15": "issue 7"})
+test_exports = conform.producer_checks(MyLibrary())
+check = conform.CHECKS["P01"]
+verdict = conform.judge(MyLibrary(), check)
+assert isinstance(verdict, conform.Verdict) and not verdict.counts, verdict.text
+print(check.explain(), conform.SEVERITIES, verdict.outcome)
