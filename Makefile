@@ -18,8 +18,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:$(CURDIR)/target/tools/bin
 
 .DEFAULT_GOAL = help
 .PHONY: help setup build install install-build uninstall packages demo check lint test test-clean \
-	test-long soak sanitize miri coverage mutants wheel conform interop adopt-numpy test-pythons \
-	test-oneapi \
+	test-long soak sanitize miri coverage mutants wheel conform interop adopt-numpy adopt-nanobind \
+	test-pythons test-oneapi \
 	test-windows test-cross test-avx512 test-cuda bench-cuda bench fuzz fuzz-long clean
 
 help:  ## list the targets
@@ -156,6 +156,9 @@ interop: build  ## exchange tensors with every system there is; writes docs/inte
 
 adopt-numpy: build  ## NumPy on this library: its own tests, answers and times (examples/adopt)
 	$(PYTHON) -B examples/adopt/numpy/run.py $(INCLUDE) $(LIB)
+
+adopt-nanobind: build  ## nanobind on this library: its own tests, answers (examples/adopt)
+	$(PYTHON) -B examples/adopt/nanobind/run.py $(INCLUDE) $(LIB)
 
 test-windows: setup  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
 	platforms/windows.sh

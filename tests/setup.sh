@@ -46,7 +46,7 @@ goal_needs() { # goal_needs GOAL: what it cannot do without, a "|", and what it 
     test-cross) echo "$c /usr/bin/rustc:rustc-web /usr/bin/cargo:cargo-web" \
       "$sources:rust-web-src $cross" ;;
     test-long | interop | conform | bench) echo "rust $c $venv" ;;
-    adopt-numpy) echo "rust $c g++:g++ $venv" ;;
+    adopt-numpy | adopt-nanobind) echo "rust $c g++:g++ $venv" ;;
     wheel | packages) echo "rust $c readelf:binutils $cmake $venv" ;;
     test-pythons) echo "rust $c dpkg:dpkg $venv" ;;
     mutants) echo "rust $c $python:python3 patch:patch" ;;
