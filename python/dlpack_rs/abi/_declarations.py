@@ -267,6 +267,10 @@ class dlrs_backend(Structure):
     memory_info: Bytes that are free, and bytes in all.
     pointer: What kind of memory an address is in, and its allocation (NULL and 0 when not
         known).
+    peer_access: Whether a device reaches the memory of another one of the table: 0 it cannot, 1
+        it could, 2 it does.
+    peer_access_set: Lets a device reach the memory of another one (`enabled` 1), or ends that
+        (0). That it is so already is no failure.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -351,7 +355,8 @@ class dlrs_copy_options(Structure):
     memory is known only to who enqueued it: name its stream, or wait for it before. Where the CPU
     does the work, or the two sides have different backends, the call waits for streams; the CPU
     touches managed memory of a device without concurrentManagedAccess only while that device does
-    nothing.
+    nothing. What dlrs_ready_record recorded for a side comes first in any case, and stands for the
+    stream of a source that has none by name.
 
     CUDA's 1 (legacy) and 2 (per thread) are streams of the device, or of the current context
     where the memory is not a device's. A stream that is being captured waits for no default
@@ -697,6 +702,10 @@ dlrs_backend_memory_info_fn = CFUNCTYPE(c_int32, c_void_p, DLDevice, POINTER(c_u
     POINTER(c_uint64), POINTER(dlrs_fault))
 dlrs_backend_pointer_fn = CFUNCTYPE(c_int32, c_void_p, c_void_p, POINTER(DLDevice),
     POINTER(c_void_p), POINTER(c_uint64), POINTER(dlrs_fault))
+dlrs_backend_peer_access_fn = CFUNCTYPE(c_int32, c_void_p, DLDevice, DLDevice, POINTER(c_int32),
+    POINTER(dlrs_fault))
+dlrs_backend_peer_access_set_fn = CFUNCTYPE(c_int32, c_void_p, DLDevice, DLDevice, c_int32,
+    POINTER(dlrs_fault))
 
 # Pointers to the managed tensors.
 Legacy = POINTER(DLManagedTensor)
@@ -1126,7 +1135,6 @@ PYTHON_FUNCTIONS = {
         POINTER(py_object), POINTER(dlrs_error)),
     "dlrs_py_import": (c_int32, py_object, POINTER(dlrs_py_import_options),
         POINTER(POINTER(DLManagedTensorVersioned)), POINTER(dlrs_error)),
-    "dlrs_py_module": (c_int32, POINTER(py_object), POINTER(dlrs_error)),
     "dlrs_py_request_parse": (c_int32, POINTER(py_object), c_ssize_t, py_object,
         POINTER(dlrs_py_request), POINTER(dlrs_error)),
     "dlrs_py_wrap": (c_int32, POINTER(DLTensor), c_uint64, py_object,

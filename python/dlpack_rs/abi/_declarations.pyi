@@ -363,6 +363,14 @@ class dlrs_backend(Structure):
     """Bytes that are free, and bytes in all."""
     pointer: _CField[c_void_p, int | None, int | None | c_void_p]
     """What kind of memory an address is in, and its allocation (NULL and 0 when not known)."""
+    peer_access: _CField[c_void_p, int | None, int | None | c_void_p]
+    """Whether a device reaches the memory of another one of the table: 0 it cannot, 1 it could, 2
+    it does.
+    """
+    peer_access_set: _CField[c_void_p, int | None, int | None | c_void_p]
+    """Lets a device reach the memory of another one (`enabled` 1), or ends that (0). That it is so
+    already is no failure.
+    """
     def __init__(
         self,
         struct_size: int | c_uint32 = ...,
@@ -385,6 +393,8 @@ class dlrs_backend(Structure):
         event_query: int | None | c_void_p = ...,
         memory_info: int | None | c_void_p = ...,
         pointer: int | None | c_void_p = ...,
+        peer_access: int | None | c_void_p = ...,
+        peer_access_set: int | None | c_void_p = ...,
     ) -> None: ...
 
 class dlrs_byte_plan(Structure):
@@ -456,7 +466,8 @@ class dlrs_copy_options(Structure):
     memory is known only to who enqueued it: name its stream, or wait for it before. Where the CPU
     does the work, or the two sides have different backends, the call waits for streams; the CPU
     touches managed memory of a device without concurrentManagedAccess only while that device does
-    nothing.
+    nothing. What dlrs_ready_record recorded for a side comes first in any case, and stands for the
+    stream of a source that has none by name.
 
     CUDA's 1 (legacy) and 2 (per thread) are streams of the device, or of the current context
     where the memory is not a device's. A stream that is being captured waits for no default
@@ -1310,6 +1321,46 @@ class dlrs_backend_pointer_fn(CFuncPtr):
         /,
     ) -> int: ...
 
+@final
+class dlrs_backend_peer_access_fn(CFuncPtr):
+    """Whether a device reaches the memory of another one of the table: 0 it cannot, 1 it could, 2
+    it does.
+    """
+    def __new__(
+        cls,
+        function: Callable[[int | None, DLDevice, DLDevice, _Pointer[c_int32], _Pointer[dlrs_fault]], int] = ...,
+        /,
+    ) -> dlrs_backend_peer_access_fn: ...
+    def __call__(
+        self,
+        context: _Address,
+        device: DLDevice,
+        peer: DLDevice,
+        out: _Ref[c_int32],
+        fault: _Ref[dlrs_fault],
+        /,
+    ) -> int: ...
+
+@final
+class dlrs_backend_peer_access_set_fn(CFuncPtr):
+    """Lets a device reach the memory of another one (`enabled` 1), or ends that (0). That it is so
+    already is no failure.
+    """
+    def __new__(
+        cls,
+        function: Callable[[int | None, DLDevice, DLDevice, int, _Pointer[dlrs_fault]], int] = ...,
+        /,
+    ) -> dlrs_backend_peer_access_set_fn: ...
+    def __call__(
+        self,
+        context: _Address,
+        device: DLDevice,
+        peer: DLDevice,
+        enabled: int | c_int32,
+        fault: _Ref[dlrs_fault],
+        /,
+    ) -> int: ...
+
 DLPACK_FLAG_BITMASK_IS_COPIED: Final = 2
 """Flag: the data is a fresh copy that the consumer alone owns."""
 DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED: Final = 4
@@ -1767,7 +1818,8 @@ class _Library:
         Ownership: *backend is read during the call and copied, for good: set the same table again, not
                    a new one each time. Its functions, context and name must stay valid until another is
                    set, calls that began before have returned, and nothing made with it is left. A
-                   tensor remembers the backend that allocated it, and is freed by it. What
+                   tensor remembers the backend that allocated it, or with which dlrs_ready_record
+                   first recorded, and is freed by it. What
                    dlrs_mem_alloc, dlrs_stream_create and dlrs_event_create gave does not: free and
                    destroy it before another backend is set. NULL brings the library's own back. *old,
                    when old is not NULL, receives where the one before was, or NULL.
@@ -2651,19 +2703,6 @@ class _Library:
         Safety:
         See the preface; event and stream are live.
         """
-    def dlrs_exchange_api(self) -> _Pointer[DLPackExchangeAPI]:
-        """const DLPackExchangeAPI *dlrs_exchange_api(void);
-
-        Give the exchange API of this library's type Tensor.
-
-        Ownership: the table is static; never free it.
-        Errors:    none: never NULL. Its functions report theirs as Python exceptions.
-        Threads:   any; needs no Python. Its functions need what dlpack.h says.
-        Source:    DLPackExchangeAPI in dlpack.h. The capsule on the type holds the same table.
-
-        Safety:
-        None.
-        """
     def dlrs_exchange_api_find(
         self,
         header: _Ref[DLPackExchangeAPIHeader],
@@ -3188,6 +3227,60 @@ class _Library:
         Safety:
         See the preface.
         """
+    def dlrs_peer_access_query(
+        self,
+        device: DLDevice,
+        peer: DLDevice,
+        out: _Ref[c_int32],
+        error: _Ref[dlrs_error],
+        /,
+    ) -> int:
+        """dlrs_status dlrs_peer_access_query(DLDevice device, DLDevice peer, int32_t *out, dlrs_error *error);
+
+        Tell whether a device may read and write the memory of another one directly.
+
+        Device:    both of one backend; devices of two backends reach nothing of each other.
+        Ownership: *out is 0: it cannot; 1: it could; 2: it does, as far as it was allowed by
+                   dlrs_peer_access_set of this process, or found to be. Drivers do not tell what other
+                   libraries allowed. A device reaches its own memory. On error *out is 0.
+        Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device
+                   or peer. DLRS_UNSUPPORTED: the backend does not tell, as of memory of the host.
+                   Classes 5 and 6: its driver.
+        Threads:   any.
+        Source:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer.
+
+        Safety:
+        See the preface.
+        """
+    def dlrs_peer_access_set(
+        self,
+        device: DLDevice,
+        peer: DLDevice,
+        enabled: int | c_int32,
+        error: _Ref[dlrs_error],
+        /,
+    ) -> int:
+        """dlrs_status dlrs_peer_access_set(DLDevice device, DLDevice peer, int32_t enabled, dlrs_error *error);
+
+        Let a device read and write the memory of another one directly, or end that, for the process.
+
+        Copies between the two then need no way around, and the caller's kernels on the one may use
+        addresses of the other. The library never does this by itself: every later allocation of the
+        peer is mapped for the device too, and takes longer.
+
+        Device:    both of one backend; CUDA's primary contexts. One direction: the other is a call of
+                   its own. Memory of pools and what was mapped by hand needs the driver's own calls.
+        Ownership: enabled is 1, or 0 to end it; what is so already is no failure.
+        Errors:    DLRS_BAD_ARG: enabled. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device or peer. DLRS_PEER:
+                   there is no way between the two, or they have different backends, or a device is to
+                   lose its own memory. DLRS_UNSUPPORTED: the backend has no such thing, as for memory
+                   of the host. Classes 5 and 6: its driver.
+        Threads:   any; not beside work that needs the access which is ended.
+        Source:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess.
+
+        Safety:
+        See the preface; ending it: no work that needs it is pending.
+        """
     def dlrs_pointer_device(
         self,
         device_type: int | c_int32,
@@ -3335,6 +3428,92 @@ class _Library:
         Safety:
         See the preface.
         """
+    def dlrs_ready_record(
+        self,
+        tensor: _Ref[DLManagedTensorVersioned],
+        stream: _Address,
+        error: _Ref[dlrs_error],
+        /,
+    ) -> int:
+        """dlrs_status dlrs_ready_record(DLManagedTensorVersioned *tensor, void *stream, dlrs_error *error);
+
+        Say that the data of a tensor, and of all tensors that share its memory, is ready when a stream
+        has got here. A later call replaces it.
+
+        DLPack's structs have no stream: who takes a tensor that is still being made can wait for it
+        only if its producer records this. What then orders itself by it: dlrs_ready_wait and
+        dlrs_ready_sync; every function that takes copy options or compares, when it reads or writes the
+        tensor (by a managed struct, a bare DLTensor tells nobody's memory); dlrs_py_export, which has
+        the consumer's stream wait for it instead of for work_stream; dlrs_release_drain, which keeps a
+        tensor until it is ready. For a copy it stands for the source's stream where none is named, and
+        comes before the destination's. A copy with DLRS_COPY_ASYNC records again for its destination,
+        where something was recorded. Without it nothing changes.
+
+        Device:    of the tensor; NULL is its default stream. Pinned memory: a stream of the driver; all
+                   later ones of the same device and context. On the CPU only NULL, and nothing is
+                   recorded.
+        Ownership: one event of the driver, made at the first call, destroyed with the memory.
+        Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
+                   library's. DLRS_REFCOUNT: a callback of the tensor that is being freed.
+                   DLRS_DEVICE_TYPE: no backend serves its device. DLRS_UNSUPPORTED: the backend has no
+                   events. DLRS_STREAM: not a stream of the device. DLRS_CAPTURING: the stream is being
+                   captured, and its graph has not begun. DLRS_NOMEM: no memory. Classes 5 and 6: its
+                   driver. On any error what was recorded before stays.
+        Threads:   any, also on the same tensor; of two calls at a time one is the later.
+        Source:    sync_event of Arrow's C device data interface; dmlc/dlpack#175.
+
+        Safety:
+        See the preface; stream is NULL or a live stream of the tensor's device.
+        """
+    def dlrs_ready_sync(
+        self,
+        tensor: _Ref[DLManagedTensorVersioned],
+        error: _Ref[dlrs_error],
+        /,
+    ) -> int:
+        """dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor, dlrs_error *error);
+
+        Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
+
+        Device:    any.
+        Ownership: unchanged.
+        Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
+                   library's, and nothing is known of it. DLRS_UNSUPPORTED: the backend cannot wait.
+                   Classes 5 and 6: its driver.
+        Threads:   any, also on the same tensor.
+        Source:    as dlrs_ready_record.
+
+        Safety:
+        See the preface.
+        """
+    def dlrs_ready_wait(
+        self,
+        tensor: _Ref[DLManagedTensorVersioned],
+        device: DLDevice,
+        stream: _Address,
+        error: _Ref[dlrs_error],
+        /,
+    ) -> int:
+        """dlrs_status dlrs_ready_wait(const DLManagedTensorVersioned *tensor, DLDevice device, void *stream, dlrs_error *error);
+
+        Make later work of a stream wait until a tensor is ready, as its producer recorded; nothing is
+        done where nothing was recorded.
+
+        Device:    of the stream; NULL is its default stream. On the CPU, and where another backend has
+                   recorded, the call waits. A stream that is being captured cannot wait for what nobody
+                   captures: the tensor must be ready.
+        Ownership: unchanged.
+        Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
+                   device. DLRS_FOREIGN: tensor is not this library's, and nothing is known of it.
+                   DLRS_STREAM: not a stream of the device. DLRS_CAPTURING: the stream is being
+                   captured, and the tensor not ready. DLRS_UNSUPPORTED: the backend cannot wait.
+                   Classes 5 and 6: its driver.
+        Threads:   any, also on the same tensor.
+        Source:    as dlrs_ready_record.
+
+        Safety:
+        See the preface; stream is NULL or a live stream of the device.
+        """
     def dlrs_ref_count(self, tensor: _Ref[DLManagedTensorVersioned], /) -> int:
         """int64_t dlrs_ref_count(const DLManagedTensorVersioned *tensor);
 
@@ -3372,7 +3551,7 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_release_after_take(DLManagedTensorVersioned **tensor, DLDevice device, void *stream, dlrs_error *error);
 
-        Release a tensor once a stream has got here.
+        Release a tensor once a stream has got here, and what dlrs_ready_record recorded for it.
 
         Device:    of the stream, which may still use the tensor.
         Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
@@ -3395,7 +3574,8 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_release_drain(uint64_t *out_waiting, dlrs_error *error);
 
-        Release the tensors that dlrs_release_after_take kept and whose streams have got there.
+        Release the tensors that dlrs_release_after_take kept, whose streams have got there, and which
+        are ready.
 
         Device:    any.
         Ownership: their holders are given up: deleters run, on this thread.
@@ -4866,7 +5046,10 @@ class _PythonLibrary:
         Shape:     unchanged; a copy is dense in the order of the strides.
         Bytes:     data and byte_offset stay as they are, unless a copy is made.
         Device:    the tensor's own; another one is reached by a copy as dlrs_clone's, which is done
-                   when the call returns. Else the consumer's stream is made to wait for work_stream.
+                   when the call returns. Else the consumer's stream is made to wait for work_stream, or
+                   for what dlrs_ready_record recorded instead; a consumer in memory of the host, which
+                   has no stream, is waited for then. With a copy in memory of the host, stream is one
+                   of the tensor's device (dlpack#152).
         Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
                    when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
         Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
@@ -5003,25 +5186,6 @@ class _PythonLibrary:
 
         Safety:
         `object` is a live Python object.
-        """
-    def dlrs_py_module(self, out: _Ref[py_object[Any]], error: _Ref[dlrs_error], /) -> int:
-        """dlrs_status dlrs_py_module(void **out, dlrs_error *error);
-
-        Give the Python module of this library: from_dlpack, empty and the type Tensor.
-
-        Made on the first call in an interpreter, which then keeps it: every call gives the same module.
-        What it offers is documented in Python: help(module).
-
-        Ownership: *out is a new reference to a module object (PyObject *): the caller's.
-        Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: there is no Python 3.9
-                   or newer in the process, it is not running, or this thread is not attached to it.
-                   DLRS_CALLBACK: Python raised an exception, which stays set.
-        Threads:   one that is attached to Python (in ctypes: PyDLL). Subinterpreters and builds
-                   without the GIL are served; each interpreter has its own module.
-        Source:    CPython's stable ABI.
-
-        Safety:
-        See the preface.
         """
     def dlrs_py_request_parse(
         self,
