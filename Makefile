@@ -17,7 +17,7 @@ HOST = $(shell PATH='$(PATH)' $(CARGO) -vV | sed -n 's/^host: //p')
 export PATH := $(PATH):$(HOME)/.cargo/bin:$(CURDIR)/target/tools/bin
 
 .DEFAULT_GOAL = help
-.PHONY: help setup build install install-build uninstall packages demo check lint test test-clean \
+.PHONY: help setup build install install-build uninstall packages demo check lint docs test test-clean \
 	test-long soak sanitize miri coverage mutants wheel conform interop adopt-numpy adopt-nanobind \
 	test-pythons test-oneapi \
 	test-windows test-cross test-avx512 test-cuda bench-cuda bench fuzz fuzz-long clean
@@ -84,6 +84,7 @@ TESTS = \
 	"c_tests/laws.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/setup_test.sh" \
 	"c_tests/layout/run.sh $(INCLUDE)/dlpack $(LIB)" \
+	"docs/site/build.sh $(INCLUDE) $(LIB)" \
 	"docs/check_quotes.py"
 # What needs tools for other platforms, or much from the package index: .ci/run adds them.
 PLATFORM_TESTS =
@@ -159,6 +160,9 @@ adopt-numpy: build  ## NumPy on this library: its own tests, answers and times (
 
 adopt-nanobind: build  ## nanobind on this library: its own tests, answers (examples/adopt)
 	$(PYTHON) -B examples/adopt/nanobind/run.py $(INCLUDE) $(LIB)
+
+docs: build  ## build the site of docs/ into target/site, and check it
+	docs/site/build.sh $(INCLUDE) $(LIB)
 
 test-windows: setup  ## the .dll and the C and C++ tests, under wine (docs/platforms.md)
 	platforms/windows.sh

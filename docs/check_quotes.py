@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REGION = re.compile(r"^[^\n]*\[quote:(\w+)\][^\n]*\n(.*?)^[^\n]*\[/quote\]", re.M | re.S)
 BLOCK = re.compile(r"(^<!-- quote (\S+)(?: (\w+))? -->\n+```\w*\n)(.*?)(^```$)", re.M | re.S)
 MARK = re.compile(r"^<!-- quote ", re.M)
-NAME = re.compile(r"\b(?:dlrs|DLRS)_\w*[a-zA-Z0-9]\b(?!_)")  # not of `dlrs_view_*`
+NAME = re.compile(r"(?<!#)\b(?:dlrs|DLRS)_\w*[a-zA-Z0-9]\b(?!_)")  # not `dlrs_view_*`, no anchor
 
 
 def quoted(path, name):

@@ -6,6 +6,7 @@
 
 #include "grid.hpp"
 
+// [quote:adapter]
 template <>
 struct dlpack_rs::adapter<grid::Array> {
   static constexpr DLDataType types[] = {dtype_of<int32_t>(), dtype_of<float>(),
@@ -26,5 +27,6 @@ struct dlpack_rs::adapter<grid::Array> {
             {t->strides().begin(), t->strides().end()}, t->read_only()};
   }
 };
+// [/quote]
 
 #endif  // EXAMPLES_GRID_DLPACK_HPP_

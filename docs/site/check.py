@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Looks at the built site: every link inside of it leads to a page and an anchor, those into the
+repository to a file; search knows each function, status code and term of the glossary; each
+question of the front page has its page; and how many words there are beside the reference."""
+
+import html.parser
+import json
+import re
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REPOSITORY = "https://github.com/libdlpack-rs/libdlpack_rs/blob/main/"
+MOST_WORDS = 35_000
+REFERENCE = ("c/", "status/", "changelog")
+
+
+class Page(html.parser.HTMLParser):
+    """Links and anchors of one page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.anchors.add(attributes.get("id"))
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
+
+
+def links(site):
+    """What is wrong with the links."""
+    pages = {file: Page(file.read_text()) for file in site.rglob("*.html")}
+    for file, page in pages.items():
+        for link in page.links:
+            target, anchor = urldefrag(unquote(link))
+            where = f"{file.relative_to(site)}: {link}"
+            if target.startswith(REPOSITORY):
+                if not (ROOT / target[len(REPOSITORY):]).exists():
+                    yield f"{where}: no such file in the repository"
+            elif "://" not in target and not target.startswith("mailto:"):
+                there = (file.parent / target).resolve() if target else file
+                if not there.is_file():
+                    yield f"{where}: no such page"
+                elif anchor and there in pages and anchor not in pages[there].anchors:
+                    yield f"{where}: no such anchor"
+
+
+def searched(site):
+    """What search does not find."""
+    text = (site / "searchindex.js").read_text()
+    index = json.loads(text[text.index("(") + 1:text.rindex(")")])
+    objects = {row[4] if isinstance(row, list) and len(row) > 4 and row[4] else name
+               for group in index["objects"].values() for name, row in
+               (group.items() if isinstance(group, dict) else ((row[4], row) for row in group))}
+    titles = " ".join(index["alltitles"])
+    terms = set(index["terms"]) | set(index["titleterms"])
+    for name in (ROOT / "include/exports.txt").read_text().split():
+        if name not in objects:
+            yield f"search: the function {name}"
+    for name in re.findall(r"^## (DLRS_\w+)", (ROOT / "docs/status.md").read_text(), re.M):
+        if name not in titles:
+            yield f"search: the status {name}"
+    # Sphinx keeps stems: the first letters of the first word tell them.
+    for row in re.findall(r"^\| ([a-z][^|]*?) \|", (ROOT / "docs/glossary.md").read_text(), re.M):
+        word = re.split(r"\W+", row)[0].lower()
+        if word != "term" and not any(term.startswith(word[:3]) for term in terms):
+            yield f"search: the term {row}"
+
+
+def words(source):
+    """The number of words beside the reference."""
+    return sum(len(re.sub(r"```\{raw\}.*?```", "", file.read_text(), flags=re.S).split())
+               for file in source.rglob("*.md")
+               if not str(file.relative_to(source)).startswith(REFERENCE))
+
+
+def main(source, site):
+    source, site = Path(source).resolve(), Path(site).resolve()
+    wrong = [*links(site), *searched(site)]
+    count = words(source)
+    if count > MOST_WORDS:
+        wrong.append(f"{count} words beside the reference, where {MOST_WORDS} are the limit")
+    for line in wrong:
+        print(f"FAIL  {line}")
+    print(f"{len(list(site.rglob('*.html')))} pages, {count} words beside the reference")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Writes the sources of the site into the folder given: pages of docs/ and of the repository, one
+page for each status code (of docs/status.md) and for each section of the header, and pictures.
+conf.py is for Sphinx, which makes the site of them; check.py looks at the result."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REPOSITORY = "https://github.com/libdlpack-rs/libdlpack_rs/blob/main/"
+# Pages that stand outside of docs/ in the repository, and their names on the site.
+OUTSIDE = {"python/README.md": "python.md", "examples/README.md": "examples.md",
+           "examples/adopt/README.md": "adopt.md", "CONTRIBUTING.md": "contributing.md",
+           "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
+LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+# A documented declaration of the header: its first word, and its name.
+DECLARED = re.compile(r"\*/\n(?:DLRS_API\s+)?(?:(#define|typedef|struct|enum) )?.*?"
+                      r"\b((?:DLRS|dlrs)_\w+)(?:\)?\(|;| \{| [(\d{\\]|\n)")
+KINDS = {"#define": "macro", "struct": "struct", "enum": "enum", "typedef": "type", "": "function"}
+SECTION = re.compile(r"^/\* -{40,}\n(.*?)\*/\n", re.M | re.S)
+
+
+def pages():
+    """Each page of the repository with its place on the site."""
+    found = {file.relative_to(ROOT): file.relative_to(ROOT / "docs")
+             for file in sorted((ROOT / "docs").rglob("*.md"))}
+    found |= {Path(file): Path(name) for file, name in OUTSIDE.items()}
+    del found[Path("docs/status.md")]  # cut into pages
+    return found
+
+
+def linked(text, page, place, known):
+    """The page's text: links to other pages lead to them, those to files into the repository."""
+    def one(match):
+        label, target, anchor = match[1], match[2], match[3] or ""
+        there = (ROOT / page.parent / target).resolve()
+        if not there.exists():
+            raise SystemExit(f"{page}: {target} does not exist")
+        inside = there.relative_to(ROOT)
+        if inside == Path("docs/status.md"):
+            code = anchor.lstrip("#").rpartition("-")[0].upper()
+            new = f"status/{code or 'index'}.md"
+            return f"{label}({up(place)}{new})"
+        if inside in known:
+            return f"{label}({up(place)}{known[inside]}{anchor})"
+        if inside == Path("include/dlpack_rs.h"):
+            return f"{label}({up(place)}c/index.md)"
+        return f"{label}({REPOSITORY}{inside})"
+
+    return LINK.sub(one, text)
+
+
+def pictures(text):
+    """Pictures inside of the page, so that they have its colours, light or dark."""
+    def one(match):
+        svg = (ROOT / "docs/pictures" / match[1]).read_text().replace("tip", match[1][:-4])
+        return f"```{{raw}} html\n{svg}```"
+
+    return re.sub(r"!\[[^\]]*\]\((?:\.\./)*pictures/(\w+\.svg)\)", one, text)
+
+
+def up(place):
+    """From a page's folder to that of the site."""
+    return "../" * (len(place.parts) - 1)
+
+
+def statuses(known):
+    """Pages of docs/status.md: name and text."""
+    head, *parts = re.split(r"^## (DLRS_\w+) \((\d+)\)\n", (ROOT / "docs/status.md").read_text(),
+                            flags=re.M)
+    place = Path("status/index.md")
+    rows = "".join(f"| {number} | [{name}]({name}.md) | {text.strip().split('. ')[0].strip('.')}. |\n"
+                   .replace("\n", " ").rstrip() + "\n"
+                   for name, number, text in zip(parts[::3], parts[1::3], parts[2::3]))
+    toc = "".join(f"{name}\n" for name in parts[::3])
+    yield "index", (linked(head, Path("docs/status.md"), place, known) +
+                    f"\n| number | status | meaning |\n|--:|---|---|\n{rows}\n"
+                    f"```{{toctree}}\n:hidden:\n\n{toc}```\n")
+    for name, number, text in zip(parts[::3], parts[1::3], parts[2::3]):
+        yield name, f"# {name} ({number})\n" + linked(text, Path("docs/status.md"), place, known)
+
+
+def manual():
+    """Pages of the header: title and text, in its order. Sections `Views: ...` are one page."""
+    pieces = SECTION.split((ROOT / "include/dlpack_rs.h").read_text())
+    made = {}
+    for comment, code in zip(pieces[1::2], pieces[2::2]):
+        words, _, rest = re.sub(r"^ \* ?", "", comment, flags=re.M).strip().partition("\n\n")
+        title, colon, more = " ".join(words.split()).partition(": ")
+        title = title.rstrip(".").split(",")[0].replace("libdlpack_rs", "The contract")
+        rest = re.sub(r"^([A-Z][a-z]+(?:, [a-z]+)*)\. ", r"**\1.** ", rest, flags=re.M)
+        lines = [f"\n## {more[:1].upper()}{more[1:].rstrip('.')}\n" if colon else "", rest, "",
+                 "```{eval-rst}"]
+        for kind, name in DECLARED.findall(code):
+            what = KINDS[kind]
+            lines += [f".. c:auto{what}:: {name}", "   :file: dlpack_rs.h"]
+            lines += ["   :members:"] if what in ("struct", "enum") else []
+            lines.append("")
+        made[title] = made.get(title, f"# {title}\n") + "\n".join(lines) + "```\n"
+    return made
+
+
+def main(out):
+    out = Path(out)
+    shutil.rmtree(out, ignore_errors=True)
+    known = pages()
+    for page, place in known.items():
+        (out / place).parent.mkdir(parents=True, exist_ok=True)
+        text = pictures((ROOT / page).read_text())
+        (out / place).write_text(linked(text, page, place, known))
+    (out / "status").mkdir()
+    for name, text in statuses(known):
+        (out / "status" / f"{name}.md").write_text(text)
+    (out / "c").mkdir()
+    names = []
+    for title, text in manual().items():
+        names.append(re.sub(r"\W+", "-", title.lower()).strip("-"))
+        (out / "c" / f"{names[-1]}.md").write_text(text)
+    (out / "c/index.md").write_text(
+        "# The C functions\n\nThe contract that all share, and a page for each section of "
+        "`dlpack/dlpack_rs.h`.\n\n```{toctree}\n:maxdepth: 1\n\n" + "\n".join(names) + "\n```\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
