@@ -21,6 +21,7 @@ hawkmoth_clang = ["-std=c11"]
 hawkmoth_transform_default = "manual"
 
 FUNCTIONS = frozenset((ROOT / "include/exports.txt").read_text().split())
+STATUSES = frozenset(re.findall(r"^## (DLRS_\w+)", (ROOT / "docs/status.md").read_text(), re.M))
 FIELD = re.compile(r"^([A-Z]\w*(?: \w+){0,2}|float8_e8m0fnu): +(?=\S)")
 NAME = re.compile(r"`([^`\n]+)`|\b(dlrs_\w*[a-z0-9])\b(?:\(\))?(?!\*)|([*|]|_(?!\w))|(\w+_\w+)")
 
@@ -32,7 +33,11 @@ def inline(match):
         return f"``{code}``"
     if special:
         return "\\" + special
-    return f":c:func:`{name}`" if name in FUNCTIONS else match[0]
+    if name in FUNCTIONS:
+        return f":c:func:`{name}`"
+    if match[0] in STATUSES:
+        return f":doc:`{match[0]} </status/{match[0]}>`"
+    return match[0]
 
 
 def manual(_app, lines, transform, _options):

@@ -18,7 +18,7 @@ class Picture:
         self.parts = []
         self.head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
                      f'style="max-width:{width}px;width:100%" role="img" font-size="13" '
-                     f'font-family="ui-monospace,monospace" fill="none" stroke="currentColor">\n'
+                     f'font-family="ui-sans-serif,sans-serif" fill="none" stroke="currentColor">\n'
                      f"<title>{escape(title)}</title>\n"
                      '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" '
                      'markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" '
