@@ -153,11 +153,11 @@ static void explanations(void) {
   from->data = (void *)4096;
   to->data = (void *)((uintptr_t)1 << 24);
   WORKS(dlrs_copy_explain(from, 0, to, 0, &options, text, sizeof text, NULL, ERR));
-  CHECK(strstr(text, "cpu: turn ") == text && strstr(text, ", 1 thread, ") != NULL);
+  CHECK(strstr(text, "cpu: transpose ") == text && strstr(text, ", 1 thread, ") != NULL);
   options = options_of(DLRS_COPY_ALLOW_OVERLAP, 1);
   to->data = (void *)8192;
   WORKS(dlrs_copy_explain(from, 0, to, 0, &options, text, sizeof text, NULL, ERR));
-  CHECK(strstr(text, "twice, through 4194304 bytes of compact memory; cpu: turn ") == text);
+  CHECK(strstr(text, "twice, through 4194304 bytes of compact memory; cpu: transpose ") == text);
   CHECK(strstr(text, "; then cpu: run") != NULL);
   strcpy(text, "as it was");
   REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
@@ -185,9 +185,9 @@ static void ways(void) {
     int64_t shape[3], from[3], to[3];
     const char *name;
   } cases[] = {
-    {32, 2, {400, 300}, {1, 400}, {300, 1}, "turn"},
-    {32, 2, {48, 48}, {1, 48}, {48, 1}, "turn"},
-    {24, 2, {90, 90}, {1, 90}, {90, 1}, "turn"},
+    {32, 2, {400, 300}, {1, 400}, {300, 1}, "transpose"},
+    {32, 2, {48, 48}, {1, 48}, {48, 1}, "transpose"},
+    {24, 2, {90, 90}, {1, 90}, {90, 1}, "transpose"},
     {8, 2, {4000, 3}, {3, -1}, {3, 1}, "shuffle"},
     {32, 1, {3000}, {2}, {1}, "shuffle"},
     {32, 1, {3000}, {0}, {1}, "fill"},

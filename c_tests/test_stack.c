@@ -472,7 +472,7 @@ static void searched(void) {
 }
 
 /* n x n elements of the source at `from`, all of them `value`, to another dtype and place, where each
- * becomes `wanted`; turned or not. */
+ * becomes `wanted`; transposed or not. */
 typedef struct conversion {
   const char *name;
   int64_t n;
@@ -536,20 +536,20 @@ static void conversions(long divisor) {
   const DLDataType c128 = t_dtype(kDLComplex, 128, 1), eight = t_dtype(kDLFloat, 32, 8);
   const conversion all[] = {
       {"integers", 1000, 0, u8, F32, &one, floats},
-      {"a few integers, turned", 60, 1, i8, F32, &one, floats},
-      {"integers, turned", 1000, 1, i8, F32, &one, floats},
+      {"a few integers, transposed", 60, 1, i8, F32, &one, floats},
+      {"integers, transposed", 1000, 1, i8, F32, &one, floats},
       {"float8, by a table", 1000, 0, f8, F32, &e4m3, floats},
-      {"a few of float8, turned", 60, 1, g8, F32, &e5m2, floats},
-      {"float8, turned", 1000, 1, g8, F32, &e5m2, floats},
-      {"to float8, turned", 1000, 1, f64, f8, doubles, &e4m3},
-      {"floats, turned", 1000, 1, F32, f64, floats, doubles},
-      {"floats to integers, turned", 1000, 1, F32, i32, floats, &integer},
+      {"a few of float8, transposed", 60, 1, g8, F32, &e5m2, floats},
+      {"float8, transposed", 1000, 1, g8, F32, &e5m2, floats},
+      {"to float8, transposed", 1000, 1, f64, f8, doubles, &e4m3},
+      {"floats, transposed", 1000, 1, F32, f64, floats, doubles},
+      {"floats to integers, transposed", 1000, 1, F32, i32, floats, &integer},
       {"to complex", 1000, 0, F32, c64, floats, complex1},
-      {"to complex, turned", 1000, 1, F32, c64, floats, complex1},
-      {"complex, turned", 700, 1, c64, c128, complex1, complex2},
-      {"from complex, turned", 1000, 1, c64, F32, complex1, floats},
-      {"what is true of complex, turned", 1000, 1, c64, b8, complex1, &one},
-      {"lanes, turned", 300, 1, t_dtype(kDLFloat, 64, 8), eight, doubles, floats},
+      {"to complex, transposed", 1000, 1, F32, c64, floats, complex1},
+      {"complex, transposed", 700, 1, c64, c128, complex1, complex2},
+      {"from complex, transposed", 1000, 1, c64, F32, complex1, floats},
+      {"what is true of complex, transposed", 1000, 1, c64, b8, complex1, &one},
+      {"lanes, transposed", 300, 1, t_dtype(kDLFloat, 64, 8), eight, doubles, floats},
   };
   size_t i;
   for (i = 0; i < sizeof all / sizeof *all; ++i) {

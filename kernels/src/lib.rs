@@ -6,8 +6,8 @@
 //! portable  vectors in plain Rust: any target; wider ones for tests and Miri
 //! x86       AVX2 and AVX-512 vectors, one with permutations across all of it (VBMI)
 //! neon      AArch64 vectors
-//! turn      transposes: the macro-kernels, with stage and prefetch
-//! tile      and their micro-kernels: tiles and squares in registers
+//! transpose the macro-kernels of transposes, with stage and prefetch
+//! tile      and their micro-kernels: tiles in registers
 //! side      where rows and columns are
 //! space     what they need of the stack
 //! shuffle   runs programs of windows and permutations, for each destination cache line
@@ -22,7 +22,7 @@
 //! # Safety
 //! All kernels are called through a table, [`Level::kernels`], by someone who knows two things: that
 //! the processor has the level's instructions ([`detected`]), and that every byte of the items that
-//! the arguments describe (in `Face`, `Program`, `Rows`) is readable in the source and writable in
+//! the arguments describe (in `Matrix`, `Program`, `Rows`) is readable in the source and writable in
 //! the destination, without overlap. In turn a kernel reads and writes these bytes and no others.
 #![no_std]
 
@@ -41,10 +41,10 @@ macro_rules! wrappers {
         #[allow(dead_code)] // a kernel of one level may serve a higher one
         mod $name {
             use super::*;
-            use crate::{bits, rows, shuffle, tile, turn};
+            use crate::{bits, rows, shuffle, tile, transpose};
 
             /// What transposes need.
-            const TURNER: tile::Turner = tile::Turner {
+            const MICRO_KERNELS: tile::MicroKernels = tile::MicroKernels {
                 bytes: [<$bytes as Vector>::BYTES, <$wide as Vector>::BYTES],
                 wide: if <$wide as Vector>::BYTES == 16 { $narrow } else { wide },
                 narrow: $narrow,
@@ -52,14 +52,14 @@ macro_rules! wrappers {
                 put,
             };
 
-            pub(super) unsafe fn turn(
+            pub(super) unsafe fn transpose(
                 item: usize,
-                face: &turn::Face,
-                how: &turn::How,
+                matrix: &transpose::Matrix,
+                how: &transpose::How,
                 space: crate::Space,
             ) {
-                // SAFETY: the caller's face; the level's instructions.
-                unsafe { turn::any(&TURNER, item, face, how, space) }
+                // SAFETY: the caller's matrix; the level's instructions.
+                unsafe { transpose::any(&MICRO_KERNELS, item, matrix, how, space) }
             }
 
             $(#[$features])?
@@ -122,7 +122,7 @@ macro_rules! table {
     ($level:expr, $most:ident, $shuffles:ident, $window:literal, $fence:ident) => {
         Kernels {
             level: $level,
-            turn: $most::turn,
+            transpose: $most::transpose,
             shuffles: Some(crate::Shuffles { run: $shuffles::shuffle, window: $window }),
             rows: $most::rows,
             bits: $shuffles::bits,
@@ -145,7 +145,7 @@ mod space;
 #[cfg(test)]
 mod tests;
 mod tile;
-mod turn;
+mod transpose;
 mod vector;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86;
@@ -157,7 +157,7 @@ pub use rows::{FILL_MOST, Fill, Rows, Writer};
 pub use shuffle::Program;
 pub use side::{SIDE_LOOPS, Side, Step};
 pub use space::{Lists, Space, Stage};
-pub use turn::{ELEMENT_MOST, Face, How, LINES_MOST};
+pub use transpose::{ELEMENT_MOST, How, LINES_MOST, Matrix};
 pub use vector::Vector;
 
 /// Bytes of a cache line.
@@ -167,9 +167,9 @@ pub const LINE: usize = 64;
 pub struct Kernels {
     /// Whose they are.
     pub level: Level,
-    /// Transposes a face of elements of `item` bytes, at most [`ELEMENT_MOST`]; both sides have at
+    /// Transposes a matrix of elements of `item` bytes, at most [`ELEMENT_MOST`]; both sides have at
     /// least 16 bytes.
-    pub turn: unsafe fn(item: usize, face: &Face, how: &How, space: Space),
+    pub transpose: unsafe fn(item: usize, matrix: &Matrix, how: &How, space: Space),
     /// Without permutations in registers, items are moved one by one as fast.
     pub shuffles: Option<Shuffles>,
     /// Copies runs.

@@ -3,7 +3,7 @@
 //! on any machine, and under Miri. There it checks what a processor traps (streaming stores that are
 //! not aligned), and what one would not notice (indices outside of a window).
 use crate::vector::Vector;
-use crate::{Kernels, Level, bits, rows, turn};
+use crate::{Kernels, Level, bits, rows, transpose};
 
 /// Whether vectors of more than one lane are there, and all of them check what they are asked for.
 const CHECKED: bool = cfg!(any(test, feature = "emulated"));
@@ -204,7 +204,7 @@ type One = Emulated<16, 16>;
 /// Elements are moved one by one: what plain Rust makes of permutations is slower.
 pub(crate) const PORTABLE: Kernels = Kernels {
     level: Level::Portable,
-    turn: turn::plain,
+    transpose: transpose::plain,
     shuffles: None,
     rows: rows::copy::<One>,
     bits: bits::run::<One>,

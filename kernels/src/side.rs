@@ -4,7 +4,7 @@ use crate::LINE;
 /// Loops of a side, at most.
 pub const SIDE_LOOPS: usize = 3;
 
-/// A loop of a side: its extent, and the bytes from one turn to the next.
+/// A loop of a side: its extent, and the bytes from one iteration to the next.
 #[derive(Clone, Copy)]
 pub struct Step {
     /// Extent.
@@ -52,20 +52,20 @@ impl Side {
     /// Writes to `list` where `n` rows from row `first` on are. No vectors: once for all kernels.
     #[inline(never)]
     pub(crate) unsafe fn list(&self, first: usize, n: usize, list: List) {
-        let (mut turn, mut at) = ([0; SIDE_LOOPS], 0isize);
+        let (mut iteration, mut at) = ([0; SIDE_LOOPS], 0isize);
         let (mut l, mut rest) = (0, first);
         while l < SIDE_LOOPS && rest > 0 {
             let Step { n, by } = self.loops[l];
             let outer = if rest < n { 0 } else { rest.checked_div(n).unwrap_or(0) };
-            turn[l] = rest - outer * n;
-            at += turn[l] as isize * by;
+            iteration[l] = rest - outer * n;
+            at += iteration[l] as isize * by;
             (l, rest) = (l + 1, outer);
         }
         let mut i = 0;
         while i < n {
             let Step { n: extent, by } = self.loops[0];
-            let end = n.min(i + extent - turn[0]);
-            turn[0] += end - i;
+            let end = n.min(i + extent - iteration[0]);
+            iteration[0] += end - i;
             while i < end {
                 // SAFETY: the caller's list has room for `n`.
                 unsafe { list.add(i).write(at) };
@@ -73,11 +73,11 @@ impl Side {
                 i += 1;
             }
             let mut l = 0;
-            while l + 1 < SIDE_LOOPS && turn[l] == self.loops[l].n {
+            while l + 1 < SIDE_LOOPS && iteration[l] == self.loops[l].n {
                 let (inner, outer) = (self.loops[l], self.loops[l + 1]);
                 at += outer.by - inner.n as isize * inner.by;
-                turn[l] = 0;
-                turn[l + 1] += 1;
+                iteration[l] = 0;
+                iteration[l + 1] += 1;
                 l += 1;
             }
         }

@@ -5,10 +5,10 @@ use crate::LINE;
 
 /// Source rows at a time.
 pub(crate) const BAND: usize = 128;
-/// Bytes of turned rows in the stage: a line of columns, each with what was carried over and a band
+/// Bytes of transposed rows in the stage: a line of columns, each with what was carried over and a band
 /// of new bytes, and a line more so that rows do not compete for the same set of the first-level
 /// cache.
-pub(crate) const TURNED: usize = 256 * LINE;
+pub(crate) const TRANSPOSED: usize = 256 * LINE;
 /// Destination rows whose partial lines are carried at a time.
 pub(crate) const STRIP: usize = 256;
 
@@ -33,22 +33,22 @@ impl Space {
         Space { lists: lists.as_mut_ptr(), stage: stage.as_mut_ptr() }
     }
 
-    /// Bytes of turned rows.
+    /// Bytes of transposed rows.
     #[inline(always)]
-    pub(crate) fn turned(&self) -> *mut u8 {
+    pub(crate) fn transposed(&self) -> *mut u8 {
         self.stage.cast()
     }
 
     /// Bytes of partial lines.
     #[inline(always)]
     pub(crate) fn carry(&self) -> *mut u8 {
-        self.turned().wrapping_add(TURNED)
+        self.transposed().wrapping_add(TRANSPOSED)
     }
 }
 
-/// Rows turned, and parts of lines that are carried over.
+/// Rows transposed, and parts of lines that are carried over.
 #[repr(align(64))]
-pub struct Stage(#[allow(dead_code)] [u8; TURNED + STRIP * LINE]);
+pub struct Stage(#[allow(dead_code)] [u8; TRANSPOSED + STRIP * LINE]);
 
 /// Where rows and columns are.
 pub struct Lists {
@@ -60,5 +60,5 @@ pub struct Lists {
     pub(crate) tile_rows: [isize; BAND],
     pub(crate) tile_columns: [isize; LINE + 16],
     /// Rows of the stage.
-    pub(crate) turned: [isize; LINE],
+    pub(crate) transposed: [isize; LINE],
 }

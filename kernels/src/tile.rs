@@ -1,5 +1,5 @@
 //! The micro-kernels of transposes: blocks of rows and columns. Elements of 1, 2, 4, 8 and 16 bytes
-//! are turned in registers, in tiles and squares, by one function for each size and vector; those of
+//! are transposed in registers, tile by tile, by one function for each size and vector; those of
 //! other sizes are moved one by one, or widened to one of these.
 use core::ptr::{copy_nonoverlapping, null, null_mut};
 
@@ -9,10 +9,10 @@ use crate::side::List;
 use crate::vector::Vector;
 
 /// What a level does for transposes.
-pub(crate) struct Turner {
+pub(crate) struct MicroKernels {
     /// Bytes of its vectors: for single bytes, and for larger elements.
     pub(crate) bytes: [usize; 2],
-    /// Turns a block of elements of so many bytes by these.
+    /// Transposes a block of elements of so many bytes by these.
     pub(crate) wide: unsafe fn(usize, &Block),
     /// The same by vectors of 16 bytes; and elements of other sizes.
     pub(crate) narrow: unsafe fn(usize, &Block),
@@ -56,7 +56,7 @@ impl Soon {
     }
 }
 
-/// Rows and columns that are turned at once: where their first elements are, and where each is.
+/// Rows and columns that are transposed at once: where their first elements are, and where each is.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
     pub(crate) src: *const u8,
@@ -135,17 +135,17 @@ impl At {
     }
 }
 
-/// Turns a block: `B` for single bytes, `W` for larger elements of a size that is a power of two.
+/// Transposes a block: `B` for single bytes, `W` for larger elements of a size that is a power of two.
 #[inline(always)]
 pub(crate) unsafe fn wide<B: Vector, W: Vector>(item: usize, block: &Block) {
     // SAFETY: the caller's promise.
     unsafe {
         match item {
-            1 => turned::<B, 1, 16>(block),
-            2 => turned::<W, 2, 8>(block),
-            4 => turned::<W, 4, 4>(block),
-            8 => turned::<W, 8, 2>(block),
-            _ => turned::<W, 16, 1>(block),
+            1 => transposed::<B, 1, 16>(block),
+            2 => transposed::<W, 2, 8>(block),
+            4 => transposed::<W, 4, 4>(block),
+            8 => transposed::<W, 8, 2>(block),
+            _ => transposed::<W, 16, 1>(block),
         }
     }
 }
@@ -164,7 +164,7 @@ pub(crate) unsafe fn narrow<N: Vector>(item: usize, block: &Block) {
 
 /// Elements of `S` bytes; tiles are `E` = `16 / S` columns wide, and as high as a vector is long.
 #[inline(always)]
-unsafe fn turned<V: Vector, const S: usize, const E: usize>(block: &Block) {
+unsafe fn transposed<V: Vector, const S: usize, const E: usize>(block: &Block) {
     let high = V::BYTES / S;
     let [rows, columns] = block.n;
     // SAFETY: the caller's rows and columns.
@@ -315,7 +315,7 @@ unsafe fn odd<N: Vector>(item: usize, block: &Block) {
     }
 }
 
-/// Tiles of `E` rows and columns, whose elements have `S` bytes in registers. `V` is one lane, and
+/// MicroKernels of `E` rows and columns, whose elements have `S` bytes in registers. `V` is one lane, and
 /// rows and columns are multiples of `E`.
 #[inline(always)]
 unsafe fn widened<V: Vector, const S: usize, const E: usize>(block: &Block, item: usize) {

@@ -10,7 +10,7 @@ use crate::model::{Case, Random, memory};
 use crate::{NEVER, SERIAL, each_level};
 
 /// The ops.
-const OPS: [&str; 6] = ["bits", "fill", "run", "scalar", "shuffle", "turn"];
+const OPS: [&str; 6] = ["bits", "fill", "run", "scalar", "shuffle", "transpose"];
 
 /// Bytes of elements.
 const SIZES: [i64; 23] =
@@ -111,10 +111,10 @@ fn matrix() {
                     let phase = met.entry(op(&case)).or_insert(0);
                     // One side ends at a guard page, or begins at one; the other one at the next
                     // place in a line: of 64 of them after 64 cases.
-                    for turn in 0..if cfg!(miri) { 1 } else { 3 } {
-                        *phase += if turn == 1 { 0 } else { 27 };
+                    for transpose in 0..if cfg!(miri) { 1 } else { 3 } {
+                        *phase += if transpose == 1 { 0 } else { 27 };
                         let anywhere = 1 + 4 * (*phase % 64);
-                        let places = [[2, anywhere], [anywhere, 2], [0, anywhere]][turn];
+                        let places = [[2, anywhere], [anywhere, 2], [0, anywhere]][transpose];
                         case.check_at(places, &memory, &mut random, &SERIAL, &what);
                     }
                 }

@@ -3,7 +3,7 @@
 use dlpack_kernels::LINE;
 
 use super::level::kernels;
-use super::op::{self, shuffle, turn};
+use super::op::{self, shuffle, transpose};
 use super::policy::{self, Reach};
 use crate::device::nest::Nest;
 use crate::device::plan::{Item, Plan};
@@ -15,7 +15,7 @@ pub(super) enum Op {
     /// One item repeated along the innermost loop.
     Fill,
     /// The destination is dense in the innermost loop, the source in another.
-    Turn(turn::Sides),
+    Transpose(transpose::Sides),
     /// A short period in any order.
     Shuffle(shuffle::Shape),
     /// Item by item.
@@ -29,7 +29,7 @@ impl Op {
         match self {
             Op::Run => "run",
             Op::Fill => "fill",
-            Op::Turn(_) => "turn",
+            Op::Transpose(_) => "transpose",
             Op::Shuffle(_) => "shuffle",
             Op::Scalar => "scalar",
             Op::Bits => "bits",
@@ -40,8 +40,8 @@ impl Op {
 /// Items that are copied one by one before a vector kernel is ready.
 const FEW: u64 = 128;
 
-/// Bytes that a permutation of two vectors reaches. A program of shuffles turns many matrices as
-/// small as this at a time, where a transpose would turn each by itself.
+/// Bytes that a permutation of two vectors reaches. A program of shuffles transposes many matrices as
+/// small as this at a time, where a transpose would transpose each by itself.
 const SMALL_MATRIX: usize = 2 * LINE;
 
 /// The op of a nest.
@@ -62,17 +62,17 @@ fn chosen(nest: &Nest) -> Op {
     if inner.dst == item as isize && inner.src == 0 && item <= op::fill::FILL_MOST {
         return Op::Fill;
     }
-    let turns = turn::Sides::of(nest);
-    if let Some(sides) = turns
+    let transposes = transpose::Sides::of(nest);
+    if let Some(sides) = transposes
         && sides.innermost(item) > SMALL_MATRIX
     {
-        return Op::Turn(sides);
+        return Op::Transpose(sides);
     }
     if let Some(shape) = shuffle::Shape::of(nest) {
         return Op::Shuffle(shape);
     }
-    match turns {
-        Some(sides) => Op::Turn(sides),
+    match transposes {
+        Some(sides) => Op::Transpose(sides),
         None if item >= 16 => Op::Run,
         None => Op::Scalar,
     }
@@ -83,7 +83,7 @@ pub fn outlet(plan: &Plan) -> &'static str {
     let nest = Nest::new(plan);
     let reach = policy::reach(nest.whole_bytes);
     let (stage, streams) = match op(&nest) {
-        Op::Turn(_) => (reach.prefetch, reach.stream_scattered),
+        Op::Transpose(_) => (reach.prefetch, reach.stream_scattered),
         Op::Shuffle(_) => (false, reach.stream_scattered),
         Op::Run | Op::Fill => (false, reach.stream),
         Op::Scalar | Op::Bits => (false, false),
@@ -129,7 +129,7 @@ unsafe fn carry_out(nest: &Nest, reach: Reach) {
         match &chosen(nest) {
             Op::Run => op::run::copy(nest, reach),
             Op::Fill => op::fill::copy(nest, reach),
-            Op::Turn(sides) => op::turn::copy(nest, sides, reach),
+            Op::Transpose(sides) => op::transpose::copy(nest, sides, reach),
             Op::Shuffle(shape) => op::shuffle::copy(nest, shape, reach),
             Op::Scalar | Op::Bits => op::scalar::copy(nest),
         }

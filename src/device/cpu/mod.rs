@@ -3,18 +3,18 @@
 //! ```text
 //! copy ─ Plan::simplify ─ threads (splits of one loop) ─ choose
 //!                                                          │
-//!   Run      the same loop is dense on both sides          ┤
-//!   Fill     one item, repeated                            ┤
-//!   Turn     different loops are dense: transposes         ┤
-//!   Shuffle  a short period of bytes in any order          ┤
-//!   Scalar   everything, item by item                      ┤
-//!   Bits     items that are not whole bytes, between       ┘
-//!            unpacking and packing
+//!   Run        the same loop is dense on both sides        ┤
+//!   Fill       one item, repeated                          ┤
+//!   Transpose  different loops are dense                   ┤
+//!   Shuffle    a short period of bytes in any order        ┤
+//!   Scalar     everything, item by item                    ┤
+//!   Bits       items that are not whole bytes, between     ┘
+//!              unpacking and packing
 //! ```
 //! [`Nest`](super::nest::Nest) describes the loops, and nothing else does: a part for a thread is a
 //! split of it. [`choose`] names the op by two questions: which loop is dense in the destination,
 //! and which in the source? The vector kernels are in a package of their own (`kernels/`), compiled
-//! for speed. [`policy`] tells, from the sizes of the caches, when stores go past them.
+//! for speed. [`policy`] tells, from the sizes of the caches, when stores are non-temporal.
 mod choose;
 mod level;
 mod op;

@@ -1,5 +1,5 @@
-//! Transposes of a face: a matrix whose rows are dense in the source and whose columns are dense in
-//! the destination.
+//! Transposes of matrices, whose rows are dense in the source and whose columns are dense in the
+//! destination.
 //!
 //! Two macro-kernels hand out blocks to the micro-kernels of a level: `tiles` writes to the
 //! destination, or to a linear stage, as it is; `staged` is for what does not stay in the caches:
@@ -12,12 +12,12 @@ use core::ptr::{null, null_mut};
 use crate::LINE;
 use crate::rows::Writer;
 use crate::side::{List, Side, Step};
-use crate::space::{BAND, STRIP, Space, TURNED};
-use crate::tile::{Block, Leave, Permutations, Soon, Turner, elements, odd_columns};
+use crate::space::{BAND, STRIP, Space, TRANSPOSED};
+use crate::tile::{Block, Leave, MicroKernels, Permutations, Soon, elements, odd_columns};
 
 /// A matrix and its transpose.
 #[derive(Clone, Copy)]
-pub struct Face {
+pub struct Matrix {
     /// First element of the source.
     pub src: *const u8,
     /// First element of the destination.
@@ -28,7 +28,7 @@ pub struct Face {
     pub columns: Side,
 }
 
-/// How a face is transposed.
+/// How a matrix is transposed.
 #[derive(Clone, Copy)]
 pub struct How {
     /// By non-temporal stores.
@@ -37,8 +37,8 @@ pub struct How {
     pub lines: usize,
     /// Through the stage: the output does not fit into the second-level cache.
     pub stage: bool,
-    /// How many faces.
-    pub faces: usize,
+    /// How many matrices.
+    pub matrices: usize,
     /// How many bytes apart they are in the source and in the destination.
     pub next: [isize; 2],
 }
@@ -49,8 +49,8 @@ pub const LINES_MOST: usize = 8;
 pub const ELEMENT_MOST: usize = 64;
 /// Bytes of destination rows that follow one another up to which they leave the stage as one run.
 const JOINED: usize = 8 * LINE;
-/// Bytes of faces that leave it together: few, so that loads and stores do not come in phases.
-const RUN: usize = TURNED / 4;
+/// Bytes of matrices that leave it together: few, so that loads and stores do not come in phases.
+const RUN: usize = TRANSPOSED / 4;
 /// Lines of a source row that are prefetched together: a power of two.
 const GROUP: usize = 4;
 
@@ -66,9 +66,9 @@ impl Listed {
 }
 
 /// Transposes without vectors, in blocks of a line of columns.
-pub(crate) unsafe fn plain(item: usize, face: &Face, how: &How, space: Space) {
+pub(crate) unsafe fn plain(item: usize, matrix: &Matrix, how: &How, space: Space) {
     let item = item.clamp(1, ELEMENT_MOST);
-    let [n_dst, n_src] = [face.rows.rows(), face.columns.rows()];
+    let [n_dst, n_src] = [matrix.rows.rows(), matrix.columns.rows()];
     let line = (LINE / item).max(1);
     // SAFETY: places in the caller's space.
     let (rows, columns) = unsafe {
@@ -80,15 +80,15 @@ pub(crate) unsafe fn plain(item: usize, face: &Face, how: &How, space: Space) {
         let high = BAND.min(n_dst - d);
         // SAFETY: the caller's rows and columns, and lists with room for as many.
         unsafe {
-            face.rows.list(d, high, rows);
+            matrix.rows.list(d, high, rows);
             let mut c = 0;
             while c < n_src {
                 let wide = line.min(n_src - c);
-                face.columns.list(c, wide, columns);
+                matrix.columns.list(c, wide, columns);
                 let mut i = 0;
-                while i < how.faces as isize {
-                    let src = face.src.wrapping_offset(i * how.next[0]).wrapping_add(c * item);
-                    let dst = face.dst.wrapping_offset(i * how.next[1]).wrapping_add(d * item);
+                while i < how.matrices as isize {
+                    let src = matrix.src.wrapping_offset(i * how.next[0]).wrapping_add(c * item);
+                    let dst = matrix.dst.wrapping_offset(i * how.next[1]).wrapping_add(d * item);
                     let n = [high, wide];
                     elements(&Block { src, dst, rows, columns, n, ..Block::NONE }, item);
                     i += 1;
@@ -105,7 +105,7 @@ fn list<const N: usize>(list: *mut [isize; N]) -> List {
     list.cast()
 }
 
-/// Some rows and columns of a face.
+/// Some rows and columns of a matrix.
 #[derive(Clone, Copy)]
 struct Part {
     row: usize,
@@ -114,9 +114,9 @@ struct Part {
     columns: usize,
 }
 
-/// Elements of one size, and what turns them.
-struct Turn<'a> {
-    turner: &'a Turner,
+/// Elements of one size, and what transposes them.
+struct Transpose<'a> {
+    micro: &'a MicroKernels,
     item: usize,
     /// Whether no register holds a power of two of them.
     odd: bool,
@@ -126,12 +126,12 @@ struct Turn<'a> {
     listed: Listed,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> Transpose<'a> {
     #[inline(always)]
-    fn new(turner: &'a Turner, item: usize, space: Space) -> Turn<'a> {
+    fn new(micro: &'a MicroKernels, item: usize, space: Space) -> Transpose<'a> {
         let odd = item > 16 || !item.is_power_of_two();
         let tile = if odd { 1 } else { 16 / item };
-        Turn { turner, item, odd, tile, space, listed: Listed::NONE }
+        Transpose { micro, item, odd, tile, space, listed: Listed::NONE }
     }
 
     /// Bytes of an element: the compiler sees that these are some.
@@ -143,7 +143,7 @@ impl<'a> Turn<'a> {
     /// Bytes of vectors.
     #[inline(always)]
     fn bytes(&self, narrow: bool) -> usize {
-        let [one, more] = self.turner.bytes;
+        let [one, more] = self.micro.bytes;
         if narrow | self.odd {
             16
         } else if self.item == 1 {
@@ -161,14 +161,21 @@ impl<'a> Turn<'a> {
 
     #[inline(always)]
     unsafe fn block(&self, narrow: bool, block: &Block) {
-        let kernel = if narrow | self.odd { self.turner.narrow } else { self.turner.wide };
+        let kernel = if narrow | self.odd { self.micro.narrow } else { self.micro.wide };
         // SAFETY: the caller's block; the level's.
         unsafe { kernel(self.item, block) }
     }
 
-    /// Tiles straight to the destination. The last ones of a row or column move back over their
+    /// MicroKernels straight to the destination. The last ones of a row or column move back over their
     /// predecessors and write the same bytes again: there are at least a tile's rows and columns.
-    unsafe fn tiles(&mut self, narrow: bool, face: &Face, part: Part, stream: bool, ahead: usize) {
+    unsafe fn tiles(
+        &mut self,
+        narrow: bool,
+        matrix: &Matrix,
+        part: Part,
+        stream: bool,
+        ahead: usize,
+    ) {
         let item = self.item();
         let (line, high) = ((LINE / item).max(self.tile), self.high(narrow));
         let (row_end, column_end) = (part.row + part.rows, part.column + part.columns);
@@ -182,7 +189,7 @@ impl<'a> Turn<'a> {
                 row = row.min(row_end - high);
                 let n = to - row;
                 if self.listed.rows != [row, n] {
-                    face.rows.list(row, n, rows);
+                    matrix.rows.list(row, n, rows);
                     self.listed.rows = [row, n];
                 }
                 let (mut s, mut step, every) = (part.column, 0, steps(part.columns / line));
@@ -190,12 +197,12 @@ impl<'a> Turn<'a> {
                     let end = column_end.min(s + line);
                     let first = s.min(column_end - self.tile);
                     if self.listed.columns != [first, end - first] {
-                        face.columns.list(first, end - first, columns);
+                        matrix.columns.list(first, end - first, columns);
                         self.listed.columns = [first, end - first];
                     }
                     let soon = ahead > 0 && step < every;
                     let soon = Soon {
-                        src: face.src.wrapping_add(ahead),
+                        src: matrix.src.wrapping_add(ahead),
                         rows,
                         n: if soon { n } else { 0 },
                         every,
@@ -203,8 +210,8 @@ impl<'a> Turn<'a> {
                         lines: GROUP,
                     };
                     let block = Block {
-                        src: face.src.wrapping_add(first * item),
-                        dst: face.dst.wrapping_add(row * item),
+                        src: matrix.src.wrapping_add(first * item),
+                        dst: matrix.dst.wrapping_add(row * item),
                         rows,
                         columns,
                         n: [n, end - first],
@@ -221,36 +228,42 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Transposes faces by the kernels of a level.
-pub(crate) unsafe fn any(turner: &Turner, item: usize, first: &Face, how: &How, space: Space) {
+/// Transposes matrices by the kernels of a level.
+pub(crate) unsafe fn any(
+    micro: &MicroKernels,
+    item: usize,
+    first: &Matrix,
+    how: &How,
+    space: Space,
+) {
     let item = item.clamp(1, ELEMENT_MOST);
-    let mut turn = Turn::new(turner, item, space);
+    let mut transpose = Transpose::new(micro, item, space);
     let (n_dst, n_src) = (first.rows.rows(), first.columns.rows());
     let row = n_dst * item;
     let (whole, joined) = (n_src * row, joins(first, how, row, n_src));
     let stages = how.stage && row >= 4 * LINE && n_src * item >= 2 * LINE && !joined;
-    // Columns that are turned at a time: all; or, if the destination's rows follow one another, some
+    // Columns that are transposed at a time: all; or, if the destination's rows follow one another, some
     // that fit into the stage, from where they leave as one run.
-    let some = (TURNED / row.max(1)).max(32).min(GROUP * LINE / item) / 16 * 16;
+    let some = (TRANSPOSED / row.max(1)).max(32).min(GROUP * LINE / item) / 16 * 16;
     let some = some.max(16);
     let block = if joined && n_src > some { some } else { n_src };
     // SAFETY: a place in the caller's space; the rest is the caller's promise.
     unsafe {
-        let stage: *mut u8 = space.turned();
+        let stage: *mut u8 = space.transposed();
         let mut writer = Writer::new();
         let mut held = 0;
         // Blocks start where source lines do, if all rows start in the same place.
-        let squares = !turn.odd && item > 2 && joined && first.rows.in_phase();
+        let squares = !transpose.odd && item > 2 && joined && first.rows.in_phase();
         let mut i = 0;
-        while i < how.faces {
-            let face = Face {
+        while i < how.matrices {
+            let matrix = Matrix {
                 src: first.src.wrapping_offset(i as isize * how.next[0]),
                 dst: first.dst.wrapping_offset(i as isize * how.next[1]),
                 ..*first
             };
             i += 1;
             if stages {
-                staged(&turn, &face, how, i < how.faces);
+                staged(&transpose, &matrix, how, i < how.matrices);
                 continue;
             }
             let mut s = 0;
@@ -260,30 +273,30 @@ pub(crate) unsafe fn any(turner: &Turner, item: usize, first: &Face, how: &How, 
                 let count = if left <= block {
                     left
                 } else if s == 0 && squares {
-                    block - LINE / item + (face.src as usize).wrapping_neg() % LINE / item
-                } else if left - block < turn.tile {
-                    block - turn.tile
+                    block - LINE / item + (matrix.src as usize).wrapping_neg() % LINE / item
+                } else if left - block < transpose.tile {
+                    block - transpose.tile
                 } else {
                     block
                 };
                 let mut part = Part { row: 0, rows: n_dst, column: s, columns: count };
-                let (mut from, mut ahead) = (face, 0);
+                let (mut from, mut ahead) = (matrix, 0);
                 if joined {
                     ahead = if n_src > block { count * item } else { 0 };
-                    from.src = face.src.wrapping_add(s * item);
+                    from.src = matrix.src.wrapping_add(s * item);
                     from.dst = stage.wrapping_add(held);
                     from.columns = Side::one(count, row as isize);
                     part.column = 0;
                 }
-                let narrow = row < turn.bytes(false);
-                turn.tiles(narrow, &from, part, false, ahead);
+                let narrow = row < transpose.bytes(false);
+                transpose.tiles(narrow, &from, part, false, ahead);
                 s += count;
                 if joined {
                     held += count * row;
-                    let follows = i < how.faces && how.next[1] == whole as isize;
+                    let follows = i < how.matrices && how.next[1] == whole as isize;
                     if s < n_src || !follows || held + whole > RUN {
-                        let to = face.dst.wrapping_add(s * row).wrapping_sub(held);
-                        (turner.put)(&mut writer, to, stage, held);
+                        let to = matrix.dst.wrapping_add(s * row).wrapping_sub(held);
+                        (micro.put)(&mut writer, to, stage, held);
                         held = 0;
                     }
                 }
@@ -295,8 +308,8 @@ pub(crate) unsafe fn any(turner: &Turner, item: usize, first: &Face, how: &How, 
 
 /// Whether destination rows follow one another, and several fit into the stage.
 #[inline(always)]
-fn joins(face: &Face, how: &How, row: usize, n: usize) -> bool {
-    let Step { n: inner, by } = face.columns.loops[0];
+fn joins(matrix: &Matrix, how: &How, row: usize, n: usize) -> bool {
+    let Step { n: inner, by } = matrix.columns.loops[0];
     how.stream
         && inner == n
         && by == row as isize
@@ -317,31 +330,31 @@ const fn steps(n: usize) -> usize {
 /// The macro-kernel: bands of source rows, whole lines of the destination at a time, which leave
 /// the tiles for the destination or for the stage. The ends of rows are made by narrow tiles,
 /// together with what is beside them.
-unsafe fn staged(turn: &Turn, face: &Face, how: &How, more: bool) {
-    let Turn { odd, tile, space, .. } = *turn;
-    let item = turn.item();
+unsafe fn staged(transpose: &Transpose, matrix: &Matrix, how: &How, more: bool) {
+    let Transpose { odd, tile, space, .. } = *transpose;
+    let item = transpose.item();
     // Elements beside the squares.
-    let mut ends = Turn { listed: Listed::NONE, ..*turn };
-    let high = turn.high(true);
-    let (n_dst, n_src) = (face.rows.rows(), face.columns.rows());
+    let mut ends = Transpose { listed: Listed::NONE, ..*transpose };
+    let high = transpose.high(true);
+    let (n_dst, n_src) = (matrix.rows.rows(), matrix.columns.rows());
     // Columns at a time; rows that make a whole line, or that many columns of an odd size.
     let some = if odd { odd_columns(item) } else { 1 };
     let line = LINE / item / some * some;
     let line = line.max(1);
-    let misplaced = (face.dst as usize).wrapping_neg() % LINE;
+    let misplaced = (matrix.dst as usize).wrapping_neg() % LINE;
     // Whether all destination rows start in the same place of a line, and elements in it.
-    let alike = !odd && face.columns.in_phase() && misplaced.is_multiple_of(item);
-    let stages = how.stream && (!alike || turn.bytes(false) < LINE);
+    let alike = !odd && matrix.columns.in_phase() && misplaced.is_multiple_of(item);
+    let stages = how.stream && (!alike || transpose.bytes(false) < LINE);
     let carries = stages && !alike;
     let head = if how.stream && alike { misplaced / item } else { 0 };
     // Whole source lines, if all source rows start in the same place.
-    let lead = if !odd && face.rows.in_phase() {
-        (face.src as usize).wrapping_neg() % LINE / item
+    let lead = if !odd && matrix.rows.in_phase() {
+        (matrix.src as usize).wrapping_neg() % LINE / item
     } else {
         0
     };
     // Lines that a group of lines at any place is in.
-    let group_lines = if !odd && face.rows.in_phase() { GROUP } else { GROUP + 1 };
+    let group_lines = if !odd && matrix.rows.in_phase() { GROUP } else { GROUP + 1 };
     // Bytes of up to two more elements of an odd size are read, in the same row.
     let columns = (n_src - lead - if odd { 2 } else { 0 }) / line * line;
     let tail = n_src - lead - columns;
@@ -352,16 +365,16 @@ unsafe fn staged(turn: &Turn, face: &Face, how: &How, more: bool) {
     // SAFETY: the caller's rows and columns, and places in its space.
     unsafe {
         let lists = space.lists;
-        let turned: *mut u8 = space.turned();
+        let transposed: *mut u8 = space.transposed();
         let carry: *mut u8 = space.carry();
         let [mut rows, mut next] =
             [list(&raw mut (*lists).bands[0]), list(&raw mut (*lists).bands[1])];
-        let (listed, out) = (list(&raw mut (*lists).columns), list(&raw mut (*lists).turned));
+        let (listed, out) = (list(&raw mut (*lists).columns), list(&raw mut (*lists).transposed));
         let own = Side::one(line, pitch as isize);
         own.list(0, line, out);
-        // Of no use, and not worth the time, where tiles are turned in registers.
+        // Of no use, and not worth the time, where tiles are transposed in registers.
         let permutations = if odd { Permutations::new(item) } else { Permutations::NONE };
-        face.rows.list(0, most.min(n_dst), next);
+        matrix.rows.list(0, most.min(n_dst), next);
         let mut strip = 0;
         while strip < columns {
             let strip_n =
@@ -382,34 +395,34 @@ unsafe fn staged(turn: &Turn, face: &Face, how: &How, more: bool) {
                     n_dst
                 };
                 // Beyond the ends of these rows come the next band's, the next strip's, or the next
-                // face's.
+                // matrix's.
                 (rows, next) = (next, rows);
                 let (begin, end) = ((lead + strip) * item, strip_n * item);
                 let (start, next_src) = if to < n_dst {
-                    (to, face.src.wrapping_add(begin))
+                    (to, matrix.src.wrapping_add(begin))
                 } else if strip + strip_n < columns {
-                    (0, face.src.wrapping_add(begin + end))
+                    (0, matrix.src.wrapping_add(begin + end))
                 } else {
-                    (0, face.src.wrapping_offset(how.next[0]).wrapping_add(lead * item))
+                    (0, matrix.src.wrapping_offset(how.next[0]).wrapping_add(lead * item))
                 };
                 let done = to == n_dst && strip + strip_n == columns && !more;
                 let n = if done { 0 } else { most.min(n_dst - start) };
-                face.rows.list(start, n, next);
+                matrix.rows.list(start, n, next);
                 let mut s = 0;
                 ends.listed = Listed::NONE;
                 while s < strip_n && (whole || carries) {
                     let at = lead + strip + s;
-                    face.columns.list(at, line, listed);
-                    let src = face.src.wrapping_add(at * item);
+                    matrix.columns.list(at, line, listed);
+                    let src = matrix.src.wrapping_add(at * item);
                     if whole {
-                        // While a group of lines is turned, the next one of each row is
+                        // While a group of lines is transposed, the next one of each row is
                         // prefetched: at each step of some rows.
                         let step = s / line;
                         let group = step / GROUP * GROUP;
                         let every = steps(strip_n / line - group);
                         let ahead = (group + GROUP) * line * item;
                         let (src_soon, rows_soon, n) = if ahead < end {
-                            (face.src.wrapping_add(begin + ahead), rows, band)
+                            (matrix.src.wrapping_add(begin + ahead), rows, band)
                         } else {
                             (next_src, next, n.min(band))
                         };
@@ -423,9 +436,9 @@ unsafe fn staged(turn: &Turn, face: &Face, how: &How, more: bool) {
                             lines: group_lines,
                         };
                         let (dst, columns) = if stages {
-                            (turned.wrapping_add(LINE), out)
+                            (transposed.wrapping_add(LINE), out)
                         } else {
-                            (face.dst.wrapping_add(d * item), listed)
+                            (matrix.dst.wrapping_add(d * item), listed)
                         };
                         let block = Block {
                             src,
@@ -437,20 +450,20 @@ unsafe fn staged(turn: &Turn, face: &Face, how: &How, more: bool) {
                             loose: if stages { &raw const permutations } else { null() },
                             soon,
                         };
-                        turn.block(false, &block);
+                        transpose.block(false, &block);
                     } else {
                         // The last rows, behind what was carried over.
-                        let dst = turned.wrapping_add(LINE).wrapping_sub(d * item);
-                        let face = Face { src, dst, rows: face.rows, columns: own };
+                        let dst = transposed.wrapping_add(LINE).wrapping_sub(d * item);
+                        let matrix = Matrix { src, dst, rows: matrix.rows, columns: own };
                         let row = d.min(n_dst - high);
                         let part = Part { row, rows: n_dst - row, column: 0, columns: line };
-                        ends.tiles(true, &face, part, false, 0);
+                        ends.tiles(true, &matrix, part, false, 0);
                     }
                     if stages {
-                        (turn.turner.leave)(&Leave {
-                            from: turned,
+                        (transpose.micro.leave)(&Leave {
+                            from: transposed,
                             pitch,
-                            dst: face.dst.wrapping_add(d * item),
+                            dst: matrix.dst.wrapping_add(d * item),
                             columns: listed,
                             rows: line,
                             bytes: (to - d) * item,
@@ -475,7 +488,7 @@ unsafe fn staged(turn: &Turn, face: &Face, how: &How, more: bool) {
                         let rows = (to - row).max(high);
                         let part = Part { row, rows, column: at.min(n_src - n), columns: n };
                         ends.listed = Listed::NONE;
-                        ends.tiles(!wide, face, part, wide, 0);
+                        ends.tiles(!wide, matrix, part, wide, 0);
                     }
                 }
                 d = to;

@@ -1,16 +1,16 @@
 //! Transposes: the destination is dense in the innermost loop, the source in another.
 use core::mem::MaybeUninit;
 
-use dlpack_kernels::{ELEMENT_MOST, Face, How, LINE, LINES_MOST, SIDE_LOOPS, Side, Space, Step};
+use dlpack_kernels::{ELEMENT_MOST, How, LINE, LINES_MOST, Matrix, SIDE_LOOPS, Side, Space, Step};
 
 use super::super::level::kernels;
 use super::super::policy::{self, Caches, Reach};
 use crate::device::nest::{Loop, Nest, Set, only};
 
-/// Bytes that both sides of a face have at least: a tile's.
+/// Bytes that both sides of a matrix have at least: a tile's.
 const SIDE_LEAST: usize = 16;
 
-/// The loops of a face.
+/// The loops of a matrix.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Sides {
     /// Those in which the destination is dense, one after the other, with their source strides.
@@ -69,15 +69,15 @@ impl Sides {
             match (row, column) {
                 (_, Some(i)) if row.is_none() || columns.bytes < rows.bytes => {
                     let Loop { n, src, dst } = nest.at(i);
-                    let turned = src < 0;
-                    if turned {
+                    let transposed = src < 0;
+                    if transposed {
                         let by = n as isize - 1;
                         start = [
                             start[0].wrapping_add(by.wrapping_mul(src)),
                             start[1].wrapping_add(by.wrapping_mul(dst)),
                         ];
                     }
-                    columns.add(n, if turned { dst.wrapping_neg() } else { dst });
+                    columns.add(n, if transposed { dst.wrapping_neg() } else { dst });
                     set |= only(i);
                 }
                 (Some(i), _) => {
@@ -129,7 +129,7 @@ pub(in super::super) unsafe fn copy(nest: &Nest, sides: &Sides, reach: Reach) {
 unsafe fn near(nest: &Nest, sides: &Sides) {
     let mut lists = MaybeUninit::uninit();
     // SAFETY: the caller's promise.
-    unsafe { turn(nest, sides, Reach::NEAR, Space::near(&mut lists)) }
+    unsafe { transpose(nest, sides, Reach::NEAR, Space::near(&mut lists)) }
 }
 
 /// Past the caches.
@@ -137,24 +137,24 @@ unsafe fn near(nest: &Nest, sides: &Sides) {
 unsafe fn past(nest: &Nest, sides: &Sides, reach: Reach) {
     let (mut lists, mut stage) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: the caller's promise.
-    unsafe { turn(nest, sides, reach, Space::any(&mut lists, &mut stage)) }
+    unsafe { transpose(nest, sides, reach, Space::any(&mut lists, &mut stage)) }
 }
 
-unsafe fn turn(nest: &Nest, sides: &Sides, reach: Reach, space: Space) {
+unsafe fn transpose(nest: &Nest, sides: &Sides, reach: Reach, space: Space) {
     let (kernels, item) = (kernels(), nest.bytes());
-    // The innermost of the other loops: faces that follow one another.
+    // The innermost of the other loops: matrices that follow one another.
     let next = (0..nest.len()).rev().find(|&j| sides.set & only(j) == 0);
     let how = How {
         stream: reach.stream_scattered,
         lines: lines(&sides.rows, item),
         stage: reach.prefetch,
-        faces: next.map_or(1, |j| nest.at(j).n),
+        matrices: next.map_or(1, |j| nest.at(j).n),
         next: next.map_or([0; 2], |j| [nest.at(j).src, nest.at(j).dst]),
     };
     let Sides { rows, columns, start, .. } = *sides;
     nest.each(sides.set | next.map_or(0, only), &mut |src, dst| {
         let (src, dst) = (src.wrapping_offset(start[0]), dst.wrapping_offset(start[1]));
         // SAFETY: matrices of the caller's items; a space with a stage where one is used.
-        unsafe { (kernels.turn)(item, &Face { src, dst, rows, columns }, &how, space) }
+        unsafe { (kernels.transpose)(item, &Matrix { src, dst, rows, columns }, &how, space) }
     });
 }
