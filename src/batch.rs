@@ -77,7 +77,7 @@ fn packed_nbytes(tensor: &Snapshot) -> Result<u64> {
 /// The bytes are readable, and the destination is live.
 pub unsafe fn copy_from_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) -> Result<()> {
     let Pair { src, dst, args: [_, target] } = pair;
-    let needed = packed_nbytes(dst).of(target)?;
+    let needed = packed_nbytes(dst).of(*target)?;
     if bytes.nbytes != needed {
         let error = Error::new(if bytes.nbytes < needed { DLRS_BUF_SMALL } else { DLRS_BAD_ARG });
         let error = error.detail("nbytes is not the size of the packed elements");
@@ -85,7 +85,7 @@ pub unsafe fn copy_from_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) 
         return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
     }
     // SAFETY: as many bytes as the elements need; they are only read.
-    unsafe { numbers::view(dst.shape(), dst.dtype, (bytes.first, None), 0, src).of(target)? };
+    unsafe { numbers::view(dst.shape(), dst.dtype, (bytes.first, None), 0, src).of(*target)? };
     copy::copy(pair, options)
 }
 
@@ -96,14 +96,14 @@ pub unsafe fn copy_from_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) 
 /// The bytes are writable, and the source is live.
 pub unsafe fn copy_to_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) -> Result<()> {
     let Pair { src, dst, args: [source, _] } = pair;
-    let needed = packed_nbytes(src).of(source)?;
+    let needed = packed_nbytes(src).of(*source)?;
     if bytes.nbytes < needed {
         let error = Error::new(DLRS_BUF_SMALL).of(bytes.nbytes_arg);
         let error = error.detail("room for fewer bytes than the elements have");
         return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
     }
     // SAFETY: as many bytes as the elements need.
-    unsafe { numbers::view(src.shape(), src.dtype, (bytes.first, None), 0, dst).of(source)? };
+    unsafe { numbers::view(src.shape(), src.dtype, (bytes.first, None), 0, dst).of(*source)? };
     let bits = u128::from(src.numel()? as u64) * u128::from(dtype::item_bits(src.dtype));
     let kept = (bits % 8) as u32;
     // The bits that are no element's are cleared last, so the elements must have come by then.

@@ -34,19 +34,19 @@ pub unsafe fn cast(pair: &Pair, options: &Options) -> Result<()> {
 unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
     let Pair { src, dst, args: [source, target] } = pair;
     pair.check_target()?;
-    numbers::check_same_lanes(dst.dtype, src.dtype).of(target)?;
+    numbers::check_same_lanes(dst.dtype, src.dtype).of(*target)?;
     pair.check_each(|tensor| copy::check_host(tensor, options))?;
     if src.empty {
         return Ok(());
     }
-    let (from, to) = (Part::of(src).of(source)?, Part::of(dst).of(target)?);
+    let (from, to) = (Part::of(src).of(*source)?, Part::of(dst).of(*target)?);
     let shared = pair.check_memory(options.allow_overlap)?;
     pair.host_access(&options.streams)?;
     if !shared {
         // SAFETY: the elements of the destination are distinct, and none of the source's.
         return unsafe { passes((src, &from), (dst, &to), &options.parallel) };
     }
-    let scratch = Scratch::new(Some(dst.nbytes().of(target)?)).of(target)?;
+    let scratch = Scratch::new(Some(dst.nbytes().of(*target)?)).of(*target)?;
     let Some(memory) = scratch.memory() else { return Ok(()) };
     let mut compact = Snapshot::new();
     let place = (memory.as_ptr(), None);
@@ -54,8 +54,8 @@ unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
     // the elements of the destination are distinct.
     unsafe {
         numbers::view(dst.shape(), dst.dtype, place, dst.flags & PADDED, &mut compact)
-            .of(target)?;
-        let between = Part::of(&compact).of(target)?;
+            .of(*target)?;
+        let between = Part::of(&compact).of(*target)?;
         passes((src, &from), (&compact, &between), &options.parallel)?;
         passes((&compact, &between), (dst, &to), &options.parallel)?;
     }
@@ -172,5 +172,5 @@ unsafe fn spread(value: Value, pair: &mut Pair) -> Result<()> {
     let Pair { src, dst, args: [source, _] } = pair;
     let place = (value.place.cast_mut(), Some(STRIDES)); // only read
     // SAFETY: the caller's word; one element for all, as the strides of 0 say.
-    unsafe { numbers::view(dst.shape(), value.dtype, place, dst.flags & PADDED, src).of(source) }
+    unsafe { numbers::view(dst.shape(), value.dtype, place, dst.flags & PADDED, src).of(*source) }
 }

@@ -32,7 +32,7 @@ impl Both {
     #[inline(never)]
     fn new(tensors: &Pair, equality: Equality, repeats: Repeats) -> Result<Both> {
         let Pair { src: a, dst: b, args: [first, second] } = tensors;
-        let [mut from_a, mut from_b] = [Part::of(a).of(first)?, Part::of(b).of(second)?];
+        let [mut from_a, mut from_b] = [Part::of(a).of(*first)?, Part::of(b).of(*second)?];
         let kind = from_a.kind;
         let bits = Kind::Int { bits: kind.bits() as u8, signed: false };
         let mut shape = Array::<i64, MAX_NDIM>::new();

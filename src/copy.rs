@@ -162,16 +162,16 @@ pub fn check(pair: &Pair, options: &Options, job: &mut Job) -> Result<bool> {
     let filled = fill_transfer(src, dst, &places, &mut job.transfer);
     // What the normal form does not show is found out.
     if filled.is_err() || !job.transfer.plan.is_nested() {
-        check_distinct(dst).of(target)?;
+        check_distinct(dst).of(*target)?;
     }
     let shared = match places.apart(src, dst) {
         true => false,
-        false => check_shared(src, dst, options.allow_overlap || same).of(target)?,
+        false => check_shared(src, dst, options.allow_overlap || same).of(*target)?,
     };
     if same {
         return Ok(false);
     }
-    filled.of(target)?;
+    filled.of(*target)?;
     job.scratch_nbytes = if shared { Some(dst.nbytes()?) } else { None };
     Ok(true)
 }

@@ -12,7 +12,7 @@ use core::fmt::{self, Write};
 
 use crate::abi::{DLDataType, DLDataTypeCode, DLDataTypeCode::*};
 use crate::dtype;
-use crate::error::{Error, Field::*, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Result, Status::*};
 use crate::scan::Scan;
 
 /// Who writes it so.
@@ -242,15 +242,15 @@ pub fn from_kind(kind: i32, item_nbytes: u32) -> Result<DLDataType> {
 }
 
 /// The parameters of [`from_kind`], for its errors.
-pub const KIND: [Parameter; 2] = [Parameter(1, "kind"), Parameter(2, "itemsize")];
+pub const KIND: [Arg; 2] = [Arg::kind, Arg::itemsize];
 
 #[cold]
 fn no_kind(kind: i32, item_nbytes: u32, known: bool) -> Error {
     match known {
         true => unsupported("DLPack has no dtype of this kind and size")
             .value(item_nbytes.into())
-            .of(&KIND[1]),
-        false => unsupported("DLPack has no dtype of this kind").value(kind.into()).of(&KIND[0]),
+            .of(KIND[1]),
+        false => unsupported("DLPack has no dtype of this kind").value(kind.into()).of(KIND[0]),
     }
 }
 

@@ -30,7 +30,7 @@
 //! 6. Nothing panics, nothing allocates behind your back: no TLS, no `abort`, a short list of
 //!    imports.
 //!
-//! Where do I go for …? A function of the header: `capi/<topic>.rs`. A message: `error.rs`. A rule
+//! Where do I go for …? A function of the header: `capi/<topic>.rs`. A message: `error/`. A rule
 //! that refuses a tensor: `validate.rs`. Who frees what: `tensor/block/`. A slow copy:
 //! `device/cpu/`. Who carries a copy out: `copy/route.rs`. A driver's call: `device/gpu/`. A new
 //! function or backend: CONTRIBUTING.md.

@@ -21,7 +21,7 @@ pub use reshape::broadcast_shapes;
 
 use crate::abi::{DLDataType, DLPACK_FLAG_BITMASK_READ_ONLY};
 use crate::dtype;
-use crate::error::{Arg, Error, Field::*, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Result, Status::*};
 use crate::layout::{self, Dims, MAX_NDIM};
 use crate::overlap::Verdict;
 

@@ -164,6 +164,26 @@ fn every_export_is_documented_in_the_fixed_order() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// `BLESS=1` rewrites the list.
+#[test]
+fn parameters_are_those_of_the_signatures() {
+    let mut list = String::new();
+    for (name, _, signature) in exports().iter().filter(|(_, _, s)| s.contains("-> dlrs_status")) {
+        let inside = signature.split_once('(').unwrap().1.split("->").next().unwrap();
+        let names =
+            inside.split(": ").map(|part| part.rsplit([',', '(', '\n', ' ']).next().unwrap());
+        let names: Vec<&str> = names.map(|name| name.trim_start_matches("r#")).collect();
+        let names = names.split_last().unwrap().1; // behind the last colon is a type
+        let names = names.split_last().unwrap().1; // the error
+        list += &format!("{name} {}\n", names.join(" "));
+    }
+    let file = root().join("src/capi/parameters.txt");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&file, &list).unwrap();
+    }
+    assert_eq!(fs::read_to_string(file).unwrap(), list, "BLESS=1 cargo test --test house");
+}
+
 #[test]
 fn every_fallible_export_ends_with_the_error_parameter() {
     for (name, _, signature) in exports() {

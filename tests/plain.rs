@@ -5,7 +5,7 @@ use core::ptr::{null, null_mut};
 
 use dlpack_rs::abi::*;
 use dlpack_rs::copy::{self, Options, Pair};
-use dlpack_rs::error::{Arg, Error, Parameter};
+use dlpack_rs::error::{Arg, Error};
 use dlpack_rs::layout::Order;
 use dlpack_rs::tensor::block::{self, Block, Owner};
 use dlpack_rs::tensor::{share, wrap};
@@ -302,7 +302,7 @@ fn place(
 }
 
 /// The arguments of `dlrs_copy`.
-const ARGS: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
+const ARGS: [Arg; 2] = [Arg::src, Arg::dst];
 
 #[test]
 fn copies_are_refused_or_put_elements_where_they_belong() {

@@ -6,7 +6,7 @@ use core::mem::offset_of;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 
 macro_rules! layout_table {
     ($($member:ident = $value:expr;)*) => {
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn dlrs_abi_check(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_abi_check", error, || {
-        let argument = &Parameter(2, "expected");
+        let argument = Arg::expected;
         arg::required(expected, argument)?;
         check_version(header_version)?;
         // SAFETY: not NULL; as large as it says, by the caller's word.
@@ -171,7 +171,7 @@ fn check_version(header: u32) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_VERSION).detail("header and library do not fit each other");
-    Err(error.of(&Parameter(1, "header_version")).value(header.into()).limit(library.into()))
+    Err(error.of(Arg::header_version).value(header.into()).limit(library.into()))
 }
 
 fn compare(expected: &dlrs_abi_table) -> Result<()> {

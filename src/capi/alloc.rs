@@ -8,7 +8,7 @@ use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::array::Array;
-use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, Request, dlrs_allocator};
@@ -212,17 +212,17 @@ pub unsafe extern "C" fn dlrs_tensor_new(
         // SAFETY: NULL or a variable of the caller.
         unsafe {
             arg::pointers([
-                arg::may(shape, &Parameter(1, "shape")),
-                arg::may(options, &Parameter(5, "options")),
-                arg::result(out, &Parameter(6, "out")),
+                arg::may(shape, Arg::shape),
+                arg::may(options, Arg::options),
+                arg::result(out, Arg::out),
             ])
         }?;
         let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         let (out, shape) = unsafe {
-            let ndim = validate::check_ndim(ndim)
-                .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(2, "ndim")))?;
-            (Out::clear(out), arg::values(shape, ndim, &Parameter(1, "shape"), &mut room)?)
+            let ndim =
+                validate::check_ndim(ndim).map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::ndim))?;
+            (Out::clear(out), arg::values(shape, ndim, Arg::shape, &mut room)?)
         };
         let asked = Prototype { shape, strides: null(), like: false, dtype, device };
         if options.is_null()
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn dlrs_tensor_new(
         }
         // SAFETY: as above.
         let made = unsafe { new_checked(&asked, options) };
-        let args = [&Parameter(1, "shape"), &Parameter(3, "dtype"), &Parameter(4, "device")];
+        let args = [Arg::shape, Arg::dtype, Arg::device];
         out.set(made.map_err(|error| blamed(error, args))?);
         Ok(())
     })
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn dlrs_tensor_new(
 /// `options` is NULL or a live options struct.
 #[inline(never)]
 unsafe fn new_checked(asked: &Prototype, options: *const dlrs_alloc_options) -> Result<Versioned> {
-    let (argument, mut strides) = (&Parameter(5, "options"), Array::new());
+    let (argument, mut strides) = (Arg::options, Array::new());
     // SAFETY: the caller's word.
     let checked = unsafe { Checked::new(asked, options, argument, &mut strides) }?;
     alloc::new(&checked.request(asked))
@@ -251,11 +251,13 @@ unsafe fn new_checked(asked: &Prototype, options: *const dlrs_alloc_options) -> 
 
 /// Names the argument that told the shape, the dtype or the device, whichever is at fault.
 #[cold]
-fn blamed(error: Error, [shape, dtype, device]: [Arg; 3]) -> Error {
-    match error.field {
-        DLRS_FIELD_SHAPE => error.of(shape),
-        DLRS_FIELD_DTYPE_CODE | DLRS_FIELD_DTYPE_BITS | DLRS_FIELD_DTYPE_LANES => error.of(dtype),
-        DLRS_FIELD_DEVICE_TYPE | DLRS_FIELD_DEVICE_ID => error.of(device),
+fn blamed(error: Error, [of_shape, of_dtype, of_device]: [Arg; 3]) -> Error {
+    match error.member() {
+        DLRS_FIELD_SHAPE => error.of(of_shape),
+        DLRS_FIELD_DTYPE_CODE | DLRS_FIELD_DTYPE_BITS | DLRS_FIELD_DTYPE_LANES => {
+            error.of(of_dtype)
+        }
+        DLRS_FIELD_DEVICE_TYPE | DLRS_FIELD_DEVICE_ID => error.of(of_device),
         _ => error,
     }
 }
@@ -324,22 +326,22 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
         // SAFETY: NULL or a variable of the caller.
         unsafe {
             arg::pointers([
-                arg::need(prototype, &Parameter(1, "prototype")),
-                arg::may(options, &Parameter(2, "options")),
-                arg::result(out, &Parameter(3, "out")),
+                arg::need(prototype, Arg::prototype),
+                arg::may(options, Arg::options),
+                arg::result(out, Arg::out),
             ])
         }?;
         let (mut room, mut strides) = (Array::new(), Array::new());
         // SAFETY: the preface's contract for every pointer.
         let (out, prototype, checked) = unsafe {
             let out = Out::clear(out);
-            let prototype = Prototype::read(prototype, &Parameter(1, "prototype"), &mut room)?;
-            let argument = &Parameter(2, "options");
+            let prototype = Prototype::read(prototype, Arg::prototype, &mut room)?;
+            let argument = Arg::options;
             let checked = Checked::new(&prototype, options, argument, &mut strides)?;
             (out, prototype, checked)
         };
         let made = alloc::new(&checked.request(&prototype));
-        out.set(made.map_err(|error| blamed(error, [&Parameter(1, "prototype"); 3]))?);
+        out.set(made.map_err(|error| blamed(error, [Arg::prototype; 3]))?);
         Ok(())
     })
 }
@@ -368,22 +370,21 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
 ) -> dlrs_status {
     run("dlrs_tensor_requirements", error, || {
         arg::pointers([
-            arg::need(prototype, &Parameter(1, "prototype")),
-            arg::may(options, &Parameter(2, "options")),
-            arg::need(nbytes, &Parameter(3, "nbytes")),
-            arg::need(align_bytes, &Parameter(4, "align_bytes")),
+            arg::need(prototype, Arg::prototype),
+            arg::may(options, Arg::options),
+            arg::need(nbytes, Arg::nbytes),
+            arg::need(align_bytes, Arg::align_bytes),
         ])?;
         let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
-        let prototype =
-            unsafe { Prototype::read(prototype, &Parameter(1, "prototype"), &mut room) }?;
-        let nbytes = arg::required(nbytes, &Parameter(3, "nbytes"))?;
-        let align_bytes = arg::required(align_bytes, &Parameter(4, "align_bytes"))?;
-        let (argument, mut strides) = (&Parameter(2, "options"), Array::new());
+        let prototype = unsafe { Prototype::read(prototype, Arg::prototype, &mut room) }?;
+        let nbytes = arg::required(nbytes, Arg::nbytes)?;
+        let align_bytes = arg::required(align_bytes, Arg::align_bytes)?;
+        let (argument, mut strides) = (Arg::options, Array::new());
         // SAFETY: as above.
         let checked = unsafe { Checked::new(&prototype, options, argument, &mut strides) }?;
         let needed = alloc::data_nbytes(&checked.request(&prototype))
-            .map_err(|error| blamed(error, [&Parameter(1, "prototype"); 3]))?;
+            .map_err(|error| blamed(error, [Arg::prototype; 3]))?;
         // SAFETY: two writable variables of the caller.
         unsafe {
             nbytes.write(needed as u64);
@@ -420,27 +421,27 @@ pub unsafe extern "C" fn dlrs_tensor_from_bytes(
         // SAFETY: NULL or a variable of the caller.
         unsafe {
             arg::pointers([
-                arg::need_if(nbytes > 0, bytes.cast::<u8>(), &Parameter(1, "bytes")),
-                arg::need(prototype, &Parameter(3, "prototype")),
-                arg::may(options, &Parameter(4, "options")),
-                arg::result(out, &Parameter(5, "out")),
+                arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
+                arg::need(prototype, Arg::prototype),
+                arg::may(options, Arg::options),
+                arg::result(out, Arg::out),
             ])
         }?;
         let (mut room, mut strides) = (Array::new(), Array::new());
         // SAFETY: the preface's contract for every pointer.
         let (out, bytes, prototype, checked) = unsafe {
             let out = Out::clear(out);
-            let args: [Arg; 2] = [&Parameter(1, "bytes"), &Parameter(2, "nbytes")];
+            let args: [Arg; 2] = [Arg::bytes, Arg::nbytes];
             let bytes = arg::bytes(bytes, nbytes, args)?;
-            let prototype = Prototype::read(prototype, &Parameter(3, "prototype"), &mut room)?;
-            let argument = &Parameter(4, "options");
+            let prototype = Prototype::read(prototype, Arg::prototype, &mut room)?;
+            let argument = Arg::options;
             let checked = Checked::new(&prototype, options, argument, &mut strides)?;
             (out, bytes, prototype, checked)
         };
         let mut request = checked.request(&prototype);
         request.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
-        let needed = alloc::data_nbytes(&request)
-            .map_err(|error| blamed(error, [&Parameter(3, "prototype"); 3]))?;
+        let needed =
+            alloc::data_nbytes(&request).map_err(|error| blamed(error, [Arg::prototype; 3]))?;
         check_size(bytes, needed)?;
         check_cpu(prototype.device)?;
         let tensor = alloc::new(&request)?;
@@ -456,7 +457,7 @@ fn check_size(bytes: &[u8], needed: usize) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_BAD_ARG).detail("is not the size of the tensor");
-    Err(error.of(&Parameter(2, "nbytes")).value(bytes.len() as i64).limit(needed as i64))
+    Err(error.of(Arg::nbytes).value(bytes.len() as i64).limit(needed as i64))
 }
 
 fn check_cpu(device: DLDevice) -> Result<()> {
@@ -464,7 +465,7 @@ fn check_cpu(device: DLDevice) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    Err(error.of(&Parameter(3, "prototype")).value(device.device_type.into()))
+    Err(error.of(Arg::prototype).value(device.device_type.into()))
 }
 
 /// # Safety
@@ -508,16 +509,16 @@ pub unsafe extern "C" fn dlrs_allocator_set(
         // SAFETY: NULL or a variable of the caller.
         unsafe {
             arg::pointers([
-                arg::may(allocator, &Parameter(2, "allocator")),
-                arg::wanted_result(old.cast::<*mut dlrs_allocator>(), &Parameter(3, "old")),
+                arg::may(allocator, Arg::allocator),
+                arg::wanted_result(old.cast::<*mut dlrs_allocator>(), Arg::old),
             ])
         }?;
-        let argument = &Parameter(2, "allocator");
+        let argument = Arg::allocator;
         // SAFETY: NULL or a live allocator, by the contract.
         let table = unsafe { given(allocator, "alloc or free", argument) }?;
         let new = table.map(|table| (allocator.cast_mut(), table));
         let before = alloc::allocator_set(device_type, new)
-            .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))?;
+            .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;
         // SAFETY: NULL or a variable of the caller.
         unsafe { arg::report(old, before) };
         Ok(())

@@ -6,7 +6,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::device::plugged::dlrs_backend;
 use crate::device::registry;
-use crate::error::{Error, Field::DLRS_FIELD_NONE, Parameter, Status::*};
+use crate::error::{Arg, Error, Field::DLRS_FIELD_NONE, Status::*};
 
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_backend {
@@ -46,11 +46,11 @@ pub unsafe extern "C" fn dlrs_backend_set(
         // SAFETY: NULL or a variable of the caller.
         unsafe {
             arg::pointers([
-                arg::may(backend, &Parameter(2, "backend")),
-                arg::wanted_result(old.cast::<*mut dlrs_backend>(), &Parameter(3, "old")),
+                arg::may(backend, Arg::backend),
+                arg::wanted_result(old.cast::<*mut dlrs_backend>(), Arg::old),
             ])
         }?;
-        let argument = &Parameter(2, "backend");
+        let argument = Arg::backend;
         // SAFETY: NULL or a live table, by the preface.
         let table = unsafe { arg::options(backend, argument) }?;
         if let Some(table) = table {
@@ -64,8 +64,7 @@ pub unsafe extern "C" fn dlrs_backend_set(
         }
         let new = table.map(|table| (backend.cast_mut(), table));
         let before = registry::register(device_type, new);
-        let before =
-            before.map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))?;
+        let before = before.map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))?;
         // SAFETY: NULL or a variable of the caller.
         unsafe { arg::report(old, before) };
         Ok(())

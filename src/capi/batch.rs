@@ -9,7 +9,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::batch::{self, Bytes};
 use crate::copy::{Given, Options, Pair};
-use crate::error::{Arg, Of, Parameter, Result};
+use crate::error::{Arg, Of, Result};
 
 /// Copy several tensors; nothing is written unless every pair can be copied.
 ///
@@ -39,16 +39,16 @@ pub unsafe extern "C" fn dlrs_copy_batch(
 ) -> dlrs_status {
     run("dlrs_copy_batch", error, || {
         arg::pointers([
-            arg::need_if(n > 0, src, &Parameter(2, "src")),
-            arg::need_if(n > 0, dst, &Parameter(3, "dst")),
-            arg::may(options, &Parameter(4, "options")),
-            arg::may(failed, &Parameter(5, "failed")),
+            arg::need_if(n > 0, src, Arg::src),
+            arg::need_if(n > 0, dst, Arg::dst),
+            arg::may(options, Arg::options),
+            arg::may(failed, Arg::failed),
         ])?;
-        let args: [Arg; 2] = [&Parameter(2, "src"), &Parameter(3, "dst")];
+        let args: [Arg; 2] = [Arg::src, Arg::dst];
         // SAFETY: arrays of live tensors, and live options, by the preface.
         unsafe {
             let (from, to) = (arg::array(src, n, args[0])?, arg::array(dst, n, args[1])?);
-            let options = CopyArgs::read(options, &Parameter(4, "options"))?;
+            let options = CopyArgs::read(options, Arg::options)?;
             let pair = |index: usize| {
                 let src = arg::required(from.get(index).unwrap_or(null()), args[0])?;
                 let dst = to.get(index).map_or(null(), <*mut _>::cast_const);
@@ -82,7 +82,7 @@ unsafe fn asked(
     let tensor = arg::required(tensor, argument)?;
     let first = arg::place(bytes, nbytes, [bytes_arg, nbytes_arg])?.as_ptr();
     // SAFETY: the caller's word.
-    let options = unsafe { CopyArgs::read(options, &Parameter(4, "options"))? };
+    let options = unsafe { CopyArgs::read(options, Arg::options)? };
     let bytes = Bytes { first, nbytes, nbytes_arg };
     Ok(Asked { tensor, bytes, options: Options { repack: true, ..options } })
 }
@@ -112,12 +112,11 @@ pub unsafe extern "C" fn dlrs_copy_from_bytes(
 ) -> dlrs_status {
     run("dlrs_copy_from_bytes", error, || {
         arg::pointers([
-            arg::need_if(nbytes > 0, bytes.cast::<u8>(), &Parameter(1, "bytes")),
-            arg::need(dst, &Parameter(3, "dst")),
-            arg::may(options, &Parameter(4, "options")),
+            arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
+            arg::need(dst, Arg::dst),
+            arg::may(options, Arg::options),
         ])?;
-        let [source, nbytes_arg, target]: [Arg; 3] =
-            [&Parameter(1, "bytes"), &Parameter(2, "nbytes"), &Parameter(3, "dst")];
+        let [source, nbytes_arg, target]: [Arg; 3] = [Arg::bytes, Arg::nbytes, Arg::dst];
         let mut pair = Pair::new([source, target]);
         // SAFETY: the preface's contract for every pointer.
         unsafe {
@@ -155,12 +154,11 @@ pub unsafe extern "C" fn dlrs_copy_to_bytes(
 ) -> dlrs_status {
     run("dlrs_copy_to_bytes", error, || {
         arg::pointers([
-            arg::need(src, &Parameter(1, "src")),
-            arg::need_if(nbytes > 0, bytes.cast::<u8>(), &Parameter(2, "bytes")),
-            arg::may(options, &Parameter(4, "options")),
+            arg::need(src, Arg::src),
+            arg::need_if(nbytes > 0, bytes.cast::<u8>(), Arg::bytes),
+            arg::may(options, Arg::options),
         ])?;
-        let [source, target, nbytes_arg]: [Arg; 3] =
-            [&Parameter(1, "src"), &Parameter(2, "bytes"), &Parameter(3, "nbytes")];
+        let [source, target, nbytes_arg]: [Arg; 3] = [Arg::src, Arg::bytes, Arg::nbytes];
         let mut pair = Pair::new([source, target]);
         // SAFETY: the preface's contract for every pointer.
         unsafe {

@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::cast::{self, Value};
 use crate::copy::{Given, Options, Pair};
 use crate::dtype;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::validate::Rules;
 
 /// Options of a function that has to understand elements, not only move them.
@@ -80,16 +80,16 @@ pub unsafe extern "C" fn dlrs_cast(
 ) -> dlrs_status {
     run("dlrs_cast", error, || {
         arg::pointers([
-            arg::need(src, &Parameter(1, "src")),
-            arg::need(dst, &Parameter(2, "dst")),
-            arg::may(options, &Parameter(3, "options")),
+            arg::need(src, Arg::src),
+            arg::need(dst, Arg::dst),
+            arg::may(options, Arg::options),
         ])?;
-        let args: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
+        let args: [Arg; 2] = [Arg::src, Arg::dst];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
         let mut pair = Pair::new(args);
         // SAFETY: live tensors and options, by the preface.
         unsafe {
-            let options = value_options(options, &Parameter(3, "options"))?;
+            let options = value_options(options, Arg::options)?;
             pair.read(given, Rules::COPY)?;
             cast::cast(&pair, &options)
         }
@@ -129,17 +129,17 @@ pub unsafe extern "C" fn dlrs_fill(
 ) -> dlrs_status {
     run("dlrs_fill", error, || {
         arg::pointers([
-            arg::need(dst, &Parameter(1, "dst")),
-            arg::need(value.cast::<u8>(), &Parameter(2, "value")),
-            arg::may(options, &Parameter(4, "options")),
+            arg::need(dst, Arg::dst),
+            arg::need(value.cast::<u8>(), Arg::value),
+            arg::may(options, Arg::options),
         ])?;
-        let [source, target]: [Arg; 2] = [&Parameter(2, "value"), &Parameter(1, "dst")];
+        let [source, target]: [Arg; 2] = [Arg::value, Arg::dst];
         let dst = arg::required(dst, target)?;
         let value = arg::required(value.cast::<u8>(), source)?;
         // SAFETY: a live tensor, options and an element, by the preface.
         unsafe {
-            let options = value_options(options, &Parameter(4, "options"))?;
-            let dtype_arg: Arg = &Parameter(3, "value_dtype");
+            let options = value_options(options, Arg::options)?;
+            let dtype_arg: Arg = Arg::value_dtype;
             dtype::legal(value_dtype).of(dtype_arg)?;
             let value = Value { place: value.as_ptr(), dtype: value_dtype, dtype_arg };
             cast::fill(value, dst, [source, target], &options)

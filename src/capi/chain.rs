@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::tensor::block::{Block, dlrs_free_fn};
 use crate::tensor::chain::{self, Callback};
 use crate::tensor::share;
@@ -16,7 +16,7 @@ pub const DLRS_BEFORE_FREE: i32 = 0;
 /// base's may stay.
 pub const DLRS_AFTER_FREE: i32 = 1;
 
-const TENSOR: Arg = &Parameter(1, "tensor");
+const TENSOR: Arg = Arg::tensor;
 
 /// # Safety
 /// `tensor` is NULL or live.
@@ -28,7 +28,7 @@ unsafe fn own<'a>(tensor: *mut DLManagedTensorVersioned) -> Result<&'a Block> {
 }
 
 fn given(callback: dlrs_free_fn) -> Result<Callback> {
-    callback.ok_or(Error::new(DLRS_NULL_ARG).of(&Parameter(2, "callback")))
+    callback.ok_or(Error::new(DLRS_NULL_ARG).of(Arg::callback))
 }
 
 /// Attach a callback to a tensor of this library, to run once when its last holder goes.
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn dlrs_attach(
         let block = unsafe { own(tensor) }?;
         let callback = given(callback)?;
         if order != DLRS_BEFORE_FREE && order != DLRS_AFTER_FREE {
-            let error = Error::new(DLRS_BAD_ARG).of(&Parameter(4, "order"));
+            let error = Error::new(DLRS_BAD_ARG).of(Arg::order);
             return Err(error.value(order.into()).limit(DLRS_AFTER_FREE.into()));
         }
         chain::attach(block, order == DLRS_AFTER_FREE, callback, context)
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn dlrs_detach(
         if chain::detach(block, callback, context) {
             return Ok(());
         }
-        let error = Error::new(DLRS_BAD_ARG).of(&Parameter(2, "callback"));
+        let error = Error::new(DLRS_BAD_ARG).of(Arg::callback);
         Err(error.detail("is not attached with this context"))
     })
 }

@@ -5,7 +5,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::compare::{self, Equality};
 use crate::copy::{Given, Pair};
-use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Result, Status::*};
 use crate::validate::Rules;
 
 /// Elements are equal when their bits are: -0 is not 0, and a NaN equals itself.
@@ -24,7 +24,7 @@ unsafe fn ask<T>(
     (out, argument): (*mut T, Arg),
     question: Result<impl FnOnce(&Pair) -> Result<T>>,
 ) -> Result<()> {
-    let args: [Arg; 2] = [&Parameter(1, "a"), &Parameter(2, "b")];
+    let args: [Arg; 2] = [Arg::a, Arg::b];
     arg::pointers([arg::need(a, args[0]), arg::need(b, args[1]), arg::need(out, argument)])?;
     let given = Given { src: arg::required(a, args[0])?, dst: arg::required(b, args[1])? };
     let out = arg::required(out, argument)?;
@@ -71,13 +71,13 @@ pub unsafe extern "C" fn dlrs_equal(
             DLRS_EQUAL_BITS => Ok(Equality::Bits),
             DLRS_EQUAL_VALUES => Ok(Equality::Values),
             DLRS_EQUAL_VALUES_OR_NAN => Ok(Equality::ValuesOrNan),
-            _ => Err(Error::new(DLRS_BAD_ARG).of(&Parameter(3, "level")).value(level.into())),
+            _ => Err(Error::new(DLRS_BAD_ARG).of(Arg::level).value(level.into())),
         };
         // SAFETY: the preface.
         unsafe {
             let question = equality
                 .map(|equality| move |pair: &Pair| compare::equal(pair, equality).map(i32::from));
-            ask((a, b), (out, &Parameter(4, "out")), question)
+            ask((a, b), (out, Arg::out), question)
         }
     })
 }
@@ -113,8 +113,6 @@ pub unsafe extern "C" fn dlrs_max_diff(
 ) -> dlrs_status {
     run("dlrs_max_diff", error, || {
         // SAFETY: the preface.
-        unsafe {
-            ask((a, b), (out, &Parameter(3, "out")), Ok(|pair: &Pair| compare::max_diff(pair)))
-        }
+        unsafe { ask((a, b), (out, Arg::out), Ok(|pair: &Pair| compare::max_diff(pair))) }
     })
 }

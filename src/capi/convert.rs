@@ -9,7 +9,7 @@ use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use super::validate::level_of;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy};
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::import::{self, Import};
 use crate::layout::Order;
 use crate::tensor::alloc::check_align;
@@ -19,8 +19,8 @@ use crate::tensor::{Legacy, Versioned, share};
 use crate::validate::limits::Limits;
 use crate::validate::{Level, Rules, Snapshot};
 
-const OPTIONS: Arg = &Parameter(2, "options");
-const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(3, "out")];
+const OPTIONS: Arg = Arg::options;
+const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
 
 /// Turn a legacy tensor into a versioned one.
 ///
@@ -115,7 +115,7 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
     {
         Some(policy) => policy,
         None => {
-            let error = Error::new(DLRS_BAD_ARG).of(&Parameter(2, "policy")).value(policy.into());
+            let error = Error::new(DLRS_BAD_ARG).of(Arg::policy).value(policy.into());
             return Err(error.limit(DLRS_LEGACY_COPY as i64));
         }
     };

@@ -11,7 +11,7 @@ use super::names::write_text;
 use crate::abi::*;
 use crate::copy::{self, Described, Explained, Given, Job, Made, Options, Pair, Streams, Wanted};
 use crate::device::cpu::{Parallel, ParallelFor};
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout::Order;
 use crate::platform;
 use crate::tensor::Legacy;
@@ -183,16 +183,16 @@ pub unsafe extern "C" fn dlrs_copy(
 ) -> dlrs_status {
     run("dlrs_copy", error, || {
         arg::pointers([
-            arg::need(src, &Parameter(1, "src")),
-            arg::need(dst, &Parameter(2, "dst")),
-            arg::may(options, &Parameter(3, "options")),
+            arg::need(src, Arg::src),
+            arg::need(dst, Arg::dst),
+            arg::may(options, Arg::options),
         ])?;
-        let args: [Arg; 2] = [&Parameter(1, "src"), &Parameter(2, "dst")];
+        let args: [Arg; 2] = [Arg::src, Arg::dst];
         let given = Given { src: arg::required(src, args[0])?, dst: arg::required(dst, args[1])? };
         let mut pair = Pair::new(args);
         // SAFETY: live tensors and options, by the preface.
         unsafe {
-            let options = CopyArgs::read(options, &Parameter(3, "options"))?;
+            let options = CopyArgs::read(options, Arg::options)?;
             pair.read(given, options.rules())?;
             copy::copy(&pair, &options)
         }
@@ -223,15 +223,15 @@ pub unsafe extern "C" fn dlrs_copy_desc(
 ) -> dlrs_status {
     run("dlrs_copy_desc", error, || {
         arg::pointers([
-            arg::need(src, &Parameter(1, "src")),
-            arg::need(dst, &Parameter(3, "dst")),
-            arg::may(options, &Parameter(5, "options")),
+            arg::need(src, Arg::src),
+            arg::need(dst, Arg::dst),
+            arg::may(options, Arg::options),
         ])?;
         let described = described((src, src_flags), (dst, dst_flags))?;
         let mut pair = Pair::new(DESCRIBED);
         // SAFETY: live tensors and options, by the preface.
         unsafe {
-            let options = CopyArgs::read(options, &Parameter(5, "options"))?;
+            let options = CopyArgs::read(options, Arg::options)?;
             pair.read_described(described, options.rules())?;
             copy::copy(&pair, &options)
         }
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn dlrs_copy_desc(
 }
 
 /// Source and destination of the functions that take bare tensors and their flags.
-const DESCRIBED: [Arg; 2] = [&Parameter(1, "src"), &Parameter(3, "dst")];
+const DESCRIBED: [Arg; 2] = [Arg::src, Arg::dst];
 
 fn described(
     (src, src_flags): (*const DLTensor, u64),
@@ -287,18 +287,18 @@ pub unsafe extern "C" fn dlrs_copy_explain(
 ) -> dlrs_status {
     run("dlrs_copy_explain", error, || {
         arg::pointers([
-            arg::need(src, &Parameter(1, "src")),
-            arg::need(dst, &Parameter(3, "dst")),
-            arg::may(options, &Parameter(5, "options")),
-            arg::need_if(capacity > 0, buffer, &Parameter(6, "buffer")),
-            arg::may(nbytes, &Parameter(8, "nbytes")),
+            arg::need(src, Arg::src),
+            arg::need(dst, Arg::dst),
+            arg::may(options, Arg::options),
+            arg::need_if(capacity > 0, buffer, Arg::buffer),
+            arg::may(nbytes, Arg::nbytes),
         ])?;
         let described = described((src, src_flags), (dst, dst_flags))?;
-        let argument = &Parameter(7, "capacity");
+        let argument = Arg::capacity;
         let (mut pair, mut way) = (Pair::new(DESCRIBED), Explained::none());
         // SAFETY: live tensors, options and buffer, by the preface.
         unsafe {
-            let options = CopyArgs::read(options, &Parameter(5, "options"))?;
+            let options = CopyArgs::read(options, Arg::options)?;
             pair.read_described(described, options.rules())?;
             copy::explain(&pair, &options, &mut way).of(DESCRIBED[1])?;
             write_text(buffer, capacity, argument, nbytes, |text| way.write(text))
@@ -334,7 +334,7 @@ pub unsafe extern "C" fn dlrs_clone(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_clone", error, || {
-        let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
+        let args: [Arg; 2] = [Arg::out, Arg::options];
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             let (src, out, options) = source_here(src, out, options, args)?;
@@ -364,7 +364,7 @@ unsafe fn cloned(
 }
 
 /// The first argument of functions that make a tensor of another.
-const SOURCE: Arg = &Parameter(1, "src");
+const SOURCE: Arg = Arg::src;
 
 /// A source, the variable for the result and the options.
 type Source = (NonNull<DLManagedTensorVersioned>, Out<DLManagedTensorVersioned>, Options);
@@ -452,18 +452,18 @@ pub unsafe extern "C" fn dlrs_clone_legacy(
         // SAFETY: NULL or a variable of the caller.
         unsafe {
             arg::pointers([
-                arg::need(src, &Parameter(1, "src")),
-                arg::may(options, &Parameter(3, "options")),
-                arg::result(out, &Parameter(4, "out")),
+                arg::need(src, Arg::src),
+                arg::may(options, Arg::options),
+                arg::result(out, Arg::out),
             ])
         }?;
-        let argument = &Parameter(1, "src");
+        let argument = Arg::src;
         // SAFETY: a variable of the caller.
         let out = unsafe { Out::clear(out) };
         let src: Legacy = arg::required(src, argument)?;
         // SAFETY: live tensor and options, by the preface.
         let cloned = unsafe {
-            let options = CopyArgs::read(options, &Parameter(3, "options"))?;
+            let options = CopyArgs::read(options, Arg::options)?;
             copy::made_here(&options, |job| cloned_legacy(src, device, &options, job))
         };
         out.set(Block::legacy(cloned.of(argument)?.cast()));
@@ -516,11 +516,11 @@ pub unsafe extern "C" fn dlrs_contiguous(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_contiguous", error, || {
-        let args: [Arg; 2] = [&Parameter(4, "out"), &Parameter(3, "options")];
+        let args: [Arg; 2] = [Arg::out, Arg::options];
         // SAFETY: the preface's contract for every pointer; `made_of` found src not NULL.
         unsafe {
             made_of(src, out, options, args, &|from, options, job| {
-                let order = order_of(order).of(&Parameter(2, "order"))?;
+                let order = order_of(order).of(Arg::order)?;
                 copy::contiguous(from, NonNull::new_unchecked(src), order, options, job)
             })
         }
@@ -552,11 +552,11 @@ pub unsafe extern "C" fn dlrs_to_device(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_to_device", error, || {
-        let args: [Arg; 2] = [&Parameter(5, "out"), &Parameter(4, "options")];
+        let args: [Arg; 2] = [Arg::out, Arg::options];
         // SAFETY: the preface's contract for every pointer; `made_of` found src not NULL.
         unsafe {
             made_of(src, out, options, args, &|from, options, job| {
-                let policy = policy_of(copy).of(&Parameter(3, "copy"))?;
+                let policy = policy_of(copy).of(Arg::copy)?;
                 copy::to_device(from, NonNull::new_unchecked(src), device, policy, options, job)
             })
         }

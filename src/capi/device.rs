@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::device::backend::{Backend, Pointer};
 use crate::device::{gpu, registry};
 use crate::device_type;
-use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::tensor::alloc;
 
 /// What a driver knows about an address.
@@ -74,10 +74,10 @@ pub unsafe extern "C" fn dlrs_device_count(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_device_count", error, || {
-        let out = arg::required(out, &Parameter(2, "out"))?;
+        let out = arg::required(out, Arg::out)?;
         // SAFETY: a variable of the caller's.
         unsafe { out.write(0) };
-        let argument = &Parameter(1, "device_type");
+        let argument = Arg::device_type;
         let backend = backend(DLDevice { device_type, device_id: 0 }, argument)?;
         let count = backend.device_count(device_type).of(argument)?;
         // SAFETY: as above.
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn dlrs_driver_path_set(
     run("dlrs_driver_path_set", error, || {
         // SAFETY: a text that stays, by the caller's word.
         unsafe { gpu::set_path(device_type, path) }
-            .map_err(|e| e.field(DLRS_FIELD_NONE).of(&Parameter(1, "device_type")))
+            .map_err(|e| e.field(DLRS_FIELD_NONE).of(Arg::device_type))
     })
 }
 
@@ -142,9 +142,9 @@ pub unsafe extern "C" fn dlrs_mem_alloc(
     run("dlrs_mem_alloc", error, || {
         // SAFETY: a variable of the caller's.
         let out = unsafe { Out::clear(out) };
-        out.check(&Parameter(5, "out"))?;
-        let backend = backend(device, &Parameter(1, "device"))?;
-        let align_bytes = alloc::check_align(align_bytes).of(&Parameter(3, "align_bytes"))?;
+        out.check(Arg::out)?;
+        let backend = backend(device, Arg::device)?;
+        let align_bytes = alloc::check_align(align_bytes).of(Arg::align_bytes)?;
         if nbytes > 0 {
             out.set(backend.alloc(device, nbytes, align_bytes as u64, stream)?);
         }
@@ -174,8 +174,8 @@ pub unsafe extern "C" fn dlrs_mem_free(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_mem_free", error, || {
-        let backend = backend(device, &Parameter(1, "device"))?;
-        let align_bytes = alloc::check_align(align_bytes).of(&Parameter(4, "align_bytes"))?;
+        let backend = backend(device, Arg::device)?;
+        let align_bytes = alloc::check_align(align_bytes).of(Arg::align_bytes)?;
         let Some(data) = NonNull::new(data) else { return Ok(()) };
         // SAFETY: the caller's word.
         unsafe { backend.free(device, data, nbytes, align_bytes as u64, stream) }
@@ -202,11 +202,8 @@ pub unsafe extern "C" fn dlrs_mem_info(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_mem_info", error, || {
-        arg::pointers([
-            arg::may(out_free, &Parameter(2, "out_free")),
-            arg::may(out_total, &Parameter(3, "out_total")),
-        ])?;
-        let (free, total) = backend(device, &Parameter(1, "device"))?.memory_info(device)?;
+        arg::pointers([arg::may(out_free, Arg::out_free), arg::may(out_total, Arg::out_total)])?;
+        let (free, total) = backend(device, Arg::device)?.memory_info(device)?;
         // SAFETY: NULL or variables of the caller's.
         unsafe {
             arg::report(out_free, free);
@@ -238,13 +235,10 @@ pub unsafe extern "C" fn dlrs_pointer_device(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_pointer_device", error, || {
-        arg::pointers([
-            arg::need(data.cast::<u8>(), &Parameter(2, "data")),
-            arg::need(out, &Parameter(3, "out")),
-        ])?;
-        let argument = &Parameter(1, "device_type");
-        let data = arg::required(data, &Parameter(2, "data"))?;
-        let out_arg = &Parameter(3, "out");
+        arg::pointers([arg::need(data.cast::<u8>(), Arg::data), arg::need(out, Arg::out)])?;
+        let argument = Arg::device_type;
+        let data = arg::required(data, Arg::data)?;
+        let out_arg = Arg::out;
         // SAFETY: a live struct, by the preface.
         let given = unsafe { arg::given_result(out.cast_const(), out_arg) }?;
         let dlrs_pointer_info { struct_size, reserved, .. } = given;
@@ -281,9 +275,9 @@ pub unsafe extern "C" fn dlrs_mem_register_host(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_mem_register_host", error, || {
-        let data = arg::required(data, &Parameter(2, "data"))?;
+        let data = arg::required(data, Arg::data)?;
         let device = DLDevice { device_type, device_id: 0 };
-        let backend = backend(device, &Parameter(1, "device_type"))?;
+        let backend = backend(device, Arg::device_type)?;
         // SAFETY: the caller's word.
         unsafe { backend.host_register(data, nbytes) }
     })
@@ -306,9 +300,9 @@ pub unsafe extern "C" fn dlrs_mem_unregister_host(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_mem_unregister_host", error, || {
-        let data = arg::required(data, &Parameter(2, "data"))?;
+        let data = arg::required(data, Arg::data)?;
         let device = DLDevice { device_type, device_id: 0 };
-        let backend = backend(device, &Parameter(1, "device_type"))?;
+        let backend = backend(device, Arg::device_type)?;
         // SAFETY: the caller's word.
         unsafe { backend.host_unregister(data) }
     })

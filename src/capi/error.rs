@@ -5,7 +5,8 @@ use core::fmt::{self, Write};
 use core::mem::offset_of;
 use core::ptr::NonNull;
 
-use crate::error::{Arg, Error, Field::*, Parameter, Result, Status, Status::*, exception_of};
+use crate::error::{Arg, Error, Field::*, Result, Status, Status::*};
+use crate::python::exception::exception_of;
 
 /// What a function answers: 0, or a `dlrs_status_code`.
 #[allow(non_camel_case_types)]
@@ -153,8 +154,25 @@ pub(crate) fn run_quoting(
 ) -> dlrs_status {
     match body() {
         Ok(()) => DLRS_OK as i32,
-        Err(failure) => report(function, error, quoted.filter(|_| failure.place() == 1), &failure),
+        Err(failure) => report(
+            function,
+            error,
+            quoted.filter(|_| place(function, failure.argument()) == 1),
+            &failure,
+        ),
     }
+}
+
+/// The parameters of every function: a line has the function's name and theirs.
+const PARAMETERS: &str = include_str!("parameters.txt");
+
+/// The place of an argument of a function, counted from 1; 0 for none.
+#[cold]
+fn place(function: &str, argument: Option<Arg>) -> i32 {
+    let Some(argument) = argument else { return 0 };
+    let is_its = |line: &&str| line.split(' ').next() == Some(function);
+    let mut names = PARAMETERS.lines().find(is_its).unwrap_or("").split(' ');
+    names.position(|name| name == argument.as_str()).map_or(0, |place| place as i32)
 }
 
 #[cold]
@@ -170,12 +188,12 @@ fn report(
     }
     let mut full = dlrs_error {
         status,
-        argument: failure.place(),
-        field: failure.field as i32,
-        dimension: failure.dimension.into(),
-        driver_code: failure.driver_code,
-        value: failure.value,
-        limit: failure.limit,
+        argument: place(function, failure.argument()),
+        field: failure.member() as i32,
+        dimension: failure.dimension(),
+        driver_code: failure.driver_code(),
+        value: failure.found(),
+        limit: failure.bound(),
         ..dlrs_error::NONE
     };
     let start = offset_of!(dlrs_error, message);
@@ -273,7 +291,7 @@ pub unsafe extern "C" fn dlrs_error_forward(
 ) -> dlrs_status {
     run("dlrs_error_forward", error, || {
         // SAFETY: NULL or a live struct, by the caller's word.
-        let failure = unsafe { with_message(failure, &Parameter(1, "failure")) }?.as_ptr();
+        let failure = unsafe { with_message(failure, Arg::failure) }?.as_ptr();
         // SAFETY: as above, with a message.
         let (status, message) =
             unsafe { ((*failure).status, (&raw const (*failure).message).cast()) };

@@ -8,7 +8,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_error_forward, dlrs_set_error_fn};
 use super::error::{dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::{PyObject, Python, exchange};
 use crate::validate::exchange::{find, read};
 
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn dlrs_exchange_api_find(
         // SAFETY: the caller's word.
         unsafe {
             clear(out);
-            find_table(header, major, out, [&Parameter(1, "header"), &Parameter(3, "out")])
+            find_table(header, major, out, [Arg::header, Arg::out])
         }
     })
 }
@@ -113,8 +113,8 @@ pub unsafe extern "C" fn dlrs_exchange_api_from_type(
     out: *mut *const DLPackExchangeAPI,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const TYPE: Arg = &Parameter(1, "type");
-    const OUT: Arg = &Parameter(2, "out");
+    const TYPE: Arg = Arg::r#type;
+    const OUT: Arg = Arg::out;
     run("dlrs_exchange_api_from_type", error, || {
         // SAFETY: the caller's word.
         unsafe {

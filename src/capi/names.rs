@@ -6,12 +6,12 @@ use core::fmt;
 use super::arg;
 use super::error::{Text, dlrs_error, dlrs_status, run, run_quoting};
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::{device_type, dtype};
 
-const TEXT: Arg = &Parameter(1, "text");
-const TEXT_ARGS: [Arg; 2] = [TEXT, &Parameter(2, "nbytes")];
-const CAPACITY: Arg = &Parameter(3, "capacity");
+const TEXT: Arg = Arg::text;
+const TEXT_ARGS: [Arg; 2] = [TEXT, Arg::nbytes];
+const CAPACITY: Arg = Arg::capacity;
 
 /// Writes a text with NUL into `buffer` and tells how long the whole of it is.
 ///
@@ -72,11 +72,8 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
     // SAFETY: the preface: NULL, or `nbytes` readable bytes.
     let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS) }.ok();
     run_quoting("dlrs_dtype_parse", error, quoted, || {
-        arg::pointers([
-            arg::need(text, &Parameter(1, "text")),
-            arg::need(out, &Parameter(3, "out")),
-        ])?;
-        let out = arg::required(out, &Parameter(3, "out"))?;
+        arg::pointers([arg::need(text, Arg::text), arg::need(out, Arg::out)])?;
+        let out = arg::required(out, Arg::out)?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
             let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
@@ -110,8 +107,8 @@ pub unsafe extern "C" fn dlrs_dtype_format(
 ) -> dlrs_status {
     run("dlrs_dtype_format", error, || {
         arg::pointers([
-            arg::need_if(capacity > 0, buffer, &Parameter(2, "buffer")),
-            arg::may(nbytes, &Parameter(4, "nbytes")),
+            arg::need_if(capacity > 0, buffer, Arg::buffer),
+            arg::may(nbytes, Arg::nbytes),
         ])?;
         // SAFETY: the preface.
         unsafe { write_text(buffer, capacity, CAPACITY, nbytes, |text| dtype::format(dtype, text)) }
@@ -143,11 +140,8 @@ pub unsafe extern "C" fn dlrs_device_parse(
     // SAFETY: the preface: NULL, or `nbytes` readable bytes.
     let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS) }.ok();
     run_quoting("dlrs_device_parse", error, quoted, || {
-        arg::pointers([
-            arg::need(text, &Parameter(1, "text")),
-            arg::need(out, &Parameter(3, "out")),
-        ])?;
-        let out = arg::required(out, &Parameter(3, "out"))?;
+        arg::pointers([arg::need(text, Arg::text), arg::need(out, Arg::out)])?;
+        let out = arg::required(out, Arg::out)?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
             let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
@@ -182,8 +176,8 @@ pub unsafe extern "C" fn dlrs_device_format(
 ) -> dlrs_status {
     run("dlrs_device_format", error, || {
         arg::pointers([
-            arg::need_if(capacity > 0, buffer, &Parameter(2, "buffer")),
-            arg::may(nbytes, &Parameter(4, "nbytes")),
+            arg::need_if(capacity > 0, buffer, Arg::buffer),
+            arg::may(nbytes, Arg::nbytes),
         ])?;
         // SAFETY: the preface.
         unsafe {

@@ -7,10 +7,10 @@ use super::error::{dlrs_error, dlrs_status, run, run_quoting};
 use super::names::write_text;
 use crate::abi::DLDataType;
 use crate::dtype_notation::{self, Notation, Notation::*};
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 
-const TEXT: Arg = &Parameter(1, "text");
-const TEXT_ARGS: [Arg; 2] = [TEXT, &Parameter(2, "nbytes")];
+const TEXT: Arg = Arg::text;
+const TEXT_ARGS: [Arg; 2] = [TEXT, Arg::nbytes];
 
 fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
     let known = [DLRS_NOTATION_PEP3118, DLRS_NOTATION_TYPESTR, DLRS_NOTATION_ARROW];
@@ -47,12 +47,9 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
     // SAFETY: the preface: NULL, or `nbytes` readable bytes.
     let quoted = unsafe { arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS) }.ok();
     run_quoting("dlrs_dtype_parse_as", error, quoted, || {
-        arg::pointers([
-            arg::need(text, &Parameter(1, "text")),
-            arg::need(out, &Parameter(4, "out")),
-        ])?;
-        let notation = notation_of(notation, &Parameter(3, "notation"))?;
-        let out = arg::required(out, &Parameter(4, "out"))?;
+        arg::pointers([arg::need(text, Arg::text), arg::need(out, Arg::out)])?;
+        let notation = notation_of(notation, Arg::notation)?;
+        let out = arg::required(out, Arg::out)?;
         // SAFETY: the preface; `out` is a writable variable of the caller.
         unsafe {
             let text = arg::bytes(text.cast(), nbytes as u64, TEXT_ARGS)?;
@@ -86,14 +83,14 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
     nbytes: *mut usize,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const CAPACITY: Arg = &Parameter(4, "capacity");
+    const CAPACITY: Arg = Arg::capacity;
     run("dlrs_dtype_format_as", error, || {
         arg::pointers([
-            arg::need_if(capacity > 0, buffer, &Parameter(3, "buffer")),
-            arg::may(nbytes, &Parameter(5, "nbytes")),
+            arg::need_if(capacity > 0, buffer, Arg::buffer),
+            arg::may(nbytes, Arg::nbytes),
         ])?;
-        let notation = notation_of(notation, &Parameter(2, "notation"))?;
-        let text = dtype_notation::text(dtype, notation).of(&Parameter(1, "dtype"))?;
+        let notation = notation_of(notation, Arg::notation)?;
+        let text = dtype_notation::text(dtype, notation).of(Arg::dtype)?;
         // SAFETY: the preface.
         unsafe { write_text(buffer, capacity, CAPACITY, nbytes, |out| text.write(out)) }
     })
@@ -120,7 +117,7 @@ pub unsafe extern "C" fn dlrs_dtype_from_kind(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_dtype_from_kind", error, || {
-        let out = arg::required(out, &Parameter(3, "out"))?;
+        let out = arg::required(out, Arg::out)?;
         // SAFETY: a writable variable of the caller.
         unsafe { out.write(dtype_notation::from_kind(kind, itemsize)?) };
         Ok(())
@@ -149,11 +146,8 @@ pub unsafe extern "C" fn dlrs_dtype_to_kind(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_dtype_to_kind", error, || {
-        arg::pointers([
-            arg::need(kind, &Parameter(2, "kind")),
-            arg::need(itemsize, &Parameter(3, "itemsize")),
-        ])?;
-        let (letter, nbytes) = dtype_notation::to_kind(dtype).of(&Parameter(1, "dtype"))?;
+        arg::pointers([arg::need(kind, Arg::kind), arg::need(itemsize, Arg::itemsize)])?;
+        let (letter, nbytes) = dtype_notation::to_kind(dtype).of(Arg::dtype)?;
         // SAFETY: writable variables of the caller.
         unsafe {
             arg::report(kind, letter.into());

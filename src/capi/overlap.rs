@@ -6,7 +6,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy::{elements, same_origin};
-use crate::error::{Arg, Of, Parameter, Result};
+use crate::error::{Arg, Of, Result};
 use crate::overlap::Verdict;
 use crate::tensor::share;
 use crate::validate::{Level, Rules, Snapshot};
@@ -62,13 +62,10 @@ pub unsafe extern "C" fn dlrs_is_unique(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_is_unique", error, || {
-        arg::pointers([
-            arg::need(tensor, &Parameter(1, "tensor")),
-            arg::need(out, &Parameter(3, "out")),
-        ])?;
-        let out = arg::required(out, &Parameter(3, "out"))?;
+        arg::pointers([arg::need(tensor, Arg::tensor), arg::need(out, Arg::out)])?;
+        let out = arg::required(out, Arg::out)?;
         // SAFETY: the preface.
-        let tensor = unsafe { read(tensor, flags, &Parameter(1, "tensor")) }?;
+        let tensor = unsafe { read(tensor, flags, Arg::tensor) }?;
         let bits = tensor.slot_bits();
         let answer = match sharing::self_verdict(tensor.shape(), tensor.strides(), bits) {
             Verdict::Disjoint => DLRS_YES,
@@ -106,13 +103,9 @@ pub unsafe extern "C" fn dlrs_may_overlap(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_may_overlap", error, || {
-        arg::pointers([
-            arg::need(a, &Parameter(1, "a")),
-            arg::need(b, &Parameter(3, "b")),
-            arg::need(out, &Parameter(5, "out")),
-        ])?;
-        let (first, second) = (&Parameter(1, "a"), &Parameter(3, "b"));
-        let out = arg::required(out, &Parameter(5, "out"))?;
+        arg::pointers([arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)])?;
+        let (first, second) = (Arg::a, Arg::b);
+        let out = arg::required(out, Arg::out)?;
         // SAFETY: the preface.
         let (a, b) = unsafe { (read(a, a_flags, first)?, read(b, b_flags, second)?) };
         let verdict = match same_origin(&a, &b) || a.empty || b.empty {
@@ -150,11 +143,7 @@ pub unsafe extern "C" fn dlrs_same_storage(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_same_storage", error, || {
-        arg::pointers([
-            arg::need(a, &Parameter(1, "a")),
-            arg::need(b, &Parameter(2, "b")),
-            arg::need(out, &Parameter(3, "out")),
-        ])?;
+        arg::pointers([arg::need(a, Arg::a), arg::need(b, Arg::b), arg::need(out, Arg::out)])?;
         let place = |tensor: NonNull<DLManagedTensorVersioned>, argument: Arg| {
             // SAFETY: a live tensor, by the preface.
             unsafe {
@@ -163,9 +152,9 @@ pub unsafe extern "C" fn dlrs_same_storage(
                     .of(argument)
             }
         };
-        let (first, second) = (&Parameter(1, "a"), &Parameter(2, "b"));
+        let (first, second) = (Arg::a, Arg::b);
         let (a, b) = (arg::required(a, first)?, arg::required(b, second)?);
-        let out = arg::required(out, &Parameter(3, "out"))?;
+        let out = arg::required(out, Arg::out)?;
         let same = place(a, first)? == place(b, second)?;
         // SAFETY: a writable variable of the caller.
         unsafe { out.write(same.into()) };

@@ -8,7 +8,7 @@ use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::device_type::CPU;
-use crate::error::{Arg, Of, Parameter, Result};
+use crate::error::{Arg, Of, Result};
 use crate::tensor::alloc::dlrs_allocator;
 use crate::tensor::pool::{self, dlrs_pool};
 
@@ -61,7 +61,7 @@ unsafe impl arg::Sized32 for dlrs_pool_statistics {}
 const NO_OPTIONS: dlrs_pool_options =
     dlrs_pool_options { struct_size: 0, device: CPU, limit_nbytes: 0, base: null() };
 
-const POOL: Arg = &Parameter(1, "pool");
+const POOL: Arg = Arg::pool;
 
 /// # Safety
 /// `pool` is NULL or live.
@@ -98,13 +98,8 @@ pub unsafe extern "C" fn dlrs_pool_create(
 ) -> dlrs_status {
     run("dlrs_pool_create", error, || {
         // SAFETY: NULL or a variable of the caller.
-        unsafe {
-            arg::pointers([
-                arg::may(options, &Parameter(1, "options")),
-                arg::result(out, &Parameter(2, "out")),
-            ])
-        }?;
-        let argument = &Parameter(1, "options");
+        unsafe { arg::pointers([arg::may(options, Arg::options), arg::result(out, Arg::out)]) }?;
+        let argument = Arg::options;
         // SAFETY: a variable of the caller; NULL or live options with a NULL or live base.
         let (out, options, base) = unsafe {
             let out = Out::clear(out);
@@ -219,11 +214,8 @@ pub unsafe extern "C" fn dlrs_pool_stats(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_pool_stats", error, || {
-        arg::pointers([
-            arg::need(pool, &Parameter(1, "pool")),
-            arg::need(out, &Parameter(2, "out")),
-        ])?;
-        let argument = &Parameter(2, "out");
+        arg::pointers([arg::need(pool, Arg::pool), arg::need(out, Arg::out)])?;
+        let argument = Arg::out;
         // SAFETY: NULL or a live pool, NULL or a live struct, by the preface.
         let (pool, given) = unsafe { (live(pool)?, arg::given_result(out, argument)?) };
         // SAFETY: not NULL, aligned, and as large as it says.

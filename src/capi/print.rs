@@ -6,7 +6,7 @@ use super::arg;
 use super::error::{Text, dlrs_error, dlrs_status, run};
 use super::names::write_text;
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::print::{self, Description, Elements, PrintOptions};
 use crate::reader::Reader;
 use crate::validate::{Level, Rules, Snapshot};
@@ -31,7 +31,7 @@ pub struct dlrs_print_options {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_print_options {}
 
-const TENSOR: Arg = &Parameter(1, "tensor");
+const TENSOR: Arg = Arg::tensor;
 
 /// # Safety
 /// `options` is NULL or a live options struct.
@@ -119,17 +119,17 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
 ) -> dlrs_status {
     run("dlrs_tensor_to_string", error, || {
         arg::pointers([
-            arg::need(tensor, &Parameter(1, "tensor")),
-            arg::may(options, &Parameter(3, "options")),
-            arg::need_if(capacity > 0, buffer, &Parameter(4, "buffer")),
-            arg::may(nbytes, &Parameter(6, "nbytes")),
+            arg::need(tensor, Arg::tensor),
+            arg::may(options, Arg::options),
+            arg::need_if(capacity > 0, buffer, Arg::buffer),
+            arg::may(nbytes, Arg::nbytes),
         ])?;
         let tensor = arg::required(tensor, TENSOR)?;
-        let argument = &Parameter(5, "capacity");
+        let argument = Arg::capacity;
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.
         unsafe {
-            let options = options_of(options, &Parameter(3, "options"))?;
+            let options = options_of(options, Arg::options)?;
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
             let checked = snapshot.read(tensor.as_ptr(), flags, rules);
             let write = write_tensor(&snapshot, Some(flags), checked, &options).of(TENSOR)?;
@@ -162,17 +162,17 @@ pub unsafe extern "C" fn dlrs_managed_to_string(
 ) -> dlrs_status {
     run("dlrs_managed_to_string", error, || {
         arg::pointers([
-            arg::need(tensor, &Parameter(1, "tensor")),
-            arg::may(options, &Parameter(2, "options")),
-            arg::need_if(capacity > 0, buffer, &Parameter(3, "buffer")),
-            arg::may(nbytes, &Parameter(5, "nbytes")),
+            arg::need(tensor, Arg::tensor),
+            arg::may(options, Arg::options),
+            arg::need_if(capacity > 0, buffer, Arg::buffer),
+            arg::may(nbytes, Arg::nbytes),
         ])?;
         let tensor = arg::required(tensor, TENSOR)?;
-        let argument = &Parameter(4, "capacity");
+        let argument = Arg::capacity;
         let mut snapshot = Snapshot::new();
         // SAFETY: live tensor and options, by the preface.
         unsafe {
-            let options = options_of(options, &Parameter(2, "options"))?;
+            let options = options_of(options, Arg::options)?;
             let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
             let checked = snapshot.read_managed(tensor.as_ptr(), rules);
             let flags = Some(snapshot.flags);

@@ -8,7 +8,7 @@ use super::arg::{self, Out, Taken};
 use super::convert::{NO_OPTIONS, dlrs_import_options, import_of};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::import::{Wanted, protocol};
 use crate::python::{self, Owned, PyObject, Python, capsule, export, stream};
 use crate::validate::check_flags;
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(2, "out")];
+    const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
     run("dlrs_py_capsule_new_take", error, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe {
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(2, "out")];
+    const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
     run("dlrs_py_capsule_new_legacy_take", error, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe {
@@ -118,12 +118,12 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const CAPSULE: Arg = &Parameter(1, "capsule");
+    const CAPSULE: Arg = Arg::capsule;
     run("dlrs_py_capsule_consume", error, || {
         let capsule = capsule.cast::<PyObject>();
         // SAFETY: a variable of the caller.
-        let (_, out) = unsafe { arg::with_out(capsule, CAPSULE, out, &Parameter(3, "out")) }?;
-        check_flags(legacy_flags).of(&Parameter(2, "legacy_flags"))?;
+        let (_, out) = unsafe { arg::with_out(capsule, CAPSULE, out, Arg::out) }?;
+        check_flags(legacy_flags).of(Arg::legacy_flags)?;
         // SAFETY: a live object, by the contract.
         out.set(unsafe { capsule::consume(Python::get()?, capsule, legacy_flags) }.of(CAPSULE)?);
         Ok(())
@@ -210,16 +210,16 @@ pub unsafe extern "C" fn dlrs_py_export(
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             arg::pointers([
-                arg::need(tensor, &Parameter(1, "tensor")),
-                arg::may(request, &Parameter(2, "request")),
-                arg::result(out, &Parameter(3, "out")),
+                arg::need(tensor, Arg::tensor),
+                arg::may(request, Arg::request),
+                arg::result(out, Arg::out),
             ])?;
             let out = Out::judged(out);
-            let tensor = arg::required(tensor, &Parameter(1, "tensor"))?;
-            let request = arg::options(request, &Parameter(2, "request"))?;
+            let tensor = arg::required(tensor, Arg::tensor)?;
+            let request = arg::options(request, Arg::request)?;
             let python = Python::get()?;
-            let asked = asked(python, request.as_ref()).of(&Parameter(2, "request"))?;
-            let made = export::export(python, tensor, &asked).of(&Parameter(1, "tensor"))?;
+            let asked = asked(python, request.as_ref()).of(Arg::request)?;
+            let made = export::export(python, tensor, &asked).of(Arg::tensor)?;
             give(out, made);
         }
         Ok(())
@@ -308,7 +308,7 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
         return Err(unknown(flags, protocols, reserved));
     }
     // SAFETY: the caller's word.
-    let import = unsafe { arg::options(options.import_options, &Parameter(2, "options"))? };
+    let import = unsafe { arg::options(options.import_options, Arg::options)? };
     // SAFETY: as above.
     let mut import = unsafe { import_of(&import.unwrap_or(NO_OPTIONS)) }?;
     import.device = (options.dl_device.device_type != 0).then_some(options.dl_device);
@@ -361,8 +361,8 @@ pub unsafe extern "C" fn dlrs_py_import(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const OBJECT: Arg = &Parameter(1, "object");
-    const OPTIONS: Arg = &Parameter(2, "options");
+    const OBJECT: Arg = Arg::object;
+    const OPTIONS: Arg = Arg::options;
     run("dlrs_py_import", error, || {
         // SAFETY: the preface's contract for every pointer; a live object.
         unsafe {
@@ -370,7 +370,7 @@ pub unsafe extern "C" fn dlrs_py_import(
             arg::pointers([
                 arg::need(object, OBJECT),
                 arg::may(options, OPTIONS),
-                arg::result(out, &Parameter(3, "out")),
+                arg::result(out, Arg::out),
             ])?;
             let out = Out::judged(out);
             let options = arg::options(options, OPTIONS)?.unwrap_or(DEFAULTS);

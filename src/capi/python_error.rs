@@ -6,11 +6,11 @@ use core::ptr::{NonNull, null};
 
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run, with_message};
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::raise::{self, Message};
 use crate::python::{Owned, PyObject, Python};
 
-const FAILURE: Arg = &Parameter(1, "failure");
+const FAILURE: Arg = Arg::failure;
 
 /// Which exception stands for a failure.
 #[repr(C)]
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn dlrs_py_error_set_as(
     })
 }
 
-const OPTIONS: Arg = &Parameter(2, "options");
+const OPTIONS: Arg = Arg::options;
 
 /// # Safety
 /// The pointers in both are NULL or live.

@@ -6,7 +6,7 @@ use core::ptr::{NonNull, null_mut};
 use super::arg::{self, Taken};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::DLManagedTensorVersioned;
-use crate::error::{Arg, Of, Parameter};
+use crate::error::{Arg, Of};
 use crate::python::{PyObject, Python, capsule};
 
 /// Put a tensor into a Python object that nobody can take it out of: the base of an array.
@@ -33,8 +33,8 @@ pub unsafe extern "C" fn dlrs_py_holder_new_take(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [&Parameter(1, "tensor"), &Parameter(3, "out")];
-    const NAME: Arg = &Parameter(2, "name");
+    const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
+    const NAME: Arg = Arg::name;
     run("dlrs_py_holder_new_take", error, || {
         // SAFETY: the preface's contract for every pointer.
         unsafe {

@@ -6,7 +6,7 @@ use core::ptr::{null_mut, with_exposed_provenance_mut};
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::DLDevice;
-use crate::error::{Arg, Of, Parameter};
+use crate::error::{Arg, Of};
 use crate::python::stream::{self, Stream};
 
 /// The stream number that stands for Python's `None`.
@@ -36,9 +36,9 @@ pub unsafe extern "C" fn dlrs_stream_from_py(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stream_from_py", error, || {
-        let (out_arg, sync_arg): (Arg, Arg) = (&Parameter(3, "out"), &Parameter(4, "sync"));
+        let (out_arg, sync_arg): (Arg, Arg) = (Arg::out, Arg::sync);
         arg::pointers([arg::need(out, out_arg), arg::need(sync, sync_arg)])?;
-        let found = stream::from_python(number, device.device_type).of(&Parameter(1, "number"))?;
+        let found = stream::from_python(number, device.device_type).of(Arg::number)?;
         let (handle, wait) = match found {
             Stream::NoSync => (null_mut(), 0),
             Stream::Handle(handle) => (with_exposed_provenance_mut(handle), 1),
@@ -71,9 +71,9 @@ pub unsafe extern "C" fn dlrs_stream_to_py(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stream_to_py", error, || {
-        let out = arg::required(out, &Parameter(3, "out"))?;
+        let out = arg::required(out, Arg::out)?;
         let stream = Stream::Handle(stream.addr());
-        let number = stream::to_python(stream, device.device_type).of(&Parameter(1, "stream"))?;
+        let number = stream::to_python(stream, device.device_type).of(Arg::stream)?;
         // SAFETY: a variable of the caller.
         unsafe { out.write(number) };
         Ok(())

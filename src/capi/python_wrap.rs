@@ -7,18 +7,18 @@ use super::arg::{self, Out};
 use super::error::{dlrs_error, dlrs_status, run};
 use super::python::{asked, dlrs_py_request, give};
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Of, Parameter};
+use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Of};
 use crate::python::{PyObject, Python, export, wrap};
 use crate::tensor::block::Block;
 
-const TENSOR: Arg = &Parameter(1, "tensor");
-const FLAGS: Arg = &Parameter(2, "flags");
-const OWNER: Arg = &Parameter(3, "owner");
+const TENSOR: Arg = Arg::tensor;
+const FLAGS: Arg = Arg::flags;
+const OWNER: Arg = Arg::owner;
 
 /// Flags are an argument of their own here; all else is the tensor's.
 #[cold]
 fn blamed(error: Error) -> Error {
-    error.of(if error.field == DLRS_FIELD_FLAGS { FLAGS } else { TENSOR })
+    error.of(if error.member() == DLRS_FIELD_FLAGS { FLAGS } else { TENSOR })
 }
 
 /// Wrap memory that a Python object owns into a managed tensor.
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn dlrs_py_wrap(
             arg::pointers([
                 arg::need(tensor, TENSOR),
                 arg::need(owner, OWNER),
-                arg::result(out, &Parameter(4, "out")),
+                arg::result(out, Arg::out),
             ])?;
             let owner = arg::required(owner, OWNER)?;
             let made = wrap::around(Python::get()?, tensor, flags, owner).map_err(blamed)?;
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
     out: *mut *mut c_void,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const REQUEST: Arg = &Parameter(4, "request");
+    const REQUEST: Arg = Arg::request;
     run("dlrs_py_export_desc", error, || {
         let owner = owner.cast::<PyObject>();
         // SAFETY: the preface's contract for every pointer; live objects.
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
                 arg::need(tensor, TENSOR),
                 arg::need(owner, OWNER),
                 arg::may(request, REQUEST),
-                arg::result(out, &Parameter(5, "out")),
+                arg::result(out, Arg::out),
             ])?;
             let (owner, out) = (arg::required(owner, OWNER)?, Out::judged(out));
             let request = arg::options(request, REQUEST)?;
@@ -133,8 +133,8 @@ pub unsafe extern "C" fn dlrs_py_request_parse(
     out: *mut dlrs_py_request,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: Arg = &Parameter(1, "args");
-    const OUT: Arg = &Parameter(4, "out");
+    const ARGS: Arg = Arg::args;
+    const OUT: Arg = Arg::out;
     run("dlrs_py_request_parse", error, || {
         let named = !kwnames.is_null();
         arg::pointers([arg::need_if(named, args, ARGS), arg::need(out, OUT)])?;

@@ -4,12 +4,12 @@ use super::arg;
 use super::convert::order_of;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout;
 use crate::tensor::alloc::ALIGN_BYTES_MAX;
 use crate::validate::{Level, Rules, Snapshot};
 
-const TENSOR: Arg = &Parameter(1, "tensor");
+const TENSOR: Arg = Arg::tensor;
 
 /// Reads `tensor`, asks, and hands the answer over.
 ///
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn dlrs_numel(
     run("dlrs_numel", error, || {
         let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
         // SAFETY: the preface.
-        unsafe { ask(given, (out, &Parameter(2, "out")), Snapshot::numel) }
+        unsafe { ask(given, (out, Arg::out), Snapshot::numel) }
     })
 }
 
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn dlrs_itemsize_bits(
     run("dlrs_itemsize_bits", error, || {
         let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
         // SAFETY: the preface.
-        unsafe { ask(given, (out, &Parameter(3, "out")), |tensor| Ok(tensor.slot_bits().into())) }
+        unsafe { ask(given, (out, Arg::out), |tensor| Ok(tensor.slot_bits().into())) }
     })
 }
 
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn dlrs_nbytes(
     run("dlrs_nbytes", error, || {
         let given = (tensor, flags, Level::DLRS_LEVEL_STRUCT);
         // SAFETY: the preface.
-        unsafe { ask(given, (out, &Parameter(3, "out")), Snapshot::nbytes) }
+        unsafe { ask(given, (out, Arg::out), Snapshot::nbytes) }
     })
 }
 
@@ -134,8 +134,8 @@ pub unsafe extern "C" fn dlrs_is_contiguous(
         let given = (tensor, 0, Level::DLRS_LEVEL_STRUCT);
         // SAFETY: the preface.
         unsafe {
-            ask(given, (out, &Parameter(3, "out")), |tensor| {
-                let order = order_of(order).of(&Parameter(2, "order"))?;
+            ask(given, (out, Arg::out), |tensor| {
+                let order = order_of(order).of(Arg::order)?;
                 Ok(layout::is_contiguous(tensor.shape(), tensor.strides(), order).into())
             })
         }
@@ -167,10 +167,10 @@ pub unsafe extern "C" fn dlrs_is_aligned(
         let given = (tensor, 0, Level::DLRS_LEVEL_LAYOUT);
         // SAFETY: the preface.
         unsafe {
-            ask(given, (out, &Parameter(3, "out")), |tensor| {
+            ask(given, (out, Arg::out), |tensor| {
                 if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
                     let error = Error::new(DLRS_BAD_ARG).detail("must be a power of two");
-                    let error = error.of(&Parameter(2, "align_bytes")).value(align_bytes as i64);
+                    let error = error.of(Arg::align_bytes).value(align_bytes as i64);
                     return Err(error.limit(ALIGN_BYTES_MAX as i64));
                 }
                 tensor.check_addressed()?;
@@ -205,16 +205,16 @@ pub unsafe extern "C" fn dlrs_span(
 ) -> dlrs_status {
     run("dlrs_span", error, || {
         arg::pointers([
-            arg::need(tensor, &Parameter(1, "tensor")),
-            arg::need(low, &Parameter(3, "low")),
-            arg::need(high, &Parameter(4, "high")),
+            arg::need(tensor, Arg::tensor),
+            arg::need(low, Arg::low),
+            arg::need(high, Arg::high),
         ])?;
         let given = (tensor, flags, Level::DLRS_LEVEL_LAYOUT);
-        let low = arg::required(low, &Parameter(3, "low"))?;
+        let low = arg::required(low, Arg::low)?;
         let mut span = (0, 0);
         // SAFETY: the preface; `low` is a writable variable of the caller.
         unsafe {
-            ask(given, (high, &Parameter(4, "high")), |tensor| {
+            ask(given, (high, Arg::high), |tensor| {
                 tensor.check_addressed()?;
                 span = tensor.byte_extent;
                 Ok(span.1)

@@ -7,10 +7,10 @@ use super::device::backend;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::device::backend::Backend;
-use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::tensor::ready;
 
-const TENSOR: Arg = &Parameter(1, "tensor");
+const TENSOR: Arg = Arg::tensor;
 
 /// Say that the data of a tensor, and of all tensors that share its memory, is ready when a stream
 /// has got here. A later call replaces it.
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn dlrs_ready_wait(
 ) -> dlrs_status {
     run("dlrs_ready_wait", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        backend(device, &Parameter(2, "device"))?;
+        backend(device, Arg::device)?;
         // SAFETY: a live tensor and a stream of the device, by the preface.
         unsafe { ready::wait(tensor, device, stream) }
     })
@@ -108,8 +108,8 @@ pub unsafe extern "C" fn dlrs_ready_sync(
     })
 }
 
-const DEVICE: Arg = &Parameter(1, "device");
-const PEER: Arg = &Parameter(2, "peer");
+const DEVICE: Arg = Arg::device;
+const PEER: Arg = Arg::peer;
 
 /// The backend of two devices, if it is one.
 fn common(device: DLDevice, peer: DLDevice) -> Result<Option<&'static dyn Backend>> {
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn dlrs_peer_access_query(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_peer_access_query", error, || {
-        let out = arg::required(out, &Parameter(3, "out"))?;
+        let out = arg::required(out, Arg::out)?;
         // SAFETY: a variable of the caller's.
         unsafe { out.write(0) };
         let reach = match common(device, peer)? {
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn dlrs_peer_access_set(
 ) -> dlrs_status {
     run("dlrs_peer_access_set", error, || {
         if !matches!(enabled, 0 | 1) {
-            let error = Error::new(DLRS_BAD_ARG).of(&Parameter(3, "enabled"));
+            let error = Error::new(DLRS_BAD_ARG).of(Arg::enabled);
             return Err(error.value(enabled.into()).limit(1));
         }
         match common(device, peer)? {

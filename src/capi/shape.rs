@@ -7,7 +7,7 @@ use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use super::view::{named, values_of};
 use crate::abi::DLTensor;
 use crate::array::Array;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view;
@@ -33,23 +33,22 @@ pub unsafe extern "C" fn dlrs_compact_strides(
     strides: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[Parameter(1, "shape"), Parameter(2, "ndim")];
     run("dlrs_compact_strides", error, || {
         arg::pointers([
-            arg::may(shape, &Parameter(1, "shape")),
-            arg::need_if(ndim > 0, strides, &Parameter(4, "strides")),
+            arg::may(shape, Arg::shape),
+            arg::need_if(ndim > 0, strides, Arg::strides),
         ])?;
         let mut room = Array::new();
         // SAFETY: the preface.
-        let shape = unsafe { values_of(shape, ndim, [&NAMES[0], &NAMES[1]], &mut room) }?;
+        let shape = unsafe { values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room) }?;
         let Some(order @ (Order::C | Order::F)) = Order::from_char(order) else {
-            return Err(Error::new(DLRS_BAD_ARG).of(&Parameter(3, "order")).value(order.into()));
+            return Err(Error::new(DLRS_BAD_ARG).of(Arg::order).value(order.into()));
         };
-        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(&NAMES[0])?;
+        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(Arg::shape)?;
         let mut filled = [0; MAX_NDIM];
         layout::compact_strides(shape, order, &mut filled);
         // SAFETY: room for ndim values, by the preface.
-        unsafe { arg::write_values(filled.get(..shape.len()), strides, &Parameter(4, "strides")) }
+        unsafe { arg::write_values(filled.get(..shape.len()), strides, Arg::strides) }
     })
 }
 
@@ -79,7 +78,7 @@ pub unsafe extern "C" fn dlrs_strides_from_bytes(
     strides: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [&Parameter(2, "byte_strides"), &Parameter(5, "strides")];
+    const ARGS: [Arg; 2] = [Arg::byte_strides, Arg::strides];
     let steps = Steps { shape, given: byte_strides, ndim, itemsize, out: strides };
     let turn = layout::into_items(itemsize);
     // SAFETY: the preface.
@@ -122,7 +121,7 @@ pub unsafe extern "C" fn dlrs_strides_to_bytes(
     byte_strides: *mut i64,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const ARGS: [Arg; 2] = [&Parameter(2, "strides"), &Parameter(5, "byte_strides")];
+    const ARGS: [Arg; 2] = [Arg::strides, Arg::byte_strides];
     let steps = Steps { shape, given: strides, ndim, itemsize, out: byte_strides };
     let turn = |stride: i64| stride.checked_mul(itemsize.into());
     // SAFETY: the preface.
@@ -206,23 +205,22 @@ impl Steps {
     #[inline(always)]
     unsafe fn turn(
         &self,
-        [given, out]: [Arg; 2],
+        [given_arg, out_arg]: [Arg; 2],
         turn: impl FnOnce(&[i64], &mut [i64]) -> Result<()>,
     ) -> Result<()> {
-        const NAMES: &[Parameter] = &[Parameter(1, "shape"), Parameter(3, "ndim")];
         let &Steps { ndim, itemsize, .. } = self;
         arg::pointers([
-            arg::may(self.shape, &NAMES[0]),
-            arg::may(self.given, given),
-            arg::need_if(ndim > 0, self.out, out),
+            arg::may(self.shape, Arg::shape),
+            arg::may(self.given, given_arg),
+            arg::need_if(ndim > 0, self.out, out_arg),
         ])?;
         let mut room = Array::new();
         // SAFETY: the caller's word.
-        let shape = unsafe { values_of(self.shape, ndim, [&NAMES[0], &NAMES[1]], &mut room) }?;
+        let shape = unsafe { values_of(self.shape, ndim, [Arg::shape, Arg::ndim], &mut room) }?;
         if itemsize == 0 {
-            return Err(Error::new(DLRS_BAD_ARG).of(&Parameter(4, "itemsize")).value(0));
+            return Err(Error::new(DLRS_BAD_ARG).of(Arg::itemsize).value(0));
         }
-        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(&NAMES[0])?;
+        layout::check_shape(shape).and_then(|_| layout::numel(shape)).of(Arg::shape)?;
         let mut strides = Array::new();
         match self.given.is_null() {
             true => {
@@ -231,12 +229,12 @@ impl Steps {
             }
             false => {
                 // SAFETY: the caller's word.
-                unsafe { arg::values(self.given, shape.len(), given, &mut strides) }?;
+                unsafe { arg::values(self.given, shape.len(), given_arg, &mut strides) }?;
             }
         }
-        turn(shape, &mut strides).of(given)?;
+        turn(shape, &mut strides).of(given_arg)?;
         // SAFETY: room for ndim values, by the caller's word.
-        unsafe { arg::write_values(Some(&strides), self.out, out) }
+        unsafe { arg::write_values(Some(&strides), self.out, out_arg) }
     }
 }
 
@@ -263,27 +261,25 @@ pub unsafe extern "C" fn dlrs_broadcast_shapes(
     ndim: *mut i32,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] =
-        &[Parameter(1, "a"), Parameter(2, "a_ndim"), Parameter(3, "b"), Parameter(4, "b_ndim")];
     run("dlrs_broadcast_shapes", error, || {
         arg::pointers([
-            arg::may(a, &Parameter(1, "a")),
-            arg::may(b, &Parameter(3, "b")),
-            arg::need_if(a_ndim.max(b_ndim) > 0, shape, &Parameter(5, "shape")),
-            arg::need(ndim, &Parameter(6, "ndim")),
+            arg::may(a, Arg::a),
+            arg::may(b, Arg::b),
+            arg::need_if(a_ndim.max(b_ndim) > 0, shape, Arg::shape),
+            arg::need(ndim, Arg::ndim),
         ])?;
         let mut room = [Array::new(), Array::new()];
         let [a_room, b_room] = &mut room;
         // SAFETY: the preface.
         let (a, b) = unsafe {
-            let a = values_of(a, a_ndim, [&NAMES[0], &NAMES[1]], a_room)?;
-            (a, values_of(b, b_ndim, [&NAMES[2], &NAMES[3]], b_room)?)
+            let a = values_of(a, a_ndim, [Arg::a, Arg::a_ndim], a_room)?;
+            (a, values_of(b, b_ndim, [Arg::b, Arg::b_ndim], b_room)?)
         };
-        let ndim = arg::required(ndim, &Parameter(6, "ndim"))?;
-        let (broadcast, count) = view::broadcast_shapes(a, b).map_err(|e| named(e, NAMES))?;
+        let ndim = arg::required(ndim, Arg::ndim)?;
+        let (broadcast, count) = view::broadcast_shapes(a, b).map_err(|e| named(e))?;
         // SAFETY: room for `count` values and a writable variable, by the preface.
         unsafe {
-            arg::write_values(broadcast.get(..count), shape, &Parameter(5, "shape"))?;
+            arg::write_values(broadcast.get(..count), shape, Arg::shape)?;
             ndim.write(count as i32);
         }
         Ok(())
@@ -309,11 +305,8 @@ pub unsafe extern "C" fn dlrs_stride_order(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stride_order", error, || {
-        arg::pointers([
-            arg::need(tensor, &Parameter(1, "tensor")),
-            arg::may(axes, &Parameter(2, "axes")),
-        ])?;
-        let argument = &Parameter(1, "tensor");
+        arg::pointers([arg::need(tensor, Arg::tensor), arg::may(axes, Arg::axes)])?;
+        let argument = Arg::tensor;
         let tensor = arg::required(tensor, argument)?;
         let (mut snapshot, mut order) = (Snapshot::new(), [0; MAX_NDIM]);
         let rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
@@ -322,6 +315,6 @@ pub unsafe extern "C" fn dlrs_stride_order(
         layout::stride_order(snapshot.strides(), &mut order);
         let order = order.get(..snapshot.strides().len());
         // SAFETY: room for ndim values, by the preface.
-        unsafe { arg::write_values(order, axes, &Parameter(2, "axes")) }
+        unsafe { arg::write_values(order, axes, Arg::axes) }
     })
 }

@@ -7,10 +7,10 @@ use core::sync::atomic::Ordering::*;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run, run_rest};
 use crate::abi::*;
-use crate::error::{Arg, Of, Parameter, Status::DLRS_OK};
+use crate::error::{Arg, Of, Status::DLRS_OK};
 use crate::tensor::{block, share};
 
-const TENSOR: Arg = &Parameter(1, "tensor");
+const TENSOR: Arg = Arg::tensor;
 
 /// Release a versioned tensor, ours or anyone's: give up the caller's holder.
 ///
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn dlrs_retain(
     }
     run_rest("dlrs_retain", error, || {
         // SAFETY: a variable of the caller.
-        let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(2, "out")) }?;
+        let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, Arg::out) }?;
         // SAFETY: a live tensor, by the preface.
         out.set(unsafe { share::retain(tensor) }.of(TENSOR)?);
         Ok(())

@@ -6,10 +6,10 @@ use super::arg::{self, Out, Taken};
 use super::device::backend;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
-use crate::error::{Arg, Of, Parameter, Result};
+use crate::error::{Arg, Of, Result};
 use crate::tensor::deferred;
 
-const DEVICE: Arg = &Parameter(1, "device");
+const DEVICE: Arg = Arg::device;
 
 /// Writes 0 or 1 into a caller's variable.
 fn answer(out: *mut i32, argument: Arg, ask: impl FnOnce() -> Result<bool>) -> Result<()> {
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn dlrs_stream_create(
     run("dlrs_stream_create", error, || {
         // SAFETY: a variable of the caller's.
         let out = unsafe { Out::clear(out) };
-        out.check(&Parameter(2, "out"))?;
+        out.check(Arg::out)?;
         out.set(backend(device, DEVICE)?.stream_create(device).of(DEVICE)?);
         Ok(())
     })
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn dlrs_stream_destroy(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stream_destroy", error, || {
-        let stream = arg::required(stream.cast::<u8>(), &Parameter(2, "stream"))?;
+        let stream = arg::required(stream.cast::<u8>(), Arg::stream)?;
         // SAFETY: the caller's word.
         unsafe { backend(device, DEVICE)?.stream_destroy(device, stream.as_ptr().cast()) }
     })
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn dlrs_stream_sync(
 ) -> dlrs_status {
     run("dlrs_stream_sync", error, || {
         // SAFETY: the caller's word.
-        unsafe { backend(device, DEVICE)?.stream_sync(device, stream) }.of(&Parameter(2, "stream"))
+        unsafe { backend(device, DEVICE)?.stream_sync(device, stream) }.of(Arg::stream)
     })
 }
 
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn dlrs_stream_query(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_stream_query", error, || {
-        answer(out, &Parameter(3, "out"), || {
+        answer(out, Arg::out, || {
             // SAFETY: the caller's word.
             unsafe { backend(device, DEVICE)?.stream_query(device, stream) }
         })
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn dlrs_event_create(
     run("dlrs_event_create", error, || {
         // SAFETY: a variable of the caller's.
         let out = unsafe { Out::clear(out) };
-        out.check(&Parameter(2, "out"))?;
+        out.check(Arg::out)?;
         out.set(backend(device, DEVICE)?.event_create(device).of(DEVICE)?);
         Ok(())
     })
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn dlrs_event_destroy(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_event_destroy", error, || {
-        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
+        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         // SAFETY: the caller's word.
         unsafe { backend(device, DEVICE)?.event_destroy(device, event) }
     })
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn dlrs_event_record(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_event_record", error, || {
-        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
+        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         // SAFETY: the caller's word.
         unsafe { backend(device, DEVICE)?.event_record(device, event, stream) }
     })
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn dlrs_event_wait(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_event_wait", error, || {
-        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
+        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         // SAFETY: the caller's word.
         unsafe { backend(device, DEVICE)?.event_wait(device, event, stream) }
     })
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn dlrs_event_sync(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_event_sync", error, || {
-        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
+        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
         // SAFETY: the caller's word.
         unsafe { backend(device, DEVICE)?.event_sync(device, event) }
     })
@@ -288,12 +288,9 @@ pub unsafe extern "C" fn dlrs_event_query(
     error: *mut dlrs_error,
 ) -> dlrs_status {
     run("dlrs_event_query", error, || {
-        arg::pointers([
-            arg::need(event.cast::<u8>(), &Parameter(2, "event")),
-            arg::need(out, &Parameter(3, "out")),
-        ])?;
-        let event = arg::required(event.cast::<u8>(), &Parameter(2, "event"))?.as_ptr().cast();
-        answer(out, &Parameter(3, "out"), || {
+        arg::pointers([arg::need(event.cast::<u8>(), Arg::event), arg::need(out, Arg::out)])?;
+        let event = arg::required(event.cast::<u8>(), Arg::event)?.as_ptr().cast();
+        answer(out, Arg::out, || {
             // SAFETY: the caller's word.
             unsafe { backend(device, DEVICE)?.event_query(device, event) }
         })
@@ -324,8 +321,8 @@ pub unsafe extern "C" fn dlrs_release_after_take(
     run("dlrs_release_after_take", error, || {
         // SAFETY: a variable of the caller's with a live tensor, and a live stream, by its word.
         unsafe {
-            let taken = Taken::only(tensor, &Parameter(1, "tensor"))?;
-            backend(device, &Parameter(2, "device"))?;
+            let taken = Taken::only(tensor, Arg::tensor)?;
+            backend(device, Arg::device)?;
             deferred::release_later(taken.tensor, device_order(device, stream))?;
             taken.empty();
         }
@@ -359,7 +356,7 @@ pub unsafe extern "C" fn dlrs_release_drain(
     run("dlrs_release_drain", error, || {
         let out = match out_waiting.is_null() {
             true => None,
-            false => Some(arg::required(out_waiting, &Parameter(1, "out_waiting"))?),
+            false => Some(arg::required(out_waiting, Arg::out_waiting)?),
         };
         let waiting = deferred::drain();
         if let Some(out) = out {

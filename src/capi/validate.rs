@@ -6,10 +6,10 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::copy;
-use crate::error::{Arg, Error, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::validate::{Level, Level::*, Plain, Rules, Snapshot};
 
-const TENSOR: Arg = &Parameter(1, "tensor");
+const TENSOR: Arg = Arg::tensor;
 
 /// A `dlrs_level` of C.
 pub(super) fn level_of(level: i32) -> Result<Level> {
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn dlrs_validate(
 ) -> dlrs_status {
     run("dlrs_validate", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let level = level_of(level).of(&Parameter(3, "level"))?;
+        let level = level_of(level).of(Arg::level)?;
         // SAFETY: a live tensor, by the preface.
         unsafe {
             match level != DLRS_LEVEL_DEVICE && Plain::is(tensor.as_ptr(), flags) {
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn dlrs_validate_managed(
 ) -> dlrs_status {
     run("dlrs_validate_managed", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let rules = Rules::of(level_of(level).of(&Parameter(2, "level"))?);
+        let rules = Rules::of(level_of(level).of(Arg::level)?);
         let mut snapshot = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
         unsafe { snapshot.read_managed(tensor.as_ptr(), rules) }.of(TENSOR)?;
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
 ) -> dlrs_status {
     run("dlrs_validate_legacy", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
-        let level = level_of(level).of(&Parameter(2, "level"))?;
+        let level = level_of(level).of(Arg::level)?;
         // SAFETY: a live tensor, by the preface; the first member is the tensor.
         unsafe { check(tensor.as_ptr().cast(), 0, level) }
     })

@@ -22,7 +22,7 @@ use super::arg;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::array::Array;
-use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::layout::MAX_NDIM;
 use crate::tensor::block::Block;
 use crate::tensor::view::{self, Place};
@@ -106,7 +106,7 @@ pub struct dlrs_view_step {
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_view_step {}
 
-const STEPS: Arg = &Parameter(2, "steps");
+const STEPS: Arg = Arg::steps;
 
 impl dlrs_view_op {
     const ALL: [dlrs_view_op; 17] = {
@@ -196,25 +196,22 @@ pub(super) unsafe fn values_of(
     unsafe { arg::values(array, count, array_arg, room) }
 }
 
-/// Gives the parameter that an error of the core names its place, or else names the first one.
-pub(super) fn named(mut error: Error, parameters: &'static [Parameter]) -> Error {
-    match error.argument {
-        Some(Parameter(0, name)) => {
-            error.argument = parameters.iter().find(|parameter| parameter.1 == *name);
-            error.field(DLRS_FIELD_NONE)
-        }
-        Some(_) => error,
-        None => parameters.first().map_or(error, |first| error.of(first)),
+/// An error of the core about an argument is about all of it; one that names none is the base's.
+#[cold]
+pub(super) fn named(error: Error) -> Error {
+    match error.argument() {
+        Some(_) => error.field(DLRS_FIELD_NONE),
+        None => error.of(Arg::base),
     }
 }
 
 /// An error of a step, which has no parameters: names the step by its place.
-fn at_step(mut error: Error, steps: Arg, place: u64) -> Error {
-    if let Some(Parameter(0, _)) = error.argument {
-        error.field = DLRS_FIELD_NONE;
+#[cold]
+fn at_step(mut error: Error, place: u64) -> Error {
+    if error.argument().is_some_and(|argument| argument != Arg::steps) {
+        error = error.field(DLRS_FIELD_NONE);
     }
-    error.argument = None;
-    error.of(steps).dim(place.min(i8::MAX as u64) as usize)
+    error.renamed(Arg::steps).dim(place.min(i8::MAX as u64) as usize)
 }
 
 /// The base of a view, read and checked.
@@ -231,7 +228,7 @@ unsafe fn base_of(base: Versioned, snapshot: &mut Snapshot) -> Result<NonNull<Bl
     }
 }
 
-/// Makes the view of one step. `parameters` are those of the C function; `out` is the last.
+/// Makes the view of one step.
 ///
 /// # Safety
 /// `base` and `out` are as in the preface.
@@ -239,20 +236,16 @@ pub(super) unsafe fn make(
     base: *mut DLManagedTensorVersioned,
     out: *mut *mut DLManagedTensorVersioned,
     step: Result<Step>,
-    parameters: &'static [Parameter],
 ) -> Result<()> {
-    let (Some(first), Some(last)) = (parameters.first(), parameters.last()) else {
-        return Err(Error::new(DLRS_INTERNAL));
-    };
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe {
-        let (base, out) = arg::with_out(base, first, out, last)?;
-        let step = step.map_err(|e| named(e, parameters))?;
-        let block = base_of(base, &mut snapshot).of(first)?;
+        let (base, out) = arg::with_out(base, Arg::base, out, Arg::out)?;
+        let step = step.map_err(named)?;
+        let block = base_of(base, &mut snapshot).of(Arg::base)?;
         let (base, mut changed) = view::start(&mut snapshot);
-        changed.apply(&step).map_err(|e| named(e, parameters))?;
-        out.set(view::share(&changed, block, &base).of(first)?);
+        changed.apply(&step).map_err(named)?;
+        out.set(view::share(&changed, block, &base).of(Arg::base)?);
     }
     Ok(())
 }
@@ -270,19 +263,18 @@ unsafe fn apply(
     let mut room = [Array::new(), Array::new()];
     for place in 0..count {
         // SAFETY: the caller's word: a live step.
-        let step =
-            unsafe { arg::options(next, argument) }.map_err(|e| at_step(e, argument, place))?;
+        let step = unsafe { arg::options(next, argument) }.map_err(|e| at_step(e, place))?;
         let Some(step) = step else { return Err(Error::new(DLRS_NULL_ARG).of(argument)) };
         let size = *size.get_or_insert(step.struct_size);
         if step.struct_size != size {
             let error = Error::new(DLRS_STRUCT_SIZE).field(DLRS_FIELD_STRUCT_SIZE);
             let error = error.detail("steps of one array have different sizes");
             let error = error.value(step.struct_size.into()).limit(size.into());
-            return Err(at_step(error, argument, place));
+            return Err(at_step(error, place));
         }
         // SAFETY: as above, for the arrays of the step.
         let done = unsafe { step.read(&mut room) }.and_then(|step| view.apply(&step));
-        done.map_err(|e| at_step(e, argument, place))?;
+        done.map_err(|e| at_step(e, place))?;
         next = next.wrapping_byte_add(size as usize);
     }
     Ok(())
@@ -321,12 +313,12 @@ pub unsafe extern "C" fn dlrs_view_apply(
         // SAFETY: NULL or a variable of the caller.
         unsafe {
             arg::pointers([
-                arg::need(base, &Parameter(1, "base")),
-                arg::need_if(count > 0, steps, &Parameter(2, "steps")),
-                arg::result(out, &Parameter(4, "out")),
+                arg::need(base, Arg::base),
+                arg::need_if(count > 0, steps, Arg::steps),
+                arg::result(out, Arg::out),
             ])
         }?;
-        let (base_arg, out_arg) = (&Parameter(1, "base"), &Parameter(4, "out"));
+        let (base_arg, out_arg) = (Arg::base, Arg::out);
         let mut snapshot = Snapshot::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
@@ -370,21 +362,21 @@ pub unsafe extern "C" fn dlrs_view_apply_desc(
 ) -> dlrs_status {
     run("dlrs_view_apply_desc", error, || {
         arg::pointers([
-            arg::need(base, &Parameter(1, "base")),
-            arg::need_if(count > 0, steps, &Parameter(3, "steps")),
-            arg::need(out, &Parameter(5, "out")),
-            arg::need(out_flags, &Parameter(6, "out_flags")),
+            arg::need(base, Arg::base),
+            arg::need_if(count > 0, steps, Arg::steps),
+            arg::need(out, Arg::out),
+            arg::need(out_flags, Arg::out_flags),
         ])?;
-        let (base_arg, out_arg): (Arg, Arg) = (&Parameter(1, "base"), &Parameter(5, "out"));
+        let (base_arg, out_arg): (Arg, Arg) = (Arg::base, Arg::out);
         let base = arg::required(base, base_arg)?;
-        let out_flags = arg::required(out_flags, &Parameter(6, "out_flags"))?;
+        let out_flags = arg::required(out_flags, Arg::out_flags)?;
         let mut snapshot = Snapshot::new();
         let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
         // SAFETY: the preface's contract for every pointer.
         unsafe {
             snapshot.read(base.as_ptr(), base_flags, rules).of(base_arg)?;
             let (base, mut changed) = view::start(&mut snapshot);
-            apply(&mut changed, (steps, &Parameter(3, "steps")), count)?;
+            apply(&mut changed, (steps, Arg::steps), count)?;
             let place = view::place(&base, &changed).of(base_arg)?;
             let room = Description::of(out, changed.shape().len(), out_arg)?;
             room.write(&changed, &place, base.device);

@@ -4,7 +4,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use super::view::{make, values_of};
 use crate::abi::*;
 use crate::array::Array;
-use crate::error::Parameter;
+use crate::error::Arg;
 use crate::view::Step;
 
 /// View a tensor with its axes in another order.
@@ -30,14 +30,12 @@ pub unsafe extern "C" fn dlrs_view_permute(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] =
-        &[Parameter(1, "base"), Parameter(2, "axes"), Parameter(3, "ndim"), Parameter(4, "out")];
     run("dlrs_view_permute", error, || {
         let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let axes = values_of(axes, ndim, [&NAMES[1], &NAMES[2]], &mut room);
-            make(base, out, axes.map(|axes| Step::Permute { axes }), NAMES)
+            let axes = values_of(axes, ndim, [Arg::axes, Arg::ndim], &mut room);
+            make(base, out, axes.map(|axes| Step::Permute { axes }))
         }
     })
 }
@@ -63,15 +61,9 @@ pub unsafe extern "C" fn dlrs_view_transpose(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[
-        Parameter(1, "base"),
-        Parameter(2, "axis_a"),
-        Parameter(3, "axis_b"),
-        Parameter(4, "out"),
-    ];
     run("dlrs_view_transpose", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Transpose { axis_a, axis_b }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Transpose { axis_a, axis_b })) }
     })
 }
 
@@ -96,10 +88,9 @@ pub unsafe extern "C" fn dlrs_view_squeeze(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "axis"), Parameter(3, "out")];
     run("dlrs_view_squeeze", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Squeeze { axis }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Squeeze { axis })) }
     })
 }
 
@@ -124,9 +115,8 @@ pub unsafe extern "C" fn dlrs_view_unsqueeze(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "axis"), Parameter(3, "out")];
     run("dlrs_view_unsqueeze", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Unsqueeze { axis }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Unsqueeze { axis })) }
     })
 }

@@ -3,7 +3,6 @@
 use super::error::{dlrs_error, dlrs_status, run};
 use super::view::make;
 use crate::abi::*;
-use crate::error::Parameter;
 use crate::view::Step;
 
 /// View every step-th element of an axis from start on, stop excluded: Python's a[start:stop:step].
@@ -31,17 +30,9 @@ pub unsafe extern "C" fn dlrs_view_slice(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[
-        Parameter(1, "base"),
-        Parameter(2, "axis"),
-        Parameter(3, "start"),
-        Parameter(4, "stop"),
-        Parameter(5, "step"),
-        Parameter(6, "out"),
-    ];
     run("dlrs_view_slice", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Slice { axis, start, stop, step }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Slice { axis, start, stop, step })) }
     })
 }
 
@@ -66,11 +57,9 @@ pub unsafe extern "C" fn dlrs_view_select(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] =
-        &[Parameter(1, "base"), Parameter(2, "axis"), Parameter(3, "index"), Parameter(4, "out")];
     run("dlrs_view_select", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Select { axis, index }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Select { axis, index })) }
     })
 }
 
@@ -97,16 +86,9 @@ pub unsafe extern "C" fn dlrs_view_narrow(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[
-        Parameter(1, "base"),
-        Parameter(2, "axis"),
-        Parameter(3, "start"),
-        Parameter(4, "count"),
-        Parameter(5, "out"),
-    ];
     run("dlrs_view_narrow", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Narrow { axis, start, count }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Narrow { axis, start, count })) }
     })
 }
 
@@ -130,10 +112,9 @@ pub unsafe extern "C" fn dlrs_view_flip(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "axis"), Parameter(3, "out")];
     run("dlrs_view_flip", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Flip { axis }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Flip { axis })) }
     })
 }
 
@@ -162,16 +143,9 @@ pub unsafe extern "C" fn dlrs_view_unfold(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[
-        Parameter(1, "base"),
-        Parameter(2, "axis"),
-        Parameter(3, "window"),
-        Parameter(4, "step"),
-        Parameter(5, "out"),
-    ];
     run("dlrs_view_unfold", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Unfold { axis, window, step }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Unfold { axis, window, step })) }
     })
 }
 
@@ -198,15 +172,8 @@ pub unsafe extern "C" fn dlrs_view_diagonal(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[
-        Parameter(1, "base"),
-        Parameter(2, "axis_a"),
-        Parameter(3, "axis_b"),
-        Parameter(4, "offset"),
-        Parameter(5, "out"),
-    ];
     run("dlrs_view_diagonal", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Diagonal { axis_a, axis_b, offset }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Diagonal { axis_a, axis_b, offset })) }
     })
 }

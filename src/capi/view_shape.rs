@@ -4,7 +4,7 @@ use super::error::{dlrs_error, dlrs_status, run};
 use super::view::{make, values_of};
 use crate::abi::*;
 use crate::array::Array;
-use crate::error::Parameter;
+use crate::error::Arg;
 use crate::view::Step;
 
 /// Move byte_offset into data.
@@ -43,24 +43,16 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[
-        Parameter(1, "base"),
-        Parameter(2, "shape"),
-        Parameter(3, "strides"),
-        Parameter(4, "ndim"),
-        Parameter(5, "offset"),
-        Parameter(6, "out"),
-    ];
     run("dlrs_view_as_strided", error, || {
         let mut room = [Array::new(), Array::new()];
         let [shape_room, strides_room] = &mut room;
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[3]], shape_room);
-            let strides = values_of(strides, ndim, [&NAMES[2], &NAMES[3]], strides_room);
+            let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], shape_room);
+            let strides = values_of(strides, ndim, [Arg::strides, Arg::ndim], strides_room);
             let step =
                 shape.and_then(|shape| Ok(Step::AsStrided { shape, strides: strides?, offset }));
-            make(base, out, step, NAMES)
+            make(base, out, step)
         }
     })
 }
@@ -91,14 +83,12 @@ pub unsafe extern "C" fn dlrs_view_reshape(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] =
-        &[Parameter(1, "base"), Parameter(2, "shape"), Parameter(3, "ndim"), Parameter(4, "out")];
     run("dlrs_view_reshape", error, || {
         let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]], &mut room);
-            make(base, out, shape.map(|shape| Step::Reshape { shape }), NAMES)
+            let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
+            make(base, out, shape.map(|shape| Step::Reshape { shape }))
         }
     })
 }
@@ -128,14 +118,12 @@ pub unsafe extern "C" fn dlrs_view_expand(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] =
-        &[Parameter(1, "base"), Parameter(2, "shape"), Parameter(3, "ndim"), Parameter(4, "out")];
     run("dlrs_view_expand", error, || {
         let mut room = Array::new();
         // SAFETY: the preface's contract for every pointer.
         unsafe {
-            let shape = values_of(shape, ndim, [&NAMES[1], &NAMES[2]], &mut room);
-            make(base, out, shape.map(|shape| Step::Expand { shape }), NAMES)
+            let shape = values_of(shape, ndim, [Arg::shape, Arg::ndim], &mut room);
+            make(base, out, shape.map(|shape| Step::Expand { shape }))
         }
     })
 }
@@ -166,10 +154,9 @@ pub unsafe extern "C" fn dlrs_view_bitcast(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "dtype"), Parameter(3, "out")];
     run("dlrs_view_bitcast", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Bitcast { dtype }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Bitcast { dtype })) }
     })
 }
 
@@ -197,10 +184,9 @@ pub unsafe extern "C" fn dlrs_view_lanes(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "lanes"), Parameter(3, "out")];
     run("dlrs_view_lanes", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Lanes { lanes }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Lanes { lanes })) }
     })
 }
 
@@ -222,10 +208,9 @@ pub unsafe extern "C" fn dlrs_view_read_only(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "out")];
     run("dlrs_view_read_only", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::ReadOnly), NAMES) }
+        unsafe { make(base, out, Ok(Step::ReadOnly)) }
     })
 }
 
@@ -252,9 +237,8 @@ pub unsafe extern "C" fn dlrs_view_normalize(
     out: *mut *mut DLManagedTensorVersioned,
     error: *mut dlrs_error,
 ) -> dlrs_status {
-    const NAMES: &[Parameter] = &[Parameter(1, "base"), Parameter(2, "what"), Parameter(3, "out")];
     run("dlrs_view_normalize", error, || {
         // SAFETY: the preface's contract for every pointer.
-        unsafe { make(base, out, Ok(Step::Normalize { what }), NAMES) }
+        unsafe { make(base, out, Ok(Step::Normalize { what })) }
     })
 }

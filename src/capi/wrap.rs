@@ -5,12 +5,12 @@ use core::ffi::c_void;
 use super::arg;
 use super::error::{dlrs_error, dlrs_status, run_rest};
 use crate::abi::*;
-use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Parameter, Status::DLRS_OK};
+use crate::error::{Arg, Error, Field::DLRS_FIELD_FLAGS, Status::DLRS_OK};
 use crate::tensor::block::{self, Block, Left, Owner, dlrs_free_fn};
 use crate::tensor::wrap;
 use crate::validate::{Level, Rules};
 
-const TENSOR: Arg = &Parameter(1, "tensor");
+const TENSOR: Arg = Arg::tensor;
 const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 
 /// Wrap memory that the caller lends into a managed tensor.
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
         // Made again: one for both would pass through memory.
         let owner = Owner::Callback(free_fn, context);
         // SAFETY: a variable of the caller.
-        let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, &Parameter(5, "out")) }?;
+        let (tensor, out) = unsafe { arg::with_out(tensor, TENSOR, out, Arg::out) }?;
         // SAFETY: a live tensor, by the preface.
         let block = unsafe { wrap::wrap_checked(tensor.as_ptr(), flags, owner, RULES, left) };
         out.set(Block::versioned(block.map_err(blamed)?));
@@ -66,8 +66,8 @@ pub unsafe extern "C" fn dlrs_tensor_wrap(
 /// Flags are an argument of their own here; all else is the tensor's.
 #[cold]
 fn blamed(error: Error) -> Error {
-    match error.field {
-        DLRS_FIELD_FLAGS => error.of(&Parameter(2, "flags")),
+    match error.member() {
+        DLRS_FIELD_FLAGS => error.of(Arg::flags),
         _ => error.of(TENSOR),
     }
 }

@@ -7,7 +7,7 @@ use crate::device::backend::Transfer;
 use crate::device::plan::{Item, Plan};
 use crate::device::registry;
 use crate::device_type::{self, has_default_stream};
-use crate::error::{Arg, Error, Field::*, Of, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::{Versioned, share};
@@ -223,7 +223,7 @@ unsafe fn fill_clone(src: &Snapshot, tensor: Versioned, job: &mut Job) -> Result
 }
 
 /// The target, in the functions that take one.
-const DEVICE: Arg = &Parameter(2, "device");
+const DEVICE: Arg = Arg::device;
 
 /// Refuses a device that does not exist, or on which nobody allocates.
 fn check_target(device: DLDevice) -> Result<()> {

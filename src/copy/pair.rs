@@ -124,10 +124,10 @@ impl Pair {
     /// refused unless allowed, and the destination is at fault.
     pub fn check_memory(&self, allowed: bool) -> Result<bool> {
         let Pair { src, dst, args: [_, target] } = self;
-        check_distinct(dst).of(target)?;
+        check_distinct(dst).of(*target)?;
         match Places::of(src, dst).apart(src, dst) {
             true => Ok(false),
-            false => check_shared(src, dst, allowed).of(target),
+            false => check_shared(src, dst, allowed).of(*target),
         }
     }
 }

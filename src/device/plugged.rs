@@ -293,10 +293,15 @@ fn answer(status: i32, fault: &dlrs_fault) -> Result<()> {
     if status == DLRS_OK as i32 {
         return Ok(());
     }
-    // SAFETY: static text, by the contract of `dlrs_fault`.
-    let detail = unsafe { words(fault.detail) };
     Err(match Status::ALL.iter().find(|&&known| known as i32 == status) {
-        Some(&known) => Error::new(known).driver(fault.driver_code).detail(detail),
+        Some(&known) => {
+            let error = Error::new(known).driver(fault.driver_code);
+            match fault.detail.is_null() {
+                true => error,
+                // SAFETY: static text, by the contract of `dlrs_fault`.
+                false => error.detail_of_backend(unsafe { CStr::from_ptr(fault.detail) }),
+            }
+        }
         None => Error::new(DLRS_CALLBACK)
             .value(status.into())
             .driver(fault.driver_code)

@@ -13,7 +13,7 @@ use super::symbols::{CriticalSection, Destructor, PyObject, Python};
 use super::{ticket, wrap};
 use crate::abi::*;
 use crate::device_type;
-use crate::error::{Arg, Error, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Result, Status::*};
 use crate::tensor::block::{self, Block};
 use crate::tensor::{Legacy, Versioned, convert};
 use crate::validate::check_version;
@@ -126,7 +126,7 @@ pub unsafe fn holder(python: Python, tensor: Versioned, name: *const c_char) -> 
 }
 
 /// The parameter that [`holder`] blames.
-const NAME: Arg = &Parameter(2, "name");
+const NAME: Arg = Arg::name;
 
 /// The tensor in a holder of that name, made by this library; `None` for any other object. Sets no
 /// exception.

@@ -9,6 +9,7 @@ pub mod array_interface;
 pub mod buffer;
 pub mod capsule;
 pub mod constants;
+pub mod exception;
 pub mod exchange;
 pub mod export;
 pub mod home;

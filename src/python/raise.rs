@@ -7,9 +7,10 @@ use core::ffi::{CStr, c_char};
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
 
+use super::exception::exception_of;
 use super::object::Owned;
 use super::symbols::{PyObject, Python};
-use crate::error::{Error, Result, Status::*, exception_of};
+use crate::error::{Error, Result, Status::*};
 
 /// The error that stands for an exception that Python has set.
 #[cold]

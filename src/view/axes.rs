@@ -1,30 +1,24 @@
 //! Steps that order, drop and add axes.
 
 use super::{ALL_AXES, View, bad};
-use crate::error::{Error, Parameter, Result, Status::*};
+use crate::error::{Arg, Error, Result, Status::*};
 use crate::layout::Dims;
 
 impl View<'_> {
     pub(super) fn permute(&mut self, axes: &[i64]) -> Result<()> {
         if axes.len() != self.ndim() {
-            let error = bad(
-                &Parameter(0, "ndim"),
-                "there must be as many axes as dimensions",
-                axes.len() as i64,
-            );
+            let error =
+                bad(Arg::ndim, "there must be as many axes as dimensions", axes.len() as i64);
             return Err(error.limit(self.ndim() as i64));
         }
         let (mut dims, mut seen) = (Dims::new(), 0u64);
         for (place, &axis) in axes.iter().enumerate() {
             // What does not fit into 32 bits is no axis either.
             let narrow = i32::try_from(axis).unwrap_or(i32::MAX);
-            let dim =
-                self.dim_of(narrow, &Parameter(0, "axes")).map_err(|e| e.dim(place).value(axis))?;
+            let dim = self.dim_of(narrow, Arg::axes).map_err(|e| e.dim(place).value(axis))?;
             let bit = 1u64.wrapping_shl(dim as u32);
             if seen & bit != 0 {
-                return Err(
-                    bad(&Parameter(0, "axes"), "every axis may stand there once", axis).dim(place)
-                );
+                return Err(bad(Arg::axes, "every axis may stand there once", axis).dim(place));
             }
             seen |= bit;
             dims.push((self.extent(dim), self.stride(dim)));
@@ -49,15 +43,15 @@ impl View<'_> {
     }
 
     pub(super) fn transpose(&mut self, axis_a: i32, axis_b: i32) -> Result<()> {
-        let a = self.dim_of(axis_a, &Parameter(0, "axis_a"))?;
-        let b = self.dim_of(axis_b, &Parameter(0, "axis_b"))?;
+        let a = self.dim_of(axis_a, Arg::axis_a)?;
+        let b = self.dim_of(axis_b, Arg::axis_b)?;
         self.swap(a, b);
         Ok(())
     }
 
     pub(super) fn squeeze(&mut self, axis: i32) -> Result<()> {
         if axis != ALL_AXES {
-            let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+            let dim = self.dim_of(axis, Arg::axis)?;
             let extent = self.extent(dim);
             if extent != 1 {
                 let error = Error::new(DLRS_SHAPE_MISMATCH).detail("only an extent of 1 can go");
@@ -78,12 +72,9 @@ impl View<'_> {
         let places = self.ndim() as i64 + 1;
         let dim = if axis < 0 { i64::from(axis) + places } else { axis.into() };
         if !(0..places).contains(&dim) {
-            return Err(bad(
-                &Parameter(0, "axis"),
-                "there is no such place for an axis",
-                axis.into(),
-            )
-            .limit(places - 1));
+            return Err(
+                bad(Arg::axis, "there is no such place for an axis", axis.into()).limit(places - 1)
+            );
         }
         let dim = dim as usize;
         // The stride that a dense tensor would have there.

@@ -8,9 +8,9 @@ const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
 impl View<'_> {
     /// NumPy's rule: another size of element needs a dense last axis, whose extent changes.
     pub(super) fn bitcast(&mut self, dtype: DLDataType) -> Result<()> {
-        dtype::legal(dtype).map_err(|e| e.of(&Parameter(0, "dtype")))?;
+        dtype::legal(dtype).map_err(|e| e.of(Arg::dtype))?;
         if (dtype.code == HANDLE) != (self.dtype.code == HANDLE) {
-            let error = Error::new(DLRS_DTYPE_MISMATCH).of(&Parameter(0, "dtype"));
+            let error = Error::new(DLRS_DTYPE_MISMATCH).of(Arg::dtype);
             let error = error.detail("opaque handles are not bits, and bits no handles");
             return Err(error.value(dtype.code.into()).limit(self.dtype.code.into()));
         }
@@ -25,7 +25,7 @@ impl View<'_> {
             return Ok(());
         }
         let Some(last) = self.ndim().checked_sub(1) else {
-            let error = Error::new(DLRS_NOT_VIEWABLE).of(&Parameter(0, "dtype")).value(to.into());
+            let error = Error::new(DLRS_NOT_VIEWABLE).of(Arg::dtype).value(to.into());
             let error = error.detail("a 0-d tensor has no axis to hold elements of other bits");
             return Err(error.limit(from.into()));
         };
@@ -58,8 +58,9 @@ impl View<'_> {
     /// Lanes become a last axis when 1 is wanted, else a last axis of that extent becomes lanes.
     pub(super) fn lanes(&mut self, lanes: i32) -> Result<()> {
         let Some(wanted) = u16::try_from(lanes).ok().filter(|&lanes| lanes > 0) else {
-            return Err(bad(&Parameter(0, "lanes"), "lanes are 1 to 65535", lanes.into())
-                .limit(u16::MAX.into()));
+            return Err(
+                bad(Arg::lanes, "lanes are 1 to 65535", lanes.into()).limit(u16::MAX.into())
+            );
         };
         let padded = self.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
         if padded && !self.dtype.bits.is_multiple_of(8) {
@@ -74,7 +75,7 @@ impl View<'_> {
         let last = self.ndim().saturating_sub(1);
         let extent = self.shape().last().copied().unwrap_or(0);
         if self.dtype.lanes != 1 || extent != i64::from(wanted) {
-            let error = Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "lanes")).dim(last);
+            let error = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::lanes).dim(last);
             let error = error.detail("needs scalars and a last axis of so many");
             return Err(error.value(lanes.into()).limit(extent));
         }

@@ -3,14 +3,14 @@
 use core::num::NonZeroU64;
 
 use super::{ALL_AXES, View, bad};
-use crate::error::{Parameter, Result};
+use crate::error::{Arg, Result};
 
 impl View<'_> {
     /// Python's `[start:stop:step]`: indices from the end when negative, then clamped.
     pub(super) fn slice(&mut self, axis: i32, start: i64, stop: i64, step: i64) -> Result<()> {
-        let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+        let dim = self.dim_of(axis, Arg::axis)?;
         let Some(size) = NonZeroU64::new(step.unsigned_abs()) else {
-            return Err(bad(&Parameter(0, "step"), "a slice needs a step other than 0", 0));
+            return Err(bad(Arg::step, "a slice needs a step other than 0", 0));
         };
         let count = self.extent(dim);
         // Where an index can stand: going back, it can stand before the first element.
@@ -38,11 +38,11 @@ impl View<'_> {
     }
 
     pub(super) fn select(&mut self, axis: i32, index: i64) -> Result<()> {
-        let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+        let dim = self.dim_of(axis, Arg::axis)?;
         let extent = self.extent(dim);
         let at = if index < 0 { index.saturating_add(extent) } else { index };
         if !(0..extent).contains(&at) {
-            return Err(bad(&Parameter(0, "index"), "there is no such index", index)
+            return Err(bad(Arg::index, "there is no such index", index)
                 .dim(dim)
                 .limit(extent - 1));
         }
@@ -54,16 +54,14 @@ impl View<'_> {
 
     /// As a slice of step 1, but what is not there is an error.
     pub(super) fn narrow(&mut self, axis: i32, start: i64, count: i64) -> Result<()> {
-        let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+        let dim = self.dim_of(axis, Arg::axis)?;
         let extent = self.extent(dim);
         let at = if start < 0 { start.saturating_add(extent) } else { start };
         if !(0..=extent).contains(&at) {
-            return Err(bad(&Parameter(0, "start"), "there is no such index", start)
-                .dim(dim)
-                .limit(extent));
+            return Err(bad(Arg::start, "there is no such index", start).dim(dim).limit(extent));
         }
         if !(0..=extent - at).contains(&count) {
-            let error = bad(&Parameter(0, "count"), "there are not so many elements", count);
+            let error = bad(Arg::count, "there are not so many elements", count);
             return Err(error.dim(dim).limit(extent - at));
         }
         self.walk(dim, at, count, 1)
@@ -78,19 +76,16 @@ impl View<'_> {
 
     /// The axis becomes the windows' places, a new last axis the place inside a window.
     pub(super) fn unfold(&mut self, axis: i32, window: i64, step: i64) -> Result<()> {
-        let dim = self.dim_of(axis, &Parameter(0, "axis"))?;
+        let dim = self.dim_of(axis, Arg::axis)?;
         let (extent, stride) = (self.extent(dim), i128::from(self.stride(dim)));
         if !(1..=extent).contains(&window) {
-            let error = bad(
-                &Parameter(0, "window"),
-                "a window holds 1 to all elements of the axis",
-                window,
-            );
+            let error = bad(Arg::window, "a window holds 1 to all elements of the axis", window);
             return Err(error.dim(dim).limit(extent));
         }
-        let size = u64::try_from(step).ok().and_then(NonZeroU64::new).ok_or_else(|| {
-            bad(&Parameter(0, "step"), "windows need a step above 0", step).limit(1)
-        })?;
+        let size = u64::try_from(step)
+            .ok()
+            .and_then(NonZeroU64::new)
+            .ok_or_else(|| bad(Arg::step, "windows need a step above 0", step).limit(1))?;
         let windows = ((extent - window) as u64 / size + 1) as i64;
         self.set(dim, windows, stride * i128::from(step))?;
         self.insert(self.ndim(), window, stride)?;
@@ -102,10 +97,10 @@ impl View<'_> {
 
     /// Two axes become one at the end, along which both grow.
     pub(super) fn diagonal(&mut self, axis_a: i32, axis_b: i32, offset: i64) -> Result<()> {
-        let a = self.dim_of(axis_a, &Parameter(0, "axis_a"))?;
-        let b = self.dim_of(axis_b, &Parameter(0, "axis_b"))?;
+        let a = self.dim_of(axis_a, Arg::axis_a)?;
+        let b = self.dim_of(axis_b, Arg::axis_b)?;
         if a == b {
-            return Err(bad(&Parameter(0, "axis_b"), "the two axes are the same", axis_b.into()));
+            return Err(bad(Arg::axis_b, "the two axes are the same", axis_b.into()));
         }
         let stride = |dim| i128::from(self.stride(dim));
         let (down, right) = (stride(a), stride(b));

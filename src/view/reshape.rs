@@ -9,14 +9,14 @@ use crate::layout::Order;
 
 impl View<'_> {
     pub(super) fn as_strided(&mut self, shape: &[i64], strides: &[i64], offset: i64) -> Result<()> {
-        layout::check_shape(shape).map_err(|e| e.of(&Parameter(0, "shape")))?;
+        layout::check_shape(shape).map_err(|e| e.of(Arg::shape))?;
         let room = if self.is_empty() { (0, 0) } else { self.span()? };
         self.replace(shape, strides);
         if self.is_empty() {
             return Ok(());
         }
         self.advance(offset, 1);
-        inside(self.span().map_err(|e| e.of(&Parameter(0, "strides")))?, room)?;
+        inside(self.span().map_err(|e| e.of(Arg::strides))?, room)?;
         if sharing::self_verdict(self.shape(), self.strides(), self.slot_bits())
             != Verdict::Disjoint
         {
@@ -77,7 +77,7 @@ impl View<'_> {
             *slot = step;
             if left.checked_rem(extent) != Some(0) {
                 let error = not_viewable("this extent reaches over a gap in memory", dim, extent);
-                return Err(error.of(&Parameter(0, "shape")));
+                return Err(error.of(Arg::shape));
             }
             left = left.checked_div(extent).unwrap_or(1);
             step = step.saturating_mul(extent);
@@ -87,8 +87,7 @@ impl View<'_> {
 
     pub(super) fn expand(&mut self, shape: &[i64]) -> Result<()> {
         let Some(added) = shape.len().checked_sub(self.ndim()) else {
-            let error =
-                Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "ndim")).value(shape.len() as i64);
+            let error = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::ndim).value(shape.len() as i64);
             let error = error.detail("a tensor cannot be expanded to fewer dimensions");
             return Err(error.limit(self.ndim() as i64));
         };
@@ -98,11 +97,11 @@ impl View<'_> {
             let extent = own.map_or(1, |own| self.extent(own));
             let wanted = if wanted == -1 && own.is_some() { extent } else { wanted };
             if wanted < 0 {
-                let error = Error::new(DLRS_SHAPE_NEG).of(&Parameter(0, "shape")).dim(dim);
+                let error = Error::new(DLRS_SHAPE_NEG).of(Arg::shape).dim(dim);
                 return Err(error.value(wanted).limit(0));
             }
             if extent != wanted && extent != 1 {
-                let error = Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "shape")).dim(dim);
+                let error = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::shape).dim(dim);
                 let error = error.detail("only an extent of 1 can be expanded");
                 return Err(error.value(wanted).limit(extent));
             }
@@ -120,7 +119,7 @@ impl View<'_> {
     pub(super) fn normalize(&mut self, what: u32) -> Result<()> {
         let unknown = what & !(NORMALIZE_OFFSET | NORMALIZE_STRIDES | NORMALIZE_MERGE);
         if unknown != 0 {
-            return Err(bad(&Parameter(0, "what"), "these bits are not known", unknown.into()));
+            return Err(bad(Arg::what, "these bits are not known", unknown.into()));
         }
         self.fold |= what & NORMALIZE_OFFSET != 0;
         if what & NORMALIZE_MERGE != 0 && !self.is_empty() {
@@ -142,7 +141,7 @@ fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()
     for (dim, &extent) in wanted.iter().enumerate() {
         dims.push((extent, 0));
         if extent == -1 && unknown.is_some() {
-            return Err(bad(&Parameter(0, "shape"), "only one extent may be -1", -1).dim(dim));
+            return Err(bad(Arg::shape, "only one extent may be -1", -1).dim(dim));
         }
         if extent == -1 {
             unknown = Some(dim);
@@ -153,10 +152,9 @@ fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()
         dims.set(dim, (1, 0));
     }
     let shape = dims.first();
-    layout::check_shape(shape).map_err(|e| e.of(&Parameter(0, "shape")))?;
-    let known = layout::numel(shape).map_err(|e| e.of(&Parameter(0, "shape")))?;
-    let mismatch =
-        Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "shape")).value(known).limit(elements);
+    layout::check_shape(shape).map_err(|e| e.of(Arg::shape))?;
+    let known = layout::numel(shape).map_err(|e| e.of(Arg::shape))?;
+    let mismatch = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::shape).value(known).limit(elements);
     let Some(unknown) = unknown else {
         let mismatch = mismatch.detail("the numbers of elements differ");
         return if known == elements { Ok(()) } else { Err(mismatch) };
@@ -167,15 +165,14 @@ fn inferred(wanted: &[i64], elements: Result<i64>, dims: &mut Dims) -> Result<()
             Ok(())
         }
         Some(_) => Err(mismatch.detail("the other extents do not divide the elements")),
-        None => Err(bad(&Parameter(0, "shape"), "beside an extent of 0, -1 can be anything", -1)
-            .dim(unknown)),
+        None => Err(bad(Arg::shape, "beside an extent of 0, -1 can be anything", -1).dim(unknown)),
     }
 }
 
 /// The shape to which two shapes broadcast, right-aligned, and its number of dimensions.
 pub fn broadcast_shapes(a: &[i64], b: &[i64]) -> Result<([i64; MAX_NDIM], usize)> {
-    layout::check_shape(a).map_err(|e| e.of(&Parameter(0, "a")))?;
-    layout::check_shape(b).map_err(|e| e.of(&Parameter(0, "b")))?;
+    layout::check_shape(a).map_err(|e| e.of(Arg::a))?;
+    layout::check_shape(b).map_err(|e| e.of(Arg::b))?;
     let (mut shape, ndim) = ([1; MAX_NDIM], a.len().max(b.len()));
     let extent = |shape: &[i64], dim: usize| {
         let own = dim.checked_sub(ndim.saturating_sub(shape.len()));
@@ -186,7 +183,7 @@ pub fn broadcast_shapes(a: &[i64], b: &[i64]) -> Result<([i64; MAX_NDIM], usize)
             (a, b) if a == b || b == 1 => a,
             (1, b) => b,
             (a, b) => {
-                let error = Error::new(DLRS_SHAPE_MISMATCH).of(&Parameter(0, "b")).dim(dim);
+                let error = Error::new(DLRS_SHAPE_MISMATCH).of(Arg::b).dim(dim);
                 let error = error.detail("extents must be equal or 1");
                 return Err(error.value(b).limit(a));
             }

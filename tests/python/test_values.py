@@ -537,7 +537,7 @@ def test_ordinals_of_managed_and_pinned_memory():
 
 
 def test_no_remedy_sends_its_reader_to_the_documentation():
-    source = Path(__file__).parents[2] / "src" / "error.rs"
+    source = Path(__file__).parents[2] / "src" / "error" / "status.rs"
     assert "See the function's documentation" not in source.read_text()
 
 

@@ -94,7 +94,7 @@ impl Driver {
             let mut owner = null_mut();
             if is_handle(stream) {
                 match self.cu_stream_context(stream, &mut owner) {
-                    Err(error) if error.driver_code == NOT_SUPPORTED => {}
+                    Err(error) if error.driver_code() == NOT_SUPPORTED => {}
                     answer => answer?,
                 }
                 if !owner.is_null() && owner != here.context {

@@ -161,14 +161,14 @@ enum Reach {
 
 /// Whether another way may do what this one could not.
 fn another_way(error: &Error) -> bool {
-    let refused = error.driver_code == INVALID_VALUE;
+    let refused = error.driver_code() == INVALID_VALUE;
     refused || matches!(error.status, DLRS_UNSUPPORTED | DLRS_PEER | DLRS_LAUNCH | DLRS_DRV_SYMBOL)
 }
 
 /// What the driver refuses between two devices is to be tried by way of the host.
 fn without_peers(error: Error) -> Error {
-    let refused = another_way(&error) || error.driver_code == INVALID_DEVICE;
-    if refused { Error::new(DLRS_UNSUPPORTED).driver(error.driver_code) } else { error }
+    let refused = another_way(&error) || error.driver_code() == INVALID_DEVICE;
+    if refused { Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()) } else { error }
 }
 
 impl Driver {
@@ -302,7 +302,7 @@ impl Gpu {
             }
             let done = self.0.dense(plan.dst, plan.src, nbytes, stream);
             let Err(error) = done else { return done };
-            if error.driver_code != INVALID_VALUE {
+            if error.driver_code() != INVALID_VALUE {
                 return Err(error);
             }
             // Memory of the host that was registered in two pieces, or in part, is no place for the

@@ -183,7 +183,7 @@ pub fn pointer(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, i
     // SAFETY: places of the size that each attribute has; IS_MANAGED's is a bool or an int.
     unsafe {
         match driver.cu_pointer((&raw mut kind).cast(), MEMORY_TYPE, data) {
-            Err(error) if error.driver_code == INVALID_VALUE => return Ok(None),
+            Err(error) if error.driver_code() == INVALID_VALUE => return Ok(None),
             answer => answer?,
         }
         driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data)?;
@@ -203,7 +203,7 @@ pub fn ordinal(driver: &Driver, data: *const c_void) -> Result<Option<i32>> {
     let mut ordinal = -1i32;
     // SAFETY: a place for an int.
     match unsafe { driver.cu_pointer((&raw mut ordinal).cast(), DEVICE_ORDINAL, data) } {
-        Err(error) if error.driver_code == INVALID_VALUE => Ok(None),
+        Err(error) if error.driver_code() == INVALID_VALUE => Ok(None),
         answer => answer.map(|()| Some(ordinal)),
     }
 }
@@ -213,7 +213,7 @@ pub fn device_address(driver: &Driver, data: *const c_void) -> Result<Option<*co
     let mut seen: Ptr = null_mut();
     // SAFETY: a place for an address.
     match unsafe { driver.cu_pointer((&raw mut seen).cast(), DEVICE_POINTER, data) } {
-        Err(error) if error.driver_code == INVALID_VALUE => Ok(None),
+        Err(error) if error.driver_code() == INVALID_VALUE => Ok(None),
         answer => answer.map(|()| (!seen.is_null()).then_some(seen.cast_const())),
     }
 }

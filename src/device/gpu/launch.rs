@@ -74,7 +74,7 @@ impl Module {
             Err(error)
                 if matches!(error.status, DLRS_LAUNCH | DLRS_UNSUPPORTED | DLRS_DRV_SYMBOL) =>
             {
-                self.refusal.store(error.driver_code, Relaxed);
+                self.refusal.store(error.driver_code(), Relaxed);
                 self.handle.store(without_provenance_mut(REFUSED), Release);
             }
             Err(_) => {}

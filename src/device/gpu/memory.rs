@@ -53,7 +53,7 @@ impl Driver {
                 Memory::Pinned => {
                     let answer = self.host_alloc(&mut data, nbytes, PORTABLE);
                     answer.map_err(|error| match error.status {
-                        DLRS_DEV_OOM => Error::new(DLRS_NOMEM).driver(error.driver_code),
+                        DLRS_DEV_OOM => Error::new(DLRS_NOMEM).driver(error.driver_code()),
                         _ => error,
                     })?;
                 }

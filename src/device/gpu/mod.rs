@@ -293,7 +293,7 @@ fn given(handle: *mut c_void) -> Result<NonNull<c_void>> {
 /// The answer to "is it done?".
 fn done(answer: Result<()>) -> Result<bool> {
     match answer {
-        Err(error) if error.driver_code == NOT_READY => Ok(false),
+        Err(error) if error.driver_code() == NOT_READY => Ok(false),
         answer => answer.map(|()| true),
     }
 }

@@ -76,7 +76,7 @@ impl Driver {
                 }
             }
         };
-        answer.or_else(|error| if error.driver_code == so { Ok(()) } else { Err(error) })?;
+        answer.or_else(|error| if error.driver_code() == so { Ok(()) } else { Err(error) })?;
         match enabled {
             true => device.peers.fetch_or(bit(peer), Relaxed),
             false => device.peers.fetch_and(!bit(peer), Relaxed),
@@ -93,7 +93,7 @@ impl Driver {
         self.not_capturing(place.stream)?;
         let nbytes = plan.nbytes() as usize;
         let memory = self.scratch(nbytes, place.stream).map_err(|error| match error.status {
-            DLRS_DEV_OOM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code),
+            DLRS_DEV_OOM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()),
             _ => error,
         })?;
         // SAFETY: the memory holds the elements, and goes after the stream's work; the rest is the

@@ -58,7 +58,7 @@ fn attributes(driver: &Driver, data: *const c_void) -> Result<Option<(Memory, At
     };
     // SAFETY: a place that is large enough.
     match unsafe { driver.hip_pointer(&mut it, data) } {
-        Err(error) if error.driver_code == INVALID_VALUE => return Ok(None),
+        Err(error) if error.driver_code() == INVALID_VALUE => return Ok(None),
         answer => answer?,
     }
     // hipMemoryType: host, device, managed.

@@ -194,7 +194,7 @@ impl Drop for Buffers<'_> {
 /// No pinned memory: there is another way.
 fn or_another_way(error: Error) -> Error {
     match error.status {
-        DLRS_NOMEM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code),
+        DLRS_NOMEM => Error::new(DLRS_UNSUPPORTED).driver(error.driver_code()),
         _ => error,
     }
 }

@@ -8,7 +8,7 @@ use super::failure::{Answer, Failure, Message, made};
 use super::tensor;
 use crate::abi::{DLDataType, DLDevice};
 use crate::copy::CopyPolicy;
-use crate::error::{Error, Parameter, Status::*};
+use crate::error::{Arg, Error, Status::*};
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::raise::{KindOf, Quoted, class_of, refused};
 use crate::python::{Owned, PyObject, Python, is_text};
@@ -98,7 +98,7 @@ impl<'a> Call<'a> {
 
     /// The exception for a text that is not understood, or that names what there is not.
     #[cold]
-    fn misread(&self, error: Error, parameter: &'static Parameter, text: &[u8]) -> Failure {
+    fn misread(&self, error: Error, parameter: Arg, text: &[u8]) -> Failure {
         let mut message = Message::EMPTY;
         let _ = error.of(parameter).write(self.name, Some(text), &mut message);
         let kind = match error.status {
@@ -124,12 +124,12 @@ impl<'a> Call<'a> {
                 text.rsplit(|&byte| byte == b'.').next().unwrap_or(text)
             }
         };
-        dtype::parse(name).map_err(|error| self.misread(error, &Parameter(1, "dtype"), name))
+        dtype::parse(name).map_err(|error| self.misread(error, Arg::dtype, name))
     }
 
     /// A device: its name, or the pair of `__dlpack_device__`.
     pub fn device(&self, object: *mut PyObject) -> Answer<DLDevice> {
-        const DEVICE: &Parameter = &Parameter(1, "device");
+        const DEVICE: Arg = Arg::device;
         let python = self.python;
         if is_text(python, object) {
             let name = text(python, object)?;

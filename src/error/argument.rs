@@ -1,0 +1,121 @@
+//! `Arg`: the argument at fault, by its name in the header. Its place is the function's matter:
+//! `capi/parameters.txt` has the parameters of every function.
+#![forbid(unsafe_code)]
+
+macro_rules! arguments {
+    ($($name:ident,)*) => {
+        /// An argument.
+        #[allow(non_camel_case_types, missing_docs)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Arg {
+            /// No argument is at fault, but the allocator or backend that gave what it should not.
+            nobody,
+            $($name,)*
+        }
+
+        const NAMES: &str = concat!($(" ", stringify!($name)),*);
+    };
+}
+
+arguments! {
+    a,
+    a_ndim,
+    align_bytes,
+    allocator,
+    args,
+    axes,
+    axis,
+    axis_a,
+    axis_b,
+    b,
+    b_ndim,
+    backend,
+    base,
+    buffer,
+    byte_strides,
+    bytes,
+    callback,
+    capacity,
+    capsule,
+    copy,
+    count,
+    data,
+    device,
+    device_type,
+    dst,
+    dtype,
+    enabled,
+    event,
+    expected,
+    failed,
+    failure,
+    flags,
+    header,
+    header_version,
+    high,
+    index,
+    itemsize,
+    kind,
+    lanes,
+    legacy_flags,
+    level,
+    low,
+    name,
+    nbytes,
+    ndim,
+    notation,
+    number,
+    object,
+    offset,
+    old,
+    options,
+    order,
+    out,
+    out_flags,
+    out_free,
+    out_total,
+    out_waiting,
+    owner,
+    peer,
+    policy,
+    pool,
+    prototype,
+    request,
+    shape,
+    src,
+    start,
+    step,
+    steps,
+    stop,
+    stream,
+    strides,
+    sync,
+    tensor,
+    text,
+    r#type,
+    value,
+    value_dtype,
+    what,
+    window,
+}
+
+impl Arg {
+    /// The name; empty for nobody.
+    pub fn as_str(self) -> &'static str {
+        let name = NAMES.split(' ').nth(self as usize).unwrap_or("");
+        name.strip_prefix("r#").unwrap_or(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arg;
+
+    #[test]
+    fn names_are_those_of_the_header() {
+        assert_eq!(Arg::nobody.as_str(), "");
+        assert_eq!(Arg::a.as_str(), "a");
+        assert_eq!(Arg::r#type.as_str(), "type");
+        assert_eq!(Arg::window.as_str(), "window");
+    }
+}

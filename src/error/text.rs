@@ -1,0 +1,60 @@
+//! The words of an error, in a pointer and a byte.
+
+use core::ffi::CStr;
+use core::ptr::null;
+
+/// Where a constant text starts, or NULL.
+#[derive(Clone, Copy, Debug)]
+pub struct Start(*const u8);
+
+// SAFETY: a constant can be read by every thread.
+unsafe impl Send for Start {}
+// SAFETY: as above.
+unsafe impl Sync for Start {}
+
+/// The length of a text that ends with NUL.
+const ENDS: u8 = u8::MAX;
+
+/// No text.
+pub const NONE: (Start, u8) = (Start(null()), 0);
+
+/// A text of fewer than 255 bytes.
+#[inline]
+pub const fn of(text: &'static str) -> (Start, u8) {
+    let nbytes = if text.len() < ENDS as usize { text.len() as u8 } else { 0 };
+    (Start(text.as_ptr()), nbytes)
+}
+
+/// A text of C.
+pub const fn of_c(text: &'static CStr) -> (Start, u8) {
+    (Start(text.as_ptr().cast()), ENDS)
+}
+
+/// The text again, as far as it is UTF-8; empty for none.
+///
+/// # Safety
+/// Both are from one of the above.
+pub unsafe fn again((start, nbytes): (Start, u8)) -> &'static str {
+    // SAFETY: the caller's word: a constant of that length, or one that ends with NUL.
+    let bytes = unsafe {
+        match nbytes {
+            0 => return "",
+            ENDS => CStr::from_ptr(start.0.cast()).to_bytes(),
+            nbytes => core::slice::from_raw_parts(start.0, nbytes.into()),
+        }
+    };
+    core::str::from_utf8(bytes).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_back() {
+        let texts = [NONE, of("some words"), of_c(c"some words"), of_c(c"\xFF")];
+        // SAFETY: as it was made.
+        let read = texts.map(|text| unsafe { again(text) });
+        assert_eq!(read, ["", "some words", "some words", ""]);
+    }
+}

@@ -1,0 +1,144 @@
+//! An error in words, and what C is told of it.
+#![forbid(unsafe_code)]
+
+use core::fmt::{self, Write};
+
+use super::{Arg, Error, Field, Number, Status};
+
+/// The parts of a message, in their order; the remedy is the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Function, argument and member.
+    Place,
+    /// What is wrong, with value and limit.
+    Text,
+    /// The status.
+    Status,
+}
+
+impl Error {
+    /// The member at fault.
+    pub fn member(&self) -> Field {
+        Field::ALL.get(usize::from(self.bits & 15)).map_or(Field::DLRS_FIELD_NONE, |&field| field)
+    }
+
+    /// The dimension at fault, or -1.
+    pub const fn dimension(&self) -> i32 {
+        self.dimension as i32
+    }
+
+    /// The value found, 0 where none is shown.
+    pub const fn found(&self) -> i64 {
+        self.first
+    }
+
+    /// The limit it broke, 0 where none is shown.
+    pub const fn bound(&self) -> i64 {
+        match self.numbers()[1] {
+            Number::Code => 0,
+            _ => self.second,
+        }
+    }
+
+    /// The driver's own code, or 0.
+    pub const fn driver_code(&self) -> i32 {
+        match self.numbers()[1] {
+            Number::Code => self.second as i32,
+            _ => 0,
+        }
+    }
+
+    /// Writes `function: argument->field[dim]: what "quoted" (value, limit) [status]. Remedy.`
+    /// Never an address. `quoted` is the text that was not understood; the part around `value` is
+    /// shown.
+    pub fn write(
+        &self,
+        function: &str,
+        quoted: Option<&[u8]>,
+        out: &mut impl Write,
+    ) -> fmt::Result {
+        self.write_parts(function, quoted, out, |_, _| ())
+    }
+
+    /// As [`Error::write`]; after each part but the last, `mark` is told.
+    pub fn write_parts<W: Write>(
+        &self,
+        function: &str,
+        quoted: Option<&[u8]>,
+        out: &mut W,
+        mut mark: impl FnMut(Part, &W),
+    ) -> fmt::Result {
+        let (name, meaning, remedy) = self.status.explain();
+        write!(out, "{function}: ")?;
+        self.write_place(out)?;
+        mark(Part::Place, out);
+        let named = self.member() == Field::DLRS_FIELD_OPTION;
+        let detail = self.words();
+        out.write_str(if detail.is_empty() || named { meaning } else { detail })?;
+        if let Some(quoted) = quoted {
+            self.write_quoted(quoted, out)?;
+        }
+        self.write_numbers(out)?;
+        mark(Part::Text, out);
+        write!(out, " [{}]. ", name.to_str().unwrap_or(""))?;
+        mark(Part::Status, out);
+        out.write_str(match self.argument() {
+            Some(Arg::nobody) => "Mend the allocator or backend that gave it.",
+            _ => remedy,
+        })
+    }
+
+    fn write_place(&self, out: &mut impl Write) -> fmt::Result {
+        let argument = self.argument().map_or("", Arg::as_str);
+        let member = match self.member() {
+            Field::DLRS_FIELD_OPTION => self.words(),
+            field => field.text(),
+        };
+        // A parameter that is itself what the field says, as `shape` or `dtype`, is named once.
+        let rest = member.strip_prefix(argument);
+        let once = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        if !argument.is_empty() && !once {
+            out.write_str(argument)?;
+            out.write_str(if member.is_empty() { "" } else { "->" })?;
+        }
+        out.write_str(member)?;
+        if self.dimension >= 0 {
+            write!(out, "[{}]", self.dimension)?;
+        }
+        out.write_str(if argument.is_empty() && member.is_empty() { "" } else { ": " })
+    }
+
+    /// At most 32 bytes around the position in `value`, as printable ASCII.
+    fn write_quoted(&self, text: &[u8], out: &mut impl Write) -> fmt::Result {
+        const SHOWN: usize = 32;
+        let position = if self.status == Status::DLRS_PARSE { self.found() } else { 0 };
+        let from = usize::try_from(position).unwrap_or(0).saturating_sub(SHOWN / 2);
+        let rest = text.get(from..).unwrap_or(&[]);
+        out.write_str(if from > 0 { ": \"..." } else { ": \"" })?;
+        for &byte in rest.iter().take(SHOWN) {
+            match byte {
+                b' '..=b'~' if byte != b'"' && byte != b'\\' => out.write_char(byte.into())?,
+                _ => write!(out, "\\x{byte:02x}")?,
+            }
+        }
+        out.write_str(if rest.len() > SHOWN { "...\"" } else { "\"" })
+    }
+    fn write_numbers(&self, out: &mut impl Write) -> fmt::Result {
+        let mut before = " (";
+        for (label, is, number) in
+            [("value", self.numbers()[0], self.first), ("limit", self.numbers()[1], self.second)]
+        {
+            match is {
+                Number::None | Number::Code => continue,
+                Number::Signed => write!(out, "{before}{label} {number}")?,
+                Number::Unsigned => write!(out, "{before}{label} {}", number as u64)?,
+            }
+            before = ", ";
+        }
+        if self.driver_code() != 0 {
+            write!(out, "{before}driver code {}", self.driver_code())?;
+            before = ", ";
+        }
+        out.write_str(if before == ", " { ")" } else { "" })
+    }
+}
