@@ -103,9 +103,17 @@ static void elsewhere(void) {
   void *stream = gpu_stream(0, 1), *data = fresh(0);
   DLManagedTensorVersioned *base = tensor_at(data, DEV(0)), *out = NULL;
   WORKS(dlrs_ready_record(base, stream, ERR));
-  DLManagedTensorVersioned bytes = *base, foreign = *base;
-  WORKS(dlrs_clone(&bytes, DEV(0), NULL, &out, ERR));
-  dlrs_release(out);
+  DLManagedTensorVersioned foreign = *base;
+  for (int i = 0; i < 16; ++i) { /* whatever stands behind them */
+    struct {
+      DLManagedTensorVersioned bytes;
+      unsigned char behind[512];
+    } placed;
+    memset(&placed, i, sizeof placed);
+    placed.bytes = *base;
+    WORKS(dlrs_clone(&placed.bytes, DEV(0), NULL, &out, ERR));
+    dlrs_release(out);
+  }
   foreign.deleter = NULL;
   WORKS(dlrs_clone(&foreign, DEV(0), NULL, &out, ERR));
   dlrs_release(out);
