@@ -51,7 +51,8 @@ def _load():
     return module
 
 
-_module = _load() if sys.implementation.name == "cpython" else None
+_served = sys.implementation.name == "cpython" and sys.version_info >= (3, 9)
+_module = _load() if _served else None
 if _module:
     Tensor, from_dlpack, empty = _module.Tensor, _module.from_dlpack, _module.empty
     dlpack_version, __version__ = _module.dlpack_version, _module.__version__
@@ -69,8 +70,8 @@ def __getattr__(name):
         return inspect
     if name in __all__:
         raise ImportError(f"dlpack_rs.{name} needs " + (
-            f"CPython 3.9 or newer, and this is {sys.implementation.name}"
-            if sys.implementation.name != "cpython" else
+            f"CPython 3.9 or newer, and this is {sys.implementation.name} "
+            f"{sys.version_info.major}.{sys.version_info.minor}" if not _served else
             f"the Python module, and {library_path()} is the library for C, without it: the wheel "
             "has both in one, as `make build` makes it"
         ) + "; dlpack_rs.abi has the C ABI for ctypes and cffi")
