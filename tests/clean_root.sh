@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs the two commands of README.md in a bare Debian that has make, a C compiler and python3, and
-# says how long each took: clean_root.sh [SUITE [GOAL | VARIABLE=VALUE]...]
+# Runs the two commands of README.md in a bare Debian or Ubuntu that has make, a C compiler and
+# python3, and says how long each took: clean_root.sh [SUITE [GOAL | VARIABLE=VALUE]...]
 #
-# SUITE is bookworm or trixie; GOALs are `demo` unless some are named. SETUP is handed on. The tree is
-# cloned, with what is not committed yet. Needs root, network, and mmdebstrap or debootstrap; the root
-# is made once, below target/clean, and unpacked afresh each time.
+# SUITE is bookworm, trixie, or Ubuntu's jammy or noble; GOALs are `demo` unless some are named. SETUP
+# is handed on. The tree is cloned, with what is not committed yet. Needs root, network, and
+# mmdebstrap or debootstrap (Ubuntu: mmdebstrap); the root is made once, below target/clean, and
+# unpacked afresh each time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=${1:-bookworm}
@@ -18,19 +19,30 @@ for word; do
 done
 [ "${#goals[@]}" -gt 0 ] || goals=(demo)
 [ "$(id -u)" -eq 0 ] || { echo "clean_root.sh: not run, because it needs root"; exit 1; }
-packages=make,gcc,libc6-dev,python3
-mirror=http://deb.debian.org/debian
+packages=apt,make,gcc,libc6-dev,python3
+mirror=http://deb.debian.org/debian parts=main trust=
+security=$mirror-security
+case $suite in
+  jammy | noble)
+    mirror=http://archive.ubuntu.com/ubuntu parts='main universe'
+    security=$mirror
+    # Debian has no keys of Ubuntu's. What is made here is thrown away, and holds no secret.
+    trust='[trusted=yes] ' ;;
+esac
 here=$PWD/target/clean
 archive=$here/$suite.tar root=$here/$suite
 mkdir -p "$here"
 sources() {
-  printf 'deb %s %s main\n' "$mirror" "$suite" "$mirror" "$suite-updates" \
-    "$mirror-security" "$suite-security"
+  local line
+  for line in "$mirror $suite" "$mirror $suite-updates" "$security $suite-security"; do
+    echo "deb $trust$line $parts"
+  done
 }
 if [ ! -f "$archive" ]; then
   echo "== a bare $suite"
   if command -v mmdebstrap >/dev/null; then
-    sources | mmdebstrap --quiet --variant=minbase --include="$packages" "$suite" "$here/$suite-new.tar"
+    sources | mmdebstrap --quiet --variant=minbase --include="$packages" "$suite" \
+      "$here/$suite-new.tar" -
   elif command -v debootstrap >/dev/null; then
     rm -rf "$root"
     debootstrap --variant=minbase --include="$packages" "$suite" "$root" "$mirror" >"$here/log"
@@ -66,7 +78,7 @@ inside() { # inside COMMAND...: with mounts that go when it ends
 settings=(SETUP="${SETUP:-}")
 if [ -f "$trusted" ]; then
   settings+=(PIP_CERT=/root/trusted.crt CARGO_HTTP_CAINFO=/root/trusted.crt
-    REQUESTS_CA_BUNDLE=/root/trusted.crt)
+    REQUESTS_CA_BUNDLE=/root/trusted.crt SSL_CERT_FILE=/root/trusted.crt)
 fi
 status=0
 for goal in "${goals[@]}"; do

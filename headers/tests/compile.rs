@@ -12,7 +12,7 @@ use support::{scratch, tool, try_run, upstream};
 /// Compiler of C, compiler of C++, Debian's package.
 const COMPILERS: [(&str, &str, &str); 2] = [("gcc", "g++", "g++"), ("clang", "clang++", "clang")];
 const C: [&str; 4] = ["c99", "c11", "c17", "c2x"];
-const CXX: [&str; 4] = ["c++11", "c++14", "c++17", "c++20"];
+const CXX: [&str; 5] = ["c++11", "c++14", "c++17", "c++20", "c++2b"];
 
 /// What clang can look at without that machine's C library.
 const TARGETS: [&str; 6] = [
@@ -118,6 +118,63 @@ fn headers_define_nothing_twice() {
     let program = scratch().join("two_units");
     all(dialects().into_iter().map(|mut compiler| {
         compiler.args([c_file("unit_a.c"), c_file("unit_b.c")]).arg("-o").arg(&program);
+        strict(&mut compiler, &[])?;
+        try_run(&mut Command::new(&program))
+    }));
+}
+
+/// Each struct of `dlpack_rs.h` that starts with struct_size, and its other members.
+fn growing() -> Vec<(String, Vec<String>)> {
+    let text = headers::read(&committed("dlpack_rs.h")).expect("it is committed");
+    let mut all = Vec::new();
+    for part in text.split("\nstruct ").skip(1) {
+        let Some((name, body)) = part.split_once(" {\n") else { continue };
+        let body = body.split("\n};").next().expect("there is always a first");
+        let code = body.lines().filter(|line| !line.trim_start().starts_with(['/', '*']));
+        let code = code.collect::<Vec<_>>().join(" ");
+        let mut members = code.split_terminator(';').map(|declared| {
+            // An identifier, an array, or a pointer to a function.
+            let pointer = declared.split_once("(*").and_then(|(_, rest)| rest.split_once(')'));
+            let plain = declared.split('[').next().expect("there is always a first");
+            let plain = plain.rsplit([' ', '*']).next().expect("likewise");
+            pointer.map_or(plain, |(name, _)| name).to_string()
+        });
+        if members.next().is_some_and(|first| first == "struct_size") {
+            all.push((name.to_string(), members.collect()));
+        }
+    }
+    all
+}
+
+/// `DLRS_INIT` at file scope, in a function, and of a static constant in one.
+#[test]
+fn structs_that_grow_are_initialised_in_every_dialect() {
+    let (mut constants, mut checks) = (String::new(), String::new());
+    let growing = growing();
+    assert!(growing.len() >= 10, "{growing:?}");
+    for (name, members) in &growing {
+        constants += &format!("static const {name} outside_{name} = DLRS_INIT({name});\n");
+        checks += &format!("  {{ static const {name} kept = DLRS_INIT({name});\n");
+        checks += &format!("    const {name} *all[3], local = DLRS_INIT({name}); int i;\n");
+        checks += &format!("    all[0] = &outside_{name}; all[1] = &kept; all[2] = &local;\n");
+        checks += "    for (i = 0; i < 3; ++i) {\n";
+        checks += &format!("      if (all[i]->struct_size != sizeof({name})) return 1;\n");
+        for member in members {
+            checks += &format!(
+                "      if (memcmp(&all[i]->{member}, zeros, sizeof all[i]->{member})) return 1;\n"
+            );
+        }
+        checks += "    } }\n";
+    }
+    let source = scratch().join("init.c");
+    let program = scratch().join("init");
+    let text = format!(
+        "#include <string.h>\n#include \"dlpack_rs.h\"\n{constants}\
+         static char zeros[4096];\nint main(void) {{\n{checks}  return 0;\n}}\n"
+    );
+    std::fs::write(&source, text).expect("the scratch folder is ours");
+    all(dialects().into_iter().map(|mut compiler| {
+        compiler.arg(&source).arg("-o").arg(&program);
         strict(&mut compiler, &[])?;
         try_run(&mut Command::new(&program))
     }));

@@ -18,6 +18,8 @@ typedef struct { int allocator, fork, exec, threads, daemons, check, lock; } Con
 
 typedef dlrs_status (*Import)(void *, const dlrs_py_import_options *, DLManagedTensorVersioned **,
                               dlrs_error *);
+typedef dlrs_status (*Wrap)(const DLTensor *, uint64_t, void *, DLManagedTensorVersioned **,
+                            dlrs_error *);
 
 static void *python, *ours;
 static const char *path; /* of ours */
@@ -63,7 +65,22 @@ static void say(const char *script) {
   ENSURE(PY(int (*)(const char *), PyRun_SimpleString)(script) == 0);
 }
 
-/* Tensors of this interpreter: over a buffer and over an array interface. */
+/* A tensor over memory that belongs to the object, which is told nothing of it. */
+static dlrs_status wrap(void *object, DLManagedTensorVersioned **out, dlrs_error *error) {
+  static double memory[2] = {1, 2};
+  int64_t shape[1] = {2};
+  DLTensor tensor;
+  memset(&tensor, 0, sizeof tensor);
+  tensor.data = memory;
+  tensor.device.device_type = kDLCPU;
+  tensor.dtype.code = kDLFloat; tensor.dtype.bits = 64; tensor.dtype.lanes = 1;
+  tensor.ndim = 1;
+  tensor.shape = shape;
+  return OF(ours, Wrap, dlrs_py_wrap)(&tensor, 0, object, out, error);
+}
+
+/* Tensors of this interpreter: over a buffer and over an array interface; each second one of the
+   latter over what dlrs_py_wrap is told that the object owns. */
 static void make(Tensors *to, int count) {
   void *(*attribute)(void *, const char *);
   void (*drop)(void *) = PY(void (*)(void *), Py_DecRef);
@@ -79,7 +96,8 @@ static void make(Tensors *to, int count) {
       dlrs_error error;
       void *object = PY(void *(*)(void *, intptr_t), PyTuple_GetItem)(pair, i);
       error.struct_size = sizeof error;
-      if (import(object, NULL, &to->out[to->n], &error)) {
+      if (i == 1 && count % 2 ? wrap(object, &to->out[to->n], &error) :
+          import(object, NULL, &to->out[to->n], &error)) {
         PY(void (*)(void), PyErr_Print)();
         fputs(error.message, stderr);
         exit(1);

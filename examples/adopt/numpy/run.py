@@ -11,7 +11,6 @@ target/adopt/numpy, so that a second run builds dlpack.c alone. JOBS=1 limits th
 """
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
