@@ -3268,13 +3268,15 @@ dlrs_status dlrs_contiguous(DLManagedTensorVersioned *src,
                             dlrs_error *error);
 
 /**
- * Give a tensor that is on a device: the tensor itself, or a copy.
+ * Give a tensor that is on a device: the tensor itself, its memory as the CPU's, or a copy.
  *
  * Shape:     unchanged; a copy is compact row-major.
  * Bytes:     a copy as dlrs_clone.
- * Device:    from any to any, as dlrs_copy.
- * Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
- * Flags:     a copy as dlrs_clone; without one as dlrs_retain.
+ * Device:    from any to any, as dlrs_copy. Pinned and managed memory is the CPU's as it is, once
+ *            its stream, as of dlrs_copy_options, has written it: that needs no copy.
+ * Ownership: the caller owns *out: one more holder of src, a tensor that has one, or a copy that
+ *            keeps nothing of it.
+ * Flags:     a copy as dlrs_clone; without one src's, without IS_COPIED, which src loses too.
  * Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
  *            DLRS_COPY_NEEDED: src is elsewhere and copy is -1.
  *            DLRS_FOREIGN: no copy is needed, and src was not made here.
@@ -4029,7 +4031,8 @@ struct dlrs_py_request {
  *            when the call returns. Else the consumer's stream is made to wait for work_stream, or
  *            for what dlrs_ready_record recorded instead; a consumer in memory of the host, which
  *            has no stream, is waited for then. With a copy in memory of the host, stream is one
- *            of the tensor's device (dlpack#152).
+ *            of the tensor's device (dlpack#152). Pinned and managed memory is the CPU's as it is,
+ *            as for dlrs_to_device.
  * Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
  *            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
  * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.

@@ -159,6 +159,12 @@ pub fn unified_addresses(code: DeviceCode) -> bool {
     host_reachable(code) || code == kDLCUDA as DeviceCode || code == kDLROCM as DeviceCode
 }
 
+/// Whether the CPU, which is wanted, uses memory of another device at the address it has there.
+#[inline]
+pub fn serves_cpu(here: DLDevice, wanted: DLDevice) -> bool {
+    wanted == CPU && here != CPU && host_reachable(here.device_type)
+}
+
 /// Whether `data` is a handle instead of an address. Of unknown kinds: no.
 #[inline]
 pub fn opaque_handle(code: DeviceCode) -> bool {

@@ -2,7 +2,8 @@
 
 use crate::abi::*;
 use crate::copy::{
-    CopyPolicy, Job, Made, Options, Wanted, begin_clone, check_pointer, is_handle, made_here,
+    CopyPolicy, Job, Made, Options, Wanted, begin_clone, check_pointer, host_read, is_handle,
+    made_here,
 };
 use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, NOBODY, Of, Result, Status::*};
@@ -171,6 +172,11 @@ unsafe fn begin(
     match (lacking, import.policy) {
         (Some(error), CopyPolicy::Never) => Err(error),
         (None, CopyPolicy::Never | CopyPolicy::IfNeeded) => {
+            if import.device.is_some_and(|device| device_type::serves_cpu(src.device, device)) {
+                host_read(src, &import.options.streams)?;
+                src.device = CPU;
+                return convert::box_snapshot(src, tensor).map(Block::versioned).map(Made::found);
+            }
             // SAFETY: the caller's word.
             unsafe { boxed(src, tensor) }.map(Made::found)
         }
@@ -201,7 +207,8 @@ fn check_for_copy(src: &mut Snapshot, import: &Import) -> Result<()> {
 /// The first thing asked for that the tensor itself does not give.
 fn lacking(src: &Snapshot, import: &Import) -> Option<Error> {
     let needed = Error::new(DLRS_COPY_NEEDED);
-    if let Some(device) = import.device.filter(|device| *device != src.device) {
+    let there = |device| device == src.device || device_type::serves_cpu(src.device, device);
+    if let Some(device) = import.device.filter(|&device| !there(device)) {
         let error = needed.field(DLRS_FIELD_DEVICE_TYPE).detail("the tensor is on another device");
         let error = error.value(src.device.device_type.into());
         return Some(error.limit(device.device_type.into()));

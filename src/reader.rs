@@ -26,7 +26,7 @@ impl<'a> Reader<'a> {
             let error = error.detail("the CPU cannot read these elements");
             return Err(error.value(device_type.into()));
         }
-        copy::host_read(tensor)?;
+        copy::host_read(tensor, &copy::Streams::NONE)?;
         Ok(Reader(tensor))
     }
 }

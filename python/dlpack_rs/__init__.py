@@ -16,8 +16,8 @@ import sys
 
 from ._library import library_path
 
-__all__ = ["DEVICES", "DTYPES", "Tensor", "__version__", "abi", "dlpack_version", "empty",
-           "from_dlpack", "inspect"]
+__all__ = ["DEVICES", "DTYPES", "Tensor", "__version__", "abi", "asarray", "dlpack_version",
+           "empty", "from_dlpack", "from_numpy", "full", "inspect", "zeros"]
 
 # Names of element types; those with several lanes have the count behind: "float32x4".
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -55,6 +55,8 @@ _served = sys.implementation.name == "cpython" and sys.version_info >= (3, 9)
 _module = _load() if _served else None
 if _module:
     Tensor, from_dlpack, empty = _module.Tensor, _module.from_dlpack, _module.empty
+    asarray, from_numpy = _module.asarray, _module.from_numpy
+    full, zeros = _module.full, _module.zeros
     dlpack_version, __version__ = _module.dlpack_version, _module.__version__
 
 

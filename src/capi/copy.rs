@@ -527,13 +527,15 @@ pub unsafe extern "C" fn dlrs_contiguous(
     })
 }
 
-/// Give a tensor that is on a device: the tensor itself, or a copy.
+/// Give a tensor that is on a device: the tensor itself, its memory as the CPU's, or a copy.
 ///
 /// Shape:     unchanged; a copy is compact row-major.
 /// Bytes:     a copy as dlrs_clone.
-/// Device:    from any to any, as dlrs_copy.
-/// Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
-/// Flags:     a copy as dlrs_clone; without one as dlrs_retain.
+/// Device:    from any to any, as dlrs_copy. Pinned and managed memory is the CPU's as it is, once
+///            its stream, as of dlrs_copy_options, has written it: that needs no copy.
+/// Ownership: the caller owns *out: one more holder of src, a tensor that has one, or a copy that
+///            keeps nothing of it.
+/// Flags:     a copy as dlrs_clone; without one src's, without IS_COPIED, which src loses too.
 /// Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
 ///            DLRS_COPY_NEEDED: src is elsewhere and copy is -1.
 ///            DLRS_FOREIGN: no copy is needed, and src was not made here.

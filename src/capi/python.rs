@@ -181,7 +181,8 @@ pub(super) unsafe fn asked(
 ///            when the call returns. Else the consumer's stream is made to wait for work_stream, or
 ///            for what dlrs_ready_record recorded instead; a consumer in memory of the host, which
 ///            has no stream, is waited for then. With a copy in memory of the host, stream is one
-///            of the tensor's device (dlpack#152).
+///            of the tensor's device (dlpack#152). Pinned and managed memory is the CPU's as it is,
+///            as for dlrs_to_device.
 /// Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
 ///            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
 /// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.

@@ -1,16 +1,17 @@
 //! Tensors made of others: deep copies, or the tensor itself where that will do.
 
 use super::{CopyPolicy, Job, Options, PADDED, Streams, check_copyable};
-use super::{Places, fill_transfer, finish, is_opaque, place, route, side};
+use super::{Places, fill_transfer, finish, host_read, is_opaque, place, route, side};
 use crate::abi::*;
 use crate::device::backend::Transfer;
 use crate::device::plan::{Item, Plan};
 use crate::device::registry;
-use crate::device_type::{self, has_default_stream};
+use crate::device_type::{self, CPU, has_default_stream};
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::layout::{self, Order};
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
-use crate::tensor::{Versioned, share};
+use crate::tensor::block::{self, Block, Owner, Spec};
+use crate::tensor::{Versioned, share, wrap};
 use crate::validate::{Rules, Snapshot};
 
 /// Bytes of a dense clone that one thread moves through the caches, on any machine.
@@ -263,7 +264,23 @@ unsafe fn found(tensor: Versioned) -> Result<Made> {
     Ok(Made { tensor: unsafe { share::retain(tensor)? }, moves: false })
 }
 
-/// `tensor` on `device`: itself with one more holder where it is, or a copy; for [`made`].
+/// Pinned or managed memory as the CPU's, which reads it at its address, once its device has
+/// written it: a tensor that keeps `tensor` alive.
+///
+/// # Safety
+/// `tensor` is live and `src` was read from it.
+pub unsafe fn as_cpu(src: &Snapshot, tensor: Versioned, streams: &Streams) -> Result<Versioned> {
+    // SAFETY: the caller's word.
+    let block = unsafe { share::own(tensor)? };
+    host_read(src, streams)?;
+    let flags = src.flags & !DLPACK_FLAG_BITMASK_IS_COPIED; // shared with `tensor`
+    let spec = Spec { device: CPU, ..wrap::spec_of(src, flags, Owner::Versioned(tensor)) };
+    // SAFETY: a live block.
+    unsafe { block::shared(&spec, block) }.map(Block::versioned)
+}
+
+/// `tensor` on `device`: itself with one more holder where it is, as the CPU's where that reaches
+/// it, or a copy; for [`made`].
 ///
 /// # Safety
 /// `tensor` is live and `src` was read from it.
@@ -280,6 +297,10 @@ pub unsafe fn to_device(
     match policy {
         // SAFETY: the caller's word.
         CopyPolicy::IfNeeded | CopyPolicy::Never if there => unsafe { found(tensor) },
+        CopyPolicy::IfNeeded | CopyPolicy::Never if device_type::serves_cpu(src.device, device) => {
+            // SAFETY: the caller's word.
+            unsafe { as_cpu(src, tensor, &options.streams) }.map(Made::found)
+        }
         CopyPolicy::Never => {
             let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
             Err(error.value(src.device.device_type.into()).limit(device.device_type.into()))

@@ -310,10 +310,10 @@ fn memory(tensor: &Snapshot) -> Memory {
 }
 
 /// Waits until the CPU may read a tensor that it reaches: a device may still be writing managed
-/// memory on its default stream.
-pub fn host_read(tensor: &Snapshot) -> Result<()> {
+/// memory on its default stream, or any on the stream that is named.
+pub fn host_read(tensor: &Snapshot, streams: &Streams) -> Result<()> {
     let nowhere = Memory { device: CPU, first: core::ptr::null(), ready: None };
-    route::host_access(&memory(tensor), &nowhere, &Streams::NONE)
+    route::host_access(&memory(tensor), &nowhere, streams)
 }
 
 /// Whether the elements can be read and written by the CPU.
@@ -374,7 +374,7 @@ fn opaque(tensor: &Snapshot) -> Result<()> {
 
 /// Whether elements are opaque handles, which are moved only when that is asked for.
 #[inline(always)]
-pub(super) fn is_opaque(dtype: DLDataType) -> bool {
+pub fn is_opaque(dtype: DLDataType) -> bool {
     dtype.code == DLDataTypeCode::kDLOpaqueHandle as u8
 }
 

@@ -70,6 +70,7 @@ arguments! {
     old,
     options,
     order,
+    other,
     out,
     out_flags,
     out_free,

@@ -5,7 +5,7 @@ use core::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
 
 use super::buffer::Lent;
 use super::constants::{text, tuple};
-use super::object::Owned;
+use super::object::{Owned, is_text};
 use super::raise::{KindOf, Quoted, is, raised, refused, required, size};
 use super::stream::{self, Stream};
 use super::symbols::{PyBuffer, PyObject, Python};
@@ -39,6 +39,27 @@ pub unsafe fn from_object(
     Ok(None)
 }
 
+/// As [`from_object`], of an array of the host whose elements have a name that NumPy, which keeps
+/// them as bytes, does not understand: `None` for any other.
+///
+/// # Safety
+/// `object` is live.
+#[cold]
+pub unsafe fn from_named(python: Python, object: *mut PyObject) -> Result<Option<Versioned>> {
+    let name = text(python, c"__array_interface__")?;
+    // SAFETY: the caller's word.
+    unsafe {
+        let Some(found) = python.attribute(object, name.as_ptr())? else { return Ok(None) };
+        let Some(typestr) = item(python, &found, c"typestr")? else { return Ok(None) };
+        let typestr = super::raise::utf8(python, typestr.as_ptr())?;
+        let known = dtype_notation::parse(typestr, Notation::DLRS_NOTATION_TYPESTR).is_ok();
+        match known || named_dtype(python, object, typestr)?.is_none() {
+            true => Ok(None),
+            false => over(python, object, &found, None).map(Some),
+        }
+    }
+}
+
 /// # Safety
 /// `object` is live.
 unsafe fn over(
@@ -58,7 +79,8 @@ unsafe fn over(
     if item(python, found, c"mask")?.is_some() {
         return Err(unsupported("an array with a mask cannot be a tensor"));
     }
-    let dtype = typestr(python, needed(item(python, found, c"typestr")?)?)?;
+    // SAFETY: the caller's word.
+    let dtype = unsafe { typestr(python, object, &needed(item(python, found, c"typestr")?)?) }?;
     let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
     let extents = needed(item(python, found, c"shape")?)?;
     let ndim = some_numbers(python, &extents, &mut shape)?;
@@ -121,6 +143,10 @@ impl Place {
     /// As `Snapshot::read`.
     unsafe fn tensor(self, python: Python, tensor: &DLTensor) -> Result<Versioned> {
         let flags = if self.read_only { DLPACK_FLAG_BITMASK_READ_ONLY } else { 0 };
+        let flags = match dtype::is_subbyte(tensor.dtype) {
+            true => flags | DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
+            false => flags,
+        };
         let mut snapshot = Snapshot::new();
         // SAFETY: the caller's word.
         unsafe { snapshot.read(tensor, flags, Rules::of(Level::DLRS_LEVEL_LAYOUT)) }?;
@@ -277,23 +303,52 @@ fn needed(found: Option<Owned>) -> Result<Owned> {
     found.ok_or_else(|| unsupported("an array interface without shape or typestr"))
 }
 
-fn typestr(python: Python, found: Owned) -> Result<DLDataType> {
-    let mut nbytes = 0isize;
-    // SAFETY: a live object; the text lives as long as it does.
-    let text = unsafe {
-        let text = python.PyUnicode_AsUTF8AndSize(found.as_ptr(), &raw mut nbytes);
-        if text.is_null() {
-            return Err(raised());
+/// # Safety
+/// `object` is live.
+unsafe fn typestr(python: Python, object: *mut PyObject, found: &Owned) -> Result<DLDataType> {
+    // SAFETY: live objects; the text lives as long as its own does.
+    unsafe {
+        let text = super::raise::utf8(python, found.as_ptr())?;
+        if let Ok(dtype) = dtype_notation::parse(text, Notation::DLRS_NOTATION_TYPESTR) {
+            return Ok(dtype);
         }
-        core::slice::from_raw_parts(text.cast::<u8>(), size(nbytes)?)
-    };
-    dtype_notation::parse(text, Notation::DLRS_NOTATION_TYPESTR).map_err(|_| {
+        if let Some(dtype) = named_dtype(python, object, text)? {
+            return Ok(dtype);
+        }
         let text = format_args!(
             "the array interface's typestr '{}' is no dtype of DLPack: convert the array first",
             Quoted(text)
         );
-        refused(python, python.PyExc_BufferError(), text)
-    })
+        Err(refused(python, python.PyExc_BufferError(), text))
+    }
+}
+
+/// The dtype of an array whose typestr, such as `<V2`, is none of DLPack, but whose name is one, as
+/// those of ml_dtypes are; it has a byte for each element that is smaller.
+///
+/// # Safety
+/// `object` is live.
+#[cold]
+unsafe fn named_dtype(
+    python: Python,
+    object: *mut PyObject,
+    typestr: &[u8],
+) -> Result<Option<DLDataType>> {
+    const NATIVE: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
+    let &[b'|' | NATIVE, _, digit] = typestr else { return Ok(None) };
+    // SAFETY: the caller's word.
+    unsafe {
+        let Some(dtype) = python.attribute(object, text(python, c"dtype")?.as_ptr())? else {
+            return Ok(None);
+        };
+        let name = python.attribute(dtype.as_ptr(), text(python, c"name")?.as_ptr())?;
+        let Some(name) = name.filter(|name| is_text(python, name.as_ptr())) else {
+            return Ok(None);
+        };
+        let found = dtype::parse(super::raise::utf8(python, name.as_ptr())?).ok();
+        let nbytes = u32::from(digit.wrapping_sub(b'0'));
+        Ok(found.filter(|found| found.lanes == 1 && dtype::padded_bytes(*found) == nbytes))
+    }
 }
 
 fn some_numbers(python: Python, sequence: &Owned, to: &mut [i64]) -> Result<usize> {

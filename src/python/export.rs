@@ -13,7 +13,7 @@ use super::symbols::{PyObject, Python};
 use super::{words, wrap};
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
-use crate::device_type::CPU;
+use crate::device_type::{self, CPU};
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::Order;
 use crate::tensor::block::Block;
@@ -323,14 +323,15 @@ unsafe fn order(
     }
 }
 
-/// The copy that is wanted.
+/// The copy that is wanted, or the memory itself as the CPU's.
 ///
 /// # Safety
 /// `tensor` is live and ours.
 unsafe fn copied(python: Python, tensor: Versioned, request: &Request) -> Result<Versioned> {
     // SAFETY: the caller's word.
     let (DLTensor { device: here, .. }, target) = unsafe { place_of(tensor, request) };
-    if request.copy == CopyPolicy::Never {
+    let shared = request.copy != CopyPolicy::Always && device_type::serves_cpu(here, target);
+    if request.copy == CopyPolicy::Never && !shared {
         let error = Error::new(DLRS_COPY_NEEDED).field(DLRS_FIELD_DEVICE_TYPE);
         return Err(error.value(here.device_type.into()).limit(target.device_type.into()));
     }
@@ -342,6 +343,11 @@ unsafe fn copied(python: Python, tensor: Versioned, request: &Request) -> Result
     let options = Options { raw_bytes: true, streams, ..Options::DEFAULT };
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
-    unsafe { snapshot.read_managed(tensor.as_ptr(), options.rules()) }?;
+    unsafe {
+        snapshot.read_managed(tensor.as_ptr(), options.rules())?;
+        if shared {
+            return copy::as_cpu(&snapshot, tensor, &options.streams);
+        }
+    }
     detached(python, snapshot.nbytes()?, || copy::clone(&snapshot, Order::K, target, &options))
 }

@@ -12,7 +12,7 @@ use super::capsule;
 use super::constants::{self, Constant, integer, text, tuple};
 use super::home::{self, Home};
 use super::object::{Owned, detached};
-use super::raise::{KindOf, is, raised, refused, required};
+use super::raise::{KindOf, aside, is, raised, refused, required};
 use super::stream::{self, Stream};
 use super::symbols::{PyObject, Python};
 use super::{array_interface, buffer, exchange, wrap};
@@ -221,14 +221,15 @@ unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Res
             return Ok(tensor);
         }
         let called = match wanted.may(protocol::DUNDER_DLPACK) {
-            true => call_dlpack(python, object, wanted)?,
-            false => None,
+            true => call_dlpack(python, object, wanted),
+            false => Ok(None),
         };
         let (tensor, named) = match called {
-            Some((capsule, named)) => {
+            Ok(Some((capsule, named))) => {
                 (capsule::consume(python, capsule.as_ptr(), wanted.legacy_flags)?, named)
             }
-            None => other_ways(python, object, wanted)?,
+            Ok(None) => other_ways(python, object, wanted)?,
+            Err(refusal) => (refused_by_numpy(python, object, wanted, refusal)?, true),
         };
         let drop = |_: &Error| wrap::release(python, tensor);
         // What one of ours says of its elements is so.
@@ -239,6 +240,33 @@ unsafe fn acquire(python: Python, object: *mut PyObject, wanted: &Wanted) -> Res
             order_unnamed(tensor, wanted).inspect_err(drop)?;
         }
         Ok(tensor)
+    }
+}
+
+/// The tensor of an array whose dtype NumPy refuses to export, because only ml_dtypes knows it, or
+/// the refusal, which stays set.
+///
+/// # Safety
+/// `object` is live, and an exception is set.
+#[cold]
+unsafe fn refused_by_numpy(
+    python: Python,
+    object: *mut PyObject,
+    wanted: &Wanted,
+    refusal: Error,
+) -> Result<Versioned> {
+    let may = wanted.may(protocol::ARRAY_INTERFACE) && refusal.status == DLRS_CALLBACK;
+    if !may || !is(python, Python::PyExc_BufferError) {
+        return Err(refusal);
+    }
+    // SAFETY: the caller's word.
+    match aside(python, || unsafe { array_interface::from_named(python, object) }) {
+        Ok(Some(tensor)) => {
+            // SAFETY: attached.
+            unsafe { python.PyErr_Clear() };
+            Ok(tensor)
+        }
+        _ => Err(refusal),
     }
 }
 
@@ -326,7 +354,9 @@ unsafe fn call_dlpack(
         if let Some(made) = made {
             return Ok(Some((made, !plain && row().stream.is_some())));
         }
-        if is(python, Python::PyExc_TypeError) && n + 1 < ROWS {
+        // NumPy refuses any other device: then the copy is made here.
+        let elsewhere = n == 0 && device.is_some() && is(python, Python::PyExc_BufferError);
+        if (elsewhere || is(python, Python::PyExc_TypeError)) && n + 1 < ROWS {
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
             continue;

@@ -234,6 +234,16 @@ pub fn no_memory(total: Option<usize>) -> Error {
     }
 }
 
+/// As [`sharing`], a function of its own.
+///
+/// # Safety
+/// As [`sharing`].
+#[inline(never)]
+pub unsafe fn shared(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>> {
+    // SAFETY: the caller's word.
+    unsafe { sharing(spec, base) }
+}
+
 /// As [`new`], for a block whose owner is `base`: it gets a holder of `base` of its own.
 ///
 /// # Safety

@@ -3,9 +3,9 @@
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 
-use super::Versioned;
 use super::block::{self, Block, Data, Owner, Spec};
-use crate::abi::{DLDevice, DLPACK_FLAG_BITMASK_IS_COPIED};
+use super::{Versioned, wrap};
+use crate::abi::*;
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::validate::{Snapshot, check_addressed};
@@ -67,6 +67,23 @@ fn place_any(base: &Base, view: &View, moved: i64) -> Result<Place> {
             Ok(Place { data, byte_offset: 0 })
         }
     }
+}
+
+/// The bytes of a dense tensor in the order of memory, as a row that keeps it alive.
+///
+/// # Safety
+/// `tensor` is a live block of ours, from which `base` was read.
+pub unsafe fn bytes(base: &Snapshot, tensor: NonNull<Block>, flags: u64) -> Result<Versioned> {
+    let shape = [base.nbytes()? as i64];
+    let spec = Spec {
+        shape: &shape,
+        strides: None,
+        dtype: DLDataType { code: DLDataTypeCode::kDLUInt as u8, bits: 8, lanes: 1 },
+        flags,
+        ..wrap::spec_of(base, flags, Owner::Versioned(Block::versioned(tensor)))
+    };
+    // SAFETY: the caller's word.
+    unsafe { block::shared(&spec, tensor) }.map(Block::versioned)
 }
 
 /// A tensor for `view` of `tensor`, which it keeps alive by a holder of its own.

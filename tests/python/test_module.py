@@ -1,12 +1,10 @@
 """The module and its type Tensor, with NumPy as the judge of every view."""
 
-import copy
 import ctypes
 import gc
 import inspect
 import operator
 import os
-import pickle
 import re
 import subprocess
 import sys
@@ -62,7 +60,8 @@ def test_modules_share_their_type_and_are_documented():
     assert m.__name__ == "_dlpack_rs" and py_module.fresh().Tensor is Tensor
     assert m.dlpack_version == (1, 3) and m.__version__.count(".") == 2
     assert str(inspect.signature(m.from_dlpack)).startswith("(x, /, *, device=None, copy=None, ")
-    assert str(inspect.signature(m.empty)) == "(shape, dtype='float32', device='cpu')"
+    assert str(inspect.signature(m.empty)) == \
+        "(shape, dtype='float32', device='cpu', *, order='C', strides=None)"
     assert Tensor.__module__ == "dlpack_rs" and m.from_dlpack.__module__ == "dlpack_rs"
     for name in dir(Tensor):
         if not name.startswith("__"):
@@ -76,8 +75,6 @@ def test_no_tensor_without_memory():
     refuses(TypeError, "not safe|not a type|from_dlpack", object.__new__, Tensor)
     refuses(TypeError, "base type", type, "Sub", (Tensor,), {})
     t = m.empty(2)
-    refuses(TypeError, "pickle", pickle.dumps, t)
-    refuses(TypeError, "pickle", copy.copy, t)
     for name in ["shape", "T", "foo"]:
         refuses(AttributeError, name, setattr, t, name, 1)
 
@@ -172,13 +169,14 @@ def test_dtypes_that_are_none(name):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.dtype("f8"), np.dtype("?"), ml_dtypes.bfloat16,
-                                   np.dtype(ml_dtypes.bfloat16), bool, "float32"])
+                                   np.dtype(ml_dtypes.bfloat16), bool, int, float, complex,
+                                   "float32"])
 def test_dtypes_of_other_libraries(dtype):
     name = dtype if type(dtype) is str else np.dtype(dtype).name
     assert m.empty(2, dtype).dtype == name and m.empty(16, "uint8").view(dtype).dtype == name
 
 
-@pytest.mark.parametrize("dtype", [np.dtype(">f4"), np.dtype("M8[s]"), np.dtype("S4"), float, None,
+@pytest.mark.parametrize("dtype", [np.dtype(">f4"), np.dtype("M8[s]"), np.dtype("S4"), str,
                                    np.dtype([("a", "f4")]), np.longdouble, object(), 3.5, []])
 def test_dtypes_that_dlpack_lacks(dtype):
     refuses(ValueError, "dtype", m.empty, 2, dtype)
@@ -567,7 +565,8 @@ def test_numpy():
     assert type(back) is np.ndarray and back.ctypes.data == array.ctypes.data
     assert np.asarray(t).ctypes.data == array.ctypes.data
     for take in [Tensor.numpy, np.asarray, np.array]:
-        refuses((BufferError, RuntimeError), "dtype", take, m.empty(2, "bfloat16"))
+        refuses((BufferError, RuntimeError), "dtype", take, m.empty(2, "float32x2"))
+        refuses(BufferError, "packed.*astype", take, m.empty(2, "int4"))
     assert np.asarray(t, dtype="f4").dtype == np.float32 and np.array(t).ctypes.data != t.data_ptr
     assert t.__array__().ctypes.data == t.data_ptr != t.__array__(copy=True).ctypes.data
 

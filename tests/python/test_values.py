@@ -147,7 +147,7 @@ SLOTS = {
     "array +": (lambda: (np.array([1]) + values_of("i4", 1)).tolist(), [2]),
     "+ array": (lambda: (values_of("i4", 1) + np.array([1])).tolist(), [2]),
     "len, 0-d": (lambda: len(m.from_dlpack(np.array(3))), TypeError),
-    "setitem": (lambda: operator.setitem(values_of("i4", 1), 0, 1), TypeError),
+    "setitem": (lambda: operator.setitem(values_of("i4", 1), 0, 1), None),
     "delitem": (lambda: operator.delitem(values_of("i4", 1), 0), TypeError),
     "call": (lambda: values_of("i4", 1)(), TypeError),
     "context": (lambda: values_of("i4", 1).__enter__, AttributeError),
@@ -184,7 +184,8 @@ def test_every_special_method_is_known():
     assert ours == {"__array__", "__bool__", "__complex__", "__contains__", "__dlpack__",
                     "__dlpack_c_exchange_api__", "__dlpack_device__", "__float__", "__getitem__",
                     "__ceil__", "__floor__", "__int__", "__iter__", "__len__", "__module__",
-                    "__numpy_dtype__"}
+                    "__numpy_dtype__", "__copy__", "__cuda_array_interface__", "__deepcopy__",
+                    "__delitem__", "__setitem__"}
 
 
 # --- NumPy, pandas, PyTorch -------------------------------------------------------------------

@@ -6,7 +6,7 @@ use core::slice::from_raw_parts;
 
 use super::failure::{Answer, Failure, Message, made};
 use super::tensor;
-use crate::abi::{DLDataType, DLDevice};
+use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
 use crate::copy::CopyPolicy;
 use crate::error::{Arg, Error, Status::*};
 use crate::layout::{MAX_NDIM, Order};
@@ -55,8 +55,19 @@ impl<'a> Call<'a> {
 
     /// Puts each argument where its name is in `names`; of these, the first `most` may be given
     /// by position. What is not given stays as it is.
-    #[inline]
+    #[inline(never)]
     pub fn bind(self, names: &[&CStr], most: usize, values: &mut [*mut PyObject]) -> Answer<()> {
+        self.bind_here(names, most, values)
+    }
+
+    /// As [`Call::bind`], compiled into its caller: for what is called most.
+    #[inline(always)]
+    pub fn bind_here(
+        self,
+        names: &[&CStr],
+        most: usize,
+        values: &mut [*mut PyObject],
+    ) -> Answer<()> {
         if self.positional.len() > most {
             let given = self.positional.len();
             return Err(self
@@ -111,9 +122,13 @@ impl<'a> Call<'a> {
         Failure::Raised
     }
 
-    /// A dtype by its name, or by the type of NumPy, PyTorch or another that has that name.
+    /// A dtype by its name, by the type of NumPy, PyTorch or another that has that name, or by
+    /// Python's type of such numbers.
     pub fn dtype(&self, object: *mut PyObject) -> Answer<DLDataType> {
         let python = self.python;
+        if let Some(number) = Number::of_type(python, object) {
+            return Ok(number.dtype());
+        }
         let found;
         let name = match is_text(python, object) {
             true => text(python, object)?,
@@ -200,6 +215,59 @@ impl<'a> Call<'a> {
         }
     }
 }
+
+/// Python's kinds of numbers.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Number {
+    /// `bool`
+    Bool,
+    /// `int`
+    Int,
+    /// `float`
+    Float,
+    /// `complex`
+    Complex,
+}
+
+impl Number {
+    /// The kind that a type is.
+    fn of_type(python: Python, kind: *mut PyObject) -> Option<Number> {
+        match kind {
+            kind if kind == python.PyLong_Type() => Some(Number::Int),
+            kind if kind == python.PyFloat_Type() => Some(Number::Float),
+            kind if kind == python.PyComplex_Type() => Some(Number::Complex),
+            kind if kind == python.PyBool_Type() => Some(Number::Bool),
+            _ => None,
+        }
+    }
+
+    /// The kind that an object is; arrays and their elements are none.
+    ///
+    /// # Safety
+    /// The object is live.
+    pub unsafe fn of(python: Python, object: *mut PyObject) -> Option<Number> {
+        // SAFETY: the caller's word; so is its type.
+        unsafe {
+            let kind = tensor::type_of(object);
+            let long = python.PyType_GetFlags(kind) & LONG != 0;
+            Number::of_type(python, kind).or(long.then_some(Number::Int))
+        }
+    }
+
+    /// The dtype that NumPy gives it.
+    pub const fn dtype(self) -> DLDataType {
+        let (code, bits) = match self {
+            Number::Bool => (DLDataTypeCode::kDLBool, 8),
+            Number::Int => (DLDataTypeCode::kDLInt, 64),
+            Number::Float => (DLDataTypeCode::kDLFloat, 64),
+            Number::Complex => (DLDataTypeCode::kDLComplex, 128),
+        };
+        DLDataType { code: code as u8, bits, lanes: 1 }
+    }
+}
+
+/// `Py_TPFLAGS_LONG_SUBCLASS`
+const LONG: c_ulong = 1 << 24;
 
 /// Whether an object can serve as an index.
 #[inline]

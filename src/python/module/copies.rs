@@ -1,20 +1,17 @@
-//! Copies, and new tensors.
+//! Copies in another order or place.
 
 use core::ffi::CStr;
 use core::ptr::null_mut;
 
-use super::arguments::{self, Call};
-use super::failure::{Answer, Failure, answer};
+use super::arguments;
+use super::failure::{Answer, Failure, made};
+use super::tensor;
 use super::views::method;
-use super::{tensor, types};
-use crate::abi::*;
 use crate::copy::{self, Options};
-use crate::device_type::CPU;
 use crate::error::Result;
-use crate::layout::{MAX_NDIM, Order};
+use crate::layout::{self, Order};
 use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::Versioned;
-use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
 use crate::tensor::block::Block;
 use crate::validate::Snapshot;
 
@@ -74,6 +71,18 @@ method!(
     }
 );
 method!(
+    /// `is_contiguous(order='C')`
+    is_contiguous, "is_contiguous", |object, call| {
+        let mut values = [null_mut()];
+        call.bind(&[ORDER], 1, &mut values)?;
+        let order = call.order(values[0])?;
+        let mut snapshot = Snapshot::new();
+        tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
+        let dense = layout::is_contiguous(snapshot.shape(), snapshot.strides(), order);
+        made(call.python.PyBool_FromLong(dense.into()))
+    }
+);
+method!(
     /// `to(device, *, copy=None)`
     to, "to", |object, call| {
         let mut values = [null_mut(); 2];
@@ -89,35 +98,5 @@ method!(
                 copy::to_device(from, tensor, device, policy, OPTIONS, job)
             })
         })
-    }
-);
-method!(
-    /// `empty(shape, dtype='float32', device='cpu')`
-    empty, "empty", |_module, call| {
-        let python = call.python;
-        let mut values = [null_mut(); 3];
-        call.bind(&[c"shape", c"dtype", c"device"], 3, &mut values)?;
-        let [shape, dtype, device] = values;
-        if shape.is_null() {
-            return Err(Failure::Call("needs a shape"));
-        }
-        let mut room = [0; MAX_NDIM];
-        let shape = arguments::shape(python, shape, &mut room)?;
-        let request = Request {
-            shape,
-            strides: None,
-            dtype: match dtype.is_null() {
-                true => DLDataType { code: DLDataTypeCode::kDLFloat as u8, bits: 32, lanes: 1 },
-                false => call.dtype(dtype)?,
-            },
-            device: match device.is_null() {
-                true => CPU,
-                false => call.device(device)?,
-            },
-            flags: 0,
-            align_bytes: ALIGN_BYTES,
-            allocator: None,
-        };
-        tensor::wrapped(python, types::known(python)?, alloc::new(&request))
     }
 );

@@ -3,9 +3,9 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::arguments::{self, Call};
+use super::arguments::{self};
 use super::attributes::tuple;
-use super::failure::{Answer, Failure, answer, made, raise as raise_failure};
+use super::failure::{Answer, Failure, made, raise as raise_failure};
 use super::spec::Slot;
 use super::tensor::{self, RULES};
 use super::types;
@@ -25,7 +25,7 @@ method!(
     dlpack, "Tensor.__dlpack__", |object, call| {
         const NAMES: [&CStr; 4] = [c"max_version", c"stream", c"dl_device", c"copy"];
         let mut values = [null_mut(); 4];
-        call.bind(&NAMES, 0, &mut values)?;
+        call.bind_here(&NAMES, 0, &mut values)?;
         let [max_version, stream, dl_device, copy] = values;
         if [stream, dl_device, copy].iter().all(|&value| arguments::is_none(call.python, value))
             && knows_versions(call.python, max_version)
@@ -79,7 +79,7 @@ unsafe fn knows_versions(python: Python, max_version: *mut PyObject) -> bool {
 method!(
     /// `__dlpack_device__()`
     dlpack_device, "Tensor.__dlpack_device__", |object, call| {
-        call.bind(&[], 0, &mut [])?;
+        call.bind_here(&[], 0, &mut [])?;
         let device = tensor::description(object).device;
         tuple(call.python, &[device.device_type.into(), device.device_id.into()])
     }
@@ -93,7 +93,7 @@ method!(
             return Err(Failure::Call("takes exactly one positional argument"));
         };
         let mut values = [null_mut(); 4];
-        call.bind(&[c"", c"device", c"copy", c"legacy_writable"], 1, &mut values)?;
+        call.bind_here(&[c"", c"device", c"copy", c"legacy_writable"], 1, &mut values)?;
         let [_, device, copy, legacy_writable] = values;
         let policy = arguments::policy(python, copy)?;
         let device = match arguments::is_none(python, device) {
@@ -109,7 +109,7 @@ method!(
 );
 
 /// What is wanted of an object by one who says no more.
-fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
+pub fn wanted(device: Option<DLDevice>, policy: CopyPolicy) -> Wanted {
     Wanted {
         import: Import {
             rules: RULES,

@@ -45,6 +45,15 @@ pub fn done(answer: i32) -> Answer<bool> {
     if answer < 0 { Err(Failure::Raised) } else { Ok(answer > 0) }
 }
 
+/// None, to be returned.
+pub fn none(python: Python) -> Answer<Owned> {
+    // SAFETY: an object of Python's own.
+    unsafe {
+        let none = core::ptr::NonNull::new_unchecked(python._Py_NoneStruct());
+        Ok(Owned::share(python, none))
+    }
+}
+
 /// Runs the body of a function that Python calls. `name` is the one that Python knows it by.
 ///
 /// # Safety

@@ -13,7 +13,10 @@ mod buffer;
 mod copies;
 pub mod exchange;
 mod failure;
+mod makes;
 mod methods;
+mod numpy;
+mod pickles;
 mod scalars;
 mod spec;
 pub(super) mod symbols;
@@ -21,6 +24,7 @@ mod tensor;
 mod types;
 mod values;
 mod views;
+mod writes;
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};

@@ -8,14 +8,14 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use super::arguments::{Call, refuse};
+use super::arguments::refuse;
 use super::failure::{Answer, Failure, answer, done, made, raise};
 use super::tensor::{self, type_of};
 use super::values;
 use crate::abi::DLDataTypeCode;
 use crate::python::raise::is;
 use crate::python::{Owned, PyObject, Python};
-use crate::validate::{Level, Rules, Snapshot};
+use crate::validate::Snapshot;
 
 /// The only element as Python's object. `kind` is the exception where there are several.
 ///
@@ -216,12 +216,5 @@ pub unsafe extern "C" fn compare(
 /// Python calls it for a `Tensor`.
 pub unsafe extern "C" fn numpy_dtype(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
     // SAFETY: Python's word.
-    unsafe {
-        answer("__numpy_dtype__", |python| {
-            let mut snapshot = Snapshot::new();
-            tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
-            let name = super::attributes::dtype_name(python, &snapshot)?;
-            values::call_numpy(python, c"dtype", name.as_ptr())
-        })
-    }
+    unsafe { answer("__numpy_dtype__", |python| super::numpy::dtype_of(python, object)) }
 }

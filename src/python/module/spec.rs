@@ -21,6 +21,9 @@ pub type Exec = unsafe extern "C" fn(module: *mut PyObject) -> c_int;
 /// `METH_FASTCALL | METH_KEYWORDS`.
 pub const METH_CALL: c_int = 0x80 | 2;
 
+/// `METH_CLASS`.
+const METH_CLASS: c_int = 0x10;
+
 /// `Py_TPFLAGS_DEFAULT`, which is `Py_TPFLAGS_HAVE_VERSION_TAG`. Without `BASETYPE`: no subclasses,
 /// so an object of the type is one of ours to the last byte.
 pub const TYPE_FLAGS: c_uint = 1 << 18;
@@ -33,6 +36,8 @@ pub enum Slot {
     GetBuffer = 1,
     /// `bf_releasebuffer`.
     ReleaseBuffer = 2,
+    /// `mp_ass_subscript`.
+    AssignSubscript = 3,
     /// `mp_length`.
     Length = 4,
     /// `mp_subscript`.
@@ -121,6 +126,15 @@ impl MethodDef {
     pub fn name(&self) -> Option<&'static core::ffi::CStr> {
         // SAFETY: NULL, or what `new` was given.
         (!self.name.is_null()).then(|| unsafe { core::ffi::CStr::from_ptr(self.name) })
+    }
+
+    /// The same, of the type: it gets the type in place of an object.
+    pub const fn of_type(
+        name: &'static core::ffi::CStr,
+        method: Method,
+        doc: &'static str,
+    ) -> Self {
+        MethodDef { flags: METH_CALL | METH_CLASS, ..MethodDef::new(name, method, doc) }
     }
 
     /// Ends a list.

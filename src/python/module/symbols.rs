@@ -37,6 +37,15 @@ symbols! {
         fn PyComplex_FromDoubles(real: f64, imaginary: f64) -> *mut PyObject;
         fn PyNumber_Long(object: *mut PyObject) -> *mut PyObject;
         fn PyFloat_AsDouble(object: *mut PyObject) -> f64;
+        fn PyComplex_RealAsDouble(object: *mut PyObject) -> f64;
+        fn PyComplex_ImagAsDouble(object: *mut PyObject) -> f64;
+        fn PyBytes_FromStringAndSize(bytes: *const c_char, n: isize) -> *mut PyObject;
+        fn PyBytes_FromObject(object: *mut PyObject) -> *mut PyObject;
+        fn PyByteArray_FromObject(object: *mut PyObject) -> *mut PyObject;
+        fn PyDict_New() -> *mut PyObject;
+        fn PyDict_SetItemString(
+            dict: *mut PyObject, key: *const c_char, item: *mut PyObject
+        ) -> c_int;
         fn PyObject_Str(object: *mut PyObject) -> *mut PyObject;
         fn PySeqIter_New(sequence: *mut PyObject) -> *mut PyObject;
         fn PyMemoryView_FromObject(object: *mut PyObject) -> *mut PyObject;
@@ -45,7 +54,12 @@ symbols! {
     objects {
         itself _Py_EllipsisObject;
         itself PySlice_Type;
+        itself PyBool_Type;
+        itself PyFloat_Type;
+        itself PyComplex_Type;
+        variable PyExc_ImportError;
         variable PyExc_IndexError;
+        variable PyExc_OverflowError;
         itself _Py_NotImplementedStruct;
     }
     optional {}

@@ -9,10 +9,13 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 
+use super::exchange::wanted;
 use super::failure::{Answer, made};
-use crate::abi::DLTensor;
+use crate::abi::{DLDevice, DLTensor};
+use crate::copy::CopyPolicy;
 use crate::device_type::opaque_handle;
 use crate::error::Result;
+use crate::python::import::import;
 pub use crate::python::type_of;
 use crate::python::wrap::release;
 use crate::python::{Owned, PyObject, Python, header_nbytes};
@@ -122,7 +125,7 @@ pub unsafe fn description<'a>(object: *mut PyObject) -> &'a DLTensor {
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-#[inline]
+#[inline(never)]
 pub unsafe fn read(object: *mut PyObject, rules: Rules, snapshot: &mut Snapshot) -> Result<()> {
     // SAFETY: the caller's word.
     unsafe { snapshot.read_managed(Block::versioned(block_of(object)).as_ptr(), rules) }
@@ -161,6 +164,65 @@ pub unsafe fn wrap_if(
         payload.write(Payload { tensor: None, weak_references: null_mut() });
         (*payload).tensor = Some(own()?);
         Ok(object)
+    }
+}
+
+/// One holder of a tensor of ours, given up when it goes out of scope.
+pub struct Held(Python, Versioned);
+
+impl Held {
+    /// # Safety
+    /// `tensor` is a live block of ours, with one holder to give; attached to Python until this is
+    /// dropped.
+    pub unsafe fn new(python: Python, tensor: Versioned) -> Held {
+        Held(python, tensor)
+    }
+
+    /// The tensor of any object, where it is or on a device.
+    ///
+    /// # Safety
+    /// `object` is live.
+    #[inline(never)]
+    pub unsafe fn by(
+        python: Python,
+        object: *mut PyObject,
+        device: Option<DLDevice>,
+        policy: CopyPolicy,
+    ) -> Answer<Held> {
+        // SAFETY: the caller's word.
+        Ok(Held(python, unsafe { import(python, object, &wanted(device, policy)) }?))
+    }
+
+    /// Reads and checks it.
+    #[inline(never)]
+    pub fn read(&self, rules: Rules, snapshot: &mut Snapshot) -> Result<()> {
+        // SAFETY: a live block.
+        unsafe { snapshot.read_managed(self.1.as_ptr(), rules) }
+    }
+
+    /// The tensor, whose holder stays here.
+    pub fn tensor(&self) -> Versioned {
+        self.1
+    }
+
+    /// The block.
+    pub fn block(&self) -> NonNull<Block> {
+        self.1.cast()
+    }
+
+    /// The holder itself.
+    pub fn into_tensor(self) -> Versioned {
+        let tensor = self.1;
+        core::mem::forget(self);
+        tensor
+    }
+}
+
+impl Drop for Held {
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: a holder of ours.
+        unsafe { release(self.0, self.1) }
     }
 }
 

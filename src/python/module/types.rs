@@ -5,7 +5,7 @@ use core::ptr::{NonNull, null};
 
 use super::failure::{Answer, Failure, made};
 use super::spec::*;
-use super::{attributes, buffer, methods, scalars, set, tensor, values, views};
+use super::{attributes, buffer, methods, scalars, set, tensor, values, views, writes};
 use crate::abi::DLPackExchangeAPI;
 use crate::error::{Error, Result, Status::*};
 use crate::python::capsule::EXCHANGE_API;
@@ -59,6 +59,7 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned>
         TypeSlot::new(Slot::GetSet, (&raw const attributes::ATTRIBUTES).cast()),
         TypeSlot::new(Slot::Members, members.as_ptr().cast()),
         TypeSlot::new(Slot::Subscript, views::subscript as *const c_void),
+        TypeSlot::new(Slot::AssignSubscript, writes::assign_subscript as *const c_void),
         TypeSlot::new(Slot::Length, views::length as *const c_void),
         TypeSlot::new(Slot::SequenceLength, views::length as *const c_void),
         TypeSlot::new(Slot::Item, views::item as *const c_void),

@@ -1,17 +1,13 @@
 //! Elements as Python's own objects, and tensors as text.
 
-use core::ffi::CStr;
 use core::fmt::{self, Write};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::NonNull;
 
-use super::arguments::{self, Call};
 use super::attributes::text;
-use super::copies;
-use super::failure::{Answer, Failure, answer, done, made};
+use super::failure::{Answer, answer, done, made};
 use super::views::method;
 use super::{tensor, types};
 use crate::abi::*;
-use crate::copy::CopyPolicy;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::float_formats;
@@ -140,39 +136,6 @@ method!(
     }
 );
 method!(
-    /// `numpy()`
-    numpy, "numpy", |object, call| {
-        call.bind(&[], 0, &mut [])?;
-        array_of(call.python, object)
-    }
-);
-method!(
-    /// `__array__(dtype=None, copy=None)`
-    array, "Tensor.__array__", |object, call| {
-        let mut values = [null_mut(); 2];
-        call.bind(&[c"dtype", c"copy"], 2, &mut values)?;
-        let (python, [dtype, copy]) = (call.python, values);
-        let policy = arguments::policy(python, copy)?;
-        let found = match policy {
-            CopyPolicy::Always => array_of(python, copies::copy_of(python, object)?.as_ptr())?,
-            _ => array_of(python, object)?,
-        };
-        if arguments::is_none(python, dtype) {
-            return Ok(found);
-        }
-        // Of its own type an array gives itself.
-        let args = [found.as_ptr(), dtype];
-        let name = made(python.PyUnicode_InternFromString(c"__array__".as_ptr()))?;
-        let wanted = python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 2, null_mut());
-        let wanted = made(wanted)?;
-        if policy == CopyPolicy::Never && wanted.as_ptr() != found.as_ptr() {
-            let text = format_args!("copy=False: another dtype than the Tensor's needs a copy");
-            return Err(arguments::refuse(python, python.PyExc_ValueError(), text));
-        }
-        Ok(wanted)
-    }
-);
-method!(
     /// `memoryview()`
     memory_view, "memoryview", |object, call| {
         call.bind(&[], 0, &mut [])?;
@@ -182,34 +145,6 @@ method!(
         made(python.PyMemoryView_FromObject(lender.as_ptr()))
     }
 );
-
-/// `numpy.from_dlpack(object)`.
-///
-/// # Safety
-/// `object` is a live `Tensor`.
-unsafe fn array_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
-    // SAFETY: the caller's word.
-    unsafe { call_numpy(python, c"from_dlpack", object) }
-}
-
-/// A function of NumPy, called with one argument.
-///
-/// # Safety
-/// `argument` is a live object.
-pub unsafe fn call_numpy(python: Python, name: &CStr, argument: *mut PyObject) -> Answer<Owned> {
-    // SAFETY: live objects; a module that is loaded is found much faster than it is imported.
-    unsafe {
-        let numpy = made(python.PyUnicode_InternFromString(c"numpy".as_ptr()))?;
-        let module = match Owned::new(python.PyImport_GetModule(numpy.as_ptr())) {
-            Some(module) => module,
-            None if !python.PyErr_Occurred().is_null() => return Err(Failure::Raised),
-            None => made(python.PyImport_ImportModule(c"numpy".as_ptr()))?,
-        };
-        let name = made(python.PyUnicode_InternFromString(name.as_ptr()))?;
-        let args = [module.as_ptr(), argument];
-        made(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 2, null_mut()))
-    }
-}
 
 /// Text in memory of fixed size; counts what the whole would need.
 struct Page {

@@ -1,9 +1,9 @@
 //! Views: `t[...]` and the methods that give another shape, order or type to the same memory.
 
 use core::ffi::CStr;
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 
-use super::arguments::{self, Call};
+use super::arguments::{self};
 use super::failure::{Answer, Failure, answer, done, made};
 use super::tensor;
 use crate::abi::DLTensor;
@@ -11,7 +11,8 @@ use crate::device_type::opaque_handle;
 use crate::error::{Error, Status::*};
 use crate::layout::MAX_NDIM;
 use crate::python::{Owned, PyObject, Python};
-use crate::tensor::view;
+use crate::tensor::block::Block;
+use crate::tensor::{Versioned, view};
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::{ALL_AXES, Step, View};
 
@@ -26,15 +27,30 @@ unsafe fn view_of(
     object: *mut PyObject,
     change: &mut dyn FnMut(&mut View) -> Answer<()>,
 ) -> Answer<Owned> {
-    let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; the object holds its block meanwhile.
     unsafe {
-        tensor::read(object, Rules::of(Level::DLRS_LEVEL_LAYOUT), &mut snapshot)?;
+        let shared = viewed(tensor::block_of(object), change)?;
+        tensor::wrapped(python, tensor::type_of(object), Ok(shared))
+    }
+}
+
+/// As [`view_of`], of a block and as a tensor.
+///
+/// # Safety
+/// `block` is live.
+pub unsafe fn viewed(
+    block: NonNull<Block>,
+    change: &mut dyn FnMut(&mut View) -> Answer<()>,
+) -> Answer<Versioned> {
+    let mut snapshot = Snapshot::new();
+    let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
+    // SAFETY: the caller's word.
+    unsafe {
+        snapshot.read_managed(Block::versioned(block).as_ptr(), rules)?;
         let (base, mut changed) = view::start(&mut snapshot);
         changed.fold = !opaque_handle(base.device.device_type);
         change(&mut changed)?;
-        let shared = view::share(&changed, tensor::block_of(object), &base);
-        tensor::wrapped(python, tensor::type_of(object), shared)
+        Ok(view::share(&changed, block, &base)?)
     }
 }
 
@@ -42,7 +58,7 @@ unsafe fn view_of(
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-unsafe fn step(python: Python, object: *mut PyObject, step: Step) -> Answer<Owned> {
+pub unsafe fn step(python: Python, object: *mut PyObject, step: Step) -> Answer<Owned> {
     // SAFETY: the caller's word.
     unsafe { view_of(python, object, &mut |view| Ok(view.apply(&step)?)) }
 }
@@ -62,7 +78,8 @@ macro_rules! method {
         ) -> *mut PyObject {
             // SAFETY: Python's word.
             unsafe {
-                answer($shown, |python| {
+                $crate::python::module::failure::answer($shown, |python| {
+                    use $crate::python::module::arguments::Call;
                     let $call = Call::new(python, $shown, args, nargs, keywords);
                     $body
                 })
@@ -91,6 +108,17 @@ method!(
     permute, "permute", |object, call| {
         let mut room = [0; MAX_NDIM];
         step(call.python, object, Step::Permute { axes: call.numbers(&mut room)? })
+    }
+);
+method!(
+    /// `transpose(*axes)`
+    transpose, "transpose", |object, call| {
+        let mut room = [0; MAX_NDIM];
+        match *call.no_keywords()?.positional {
+            [] => reversed(call.python, object),
+            [none] if arguments::is_none(call.python, none) => reversed(call.python, object),
+            _ => step(call.python, object, Step::Permute { axes: call.numbers(&mut room)? }),
+        }
     }
 );
 method!(
@@ -195,12 +223,17 @@ pub unsafe extern "C" fn get_transposed(
     _: *mut core::ffi::c_void,
 ) -> *mut PyObject {
     // SAFETY: Python's word.
+    unsafe { answer("T", |python| reversed(python, object)) }
+}
+
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn reversed(python: Python, object: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: the caller's word.
     unsafe {
-        answer("T", |python| {
-            view_of(python, object, &mut |view| {
-                view.reverse_axes();
-                Ok(())
-            })
+        view_of(python, object, &mut |view| {
+            view.reverse_axes();
+            Ok(())
         })
     }
 }
@@ -213,15 +246,31 @@ pub unsafe extern "C" fn subscript(object: *mut PyObject, key: *mut PyObject) ->
     // SAFETY: Python's word.
     unsafe {
         answer("Tensor.__getitem__", |python| {
-            let several = arguments::is_tuple(python, key);
-            let count = if several { python.PyTuple_Size(key).max(0) } else { 1 };
-            let item = |place| if several { python.PyTuple_GetItem(key, place) } else { key };
-            let ndim = i64::from(tensor::description(object).ndim);
-            let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
-            view_of(python, object, &mut |view| {
-                let mut at = Position { axis: 0, left: ndim - used, dotted: false };
-                (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
-            })
+            let shared = chosen(python, object, key)?;
+            tensor::wrapped(python, tensor::type_of(object), Ok(shared))
+        })
+    }
+}
+
+/// The view that a key chooses.
+///
+/// # Safety
+/// `object` is a live `Tensor`, `key` a live object.
+pub unsafe fn chosen(
+    python: Python,
+    object: *mut PyObject,
+    key: *mut PyObject,
+) -> Answer<Versioned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let several = arguments::is_tuple(python, key);
+        let count = if several { python.PyTuple_Size(key).max(0) } else { 1 };
+        let item = |place| if several { python.PyTuple_GetItem(key, place) } else { key };
+        let ndim = i64::from(tensor::description(object).ndim);
+        let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
+        viewed(tensor::block_of(object), &mut |view| {
+            let mut at = Position { axis: 0, left: ndim - used, dotted: false };
+            (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
         })
     }
 }

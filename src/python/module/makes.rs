@@ -1,0 +1,266 @@
+//! New tensors: `empty`, `zeros`, `full`, `asarray`, `from_numpy`, and `astype`.
+
+use core::ffi::CStr;
+use core::ptr::{NonNull, null_mut};
+
+use super::arguments::{self, Call, Number, refuse};
+use super::failure::{Answer, Failure};
+use super::numpy::call_numpy;
+use super::tensor::{self, Held, RULES};
+use super::types;
+use super::views::method;
+use super::writes::{self, Scalar};
+use crate::abi::*;
+use crate::copy::{CopyPolicy, Options};
+use crate::device_type::CPU;
+use crate::dtype;
+use crate::layout::{MAX_NDIM, Order};
+use crate::python::{Owned, PyObject, Python};
+use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
+use crate::tensor::block::Block;
+use crate::tensor::{share, view};
+use crate::validate::Snapshot;
+
+const FLOAT32: DLDataType = DLDataType { code: DLDataTypeCode::kDLFloat as u8, bits: 32, lanes: 1 };
+const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+
+/// What the functions that make a tensor are told of it; NULL for what is not given.
+struct Made {
+    shape: *mut PyObject,
+    dtype: *mut PyObject,
+    device: *mut PyObject,
+    order: *mut PyObject,
+    strides: *mut PyObject,
+}
+
+impl Made {
+    /// A new tensor, whose elements are not set.
+    ///
+    /// # Safety
+    /// The objects are NULL or live.
+    unsafe fn make(&self, call: &Call, default: DLDataType) -> Answer<Held> {
+        let python = call.python;
+        if self.shape.is_null() {
+            return Err(Failure::Call("needs a shape"));
+        }
+        let given = |object| !arguments::is_none(python, object);
+        let (mut room, mut steps) = ([0; MAX_NDIM], [0; MAX_NDIM]);
+        let shape = arguments::shape(python, self.shape, &mut room)?;
+        let dtype = if given(self.dtype) { call.dtype(self.dtype)? } else { default };
+        let device = if given(self.device) { call.device(self.device)? } else { CPU };
+        let order = call.order(self.order)?;
+        let strides = match (given(self.strides), order) {
+            (true, _) if !self.order.is_null() => {
+                return Err(Failure::Call("takes an order or strides, not both"));
+            }
+            (true, _) => Some(arguments::shape(python, self.strides, &mut steps)?),
+            (false, Order::F) => {
+                steps = alloc::strides_for(shape, order, &[]);
+                steps.get(..shape.len())
+            }
+            // As NumPy's: there is nothing whose order could be kept.
+            (false, _) => None,
+        };
+        if let Some(strides) = strides {
+            if strides.len() != shape.len() {
+                return Err(Failure::Call("needs as many strides as extents"));
+            }
+            alloc::check_strides(shape, strides, dtype, 0)?;
+        }
+        let align_bytes = ALIGN_BYTES;
+        let request =
+            Request { shape, strides, dtype, device, flags: 0, align_bytes, allocator: None };
+        // SAFETY: a fresh block.
+        unsafe { Ok(Held::new(python, alloc::new(&request)?)) }
+    }
+}
+
+/// A tensor as an object.
+fn object_of(python: Python, tensor: Held) -> Answer<Owned> {
+    // SAFETY: the type `Tensor`, and a block of ours.
+    unsafe { tensor::wrapped(python, types::known(python)?, Ok(tensor.into_tensor())) }
+}
+
+/// Makes every byte of a fresh dense tensor 0.
+///
+/// # Safety
+/// `fresh` is live.
+unsafe fn clear(python: Python, fresh: &Held) -> Answer<()> {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word.
+    unsafe {
+        fresh.read(RULES, &mut snapshot)?;
+        let bytes = Held::new(python, view::bytes(&snapshot, fresh.block(), 0)?);
+        Scalar::ZERO.fill(python, bytes.tensor())
+    }
+}
+
+const SHAPE: &CStr = c"shape";
+const DTYPE: &CStr = c"dtype";
+const DEVICE: &CStr = c"device";
+const COPY: &CStr = c"copy";
+
+method!(
+    /// `empty(shape, dtype='float32', device='cpu', *, order='C', strides=None)`
+    empty, "empty", |_module, call| {
+        let mut values = [null_mut(); 5];
+        call.bind(&[SHAPE, DTYPE, DEVICE, c"order", c"strides"], 3, &mut values)?;
+        let [shape, dtype, device, order, strides] = values;
+        let made = Made { shape, dtype, device, order, strides }.make(&call, FLOAT32)?;
+        object_of(call.python, made)
+    }
+);
+method!(
+    /// `zeros(shape, dtype='float32', device='cpu')`
+    zeros, "zeros", |_module, call| {
+        let mut values = [null_mut(); 3];
+        call.bind(&[SHAPE, DTYPE, DEVICE], 3, &mut values)?;
+        let [shape, dtype, device] = values;
+        let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
+        let made = made.make(&call, FLOAT32)?;
+        clear(call.python, &made)?;
+        object_of(call.python, made)
+    }
+);
+method!(
+    /// `full(shape, fill_value, dtype=None, device='cpu')`
+    full, "full", |_module, call| {
+        let python = call.python;
+        let mut values = [null_mut(); 4];
+        call.bind(&[SHAPE, c"fill_value", DTYPE, DEVICE], 4, &mut values)?;
+        let [shape, value, dtype, device] = values;
+        if value.is_null() {
+            return Err(Failure::Call("needs a fill_value"));
+        }
+        let default = match Number::of(python, value) {
+            Some(Number::Float) => FLOAT32,
+            Some(Number::Complex) => DLDataType { bits: 64, ..Number::Complex.dtype() },
+            Some(number) => number.dtype(),
+            None if arguments::is_none(python, dtype) => {
+                let taken = Held::by(python, value, None, CopyPolicy::IfNeeded)?;
+                (*taken.tensor().as_ptr()).dl_tensor.dtype
+            }
+            None => FLOAT32,
+        };
+        let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
+        let made = made.make(&call, default)?;
+        let of = (*made.tensor().as_ptr()).dl_tensor.dtype;
+        if dtype::is_subbyte(of) {
+            clear(python, &made)?; // the bits behind the last element
+        }
+        writes::assign(python, made.tensor(), value)?;
+        object_of(python, made)
+    }
+);
+method!(
+    /// `from_numpy(x, /)`
+    from_numpy, "from_numpy", |_module, call| {
+        let (python, x) = (call.python, call.sole()?);
+        object_of(python, Held::by(python, x, Some(CPU), CopyPolicy::Never)?)
+    }
+);
+method!(
+    /// `asarray(x, /, *, dtype=None, device=None, copy=None)`
+    asarray, "asarray", |_module, call| {
+        let python = call.python;
+        let &[x] = call.positional else {
+            return Err(Failure::Call("takes exactly one positional argument"));
+        };
+        let mut values = [null_mut(); 4];
+        call.bind(&[c"", DTYPE, DEVICE, COPY], 1, &mut values)?;
+        let [_, dtype, device, copy] = values;
+        let given = |object| !arguments::is_none(python, object);
+        let device = if given(device) { Some(call.device(device)?) } else { None };
+        let dtype = if given(dtype) { Some(call.dtype(dtype)?) } else { None };
+        let policy = arguments::policy(python, copy)?;
+        let array;
+        let x = match Number::of(python, x).is_some() || is_nested(python, x) {
+            false => x,
+            true if policy == CopyPolicy::Never => {
+                let text = format_args!("asarray: copy=False: Python's numbers have to be copied");
+                return Err(refuse(python, python.PyExc_ValueError(), text));
+            }
+            true => {
+                array = call_numpy(python, c"asarray", x)?;
+                array.as_ptr()
+            }
+        };
+        let taken = Held::by(python, x, device, policy)?;
+        let here = (*taken.tensor().as_ptr()).dl_tensor.dtype;
+        let made = match dtype {
+            Some(dtype) if dtype != here => {
+                if policy == CopyPolicy::Never {
+                    let text = format_args!("asarray: copy=False: another dtype needs a copy");
+                    return Err(refuse(python, python.PyExc_ValueError(), text));
+                }
+                converted(python, &taken, dtype)?
+            }
+            _ => taken,
+        };
+        object_of(python, made)
+    }
+);
+
+/// Whether an object is a list or a tuple.
+///
+/// # Safety
+/// The object is live.
+unsafe fn is_nested(python: Python, object: *mut PyObject) -> bool {
+    const LIST: core::ffi::c_ulong = 1 << 25; // Py_TPFLAGS_LIST_SUBCLASS
+    // SAFETY: the caller's word; so is its type.
+    let list = unsafe { python.PyType_GetFlags(tensor::type_of(object)) & LIST != 0 };
+    list || arguments::is_tuple(python, object)
+}
+
+/// A copy with its elements converted, in the order of the source's strides.
+///
+/// # Safety
+/// `src` is live.
+unsafe fn converted(python: Python, src: &Held, dtype: DLDataType) -> Answer<Held> {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word; a fresh block.
+    unsafe {
+        src.read(Options::DEFAULT.rules(), &mut snapshot)?;
+        let flags = snapshot.flags & PADDED;
+        let packed = !dtype::slot_bits(dtype, flags).is_multiple_of(8);
+        let strides = alloc::strides_for(snapshot.shape(), Order::K, snapshot.strides());
+        let request = Request {
+            shape: snapshot.shape(),
+            strides: strides.get(..snapshot.shape().len()).filter(|_| !packed),
+            dtype,
+            device: snapshot.device,
+            flags,
+            align_bytes: ALIGN_BYTES,
+            allocator: None,
+        };
+        let made = Held::new(python, alloc::new(&request)?);
+        if packed {
+            clear(python, &made)?; // the bits behind the last element
+        }
+        writes::write(python, src.tensor(), made.tensor())?;
+        share::set_flags(made.block().as_ref(), DLPACK_FLAG_BITMASK_IS_COPIED, 0)?;
+        Ok(made)
+    }
+}
+
+method!(
+    /// `astype(dtype, /, *, copy=True)`
+    astype, "astype", |object, call| {
+        let python = call.python;
+        let mut values = [null_mut(); 2];
+        call.bind(&[DTYPE, COPY], 1, &mut values)?;
+        let [dtype, copy] = values;
+        if dtype.is_null() {
+            return Err(Failure::Call("needs a dtype"));
+        }
+        let dtype = call.dtype(dtype)?;
+        let always = copy.is_null() || arguments::truth(python, copy)?;
+        let block: NonNull<Block> = tensor::block_of(object);
+        let src = Held::new(python, share::retain(Block::versioned(block))?);
+        let made = match !always && (*src.tensor().as_ptr()).dl_tensor.dtype == dtype {
+            true => src,
+            false => converted(python, &src, dtype)?,
+        };
+        tensor::wrapped(python, tensor::type_of(object), Ok(made.into_tensor()))
+    }
+);

@@ -1,0 +1,168 @@
+//! NumPy's side: arrays over a `Tensor`'s memory, and dtypes that only ml_dtypes has.
+//!
+//! NumPy itself takes what its own dtypes name, by `from_dlpack`. The others (bfloat16, float8,
+//! integers of less than a byte) are types of ml_dtypes: an array of unsigned integers of the same
+//! size is made, and viewed as one of these.
+
+use core::ffi::CStr;
+use core::ptr::null_mut;
+
+use super::arguments::{self, refuse};
+use super::attributes::{dtype_name, text};
+use super::copies;
+use super::failure::{Answer, Failure, made};
+use super::tensor;
+use super::views::{method, step};
+use crate::abi::*;
+use crate::copy::CopyPolicy;
+use crate::dtype;
+use crate::dtype_notation;
+use crate::python::raise::is;
+use crate::python::{Owned, PyObject, Python};
+use crate::validate::{Level, Rules, Snapshot};
+use crate::view::Step;
+
+method!(
+    /// `numpy()`
+    numpy, "numpy", |object, call| {
+        call.bind(&[], 0, &mut [])?;
+        array_of(call.python, object)
+    }
+);
+method!(
+    /// `__array__(dtype=None, copy=None)`
+    array, "Tensor.__array__", |object, call| {
+        let mut values = [null_mut(); 2];
+        call.bind(&[c"dtype", c"copy"], 2, &mut values)?;
+        let (python, [dtype, copy]) = (call.python, values);
+        let policy = arguments::policy(python, copy)?;
+        let found = match policy {
+            CopyPolicy::Always => array_of(python, copies::copy_of(python, object)?.as_ptr())?,
+            _ => array_of(python, object)?,
+        };
+        if arguments::is_none(python, dtype) {
+            return Ok(found);
+        }
+        // Of its own type an array gives itself.
+        let wanted = call_method(python, found.as_ptr(), c"__array__", dtype)?;
+        if policy == CopyPolicy::Never && wanted.as_ptr() != found.as_ptr() {
+            let text = format_args!("copy=False: another dtype than the Tensor's needs a copy");
+            return Err(refuse(python, python.PyExc_ValueError(), text));
+        }
+        Ok(wanted)
+    }
+);
+
+/// An array over the memory of a tensor.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn array_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let mut snapshot = Snapshot::new();
+        tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
+        let Some(bits) = bits_of_foreign(&snapshot) else {
+            return call_numpy(python, c"from_dlpack", object);
+        };
+        if snapshot.slot_bits() != u32::from(bits) {
+            let text = format_args!(
+                "numpy: elements of {} bits are packed here, and an array has a byte for each: \
+                 convert them, as by astype('int8')",
+                snapshot.dtype.bits
+            );
+            return Err(refuse(python, python.PyExc_BufferError(), text));
+        }
+        let kind = ml_dtype(python, &snapshot)?;
+        let dtype = DLDataType { code: DLDataTypeCode::kDLUInt as u8, bits, lanes: 1 };
+        let same_bits = step(python, object, Step::Bitcast { dtype })?;
+        let array = call_numpy(python, c"from_dlpack", same_bits.as_ptr())?;
+        call_method(python, array.as_ptr(), c"view", kind.as_ptr())
+    }
+}
+
+/// The bits that an element of a dtype of ml_dtypes takes in an array; `None` for NumPy's own, and
+/// for what neither has, of which NumPy says so.
+fn bits_of_foreign(tensor: &Snapshot) -> Option<u8> {
+    let bits = dtype::padded_bytes(tensor.dtype) * 8;
+    let foreign = tensor.dtype.lanes == 1 && dtype_notation::to_kind(tensor.dtype).is_err();
+    (foreign && bits <= 16).then_some(bits as u8)
+}
+
+/// The type of ml_dtypes for a tensor's dtype.
+fn ml_dtype(python: Python, tensor: &Snapshot) -> Answer<Owned> {
+    let name = dtype_name(python, tensor)?;
+    // SAFETY: live objects.
+    unsafe {
+        let module = Owned::new(python.PyImport_ImportModule(c"ml_dtypes".as_ptr()));
+        let found = module.as_ref().map(|module| python.attribute(module.as_ptr(), name.as_ptr()));
+        match found {
+            Some(found) => {
+                if let Some(found) = found? {
+                    return Ok(found);
+                }
+            }
+            None if is(python, Python::PyExc_ImportError) => python.PyErr_Clear(),
+            None => return Err(Failure::Raised),
+        }
+        let dtype = dtype::Name(tensor.dtype);
+        let bits = dtype::padded_bytes(tensor.dtype) * 8;
+        let what = if module.is_some() { "this ml_dtypes lacks it" } else { "install ml_dtypes" };
+        let text = format_args!(
+            "NumPy has no {dtype} without ml_dtypes: {what}, or take the bits by view('uint{bits}')"
+        );
+        Err(refuse(python, python.PyExc_ImportError(), text))
+    }
+}
+
+/// The dtype of a tensor as NumPy's object.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+pub unsafe fn dtype_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let mut snapshot = Snapshot::new();
+        tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
+        let named = match bits_of_foreign(&snapshot) {
+            Some(_) => ml_dtype(python, &snapshot)?,
+            None => dtype_name(python, &snapshot)?,
+        };
+        call_numpy(python, c"dtype", named.as_ptr())
+    }
+}
+
+/// A function of NumPy, called with one argument.
+///
+/// # Safety
+/// `argument` is a live object.
+pub unsafe fn call_numpy(python: Python, name: &CStr, argument: *mut PyObject) -> Answer<Owned> {
+    // SAFETY: live objects; a module that is loaded is found much faster than it is imported.
+    unsafe {
+        let numpy = text(python, b"numpy")?;
+        let module = match Owned::new(python.PyImport_GetModule(numpy.as_ptr())) {
+            Some(module) => module,
+            None if !python.PyErr_Occurred().is_null() => return Err(Failure::Raised),
+            None => made(python.PyImport_ImportModule(c"numpy".as_ptr()))?,
+        };
+        call_method(python, module.as_ptr(), name, argument)
+    }
+}
+
+/// A method of an object, called with one argument.
+///
+/// # Safety
+/// Live objects.
+pub unsafe fn call_method(
+    python: Python,
+    object: *mut PyObject,
+    name: &CStr,
+    argument: *mut PyObject,
+) -> Answer<Owned> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let name = made(python.PyUnicode_InternFromString(name.as_ptr()))?;
+        let args = [object, argument];
+        made(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 2, null_mut()))
+    }
+}

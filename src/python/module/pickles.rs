@@ -1,0 +1,212 @@
+//! `copy.copy`, `copy.deepcopy`, pickle, and the bytes of a `Tensor`.
+//!
+//! A pickle has the bytes of the elements without gaps and what is needed to see them as a tensor
+//! again: they are never copied where they are dense already and pickle's protocol (5) can hand
+//! them over, and what is loaded shares the memory of the buffer that pickle gives.
+
+use core::ptr::null_mut;
+
+use super::arguments::{self, Call, refuse};
+use super::attributes::{dtype_name, tuple, whole};
+use super::failure::{Answer, Failure, made};
+use super::numpy::call_method;
+use super::tensor::{self, Held, RULES};
+use super::types;
+use super::views::method;
+use crate::abi::*;
+use crate::copy::{self, CopyPolicy, Options, Streams};
+use crate::device_type::{self, CPU};
+use crate::error::{Error, Field::*, Status::*};
+use crate::layout::{self, MAX_NDIM, Order};
+use crate::python::constants::tuple as tuple_of;
+use crate::python::{Owned, PyObject, Python, detached};
+use crate::tensor::block::Block;
+use crate::tensor::{convert, share, view};
+use crate::validate::Snapshot;
+
+const READ_ONLY: u64 = DLPACK_FLAG_BITMASK_READ_ONLY;
+const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+
+/// Sees to it that the elements of a tensor are in memory of the host, dense in an order: where they
+/// are not, `snapshot` becomes that of a copy, which is given back.
+///
+/// # Safety
+/// `snapshot` was read, by the rules of a copy, from a live tensor.
+unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Answer<Option<Held>> {
+    const OPTIONS: &Options = &Options::DEFAULT;
+    let fits = layout::is_contiguous(snapshot.shape(), snapshot.strides(), order);
+    if fits && device_type::host_reachable(snapshot.device.device_type) {
+        copy::host_read(snapshot, &Streams::NONE)?;
+        return Ok(None);
+    }
+    let order = if order == Order::A { Order::C } else { order };
+    let from: &Snapshot = snapshot;
+    let clone = detached(python, from.nbytes()?, || copy::clone(from, order, CPU, OPTIONS))?;
+    // SAFETY: a fresh block.
+    let clone = unsafe { Held::new(python, clone) };
+    clone.read(RULES, snapshot)?;
+    Ok(Some(clone))
+}
+
+method!(
+    /// `tobytes(order='C')`
+    tobytes, "tobytes", |object, call| {
+        let mut values = [null_mut()];
+        call.bind(&[c"order"], 1, &mut values)?;
+        let (python, order) = (call.python, call.order(values[0])?);
+        let mut snapshot = Snapshot::new();
+        tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
+        let _copy = dense(python, &mut snapshot, order)?;
+        let first = if snapshot.empty { c"".as_ptr() } else { snapshot.first().cast_const().cast() };
+        made(python.PyBytes_FromStringAndSize(first, snapshot.nbytes()? as isize))
+    }
+);
+
+/// A copy that is all that the tensor is: read-only, too.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn twin(python: Python, object: *mut PyObject) -> Answer<Owned> {
+    const OPTIONS: &Options = &Options::DEFAULT;
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word; a fresh block has one holder.
+    unsafe {
+        tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
+        let nbytes = snapshot.nbytes()?;
+        let (clone, flags) = detached(python, nbytes, || {
+            (copy::clone(&snapshot, Order::K, snapshot.device, OPTIONS), snapshot.flags)
+        });
+        let twin = Held::new(python, clone?);
+        share::set_flags(twin.block().as_ref(), flags & READ_ONLY, 0)?;
+        tensor::wrapped(python, tensor::type_of(object), Ok(twin.into_tensor()))
+    }
+}
+
+method!(
+    /// `__copy__()`
+    shallow, "Tensor.__copy__", |object, call| {
+        call.bind(&[], 0, &mut [])?;
+        twin(call.python, object)
+    }
+);
+method!(
+    /// `__deepcopy__(memo, /)`
+    deep, "Tensor.__deepcopy__", |object, call| {
+        call.sole()?;
+        twin(call.python, object)
+    }
+);
+
+method!(
+    /// `__reduce_ex__(protocol, /)`
+    reduce_ex, "Tensor.__reduce_ex__", |object, call| {
+        let protocol = arguments::number(call.python, call.sole()?)?;
+        reduce(call.python, object, protocol)
+    }
+);
+
+/// What pickle keeps: [`rebuild`] and its arguments.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Answer<Owned> {
+    let mut snapshot = Snapshot::new();
+    // SAFETY: the caller's word; live objects.
+    unsafe {
+        tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
+        if !device_type::host_reachable(snapshot.device.device_type) {
+            let text = format_args!(
+                "cannot pickle a Tensor on '{}': copy it by to('cpu') first",
+                device_type::Name(snapshot.device)
+            );
+            return Err(refuse(python, python.PyExc_TypeError(), text));
+        }
+        if copy::is_opaque(snapshot.dtype) {
+            let text = format_args!("cannot pickle opaque handles, which mean nothing elsewhere");
+            return Err(refuse(python, python.PyExc_TypeError(), text));
+        }
+        let flags = snapshot.flags & READ_ONLY;
+        let copy = dense(python, &mut snapshot, Order::K)?;
+        let block = copy.as_ref().map_or_else(|| tensor::block_of(object), Held::block);
+        let bytes = view::bytes(&snapshot, block, flags);
+        let lender = tensor::wrapped(python, types::lender(python)?, bytes)?;
+        let memory = match protocol {
+            5.. => {
+                let pickle = made(python.PyImport_ImportModule(c"pickle".as_ptr()))?;
+                call_method(python, pickle.as_ptr(), c"PickleBuffer", lender.as_ptr())?
+            }
+            _ if flags != 0 => made(python.PyBytes_FromObject(lender.as_ptr()))?,
+            _ => made(python.PyByteArray_FromObject(lender.as_ptr()))?,
+        };
+        let kind = tensor::type_of(object);
+        let rebuild = made(python.PyObject_GetAttrString(kind, c"_rebuild".as_ptr()))?;
+        let (shape, dtype) = (tuple(python, snapshot.shape())?, dtype_name(python, &snapshot)?);
+        let strides = tuple(python, snapshot.strides())?;
+        let padded = whole(python, snapshot.flags & PADDED)?;
+        let all = [memory, dtype, shape, strides, padded].map(Some);
+        Ok(tuple_of(python, [Some(rebuild), Some(tuple_of(python, all)?)])?)
+    }
+}
+
+method!(
+    /// `_rebuild(memory, dtype, shape, strides, flags, /)`, of the type
+    rebuild, "Tensor._rebuild", |kind, call| {
+        let python = call.python;
+        let &[memory, dtype, shape, strides, flags] = call.no_keywords()?.positional else {
+            return Err(Failure::Call("takes exactly five arguments"));
+        };
+        let memory = Held::by(python, memory, Some(CPU), CopyPolicy::Never)?;
+        let mut snapshot = Snapshot::new();
+        describe(&call, &memory, [dtype, shape, strides, flags], &mut snapshot)?;
+        let block = convert::box_snapshot(&snapshot, memory.tensor());
+        if block.is_ok() {
+            core::mem::forget(memory);
+        }
+        tensor::wrapped(python, kind, block.map(Block::versioned))
+    }
+);
+
+/// Reads what a pickle says of the elements in some memory, in which they must lie.
+///
+/// # Safety
+/// The objects are live.
+unsafe fn describe(
+    call: &Call,
+    memory: &Held,
+    [dtype, shape, strides, flags]: [*mut PyObject; 4],
+    out: &mut Snapshot,
+) -> Answer<()> {
+    let python = call.python;
+    let (mut extents, mut steps) = ([0; MAX_NDIM], [0; MAX_NDIM]);
+    let shape = arguments::shape(python, shape, &mut extents)?;
+    let strides = arguments::shape(python, strides, &mut steps)?;
+    let error = |detail| Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA).detail(detail);
+    if shape.len() != strides.len() {
+        return Err(error("there are not as many strides as extents").into());
+    }
+    // SAFETY: a live block; arrays of `ndim` values.
+    unsafe {
+        memory.read(RULES, out)?;
+        let (data, nbytes, read_only) = (out.first(), out.nbytes()?, out.flags & READ_ONLY);
+        if !layout::is_contiguous(out.shape(), out.strides(), Order::A) {
+            return Err(error("the buffer has gaps").into());
+        }
+        let tensor = DLTensor {
+            data: data.cast(),
+            device: CPU,
+            ndim: shape.len() as i32,
+            dtype: call.dtype(dtype)?,
+            shape: shape.as_ptr().cast_mut(),
+            strides: strides.as_ptr().cast_mut(),
+            byte_offset: 0,
+        };
+        let padded = arguments::number(python, flags)? as u64 & PADDED;
+        out.read(&tensor, padded | read_only, RULES)?;
+        let (low, high) = out.byte_extent;
+        if !out.empty && (low < 0 || high as u64 > nbytes) {
+            let error = error("the elements are not all in the buffer, bytes");
+            return Err(error.value(high).limit(nbytes as i64).into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,371 @@
+//! Writing into a `Tensor`: `t[...] = x`, `fill`, `copy_from`.
+//!
+//! A number of Python's becomes one element, of the dtype itself or of the widest of its kind, and
+//! fills; anything else is taken in as by `from_dlpack`, broadcast as NumPy does, and copied or
+//! converted.
+
+use core::ffi::c_int;
+use core::ptr::null_mut;
+
+use super::arguments::{Number, refuse};
+use super::failure::{Answer, Failure, done, made, none, raise};
+use super::tensor::{self, Held};
+use super::views::{chosen, method, viewed};
+use crate::abi::{DLDataTypeCode::*, *};
+use crate::cast::{self, Value};
+use crate::compare;
+use crate::copy::{self, CopyPolicy, Given, Options, Pair};
+use crate::device_type::{self, CPU};
+use crate::dtype;
+use crate::error::{Arg, Error, Field::*, Result, Status::*};
+use crate::layout::Order;
+use crate::python::{Owned, PyObject, Python, detached};
+use crate::tensor::Versioned;
+use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
+use crate::tensor::block::Block;
+use crate::validate::{Rules, Snapshot};
+use crate::view::Step;
+
+/// Whoever writes in Python gets what a temporary would give.
+const OPTIONS: &Options = &Options { allow_overlap: true, ..Options::DEFAULT };
+/// What is written, and where.
+const ARGS: [Arg; 2] = [Arg::value, Arg::tensor];
+
+/// One element, of one lane.
+#[derive(Clone, Copy)]
+pub struct Scalar {
+    bits: [u64; 2],
+    dtype: DLDataType,
+}
+
+impl Scalar {
+    fn new(dtype: DLDataType, bits: [u64; 2]) -> Scalar {
+        Scalar { bits, dtype }
+    }
+
+    /// A byte of 0.
+    pub const ZERO: Scalar =
+        Scalar { bits: [0; 2], dtype: DLDataType { code: kDLUInt as u8, bits: 8, lanes: 1 } };
+
+    /// Writes it to every element.
+    ///
+    /// # Safety
+    /// `dst` is live.
+    pub unsafe fn fill(&self, python: Python, dst: Versioned) -> Answer<()> {
+        let mut bytes = [0u8; 16];
+        let nbytes = dtype::padded_bytes(self.dtype) as usize;
+        // Of small integers the bytes that count, in the machine's order.
+        let [first, second] = self.bits.map(u64::to_ne_bytes);
+        let skip = if cfg!(target_endian = "big") { 8usize.saturating_sub(nbytes) } else { 0 };
+        let all = first.into_iter().skip(skip).chain(second);
+        bytes.iter_mut().zip(all).for_each(|(to, from)| *to = from);
+        let value = Value { place: bytes.as_ptr(), dtype: self.dtype, dtype_arg: ARGS[0] };
+        let mut snapshot = Snapshot::new();
+        // SAFETY: the caller's word, and a value of our own.
+        unsafe {
+            snapshot.read_managed(dst.as_ptr(), Rules::COPY)?;
+            let fill = || cast::fill(value, dst, ARGS, OPTIONS);
+            Ok(detached(python, snapshot.nbytes()?, fill)?)
+        }
+    }
+}
+
+/// A number as an element for tensors of a dtype.
+///
+/// # Safety
+/// `value` is a live object.
+unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Answer<Scalar> {
+    const BOOL: u8 = kDLBool as u8;
+    const INT: u8 = kDLInt as u8;
+    const UINT: u8 = kDLUInt as u8;
+    const COMPLEX: u8 = kDLComplex as u8;
+    // SAFETY: the caller's word.
+    unsafe {
+        let float = |value: f64| match value == -1.0 && !python.PyErr_Occurred().is_null() {
+            true => Err(Failure::Raised),
+            false => Ok(value.to_bits()),
+        };
+        match into.code {
+            BOOL => {
+                let truth = done(python.PyObject_IsTrue(value))?;
+                Ok(Scalar::new(Number::Bool.dtype(), [truth.into(), 0]))
+            }
+            INT | UINT => {
+                let whole = made(python.PyNumber_Long(value))?;
+                integer(python, &whole, DLDataType { lanes: 1, ..into })
+            }
+            COMPLEX => {
+                let real = float(python.PyComplex_RealAsDouble(value))?;
+                let imaginary = float(python.PyComplex_ImagAsDouble(value))?;
+                Ok(Scalar::new(Number::Complex.dtype(), [real, imaginary]))
+            }
+            _ => {
+                Ok(Scalar::new(Number::Float.dtype(), [float(python.PyFloat_AsDouble(value))?, 0]))
+            }
+        }
+    }
+}
+
+/// An `int` as an element of an integer dtype, in which it must fit.
+fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Answer<Scalar> {
+    let signed = dtype.code == kDLInt as u8;
+    let unused = 64 - u32::from(dtype.bits.clamp(1, 64));
+    // SAFETY: an `int`; the exceptions that these functions raise are replaced.
+    let (bits, fits) = unsafe {
+        let bits = match signed {
+            true => python.PyLong_AsLongLong(whole.as_ptr()) as u64,
+            false => python.PyLong_AsUnsignedLongLong(whole.as_ptr()),
+        };
+        let raised = bits == u64::MAX && !python.PyErr_Occurred().is_null();
+        if raised {
+            python.PyErr_Clear();
+        }
+        let again = match signed {
+            true => ((bits << unused) as i64 >> unused) as u64,
+            false => bits << unused >> unused,
+        };
+        (bits, !raised && again == bits)
+    };
+    if fits {
+        return Ok(Scalar::new(dtype, [bits, 0]));
+    }
+    let text = format_args!("the value is out of bounds for {}", dtype::Name(dtype));
+    Err(refuse(python, python.PyExc_OverflowError(), text))
+}
+
+/// Writes a value, a number or anything that is a tensor, to the elements of `dst`.
+///
+/// # Safety
+/// `dst` is live and ours, `value` a live object.
+pub unsafe fn assign(python: Python, dst: Versioned, value: *mut PyObject) -> Answer<()> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let dtype = (*dst.as_ptr()).dl_tensor.dtype;
+        if Number::of(python, value).is_some() {
+            return scalar(python, value, dtype)?.fill(python, dst);
+        }
+        match Held::by(python, value, None, CopyPolicy::IfNeeded) {
+            Ok(src) => broadcast(python, &src, dst),
+            Err(failure) => match other_number(python, value, dtype) {
+                Some(number) => number.fill(python, dst),
+                None => Err(failure),
+            },
+        }
+    }
+}
+
+/// What is no tensor may be a number of another library, as ml_dtypes' and `Decimal`. An exception
+/// that is set goes if it is one.
+///
+/// # Safety
+/// `value` is a live object.
+unsafe fn other_number(python: Python, value: *mut PyObject, dtype: DLDataType) -> Option<Scalar> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let number = crate::python::raise::aside(python, || {
+            let value_of = |code| scalar(python, value, DLDataType { code, ..dtype });
+            value_of(kDLFloat as u8).and_then(|_| value_of(dtype.code)).ok()
+        });
+        if number.is_some() {
+            python.PyErr_Clear();
+        }
+        number
+    }
+}
+
+/// Writes the elements of a tensor to those of another one, repeated where an extent is 1, or where
+/// there are fewer axes. Further axes of extent 1 in front are left out, as NumPy leaves them.
+///
+/// # Safety
+/// Both are live.
+unsafe fn broadcast(python: Python, src: &Held, dst: Versioned) -> Answer<()> {
+    // SAFETY: the caller's word.
+    let pair = unsafe { read([src.tensor(), dst], ARGS) }?;
+    let (from, to) = (pair.src.shape(), pair.dst.shape());
+    // SAFETY: the caller's word.
+    unsafe {
+        if from == to {
+            return write(python, src.tensor(), dst);
+        }
+        let further = from.len().saturating_sub(to.len());
+        let ones = from.iter().take(further).all(|&extent| extent == 1);
+        let view = viewed(src.block(), &mut |view| {
+            for _ in 0..if ones { further } else { 0 } {
+                view.apply(&Step::Squeeze { axis: 0 })?;
+            }
+            Ok(view.apply(&Step::Expand { shape: to })?)
+        });
+        let view = Held::new(python, view?);
+        write(python, view.tensor(), dst)
+    }
+}
+
+/// Writes the elements of a tensor to those of another one of the same shape, whatever their dtypes
+/// and devices are: only the CPU converts, so other memory goes by way of the host.
+///
+/// # Safety
+/// Both are live.
+pub unsafe fn write(python: Python, src: Versioned, dst: Versioned) -> Answer<()> {
+    // SAFETY: the caller's word.
+    let pair = unsafe { read([src, dst], ARGS) }?;
+    let on_host = |tensor: &Snapshot| device_type::host_reachable(tensor.device.device_type);
+    let nbytes = pair.dst.nbytes()?;
+    if pair.src.dtype == pair.dst.dtype || on_host(&pair.src) && on_host(&pair.dst) {
+        // SAFETY: both are live.
+        return Ok(detached(python, nbytes, || unsafe { cast::cast(&pair, OPTIONS) })?);
+    }
+    pair.check_target()?;
+    let Pair { src: from, dst: to, .. } = &pair;
+    let between = match on_host(from) {
+        // As the destination, in memory of the host.
+        true => alloc::new(&Request {
+            shape: to.shape(),
+            strides: None,
+            dtype: to.dtype,
+            device: CPU,
+            flags: to.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
+            align_bytes: ALIGN_BYTES,
+            allocator: None,
+        }),
+        false => detached(python, nbytes, || copy::clone(from, Order::K, CPU, OPTIONS)),
+    };
+    // SAFETY: a fresh block, and the caller's word.
+    unsafe {
+        let between = Held::new(python, between?);
+        if on_host(from) {
+            write(python, src, between.tensor())?;
+        }
+        write(python, between.tensor(), dst)
+    }
+}
+
+/// Reads a source and a destination, or two that are compared.
+///
+/// # Safety
+/// Both are live.
+#[inline(never)]
+unsafe fn read([src, dst]: [Versioned; 2], args: [Arg; 2]) -> Result<Pair> {
+    let mut pair = Pair::new(args);
+    // SAFETY: the caller's word.
+    unsafe { pair.read(Given { src, dst }, Rules::COPY) }?;
+    Ok(pair)
+}
+
+/// `mp_ass_subscript`.
+///
+/// # Safety
+/// Python calls it for a `Tensor`.
+pub unsafe extern "C" fn assign_subscript(
+    object: *mut PyObject,
+    key: *mut PyObject,
+    value: *mut PyObject,
+) -> c_int {
+    // SAFETY: Python's word.
+    unsafe {
+        let python = Python::calling();
+        let result = match value.is_null() {
+            true => Err(Failure::Call("cannot delete elements")),
+            false => chosen(python, object, key)
+                .and_then(|view| assign(python, Held::new(python, view).tensor(), value)),
+        };
+        match result {
+            Ok(()) => 0,
+            Err(failure) => {
+                raise(python, "Tensor.__setitem__", &failure);
+                -1
+            }
+        }
+    }
+}
+
+/// The tensor of an object, borrowed from it.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn own(object: *mut PyObject) -> Versioned {
+    // SAFETY: the caller's word.
+    Block::versioned(unsafe { tensor::block_of(object) })
+}
+
+method!(
+    /// `copy_from(x, /)`
+    copy_from, "copy_from", |object, call| {
+        let (python, value) = (call.python, call.sole()?);
+        let src = Held::by(python, value, None, CopyPolicy::IfNeeded)?;
+        broadcast(python, &src, own(object))?;
+        none(python)
+    }
+);
+method!(
+    /// `fill(value, /)`
+    fill, "fill", |object, call| {
+        let (python, value) = (call.python, call.sole()?);
+        if Number::of(python, value).is_none()
+            && let Ok(src) = Held::by(python, value, None, CopyPolicy::IfNeeded)
+        {
+            let mut snapshot = Snapshot::new();
+            src.read(Rules::COPY, &mut snapshot)?;
+            let numel = snapshot.numel()?;
+            if numel != 1 {
+                let error = Error::new(DLRS_SHAPE_MISMATCH).field(DLRS_FIELD_SHAPE).value(numel);
+                let error = error.detail("fills with exactly one element; use copy_from()");
+                return Err(error.limit(1).into());
+            }
+        }
+        python.PyErr_Clear();
+        assign(python, own(object), value)?;
+        none(python)
+    }
+);
+method!(
+    /// `equal(other, /, *, equal_nan=False)`
+    equal, "equal", |object, call| {
+        let python = call.python;
+        let mut values = [null_mut(); 2];
+        call.bind(&[c"other", c"equal_nan"], 1, &mut values)?;
+        let equality = match super::arguments::truth(python, values[1])? {
+            true => compare::Equality::ValuesOrNan,
+            false => compare::Equality::Values,
+        };
+        let mut same = false;
+        compared(python, object, values[0], &mut |pair| {
+            same = compare::equal(pair, equality)?;
+            Ok(())
+        })?;
+        made(python.PyBool_FromLong(same.into()))
+    }
+);
+method!(
+    /// `max_diff(other, /)`
+    max_diff, "max_diff", |object, call| {
+        let python = call.python;
+        let mut largest = 0.0;
+        compared(python, object, call.sole()?, &mut |pair| {
+            largest = compare::max_diff(pair)?;
+            Ok(())
+        })?;
+        made(python.PyFloat_FromDouble(largest))
+    }
+);
+
+/// Compares with another tensor.
+///
+/// # Safety
+/// `object` is a live `Tensor`, `other` NULL or a live object.
+unsafe fn compared(
+    python: Python,
+    object: *mut PyObject,
+    other: *mut PyObject,
+    compare: &mut dyn FnMut(&Pair) -> Result<()>,
+) -> Answer<()> {
+    if other.is_null() {
+        return Err(Failure::Call("needs another tensor"));
+    }
+    // SAFETY: the caller's word; the other one is held meanwhile.
+    unsafe {
+        let other = Held::by(python, other, None, CopyPolicy::IfNeeded)?;
+        let args = [Arg::tensor, Arg::other];
+        let pair = read([own(object), other.tensor()], args)?;
+        Ok(detached(python, pair.src.nbytes()?, || compare(&pair))?)
+    }
+}

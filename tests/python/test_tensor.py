@@ -1,0 +1,288 @@
+"""A Tensor beside exchange: examples, pickles, arrays of ml_dtypes, memory of other devices."""
+
+import copy
+import ctypes
+import doctest
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import py_module
+from dtypes import ML, same, small, view_of_any
+from test_module import CHEAP, Forger, refuses, setting
+
+m = py_module.load()
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS = st.integers(0, 2**32)
+
+
+# --- Examples ---------------------------------------------------------------------------------
+
+NAMED = [(owner, name) for owner in (m, m.Tensor) for name, value in vars(owner).items()
+         if type(value).__name__ in
+         ("builtin_function_or_method", "method_descriptor", "classmethod_descriptor")
+         and name != "__new__"]
+
+
+@pytest.mark.parametrize("owner, name", NAMED, ids=[name for _, name in NAMED])
+def test_the_examples_are_right(owner, name):
+    text = getattr(owner, name).__doc__
+    example = doctest.DocTestParser().get_doctest(text, {"dlpack_rs": m}, name, None, 0)
+    said = []
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(example, out=said.append)
+    assert runner.summarize(verbose=False).attempted > 0 and not said, "".join(said)
+
+
+# --- Pickles ----------------------------------------------------------------------------------
+
+@given(SEEDS)
+@CHEAP
+def test_copies_and_pickles(seed):
+    rng = np.random.default_rng(seed)
+    array = view_of_any(rng)
+    t = m.from_dlpack(array)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        back = pickle.loads(pickle.dumps(t, protocol))
+        same(back, array)
+        assert back.readonly is t.readonly and back.flags & 4 == t.flags & 4
+    buffers = []
+    data = pickle.dumps(t, 5, buffer_callback=buffers.append)
+    back = pickle.loads(data, buffers=buffers)
+    same(back, array)
+    assert len(buffers) == 1 and back.readonly is t.readonly
+    assert (back.data_ptr == t.data_ptr) is t.is_contiguous("K") or not array.size
+    for twin in (copy.copy(t), copy.deepcopy([t])[0]):
+        assert twin.is_copied
+        same(twin, array)
+        assert twin.is_copied and twin.readonly is t.readonly and twin.is_contiguous("K")
+        assert not array.size or twin.data_ptr != t.data_ptr
+    if t.is_contiguous("K") and array.size and 0 not in array.strides:
+        assert [s for n, s in zip(t.shape, back.strides) if n > 1] == \
+            [s for n, s in zip(t.shape, t.strides) if n > 1]
+
+
+def test_pickles_keep_their_buffer():
+    t = m.from_dlpack(np.arange(6.0).reshape(2, 3)[:, ::-1])
+    memory = bytearray(48)
+    data = pickle.dumps(t, 5, buffer_callback=lambda buffer: memory.__setitem__(
+        slice(None), buffer.raw()))
+    back = pickle.loads(data, buffers=[memory])
+    assert back.tolist() == [[2, 1, 0], [5, 4, 3]] and not back.readonly
+    back[0] = 9
+    assert np.frombuffer(memory)[:3].tolist() == [9, 9, 9]
+    refuses(BufferError, "re-sized", memory.append, 1)
+    del back
+    gc.collect()
+    memory.append(1)
+    array = np.frombuffer(bytes(memory[:48])).reshape(3, 2)  # of another dtype and shape
+    assert pickle.loads(data, buffers=[array]).readonly
+    packed = m.asarray([1, 2, 3], dtype="uint4")
+    assert pickle.loads(pickle.dumps(packed)).tolist() == [1, 2, 3] and packed.nbytes == 2
+
+
+@pytest.mark.parametrize("kind, words, arguments", [
+    (ValueError, "bytes", (b"abc", "uint8", (4,), (1,), 0)),
+    (ValueError, "bytes", (b"abcd", "int32", (2,), (1,), 0)),
+    (ValueError, "bytes", (b"abcd", "uint8", (2,), (-1,), 0)),
+    (ValueError, "bytes", (b"abcd", "uint8", (2, 2), (3, 1), 0)),
+    (ValueError, "bytes", (b"ab", "uint4", (3,), (1,), 4)),
+    (ValueError, "OVERFLOW|bytes", (b"abcd", "uint8", (1 << 62, 8), (1 << 62, 1), 0)),
+    (ValueError, "NEG", (b"abcd", "uint8", (-1,), (1,), 0)),
+    (ValueError, "strides", (b"abcd", "uint8", (2, 2), (1,), 0)),
+    (ValueError, "DATA_NULL|bytes", (b"", "uint8", (1,), (1,), 0)),
+    (ValueError, "dtype", (b"abcd", "uint9", (1,), (1,), 0)),
+    (ValueError, "gaps", (np.zeros(8, "u1")[::2], "uint8", (4,), (2,), 0)),
+    (TypeError, "five", (b"abcd",)),
+    (AttributeError, "__dlpack__", ("abcd", "uint8", (1,), (1,), 0)),
+])
+def test_pickles_that_lie(kind, words, arguments):
+    refuses(kind, words, m.Tensor._rebuild, *arguments)
+
+
+def test_what_cannot_be_pickled():
+    device = m.from_dlpack(Forger(setting("device.device_type", 2)))
+    refuses(TypeError, r"'cuda:0'.*to\('cpu'\)", pickle.dumps, device)
+    handle = Forger(lambda tensor, inner: None)
+    handle.tensor.dl_tensor.dtype.code, handle.tensor.dl_tensor.dtype.bits = 3, 64
+    refuses(TypeError, "handles", pickle.dumps, m.from_dlpack(handle))
+    refuses(TypeError, "exactly one", m.empty(1).__reduce_ex__)
+
+
+# --- ml_dtypes --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ML)
+def test_arrays_of_ml_dtypes_come_and_go_without_a_copy(name):
+    rng = np.random.default_rng(3)
+    for make in (lambda a: a, lambda a: a[:, ::-2].T, lambda a: a[0, 0], lambda a: a[:0]):
+        array = np.asarray(make(small(rng, (4, 6), ML[name])))
+        for take in (m.from_dlpack, m.from_numpy, m.asarray):
+            t = take(array)
+            back = t.numpy()
+            assert (t.dtype, t.shape) == (name, array.shape) and back.dtype == array.dtype
+            assert not array.size or t.data_ptr == array.ctypes.data == back.ctypes.data
+            assert not t.is_copied and back.tobytes() == array.tobytes() and not t.readonly
+            assert back.strides == array.strides or array.size < 2
+        assert np.asarray(t).dtype == array.dtype and t.__numpy_dtype__ == array.dtype
+        gone = weakref.ref(array)
+        del array
+        assert gone() is not None
+        del t, back
+        assert gone() is None
+    array = small(rng, (3,), ML[name])
+    array.flags.writeable = False
+    t = m.from_dlpack(array)
+    assert t.readonly and not t.numpy().flags.writeable
+    assert m.from_dlpack(array, copy=True).is_copied and m.from_dlpack(array, copy=True).flags & 1 == 0
+    for dtype in (name, ML[name], ML[name].type):
+        assert m.empty(2, dtype).dtype == name
+
+
+def test_what_only_looks_like_ml_dtypes():
+    class Named(np.ndarray):
+        dtype = property(lambda self: type("D", (), {"name": self.said})())
+
+    for said in ["bfloat16", "float32", "float32x2", 7, "void16"]:
+        array = np.zeros(3, "V2").view(Named)
+        array.said = said
+        if said == "bfloat16":
+            assert m.from_dlpack(array).dtype == said
+        else:
+            refuses(BufferError, ".", m.from_dlpack, array)
+    swapped = np.zeros(2, ml_dtypes.bfloat16)
+    if hasattr(swapped.dtype, "newbyteorder"):
+        swapped = swapped.view(swapped.dtype.newbyteorder(">"))
+        if swapped.__array_interface__["typestr"].startswith(">"):
+            refuses(BufferError, ".", m.from_dlpack, swapped)
+    for array in (np.zeros(2, "M8[s]"), np.zeros(2, "V2"), np.zeros(2, ">f4"), np.zeros(2, "O")):
+        refuses(BufferError, ".", m.from_dlpack, array)
+
+
+WITHOUT = """
+import sys
+sys.modules["ml_dtypes"] = None
+import py_module
+t = py_module.load().empty(2, "bfloat16")
+for take in (t.numpy, lambda: t.__numpy_dtype__):
+    try:
+        take()
+    except ImportError as error:
+        assert "install ml_dtypes" in str(error) and "view('uint16')" in str(error), error
+    else:
+        raise AssertionError
+assert t.view("uint16").numpy().dtype.name == "uint16"
+"""
+
+
+def program(script, *arguments):
+    done = subprocess.run([sys.executable, "-B", "-c", script, *arguments], capture_output=True,
+                          text=True, cwd=Path(__file__).parent, timeout=120,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_ml_dtypes():
+    program(WITHOUT)
+
+
+# --- Memory that the CPU reads at its address -------------------------------------------------
+
+@pytest.mark.parametrize("device_type", [3, 11])
+def test_pinned_memory_is_the_cpus(device_type):
+    forger = Forger(setting("device.device_type", device_type))
+    address = ctypes.addressof(forger.memory)
+    t = m.from_dlpack(forger)
+    for keywords in ({}, {"copy": None}, {"copy": False}):
+        there = t.to("cpu", **keywords)
+        assert there.device == "cpu" and there.data_ptr == address and not there.is_copied
+        assert there.shape == (2, 3) and np.from_dlpack(there).ctypes.data == address
+    apart = t.to("cpu", copy=True)
+    assert apart.data_ptr != address and apart.is_copied
+    back = m.from_dlpack(t.__dlpack__(dl_device=(1, 0), copy=False, max_version=(1, 3)))
+    assert back.device == "cpu" and back.data_ptr == address
+    assert np.from_dlpack(t, device="cpu").ctypes.data == address
+    assert m.asarray(t, device="cpu", copy=False).data_ptr == address
+    refuses(BufferError, "copy", t.to, "cuda:0", copy=False)
+    del t, there, apart
+    assert not forger.deleted
+    del back
+    gc.collect()
+    assert forger.deleted == 1
+    other = Forger(setting("device.device_type", device_type))
+    t = m.from_dlpack(other, device="cpu", copy=False)
+    assert t.device == "cpu" and t.data_ptr == ctypes.addressof(other.memory)
+    assert m.from_dlpack(Forger(
+        lambda tensor, inner: setattr(tensor, "flags", 1)), device="cpu").readonly
+    del t
+    assert other.deleted == 1
+    # Nobody reads a device's memory at its address.
+    refuses(BufferError, ".", m.from_dlpack(Forger(setting("device.device_type", 2))).to, "cpu",
+            copy=False)
+
+
+# --- Devices: the stand-in driver, whose memory only it may touch ------------------------------
+
+ON_CUDA = """
+import sys, pickle
+import numpy as np, ml_dtypes
+import py_module
+from dlpack_rs import abi
+PATH = sys.argv[1].encode()  # the library keeps the pointer
+abi.call(abi.lib.dlrs_driver_path_set, 2, PATH)
+m = py_module.load()
+array = np.arange(12.0, dtype="f4").reshape(3, 4)
+t = m.from_dlpack(array).to("cuda:0")
+said = t.__cuda_array_interface__
+assert said == {"shape": (3, 4), "typestr": "<f4", "data": (t.data_ptr, False), "strides": None,
+                "version": 3, "stream": 1}, said
+said = t.T[1:].read_only().__cuda_array_interface__
+assert said["strides"] == (4, 16) and said["data"] == (t.data_ptr + 4, True), said
+class Other:
+    def __init__(self, tensor): self.kept, self.__cuda_array_interface__ = tensor, tensor.__cuda_array_interface__
+back = m.from_dlpack(Other(t.T))
+assert back.device == "cuda:0" and back.data_ptr == t.data_ptr and back.strides == (1, 4)
+assert back.to("cpu").tolist() == array.T.tolist()
+assert m.empty(0, "int8", "cuda:0").__cuda_array_interface__["data"] == (0, False)
+for lacks in (m.empty(2), m.empty(2, "bfloat16", "cuda:0"), m.empty(2, "float32x2", "cuda:0")):
+    assert not hasattr(lacks, "__cuda_array_interface__")
+def same(tensor, want): assert tensor.to("cpu").tolist() == np.asarray(want).tolist(), tensor.to("cpu")
+same(m.zeros((2, 3), "int16", "cuda:0"), np.zeros((2, 3)))
+same(m.full((2, 3), 1.5, "bfloat16", "cuda:0"), np.full((2, 3), 1.5))
+t[1] = 7.0; array[1] = 7; same(t, array)
+t[:, 1:3] = np.array([[1], [2], [3]], "i4"); array[:, 1:3] = [[1], [2], [3]]; same(t, array)
+t[0] = t[1]; array[0] = array[1]; same(t, array)
+same(t.astype("int32"), array.astype("i4")); assert t.astype("int32").device == "cuda:0"
+host = np.zeros((3, 4), "f8"); m.from_dlpack(host).copy_from(t); assert (host == array).all()
+other = m.empty((3, 4), "float64", "cuda:0"); other.copy_from(t); same(other, array)
+assert t.tobytes() == array.tobytes() and t.T.tobytes() == array.T.tobytes()
+import copy
+twin = copy.deepcopy(t.T); assert twin.device == "cuda:0" and twin.strides == (1, 4); same(twin, array.T)
+same(m.asarray(array, device="cuda:0", dtype="float16"), array)
+for wrong, kind in [(lambda: pickle.dumps(t), TypeError), (lambda: t.equal(t), BufferError),
+                    (lambda: t.numpy(), (BufferError, RuntimeError))]:
+    try: wrong()
+    except kind as error: assert "cpu" in str(error).lower() or "device" in str(error).lower(), error
+    else: raise AssertionError(wrong)
+managed = m.empty(3, "float32", "cuda_managed")
+managed.fill(2.5); there = managed.to("cpu", copy=False)
+assert there.data_ptr == managed.data_ptr and there.tolist() == [2.5] * 3
+pinned = m.full(3, 1.5, "float32", "cuda_host")
+assert pinned.to("cpu", copy=False).data_ptr == pinned.data_ptr
+"""
+
+
+def test_cuda(tmp_path):
+    build = ROOT / "c_tests" / "standin" / "build.sh"
+    done = subprocess.run([build, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    program(ON_CUDA, str(tmp_path / "cuda" / "libcuda.so.1"))

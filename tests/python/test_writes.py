@@ -1,0 +1,303 @@
+"""Writing into a Tensor, converting it, making new ones: NumPy, and ml_dtypes for the types that
+NumPy lacks, is the judge of every value.
+"""
+
+import math
+import operator
+from decimal import Decimal
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import py_module
+from dtypes import ALL, bits_of, any_dtype, converted, small, view_of_any
+from test_module import CHEAP, Forger, refuses, setting
+from views import DTYPES, addresses, random_bytes, random_destination
+
+m = py_module.load()
+SEEDS = st.integers(0, 2**32)
+
+
+# --- Writing ----------------------------------------------------------------------------------
+
+def random_key(rng, shape):
+    key = []
+    for extent in shape[:rng.integers(len(shape) + 1)]:
+        start, stop = sorted(rng.integers(0, extent + 1, 2))
+        key.append([slice(None), slice(start, stop), slice(None, None, -1),
+                    int(rng.integers(extent)) if extent else slice(0, 0)][rng.integers(4)])
+    place = rng.integers(len(key) + 1) if len(key) == len(shape) else len(key)
+    extra = [[], [None], [...]][rng.integers(3)]
+    return (*key[:place], *extra, *key[place:]) if rng.integers(2) or len(key) != 1 else key[0]
+
+
+def fits(rng, shape, dtype):
+    """An array that broadcasts to the shape, as NumPy's assignment does."""
+    shape = tuple(1 if rng.random() < 0.3 else extent for extent in shape)
+    shape = shape[rng.integers(len(shape) + 1):] if rng.random() < 0.4 else shape
+    shape = (1,) * rng.integers(3) + shape if rng.random() < 0.2 else shape
+    array = np.asarray(small(rng, shape, dtype))
+    return array[..., ::-1] if array.ndim and rng.integers(2) else array
+
+
+@given(SEEDS)
+@CHEAP
+def test_setitem(seed):
+    rng = np.random.default_rng(seed)
+    dtype = any_dtype(rng)
+    shape = tuple(rng.integers(0 if rng.random() < 0.1 else 1, 5, rng.integers(0, 5)))
+    if dtype in DTYPES:
+        array, base = random_destination(rng, shape, dtype)
+    else:
+        array = base = small(rng, shape, dtype)
+    key = random_key(rng, shape)
+    items = key if type(key) is tuple else (key,)
+    keyed = array[items if any(item is ... for item in items) else (*items, ...)]
+    other = dtype if rng.integers(2) else any_dtype(rng)
+    if other.kind == "c" and dtype.kind != "c":
+        other = dtype
+    value = fits(rng, keyed.shape, other)
+    t, before = m.from_dlpack(array), base.copy()
+    with np.errstate(all="ignore"):
+        t[key] = m.from_dlpack(value) if rng.integers(2) else value
+        after = base.copy()
+        base[...] = before
+        keyed[...] = converted(value, dtype)
+    assert base.tobytes() == after.tobytes()
+
+
+@given(SEEDS)
+@CHEAP
+def test_setitem_from_the_same_memory(seed):
+    rng = np.random.default_rng(seed)
+    base = random_bytes(rng, (6, 7), DTYPES[rng.integers(len(DTYPES))])
+    views = []
+    rows, columns = rng.integers(1, 5, 2)
+    for _ in range(2):
+        y, x = rng.integers(0, 7 - rows), rng.integers(0, 8 - columns)
+        view = base[y:y + rows, x:x + columns]
+        views.append(view[::-1] if rng.integers(2) else view[:, ::-1])
+    to, source = views
+    before = base.copy()
+    m.from_dlpack(to)[...] = m.from_dlpack(source)
+    after = base.copy()
+    base[...] = before
+    to[...] = source
+    assert base.tobytes() == after.tobytes()
+
+
+VALUES = [0, 1, -1, True, False, 127, 128, 255, 256, -128, -129, 1 << 31, 1 << 63, (1 << 64) - 1,
+          1 << 64, -(1 << 63), -(1 << 63) - 1, (1 << 53) + 1, 10**30, 0.0, -0.0, 1.5, -2.75, 1e300,
+          math.inf, math.nan, 2j, 1 + 1j, np.float32(1.5), np.int64(-3), np.bool_(True),
+          Decimal("1.5"), ml_dtypes.bfloat16(1.5), np.array(7), np.array([2.5])]
+
+
+@pytest.mark.parametrize("name", ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64",
+                                  "float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_numbers_are_written_as_numpy_writes_them(name, value):
+    array, got, errors = np.zeros(3, name), np.zeros(3, name), []
+    for write in (lambda: operator.setitem(array, ..., value),
+                  lambda: operator.setitem(m.from_dlpack(got), ..., value)):
+        try:
+            with np.errstate(all="ignore"):
+                write()
+            errors.append(None)
+        except Exception as error:
+            errors.append(type(error))
+    integer = array.dtype.kind in "iu"
+    if integer and type(value) is float and errors[0] is None:
+        # NumPy leaves what does not fit to C; here it is an error.
+        fits = np.iinfo(name).min <= int(value) <= np.iinfo(name).max
+        assert errors[1] is (None if fits else OverflowError)
+    elif array.dtype.kind != "c" and isinstance(value, np.ndarray):
+        assert errors == [None, None]
+    else:
+        assert errors[0] is errors[1]
+    if errors == [None, None]:
+        assert array.tobytes() == got.tobytes()
+
+
+def test_what_is_not_written():
+    array = np.zeros((2, 3), "f4")
+    t = m.from_dlpack(array)
+    for kind, words, key, value in [
+            (ValueError, "SHAPE_MISMATCH|extents|NOT_VIEWABLE", ..., np.zeros(4)),
+            (ValueError, ".", ..., np.zeros((2, 1, 3))), (IndexError, "no such index", 2, 1.0),
+            (ValueError, ".", 0, np.zeros((2, 3))), (TypeError, "integers, slices", "x", 1.0),
+            (AttributeError, "__dlpack__", ..., [1, 2, 3]), (AttributeError, ".", ..., "7"),
+            (BufferError, ".", ..., np.zeros(3, "M8[s]")), (TypeError, ".", ..., 1j)]:
+        refuses(kind, words, operator.setitem, t, key, value)
+    refuses(TypeError, "delete", operator.delitem, t, 0)
+    for value in (1.0, np.ones((2, 3), "f4"), np.ones((2, 3)), np.ones(3)):
+        refuses(BufferError, "READ_ONLY", operator.setitem, t.read_only(), ..., value)
+        refuses(BufferError, "READ_ONLY", operator.setitem, t.broadcast_to(2, 2, 3), ..., value)
+    refuses(BufferError, "READ_ONLY", t.read_only().fill, 1)
+    refuses(BufferError, "READ_ONLY", t.read_only().copy_from, array)
+    refuses(AttributeError, "__dlpack__", t.copy_from, 1.0)
+    refuses(ValueError, "exactly one element", t.fill, np.zeros(3))
+    refuses(TypeError, ".", m.empty(2, "float32x4").fill, 1.0)
+    refuses(OverflowError, "out of bounds for int4", m.empty(2, "int4").fill, 8)
+    assert not array.any()
+
+
+def test_fill_and_copy_from():
+    t = m.empty((2, 3), "float32x2")
+    t.copy_from(m.zeros((2, 3), "float32x2"))
+    assert not any(t.tobytes())
+    packed = m.zeros(5, "int4")
+    packed.fill(-3)
+    assert packed.tolist() == [-3] * 5 and packed.tobytes()[-1] >> 4 == 0
+    packed.copy_from(np.arange(5))
+    assert packed.tolist() == [0, 1, 2, 3, 4]
+    padded = m.from_dlpack(np.zeros(3, ml_dtypes.int4))
+    padded.copy_from(m.asarray([1, -2, 7], dtype="int4"))
+    assert padded.tolist() == [1, -2, 7]
+    for value in (2, np.float64(2), np.array(2), np.array([[2]]), m.full((1, 1), 2)):
+        array = np.zeros((2, 2), "i2")
+        assert m.from_dlpack(array).fill(value) is None and (array == 2).all()
+    t = m.zeros(3, "bfloat16")
+    t[1:] = ml_dtypes.bfloat16(1.5)
+    assert t.tolist() == [0, 1.5, 1.5]
+
+
+# --- Conversion, comparison, bytes ------------------------------------------------------------
+
+@pytest.mark.parametrize("target", ALL)
+@pytest.mark.parametrize("source", ALL)
+def test_astype(source, target):
+    rng = np.random.default_rng(5)
+    base = small(rng, (4, 6), ALL[source])
+    for make in (lambda a: a, lambda a: a.T, lambda a: a[::-1, ::2], lambda a: a[:, :1][..., None],
+                 lambda a: a[:0], lambda a: a[0, 0, ...], lambda a: np.broadcast_to(a, (2, 4, 6))):
+        array = make(base)
+        t = m.from_dlpack(array).astype(target)
+        want = converted(array, ALL[target])
+        assert (t.dtype, t.shape, t.device) == (target, array.shape, "cpu") and t.is_copied
+        if bits_of(target) < 8:  # packed here, or with 0 where ml_dtypes has a sign
+            assert t.tolist() == m.from_dlpack(want).tolist()
+        else:
+            assert t.tobytes() == want.tobytes()
+        assert t.is_contiguous("K") and not t.readonly
+        if array.flags.f_contiguous and not array.flags.c_contiguous and t.itemsize * 24 == t.nbytes:
+            assert t.is_contiguous("F")
+
+
+def test_astype_itself():
+    t = m.from_dlpack(np.arange(3.0))
+    assert t.astype(float, copy=False).data_ptr == t.data_ptr != t.astype("float64").data_ptr
+    assert t.astype(np.float32, copy=False).dtype == "float32"
+    refuses(TypeError, "needs a dtype", t.astype)
+    refuses(TypeError, "lanes", t.astype, "float32x2")
+    refuses(BufferError, "DEVICE_TYPE", m.from_dlpack(
+        Forger(setting("device.device_type", 12))).astype, "int8")
+
+
+@given(SEEDS)
+@CHEAP
+def test_questions(seed):
+    rng = np.random.default_rng(seed)
+    array = view_of_any(rng)
+    t = m.from_dlpack(array)
+    for order in "CFA":
+        if array.dtype in DTYPES:
+            assert t.tobytes(order) == array.tobytes(order)
+        flag = {"C": array.flags.c_contiguous, "F": array.flags.f_contiguous, "A":
+                array.flags.forc}[order]
+        assert t.is_contiguous(order) is flag, order
+    dense = bool(array.size < 2 or len(set(addresses(array))) == array.size and np.ptp(
+        addresses(array)) == (array.size - 1) * array.itemsize and min(
+        s for n, s in zip(array.shape, array.strides) if n > 1) > 0)
+    assert t.is_contiguous("K") is dense
+    assert t.transpose().strides == t.T.strides and t.transpose(None).shape == array.T.shape
+    axes = rng.permutation(array.ndim) - rng.integers(2) * array.ndim
+    assert t.transpose(*axes).shape == array.transpose(*axes).shape
+    if array.ndim:
+        assert t.transpose(tuple(axes)).tobytes() == array.transpose(axes).tobytes()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_equal_and_max_diff(name):
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        a = small(rng, (3, 4), ALL[name])
+        b = a.copy()
+        if rng.integers(2):
+            b[rng.integers(3), rng.integers(4)] = small(rng, (), ALL[name])
+        want = bool((a == b).all())
+        assert m.from_dlpack(a).equal(b) is want and m.from_dlpack(a.T).equal(b.T) is want
+        wide = "c16" if "complex" in name else "f8"
+        with np.errstate(all="ignore"):
+            apart = np.abs(a.astype(wide) - b.astype(wide))
+            distance = float(np.where(a.view("u1") == b.view("u1"), 0, apart).max()) \
+                if name == "float8_e8m0fnu" else float(apart.max())
+        got = m.from_dlpack(a).max_diff(m.from_dlpack(b))
+        assert got == distance or math.isnan(got) and math.isnan(distance)
+
+
+def test_comparisons():
+    t = m.from_dlpack(np.array([1.0, np.nan]))
+    assert not t.equal(t) and t.equal(t, equal_nan=True) and not t.equal(np.zeros(3))
+    assert m.zeros(2).equal(m.full(2, -0.0)) and math.isnan(t.max_diff(np.zeros(2)))
+    refuses(TypeError, "needs another", t.equal)
+    refuses(TypeError, "DTYPE_MISMATCH", t.equal, np.zeros(2, "f4"))
+    refuses(ValueError, "SHAPE_MISMATCH", t.max_diff, np.zeros(3))
+    refuses(AttributeError, "__dlpack__", t.equal, [1.0, 2.0])
+
+
+# --- New tensors ------------------------------------------------------------------------------
+
+def test_empty_with_an_order():
+    assert m.empty((2, 3, 4)).strides == (12, 4, 1) and m.empty((2, 3, 4), order="C").ndim == 3
+    assert m.empty((2, 3, 4), order="F").strides == (1, 2, 6)
+    pitched = m.empty((2, 3), "int8", strides=(8, 1))
+    assert pitched.strides == (8, 1) and pitched.shape == (2, 3)
+    pitched.fill(7)
+    assert pitched.tolist() == [[7] * 3] * 2
+    for kind, words, keywords in [
+            (TypeError, "not both", {"strides": (3, 1), "order": "C"}),
+            (TypeError, "as many", {"strides": (3,)}), (ValueError, "order", {"order": "Q"}),
+            (BufferError, "share", {"strides": (0, 1)}), (ValueError, ".", {"strides": (-3, 1)})]:
+        refuses(kind, words, m.empty, (2, 3), **keywords)
+
+
+@pytest.mark.parametrize("name", [*ALL, "float32x3", "uint4x2", "complex32"])
+def test_zeros_and_full(name):
+    for shape in ((), 5, (2, 3), (0, 4)):
+        t = m.zeros(shape, name)
+        assert not any(t.tobytes()) and t.dtype == name and not t.readonly
+        assert t.shape == np.zeros(shape).shape
+        if name in ALL:
+            one = -1 if name == "int1" else 1
+            assert m.full(shape, one, name).tolist() == np.full(shape, one).tolist()
+
+
+def test_full_of_its_own_dtype():
+    for value, name in [(1, "int64"), (1.5, "float32"), (True, "bool"), (1j, "complex64"),
+                        (np.float64(2), "float64"), (np.int8(2), "int8"), (m.zeros(3), "float32")]:
+        assert m.full((2, 3), value).dtype == name
+    assert m.full((2, 3), 7).tolist() == [[7] * 3] * 2
+    refuses(TypeError, "needs a fill_value", m.full, 2)
+    refuses(OverflowError, "int8", m.full, 2, 300, "int8")
+
+
+def test_asarray():
+    array = np.arange(6.0).reshape(2, 3)
+    t = m.from_dlpack(array)
+    for x in (array, t, array.__dlpack__(max_version=(1, 0))):
+        assert m.asarray(x).data_ptr == array.ctypes.data
+    assert m.asarray(t, copy=False, dtype=float, device="cpu").data_ptr == t.data_ptr
+    assert m.asarray(t, copy=True).data_ptr != t.data_ptr
+    assert m.asarray(t, dtype="bfloat16").tolist() == array.tolist()
+    assert m.asarray([[1, 2], (3, 4)]).tolist() == [[1, 2], [3, 4]]
+    assert m.asarray(7).dtype == "int64" and m.asarray(True).item() is True
+    assert m.asarray([1.5], dtype=np.float16).dtype == "float16"
+    refuses(ValueError, "copy=False", m.asarray, t, dtype="int8", copy=False)
+    refuses(ValueError, "copy=False", m.asarray, [1], copy=False)
+    refuses(AttributeError, "__dlpack__", m.asarray, "abc")
+    refuses(BufferError, "copy", m.asarray, t, device="cuda:0", copy=False)
+    refuses(BufferError, ".", m.from_numpy, np.zeros(2, ">f4"))
+    refuses(AttributeError, "__dlpack__", m.from_numpy, [1])
