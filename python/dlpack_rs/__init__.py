@@ -51,6 +51,19 @@ def _load():
     return module
 
 
+def _layout(self):
+    """Where the elements lie in memory, drawn as text; in a notebook, as a picture."""
+    from ._picture import layout
+
+    return layout(self)
+
+
+def _repr_html_(self):
+    from ._picture import tensor_html
+
+    return tensor_html(self)
+
+
 _served = sys.implementation.name == "cpython" and sys.version_info >= (3, 9)
 _module = _load() if _served else None
 if _module:
@@ -58,6 +71,7 @@ if _module:
     asarray, from_numpy = _module.asarray, _module.from_numpy
     full, zeros = _module.full, _module.zeros
     dlpack_version, __version__ = _module.dlpack_version, _module.__version__
+    Tensor.layout, Tensor._repr_html_ = _layout, _repr_html_  # drawn in Python
 
 
 def __getattr__(name):
@@ -78,3 +92,7 @@ def __getattr__(name):
             "has both in one, as `make build` makes it"
         ) + "; dlpack_rs.abi has the C ABI for ctypes and cffi")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -164,6 +164,11 @@ class Inspection:
             lines.append(f"{name:<24}{verdict:<9}{reason}".rstrip())
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from ._picture import inspection_html
+
+        return inspection_html(self)
+
     def rows(self) -> Iterator[tuple[str, str]]:
         """(name, text) of everything but the consumers."""
         version = "legacy, no version" if not self.version else "DLPack {}.{}".format(*self.version)

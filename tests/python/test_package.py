@@ -125,7 +125,8 @@ def test_the_stubs_are_what_there_is():
     methods = {node.name: node for node in classes["Tensor"].body
                if isinstance(node, ast.FunctionDef)}
     there = {name for name in vars(dlpack_rs.Tensor)
-             if not name.startswith("_") or name in ("__dlpack__", "__dlpack_device__")}
+             if not name.startswith("_") or name in ("__dlpack__", "__dlpack_device__",
+                                                     "_repr_html_")}
     special = {"__len__", "__getitem__", "__array__", "__iter__", "__bool__", "__int__", "__float__",
                "__complex__", "__floor__", "__ceil__", "__numpy_dtype__", "__setitem__", "__copy__",
                "__deepcopy__", "__reduce_ex__", "__cuda_array_interface__"}

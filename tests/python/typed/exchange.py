@@ -47,3 +47,4 @@ assert again.size == 12 and half.itemsize == 2 and dlpack_rs.DEVICES[1] == "cpu"
 major, minor = dlpack_rs.dlpack_version
 print(f"DLPack {major}.{minor}, {dlpack_rs.__version__}")
 
+print(back.layout())
