@@ -4,21 +4,16 @@
     tensor = dlpack.from_dlpack(array)      # any object with __dlpack__: NumPy, PyTorch, ...
     numpy.from_dlpack(tensor.clone())
 
-ABI mode: no compiler is needed. dlpack_rs.abi knows where the headers and the library are.
+ABI mode: no compiler is needed. dlpack_rs.abi.cffi has the headers as cffi has read them.
 dlpack_ctypes.py does the same and more with ctypes; its comments are not repeated here.
 """
 
 import sys
 
-import cffi
-
 import capsules
 
 from dlpack_rs import abi
-
-ffi = cffi.FFI()
-ffi.cdef(abi.cdef())
-lib = ffi.dlopen(abi.library_path())
+from dlpack_rs.abi.cffi import ffi, lib
 
 READ_ONLY, IS_COPIED = lib.DLPACK_FLAG_BITMASK_READ_ONLY, lib.DLPACK_FLAG_BITMASK_IS_COPIED
 

@@ -4,7 +4,8 @@
     error = ffi.new("dlrs_error *", {"struct_size": ffi.sizeof("dlrs_error")})
     status = lib.dlrs_validate(tensor, 0, lib.DLRS_LEVEL_STRICT, error)
 
-ABI mode: no compiler. What other declarations include is `ffi`: other.include(ffi).
+ABI mode: neither a compiler nor, to import it, cffi's parser is needed. Who adds declarations of
+his own makes a cffi.FFI() of abi.cdef().
 """
 
 from __future__ import annotations
