@@ -6,8 +6,10 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 examples=$here/../../examples/python
 python=$("$examples/venv.sh" "$examples/requirements.txt" "$here/requirements.txt")
-"$examples/venv.sh" "$here/requirements-types.txt" >/dev/null ||
-    echo "type checkers: not run, because pip has none of requirements-types.txt for this machine"
+if ! "$examples/venv.sh" "$here/requirements-pyright.txt" >/dev/null; then
+    echo "pyright: not run: pip has none for this machine"
+    rm -f "$here"/../../target/venv/asked/*-requirements-pyright.txt.new
+fi
 if [ $# -gt 0 ]; then
     DLPACK_RS_LIBRARY=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
     export DLPACK_RS_LIBRARY

@@ -1,6 +1,6 @@
 """Type checkers on programs that use the package, as on those of its users, and stubtest.
 
-A checker that is not installed is not run, and says so; requirements-types.txt has them.
+A checker that is not installed is not run, and says so.
 """
 
 import importlib.util
