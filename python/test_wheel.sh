@@ -89,6 +89,7 @@ tensor.memoryview().cast("B")[:] = bytes(range(12))
 again = dlpack_rs.from_dlpack(tensor)
 assert again.data_ptr == tensor.data_ptr and again.tolist()[1][2] == 11 * 256 + 10
 assert dlpack_rs.inspect(again).valid == "strictly"
+assert "6 elements in 6 places" in again.layout() and "<svg" in again._repr_html_()
 print("wheel: works on Python", sys.version.split()[0])
 E2
 pythons=0
