@@ -134,10 +134,10 @@ impl Python {
         // SAFETY: the caller's word.
         unsafe {
             if let (None, Some(look_up)) = (self.PyObject_GetOptionalAttr(), self._PyType_Lookup())
+                && type_of(kind) == self.PyType_Type()
+                && look_up(kind, name).is_null()
             {
-                if type_of(kind) == self.PyType_Type() && look_up(kind, name).is_null() {
-                    return Ok(None);
-                }
+                return Ok(None);
             }
             self.attribute(kind, name)
         }

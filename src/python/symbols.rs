@@ -159,6 +159,7 @@ impl Python {
     fn checked(self) -> bool {
         // SAFETY: the one may be called at any time, the other on any thread while Python runs.
         let runs = unsafe { self.Py_IsInitialized() } != 0;
+        // SAFETY: as above.
         runs && self.PyGILState_Check().is_none_or(|check| unsafe { check() } != 0)
     }
 

@@ -80,7 +80,9 @@ pub unsafe fn release(python: Python, tensor: Versioned) {
 pub unsafe fn release_legacy(python: Python, tensor: Legacy) {
     // SAFETY: the caller's word; a block of ours answers as both.
     match unsafe { block::of_legacy(tensor) } {
+        // SAFETY: as above.
         Some(block) => unsafe { release(python, Block::versioned(block)) },
+        // SAFETY: as above.
         None => aside(python, || unsafe { share::release_legacy(tensor) }),
     }
 }
