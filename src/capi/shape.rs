@@ -276,7 +276,7 @@ pub unsafe extern "C" fn dlrs_broadcast_shapes(
             (a, values_of(b, b_ndim, [Arg::b, Arg::b_ndim], b_room)?)
         };
         let ndim = arg::required(ndim, Arg::ndim)?;
-        let (broadcast, count) = view::broadcast_shapes(a, b).map_err(|e| named(e))?;
+        let (broadcast, count) = view::broadcast_shapes(a, b).map_err(named)?;
         // SAFETY: room for `count` values and a writable variable, by the preface.
         unsafe {
             arg::write_values(broadcast.get(..count), shape, Arg::shape)?;
