@@ -206,9 +206,10 @@ for _ in range(ROUNDS):
     os.write({pipe[1]}, address(source).to_bytes(8, "little"))
     os.write({pipe[1]}, address(Interface()).to_bytes(8, "little"))
 """
-ROUNDS, KINDS = 20, ["attached", "detached", "foreign thread", "thread"]
+ROUNDS, KINDS = 20, ["attached", "capsule", "detached", "foreign thread", "thread"]
 attached, detached = pyabi.lib.dlrs_release, ctypes.CDLL(pyabi.abi.library_path()).dlrs_release
 attached.argtypes = detached.argtypes = [ctypes.c_void_p]
+capsules = ctypes.PyDLL(pyabi.abi.library_path())
 start, libc = ctypes.cast(detached, ctypes.c_void_p), ctypes.CDLL(None)
 
 def run(interpreter, script):
@@ -220,6 +221,11 @@ def release(kind):
         tensor = ctypes.c_void_p(int.from_bytes(os.read(pipe[0], 8), "little"))
         if kind == "attached":
             attached(tensor)
+        elif kind == "capsule":  # that nobody consumes
+            made = ctypes.c_void_p()
+            assert not capsules.dlrs_py_capsule_new_take(
+                ctypes.byref(tensor), ctypes.byref(made), None)
+            ctypes.pythonapi.Py_DecRef(made)
         elif kind == "detached":
             detached(tensor)  # CDLL gives the lock up
         elif kind == "thread":
