@@ -34,7 +34,9 @@ DEVICES = {1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "me
 def _load():
     """The extension module in the library, whose file is not named after it; None where the library
     has none."""
-    from importlib.machinery import ExtensionFileLoader, ModuleSpec
+    # What importlib.machinery has, which takes longer to load than all of this package.
+    from _frozen_importlib import ModuleSpec
+    from _frozen_importlib_external import ExtensionFileLoader
 
     path = library_path()
     loader = ExtensionFileLoader(f"{__name__}._dlpack_rs", path)
