@@ -164,15 +164,17 @@ pub(crate) fn run_quoting(
 }
 
 /// The parameters of every function: a line has the function's name and theirs.
-const PARAMETERS: &str = include_str!("parameters.txt");
+const PARAMETERS: &[u8] = include_bytes!("parameters.txt");
 
 /// The place of an argument of a function, counted from 1; 0 for none.
 #[cold]
 fn place(function: &str, argument: Option<Arg>) -> i32 {
     let Some(argument) = argument else { return 0 };
-    let is_its = |line: &&str| line.split(' ').next() == Some(function);
-    let mut names = PARAMETERS.lines().find(is_its).unwrap_or("").split(' ');
-    names.position(|name| name == argument.as_str()).map_or(0, |place| place as i32)
+    let words = |line: &'static [u8]| line.split(|&byte| byte == b' ');
+    let mut lines = PARAMETERS.split(|&byte| byte == b'\n');
+    let its = lines.find(|&line| words(line).next() == Some(function.as_bytes())).unwrap_or(b"");
+    let place = words(its).position(|name| name == argument.as_str().as_bytes());
+    place.map_or(0, |place| place as i32)
 }
 
 #[cold]

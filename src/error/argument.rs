@@ -103,8 +103,10 @@ arguments! {
 impl Arg {
     /// The name; empty for nobody.
     pub fn as_str(self) -> &'static str {
-        let name = NAMES.split(' ').nth(self as usize).unwrap_or("");
-        name.strip_prefix("r#").unwrap_or(name)
+        // In bytes: the standard library divides a text by code that can panic.
+        let name = NAMES.as_bytes().split(|&byte| byte == b' ').nth(self as usize).unwrap_or(b"");
+        let name = name.strip_prefix(b"r#").unwrap_or(name);
+        core::str::from_utf8(name).unwrap_or("")
     }
 }
 
