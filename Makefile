@@ -20,7 +20,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:$(CURDIR)/target/tools/bin
 .PHONY: help setup build install install-build uninstall packages demo check lint docs test test-clean \
 	test-long soak sanitize miri coverage mutants wheel conform interop adopt-numpy adopt-nanobind \
 	test-pythons test-oneapi \
-	test-windows test-cross test-avx512 test-cuda bench-cuda bench fuzz fuzz-long clean
+	test-windows test-cross test-avx512 test-cuda bench-cuda bench size fuzz fuzz-long clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -179,6 +179,9 @@ test-cross: setup  ## other processors under qemu (docs/platforms.md)
 
 test-avx512: setup  ## the engine on an emulated AVX-512 processor (docs/testing.md)
 	tests/avx512/run.sh
+
+size: build  ## what the bytes of the library are; writes docs/size.md
+	$(PYTHON) -B tests/size.py $(LIB)/libdlpack_rs.so --write docs/size.md
 
 bench: build  ## speed next to memcpy, NumPy, torch: docs/benchmarks.md; BENCH="--base dd98b55 --cpu"
 	benches/bench.sh $(BENCH)

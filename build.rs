@@ -13,6 +13,8 @@ fn main() {
     let install_name = format!("-Wl,-install_name,@rpath/libdlpack_rs.{version}.dylib");
     // The crate libc names libiconv, of which nothing is used.
     let macos = [&*install_name, "-Wl,-dead_strip_dylibs"];
+    let no_frames = format!("-Wl,-T,{}/no_frames.ld", var("CARGO_MANIFEST_DIR"));
+    println!("cargo:rerun-if-changed=no_frames.ld");
     let linux = [
         &*soname,
         // A deleter that we handed out must outlive dlclose.
@@ -21,6 +23,7 @@ fn main() {
         // A C++ exception out of a caller's deleter ends in std::terminate here, not in frames
         // that were never compiled to be unwound.
         "-Wl,--no-eh-frame-hdr",
+        &*no_frames,
     ];
     // No start-up code, so no thread-local storage and no imports of its own. `platform::windows`
     // does what nodelete does.
@@ -28,6 +31,8 @@ fn main() {
     // Without std nobody else names the C run-time.
     let msvc = ["/NOENTRY", "/DEFAULTLIB:vcruntime", "/DEFAULTLIB:ucrt"];
     let arguments: &[&str] = match (&*var("CARGO_CFG_TARGET_OS"), &*var("CARGO_CFG_TARGET_ENV")) {
+        // A debugger reads the tables without their index: a build for one keeps them.
+        ("linux", _) if var("DEBUG") == "true" => &linux[..linux.len() - 1],
         ("linux", _) => &linux,
         ("macos", _) => &macos,
         ("windows", "gnu") => &windows,

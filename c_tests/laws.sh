@@ -8,8 +8,8 @@ lib=$2/libdlpack_rs.so
 # Kilobytes of the stripped library, with and without the Python module. The aim is 320, which is
 # missed.
 case $(nm -D --defined-only "$lib") in
-*' PyInit_'*) limit_kb=740 module=PyInit__dlpack_rs ;;
-*) limit_kb=655 module='' ;;
+*' PyInit_'*) limit_kb=640 module=PyInit__dlpack_rs ;;
+*) limit_kb=585 module='' ;;
 esac
 calls=$(mktemp) || exit 2
 trap 'rm -f "$calls"' EXIT
@@ -32,7 +32,7 @@ symbols() { nm -D "$lib" | awk -v kind="$1" 'index(kind, $(NF - 1)) { sub(/@.*/,
 no_tls() { ! readelf -lW "$lib" | grep -w TLS; }
 no_abort() { ! nm -D "$lib" | grep -wE 'abort|__assert_fail|_Unwind_[A-Za-z]*|__tls_get_addr'; }
 # What build.rs says of exceptions; linkers differ in what they add.
-no_frames() { ! readelf -lW "$lib" | grep GNU_EH_FRAME; }
+no_frames() { ! readelf -SW "$lib" | grep eh_frame; }
 no_python() { ! symbols U | grep -E '^_?Py'; }
 imports() { symbols U | LC_ALL=C diff "$here/imports.txt" -; }
 # The only names that may be missing: the C start-up files ask for them.

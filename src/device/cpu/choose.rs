@@ -40,8 +40,8 @@ impl Op {
 /// Items that are copied one by one before a vector kernel is ready.
 const FEW: u64 = 128;
 
-/// Bytes that a permutation of two vectors reaches. A program of shuffles transposes many matrices as
-/// small as this at a time, where a transpose would transpose each by itself.
+/// Bytes that a permutation of two vectors reaches. A program of shuffles transposes many matrices
+/// as small as this at a time, where a transpose would transpose each by itself.
 const SMALL_MATRIX: usize = 2 * LINE;
 
 /// The op of a nest.

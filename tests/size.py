@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""What the bytes of the library are, by section, module and symbol.
+
+size.py LIBRARY [--write docs/size.md] [--symbols COUNT]: LIBRARY is the release build, not
+stripped. What no symbol covers is counted under the section's name.
+"""
+
+import argparse
+import collections
+import datetime
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+UNWIND = [
+    "On Linux it has no unwind tables (57 KB): nothing unwinds through it, and without their index,",
+    "which was left out before so that no exception can, nobody in the process could read them. A",
+    "profiler that follows frames by such tables (`perf record --call-graph dwarf`) sees the function",
+    "that runs and not its callers, and so does a debugger; a build with debug information",
+    "(`CARGO_PROFILE_RELEASE_DEBUG=1`) keeps the tables.",
+]
+
+
+def lines(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def stripped(library):
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run(["strip", "-o", file.name, library], check=True)
+        return Path(file.name).stat().st_size
+
+
+def sections(library):
+    """Name: bytes, of what the file holds and the process maps."""
+    found = {}
+    for line in lines("readelf", "-SW", library):
+        row = re.match(r"\s*\[ *\d+\] (\S+) +(\S+) +\S+ +\S+ +(\S+) +\S+ +(\S*A\S*)", line)
+        if row and row[2] != "NOBITS":
+            found[row[1]] = int(row[3], 16)
+    return found
+
+
+def module_of(name):
+    """`device::cpu` of `<dlpack_rs::device::cpu::op::Op>::run`; exports are `capi`."""
+    if name.startswith(("dlrs_", "PyInit_")):
+        return "exports"
+    path = re.search(r"\b(dlpack_rs|dlpack_kernels|core_lib|core)(?:\[\w+\])?::([\w:]+)", name)
+    if not path:
+        return "other"
+    if path[1] == "core":
+        return "core (Rust's library)"
+    parts = path[2].split("::")
+    if path[1] == "dlpack_kernels":
+        return "kernels"
+    depth = 2 if parts[0] in ("device", "python") and len(parts) > 1 else 1
+    return "::".join(parts[:depth])
+
+
+def symbols(library):
+    """(bytes, section, name), the largest first; two names of one place count once."""
+    headers = {}
+    for line in lines("readelf", "-SW", library):
+        row = re.match(r"\s*\[ *(\d+)\] (\S+)", line)
+        if row:
+            headers[row[1]] = row[2]
+    found = {}
+    for line in lines("readelf", "-sWC", "--syms", library):
+        row = re.match(r"\s*\d+: (\w+) +(\d+|0x\w+) (FUNC|OBJECT) +\w+ +\w+ +(\d+) (.*)", line)
+        if row and int(row[2], 0):
+            found[row[1], headers[row[4]]] = (int(row[2], 0), headers[row[4]], row[5])
+    return sorted((row for row in found.values() if row[1] != ".bss"), reverse=True)
+
+
+def table(head, rows):
+    return [f"| {head} | bytes |", "|---|---:|", *(f"| {n} | {b:,} |" for n, b in rows), ""]
+
+
+def large(modules):
+    """Modules of a kilobyte and more, and the rest as one."""
+    kept = [row for row in modules.most_common() if row[1] >= 1024]
+    return [*kept, ("less than 1 KB each", sum(modules.values()) - sum(n for _, n in kept))]
+
+
+def report(library, count):
+    size, parts, all_symbols = stripped(library), sections(library), symbols(library)
+    by_section = sorted(parts.items(), key=lambda part: -part[1])
+    modules = collections.Counter()
+    for nbytes, section, name in all_symbols:
+        if section == ".text":
+            modules[module_of(name)] += nbytes
+    modules["no symbol"] = parts[".text"] - sum(modules.values())
+    text = [
+        "# Size",
+        "",
+        f"Written by `tests/size.py` on {datetime.date.today()}; `c_tests/laws.sh` has the limit.",
+        f"The stripped library has {size:,} bytes. `make size` writes the page again.",
+        "",
+        *UNWIND,
+        "",
+        "## Sections",
+        "",
+        *table("section", [part for part in by_section if part[1] >= 256]),
+        "## Code by module",
+        "",
+        *table("module", large(modules)),
+        f"## The {count} largest symbols",
+        "",
+        *table("symbol", [(f"`{name}` {part}", n) for n, part, name in all_symbols[:count]]),
+    ]
+    return "\n".join(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("library")
+    parser.add_argument("--write")
+    parser.add_argument("--symbols", type=int, default=40)
+    arguments = parser.parse_args()
+    text = report(arguments.library, arguments.symbols)
+    if arguments.write:
+        Path(arguments.write).write_text(text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()
