@@ -20,7 +20,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:$(CURDIR)/target/tools/bin
 .PHONY: help setup build install install-build uninstall packages demo check lint docs test test-clean \
 	test-long soak sanitize miri coverage mutants wheel conform interop adopt-numpy adopt-nanobind \
 	test-pythons test-oneapi \
-	test-windows test-cross test-avx512 test-cuda bench-cuda bench size fuzz fuzz-long clean
+	test-windows test-cross test-avx512 test-cuda test-rocm bench-cuda bench size fuzz fuzz-long clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -170,6 +170,9 @@ test-windows: setup  ## the .dll and the C and C++ tests, under wine (docs/platf
 test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/devices.md)
 	c_tests/gpu/cuda.sh test
 	c_tests/gpu/cuda.sh sanitize || [ $$? -eq 3 ] # not installed
+
+test-rocm:  ## the device layer on a real AMD GPU (docs/devices.md)
+	c_tests/gpu/rocm.sh test
 
 bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy; writes docs/benchmarks-cuda.md
 	c_tests/gpu/cuda.sh bench $(BENCH)
