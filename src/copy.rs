@@ -215,12 +215,12 @@ fn side(tensor: &Snapshot) -> Side {
 
 /// When a tensor is ready, where that was recorded; memory of the CPU is so at once.
 #[inline(always)]
-fn ready_of(tensor: &Snapshot) -> Option<Ready> {
+fn ready_of(tensor: &Snapshot) -> Option<&'static Ready> {
     if tensor.device.device_type == CPU.device_type { None } else { recorded(tensor) }
 }
 
 #[inline(never)]
-fn recorded(tensor: &Snapshot) -> Option<Ready> {
+fn recorded(tensor: &Snapshot) -> Option<&'static Ready> {
     // SAFETY: what was read is live.
     unsafe { ready::of_described(tensor.managed) }
 }

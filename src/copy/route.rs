@@ -128,7 +128,7 @@ struct Ends {
     dst: Option<Worker>,
     /// The source's stream is not waited for.
     idle: bool,
-    ready: [Option<Ready>; 2],
+    ready: [Option<&'static Ready>; 2],
 }
 
 impl Ends {
@@ -168,7 +168,7 @@ pub struct Memory {
     /// Its address; of no use where that is an offset into what a handle stands for.
     pub first: *const u8,
     /// When its elements are ready, where that was recorded.
-    pub ready: Option<Ready>,
+    pub ready: Option<&'static Ready>,
 }
 
 impl Memory {
@@ -234,7 +234,7 @@ struct Asked {
     /// The other side's stream, if it has to be waited for.
     peer: Option<Worker>,
     /// When the two sides are ready.
-    ready: [Option<Ready>; 2],
+    ready: [Option<&'static Ready>; 2],
     /// The other side is memory of the CPU, which is read and written without regard to streams:
     /// the host waits, whichever stream it is.
     by_host: bool,
@@ -270,8 +270,13 @@ fn asked(transfer: &Transfer, streams: &Streams) -> Result<(Ends, [Option<Asked>
 /// none of the source's. With `enqueue_only` all stays so until the stream has got here.
 #[inline]
 pub unsafe fn execute(transfer: &mut Transfer, options: &Options) -> Result<()> {
-    let recorded = transfer.src.ready.is_some() || transfer.dst.ready.is_some();
-    if !pending(transfer.src.device, transfer.dst.device, &options.streams) && !recorded {
+    let Transfer { src, dst, .. } = &*transfer;
+    let streams = &options.streams;
+    let cpu =
+        src.device.device_type == CPU.device_type && dst.device.device_type == CPU.device_type;
+    let unnamed = streams.src.is_null() && streams.dst.is_null();
+    let recorded = || src.ready.is_some() || dst.ready.is_some();
+    if unnamed && cpu || !pending(src.device, dst.device, streams) && !recorded() {
         // SAFETY: the caller's word; the CPU reaches both sides.
         return unsafe { cpu::copy_simple(&transfer.plan, &options.parallel) };
     }
@@ -379,7 +384,7 @@ unsafe fn direct(asked: &Asked, transfer: &Transfer, enqueue_only: bool) -> Resu
     let waits = !enqueue_only || apart.is_some() && !*writes;
     let marks = ready.map(|ready| ready?.event(worker.backend));
     let foreign = ready.iter().zip(&marks).filter(|(_, mark)| mark.is_none());
-    let foreign = foreign.filter_map(|(ready, _)| ready.as_ref());
+    let foreign = foreign.filter_map(|(ready, _)| *ready);
     // SAFETY: the streams are the devices' own, by the caller's word, and the memory is kept.
     unsafe {
         if waits && (apart.is_some() || foreign.clone().next().is_some()) {
@@ -400,7 +405,7 @@ unsafe fn direct(asked: &Asked, transfer: &Transfer, enqueue_only: bool) -> Resu
                 let _ = worker.sync();
             })?;
         }
-        match (waits, &transfer.dst.ready) {
+        match (waits, transfer.dst.ready) {
             (true, _) => worker.sync(),
             (false, None) => Ok(()),
             // The destination's stream comes after the worker's.

@@ -25,8 +25,8 @@ pub struct Side {
     pub device: DLDevice,
     /// The memory object on devices where `data` is an opaque handle, else NULL.
     pub handle: *mut c_void,
-    /// When its elements are ready, where that was recorded.
-    pub ready: Option<Ready>,
+    /// When its elements are ready, where that was recorded; it lives as long as they do.
+    pub ready: Option<&'static Ready>,
 }
 
 /// A copy between devices. Where a side has a handle, the plan's address of that side is the

@@ -317,7 +317,7 @@ unsafe fn order(
     // SAFETY: streams of the device, by the caller's word.
     unsafe {
         match ready::of(tensor) {
-            Some(ready) => stream::after(python, &ready, (here, data), stream),
+            Some(ready) => stream::after(python, ready, (here, data), stream),
             None => stream::order(here, data, stream, request.work_stream),
         }
     }

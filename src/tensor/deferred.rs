@@ -74,7 +74,7 @@ pub fn drain() -> u64 {
         // producer; the holder that `release_later` took is given up; the link came from
         // `platform::memory`.
         unsafe {
-            if ![event, ready::of(tensor)].iter().flatten().all(|it| it.is_over()) {
+            if ![event.as_ref(), ready::of(tensor)].iter().flatten().all(|it| it.is_over()) {
                 push(waiting);
                 left += 1;
                 continue;

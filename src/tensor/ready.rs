@@ -30,15 +30,15 @@ unsafe extern "C" fn end(kept: *mut c_void) {
 }
 
 /// # Safety
-/// `kept` is the context of [`end`], of a block that lives.
-unsafe fn read(kept: *mut c_void) -> Option<Ready> {
+/// `kept` is the context of [`end`], of a block that outlives the result.
+unsafe fn read(kept: *mut c_void) -> Option<&'static Ready> {
     // SAFETY: the caller's word; it is never written again.
-    unsafe { kept.cast::<Ready>().as_ref() }.copied()
+    unsafe { kept.cast::<Ready>().as_ref() }
 }
 
 /// # Safety
-/// `block` is live.
-unsafe fn of_block(block: NonNull<Block>) -> Option<Ready> {
+/// `block` outlives the result.
+unsafe fn of_block(block: NonNull<Block>) -> Option<&'static Ready> {
     // SAFETY: the caller's word.
     unsafe { read(chain::attached(share::keeper(block).as_ref(), end)?) }
 }
@@ -46,8 +46,8 @@ unsafe fn of_block(block: NonNull<Block>) -> Option<Ready> {
 /// What was recorded for the memory of a tensor, ours or foreign.
 ///
 /// # Safety
-/// `tensor` is live.
-pub unsafe fn of(tensor: Versioned) -> Option<Ready> {
+/// `tensor` outlives the result.
+pub unsafe fn of(tensor: Versioned) -> Option<&'static Ready> {
     // SAFETY: the caller's word.
     unsafe { of_block(block::of_versioned(tensor)?) }
 }
@@ -55,8 +55,8 @@ pub unsafe fn of(tensor: Versioned) -> Option<Ready> {
 /// As [`of`], of a struct that may be made of the bytes of another one.
 ///
 /// # Safety
-/// `tensor` is NULL, or of major 1 and live.
-pub unsafe fn of_described(tensor: *const DLManagedTensorVersioned) -> Option<Ready> {
+/// `tensor` is NULL, or of major 1 and outlives the result.
+pub unsafe fn of_described(tensor: *const DLManagedTensorVersioned) -> Option<&'static Ready> {
     // SAFETY: the caller's word.
     unsafe { of_block(block::of_itself(NonNull::new(tensor.cast_mut())?)?) }
 }
