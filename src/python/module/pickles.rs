@@ -27,8 +27,8 @@ use crate::validate::Snapshot;
 const READ_ONLY: u64 = DLPACK_FLAG_BITMASK_READ_ONLY;
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
-/// Sees to it that the elements of a tensor are in memory of the host, dense in an order: where they
-/// are not, `snapshot` becomes that of a copy, which is given back.
+/// Sees to it that the elements of a tensor are in memory of the host, dense in an order: where
+/// they are not, `snapshot` becomes that of a copy, which is given back.
 ///
 /// # Safety
 /// `snapshot` was read, by the rules of a copy, from a live tensor.
@@ -57,7 +57,8 @@ method!(
         let mut snapshot = Snapshot::new();
         tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
         let _copy = dense(python, &mut snapshot, order)?;
-        let first = if snapshot.empty { c"".as_ptr() } else { snapshot.first().cast_const().cast() };
+        let first = snapshot.first().cast_const().cast();
+        let first = if snapshot.empty { c"".as_ptr() } else { first };
         made(python.PyBytes_FromStringAndSize(first, snapshot.nbytes()? as isize))
     }
 );
