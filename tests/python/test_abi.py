@@ -3,6 +3,7 @@
 import ctypes
 import enum
 import inspect
+import os
 import random
 import re
 import shutil
@@ -17,6 +18,8 @@ import pytest
 from dlpack_rs import abi
 from dlpack_rs.abi import enums
 
+# For other processes.
+PATHS = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 HEADERS = [(abi.include() / name).read_text() for name in ("dlpack.h", "dlpack_rs.h")]
 # Macros that stand for no number.
 NO_NUMBER = {"DLPACK_EXTERN_C", "DLPACK_DLL", "DLRS_API", "DLRS_INIT", "DLPACK_DLPACK_H_",
@@ -97,7 +100,7 @@ def test_everything_has_the_headers_comment():
         assert [name for name in found if name in members] == members, struct
     text = subprocess.run([sys.executable, "-c", "from dlpack_rs import abi; "
                            "help(abi.lib.dlrs_copy)"], capture_output=True, text=True,
-                          env={"PYTHONPATH": ":".join(sys.path)}).stdout
+                          env=PATHS).stdout
     assert "Copy the elements of one tensor into another" in text
 
 
@@ -158,7 +161,7 @@ def test_the_cffi_module_needs_no_parser():
             "assert b'NULL' in ffi.string(error.message); "
             "assert not {'cffi', 'pycparser', 'distutils'} & set(sys.modules)")
     subprocess.run([sys.executable, "-c", code], check=True,
-                   env={"PYTHONPATH": ":".join(sys.path)})
+                   env=PATHS)
 
 
 # --- wrap -------------------------------------------------------------------------------------
@@ -278,5 +281,5 @@ libc.__cxa_atexit(release, ctypes.cast(tensor, ctypes.c_void_p), None)
 print("end")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                          env={"PYTHONPATH": ":".join(sys.path)})
+                          env=PATHS)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("end"), done
