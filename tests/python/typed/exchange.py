@@ -44,6 +44,15 @@ assert back.data_ptr == array.ctypes.data == of_torch.data_ptr()
 again = dlpack_rs.from_dlpack(Producer(back))
 half = dlpack_rs.empty((2, 3), "float16", device="cpu").to("cpu", copy=True)
 assert again.size == 12 and half.itemsize == 2 and dlpack_rs.DEVICES[1] == "cpu"
+half[...] = dlpack_rs.full((3,), 2, dtype=np.float32)
+half.fill(1.5)
+whole: Tensor = half.astype(np.int32, copy=False)
+assert whole.tolist() == [[1, 1, 1], [1, 1, 1]] and whole.is_contiguous("F") is False
+assert dlpack_rs.asarray([[1.5] * 3] * 2, dtype="float16").equal(half) and len(half.tobytes()) == 12
+zeros = dlpack_rs.zeros((2, 3), "float32")
+zeros.copy_from(np.ones((2, 3), "float32"))
+difference: float = zeros.max_diff(dlpack_rs.from_numpy(np.full((2, 3), 3, np.float32)))
+assert difference == 2
 major, minor = dlpack_rs.dlpack_version
 print(f"DLPack {major}.{minor}, {dlpack_rs.__version__}")
 
