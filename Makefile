@@ -70,6 +70,7 @@ TESTS = \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/random.sh" \
 	"c_tests/levels/run.sh $(INCLUDE)/dlpack" \
+	"c_tests/conform/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/python/run.sh" \
 	"python/wheel.sh && python/test_wheel.sh" \
 	"headers/check.sh" \

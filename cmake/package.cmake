@@ -26,6 +26,15 @@ foreach(_dlrs_header IN LISTS _dlrs_headers)
   configure_file("include/${_dlrs_header}" "${_dlrs_include}/${_dlrs_header}" COPYONLY)
 endforeach()
 
+# The conformance kit for C, as sources: it is compiled with the library that it judges, by the same
+# compiler and under the same sanitizers, and is no part of a program that is shipped.
+file(GLOB _dlrs_kit RELATIVE "${PROJECT_SOURCE_DIR}/conform" CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/conform/*.[ch]")
+foreach(_dlrs_file IN LISTS _dlrs_kit)
+  configure_file("conform/${_dlrs_file}"
+    "${DLPACK_RS_STAGE}/share/dlpack_rs/conform/${_dlrs_file}" COPYONLY)
+endforeach()
+
 # From <libdir>/cmake/dlpack_rs and <libdir>/pkgconfig up to the prefix.
 file(RELATIVE_PATH DLPACK_RS_UP "/${DLPACK_RS_LIBDIR}/cmake/dlpack_rs" "/")
 file(RELATIVE_PATH DLPACK_RS_PC_UP "/${DLPACK_RS_LIBDIR}/pkgconfig" "/")

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Runs the conformance kit on every system of systems/ and writes what it found.
 
-    conform.py [SYSTEM...]
+    conform.py [--again] [SYSTEM...]
 
-Each system has the environment that run.py makes. Verdicts go to docs/conformance/SYSTEM.json, and
-docs/conformance.md is written from all files there.
+Each system has the environment that run.py makes. Verdicts go to docs/conformance/SYSTEM.json;
+those about this library's exports of tensors that it took from the system to docs/conformance/again;
+--again: only these. docs/conformance.md is written from all files there. Fails where a system
+cannot be judged, and where this library violates what counts.
 """
 
 import datetime
@@ -21,6 +23,7 @@ from dlpack_rs.conform import CHECKS  # noqa: E402
 
 ROOT, HERE = run.ROOT, run.HERE
 DATA = ROOT / "docs" / "conformance"
+AGAIN = DATA / "again"
 PAGE = ROOT / "docs" / "conformance.md"
 # What the kit itself knows how to reach; others by library.py.
 KNOWN = ("dlpack_rs", "numpy", "torch", "jax", "tensorflow", "tvm_ffi", "pyarrow")
@@ -31,32 +34,34 @@ VIOLATIONS = ("fail", "crash", "hang")
 SECONDS = 30 * 60
 
 
-def judge(name):
-    """Writes the verdicts about a system; says why where there are none."""
+def judge(name, again=False):
+    """Writes the verdicts about a system, or about this library's exports of what it took from the
+    system; says why where there are none."""
     system = run.declared("numpy" if name == "dlpack_rs" else name)
     system["folder"] = run.VENVS / system["venv"]
     python, why = run.environment(system, run.Deadline(run.PIP_SECONDS), False)
     if python is None:
         return why
     library = name if name in KNOWN else f"library:System({name!r})"
+    arguments = [f"library:Again({name!r})", "--select", "P*,R*,X*"] if again else [library]
     where = os.pathsep.join([str(ROOT / "python"), str(HERE)])
     done = subprocess.run(
-        [python, "-B", "-m", "dlpack_rs", "conform", library, "--json"],
+        [python, "-B", "-m", "dlpack_rs", "conform", *arguments, "--json"],
         env={**os.environ, "PYTHONPATH": where,
              "DLPACK_RS_LIBRARY": str(ROOT / "target" / "lib" / "libdlpack_rs.so")},
         capture_output=True, text=True, timeout=SECONDS)
     if done.returncode not in (0, 1) or not done.stdout:
         return (done.stderr.strip().splitlines() or ["no output"])[-1]
-    write(name, json.loads(done.stdout))
+    write(AGAIN if again else DATA, name, json.loads(done.stdout))
     return ""
 
 
-def write(name, found):
+def write(folder, name, found):
     """The data of a system: a line for each check, "outcome: text"."""
     verdicts = {check["id"]: ": ".join(filter(None, (check["outcome"], check["text"])))
                 for check in found["checks"]}
-    DATA.mkdir(exist_ok=True)
-    (DATA / f"{name}.json").write_text(json.dumps(
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(
         {"library": found["library"], "version": found["version"],
          "date": str(datetime.date.today()), "verdicts": verdicts}, indent=0) + "\n")
 
@@ -68,6 +73,15 @@ def violations(found):
             outcome, _, text = verdict.partition(": ")
             if outcome in VIOLATIONS and CHECKS[name].severity == severity:
                 yield CHECKS[name], outcome, text
+
+
+def ours(name):
+    """What counts against this library with tensors of a system, and not against the system."""
+    found, own = json.loads((AGAIN / f"{name}.json").read_text()), set()
+    if (DATA / f"{name}.json").exists():
+        alone = json.loads((DATA / f"{name}.json").read_text())
+        own = {check.id for check, _, _ in violations(alone)}
+    return [one for one in violations(found) if one[0].id not in own]
 
 
 def short(text):
@@ -109,22 +123,47 @@ def page():
         for check, outcome, text in wrong:
             said = short(text) if outcome == "fail" else f"{outcome}: {short(text)}"
             lines.append(f"| {check.id} | {check.severity} | {short(check.rule)} | {said} |")
+    lines += again()
     missing = sorted({*run.systems(), "dlpack_rs"} - {path.stem for path in DATA.glob("*.json")})
     lines += ["", f"Not run: {', '.join(missing)}. Of these, {', '.join(LEFT_OUT)} need a GPU, or",
               "only hand on what another system exports."]
     PAGE.write_text("\n".join(lines) + "\n")
 
 
+def again():
+    """The part of the page about tensors of others that this library exports again."""
+    lines = ["", "## dlpack_rs, with tensors of others", "",
+             "The checks of producers, of a `dlpack_rs.Tensor` that was taken from a tensor of each",
+             "system: its memory, this library's export. A violation that the system has alone, such as",
+             "a deleter that crashes, is the system's and is counted apart.", "",
+             "| system | passed | skipped | ours | the system's |", "| --- | --: | --: | --- | --- |"]
+    for path in sorted(AGAIN.glob("*.json")):
+        found, wrong = json.loads(path.read_text()), ours(path.stem)
+        outcomes = [verdict.partition(":")[0] for verdict in found["verdicts"].values()]
+        theirs = {check.id for check, _, _ in violations(found)} - {one[0].id for one in wrong}
+        lines.append(f"| {path.stem} {found['version']} | "
+                     f"{outcomes.count('pass') + outcomes.count('note')} | "
+                     f"{outcomes.count('skip')} | "
+                     f"{' '.join(one[0].id for one in wrong) or 'none'} | "
+                     f"{' '.join(sorted(theirs)) or 'none'} |")
+    return lines
+
+
 def main():
-    names = sys.argv[1:] or ["dlpack_rs",
-                             *(name for name in run.systems() if name not in LEFT_OUT)]
-    missing = 0
+    names = sys.argv[1:]
+    only_again = "--again" in names
+    names = [name for name in names if name != "--again"] or [
+        "dlpack_rs", *(name for name in run.systems() if name not in LEFT_OUT)]
+    failed = 0
     for name in names:
-        why = judge(name)
-        missing += bool(why)
-        print(f"{name}: {why or 'judged'}", flush=True)
+        for how in ([] if only_again else [False]) + ([True] if name != "dlpack_rs" else []):
+            why = judge(name, how)
+            wrong = [] if why or not how else ours(name)
+            failed += bool(why or wrong)
+            said = why or " ".join(["judged", *(one[0].id for one in wrong)])
+            print(f"{name}{', exported again' if how else ''}: {said}", flush=True)
     page()
-    return missing > 0
+    return failed > 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""A system of systems/ as the conformance kit wants it: library:System("paddle")."""
+"""A system of systems/ as the conformance kit wants it: library:System("paddle"); and this library
+with tensors that it took from one: library:Again("paddle")."""
 
 import importlib
 import sys
@@ -6,7 +7,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from dlpack_rs.conform import Library  # noqa: E402
+import dlpack_rs  # noqa: E402
+from dlpack_rs.conform import LIBRARIES, Library  # noqa: E402
+from dlpack_rs.conform._libraries import Ours  # noqa: E402
+from dlpack_rs.conform._memory import newest  # noqa: E402
 
 
 class System(Library):
@@ -43,3 +47,33 @@ class System(Library):
 
     def transposed(self, x):
         return self.system.transposed(x) if hasattr(self.system, "transposed") else x.T
+
+
+def library(name):
+    """How the kit reaches a system: by itself, or through systems/."""
+    return LIBRARIES[name]() if name in LIBRARIES else System(name)
+
+
+class Again(Ours):
+    """A Tensor over memory of a system, which is what is exported again."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name, self.peer = f"dlpack_rs over {name}", library(name)
+        self.fork, self.last = self.peer.fork, None
+
+    def version(self):
+        return self.peer.version()
+
+    def make(self, tensor):
+        self.last = self.peer.make(tensor)
+        taken = dlpack_rs.from_dlpack(self.last)
+        if newest(taken).dtype != newest(tensor).dtype:
+            raise BufferError(f"{self.name} has no such dtype")
+        return taken
+
+    def make_read_only(self, tensor):
+        return self.make(tensor).read_only()
+
+    def reshape_in_place(self, x):
+        self.peer.reshape_in_place(self.last)

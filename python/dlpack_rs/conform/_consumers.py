@@ -1,8 +1,10 @@
 """Checks of consumers: what a library's from_dlpack does with tensors made by hand."""
 
+import ctypes
 import gc
 import sys
 import threading
+from math import prod
 
 from ..abi.capsule import MAX_VERSION
 from ._memory import (FORMATS, IS_COPIED, NAMES, PADDED, READ_ONLY, Handmade, freed_once, newest,
@@ -428,8 +430,6 @@ def _(library):
     result = copied(library, producer)
     if any(keywords.get("copy") is True for keywords in producer.asked):
         raise Skipped("the producer is asked for the copy")
-    import ctypes
-
     ctypes.c_float.from_address(producer.start).value = 99.0
     must(library.values(result)[0] == 0.0, "it changed with the source")
 
@@ -459,9 +459,15 @@ def _(library):
     if failure is not None:
         freed_once(library, producer)
         raise Noted(f"refused: {said(failure)}")
-    del result
+    try:
+        found = newest(result)
+    except Exception as error:
+        raise Noted(f"taken; cannot be asked: {said(error)}") from None
+    bits = prod((*found.shape, *found.dtype[1:]))
+    must(bits == 32, f"8 numbers became {found.shape} of {found.dtype}")
+    must(ctypes.string_at(found.address, 4) == b"\x21" * 4, "the bytes are others")
+    found = result = None
     freed_once(library, producer)
-    raise Noted("taken")
 
 
 @check("C61", "SHOULD", "dlpack.h", "IS_SUBBYTE_TYPE_PADDED on float32: ignored, or refused")

@@ -5,8 +5,8 @@ import gc
 
 from .. import abi
 from ..abi import capsule as capsules
-from ._memory import (IS_COPIED, READ_ONLY, Export, Handmade, freed_once, newest, said, take,
-                      taken, threads)
+from ._memory import (IS_COPIED, PADDED, READ_ONLY, Export, Handmade, freed_once, newest, said,
+                      take, taken, threads)
 from ._model import Failed, Noted, Skipped, check, must
 from ._producers import VALUES, made, read_only
 
@@ -199,6 +199,17 @@ def _(library):
          "writable, and it shares the memory")
 
 
+@check("R13", "MUST", "dlpack.h", "IS_SUBBYTE_TYPE_PADDED survives a re-export of shared memory")
+def _(library):
+    """Without it, the elements are said to lie two in a byte."""
+    producer = Handmade([1, 2, 3, 4, 5, 6, 7, 8], (8,), dtype=(17, 4, 1), flags=PADDED)
+    found, _ = again(library, producer)
+    if found.address != producer.start:
+        raise Skipped("it was copied")
+    must(found.versioned, "exported as a legacy tensor, which cannot say it")
+    must(found.flags & PADDED, f"flags is {found.flags}")
+
+
 # ---- the C exchange API: X
 
 
@@ -219,7 +230,7 @@ class _Table:
         return Export.at(out.value)
 
 
-@check("X01", "MUST", "dlpack.h", "the type has a capsule dlpack_exchange_api of major version 1")
+@check("X01", "MUST", "dlpack.h", "major version 1, in a capsule dlpack_exchange_api")
 def _(library):
     header, steps = _Table(made(library)).api.header, 0
     must(header.version.major == 1, f"major version {header.version.major}")
@@ -271,7 +282,7 @@ def _(library):
     freed_once(library, producer)
 
 
-@check("X06", "MUST", "dlpack.h", "what it borrows is what __dlpack__ exports")
+@check("X06", "MUST", "dlpack.h", "what it borrows is what is exported")
 def _(library):
     x = made(library)
     borrow = _Table(x).api.dltensor_from_py_object_no_sync
@@ -344,3 +355,18 @@ def _(library):
          f"{found.shape} of {found.dtype} on {found.device}")
     must(found.strides == (4, 1) and found.address, "it is not compact, or has no memory")
     found.free()
+
+
+@check("X12", "MUST", "dlpack.h", "READ_ONLY of what it takes is on what is exported again")
+def _(library):
+    api, producer, out = _Table(made(library)).api, Handmade(flags=READ_ONLY), ctypes.c_void_p()
+    status = _TO(api.managed_tensor_to_py_object_no_sync)(
+        ctypes.addressof(producer.versioned), ctypes.byref(out))
+    if status != 0 or not out.value:
+        raise Noted("refused")
+    result = ctypes.cast(out.value, ctypes.py_object).value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(result))
+    found = newest(result)
+    if found.address != producer.start:
+        raise Skipped("it was copied")
+    must(found.flags & READ_ONLY, f"flags is {found.flags}")

@@ -17,16 +17,10 @@ from ._model import CHECKS, Failed, Noted, Skipped, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ._libraries import Library
     from ._model import Check
 
 SECONDS = 60  # for one check
-
-
-class Ending(Exception):
-    """Raised in a check's process: it has to end as programs do, which is part of the check."""
 
 
 def judge(library: Library, check: Check) -> Verdict:
@@ -48,11 +42,10 @@ def judge(library: Library, check: Check) -> Verdict:
     return Verdict(check, "pass")
 
 
-def judge_forked(library: Library, check: Check, seconds: float = SECONDS,
-                 end: Callable[[], object] | None = None) -> Verdict:
-    """A verdict by a fork of this process. A check that `ends` needs `end`, called in the fork to
-    end it as a program ends; without it, the check is left out."""
-    if check.ends and end is None:
+def judge_forked(library: Library, check: Check, seconds: float = SECONDS) -> Verdict:
+    """A verdict by a fork of this process. A check that `ends` is left out: what a fork lacks, such
+    as the library's threads, may be what the end waits for."""
+    if check.ends:
         return Verdict(check, "skip", "needs a program that ends: use the command line")
     readable, writable = os.pipe()
     with tempfile.TemporaryFile() as errors:
@@ -64,8 +57,6 @@ def judge_forked(library: Library, check: Check, seconds: float = SECONDS,
             gc.freeze()  # what the parent has is not searched again by each collection
             verdict = judge(library, check)
             os.write(writable, json.dumps([verdict.outcome, verdict.text[:2000]]).encode())
-            if end is not None and check.ends and verdict.outcome == "pass":
-                end()
             os._exit(0)
         os.close(writable)
         answer, in_time = _read(readable, seconds)
@@ -115,21 +106,9 @@ def work(find):
                       library.fork and hasattr(os, "fork")]), file=out, flush=True)
     for line in sys.stdin:
         check = CHECKS[line.strip()]
-        if library.fork and hasattr(os, "fork"):
-            try:
-                verdict = judge_forked(library, check, end=_end)
-            except Ending:
-                out.close()
-                return
-        else:
-            verdict = judge(library, check)
+        forks = library.fork and hasattr(os, "fork") and not check.ends
+        verdict = (judge_forked if forks else judge)(library, check)
         print(json.dumps([verdict.outcome, verdict.text]), file=out, flush=True)
-        if check.ends and not library.fork:
-            return
-
-
-def _end():
-    raise Ending
 
 
 class Worker:
@@ -149,16 +128,19 @@ class Worker:
         self.name, self.version, self.forks = json.loads(hello)
 
     def judge(self, check, seconds):
-        """A verdict; a worker that does not fork is spent if it was its end."""
+        """A verdict; by a fork of the worker, or by the worker, which ends then."""
         self.process.stdin.write(f"{check.id}\n".encode())
         self.process.stdin.flush()
-        if self.forks:
+        if self.forks and not check.ends:
             return Verdict(check, *json.loads(self.process.stdout.readline()))
         self.process.stdin.close()
         answer, in_time = _read(self.process.stdout.fileno(), seconds)
-        if not in_time:
+        try:  # Python closes its output before the process ends
+            status = self.process.wait(seconds if in_time else 0)
+        except subprocess.TimeoutExpired:
+            in_time = False
             self.process.kill()
-        status = self.process.wait()
+            status = self.process.wait()
         self.errors.seek(0)
         return _verdict(check, answer, status, in_time, seconds, self.errors.read())
 
@@ -192,7 +174,7 @@ def run(arguments, checks, seconds=SECONDS, progress=None):
             report.verdicts.append(verdict)
             if progress is not None:
                 progress(verdict)
-            if not worker.forks:
+            if check.ends or not worker.forks:
                 worker.close()
                 worker = None
     finally:

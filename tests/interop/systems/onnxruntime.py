@@ -12,7 +12,11 @@ def version():
 
 
 def make(array):
-    return ort.OrtValue.ortvalue_from_numpy(array.copy())._ortvalue
+    """With memory of its own: ortvalue_from_numpy leaves NumPy's, and its Python object has the
+    only reference to that."""
+    made = ort.OrtValue.ortvalue_from_shape_and_type(array.shape, array.dtype.type)
+    made.update_inplace(array)
+    return made._ortvalue
 
 
 def exporter(x):

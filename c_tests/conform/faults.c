@@ -1,0 +1,147 @@
+/* The conformance kit finds faults: a library with one planted fault for each row, and each rule
+ * seen to fail; the same library without a fault passes all. Ends with "N passed, N failed". */
+#include <stdio.h>
+#include <string.h>
+
+#include "subject.h"
+
+static const struct {
+  const char *fault, *rules;
+} FAULTS[] = {
+    {"is of version 0.8", "P10"},
+    {"strides are NULL", "P11"},
+    {"has an unknown flag", "P12"},
+    {"is IS_COPIED", "P13"},
+    {"a copy does not say so", "P15"},
+    {"a copy shares", "P16 R11"},
+    {"a copy is read-only", "P17"},
+    {"forgets READ_ONLY", "P19 C13 R01"},
+    {"exports READ_ONLY as legacy", "P20"},
+    {"has no context", "P29"},
+    {"leaks", "P32 C01 R03"},
+    {"borrows", "P34 P35 R03 R09"},
+    {"frees on one thread only", "P36"},
+    {"frees no later than the tensor", "P38"},
+    {"begins at the second element", "P41 P44 R04 R08"},
+    {"legacy is another", "P42"},
+    {"data where nothing is", "P43"},
+    {"a scalar has a dimension", "P44"},
+    {"half is bfloat16", "P51"},
+    {"bool is uint8", "P52"},
+    {"is on device 1", "P54"},
+    {"is aligned to 16 bytes", "P55"},
+    {"shares its shape", "P56"},
+    {"exports 1000 times", "P57 P64"},
+    {"exports copies", "P58"},
+    {"exports one struct", "P61"},
+    {"strides count bytes", "P63 P41"},
+    {"frees three times at 1000", "P64"},
+    {"exports compact strides", "R04"},
+    {"hands on the struct", "R05"},
+    {"keeps IS_COPIED", "R02"},
+    {"forgets PADDED", "R13"},
+    {"frees twice", "C01 C04 C05 C51 C54 C62 X05"},
+    {"never frees", "C01 C04 C51 C54 C62 R03 R06"},
+    {"frees early", "C04 R03 R06 R09"},
+    {"copies", "C02"},
+    {"refuses legacy tensors", "C05"},
+    {"takes any version", "C10"},
+    {"takes the second element first", "C11 C16 C57 C61 C64 R06"},
+    {"takes any flag", "C12"},
+    {"calls a NULL deleter", "C14 C15"},
+    {"needs the context", "C16"},
+    {"NULL strides are 0", "C17 C18"},
+    {"ignores byte_offset", "C19 C20 R08"},
+    {"a scalar is a vector", "C21"},
+    {"nothing is a scalar", "C22 C23"},
+    {"minds the strides of extents of 1", "C24"},
+    {"ignores strides", "C25 C26 C27 C28 R04"},
+    {"rounds addresses", "C29 C30"},
+    {"all is float32", "C33"},
+    {"takes any dtype", "C34 C37"},
+    {"ignores lanes", "C35"},
+    {"takes any lanes", "C36"},
+    {"dies of ndim", "C38"},
+    {"frees what it refuses twice", "C10 C34 C39 C40"},
+    {"takes any extent", "C40 C41"},
+    {"takes data NULL", "C42"},
+    {"takes any device", "C43"},
+    {"writes the struct", "C49"},
+    {"takes any stride", "C58"},
+    {"dies of shape NULL", "C59"},
+    {"4 bits are 8", "C60"},
+    {"extents have 32 bits", "C66"},
+    {"has a table of version 2", "X01"},
+    {"lacks a function", "X02"},
+    {"borrows another element", "X06"},
+    {"has no streams", "X07"},
+    {"allocates nothing", "X11"},
+};
+
+static int passed, failed;
+
+static int check(int ok, const char *what, const char *rule, const char *said) {
+  passed += ok;
+  failed += !ok;
+  if (!ok) printf("FAIL  %s: %s %s\n", what, rule, said);
+  return ok;
+}
+
+static dlrs_conform_verdict judge(uint32_t index) {
+  dlrs_conform_verdict verdict;
+  memset(&verdict, 0, sizeof verdict);
+  if (dlrs_conform_judge(mini_subject, index, 60, NULL, &verdict) != 0)
+    check(0, mini_fault, dlrs_conform_rule_at(index)->id, "is not judged");
+  return verdict;
+}
+
+/* Whether the fault breaks the rule. */
+static int broken(const char *fault, uint32_t index) {
+  mini_fault = fault;
+  return judge(index).outcome >= DLRS_CONFORM_FAIL;
+}
+
+int main(void) {
+  char seen[4096] = " ";
+  const dlrs_conform_rule *rule;
+  dlrs_conform_verdict verdict;
+  for (uint32_t i = 0; i < dlrs_conform_count(); i++) {
+    verdict = judge(i);
+    check(verdict.outcome <= DLRS_CONFORM_NOTE, "no fault", dlrs_conform_rule_at(i)->id,
+          verdict.text);
+  }
+  for (size_t f = 0; f < sizeof FAULTS / sizeof FAULTS[0]; f++) {
+    snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s ", FAULTS[f].rules);
+    for (uint32_t i = 0; i < dlrs_conform_count(); i++) {
+      rule = dlrs_conform_rule_at(i);
+      if (strstr(FAULTS[f].rules, rule->id) != NULL)
+        check(broken(FAULTS[f].fault, i), FAULTS[f].fault, rule->id, "is not seen");
+    }
+  }
+  for (uint32_t i = 0; i < dlrs_conform_count(); i++)
+    check(strstr(seen, dlrs_conform_rule_at(i)->id) != NULL, "no fault breaks",
+          dlrs_conform_rule_at(i)->id, "");
+  /* Arguments that are wrong. */
+  mini_fault = "";
+  check(dlrs_conform_rule_at(dlrs_conform_count()) == NULL, "a rule behind the last", "", "");
+  check(dlrs_conform_check(NULL, 0, &verdict) == -1, "no subject", "", "");
+  check(dlrs_conform_check(mini_subject(), 0, NULL) == -1, "no verdict", "", "");
+  check(dlrs_conform_check(mini_subject(), dlrs_conform_count(), &verdict) == -1, "no rule", "",
+        "");
+  check(dlrs_conform_exchange_api(NULL, NULL, NULL, 0, &verdict) == -1, "no table", "", "");
+  check(dlrs_conform_judge(NULL, 0, 1, NULL, &verdict) == -1, "no getter", "", "");
+  for (uint32_t i = 0; i < dlrs_conform_count(); i++) { /* a subject that has nothing */
+    dlrs_conform_subject nothing;
+    memset(&nothing, 0, sizeof nothing);
+    nothing.struct_size = sizeof nothing.struct_size;
+    check(dlrs_conform_check(&nothing, i, &verdict) == 0 && verdict.outcome == DLRS_CONFORM_SKIP,
+          "nothing to judge", dlrs_conform_rule_at(i)->id, verdict.text);
+    check(dlrs_conform_exchange_api(mini_subject()->exchange_api, mini_subject()->object,
+                                    mini_subject()->object_drop, i, &verdict) == 0 &&
+              verdict.outcome == (dlrs_conform_rule_at(i)->id[0] == 'X' ? DLRS_CONFORM_PASS
+                                                                         : DLRS_CONFORM_SKIP),
+          "the table alone", dlrs_conform_rule_at(i)->id, verdict.text);
+  }
+  printf("%d passed, %d failed\n", passed, failed);
+  return failed != 0;
+}

@@ -1,0 +1,19 @@
+/* The libraries that the tests of the conformance kit judge. */
+#ifndef C_TESTS_CONFORM_SUBJECT_H_
+#define C_TESTS_CONFORM_SUBJECT_H_
+
+#include "dlpack_rs_conform.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A small library that keeps every rule but those that its one fault breaks; "" is none. */
+extern const char *mini_fault;
+dlrs_conform_getter mini_subject;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* C_TESTS_CONFORM_SUBJECT_H_ */

@@ -1,0 +1,149 @@
+/* What the rules share: tensors made by hand, exports that are read as a consumer reads them, and
+ * verdicts. Nothing here goes through the library under test.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef DLPACK_RS_CONFORM_KIT_H_
+#define DLPACK_RS_CONFORM_KIT_H_
+
+#include "dlpack_rs_conform.h"
+
+#if DLPACK_MINOR_VERSION < 3
+#error "the conformance kit needs dlpack.h of DLPack 1.3 or newer, as beside its header"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define KIT_PRINTS(text, first) __attribute__((format(printf, text, first)))
+#else
+#define KIT_PRINTS(text, first)
+#endif
+
+/* A judge's answer is a dlrs_conform_outcome; 0 goes on, anything else is returned at once. */
+#define TRY(judgement)                   \
+  do {                                   \
+    int32_t answer_ = (judgement);       \
+    if (answer_ != 0) return answer_;    \
+  } while (0)
+
+#define RULE(id) int32_t dlrs_conform_rule_##id(kit *k)
+
+typedef struct kit {
+  dlrs_conform_subject subject; /* with NULL for what the caller's lacks */
+  dlrs_conform_verdict *verdict;
+} kit;
+
+int32_t kit_fail(kit *k, const char *format, ...) KIT_PRINTS(2, 3);
+int32_t kit_skip(kit *k, const char *what);
+int32_t kit_note(kit *k, const char *what);
+
+/* ---- elements -------------------------------------------------------------------------------*/
+
+extern const double KIT_TWELVE[12]; /* 0 to 11 */
+#define KIT_DTYPES 14
+extern const DLDataType KIT_STANDARD[KIT_DTYPES]; /* those of the array API standard */
+
+DLDataType kit_dtype(int code, int bits, int lanes);
+/* Fails unless the tensor has that shape and the elements, in row-major order. */
+int32_t kit_same(kit *k, const DLTensor *tensor, int32_t ndim, const int64_t *shape,
+                 const double *elements);
+int64_t kit_count(const DLTensor *tensor);
+/* The stride that is meant: NULL is row-major. */
+int64_t kit_stride(const DLTensor *tensor, int32_t axis);
+unsigned char *kit_first(const DLTensor *tensor);
+
+/* ---- tensors made by hand -------------------------------------------------------------------*/
+
+#define KIT_NDIM 100
+
+typedef struct hand {
+  DLManagedTensorVersioned versioned; /* what a rule wants is edited here; */
+  DLManagedTensor legacy;             /* this one has the same tensor */
+  int64_t shape[KIT_NDIM], strides[KIT_NDIM];
+  unsigned char *start; /* aligned to 256 bytes */
+  int is_legacy;
+  int refused; /* by the library, to which it was offered */
+  int deleted; /* how often the deleter was called */
+  struct hand *other; /* all that there are, for tools that look for leaks */
+  struct {
+    DLManagedTensorVersioned versioned;
+    DLManagedTensor legacy;
+    int64_t shape[KIT_NDIM], strides[KIT_NDIM];
+  } before;
+} hand;
+
+/* 3 x 4 float32 with the elements 0 to 11, compact. */
+hand *kit_hand(void);
+/* Compact, with `count` elements in memory. */
+hand *kit_hand_of(DLDataType dtype, int32_t ndim, const int64_t *shape, const double *elements,
+                  int64_t count);
+void kit_set_strides(hand *h, int64_t first, int64_t second);
+/* Moves the elements to `bytes` (at most 256) behind `start`. */
+void kit_shift(hand *h, int bytes);
+int kit_deleted(hand *h);
+/* Whether struct, shape and strides are as they were when it was taken. */
+int kit_unchanged(const hand *h);
+
+/* ---- what the library does ------------------------------------------------------------------*/
+
+/* Whether the rule can be tried. */
+int32_t kit_can_produce(kit *k);
+int32_t kit_can_consume(kit *k, const hand *h);
+
+/* Takes a tensor made by hand: *tensor is NULL where it was refused. */
+int32_t kit_take(kit *k, hand *h, void **tensor);
+/* Fails where it is refused. */
+int32_t kit_taken(kit *k, hand *h, void **tensor);
+void kit_drop(kit *k, void *tensor);
+/* The deleter was called once, or, where it was refused, may have been left to the kit. */
+int32_t kit_freed(kit *k, hand *h);
+
+/* An export, by the newest protocol that the library has. */
+typedef struct exported {
+  DLManagedTensorVersioned *versioned; /* one of the two */
+  DLManagedTensor *legacy;
+  DLTensor *tensor;
+  uint64_t flags;
+} exported;
+
+int32_t kit_newest(kit *k, void *tensor, exported *out);
+int32_t kit_legacy(kit *k, void *tensor, exported *out);
+int32_t kit_copy(kit *k, void *tensor, exported *out);
+void kit_free(exported *e);
+
+/* A tensor of the library, as kit_hand, and its newest export. */
+int32_t kit_make(kit *k, const hand *h, uint64_t flags, void **tensor);
+int32_t kit_made(kit *k, void **tensor, exported *out);
+
+/* What a tensor of the library is now: by `read`, or by an export, which lives as long as `out`. */
+typedef struct look {
+  DLTensor tensor;
+  uint64_t flags;
+  exported by;
+} look;
+
+int32_t kit_look(kit *k, void *tensor, look *out);
+void kit_unlook(look *l);
+
+/* The elements are right or the tensor is refused; it is freed once in both cases. */
+int32_t kit_right_or_refused(kit *k, hand *h, int32_t ndim, const int64_t *shape,
+                             const double *elements);
+int32_t kit_refused(kit *k, hand *h);
+
+/* ---- threads, and memory --------------------------------------------------------------------*/
+
+typedef int32_t kit_work(kit *k, void *argument);
+/* Runs work on threads at the same time; the first failure is the answer. */
+int32_t kit_threads(kit *k, int count, kit_work *work, void *argument);
+void kit_lock(void);
+void kit_unlock(void);
+/* Bytes of resident memory; -1 where they cannot be read. */
+int64_t kit_resident(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DLPACK_RS_CONFORM_KIT_H_ */

@@ -1,0 +1,140 @@
+/* Threads and memory, by the system; and dlrs_conform_check itself.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#if defined(__linux__)
+#include <stdlib.h> /* defines __GLIBC__ where that is */
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+#endif
+
+#include "kit.h"
+#define KIT_TABLE
+#include "rules.h"
+
+#if defined(_WIN32)
+#include <process.h>
+#include <windows.h>
+typedef uintptr_t thread;
+#define THREAD unsigned __stdcall
+static SRWLOCK lock = SRWLOCK_INIT;
+void kit_lock(void) { AcquireSRWLockExclusive(&lock); }
+void kit_unlock(void) { ReleaseSRWLockExclusive(&lock); }
+#else
+#include <pthread.h>
+#include <unistd.h>
+typedef pthread_t thread;
+#define THREAD void *
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+void kit_lock(void) { pthread_mutex_lock(&lock); }
+void kit_unlock(void) { pthread_mutex_unlock(&lock); }
+#endif
+
+typedef struct task {
+  kit k;
+  dlrs_conform_verdict verdict;
+  kit_work *work;
+  void *argument;
+} task;
+
+static THREAD run(void *argument) {
+  task *t = (task *)argument;
+  t->verdict.outcome = t->work(&t->k, t->argument);
+  return 0;
+}
+
+static int start(thread *one, task *t) {
+#if defined(_WIN32)
+  *one = _beginthreadex(NULL, 0, run, t, 0, NULL);
+  return *one != 0;
+#else
+  return pthread_create(one, NULL, run, t) == 0;
+#endif
+}
+
+static void join(thread one) {
+#if defined(_WIN32)
+  WaitForSingleObject((HANDLE)one, INFINITE);
+  CloseHandle((HANDLE)one);
+#else
+  pthread_join(one, NULL);
+#endif
+}
+
+#define MOST 8
+
+int32_t kit_threads(kit *k, int count, kit_work *work, void *argument) {
+  task tasks[MOST];
+  thread threads[MOST];
+  int started = 0;
+  memset(tasks, 0, sizeof tasks);
+  for (; started < count && started < MOST; started++) {
+    task *t = &tasks[started];
+    t->k = *k;
+    t->k.verdict = &t->verdict;
+    t->work = work;
+    t->argument = argument;
+    if (!start(&threads[started], t)) break;
+  }
+  for (int i = 0; i < started; i++) join(threads[i]);
+  if (started < count) return kit_skip(k, "no thread to be had");
+  for (int i = 0; i < count; i++) {
+    if (tasks[i].verdict.outcome == 0) continue;
+    *k->verdict = tasks[i].verdict;
+    return k->verdict->outcome;
+  }
+  return 0;
+}
+
+int64_t kit_resident(void) {
+#if defined(__linux__)
+  long long all, resident = -1;
+  FILE *file;
+#if defined(__GLIBC__) /* what malloc keeps of what was freed is not what is meant */
+  malloc_trim(0);
+#endif
+  file = fopen("/proc/self/statm", "r");
+  if (file == NULL) return -1;
+  if (fscanf(file, "%lld %lld", &all, &resident) != 2) resident = -1;
+  fclose(file);
+  return resident < 0 ? -1 : resident * sysconf(_SC_PAGESIZE);
+#else
+  return -1;
+#endif
+}
+
+/* ---- the interface --------------------------------------------------------------------------*/
+
+uint32_t dlrs_conform_count(void) { return sizeof kit_rules / sizeof kit_rules[0]; }
+
+const dlrs_conform_rule *dlrs_conform_rule_at(uint32_t index) {
+  return index < dlrs_conform_count() ? &kit_rules[index].rule : NULL;
+}
+
+int32_t dlrs_conform_check(const dlrs_conform_subject *subject, uint32_t index,
+                           dlrs_conform_verdict *verdict) {
+  kit k;
+  if (subject == NULL || verdict == NULL || index >= dlrs_conform_count()) return -1;
+  if (subject->struct_size < sizeof(size_t) || subject->struct_size > sizeof k.subject) return -1;
+  memset(&k, 0, sizeof k);
+  memset(verdict, 0, sizeof *verdict);
+  memcpy(&k.subject, subject, subject->struct_size);
+  k.verdict = verdict;
+  verdict->outcome = kit_rules[index].judge(&k);
+  return 0;
+}
+
+int32_t dlrs_conform_exchange_api(const DLPackExchangeAPI *api, void *object,
+                                  void (*drop)(void *object), uint32_t index,
+                                  dlrs_conform_verdict *verdict) {
+  dlrs_conform_subject subject;
+  if (api == NULL) return -1;
+  memset(&subject, 0, sizeof subject);
+  subject.struct_size = sizeof subject;
+  subject.exchange_api = api;
+  subject.object = object;
+  subject.object_drop = drop;
+  return dlrs_conform_check(&subject, index, verdict);
+}
