@@ -10,10 +10,12 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from math import prod
+from pathlib import Path
 from xml.etree import ElementTree
 
 import dlpack_rs
@@ -441,6 +443,185 @@ def test_what_ends_and_what_does_not_end():
     assert violated(Consumer("hangs on 3 dimensions"), {"C24"}, 1) == {"C24": "hang"}
 
 
+# ---- what is exported again
+
+
+class Again(Ours):
+    """What it takes is exported again without a flag."""
+
+    def __init__(self, flag):
+        super().__init__()
+        self.kind = type("Faulty", (Edited,), {"edit": staticmethod(flags(clear=flag))})
+
+    def take(self, producer):
+        return self.kind(super().take(producer))
+
+    def address(self, result):
+        return result.tensor.data_ptr
+
+
+@pytest.mark.parametrize("flag, check", [(1, "R01"), (4, "R13")])
+def test_flags_that_are_forgotten(flag, check):
+    assert violated(Again(flag), {"R01", "R02", "R13"}) == {check: "fail"}
+
+
+def forgetful_table():
+    """The exchange API of Tensor, but what is taken is said to be writable."""
+    table = abi.DLPackExchangeAPI.from_buffer_copy(abi.DLPackExchangeAPI.from_address(
+        capsules.get_pointer(dlpack_rs.Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api")))
+    kind = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    original = kind(table.managed_tensor_to_py_object_no_sync)
+
+    def forget(managed, out):
+        abi.DLManagedTensorVersioned.from_address(managed).flags = 0
+        return original(managed, out)
+
+    function = kind(forget)
+    table.managed_tensor_to_py_object_no_sync = ctypes.cast(function, ctypes.c_void_p)
+    return table, function
+
+
+def test_an_exchange_api_that_forgets_read_only():
+    table, function = forgetful_table()
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+    class Forgetful(Edited):
+        __dlpack_c_exchange_api__ = new(ctypes.addressof(table), b"dlpack_exchange_api", None)
+
+    class Producer(Ours):
+        def make(self, tensor):
+            return Forgetful(tensor.copy())
+
+    assert violated(Producer(), {"X01", "X02", "X12"}) == {"X12": "fail"}
+    assert function is not None
+
+
+# ---- CUDA tensors, on the stand-in driver of c_tests, in processes that load it
+
+
+DEVICES = """
+import ctypes, json, sys
+from dlpack_rs import conform
+from dlpack_rs.abi import capsule as capsules
+from dlpack_rs.conform._libraries import Ours
+
+FAULT = sys.argv[1]
+
+
+class Faulty:
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack_device__(self):
+        return (1, 0) if FAULT == "says the host" else self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **keywords):
+        stream = keywords.get("stream")
+        if FAULT == "takes any stream" and stream in (0, -2):
+            keywords["stream"] = None
+        if FAULT == "takes words" and stream == "x":
+            keywords["stream"] = None
+        if FAULT == "knows one stream" and stream in (2, -1):
+            raise BufferError("no such stream")
+        if FAULT == "ignores dl_device":
+            keywords.pop("dl_device", None)
+        if FAULT == "copies anyway":
+            keywords.pop("copy", None)
+        if FAULT == "never copies" and "dl_device" not in keywords:
+            keywords.pop("copy", None)
+        capsule = self.tensor.reshape(self.tensor.shape).__dlpack__(**keywords)
+        struct = capsules.managed(capsule)
+        if FAULT == "forgets IS_COPIED":
+            struct.flags = 0
+        if FAULT == "strides in bytes":
+            struct.dl_tensor.strides[0] = 16
+        if FAULT == "begins late" and struct.dl_tensor.device.device_type == 1:
+            struct.dl_tensor.byte_offset = 4
+        return capsule
+
+
+class Asks:
+    def __init__(self, producer):
+        self.producer = producer
+
+    def __dlpack_device__(self):
+        return self.producer.__dlpack_device__()
+
+    def __dlpack__(self, **keywords):
+        if FAULT == "passes stream 0":
+            try:
+                return self.producer.__dlpack__(**{**keywords, "stream": 0})
+            except RuntimeError:
+                pass
+        return self.producer.__dlpack__(**keywords)
+
+
+class Devices(Ours):
+    def make_on(self, tensor, number):
+        return Faulty(super().make_on(tensor, number))
+
+    def take(self, producer):
+        taken = super().take(Asks(producer))
+        return taken.copy() if FAULT == "copies what it takes" else taken
+
+
+found = []
+for name, check in conform.CHECKS.items():
+    if name[0] == "D":
+        verdict = conform.judge(Devices(), check)
+        assert verdict.outcome != "skip", verdict
+        if verdict.violation:
+            found.append(name)
+print(json.dumps(found))
+"""
+
+ON_DEVICES = {
+    "": [],
+    "says the host": ["D01"],
+    "knows one stream": ["D02"],
+    "takes any stream": ["D03", "D04"],
+    "takes words": ["D04"],
+    "begins late": ["D05"],
+    "ignores dl_device": ["D05", "D06", "D07", "D09"],
+    "forgets IS_COPIED": ["D06", "D08"],
+    "copies anyway": ["D07", "D08"],
+    "never copies": ["D08"],
+    "strides in bytes": ["D10"],
+    "passes stream 0": ["D11"],
+    "copies what it takes": ["D12"],
+}
+
+
+@pytest.fixture(scope="session")
+def standin(tmp_path_factory):
+    """The environment of a process with the stand-in driver."""
+    for tool in ("gcc", "g++"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"no {tool}")
+    build = Path(__file__).resolve().parents[2] / "c_tests" / "standin" / "build.sh"
+    folder = tmp_path_factory.mktemp("standin")
+    subprocess.run([build, folder], check=True, capture_output=True)
+    return {**environment(), "LD_LIBRARY_PATH": str(folder / "cuda")}
+
+
+@pytest.mark.parametrize("fault", ON_DEVICES)
+def test_tensors_on_devices(standin, tmp_path, fault):
+    (tmp_path / "devices.py").write_text(DEVICES)
+    done = subprocess.run([sys.executable, "-B", tmp_path / "devices.py", fault],
+                          capture_output=True, text=True, timeout=120, env=standin)
+    found = json.loads(done.stdout)
+    assert set(ON_DEVICES[fault]) <= set(found), (found, done.stderr)
+    assert fault or not found
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_check_of_devices_was_seen_to_fail():
+    seen = {name for names in ON_DEVICES.values() for name in names}
+    assert seen == {name for name in conform.CHECKS if name[0] == "D"}
+
+
 # ---- this library, and the command line
 
 
@@ -565,7 +746,7 @@ test_producer = conform.producer_checks(Two)
 
 
 def test_identifiers_are_in_order():
-    for letter in "PCRX":
+    for letter in "PCRXD":
         ids = [i for i in conform.CHECKS if i[0] == letter]
         assert ids == [f"{letter}{n:02}" for n in range(1, len(ids) + 1)]
     gc.collect()

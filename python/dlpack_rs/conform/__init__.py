@@ -17,7 +17,7 @@ so that a crash is a verdict. In pytest:
 
 from __future__ import annotations
 
-from . import _consumers, _exchanges, _producers  # noqa: F401  they register their checks
+from . import _consumers, _devices, _exchanges, _producers  # noqa: F401  they register checks
 from ._libraries import LIBRARIES, Library
 from ._model import CHECKS, SEVERITIES, SOURCES, Check, Verdict
 from ._run import judge, judge_forked

@@ -19,7 +19,7 @@ def selected(patterns):
     wanted = [part for pattern in patterns for part in pattern.split(",") if part]
     for part in wanted:
         if part not in SEVERITIES and not fnmatch.filter(CHECKS, part):
-            raise ValueError(f"no check fits {part!r}; identifiers are P01 to X11, severities "
+            raise ValueError(f"no check fits {part!r}; identifiers are P01 to X12, severities "
                              f"{', '.join(SEVERITIES)}")
     return [check for check in CHECKS.values()
             if any(check.severity == part or fnmatch.fnmatch(check.id, part) for part in wanted)]

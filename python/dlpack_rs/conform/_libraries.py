@@ -86,6 +86,10 @@ class Library:
         """Makes a tensor of 3 x 4 one of 12."""
         raise Skipped("shapes do not change in place")
 
+    def make_on(self, tensor: Tensor, number: int) -> Any:
+        """`make`, on a CUDA device."""
+        raise Skipped("no CUDA tensors")
+
     def foreign(self) -> list[Any]:
         """Tensors of dtypes that DLPack lacks."""
         return []
@@ -177,6 +181,11 @@ class Torch(Library):
 
     def use(self, result):
         return (result + 0).flatten().tolist()
+
+    def make_on(self, tensor, number):
+        if self.torch.cuda.device_count() <= number:
+            raise Skipped("no such device")
+        return self.make(tensor).to(f"cuda:{number}")
 
     def reversed(self, x):
         raise Skipped("no negative strides")
@@ -368,6 +377,12 @@ class Ours(Library):
 
     def use(self, result):
         return newest(result.copy()).values()
+
+    def make_on(self, tensor, number):
+        try:
+            return tensor.to(f"cuda:{number}")
+        except (BufferError, RuntimeError) as error:
+            raise Skipped(f"no such device: {str(error)[:60]}") from None
 
     def broadcast(self, x):
         return x.broadcast_to(2, *x.shape)

@@ -64,7 +64,7 @@ class Check:
     @property
     def subject(self) -> str:
         """What the check needs: a producer, a consumer, or both."""
-        return {"P": "producer", "X": "producer", "C": "consumer", "R": "both"}[self.id[0]]
+        return {"P": "producer", "X": "producer", "D": "producer", "C": "consumer", "R": "both"}[self.id[0]]
 
     def explain(self) -> str:
         title, url = SOURCES[self.source]
