@@ -18,10 +18,12 @@ static int32_t make(void *context, const DLTensor *values, uint64_t flags, void 
   return 0;
 }
 
+/* [quote:callbacks] */
 static int32_t produce(void *context, void *tensor, managed **out) {
   (void)context;
   return dlrs_retain((managed *)tensor, out, NULL);
 }
+/* [/quote] */
 
 static int32_t produce_legacy(void *context, void *tensor, DLManagedTensor **out) {
   managed *shared = NULL;
@@ -66,6 +68,7 @@ static void drop(void *context, void *tensor) {
   dlrs_release((managed *)tensor);
 }
 
+/* [quote:subject] */
 const dlrs_conform_subject *dlrs_conform_get_subject(void) {
   static dlrs_conform_subject subject;
   subject.struct_size = sizeof subject;
@@ -81,3 +84,4 @@ const dlrs_conform_subject *dlrs_conform_get_subject(void) {
   subject.drop = drop;
   return &subject;
 }
+/* [/quote] */
