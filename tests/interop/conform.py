@@ -4,7 +4,7 @@
     conform.py [--again] [SYSTEM...]
 
 Each system has the environment that run.py makes. Verdicts go to docs/conformance/SYSTEM.json;
-those about this library's exports of tensors that it took from the system to docs/conformance/again;
+those about this library's exports of what it took from the system to docs/conformance/again;
 --again: only these. docs/conformance.md is written from all files there. Fails where a system
 cannot be judged, and where this library violates what counts.
 """
@@ -12,6 +12,7 @@ cannot be judged, and where this library violates what counts.
 import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -43,7 +44,11 @@ def judge(name, again=False):
     if python is None:
         return why
     library = name if name in KNOWN else f"library:System({name!r})"
+    own = re.search(r'^CONFORM = "(.*)"$', (HERE / "systems" / f"{name}.py").read_text(), re.M) \
+        if name != "dlpack_rs" else None
     arguments = [f"library:Again({name!r})", "--select", "P*,R*,X*"] if again else [library]
+    if own and not again:
+        arguments += ["--select", own[1]]
     where = os.pathsep.join([str(ROOT / "python"), str(HERE)])
     done = subprocess.run(
         [python, "-B", "-m", "dlpack_rs", "conform", *arguments, "--json"],
@@ -101,7 +106,8 @@ def page():
         "libraries without Python there is the same [from C](conformance_c.md).",
         "",
         "MUST: other programs break. SHOULD: what consumers rely on. ROBUST: input that no correct",
-        "producer gives. Twelve of the violations have a short program each that needs only the library",
+        f"producer gives. {len(list(HERE.glob('reproducers/*_*.py')))} violations have a short program "
+        "each that needs only the library",
         "in question and NumPy: [tests/interop/reproducers](../tests/interop/reproducers).",
         "",
         "| system | version | date | passed | skipped | MUST | SHOULD | ROBUST | crashes |",

@@ -7,8 +7,8 @@ import threading
 from math import prod
 
 from ..abi.capsule import MAX_VERSION
-from ._memory import (FORMATS, IS_COPIED, NAMES, PADDED, READ_ONLY, Handmade, freed_once, newest,
-                      refused, right_or_refused, said, take, taken, threads)
+from ._memory import (FORMATS, IS_COPIED, NAMES, PADDED, READ_ONLY, Handmade, capsule_name,
+                      freed_once, newest, refused, right_or_refused, said, take, taken, threads)
 from ._model import Failed, Noted, Skipped, check, must
 
 VALUES = [float(i) for i in range(12)]
@@ -20,6 +20,11 @@ def requested(library):
     producer = Handmade()
     result = taken(library, producer)
     return producer, result
+
+
+def left_alone(library, producer, result):
+    """Whether a consumer copied the elements, and did not take the capsule, which then frees."""
+    return not producer.final_name.startswith(b"used") and library.address(result) != producer.start
 
 
 @check("C01", "MUST", "from_dlpack", "takes a compact float32 tensor: values right, freed once")
@@ -38,7 +43,9 @@ def _(library):
 
 @check("C03", "MUST", "python", "renames the capsule to used_dltensor, used_dltensor_versioned")
 def _(library):
-    producer, _ = requested(library)
+    producer, result = requested(library)
+    if left_alone(library, producer, result):
+        raise Noted("copied, and the capsule left to its producer")
     wanted = b"used_dltensor_versioned" if producer.gave_versioned else b"used_dltensor"
     must(producer.final_name == wanted, f"it is named {producer.final_name.decode()}")
 
@@ -506,6 +513,8 @@ def _(library):
     first, failure = take(library.take, producer)
     if failure is not None:
         raise Skipped(f"refused: {said(failure)}")
+    if not capsule_name(kept[1]).startswith(b"used") and library.address(first) != kept[0].start:
+        raise Noted("copied, and the capsule left to its producer")
     second, failure = take(library.take, producer)
     must(failure is not None, "accepted a second time")
     kept[0].capsule = None

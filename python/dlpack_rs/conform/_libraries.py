@@ -326,6 +326,8 @@ class PyArrow(Library):
         return self.pyarrow.__version__
 
     def make(self, tensor):
+        if tensor.dtype == "bool":
+            raise TypeError("pyarrow makes uint8 of bool")
         return self.pyarrow.Tensor.from_numpy(tensor.copy().numpy())
 
     def make_read_only(self, tensor):

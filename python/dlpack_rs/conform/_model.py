@@ -64,7 +64,7 @@ class Check:
     @property
     def subject(self) -> str:
         """What the check needs: a producer, a consumer, or both."""
-        return {"P": "producer", "X": "producer", "D": "producer", "C": "consumer", "R": "both"}[self.id[0]]
+        return {"C": "consumer", "R": "both"}.get(self.id[0], "producer")
 
     def explain(self) -> str:
         title, url = SOURCES[self.source]

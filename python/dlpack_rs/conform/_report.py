@@ -24,7 +24,7 @@ def text(report, known, colour=False):
         check = verdict.check
         mark = "known" if check.id in known else verdict.outcome
         lines.append(f"{paint(mark, '31' if mark != 'known' else '2'):5} {check.id} "
-                     f"{check.severity:6} {check.rule}: {verdict.text}")
+                     f"{check.severity:6} {check.rule}: {' '.join(verdict.text.split())}")
     counts = ", ".join(f"{report.count(outcome)} {outcome}"
                        for outcome in ("pass", "note", "skip", *VIOLATIONS)
                        if report.count(outcome))

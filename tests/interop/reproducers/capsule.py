@@ -12,12 +12,16 @@ class Managed:
         self.versioned = b"versioned" in repr(capsule).encode()
         self.at = pointer(capsule, b"dltensor_versioned" if self.versioned else b"dltensor")
         self.tensor = self.at + (32 if self.versioned else 0)
+        self.major = ctypes.c_uint32.from_address(self.at)  # where it is versioned
         self.flags = ctypes.c_uint64.from_address(self.at + 24)
         self.deleter = ctypes.c_void_p.from_address(self.at + (16 if self.versioned else 56))
+        self.device_type = ctypes.c_int32.from_address(self.tensor + 8)
         self.ndim = ctypes.c_int32.from_address(self.tensor + 16)
+        self.code = ctypes.c_uint8.from_address(self.tensor + 20)
         self.lanes = ctypes.c_uint16.from_address(self.tensor + 22)
         self.shape_pointer = ctypes.c_void_p.from_address(self.tensor + 24)
         strides = ctypes.c_void_p.from_address(self.tensor + 32).value
+        self.byte_offset = ctypes.c_uint64.from_address(self.tensor + 40)
         numbers = ctypes.c_int64 * self.ndim.value
         self.shape = numbers.from_address(self.shape_pointer.value)
         self.strides = numbers.from_address(strides) if strides else None

@@ -11,6 +11,8 @@ def version():
 
 
 def make(array):
+    if array.dtype == "float64":
+        raise TypeError("MLX makes float32 of float64")
     return mx.array(array)
 
 

@@ -13,6 +13,8 @@ def version():
 
 
 def make(array):
+    if array.dtype == "uint16":
+        raise TypeError("Paddle takes NumPy's uint16 for bfloat16")
     return paddle.to_tensor(array)
 
 

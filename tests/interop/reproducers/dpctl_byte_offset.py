@@ -1,0 +1,11 @@
+import dpctl.tensor
+import numpy
+from capsule import Forged, say
+
+
+def edit(managed):
+    managed.byte_offset.value = 4
+
+
+found = dpctl.tensor.from_dlpack(Forged(numpy.arange(8, dtype="f4"), edit))
+say(found[0] != 1, f"byte_offset of 4 is ignored: the first element is {found[0]}, not 1")
