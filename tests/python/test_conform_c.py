@@ -1,0 +1,64 @@
+"""The conformance kit for C on the exchange API of Tensor, which only a process with Python has."""
+
+import ctypes
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import dlpack_rs
+import pytest
+from dlpack_rs import conform
+from dlpack_rs.abi import capsule as capsules
+from dlpack_rs.conform._libraries import sample
+
+ROOT = Path(__file__).resolve().parents[2]
+PASS, SKIP = 0, 2
+
+
+class Verdict(ctypes.Structure):
+    _fields_ = [("outcome", ctypes.c_int32), ("text", ctypes.c_char * 200)]
+
+
+class Rule(ctypes.Structure):
+    _fields_ = [*((name, ctypes.c_char_p) for name in ("id", "severity", "source", "url", "text")),
+                ("ends", ctypes.c_int32)]
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory):
+    if shutil.which("gcc") is None or not sys.platform.startswith("linux"):
+        pytest.skip("no gcc")
+    library = tmp_path_factory.mktemp("kit") / "libkit.so"
+    sources = [path for path in (ROOT / "conform").glob("*.c") if path.name != "main.c"]
+    subprocess.run(["gcc", "-std=c99", "-shared", "-fPIC", f"-I{ROOT / 'include'}", *sources,
+                    "-o", library, "-lpthread"], check=True)
+    kit = ctypes.PyDLL(str(library))
+    kit.dlrs_conform_rule_at.restype = ctypes.POINTER(Rule)
+    return kit
+
+
+def test_the_exchange_api_of_tensor(kit):
+    x, judged = sample(), []
+    table = capsules.get_pointer(type(x).__dlpack_c_exchange_api__, b"dlpack_exchange_api")
+    drop = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p)
+    before = sys.getrefcount(x)
+    for index in range(kit.dlrs_conform_count()):
+        verdict, rule = Verdict(), kit.dlrs_conform_rule_at(index).contents
+        assert kit.dlrs_conform_exchange_api(ctypes.c_void_p(table), ctypes.py_object(x), drop,
+                                             index, ctypes.byref(verdict)) == 0
+        of_the_api = rule.id.startswith(b"X")
+        assert verdict.outcome == (PASS if of_the_api else SKIP), (rule.id, verdict.text)
+        judged += [rule.id] if of_the_api else []
+    assert len(judged) == 6 and sys.getrefcount(x) == before
+
+
+def test_its_rules_are_those_of_the_python_kit(kit):
+    for index in range(kit.dlrs_conform_count()):
+        rule = kit.dlrs_conform_rule_at(index).contents
+        check = conform.CHECKS[rule.id.decode()]
+        source = conform.SOURCES[check.source]
+        assert ((check.severity, *source, check.rule, check.ends)
+                == (*(text.decode() for text in (rule.severity, rule.source, rule.url, rule.text)),
+                    bool(rule.ends)))
+    assert dlpack_rs.__version__
