@@ -88,8 +88,18 @@ int32_t kit_threads(kit *k, int count, kit_work *work, void *argument) {
   return 0;
 }
 
+/* What a sanitizer keeps of what was freed cannot be told from what was not. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+    __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
 int64_t kit_resident(void) {
-#if defined(__linux__)
+#if defined(__linux__) && !defined(SANITIZED)
   long long all, resident = -1;
   FILE *file;
 #if defined(__GLIBC__) /* what malloc keeps of what was freed is not what is meant */

@@ -237,11 +237,14 @@ static int32_t produce(void *context, void *tensor, DLManagedTensorVersioned **m
     (*managed)->flags &= (uint64_t)~IS_COPIED;
     return status;
   }
-  if (has("exports one struct") && last != NULL && last->of == x->of) {
-    last->references++;
-  } else {
-    last = new_out(x);
+  if (!has("exports one struct")) {
+    *managed = &new_out(x)->versioned;
+    return 0;
   }
+  if (last != NULL && last->of == x->of)
+    last->references++;
+  else
+    last = new_out(x);
   *managed = &last->versioned;
   return 0;
 }

@@ -53,6 +53,11 @@ standard=c++17
 row "faults are found, C++" faults g++
 
 # The program, and this library as a shared library.
+for sanitizer in address,undefined thread; do
+    row "$sanitizer: built" gcc -std=c99 $flags "-fsanitize=$sanitizer" -fno-sanitize-recover=all \
+        -DDLRS_CONFORM_LINKED "$kit"/*.c "$here/mini.c" -o "$work/sanitized" -lpthread
+    row "$sanitizer: nothing found" "$work/sanitized"
+done
 row "the program is built" gcc -std=c99 $flags "$kit"/*.c -o "$work/dlpack_rs-conform" \
     -ldl -lpthread
 mkdir "$work/lib"

@@ -62,7 +62,10 @@ def judge(name, again=False):
 
 
 def write(folder, name, found):
-    """The data of a system: a line for each check, "outcome: text"."""
+    """The data of a system: a line for each check, "outcome: text"; of a crash only its signal."""
+    for check in found["checks"]:
+        if check["outcome"] == "crash":
+            check["text"] = check["text"].partition(":")[0]
     verdicts = {check["id"]: ": ".join(filter(None, (check["outcome"], check["text"])))
                 for check in found["checks"]}
     folder.mkdir(exist_ok=True)
