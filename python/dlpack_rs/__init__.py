@@ -61,6 +61,7 @@ def _layout(self):
 
 
 def _repr_html_(self):
+    """For notebooks: a table and a picture of the layout."""
     from ._picture import tensor_html
 
     return tensor_html(self)
