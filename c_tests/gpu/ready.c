@@ -465,6 +465,13 @@ static int b_access_set(void *context, DLDevice device, DLDevice peer, int32_t e
   return 0;
 }
 
+/* While a tensor is being freed it can still be waited for, and nothing more be recorded. */
+static int32_t dying_says[2];
+static void when_dying(void *tensor) {
+  dying_says[0] = dlrs_ready_record((DLManagedTensorVersioned *)tensor, NULL, NULL);
+  dying_says[1] = dlrs_ready_sync((DLManagedTensorVersioned *)tensor, NULL);
+}
+
 static void plugged(void) {
   dlrs_backend table;
   char memory[NBYTES] = {0};
@@ -497,7 +504,10 @@ static void plugged(void) {
       if (has & 16) WORKS(dlrs_ready_sync(it, ERR));
       else FAILS(DLRS_UNSUPPORTED, ANY, dlrs_ready_sync(it, ERR));
     }
+    WORKS(dlrs_attach(it, when_dying, it, DLRS_BEFORE_FREE, ERR));
     dlrs_release(it);
+    EQUAL(dying_says[0], DLRS_REFCOUNT);
+    EQUAL(dying_says[1], usable && !(has & 16) ? DLRS_UNSUPPORTED : DLRS_OK);
     EQUAL(made, usable);
     EQUAL(ended, made);
   }
