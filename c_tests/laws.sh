@@ -8,7 +8,7 @@ lib=$2/libdlpack_rs.so
 # Kilobytes of the stripped library, with and without the Python module. The aim is 320, which is
 # missed.
 case $(nm -D --defined-only "$lib") in
-*' PyInit_'*) limit_kb=640 module=PyInit__dlpack_rs ;;
+*' PyInit_'*) limit_kb=680 module=PyInit__dlpack_rs ;;
 *) limit_kb=585 module='' ;;
 esac
 calls=$(mktemp) || exit 2

@@ -15,7 +15,6 @@ mod words;
 pub use argument::Arg;
 pub use field::Field;
 pub use status::Status;
-pub use words::Part;
 
 /// No argument is at fault, but the allocator or backend that gave what it should not.
 pub const NOBODY: Arg = Arg::nobody;

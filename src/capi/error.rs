@@ -205,12 +205,7 @@ fn report(
     let room = size.saturating_sub(start).min(DLRS_ERROR_MESSAGE_SIZE);
     // SAFETY: `room` is at most the message's size.
     let mut text = unsafe { Text::new((&raw mut full.message).cast(), room) };
-    let mut ends = [0; 3];
-    let _ = failure.write_parts(function, quoted, &mut text, |part, text| {
-        if let Some(end) = ends.get_mut(part as usize) {
-            *end = text.nbytes;
-        }
-    });
+    let ends = failure.write(function, quoted, &mut text).unwrap_or_default();
     // As far as it was written: the last byte is the NUL.
     let place = |at: usize| at.min(room.saturating_sub(1)) as u16;
     [full.text_start, full.text_end, full.hint_start] = ends.map(place);

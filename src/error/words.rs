@@ -5,15 +5,17 @@ use core::fmt::{self, Write};
 
 use super::{Arg, Error, Field, Number, Status};
 
-/// The parts of a message, in their order; the remedy is the last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// Function, argument and member.
-    Place,
-    /// What is wrong, with value and limit.
-    Text,
-    /// The status.
-    Status,
+/// A text on its way, and how long it is so far.
+struct Counted<'a> {
+    out: &'a mut dyn Write,
+    nbytes: usize,
+}
+
+impl Write for Counted<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.nbytes = self.nbytes.saturating_add(text.len());
+        self.out.write_str(text)
+    }
 }
 
 impl Error {
@@ -50,45 +52,36 @@ impl Error {
 
     /// Writes `function: argument->field[dim]: what "quoted" (value, limit) [status]. Remedy.`
     /// Never an address. `quoted` is the text that was not understood; the part around `value` is
-    /// shown.
+    /// shown. Tells in which byte the place, what is wrong and the status end.
     pub fn write(
         &self,
         function: &str,
         quoted: Option<&[u8]>,
-        out: &mut impl Write,
-    ) -> fmt::Result {
-        self.write_parts(function, quoted, out, |_, _| ())
-    }
-
-    /// As [`Error::write`]; after each part but the last, `mark` is told.
-    pub fn write_parts<W: Write>(
-        &self,
-        function: &str,
-        quoted: Option<&[u8]>,
-        out: &mut W,
-        mut mark: impl FnMut(Part, &W),
-    ) -> fmt::Result {
+        out: &mut dyn Write,
+    ) -> Result<[usize; 3], fmt::Error> {
+        let mut out = Counted { out, nbytes: 0 };
         let (name, meaning, remedy) = self.status.explain();
         write!(out, "{function}: ")?;
-        self.write_place(out)?;
-        mark(Part::Place, out);
+        self.write_place(&mut out)?;
+        let place = out.nbytes;
         let named = self.member() == Field::DLRS_FIELD_OPTION;
         let detail = self.words();
         out.write_str(if detail.is_empty() || named { meaning } else { detail })?;
         if let Some(quoted) = quoted {
-            self.write_quoted(quoted, out)?;
+            self.write_quoted(quoted, &mut out)?;
         }
-        self.write_numbers(out)?;
-        mark(Part::Text, out);
+        self.write_numbers(&mut out)?;
+        let text = out.nbytes;
         write!(out, " [{}]. ", name.to_str().unwrap_or(""))?;
-        mark(Part::Status, out);
+        let status = out.nbytes;
         out.write_str(match self.argument() {
             Some(Arg::nobody) => "Mend the allocator or backend that gave it.",
             _ => remedy,
-        })
+        })?;
+        Ok([place, text, status])
     }
 
-    fn write_place(&self, out: &mut impl Write) -> fmt::Result {
+    fn write_place(&self, out: &mut Counted) -> fmt::Result {
         let argument = self.argument().map_or("", Arg::as_str);
         let member = match self.member() {
             Field::DLRS_FIELD_OPTION => self.words(),
@@ -109,7 +102,7 @@ impl Error {
     }
 
     /// At most 32 bytes around the position in `value`, as printable ASCII.
-    fn write_quoted(&self, text: &[u8], out: &mut impl Write) -> fmt::Result {
+    fn write_quoted(&self, text: &[u8], out: &mut Counted) -> fmt::Result {
         const SHOWN: usize = 32;
         let position = if self.status == Status::DLRS_PARSE { self.found() } else { 0 };
         let from = usize::try_from(position).unwrap_or(0).saturating_sub(SHOWN / 2);
@@ -123,7 +116,7 @@ impl Error {
         }
         out.write_str(if rest.len() > SHOWN { "...\"" } else { "\"" })
     }
-    fn write_numbers(&self, out: &mut impl Write) -> fmt::Result {
+    fn write_numbers(&self, out: &mut Counted) -> fmt::Result {
         let mut before = " (";
         for (label, is, number) in
             [("value", self.numbers()[0], self.first), ("limit", self.numbers()[1], self.second)]
