@@ -76,17 +76,18 @@ build() {
     "$1" "$out/lifecycle.o" -ldl -lpthread -o "$out/lifecycle" || return 1
 }
 
+limit=${STEP_SECONDS:-300}
 run_all() { # run_all BUILD
     for name in $programs; do
         [ -x "$work/$1/$name" ] || continue
         [ "$1" != gcc-c11 ] && is_run_once "$name" && continue
         arguments=
         [ "$name" = catalogue ] && [ "${CATALOGUE:-0}" = 1 ] && [ "$1" = gcc-c11 ] && arguments=--list
-        MALLOC_PERTURB_=165 timeout 300 "$work/$1/$name" $arguments >"$work/log" 2>&1
+        MALLOC_PERTURB_=165 timeout "$limit" "$work/$1/$name" $arguments >"$work/log" 2>&1
         count "$1 $name" $? "$work/log"
     done
     cp "$work/lib/libdlpack_rs.so" "$work/copy.so"
-    timeout 300 "$work/$1/lifecycle" "$work/lib/libdlpack_rs.so" "$work/copy.so" >"$work/log" 2>&1
+    timeout "$limit" "$work/$1/lifecycle" "$work/lib/libdlpack_rs.so" "$work/copy.so" >"$work/log" 2>&1
     count "$1 lifecycle" $? "$work/log"
 }
 
@@ -108,7 +109,7 @@ done
 if command -v g++ >/dev/null; then
     if g++ -g -std=c++17 $warnings "-I$include" "-I$here" "$here/throw.cpp" \
         "$work/gcc-c11/harness.o" "$work/gcc-c11/inject.o" $link -o "$work/throw" 2>"$work/log"; then
-        timeout 300 "$work/throw" >"$work/log" 2>&1
+        timeout "$limit" "$work/throw" >"$work/log" 2>&1
         count throw $? "$work/log"
     else
         cat "$work/log"
@@ -151,8 +152,9 @@ if [ "${NO_VALGRIND:-0}" = 0 ] && command -v valgrind >/dev/null; then
         # A handler repairs faults there, and goes on with registers as they were at the fault.
         exact=
         [ "$name" = test_workers ] && exact=--vex-iropt-register-updates=allregs-at-mem-access
-        timeout 900 valgrind -q $exact --leak-check=full --track-origins=yes --error-exitcode=9 \
-            --errors-for-leak-kinds=$kinds --soname-synonyms=somalloc=nouserintercepts \
+        timeout "${STEP_SECONDS:-900}" valgrind -q $exact --leak-check=full \
+            --track-origins=yes --error-exitcode=9 --errors-for-leak-kinds=$kinds \
+            --soname-synonyms=somalloc=nouserintercepts \
             --log-file='"$work"'/$name.%p.errors '"$work"'/gcc-c11/$name "$@" >'"$work"'/$name.log 2>&1
         echo $? >'"$work"'/$name.status' <"$work/list"
     for name in $programs lifecycle; do

@@ -11,7 +11,8 @@
 # --all: what was not run has failed, but for steps that have one of the WORDs in them. STEP_JOBS is
 # how many steps run at a time, as many as there are processors, at most 4; with 1, what a step says
 # is printed as it says it. STEP_SECONDS is how long a step may take before it is ended, 2,400: a
-# deadlock does not hang everything. An interrupt ends all steps and all that they started.
+# deadlock does not hang everything. Set, it is also how long a program of c_tests may take: a machine
+# with much other work needs more. An interrupt ends all steps and all that they started.
 set -u
 all=0 but=()
 while [ $# -gt 0 ]; do

@@ -26,7 +26,7 @@ ln -sf libdlpack_rs.so "$out/lib/$("$here/../../cdylib/soname.sh")"
 step() { # step NAME COMMAND...: adds up the closing line; shows the rest when something failed
     name=$1
     shift
-    timeout "${STEP_TIMEOUT:-600}" "$@" >"$out/log" 2>&1
+    timeout "${STEP_SECONDS:-600}" "$@" >"$out/log" 2>&1
     status=$?
     line=$(tail -n 1 "$out/log")
     case $line in
