@@ -56,7 +56,7 @@ unsafe fn any_pair(python: Python, object: *mut PyObject, name: &'static str) ->
             // SAFETY: attached.
             unsafe { python.PyErr_Clear() };
             let kind = KindOf(python, object);
-            let text = format_args!("{name} must be a pair of integers, not {kind}");
+            let text = format_args!("{name} must be a pair of integers; this {kind} is none");
             return Err(refused(python, python.PyExc_TypeError(), text));
         }
         Err(error) => return Err(error),
