@@ -294,10 +294,13 @@ pub unsafe fn to_device(
 ) -> Result<Made> {
     device_type::check(device).of(DEVICE)?;
     let there = src.device == device;
+    // SAFETY: the caller's word.
+    let shared =
+        || device_type::serves_cpu(src.device, device) && unsafe { share::own(tensor) }.is_ok();
     match policy {
         // SAFETY: the caller's word.
         CopyPolicy::IfNeeded | CopyPolicy::Never if there => unsafe { found(tensor) },
-        CopyPolicy::IfNeeded | CopyPolicy::Never if device_type::serves_cpu(src.device, device) => {
+        CopyPolicy::IfNeeded | CopyPolicy::Never if shared() => {
             // SAFETY: the caller's word.
             unsafe { as_cpu(src, tensor, &options.streams) }.map(Made::found)
         }

@@ -4167,8 +4167,9 @@ class _Library:
 
         Shape:     unchanged; a copy is compact row-major.
         Bytes:     a copy as dlrs_clone.
-        Device:    from any to any, as dlrs_copy. Pinned and managed memory is the CPU's as it is, once
-                   its stream, as of dlrs_copy_options, has written it: that needs no copy.
+        Device:    from any to any, as dlrs_copy. Pinned and managed memory of a tensor of this library
+                   is the CPU's as it is, once its stream, as of dlrs_copy_options, has written it: that
+                   needs no copy.
         Ownership: the caller owns *out: one more holder of src, a tensor that has one, or a copy that
                    keeps nothing of it.
         Flags:     a copy as dlrs_clone; without one src's, without IS_COPIED, which src loses too.
