@@ -1,19 +1,24 @@
 """Sphinx: the site of docs/ (`make docs`). site.py writes the sources that this reads."""
 
 import re
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "python"))
 project = "libdlpack_rs"
 copyright = "The libdlpack_rs authors, Apache-2.0"
-extensions = ["myst_parser", "hawkmoth"]
+extensions = ["myst_parser", "hawkmoth", "sphinx.ext.autodoc"]
 html_theme = "furo"
 html_title = "libdlpack_rs"
 
 html_show_sphinx = False
 nitpicky = True
 # Types of the language and of dlpack.h, which no page documents.
-nitpick_ignore_regex = [("c:identifier", r"((u?int(\d+|ptr)|size|ptrdiff)_t|DL\w+|dlrs_\w+)")]
+nitpick_ignore_regex = [
+    ("py:.*", r".*"),
+    ("c:identifier", r"((u?int(\d+|ptr)|size|ptrdiff)_t|DL\w+|dlrs_\w+)"),
+]
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
 hawkmoth_root = str(ROOT / "include")

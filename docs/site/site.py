@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 REPOSITORY = "https://github.com/libdlpack-rs/libdlpack_rs/blob/main/"
 # Pages that stand outside of docs/ in the repository, and their names on the site.
-OUTSIDE = {"python/README.md": "python.md", "examples/README.md": "examples.md",
+OUTSIDE = {"python/README.md": "package_python.md", "examples/README.md": "examples.md",
            "examples/adopt/README.md": "adopt.md", "CONTRIBUTING.md": "contributing.md",
            "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
 LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")

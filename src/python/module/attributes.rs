@@ -188,7 +188,7 @@ pub static ATTRIBUTES: [GetSetDef; 17] = [
     ),
     GetSetDef::new(c"data_ptr", get_data_ptr, "Address of element (0, ..., 0); 0 without any.\0"),
     GetSetDef::new(c"byte_offset", get_byte_offset, "byte_offset of the DLTensor.\0"),
-    GetSetDef::new(c"flags", get_flags, "DLPACK_FLAG_BITMASK_... bits, a number.\0"),
+    GetSetDef::new(c"flags", get_flags, "Flags of DLPack, as the bits of a number.\0"),
     GetSetDef::new(c"readonly", get_read_only, "Whether the elements must not be written.\0"),
     GetSetDef::new(
         c"is_copied",
