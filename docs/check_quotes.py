@@ -6,7 +6,8 @@ equal the lines between `[quote:hello]` and `[/quote]` in that file, without the
 without a name it must equal the whole file. `--fix` rewrites the blocks instead.
 
 And names: each `dlrs_...` and `DLRS_...` in the documentation stands in a header. And
-figures: benches/page.py makes them of the data in benches/results.
+figures: benches/page.py makes them of the data in benches/results. And words: what the glossary
+(docs/glossary.md) has a better word for stands nowhere in sources or documentation.
 """
 
 import re
@@ -20,6 +21,18 @@ REGION = re.compile(r"^[^\n]*\[quote:(\w+)\][^\n]*\n(.*?)^[^\n]*\[/quote\]", re.
 BLOCK = re.compile(r"(^<!-- quote (\S+)(?: (\w+))? -->\n+```\w*\n)(.*?)(^```$)", re.M | re.S)
 MARK = re.compile(r"^<!-- quote ", re.M)
 NAME = re.compile(r"(?<!#)\b(?:dlrs|DLRS)_\w*[a-zA-Z0-9]\b(?!_)")  # not `dlrs_view_*`, no anchor
+
+# What is written, and the field's word for it.
+WORDS = {
+    r"past the caches": "non-temporal store", r"want of memory": "memory is exhausted",
+    r"likewise": "say it again", r"on any threads": "thread-safe",
+    r"(?:ask|asks|asked|asking) for (?:cache )?lines": "prefetch",
+    r"of no (?:byte|element)": "empty", r"turned round": "reversed",
+    r"the nearest cache": "L1", r"in the near(?:est)? level": "L1",
+    r"macro-face|of faces|large faces|small faces": "matrix",
+}
+WORDS_IN = ["src", "kernels", "include", "docs", "python", "conform", "examples", "README.md",
+            "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 
 
 def quoted(path, name):
@@ -77,6 +90,22 @@ def names(file, known):
     return len(found & known), len(found - known)
 
 
+def words():
+    """Passed and failed files, by their words."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *WORDS_IN,
+                             ":!*.json", ":!*.svg", ":!docs/check_quotes.py"], cwd=ROOT,
+                            check=True, capture_output=True, text=True).stdout.split()
+    passed = failed = 0
+    for name in listed:
+        text = " ".join((ROOT / name).read_text(errors="replace").split())
+        found = [(word, better) for word, better in WORDS.items()
+                 if re.search(rf"\b(?:{word})\b", text, re.I)]
+        for word, better in found:
+            print(f"FAIL  {name}: {word!r}, for which the glossary has {better!r}")
+        passed, failed = passed + (not found), failed + len(found)
+    return passed, failed
+
+
 def main():
     headers = (ROOT / "include").glob("*.h*")
     known = set(NAME.findall("\n".join(header.read_text() for header in headers)))
@@ -90,6 +119,8 @@ def main():
         passed, failed = passed + good, failed + bad
         good, bad = names(ROOT / name, known)
         passed, failed = passed + good, failed + bad
+    good, bad = words()
+    passed, failed = passed + good, failed + bad
     figures = subprocess.run([sys.executable, "-B", ROOT / "benches/page.py", "--check"])
     passed, failed = passed + (figures.returncode == 0), failed + (figures.returncode != 0)
     print(f"documentation: {passed} passed, {failed} failed")

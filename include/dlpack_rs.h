@@ -106,8 +106,8 @@ extern "C" {
  * Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
  * count bytes.
  *
- * Threads. Functions may run on any threads at the same time, also on the same tensor, as long
- * as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
+ * Threads. All functions are thread-safe: several may run at a time, on the same tensor too, as
+ * long as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
  * A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
  * release what is not the last holder: holders are counted by atomic instructions.
  *
@@ -1030,7 +1030,7 @@ struct dlrs_import_options {
  *            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the
  *            tensor is then neither boxed nor copied.
  *            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
- *            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
+ *            copying was forbidden; DLRS_UNSUPPORTED: the same, for the alignment of an opaque
  *            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
  *            of no argument: an allocator or backend gave memory that is not aligned as asked.
  * Threads:   any.
@@ -1309,7 +1309,7 @@ struct dlrs_view_step {
   int32_t op;
   /** Counts from the end when negative. */
   int32_t axis;
-  /** The second axis, likewise. */
+  /** The second axis. */
   int32_t other_axis;
   /** Values in `shape`, and in `strides` where the step takes them. */
   int32_t ndim;
@@ -3033,9 +3033,9 @@ dlrs_status dlrs_peer_access_set(DLDevice device,
 
 /**
  * Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
- * every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
- * means that it could not and ran none: the calling thread then does all the work. 0 without all
- * of them is DLRS_CALLBACK, and the destination undefined.
+ * every `index` below `n`, on threads of its choice, and returns 0 after the last one has
+ * returned. Not 0 means that it could not and ran none: the calling thread then does all the work.
+ * 0 without all of them is DLRS_CALLBACK, and the destination undefined.
  */
 typedef int32_t (*dlrs_parallel_for_fn)(void *context,
                                         size_t n,

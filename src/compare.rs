@@ -180,7 +180,7 @@ pub unsafe fn max_diff(pair: &Pair) -> Result<f64> {
 /// # Safety
 /// The tensors that were read are live.
 unsafe fn largest_of_integers(both: &Both) -> f64 {
-    // What has a sign is ordered as if it had none, once the sign is turned round.
+    // What has a sign is ordered as if it had none, once the sign bit is flipped.
     let turn = if matches!(both.kind, Kind::Int { signed: true, .. }) { 1 << 63 } else { 0u64 };
     let mut largest = 0;
     // SAFETY: the caller's word.

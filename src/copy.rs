@@ -70,7 +70,7 @@ pub enum CopyPolicy {
 
 const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
-/// A copy that has been checked: it can only fail for want of memory, or with its device.
+/// A copy that has been checked: it can only fail because memory is exhausted, or with its device.
 pub struct Job {
     transfer: Transfer,
     /// Bytes to copy through, where source and destination share memory.
@@ -78,7 +78,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// One to be made: of no byte.
+    /// An empty one.
     #[inline(always)]
     pub const fn none() -> Job {
         Job { transfer: Transfer::none(), scratch_nbytes: None }

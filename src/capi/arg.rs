@@ -234,7 +234,7 @@ impl<T: Managed> Taken<T> {
     /// is set to NULL.
     ///
     /// # Safety
-    /// `slot` is NULL or points to a readable variable; `out` likewise, writable.
+    /// `slot` is NULL or points to a readable variable, `out` to a writable one.
     #[inline(always)]
     pub unsafe fn new<U>(slot: *mut *mut T, out: *mut *mut U, args: [Arg; 2]) -> Result<Self> {
         // SAFETY: the caller's word.

@@ -258,7 +258,7 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
 ///            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the
 ///            tensor is then neither boxed nor copied.
 ///            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
-///            copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
+///            copying was forbidden; DLRS_UNSUPPORTED: the same, for the alignment of an opaque
 ///            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
 ///            of no argument: an allocator or backend gave memory that is not aligned as asked.
 /// Threads:   any.

@@ -30,9 +30,9 @@ pub const DLRS_COPY_RAW_BYTES: u32 = 1 << 1;
 pub const DLRS_COPY_ASYNC: u32 = 1 << 2;
 
 /// Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
-/// every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
-/// means that it could not and ran none: the calling thread then does all the work. 0 without all
-/// of them is DLRS_CALLBACK, and the destination undefined.
+/// every `index` below `n`, on threads of its choice, and returns 0 after the last one has
+/// returned. Not 0 means that it could not and ran none: the calling thread then does all the work.
+/// 0 without all of them is DLRS_CALLBACK, and the destination undefined.
 #[allow(non_camel_case_types)]
 pub type dlrs_parallel_for_fn = Option<
     unsafe extern "C" fn(

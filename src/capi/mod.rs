@@ -35,8 +35,8 @@
 //! Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
 //! count bytes.
 //!
-//! Threads. Functions may run on any threads at the same time, also on the same tensor, as long
-//! as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
+//! Threads. All functions are thread-safe: several may run at a time, on the same tensor too, as
+//! long as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
 //! A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
 //! release what is not the last holder: holders are counted by atomic instructions.
 //!

@@ -85,7 +85,7 @@ pub struct dlrs_view_step {
     pub op: i32,
     /// Counts from the end when negative.
     pub axis: i32,
-    /// The second axis, likewise.
+    /// The second axis.
     pub other_axis: i32,
     /// Values in `shape`, and in `strides` where the step takes them.
     pub ndim: i32,

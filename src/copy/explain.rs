@@ -24,7 +24,7 @@ pub fn explain(pair: &Pair, options: &Options, explained: &mut Explained) -> Res
 }
 
 impl Explained {
-    /// One to be made: of no byte.
+    /// An empty one.
     #[inline(always)] // in its place
     pub const fn none() -> Explained {
         let (options, ways) = (Options::DEFAULT, [None, None]);

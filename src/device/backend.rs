@@ -44,7 +44,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// One to be made: of no byte.
+    /// An empty one.
     #[inline(always)]
     pub const fn none() -> Transfer {
         let device = DLDevice { device_type: 0, device_id: 0 };

@@ -97,7 +97,7 @@ impl Gathered {
 }
 
 impl Plan {
-    /// One to be made: of no byte.
+    /// An empty one.
     #[inline(always)]
     pub const fn none() -> Plan {
         Plan::new(core::ptr::null(), core::ptr::null_mut(), Item::Bytes(0))

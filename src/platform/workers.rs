@@ -69,7 +69,7 @@ pub fn uncancelled<R>(body: impl FnOnce() -> R) -> R {
 /// others as there are parts for and can be had, at most [`WORKERS_MOST`].
 ///
 /// # Safety
-/// The body may be called so, on any threads at the same time.
+/// The body may be called so, on several threads at a time.
 #[inline(never)] // a frame of its own: stacks may be small
 pub unsafe fn side_by_side(parts: usize, body: Body, context: *mut c_void) {
     const FEW: usize = 15;

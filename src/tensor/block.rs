@@ -225,7 +225,7 @@ pub fn new_here(spec: &Spec) -> Result<NonNull<Block>> {
     Ok(block)
 }
 
-/// Want of memory, or more than there can be.
+/// Memory is exhausted, or more is needed than there can be.
 #[cold]
 pub fn no_memory(total: Option<usize>) -> Error {
     match total {

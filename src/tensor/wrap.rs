@@ -10,7 +10,7 @@ use crate::validate::{Rules, Snapshot, check_flags};
 
 /// A block of ours with exactly `flags` over the memory that `tensor` describes, in the order of
 /// the checks: for what [`block::around`] left. Extents and strides are copied, NULL strides
-/// filled. What is wrong with the tensor comes before want of memory. On error the owner still
+/// filled. What is wrong with the tensor comes before exhausted memory. On error the owner still
 /// belongs to the caller.
 ///
 /// # Safety

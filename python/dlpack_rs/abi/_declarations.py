@@ -633,7 +633,7 @@ class dlrs_view_step(Structure):
     struct_size: `sizeof(dlrs_view_step)`; the same in every step of an array.
     op: A `dlrs_view_op`.
     axis: Counts from the end when negative.
-    other_axis: The second axis, likewise.
+    other_axis: The second axis.
     ndim: Values in `shape`, and in `strides` where the step takes them.
     dtype: The dtype.
     start: The first number.

@@ -823,7 +823,7 @@ class dlrs_view_step(Structure):
     axis: _CField[c_int32, int, int | c_int32]
     """Counts from the end when negative."""
     other_axis: _CField[c_int32, int, int | c_int32]
-    """The second axis, likewise."""
+    """The second axis."""
     ndim: _CField[c_int32, int, int | c_int32]
     """Values in `shape`, and in `strides` where the step takes them."""
     dtype: _CField[DLDataType, DLDataType, DLDataType]
@@ -935,9 +935,9 @@ class dlrs_free_fn(CFuncPtr):
 @final
 class dlrs_parallel_for_fn(CFuncPtr):
     """Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
-    every `index` below `n`, on any threads, and returns 0 after the last one has returned. Not 0
-    means that it could not and ran none: the calling thread then does all the work. 0 without all
-    of them is DLRS_CALLBACK, and the destination undefined.
+    every `index` below `n`, on threads of its choice, and returns 0 after the last one has
+    returned. Not 0 means that it could not and ran none: the calling thread then does all the work.
+    0 without all of them is DLRS_CALLBACK, and the destination undefined.
     """
     def __new__(
         cls,
@@ -2828,7 +2828,7 @@ class _Library:
                    DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the
                    tensor is then neither boxed nor copied.
                    DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
-                   copying was forbidden; DLRS_UNSUPPORTED: likewise, for the alignment of an opaque
+                   copying was forbidden; DLRS_UNSUPPORTED: the same, for the alignment of an opaque
                    handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
                    of no argument: an allocator or backend gave memory that is not aligned as asked.
         Threads:   any.

@@ -12,8 +12,8 @@ use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, WORKERS_MOST};
 
 /// The caller's way to run `n` bodies at once: it calls `body(body_ctx, i)` once for every `i`
-/// below `n`, on any threads, and returns 0 after the last. Nonzero: it could not, and has run
-/// none; the calling thread then does all the work.
+/// below `n`, on threads of its choice, and returns 0 after the last. Nonzero: it could not, and has
+/// run none; the calling thread then does all the work.
 #[derive(Clone, Copy)]
 pub struct ParallelFor {
     /// The function.
@@ -139,7 +139,7 @@ unsafe extern "C" fn given(context: *mut c_void, i: usize) {
 /// cannot: then the caller does all. A pool that says that it did and did not is an error.
 ///
 /// # Safety
-/// The body may be called so, on any threads at the same time.
+/// The body may be called so, on several threads at a time.
 pub(in crate::device) unsafe fn side_by_side(
     parallel: &Parallel,
     parts: usize,

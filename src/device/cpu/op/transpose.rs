@@ -132,7 +132,7 @@ unsafe fn near(nest: &Nest, sides: &Sides) {
     unsafe { transpose(nest, sides, Reach::NEAR, Space::near(&mut lists)) }
 }
 
-/// Past the caches.
+/// With non-temporal stores.
 #[inline(never)]
 unsafe fn past(nest: &Nest, sides: &Sides, reach: Reach) {
     let (mut lists, mut stage) = (MaybeUninit::uninit(), MaybeUninit::uninit());
