@@ -1,5 +1,6 @@
 /* Conversion, filling, comparison, batches and plain bytes, from plain C. */
 #include <float.h>
+#include <float.h>
 #include <math.h>
 
 #include "harness.h"
@@ -300,7 +301,34 @@ static void test_bytes(void) {
   }
 }
 
+/* DLRS_COPY_SATURATE: integers and floats; what it does not go with. */
+static void test_saturation(void) {
+  int32_t wide[4] = {300, -300, 7, INT32_MIN};
+  uint8_t bytes[4] = {0}, narrow[4] = {0};
+  double large = 1e300;
+  float single = 0;
+  int64_t four = 4;
+  dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);
+  DLManagedTensorVersioned src, dst, one, other;
+  options.flags = DLRS_COPY_SATURATE;
+  src = t_managed(t_describe(wide, t_dtype(kDLInt, 32, 1), 1, &four, NULL), 0);
+  dst = t_managed(t_describe(bytes, t_dtype(kDLUInt, 8, 1), 1, &four, NULL), 0);
+  WORKS(dlrs_cast(&src, &dst, &options, ERR));
+  CHECK(bytes[0] == 255 && bytes[1] == 0 && bytes[2] == 7 && bytes[3] == 0);
+  dst.dl_tensor.data = narrow;
+  WORKS(dlrs_cast(&src, &dst, NULL, ERR));
+  CHECK(narrow[0] == 44 && narrow[1] == 212 && narrow[2] == 7 && narrow[3] == 0);
+  WORKS(dlrs_fill(&dst, &wide[0], t_dtype(kDLInt, 32, 1), &options, ERR));
+  CHECK(narrow[0] == 255 && narrow[3] == 255);
+  one = t_managed(t_describe(&large, t_dtype(kDLFloat, 64, 1), 0, NULL, NULL), 0);
+  other = t_managed(t_describe(&single, t_dtype(kDLFloat, 32, 1), 0, NULL, NULL), 0);
+  WORKS(dlrs_cast(&one, &other, &options, ERR));
+  CHECK(single == FLT_MAX);
+  REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_copy(&src, &src, &options, ERR));
+}
+
 int main(void) {
+  test_saturation();
   test_cast_values();
   test_repacking();
   test_refusals();

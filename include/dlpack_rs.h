@@ -3032,6 +3032,13 @@ dlrs_status dlrs_peer_access_set(DLDevice device,
 #define DLRS_COPY_ASYNC (1U << 2U)
 
 /**
+ * Of dlrs_cast and dlrs_fill only: what is too large for the destination's dtype becomes the
+ * largest finite value of its sign. Without it integers keep their low bits, and floats become
+ * infinity, or NaN where there is none.
+ */
+#define DLRS_COPY_SATURATE (1U << 3U)
+
+/**
  * Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
  * every `index` below `n`, on threads of its choice, and returns 0 after the last one has
  * returned. Not 0 means that it could not and ran none: the calling thread then does all the work.
@@ -3318,6 +3325,9 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
  *               two; NaN for zero, for what is negative or too large.
  * Float to int: towards zero; out of range saturates; NaN becomes 0.
  * Int to int:   the low bits (two's complement).
+ * With DLRS_COPY_SATURATE: integers saturate, too. What is too large for a float becomes its
+ *               largest finite value; to types of at most 16 bits, and from float64 to float32,
+ *               infinity too. Wider types have it all.
  * To bool:      whether it is not 0; NaN is not. From bool: 0 or 1, any byte but 0 being true.
  * Complex:      the imaginary part is dropped, except that to bool either part counts; from a
  *               real dtype it is 0.

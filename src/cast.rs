@@ -5,7 +5,6 @@ use core::ptr::NonNull;
 use crate::abi::{DLManagedTensorVersioned as Managed, *};
 use crate::copy::{self, Options, Pair, Scratch};
 use crate::device::cast::{self, Cast, Kind};
-use crate::device::cpu::Parallel;
 use crate::dtype;
 use crate::error::{Arg, Of, Result};
 use crate::layout::MAX_NDIM;
@@ -44,7 +43,7 @@ unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
     pair.host_access(&options.streams)?;
     if !shared {
         // SAFETY: the elements of the destination are distinct, and none of the source's.
-        return unsafe { passes((src, &from), (dst, &to), &options.parallel) };
+        return unsafe { passes((src, &from), (dst, &to), options) };
     }
     let scratch = Scratch::new(Some(dst.nbytes().of(*target)?)).of(*target)?;
     let Some(memory) = scratch.memory() else { return Ok(()) };
@@ -56,8 +55,8 @@ unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
         numbers::view(dst.shape(), dst.dtype, place, dst.flags & PADDED, &mut compact)
             .of(*target)?;
         let between = Part::of(&compact).of(*target)?;
-        passes((src, &from), (&compact, &between), &options.parallel)?;
-        passes((&compact, &between), (dst, &to), &options.parallel)?;
+        passes((src, &from), (&compact, &between), options)?;
+        passes((&compact, &between), (dst, &to), options)?;
     }
     Ok(())
 }
@@ -72,13 +71,13 @@ type Numbers<'a> = (&'a Snapshot, &'a Part);
 /// # Safety
 /// Every element of both lies in live memory; those of the destination are distinct, and none of
 /// the source's.
-unsafe fn passes((src, from): Numbers, (dst, to): Numbers, parallel: &Parallel) -> Result<()> {
+unsafe fn passes((src, from): Numbers, (dst, to): Numbers, options: &Options) -> Result<()> {
     let pass = |from: &Part, to: &Part, numbers: i64, merge: bool| {
         let mut cast = Cast::NONE;
         numbers::pair(src.shape(), from, to, numbers, &mut cast);
-        cast.merge = merge;
+        (cast.merge, cast.saturate) = (merge, options.saturate);
         // SAFETY: the caller's word.
-        unsafe { cast::run(&cast, parallel) }
+        unsafe { cast::run(&cast, &options.parallel) }
     };
     if numbers::has_gap(dst) {
         pass(&Part::zero(), &to.bytes(), i64::from(dst.slot_bits() / 8), false)?;

@@ -35,6 +35,8 @@ pub struct Options {
     pub raw_bytes: bool,
     /// Between packed and padded elements too.
     pub repack: bool,
+    /// Of conversions: what is too large becomes the largest finite value.
+    pub saturate: bool,
     /// Threads.
     pub parallel: Parallel,
     /// Order with other work of devices.
@@ -47,6 +49,7 @@ impl Options {
         allow_overlap: false,
         raw_bytes: false,
         repack: false,
+        saturate: false,
         parallel: Parallel { threads: 0, hook: None },
         streams: Streams::NONE,
     };

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use super::arg;
-use super::copy::{CopyArgs, dlrs_copy_options};
+use super::copy::{CopyArgs, DLRS_COPY_SATURATE, dlrs_copy_options};
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
 use crate::cast::{self, Value};
@@ -12,7 +12,7 @@ use crate::dtype;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::validate::Rules;
 
-/// Options of a function that has to understand elements, not only move them.
+/// Options of a function that converts elements, and does not only move them.
 ///
 /// # Safety
 /// `options` is NULL or a live options struct.
@@ -22,7 +22,7 @@ pub(super) unsafe fn value_options(
     argument: Arg,
 ) -> Result<Options> {
     // SAFETY: the caller's word.
-    let options = unsafe { CopyArgs::read(options, argument) }?;
+    let options = unsafe { CopyArgs::read_with(options, argument, DLRS_COPY_SATURATE) }?;
     if options.raw_bytes {
         let error = Error::new(DLRS_BAD_ARG).option("flags").of(argument);
         return Err(error.detail("DLRS_COPY_RAW_BYTES does not go with elements as numbers"));
@@ -48,6 +48,9 @@ pub(super) unsafe fn value_options(
 ///               two; NaN for zero, for what is negative or too large.
 /// Float to int: towards zero; out of range saturates; NaN becomes 0.
 /// Int to int:   the low bits (two's complement).
+/// With DLRS_COPY_SATURATE: integers saturate, too. What is too large for a float becomes its
+///               largest finite value; to types of at most 16 bits, and from float64 to float32,
+///               infinity too. Wider types have it all.
 /// To bool:      whether it is not 0; NaN is not. From bool: 0 or 1, any byte but 0 being true.
 /// Complex:      the imaginary part is dropped, except that to bool either part counts; from a
 ///               real dtype it is 0.

@@ -29,6 +29,11 @@ pub const DLRS_COPY_RAW_BYTES: u32 = 1 << 1;
 /// for the way wait as without this flag.
 pub const DLRS_COPY_ASYNC: u32 = 1 << 2;
 
+/// Of dlrs_cast and dlrs_fill only: what is too large for the destination's dtype becomes the
+/// largest finite value of its sign. Without it integers keep their low bits, and floats become
+/// infinity, or NaN where there is none.
+pub const DLRS_COPY_SATURATE: u32 = 1 << 3;
+
 /// Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
 /// every `index` below `n`, on threads of its choice, and returns 0 after the last one has
 /// returned. Not 0 means that it could not and ran none: the calling thread then does all the work.
@@ -112,12 +117,26 @@ impl CopyArgs {
     /// `options` is NULL or a live options struct.
     #[inline]
     pub unsafe fn read(options: *const dlrs_copy_options, argument: Arg) -> Result<Options> {
+        // SAFETY: the caller's word.
+        unsafe { Self::read_with(options, argument, 0) }
+    }
+
+    /// As [`CopyArgs::read`], of a function that knows `more` flags.
+    ///
+    /// # Safety
+    /// As [`CopyArgs::read`].
+    #[inline]
+    pub unsafe fn read_with(
+        options: *const dlrs_copy_options,
+        argument: Arg,
+        more: u32,
+    ) -> Result<Options> {
         platform::cancellation_point();
         // SAFETY: the caller's word.
         let Some(options) = (unsafe { arg::options(options, argument) })? else {
             return Ok(Options::DEFAULT);
         };
-        let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC;
+        let known = DLRS_COPY_ALLOW_OVERLAP | DLRS_COPY_RAW_BYTES | DLRS_COPY_ASYNC | more;
         if options.flags & !known | options.reserved != 0 {
             let (name, value) = match options.flags & !known {
                 0 => ("reserved", options.reserved),
@@ -131,6 +150,7 @@ impl CopyArgs {
         Ok(Options {
             allow_overlap: options.flags & DLRS_COPY_ALLOW_OVERLAP != 0,
             repack: false,
+            saturate: options.flags & DLRS_COPY_SATURATE != 0,
             raw_bytes: options.flags & DLRS_COPY_RAW_BYTES != 0,
             parallel: Parallel { threads: options.threads as usize, hook },
             streams: Streams {

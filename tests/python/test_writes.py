@@ -186,6 +186,58 @@ def test_astype(source, target):
             assert t.is_contiguous("F")
 
 
+def saturated(array, dtype):
+    """What is too large becomes the largest finite value: by Python's own numbers."""
+    most = float(ml_dtypes.finfo(dtype).max) if "float" in dtype.name else None
+    if dtype == bool or most is not None and (
+            array.dtype == bool or dtype.name == "float64" or
+            dtype.name == "float32" and array.dtype.name != "float64"):
+        return converted(array, dtype)  # nothing is too large
+    numbers = [x if isinstance(x, int) else float(x) for x in (
+        map(int, array) if "float" not in array.dtype.name else array.astype("f8"))]
+    if most is None:
+        low, high = int(ml_dtypes.iinfo(dtype).min), int(ml_dtypes.iinfo(dtype).max)
+        whole = [0 if x != x else min(max(x, low), high) for x in numbers]
+        return np.array([int(x) for x in whole], "u8" if low == 0 else "i8").astype(dtype)
+    if most > 2.0 ** 60 and "float" not in array.dtype.name:
+        return converted(array, dtype)
+    least = -most
+    if dtype.name == "float8_e8m0fnu":  # negative ones are NaN; ml_dtypes goes by way of float32
+        least, numbers = -math.inf, [max(x, 2.0 ** -127) if x > 0 else x for x in numbers]
+    return converted(np.array([x if x != x else min(max(x, least), most) for x in numbers],
+                              "f8"), dtype)
+
+
+REAL = [name for name, dtype in ALL.items() if dtype.kind != "c"]
+
+
+@pytest.mark.parametrize("target", REAL)
+@pytest.mark.parametrize("source", REAL)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_astype_saturates(source, target):
+    rng = np.random.default_rng(7)
+    kind = ALL[source]
+    if bits_of(source) < 8:
+        array = np.arange(2 ** bits_of(source), dtype="u1").astype("u1").view(kind) \
+            if "int" not in source else np.arange(2 ** bits_of(source)).astype(kind)
+    elif kind == bool:
+        array = np.array([False, True])
+    else:
+        array = rng.integers(0, 256, 8 * 400, "u1").view(kind)
+    want = saturated(array, ALL[target])
+    t = m.from_dlpack(array).astype(target, saturate=True)
+    if source == target:
+        assert t.tobytes() == m.from_dlpack(array).tobytes()
+    elif bits_of(target) < 8:
+        got = t.tolist()
+        assert str(got) == str(m.from_dlpack(want).tolist())
+    else:
+        nan = np.isnan(want.astype("f8")) if "float" in target else np.zeros(want.shape, bool)
+        got = t.numpy()
+        assert np.array_equal(got.view(f"u{got.itemsize}")[~nan], want.view(f"u{got.itemsize}")[~nan])
+        assert not nan.any() or np.isnan(got.astype("f8"))[nan].all()
+
+
 def test_astype_itself():
     t = m.from_dlpack(np.arange(3.0))
     assert t.astype(float, copy=False).data_ptr == t.data_ptr != t.astype("float64").data_ptr

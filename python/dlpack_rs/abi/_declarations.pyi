@@ -1401,6 +1401,11 @@ DLRS_COPY_NEEDED: Final = 309
 """The layout, device or writability asked for needs a copy, which was forbidden."""
 DLRS_COPY_RAW_BYTES: Final = 2
 """Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted."""
+DLRS_COPY_SATURATE: Final = 8
+"""Of dlrs_cast and dlrs_fill only: what is too large for the destination's dtype becomes the
+largest finite value of its sign. Without it integers keep their low bits, and floats become
+infinity, or NaN where there is none.
+"""
 DLRS_CTX_LOST: Final = 607
 """The device context is lost."""
 DLRS_DATA_NULL: Final = 210
@@ -1889,6 +1894,9 @@ class _Library:
                       two; NaN for zero, for what is negative or too large.
         Float to int: towards zero; out of range saturates; NaN becomes 0.
         Int to int:   the low bits (two's complement).
+        With DLRS_COPY_SATURATE: integers saturate, too. What is too large for a float becomes its
+                      largest finite value; to types of at most 16 bits, and from float64 to float32,
+                      infinity too. Wider types have it all.
         To bool:      whether it is not 0; NaN is not. From bool: 0 or 1, any byte but 0 being true.
         Complex:      the imaginary part is dropped, except that to bool either part counts; from a
                       real dtype it is 0.

@@ -348,6 +348,10 @@ class CopyFlags(IntFlag):
     # (dlrs_stream_sync, an event, or dlrs_release_after_take). Copies that need memory of the host
     # for the way wait as without this flag.
     ASYNC = 4
+    # Of dlrs_cast and dlrs_fill only: what is too large for the destination's dtype becomes the
+    # largest finite value of its sign. Without it integers keep their low bits, and floats become
+    # infinity, or NaN where there is none.
+    SATURATE = 8
 
 
 class NormalizeFlags(IntFlag):

@@ -37,13 +37,16 @@ pub struct Cast {
     pub dims: Dims,
     /// For bytes: what is written is "or"ed to what is there.
     pub merge: bool,
+    /// What is too large becomes the largest finite value.
+    pub saturate: bool,
 }
 
 impl Cast {
     /// One to be made.
     pub const NONE: Cast = {
         let side = Side { first: null_mut(), bits: 8, strides: [0; DIMS] };
-        Cast { src: (Kind::Bool, side), dst: (Kind::Bool, side), dims: Dims::NONE, merge: false }
+        let side = (Kind::Bool, side);
+        Cast { src: side, dst: side, dims: Dims::NONE, merge: false, saturate: false }
     };
 }
 
@@ -146,7 +149,7 @@ unsafe extern "C" fn body(deal: *mut c_void, i: usize) {
 #[inline(never)]
 unsafe fn alone(cast: &Cast) {
     let environment = FloatEnvironment::enter();
-    let pipeline = Pipeline::new(cast.src.0, cast.dst.0);
+    let pipeline = Pipeline::new(cast.src.0, cast.dst.0, cast.saturate);
     // SAFETY: the caller's word.
     unsafe {
         if !Stage::pays(cast) || !by_stage(cast, &pipeline) {
@@ -280,7 +283,7 @@ pub unsafe fn side_by_side(
     let mut wide = [Tile::ZERO, Tile::ZERO];
     let mut spares = [Tile::ZERO, Tile::ZERO];
     let mut cursors = sides.map(|(_, side)| Cursor::new(side, dims));
-    let pipelines = sides.map(|&(from, _)| Pipeline::new(from, kind));
+    let pipelines = sides.map(|&(from, _)| Pipeline::new(from, kind, false));
     let mut left = dims.count();
     while left > 0 {
         let n = left.min(TILE as u64) as usize;

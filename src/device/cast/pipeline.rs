@@ -104,10 +104,15 @@ enum Wide {
 }
 
 impl Pipeline {
-    /// The steps from `src` to `dst`; none when they are the same type.
-    pub fn new(src: Kind, dst: Kind) -> Pipeline {
+    /// The steps from `src` to `dst`; none when they are the same type. If they are to `saturate`,
+    /// what is too large becomes the largest finite value, of integers too.
+    pub fn new(src: Kind, dst: Kind, saturate: bool) -> Pipeline {
         let steps = [steps::F32_TO_F64; MOST_STEPS];
-        let mut pipeline = Pipeline { steps, count: 0, params: params(src, dst) };
+        let params = params(src, dst, saturate);
+        let mut pipeline = Pipeline { steps, count: 0, params };
+        if saturate && src != dst && pipeline.saturated(src, dst) {
+            return pipeline;
+        }
         // Two's complement: a sign makes no difference to integers of as many bits.
         let same =
             matches!((src, dst), (Kind::Int { bits: a, .. }, Kind::Int { bits: b, .. }) if a == b);
@@ -145,6 +150,45 @@ impl Pipeline {
             Kind::Float(format) => pipeline.store_float(wide, format, src.bits() <= 16),
         }
         pipeline
+    }
+
+    /// Between integers, and to binary32: whether these are all steps.
+    fn saturated(&mut self, src: Kind, dst: Kind) -> bool {
+        let wide = |kind| matches!(kind, Kind::Float(format) if format.width() == 64);
+        match (src, dst) {
+            (Kind::Int { .. } | Kind::Bool, Kind::Int { bits: to, .. }) => {
+                match src {
+                    Kind::Int { bits: 64, .. } => {}
+                    Kind::Int { bits: 32, signed: false } => self.push(steps::UINT32_TO_INT64),
+                    Kind::Int { bits, signed } => {
+                        if bits < 32 {
+                            self.push(load_int(bits, signed));
+                        }
+                        self.push(steps::INT32_TO_INT64);
+                    }
+                    _ => {
+                        self.push(steps::BOOL_TO_INT32);
+                        self.push(steps::INT32_TO_INT64);
+                    }
+                }
+                match to {
+                    64 => self.push(steps::INT64_WITHIN),
+                    _ => self.push(steps::INT64_WITHIN_32),
+                }
+                match dst.nbytes() {
+                    1 => self.push(steps::INT32_TO_8),
+                    2 => self.push(steps::INT32_TO_16),
+                    _ => {}
+                }
+                true
+            }
+            (_, Kind::Float(format)) if wide(src) && format.width() == 32 => {
+                self.push(steps::F64_WITHIN);
+                self.push(steps::F64_TO_F32);
+                true
+            }
+            _ => false,
+        }
     }
 
     fn push(&mut self, step: Step) {
@@ -311,7 +355,7 @@ fn load_int(bits: u8, signed: bool) -> Step {
     }
 }
 
-fn params(src: Kind, dst: Kind) -> Params {
+fn params(src: Kind, dst: Kind, saturate: bool) -> Params {
     let (bits, signed) = match dst {
         Kind::Int { bits, signed } => (u32::from(bits), signed),
         _ => (8, false),
@@ -319,10 +363,19 @@ fn params(src: Kind, dst: Kind) -> Params {
     let power = |bits: u32| f64::from_bits(u64::from(1023 + bits) << 52);
     let half = power(bits - 1);
     let (low, high) = if signed { (-half, half - 1.0) } else { (0.0, power(bits) - 1.0) };
-    let target = match dst {
+    let (low, high) = match dst {
+        Kind::Float(_) => (f64::from(f32::MIN), f64::from(f32::MAX)),
+        _ => (low, high),
+    };
+    let mut target = match dst {
         Kind::Float(format) if format.width() <= 16 && format.signed => Target::new(format),
         _ => Target::new(&BFLOAT16),
     };
+    if saturate {
+        target.beyond = target.max;
+    }
+    let most = u64::MAX >> (64 - bits.clamp(1, 64));
+    let range = if signed { (-((most >> 1) as i64) - 1, most >> 1) } else { (0, most) };
     Params {
         unused: 8u32.saturating_sub(src.bits()),
         signed: matches!(src, Kind::Int { signed: true, .. }),
@@ -332,5 +385,7 @@ fn params(src: Kind, dst: Kind) -> Params {
         high,
         source: if let Kind::Float(format) = src { Some(format) } else { None },
         target,
+        saturate,
+        range,
     }
 }

@@ -100,10 +100,14 @@ impl Target {
     }
 }
 
-/// The e8m0 code for a binary32.
+/// The e8m0 code for a binary32; if it is to saturate, what is too large is 2^127.
 #[inline(always)]
-pub fn octave(bits: u32) -> u32 {
+pub fn octave(bits: u32, saturate: bool) -> u32 {
     const NAN: u32 = 0xff;
+    const TOO_LARGE: u32 = 0x7f40_0000;
+    if saturate && (TOO_LARGE..=0x7f80_0000).contains(&bits) {
+        return NAN - 1;
+    }
     // From half of the way on up; what is above 2^-127, which is subnormal here, at once, as there.
     let code = if bits < 0x0080_0000 {
         u32::from(bits > 0x0040_0000)

@@ -27,6 +27,10 @@ pub struct Params {
     pub source: Option<&'static FloatFormat>,
     /// A destination float of at most 16 bits.
     pub target: Target,
+    /// Whether what is too large becomes the largest finite value.
+    pub saturate: bool,
+    /// Least and greatest value of the destination integer, exactly, for integers.
+    pub range: (i64, u64),
 }
 
 /// Converts a run of elements, unaligned on both sides.
@@ -105,6 +109,10 @@ steps! {
     INT32_TO_BOOL: i32 => u8, |x, _p| u8::from(x != 0);
     /// Two's complement, the low bits.
     INT64_TO_INT32: i64 => i32, |x, _p| x as i32;
+    /// Inside the destination's range; then the low bits.
+    INT64_WITHIN_32: i64 => i32, |x, p| within(x, p) as i32;
+    /// Inside the destination's range.
+    INT64_WITHIN: i64 => i64, |x, p| within(x, p);
     /// What is 0 only for 0.
     INT64_TO_ANY32: i64 => i32, |x, _p| x as i32 | (x >> 32) as i32;
 
@@ -146,6 +154,8 @@ steps! {
     F64_TO_INT64: f64 => i64, |x, p| bounded(x, p) as i64;
     /// Towards zero, saturated; NaN is 0.
     F64_TO_UINT64: f64 => u64, |x, _p| x as u64;
+    /// Inside the destination's range, or NaN.
+    F64_WITHIN: f64 => f64, |x, p| bounded(x, p);
     /// Whether it is not 0; NaN is not.
     F32_TO_BOOL: f32 => u8, |x, _p| u8::from(x != 0.0);
 
@@ -154,7 +164,14 @@ steps! {
     /// To a float of 16 bits.
     F32_TO_SMALL16: u32 => u16, |x, p| p.target.round(x) as u16;
     /// To e8m0, which has only powers of two.
-    F32_TO_OCTAVE: u32 => u8, |x, _p| octave(x) as u8;
+    F32_TO_OCTAVE: u32 => u8, |x, p| octave(x, p.saturate) as u8;
+}
+
+/// An integer of 64 bits inside the destination's range.
+#[inline(always)]
+fn within(x: i64, p: &Params) -> i64 {
+    let (low, high) = p.range;
+    if p.signed && x < 0 { x.max(low) } else { (x as u64).min(high) as i64 }
 }
 
 #[inline(always)]

@@ -193,7 +193,7 @@ method!(
                     let text = format_args!("asarray: copy=False: another dtype needs a copy");
                     return Err(refuse(python, python.PyExc_ValueError(), text));
                 }
-                converted(python, &taken, dtype)?
+                converted(python, &taken, dtype, false)?
             }
             _ => taken,
         };
@@ -216,7 +216,7 @@ unsafe fn is_nested(python: Python, object: *mut PyObject) -> bool {
 ///
 /// # Safety
 /// `src` is live.
-unsafe fn converted(python: Python, src: &Held, dtype: DLDataType) -> Answer<Held> {
+unsafe fn converted(python: Python, src: &Held, dtype: DLDataType, saturate: bool) -> Answer<Held> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; a fresh block.
     unsafe {
@@ -237,29 +237,31 @@ unsafe fn converted(python: Python, src: &Held, dtype: DLDataType) -> Answer<Hel
         if packed {
             clear(python, &made)?; // the bits behind the last element
         }
-        writes::write(python, src.tensor(), made.tensor())?;
+        let options = Options { saturate, ..*writes::OPTIONS };
+        writes::write(python, src.tensor(), made.tensor(), &options)?;
         share::set_flags(made.block().as_ref(), DLPACK_FLAG_BITMASK_IS_COPIED, 0)?;
         Ok(made)
     }
 }
 
 method!(
-    /// `astype(dtype, /, *, copy=True)`
+    /// `astype(dtype, /, *, copy=True, saturate=False)`
     astype, "astype", |object, call| {
         let python = call.python;
-        let mut values = [null_mut(); 2];
-        call.bind(&[DTYPE, COPY], 1, &mut values)?;
-        let [dtype, copy] = values;
+        let mut values = [null_mut(); 3];
+        call.bind(&[DTYPE, COPY, c"saturate"], 1, &mut values)?;
+        let [dtype, copy, saturate] = values;
         if dtype.is_null() {
             return Err(Failure::Call("needs a dtype"));
         }
         let dtype = call.dtype(dtype)?;
+        let saturate = !saturate.is_null() && arguments::truth(python, saturate)?;
         let always = copy.is_null() || arguments::truth(python, copy)?;
         let block: NonNull<Block> = tensor::block_of(object);
         let src = Held::new(python, share::retain(Block::versioned(block))?);
         let made = match !always && (*src.tensor().as_ptr()).dl_tensor.dtype == dtype {
             true => src,
-            false => converted(python, &src, dtype)?,
+            false => converted(python, &src, dtype, saturate)?,
         };
         tensor::wrapped(python, tensor::type_of(object), Ok(made.into_tensor()))
     }

@@ -189,11 +189,12 @@ copy: True always copies, False never (BufferError if that cannot be), None if n
 >>> dlpack_rs.zeros(3).to('cpu', copy=True).is_copied\n\
 True\0";
 const ASTYPE: &str = "\
-astype($self, dtype, /, *, copy=True)\n--\n\n\
+astype($self, dtype, /, *, copy=True, saturate=False)\n--\n\n\
 A copy with the elements converted, in the order of the strides; copy=False: itself if it has\n\
 that dtype. To float: rounded once, too large is infinity, or NaN without one. Float to \
 integer:\n\
-towards zero, saturated, NaN is 0. Integer to integer: the low bits.\n\n\
+towards zero, saturated, NaN is 0. Integer to integer: the low bits. saturate=True: what is too\n\
+large is the largest finite value, of integers too.\n\n\
 >>> dlpack_rs.asarray([1.75, -2.5]).astype('int8').tolist()\n\
 [1, -2]\0";
 const FILL: &str = "\

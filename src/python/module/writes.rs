@@ -27,7 +27,7 @@ use crate::validate::{Rules, Snapshot};
 use crate::view::Step;
 
 /// Whoever writes in Python gets what a temporary would give.
-const OPTIONS: &Options = &Options { allow_overlap: true, ..Options::DEFAULT };
+pub const OPTIONS: &Options = &Options { allow_overlap: true, ..Options::DEFAULT };
 /// What is written, and where.
 const ARGS: [Arg; 2] = [Arg::value, Arg::tensor];
 
@@ -185,7 +185,7 @@ unsafe fn broadcast(python: Python, src: &Held, dst: Versioned) -> Answer<()> {
     // SAFETY: the caller's word.
     unsafe {
         if from == to {
-            return write(python, src.tensor(), dst);
+            return write(python, src.tensor(), dst, OPTIONS);
         }
         let further = from.len().saturating_sub(to.len());
         let ones = from.iter().take(further).all(|&extent| extent == 1);
@@ -196,23 +196,29 @@ unsafe fn broadcast(python: Python, src: &Held, dst: Versioned) -> Answer<()> {
             Ok(view.apply(&Step::Expand { shape: to })?)
         });
         let view = Held::new(python, view?);
-        write(python, view.tensor(), dst)
+        write(python, view.tensor(), dst, OPTIONS)
     }
 }
 
 /// Writes the elements of a tensor to those of another one of the same shape, whatever their dtypes
 /// and devices are: only the CPU converts, so other memory goes by way of the host.
+/// `options` are [`OPTIONS`], but for how numbers are converted.
 ///
 /// # Safety
 /// Both are live.
-pub unsafe fn write(python: Python, src: Versioned, dst: Versioned) -> Answer<()> {
+pub unsafe fn write(
+    python: Python,
+    src: Versioned,
+    dst: Versioned,
+    options: &Options,
+) -> Answer<()> {
     // SAFETY: the caller's word.
     let pair = unsafe { read([src, dst], ARGS) }?;
     let on_host = |tensor: &Snapshot| device_type::host_reachable(tensor.device.device_type);
     let nbytes = pair.dst.nbytes()?;
     if pair.src.dtype == pair.dst.dtype || on_host(&pair.src) && on_host(&pair.dst) {
         // SAFETY: both are live.
-        return Ok(detached(python, nbytes, || unsafe { cast::cast(&pair, OPTIONS) })?);
+        return Ok(detached(python, nbytes, || unsafe { cast::cast(&pair, options) })?);
     }
     pair.check_target()?;
     let Pair { src: from, dst: to, .. } = &pair;
@@ -233,9 +239,9 @@ pub unsafe fn write(python: Python, src: Versioned, dst: Versioned) -> Answer<()
     unsafe {
         let between = Held::new(python, between?);
         if on_host(from) {
-            write(python, src, between.tensor())?;
+            write(python, src, between.tensor(), options)?;
         }
-        write(python, between.tensor(), dst)
+        write(python, between.tensor(), dst, options)
     }
 }
 
