@@ -1,6 +1,5 @@
 /* Conversion, filling, comparison, batches and plain bytes, from plain C. */
 #include <float.h>
-#include <float.h>
 #include <math.h>
 
 #include "harness.h"
