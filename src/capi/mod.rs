@@ -36,7 +36,8 @@
 //! count bytes.
 //!
 //! Threads. All functions are thread-safe: several may run at a time, on the same tensor too, as
-//! long as each caller holds it and nobody writes its struct. No lock is held while a callback runs.
+//! long as each caller holds it and nobody writes its struct. No lock is held while a callback
+//! runs.
 //! A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
 //! release what is not the last holder: holders are counted by atomic instructions.
 //!

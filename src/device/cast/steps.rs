@@ -1,8 +1,8 @@
 //! The loops: each turns a run of elements of one representation into another.
 //!
 //! Between load and store an element is wide: an `i32`, an `i64` (or `u64` bits), an `f32` that is
-//! exact or rounded to odd, or an `f64` rounded in that way. Rounding to odd (the last bit is set when
-//! anything was lost) keeps a later rounding to nearest right, as if there had been only one.
+//! exact or rounded to odd, or an `f64` rounded in that way. Rounding to odd (the last bit is set
+//! when anything was lost) keeps a later rounding to nearest right, as if there had been only one.
 #![forbid(unsafe_code)]
 
 use super::round::{Target, either, octave};

@@ -12,8 +12,8 @@ use crate::error::{Error, Result, Status::*};
 use crate::platform::{self, WORKERS_MOST};
 
 /// The caller's way to run `n` bodies at once: it calls `body(body_ctx, i)` once for every `i`
-/// below `n`, on threads of its choice, and returns 0 after the last. Nonzero: it could not, and has
-/// run none; the calling thread then does all the work.
+/// below `n`, on threads of its choice, and returns 0 after the last. Nonzero: it could not, and
+/// has run none; the calling thread then does all the work.
 #[derive(Clone, Copy)]
 pub struct ParallelFor {
     /// The function.
