@@ -7,8 +7,8 @@
 use core::ffi::CStr;
 
 mod argument;
-mod field;
-mod status;
+pub mod field;
+pub mod status;
 mod text;
 mod words;
 
