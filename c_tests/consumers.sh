@@ -211,18 +211,19 @@ SH
 # Where cargo puts what it builds for another target, or by another profile, is not guessed.
 other_target() { # CARGO_BUILD_TARGET, or build.target in cargo's configuration
   local host; host=$(cargo -vV | sed -n 's/^host: //p')
-  mkdir -p "$work/copy/target/release"
+  local target=$work/copy/target/module # with the Python module, as `make build`
+  mkdir -p "$target/release"
   # Without what other tests may be writing just now.
   (cd "$root" && tar c --exclude={./target,./.git,./fuzz/corpus,./fuzz/artifacts} .) |
     tar x -C "$work/copy"
   # The sources lie elsewhere now: the first library is an older one to the second.
-  echo old >"$work/copy/target/release/libdlpack_rs.so"
-  echo old >"$work/copy/target/release/libdlpack_rs.a"
+  echo old >"$target/release/libdlpack_rs.so"
+  echo old >"$target/release/libdlpack_rs.a"
   CARGO_BUILD_TARGET=$host make -C "$work/copy" build
   readelf -d "$work/copy/target/lib/libdlpack_rs.so" | grep -F "[$soname]"
   nm "$work/copy/target/lib/libdlpack_rs.a" | grep -F dlrs_version
   CARGO_BUILD_TARGET=none cmake -S "$work/copy" -B "$work/copy/b" -G Ninja \
-    -DDLPACK_RS_CARGO_TARGET_DIR="$work/copy/target"
+    -DDLPACK_RS_CARGO_TARGET_DIR="$target" -DDLPACK_RS_CARGO_FLAGS=--features=module
   CARGO_BUILD_TARGET=none cmake --build "$work/copy/b"
   cmp "$work/copy/target/lib/libdlpack_rs.so" "$work/copy/b/stage/lib/libdlpack_rs.so"
 }
