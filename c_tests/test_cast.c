@@ -323,6 +323,14 @@ static void test_saturation(void) {
   other = t_managed(t_describe(&single, t_dtype(kDLFloat, 32, 1), 0, NULL, NULL), 0);
   WORKS(dlrs_cast(&one, &other, &options, ERR));
   CHECK(single == FLT_MAX);
+  {
+    double parts[2] = {1e300, -1e300};
+    float narrowed[2] = {0, 0};
+    one = t_managed(t_describe(parts, t_dtype(kDLComplex, 128, 1), 0, NULL, NULL), 0);
+    other = t_managed(t_describe(narrowed, t_dtype(kDLComplex, 64, 1), 0, NULL, NULL), 0);
+    WORKS(dlrs_cast(&one, &other, &options, ERR));
+    CHECK(narrowed[0] == FLT_MAX && narrowed[1] == -FLT_MAX);
+  }
   REFUSED(DLRS_BAD_ARG, 3, DLRS_FIELD_OPTION, -1, dlrs_copy(&src, &src, &options, ERR));
 }
 

@@ -339,7 +339,39 @@ static void refuses(void) {
   REFUSED(DLRS_MISALIGNED_STRUCT, 3, ANY, -1, dlrs_copy(&src.managed, &dst.managed, odd, ERR));
 }
 
+/* Memory that the CPU reads, of tensors made here and elsewhere, wanted on the CPU with each copy. */
+static void test_host_memory_to_cpu(void) {
+  static const int types[] = {kDLCUDAHost, kDLROCMHost, kDLCUDAManaged};
+  float values[3] = {1, 2, 3};
+  int64_t three = 3;
+  int type, own, copy;
+  for (type = 0; type < 3; ++type)
+    for (own = 0; own < 2; ++own)
+      for (copy = -1; copy <= 1; ++copy) {
+        DLTensor memory = t_describe(values, F32, 1, &three, NULL);
+        DLManagedTensorVersioned foreign, *src = &foreign, *out = NULL;
+        int shared = own && copy < 1;
+        memory.device.device_type = (DLDeviceType)types[type];
+        foreign = t_managed(memory, 0);
+        if (own) WORKS(dlrs_tensor_wrap(&memory, 0, NULL, NULL, &src, ERR));
+        if (!own && copy < 0) {
+          CHECK(dlrs_to_device(src, CPU, copy, NULL, &out, ERR) == DLRS_COPY_NEEDED);
+          CHECK(out == NULL);
+          continue;
+        }
+        WORKS(dlrs_to_device(src, CPU, copy, NULL, &out, ERR));
+        CHECK((out->dl_tensor.data == (void *)values) == shared);
+        CHECK(((out->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0) == !shared);
+        CHECK(out->dl_tensor.device.device_type == kDLCPU);
+        CHECK(memcmp(out->dl_tensor.data, values, sizeof values) == 0);
+        if (own) dlrs_release(src); /* what is shared keeps it */
+        CHECK(((float *)out->dl_tensor.data)[2] == 3);
+        dlrs_release(out);
+      }
+}
+
 int main(void) {
+  test_host_memory_to_cpu();
   copies();
   packed();
   order_k();

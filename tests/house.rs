@@ -182,6 +182,14 @@ fn parameters_are_those_of_the_signatures() {
         fs::write(&file, &list).unwrap();
     }
     assert_eq!(fs::read_to_string(file).unwrap(), list, "BLESS=1 cargo test --test house");
+    // And each name that an error can have is one of them, or `other`, of Python's methods.
+    let source = fs::read_to_string(root().join("src/error/argument.rs")).unwrap();
+    let names = source.split_once("arguments! {\n").unwrap().1.split_once("\n}").unwrap().0;
+    for name in names.lines().map(|line| line.trim().trim_end_matches(',')) {
+        let name = name.trim_start_matches("r#");
+        let used = name == "other" || list.split_whitespace().any(|word| word == name);
+        assert!(used, "src/error/argument.rs: {name} is a parameter of no function");
+    }
 }
 
 #[test]
