@@ -23,7 +23,7 @@ const c_absent c_absent_rows[] = {
     {"P14", "test_print.c", ""},
     {"K24", NULL,
      "undetectable; the header: nobody writes the elements of src or touches those of dst"},
-    {"F04", NULL, "undetectable; the header: a second release of the same holder cannot be detected"},
+    {"F04", NULL, "undetectable; the header: a second release of the same reference cannot be detected"},
     {"F08", NULL,
      "undetectable: the memory of the count is gone; the header: a freed struct cannot be detected"},
     {"F16", NULL,

@@ -1,4 +1,4 @@
-/* Section F: freeing, chains, holders. What needs threads is in threads.c. */
+/* Section F: freeing, chains, references. What needs threads is in threads.c. */
 #include "catalogue.h"
 
 static void f01(void) {
@@ -86,7 +86,7 @@ static void f10(void) {
     EQUAL(freed, 1);
     EQUAL(other_freed, 1);
   }
-  /* free_fn itself releases another holder of a tensor that it keeps alive. */
+  /* free_fn itself releases another reference to a tensor that it keeps alive. */
   {
     DLManagedTensorVersioned *base = wrapped(&other, &other_freed), *out;
     reenter.sibling = base;

@@ -1,6 +1,6 @@
-// A Python extension that calls what the examples of dlpack_rs_python.hpp leave out: holders,
-// memory of Python objects, exceptions, adapters that return a Result. PYTHON_HPP_MODULE is its
-// name: it is built with exceptions and without.
+// A Python extension that calls what the examples of dlpack_rs_python.hpp leave out: private
+// capsules, memory of Python objects, exceptions, adapters that return a Result. PYTHON_HPP_MODULE
+// is its name: it is built with exceptions and without.
 #include <dlpack/dlpack_rs_python.hpp>
 
 namespace dp = dlpack_rs::python;
@@ -52,15 +52,15 @@ struct P {
   static void *work_stream(DLDevice) noexcept { return nullptr; }
 };
 
-PyObject *holder(PyObject *, PyObject *object) {
+PyObject *private_capsule(PyObject *, PyObject *object) {
   Tensor tensor = dp::from_dlpack(object);
   return tensor ? dp::holder(std::move(tensor), name) : nullptr;
 }
 // Under a name of DLPack's it is refused, and the tensor stays.
-PyObject *holder_of_dlpack(PyObject *, PyObject *object) {
+PyObject *private_capsule_of_dlpack(PyObject *, PyObject *object) {
   Tensor tensor = dp::from_dlpack(object);
   PyObject *made = tensor ? dp::holder(std::move(tensor), "dltensor") : nullptr;
-  if (made || !tensor) Py_FatalError("a holder by the name of DLPack's capsules");
+  if (made || !tensor) Py_FatalError("a private capsule by the name of DLPack's capsules");
   return made;
 }
 PyObject *ndim_of_held(PyObject *, PyObject *object) {
@@ -89,7 +89,7 @@ PyObject *dlpack_of_number(PyObject *, PyObject *number) {
   const Tensor tensor = dp::tensor_of<Number, P>(*P::get(number));
   return tensor ? dp::dunder_dlpack(tensor, dp::Request()) : nullptr;
 }
-// What the table does for the holder of a table, as a consumer in C.
+// What the table does for its owner, as a consumer in C.
 PyObject *through_table(PyObject *, PyObject *number) {
   const DLPackExchangeAPI *api = dp::ExchangeApi<Number, P>::table();
   DLManagedTensorVersioned *managed = nullptr;
@@ -142,8 +142,8 @@ PyObject *thrown(PyObject *, PyObject *kind) {
 #endif
 
 PyMethodDef functions[] = {
-    {"holder", holder, METH_O, nullptr},
-    {"holder_of_dlpack", holder_of_dlpack, METH_O, nullptr},
+    {"private_capsule", private_capsule, METH_O, nullptr},
+    {"private_capsule_of_dlpack", private_capsule_of_dlpack, METH_O, nullptr},
     {"ndim_of_held", ndim_of_held, METH_O, nullptr},
     {"wrap_bytes", wrap_bytes, METH_O, nullptr},
     {"dlpack_of_bytes", dlpack_of_bytes, METH_VARARGS, nullptr},

@@ -12,8 +12,9 @@ static void attach(DLManagedTensorVersioned *tensor, const char *before, const c
   if (after) WORKS(dlrs_attach(tensor, tells, (void *)(uintptr_t)after, DLRS_AFTER_FREE, ERR));
 }
 
-/* A view of a view of memory, each with both callbacks, one or none. When the last holder goes, those
- * from before the release run from the outermost to the memory, those from after it back again. */
+/* A view of a view of memory, each with both callbacks, one or none. When the last reference is
+ * released, those from before the release run from the outermost to the memory, those from after it
+ * back again. */
 static void nested(void) {
   static const char *const names[3][2] = {{"a", "A"}, {"b", "B"}, {"c", "C"}};
   float values[4] = {0, 0, 0, 0};
@@ -203,7 +204,7 @@ int main(void) {
   WORKS(dlrs_detach(tensor, t_count, &first, ERR));
   REFUSED(DLRS_BAD_ARG, 2, ANY, -1, dlrs_detach(tensor, t_count, &first, ERR));
   WORKS(dlrs_attach(tensor, t_count, &first, DLRS_AFTER_FREE, ERR));
-  /* Callbacks wait for the last holder, of whichever kind. */
+  /* Callbacks wait for the last reference, of whichever kind. */
   WORKS(dlrs_retain(tensor, &more, ERR));
   WORKS(dlrs_to_legacy_take(&tensor, 0, &legacy, ERR));
   dlrs_release(more);

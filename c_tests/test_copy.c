@@ -30,7 +30,7 @@ static void copies(void) {
   WORKS(dlrs_clone_legacy(&src.legacy, CPU, NULL, &legacy, ERR));
   CHECK(memcmp(legacy->dl_tensor.data, src.values, sizeof src.values) == 0);
   dlrs_release_legacy(legacy);
-  /* Where no copy is needed: one more holder. */
+  /* Where no copy is needed: one more reference. */
   WORKS(dlrs_contiguous(own, 'C', NULL, &out, ERR));
   CHECK(out == own && dlrs_ref_count(own) == 2 && own->flags == 0);
   dlrs_release(out);

@@ -101,7 +101,7 @@ static void release(made *m) {
 
 /* ---- Bits that are no element's -------------------------------------------------------------*/
 
-/* Up to three dimensions in any order, with gaps and turned round; some are dense. */
+/* Up to three dimensions in any order, with gaps and reversed; some are dense. */
 static void scatter(void) {
   int64_t step = 1, behind = 0;
   int order[3] = {0, 1, 2}, i;

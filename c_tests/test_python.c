@@ -42,10 +42,10 @@ static void without_python(void) {
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1,
           dlrs_py_export_desc(&versioned->dl_tensor, 0, SOME_OBJECT, NULL, &object, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1,
-          dlrs_py_holder_new_take(&versioned, "test.holder", &object, ERR));
+          dlrs_py_holder_new_take(&versioned, "test.private", &object, ERR));
   REFUSED(DLRS_UNSUPPORTED, ANY, ANY, -1, dlrs_py_error_set_as(&failure, NULL, ERR));
-  CHECK(dlrs_py_holder_get(SOME_OBJECT, "test.holder") == NULL);
-  CHECK(dlrs_py_holder_get(NULL, "test.holder") == NULL);
+  CHECK(dlrs_py_holder_get(SOME_OBJECT, "test.private") == NULL);
+  CHECK(dlrs_py_holder_get(NULL, "test.private") == NULL);
   CHECK(dlrs_py_holder_get(SOME_OBJECT, NULL) == NULL);
   t_unwatch();
 }
@@ -118,11 +118,11 @@ static void bindings(void) {
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_request_parse(NULL, 0, SOME_OBJECT, &request, ERR));
   REFUSED(DLRS_STRUCT_SIZE, 4, DLRS_FIELD_STRUCT_SIZE, -1,
           dlrs_py_request_parse(args, 0, NULL, &request, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(NULL, "test.holder", &object, ERR));
-  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(&none, "test.holder", &object, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(NULL, "test.private", &object, ERR));
+  REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_holder_new_take(&none, "test.private", &object, ERR));
   REFUSED(DLRS_NULL_ARG, 2, ANY, -1, dlrs_py_holder_new_take(&versioned, NULL, &object, ERR));
   REFUSED(DLRS_NULL_ARG, 3, ANY, -1,
-          dlrs_py_holder_new_take(&versioned, "test.holder", NULL, ERR));
+          dlrs_py_holder_new_take(&versioned, "test.private", NULL, ERR));
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_py_error_set_as(NULL, &words, ERR));
   REFUSED(DLRS_STRUCT_SIZE, 2, DLRS_FIELD_STRUCT_SIZE, -1,
           dlrs_py_error_set_as(&failure, &words, ERR));

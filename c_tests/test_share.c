@@ -1,4 +1,4 @@
-/* Holders, flags, the caller's pointer. */
+/* References, flags, the caller's pointer. */
 #include "harness.h"
 
 static DLManagedTensorVersioned *fresh(void) {
@@ -12,7 +12,7 @@ static DLManagedTensorVersioned *fresh(void) {
 #define READ_ONLY DLPACK_FLAG_BITMASK_READ_ONLY
 #define PADDED DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED
 
-static void holders(void) {
+static void references(void) {
   t_tensor good;
   DLManagedTensorVersioned *tensor, *out, *foreign;
   int freed = 0;
@@ -102,7 +102,7 @@ static void user_data(void) {
 int main(void) {
   EQUAL(dlrs_is_own(NULL), 0);
   EQUAL(dlrs_ref_count(NULL), 0);
-  holders();
+  references();
   flags();
   user_data();
   return t_close();

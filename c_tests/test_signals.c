@@ -1,5 +1,6 @@
-/* Holders in a signal handler that interrupts the only thread of the process: whatever the handler
- * retains and releases, no holder is lost. Before any thread is made: there is none here. */
+/* References in a signal handler that interrupts the only thread of the process: whatever the
+ * handler retains and releases, no reference is lost. Before any thread is made: there is none
+ * here. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

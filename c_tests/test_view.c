@@ -1,4 +1,4 @@
-/* Views: values, flags, holders and offsets of each; what each refuses; steps and descriptions;
+/* Views: values, flags, references and offsets of each; what each refuses; steps and descriptions;
  * questions about shared memory. */
 #include "harness.h"
 
@@ -281,14 +281,14 @@ static void test_form(mt base) {
   dlrs_release(v);
 }
 
-static void test_holders(void) {
+static void test_references(void) {
   mt base = NULL, copy = NULL, v = NULL, w = NULL;
   DLTensor bare;
   t_tensor foreign;
   long before = t_deleted, live = inject_live();
   int32_t status;
   int i;
-  t_context = "holders";
+  t_context = "references";
   t_make(&foreign);
   bare = foreign.managed.dl_tensor;
   WORKS(dlrs_tensor_wrap(&bare, 0, t_count, NULL, &base, ERR));
@@ -701,7 +701,7 @@ int main(void) {
   t_context = "";
   EQUAL(dlrs_ref_count(base), 1);
   dlrs_release(base);
-  test_holders();
+  test_references();
   test_far();
   test_limits();
   test_packed();

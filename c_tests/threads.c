@@ -1,4 +1,4 @@
-/* Holders on many threads, long chains, small stacks. `threads N` divides the counts by N. */
+/* References on many threads, long chains, small stacks. `threads N` divides the counts by N. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -44,7 +44,7 @@ static void on_stack(size_t kib, void *(*start)(void *), void *argument) {
   pthread_attr_destroy(&attributes);
 }
 
-/* ---- F07, F06: holders ----------------------------------------------------------------------*/
+/* ---- F07, F06: references -------------------------------------------------------------------*/
 
 static void *share_and_release(void *argument) {
   DLManagedTensorVersioned *mine = *(DLManagedTensorVersioned **)argument, *more;
@@ -69,15 +69,15 @@ static void f07(void) {
   for (i = 0; i < sizeof counts / sizeof *counts; ++i) {
     DLManagedTensorVersioned *tensor;
     void *arguments[THREADS_MAX];
-    DLManagedTensorVersioned *holders[THREADS_MAX];
+    DLManagedTensorVersioned *references[THREADS_MAX];
     int n;
     runs = 0;
     CHECK(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, ran, NULL, &tensor, NULL) == DLRS_OK);
     CHECK(dlrs_attach(tensor, ran, NULL, DLRS_BEFORE_FREE, NULL) == DLRS_OK);
     for (n = 0; n < counts[i]; ++n) {
-      holders[n] = tensor;
-      arguments[n] = &holders[n];
-      if (n > 0) CHECK(dlrs_retain(tensor, &holders[n], NULL) == DLRS_OK);
+      references[n] = tensor;
+      arguments[n] = &references[n];
+      if (n > 0) CHECK(dlrs_retain(tensor, &references[n], NULL) == DLRS_OK);
     }
     EQUAL(dlrs_ref_count(tensor), counts[i]);
     run_threads(counts[i], share_and_release, arguments);
@@ -85,7 +85,7 @@ static void f07(void) {
   }
 }
 
-/* Two holders change the flags of one tensor after the other, in step: what one sets, the other must
+/* Two owners change the flags of one tensor after the other, in step: what one sets, the other must
  * not take back. */
 enum { SHARED = 256 };
 static DLManagedTensorVersioned *shared[SHARED];
@@ -277,16 +277,16 @@ static void *converts(void *argument) {
 
 static void c18(void) {
   t_tensor good;
-  DLManagedTensorVersioned *tensor, *holders[4];
+  DLManagedTensorVersioned *tensor, *references[4];
   void *arguments[4];
   int i;
   t_make(&good);
   runs = 0;
   CHECK(dlrs_tensor_wrap(&good.managed.dl_tensor, 0, ran, NULL, &tensor, NULL) == DLRS_OK);
   for (i = 0; i < 4; ++i) {
-    holders[i] = tensor;
-    arguments[i] = &holders[i];
-    if (i > 0) CHECK(dlrs_retain(tensor, &holders[i], NULL) == DLRS_OK);
+    references[i] = tensor;
+    arguments[i] = &references[i];
+    if (i > 0) CHECK(dlrs_retain(tensor, &references[i], NULL) == DLRS_OK);
   }
   run_threads(4, converts, arguments);
   EQUAL(runs, 1);

@@ -29,10 +29,11 @@ WORDS = {
     r"(?:ask|asks|asked|asking) for (?:cache )?lines": "prefetch",
     r"of no (?:byte|element)": "empty", r"turned round": "reversed",
     r"the nearest cache": "L1", r"in the near(?:est)? level": "L1",
+    r"holders?(?!\()": "reference or owner",  # not the C++ function of that name
     r"macro-face|of faces|large faces|small faces": "matrix",
 }
-WORDS_IN = ["src", "kernels", "include", "docs", "python", "conform", "examples", "README.md",
-            "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
+WORDS_IN = ["src", "kernels", "include", "docs", "python", "conform", "examples", "c_tests", "tests",
+            "fuzz", "benches", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 
 
 def quoted(path, name):

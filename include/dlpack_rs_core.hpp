@@ -111,7 +111,7 @@ class [[nodiscard]] BasicLegacyTensor : public Queries<BasicLegacyTensor<M>, M> 
   Pointer pointer_ = nullptr;
 };
 
-/// One holder of a DLPack tensor, ours or anyone's: one pointer, move-only, empty after being
+/// One reference to a DLPack tensor, ours or anyone's: one pointer, move-only, empty after being
 /// moved from.
 template <class M>
 class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
@@ -126,7 +126,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   using CopyArguments = OptionsRef<dlrs_copy_options>;
 
   constexpr BasicTensor() noexcept = default;
-  /// Takes a holder over; nothing is checked (import_take does).
+  /// Takes ownership of a reference; nothing is checked (import_take does).
   explicit constexpr BasicTensor(Pointer owned) noexcept : pointer_(owned) {}
   BasicTensor(BasicTensor &&other) noexcept : pointer_(other.release()) {}
   /// From the other mode.
@@ -173,7 +173,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
     const Described<Dims::capacity> memory(data, shape);
     return own(memory, std::forward<O>(owner));
   }
-  /// Wraps memory and calls on_free(), which must not throw, when the last holder goes.
+  /// Wraps memory and calls on_free(), which must not throw, when the last reference is released.
   template <class F, class = std::enable_if_t<std::is_invocable_v<std::decay_t<F> &>>>
   static R<BasicTensor> wrap(View memory, F &&on_free) {
     using K = std::decay_t<F>;
@@ -214,12 +214,12 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   // ---- holding ----------------------------------------------------------------------------------
 
   [[nodiscard]] Pointer get() const noexcept { return pointer_; }
-  /// For C functions that write a holder: dlrs_something(..., t.out(), &error). Empties it first.
+  /// For C functions that return a tensor: dlrs_something(..., t.out(), &error). Empties it first.
   [[nodiscard]] Pointer *out() noexcept {
     reset();
     return &pointer_;
   }
-  /// Gives the holder to the caller, for a consumer that will call its deleter.
+  /// Returns the reference to the caller, for a consumer that will call its deleter.
   [[nodiscard]] Pointer release() noexcept { return std::exchange(pointer_, nullptr); }
   void reset(Pointer owned = nullptr) noexcept {
     if (const Pointer old = std::exchange(pointer_, owned)) dlrs_release(old);
@@ -233,7 +233,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   [[nodiscard]] const DLManagedTensorVersioned *managed() const noexcept { return pointer_; }
   [[nodiscard]] detail::Lent lend() const noexcept { return {pointer_, nullptr, 0}; }
 
-  /// One more holder of the same tensor.
+  /// One more reference to the same tensor.
   R<BasicTensor> retain() const { return made(dlrs_retain, pointer_); }
   /// Turns this into a legacy tensor. On failure it stays as it was.
   R<Legacy> to_legacy(dlrs_legacy_policy policy = DLRS_LEGACY_REFUSE) && {
@@ -241,8 +241,8 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
       return dlrs_to_legacy_take(&pointer_, policy, &out->pointer_, e);
     });
   }
-  /// Gives this holder up once a stream has got here: dlrs_release_after_take. Needs release_drain
-  /// of dlpack_rs_device.hpp now and then. On failure it stays.
+  /// Releases this reference once the stream has reached this point: dlrs_release_after_take. Needs
+  /// release_drain of dlpack_rs_device.hpp now and then. On failure it stays.
   R<void> release_after(DLDevice device, void *stream) && {
     return detail::run<M>(dlrs_release_after_take, &pointer_, device, stream);
   }
@@ -256,7 +256,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   }
   /// Waits until the data is ready.
   R<void> ready_sync() const { return detail::run<M>(dlrs_ready_sync, pointer_); }
-  /// Calls a function object, which must not throw, when the last holder goes.
+  /// Calls a function object, which must not throw, when the last reference is released.
   template <class F>
   R<void> attach(F &&callback, int32_t order = DLRS_BEFORE_FREE) {
     using K = std::decay_t<F>;
@@ -291,7 +291,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
     return detail::run<M>(dlrs_validate_managed, pointer_, level);
   }
 
-  // ---- views: holders of their own over the same memory -----------------------------------------
+  // ---- views: own references to the same memory -------------------------------------------------
 
   /// Every step-th element of an axis: Python's a[start:stop:step].
   R<BasicTensor> slice(int32_t axis, int64_t start, int64_t stop, int64_t step = 1) const {
@@ -367,7 +367,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
     return made(dlrs_view_apply, pointer_, steps.data(), steps.size());
   }
 
-  // ---- one more holder, or a copy ---------------------------------------------------------------
+  // ---- one more reference, or a copy ------------------------------------------------------------
 
   /// Dense in 'C', 'F', 'A' or 'K' order.
   R<BasicTensor> contiguous(char order = 'C', CopyArguments options = {}) const {
@@ -416,7 +416,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   template <class>
   friend class BasicLegacyTensor;
 
-  /// function(arguments..., &holder, &error) makes the tensor.
+  /// function(arguments..., &tensor, &error) makes the tensor.
   template <class F, class... A>
   static R<BasicTensor> made(F &&function, A... arguments) {
     detail::Call call;

@@ -202,7 +202,7 @@ R guarded(F &&f, std::enable_if_t<true, R> failed = R(),
   return static_cast<PyObject *>(object);
 }
 
-/// What is in a holder of that name. Empty, without an exception, for any other object.
+/// The tensor in a private capsule of that name. Empty, without an exception, for any other object.
 [[nodiscard]] inline TensorView holder_view(PyObject *object, const char *name) noexcept {
   const DLManagedTensorVersioned *tensor = dlrs_py_holder_get(object, name);
   return tensor ? TensorView(*tensor) : TensorView();
@@ -385,7 +385,7 @@ struct Exporter {
   static PyObject *make(Tensor &&tensor) noexcept {
     PyTypeObject *made = type();
     PyObject *self = made ? made->tp_alloc(made, 0) : nullptr;
-    Py_XDECREF(reinterpret_cast<PyObject *>(made));  // self has a reference of its own
+    Py_XDECREF(reinterpret_cast<PyObject *>(made));  // self has its own reference
     if (self)
       ::new (static_cast<void *>(&reinterpret_cast<Exporter *>(self)->tensor))
           Tensor(std::move(tensor));

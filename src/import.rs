@@ -38,7 +38,7 @@ pub struct Import {
 /// Takes a tensor in: itself when it is ours and as wanted, else boxed, else copied.
 ///
 /// # Safety
-/// `tensor` is live; on success the result owns the caller's holder.
+/// `tensor` is live; on success the result owns the caller's reference.
 #[inline(never)]
 pub unsafe fn import(tensor: Versioned, import: &Import) -> Result<Versioned> {
     // SAFETY: the caller's word.
@@ -69,7 +69,7 @@ pub unsafe fn import_read(
     import: &Import,
 ) -> Result<Versioned> {
     let mut copied = false;
-    // SAFETY: the caller's word; a copy stands for the caller's holder, which is then given up.
+    // SAFETY: the caller's word; a copy stands for the caller's reference, which is then released.
     unsafe {
         import.limits.check(src, import.device)?;
         let taken = made_here(&import.options, |job| begin(tensor, src, import, &mut copied, job))?;

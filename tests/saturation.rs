@@ -1,4 +1,4 @@
-//! F09 of the catalogue: the count of holders never wraps. From C one cannot get there.
+//! F09 of the catalogue: the reference count never wraps. From C one cannot get there.
 
 use std::ptr::null_mut;
 
@@ -11,19 +11,19 @@ use dlpack_rs::error::Status;
 use dlpack_rs::tensor::block;
 
 #[test]
-fn the_count_of_holders_is_refused_before_it_wraps() {
+fn retain_fails_before_the_reference_count_wraps() {
     let shape = [2i64];
     let dtype = DLDataType { code: 2, bits: 32, lanes: 1 };
     let device = DLDevice { device_type: 1, device_id: 0 };
     let mut tensor: *mut DLManagedTensorVersioned = null_mut();
-    // SAFETY: live arguments; the tensor is used until its one real holder is released.
+    // SAFETY: live arguments; the tensor is used until its one real reference is released.
     unsafe {
         let status =
             dlrs_tensor_new(shape.as_ptr(), 1, dtype, device, null_mut(), &mut tensor, null_mut());
         assert_eq!(status, 0);
         let block = block::of_versioned(tensor.as_mut().unwrap().into()).unwrap();
-        for holders in [isize::MAX as usize, isize::MAX as usize + 5] {
-            block.as_ref().set_holders(holders);
+        for references in [isize::MAX as usize, isize::MAX as usize + 5] {
+            block.as_ref().set_references(references);
             let mut out = tensor;
             let mut error: dlrs_error = std::mem::zeroed();
             error.struct_size = size_of::<dlrs_error>() as u32;
@@ -35,13 +35,13 @@ fn the_count_of_holders_is_refused_before_it_wraps() {
             let status = dlrs_view_read_only(tensor, &mut out, &mut error);
             assert_eq!(status, Status::DLRS_REFCOUNT as i32);
             assert!(out.is_null());
-            assert_eq!(block.as_ref().holders(), holders, "the count is as before");
+            assert_eq!(block.as_ref().references(), references, "the count is as before");
         }
-        block.as_ref().set_holders(isize::MAX as usize - 1);
+        block.as_ref().set_references(isize::MAX as usize - 1);
         let mut out = null_mut();
         assert_eq!(dlrs_retain(tensor, &mut out, null_mut()), 0, "the last one still fits");
         assert_eq!(dlrs_ref_count(out), isize::MAX as i64);
-        block.as_ref().set_holders(1);
+        block.as_ref().set_references(1);
         dlrs_release(tensor);
     }
 }

@@ -39,7 +39,7 @@ fn fresh() -> Tensor {
 }
 
 fn release(tensor: Tensor) {
-    // SAFETY: the tests' own holder.
+    // SAFETY: the tests' own reference.
     unsafe { dlrs_release(tensor) }
 }
 
@@ -118,7 +118,7 @@ fn freed(foreign: *mut Foreign) -> usize {
     unsafe { Box::from_raw(foreign) }.freed.into_inner()
 }
 
-fn holders_and_chains() {
+fn references_and_chains() {
     let (before, after) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let tensor = fresh();
     let more = made!(dlrs_retain(tensor));
@@ -224,7 +224,7 @@ fn pool_and_deferred() {
     release(last);
 }
 
-const SCENES: [fn(); 4] = [holders_and_chains, views, legacy_and_boxes, pool_and_deferred];
+const SCENES: [fn(); 4] = [references_and_chains, views, legacy_and_boxes, pool_and_deferred];
 
 #[test]
 fn on_one_thread() {
@@ -241,7 +241,7 @@ fn on_three_threads() {
     });
 }
 
-/// A holder for another thread.
+/// A reference for another thread.
 struct Mine(Tensor);
 
 // SAFETY: tensors of the library may be used on any thread.

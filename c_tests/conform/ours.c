@@ -1,5 +1,5 @@
 /* libdlpack_rs as the conformance kit judges it; a subject for dlpack_rs-conform. A tensor is a
- * holder of a DLManagedTensorVersioned. */
+ * reference to a DLManagedTensorVersioned. */
 #include "dlpack_rs.h"
 #include "dlpack_rs_conform.h"
 

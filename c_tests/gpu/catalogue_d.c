@@ -1640,7 +1640,7 @@ static const gpu_row rows[] = {
     {"D10", "K01-K07, K10, K11, K29 on the device", d10},
     {"K11", "overlap with permission, on the device", k11},
     {"D11", "all kinds of strides and elements", d11},
-    {"D11", "large faces, few channels, many bytes", d11_faces},
+    {"D11", "large matrices, few channels, many bytes", d11_faces},
     {"D11", "whose threads", d11_threads},
     {"D11/Z12", "the same, no kernel can be loaded", d11_no_kernels},
     {"D11", "a driver that refuses the kernels is asked once", d11_asked_once},

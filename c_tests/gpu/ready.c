@@ -77,7 +77,7 @@ static void shared(void) {
   CHECK(holds(data, NEW));
   WORKS(dlrs_ready_sync(view, ERR));
   CHECK(holds(data, OLD));
-  /* As a legacy tensor, and as another holder of it. */
+  /* As a legacy tensor, and as another reference to it. */
   gpu_fill(0, stream, data, NEW, NBYTES);
   WORKS(dlrs_ready_record(base, stream, ERR));
   WORKS(dlrs_retain(base, &again, ERR));
@@ -576,7 +576,7 @@ static void peers(void) {
 }
 
 static const gpu_row rows[] = {
-    {"shared", "views, holders, legacy tensors", shared},
+    {"shared", "views, references, legacy tensors", shared},
     {"elsewhere", "bytes of a tensor, foreign ones", elsewhere},
     {"turns", "the producer after the consumer", turns},
     {"captured", "next to a capture", captured},

@@ -508,7 +508,7 @@ static void duplicate(worker *w) {
                  : dlrs_contiguous(slot->tensor, "CFAK"[below(w, 4)], NULL, &out, NULL);
   if (!EXPECT(status == DLRS_OK)) return;
   EXPECT(dlrs_equal(slot->tensor, out, DLRS_EQUAL_BITS, &equal, NULL) == DLRS_OK && equal == 1);
-  /* Without a copy the result is one more holder; then whoever reads it must not write it. */
+  /* Without a copy the result is one more reference; then whoever reads it must not write it. */
   read_only = plain ? 0 : slot->read_only;
   if (!plain && out->dl_tensor.data != slot->tensor->dl_tensor.data) read_only = 0;
   put_checked(w, out, hash, read_only);

@@ -296,10 +296,10 @@ uint64_t context_base(const context *self) {
 static void hold(uint64_t handle, int by) {
   context *self = context_of((void *)(uintptr_t)handle);
   if (self == NULL || !self->green) return;
-  if (by > 0 && self->holds > 0 && !pthread_equal(self->holder, pthread_self())) {
+  if (by > 0 && self->holds > 0 && !pthread_equal(self->owner, pthread_self())) {
     violation("a green context is made current to a second thread");
   }
-  if (self->holds == 0) self->holder = pthread_self();
+  if (self->holds == 0) self->owner = pthread_self();
   self->holds += by;
 }
 

@@ -120,8 +120,8 @@ extern standin_stats_t stats;
 typedef struct context {
   uint64_t handle;
   int device, primary, live, retains, lost; /* lost: the sticky error */
-  int green, holds; /* CUDA: part of a device's processors; on how many stacks of `holder` */
-  pthread_t holder;
+  int green, holds; /* CUDA: part of a device's processors; on how many stacks of `owner` */
+  pthread_t owner;
   int peers[STANDIN_DEVICES_MAX];
 } context;
 
@@ -206,8 +206,8 @@ int event_record(void *handle, void *stream);
 int event_query(void *handle);
 int event_sync(void *handle);
 
-/* 2-D; dst_kind and src_kind: 1 host, 2 device, 4 whatever the addresses say. `peer`: the call names
- * both devices. */
+/* 2-D; dst_kind and src_kind: 1 host, 2 device, 4 whatever the addresses say. `peer`: the call
+ * names both devices. */
 typedef struct copy2d {
   unsigned char *dst;
   const unsigned char *src;

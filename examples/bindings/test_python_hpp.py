@@ -14,17 +14,17 @@ MODULES = pytest.mark.parametrize("module", [python_hpp, python_hpp_returning],
 
 
 @MODULES
-def test_holders(module):
+def test_private_capsules(module):
     x = np.zeros((2, 3))
     count = sys.getrefcount(x)
-    held = module.holder(x)
+    held = module.private_capsule(x)
     assert '"python_hpp.base"' in repr(held)
     assert module.ndim_of_held(held) == 2
     assert sys.getrefcount(x) > count
     for other in (3, x, x.__dlpack__(), None):
         assert module.ndim_of_held(other) == -1
     with pytest.raises(ValueError):
-        module.holder_of_dlpack(x)
+        module.private_capsule_of_dlpack(x)
     del held, other
     gc.collect()
     assert sys.getrefcount(x) == count

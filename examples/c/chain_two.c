@@ -20,11 +20,11 @@ int main(void) {
     goto failed;
   // [/quote]
 
-  /* A second holder: the callbacks wait for the last one. */
+  /* A second reference: the callbacks wait for the last one. */
   if (dlrs_retain(tensor, &second, &error) != DLRS_OK) goto failed;
-  printf("holders: %lld\n", (long long)dlrs_ref_count(tensor));
+  printf("references: %lld\n", (long long)dlrs_ref_count(tensor));
   dlrs_release(tensor);
-  puts("one holder left");
+  puts("one reference left");
   second->deleter(second);
   return 0;
 failed:

@@ -15,7 +15,7 @@ static DLManagedTensorVersioned *wrap(int32_t *values, int64_t count, dlrs_error
       .strides = NULL, /* compact row-major; the tensor will have them filled in */
   };
   DLManagedTensorVersioned *tensor = NULL;
-  /* free(values) is called when the last holder of the tensor goes. */
+  /* free(values) is called when the last reference to the tensor is released. */
   dlrs_tensor_wrap(&description, 0, free, values, &tensor, error);
   return tensor; /* NULL on failure */
 }

@@ -8,7 +8,7 @@ Run demo.sh. Every row is one tensor; the columns, from left to right:
   printed    the library's text is what NumPy's str() says
   legacy     the struct turned legacy and back: same memory, no copy, values intact; "refused R"
              first where READ_ONLY would be lost, then done by the policy that drops it
-  shared     a second holder, and the data freed only with the last one
+  shared     a second reference, and the data freed only with the last one
   clone      flags of a copy: always C, never R, in memory of its own, values equal
   NumPy      NumPy has the tensor back: same memory, same values, R = read-only as it was
   home       so has the framework itself: the "same" memory; "a clone" where it asks for a legacy
@@ -181,9 +181,9 @@ def exchange(source, expected, home, row):
     row["legacy"] = "ok" if not tensor.flags & dlpack.READ_ONLY else "refused R"
 
     second = tensor.share()
-    must(tensor.holders == 2 and second.address == tensor.address, "no second holder")
+    must(tensor.ref_count == 2 and second.address == tensor.address, "no second reference")
     second.close()
-    must(tensor.holders == 1 and not ran, "the second holder freed the tensor")
+    must(tensor.ref_count == 1 and not ran, "the second reference freed the tensor")
     row["shared"] = "ok"
 
     row["clone"] = cloned(tensor, expected)
@@ -250,7 +250,7 @@ def back_home(tensor, expected, home):
     except BufferError:
         # It asks for a legacy tensor, which read-only data cannot be. It has got nothing of ours.
         capsules.sweep()
-        must(tensor.holders == 1, "a refused tensor was not given back")
+        must(tensor.ref_count == 1, "a refused tensor was not given back")
         given, result = tensor.clone(), "a clone"
         theirs = home(given)
     ours = dlpack.from_dlpack(theirs)

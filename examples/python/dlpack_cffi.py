@@ -68,7 +68,7 @@ LEGACY = ffi.typeof("DLManagedTensor *")
 
 
 class Callback:
-    """A Python function to be called when C has given up one holder of a witness."""
+    """A Python function to be called when C has released one reference to a witness."""
 
     def __init__(self, function):
         self.function = function
@@ -80,16 +80,16 @@ class Callback:
         capsules.watch(self)
 
     def due(self):
-        return self.witness.holders < 3
+        return self.witness.ref_count < 3
 
     def act(self):
-        if self.witness.holders != 2:
+        if self.witness.ref_count != 2:
             raise RuntimeError("a deleter was called twice")
         self.function()
 
 
 class Tensor:
-    """One holder of a managed tensor of the library; released with the object."""
+    """One reference to a managed tensor of the library; released with the object."""
 
     def __init__(self, pointer):
         self.pointer = pointer
@@ -134,7 +134,7 @@ class Tensor:
         return self.pointer.flags
 
     @property
-    def holders(self):
+    def ref_count(self):
         return ref_count(self.pointer)
 
     def is_contiguous(self, order="C"):

@@ -27,12 +27,12 @@ CPU = DLDevice(1, 0)
 # --- Tensors ----------------------------------------------------------------------------------
 
 # What C calls when a tensor is freed is the library's own dlrs_release, on a witness: an empty
-# tensor whose count of holders tells Python that it happened. See capsules.py for why.
+# tensor whose reference count tells Python that it happened. See capsules.py for why.
 RELEASE = cast(lib.dlrs_release, c_void_p)
 
 
 class Callback:
-    """A Python function to be called when C has given up one holder of a witness."""
+    """A Python function to be called when C has released one reference to a witness."""
 
     def __init__(self, function):
         self.function = function
@@ -45,16 +45,16 @@ class Callback:
         capsules.watch(self)
 
     def due(self):
-        return self.witness.holders < 3
+        return self.witness.ref_count < 3
 
     def act(self):
-        if self.witness.holders != 2:
+        if self.witness.ref_count != 2:
             raise RuntimeError("a deleter was called twice")
         self.function()
 
 
 class Tensor:
-    """One holder of a managed tensor of the library; released with the object."""
+    """One reference to a managed tensor of the library; released with the object."""
 
     def __init__(self, pointer):
         self.pointer = pointer
@@ -111,7 +111,7 @@ class Tensor:
         return self._managed.flags
 
     @property
-    def holders(self):
+    def ref_count(self):
         return lib.dlrs_ref_count(self.pointer)
 
     def is_contiguous(self, order="C"):
@@ -144,7 +144,7 @@ class Tensor:
         return type(self)(out)
 
     def share(self):
-        """One more holder of the same tensor."""
+        """One more reference to the same tensor."""
         return self._made(lib.dlrs_retain, self.pointer)
 
     def clone(self):
@@ -170,7 +170,7 @@ class Tensor:
         call(lib.dlrs_set_flags, self.pointer, set, clear)
 
     def attach(self, function):
-        """Has function() called once, soon after the last holder goes; see capsules.sweep."""
+        """Calls function() once, soon after the last reference is released; see capsules.sweep."""
         callback = Callback(function)
         call(lib.dlrs_attach, self.pointer, RELEASE, callback.given.pointer, AFTER_FREE)
         callback.give()
@@ -179,7 +179,7 @@ class Tensor:
     def detach(self, callback):
         call(lib.dlrs_detach, self.pointer, RELEASE, callback.witness.pointer)
         capsules.unwatch(callback)
-        lib.dlrs_release(callback.witness.pointer)  # the holder that C had
+        lib.dlrs_release(callback.witness.pointer)  # the reference that C had
 
     # The protocol.
 

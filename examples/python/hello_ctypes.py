@@ -23,7 +23,7 @@ back[0, 0] = 100
 print(clone)
 assert array[0, 0] == 8 and back.base is not None
 
-# The last holder frees: first ours goes, then NumPy's.
+# The last reference frees: ours is released first, then NumPy's.
 del clone
 print("NumPy still has", back.ravel())
 del back

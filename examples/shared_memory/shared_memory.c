@@ -37,7 +37,7 @@ static void unmap(void *context) {
 }
 
 // [quote:wrap]
-/* The tensor of a description in shared memory, which is unmapped when the last holder of the
+/* The tensor of a description in shared memory, which is unmapped when the last reference to the
  * tensor goes. What the other process says is not trusted: it must lie within the memory. */
 static dlrs_status wrap(int memory, description *what, DLManagedTensorVersioned **out,
                         dlrs_error *error) {

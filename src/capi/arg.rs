@@ -177,8 +177,8 @@ impl<T> Out<T> {
     }
 }
 
-/// A caller's variable whose tensor is to be taken. The tensor has a holder to take: it is not one
-/// that is being freed, which a callback may still see.
+/// A caller's variable whose tensor is to be taken. The tensor has a reference to take: it is not
+/// one that is being freed, which a callback may still see.
 pub struct Taken<T> {
     slot: *mut *mut T,
     /// The tensor.

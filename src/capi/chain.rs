@@ -31,7 +31,7 @@ fn given(callback: dlrs_free_fn) -> Result<Callback> {
     callback.ok_or(Error::new(DLRS_NULL_ARG).of(Arg::callback))
 }
 
-/// Attach a callback to a tensor of this library, to run once when its last holder goes.
+/// Attach a callback to a tensor of this library, to run once when its last reference is released.
 ///
 /// Ownership: context is the callback's. Callbacks of one order run last in, first out: those of
 ///            DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A foreign

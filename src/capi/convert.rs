@@ -127,7 +127,7 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
     let options = &copy::Options::DEFAULT;
     read.check(options.rules())?;
     let copy = copy::clone(&read, Order::C, read.device, options)?;
-    // SAFETY: the caller's word; the copy stands for the caller's holder, given up last.
+    // SAFETY: the caller's word; the copy stands for the caller's reference, released last.
     unsafe { share::release(tensor) };
     Ok(Block::legacy(copy.cast()))
 }

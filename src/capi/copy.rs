@@ -518,7 +518,7 @@ unsafe fn cloned_legacy(
 ///            copies keep the order of the strides).
 /// Bytes:     a copy as dlrs_clone.
 /// Device:    any; a copy stays on it.
-/// Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
+/// Ownership: the caller owns *out: one more reference to src, or a copy that keeps nothing of it.
 /// Flags:     a copy as dlrs_clone; without one as dlrs_retain.
 /// Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
 ///            not made here: take it in with dlrs_import_take.
@@ -554,8 +554,8 @@ pub unsafe extern "C" fn dlrs_contiguous(
 /// Device:    from any to any, as dlrs_copy. Pinned and managed memory of a tensor of this library
 ///            is the CPU's as it is, once its stream, as of dlrs_copy_options, has written it: that
 ///            needs no copy.
-/// Ownership: the caller owns *out: one more holder of src, a tensor that has one, or a copy that
-///            keeps nothing of it.
+/// Ownership: the caller owns *out: one more reference to src, a tensor that has one, or a copy
+///            that keeps nothing of it.
 /// Flags:     a copy as dlrs_clone; without one src's, without IS_COPIED, which src loses too.
 /// Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
 ///            DLRS_COPY_NEEDED: src is elsewhere and copy is -1.

@@ -39,7 +39,7 @@
 //! long as each caller holds it and nobody writes its struct. No lock is held while a callback
 //! runs.
 //! A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
-//! release what is not the last holder: holders are counted by atomic instructions.
+//! release what is not the last reference: references are counted by atomic instructions.
 //!
 //! Threads that the library makes are joined before the call returns. Functions with copy options
 //! are cancellation points before they begin (pthread_cancel), and not while they wait for those
@@ -74,7 +74,7 @@ pub mod print;
 pub mod py_module;
 pub mod python;
 pub mod python_error;
-pub mod python_holder;
+pub mod python_private;
 pub mod python_stream;
 pub mod python_wrap;
 pub mod query;

@@ -183,8 +183,8 @@ pub(super) unsafe fn asked(
 ///            has no stream, is waited for then. With a copy in memory of the host, stream is one
 ///            of the tensor's device (dlpack#152). Pinned and managed memory is the CPU's as it is,
 ///            as for dlrs_to_device.
-/// Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
-///            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
+/// Ownership: *out is a new reference to a capsule with its own reference, "dltensor_versioned"
+///            when max_version is 1.0 or newer, else "dltensor". The caller keeps its reference.
 /// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
 ///            DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.

@@ -27,9 +27,9 @@ fn blamed(error: Error) -> Error {
 /// Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
 /// Device:    any, known or not.
 /// Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
-///            It is given back when the last holder goes, on that thread, which is attached to the
-///            interpreter of this call meanwhile. When that interpreter is ending or gone, or
-///            Python is, the object is left alone.
+///            It is given back when the last reference is released, on that thread, which is
+///            attached to the interpreter of this call meanwhile. When that interpreter is ending
+///            or gone, or Python is, the object is left alone.
 /// Flags:     exactly flags.
 /// Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
 ///            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.

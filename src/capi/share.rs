@@ -1,4 +1,4 @@
-//! Holders: release, retain, flags, the caller's own pointer.
+//! References: release, retain, flags, the caller's own pointer.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
@@ -12,7 +12,7 @@ use crate::tensor::{block, share};
 
 const TENSOR: Arg = Arg::tensor;
 
-/// Release a versioned tensor, ours or anyone's: give up the caller's holder.
+/// Release the caller's reference to a versioned tensor, ours or a foreign one.
 ///
 /// Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
 ///            left alone. NULL does nothing.
@@ -21,7 +21,7 @@ const TENSOR: Arg = Arg::tensor;
 /// Source:    dlpack.h: the deleter may be called on any major version.
 ///
 /// # Safety
-/// See the preface; a second release of the same holder cannot be detected.
+/// See the preface; a second release of the same reference cannot be detected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
     if let Some(tensor) = NonNull::new(tensor) {
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
     }
 }
 
-/// Release a legacy tensor, ours or anyone's: give up the caller's holder.
+/// Release the caller's reference to a legacy tensor, ours or a foreign one.
 ///
 /// Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
 ///            left alone. NULL does nothing.
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
 /// Source:    dlpack.h.
 ///
 /// # Safety
-/// See the preface; a second release of the same holder cannot be detected.
+/// See the preface; a second release of the same reference cannot be detected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
     if let Some(tensor) = NonNull::new(tensor) {
@@ -48,16 +48,16 @@ pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
     }
 }
 
-/// Share a tensor of this library: one more holder of the same struct.
+/// Share a tensor of this library: one more reference to the same struct.
 ///
 /// Shape:     unchanged: *out is tensor itself.
-/// Ownership: *out is a holder of its own and must be released too; the data is freed with the
+/// Ownership: *out is a separate reference and must be released too; the data is freed with the
 ///            last one.
 /// Flags:     IS_COPIED is cleared: what is shared is not owned alone.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
 ///            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
-///            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders, or none:
-///            a callback of the tensor that is being freed.
+///            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many references, or
+///            none: a callback of the tensor that is being freed.
 /// Threads:   any; the count is atomic, in signal handlers too.
 /// Source:    this library; the meaning of IS_COPIED is dlpack.h's.
 ///
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn dlrs_retain(
     })
 }
 
-/// Count the holders of a tensor of this library.
+/// Count the references to a tensor of this library.
 ///
 /// Ownership: unchanged. The number may be old by the time it is read, unless it is 1.
 /// Errors:    none: 0 for NULL and for a tensor that was not made here.
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn dlrs_retain(
 pub unsafe extern "C" fn dlrs_ref_count(tensor: *const DLManagedTensorVersioned) -> i64 {
     match NonNull::new(tensor.cast_mut()) {
         // SAFETY: a live tensor, by the preface.
-        Some(tensor) => unsafe { share::holders(tensor) as i64 },
+        Some(tensor) => unsafe { share::references(tensor) as i64 },
         None => 0,
     }
 }
@@ -124,9 +124,9 @@ pub unsafe extern "C" fn dlrs_is_own(tensor: *const DLManagedTensorVersioned) ->
 /// Set and clear flags of a tensor of this library, as far as they stay true.
 ///
 /// Ownership: unchanged.
-/// Flags:     READ_ONLY can always be set; it is cleared only for a sole holder of memory that is
-///            not another tensor's. IS_COPIED is set under the same condition, and can always be
-///            cleared. IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be switched.
+/// Flags:     READ_ONLY can always be set; it is cleared only with one reference and no base.
+///            IS_COPIED is set under the same condition, and can always be cleared.
+///            IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be changed.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_VERSION, DLRS_FOREIGN: tensor.
 ///            DLRS_FLAGS: unknown bits, the same bit set and cleared, or padding to be switched.
 ///            DLRS_REFCOUNT: IS_COPIED without sole ownership.

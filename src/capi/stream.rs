@@ -300,8 +300,8 @@ pub unsafe extern "C" fn dlrs_event_query(
 /// Release a tensor once a stream has got here, and what dlrs_ready_record recorded for it.
 ///
 /// Device:    of the stream, which may still use the tensor.
-/// Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
-///            the stream has got here; nothing else does, so call it now and then.
+/// Ownership: the caller's reference is taken and *tensor NULL. dlrs_release_drain releases it
+///            after the stream has got here; nothing else does, so call it now and then.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or *tensor. DLRS_REFCOUNT: a callback
 ///            of the tensor that is being freed. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
 ///            is being captured, and its graph may use the tensor at any time; others as
@@ -340,7 +340,7 @@ fn device_order(device: DLDevice, stream: *mut c_void) -> Option<(DLDevice, *mut
 /// are ready.
 ///
 /// Device:    any.
-/// Ownership: their holders are given up: deleters run, on this thread.
+/// Ownership: their references are released: deleters run, on this thread.
 /// Errors:    DLRS_MISALIGNED_STRUCT: out. Faults of a device count as its end. A backend without
 ///            event_query is waited for.
 /// Threads:   any; several drain beside each other.

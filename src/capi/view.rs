@@ -1,7 +1,7 @@
 //! Views: what they have in common, and several steps at once.
 //!
 //! A view is a tensor over the memory of another one, its base. It keeps the base alive by a
-//! holder of its own, so that both are released in any order; it never uses a byte that the base
+//! reference of its own, so that both are released in any order; it never uses a byte that the base
 //! does not use; its byte_offset says where it starts, so that opaque handles have views too, and
 //! data moves only where byte_offset would be negative. Flags are the base's, without IS_COPIED,
 //! which the base loses as well. READ_ONLY is added where a step makes elements share memory:
@@ -294,8 +294,8 @@ unsafe fn apply(
 ///            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
 ///            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
 ///            would start.
-///            DLRS_REFCOUNT: too many holders of base, or none any more. DLRS_NOMEM: no memory for
-///            the header.
+///            DLRS_REFCOUNT: too many references to base, or none any more. DLRS_NOMEM: no memory
+///            for the header.
 /// Threads:   any.
 /// Source:    this library.
 ///

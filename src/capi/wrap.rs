@@ -18,8 +18,8 @@ const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 /// Shape:     shape and strides are copied; NULL strides become compact row-major.
 /// Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
 /// Device:    any, known or not.
-/// Ownership: the caller owns *out. When its last holder goes, free_fn(context) is called once, on
-///            that thread; a NULL free_fn only borrows. On error free_fn is not called.
+/// Ownership: the caller owns *out. When its last reference is released, free_fn(context) is called
+///            once, on that thread; a NULL free_fn only borrows. On error free_fn is not called.
 /// Flags:     exactly flags.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
 ///            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.

@@ -235,8 +235,8 @@ fn check_target(device: DLDevice) -> Result<()> {
     registry::required(device.device_type).map(|_| ())
 }
 
-/// `tensor` itself with one more holder when it is already dense in `order`, else a dense copy; for
-/// [`made`].
+/// `tensor` itself with one more reference when it is already dense in `order`, else a dense copy;
+/// for [`made`].
 ///
 /// # Safety
 /// `tensor` is live and `src` was read from it.
@@ -255,7 +255,7 @@ pub unsafe fn contiguous(
     begin_clone(src, &Wanted::new(order, src.device), options, job)
 }
 
-/// `tensor` itself with one more holder.
+/// `tensor` itself with one more reference.
 ///
 /// # Safety
 /// `tensor` is live.
@@ -279,8 +279,8 @@ pub unsafe fn as_cpu(src: &Snapshot, tensor: Versioned, streams: &Streams) -> Re
     unsafe { block::shared(&spec, block) }.map(Block::versioned)
 }
 
-/// `tensor` on `device`: itself with one more holder where it is, as the CPU's where that reaches
-/// it, or a copy; for [`made`].
+/// `tensor` on `device`: itself with one more reference where it is, as the CPU's where that
+/// reaches it, or a copy; for [`made`].
 ///
 /// # Safety
 /// `tensor` is live and `src` was read from it.

@@ -72,7 +72,7 @@ pub enum Status {
     DLRS_OVERLAP_DST = 304,
     /// Source and destination share memory.
     DLRS_OVERLAP_SRC_DST = 305,
-    /// Other holders share the tensor, or the count of holders is exhausted.
+    /// The tensor has other references, or the reference count is exhausted.
     DLRS_REFCOUNT = 306,
     /// The function was called from inside a callback that it is running.
     DLRS_REENTRANT = 307,
@@ -329,8 +329,8 @@ impl Status {
             ),
             DLRS_REFCOUNT => (
                 c"DLRS_REFCOUNT",
-                "other holders share the tensor or their number is exhausted",
-                "Release the other holders, or clone the tensor.",
+                "the tensor has other references, or the reference count is exhausted",
+                "Release the other references, or clone the tensor.",
             ),
             DLRS_REENTRANT => (
                 c"DLRS_REENTRANT",

@@ -32,7 +32,7 @@ pub const EXCHANGE_API: &CStr = c"dlpack_exchange_api";
 /// A capsule that owns `tensor`.
 ///
 /// # Safety
-/// `tensor` is live; on success the capsule owns the caller's holder.
+/// `tensor` is live; on success the capsule owns the caller's reference.
 #[inline(always)]
 pub unsafe fn new(python: Python, tensor: Versioned) -> Result<Owned> {
     // SAFETY: the caller's word.
@@ -65,7 +65,7 @@ unsafe fn new_foreign(python: Python, tensor: Versioned) -> Result<Owned> {
 /// As [`new`], for consumers that only know the legacy struct.
 ///
 /// # Safety
-/// `tensor` is live; on success the capsule owns the caller's holder.
+/// `tensor` is live; on success the capsule owns the caller's reference.
 #[inline(always)]
 pub unsafe fn new_legacy(python: Python, tensor: Legacy) -> Result<Owned> {
     // SAFETY: the caller's word.
@@ -107,9 +107,9 @@ static NAMES: [&CStr; 5] = [LEGACY, LEGACY_USED, VERSIONED, VERSIONED_USED, EXCH
 /// A capsule of a name that is not DLPack's, so that nobody takes the tensor out.
 ///
 /// # Safety
-/// `tensor` is live, and `name` a static text; on success the capsule owns the caller's holder.
+/// `tensor` is live, and `name` a static text; on success the capsule owns the caller's reference.
 #[inline]
-pub unsafe fn holder(python: Python, tensor: Versioned, name: *const c_char) -> Result<Owned> {
+pub unsafe fn private(python: Python, tensor: Versioned, name: *const c_char) -> Result<Owned> {
     // SAFETY: the caller's word. Mostly the first byte tells.
     let own = unsafe {
         matches!(name.read() as u8, b'd' | b'u')
@@ -121,14 +121,14 @@ pub unsafe fn holder(python: Python, tensor: Versioned, name: *const c_char) -> 
     // SAFETY: the caller's word.
     unsafe {
         check_version(tensor.as_ptr())?;
-        shell(python, tensor.as_ptr().cast(), name, destroy_holder)
+        shell(python, tensor.as_ptr().cast(), name, destroy_private)
     }
 }
 
-/// The parameter that [`holder`] blames.
+/// The parameter that [`private`] reports.
 const NAME: Arg = Arg::name;
 
-/// The tensor in a holder of that name, made by this library; `None` for any other object. Sets no
+/// The tensor in a private capsule of that name; `None` for any other object. Sets no
 /// exception.
 ///
 /// # Safety
@@ -142,12 +142,13 @@ pub unsafe fn held(
     unsafe {
         let found = contents(python, object, name)?;
         let destroy = python.PyCapsule_GetDestructor(object);
-        (destroy.map(|f| f as usize) == Some(destroy_holder as *const () as usize)).then_some(found)
+        (destroy.map(|f| f as usize) == Some(destroy_private as *const () as usize))
+            .then_some(found)
     }
 }
 
 #[inline(never)]
-unsafe extern "C" fn destroy_holder(capsule: *mut PyObject) {
+unsafe extern "C" fn destroy_private(capsule: *mut PyObject) {
     // SAFETY: Python calls, with a capsule of ours, whose pointer is found under its own name.
     unsafe {
         let python = Python::calling();
@@ -175,7 +176,7 @@ unsafe fn shell(
 /// for granted (Paddle never calls the deleter of a tensor without context).
 ///
 /// # Safety
-/// `tensor` is live, of major 1; on success the result owns the caller's holder.
+/// `tensor` is live, of major 1; on success the result owns the caller's reference.
 unsafe fn presentable(tensor: Versioned) -> Result<Versioned> {
     // SAFETY: the caller's word.
     let (ours, found) = unsafe { (block::of_versioned(tensor), tensor.as_ptr().read()) };

@@ -184,7 +184,7 @@ unsafe fn read_all(
 /// The capsule that answers a request for one of our tensors.
 ///
 /// # Safety
-/// `tensor` is live; the capsule has a holder of its own.
+/// `tensor` is live; the capsule has its own reference.
 pub unsafe fn export(python: Python, tensor: Versioned, request: &Request) -> Result<Owned> {
     // SAFETY: the caller's word.
     unsafe {
@@ -209,7 +209,7 @@ pub unsafe fn export_kept(
     object: NonNull<PyObject>,
     request: &Request,
 ) -> Result<Owned> {
-    // SAFETY: the caller's word; `kept` is a holder of ours.
+    // SAFETY: the caller's word; `kept` is our reference.
     unsafe {
         let kept = Block::versioned(wrap::around(python, tensor, flags, object)?);
         match serves(python, kept, request) {
@@ -219,10 +219,10 @@ pub unsafe fn export_kept(
     }
 }
 
-/// As [`export`], of a holder that is ours and is given up: it does not serve, or nobody knows.
+/// As [`export`], of our own reference, which is released: it does not serve, or nobody knows.
 ///
 /// # Safety
-/// `kept` is live and ours; its holder is taken.
+/// `kept` is live and ours; its reference is taken.
 #[inline(never)]
 unsafe fn export_copy(
     python: Python,
@@ -241,7 +241,7 @@ unsafe fn export_copy(
 /// Puts a tensor of ours into the capsule that the consumer understands, or releases it.
 ///
 /// # Safety
-/// `tensor` is live and ours; its holder is taken.
+/// `tensor` is live and ours; its reference is taken.
 #[inline(never)]
 unsafe fn present(python: Python, tensor: Versioned, major: u32) -> Result<Owned> {
     // SAFETY: the caller's word.

@@ -65,7 +65,7 @@ pub struct Home {
     /// The type of what lends a `Tensor`'s memory as a buffer.
     pub lender: Slot,
     /// The keeper in the dictionary, and every [`Life`].
-    holders: AtomicUsize,
+    references: AtomicUsize,
     free: AtomicBool,
     next: AtomicPtr<Home>,
 }
@@ -85,27 +85,27 @@ impl Home {
             constants: [Slot::EMPTY; _],
             tensor: Slot::EMPTY,
             lender: Slot::EMPTY,
-            holders: AtomicUsize::new(0),
+            references: AtomicUsize::new(0),
             free: AtomicBool::new(true),
             next: AtomicPtr::new(null_mut()),
         }
     }
 
-    /// A record that nobody has, with one holder.
+    /// A record that nobody has, with one reference.
     fn claim() -> Result<&'static Home> {
         let free = |home: &&Home| home.free.compare_exchange(true, false, AcqRel, Relaxed).is_ok();
         if let Some(home) = all().find(free) {
             home.slots().for_each(|slot| slot.0.store(null_mut(), Relaxed));
-            home.holders.store(1, Release);
+            home.references.store(1, Release);
             return Ok(home);
         }
         let nbytes = size_of::<Home>();
         let error = Error::new(DLRS_NOMEM).value(nbytes as i64);
         let memory: NonNull<Home> = platform::memory(nbytes).ok_or(error)?.cast();
-        let (holders, free) = (AtomicUsize::new(1), AtomicBool::new(false));
+        let (references, free) = (AtomicUsize::new(1), AtomicBool::new(false));
         // SAFETY: room for a record, which is never freed; so are the others.
         unsafe {
-            memory.write(Home { holders, free, ..Home::new() });
+            memory.write(Home { references, free, ..Home::new() });
             let mut last = &FIRST;
             while let Err(next) =
                 last.next.compare_exchange(null_mut(), memory.as_ptr(), AcqRel, Acquire)
@@ -117,7 +117,7 @@ impl Home {
     }
 
     fn give_up(&self, python: Python) {
-        if self.holders.fetch_sub(1, AcqRel) == 1 {
+        if self.references.fetch_sub(1, AcqRel) == 1 {
             let view = self.view.swap(null_mut(), AcqRel);
             if let Some(close) = python.PyInterpreterView_Close().filter(|_| !view.is_null()) {
                 // SAFETY: a view of ours; this may be called on any thread.
@@ -127,17 +127,17 @@ impl Home {
         }
     }
 
-    /// A holder of the record, for what outlives the call.
+    /// A reference to the record, for what outlives the call.
     #[inline]
     pub fn life(&'static self) -> Life {
         if !self.is_main() {
-            self.holders.fetch_add(1, Relaxed);
+            self.references.fetch_add(1, Relaxed);
         }
         Life(self)
     }
 
     /// Whether it is of the main interpreter. Such a record is never used again, so nobody counts
-    /// its holders: each time that Python is started in the process it has a new one.
+    /// its references: each time that Python is started in the process it has a new one.
     #[inline]
     fn is_main(&self) -> bool {
         self.id.load(Relaxed) == 0

@@ -78,7 +78,7 @@ impl Wanted {
 }
 
 /// # Safety
-/// `object` and `tensor` are live; on success the result owns the caller's holder.
+/// `object` and `tensor` are live; on success the result owns the caller's reference.
 unsafe fn serve(
     python: Python,
     object: *mut PyObject,

@@ -48,8 +48,8 @@ unsafe fn let_go(object: *mut c_void, runtime: *const c_void) {
     life.attach(|python| unsafe { python.Py_DecRef(object.cast()) });
 }
 
-/// Gives up one holder of a tensor, ours or foreign, on a thread that is attached. What that calls
-/// may be Python code: a pending exception is set aside.
+/// Releases one reference to a tensor, ours or foreign, on a thread that is attached. What that
+/// calls may be Python code: a pending exception is set aside.
 ///
 /// # Safety
 /// `tensor` is live and not used again.
@@ -58,7 +58,7 @@ pub unsafe fn release(python: Python, tensor: Versioned) {
     // SAFETY: the caller's word; an object that goes is one that `Keep::owner` put there.
     aside(python, || unsafe {
         match block::of_versioned(tensor) {
-            Some(block) => block::drop_holder_by(block.as_ptr(), |kept| {
+            Some(block) => block::drop_reference_by(block.as_ptr(), |kept| {
                 let home = &*kept.runtime.cast::<Home>();
                 match home.is_here(python) {
                     true => {

@@ -2,7 +2,7 @@
 //!
 //! Both structs stand in every block, so turning one of our tensors into the other kind neither
 //! allocates nor can fail: the versioned one ends with the description of the tensor with which the
-//! legacy one begins, so they overlap. Each pointer handed out, of either kind, is one holder; the
+//! legacy one begins, so they overlap. Each pointer returned, of either kind, is one reference; the
 //! last deleter call frees. Freeing walks from wrapper to base in a loop, never by recursion, so a
 //! chain of a million wrappers needs no stack. No lock is held while a caller's callback runs.
 
@@ -21,13 +21,13 @@ use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
 use crate::validate::{Plain, Rank};
 
-pub use release::{drop_holder, drop_holder_by};
+pub use release::{drop_reference, drop_reference_by};
 
 /// Frees what a caller lent: called with the context given, exactly once, on any thread.
 #[allow(non_camel_case_types)]
 pub type dlrs_free_fn = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// Whom the data belongs to, and how it is given back when the last holder goes.
+/// Whom the data belongs to, and how it is given back when the last reference is released.
 #[derive(Clone, Copy)]
 pub enum Owner {
     /// The data lies in the block, or there is none, or it is only borrowed.
@@ -104,7 +104,7 @@ pub enum Data {
 pub struct Block {
     managed: UnsafeCell<DLManagedTensorVersioned>,
     legacy: LegacyRest,
-    holders: AtomicUsize,
+    references: AtomicUsize,
     before: Chain,
     after: Chain,
     user_data: AtomicPtr<c_void>,
@@ -128,15 +128,15 @@ const _: () = {
     assert!(offset_of!(LegacyRest, deleter) == deleter);
 };
 
-/// Holders beyond this are refused, so that the count can never wrap.
-const HOLDERS_MAX: usize = isize::MAX as usize;
+/// The limit of the reference count, so that it can never wrap.
+const REFERENCES_MAX: usize = isize::MAX as usize;
 
 // Tensors are known by the addresses of these two: each must be one function, with one address.
 #[inline(never)]
 unsafe extern "C" fn delete_versioned(tensor: *mut DLManagedTensorVersioned) {
     if !tensor.is_null() {
         // SAFETY: this deleter stands only in structs at the head of a live block.
-        unsafe { drop_holder(tensor.cast()) }
+        unsafe { drop_reference(tensor.cast()) }
     }
 }
 
@@ -144,7 +144,7 @@ unsafe extern "C" fn delete_versioned(tensor: *mut DLManagedTensorVersioned) {
 unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
     if !tensor.is_null() {
         // SAFETY: this deleter stands only in the legacy struct of a live block.
-        unsafe { drop_holder(tensor.byte_sub(LEGACY).cast()) }
+        unsafe { drop_reference(tensor.byte_sub(LEGACY).cast()) }
     }
 }
 
@@ -192,7 +192,7 @@ fn align_up(address: usize, align_bytes: usize) -> usize {
     address.wrapping_add(align_bytes - 1) & !(align_bytes - 1)
 }
 
-/// Makes a block with one holder. Nothing is taken on error: `spec.owner` still belongs to the
+/// Makes a block with one reference. Nothing is taken on error: `spec.owner` still belongs to the
 /// caller.
 #[inline(never)]
 pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
@@ -244,7 +244,7 @@ pub unsafe fn shared(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block>
     unsafe { sharing(spec, base) }
 }
 
-/// As [`new`], for a block whose owner is `base`: it gets a holder of `base` of its own.
+/// As [`new`], for a block whose owner is `base`: it gets its own reference to `base`.
 ///
 /// # Safety
 /// `base` is live.
@@ -341,7 +341,7 @@ unsafe fn write_rest(block: NonNull<Block>, flags: u64, owner: Owner) {
         (&raw mut (*managed).deleter).write(Some(delete_versioned));
         (&raw mut (*managed).flags).write(flags);
         (&raw mut (*at).legacy).write(LegacyRest { manager_ctx, deleter: Some(delete_legacy) });
-        (&raw mut (*at).holders).write(AtomicUsize::new(1));
+        (&raw mut (*at).references).write(AtomicUsize::new(1));
         (&raw mut (*at).before).write(Chain::new());
         (&raw mut (*at).after).write(Chain::new());
         (&raw mut (*at).user_data).write(AtomicPtr::new(null_mut()));
@@ -407,11 +407,11 @@ unsafe fn describe(block: NonNull<Block>, tensor: *const DLTensor, rank: Rank, f
     }
 }
 
-/// The last holder has gone: a callback has nothing to share or to give away.
+/// The last reference has been released: a callback can neither share nor give away the tensor.
 #[cold]
 pub fn dying() -> Error {
     let error = Error::new(DLRS_REFCOUNT);
-    error.detail("the last holder has gone, and the tensor is being freed")
+    error.detail("the last reference has been released, and the tensor is being freed")
 }
 
 /// Bytes of a block and its arrays, of at most `MAX_NDIM` values each.
@@ -421,33 +421,33 @@ pub fn nbytes_of(ndim: usize) -> usize {
 }
 
 impl Block {
-    /// The versioned struct; the caller passes on the one holder it has.
+    /// The versioned struct; the caller passes on the one reference it has.
     #[inline]
     pub fn versioned(block: NonNull<Block>) -> Versioned {
         block.cast()
     }
 
-    /// The legacy struct; the caller passes on the one holder it has.
+    /// The legacy struct; the caller passes on the one reference it has.
     #[inline]
     pub fn legacy(block: NonNull<Block>) -> Legacy {
         // SAFETY: `block` points to a block, which is larger.
         unsafe { block.byte_add(LEGACY) }.cast()
     }
 
-    /// The flags, which holders on several threads may read and change.
+    /// The flags, which owners on several threads may read and change.
     #[inline]
     pub fn flags(&self) -> &AtomicU64 {
         // SAFETY: an aligned u64 inside the block; every access of ours is atomic.
         unsafe { AtomicU64::from_ptr(&raw mut (*self.managed.get()).flags) }
     }
 
-    /// How many holders there are.
+    /// The reference count.
     #[inline]
-    pub fn holders(&self) -> usize {
-        self.holders.load(Acquire)
+    pub fn references(&self) -> usize {
+        self.references.load(Acquire)
     }
 
-    /// Adds a holder. What is shared is no longer a copy that one consumer alone owns, so
+    /// Adds a reference. What is shared is no longer a copy that one consumer alone owns, so
     /// IS_COPIED is cleared.
     #[inline]
     pub fn hold(&self) -> Result<()> {
@@ -455,11 +455,11 @@ impl Block {
             return Ok(());
         }
         let error = Error::new(DLRS_REFCOUNT);
-        match self.holders() {
+        match self.references() {
             0 => Err(dying()),
-            holders => {
-                let error = error.detail("too many holders").value(holders as i64);
-                Err(error.limit(HOLDERS_MAX as i64))
+            references => {
+                let error = error.detail("too many references").value(references as i64);
+                Err(error.limit(REFERENCES_MAX as i64))
             }
         }
     }
@@ -467,13 +467,14 @@ impl Block {
     /// As [`Block::hold`]; false, and nothing has changed, where that fails.
     #[inline(always)]
     pub fn hold_usual(&self) -> bool {
-        // One comparison refuses both ends: a callback of a block that goes has no holder to share,
-        // and 0 holders stay 0. Threads may pass the other end together; there is room for them.
-        if self.holders.load(Relaxed).wrapping_sub(1) >= HOLDERS_MAX - 1 {
+        // One comparison refuses both ends: a callback of a block that is being freed has no
+        // reference to share, and 0 references stay 0. Threads may pass the other end together;
+        // there is room for them.
+        if self.references.load(Relaxed).wrapping_sub(1) >= REFERENCES_MAX - 1 {
             return false;
         }
-        // Relaxed, as in every reference count: the caller's own holder keeps the block alive.
-        self.holders.fetch_add(1, Relaxed);
+        // Relaxed, as in every reference count: the caller's own reference keeps the block alive.
+        self.references.fetch_add(1, Relaxed);
         if self.flags().load(Relaxed) & DLPACK_FLAG_BITMASK_IS_COPIED != 0 {
             self.flags().fetch_and(!DLPACK_FLAG_BITMASK_IS_COPIED, Relaxed);
         }
@@ -498,9 +499,9 @@ impl Block {
         if after { &self.after } else { &self.before }
     }
 
-    /// Sets the number of holders: for the test of its limit only.
+    /// Sets the reference count: for the test of its limit only.
     #[doc(hidden)]
-    pub fn set_holders(&self, holders: usize) {
-        self.holders.store(holders, Relaxed);
+    pub fn set_references(&self, references: usize) {
+        self.references.store(references, Relaxed);
     }
 }

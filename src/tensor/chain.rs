@@ -1,4 +1,5 @@
-//! Deleter chains: callbacks that run when the last holder of a tensor goes, last in, first out.
+//! Deleter chains: callbacks that run when the last reference to a tensor is released, last in,
+//! first out.
 //!
 //! While the tensor lives no link leaves its chain: attaching pushes with one compare-and-swap, or
 //! uses the link of a callback that was detached again, so a chain is never longer than there were
@@ -155,7 +156,7 @@ impl Chain {
 pub fn attach(block: &Block, after: bool, callback: Callback, context: *mut c_void) -> Result<()> {
     let chain = block.chain(after);
     // While the tensor is being freed, the chain is in order already: what is attached is next.
-    let dead = if block.holders() == 0 { None } else { chain.claim() };
+    let dead = if block.references() == 0 { None } else { chain.claim() };
     match dead {
         Some(link) => {
             link.set(callback, context);

@@ -40,7 +40,7 @@ pub unsafe fn from_usual_legacy(
 ) -> core::result::Result<Versioned, Left> {
     // SAFETY: the caller's word.
     unsafe {
-        // The legacy holder of a live block of ours becomes a versioned one.
+        // The legacy reference to a live block of ours becomes a versioned one.
         if let Some(block) = block::of_legacy(tensor)
             && block.as_ref().flags().load(Relaxed) == flags
         {
@@ -53,7 +53,7 @@ pub unsafe fn from_usual_legacy(
 /// A versioned tensor with exactly `flags` that owns `tensor`.
 ///
 /// # Safety
-/// `tensor` is live; on success the result owns the caller's holder.
+/// `tensor` is live; on success the result owns the caller's reference.
 pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
     // SAFETY: the caller's word.
     unsafe {
@@ -67,7 +67,7 @@ pub unsafe fn from_legacy(tensor: Legacy, flags: u64) -> Result<Versioned> {
 /// A new block that owns the legacy `tensor`.
 ///
 /// # Safety
-/// `tensor` is live; on success the block owns the caller's holder.
+/// `tensor` is live; on success the block owns the caller's reference.
 pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
     unsafe {
@@ -109,7 +109,7 @@ fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Resul
 /// A legacy tensor that owns `tensor`.
 ///
 /// # Safety
-/// `tensor` is live; on success the result owns the caller's holder.
+/// `tensor` is live; on success the result owns the caller's reference.
 #[inline(always)]
 pub unsafe fn to_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legacy> {
     // SAFETY: the caller's word.
@@ -149,7 +149,8 @@ unsafe fn to_usual_legacy(tensor: Versioned) -> Option<Legacy> {
 /// the tensor, once: what is judged is what is boxed, or to be copied.
 ///
 /// # Safety
-/// `tensor` is live; on success the result owns the caller's holder, without a result it does not.
+/// `tensor` is live; on success the result owns the caller's reference, without a result it does
+/// not.
 pub unsafe fn to_legacy_read(
     tensor: Versioned,
     policy: LegacyPolicy,
@@ -180,7 +181,7 @@ pub unsafe fn to_legacy_read(
 /// The block of `tensor`: its own, or a new one that owns it.
 ///
 /// # Safety
-/// `tensor` is live, of major 1; on success the block owns the caller's holder.
+/// `tensor` is live, of major 1; on success the block owns the caller's reference.
 pub unsafe fn boxed(tensor: Versioned) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
     if let Some(block) = unsafe { block::of_versioned(tensor) } {
@@ -194,6 +195,6 @@ pub unsafe fn boxed(tensor: Versioned) -> Result<NonNull<Block>> {
 
 /// A new block that owns the foreign `tensor`, of which `snapshot` was taken.
 pub fn box_snapshot(snapshot: &Snapshot, tensor: Versioned) -> Result<NonNull<Block>> {
-    // The one holder passes from the caller to the block: a sole copy stays one.
+    // The one reference passes from the caller to the block: a sole copy stays one.
     block::new(&wrap::spec_of(snapshot, snapshot.flags, Owner::Versioned(tensor)))
 }

@@ -33,7 +33,7 @@ fn push(waiting: NonNull<Waiting>) {
     }
 }
 
-/// Takes the caller's holder, to be released by [`drain`]: once `stream` has got here, or at any
+/// Takes the caller's reference, to be released by [`drain`]: once `stream` has got here, or at any
 /// time when there is none. Nothing is taken on error.
 ///
 /// # Safety
@@ -71,7 +71,7 @@ pub fn drain() -> u64 {
         let Waiting { next, tensor, event } = unsafe { waiting.read() };
         list = next;
         // SAFETY: the event was recorded by `release_later`, and what the tensor waits for by its
-        // producer; the holder that `release_later` took is given up; the link came from
+        // producer; the reference that `release_later` took is released; the link came from
         // `platform::memory`.
         unsafe {
             if ![event.as_ref(), ready::of(tensor)].iter().flatten().all(|it| it.is_over()) {

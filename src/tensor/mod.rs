@@ -1,7 +1,7 @@
 //! Making, wrapping, converting, sharing and freeing tensors.
 //!
 //! Every tensor that we hand out lives in a [`block::Block`]: the versioned struct, the legacy
-//! struct, a count of holders, the owner of the data, chains of callbacks, the extents and
+//! struct, a reference count, the owner of the data, chains of callbacks, the extents and
 //! strides, and (for CPU tensors made here) the data itself, in one allocation.
 
 pub mod alloc;

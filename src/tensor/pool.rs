@@ -33,7 +33,7 @@ pub struct dlrs_pool {
     hits: AtomicU64,
     misses: AtomicU64,
     /// The caller who made the pool, until it is released, and every block in use.
-    holders: AtomicU64,
+    references: AtomicU64,
     released: AtomicBool,
     nodes: Nodes,
     shelves: [Shelf; CLASSES],
@@ -88,7 +88,7 @@ pub fn create(
         (&raw mut (*at).allocator).write(allocator);
         (&raw mut (*at).base).write(base);
         (&raw mut (*at).device).write(device);
-        (&raw mut (*at).holders).write(AtomicU64::new(1));
+        (&raw mut (*at).references).write(AtomicU64::new(1));
         pool.as_ref().set_limit(limit_nbytes);
     }
     Ok(pool)
@@ -112,7 +112,7 @@ pub unsafe fn release(pool: NonNull<dlrs_pool>) {
 unsafe fn leave(pool: NonNull<dlrs_pool>) {
     // SAFETY: the hold keeps the pool alive until here; the last one has it to itself.
     unsafe {
-        if pool.as_ref().holders.fetch_sub(1, AcqRel) == 1 {
+        if pool.as_ref().references.fetch_sub(1, AcqRel) == 1 {
             pool.as_ref().trim(0);
             pool.as_ref().nodes.give_back();
             platform::give_back(pool.cast());
@@ -175,7 +175,7 @@ impl dlrs_pool {
             None => self.fetch(class)?,
         };
         // Relaxed, as in every reference count: the caller's own hold keeps the pool alive.
-        self.holders.fetch_add(1, Relaxed);
+        self.references.fetch_add(1, Relaxed);
         Some(data)
     }
 
@@ -288,7 +288,7 @@ impl dlrs_pool {
     /// What the pool holds and did; while others use it, of slightly different moments.
     pub fn stats(&self) -> Stats {
         let limit = self.limit();
-        let live_blocks = self.holders.load(Relaxed).saturating_sub(1);
+        let live_blocks = self.references.load(Relaxed).saturating_sub(1);
         Stats {
             held_nbytes: self.held.load(Relaxed),
             cached_nbytes: self.cached.load(Relaxed),

@@ -91,7 +91,7 @@ pub unsafe fn record(tensor: Versioned, stream: Stream) -> Result<()> {
         // SAFETY: the CPU has no streams; all work is done when the call returns.
         return unsafe { backend.stream_sync(device, stream) };
     }
-    if block.holders() == 0 {
+    if block.references() == 0 {
         return Err(block::dying());
     }
     let home = if stream.is_null() { backend.home(device, data)? } else { device };

@@ -1,4 +1,4 @@
-//! Holders: releasing, sharing, flags that cannot lie, and the caller's own pointer.
+//! Releasing and sharing references, flags that stay true, and the caller's own pointer.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::*;
@@ -16,7 +16,7 @@ fn keep_frame() {
     core::hint::black_box(());
 }
 
-/// Gives up one holder of a tensor of any major, ours or foreign: calls its deleter, if any.
+/// Releases one reference to a tensor of any major, ours or foreign: calls its deleter, if any.
 ///
 /// # Safety
 /// `tensor` is live and not used again.
@@ -24,7 +24,7 @@ fn keep_frame() {
 pub unsafe fn release(tensor: Versioned) {
     // SAFETY: the place of `deleter` is the same in every major.
     if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
-        // SAFETY: the producer's deleter, called once by the holder.
+        // SAFETY: the producer's deleter, called once per reference.
         unsafe { deleter(tensor.as_ptr()) }
         keep_frame();
     }
@@ -38,7 +38,7 @@ pub unsafe fn release(tensor: Versioned) {
 pub unsafe fn release_legacy(tensor: Legacy) {
     // SAFETY: the caller's word.
     if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
-        // SAFETY: the producer's deleter, called once by the holder.
+        // SAFETY: the producer's deleter, called once per reference.
         unsafe { deleter(tensor.as_ptr()) }
         keep_frame();
     }
@@ -52,8 +52,8 @@ pub unsafe fn release_legacy(tensor: Legacy) {
 pub unsafe fn release_here(tensor: Versioned) {
     // SAFETY: the caller's word.
     match unsafe { block::of_versioned(tensor) } {
-        // SAFETY: a live block of ours; its holder is the caller's.
-        Some(block) => unsafe { block::drop_holder(block.as_ptr()) },
+        // SAFETY: a live block of ours; the reference is the caller's.
+        Some(block) => unsafe { block::drop_reference(block.as_ptr()) },
         // SAFETY: as above.
         None => unsafe { release_other(tensor) },
     }
@@ -91,7 +91,7 @@ unsafe fn not_own(tensor: Versioned) -> Error {
     version.err().unwrap_or(Error::new(DLRS_FOREIGN))
 }
 
-/// Changes flags of one of our tensors, as far as they stay true. Other holders may change them at
+/// Changes flags of one of our tensors, as far as they stay true. Other owners may change them at
 /// the same time: none of the changes is lost.
 pub fn set_flags(block: &Block, set: u64, clear: u64) -> Result<()> {
     check_flags(set | clear)?;
@@ -118,20 +118,20 @@ fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
         return Err(error.detail("padding is a property of the data and cannot be switched"));
     }
     let own_data = !matches!(block.owner(), Owner::Versioned(_) | Owner::Legacy(_));
-    let sole = block.holders() == 1;
+    let sole = block.references() == 1;
     // Only a sole owner can promise that nobody else sees the data, or give it free for writing.
     if set & DLPACK_FLAG_BITMASK_IS_COPIED != 0 && !(own_data && sole) {
         let error = Error::new(DLRS_REFCOUNT).field(DLRS_FIELD_FLAGS);
-        return Err(error.detail("IS_COPIED needs a sole holder that shares with no base"));
+        return Err(error.detail("IS_COPIED needs one reference and no base"));
     }
     if clear & DLPACK_FLAG_BITMASK_READ_ONLY != 0 && !(own_data && sole) {
         let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS);
-        return Err(error.detail("READ_ONLY can be lifted only by a sole holder without a base"));
+        return Err(error.detail("READ_ONLY can be cleared only with one reference and no base"));
     }
     Ok(())
 }
 
-/// One more holder of the same tensor.
+/// One more reference to the same tensor.
 ///
 /// # Safety
 /// `tensor` is live.
@@ -154,7 +154,7 @@ pub unsafe fn retain_own(tensor: Versioned) -> bool {
 
 /// A managed struct of either kind.
 pub trait Managed {
-    /// Whether it is one of our tensors, whose last holder has gone: a callback is at work.
+    /// Whether it is one of our tensors, that is being freed: a callback is running.
     ///
     /// # Safety
     /// `tensor` is live.
@@ -165,7 +165,7 @@ impl Managed for DLManagedTensorVersioned {
     #[inline(always)]
     unsafe fn dying(tensor: Versioned) -> bool {
         // SAFETY: the caller's word; a block of ours is there as long as its tensor.
-        unsafe { block::of_versioned(tensor).is_some_and(|block| block.as_ref().holders() == 0) }
+        unsafe { block::of_versioned(tensor).is_some_and(|block| block.as_ref().references() == 0) }
     }
 }
 
@@ -173,18 +173,18 @@ impl Managed for DLManagedTensor {
     #[inline(always)]
     unsafe fn dying(tensor: Legacy) -> bool {
         // SAFETY: as above.
-        unsafe { block::of_legacy(tensor).is_some_and(|block| block.as_ref().holders() == 0) }
+        unsafe { block::of_legacy(tensor).is_some_and(|block| block.as_ref().references() == 0) }
     }
 }
 
-/// The holders of one of our tensors, 0 for a foreign one.
+/// The reference count of one of our tensors, 0 for a foreign one.
 ///
 /// # Safety
 /// `tensor` is live.
-pub unsafe fn holders(tensor: Versioned) -> usize {
+pub unsafe fn references(tensor: Versioned) -> usize {
     // SAFETY: the caller's word; a block of ours is live as long as its tensor.
     unsafe {
-        block::of_versioned(tensor).map_or(0, |block: NonNull<Block>| block.as_ref().holders())
+        block::of_versioned(tensor).map_or(0, |block: NonNull<Block>| block.as_ref().references())
     }
 }
 

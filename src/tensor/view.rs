@@ -86,7 +86,7 @@ pub unsafe fn bytes(base: &Snapshot, tensor: NonNull<Block>, flags: u64) -> Resu
     unsafe { block::shared(&spec, tensor) }.map(Block::versioned)
 }
 
-/// A tensor for `view` of `tensor`, which it keeps alive by a holder of its own.
+/// A tensor for `view` of `tensor`, which it keeps alive by its own reference.
 ///
 /// # Safety
 /// `tensor` is a live block of ours, from which `base` was read.

@@ -39,7 +39,7 @@ impl Run for Writer {
         match self {
             // SAFETY: the caller's promise.
             Writer::Engine => unsafe { SERIAL.run(plan) },
-            // SAFETY: likewise.
+            // SAFETY: the caller's promise.
             Writer::Threads => unsafe { Parallel { threads: 3, hook: None }.run(plan) },
             _ => self.call(plan),
         }

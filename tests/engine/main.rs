@@ -369,8 +369,8 @@ fn transposes_to_long_rows() {
     });
 }
 
-/// Likewise in the caches: rows a multiple of 1, 2 or 4 KiB apart, few and many, to rows that start
-/// anywhere.
+/// Tensors that fit into the caches: rows a multiple of 1, 2 or 4 KiB apart, few and many, to rows
+/// at any alignment.
 #[test]
 fn transposes_of_rows_far_apart() {
     let memory = memory();
@@ -498,7 +498,7 @@ fn large_volumes() {
     });
 }
 
-/// Some small faces, of whole squares or not, one after the other or interlaced, between guard
+/// Some small matrices, of whole tiles or not, one after the other or interlaced, between guard
 /// pages or anywhere in a line, their rows apart or not, also backwards.
 #[test]
 fn batches() {
@@ -1076,7 +1076,7 @@ fn nibbles_in_long_rows() {
     });
 }
 
-/// Packed elements of 6 bits, likewise.
+/// Matrices of packed elements of 6 bits.
 #[test]
 fn sixes() {
     let mut extents = vec![(31, 40), (40, 17), (40, 23), (40, 4130)];

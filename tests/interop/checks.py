@@ -166,7 +166,7 @@ def export_read_only(system):
 
 
 def export_deleter(system):
-    """Their deleter runs once: after the last of three holders, and for a capsule never taken."""
+    """Their deleter runs once: after the last of 3 references, and for a capsule never taken."""
     x = system.make(MATRIX)
     x = system.exporter(x) if hasattr(system, "exporter") else x
     counted = Counted(capsules.request(x))

@@ -83,7 +83,7 @@ class Tensor:
         taken, self.versioned = self.versioned, None
         return taken
 
-    def holders(self):
+    def ref_count(self):
         return abi.lib.dlrs_ref_count(self.versioned)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):

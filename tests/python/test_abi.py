@@ -174,8 +174,8 @@ class Once:
         out = py_object()
         abi.call(abi.pylib.dlrs_py_capsule_new_take, byref(tensor), byref(out))
         self.capsule = abi.new_object(out)
-        holders = sys.getrefcount(self.capsule)
-        assert holders <= 2  # this object, and that call
+        count = sys.getrefcount(self.capsule)
+        assert count <= 2  # this object, and that call
 
     def __dlpack__(self, **_):
         return self.capsule

@@ -17,7 +17,7 @@ from dlpack_rs.abi import (DLDataType, DLDevice, DLTensor, Versioned, dlrs_error
                            dlrs_py_error_options, dlrs_py_kind, dlrs_py_request)
 from pyabi import Tensor, call, import_, lib
 
-NAME = b"test_bindings.holder"
+NAME = b"test_bindings.private"
 KEYWORDS = "stream", "max_version", "dl_device", "copy"
 
 
@@ -76,7 +76,7 @@ def test_wrap_keeps_the_owner_and_lets_go():
     assert np.array_equal(np.from_dlpack(t), [[1, 2, 3], [4, 5, 6]])
     assert t.address == ctypes.addressof(memory.values) and t.strides == (3, 1)
     gc.collect()
-    assert t.holders() == 1 and references(memory) == before + 1
+    assert t.ref_count() == 1 and references(memory) == before + 1
     del memory
     assert alive() is not None
     del t
@@ -96,7 +96,7 @@ def test_what_is_refused_takes_no_reference(make, of, flags, status):
     assert references(memory) == before
 
 
-def test_the_last_holder_goes_on_a_thread_that_python_has_not_met():
+def test_the_last_reference_is_released_on_a_thread_unknown_to_python():
     memory = Memory()
     alive = weakref.ref(memory)
     t = wrap(memory)
@@ -176,7 +176,7 @@ def test_a_consumer_asks_again_with_fewer():
     assert np.array_equal(np.from_dlpack(import_(Old(), dl_device=(1, 0))), ones)
 
 
-def holder(tensor, name=NAME):
+def private_capsule(tensor, name=NAME):
     out, taken = c_void_p(), tensor.take()
     try:
         call(lib.dlrs_py_holder_new_take, byref(taken), name, byref(out))
@@ -189,12 +189,12 @@ def held(obj, name=NAME):
     return lib.dlrs_py_holder_get(id(obj), name)
 
 
-def test_a_holder_cannot_be_consumed():
+def test_a_private_capsule_cannot_be_consumed():
     memory = Memory()
     before = references(memory)
     t = wrap(memory)
     address = t.address
-    h = holder(t)
+    h = private_capsule(t)
     assert t.versioned is None
     assert held(h).contents.dl_tensor.data == address
     assert not held(h, b"other") and not held(memory) and not held(None) and not held(NAME)
@@ -208,13 +208,13 @@ def test_a_holder_cannot_be_consumed():
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_holder_lets_go_with_an_exception_set():
+def test_a_private_capsule_is_freed_with_an_exception_set():
     class Shout(Memory):
         def __del__(self):
             gone.append(1)
             raise ValueError("while it goes")  # unraisable
     gone = []
-    h = [holder(wrap(Shout()))]
+    h = [private_capsule(wrap(Shout()))]
     with pytest.raises(KeyError):
         try:
             {}["missing"]
@@ -226,7 +226,7 @@ def test_a_holder_lets_go_with_an_exception_set():
 def test_a_foreign_tensor_can_be_held():
     a = np.arange(6.0)
     before = references(a)
-    h = holder(pyabi.consume(a.__dlpack__(max_version=(1, 0))))
+    h = private_capsule(pyabi.consume(a.__dlpack__(max_version=(1, 0))))
     assert held(h).contents.dl_tensor.shape[0] == 6 and references(a) == before + 1
     del h
     assert references(a) == before
@@ -234,16 +234,16 @@ def test_a_foreign_tensor_can_be_held():
 
 @pytest.mark.parametrize("name", [b"dltensor", b"used_dltensor", b"dltensor_versioned",
                                   b"used_dltensor_versioned", b"dlpack_exchange_api"])
-def test_dlpack_s_names_make_no_holder(name):
+def test_dlpack_s_names_make_no_private_capsule(name):
     memory = Memory()
     t = wrap(memory)
     with pytest.raises(ValueError, match="one of DLPack's"):
-        holder(t, name)
+        private_capsule(t, name)
     assert t.values(1)[0] == 1.0
     assert not held(memory, name) and not held(export_desc(memory), b"dltensor")
 
 
-def test_somebody_else_s_capsule_is_no_holder():
+def test_a_foreign_capsule_is_no_private_capsule():
     new = pythonapi.PyCapsule_New
     new.restype, new.argtypes = py_object, (c_void_p, c_char_p, c_void_p)
     capsule = new(8, NAME, None)

@@ -127,7 +127,7 @@ def test_memory_orders_are_numpys(dlpack):
             assert tensor.is_contiguous(order) == dense, (order, view.__array_interface__)
             result = tensor.contiguous(order)
             assert bool(result.flags & dlpack.IS_COPIED) != dense
-            array = np.from_dlpack(result)  # one more holder: IS_COPIED is no longer true
+            array = np.from_dlpack(result)  # one more reference: IS_COPIED is no longer true
             assert not result.flags & dlpack.IS_COPIED
             assert array.tobytes() == view.tobytes()
             wanted = {"C": np.ascontiguousarray, "F": np.asfortranarray,

@@ -77,7 +77,7 @@ def test_ctypes_refuses_what_is_no_pointer_of_that_type():
     for wrong in (0x7F0012345678, byref(dlpack_ctypes.Legacy())):
         with pytest.raises(ctypes.ArgumentError):
             call(lib.dlrs_retain, tensor.pointer, wrong)
-    assert not out and tensor.holders == 1
+    assert not out and tensor.ref_count == 1
 
 
 def test_every_function_refuses_null_with_its_own_name():
@@ -191,12 +191,12 @@ def test_the_last_of_many_threads_frees(dlpack):
     raw, (tensor, ran) = Raw(), counted(dlpack)
     if dlpack is dlpack_ctypes:
         raw.attach(tensor, 5)
-    holders = [tensor.share() for _ in range(8)]
+    references = [tensor.share() for _ in range(8)]
     arrays = [np.from_dlpack(tensor) for _ in range(8)]
     tensor.close()
-    threads = [threading.Thread(target=holder.close) for holder in holders]
+    threads = [threading.Thread(target=reference.close) for reference in references]
     threads += [threading.Thread(target=arrays.pop) for _ in range(8)]
-    del holders
+    del references
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -305,7 +305,7 @@ def test_dropping_capsules_while_an_exception_is_on_its_way(dlpack, max_version)
         with pytest.raises(ZeroDivisionError):
             consume(tensor.__dlpack__(max_version=max_version), 1 / 0)
     capsules.sweep()
-    assert tensor.holders == 1 and not ran
+    assert tensor.ref_count == 1 and not ran
     tensor.close()
     settle()
     assert len(ran) == 1
@@ -370,7 +370,7 @@ def test_closing_twice_and_using_afterwards(dlpack):
 
 
 def test_a_chain_of_hands(dlpack):
-    """NumPy -> library -> tvm-ffi -> library -> NumPy: one memory, every holder given back."""
+    """NumPy -> library -> tvm-ffi -> library -> NumPy: one memory, every reference given back."""
     array = np.arange(64, dtype=np.float32)
     before = sys.getrefcount(array)
     ran = []

@@ -493,7 +493,7 @@ def test_export_versions():
                           ((1, 3), b"dltensor_versioned"), ((9, 9), b"dltensor_versioned"),
                           ([1, 0], b"dltensor_versioned"), ((-1, 0), b"dltensor")):
         assert CAPSULE_NAME(export(t, max_version=version)) == name
-    assert t.holders() == 1
+    assert t.ref_count() == 1
     for bad, error in (((1,), TypeError), ((1, 2, 3), TypeError), ("10", TypeError),
                        (1, TypeError), ((1, None), TypeError), ((2**40, 0), ValueError)):
         with pytest.raises(error):
@@ -501,7 +501,7 @@ def test_export_versions():
     out = c_void_p()
     pyabi.call(pyabi.lib.dlrs_py_export, t.versioned, None, byref(out))  # no request at all
     assert CAPSULE_NAME(pyabi._object(out)) == b"dltensor"
-    assert t.holders() == 1
+    assert t.ref_count() == 1
 
 
 def test_export_read_only():
@@ -513,13 +513,13 @@ def test_export_read_only():
     assert consume(export(t, max_version=(1, 0))).flags == 1
     copied = consume(export(t, copy=True), 0)
     assert copied.address != t.address
-    assert t.holders() == 1
+    assert t.ref_count() == 1
 
 
 def test_export_copies_and_devices():
     t = import_(ones().T)
     shared = consume(export(t, max_version=(1, 3), copy=False, dl_device=(1, 0)))
-    assert shared.address == t.address and t.holders() == 2
+    assert shared.address == t.address and t.ref_count() == 2
     copied = consume(export(t, max_version=(1, 3), copy=True, dl_device=(1, 0)))
     assert copied.address != t.address and copied.flags == 2
     assert copied.strides == t.strides  # in the order of the strides
@@ -550,7 +550,7 @@ def test_numpy_consumes_what_is_exported():
     for keywords in ({}, {"copy": True}, {"copy": False}, {"device": "cpu"}):
         assert np.array_equal(np.from_dlpack(t, **keywords), ones())
     gc.collect()
-    assert t.holders() == 1
+    assert t.ref_count() == 1
 
 
 # --- Capsules -----------------------------------------------------------------------------------
@@ -627,20 +627,20 @@ def test_tensorflow_deletes_and_leaves_the_name():
         twin = pyabi.Versioned()
         abi.call(abi.lib.dlrs_retain, keeper.versioned, byref(twin))
         out = legacy_capsule(pyabi.Tensor(twin))
-        assert keeper.holders() == 2
+        assert keeper.ref_count() == 2
         if deleted:
             pointer = GET_POINTER(out, b"dltensor")
             abi.lib.dlrs_release_legacy(ctypes.cast(pointer, pyabi.Legacy))
         del out
-        assert keeper.holders() == 1
+        assert keeper.ref_count() == 1
     twin = pyabi.Versioned()
     abi.call(abi.lib.dlrs_retain, keeper.versioned, byref(twin))
     out = legacy_capsule(pyabi.Tensor(twin))
     taken = consume(out, 0)
     del out
-    assert keeper.holders() == 2 and taken.device == (2, 0)
+    assert keeper.ref_count() == 2 and taken.device == (2, 0)
     del taken
-    assert keeper.holders() == 1
+    assert keeper.ref_count() == 1
 
 
 def taken_as_by_jax(out):
@@ -660,10 +660,10 @@ def test_jax_clears_the_destructor():
             twin = pyabi.Versioned()
             abi.call(abi.lib.dlrs_retain, keeper.versioned, byref(twin))
             taken.append(taken_as_by_jax(legacy_capsule(pyabi.Tensor(twin))))
-        assert keeper.holders() == 1 + most
+        assert keeper.ref_count() == 1 + most
         for tensor in taken:
             abi.lib.dlrs_release_legacy(tensor)
-        assert keeper.holders() == 1
+        assert keeper.ref_count() == 1
         test_tensorflow_deletes_and_leaves_the_name()
 
 
@@ -678,7 +678,7 @@ def test_streams_of_a_device_without_driver():
             export(t, stream=stream, max_version=(1, 0))
     with pytest.raises(RuntimeError, match="ambiguous"):
         export(t, stream=0)
-    assert t.holders() == 1
+    assert t.ref_count() == 1
 
 
 def test_a_foreign_tensor_without_context_is_boxed():
@@ -759,7 +759,7 @@ def test_threads_exchange_at_once():
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     gc.collect()
-    assert not wrong and shared.holders() == 1
+    assert not wrong and shared.ref_count() == 1
 
 
 def test_x07_storm_of_the_collector():

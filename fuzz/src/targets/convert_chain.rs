@@ -1,5 +1,5 @@
 //! A handful of live tensors, made, wrapped, shared, viewed, converted, imported, copied and
-//! released in any order, beside a model that counts holders. After every step each deleter and
+//! released in any order, beside a model that counts references. After every step each deleter and
 //! callback that had to run has run, once and in its order, no other has, and flags and counts are
 //! the model's. Memory goes with its deleter, so that a later access is seen.
 
@@ -26,7 +26,7 @@ const COPY_MOST: i64 = 4096;
 /// What keeps memory alive: a block of the library's, or a tensor of somebody else's.
 struct Node {
     own: bool,
-    holders: i64,
+    references: i64,
     flags: u64,
     parent: Option<usize>,
     /// What runs when the memory goes, if it is this node's.
@@ -70,9 +70,9 @@ impl Machine {
         self.nodes.push(node);
     }
 
-    /// A new node that is the only holder of its memory, or holds `parent`.
+    /// A new node that is the only reference to its memory, or holds `parent`.
     fn node(own: bool, flags: u64, parent: Option<usize>, freed: Option<u32>) -> Node {
-        Node { own, holders: 1, flags, parent, freed, chains: Default::default() }
+        Node { own, references: 1, flags, parent, freed, chains: Default::default() }
     }
 
     fn new_tensor(&mut self, reader: &mut Reader) {
@@ -134,12 +134,12 @@ impl Machine {
         self.add(tensor, Self::node(false, flags, None, Some(id)));
     }
 
-    /// What the library does when a holder goes, in the order that it promises.
+    /// What the library does when a reference is released, in the order that it promises.
     fn let_go(&mut self, place: usize) {
         let node = &mut self.nodes[place];
-        node.holders -= 1;
-        assert!(node.holders >= 0);
-        if node.holders > 0 {
+        node.references -= 1;
+        assert!(node.references >= 0);
+        if node.references > 0 {
             return;
         }
         let (parent, freed, chains) = (node.parent, node.freed, std::mem::take(&mut node.chains));
@@ -162,7 +162,7 @@ impl Machine {
             return;
         }
         assert_eq!(more, Ok(NonNull::new(tensor).unwrap()));
-        node.holders += 1;
+        node.references += 1;
         node.flags &= !IS_COPIED;
         self.handles.push((Versioned(tensor), place));
     }
@@ -170,7 +170,7 @@ impl Machine {
     fn release(&mut self, at: usize) {
         let (tensor, place) = self.handles.swap_remove(at);
         self.let_go(place);
-        // SAFETY: a live tensor, whose holder is given up.
+        // SAFETY: a live tensor, whose reference is released.
         unsafe {
             match tensor {
                 Versioned(tensor) => dlrs_release(tensor),
@@ -209,7 +209,7 @@ impl Machine {
         };
         let node = &mut self.nodes[place];
         node.flags &= !IS_COPIED;
-        node.holders += 1;
+        node.references += 1;
         assert!(flags == node.flags || flags == node.flags | READ_ONLY);
         self.add(Versioned(view), Self::node(true, flags, Some(place), None));
     }
@@ -288,7 +288,7 @@ impl Machine {
         self.replace(at, Versioned(taken.as_ptr()), own, copies, None);
     }
 
-    /// The holder became another: of the same node, of a copy, or of a box around it.
+    /// The reference was replaced: of the same node, of a copy, or of a box around it.
     fn replace(&mut self, at: usize, now: Tensor, same: bool, copy: bool, flags: Option<u64>) {
         let place = self.handles[at].1;
         let old = self.nodes[place].flags;
@@ -342,7 +342,7 @@ impl Machine {
         let (set, clear) = (reader.below(16) as u64, reader.below(16) as u64);
         let node = &mut self.nodes[place];
         let changed = set & !node.flags | clear & node.flags;
-        let sole = node.holders == 1 && node.parent.is_none();
+        let sole = node.references == 1 && node.parent.is_none();
         let expected = if !node.own {
             DLRS_FOREIGN
         } else if (set | clear) > 7 || set & clear != 0 || changed & PADDED != 0 {
@@ -376,7 +376,7 @@ impl Machine {
         let Ok(copy) = copy else { return };
         let node = &mut self.nodes[place];
         if order != 0 && copy.as_ptr() == tensor {
-            node.holders += 1;
+            node.references += 1;
             node.flags &= !IS_COPIED;
             self.handles.push((Versioned(tensor), place));
             return;
@@ -419,7 +419,7 @@ impl Machine {
             // SAFETY: a live tensor.
             unsafe {
                 assert_eq!((*tensor).flags, node.flags);
-                assert_eq!(dlrs_ref_count(tensor), if node.own { node.holders } else { 0 });
+                assert_eq!(dlrs_ref_count(tensor), if node.own { node.references } else { 0 });
                 assert_eq!(dlrs_is_own(tensor), node.own.into());
                 assert_eq!(call(|error| dlrs_validate_managed(tensor, 2, error)), 0);
                 let strides = (*tensor).dl_tensor.strides;
@@ -478,5 +478,5 @@ pub fn run(input: &[u8]) {
         machine.release(0);
         machine.check();
     }
-    assert!(machine.nodes.iter().all(|node| node.holders == 0));
+    assert!(machine.nodes.iter().all(|node| node.references == 0));
 }

@@ -1,6 +1,6 @@
-//! Tensors made of bytes. What every level of validation says is what the documentation says, in
-//! its order, by arithmetic of 128 bits; sizes, spans, bounds and contiguity likewise; nothing of
-//! the input changes; descriptions follow snprintf.
+//! Tensors made of bytes. An oracle in 128-bit arithmetic checks every level of validation against
+//! the documented order, and sizes, spans, bounds and contiguity. The input is not modified;
+//! descriptions follow snprintf.
 
 use std::ptr::null_mut;
 

@@ -1566,7 +1566,7 @@ DLRS_READ_ONLY: Final = 301
 DLRS_REENTRANT: Final = 307
 """The function was called from inside a callback that it is running."""
 DLRS_REFCOUNT: Final = 306
-"""Other holders share the tensor, or the count of holders is exhausted."""
+"""The tensor has other references, or the reference count is exhausted."""
 DLRS_SHAPE_MISMATCH: Final = 302
 """Two shapes differ."""
 DLRS_SHAPE_NEG: Final = 205
@@ -1786,7 +1786,7 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_attach(DLManagedTensorVersioned *tensor, dlrs_free_fn callback, void *context, int32_t order, dlrs_error *error);
 
-        Attach a callback to a tensor of this library, to run once when its last holder goes.
+        Attach a callback to a tensor of this library, to run once when its last reference is released.
 
         Ownership: context is the callback's. Callbacks of one order run last in, first out: those of
                    DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A foreign
@@ -2019,7 +2019,7 @@ class _Library:
                    copies keep the order of the strides).
         Bytes:     a copy as dlrs_clone.
         Device:    any; a copy stays on it.
-        Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
+        Ownership: the caller owns *out: one more reference to src, or a copy that keeps nothing of it.
         Flags:     a copy as dlrs_clone; without one as dlrs_retain.
         Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
                    not made here: take it in with dlrs_import_take.
@@ -3525,7 +3525,7 @@ class _Library:
     def dlrs_ref_count(self, tensor: _Ref[DLManagedTensorVersioned], /) -> int:
         """int64_t dlrs_ref_count(const DLManagedTensorVersioned *tensor);
 
-        Count the holders of a tensor of this library.
+        Count the references to a tensor of this library.
 
         Ownership: unchanged. The number may be old by the time it is read, unless it is 1.
         Errors:    none: 0 for NULL and for a tensor that was not made here.
@@ -3538,7 +3538,7 @@ class _Library:
     def dlrs_release(self, tensor: _Ref[DLManagedTensorVersioned], /) -> None:
         """void dlrs_release(DLManagedTensorVersioned *tensor);
 
-        Release a versioned tensor, ours or anyone's: give up the caller's holder.
+        Release the caller's reference to a versioned tensor, ours or a foreign one.
 
         Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
                    left alone. NULL does nothing.
@@ -3547,7 +3547,7 @@ class _Library:
         Source:    dlpack.h: the deleter may be called on any major version.
 
         Safety:
-        See the preface; a second release of the same holder cannot be detected.
+        See the preface; a second release of the same reference cannot be detected.
         """
     def dlrs_release_after_take(
         self,
@@ -3562,8 +3562,8 @@ class _Library:
         Release a tensor once a stream has got here, and what dlrs_ready_record recorded for it.
 
         Device:    of the stream, which may still use the tensor.
-        Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
-                   the stream has got here; nothing else does, so call it now and then.
+        Ownership: the caller's reference is taken and *tensor NULL. dlrs_release_drain releases it
+                   after the stream has got here; nothing else does, so call it now and then.
         Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or *tensor. DLRS_REFCOUNT: a callback
                    of the tensor that is being freed. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
                    is being captured, and its graph may use the tensor at any time; others as
@@ -3586,7 +3586,7 @@ class _Library:
         are ready.
 
         Device:    any.
-        Ownership: their holders are given up: deleters run, on this thread.
+        Ownership: their references are released: deleters run, on this thread.
         Errors:    DLRS_MISALIGNED_STRUCT: out. Faults of a device count as its end. A backend without
                    event_query is waited for.
         Threads:   any; several drain beside each other.
@@ -3598,7 +3598,7 @@ class _Library:
     def dlrs_release_legacy(self, tensor: _Ref[DLManagedTensor], /) -> None:
         """void dlrs_release_legacy(DLManagedTensor *tensor);
 
-        Release a legacy tensor, ours or anyone's: give up the caller's holder.
+        Release the caller's reference to a legacy tensor, ours or a foreign one.
 
         Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
                    left alone. NULL does nothing.
@@ -3607,7 +3607,7 @@ class _Library:
         Source:    dlpack.h.
 
         Safety:
-        See the preface; a second release of the same holder cannot be detected.
+        See the preface; a second release of the same reference cannot be detected.
         """
     def dlrs_retain(
         self,
@@ -3618,16 +3618,16 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_retain(DLManagedTensorVersioned *tensor, DLManagedTensorVersioned **out, dlrs_error *error);
 
-        Share a tensor of this library: one more holder of the same struct.
+        Share a tensor of this library: one more reference to the same struct.
 
         Shape:     unchanged: *out is tensor itself.
-        Ownership: *out is a holder of its own and must be released too; the data is freed with the
+        Ownership: *out is a separate reference and must be released too; the data is freed with the
                    last one.
         Flags:     IS_COPIED is cleared: what is shared is not owned alone.
         Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
                    DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
-                   tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders, or none:
-                   a callback of the tensor that is being freed.
+                   tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many references, or
+                   none: a callback of the tensor that is being freed.
         Threads:   any; the count is atomic, in signal handlers too.
         Source:    this library; the meaning of IS_COPIED is dlpack.h's.
 
@@ -3670,9 +3670,9 @@ class _Library:
         Set and clear flags of a tensor of this library, as far as they stay true.
 
         Ownership: unchanged.
-        Flags:     READ_ONLY can always be set; it is cleared only for a sole holder of memory that is
-                   not another tensor's. IS_COPIED is set under the same condition, and can always be
-                   cleared. IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be switched.
+        Flags:     READ_ONLY can always be set; it is cleared only with one reference and no base.
+                   IS_COPIED is set under the same condition, and can always be cleared.
+                   IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be changed.
         Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_VERSION, DLRS_FOREIGN: tensor.
                    DLRS_FLAGS: unknown bits, the same bit set and cleared, or padding to be switched.
                    DLRS_REFCOUNT: IS_COPIED without sole ownership.
@@ -4146,8 +4146,8 @@ class _Library:
         Shape:     shape and strides are copied; NULL strides become compact row-major.
         Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
         Device:    any, known or not.
-        Ownership: the caller owns *out. When its last holder goes, free_fn(context) is called once, on
-                   that thread; a NULL free_fn only borrows. On error free_fn is not called.
+        Ownership: the caller owns *out. When its last reference is released, free_fn(context) is called
+                   once, on that thread; a NULL free_fn only borrows. On error free_fn is not called.
         Flags:     exactly flags.
         Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
                    DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
@@ -4178,8 +4178,8 @@ class _Library:
         Device:    from any to any, as dlrs_copy. Pinned and managed memory of a tensor of this library
                    is the CPU's as it is, once its stream, as of dlrs_copy_options, has written it: that
                    needs no copy.
-        Ownership: the caller owns *out: one more holder of src, a tensor that has one, or a copy that
-                   keeps nothing of it.
+        Ownership: the caller owns *out: one more reference to src, a tensor that has one, or a copy
+                   that keeps nothing of it.
         Flags:     a copy as dlrs_clone; without one src's, without IS_COPIED, which src loses too.
         Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
                    DLRS_COPY_NEEDED: src is elsewhere and copy is -1.
@@ -4387,8 +4387,8 @@ class _Library:
                    DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
                    the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
                    would start.
-                   DLRS_REFCOUNT: too many holders of base, or none any more. DLRS_NOMEM: no memory for
-                   the header.
+                   DLRS_REFCOUNT: too many references to base, or none any more. DLRS_NOMEM: no memory
+                   for the header.
         Threads:   any.
         Source:    this library.
 
@@ -5062,8 +5062,8 @@ class _PythonLibrary:
                    has no stream, is waited for then. With a copy in memory of the host, stream is one
                    of the tensor's device (dlpack#152). Pinned and managed memory is the CPU's as it is,
                    as for dlrs_to_device.
-        Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
-                   when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
+        Ownership: *out is a new reference to a capsule with its own reference, "dltensor_versioned"
+                   when max_version is 1.0 or newer, else "dltensor". The caller keeps its reference.
         Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
         Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
                    DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.
@@ -5116,11 +5116,11 @@ class _PythonLibrary:
     ) -> _Pointer[DLManagedTensorVersioned]:
         """DLManagedTensorVersioned *dlrs_py_holder_get(void *object, const char *name);
 
-        Look into a holder, as dlrs_py_holder_new_take makes them.
+        Return the tensor in a private capsule, as dlrs_py_holder_new_take makes them.
 
         Ownership: the tensor is borrowed from object: valid as long as that lives.
-        Errors:    none: NULL for any object but a holder of that name that this library made, and where
-                   Python cannot be called; no exception is set.
+        Errors:    none: NULL for any object but a capsule of that name that this library made, and
+                   where Python cannot be called; no exception is set.
         Threads:   attached to Python.
         Source:    this library.
 
@@ -5137,7 +5137,7 @@ class _PythonLibrary:
     ) -> int:
         """dlrs_status dlrs_py_holder_new_take(DLManagedTensorVersioned **tensor, const char *name, void **out, dlrs_error *error);
 
-        Put a tensor into a Python object that nobody can take it out of: the base of an array.
+        Put a tensor into a private capsule, which no consumer takes: the base of an array.
 
         Shape:     unchanged.
         Bytes:     data and byte_offset stay as they are.
@@ -5244,9 +5244,9 @@ class _PythonLibrary:
         Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
         Device:    any, known or not.
         Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
-                   It is given back when the last holder goes, on that thread, which is attached to the
-                   interpreter of this call meanwhile. When that interpreter is ending or gone, or
-                   Python is, the object is left alone.
+                   It is given back when the last reference is released, on that thread, which is
+                   attached to the interpreter of this call meanwhile. When that interpreter is ending
+                   or gone, or Python is, the object is left alone.
         Flags:     exactly flags.
         Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
                    dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.

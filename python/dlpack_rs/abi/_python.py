@@ -70,7 +70,7 @@ def wrap(memory: Any, shape: Sequence[int], dtype: str | DLDataType,
          device: str | DLDevice | None = None, flags: int = 0) -> Versioned:
     """A managed tensor over memory: an address, or an object with a buffer or a `__dlpack__`.
 
-    The tensor keeps the object and `on_free` alive; when its last holder has released it, on any
+    The tensor keeps the object and `on_free` alive; when its last reference is released, on any
     thread, the object is let go and `on_free()` is called, once. Memory at an address has to stay
     valid until then; how large it is nobody can check. A tensor that does not fit into an object's
     memory is a ValueError, and a read-only object makes a read-only tensor.

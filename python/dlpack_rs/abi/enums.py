@@ -153,7 +153,7 @@ class StatusCode(IntEnum):
     OVERLAP_DST = 304
     # Source and destination share memory.
     OVERLAP_SRC_DST = 305
-    # Other holders share the tensor, or the count of holders is exhausted.
+    # The tensor has other references, or the reference count is exhausted.
     REFCOUNT = 306
     # The function was called from inside a callback that it is running.
     REENTRANT = 307

@@ -70,7 +70,7 @@ method!(
 unsafe fn twin(python: Python, object: *mut PyObject) -> Answer<Owned> {
     const OPTIONS: &Options = &Options::DEFAULT;
     let mut snapshot = Snapshot::new();
-    // SAFETY: the caller's word; a fresh block has one holder.
+    // SAFETY: the caller's word; a fresh block has one reference.
     unsafe {
         tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
         let nbytes = snapshot.nbytes()?;

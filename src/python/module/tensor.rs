@@ -1,4 +1,4 @@
-//! The `Tensor` object: it holds one holder of a tensor, and no reference to a Python object but
+//! The `Tensor` object: it holds one reference to a tensor, and no reference to a Python object but
 //! its type. So there is nothing for the garbage collector to visit.
 //!
 //! The tensor is a block of ours, and never changes: a foreign one is put in a block when it is
@@ -69,7 +69,7 @@ pub unsafe fn block_of(object: *mut PyObject) -> NonNull<Block> {
 /// show other memory instead (docs/interop.md).
 ///
 /// # Safety
-/// `tensor` is live; on success the block owns the caller's holder.
+/// `tensor` is live; on success the block owns the caller's reference.
 pub unsafe fn own(snapshot: &mut Snapshot, tensor: Versioned) -> Result<NonNull<Block>> {
     let opaque = opaque_handle(snapshot.device.device_type);
     // SAFETY: the caller's word.
@@ -117,7 +117,7 @@ unsafe fn folded(tensor: Versioned) -> Result<NonNull<Block>> {
 /// `object` is a live `Tensor`.
 #[inline]
 pub unsafe fn description<'a>(object: *mut PyObject) -> &'a DLTensor {
-    // SAFETY: the caller's word; a holder never writes the description of a tensor.
+    // SAFETY: the caller's word; a reference never writes the description of a tensor.
     unsafe { &(*Block::versioned(block_of(object)).as_ptr()).dl_tensor }
 }
 
@@ -135,7 +135,7 @@ pub unsafe fn read(object: *mut PyObject, rules: Rules, snapshot: &mut Snapshot)
 ///
 /// # Safety
 /// `kind` is a `Tensor` type; `tensor` is a live block of ours that satisfies [`RULES`], and has
-/// one holder to give.
+/// one reference to give.
 #[inline]
 pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Answer<Owned> {
     // SAFETY: the caller's word.
@@ -150,7 +150,7 @@ pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> An
 /// A new object that holds what `own` gives; on failure nothing has been taken.
 ///
 /// # Safety
-/// `kind` is a `Tensor` type; the block has one holder to give.
+/// `kind` is a `Tensor` type; the block has one reference to give.
 #[inline]
 pub unsafe fn wrap_if(
     python: Python,
@@ -167,13 +167,13 @@ pub unsafe fn wrap_if(
     }
 }
 
-/// One holder of a tensor of ours, given up when it goes out of scope.
+/// One reference to our tensor, released when it goes out of scope.
 pub struct Held(Python, Versioned);
 
 impl Held {
     /// # Safety
-    /// `tensor` is a live block of ours, with one holder to give; attached to Python until this is
-    /// dropped.
+    /// `tensor` is a live block of ours, with one reference to give; attached to Python until this
+    /// is dropped.
     pub unsafe fn new(python: Python, tensor: Versioned) -> Held {
         Held(python, tensor)
     }
@@ -200,7 +200,7 @@ impl Held {
         unsafe { snapshot.read_managed(self.1.as_ptr(), rules) }
     }
 
-    /// The tensor, whose holder stays here.
+    /// The tensor, whose reference stays here.
     pub fn tensor(&self) -> Versioned {
         self.1
     }
@@ -210,7 +210,7 @@ impl Held {
         self.1.cast()
     }
 
-    /// The holder itself.
+    /// The reference itself.
     pub fn into_tensor(self) -> Versioned {
         let tensor = self.1;
         core::mem::forget(self);
@@ -221,7 +221,7 @@ impl Held {
 impl Drop for Held {
     #[inline(never)]
     fn drop(&mut self) {
-        // SAFETY: a holder of ours.
+        // SAFETY: our reference.
         unsafe { release(self.0, self.1) }
     }
 }

@@ -1,4 +1,4 @@
-//! How a holder of a block goes, and with the last one the block.
+//! Releases references to a block, and frees the block with the last one.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
@@ -8,26 +8,26 @@ use super::super::share;
 use super::{Block, Kept, Owner, of_legacy, of_versioned};
 use crate::platform;
 
-/// Gives up one holder; the last one runs the callbacks and frees.
+/// Releases one reference; the last one runs the callbacks and frees.
 ///
 /// # Safety
-/// The caller has one holder of a live block and does not use it again.
+/// The caller has one reference to a live block and does not use it again.
 #[inline(always)]
-pub unsafe fn drop_holder(block: *mut Block) {
+pub unsafe fn drop_reference(block: *mut Block) {
     // SAFETY: the caller's word; what was given to the block to be called once.
-    unsafe { drop_holder_by(block, |kept| (kept.free)(kept.object, kept.runtime)) }
+    unsafe { drop_reference_by(block, |kept| (kept.free)(kept.object, kept.runtime)) }
 }
 
-/// As [`drop_holder`], for who mostly knows a shorter way to give an object of a runtime back.
+/// As [`drop_reference`], for a caller with a cheaper way to release a runtime's object.
 ///
 /// # Safety
-/// As [`drop_holder`]; `let_go` does what the block would.
+/// As [`drop_reference`]; `let_go` does what the block would.
 #[inline(always)]
-pub unsafe fn drop_holder_by(block: *mut Block, let_go: impl FnOnce(Kept)) {
-    // SAFETY: the holder that is given up keeps the block alive until here; with the last one
+pub unsafe fn drop_reference_by(block: *mut Block, let_go: impl FnOnce(Kept)) {
+    // SAFETY: the reference that is released keeps the block alive until here; with the last one
     // nobody else holds it any more.
     unsafe {
-        if leave(&(*block).holders) {
+        if leave(&(*block).references) {
             match (*block).before.is_empty() & (*block).after.is_empty() {
                 true => free_block(block, let_go),
                 false => drop_linked(block),
@@ -42,8 +42,8 @@ pub unsafe fn drop_holder_by(block: *mut Block, let_go: impl FnOnce(Kept)) {
 /// As [`drop_last`].
 #[inline(always)]
 unsafe fn free_block(block: *mut Block, let_go: impl FnOnce(Kept)) {
-    // SAFETY: each owner was given to the block to be called once, when the last holder goes; the
-    // block came from `platform::memory`, and is not used again.
+    // SAFETY: each owner was given to the block to be called once, when the last reference is
+    // released; the block came from `platform::memory`, and is not used again.
     unsafe {
         match (*block).owner {
             Owner::Callback(Some(free), context) => free(context),
@@ -56,7 +56,7 @@ unsafe fn free_block(block: *mut Block, let_go: impl FnOnce(Kept)) {
     }
 }
 
-/// The rest of [`drop_holder`] where callbacks may be attached.
+/// The rest of [`drop_reference`] where callbacks may be attached.
 ///
 /// # Safety
 /// Nobody holds the block any more.
@@ -73,15 +73,16 @@ unsafe fn drop_linked(block: *mut Block) {
 /// Frees, from wrapper to base, and runs the callbacks that are left.
 ///
 /// # Safety
-/// The last holder of the block has gone, and its first callbacks have run.
+/// The last reference to the block is released, and its first callbacks have run.
 #[inline(never)]
 unsafe fn drop_last(block: *mut Block) {
     let mut block = block;
     let mut after = Rest::NONE;
     loop {
         // The block goes after its owner: a `free` that calls this tensor's deleter again finds 0
-        // holders and is ignored.
-        // SAFETY: nobody else holds the block any more; the owner's holder was this block's.
+        // references and is ignored.
+        // SAFETY: nobody else holds the block any more; the owner's reference belonged to this
+        // block.
         let base = unsafe {
             if !(*block).after.is_empty() {
                 after = after.behind(&(*block).after);
@@ -91,8 +92,8 @@ unsafe fn drop_last(block: *mut Block) {
         // SAFETY: the block came from `platform::memory`, and `block` is not used again.
         unsafe { platform::give_back(NonNull::new_unchecked(block.cast())) };
         match base {
-            // SAFETY: this block's holder of it is given up.
-            Some(base) if unsafe { leave(&(*base.as_ptr()).holders) } => block = base.as_ptr(),
+            // SAFETY: this block's reference to it is released.
+            Some(base) if unsafe { leave(&(*base.as_ptr()).references) } => block = base.as_ptr(),
             _ => break,
         }
         // SAFETY: as above.
@@ -105,25 +106,26 @@ unsafe fn drop_last(block: *mut Block) {
     after.run();
 }
 
-/// Whether the caller was the last holder. A sole holder needs no read-modify-write. 0 holders
+/// Whether that was the last reference. A sole reference needs no read-modify-write. 0 references
 /// means that a callback of this very tensor is calling its deleter: that is ignored.
 #[inline(always)]
-fn leave(holders: &AtomicUsize) -> bool {
-    // Acquire: what other holders did with the data happens before it is freed.
-    match holders.load(Acquire) {
+fn leave(references: &AtomicUsize) -> bool {
+    // Acquire: what other owners did with the data happens before it is freed.
+    match references.load(Acquire) {
         0 => false,
         1 => {
-            holders.store(0, Relaxed);
+            references.store(0, Relaxed);
             true
         }
-        _ => holders.fetch_sub(1, AcqRel) == 1,
+        _ => references.fetch_sub(1, AcqRel) == 1,
     }
 }
 
 /// Gives the data back; returns the base instead when it is a block of ours, for the loop.
 #[inline]
 unsafe fn free_owner(owner: &Owner) -> Option<NonNull<Block>> {
-    // SAFETY: each owner was given to the block to be called once, when the last holder goes.
+    // SAFETY: each owner was given to the block to be called once, when the last reference is
+    // released.
     unsafe {
         match *owner {
             Owner::Block | Owner::Callback(None, _) => {}

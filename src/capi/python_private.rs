@@ -1,4 +1,4 @@
-//! Python: tensors in objects that nobody can consume.
+//! Python: tensors in private capsules, which no consumer takes.
 
 use core::ffi::{c_char, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -9,7 +9,7 @@ use crate::abi::DLManagedTensorVersioned;
 use crate::error::{Arg, Of};
 use crate::python::{PyObject, Python, capsule};
 
-/// Put a tensor into a Python object that nobody can take it out of: the base of an array.
+/// Put a tensor into a private capsule, which no consumer takes: the base of an array.
 ///
 /// Shape:     unchanged.
 /// Bytes:     data and byte_offset stay as they are.
@@ -45,18 +45,18 @@ pub unsafe extern "C" fn dlrs_py_holder_new_take(
             }
             let taken = Taken::new(tensor, out, ARGS)?;
             let name = arg::required(name, NAME)?.as_ptr();
-            let made = capsule::holder(Python::get()?, taken.tensor, name).of(ARGS[0])?;
+            let made = capsule::private(Python::get()?, taken.tensor, name).of(ARGS[0])?;
             taken.give(NonNull::new_unchecked(made.into_ptr()).cast(), out);
         }
         Ok(())
     })
 }
 
-/// Look into a holder, as dlrs_py_holder_new_take makes them.
+/// Return the tensor in a private capsule, as dlrs_py_holder_new_take makes them.
 ///
 /// Ownership: the tensor is borrowed from object: valid as long as that lives.
-/// Errors:    none: NULL for any object but a holder of that name that this library made, and where
-///            Python cannot be called; no exception is set.
+/// Errors:    none: NULL for any object but a capsule of that name that this library made, and
+///            where Python cannot be called; no exception is set.
 /// Threads:   attached to Python.
 /// Source:    this library.
 ///
