@@ -175,7 +175,7 @@ test-cuda:  ## the device layer on a real NVIDIA GPU, with torch and CuPy (docs/
 test-rocm:  ## the device layer on a real AMD GPU (docs/devices.md)
 	c_tests/gpu/rocm.sh test
 
-bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy; writes docs/benchmarks-cuda.md
+bench-cuda:  ## copies on a GPU next to cuMemcpyAsync, torch, CuPy; writes benches/results/cuda, docs/benchmarks-cuda.md
 	c_tests/gpu/cuda.sh bench $(BENCH)
 
 test-cross: setup  ## other processors under qemu (docs/platforms.md)

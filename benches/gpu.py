@@ -1,4 +1,4 @@
-"""Copies on a real NVIDIA GPU next to cuMemcpyAsync, torch and CuPy: PERFORMANCE.md section 5.
+"""Copies on a real NVIDIA GPU next to cuMemcpyAsync, torch and CuPy.
 
 Run by c_tests/gpu/cuda.sh (make bench-cuda), which asks for a driver first. Copies on the device are
 timed by its own events, behind work that keeps it busy until all of them are enqueued, so that what
@@ -11,12 +11,15 @@ are optional. With --quick nothing is written, sizes are small.
 
 import argparse
 import ctypes
+import re
 import statistics
 import struct
 import sys
 import time
 from ctypes import POINTER, byref, c_char, c_int, c_int32, c_int64, c_uint32, c_uint64, c_uint8, c_uint16, c_void_p
 from pathlib import Path
+
+import page
 
 ROOT = Path(__file__).resolve().parent.parent
 CPU, CUDA, PINNED = 1, 2, 3
@@ -324,21 +327,22 @@ class Bench:
         driver.call("cuMemFree_v2", b)
 
     def write(self):
-        lines = [
-            "# Benchmarks on a GPU", "",
-            f"Written by `make bench-cuda`, {time.strftime('%Y-%m-%d', time.gmtime())}: {self.driver.name}.",
-            "Medians of repeats. The limit is `cuMemcpyAsync` of as many bytes between the same kinds of memory, in the",
-            "same run; 1.00 is as fast. D2D is timed by the device's events, and counts bytes read and written; the rest by",
-            "the clock, from call to return. Peers: how many times as long they take; they are compared in D2D only.", "",
-            "| case | ours | of the limit | target | torch | CuPy |", "|---|---|---|---|---|---|",
-        ]
+        """The data file of this card, and the page that page.py makes of all of them."""
+        card, driver = self.driver.name.split(", driver for CUDA ")
+        rows = []
         for case, nbytes, ours, limit, target, peers in self.rows:
-            rate = f"{nbytes / ours / 1e9:.1f} GB/s" if nbytes else f"{ours * 1e6:.2f} us"
-            missing = "not run" if case.startswith("D2D") and nbytes else "-"
-            others = [f"{peers[name] / ours:.2f}" if name in peers else missing for name in ("torch", "CuPy")]
-            lines.append(f"| {case} | {rate} | {limit / ours:.2f} | {target} | {others[0]} | {others[1]} |")
-        (ROOT / "docs/benchmarks-cuda.md").write_text("\n".join(lines) + "\n")
-        print("written: docs/benchmarks-cuda.md")
+            rate = round(nbytes / ours / 1e9, 1) if nbytes else round(ours * 1e6, 2)
+            rows.append({
+                "case": case, "ours": rate, "unit": "GB/s" if nbytes else "us", "limit": round(limit / ours, 2),
+                "target": None if target == "-" else float(target),
+                **{name: round(peers[name] / ours, 2) if name in peers else None for name in ("torch", "CuPy")},
+            })
+        machine = {"card": card, "driver": driver, "date": time.strftime("%Y-%m-%d", time.gmtime())}
+        name = "-".join(re.findall("[a-z0-9]+", card.lower()))
+        file = ROOT / "benches/results/cuda" / f"{name}.json"
+        file.write_text(page.as_json({"machine": machine, "rows": rows}))
+        print(f"written: {file.relative_to(ROOT)}")
+        page.main([])
 
 
 def import_torch():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/benchmarks.md, and the figures in README.md, from benches/results/*.json.
+"""Writes docs/benchmarks.md, and the figures in README.md, from benches/results/*.json, and
+docs/benchmarks-cuda.md from benches/results/cuda/*.json.
 
     page.py            writes them; `make bench` does so at its end
     page.py --check    fails where they differ from the data
@@ -13,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
+CUDA_PAGE = ROOT / "docs" / "benchmarks-cuda.md"
 FIGURES = re.compile(r"(<!-- figures -->\n).*?( *<!-- /figures -->)", re.S)
 PEERS = ("NumPy", "torch", "strided-perm", "HPTT", "transpose")
 LARGE = 64 << 10  # bytes from which a single row is compared with the base
@@ -23,8 +25,8 @@ TO_PEERS, TO_BASE, FAMILY_TO_BASE, SMALL_TO_BASE, GAIN = 0.95, 0.75, 0.95, 1.0, 
 INTRODUCTION = """# Benchmarks
 
 Written by `make bench` from the data in [benches/results](../benches/results); do not edit. There
-is one data file for each processor and level of kernels. GPUs have pages of their own:
-[H200](benchmarks-cuda.md), [H100](benchmarks-cuda-h100.md).
+is one data file for each processor and level of kernels. GPUs are on
+[another page](benchmarks-cuda.md).
 
 The rows are copies that frameworks really make: [benches/workload.txt](../benches/workload.txt).
 Each copies a view of a compact array into a compact array, which was touched before. All
@@ -33,6 +35,16 @@ turns. Every result is compared with NumPy's before it is timed. Speeds are rela
 as fast as the one that is named, 0.50 half as fast. memcpy copies as many bytes as the output has.
 All are called from Python; small copies of ours and memcpy include some 150 ns of ctypes. "Base" is
 another build of this library. "-" means not measured, or that it has no such operation.
+"""
+
+CUDA_INTRODUCTION = """# Benchmarks on GPUs
+
+Written by `make bench-cuda` from the data in
+[benches/results/cuda](../benches/results/cuda); do not edit. Medians of repeats.
+
+The limit is `cuMemcpyAsync` of as many bytes between the same kinds of memory, in the same run:
+1.00 is as fast, and "target" is the fraction that we aim for. "torch 2.00" means that torch takes
+twice as long as this library. "-" means not measured.
 """
 
 
@@ -53,9 +65,9 @@ def as_json(found):
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def results():
-    """All data files, in the order of their names."""
-    files = sorted((ROOT / "benches" / "results").glob("*.json"))
+def results(folder="benches/results"):
+    """All data files of a folder, in the order of their names."""
+    files = sorted((ROOT / folder).glob("*.json"))
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
@@ -279,6 +291,37 @@ def page(data):
     return "\n".join([INTRODUCTION, *(section(data) for section in sections)])
 
 
+def cuda_cases(data, wanted, peers):
+    """The table of the cases that begin as wanted, with four columns or two for each card."""
+    cases = {row["case"]: row["target"] for found in data for row in found["rows"]
+             if row["case"].startswith(wanted)}
+    columns = [(found, name) for found in data for name in ("ours", "limit", *peers)]
+
+    def cell(found, case, name):
+        row = next((row for row in found["rows"] if row["case"] == case), {})
+        if name != "ours" or not row:
+            return number(row.get(name))
+        return number(row["ours"], 1) if row["unit"] == "GB/s" else f"{row['ours']:.2f} us"
+    heads = {"ours": "GB/s", "limit": "of the limit"}
+    head = ["case", "target", *(f"{found['machine']['card'].split()[1]}: {heads.get(name, name)}"
+                                for found, name in columns)]
+    rows = [[case.removeprefix("D2D "), number(target),
+             *(cell(found, case, name) for found, name in columns)]
+            for case, target in cases.items()]
+    return table(head, rows)
+
+
+def cuda_page(data):
+    head = ["card", "driver for CUDA", "date"]
+    cards = [[found["machine"][name] for name in ("card", "driver", "date")] for found in data]
+    return "\n".join([
+        CUDA_INTRODUCTION, table(head, cards),
+        "## Between host and device\n\nH2D: host to device, D2H: device to host. By the clock, from "
+        "call to return.\n", cuda_cases(data, ("H2D", "D2H"), ()),
+        "## On the device\n\nTimed by the device's events; bytes read and written are counted.\n",
+        cuda_cases(data, ("D2D",), ("torch", "CuPy"))])
+
+
 def figures(data):
     """What README.md says: over all machines, or from the least of them to the greatest."""
     whole = [[row for row in found["copies"] if row["family"] != "packed"] for found in data]
@@ -295,7 +338,7 @@ def figures(data):
 def main(options):
     data = results()
     readme = README.read_text(encoding="utf-8")
-    texts = {PAGE: page(data),
+    texts = {PAGE: page(data), CUDA_PAGE: cuda_page(results("benches/results/cuda")),
              README: FIGURES.sub(lambda found: found[1] + figures(data) + found[2], readme)}
     stale = [file for file, text in texts.items()
              if not file.exists() or file.read_text(encoding="utf-8") != text]

@@ -4,7 +4,7 @@
 #             CuPy and JAX; a trace of driver calls, with which the stand-in must agree (written to
 #             c_tests/standin/trace_cuda.txt when there is none yet)
 #   sanitize  the catalogue's rows under compute-sanitizer, those of kernels by all its tools
-#   bench     benches/gpu.py, which writes docs/benchmarks-cuda.md
+#   bench     benches/gpu.py, which writes benches/results/cuda and docs/benchmarks-cuda.md
 #   build     only builds, into target/cuda
 # Without cargo and gcc the library and programs of an earlier `cuda.sh build` in target/cuda are
 # used: so it also runs on a machine that has nothing but a driver.
