@@ -6,7 +6,7 @@ equal the lines between `[quote:hello]` and `[/quote]` in that file, without the
 without a name it must equal the whole file. `--fix` rewrites the blocks instead.
 
 And names: each `dlrs_...` and `DLRS_...` in the documentation stands in a header. And
-figures: benches/page.py makes them of the data in benches/results. And words: what the glossary
+figures: benches/page.py and platforms/page.py make them of data files. And words: what the glossary
 (docs/glossary.md) has a better word for stands nowhere in sources or documentation.
 """
 
@@ -122,8 +122,9 @@ def main():
         passed, failed = passed + good, failed + bad
     good, bad = words()
     passed, failed = passed + good, failed + bad
-    figures = subprocess.run([sys.executable, "-B", ROOT / "benches/page.py", "--check"])
-    passed, failed = passed + (figures.returncode == 0), failed + (figures.returncode != 0)
+    for script in ("benches/page.py", "platforms/page.py"):
+        figures = subprocess.run([sys.executable, "-B", ROOT / script, "--check"])
+        passed, failed = passed + (figures.returncode == 0), failed + (figures.returncode != 0)
     print(f"documentation: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
