@@ -11,6 +11,7 @@ use model::{Case, Random, Run, case, memory};
 mod elements;
 mod matrix;
 mod model;
+mod page;
 
 const SERIAL: Parallel = Parallel { threads: 1, hook: None };
 
