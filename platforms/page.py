@@ -19,13 +19,13 @@ COLUMNS = {"laws": "file", "C": "C tests", "C++": "C++ tests", "static": "static
 
 
 def table(targets):
-    head = ["target", "executed on", "command", "date", "passed, failed, skipped",
-            *COLUMNS.values()]
+    head = ["target", "executed on", *COLUMNS.values(), "passed, failed, skipped", "date",
+            "command"]
     lines = [head, ["---"] * len(head)]
     for target in targets:
         rows = ", ".join(map(str, target["rows"])) if target["rows"] else "-"
-        lines.append([target["target"], target["on"], f"`{target['command']}`",
-                      target["date"] or "each change", rows, *(target[name] for name in COLUMNS)])
+        lines.append([target["target"], target["on"], *(target[name] for name in COLUMNS), rows,
+                      target["date"] or "each change", f"`{target['command']}`"])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
