@@ -11,7 +11,7 @@ from pathlib import Path
 LEFT_OUT = {
     "dlrs_device_is_host": "is_host is constexpr; test_hpp_view compares the two",
     "dlrs_copy_desc": "dlrs_copy serves: a view lends a managed struct around its DLTensor",
-    "dlrs_managed_to_string": "dlrs_tensor_to_string takes flags and says the same",
+    "dlrs_tensor_to_string": "dlrs_managed_to_string says the same of a view's managed struct",
 }
 # What needs Python, whose objects dlpack_rs_core.hpp does not know: dlpack_rs_python.hpp calls
 # what a C++ extension needs of it.

@@ -80,9 +80,9 @@ ResultOf<M, std::string> to_string_as(DLDataType dtype, dlrs_notation notation) 
 template <class D, class M>
 ResultOf<M, std::string> to_string(const Queries<D, M> &tensor,
                                    OptionsRef<dlrs_print_options> options = {}) {
-  const D &t = static_cast<const D &>(tensor);
+  detail::Lent lent = static_cast<const D &>(tensor).lend();
   return detail::text<M>([&](char *b, size_t n, size_t *nbytes, dlrs_error *e) {
-    return dlrs_tensor_to_string(t.desc(), t.flags(), options, b, n, nbytes, e);
+    return dlrs_managed_to_string(lent.get(), options, b, n, nbytes, e);
   });
 }
 template <class D, class M>

@@ -198,7 +198,9 @@ class Queries {
 
   // ---- elements
   /// The first element. Fails unless the elements are T, in host memory, aligned for T, and
-  /// writable or T const. The others lie as strides() says.
+  /// writable or T const. The others lie as strides() says. Waits first, as dlrs_ready_sync does,
+  /// for what was recorded, and for the default stream of managed memory; data() does not. Of a
+  /// LegacyTensor and of a bare DLTensor nobody knows what was recorded.
   template <class T>
   R<T *> data_as() const {
     return detail::get<M, T *>(
@@ -287,9 +289,10 @@ class Queries {
   /// the whole text without its NUL.
   R<size_t> print(char *buffer, size_t capacity,
                   OptionsRef<dlrs_print_options> options = {}) const {
+    detail::Lent lent = self().lend();
     return detail::get<M, size_t>([&](size_t *out, dlrs_error *e) {
       const dlrs_status status =
-          dlrs_tensor_to_string(desc(), self().flags(), options, buffer, capacity, out, e);
+          dlrs_managed_to_string(lent.get(), options, buffer, capacity, out, e);
       return status == DLRS_BUF_SMALL ? dlrs_status{DLRS_OK} : status;
     });
   }
@@ -325,6 +328,10 @@ class Queries {
               << "the first element is not aligned for its type")
           .value(static_cast<int64_t>(at), alignof(T))
           .hint("Use clone(), or import with align_bytes.");
+    detail::Lent lent = self().lend();
+    if (device().device_type == kDLCUDAManaged || dlrs_is_own(lent.get()) != 0)
+      if (const dlrs_status waited = dlrs_ready_sync(lent.get(), e); waited != DLRS_OK)
+        return waited;
     *out = static_cast<T *>(data());
     return DLRS_OK;
   }

@@ -575,6 +575,36 @@ static void peers(void) {
   EQUAL(gpu_now().current, before.current);
 }
 
+/* The CPU may touch managed memory after dlrs_ready_sync: of anybody, with nothing recorded too. */
+static void managed(int shares) {
+  NEEDS_STANDIN();
+  if (!G.managed) return;
+  void *other = gpu_stream(0, 1), *unrelated = gpu_alloc(0, NBYTES), *data = gpu_managed(0, NBYTES);
+  DLManagedTensorVersioned *it = tensor_at(data, t_device(G.managed, 0)), foreign = *it;
+  foreign.deleter = NULL;
+  G.ctl(STANDIN_CONCURRENT, shares, 0, NULL);
+  for (int recorded = 0; recorded < 2; ++recorded) {
+    for (int theirs = 0; theirs < 2 - recorded; ++theirs) {
+      void *stream = recorded ? other : NULL;
+      memset(seen(data), OLD, NBYTES);
+      gpu_fill(0, stream, data, NEW, NBYTES);
+      if (recorded) WORKS(dlrs_ready_record(it, stream, ERR));
+      gpu_fill(0, recorded ? stream : other, unrelated, NEW, NBYTES); /* nobody waits for this */
+      CHECK(holds(data, OLD));
+      WORKS(dlrs_ready_sync(theirs ? &foreign : it, ERR));
+      CHECK(holds(data, NEW));
+      /* Nothing may run on a device that does not share it. */
+      EQUAL(gpu_now().stats.pending != 0, shares);
+      EQUAL(gpu_sync(0, stream), 0);
+      EQUAL(gpu_sync(0, other), 0);
+    }
+  }
+  dlrs_release(it);
+  gpu_managed_free(0, data);
+}
+static void shares(void) { managed(1); }
+static void shares_not(void) { managed(0); }
+
 static const gpu_row rows[] = {
     {"shared", "views, references, legacy tensors", shared},
     {"elsewhere", "bytes of a tensor, foreign ones", elsewhere},
@@ -582,6 +612,8 @@ static const gpu_row rows[] = {
     {"captured", "next to a capture", captured},
     {"contexts", "streams of other contexts", contexts},
     {"host", "memory of the host", host},
+    {"managed", "memory that the CPU may use at any time", shares},
+    {"managed_alone", "... or only while the device does nothing", shares_not},
     {"drained", "released when it is ready", drained},
     {"threads", "many threads, one event", threads},
     {"forked", "after fork, and after the driver", forked},

@@ -6,9 +6,11 @@ use super::arg;
 use super::device::backend;
 use super::error::{dlrs_error, dlrs_status, run};
 use crate::abi::*;
+use crate::copy;
 use crate::device::backend::Backend;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::tensor::ready;
+use crate::validate::{Level, Rules, Snapshot};
 
 const TENSOR: Arg = Arg::tensor;
 
@@ -84,13 +86,15 @@ pub unsafe extern "C" fn dlrs_ready_wait(
     })
 }
 
-/// Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
+/// Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded. When
+/// the call returns, the CPU may touch managed memory: where nothing was recorded, it waits for what
+/// the default stream of its device was given.
 ///
 /// Device:    any.
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
-///            library's, and nothing is known of it. DLRS_UNSUPPORTED: the backend cannot wait.
-///            Classes 5 and 6: its driver.
+///            library's, and not in managed memory: nothing is known of it. DLRS_UNSUPPORTED: the
+///            backend cannot wait. Classes 5 and 6: its driver.
 /// Threads:   any, also on the same tensor.
 /// Source:    as dlrs_ready_record.
 ///
@@ -103,8 +107,17 @@ pub unsafe extern "C" fn dlrs_ready_sync(
 ) -> dlrs_status {
     run("dlrs_ready_sync", error, || {
         let tensor = arg::required(tensor, TENSOR)?;
+        let mut memory = Snapshot::new();
         // SAFETY: a live tensor, by the preface.
-        unsafe { ready::sync(tensor) }.of(TENSOR)
+        unsafe {
+            let read = memory.read_managed(tensor.as_ptr(), Rules::of(Level::DLRS_LEVEL_STRUCT));
+            let managed = memory.device.device_type == DLDeviceType::kDLCUDAManaged as DeviceCode;
+            match read.is_ok() && managed {
+                true => copy::host_read(&memory, &copy::Streams::NONE),
+                false => ready::sync(tensor),
+            }
+        }
+        .of(TENSOR)
     })
 }
 

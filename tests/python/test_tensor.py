@@ -276,6 +276,24 @@ for wrong, kind in [(lambda: pickle.dumps(t), TypeError), (lambda: t.equal(t), B
 managed = m.empty(3, "float32", "cuda_managed")
 managed.fill(2.5); there = managed.to("cpu", copy=False)
 assert there.data_ptr == managed.data_ptr and there.tolist() == [2.5] * 3
+# What a stream is still to write is there when Python looks.
+import ctypes
+driver, context = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
+driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+driver.cuCtxSetCurrent(context)
+of_bytes = {kind: m.empty(4, kind, "cuda_managed") for kind in ("uint8", "float8_e4m3fn")}
+looks = [lambda t: t.view("uint8").memoryview()[0], lambda t: t.numpy().view("u1")[0],
+         lambda t: np.asarray(t).view("u1")[0], lambda t: t.tobytes()[0],
+         lambda t: t.view("uint8").tolist()[0], lambda t: t.view("uint8")[0].item(),
+         lambda t: int(t.view("uint8")[0]), lambda t: int(str(t.view("uint8")).split("[")[-1][:2]),
+         lambda t: pickle.loads(pickle.dumps(t)).tobytes()[0], lambda t: t.to("cpu").tobytes()[0],
+         lambda t: t.copy().tobytes()[0], lambda t: next(iter(t.view("uint8"))).item()]
+for kind, tensor in of_bytes.items():
+    for number, look in enumerate(looks):
+        byte = 30 + number
+        assert driver.cuMemsetD8Async(ctypes.c_uint64(tensor.data_ptr), byte, 4, None) == 0
+        found = look(tensor)
+        assert found == byte, (kind, number, found)
 pinned = m.full(3, 1.5, "float32", "cuda_host")
 assert pinned.to("cpu", copy=False).data_ptr == pinned.data_ptr
 """

@@ -3481,13 +3481,15 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor, dlrs_error *error);
 
-        Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
+        Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded. When
+        the call returns, the CPU may touch managed memory: where nothing was recorded, it waits for what
+        the default stream of its device was given.
 
         Device:    any.
         Ownership: unchanged.
         Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
-                   library's, and nothing is known of it. DLRS_UNSUPPORTED: the backend cannot wait.
-                   Classes 5 and 6: its driver.
+                   library's, and not in managed memory: nothing is known of it. DLRS_UNSUPPORTED: the
+                   backend cannot wait. Classes 5 and 6: its driver.
         Threads:   any, also on the same tensor.
         Source:    as dlrs_ready_record.
 

@@ -13,6 +13,7 @@ use core::ptr::{NonNull, null_mut};
 use super::failure::{Answer, raise};
 use super::tensor;
 use crate::abi::{DLDataTypeCode::*, *};
+use crate::copy;
 use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, Order};
@@ -115,6 +116,7 @@ unsafe fn export(
     // SAFETY: the caller's word.
     unsafe { tensor::read(object, Rules::COPY, &mut tensor)? };
     let format = check(&tensor, flags)?;
+    copy::host_read(&tensor, &copy::Streams::NONE)?;
     let (extents, steps) = tensor.dims.beside();
     layout::fill_unused_strides(extents, steps);
     let ndim = tensor.shape().len();

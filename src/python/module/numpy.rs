@@ -14,7 +14,8 @@ use super::failure::{Answer, Failure, made};
 use super::tensor;
 use super::views::{method, step};
 use crate::abi::*;
-use crate::copy::CopyPolicy;
+use crate::copy::{self, CopyPolicy};
+use crate::device_type;
 use crate::dtype;
 use crate::dtype_notation;
 use crate::python::raise::is;
@@ -62,6 +63,10 @@ unsafe fn array_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
     unsafe {
         let mut snapshot = Snapshot::new();
         tensor::read(object, Rules::of(Level::DLRS_LEVEL_STRUCT), &mut snapshot)?;
+        // NumPy asks without a stream, and reads at once.
+        if device_type::host_reachable(snapshot.device.device_type) {
+            copy::host_read(&snapshot, &copy::Streams::NONE)?;
+        }
         let Some(bits) = bits_of_foreign(&snapshot) else {
             return call_numpy(python, c"from_dlpack", object);
         };

@@ -1,0 +1,127 @@
+// What the C++ headers let the CPU touch comes after what a device was given: every way to the
+// elements, through every kind of tensor, of pinned and managed memory that is still to be written
+// by a stream that was recorded, or by the default stream. ready_hpp cuda|rocm
+#include "dlpack_rs.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#if __has_include(<mdspan>) && __cplusplus > 202002L
+#include "dlpack_rs_mdspan.hpp"
+#define HAS_MDSPAN 1
+#endif
+extern "C" {
+#include "gpu.h"
+}
+
+using namespace dlpack_rs;
+using Byte = uint8_t;
+
+enum { NBYTES = 64, OLD = 11, NEW = 22 };
+
+// The first element by each way; what is printed has two digits.
+static int digits(const std::string &text) {
+  const size_t bracket = text.rfind('[');
+  return bracket == std::string::npos ? -1 : std::atoi(text.c_str() + bracket + 1);
+}
+template <class T>
+static int seen(int way, const T &tensor) {
+  switch (way) {
+    case 0: return *tensor.template data_as<const Byte>();
+    case 1: return tensor.template span<const Byte>()[0];
+    case 2: return tensor.template as<const Byte, 1>()(0);
+    case 3: return digits(tensor.to_string());
+    case 4: {
+      char text[2000];
+      (void)tensor.print(text, sizeof text);
+      return digits(text);
+    }
+    case 5: {
+      std::ostringstream out;
+      out << tensor;
+      return digits(out.str());
+    }
+#ifdef HAS_MDSPAN
+    case 6: {
+      const auto elements = to_mdspan<const Byte, 1>(tensor);
+      return elements.data_handle()[0];
+    }
+#endif
+    default: return -1;
+  }
+}
+#ifdef HAS_MDSPAN
+enum { WAYS = 7 };
+#else
+enum { WAYS = 6 };
+#endif
+
+enum Through { TENSOR, MOVED, SLICE, VIEW, FOREIGN, BARE, LEGACY, KINDS };
+
+static int by(Through kind, int way, void *data, DLDevice device, void *record) {
+  const int64_t count = NBYTES;
+  const Described<1> memory(data, dtype_of<Byte>(), device, Shape(&count, 1));
+  Tensor tensor = Tensor::borrow(memory);
+  if (record) tensor.ready_record(record);
+  DLManagedTensorVersioned foreign = *tensor.get();
+  foreign.deleter = nullptr;
+  switch (kind) {
+    case TENSOR: return seen(way, tensor);
+    case MOVED: return seen(way, Tensor(std::move(tensor)));
+    case SLICE: {
+      const Tensor slice = tensor.slice(0, 1, 4);
+      tensor.reset();
+      return seen(way, slice);
+    }
+    case VIEW: return seen(way, tensor.view());
+    case FOREIGN: return seen(way, TensorView(foreign));
+    case BARE: return seen(way, TensorView(memory));
+    case LEGACY: return seen(way, LegacyTensor(std::move(tensor).to_legacy()));
+    default: return -1;
+  }
+}
+
+// Whom it waits for: a stream that was recorded where the library knows it, the default stream of
+// managed memory for anybody.
+static void matrix(int managed) {
+  NEEDS_STANDIN();
+  if (managed && !G.managed) return;
+  const DLDevice device = t_device(managed ? G.managed : G.pinned, 0);
+  unsigned char *data = static_cast<unsigned char *>(managed ? gpu_managed(0, NBYTES) : gpu_pinned(NBYTES));
+  void *named = gpu_stream(0, 1);
+  int cells = 0;
+  for (int recorded = 0; recorded < 2; ++recorded) {
+    if (!recorded && !managed) continue;  // nobody knows
+    for (int kind = 0; kind < KINDS; ++kind) {
+      if (recorded && kind >= FOREIGN) continue;
+      for (int way = 0; way < WAYS; ++way, ++cells) {
+        gpu_write(0, data, std::string(NBYTES, char{OLD}).data(), NBYTES);
+        void *stream = recorded ? named : nullptr;
+        gpu_fill(0, stream, data, NEW, NBYTES);
+        const int found = by(static_cast<Through>(kind), way, data, device, recorded ? stream : nullptr);
+        if (found != NEW) std::printf("%s recorded %d, kind %d, way %d\n", managed ? "managed" : "pinned", recorded, kind, way);
+        EQUAL(found, NEW);
+        gpu_sync(0, stream);
+      }
+    }
+  }
+  EQUAL(cells, WAYS * (managed ? KINDS + FOREIGN : FOREIGN));
+  gpu_stream_free(0, named);
+  if (managed) gpu_managed_free(0, data);
+  else gpu_pinned_free(data);
+}
+static void of_pinned() { matrix(0); }
+static void of_managed() { matrix(1); }
+
+int main(int argc, char **argv) {
+  static const gpu_row rows[] = {{"C1", "pinned memory", of_pinned}, {"C2", "managed memory", of_managed}};
+  if (argc < 2 || !gpu_open(argv[1])) {
+    std::puts("not run: no driver");
+    return 3;
+  }
+  for (const gpu_row &row : rows) gpu_run(&row);
+  return gpu_end();
+}
