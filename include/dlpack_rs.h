@@ -2951,9 +2951,9 @@ dlrs_status dlrs_ready_wait(const DLManagedTensorVersioned *tensor,
                             dlrs_error *error);
 
 /**
- * Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded. When
- * the call returns, the CPU may touch managed memory: where nothing was recorded, it waits for what
- * the default stream of its device was given.
+ * Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
+ * When the call returns, the CPU may touch managed memory: where nothing was recorded, it waits
+ * for what the default stream of its device was given.
  *
  * Device:    any.
  * Ownership: unchanged.

@@ -1,7 +1,7 @@
 /* Every call of the driver fails with every code, in every scenario: the library answers with the
  * status that the code stands for, or finds another way and does the work; nothing is left over,
  * what is current stays so, and the same call works next.
- *   faults cuda|rocm [STEP]   with STEP only every STEP-th code of each call
+ *   faults cuda|rocm [STEP [NAME]]   with STEP only every STEP-th code of each call; scenarios with NAME in their names
  * FAULTS_VERBOSE=1 prints each point. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -44,6 +44,7 @@ static struct {
   t_tensor host, target;
   float *pinned, *managed, *pool1; /* device 1's, of a pool */
   unsigned char *wide[2];          /* of each device */
+  unsigned char *many;             /* of device 0: see `rows_up` */
   char known[4096];                /* registered */
   void *stream0, *other0, *stream1, *event0;
   dlrs_copy_options options;
@@ -64,6 +65,7 @@ typedef struct scenario {
   int (*good)(void);
   void (*undo)(void);
   void (*before)(void); /* makes what the call needs, before the faults; may be NULL */
+  int every;            /* of long scenarios only every so-manieth code; else 0 */
 } scenario;
 
 static const float VALUES[6] = {0, 1, 2, 3, 4, 5};
@@ -305,6 +307,48 @@ static int32_t managed2d(void) {
   return as(h2d, &S.host.managed.dl_tensor, S.managed, G.managed ? G.managed : G.type);
 }
 
+/* Narrow rows, apart on the host, through the pinned buffers of two threads: the caller's, one after
+ * the other, so that the calls come in the same order each time. A piece and a little of a second
+ * one, in the small parts that begin a copy to the device, and end one from it. */
+enum { MANY = 73728, ROW = 32, PITCH = 64 };
+static unsigned char apart[MANY][PITCH], seed[MANY * ROW];
+static int one_by_one(void *context, size_t n, void (*body)(void *, size_t), void *of) {
+  (void)context;
+  for (size_t i = 0; i < n; ++i) body(of, i);
+  return 0;
+}
+static void with_many(void) {
+  for (int i = 0; i < MANY * ROW; ++i) seed[i] = (unsigned char)((unsigned)i * 2654435761u >> 13);
+  memset(apart, 0xEE, sizeof apart);
+  gpu_write(0, S.many, apart, MANY * ROW);
+}
+static void with_rows(void) {
+  with_many();
+  for (int i = 0; i < MANY; ++i) memcpy(apart[i], seed + i * ROW, ROW);
+}
+static void with_bytes(void) {
+  with_many();
+  gpu_write(0, S.many, seed, MANY * ROW);
+}
+static int32_t many(int up) {
+  static int64_t shape[2] = {MANY, ROW}, dense[2] = {ROW, 1}, rows[2] = {PITCH, 1};
+  DLTensor there = t_describe(S.many, t_dtype(kDLUInt, 8, 1), 2, shape, dense);
+  DLTensor here = t_describe(apart, t_dtype(kDLUInt, 8, 1), 2, shape, rows);
+  there.device = DEV(0);
+  S.options.parallel_for = one_by_one;
+  S.options.threads = 2;
+  return dlrs_copy_desc(up ? &here : &there, 0, up ? &there : &here, 0, &S.options, ERR);
+}
+static int32_t rows_up(void) { return many(1); }
+static int32_t rows_down(void) { return many(0); }
+static int rows_up_good(void) { return memcmp(G.bytes(S.many), seed, MANY * ROW) == 0; }
+static int rows_down_good(void) {
+  for (int i = 0; i < MANY; ++i) {
+    if (memcmp(apart[i], seed + i * ROW, ROW) != 0 || apart[i][ROW] != 0xEE) return 0;
+  }
+  return 1;
+}
+
 /* ---- New tensors ----------------------------------------------------------------------------*/
 
 static int made_good(void) { return S.made && gpu_holds(&S.made->dl_tensor, VALUES); }
@@ -487,90 +531,92 @@ static int32_t copy_batch(void) {
 static int batch_good(void) { return out_good() && target_good(); }
 
 static const scenario scenarios[] = {
-    {"device_count", count, count_good, nothing, NULL},
-    {"copy host to device", h2d, out_good, nothing, NULL},
-    {"copy device to host", d2h, target_good, nothing, NULL},
-    {"copy on a device", d2d, out_good, nothing, NULL},
-    {"copy between devices", p2p, out_good, nothing, NULL},
-    {"copy host to device, stream", h2d_stream, out_good, nothing, NULL},
-    {"copy device to host, stream", d2h_stream, target_good, nothing, NULL},
-    {"copy on a device, stream", d2d_stream, out_good, nothing, NULL},
-    {"copy on a device, two streams", d2d_streams, out_good, nothing, NULL},
-    {"copy between devices, streams", p2p_streams, out_good, nothing, NULL},
-    {"copy host to device, async", h2d_async, out_later, settle, NULL},
-    {"copy device to host, async", d2h_async, target_later, settle, NULL},
-    {"copy on a device, async", d2d_async, out_later, settle, NULL},
-    {"copy on a device, two streams, async", d2d_streams_async, out_later, settle, NULL},
-    {"copy between devices, async", p2p_async, out_later, settle, NULL},
-    {"copy rows to a device", h2d_rows, rows_good, nothing, NULL},
-    {"copy columns to the host", d2h_columns, target_columns, nothing, NULL},
-    {"copy columns to a device", h2d_columns, out_columns, nothing, NULL},
-    {"copy columns on a device", d2d_columns, out_columns, nothing, NULL},
-    {"copy columns on a device, async", d2d_columns_async, out_columns_later, settle, NULL},
-    {"copy columns between devices", p2p_columns, out_columns, nothing, NULL},
-    {"copy columns between devices, async", p2p_columns_async, out_columns_later, settle, NULL},
-    {"copy rows between devices, last first", p2p_reversed, reversed_good, nothing, NULL},
-    {"copy wide rows between devices", p2p_rows, wide_good, nothing, NULL},
-    {"copy columns between devices, from a pool", p2p_pool, out_columns, nothing, NULL},
-    {"copy registered columns to a device", registered_columns, out_columns, nothing, NULL},
-    {"copy columns to pinned memory", pinned_columns, pinned_good, nothing, NULL},
-    {"copy reversed", d2d_reversed, reversed_good, nothing, NULL},
-    {"copy broadcast", d2d_broadcast, broadcast_good, nothing, NULL},
-    {"copy bits to the host", d2h_bits, any, nothing, NULL},
-    {"copy bits on a device", d2d_bits, any, nothing, NULL},
-    {"copy pinned to device", pinned2d, out_good, nothing, NULL},
-    {"copy device to pinned", d2pinned, any, nothing, NULL},
-    {"copy managed to device", managed2d, out_good, nothing, NULL},
-    {"copy_batch", copy_batch, batch_good, nothing, NULL},
-    {"clone to a device", clone_h2d, made_good, release, NULL},
-    {"clone to the host", clone_d2h, made_good, release, NULL},
-    {"clone on a device", clone_d2d, made_good, release, NULL},
-    {"clone between devices", clone_p2p, made_good, release, NULL},
-    {"clone columns", clone_columns, made_columns, release, NULL},
-    {"clone columns to the host", clone_columns_d2h, made_columns, release, NULL},
-    {"clone on a stream", clone_stream, made_good, release, NULL},
-    {"clone async", clone_async, made_later, release, NULL},
-    {"clone to a device, async", clone_h2d_async, made_later, release, NULL},
-    {"clone to pinned", clone_pinned, made_good, release, NULL},
-    {"clone to managed", clone_managed, any, release, NULL},
-    {"clone_legacy", clone_legacy, legacy_good, release_legacy, NULL},
-    {"to_device", to_device, made_good, release, NULL},
-    {"contiguous", contiguous, made_columns, release, NULL},
-    {"tensor_new", tensor_new, is_made, release, NULL},
-    {"tensor_new pinned", tensor_new_pinned, is_made, release, NULL},
-    {"mem_alloc", mem_alloc, has_memory, free_memory, NULL},
-    {"mem_alloc on a stream", mem_alloc_stream, has_memory, free_memory, NULL},
-    {"mem_alloc pinned", mem_alloc_pinned, has_memory, free_pinned, NULL},
-    {"mem_free", mem_free, any, free_left, with_memory},
-    {"mem_info", mem_info, any, nothing, NULL},
-    {"mem_info of another device", mem_info1, any, nothing, NULL},
-    {"pointer_device", pointer, pointer_good, nothing, NULL},
-    {"pointer_device of managed memory", pointer_managed, any, nothing, NULL},
-    {"mem_register_host", host_register, any, host_unregister, NULL},
-    {"mem_register_host and back", register_both, any, host_unregister, NULL},
-    {"stream_create", stream_create, has_handle, stream_end, NULL},
-    {"stream_create on another device", stream_create1, has_handle, stream_end, NULL},
-    {"stream_destroy", stream_destroy, any, stream_end, with_stream},
-    {"stream_sync", stream_sync, any, nothing, NULL},
-    {"stream_sync of a default stream", stream_sync_default, any, nothing, NULL},
-    {"stream_query", stream_query, any, nothing, NULL},
-    {"stream_wait", stream_wait, any, settle, NULL},
-    {"event_create", event_create, has_handle, event_end, NULL},
-    {"event_record", event_record, any, settle, NULL},
-    {"event_wait", event_wait, any, settle, NULL},
-    {"event_sync", event_sync, any, settle, NULL},
-    {"event_query", event_query, any, settle, NULL},
-    {"release_after_take", release_after, any, drain, NULL},
-    {"ready_record", ready_record, any, release_settled, with_own},
-    {"ready_record, again", ready_record, any, release_settled, with_recorded},
-    {"ready_wait", ready_wait, any, release_settled, with_recorded},
-    {"ready_sync", ready_sync, any, release_settled, with_recorded},
-    {"copy of what is recorded", copy_recorded, out_good, release_settled, with_recorded},
-    {"copy of what is recorded, async", copy_recorded_async, out_later, release_settled, with_recorded},
-    {"copy into what is recorded, async", copy_into_recorded, any, release_settled, with_recorded},
-    {"peer_access_query", peer_query, any, nothing, NULL},
-    {"peer_access_set", peer_set, any, peer_undo, NULL},
-    {"peer_access_set, to end it", peer_end, any, peer_undo, with_peer},
+    {"device_count", count, count_good, nothing, NULL, 0},
+    {"copy host to device", h2d, out_good, nothing, NULL, 0},
+    {"copy device to host", d2h, target_good, nothing, NULL, 0},
+    {"copy on a device", d2d, out_good, nothing, NULL, 0},
+    {"copy between devices", p2p, out_good, nothing, NULL, 0},
+    {"copy host to device, stream", h2d_stream, out_good, nothing, NULL, 0},
+    {"copy device to host, stream", d2h_stream, target_good, nothing, NULL, 0},
+    {"copy on a device, stream", d2d_stream, out_good, nothing, NULL, 0},
+    {"copy on a device, two streams", d2d_streams, out_good, nothing, NULL, 0},
+    {"copy between devices, streams", p2p_streams, out_good, nothing, NULL, 0},
+    {"copy host to device, async", h2d_async, out_later, settle, NULL, 0},
+    {"copy device to host, async", d2h_async, target_later, settle, NULL, 0},
+    {"copy on a device, async", d2d_async, out_later, settle, NULL, 0},
+    {"copy on a device, two streams, async", d2d_streams_async, out_later, settle, NULL, 0},
+    {"copy between devices, async", p2p_async, out_later, settle, NULL, 0},
+    {"copy rows to a device", h2d_rows, rows_good, nothing, NULL, 0},
+    {"copy columns to the host", d2h_columns, target_columns, nothing, NULL, 0},
+    {"copy columns to a device", h2d_columns, out_columns, nothing, NULL, 0},
+    {"copy columns on a device", d2d_columns, out_columns, nothing, NULL, 0},
+    {"copy columns on a device, async", d2d_columns_async, out_columns_later, settle, NULL, 0},
+    {"copy columns between devices", p2p_columns, out_columns, nothing, NULL, 0},
+    {"copy columns between devices, async", p2p_columns_async, out_columns_later, settle, NULL, 0},
+    {"copy rows between devices, last first", p2p_reversed, reversed_good, nothing, NULL, 0},
+    {"copy wide rows between devices", p2p_rows, wide_good, nothing, NULL, 0},
+    {"copy columns between devices, from a pool", p2p_pool, out_columns, nothing, NULL, 0},
+    {"copy registered columns to a device", registered_columns, out_columns, nothing, NULL, 0},
+    {"copy columns to pinned memory", pinned_columns, pinned_good, nothing, NULL, 0},
+    {"copy reversed", d2d_reversed, reversed_good, nothing, NULL, 0},
+    {"copy broadcast", d2d_broadcast, broadcast_good, nothing, NULL, 0},
+    {"copy many rows to a device", rows_up, rows_up_good, nothing, with_rows, 7},
+    {"copy many rows to the host", rows_down, rows_down_good, nothing, with_bytes, 7},
+    {"copy bits to the host", d2h_bits, any, nothing, NULL, 0},
+    {"copy bits on a device", d2d_bits, any, nothing, NULL, 0},
+    {"copy pinned to device", pinned2d, out_good, nothing, NULL, 0},
+    {"copy device to pinned", d2pinned, any, nothing, NULL, 0},
+    {"copy managed to device", managed2d, out_good, nothing, NULL, 0},
+    {"copy_batch", copy_batch, batch_good, nothing, NULL, 0},
+    {"clone to a device", clone_h2d, made_good, release, NULL, 0},
+    {"clone to the host", clone_d2h, made_good, release, NULL, 0},
+    {"clone on a device", clone_d2d, made_good, release, NULL, 0},
+    {"clone between devices", clone_p2p, made_good, release, NULL, 0},
+    {"clone columns", clone_columns, made_columns, release, NULL, 0},
+    {"clone columns to the host", clone_columns_d2h, made_columns, release, NULL, 0},
+    {"clone on a stream", clone_stream, made_good, release, NULL, 0},
+    {"clone async", clone_async, made_later, release, NULL, 0},
+    {"clone to a device, async", clone_h2d_async, made_later, release, NULL, 0},
+    {"clone to pinned", clone_pinned, made_good, release, NULL, 0},
+    {"clone to managed", clone_managed, any, release, NULL, 0},
+    {"clone_legacy", clone_legacy, legacy_good, release_legacy, NULL, 0},
+    {"to_device", to_device, made_good, release, NULL, 0},
+    {"contiguous", contiguous, made_columns, release, NULL, 0},
+    {"tensor_new", tensor_new, is_made, release, NULL, 0},
+    {"tensor_new pinned", tensor_new_pinned, is_made, release, NULL, 0},
+    {"mem_alloc", mem_alloc, has_memory, free_memory, NULL, 0},
+    {"mem_alloc on a stream", mem_alloc_stream, has_memory, free_memory, NULL, 0},
+    {"mem_alloc pinned", mem_alloc_pinned, has_memory, free_pinned, NULL, 0},
+    {"mem_free", mem_free, any, free_left, with_memory, 0},
+    {"mem_info", mem_info, any, nothing, NULL, 0},
+    {"mem_info of another device", mem_info1, any, nothing, NULL, 0},
+    {"pointer_device", pointer, pointer_good, nothing, NULL, 0},
+    {"pointer_device of managed memory", pointer_managed, any, nothing, NULL, 0},
+    {"mem_register_host", host_register, any, host_unregister, NULL, 0},
+    {"mem_register_host and back", register_both, any, host_unregister, NULL, 0},
+    {"stream_create", stream_create, has_handle, stream_end, NULL, 0},
+    {"stream_create on another device", stream_create1, has_handle, stream_end, NULL, 0},
+    {"stream_destroy", stream_destroy, any, stream_end, with_stream, 0},
+    {"stream_sync", stream_sync, any, nothing, NULL, 0},
+    {"stream_sync of a default stream", stream_sync_default, any, nothing, NULL, 0},
+    {"stream_query", stream_query, any, nothing, NULL, 0},
+    {"stream_wait", stream_wait, any, settle, NULL, 0},
+    {"event_create", event_create, has_handle, event_end, NULL, 0},
+    {"event_record", event_record, any, settle, NULL, 0},
+    {"event_wait", event_wait, any, settle, NULL, 0},
+    {"event_sync", event_sync, any, settle, NULL, 0},
+    {"event_query", event_query, any, settle, NULL, 0},
+    {"release_after_take", release_after, any, drain, NULL, 0},
+    {"ready_record", ready_record, any, release_settled, with_own, 0},
+    {"ready_record, again", ready_record, any, release_settled, with_recorded, 0},
+    {"ready_wait", ready_wait, any, release_settled, with_recorded, 0},
+    {"ready_sync", ready_sync, any, release_settled, with_recorded, 0},
+    {"copy of what is recorded", copy_recorded, out_good, release_settled, with_recorded, 0},
+    {"copy of what is recorded, async", copy_recorded_async, out_later, release_settled, with_recorded, 0},
+    {"copy into what is recorded, async", copy_into_recorded, any, release_settled, with_recorded, 0},
+    {"peer_access_query", peer_query, any, nothing, NULL, 0},
+    {"peer_access_set", peer_set, any, peer_undo, NULL, 0},
+    {"peer_access_set, to end it", peer_end, any, peer_undo, with_peer, 0},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
@@ -666,6 +712,7 @@ static int point(const scenario *it, int what, long k, int code) {
 }
 
 static void sweep(const scenario *it, int step) {
+  if (it->every > step) step = it->every;
   fresh();
   for (int warm = 0; warm < 2; ++warm) { /* what is made once and kept is made */
     fresh();
@@ -696,6 +743,7 @@ static const scenario *chosen;
 static void warm_row(void) {
   DLManagedTensorVersioned *there, *turned, *compact;
   make();
+  if (chosen->every) S.many = (unsigned char *)gpu_alloc(0, MANY * ROW);
   for (int i = 0; i < 2; ++i) { /* the library keeps what it needs of each device, kernels too */
     WORKS(dlrs_clone(&S.host.managed, DEV(i), NULL, &there, ERR));
     WORKS(dlrs_view_transpose(there, 0, 1, &turned, ERR));
@@ -716,12 +764,13 @@ static void warm_row(void) {
 
 int main(int argc, char **argv) {
   if (argc < 2 || !gpu_open(argv[1]) || !G.standin) {
-    puts("usage: faults cuda|rocm [STEP]: with a stand-in as the driver");
+    puts("usage: faults cuda|rocm [STEP [NAME]]: with a stand-in as the driver");
     return 2;
   }
   if (argc > 2) step = atoi(argv[2]);
   printf("%d scenarios\n", SCENARIOS);
   for (int i = 0; i < SCENARIOS; ++i) {
+    if (argc > 3 && strstr(scenarios[i].name, argv[3]) == NULL) continue;
     gpu_row row = {"Z09", scenarios[i].name, warm_row};
     chosen = &scenarios[i];
     gpu_run(&row);

@@ -340,6 +340,40 @@ static void large(void) {
   WORKS(dlrs_stream_destroy(device, stream, ERR));
 }
 
+/* The pieces of a copy through the pinned buffers: of 2 MiB, and of an eighth where the bus would be
+ * idle meanwhile, as many first ones to the device, or last ones from it, as there are threads. The
+ * last piece is small enough for one part. */
+static int one_by_one(void *context, size_t n, void (*body)(void *, size_t), void *of) {
+  *(size_t *)context = n;
+  for (size_t i = 0; i < n; ++i) body(of, i);
+  return 0;
+}
+
+static void pieces(void) {
+  enum { COLUMNS = 4096, PIECE = 512, ROWS = 7 * PIECE + 64 };
+  const char *copy = rocm ? "hipMemcpyAsync" : "cuMemcpyAsync";
+  for (int up = 0; up < 2; ++up) {
+    for (int threads = 1; threads < 5; ++threads) {
+      side src, dst;
+      size_t ran = 1;
+      dense(&src, up ? cpu : device, ROWS, COLUMNS, 0);
+      dense(&dst, up ? device : cpu, ROWS, COLUMNS, 0);
+      dlrs_copy_options options = {0};
+      options.struct_size = sizeof options;
+      options.threads = (uint32_t)threads;
+      options.parallel_for = one_by_one;
+      options.parallel_context = &ran;
+      count_of(NULL);
+      WORKS(dlrs_copy_desc(&src.tensor, 0, &dst.tensor, 0, &options, ERR));
+      EQUAL(ran, threads);
+      EQUAL(count_of(copy), 8 + (threads == 1 ? 0 : 7 * (up ? threads : threads - 1)));
+      CHECK(same(&src, &dst));
+      side_free(&src);
+      side_free(&dst);
+    }
+  }
+}
+
 static void *find(const char *path, const char *name) {
   return dlsym(dlopen(path, RTLD_NOW | RTLD_LOCAL), name);
 }
@@ -545,6 +579,7 @@ int main(int argc, char **argv) {
   copies();
   many_dims();
   large();
+  pieces();
   cost(argv[2]);
   contexts(argv[2]);
   captures(argv[2]);

@@ -86,9 +86,9 @@ pub unsafe extern "C" fn dlrs_ready_wait(
     })
 }
 
-/// Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded. When
-/// the call returns, the CPU may touch managed memory: where nothing was recorded, it waits for what
-/// the default stream of its device was given.
+/// Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
+/// When the call returns, the CPU may touch managed memory: where nothing was recorded, it waits
+/// for what the default stream of its device was given.
 ///
 /// Device:    any.
 /// Ownership: unchanged.

@@ -83,6 +83,25 @@ impl<'a> Pieces<'a> {
         Pieces { plan, most, cut, block }
     }
 
+    /// Blocks of the item's bytes.
+    fn of_item(&self) -> u64 {
+        match self.plan.item {
+            Item::Bytes(nbytes) => nbytes.div_ceil(self.most.max(1)).max(1) as u64,
+            Item::Bits { .. } => 1,
+        }
+    }
+
+    /// Blocks of the dimension that is cut.
+    fn of_dim(&self) -> u64 {
+        (self.plan.dim(self.cut).n - 1).checked_div(self.block).unwrap_or(0) as u64 + 1
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        let outer = (0..self.cut).map(|i| self.plan.dim(i).n as u64);
+        outer.fold(self.of_item().wrapping_mul(self.of_dim()), u64::wrapping_mul)
+    }
+
     /// Piece number `at`, if there is one.
     pub fn get(&self, mut at: u64) -> Option<Plan> {
         let mut piece = *self.plan;
@@ -96,14 +115,12 @@ impl<'a> Pieces<'a> {
             if nbytes == 0 {
                 return None;
             }
-            let blocks = nbytes.div_ceil(self.most.max(1)).max(1);
-            let first = digit(blocks as u64).wrapping_mul(self.most as i64);
+            let first = digit(self.of_item()).wrapping_mul(self.most as i64);
             piece.item = Item::Bytes((nbytes - first as usize).min(self.most));
             (src, dst) = (first, first);
         }
         let dim = self.plan.dim(self.cut);
-        let blocks = (dim.n - 1).checked_div(self.block).unwrap_or(0) as u64 + 1;
-        let first = digit(blocks).wrapping_mul(self.block);
+        let first = digit(self.of_dim()).wrapping_mul(self.block);
         piece.set(self.cut, Dim { n: self.block.min(dim.n - first), ..dim });
         src = src.wrapping_add(first.wrapping_mul(dim.src));
         dst = dst.wrapping_add(first.wrapping_mul(dim.dst));

@@ -3481,9 +3481,9 @@ class _Library:
     ) -> int:
         """dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor, dlrs_error *error);
 
-        Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded. When
-        the call returns, the CPU may touch managed memory: where nothing was recorded, it waits for what
-        the default stream of its device was given.
+        Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
+        When the call returns, the CPU may touch managed memory: where nothing was recorded, it waits
+        for what the default stream of its device was given.
 
         Device:    any.
         Ownership: unchanged.

@@ -1,6 +1,8 @@
 //! Copies between a device and pageable memory of the host: through pinned buffers. A thread has
 //! two, of which it fills or empties one while the device works with the other; where there is
 //! enough, several threads take the copy's pieces in turn: one cannot keep the device's bus busy.
+//! While the CPU works alone, before the first transfer to the device or after the last one from
+//! it, the bus is idle: each thread takes that piece in parts.
 //!
 //! The buffers of a device are kept, and belong to one thread at a time: one that finds none makes
 //! its own. A buffer that the device may still read is kept too: whoever takes it next waits for
@@ -8,6 +10,7 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
+use core::ops::Range;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
 
@@ -24,6 +27,8 @@ use crate::platform;
 const BUFFER_NBYTES: usize = 2 << 20;
 /// Threads of a call at most: the device's bus is saturated beyond.
 const THREADS_MOST: usize = 8;
+/// In so many parts a thread takes the piece during which the bus would be idle.
+const PARTS: usize = 8;
 /// Buffers that a device keeps.
 pub(super) const STAGES: usize = 2 * THREADS_MOST;
 /// What stands behind the bytes of a buffer.
@@ -210,6 +215,8 @@ struct Team<'a> {
     /// The device turns round what the CPU copies in the order of the host's memory.
     turn: bool,
     pieces: Pieces<'a>,
+    /// Which of them are taken in parts.
+    in_parts: Range<u64>,
     /// Which piece is next.
     next: AtomicUsize,
     /// Whether a thread has failed and may write `failure`.
@@ -221,8 +228,11 @@ struct Team<'a> {
 const NONE: usize = usize::MAX >> 1;
 
 impl Team<'_> {
-    fn piece(&self) -> Option<Plan> {
-        self.pieces.get(self.next.fetch_add(1, Relaxed) as u64)
+    /// The next piece, and how many of its bytes go at a time.
+    fn piece(&self) -> Option<(Plan, usize)> {
+        let at = self.next.fetch_add(1, Relaxed) as u64;
+        let parts = if self.in_parts.contains(&at) { PARTS } else { 1 };
+        Some((self.pieces.get(at)?, BUFFER_NBYTES / parts))
     }
 
     /// Brings a piece into the buffer: from the host, and on to the device, which may still work on
@@ -263,21 +273,26 @@ impl Team<'_> {
     unsafe fn work(&self, here: &Current, beside: bool) -> Result<()> {
         let mut buffers = Buffers::new(self.driver, here)?;
         let mut former: Option<Plan> = None;
-        loop {
-            let (buffer, other) = match buffers.turn() {
-                // The other threads have buffers.
-                Err(error) if beside && error.status == DLRS_NOMEM => break,
+        // One of several threads has both buffers before it takes a piece.
+        for _ in 0..if self.in_parts.is_empty() { 0 } else { 2 } {
+            match buffers.turn() {
+                // The others have some.
+                Err(error) if beside && error.status == DLRS_NOMEM => return Ok(()),
                 turn => turn.map_err(or_another_way)?,
             };
-            let Some(piece) = self.piece() else { break };
-            // SAFETY: the caller's word.
-            let Some(back) = (unsafe { self.bring(&piece, buffer, here)? }) else { continue };
-            let Some(mut empty) = former.replace(back) else { continue };
-            if let Some(other) = other {
-                other.wait(self.driver)?;
-            }
-            // SAFETY: the plan's source is the other buffer, which the device has filled.
-            unsafe { cpu::copy(&mut empty, &Parallel::ALONE)? };
+        }
+        while let Some((piece, most)) = self.piece() {
+            // SAFETY: the caller's word; a plan whose source is a buffer is carried out when the
+            // device has filled that.
+            pieces::each(&piece, most, |part| unsafe {
+                let (buffer, other) = buffers.turn().map_err(or_another_way)?;
+                let Some(back) = self.bring(part, buffer, here)? else { return Ok(()) };
+                let Some(mut empty) = former.replace(back) else { return Ok(()) };
+                if let Some(other) = other {
+                    other.wait(self.driver)?;
+                }
+                cpu::copy(&mut empty, &Parallel::ALONE)
+            })?;
         }
         let Some(mut empty) = former else { return Ok(()) };
         for buffer in buffers.pair.iter_mut().flatten() {
@@ -341,7 +356,12 @@ impl Driver {
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let failure = UnsafeCell::new(None);
         let driver = self;
-        let team = Team { driver, here, stream, up, turn, pieces, next, failed, failure };
+        // One thread alone is slower than the bus all along.
+        let alone = if threads > 1 { threads as u64 } else { 0 };
+        let count = pieces.count();
+        let in_parts = if up { 0..alone } else { count.saturating_sub(alone)..count };
+        let in_parts = if alone > 0 { in_parts } else { 0..0 };
+        let team = Team { driver, here, stream, up, turn, pieces, in_parts, next, failed, failure };
         let context = (&raw const team).cast_mut().cast();
         // SAFETY: the team outlives the call, and what its threads share is atomic, or written by
         // one of them only; the rest is the caller's word.
