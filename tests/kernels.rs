@@ -156,6 +156,66 @@ fn transposes() {
     }
 }
 
+/// Large faces of one and two bytes: every alignment of both sides and of both sides' lines, lines in
+/// either order, extents around those of a tile.
+#[test]
+fn narrow_faces() {
+    let memory = memory();
+    let mut random = Random(0x5eed_0000_0000_0003);
+    let devices = [Device::new(i64::MAX), Device::few_blocks(2)];
+    for i in 0..256u64 {
+        let size = 1 + i as i64 % 2;
+        let digit = |place: u32| (i / 2 / 4u64.pow(place) % 4) as i64;
+        let down = random.one_of(&[128, 129, 130, 131, 191, 254, 255, 256, 257, 259, 300]);
+        let across = random.one_of(&[64, 65, 66, 123, 124, 125, 126, 127, 128, 129, 186, 187, 250]);
+        let pad = |n: i64, odd: i64| (n * size + 3 & !3) + 4 + odd / size * size;
+        let (by_src, by_dst) = (pad(across, digit(0)), pad(down, digit(1)));
+        let sign = |random: &mut Random| 1 - 2 * i64::from(random.below(3) == 0);
+        let (s, u) = (sign(&mut random), sign(&mut random));
+        let n = random.one_of(&[1, 1, 3]);
+        let dims = vec![
+            Dim { n, src: down * by_src, dst: across * by_dst + 4 + digit(2) / size * size },
+            Dim { n: down, src: s * by_src, dst: size },
+            Dim { n: across, src: size, dst: u * by_dst },
+        ];
+        let at = |i: i64| 1 + 4 * (i / size * size) as u64;
+        let places = [at(digit(2)), at(random.below(4) as i64)];
+        let case = Case { item: Item::Bytes(size as usize), dims };
+        let device = &devices[random.below(2) as usize];
+        case.check_at(places, &memory, &mut random, device, "narrow faces");
+    }
+}
+
+/// Pixels of a few channels to planes and back: every alignment of both sides.
+#[test]
+fn pixels() {
+    let memory = memory();
+    let mut random = Random(0x5eed_0000_0000_0007);
+    let device = Device::new(i64::MAX);
+    for (size, channels, lead) in (0..4 * 6 * 16).map(|i| (1i64 << (i % 4), 2 + i / 4 % 6, i / 24))
+    {
+        let n = random.one_of(&[128, 129, 130, 131, 255, 1000, 5000]);
+        let plane: i64 = (n * size + 3 & !3) + random.one_of(&[0, 0, 4, size, 3 * size]);
+        let gap = random.one_of(&[0, 0, 16, 4, size]);
+        let images = random.one_of(&[1, 2]);
+        let weave = vec![
+            Dim { n: images, src: channels * plane, dst: n * channels * size + gap },
+            Dim { n, src: size, dst: channels * size },
+            Dim { n: channels, src: plane, dst: size },
+        ];
+        let unweave = weave.iter().map(|d| Dim { n: d.n, src: d.dst, dst: d.src }).collect();
+        let place = |at: i64| 1 + 4 * at as u64;
+        let planes = random.one_of(&[0, 0, size, 3 * size]);
+        let together = lead / size * size;
+        for (dims, places) in
+            [(weave, [place(planes), place(together)]), (unweave, [place(together), place(planes)])]
+        {
+            let case = Case { item: Item::Bytes(size as usize), dims };
+            case.check_at(places, &memory, &mut random, &device, "pixels");
+        }
+    }
+}
+
 /// Rows of the destination that begin anywhere in a word; steps, fills and planes.
 #[test]
 fn rows() {
@@ -272,19 +332,21 @@ fn kernels() {
         all[0]
     };
     assert_eq!(kernel(4, &[(31, 4, 128), (32, 128, 4)]), c"dlrs_transpose");
-    assert_eq!(kernel(4, &[(64, 4, 256), (64, 256, 4)]), c"dlrs_tile4");
+    assert_eq!(kernel(4, &[(64, 4, 256), (64, 256, 4)]), c"dlrs_tile");
     assert_eq!(kernel(2, &[(128, 2, 256), (128, 256, 2)]), c"dlrs_transpose");
-    assert_eq!(kernel(2, &[(128, 2, 256), (128, 258, 2)]), c"dlrs_tile2");
+    assert_eq!(kernel(2, &[(128, 2, 256), (128, 258, 2)]), c"dlrs_tile_narrow");
     assert_eq!(kernel(4, &[(2048, 4, 8192), (2048, 8192, 4)]), c"dlrs_transpose");
-    assert_eq!(kernel(8, &[(64, 8, 520), (64, 512, 8)]), c"dlrs_tile8");
-    assert_eq!(kernel(1, &[(300, 1, 300), (300, 300, 1)]), c"dlrs_tile1");
-    assert_eq!(kernel(1, &[(3, 1, 300), (300, 3, 1)]), c"dlrs_planes1");
-    assert_eq!(kernel(8, &[(200, 8, 24), (3, 1600, 8)]), c"dlrs_pixels8");
-    assert_eq!(kernel(8, &[(100, 8, 24), (3, 800, 8)]), c"dlrs_copy8");
-    assert_eq!(kernel(16, &[(200, 16, 48), (3, 3200, 16)]), c"dlrs_copy16");
-    assert_eq!(kernel(4, &[(64, 8, 4)]), c"dlrs_copy4");
-    assert_eq!(kernel(4, &[(64, 512, 256), (64, 4, 4)]), c"dlrs_copy16");
-    assert_eq!(kernel(12, &[(64, 24, 12)]), c"dlrs_copy4");
-    assert_eq!(kernel(1, &[(64, 2, 1)]), c"dlrs_copy1");
-    assert_eq!(kernel(24, &[(64, 48, 24)]), c"dlrs_copy8");
+    assert_eq!(kernel(8, &[(64, 8, 520), (64, 512, 8)]), c"dlrs_tile");
+    assert_eq!(kernel(1, &[(300, 1, 300), (300, 300, 1)]), c"dlrs_tile_narrow");
+    assert_eq!(kernel(1, &[(3, 1, 300), (300, 3, 1)]), c"dlrs_planes");
+    assert_eq!(kernel(2, &[(4, 2, 400), (200, 8, 2)]), c"dlrs_planes");
+    assert_eq!(kernel(4, &[(4, 4, 800), (200, 16, 4)]), c"dlrs_transpose");
+    assert_eq!(kernel(8, &[(200, 8, 24), (3, 1600, 8)]), c"dlrs_pixels");
+    assert_eq!(kernel(8, &[(100, 8, 24), (3, 800, 8)]), c"dlrs_run");
+    assert_eq!(kernel(16, &[(200, 16, 48), (3, 3200, 16)]), c"dlrs_run_wide");
+    assert_eq!(kernel(4, &[(64, 8, 4)]), c"dlrs_run");
+    assert_eq!(kernel(4, &[(64, 512, 256), (64, 4, 4)]), c"dlrs_run_wide");
+    assert_eq!(kernel(12, &[(64, 24, 12)]), c"dlrs_run");
+    assert_eq!(kernel(1, &[(64, 2, 1)]), c"dlrs_run_narrow");
+    assert_eq!(kernel(24, &[(64, 48, 24)]), c"dlrs_run");
 }

@@ -63,7 +63,7 @@ fn each_kernel_is_in_one_family() {
     let all = entries(PTX.to_str().unwrap());
     let mut found = Vec::new();
     let mut numbers = Vec::new();
-    for first in ["dlrs_copy1", "dlrs_transpose", "dlrs_tile1", "dlrs_pixels1", "dlrs_bits"] {
+    for first in ["dlrs_run", "dlrs_transpose", "dlrs_tile", "dlrs_pixels", "dlrs_bits"] {
         let family = Family::of(first.as_bytes()).unwrap();
         numbers.push(family.number());
         let mut left = PTX.to_bytes_with_nul().to_vec();

@@ -21,6 +21,12 @@ static void __syncthreads();
 static unsigned __umulhi(unsigned a, unsigned b) {
   return (unsigned)((unsigned long long)a * b >> 32);
 }
+static unsigned __byte_perm(unsigned low, unsigned high, unsigned pick) {
+  unsigned long long both = (unsigned long long)high << 32 | low;
+  unsigned all = 0;
+  for (int i = 0; i < 4; ++i) all |= (unsigned)(both >> 8 * (pick >> 4 * i & 7) & 255) << 8 * i;
+  return all;
+}
 
 namespace kernels {
 #include "../../src/device/gpu/kernels.cu"
@@ -30,16 +36,15 @@ using kernels::Args;
 namespace {
 struct Kernel { const char *name; void (*run)(const Args); bool syncs; };
 const Kernel all[] = {
-  {"dlrs_copy1", kernels::dlrs_copy1, false},   {"dlrs_copy2", kernels::dlrs_copy2, false},
-  {"dlrs_copy4", kernels::dlrs_copy4, false},   {"dlrs_copy8", kernels::dlrs_copy8, false},
-  {"dlrs_copy16", kernels::dlrs_copy16, false}, {"dlrs_bits", kernels::dlrs_bits, false},
+  {"dlrs_run", kernels::dlrs_run, false},
+  {"dlrs_run_wide", kernels::dlrs_run_wide, false},
+  {"dlrs_run_narrow", kernels::dlrs_run_narrow, false},
+  {"dlrs_bits", kernels::dlrs_bits, false},
   {"dlrs_transpose", kernels::dlrs_transpose, true},
-  {"dlrs_tile1", kernels::dlrs_tile1, true},    {"dlrs_tile2", kernels::dlrs_tile2, true},
-  {"dlrs_tile4", kernels::dlrs_tile4, true},    {"dlrs_tile8", kernels::dlrs_tile8, true},
-  {"dlrs_planes1", kernels::dlrs_planes1, true}, {"dlrs_planes2", kernels::dlrs_planes2, true},
-  {"dlrs_planes4", kernels::dlrs_planes4, true}, {"dlrs_planes8", kernels::dlrs_planes8, true},
-  {"dlrs_pixels1", kernels::dlrs_pixels1, true}, {"dlrs_pixels2", kernels::dlrs_pixels2, true},
-  {"dlrs_pixels4", kernels::dlrs_pixels4, true}, {"dlrs_pixels8", kernels::dlrs_pixels8, true},
+  {"dlrs_tile", kernels::dlrs_tile, true},
+  {"dlrs_tile_narrow", kernels::dlrs_tile_narrow, true},
+  {"dlrs_planes", kernels::dlrs_planes, true},
+  {"dlrs_pixels", kernels::dlrs_pixels, true},
 };
 
 // Stacks lie far apart: of near ones valgrind believes that they are one, which grows and shrinks.

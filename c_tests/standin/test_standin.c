@@ -310,7 +310,7 @@ static void devices(CUcontext first) {
 /* Registered memory has another address for kernels: the host's is none, nor is any other of the
  * host's. */
 static void registered(void) {
-  static char image[] = ".version 6.4\n.target sm_50\n.visible .entry dlrs_copy4(\n", memory[64] __attribute__((aligned(64)));
+  static char image[] = ".version 6.4\n.target sm_50\n.visible .entry dlrs_run(\n", memory[64] __attribute__((aligned(64)));
   static uint64_t argument[110]; /* as kernels.cu wants it: 1 element, no dimensions */
   void *arguments[] = {argument};
   CUmodule module;
@@ -322,7 +322,7 @@ static void registered(void) {
   EQUAL(cuPointerGetAttribute(&seen, 3, host + 8), 0);
   EQUAL(seen != host + 8 && seen % 4096 == (host + 8) % 4096, 1);
   EQUAL(cuModuleLoadData(&module, image), 0);
-  EQUAL(cuModuleGetFunction(&kernel, module, "dlrs_copy4"), 0);
+  EQUAL(cuModuleGetFunction(&kernel, module, "dlrs_run"), 0);
   memcpy(memory + 8, "abcd", 4);
   argument[1] = a;
   ((uint32_t *)argument)[8] = 1;
@@ -342,7 +342,7 @@ static void registered(void) {
     EQUAL(cuMemAlloc_v2(&a, 64), 0);
     EQUAL(cuMemHostRegister_v2(memory, sizeof memory, 1), 0);
     EQUAL(cuModuleLoadData(&module, image), 0);
-    EQUAL(cuModuleGetFunction(&kernel, module, "dlrs_copy4"), 0);
+    EQUAL(cuModuleGetFunction(&kernel, module, "dlrs_run"), 0);
     argument[1] = a;
   }
   EQUAL(cuModuleUnload(module), 0);

@@ -354,7 +354,7 @@ static void modules(const char *file) {
   fclose(ptx);
   T(cuModuleLoadData(&module, text));
   T(cuModuleGetFunction(&kernel, module, "no such kernel"));
-  T(cuModuleGetFunction(&kernel, module, "dlrs_copy4"));
+  T(cuModuleGetFunction(&kernel, module, "dlrs_run"));
   T(cuLaunchKernel(kernel, 0, 1, 1, 256, 1, 1, 0, stream, NULL, NULL));
   T(cuModuleUnload(module));
 }

@@ -2,12 +2,15 @@
 // compiler (c_tests/standin/launch.cpp). No headers, no warp primitives, nothing that depends on
 // the width of a wavefront. launches.rs chooses a kernel, kernels.rs fills in its argument.
 //
-//   dlrs_copy<bytes>       one element, or one word of elements, per thread and turn
-//   dlrs_transpose         tiles through shared memory, 16 bytes per access where aligned
-//   dlrs_tile<bytes>       a large tile per block, element by element, however it is aligned
-//   dlrs_planes<bytes>     pixels of a few channels to planes, through shared memory,
-//   dlrs_pixels<bytes>     and planes to pixels
-//   dlrs_bits              packed elements; a thread owns whole bytes of the destination
+//   dlrs_run           elements of 4 and 8 bytes, one per thread and turn
+//   dlrs_run_wide      the same of 16 bytes
+//   dlrs_run_narrow    elements of 1 and 2 bytes, a word of them per thread and turn
+//   dlrs_transpose     tiles through shared memory, 16 bytes per access where aligned
+//   dlrs_tile          a large tile of wide elements per block, however it is aligned
+//   dlrs_tile_narrow   the same of elements of 1 and 2 bytes, by words
+//   dlrs_planes        pixels of a few channels to planes, through shared memory,
+//   dlrs_pixels        and planes to pixels
+//   dlrs_bits          packed elements; a thread owns whole bytes of the destination
 //
 // An index is 32 bits wide (kernels.rs cuts larger plans), an offset 64.
 
@@ -31,9 +34,10 @@ struct Args {
   i64 src_step, dst_step;
   u32 count, ndim;
   u32 n[2], lead[2], log[3], width[2], unused;
+  u32 pick[4][3];
   Digit row, digit[24];
 };
-static_assert(sizeof(Args) == 880, "KernelArgs in kernels.rs has another size");
+static_assert(sizeof(Args) == 928, "KernelArgs in kernels.rs has another size");
 
 enum { THREADS = 256, WARP = 32, TURN = 4, TILES = 64 };
 enum : u32 { ROOM = 16384 };
@@ -44,6 +48,17 @@ enum : u32 { ROOM = 16384 };
 #ifndef DLRS_KERNELS
 #define DLRS_KERNELS 31
 #endif
+
+// Four of the eight bytes of two words, number 0 to 7 each: a digit of `pick` per byte, the lowest
+// first.
+__device__ __forceinline__ u32 bytes(u32 low, u32 high, u32 pick) {
+#ifdef __AMDGCN__
+  const u32 two = (pick | pick << 8) & 0x00ff00ff;
+  return __builtin_amdgcn_perm(high, low, (two | two << 4) & 0x0f0f0f0f);
+#else
+  return __byte_perm(low, high, pick);
+#endif
+}
 
 // Takes a digit off an index.
 __device__ __forceinline__ u32 digit(const Digit &by, u32 &i) {
@@ -138,12 +153,19 @@ template <class T> __device__ __forceinline__ void copy_words(const Args &a) {
   }
 }
 
+// Elements of 2^log[2] bytes. Those of 16 are by themselves, for the registers that they take.
 #if DLRS_KERNELS & 1
-KERNEL dlrs_copy1(const Args a) { copy_words<u8>(a); }
-KERNEL dlrs_copy2(const Args a) { copy_words<u16>(a); }
-KERNEL dlrs_copy4(const Args a) { copy<u32>(a); }
-KERNEL dlrs_copy8(const Args a) { copy<u64>(a); }
-KERNEL dlrs_copy16(const Args a) { copy<uint4>(a); }
+KERNEL dlrs_run(const Args a) {
+  if (a.log[2] == 2) copy<u32>(a);
+  else copy<u64>(a);
+}
+
+KERNEL dlrs_run_wide(const Args a) { copy<uint4>(a); }
+
+KERNEL dlrs_run_narrow(const Args a) {
+  if (a.log[2] == 0) copy_words<u8>(a);
+  else copy_words<u16>(a);
+}
 #endif
 
 // Where a tile begins on both sides, and how many bytes of its rows and of its columns exist.
@@ -312,9 +334,8 @@ __device__ __forceinline__ void move(const u8 *from, i64 from_line, int from_nex
 // A warp takes a run of 32 elements, aligned or not. The first digit counts tiles down, along the
 // destination's runs of n[0] elements; the second tiles across, along the source's of n[1]. Tiles
 // that follow one another down share lines of the destination, which meet in the cache.
-template <class T, int N, int M> __device__ __forceinline__ void tile(const Args &a) {
-  enum { WIDE = sizeof(T), PITCH = M * WIDE + (WIDE < 4 ? 4 : WIDE) };
-  __shared__ u64 words[(N * PITCH + 7) / 8];
+template <class T, int N, int M> __device__ __forceinline__ void tile(const Args &a, u64 *words) {
+  enum { WIDE = sizeof(T), PITCH = M * WIDE + WIDE };
   const int x = threadIdx.x % WARP, y = threadIdx.x / WARP;
   u8 *in = (u8 *)words + (y * PITCH + x * WIDE), *out = (u8 *)words + (x * PITCH + y * WIDE);
   for (u32 base = blockIdx.x; base < a.count; base += gridDim.x) {
@@ -339,16 +360,119 @@ template <class T, int N, int M> __device__ __forceinline__ void tile(const Args
   }
 }
 
+// Four bytes: pieces of 2^log bytes, so far apart.
+__device__ __forceinline__ u32 gather(const u8 *from, u32 apart, u32 log) {
+  if (log == 0)
+    return bytes(bytes(from[0], from[apart], 0x40), bytes(from[2 * apart], from[3 * apart], 0x40),
+                 0x5410);
+  if (log == 1) return bytes(*(const u16 *)from, *(const u16 *)(from + apart), 0x5410);
+  return *(const u32 *)from;
+}
+
+__device__ __forceinline__ void scatter(u8 *to, u32 apart, u32 log, u32 value) {
+  if (log > 1) {
+    *(u32 *)to = value;
+  } else if (log == 1) {
+    *(u16 *)to = (u16)value;
+    *(u16 *)(to + apart) = (u16)(value >> 16);
+  } else {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) to[e * apart] = (u8)(value >> 8 * e);
+  }
+}
+
+// The same of elements of 2^log[2] bytes, 1 or 2, by words of 4 bytes on both sides. A row of a tile
+// is ACROSS bytes, wherever they begin in the words of a WARP. It lies in shared memory as deep in a
+// word as in the source, which is why the pitch is src_step's modulo 4. Of a line of the
+// destination, a tile has the words that begin in its DOWN rows or up to three bytes before them:
+// it is so many rows taller.
+enum { DOWN = 128, ACROSS = 124, LINES = DOWN + 3, PITCH = 132 };
+
+__device__ __forceinline__ void tile_narrow(const Args &a, u8 *room) {
+  enum { BATCH = 6 };
+  const u32 log = a.log[2];
+  const int more = (4 >> log) - 1, pitch = PITCH + ((u32)a.src_step & 3);
+  const int x = threadIdx.x % WARP, y = threadIdx.x / WARP;
+  // Neighbouring words of a line are so far apart in shared memory that those of 2^spread lines are
+  // in other banks.
+  const u32 odd = (u32)pitch >> log, spread = odd & 1 ? 0 : odd & 2 ? 1 : 2, run = 5 + log;
+  for (u32 base = blockIdx.x; base < a.count; base += gridDim.x) {
+    u32 i = base;
+    int down = 0, across = 0;
+    const u8 *src = a.src;
+    u8 *dst = a.dst;
+#pragma unroll 1
+    for (u32 d = 0; d < a.ndim; ++d) {
+      u32 at = d + 1 < a.ndim ? digit(a.digit[d], i) : i;
+      if (d == 0) down = at * DOWN;
+      if (d == 1) across = at * ACROSS;
+      src += (i64)at * a.digit[d].src, dst += (i64)at * a.digit[d].dst;
+    }
+    const int rows = (int)a.n[0] - down, end = (int)((a.n[1] << log) - across);
+    src -= more * a.src_step;
+    const int lead = (int)((u64)src & 3);
+#pragma unroll 1
+    for (int first = y; first < DOWN + more; first += BATCH * (THREADS / WARP)) {
+      u32 value[BATCH];
+      bool whole[BATCH];
+#pragma unroll
+      for (int k = 0; k < BATCH; ++k) {
+        const int row = first + k * (THREADS / WARP), in = lead + row * pitch;
+        const int byte = 4 * x - (in & 3);
+        const u8 *from = src + (row * a.src_step + byte);
+        whole[k] = false;
+        if (row >= DOWN + more || row - more + down < 0 || row - more >= rows) continue;
+        whole[k] = byte + across >= 0 && byte + 4 <= end;
+        if (whole[k]) value[k] = *(const u32 *)from;
+        else
+#pragma unroll 1
+          for (int e = 0; e < 4; ++e)
+            if (byte + e + across >= 0 && byte + e < end) room[in + byte + e] = from[e];
+      }
+#pragma unroll
+      for (int k = 0; k < BATCH; ++k) {
+        const int in = lead + (first + k * (THREADS / WARP)) * pitch;
+        if (whole[k]) *(u32 *)(room + ((in & ~3) + 4 * x)) = value[k];
+      }
+    }
+    __syncthreads();
+#pragma unroll 2
+    for (u32 at = threadIdx.x; at < ACROSS << 5; at += THREADS) {
+      const u32 word = at >> spread & ((1u << run) - 1);
+      const int column = (int)(at >> (spread + run) << spread | (at & ((1u << spread) - 1)));
+      u8 *to = dst + column * a.dst_step;
+      const int byte = (int)(4 * word) - (int)((u64)to & 3), row = byte >> log;
+      to += byte;
+      const u8 *from = room + (lead + (row + more) * pitch + (column << log));
+      if (column << log >= end) continue;
+      if (row + down >= 0 && row + more < rows) {
+        *(u32 *)to = gather(from, pitch, log);
+      } else {
+#pragma unroll 1
+        for (int e = 0; e <= more; ++e)
+          if (row + e + down >= 0 && row + e < rows) put(to + (e << log), log, get(from + e * pitch, log));
+      }
+    }
+    __syncthreads();
+  }
+}
+
 #if DLRS_KERNELS & 4
-KERNEL dlrs_tile1(const Args a) { tile<u8, 128, 64>(a); }
-KERNEL dlrs_tile2(const Args a) { tile<u16, 128, 64>(a); }
-KERNEL dlrs_tile4(const Args a) { tile<u32, 32, 32>(a); }
-KERNEL dlrs_tile8(const Args a) { tile<u64, 64, 32>(a); }
+KERNEL dlrs_tile(const Args a) {
+  __shared__ u64 words[64 * 33];
+  if (a.log[2] == 2) tile<u32, 32, 32>(a, words);
+  else tile<u64, 64, 32>(a, words);
+}
+
+KERNEL dlrs_tile_narrow(const Args a) {
+  __shared__ u32 words[(LINES * (PITCH + 3) + WARP * 4) / 4];
+  tile_narrow(a, (u8 *)words);
+}
 #endif
 
 // A dense run of n bytes to shared memory or back, 16 at a time but for its ends. What is at `run`
 // is as far into 16 bytes as `room` is; both point to where the 16 bytes begin.
-template <class T> __device__ __forceinline__ void fetch(u8 *room, const u8 *run, u32 lead, u32 n) {
+__device__ __forceinline__ void fetch(u8 *room, const u8 *run, u32 lead, u32 n) {
   uint4 value[TURN];
   bool whole[TURN];
 #pragma unroll
@@ -363,146 +487,159 @@ template <class T> __device__ __forceinline__ void fetch(u8 *room, const u8 *run
     if (whole[k]) *(uint4 *)(room + at) = value[k];
     else
 #pragma unroll 1
-      for (u32 i = at; i < at + 16 && i < n; i += sizeof(T))
-        if (lead <= i) *(T *)(room + i) = *(const T *)(run + i);
+      for (u32 i = at; i < at + 16 && i < n; ++i)
+        if (lead <= i) room[i] = run[i];
   }
 }
 
-template <class T> __device__ __forceinline__ void flush(u8 *run, const u8 *room, u32 lead, u32 n) {
+__device__ __forceinline__ void flush(u8 *run, const u8 *room, u32 lead, u32 n) {
 #pragma unroll 1
   for (u32 at = threadIdx.x * 16; at < n; at += THREADS * 16) {
     if (lead <= at && at + 16 <= n) *(uint4 *)(run + at) = *(const uint4 *)(room + at);
     else
 #pragma unroll 1
-      for (u32 i = at; i < at + 16 && i < n; i += sizeof(T))
-        if (lead <= i) *(T *)(run + i) = *(const T *)(room + i);
+      for (u32 i = at; i < at + 16 && i < n; ++i)
+        if (lead <= i) run[i] = room[i];
   }
 }
 
-// Pixels of n[1] channels, which lie together on one side; on the other, each channel is a plane of
-// n[0] elements, src_step apart. The first digit counts blocks of 2^log[0] pixels. What lies together
-// passes through shared memory as it is, planes by words of 4 bytes, or by elements that are wider.
+// Pixels of n[1] channels of 2^log[2] bytes, which lie together on one side; on the other, each
+// channel is a plane of n[0] elements, src_step apart. The first digit counts blocks of 2^log[0]
+// pixels. What lies together passes through shared memory as it is, planes by words of 4 bytes. Where
+// a word of each of up to four planes is as many whole words of pixels, pick[] says per word which
+// bytes of the other side's words make it: of the first two, of the others, and of both choices.
 struct Pixels {
   const u8 *src;
   u8 *dst;
-  int n;          // pixels of this block
-  u32 lead, end;  // how far what lies together is into 16 bytes, and where it ends
+  u32 lead, end;    // how far what lies together is into 16 bytes, and where it ends
+  int n;            // bytes of a plane in this block
+  int words;        // how many words of every plane are made by pick[]
 };
 
-__device__ __forceinline__ Pixels block_of(const Args &a, u32 at, bool apart, u32 wide) {
+__device__ __forceinline__ Pixels block_of(const Args &a, u32 at, bool apart) {
   u32 i[1] = {at}, block[1];
   i64 src[1], dst[1];
   walk(a, i, block, src, dst);
   u32 left = a.n[0] - (block[0] << a.log[0]), most = 1u << a.log[0];
   u32 n = left < most ? left : most;
-  Pixels it = {a.src + src[0], a.dst + dst[0], (int)n, 0, 0};
-  it.lead = (u32)(apart ? (u64)it.src : (u64)it.dst) & 15;
-  it.end = it.lead + n * a.n[1] * wide;
-  return it;
+  const u8 *from = a.src + src[0];
+  u8 *to = a.dst + dst[0];
+  const u64 together = apart ? (u64)from : (u64)to, plane = apart ? (u64)to : (u64)from;
+  const u32 lead = (u32)together & 15, bytes = n << a.log[2];
+  const bool picked = a.pick[0][2] != 0 && (((u32)plane | (u32)a.src_step | lead) & 3) == 0;
+  return {from, to, lead, lead + bytes * a.n[1], (int)bytes, picked ? (int)(bytes >> 2) : 0};
 }
 
-// Elements of a plane's word number w, counted from the word that the plane begins in.
-template <class T> struct Word {
-  enum { K = sizeof(T) < 4 ? 4 / sizeof(T) : 1 };
-  int at;  // of its first element, which may be before the plane
-  __device__ __forceinline__ Word(const void *plane, int w)
-      : at(w * K - (K == 1 ? 0 : (int)((u64)plane & 3) / (int)sizeof(T))) {}
-  __device__ __forceinline__ bool whole(int n) const { return at >= 0 && at + K <= n; }
-};
+// Word number j that is made of the words of the other side.
+__device__ __forceinline__ u32 picked(const Args &a, const uint4 &word, int j) {
+  return bytes(bytes(word.x, word.y, a.pick[j][0]), bytes(word.z, word.w, a.pick[j][1]),
+               a.pick[j][2]);
+}
 
 // Pixels to planes.
-template <class T> __device__ __forceinline__ void planes(const Args &a) {
-  enum { K = Word<T>::K, BITS = 8 * sizeof(T) };
-  __shared__ uint4 chunks[ROOM / 16];
-  u8 *room = (u8 *)chunks;
-  const u32 step = a.n[1];
+__device__ __forceinline__ void planes(const Args &a, u8 *room) {
+  const u32 log = a.log[2], channels = a.n[1], pitch = channels << log;
   for (u32 base = blockIdx.x; base < a.count; base += gridDim.x) {
-    const Pixels it = block_of(a, base, true, sizeof(T));
-    fetch<T>(room, it.src - it.lead, it.lead, it.end);
+    const Pixels it = block_of(a, base, true);
+    fetch(room, it.src - it.lead, it.lead, it.end);
     __syncthreads();
-    const T *from = (const T *)(room + it.lead);
-    T *to = (T *)it.dst;
+    const u8 *from = room + it.lead;
+    u8 *to = it.dst;
 #pragma unroll 1
-    for (u32 c = 0; c < step; ++c, ++from, to = (T *)((u8 *)to + a.src_step)) {
-#pragma unroll 1
-      for (int w = threadIdx.x;; w += THREADS) {
-        const Word<T> word(to, w);
-        if (word.at >= it.n) break;
-        if (K == 1) {
-          to[word.at] = from[word.at * step];
-        } else if (word.whole(it.n)) {
-          u32 all = 0;
+    for (int w = threadIdx.x; w < it.words; w += THREADS) {
+      const u32 *words = (const u32 *)from + w * channels;
+      uint4 word;
+      if (channels == 4 && it.lead == 0) word = *(const uint4 *)words;
+      else {
+        word.x = words[0], word.y = words[1];
+        word.z = channels > 2 ? words[2] : 0, word.w = channels > 3 ? words[3] : 0;
+      }
+      u8 *plane = to + 4 * w;
 #pragma unroll
-          for (int e = 0; e < K; ++e) all |= (u32)from[(word.at + e) * step] << BITS * (e % K);
-          *(u32 *)(to + word.at) = all;
-        } else {
+      for (int j = 0; j < 4; ++j, plane += a.src_step)
+        if (j < (int)channels) *(u32 *)plane = picked(a, word, j);
+    }
 #pragma unroll 1
-          for (int e = word.at; e < word.at + K; ++e)
-            if (0 <= e && e < it.n) to[e] = from[e * step];
-        }
+    for (u32 c = 0; c < channels; ++c, from += 1 << log, to += a.src_step) {
+      const int before = (int)((u64)to & 3);
+#pragma unroll 1
+      for (int byte = 4 * (threadIdx.x + it.words) - before; byte < it.n; byte += 4 * THREADS) {
+        const u8 *first = from + ((byte >> log) * (int)pitch + (byte & ((1 << log) - 1)));
+        if (byte >= 0 && byte + 4 <= it.n) *(u32 *)(to + byte) = gather(first, pitch, log);
+        else
+#pragma unroll 1
+          for (int e = 0; e < 4; e += 1 << log, first += pitch)
+            if (0 <= byte + e && byte + e < it.n) put(to + (byte + e), log, get(first, log));
       }
     }
     __syncthreads();
   }
 }
 
-// Planes to pixels: TURN loads, then as many stores.
-template <class T> __device__ __forceinline__ void pixels(const Args &a) {
-  enum { K = Word<T>::K, BITS = 8 * sizeof(T) };
-  __shared__ uint4 chunks[ROOM / 16];
-  u8 *room = (u8 *)chunks;
-  const u32 step = a.n[1];
+// Planes to pixels: loads, then as many stores.
+__device__ __forceinline__ void pixels(const Args &a, u8 *room) {
+  const u32 log = a.log[2], channels = a.n[1], pitch = channels << log;
   for (u32 base = blockIdx.x; base < a.count; base += gridDim.x) {
-    const Pixels it = block_of(a, base, false, sizeof(T));
-    T *to = (T *)(room + it.lead);
-    const T *from = (const T *)it.src;
+    const Pixels it = block_of(a, base, false);
+    u8 *to = room + it.lead;
+    const u8 *from = it.src;
+#pragma unroll 2
+    for (int w = threadIdx.x; w < it.words; w += THREADS) {
+      const u8 *plane = from + 4 * w;
+      uint4 word = {*(const u32 *)plane, *(const u32 *)(plane += a.src_step), 0, 0};
+      if (channels > 2) word.z = *(const u32 *)(plane += a.src_step);
+      if (channels > 3) word.w = *(const u32 *)(plane += a.src_step);
+      u32 *words = (u32 *)to + w * channels;
+      const uint4 made = {picked(a, word, 0), picked(a, word, 1), picked(a, word, 2),
+                          picked(a, word, 3)};
+      if (channels == 4 && it.lead == 0) {
+        *(uint4 *)words = made;
+      } else {
+        words[0] = made.x, words[1] = made.y;
+        if (channels > 2) words[2] = made.z;
+        if (channels > 3) words[3] = made.w;
+      }
+    }
 #pragma unroll 1
-    for (u32 c = 0; c < step; ++c, ++to, from = (const T *)((const u8 *)from + a.src_step)) {
+    for (u32 c = 0; c < channels; ++c, to += 1 << log, from += a.src_step) {
+      const int before = (int)((u64)from & 3);
 #pragma unroll 1
-      for (int w = threadIdx.x; Word<T>(from, w).at < it.n; w += TURN * THREADS) {
-        union {
-          u32 all;
-          T element;
-        } value[TURN];
+      for (int byte = 4 * (threadIdx.x + it.words) - before; byte < it.n;
+           byte += TURN * 4 * THREADS) {
+        u32 value[TURN];
 #pragma unroll
         for (int k = 0; k < TURN; ++k) {
-          const Word<T> word(from, w + k * THREADS);
-          if (!word.whole(it.n)) continue;
-          if (K == 1) value[k].element = from[word.at];
-          else value[k].all = *(const u32 *)(from + word.at);
+          const int at = byte + 4 * k * THREADS;
+          if (at >= 0 && at + 4 <= it.n) value[k] = *(const u32 *)(from + at);
         }
 #pragma unroll
         for (int k = 0; k < TURN; ++k) {
-          const Word<T> word(from, w + k * THREADS);
-          if (word.whole(it.n)) {
-            if (K == 1) to[word.at * step] = value[k].element;
-            else
-#pragma unroll
-              for (int e = 0; e < K; ++e)
-                to[(word.at + e) * step] = (T)(value[k].all >> BITS * (e % K));
-          } else if (K > 1 && word.at < it.n) {
+          const int at = byte + 4 * k * THREADS;
+          u8 *first = to + ((at >> log) * (int)pitch + (at & ((1 << log) - 1)));
+          if (at >= 0 && at + 4 <= it.n) scatter(first, pitch, log, value[k]);
+          else
 #pragma unroll 1
-            for (int e = word.at; e < word.at + K; ++e)
-              if (0 <= e && e < it.n) to[e * step] = from[e];
-          }
+            for (int e = 0; e < 4; e += 1 << log, first += pitch)
+              if (0 <= at + e && at + e < it.n) put(first, log, get(from + (at + e), log));
         }
       }
     }
     __syncthreads();
-    flush<T>(it.dst - it.lead, room, it.lead, it.end);
+    flush(it.dst - it.lead, room, it.lead, it.end);
     __syncthreads();
   }
 }
 
 #if DLRS_KERNELS & 8
-KERNEL dlrs_planes1(const Args a) { planes<u8>(a); }
-KERNEL dlrs_planes2(const Args a) { planes<u16>(a); }
-KERNEL dlrs_planes4(const Args a) { planes<u32>(a); }
-KERNEL dlrs_planes8(const Args a) { planes<u64>(a); }
-KERNEL dlrs_pixels1(const Args a) { pixels<u8>(a); }
-KERNEL dlrs_pixels2(const Args a) { pixels<u16>(a); }
-KERNEL dlrs_pixels4(const Args a) { pixels<u32>(a); }
-KERNEL dlrs_pixels8(const Args a) { pixels<u64>(a); }
+KERNEL dlrs_planes(const Args a) {
+  __shared__ uint4 chunks[ROOM / 16];
+  planes(a, (u8 *)chunks);
+}
+
+KERNEL dlrs_pixels(const Args a) {
+  __shared__ uint4 chunks[ROOM / 16];
+  pixels(a, (u8 *)chunks);
+}
 #endif
 
 // Packed elements. The first digit counts the destination's bytes of a row of n[0] elements,

@@ -49,7 +49,7 @@ pub struct Family(usize);
 pub const FAMILIES: usize = 5;
 /// How their kernels' names begin.
 const NAMES: [&[&[u8]]; FAMILIES] = [
-    &[b"dlrs_copy"],
+    &[b"dlrs_run"],
     &[b"dlrs_transpose"],
     &[b"dlrs_tile"],
     &[b"dlrs_planes", b"dlrs_pixels"],
@@ -164,11 +164,12 @@ pub struct KernelArgs {
     log: [u32; 3],
     width: [u32; 2],
     unused: u32,
+    pick: [[u32; 3]; 4],
     row: Digit,
     digit: [Digit; MAX_DIGITS],
 }
 
-const _: () = assert!(size_of::<KernelArgs>() == 880, "Args in kernels.cu has another size");
+const _: () = assert!(size_of::<KernelArgs>() == 928, "Args in kernels.cu has another size");
 
 impl KernelArgs {
     /// Of no kernel yet: one element of no dimensions.
@@ -185,6 +186,7 @@ impl KernelArgs {
             log: [0; 3],
             width: [0; 2],
             unused: 0,
+            pick: [[0; 3]; 4],
             row: Digit::NONE,
             digit: [Digit::NONE; MAX_DIGITS],
         }
@@ -209,12 +211,8 @@ impl KernelArgs {
     /// One element a thread and turn.
     pub(super) fn elements(mut self, dims: &[Dim], size: u32) -> Launch {
         dims.iter().for_each(|&dim| self.push(dim));
-        let kernel = match size {
-            4 => c"dlrs_copy4",
-            8 => c"dlrs_copy8",
-            _ => c"dlrs_copy16",
-        };
-        self.launch(kernel, 4 * THREADS)
+        self.log = [0, 0, size.trailing_zeros()];
+        self.launch(if size < 16 { c"dlrs_run" } else { c"dlrs_run_wide" }, 4 * THREADS)
     }
 
     /// Four bytes of a row a thread and turn.
@@ -239,7 +237,8 @@ impl KernelArgs {
         let words = (most + per_word - 1) >> per_word.trailing_zeros();
         self.push(Dim { n: words, src: 0, dst: 4 });
         outer.iter().for_each(|&dim| self.push(dim));
-        self.launch(if size == 1 { c"dlrs_copy1" } else { c"dlrs_copy2" }, 2 * THREADS)
+        self.log = [0, 0, size.trailing_zeros()];
+        self.launch(c"dlrs_run_narrow", 2 * THREADS)
     }
 
     /// Channels, then pixels, through shared memory.
@@ -254,22 +253,13 @@ impl KernelArgs {
             log -= 1;
         }
         self.n = [pixels.n as u32, channels.n as u32];
-        self.log = [log, 0, 0];
+        self.log = [log, 0, size.trailing_zeros()];
         self.src_step = if apart { channels.dst } else { channels.src };
+        self.pick = picks(channels.n, size, apart);
         let n = (pixels.n + (1 << log) - 1) >> log;
         self.push(Dim { n, src: pixels.src << log, dst: pixels.dst << log });
         outer.iter().for_each(|&dim| self.push(dim));
-        let kernel = match (size, apart) {
-            (1, true) => c"dlrs_planes1",
-            (2, true) => c"dlrs_planes2",
-            (4, true) => c"dlrs_planes4",
-            (_, true) => c"dlrs_planes8",
-            (1, false) => c"dlrs_pixels1",
-            (2, false) => c"dlrs_pixels2",
-            (4, false) => c"dlrs_pixels4",
-            (_, false) => c"dlrs_pixels8",
-        };
-        self.launch(kernel, 1)
+        self.launch(if apart { c"dlrs_planes" } else { c"dlrs_pixels" }, 1)
     }
 
     /// Transposes: columns, then rows.
@@ -285,20 +275,22 @@ impl KernelArgs {
         // Where both sides are aligned, 16 bytes at a time are fastest, if they keep a device busy.
         let aligned = (load, store) == (4, 4) && (size != 4 || nbytes >> ROOM_LOG >= BUSY_BLOCKS);
         match large(size, column.n, row.n).filter(|_| !aligned) {
-            Some(tile) => self.whole_tiles(tile, dims, size),
+            Some(tile) => self.large_tiles(tile, dims, size),
             None => self.shared_tiles(dims, size, [load, store]),
         }
     }
 
     /// A large tile a block, however it is aligned.
-    fn whole_tiles(mut self, (kernel, down, across): Large, dims: &[Dim], size: u32) -> Launch {
+    fn large_tiles(mut self, tile: Large, dims: &[Dim], size: u32) -> Launch {
+        let Large { kernel, down, across, before } = tile;
         let (column, rest) = split(dims);
         let (row, outer) = split(rest);
         self.n = [column.n as u32, row.n as u32];
+        self.log = [0, 0, size.trailing_zeros()];
         (self.src_step, self.dst_step) = (column.src, row.dst);
         let size = i64::from(size);
-        let tiles = |n: i64, of: i64| (n + of - 1) >> of.trailing_zeros();
-        let (n, src) = (tiles(column.n, down), column.src.wrapping_mul(down));
+        let tiles = |n: i64, of: i64| (n + of - 1).checked_div(of).unwrap_or(0);
+        let (n, src) = (tiles(column.n + before, down), column.src.wrapping_mul(down));
         self.push(Dim { n, src, dst: down * size });
         let (n, dst) = (tiles(row.n, across), row.dst.wrapping_mul(across));
         self.push(Dim { n, src: across * size, dst });
@@ -346,19 +338,55 @@ impl KernelArgs {
     }
 }
 
-/// A kernel for large tiles, and their elements down and across.
-type Large = (&'static CStr, i64, i64);
+/// A kernel for large tiles, their elements down and across, and how many elements a run of the
+/// destination may begin before the first tile.
+struct Large {
+    kernel: &'static CStr,
+    down: i64,
+    across: i64,
+    before: i64,
+}
 
-/// The kernel for elements of so many bytes, if a face of so many fills its tiles.
+/// The kernel for elements of so many bytes, if a face of so many fills its tiles, or half of one's
+/// width.
 fn large(size: u32, down: i64, across: i64) -> Option<Large> {
-    let tile: Large = match size {
-        1 => (c"dlrs_tile1", 128, 64),
-        2 => (c"dlrs_tile2", 128, 64),
-        4 => (c"dlrs_tile4", 32, 32),
-        8 => (c"dlrs_tile8", 64, 32),
+    const NARROW: Large = Large { kernel: c"dlrs_tile_narrow", down: 128, across: 124, before: 3 };
+    const WIDE: Large = Large { kernel: c"dlrs_tile", down: 32, across: 32, before: 0 };
+    let (tile, least) = match size {
+        1 => (NARROW, 64),
+        2 => (Large { across: 62, before: 1, ..NARROW }, 62),
+        4 => (WIDE, 32),
+        8 => (Large { down: 64, ..WIDE }, 32),
         _ => return None,
     };
-    (down >= tile.1 && across >= tile.2).then_some(tile)
+    (down >= tile.down && across >= least).then_some(tile)
+}
+
+/// `pick` in kernels.cu for pixels that are taken apart or put together; nothing where words of
+/// planes are not made of few words of pixels, or the other way round.
+fn picks(channels: i64, size: u32, apart: bool) -> [[u32; 3]; 4] {
+    let mut pick = [[0; 3]; 4];
+    if size > 2 || channels > 4 {
+        return pick;
+    }
+    let (channels, per_word) = (channels as u32, 4 / size.max(1));
+    for (word, [low, high, both]) in (0..channels).zip(&mut pick) {
+        for byte in 0..4u32 {
+            let (element, rest) = (byte / size.max(1), byte % size.max(1));
+            // The number of the byte that belongs here, of those of the other side.
+            let from = if apart {
+                (element * channels + word) * size + rest
+            } else {
+                let element = word * per_word + element;
+                let (pixel, channel) = (element / channels.max(1), element % channels.max(1));
+                4 * channel + pixel * size + rest
+            };
+            let place = 4 * byte;
+            *if from < 8 { &mut *low } else { &mut *high } |= (from & 7) << place;
+            *both |= (byte + if from < 8 { 0 } else { 4 }) << place;
+        }
+    }
+    pick
 }
 
 /// The innermost dimension, and the others.

@@ -152,7 +152,8 @@ impl Launches {
     /// Whether pixels are the way, and if they are taken apart; if so, brings channels and pixels
     /// to the first places.
     fn pixels(&mut self, size: i64) -> Option<bool> {
-        let few = |dim: Dim| size < 16 && matches!(dim.n, 2 | 3 | 5..=7);
+        // Four elements of 4 bytes and more are transposed 16 bytes at a time.
+        let few = |dim: Dim| size < 16 && matches!(dim.n, 2 | 3 | 5..=7) || size < 4 && dim.n == 4;
         let row = self.dim(0);
         let apart = row.n >= PIXELS_LEAST;
         if row.dst != size {
