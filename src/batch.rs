@@ -4,7 +4,6 @@ use crate::copy::{self, Given, Job, Options, Pair, Scratch, Streams};
 use crate::dtype;
 use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::layout;
-use crate::numbers;
 use crate::validate::Snapshot;
 
 /// Copies `n` pairs; all but a device's fault is found out before the first byte is written.
@@ -85,7 +84,7 @@ pub unsafe fn copy_from_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) 
         return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
     }
     // SAFETY: as many bytes as the elements need; they are only read.
-    unsafe { numbers::view(dst.shape(), dst.dtype, (bytes.first, None), 0, src).of(*target)? };
+    unsafe { copy::host_view(dst.shape(), dst.dtype, (bytes.first, None), 0, src).of(*target)? };
     copy::copy(pair, options)
 }
 
@@ -103,7 +102,7 @@ pub unsafe fn copy_to_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) ->
         return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
     }
     // SAFETY: as many bytes as the elements need.
-    unsafe { numbers::view(src.shape(), src.dtype, (bytes.first, None), 0, dst).of(*source)? };
+    unsafe { copy::host_view(src.shape(), src.dtype, (bytes.first, None), 0, dst).of(*source)? };
     let bits = u128::from(src.numel()? as u64) * u128::from(dtype::item_bits(src.dtype));
     let kept = (bits % 8) as u32;
     // The bits that are no element's are cleared last, so the elements must have come by then.

@@ -52,7 +52,7 @@ unsafe fn convert(pair: &Pair, options: &Options) -> Result<()> {
     // SAFETY: the memory is large enough for a compact tensor like `dst`, and shared with nobody;
     // the elements of the destination are distinct.
     unsafe {
-        numbers::view(dst.shape(), dst.dtype, place, dst.flags & PADDED, &mut compact)
+        copy::host_view(dst.shape(), dst.dtype, place, dst.flags & PADDED, &mut compact)
             .of(*target)?;
         let between = Part::of(&compact).of(*target)?;
         passes((src, &from), (&compact, &between), options)?;
@@ -151,8 +151,8 @@ pub unsafe fn fill(
             let mut one = Pair::new(args);
             let place = (buffer.as_mut_ptr(), None);
             let given = (value.place.cast_mut(), None); // only read
-            numbers::view(&[], value.dtype, given, padded, &mut one.src).of(args[0])?;
-            numbers::view(&[], of, place, padded, &mut one.dst).of(args[1])?;
+            copy::host_view(&[], value.dtype, given, padded, &mut one.src).of(args[0])?;
+            copy::host_view(&[], of, place, padded, &mut one.dst).of(args[1])?;
             // Both are the call's own.
             convert(&one, &Options { streams: copy::Streams::NONE, ..*options })?;
         }
@@ -171,5 +171,5 @@ unsafe fn spread(value: Value, pair: &mut Pair) -> Result<()> {
     let Pair { src, dst, args: [source, _] } = pair;
     let place = (value.place.cast_mut(), Some(STRIDES)); // only read
     // SAFETY: the caller's word; one element for all, as the strides of 0 say.
-    unsafe { numbers::view(dst.shape(), value.dtype, place, dst.flags & PADDED, src).of(*source) }
+    unsafe { copy::host_view(dst.shape(), value.dtype, place, dst.flags & PADDED, src).of(*source) }
 }

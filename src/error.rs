@@ -7,12 +7,14 @@
 use core::ffi::CStr;
 
 mod argument;
+mod exception;
 pub mod field;
 pub mod status;
 mod text;
 mod words;
 
 pub use argument::Arg;
+pub use exception::exception_of;
 pub use field::Field;
 pub use status::Status;
 

@@ -43,7 +43,9 @@ pub mod abi;
 mod array;
 pub mod batch;
 pub mod capi;
+#[cfg(feature = "cast")]
 pub mod cast;
+#[cfg(feature = "cast")]
 pub mod compare;
 pub mod copy;
 pub mod device;
@@ -54,11 +56,15 @@ pub mod error;
 pub mod float_formats;
 pub mod import;
 pub mod layout;
+#[cfg(feature = "cast")]
 pub mod numbers;
 pub mod overlap;
 pub mod platform;
+#[cfg(feature = "print")]
 pub mod print;
+#[cfg(feature = "python")]
 pub mod python;
+#[cfg(feature = "print")]
 pub mod reader;
 mod scan;
 pub mod tensor;

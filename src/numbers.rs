@@ -1,16 +1,13 @@
 //! The numbers of a tensor: its elements taken apart into lanes and complex parts.
 
-use core::ptr::null_mut;
-
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::array::Array;
 use crate::copy::bit_strides;
 use crate::device::cast::{Cast, Kind, Side};
-use crate::device_type::CPU;
 use crate::dtype;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::MAX_NDIM;
-use crate::validate::{Rules, Snapshot};
+use crate::validate::Snapshot;
 
 /// One number of every lane of every element.
 #[derive(Clone, Copy)]
@@ -121,32 +118,6 @@ pub fn pair(shape: &[i64], src: &Part, dst: &Part, numbers: i64, cast: &mut Cast
         dims.push(extent, [(from, src.stride(dim)), (to, dst.stride(dim))]);
     }
     dims.push(numbers, [(from, src.step), (to, dst.step)]);
-}
-
-/// Reads a tensor in memory of the host: where it starts, and its strides unless it is compact
-/// row-major. `flags` are its own.
-///
-/// # Safety
-/// The elements stay readable as long as the snapshot is used.
-#[inline(never)]
-pub unsafe fn view(
-    shape: &[i64],
-    dtype: DLDataType,
-    (data, strides): (*mut u8, Option<&[i64; MAX_NDIM]>),
-    flags: u64,
-    out: &mut Snapshot,
-) -> Result<()> {
-    let view = DLTensor {
-        data: data.cast(),
-        device: CPU,
-        ndim: shape.len() as i32,
-        dtype,
-        shape: shape.as_ptr().cast_mut(),
-        strides: strides.map_or(null_mut(), |strides| strides.as_ptr().cast_mut()),
-        byte_offset: 0,
-    };
-    // SAFETY: a struct of our own; shape and strides hold `ndim` values.
-    unsafe { out.read(&raw const view, flags, Rules::RAW) }
 }
 
 /// Refuses a dtype whose lanes are not the wanted one's.

@@ -242,9 +242,10 @@ impl Level {
         self.kernels().level == self && (self <= detected() || self > Level::Vbmi)
     }
 
-    /// Its kernels; the portable ones, if this target has no others by that name.
+    /// Its kernels; the portable ones, if this target, or this build, has no others by that name.
     pub fn kernels(self) -> &'static Kernels {
-        match self {
+        let built = cfg!(feature = "vectors") || self > Level::Vbmi;
+        match if built { self } else { Level::Portable } {
             #[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
             Level::Neon => &neon::NEON,
             #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]

@@ -2,7 +2,7 @@
 //!
 //! One of the two files in which a foreign pointer is followed (the other is `validate.rs`).
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::{NonNull, null_mut};
 
@@ -158,6 +158,7 @@ impl<T> Out<T> {
     }
 
     /// A variable that [`result`] has set to NULL, and [`pointers`] has judged.
+    #[cfg(feature = "python")]
     #[inline(always)]
     pub fn judged(out: *mut *mut T) -> Self {
         Out(out)
@@ -470,11 +471,12 @@ pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Re
 ///
 /// # Safety
 /// `text` is NULL or such a text, for as long as the answer is used.
+#[cfg(feature = "python")]
 #[inline]
-pub unsafe fn text<'a>(text: *const c_char, arg: Arg) -> Result<&'a CStr> {
+pub unsafe fn text<'a>(text: *const core::ffi::c_char, arg: Arg) -> Result<&'a core::ffi::CStr> {
     let text = required(text, arg)?;
     // SAFETY: the caller's word.
-    Ok(unsafe { CStr::from_ptr(text.as_ptr()) })
+    Ok(unsafe { core::ffi::CStr::from_ptr(text.as_ptr()) })
 }
 
 /// `ndim` values, at most `MAX_NDIM`, each read once into `room`: what another thread writes

@@ -5,8 +5,7 @@ use core::fmt::{self, Write};
 use core::mem::offset_of;
 use core::ptr::NonNull;
 
-use crate::error::{Arg, Error, Field::*, Result, Status, Status::*};
-use crate::python::exception::exception_of;
+use crate::error::{Arg, Error, Field::*, Result, Status, Status::*, exception_of};
 
 /// What a function answers: 0, or a `dlrs_status_code`.
 #[allow(non_camel_case_types)]

@@ -8,6 +8,7 @@ use crate::copy::{Options, PADDED, Streams};
 use crate::device::registry;
 use crate::device_type::{self, CPU};
 use crate::error::{Arg, Error, Field::*, Of, Result, Status, Status::*};
+use crate::layout::MAX_NDIM;
 use crate::overlap::Verdict;
 use crate::validate::{Rules, Snapshot};
 use crate::view::sharing::{self, Elements};
@@ -430,4 +431,30 @@ pub fn bit_strides(tensor: &Snapshot) -> impl Iterator<Item = Result<i64>> + use
             Err(error.dim(dim).value(stride))
         }
     })
+}
+
+/// Reads a tensor in memory of the host: where it starts, and its strides unless it is compact
+/// row-major. `flags` are its own.
+///
+/// # Safety
+/// The elements stay readable as long as the snapshot is used.
+#[inline(never)]
+pub unsafe fn host_view(
+    shape: &[i64],
+    dtype: DLDataType,
+    (data, strides): (*mut u8, Option<&[i64; MAX_NDIM]>),
+    flags: u64,
+    out: &mut Snapshot,
+) -> Result<()> {
+    let view = DLTensor {
+        data: data.cast(),
+        device: CPU,
+        ndim: shape.len() as i32,
+        dtype,
+        shape: shape.as_ptr().cast_mut(),
+        strides: strides.map_or(null_mut(), |strides| strides.as_ptr().cast_mut()),
+        byte_offset: 0,
+    };
+    // SAFETY: a struct of our own; shape and strides hold `ndim` values.
+    unsafe { out.read(&raw const view, flags, Rules::RAW) }
 }

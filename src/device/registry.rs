@@ -5,7 +5,7 @@ use super::gpu;
 use super::host::Host;
 use super::per_kind::{PerKind, unknown};
 use super::plugged::{Plugged, dlrs_backend};
-use crate::abi::{DLDeviceType::*, DeviceCode};
+use crate::abi::{DLDeviceType, DLDeviceType::*, DeviceCode};
 use crate::error::{Error, Field::*, Result, Status::*};
 
 static REGISTERED: PerKind<Plugged> = PerKind::new();
@@ -19,7 +19,7 @@ pub fn registered(device_type: DeviceCode) -> Option<&'static Plugged> {
 fn own(device_type: DeviceCode) -> Option<&'static dyn Backend> {
     match device_type {
         code if code == kDLCPU as DeviceCode => Some(&Host),
-        code => gpu::of(code).map(|gpu| gpu as &dyn Backend),
+        code => gpu::of(code),
     }
 }
 
@@ -47,8 +47,34 @@ pub fn required(device_type: DeviceCode) -> Result<&'static dyn Backend> {
 /// No backend serves a device type.
 #[cold]
 pub fn unserved(device_type: DeviceCode) -> Error {
+    lacking(device_type, "no backend serves this kind of device")
+}
+
+/// No driver is loaded for a device type.
+#[cold]
+pub fn no_driver(device_type: DeviceCode) -> Error {
+    lacking(device_type, "no driver is loaded for this kind")
+}
+
+/// Kinds of devices whose backend this build was made without, and how to have one.
+const LEFT_OUT: &[([DLDeviceType; 3], &str)] = &[
+    #[cfg(not(feature = "cuda"))]
+    (
+        [kDLCUDA, kDLCUDAHost, kDLCUDAManaged],
+        "this library was built without CUDA; build it with the feature cuda, or set a backend",
+    ),
+    #[cfg(not(feature = "rocm"))]
+    (
+        [kDLROCM, kDLROCMHost, kDLROCMHost],
+        "this library was built without ROCm; build it with the feature rocm, or set a backend",
+    ),
+];
+
+fn lacking(device_type: DeviceCode, otherwise: &'static str) -> Error {
+    let is = |&of: &DLDeviceType| of as DeviceCode == device_type;
+    let left_out = LEFT_OUT.iter().find(|(types, _)| types.iter().any(is));
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    error.value(device_type.into()).detail("no backend serves this kind of device")
+    error.value(device_type.into()).detail(left_out.map_or(otherwise, |&(_, words)| words))
 }
 
 /// Registers a backend, read from the caller's struct, for a device type, or none; returns where

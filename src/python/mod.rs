@@ -9,7 +9,6 @@ pub mod array_interface;
 pub mod buffer;
 pub mod capsule;
 pub mod constants;
-pub mod exception;
 pub mod exchange;
 pub mod export;
 pub mod home;

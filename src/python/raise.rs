@@ -7,10 +7,9 @@ use core::ffi::{CStr, c_char};
 use core::fmt::{self, Write};
 use core::ptr::null_mut;
 
-use super::exception::exception_of;
 use super::object::Owned;
 use super::symbols::{PyObject, Python};
-use crate::error::{Error, Result, Status::*};
+use crate::error::{Error, Result, Status::*, exception_of};
 
 /// The error that stands for an exception that Python has set.
 #[cold]

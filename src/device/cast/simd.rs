@@ -5,7 +5,7 @@ use super::steps::Step;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub fn vectors() -> bool {
     use crate::device::cpu::{Level, level};
-    (Level::Avx2..=Level::Vbmi).contains(&level())
+    cfg!(feature = "vectors") && (Level::Avx2..=Level::Vbmi).contains(&level())
 }
 
 /// The step in the best instructions that the processor has.

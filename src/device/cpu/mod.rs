@@ -24,8 +24,7 @@ mod threads;
 pub use choose::outlet;
 pub use level::{Level, detected, level, set_level};
 pub use policy::set_thresholds;
-pub use threads::{Parallel, ParallelFor, parts};
-pub(super) use threads::{side_by_side, worth};
+pub use threads::{Parallel, ParallelFor, parts, side_by_side, worth};
 
 use super::plan::{Item, Plan};
 use crate::error::Result;

@@ -106,7 +106,7 @@ impl<'a> Split<'a> {
 }
 
 /// How many threads an output of so many bytes is worth.
-pub(in crate::device) fn worth(nbytes: u64, parallel: &Parallel) -> usize {
+pub fn worth(nbytes: u64, parallel: &Parallel) -> usize {
     let useful = nbytes.checked_div(thread_from()).unwrap_or(1).min(WORKERS_MOST as u64) as usize;
     let threads = match parallel.threads {
         0 if useful > 1 && parallel.hook.is_none() => platform::processors().min(DECIDED_MOST),
@@ -140,7 +140,7 @@ unsafe extern "C" fn given(context: *mut c_void, i: usize) {
 ///
 /// # Safety
 /// The body may be called so, on several threads at a time.
-pub(in crate::device) unsafe fn side_by_side(
+pub unsafe fn side_by_side(
     parallel: &Parallel,
     parts: usize,
     body: platform::Body,

@@ -56,17 +56,27 @@ use self::codes::NOT_READY;
 use self::context::{is_handle, is_legacy};
 use self::driver::{Driver, Kept, Vendor};
 use super::backend::{Backend, Event, Lack, Order, Pointer, Queue, Stream, Transfer, unsupported};
+use super::registry;
 use crate::abi::{DLDevice, DLDeviceType, DLDeviceType::*, DeviceCode};
-use crate::error::{Error, Field::*, Result, Status::*};
+use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
 /// A vendor's devices.
 pub struct Gpu(Driver);
 
-static CUDA: Gpu = Gpu(Driver::new(Vendor::Cuda, platform::CUDA, &OF_CUDA));
-static OF_CUDA: Kept = Kept::new();
-static ROCM: Gpu = Gpu(Driver::new(Vendor::Rocm, platform::HIP, &OF_ROCM));
-static OF_ROCM: Kept = Kept::new();
+/// The vendors that are built in.
+static VENDORS: [Gpu; cfg!(feature = "cuda") as usize + cfg!(feature = "rocm") as usize] = [
+    #[cfg(feature = "cuda")]
+    Gpu(Driver::new(Vendor::Cuda, platform::CUDA, {
+        static KEPT: Kept = Kept::new();
+        &KEPT
+    })),
+    #[cfg(feature = "rocm")]
+    Gpu(Driver::new(Vendor::Rocm, platform::HIP, {
+        static KEPT: Kept = Kept::new();
+        &KEPT
+    })),
+];
 
 const UNREADY: &str = "the tensor is not ready yet, and a graph cannot wait for it";
 const NONBLOCKING: u32 = 1; // CU_STREAM_NON_BLOCKING
@@ -99,9 +109,13 @@ pub struct Pitched {
     pub height: usize,
 }
 
+fn vendor(device_type: DeviceCode) -> Option<&'static Gpu> {
+    VENDORS.iter().find(|gpu| gpu.memory(device_type).is_some())
+}
+
 /// The backend of a kind of device, if it is one of these.
-pub fn of(device_type: DeviceCode) -> Option<&'static Gpu> {
-    [&CUDA, &ROCM].into_iter().find(|gpu| gpu.memory(device_type).is_some())
+pub fn of(device_type: DeviceCode) -> Option<&'static dyn Backend> {
+    vendor(device_type).map(|gpu| gpu as &dyn Backend)
 }
 
 /// The driver's file to load for a kind of device, in place of those that the system knows; NULL
@@ -110,10 +124,7 @@ pub fn of(device_type: DeviceCode) -> Option<&'static Gpu> {
 /// # Safety
 /// `path` is NULL or a text that stays.
 pub unsafe fn set_path(device_type: DeviceCode, path: *const c_char) -> Result<()> {
-    let Some(gpu) = of(device_type) else {
-        let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-        return Err(error.value(device_type.into()).detail("no driver is loaded for this kind"));
-    };
+    let Some(gpu) = vendor(device_type) else { return Err(registry::no_driver(device_type)) };
     // SAFETY: the caller's word.
     match unsafe { gpu.0.set_path(path) } {
         true => Ok(()),

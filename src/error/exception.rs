@@ -3,7 +3,7 @@
 
 use core::ffi::CStr;
 
-use crate::error::Status;
+use super::Status;
 
 /// The Python exception that fits a status: the only place where one is chosen. The array API
 /// standard wants BufferError for what cannot be exchanged as asked; an argument that is wrong in

@@ -1,0 +1,21 @@
+//! In the place of `gpu` where neither CUDA nor ROCm is built in.
+
+use core::ffi::c_char;
+
+use super::backend::Backend;
+use super::registry;
+use crate::abi::DeviceCode;
+use crate::error::Result;
+
+/// The backend of a kind of device: none.
+pub fn of(_: DeviceCode) -> Option<&'static dyn Backend> {
+    None
+}
+
+/// Refused: no driver is loaded.
+///
+/// # Safety
+/// None is needed.
+pub unsafe fn set_path(device_type: DeviceCode, _: *const c_char) -> Result<()> {
+    Err(registry::no_driver(device_type))
+}
