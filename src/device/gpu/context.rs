@@ -29,7 +29,7 @@ pub struct Current<'a> {
 impl Current<'_> {
     /// Whether this is the device's primary context, which stays; HIP has no other.
     pub fn is_primary(&self) -> Result<bool> {
-        match self.driver.vendor {
+        match self.driver.vendor() {
             Vendor::Cuda => cuda::is_primary(self.driver, self.ordinal, self.context),
             Vendor::Rocm => Ok(true),
         }
@@ -77,7 +77,7 @@ impl Driver {
         }
         let mut here =
             Current { driver: self, ordinal: 0, context: null_mut(), pushed: 0, former: -1 };
-        match self.vendor {
+        match self.vendor() {
             Vendor::Cuda => self.enter_context(&mut here, device, stream)?,
             Vendor::Rocm => self.enter_device(&mut here, device, stream)?,
         }
@@ -148,7 +148,7 @@ impl Driver {
 
     /// Whether a stream belongs to a green context; drivers before CUDA 12.4 have none.
     pub(super) fn is_green(&self, stream: Ptr) -> Result<bool> {
-        if self.vendor != Vendor::Cuda || !is_handle(stream) {
+        if self.vendor() != Vendor::Cuda || !is_handle(stream) {
             return Ok(false);
         }
         let mut green = null_mut();
@@ -244,7 +244,7 @@ impl Driver {
         let Current { ordinal, context, .. } = *there;
         let mut here =
             Current { driver: self, ordinal, context: null_mut(), pushed: 0, former: -1 };
-        match self.vendor {
+        match self.vendor() {
             Vendor::Cuda => self.push(&mut here, context)?,
             Vendor::Rocm => self.enter_device(&mut here, Some(ordinal), null_mut())?,
         }

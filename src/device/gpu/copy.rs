@@ -30,7 +30,7 @@ impl Driver {
         let (dst, src): (Ptr, *const c_void) = (dst.cast(), src.cast());
         // SAFETY: the caller's word.
         unsafe {
-            match self.vendor {
+            match self.vendor() {
                 Vendor::Cuda => self.cu_copy(dst, src, n, stream),
                 Vendor::Rocm => self.hip_copy(dst, src, n, rocm::BY_ADDRESS, stream),
             }
@@ -50,7 +50,7 @@ impl Driver {
         let stream = place.stream;
         // SAFETY: the caller's word.
         let done = unsafe {
-            match self.vendor {
+            match self.vendor() {
                 Vendor::Cuda => {
                     let (from, to) =
                         far.ends(place.here.context, cuda::primary(self, far.ordinal)?);
@@ -72,7 +72,7 @@ impl Driver {
     unsafe fn peer_rows(&self, copy: &Pitched, far: Far, place: &Place) -> Result<()> {
         // SAFETY: the caller's word.
         unsafe {
-            if self.vendor == Vendor::Rocm {
+            if self.vendor() == Vendor::Rocm {
                 return self.pitched(copy, place.stream);
             }
             let (from, to) = far.ends(place.here.context, cuda::primary(self, far.ordinal)?);
@@ -89,7 +89,7 @@ impl Driver {
         let kind = rocm::BY_ADDRESS;
         // SAFETY: the caller's word.
         unsafe {
-            match self.vendor {
+            match self.vendor() {
                 Vendor::Cuda => self.cu_copy_2d(&copy.into(), stream),
                 Vendor::Rocm => self.hip_copy_2d(
                     dst.cast(),

@@ -72,8 +72,7 @@ impl Device {
 
 /// A vendor's driver.
 pub struct Driver {
-    /// Whose.
-    pub vendor: Vendor,
+    whose: Vendor,
     names: Names,
     path: AtomicPtr<c_char>,
     library: AtomicPtr<c_void>,
@@ -229,7 +228,7 @@ impl Driver {
     /// A driver that was not looked for yet.
     pub const fn new(vendor: Vendor, names: Names, kept: &'static Kept) -> Driver {
         Driver {
-            vendor,
+            whose: vendor,
             names,
             path: AtomicPtr::new(null_mut()),
             library: AtomicPtr::new(null_mut()),
@@ -239,6 +238,17 @@ impl Driver {
             version: AtomicI32::new(0),
             count: AtomicI32::new(0),
             fault: AtomicI32::new(0),
+        }
+    }
+
+    /// Whose it is. Of the only vendor that is built in the compiler knows, and leaves out what is
+    /// the other one's.
+    #[inline(always)]
+    pub fn vendor(&self) -> Vendor {
+        match (cfg!(feature = "cuda"), cfg!(feature = "rocm")) {
+            (true, false) => Vendor::Cuda,
+            (false, true) => Vendor::Rocm,
+            _ => self.whose,
         }
     }
 
@@ -271,11 +281,11 @@ impl Driver {
         let (mut version, mut count) = (0, -1);
         // SAFETY: the first calls that a driver wants, with places for the answers.
         unsafe {
-            self.init(0).map_err(|error| codes::starting(self.vendor, error))?;
+            self.init(0).map_err(|error| codes::starting(self.vendor(), error))?;
             self.get_version(&mut version)?;
-            self.get_count(&mut count).map_err(|error| codes::starting(self.vendor, error))?;
+            self.get_count(&mut count).map_err(|error| codes::starting(self.vendor(), error))?;
         }
-        let oldest = match self.vendor {
+        let oldest = match self.vendor() {
             Vendor::Cuda => super::cuda::OLDEST,
             Vendor::Rocm => super::rocm::OLDEST,
         };
@@ -330,7 +340,7 @@ impl Driver {
 
     #[cold]
     fn resolve(&self, function: Function) -> Result<Ptr> {
-        let lacks = LACKS.get(function as usize).map_or("", |[cuda, hip]| match self.vendor {
+        let lacks = LACKS.get(function as usize).map_or("", |[cuda, hip]| match self.vendor() {
             Vendor::Cuda => cuda,
             Vendor::Rocm => hip,
         });
@@ -372,10 +382,10 @@ impl Driver {
 
     #[cold]
     fn failed(&self, code: i32) -> Error {
-        if self.vendor == Vendor::Rocm && code != codes::NOT_READY {
+        if self.vendor() == Vendor::Rocm && code != codes::NOT_READY {
             self.forget();
         }
-        let error = codes::error(self.vendor, code);
+        let error = codes::error(self.vendor(), code);
         if error.status == DLRS_ASYNC_FAULT && self.fault.swap(code, Relaxed) == code {
             return Error::new(DLRS_CTX_LOST).driver(code);
         }

@@ -155,7 +155,7 @@ impl Driver {
     /// The address by which kernels reach what the host, or whoever owns it, knows by another.
     fn seen_at(&self, data: *const u8) -> Result<*const u8> {
         const PAGE: usize = 4096; // both are as far into a page
-        let seen = match self.vendor {
+        let seen = match self.vendor() {
             Vendor::Cuda => cuda::device_address(self, data.cast())?,
             Vendor::Rocm => rocm::device_address(self, data.cast())?,
         };
@@ -215,7 +215,7 @@ impl Driver {
         let mut module = null_mut();
         // SAFETY: an image for this driver; a place for the answer.
         unsafe {
-            match self.vendor {
+            match self.vendor() {
                 Vendor::Cuda => {
                     let mut text = CUDA.text()?;
                     family.leave(text.bytes());

@@ -88,7 +88,7 @@ impl Driver {
                 }
                 let _relaxed = self.relaxed();
                 self.stream_sync(stream)?;
-            } else if self.vendor == Vendor::Cuda && cuda::pooled(self, data) {
+            } else if self.vendor() == Vendor::Cuda && cuda::pooled(self, data) {
                 self.synchronize()?; // which freeing memory of a pool does not
             }
             let _relaxed = self.relaxed();
@@ -140,7 +140,7 @@ impl Driver {
 
     /// What the driver knows about an address, and the device; `None`: nothing.
     pub fn known(&self, data: *const c_void) -> Result<Option<(Memory, i32)>> {
-        match self.vendor {
+        match self.vendor() {
             Vendor::Cuda => cuda::pointer(self, data),
             Vendor::Rocm => rocm::pointer(self, data),
         }
@@ -148,7 +148,7 @@ impl Driver {
 
     /// The device that the driver names for an address; `None`: it does not know it.
     pub fn ordinal(&self, data: *const c_void) -> Result<Option<i32>> {
-        match self.vendor {
+        match self.vendor() {
             Vendor::Cuda => cuda::ordinal(self, data),
             Vendor::Rocm => Ok(rocm::pointer(self, data)?.map(|(_, ordinal)| ordinal)),
         }

@@ -138,7 +138,7 @@ impl Gpu {
         const fn is(known: DLDeviceType) -> DeviceCode {
             known as DeviceCode
         }
-        let (device, pinned, managed) = match self.0.vendor {
+        let (device, pinned, managed) = match self.0.vendor() {
             Vendor::Cuda => (is(kDLCUDA), is(kDLCUDAHost), is(kDLCUDAManaged)),
             Vendor::Rocm => (is(kDLROCM), is(kDLROCMHost), -1),
         };
@@ -152,7 +152,7 @@ impl Gpu {
 
     /// The type for a kind of memory.
     fn device(&self, memory: Memory, ordinal: i32) -> DLDevice {
-        let (code, device_id) = match (memory, self.0.vendor) {
+        let (code, device_id) = match (memory, self.0.vendor()) {
             (Memory::Device, Vendor::Cuda) => (kDLCUDA, ordinal),
             (Memory::Pinned, Vendor::Cuda) => (kDLCUDAHost, 0),
             (Memory::Managed, Vendor::Cuda) => (kDLCUDAManaged, 0),
@@ -275,7 +275,7 @@ impl Gpu {
         let Some((_, producer)) = after else { return Ok(here) };
         // A thread's default streams wait for one another in CUDA; and a graph cannot wait for
         // what nobody captures.
-        let default = early.is_none() && !is_handle(own.1) && self.0.vendor == Vendor::Cuda;
+        let default = early.is_none() && !is_handle(own.1) && self.0.vendor() == Vendor::Cuda;
         let graph = |own| is_legacy(producer) && !is_legacy(own) && !waits;
         if default || graph(own.1) && self.0.capturing(own.1)? {
             return Ok(here);
@@ -311,7 +311,7 @@ fn done(answer: Result<()>) -> Result<bool> {
 
 impl Backend for Gpu {
     fn name(&self) -> &'static str {
-        match self.0.vendor {
+        match self.0.vendor() {
             Vendor::Cuda => "cuda",
             Vendor::Rocm => "rocm",
         }

@@ -37,7 +37,7 @@ impl Driver {
         if ordinal == peer || device.peers.load(Relaxed) & bit(peer) != 0 {
             return Ok(2);
         }
-        let number = |ordinal| match self.vendor {
+        let number = |ordinal| match self.vendor() {
             Vendor::Cuda => self.handle(ordinal),
             Vendor::Rocm => Ok(ordinal),
         };
@@ -58,7 +58,7 @@ impl Driver {
         }
         // SAFETY: devices that exist; on CUDA a primary context, which is kept.
         let (answer, so) = unsafe {
-            match self.vendor {
+            match self.vendor() {
                 Vendor::Cuda => {
                     let to = cuda::primary(self, peer)?;
                     let _here = self.enter_primary(ordinal)?;
