@@ -4,9 +4,9 @@
 # Rust puts its run-time support into every static library: integers of 128 bits, and a copy of
 # half of libm (fmod, cbrt, fma ...), which takes the place of the C library's in the programs that
 # link it, or clashes with it. So all is linked into one object, with what it needs of that, and
-# every name but those of include/exports.txt becomes local. These are hidden: a shared library that
-# links this one does not export them again. VISIBILITY=default leaves them visible, for building a
-# library that passes the interface on.
+# every name but those that exports.sh prints (for FEATURES) becomes local. These are hidden: a shared
+# library that links this one does not export them again. VISIBILITY=default leaves them visible, for
+# building a library that passes the interface on.
 #
 # stay_loaded.c is added.
 #
@@ -14,10 +14,11 @@
 set -eu
 [ $# -eq 2 ] || { echo "usage: static.sh CARGO'S OUT"; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
-exports=$here/../include/exports.txt
 cc=${CC:-cc} objcopy=${OBJCOPY:-objcopy} ar=${AR:-ar}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+exports=$work/exports.txt
+"$here/exports.sh" >"$exports"
 
 # An object that needs every function, and sees it so: the linker keeps the stricter visibility of
 # the two.

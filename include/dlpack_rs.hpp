@@ -76,6 +76,7 @@ ResultOf<M, std::string> to_string_as(DLDataType dtype, dlrs_notation notation) 
     return dlrs_dtype_format_as(dtype, notation, b, n, nbytes, e);
   });
 }
+#ifndef DLRS_NO_PRINT
 /// A line of description and the values of a tensor, as NumPy prints them.
 template <class D, class M>
 ResultOf<M, std::string> to_string(const Queries<D, M> &tensor,
@@ -89,6 +90,7 @@ template <class D, class M>
 auto Queries<D, M>::to_string(OptionsRef<dlrs_print_options> options) const {
   return dlpack_rs::to_string(*this, options);
 }
+#endif
 /// Which way a copy would go, for people.
 template <class M = DefaultMode>
 ResultOf<M, std::string> copy_explain(TensorView src, TensorView dst,
@@ -121,6 +123,7 @@ ResultOf<M, DLDevice> parse_device(std::string_view text) {
   return detail::get<M, DLDevice>(dlrs_device_parse, text.data(), text.size());
 }
 
+#ifndef DLRS_NO_PRINT
 /// Writes to_string(tensor); a tensor that cannot be described sets the stream's failbit.
 template <class Traits, class D, class M>
 std::basic_ostream<char, Traits> &operator<<(std::basic_ostream<char, Traits> &stream,
@@ -131,10 +134,11 @@ std::basic_ostream<char, Traits> &operator<<(std::basic_ostream<char, Traits> &s
   stream.setstate(std::basic_ostream<char, Traits>::failbit);
   return stream;
 }
+#endif
 
 }  // namespace dlpack_rs
 
-#if defined(__cpp_lib_format)
+#if defined(__cpp_lib_format) && !defined(DLRS_NO_PRINT)
 namespace dlpack_rs::detail {
 /// std::format("{}", tensor) is to_string(tensor), with the format of strings.
 template <class T>

@@ -377,6 +377,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   R<BasicTensor> to_device(DLDevice device, int32_t copy = 0, CopyArguments options = {}) const {
     return made(dlrs_to_device, pointer_, device, copy, options);
   }
+#ifndef DLRS_NO_CAST
   /// A new tensor of another dtype: compact, on the host.
   R<BasicTensor> cast(DLDataType dtype, CopyArguments options = {}) const {
     return made([&](Pointer *o, dlrs_error *e) {
@@ -393,6 +394,7 @@ class [[nodiscard]] BasicTensor : public Queries<BasicTensor<M>, M> {
   R<BasicTensor> cast(CopyArguments options = {}) const {
     return cast(dtype_of<T>(), options);
   }
+#endif
 
   /// Copies src[i] into dst[i]. Nothing is written unless every pair can be copied; otherwise
   /// *failed, where it is not NULL, is the index of the pair at fault.

@@ -319,6 +319,7 @@ struct BasicDevices {
   static R<void> set_driver_path(int32_t device_type, const char *path) {
     return detail::run<M>(dlrs_driver_path_set, device_type, path);
   }
+#ifndef DLRS_NO_PYTHON
   /// The stream that a number of Python's `__dlpack__(stream=...)` means.
   static R<PyStream> stream_from_py(int64_t number, DLDevice device) {
     return detail::get<M, PyStream>([&](PyStream *out, dlrs_error *e) {
@@ -331,6 +332,7 @@ struct BasicDevices {
   static R<int64_t> stream_to_py(StreamRef stream) {
     return detail::get<M, int64_t>(dlrs_stream_to_py, stream.handle, stream.device);
   }
+#endif
 };
 
 using Stream = BasicStream<DefaultMode>;

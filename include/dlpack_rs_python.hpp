@@ -17,6 +17,10 @@
 
 #include "dlpack_rs_core.hpp"
 
+#ifdef DLRS_NO_PYTHON
+#error "this libdlpack_rs was built without the feature python"
+#endif
+
 namespace dlpack_rs {
 
 /// A Tensor is a type with DLPack, too.

@@ -247,15 +247,16 @@ class Queries {
     detail::Lent from = self().lend(), to = destination.lend();
     return detail::run<M>(dlrs_copy, from.get(), to.get(), options);
   }
-  /// Converts the elements to the dtype of a tensor of the same shape.
-  R<void> cast_to(View destination, CopyArguments options = {}) const {
-    detail::Lent from = self().lend(), to = destination.lend();
-    return detail::run<M>(dlrs_cast, from.get(), to.get(), options);
-  }
   /// A deep copy, compact and row-major.
   R<BasicTensor<M>> clone(DLDevice device = cpu(), CopyArguments options = {}) const {
     detail::Lent lent = self().lend();
     return BasicTensor<M>::made(dlrs_clone, lent.get(), device, options);
+  }
+#ifndef DLRS_NO_CAST
+  /// Converts the elements to the dtype of a tensor of the same shape.
+  R<void> cast_to(View destination, CopyArguments options = {}) const {
+    detail::Lent from = self().lend(), to = destination.lend();
+    return detail::run<M>(dlrs_cast, from.get(), to.get(), options);
   }
   /// Writes one value, converted to the dtype, to every element.
   template <class T>
@@ -273,6 +274,7 @@ class Queries {
     detail::Lent a = self().lend(), b = other.lend();
     return detail::get<M, double>(dlrs_max_diff, a.get(), b.get());
   }
+#endif
   /// Copies plain bytes into the elements, in row-major order.
   R<void> copy_from_bytes(const void *bytes, uint64_t nbytes, CopyArguments options = {}) const {
     detail::Lent lent = self().lend();
@@ -284,6 +286,7 @@ class Queries {
     return detail::run<M>(dlrs_copy_to_bytes, lent.get(), bytes, nbytes, options);
   }
 
+#ifndef DLRS_NO_PRINT
   // ---- text
   /// A line of description and the values, as NumPy prints them, cut at capacity; the length of
   /// the whole text without its NUL.
@@ -298,6 +301,7 @@ class Queries {
   }
   /// The same as a std::string. Include dlpack_rs.hpp.
   auto to_string(OptionsRef<dlrs_print_options> options = {}) const;
+#endif
 
  protected:
   [[nodiscard]] const D &self() const noexcept { return static_cast<const D &>(*this); }

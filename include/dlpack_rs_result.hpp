@@ -84,7 +84,9 @@ struct Options : S {
 using AllocOptions = Options<dlrs_alloc_options>;
 using CopyOptions = Options<dlrs_copy_options>;
 using ImportOptions = Options<dlrs_import_options>;
+#ifndef DLRS_NO_PRINT
 using PrintOptions = Options<dlrs_print_options>;
+#endif
 
 /// A parameter that takes options, a pointer to them, or nothing. Only for parameters: temporary
 /// options live as long as the call.

@@ -10,16 +10,18 @@
 //! | `@structs` | `typedef struct X X;` for every struct of the `@file`s: any line may name it |
 //! | `@file FILE` | the `//!` lines of FILE as a section, then all that C sees of it |
 //!
+//! What `src/capi/mod.rs` has under a Cargo feature is declared unless `DLRS_NO_<FEATURE>` is defined.
+//!
 //! Options of an item: `tagged`, `cxx=TYPE`, `pointer=left|middle|right`, `suffix=S`,
 //! `lines=N,N,...`: see [`Form`].
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
 use crate::item::{base, c_name, declare, version};
 use crate::rules::{Form, Naming, Pointer, section};
 use crate::scan::{self, Kind, Source};
+use crate::{Result, read};
 
 /// Stands for the typedefs until all structs are known.
 const STRUCTS: &str = "@structs";
@@ -126,7 +128,14 @@ impl Filler<'_> {
             let form = Form { suffix: item.suffix, ..Form::default() };
             parts.push(declare(&self.config, &path, &source.items, item, &form)?);
         }
-        Ok(parts.join("\n\n"))
+        let text = parts.join("\n\n");
+        Ok(match feature(self.root, name)? {
+            None => text,
+            Some(feature) => {
+                let without = format!("DLRS_NO_{}", feature.to_uppercase());
+                format!("#ifndef {without}\n{text}\n#endif  /* {without} */")
+            }
+        })
     }
 
     /// A public item with a name of C's that no line names would be missing from the header.
@@ -153,6 +162,16 @@ impl Filler<'_> {
         }
         Ok(())
     }
+}
+
+/// The Cargo feature without which `src/capi/mod.rs` leaves a file out.
+fn feature(root: &Path, name: &str) -> Result<Option<String>> {
+    let Some(topic) = name.strip_prefix(C_API) else { return Ok(None) };
+    let line = format!("pub mod {};", topic.trim_matches('/').trim_end_matches(".rs"));
+    let list = read(&root.join(C_API).join("mod.rs"))?;
+    let before = list.lines().zip(list.lines().skip(1)).find(|(_, is)| *is == line);
+    let named = before.and_then(|(before, _)| before.strip_prefix("#[cfg(feature = \""));
+    Ok(named.and_then(|rest| rest.strip_suffix("\")]")).map(str::to_string))
 }
 
 /// Every Rust file in and below `folder`, sorted.

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Prints the names of include/exports.txt that a library with the Cargo features $FEATURES has; all
+# of them where that is not set. A name goes with its file, a file with what src/capi/mod.rs says.
+set -eu
+cd "$(dirname "$0")/.."
+[ -n "${FEATURES+set}" ] || exec cat include/exports.txt
+left_out=$(awk -v features=" $(echo "$FEATURES" | tr ',;' '  ') " '
+    /^#\[cfg\(feature = / { split($0, part, "\""); needed = part[2]; next }
+    needed != "" && !index(features, " " needed " ") { sub(";", "", $3); print "src/capi/" $3 ".rs" }
+    { needed = "" }' src/capi/mod.rs)
+# shellcheck disable=SC2086 # a list of files
+sed -n 's/^pub .*extern "C" fn \(dlrs_[a-z0-9_]*\).*/\1/p' $left_out /dev/null |
+    grep -vxFf - include/exports.txt
