@@ -121,7 +121,7 @@ extern "C" {
  * long as each caller holds it and nobody writes its struct. No lock is held while a callback
  * runs.
  * A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
- * release what is not the last holder: holders are counted by atomic instructions.
+ * release what is not the last reference: references are counted by atomic instructions.
  *
  * Threads that the library makes are joined before the call returns. Functions with copy options
  * are cancellation points before they begin (pthread_cancel), and not while they wait for those
@@ -221,7 +221,7 @@ enum dlrs_status_code {
   DLRS_OVERLAP_DST = 304,
   /** Source and destination share memory. */
   DLRS_OVERLAP_SRC_DST = 305,
-  /** Other holders share the tensor, or the count of holders is exhausted. */
+  /** The tensor has other references, or the reference count is exhausted. */
   DLRS_REFCOUNT = 306,
   /** The function was called from inside a callback that it is running. */
   DLRS_REENTRANT = 307,
@@ -891,8 +891,8 @@ dlrs_status dlrs_pool_stats(const dlrs_pool *pool,
  * Shape:     shape and strides are copied; NULL strides become compact row-major.
  * Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
  * Device:    any, known or not.
- * Ownership: the caller owns *out. When its last holder goes, free_fn(context) is called once, on
- *            that thread; a NULL free_fn only borrows. On error free_fn is not called.
+ * Ownership: the caller owns *out. When its last reference is released, free_fn(context) is called
+ *            once, on that thread; a NULL free_fn only borrows. On error free_fn is not called.
  * Flags:     exactly flags.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
  *            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
@@ -1059,11 +1059,11 @@ dlrs_status dlrs_import_take(DLManagedTensorVersioned **tensor,
                              dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Holders: release, retain, flags, the caller's own pointer.
+ * References: release, retain, flags, the caller's own pointer.
  */
 
 /**
- * Release a versioned tensor, ours or anyone's: give up the caller's holder.
+ * Release the caller's reference to a versioned tensor, ours or a foreign one.
  *
  * Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
  *            left alone. NULL does nothing.
@@ -1072,13 +1072,13 @@ dlrs_status dlrs_import_take(DLManagedTensorVersioned **tensor,
  * Source:    dlpack.h: the deleter may be called on any major version.
  *
  * Safety:
- * See the preface; a second release of the same holder cannot be detected.
+ * See the preface; a second release of the same reference cannot be detected.
  */
 DLRS_API
 void dlrs_release(DLManagedTensorVersioned *tensor);
 
 /**
- * Release a legacy tensor, ours or anyone's: give up the caller's holder.
+ * Release the caller's reference to a legacy tensor, ours or a foreign one.
  *
  * Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
  *            left alone. NULL does nothing.
@@ -1087,22 +1087,22 @@ void dlrs_release(DLManagedTensorVersioned *tensor);
  * Source:    dlpack.h.
  *
  * Safety:
- * See the preface; a second release of the same holder cannot be detected.
+ * See the preface; a second release of the same reference cannot be detected.
  */
 DLRS_API
 void dlrs_release_legacy(DLManagedTensor *tensor);
 
 /**
- * Share a tensor of this library: one more holder of the same struct.
+ * Share a tensor of this library: one more reference to the same struct.
  *
  * Shape:     unchanged: *out is tensor itself.
- * Ownership: *out is a holder of its own and must be released too; the data is freed with the
+ * Ownership: *out is a separate reference and must be released too; the data is freed with the
  *            last one.
  * Flags:     IS_COPIED is cleared: what is shared is not owned alone.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
  *            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
- *            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many holders, or none:
- *            a callback of the tensor that is being freed.
+ *            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many references, or
+ *            none: a callback of the tensor that is being freed.
  * Threads:   any; the count is atomic, in signal handlers too.
  * Source:    this library; the meaning of IS_COPIED is dlpack.h's.
  *
@@ -1115,7 +1115,7 @@ dlrs_status dlrs_retain(DLManagedTensorVersioned *tensor,
                         dlrs_error *error);
 
 /**
- * Count the holders of a tensor of this library.
+ * Count the references to a tensor of this library.
  *
  * Ownership: unchanged. The number may be old by the time it is read, unless it is 1.
  * Errors:    none: 0 for NULL and for a tensor that was not made here.
@@ -1144,9 +1144,9 @@ DLRS_API int32_t dlrs_is_own(const DLManagedTensorVersioned *tensor);
  * Set and clear flags of a tensor of this library, as far as they stay true.
  *
  * Ownership: unchanged.
- * Flags:     READ_ONLY can always be set; it is cleared only for a sole holder of memory that is
- *            not another tensor's. IS_COPIED is set under the same condition, and can always be
- *            cleared. IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be switched.
+ * Flags:     READ_ONLY can always be set; it is cleared only with one reference and no base.
+ *            IS_COPIED is set under the same condition, and can always be cleared.
+ *            IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be changed.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_VERSION, DLRS_FOREIGN: tensor.
  *            DLRS_FLAGS: unknown bits, the same bit set and cleared, or padding to be switched.
  *            DLRS_REFCOUNT: IS_COPIED without sole ownership.
@@ -1206,7 +1206,7 @@ DLRS_API void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
 #define DLRS_AFTER_FREE 1
 
 /**
- * Attach a callback to a tensor of this library, to run once when its last holder goes.
+ * Attach a callback to a tensor of this library, to run once when its last reference is released.
  *
  * Ownership: context is the callback's. Callbacks of one order run last in, first out: those of
  *            DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A foreign
@@ -1256,7 +1256,7 @@ dlrs_status dlrs_detach(DLManagedTensorVersioned *tensor,
  * Views: what they have in common, and several steps at once.
  *
  * A view is a tensor over the memory of another one, its base. It keeps the base alive by a
- * holder of its own, so that both are released in any order; it never uses a byte that the base
+ * reference of its own, so that both are released in any order; it never uses a byte that the base
  * does not use; its byte_offset says where it starts, so that opaque handles have views too, and
  * data moves only where byte_offset would be negative. Flags are the base's, without IS_COPIED,
  * which the base loses as well. READ_ONLY is added where a step makes elements share memory:
@@ -1354,8 +1354,8 @@ struct dlrs_view_step {
  *            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
  *            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
  *            would start.
- *            DLRS_REFCOUNT: too many holders of base, or none any more. DLRS_NOMEM: no memory for
- *            the header.
+ *            DLRS_REFCOUNT: too many references to base, or none any more. DLRS_NOMEM: no memory
+ *            for the header.
  * Threads:   any.
  * Source:    this library.
  *
@@ -2862,8 +2862,8 @@ dlrs_status dlrs_event_query(DLDevice device,
  * Release a tensor once a stream has got here, and what dlrs_ready_record recorded for it.
  *
  * Device:    of the stream, which may still use the tensor.
- * Ownership: the caller's holder is taken and *tensor NULL. dlrs_release_drain gives it up after
- *            the stream has got here; nothing else does, so call it now and then.
+ * Ownership: the caller's reference is taken and *tensor NULL. dlrs_release_drain releases it
+ *            after the stream has got here; nothing else does, so call it now and then.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or *tensor. DLRS_REFCOUNT: a callback
  *            of the tensor that is being freed. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
  *            is being captured, and its graph may use the tensor at any time; others as
@@ -2885,7 +2885,7 @@ dlrs_status dlrs_release_after_take(DLManagedTensorVersioned **tensor,
  * are ready.
  *
  * Device:    any.
- * Ownership: their holders are given up: deleters run, on this thread.
+ * Ownership: their references are released: deleters run, on this thread.
  * Errors:    DLRS_MISALIGNED_STRUCT: out. Faults of a device count as its end. A backend without
  *            event_query is waited for.
  * Threads:   any; several drain beside each other.
@@ -2963,19 +2963,23 @@ dlrs_status dlrs_ready_wait(const DLManagedTensorVersioned *tensor,
 
 /**
  * Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
+ * When the call returns, the CPU may touch managed memory: where nothing was recorded, it waits
+ * for what the default stream of its device was given.
  *
  * Device:    any.
  * Ownership: unchanged.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
- *            library's, and nothing is known of it. DLRS_UNSUPPORTED: the backend cannot wait.
- *            Classes 5 and 6: its driver.
+ *            library's, and not in managed memory: nothing is known of it. DLRS_UNSUPPORTED: the
+ *            backend cannot wait. Classes 5 and 6: its driver.
  * Threads:   any, also on the same tensor.
  * Source:    as dlrs_ready_record.
  *
  * Safety:
  * See the preface.
  */
-DLRS_API dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor, dlrs_error *error);
+DLRS_API
+dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor,
+                            dlrs_error *error);
 
 /**
  * Tell whether a device may read and write the memory of another one directly.
@@ -3269,7 +3273,7 @@ dlrs_status dlrs_clone_legacy(const DLManagedTensor *src,
  *            copies keep the order of the strides).
  * Bytes:     a copy as dlrs_clone.
  * Device:    any; a copy stays on it.
- * Ownership: the caller owns *out: one more holder of src, or a copy that keeps nothing of it.
+ * Ownership: the caller owns *out: one more reference to src, or a copy that keeps nothing of it.
  * Flags:     a copy as dlrs_clone; without one as dlrs_retain.
  * Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
  *            not made here: take it in with dlrs_import_take.
@@ -3294,8 +3298,8 @@ dlrs_status dlrs_contiguous(DLManagedTensorVersioned *src,
  * Device:    from any to any, as dlrs_copy. Pinned and managed memory of a tensor of this library
  *            is the CPU's as it is, once its stream, as of dlrs_copy_options, has written it: that
  *            needs no copy.
- * Ownership: the caller owns *out: one more holder of src, a tensor that has one, or a copy that
- *            keeps nothing of it.
+ * Ownership: the caller owns *out: one more reference to src, a tensor that has one, or a copy
+ *            that keeps nothing of it.
  * Flags:     a copy as dlrs_clone; without one src's, without IS_COPIED, which src loses too.
  * Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
  *            DLRS_COPY_NEEDED: src is elsewhere and copy is -1.
@@ -4067,8 +4071,8 @@ struct dlrs_py_request {
  *            has no stream, is waited for then. With a copy in memory of the host, stream is one
  *            of the tensor's device (dlpack#152). Pinned and managed memory is the CPU's as it is,
  *            as for dlrs_to_device.
- * Ownership: *out is a new reference to a capsule with a holder of its own, "dltensor_versioned"
- *            when max_version is 1.0 or newer, else "dltensor". The caller keeps its holder.
+ * Ownership: *out is a new reference to a capsule with its own reference, "dltensor_versioned"
+ *            when max_version is 1.0 or newer, else "dltensor". The caller keeps its reference.
  * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
  *            DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.
@@ -4202,9 +4206,9 @@ dlrs_status dlrs_py_import(void *object,
  * Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
  * Device:    any, known or not.
  * Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
- *            It is given back when the last holder goes, on that thread, which is attached to the
- *            interpreter of this call meanwhile. When that interpreter is ending or gone, or
- *            Python is, the object is left alone.
+ *            It is given back when the last reference is released, on that thread, which is
+ *            attached to the interpreter of this call meanwhile. When that interpreter is ending
+ *            or gone, or Python is, the object is left alone.
  * Flags:     exactly flags.
  * Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
  *            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
@@ -4272,13 +4276,12 @@ dlrs_status dlrs_py_request_parse(void *const *args,
                                   dlrs_error *error);
 #endif  /* DLRS_NO_PYTHON */
 
-#ifndef DLRS_NO_PYTHON
 /* ---------------------------------------------------------------------------------------------
- * Python: tensors in objects that nobody can consume.
+ * Python: tensors in private capsules, which no consumer takes.
  */
 
 /**
- * Put a tensor into a Python object that nobody can take it out of: the base of an array.
+ * Put a tensor into a private capsule, which no consumer takes: the base of an array.
  *
  * Shape:     unchanged.
  * Bytes:     data and byte_offset stay as they are.
@@ -4303,21 +4306,18 @@ dlrs_status dlrs_py_holder_new_take(DLManagedTensorVersioned **tensor,
                                     dlrs_error *error);
 
 /**
- * Look into a holder, as dlrs_py_holder_new_take makes them.
+ * Return the tensor in a private capsule, as dlrs_py_holder_new_take makes them.
  *
  * Ownership: the tensor is borrowed from object: valid as long as that lives.
- * Errors:    none: NULL for any object but a holder of that name that this library made, and where
- *            Python cannot be called; no exception is set.
+ * Errors:    none: NULL for any object but a capsule of that name that this library made, and
+ *            where Python cannot be called; no exception is set.
  * Threads:   attached to Python.
  * Source:    this library.
  *
  * Safety:
  * `object` is NULL or a live Python object, `name` NULL or a text that ends with NUL.
  */
-DLRS_API
-DLManagedTensorVersioned *dlrs_py_holder_get(void *object,
-                                             const char *name);
-#endif  /* DLRS_NO_PYTHON */
+DLRS_API DLManagedTensorVersioned *dlrs_py_holder_get(void *object, const char *name);
 
 #ifndef DLRS_NO_PYTHON
 /* ---------------------------------------------------------------------------------------------
