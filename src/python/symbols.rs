@@ -244,8 +244,9 @@ pub unsafe fn fill(
     Ok(())
 }
 
-/// One method of [`Python`] per line, in three groups. `functions` are called right away; each is
-/// unsafe as C is: see CPython's manual for what its arguments must be. `objects` answer a borrowed
+/// One method of [`Python`] per line, in three groups. `functions` are called right away, each by
+/// one jump that its many callers share; each is unsafe as C is: see CPython's manual for what its
+/// arguments must be. `objects` answer a borrowed
 /// object: `itself` one, or a `variable` that holds one. `optional` functions answer `None` where
 /// this Python lacks them.
 macro_rules! symbols {
@@ -281,7 +282,7 @@ macro_rules! symbols {
         #[allow(missing_docs, clippy::too_many_arguments)]
         impl Python {
             $(
-                #[inline]
+                #[inline(never)]
                 pub unsafe fn $name(self, $($arg: $type),*) $(-> $returns)? {
                     let address = TABLE[Place::$name as usize].load(Relaxed);
                     // SAFETY: the table is filled, and this is the function's type.
