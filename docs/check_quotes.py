@@ -6,7 +6,7 @@ equal the lines between `[quote:hello]` and `[/quote]` in that file, without the
 without a name it must equal the whole file. `--fix` rewrites the blocks instead.
 
 And names: each `dlrs_...` and `DLRS_...` in the documentation stands in a header. And
-figures: benches/page.py and platforms/page.py make them of data files. And words: what the glossary
+generated pages: they equal what GENERATORS make of data files. And words: what the glossary
 (docs/glossary.md) has a better word for stands nowhere in sources or documentation.
 """
 
@@ -32,6 +32,8 @@ WORDS = {
     r"holders?(?!\()": "reference or owner",  # not the C++ function of that name
     r"macro-face|of faces|large faces|small faces": "matrix",
 }
+# Scripts that make pages of data files, and compare them with `--check`.
+GENERATORS = ["benches/page.py", "platforms/page.py", "tests/interop/report.py"]
 WORDS_IN = ["src", "kernels", "include", "docs", "python", "conform", "examples", "c_tests", "tests",
             "fuzz", "benches", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 
@@ -122,7 +124,7 @@ def main():
         passed, failed = passed + good, failed + bad
     good, bad = words()
     passed, failed = passed + good, failed + bad
-    for script in ("benches/page.py", "platforms/page.py"):
+    for script in GENERATORS:
         figures = subprocess.run([sys.executable, "-B", ROOT / script, "--check"])
         passed, failed = passed + (figures.returncode == 0), failed + (figures.returncode != 0)
     print(f"documentation: {passed} passed, {failed} failed")

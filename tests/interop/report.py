@@ -1,6 +1,17 @@
-"""docs/interop.md: what the checks saw, one row per system."""
+#!/usr/bin/env python3
+"""Writes docs/interop.md from results.json, which run.py writes.
 
+    report.py            writes it
+    report.py --check    fails where it differs from the data
+"""
+
+import json
 import platform
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DATA, PAGE = HERE / "results.json", HERE.parents[1] / "docs/interop.md"
 
 TO_US = {"protocol": "export", "straight": "export direct", "and back": "export and back",
          "copy=": "export copy", "0-d": "export 0-d", "size 0": "export empty",
@@ -14,43 +25,54 @@ TO_THEM = {"dense": "import", "0-d": "import 0-d", "size 0": "import empty",
            "unaligned": "import unaligned",
            "READ_ONLY": "import read-only", "our deleter": "import deleter", "exit": "exit"}
 
+# Types that are listed by one name where all of them are.
+GROUPS = {
+    "int8 to int64": ("int8", "int16", "int32", "int64"),
+    "uint8 to uint64": ("uint8", "uint16", "uint32", "uint64"),
+    "float16 to float64": ("float16", "float32", "float64"),
+    "complex": ("complex64", "complex128"),
+    "every float8": ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+                     "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+}
+
 HEAD = """# Interoperation
 
-What happened when tensors were exchanged with every system below, both ways, through this library.
-Written by `make interop` on {date}: Python {python}, {machine}, no GPU. Each system runs in an
-environment of its own, at the version named; `tests/interop/systems/` has a file for each, and
-`tests/interop/checks.py` says what each column checks. Zero-copy is the equality of two addresses
-and a write seen on the other side; deleters are counted. `.ci/run` does it all again and compares.
+Tensors exchanged with each framework in both directions through this library. Made by `make interop`
+from [results.json](../tests/interop/results.json): {date}, Python {python}, {machine}, no GPU. Each framework
+runs in its own environment; [checks.py](../tests/interop/checks.py) has the checks. `.ci/run` repeats them and
+compares.
 
-- **yes**: as it should be: no copy where there is memory, the right values, freed once.
-- **copied**: the system made a copy of its own accord; the values are right.
-- **refused**: an exception, our tensor unharmed and still freed once; the notes have the words.
-- **fault**: the system takes the tensor and then shows wrong values, fails or dies. Not ours.
-- **WRONG**: ours, and to be mended. **-**: the system has no such thing.
-"""
+| result | meaning |
+|---|---|
+| yes | no copy (equal addresses, and writes are visible), right values, freed once |
+| copied | the framework copied; the values are right |
+| refused | an exception; our tensor is unchanged and freed once |
+| fault | the framework accepts the tensor and then shows wrong values, fails or crashes |
+| **WRONG** | a fault of this library |
+| - | not applicable |"""
 TO_US_HEAD = """
-## Theirs to ours
+## From frameworks
 
-*protocol*: the version of what they export when asked for 1.3. *straight*: how `from_dlpack(x)` got
-the tensor of the object itself. *and back*: given back to them, their own memory; refused where
-their capsule is legacy, which cannot say that it may be written, and they ask for such a one back.
-*copy=*: `copy=True` makes a copy, flagged so, `copy=False` none; of oneAPI's memory the producer
-makes it, when we ask. *READ_ONLY*: their read-only data stays so.
+*protocol*: the version exported for `max_version=(1, 3)`. *straight*: how `from_dlpack(x)` got
+the tensor. *and back*: returned to the framework; refused where it exports and imports legacy tensors only,
+because what comes from one counts as read-only, which a legacy tensor cannot express. *copy=*: `copy=True`
+copies and sets the flag, `copy=False` does not copy. *READ_ONLY*: read-only data keeps the flag.
 """
 TO_THEM_HEAD = """
-## Ours to theirs
+## To frameworks
 
-*reversed*: negative strides. *broadcast*: stride 0. *byte_offset*: a tensor made with one,
-which a Tensor folds into `data`; *raw offset*: one whose producer does not. *unaligned*: 4 bytes
-past a multiple of 256.
-*READ_ONLY*: whether they keep the flag; *ignored*: they write. *exit*: the process ends cleanly,
-with tensors of both sides alive in it.
+*reversed*: negative strides. *gaps*: sliced rows. *broadcast*: stride 0. *byte_offset*: an offset that
+`Tensor` adds to `data`; *raw offset*: one that is left in the struct. *unaligned*: 4 bytes
+past a multiple of 256. *READ_ONLY*: whether the flag is kept; *ignored*: the framework writes. *exit*: the process
+ends cleanly with tensors of both sides alive.
 """
 DTYPES_HEAD = """
 ## Types
 
-Each type goes there and back with eight elements of known bytes, which must be the same afterwards.
-"""
+Eight elements of each type, to the framework and back, must keep their bytes. All other types are refused.
+
+| system | same memory | copied | other |
+|---|---|---|---|"""
 
 
 class Notes:
@@ -70,7 +92,8 @@ def cell(found, notes):
         return "-"
     result, text = found
     if result == "ok":
-        plain = {"works": "yes", "zero-copy": "yes", "once": "yes", "clean": "yes", "kept": "yes"}
+        plain = {"works": "yes", "zero-copy": "yes", "once": "yes", "clean": "yes", "kept": "yes",
+                 "__dlpack__": "`__dlpack__`"}
         return plain.get(text, text.removesuffix(" by the peer"))
     if result == "skip":
         return "-"
@@ -93,20 +116,31 @@ def title(name, found):
     return f"{name.replace('_', ' ')} {found['version']}"
 
 
+def grouped(names):
+    """Names of types for a cell: those that GROUPS has together by one name."""
+    names = list(names)
+    for group, members in GROUPS.items():
+        if set(members) <= set(names):
+            names[names.index(members[0])] = group
+            names = [name for name in names if name not in members]
+    return ", ".join(names) or "-"
+
+
 def dtypes(results):
     lines = [DTYPES_HEAD]
     for name, found in results.items():
-        groups = {}
+        groups, other = {"zero-copy": [], "copied by the peer": []}, []
         for check, (result, text) in found["outcomes"].items():
-            if check.startswith("dtype "):
-                words = {"zero-copy": "the same memory", "copied by the peer": "copied"}
-                word = words.get(text, text) if result == "ok" else result
-                groups.setdefault(word, []).append(check.removeprefix("dtype "))
-            elif check == "dtypes":
-                groups["sent and received"] = [text]
-        if groups:
-            said = "; ".join(f"{word}: {', '.join(names)}" for word, names in groups.items())
-            lines.append(f"- **{title(name, found)}**: {said}.")
+            dtype = check.removeprefix("dtype ")
+            if check == "dtypes":
+                other.append(f"sent and received: {text}")
+            elif dtype != check and result == "ok" and text in groups:
+                groups[text].append(dtype)
+            elif dtype != check and result != "refused":
+                other.append(f"{dtype} {text if result == 'ok' else f'{result}: {text}'}")
+        if other or any(groups.values()):
+            lines.append(f"| {title(name, found)} | {grouped(groups['zero-copy'])} | "
+                         f"{grouped(groups['copied by the peer'])} | {'; '.join(other) or '-'} |")
     return lines
 
 
@@ -118,16 +152,36 @@ def more(results):
              f"{said[1]}."
              for name, found in results.items() for check, said in found["outcomes"].items()
              if check not in known and not check.startswith("dtype ")]
-    return ["\n## What only one of them has\n", *lines] if lines else []
+    return ["\n## Checks of one framework\n", *lines] if lines else []
 
 
-def write_matrix(path, results, date):
-    """Writes the page; `results` is {system: {version, outcomes, why}}."""
-    notes = Notes()
+def data(results, date):
+    """What results.json keeps; `results` is {system: {version, outcomes, why}}."""
     machine = f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}"
-    lines = [HEAD.format(date=date, python=platform.python_version(), machine=machine)]
-    missing = [f"| {name.replace('_', ' ')} | {found['why']} |"
-               for name, found in results.items() if "why" in found]
+    return {"date": str(date), "python": platform.python_version(), "machine": machine,
+            "systems": results}
+
+
+def as_json(found):
+    """The text of results.json: each outcome on a line."""
+    facts = ", ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in found.items()
+                      if name != "systems")
+    systems = []
+    for name, system in found["systems"].items():
+        rest = {key: value for key, value in system.items() if key != "outcomes"}
+        outcomes = ",\n".join(f"   {json.dumps(check)}: {json.dumps(outcome)}"
+                              for check, outcome in system.get("outcomes", {}).items())
+        systems.append(f'  {json.dumps(name)}: {json.dumps(rest)[:-1]}, "outcomes": {{\n'
+                       f"{outcomes}\n  }}}}")
+    return f'{{\n {facts},\n "systems": {{\n' + ",\n".join(systems) + "\n }\n}\n"
+
+
+def page(found):
+    """The page's text."""
+    notes, results = Notes(), found["systems"]
+    lines = [HEAD.format(**found)]
+    missing = [f"| {name.replace('_', ' ')} | {system['why']} |"
+               for name, system in results.items() if "why" in system]
     lines += table(TO_US_HEAD, TO_US, results, notes)
     lines += table(TO_THEM_HEAD, TO_THEM, results, notes)
     if missing:
@@ -136,4 +190,18 @@ def write_matrix(path, results, date):
     lines += more(results)
     lines += ["\n## Notes\n", *(f"{number}. {text.replace('|', ' ')}"
                                 for number, text in enumerate(notes.texts, 1))]
-    path.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
+
+
+def main(options):
+    text = page(json.loads(DATA.read_text()))
+    if "--check" not in options:
+        PAGE.write_text(text)
+    elif PAGE.read_text() != text:
+        print("FAIL  docs/interop.md is not what tests/interop/report.py makes of results.json")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -5,11 +5,11 @@
 
 Each system has a file in systems/, and an environment in target/interop which pip fills. Its checks
 run in a process of its own; what kills it is recorded, and the rest goes on in another. Outcomes
-are compared with expected.txt, which --bless rewrites; with all systems, docs/interop.md is
-written. A system that cannot be installed has failed.
+are compared with expected.txt, which --bless rewrites; with all systems, results.json and of it
+docs/interop.md are written. A system that cannot be installed has failed.
 --fast: the systems that `make test` runs, and no environment that takes long. --tidy: environments
 are removed after use, 10 GB at most then instead of 23. --ci: as --tidy, with new environments and
-within a time; the matrix goes to target/interop.md. Says why where nothing can be run at all.
+within a time; both go to target. Says why where nothing can be run at all.
 """
 
 import datetime
@@ -24,7 +24,7 @@ import sys
 import time
 from pathlib import Path
 
-from report import write_matrix
+import report
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -170,13 +170,17 @@ def main():
         shutil.rmtree(venvs)
     if bless:
         write_expected(results)
-    return conclude(results, counts, ROOT / ("target" if ci else "docs") / "interop.md")
+    return conclude(results, counts, ci)
 
 
-def conclude(results, counts, matrix):
-    """Writes the matrix, if it is whole, and says the counts. Whether something failed."""
+def conclude(results, counts, ci):
+    """Writes data and page, if they are whole, and says the counts. Whether something failed."""
     if sorted(results) == systems():
-        write_matrix(matrix, dict(sorted(results.items())), datetime.date.today())
+        found = report.data(dict(sorted(results.items())), datetime.date.today())
+        files = ((ROOT / "target/interop.json", ROOT / "target/interop.md") if ci else
+                 (report.DATA, report.PAGE))
+        for file, text in zip(files, (report.as_json(found), report.page(found))):
+            file.write_text(text)
     passed, failed = counts
     missing = ", ".join(name for name, found in results.items() if "why" in found)
     print(f"interop: {passed} passed, {failed} failed{missing and f'; not run: {missing}'}")
