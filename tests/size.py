@@ -14,11 +14,9 @@ import tempfile
 from pathlib import Path
 
 UNWIND = [
-    "On Linux it has no unwind tables (57 KB): nothing unwinds through it, and without their",
-    "index, which was left out before so that no exception can, nobody in the process could read",
-    "them. A profiler that follows frames by such tables (`perf record --call-graph dwarf`) sees",
-    "the function that runs and not its callers, and so does a debugger; a build with debug",
-    "information (`CARGO_PROFILE_RELEASE_DEBUG=1`) keeps the tables.",
+    "On Linux it has no unwind tables (57 KB), because no exception may unwind through it. Profilers",
+    "and debuggers that need them (`perf record --call-graph dwarf`) see the running function but not",
+    "its callers; a build with debug information (`CARGO_PROFILE_RELEASE_DEBUG=1`) keeps them.",
 ]
 
 
