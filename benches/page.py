@@ -28,13 +28,14 @@ Written by `make bench` from the data in [benches/results](../benches/results); 
 is one data file for each processor and level of kernels. GPUs are on
 [another page](benchmarks-cuda.md).
 
-The rows are copies that frameworks really make: [benches/workload.txt](../benches/workload.txt).
-Each copies a view of a compact array into a compact array, which was touched before. All
-contestants take turns in one process and on the same memory, and each figure is the best of many
-turns. Every result is compared with NumPy's before it is timed. Speeds are relative: 2.00 is twice
-as fast as the one that is named, 0.50 half as fast. memcpy copies as many bytes as the output has.
-All are called from Python; small copies of ours and memcpy include some 150 ns of ctypes. "Base" is
-another build of this library. "-" means not measured, or that it has no such operation.
+The rows are copies that frameworks make: [benches/workload.txt](../benches/workload.txt). Each
+copies a view of a compact array into a compact array that was touched before. All contestants take
+turns in one process on the same memory, called from Python, and each figure is the best of many
+turns. Results are compared with NumPy's first. Small copies of ours and memcpy include some 150 ns of ctypes.
+
+Speeds are relative to the one that is named: 2.00 is twice as fast, 0.50 half as fast. memcpy
+copies as many bytes as the output has. "Base" is another build of this library. "-" means not
+measured or not supported.
 """
 
 CUDA_INTRODUCTION = """# Benchmarks on GPUs
@@ -203,9 +204,8 @@ def machines(data):
 
 
 def by_family(data):
-    text = ("## Copies by family, one thread\n\nOur speed next to that of others: geometric mean "
-            "and least of the rows of a family. Elements of\nthe family \"packed\" have 4 or 6 bits, "
-            "which no peer copies.\n")
+    text = ("## Copies by family, one thread\n\nRelative speed: geometric mean and minimum of each "
+            "family. Elements of \"packed\" have\n4 or 6 bits, which no peer copies.\n")
     for found in data:
         names = others(found)
         rows = [[family, str(len(own)), *(spread(ratios(own, name)) for name in names)]
@@ -215,11 +215,11 @@ def by_family(data):
 
 
 def targets(data):
-    text = (f"## What falls short\n\nTargets: no row slower than NumPy or torch by more than a "
-            f"twentieth, one thread against one, nor than\ntorch with as many threads in the family "
-            f"\"llm\"; a second thread gains at least {GAIN} of what memcpy\ngains by one; next to the "
-            f"base, families at {FAMILY_TO_BASE} (small {SMALL_TO_BASE}) and rows of 64 KiB and more "
-            f"at {TO_BASE}; and\nthose of small tensors and of Python below.\n")
+    text = (f"## What falls short\n\nRows that miss a target. Targets: {TO_PEERS} of NumPy's and "
+            f"torch's speed on one thread, and of torch's\nwith as many threads in the family "
+            f"\"llm\"; a second thread gains {GAIN} of what memcpy gains; relative to\nthe base, families "
+            f"{FAMILY_TO_BASE} (small {SMALL_TO_BASE}) and rows of 64 KiB and more {TO_BASE}; and "
+            f"the targets below.\n")
     for found in data:
         lines = "".join(f"- {line}\n" for line in missed(found)) or "- nothing\n"
         text += f"\n{title(found)}:\n\n{lines}"
@@ -227,9 +227,9 @@ def targets(data):
 
 
 def threads(data):
-    text = ("## Several threads\n\nBy the clock. \"Gain\" is the speed with several threads next to "
-            "one; memcpy by two threads makes and\njoins one of them, as a copy does. Other work "
-            "on the machine spoils these figures most.\n")
+    text = ("## Several threads\n\nWall-clock time. \"Gain\" is the speed with several threads "
+            "relative to one. memcpy with two threads\ncreates and joins one of them, as a copy "
+            "does. Other work on the machine affects these figures most.\n")
     for found in data:
         n = found["machine"]["threads"]
         names = [name for name in (f"torch {n}", f"base {n}")
@@ -245,9 +245,8 @@ def threads(data):
 
 
 def small(data):
-    text = ("## Small tensors\n\nCalls through the C ABI, with the release of what they make. The copies "
-            "are of 48 to 192 bytes: what\nthey take more than a memcpy are the checks and the choice "
-            "of an operation.\n")
+    text = ("## Small tensors\n\nCalls through the C ABI, including the release of new tensors. "
+            "The copies have 48 to 192 bytes; beyond\nmemcpy they validate and choose an op.\n")
     for found in data:
         for yardstick, unit in UNITS.items():
             rows = [row for row in found["small"] if row["yardstick"] == yardstick]
@@ -261,9 +260,8 @@ def small(data):
 
 def python(data):
     names = ("ours", "NumPy", "torch", "tvm-ffi")
-    text = ("## Exchange in Python\n\nNanoseconds a call, float32 of 3 x 4 on the CPU: the call from "
-            "Python, its result and the release\nof that. The ratio is ours to the fastest other "
-            "one.\n")
+    text = ("## Exchange in Python\n\nNanoseconds a call, float32 of 3 x 4 on the CPU: the call "
+            "from Python and the release of the\nresult. The ratio is to the fastest other one.\n")
     for found in data:
         *calls, process = found["python"]
         rows = [[f"`{row['row']}`", *(number(row["ns"].get(name), 0) for name in names),
@@ -316,8 +314,8 @@ def cuda_page(data):
     cards = [[found["machine"][name] for name in ("card", "driver", "date")] for found in data]
     return "\n".join([
         CUDA_INTRODUCTION, table(head, cards),
-        "## Between host and device\n\nH2D: host to device, D2H: device to host. By the clock, from "
-        "call to return.\n", cuda_cases(data, ("H2D", "D2H"), ()),
+        "## Between host and device\n\nH2D: host to device, D2H: device to host. Wall-clock time "
+        "from call to return.\n", cuda_cases(data, ("H2D", "D2H"), ()),
         "## On the device\n\nTimed by the device's events; bytes read and written are counted.\n",
         cuda_cases(data, ("D2D",), ("torch", "CuPy"))])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the table of docs/platforms.md from platforms/results.json, which is kept by hand after the
-scripts of this folder have run.
+"""Writes the table of docs/platforms.md from platforms/results.json, which is edited by hand after
+the scripts of this folder have run.
 
     page.py            writes it
     page.py --check    fails where it differs from the data
@@ -36,7 +36,7 @@ def main(options):
     if "--check" not in options:
         PAGE.write_text(made)
     elif made != text or not TABLE.search(text):
-        print("FAIL  docs/platforms.md is not what platforms/page.py makes of platforms/results.json")
+        print("FAIL  docs/platforms.md is not what platforms/page.py makes of results.json")
         return 1
     return 0
 

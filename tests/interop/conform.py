@@ -2,11 +2,12 @@
 """Runs the conformance kit on every system of systems/ and writes what it found.
 
     conform.py [--again] [SYSTEM...]
+    conform.py --check
 
 Each system has the environment that run.py makes. Verdicts go to docs/conformance/SYSTEM.json;
 those about this library's exports of what it took from the system to docs/conformance/again;
---again: only these. docs/conformance.md is written from all files there. Fails where a system
-cannot be judged, and where this library violates what counts.
+--again: only these. docs/conformance.md is written from all files there; --check fails where it
+differs. Fails where a system cannot be judged, and where this library violates what counts.
 """
 
 import datetime
@@ -103,15 +104,19 @@ def page():
     lines = [
         "# Conformance",
         "",
-        "Written by `make conform` from [docs/conformance](conformance); do not edit. Each system was",
-        f"judged by {len(CHECKS)} checks, each in a process of its own, as by",
-        "`python -m dlpack_rs conform numpy`; `--explain P15` gives the rule and its source. For",
-        "libraries without Python there is the same [from C](conformance_c.md).",
+        "How well frameworks follow DLPack's rules. Written by `make conform` from",
+        f"[docs/conformance](conformance); do not edit. {len(CHECKS)} checks ran as in",
+        "`python -m dlpack_rs conform numpy`, each in its own process. `--explain P15` prints a",
+        "rule and its source. Libraries without Python can be tested [from C](conformance_c.md).",
         "",
-        "MUST: other programs break. SHOULD: what consumers rely on. ROBUST: input that no correct",
-        f"producer gives. {len(list(HERE.glob('reproducers/*_*.py')))} violations have a short program "
-        "each that needs only the library",
-        "in question and NumPy: [tests/interop/reproducers](../tests/interop/reproducers).",
+        "| severity | a violation |",
+        "| --- | --- |",
+        "| MUST | breaks other programs |",
+        "| SHOULD | breaks what consumers rely on |",
+        "| ROBUST | mishandles input that no correct producer creates |",
+        "",
+        f"[Short programs](../tests/interop/reproducers) reproduce "
+        f"{len(list(HERE.glob('reproducers/*_*.py')))} of the violations with NumPy alone.",
         "",
         "| system | version | date | passed | skipped | MUST | SHOULD | ROBUST | crashes |",
         "| --- | --- | --- | --: | --: | --: | --: | --: | --: |",
@@ -135,18 +140,19 @@ def page():
             lines.append(f"| {check.id} | {check.severity} | {short(check.rule)} | {said} |")
     lines += again()
     missing = sorted({*run.systems(), "dlpack_rs"} - {path.stem for path in DATA.glob("*.json")})
-    lines += ["", f"Not run: {', '.join(missing)}. Of these, {', '.join(LEFT_OUT)} need a GPU, or",
-              "only hand on what another system exports."]
-    PAGE.write_text("\n".join(lines) + "\n")
+    lines += ["", f"Not run: {', '.join(missing)}. These need a GPU or export another framework's",
+              "tensors."]
+    return "\n".join(lines) + "\n"
 
 
 def again():
     """The part of the page about tensors of others that this library exports again."""
-    lines = ["", "## dlpack_rs, with tensors of others", "",
-             "The checks of producers, of a `dlpack_rs.Tensor` that was taken from a tensor of each",
-             "system: its memory, this library's export. A violation that the system has alone, such as",
-             "a deleter that crashes, is the system's and is counted apart.", "",
-             "| system | passed | skipped | ours | the system's |", "| --- | --: | --: | --- | --- |"]
+    lines = ["", "## Re-exports by dlpack_rs", "",
+             "The checks of producers, for a `dlpack_rs.Tensor` imported from each framework.",
+             "Violations that the framework has by itself, such as a crashing deleter, are its own.",
+             "",
+             "| system | passed | skipped | dlpack_rs | the framework |",
+             "| --- | --: | --: | --- | --- |"]
     for path in sorted(AGAIN.glob("*.json")):
         found, wrong = json.loads(path.read_text()), ours(path.stem)
         outcomes = [verdict.partition(":")[0] for verdict in found["verdicts"].values()]
@@ -161,6 +167,10 @@ def again():
 
 def main():
     names = sys.argv[1:]
+    if names == ["--check"]:
+        same = PAGE.read_text() == page()
+        print("" if same else "FAIL  docs/conformance.md is not made of docs/conformance\n", end="")
+        return not same
     only_again = "--again" in names
     names = [name for name in names if name != "--again"] or [
         "dlpack_rs", *(name for name in run.systems() if name not in LEFT_OUT)]
@@ -172,7 +182,7 @@ def main():
             failed += bool(why or wrong)
             said = why or " ".join(["judged", *(one[0].id for one in wrong)])
             print(f"{name}{', exported again' if how else ''}: {said}", flush=True)
-    page()
+    PAGE.write_text(page())
     return failed > 0
 
 

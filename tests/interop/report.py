@@ -37,10 +37,10 @@ GROUPS = {
 
 HEAD = """# Interoperation
 
-Tensors exchanged with each framework in both directions through this library. Made by `make interop`
-from [results.json](../tests/interop/results.json): {date}, Python {python}, {machine}, no GPU. Each framework
-runs in its own environment; [checks.py](../tests/interop/checks.py) has the checks. `.ci/run` repeats them and
-compares.
+Tensors exchanged with each framework in both directions through this library. Written by
+`make interop` from [results.json](../tests/interop/results.json): {date}, Python {python},
+{machine}, no GPU. Each framework runs in its own environment; [checks.py](../tests/interop/checks.py) has the
+checks. `.ci/run` repeats them and compares.
 
 | result | meaning |
 |---|---|
@@ -54,22 +54,24 @@ TO_US_HEAD = """
 ## From frameworks
 
 *protocol*: the version exported for `max_version=(1, 3)`. *straight*: how `from_dlpack(x)` got
-the tensor. *and back*: returned to the framework; refused where it exports and imports legacy tensors only,
-because what comes from one counts as read-only, which a legacy tensor cannot express. *copy=*: `copy=True`
-copies and sets the flag, `copy=False` does not copy. *READ_ONLY*: read-only data keeps the flag.
+the tensor. *and back*: returned to the framework; refused where it exports and imports legacy
+tensors only, because what comes from one counts as read-only, which a legacy tensor cannot express.
+*copy=*: `copy=True` copies and sets the flag, `copy=False` does not copy. *READ_ONLY*: read-only
+data keeps the flag.
 """
 TO_THEM_HEAD = """
 ## To frameworks
 
-*reversed*: negative strides. *gaps*: sliced rows. *broadcast*: stride 0. *byte_offset*: an offset that
-`Tensor` adds to `data`; *raw offset*: one that is left in the struct. *unaligned*: 4 bytes
-past a multiple of 256. *READ_ONLY*: whether the flag is kept; *ignored*: the framework writes. *exit*: the process
-ends cleanly with tensors of both sides alive.
+*reversed*: negative strides. *gaps*: sliced rows. *broadcast*: stride 0. *byte_offset*: an offset
+that `Tensor` adds to `data`; *raw offset*: one that is left in the struct. *unaligned*: 4 bytes
+past a multiple of 256. *READ_ONLY*: whether the flag is kept; *ignored*: the framework writes. *exit*:
+the process ends cleanly with tensors of both sides alive.
 """
 DTYPES_HEAD = """
 ## Types
 
-Eight elements of each type, to the framework and back, must keep their bytes. All other types are refused.
+Eight elements of each type, to the framework and back, must keep their bytes. Types that are not
+listed are refused.
 
 | system | same memory | copied | other |
 |---|---|---|---|"""
