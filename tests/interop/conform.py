@@ -116,7 +116,8 @@ def page():
         "| ROBUST | mishandles input that no correct producer creates |",
         "",
         f"[Short programs](../tests/interop/reproducers) reproduce "
-        f"{len(list(HERE.glob('reproducers/*_*.py')))} of the violations with NumPy alone.",
+        f"{len(list(HERE.glob('reproducers/*_*.py')))} of the violations with only",
+        "the framework and NumPy.",
         "",
         "| system | version | date | passed | skipped | MUST | SHOULD | ROBUST | crashes |",
         "| --- | --- | --- | --: | --: | --: | --: | --: | --: |",
@@ -149,8 +150,8 @@ def again():
     """The part of the page about tensors of others that this library exports again."""
     lines = ["", "## Re-exports by dlpack_rs", "",
              "The checks of producers, for a `dlpack_rs.Tensor` imported from each framework.",
-             "Violations that the framework has by itself, such as a crashing deleter, are its own.",
-             "",
+             "Violations that the framework has by itself, such as a crashing deleter, are its",
+             "own.", "",
              "| system | passed | skipped | dlpack_rs | the framework |",
              "| --- | --: | --: | --- | --- |"]
     for path in sorted(AGAIN.glob("*.json")):

@@ -39,8 +39,8 @@ HEAD = """# Interoperation
 
 Tensors exchanged with each framework in both directions through this library. Written by
 `make interop` from [results.json](../tests/interop/results.json): {date}, Python {python},
-{machine}, no GPU. Each framework runs in its own environment; [checks.py](../tests/interop/checks.py) has the
-checks. `.ci/run` repeats them and compares.
+{machine}, no GPU. Each framework runs in its own environment;
+[checks.py](../tests/interop/checks.py) has the checks. `.ci/run` repeats them and compares.
 
 | result | meaning |
 |---|---|
@@ -64,8 +64,8 @@ TO_THEM_HEAD = """
 
 *reversed*: negative strides. *gaps*: sliced rows. *broadcast*: stride 0. *byte_offset*: an offset
 that `Tensor` adds to `data`; *raw offset*: one that is left in the struct. *unaligned*: 4 bytes
-past a multiple of 256. *READ_ONLY*: whether the flag is kept; *ignored*: the framework writes. *exit*:
-the process ends cleanly with tensors of both sides alive.
+past a multiple of 256. *READ_ONLY*: whether the flag is kept; *ignored*: the framework writes.
+*exit*: the process ends cleanly with tensors of both sides alive.
 """
 DTYPES_HEAD = """
 ## Types
