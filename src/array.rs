@@ -20,7 +20,6 @@ impl<T: Copy, const N: usize> Array<T, N> {
     }
 
     /// Adds one at the end; false, and nothing is added, if there is no room.
-    #[inline]
     pub fn push(&mut self, value: T) -> bool {
         let Some(slot) = self.values.get_mut(self.len) else { return false };
         slot.write(value);
@@ -29,7 +28,6 @@ impl<T: Copy, const N: usize> Array<T, N> {
     }
 
     /// Adds `n`, or as many as there is room for.
-    #[inline]
     pub fn extend(&mut self, n: usize, mut next: impl FnMut() -> T) {
         let (len, end) = (self.len, self.len.saturating_add(n).min(N));
         for slot in self.values.get_mut(len..end).unwrap_or(&mut []) {
@@ -39,7 +37,6 @@ impl<T: Copy, const N: usize> Array<T, N> {
     }
 
     /// Leaves the first `len`.
-    #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
@@ -48,7 +45,6 @@ impl<T: Copy, const N: usize> Array<T, N> {
 impl<T: Copy, const N: usize> Deref for Array<T, N> {
     type Target = [T];
 
-    #[inline]
     fn deref(&self) -> &[T] {
         // SAFETY: the first `len` values, at most N, are written before they are counted.
         unsafe { core::slice::from_raw_parts(self.values.as_ptr().cast(), self.len) }
@@ -56,7 +52,6 @@ impl<T: Copy, const N: usize> Deref for Array<T, N> {
 }
 
 impl<T: Copy, const N: usize> DerefMut for Array<T, N> {
-    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above.
         unsafe { core::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), self.len) }
@@ -79,27 +74,23 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     }
 
     /// How many.
-    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// The first of each.
-    #[inline]
     pub fn first(&self) -> &[T] {
         // SAFETY: the first `len` values of both, at most N, are written before they are counted.
         unsafe { core::slice::from_raw_parts((&raw const self.values[0]).cast(), self.len) }
     }
 
     /// The second of each.
-    #[inline]
     pub fn second(&self) -> &[T] {
         // SAFETY: as above.
         unsafe { core::slice::from_raw_parts((&raw const self.values[1]).cast(), self.len) }
     }
 
     /// The second of each, to be changed, beside the first.
-    #[inline]
     pub fn beside(&mut self) -> (&[T], &mut [T]) {
         let [first, second] = &mut self.values;
         // SAFETY: as above.
@@ -110,7 +101,6 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     }
 
     /// Pair `i`.
-    #[inline]
     pub fn get(&self, i: usize) -> Option<(T, T)> {
         let [first, second] = &self.values;
         // SAFETY: as above.
@@ -120,7 +110,6 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     }
 
     /// Replaces pair `i`, if it is there.
-    #[inline]
     pub fn set(&mut self, i: usize, (a, b): (T, T)) {
         if i < self.len {
             let [first, second] = &mut self.values;
@@ -133,7 +122,6 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     }
 
     /// Adds a pair at the end; none if there is no room.
-    #[inline]
     pub fn push(&mut self, pair: (T, T)) {
         if self.len < N {
             self.len += 1;
@@ -142,13 +130,11 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     }
 
     /// Leaves the first `len`.
-    #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
     /// Where both are: room for `N` values each.
-    #[inline]
     pub fn room(&mut self) -> [*mut T; 2] {
         self.values.each_mut().map(|values| values.as_mut_ptr().cast())
     }
@@ -157,7 +143,6 @@ impl<T: Copy, const N: usize> Pairs<T, N> {
     ///
     /// # Safety
     /// The first `len` values of both have been written, and `len` is at most `N`.
-    #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
         self.len = len;
     }

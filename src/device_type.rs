@@ -121,58 +121,49 @@ impl Codes {
         Codes(bits)
     }
 
-    #[inline]
     const fn contain(&self, code: DeviceCode) -> bool {
         (code as u32) < u32::BITS && (self.0 >> code as u32) & 1 != 0
     }
 }
 
 /// Whether DLPack 1.3 has this kind.
-#[inline]
 pub fn known(code: DeviceCode) -> bool {
     Codes::KNOWN.contain(code)
 }
 
 /// Whether no other ordinal than 0 is ever taken.
-#[inline]
 pub fn id_must_be_zero(code: DeviceCode) -> bool {
     Codes::ZERO_ID.contain(code)
 }
 
 /// Whether the host may read and write the memory directly. Of unknown kinds: no.
-#[inline]
 pub fn host_reachable(code: DeviceCode) -> bool {
     Codes::HOST.contain(code)
 }
 
 /// Whether work on its memory goes to its device's default stream unless a stream is named. Memory
 /// of the host has none, nor has pinned memory: only managed memory is a device's too.
-#[inline]
 pub fn has_default_stream(code: DeviceCode) -> bool {
     !host_reachable(code) || code == kDLCUDAManaged as DeviceCode
 }
 
 /// Whether its addresses mean something else on no other device of this sort: the memory of the
 /// host, CUDA's and ROCm's lie in one address space.
-#[inline]
 pub fn unified_addresses(code: DeviceCode) -> bool {
     host_reachable(code) || code == kDLCUDA as DeviceCode || code == kDLROCM as DeviceCode
 }
 
 /// Whether the CPU, which is wanted, uses memory of another device at the address it has there.
-#[inline]
 pub fn serves_cpu(here: DLDevice, wanted: DLDevice) -> bool {
     wanted == CPU && here != CPU && host_reachable(here.device_type)
 }
 
 /// Whether `data` is a handle instead of an address. Of unknown kinds: no.
-#[inline]
 pub fn opaque_handle(code: DeviceCode) -> bool {
     Codes::HANDLE.contain(code)
 }
 
 /// Demands a kind of DLPack 1.3 with an ordinal that it may have.
-#[inline]
 pub fn check(device: DLDevice) -> Result<()> {
     if !known(device.device_type) {
         let error = bad_type(device.device_type.into());

@@ -176,7 +176,6 @@ pub fn plain_bytes(dtype: DLDataType) -> u32 {
 }
 
 /// Demands that bits and lanes are not 0: enough to count and move bytes.
-#[inline]
 pub fn defined(dtype: DLDataType) -> Result<()> {
     if dtype.bits == 0 {
         return Err(bad_bits(0, 1));
@@ -188,7 +187,6 @@ pub fn defined(dtype: DLDataType) -> Result<()> {
 }
 
 /// Demands a code of DLPack 1.3 with bits that it may have, and at least one lane.
-#[inline]
 pub fn legal(dtype: DLDataType) -> Result<()> {
     let place = u32::from(dtype.bits.wrapping_sub(1));
     match LEGAL.get(usize::from(dtype.code)) {
@@ -290,7 +288,6 @@ pub fn bad_lanes(lanes: i64, limit: i64) -> Error {
 
 /// Bits from one element to the next in a layout without gaps: whole bytes per element when
 /// `flags` say that sub-byte types are padded.
-#[inline]
 pub const fn slot_bits(dtype: DLDataType, flags: u64) -> u32 {
     if flags & crate::abi::DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
         padded_bytes(dtype) * 8

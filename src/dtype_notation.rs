@@ -221,13 +221,11 @@ static KINDS: Kinds = {
 };
 
 /// The place of a size among [`SIZES`], if it is one.
-#[inline]
 fn place_of(nbytes: u32) -> Option<usize> {
     nbytes.is_power_of_two().then(|| nbytes.trailing_zeros() as usize)
 }
 
 /// The dtype of a kind, the letter of the array interface, and the bytes of an item.
-#[inline]
 pub fn from_kind(kind: i32, item_nbytes: u32) -> Result<DLDataType> {
     let codes = KINDS.codes.get(kind.wrapping_sub(b'a'.into()) as u32 as usize);
     match codes.and_then(|codes| codes.get(place_of(item_nbytes)?)) {
@@ -255,7 +253,6 @@ fn no_kind(kind: i32, item_nbytes: u32, known: bool) -> Error {
 }
 
 /// Kind and bytes of an item, the inverse of [`from_kind`].
-#[inline]
 pub fn to_kind(dtype: DLDataType) -> Result<(u8, u32)> {
     let letters = KINDS.letters.get(usize::from(dtype.code));
     let nbytes = u32::from(dtype.bits) / 8;

@@ -75,7 +75,6 @@ pub trait Of: Sized {
 }
 
 impl<T> Of for Result<T> {
-    #[inline]
     fn of(self, argument: Arg) -> Self {
         self.map_err(|error| error.of(argument))
     }

@@ -99,7 +99,6 @@ unsafe fn check_copy(copy: Versioned, import: &Import) -> Result<()> {
 ///
 /// # Safety
 /// As [`import`].
-#[inline]
 pub unsafe fn as_is(tensor: Versioned, rules: Rules, limits: &Limits) -> Result<Versioned> {
     // SAFETY: the caller's word.
     match unsafe { serves_as_is(tensor, rules, limits) } {

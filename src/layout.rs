@@ -40,7 +40,6 @@ impl Order {
 }
 
 /// Checks that no extent is negative; tells whether there are no elements.
-#[inline]
 pub fn check_shape(shape: &[i64]) -> Result<bool> {
     let mut empty = false;
     for (dim, &extent) in shape.iter().enumerate() {
@@ -65,7 +64,6 @@ pub fn plain_numel(shape: &[i64]) -> Option<i64> {
 }
 
 /// Number of elements. The shape has passed [`check_shape`].
-#[inline]
 pub fn numel(shape: &[i64]) -> Result<i64> {
     let mut product: i64 = 1;
     for (dim, &extent) in shape.iter().enumerate() {
@@ -82,7 +80,6 @@ pub fn numel(shape: &[i64]) -> Result<i64> {
 }
 
 /// Bytes of `numel` elements of `item_bits` bits laid out without gaps, rounded up to whole bytes.
-#[inline]
 pub fn packed_nbytes(numel: i64, item_bits: u32) -> Result<u64> {
     let nbytes = match item_bits % 8 {
         0 => numel.checked_mul(i64::from(item_bits / 8)),
@@ -99,7 +96,6 @@ pub fn packed_nbytes(numel: i64, item_bits: u32) -> Result<u64> {
 }
 
 /// Lowest and highest element offset from element (0, …, 0). The shape has no 0.
-#[inline]
 pub fn extent(shape: &[i64], strides: &[i64]) -> Result<(i64, i64)> {
     let (mut low, mut high) = (0i64, 0i64);
     for (dim, (&extent, &stride)) in shape.iter().zip(strides).enumerate() {
@@ -121,7 +117,6 @@ pub fn extent(shape: &[i64], strides: &[i64]) -> Result<(i64, i64)> {
 }
 
 /// The bytes from element (0, …, 0)'s address to the first byte used, and to one past the last.
-#[inline]
 pub fn byte_extent(shape: &[i64], strides: &[i64], item_bits: u32) -> Result<(i64, i64)> {
     let (low, high) = extent(shape, strides)?;
     let ends = match item_bits % 8 {
@@ -214,7 +209,6 @@ pub fn moderate_extent(shape: &[i64], strides: &[i64], nbytes: u32) -> Option<(i
     Some((low.wrapping_mul(nbytes), high.wrapping_mul(nbytes).wrapping_add(nbytes)))
 }
 
-#[inline]
 fn whole_bytes(low: i64, high: i64, nbytes: i64) -> Option<(i64, i64)> {
     Some((low.checked_mul(nbytes)?, high.checked_mul(nbytes)?.checked_add(nbytes)?))
 }
@@ -304,7 +298,6 @@ fn fill_strides(shape: &[i64], order: Order, strides: &mut [i64], wanted: impl F
 }
 
 /// Whether the layout is dense in `order`. Dimensions of extent 1 and empty tensors always fit.
-#[inline]
 pub fn is_contiguous(shape: &[i64], strides: &[i64], order: Order) -> bool {
     if shape.contains(&0) {
         return true;

@@ -85,7 +85,6 @@ const FLAGS_KNOWN: u64 = DLPACK_FLAG_BITMASK_READ_ONLY
     | DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 
 /// Refuses flag bits that DLPack 1.3 does not define.
-#[inline]
 pub fn check_flags(flags: u64) -> Result<()> {
     match flags & !FLAGS_KNOWN {
         0 => Ok(()),
@@ -127,7 +126,6 @@ fn check_array(array: *const i64, field: Field) -> Result<()> {
 }
 
 /// How many dimensions, when their number is acceptable.
-#[inline]
 pub fn check_ndim(ndim: i32) -> Result<usize> {
     match usize::try_from(ndim) {
         Ok(count) if count <= MAX_NDIM => Ok(count),
@@ -142,7 +140,6 @@ pub fn check_ndim(ndim: i32) -> Result<usize> {
 ///
 /// # Safety
 /// `tensor` is aligned and points to a live versioned struct of major 1.
-#[inline]
 pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
     // SAFETY: a place inside the caller's struct.
     let flags = unsafe { &raw const (*tensor).flags }.cast_mut();
@@ -159,7 +156,6 @@ pub unsafe fn flags_of(tensor: *const DLManagedTensorVersioned) -> u64 {
 ///
 /// # Safety
 /// `tensor` is aligned and points to a versioned struct of any major.
-#[inline]
 pub unsafe fn check_version(tensor: *const DLManagedTensorVersioned) -> Result<DLPackVersion> {
     // SAFETY: `version` is the first member in every major; the caller vouches for the pointer.
     let version = unsafe { (&raw const (*tensor).version).read_volatile() };
@@ -190,25 +186,21 @@ impl Snapshot {
     }
 
     /// Extents, one per dimension.
-    #[inline]
     pub fn shape(&self) -> &[i64] {
         self.dims.first()
     }
 
     /// Strides in elements, one per dimension; compact row-major where none were given.
-    #[inline]
     pub fn strides(&self) -> &[i64] {
         self.dims.second()
     }
 
     /// Bits from one element to the next in a layout without gaps: whole bytes when padded.
-    #[inline]
     pub fn slot_bits(&self) -> u32 {
         dtype::slot_bits(self.dtype, self.flags)
     }
 
     /// Address of element (0, …, 0). Only meaningful where addresses are (not on opaque handles).
-    #[inline]
     pub fn first(&self) -> *mut u8 {
         self.data.wrapping_add(self.byte_offset as usize)
     }
@@ -218,7 +210,6 @@ impl Snapshot {
     /// # Safety
     /// `tensor` is aligned and points to a readable `DLTensor` whose `shape` and `strides`, where
     /// not NULL, hold `ndim` values.
-    #[inline]
     pub unsafe fn read(&mut self, tensor: *const DLTensor, flags: u64, rules: Rules) -> Result<()> {
         self.managed = core::ptr::null();
         // SAFETY: as this function's contract.
@@ -229,7 +220,6 @@ impl Snapshot {
     ///
     /// # Safety
     /// As [`Snapshot::read`], for the tensor inside; `tensor` may be of any major.
-    #[inline]
     pub unsafe fn read_managed(
         &mut self,
         tensor: *const DLManagedTensorVersioned,
@@ -246,7 +236,6 @@ impl Snapshot {
         unsafe { self.read_tensor(&raw const (*tensor).dl_tensor, flags, rules, strides_due) }
     }
 
-    #[inline]
     unsafe fn read_tensor(
         &mut self,
         tensor: *const DLTensor,
@@ -365,7 +354,6 @@ impl Snapshot {
         if rules.layout { self.check_layout(rules) } else { Ok(()) }
     }
 
-    #[inline]
     unsafe fn read_shape(&mut self, shape: *const i64, ndim: usize) -> Result<()> {
         self.dims.truncate(0);
         for dim in 0..ndim {
@@ -377,7 +365,6 @@ impl Snapshot {
         Ok(())
     }
 
-    #[inline]
     unsafe fn read_strides(&mut self, strides: *const i64, strides_due: bool) -> Result<()> {
         if !strides.is_null() && self.dims.len() > 0 {
             check_array(strides, DLRS_FIELD_STRIDES)?;
@@ -404,7 +391,6 @@ impl Snapshot {
     }
 
     /// Sizes, data, offset and addresses.
-    #[inline]
     fn check_layout(&mut self, rules: Rules) -> Result<()> {
         if self.empty {
             return Ok(()); // data, offset and strides are never used

@@ -91,24 +91,20 @@ impl<'a> View<'a> {
     }
 
     /// Extents.
-    #[inline]
     pub fn shape(&self) -> &[i64] {
         self.dims.first()
     }
 
     /// Strides in elements.
-    #[inline]
     pub fn strides(&self) -> &[i64] {
         self.dims.second()
     }
 
-    #[inline]
     fn ndim(&self) -> usize {
         self.dims.len()
     }
 
     /// Whether there are no elements.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         // In one loop: `contains` compares eight at a time, and sets out for it.
         self.shape().iter().fold(false, |empty, &extent| empty | (extent == 0))
@@ -193,7 +189,6 @@ impl<'a> View<'a> {
         Ok((first, self.at_bits.saturating_add((i128::from(high) + 1) * bits)))
     }
 
-    #[inline]
     fn slot_bits(&self) -> u32 {
         dtype::slot_bits(self.dtype, self.flags)
     }
@@ -204,7 +199,6 @@ impl<'a> View<'a> {
     }
 
     /// The dimension that an axis names.
-    #[inline]
     fn dim_of(&self, axis: i32, parameter: Arg) -> Result<usize> {
         let ndim = self.ndim() as i64;
         let dim = if axis < 0 { i64::from(axis) + ndim } else { axis.into() };
@@ -214,12 +208,10 @@ impl<'a> View<'a> {
         Err(bad(parameter, "there is no such axis", axis.into()).limit(ndim - 1))
     }
 
-    #[inline]
     fn extent(&self, dim: usize) -> i64 {
         self.dims.get(dim).map_or(1, |(extent, _)| extent)
     }
 
-    #[inline]
     fn stride(&self, dim: usize) -> i64 {
         self.dims.get(dim).map_or(0, |(_, stride)| stride)
     }
@@ -306,7 +298,6 @@ impl<'a> View<'a> {
     }
 
     /// Takes over extents and strides of at most `MAX_NDIM` dimensions.
-    #[inline]
     fn replace(&mut self, shape: &[i64], strides: &[i64]) {
         self.dims.truncate(0);
         // In one loop: for so few values a call of memcpy costs more than it does, and its wide

@@ -50,7 +50,6 @@ unsafe impl arg::Sized32 for dlrs_allocator {}
 ///
 /// # Safety
 /// `allocator` is NULL or points to a live allocator.
-#[inline]
 pub(super) unsafe fn given(
     allocator: *const dlrs_allocator,
     functions: &'static str,
@@ -87,7 +86,6 @@ struct Checked<'a> {
 impl<'a> Checked<'a> {
     /// # Safety
     /// `options` is NULL or a live options struct; the prototype's strides are NULL or live.
-    #[inline]
     unsafe fn new(
         asked: &Prototype,
         options: *const dlrs_alloc_options,

@@ -13,7 +13,6 @@ use crate::tensor::block;
 use crate::tensor::share::Managed;
 
 /// A pointer that must not be NULL and must be aligned for its type.
-#[inline]
 pub fn required<T>(pointer: *const T, arg: Arg) -> Result<NonNull<T>> {
     match NonNull::new(pointer.cast_mut()) {
         Some(pointer) if pointer.is_aligned() => Ok(pointer),
@@ -148,7 +147,6 @@ impl<T> Out<T> {
     ///
     /// # Safety
     /// `out` is NULL or points to a writable variable.
-    #[inline]
     pub unsafe fn clear(out: *mut *mut T) -> Self {
         if !out.is_null() && out.is_aligned() {
             // SAFETY: the caller's word.
@@ -165,13 +163,11 @@ impl<T> Out<T> {
     }
 
     /// Refuses a missing variable.
-    #[inline]
     pub fn check(&self, arg: Arg) -> Result<()> {
         required(self.0, arg).map(|_| ())
     }
 
     /// Hands the result over.
-    #[inline]
     pub fn set(&self, value: NonNull<T>) {
         // SAFETY: `check` was called before any result was made.
         unsafe { self.0.write(value.as_ptr()) }
@@ -225,7 +221,6 @@ impl<T: Managed> Taken<T> {
     ///
     /// # Safety
     /// The variable is still the caller's.
-    #[inline]
     pub unsafe fn empty(&self) {
         // SAFETY: it was checked when the tensor was read from it.
         unsafe { self.slot.write(null_mut()) }
@@ -271,7 +266,6 @@ impl<T: Managed> Taken<T> {
     ///
     /// # Safety
     /// `out` is the variable that was given to [`Taken::new`].
-    #[inline]
     pub unsafe fn give<U>(&self, result: NonNull<U>, out: *mut *mut U) {
         // SAFETY: both variables were checked by `new`.
         unsafe {
@@ -314,7 +308,6 @@ pub unsafe trait Sized32: Copy {
 ///
 /// # Safety
 /// `given` points to a readable struct of the size that it says.
-#[inline]
 pub unsafe fn size<T: Sized32>(given: *const T, arg: Arg) -> Result<u32> {
     let pointer = required(given, arg)?;
     // SAFETY: the first member is a u32, by the trait.
@@ -392,7 +385,6 @@ unsafe fn other_options<T: Sized32>(options: *const T, arg: Arg) -> Result<Optio
 ///
 /// # Safety
 /// As [`size`].
-#[inline]
 pub unsafe fn given_result<T: Sized32>(out: *const T, arg: Arg) -> Result<T> {
     // SAFETY: the caller's word.
     unsafe { Ok(read(out, size(out, arg)?)) }
@@ -402,7 +394,6 @@ pub unsafe fn given_result<T: Sized32>(out: *const T, arg: Arg) -> Result<T> {
 ///
 /// # Safety
 /// `options` points to a readable struct of that size.
-#[inline]
 unsafe fn read<T: Sized32>(options: *const T, given: u32) -> T {
     let known = match given as usize >= size_of::<T>() {
         true => size_of::<T>(),
@@ -443,7 +434,6 @@ pub unsafe fn fill<T: Sized32>(out: *mut T, value: T, given: u32) {
 }
 
 /// Where `nbytes` bytes are; NULL is accepted for none. `args` are the place's and the number's.
-#[inline]
 pub fn place(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Result<NonNull<u8>> {
     if bytes.is_null() && nbytes == 0 {
         return Ok(NonNull::dangling());
@@ -460,7 +450,6 @@ pub fn place(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Result<NonNul
 ///
 /// # Safety
 /// `bytes` is NULL or points to `nbytes` bytes that stay unchanged during the call.
-#[inline]
 pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Result<&'a [u8]> {
     let bytes = place(bytes, nbytes, args)?;
     // SAFETY: not NULL, no more than isize::MAX, and the caller vouches for the bytes.
@@ -472,7 +461,6 @@ pub unsafe fn bytes<'a>(bytes: *const c_void, nbytes: u64, args: [Arg; 2]) -> Re
 /// # Safety
 /// `text` is NULL or such a text, for as long as the answer is used.
 #[cfg(feature = "python")]
-#[inline]
 pub unsafe fn text<'a>(text: *const core::ffi::c_char, arg: Arg) -> Result<&'a core::ffi::CStr> {
     let text = required(text, arg)?;
     // SAFETY: the caller's word.
@@ -485,7 +473,6 @@ pub unsafe fn text<'a>(text: *const core::ffi::c_char, arg: Arg) -> Result<&'a c
 ///
 /// # Safety
 /// `values` is NULL or points to `ndim` readable values.
-#[inline]
 pub unsafe fn values(
     values: *const i64,
     ndim: usize,
@@ -515,7 +502,6 @@ pub unsafe fn values(
 ///
 /// # Safety
 /// `to` is NULL or has room for the values.
-#[inline]
 pub unsafe fn write_values(values: Option<&[i64]>, to: *mut i64, arg: Arg) -> Result<()> {
     let values = values.unwrap_or(&[]);
     if values.is_empty() {
@@ -550,7 +536,6 @@ impl<T: Copy> Values<T> {
 ///
 /// # Safety
 /// `array` is NULL or points to `n` pointers, readable as long as the answer is used.
-#[inline]
 pub unsafe fn array<T>(array: *const T, n: u64, arg: Arg) -> Result<Values<T>> {
     if n == 0 {
         return Ok(Values { first: array, n: 0 });
@@ -566,7 +551,6 @@ pub unsafe fn array<T>(array: *const T, n: u64, arg: Arg) -> Result<Values<T>> {
 ///
 /// # Safety
 /// `out` is NULL or points to a writable variable, and [`pointers`] has judged it.
-#[inline]
 pub unsafe fn report<T>(out: *mut T, value: T) {
     if !out.is_null() {
         // SAFETY: the caller's word.

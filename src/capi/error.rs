@@ -120,7 +120,6 @@ impl Write for Text {
 }
 
 /// Runs the body of an exported function and reports its failure.
-#[inline]
 pub(crate) fn run(
     function: &'static str,
     error: *mut dlrs_error,

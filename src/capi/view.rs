@@ -184,7 +184,6 @@ impl dlrs_view_step {
 ///
 /// # Safety
 /// `array` is NULL or holds `ndim` values.
-#[inline]
 pub(super) unsafe fn values_of(
     array: *const i64,
     ndim: i32,

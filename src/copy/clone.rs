@@ -85,7 +85,6 @@ pub fn clone(
 }
 
 /// As [`clone`], for [`made`].
-#[inline]
 pub fn begin_clone(
     src: &Snapshot,
     wanted: &Wanted,

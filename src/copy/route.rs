@@ -222,7 +222,6 @@ pub fn host_access(src: &Memory, dst: &Memory, streams: &Streams) -> Result<()> 
 }
 
 /// Whether work of a device can be pending on either side.
-#[inline]
 fn pending(src: DLDevice, dst: DLDevice, streams: &Streams) -> bool {
     let named = !streams.src.is_null() || !streams.dst.is_null();
     named || has_default_stream(src.device_type) || has_default_stream(dst.device_type)

@@ -8,7 +8,6 @@ pub use dlpack_kernels::Loop;
 pub type Set = u64;
 
 /// The set of one loop; of none for a number that is no loop's.
-#[inline]
 pub fn only(i: usize) -> Set {
     if i < 64 { 1 << i } else { 0 }
 }
@@ -44,7 +43,6 @@ pub struct Nest<'a> {
 
 impl<'a> Nest<'a> {
     /// All of a simplified plan. Destination strides that are still negative (bits) are turned.
-    #[inline]
     pub fn new(plan: &'a Plan) -> Nest<'a> {
         let Plan { src, dst, item, .. } = *plan;
         let (mut src_bit, mut dst_bit) = (0, 0);
@@ -59,7 +57,6 @@ impl<'a> Nest<'a> {
     }
 
     /// Number of loops.
-    #[inline]
     pub fn len(&self) -> usize {
         self.plan.ndim()
     }
@@ -70,13 +67,11 @@ impl<'a> Nest<'a> {
     }
 
     /// Bytes of an item; 0 for bits.
-    #[inline]
     pub fn bytes(&self) -> usize {
         if let Item::Bytes(n) = self.item { n } else { 0 }
     }
 
     /// Loop `i`, or [`Dim::NONE`], in the unit of the item.
-    #[inline]
     pub fn dim(&self, i: usize) -> Dim {
         let Dim { n, src, dst } = self.plan.dim(i);
         let n = if self.split.0 == i { self.split.1 } else { n };
@@ -87,7 +82,6 @@ impl<'a> Nest<'a> {
     }
 
     /// Loop `i`, or [`Loop::NONE`], of a nest of whole bytes.
-    #[inline]
     pub fn at(&self, i: usize) -> Loop {
         // Here no destination stride is negative.
         let Dim { n, src, dst } = self.plan.dim(i);
@@ -96,7 +90,6 @@ impl<'a> Nest<'a> {
     }
 
     /// The loop `i` loops out from the innermost one, or [`Loop::NONE`].
-    #[inline]
     pub fn inner(&self, i: usize) -> Loop {
         self.at(self.len().wrapping_sub(1 + i))
     }
@@ -154,7 +147,6 @@ impl<'a> Nest<'a> {
     }
 
     /// As [`Nest::walk`], with pointers, of a nest of whole bytes.
-    #[inline]
     pub fn each(&self, inside: Set, visit: &mut dyn FnMut(*const u8, *mut u8)) {
         if only(self.len()) == inside.wrapping_add(1) {
             return visit(self.src, self.dst);

@@ -55,7 +55,6 @@ impl<T: Copy + PartialEq> PerKind<T> {
     }
 
     /// The table of a kind. Two calls may answer differently: a decision asks once.
-    #[inline]
     pub fn get(&self, device_type: DeviceCode) -> Option<&'static T> {
         let kept = self.slot(device_type)?.load(Acquire);
         // SAFETY: NULL or a copy, which stays and is never written again.

@@ -19,7 +19,6 @@ const ENDS: u8 = u8::MAX;
 pub const NONE: (Start, u8) = (Start(null()), 0);
 
 /// A text of fewer than 255 bytes.
-#[inline]
 pub const fn of(text: &'static str) -> (Start, u8) {
     let nbytes = if text.len() < ENDS as usize { text.len() as u8 } else { 0 };
     (Start(text.as_ptr()), nbytes)

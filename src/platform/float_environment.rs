@@ -74,7 +74,6 @@ pub struct FloatEnvironment(register::Word);
 
 impl FloatEnvironment {
     /// Puts the defaults in force.
-    #[inline]
     pub fn enter() -> Self {
         let callers = register::read();
         register::write(register::DEFAULT);
@@ -82,7 +81,6 @@ impl FloatEnvironment {
     }
 
     /// Gives the caller's settings and flags back.
-    #[inline]
     pub fn leave(self) {
         register::write(self.0);
     }

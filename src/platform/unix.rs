@@ -9,7 +9,6 @@ use super::names::Names;
 use super::workers::{Queue, STACK};
 
 /// Memory from `malloc`, aligned for any C object; `None` when there is none.
-#[inline]
 pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
     // SAFETY: malloc takes any size; `max(1)` keeps the answer for 0 bytes from being NULL.
     NonNull::new(unsafe { libc::malloc(nbytes.max(1)) }.cast())
@@ -19,7 +18,6 @@ pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 /// `memory` came from [`memory`] and is not used again.
-#[inline]
 pub unsafe fn give_back(memory: NonNull<u8>) {
     // SAFETY: the caller's word.
     unsafe { libc::free(memory.as_ptr().cast()) }
@@ -101,7 +99,6 @@ impl Drop for Held<'_> {
 }
 
 /// The number of the calling process.
-#[inline]
 pub fn process_id() -> i32 {
     // SAFETY: getpid has no precondition.
     unsafe { libc::getpid() }
@@ -171,7 +168,6 @@ unsafe extern "C" {
 }
 
 /// Ends the calling thread here, if it was cancelled: the caller holds nothing.
-#[inline]
 pub fn cancellation_point() {
     #[cfg(not(target_os = "android"))]
     // SAFETY: no precondition.

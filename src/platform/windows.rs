@@ -50,7 +50,6 @@ unsafe extern "system" {
 
 /// Memory from `malloc`, aligned for any C object; `None` when there is none. Whoever asks for it
 /// will hand out pointers to our functions with it, deleters first of all: so the library stays.
-#[inline]
 pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
     stay_loaded();
     // SAFETY: malloc takes any size; `max(1)` keeps the answer for 0 bytes from being NULL.
@@ -61,7 +60,6 @@ pub fn memory(nbytes: usize) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 /// `memory` came from [`memory`] and is not used again.
-#[inline]
 pub unsafe fn give_back(memory: NonNull<u8>) {
     // SAFETY: the caller's word.
     unsafe { libc::free(memory.as_ptr().cast()) }
@@ -99,7 +97,6 @@ impl Drop for Held<'_> {
 
 /// From now on FreeLibrary leaves the module where it is, as `-z nodelete` does on Linux. Not
 /// before: a host that only asks for the version gets its memory back. One load once it is done.
-#[inline]
 fn stay_loaded() {
     static STAYS: AtomicBool = AtomicBool::new(false);
     if !STAYS.load(Relaxed) {
@@ -179,7 +176,6 @@ pub unsafe fn library_loaded(name: *const c_char) -> Option<Library> {
 }
 
 /// The number of the calling process.
-#[inline]
 pub fn process_id() -> i32 {
     // SAFETY: no precondition.
     unsafe { GetCurrentProcessId() as i32 }
@@ -235,7 +231,6 @@ pub fn caches() -> [usize; 3] {
 }
 
 /// Threads are not cancelled here.
-#[inline]
 pub fn cancellation_point() {}
 
 /// The same.

@@ -88,7 +88,6 @@ pub fn check_align(align_bytes: u64) -> Result<usize> {
 }
 
 /// Bytes of the data of a compact tensor: everything is checked, nothing is allocated.
-#[inline]
 pub fn data_nbytes(request: &Request) -> Result<usize> {
     dtype::legal(request.dtype)?;
     device_type::check(request.device)?;
@@ -164,13 +163,11 @@ pub fn new_usual(
 }
 
 /// Makes a tensor. Its data is not initialised; a tensor of size zero has none.
-#[inline]
 pub fn new(request: &Request) -> Result<Versioned> {
     new_sized(request, data_nbytes(request)?)
 }
 
 /// As [`new`], for a request whose shape and dtype have been checked to need `nbytes` bytes.
-#[inline]
 pub fn new_sized(request: &Request, nbytes: usize) -> Result<Versioned> {
     match request.allocator.or_else(|| ALLOCATORS.get(request.device.device_type)) {
         Some(allocator) if nbytes > 0 => new_from(request, nbytes, allocator),

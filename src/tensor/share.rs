@@ -20,7 +20,6 @@ fn keep_frame() {
 ///
 /// # Safety
 /// `tensor` is live and not used again.
-#[inline]
 pub unsafe fn release(tensor: Versioned) {
     // SAFETY: the place of `deleter` is the same in every major.
     if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
@@ -34,7 +33,6 @@ pub unsafe fn release(tensor: Versioned) {
 ///
 /// # Safety
 /// `tensor` is live and not used again.
-#[inline]
 pub unsafe fn release_legacy(tensor: Legacy) {
     // SAFETY: the caller's word.
     if let Some(deleter) = unsafe { (&raw const (*tensor.as_ptr()).deleter).read() } {
@@ -71,7 +69,6 @@ unsafe fn release_other(tensor: Versioned) {
 ///
 /// # Safety
 /// `tensor` is live.
-#[inline]
 pub unsafe fn own(tensor: Versioned) -> Result<NonNull<Block>> {
     // SAFETY: the caller's word.
     match unsafe { block::of_versioned(tensor) } {
@@ -135,7 +132,6 @@ fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
 ///
 /// # Safety
 /// `tensor` is live.
-#[inline]
 pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
     // SAFETY: the caller's word.
     unsafe { own(tensor)?.as_ref() }.hold()?;

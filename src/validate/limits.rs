@@ -21,7 +21,6 @@ pub struct Limits {
 }
 
 /// Whether a set of numbers has this one.
-#[inline]
 fn has(set: u64, number: i32) -> bool {
     u32::try_from(number).is_ok_and(|number| set.checked_shr(number).is_some_and(|s| s & 1 != 0))
 }
@@ -43,7 +42,6 @@ impl Limits {
     ///
     /// # Safety
     /// `dtypes` is NULL or holds as many.
-    #[inline]
     pub unsafe fn check(&self, tensor: &Snapshot, target: Option<DLDevice>) -> Result<()> {
         if self.device_types | self.ranks == 0 && self.dtypes.is_null() {
             return Ok(());

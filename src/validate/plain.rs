@@ -73,7 +73,6 @@ fn device_of(pair: u64) -> DLDevice {
 ///
 /// # Safety
 /// `tensor` is aligned and points to a readable struct.
-#[inline]
 pub(super) unsafe fn members(tensor: *const DLTensor) -> DLTensor {
     // SAFETY: the caller's word.
     unsafe {

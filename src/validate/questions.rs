@@ -14,13 +14,11 @@ const OFFSET_MOST: u128 = 1 << 46;
 
 impl Snapshot {
     /// Number of elements.
-    #[inline]
     pub fn numel(&self) -> Result<i64> {
         layout::numel(self.shape())
     }
 
     /// Bytes of the elements laid out without gaps.
-    #[inline]
     pub fn nbytes(&self) -> Result<u64> {
         layout::packed_nbytes(self.numel()?, self.slot_bits())
     }

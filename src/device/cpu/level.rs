@@ -9,7 +9,6 @@ pub use dlpack_kernels::{Level, detected};
 static KERNELS: AtomicPtr<Kernels> = AtomicPtr::new(null_mut());
 
 /// The kernels of the level in use.
-#[inline]
 pub(super) fn kernels() -> &'static Kernels {
     // SAFETY: null, or a table, which lives as long as the program.
     let known = unsafe { KERNELS.load(Ordering::Relaxed).as_ref() };

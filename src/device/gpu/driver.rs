@@ -265,7 +265,6 @@ impl Driver {
     }
 
     /// Demands a driver that works, and the process in which it was started.
-    #[inline]
     pub fn ready(&self) -> Result<()> {
         let here = platform::process_id();
         match self.process.load(Acquire) {
@@ -330,7 +329,6 @@ impl Driver {
         Library::from_ptr(self.library.load(Acquire))
     }
 
-    #[inline]
     fn symbol(&self, function: Function) -> Result<Ptr> {
         match self.kept.symbols.get(function as usize).map(|place| place.load(Acquire)) {
             Some(address) if address.addr() > ABSENT => Ok(address),
@@ -362,7 +360,6 @@ impl Driver {
     }
 
     /// What a code says. A fault that is reported again, with no work done between, stays.
-    #[inline]
     fn check(&self, code: i32) -> Result<()> {
         if code == 0 { Ok(()) } else { Err(self.failed(code)) }
     }

@@ -122,7 +122,6 @@ fn leave(references: &AtomicUsize) -> bool {
 }
 
 /// Gives the data back; returns the base instead when it is a block of ours, for the loop.
-#[inline]
 unsafe fn free_owner(owner: &Owner) -> Option<NonNull<Block>> {
     // SAFETY: each owner was given to the block to be called once, when the last reference is
     // released.
