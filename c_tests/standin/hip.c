@@ -1,6 +1,9 @@
 /* HIP's functions, as far as the library and its tests use them; -DSTANDIN_HIP=5, 6 or 7. */
 #include "core.h"
 
+#ifndef STANDIN_HIP
+#define STANDIN_HIP 6
+#endif
 #ifdef VENDOR_HEADERS
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
@@ -8,13 +11,16 @@
 #else
 #include "hip_types.h"
 #endif
+#if STANDIN_HIP >= 6
+#define MEMORY_TYPE type
+#else
+#define MEMORY_TYPE memoryType
+#endif
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef STANDIN_HIP
-#define STANDIN_HIP 6
-#endif
 int is_hip = STANDIN_HIP;
 
 #define EXPORT __attribute__((visibility("default")))
@@ -220,7 +226,7 @@ EXPORT hipError_t hipPointerGetAttributes(hipPointerAttribute_t *out, const void
   memset(out, 0, sizeof *out);
   out->device = -2; /* hipInvalidDeviceId */
   if (it != NULL) {
-    out->memoryType = memory_type(it);
+    out->MEMORY_TYPE = memory_type(it);
     out->device = it->device;
     out->devicePointer = (void *)(uintptr_t)address;
     if (it->alias != NULL) {

@@ -18,7 +18,11 @@ typedef struct _hiprtcProgram *hiprtcProgram;
 typedef void *hipDeviceptr_t;
 
 typedef struct hipPointerAttribute_t {
-  int memoryType; /* `type` from version 6 on */
+#if STANDIN_HIP >= 6
+  int type;
+#else
+  int memoryType;
+#endif
   int device;
   void *devicePointer, *hostPointer;
   int isManaged;

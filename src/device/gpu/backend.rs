@@ -13,7 +13,7 @@ use crate::device::backend::{
 };
 use crate::error::{Error, Result, Status::*};
 
-const NONBLOCKING: u32 = 1; // CU_STREAM_NON_BLOCKING
+const NONBLOCKING: u32 = 1; // CU_STREAM_NON_BLOCKING, hipStreamNonBlocking
 
 fn size(nbytes: u64) -> Result<usize> {
     usize::try_from(nbytes).map_err(|_| Error::new(DLRS_NOMEM).value(nbytes as i64))

@@ -5,7 +5,7 @@ use super::driver::Vendor;
 use crate::error::{Error, Status::*};
 
 /// Work is not done yet.
-pub const NOT_READY: i32 = 600;
+pub const NOT_READY: i32 = 600; // CUDA_ERROR_NOT_READY, hipErrorNotReady
 /// No such device; some drivers say so of two that are no peers.
 pub const INVALID_DEVICE: i32 = 101;
 /// Access to another device's memory was allowed before.

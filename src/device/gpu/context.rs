@@ -10,8 +10,8 @@ use crate::error::{Error, Result, Status::*};
 
 /// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are no handles; they belong to the current context.
 const NAMED_STREAMS: usize = 2;
-const RELAXED: i32 = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
-const NOT_SUPPORTED: i32 = 801;
+const RELAXED: i32 = 2; // CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed
+const NOT_SUPPORTED: i32 = 801; // CUDA_ERROR_NOT_SUPPORTED, hipErrorNotSupported
 
 /// While it lives, the driver's calls of this thread go to the right device.
 pub struct Current<'a> {

@@ -9,8 +9,9 @@ use super::driver::{Driver, Ptr, Vendor};
 use super::{Memory, cuda, rocm};
 use crate::error::{Error, Field::*, Result, Status::*};
 
-const PORTABLE: u32 = 1; // CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE
-const GLOBAL: u32 = 1; // CU_MEM_ATTACH_GLOBAL
+/// For memory of the host that is allocated, and that is registered.
+const PORTABLE: u32 = 1; // CU_MEMHOSTALLOC_PORTABLE, hipHostRegisterPortable
+const GLOBAL: u32 = 1; // CU_MEM_ATTACH_GLOBAL, hipMemAttachGlobal
 const CONCURRENT_MANAGED: i32 = 89; // CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS
 /// Any memory of a driver's is aligned so; another address is none.
 const ALIGNED_ALWAYS: u64 = 64;

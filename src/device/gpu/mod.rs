@@ -79,7 +79,7 @@ static VENDORS: [Gpu; cfg!(feature = "cuda") as usize + cfg!(feature = "rocm") a
     })),
 ];
 
-const DISABLE_TIMING: u32 = 2; // CU_EVENT_DISABLE_TIMING
+const DISABLE_TIMING: u32 = 2; // CU_EVENT_DISABLE_TIMING, hipEventDisableTiming
 
 /// Kinds of memory of a vendor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

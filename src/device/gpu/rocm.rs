@@ -10,8 +10,8 @@ use crate::error::Result;
 
 /// The oldest runtime: ROCm 5.0.
 pub const OLDEST: i32 = 50_000_000;
-/// hipMemcpyDefault: the addresses tell.
-pub const BY_ADDRESS: i32 = 4;
+/// The addresses tell which way a copy goes.
+pub const BY_ADDRESS: i32 = 4; // hipMemcpyDefault
 
 const ROCM_6: i32 = 60_000_000;
 
