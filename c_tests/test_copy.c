@@ -166,9 +166,11 @@ static void explanations(void) {
   to->device = t_device(kDLCUDAHost, 0);
   REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
           dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+#ifndef DLRS_NO_CUDA
   from->device = t_device(kDLCUDA, 0);
   REFUSED(DLRS_OVERLAP_SRC_DST, 3, ANY, -1,
           dlrs_copy_explain(from, 0, to, 0, NULL, text, sizeof text, NULL, ERR));
+#endif
   from->device = to->device = CPU;
   CHECK(strcmp(text, "as it was") == 0);
   REFUSED(DLRS_NULL_ARG, 1, ANY, -1, dlrs_copy_explain(NULL, 0, to, 0, NULL, text, 9, NULL, ERR));
