@@ -4276,6 +4276,7 @@ dlrs_status dlrs_py_request_parse(void *const *args,
                                   dlrs_error *error);
 #endif  /* DLRS_NO_PYTHON */
 
+#ifndef DLRS_NO_PYTHON
 /* ---------------------------------------------------------------------------------------------
  * Python: tensors in private capsules, which no consumer takes.
  */
@@ -4318,6 +4319,7 @@ dlrs_status dlrs_py_holder_new_take(DLManagedTensorVersioned **tensor,
  * `object` is NULL or a live Python object, `name` NULL or a text that ends with NUL.
  */
 DLRS_API DLManagedTensorVersioned *dlrs_py_holder_get(void *object, const char *name);
+#endif  /* DLRS_NO_PYTHON */
 
 #ifndef DLRS_NO_PYTHON
 /* ---------------------------------------------------------------------------------------------

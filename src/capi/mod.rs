@@ -80,6 +80,7 @@ pub mod py_module;
 pub mod python;
 #[cfg(feature = "python")]
 pub mod python_error;
+#[cfg(feature = "python")]
 pub mod python_private;
 #[cfg(feature = "python")]
 pub mod python_stream;
