@@ -29,9 +29,11 @@ setup: # once, for all goals
 	@CARGO='$(CARGO)' PYTHON='$(PYTHON)' SETUP='$(SETUP)' tests/setup.sh $(or $(MAKECMDGOALS),build)
 
 # With the Python module, as the wheel has it; what CMake installs has none, and is built apart.
+# With FEATURES, which may be empty, these alone, as in Cargo.toml (docs/howto/linking.md).
 MODULE = target/module
-build: setup  ## build the release library; leaves target/lib and target/include
-	$(CARGO) build --release --locked -p dlpack_rs_cdylib --features module --target $(HOST) \
+build: setup  ## build the release library; leaves target/lib, target/include; FEATURES="cuda print"
+	$(CARGO) build --release --locked -p dlpack_rs_cdylib $(if $(filter undefined,$(origin FEATURES)),\
+	  --features module,--no-default-features --features "$(FEATURES)") --target $(HOST) \
 	  --target-dir $(MODULE)
 	@mkdir -p $(LIB) $(INCLUDE)
 	@ln -sfn ../../include $(INCLUDE)/dlpack
@@ -48,6 +50,7 @@ install:  ## install below PREFIX (/usr/local), or DESTDIR/PREFIX
 
 install-build: setup
 	cmake -S . -B target/cmake-install -DCMAKE_INSTALL_PREFIX="$(PREFIX)" \
+	  $(if $(filter undefined,$(origin FEATURES)),,-DDLPACK_RS_FEATURES="$(FEATURES)") \
 	  -DDLPACK_RS_CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)"
 	cmake --build target/cmake-install
 	@rm -f target/cmake-install/install_manifest.txt # root's, after sudo
@@ -70,6 +73,7 @@ TESTS = \
 	"c_tests/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/random.sh" \
 	"c_tests/levels/run.sh $(INCLUDE)/dlpack" \
+	"c_tests/features/run.sh $(INCLUDE)/dlpack" \
 	"c_tests/conform/run.sh $(INCLUDE)/dlpack $(LIB)" \
 	"tests/python/run.sh" \
 	"python/wheel.sh && python/test_wheel.sh" \

@@ -42,6 +42,25 @@ endif()
 set(_dlrs_cargo_out "${DLPACK_RS_CARGO_TARGET_DIR}/${_dlrs_target}/release")
 set(_dlrs_cargo_args build --release --locked --package dlpack_rs_cdylib
   --target-dir "${DLPACK_RS_CARGO_TARGET_DIR}" --target "${_dlrs_target}")
+string(REGEX MATCHALL "[a-z]+" _dlrs_features "${DLPACK_RS_FEATURES}")
+foreach(_dlrs_feature IN LISTS _dlrs_features)
+  if(NOT _dlrs_feature IN_LIST _dlrs_all_features)
+    message(FATAL_ERROR "DLPACK_RS_FEATURES has ${_dlrs_feature}, which is none of: "
+      "${_dlrs_all_features}")
+  endif()
+endforeach()
+# What the header then does not declare, for the users of the library.
+set(_dlrs_definitions "")
+foreach(_dlrs_feature IN LISTS _dlrs_all_features)
+  if(NOT _dlrs_feature IN_LIST _dlrs_features)
+    string(TOUPPER "DLRS_NO_${_dlrs_feature}" _dlrs_definition)
+    list(APPEND _dlrs_definitions ${_dlrs_definition})
+  endif()
+endforeach()
+list(JOIN _dlrs_features " " _dlrs_feature_names)
+if(_dlrs_definitions)
+  list(APPEND _dlrs_cargo_args --no-default-features "--features=${_dlrs_feature_names}")
+endif()
 if(_dlrs_wheel) # whose library is Python's extension module as well
   list(APPEND _dlrs_cargo_args --features module)
 endif()
@@ -86,6 +105,7 @@ else()
   endif()
   list(APPEND _dlrs_commands COMMAND "${CMAKE_COMMAND}" -E env "CC=${_dlrs_cc}"
     "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}" VISIBILITY=${_dlrs_visibility}
+    "FEATURES=${_dlrs_feature_names}"
     sh "${PROJECT_SOURCE_DIR}/cdylib/static.sh" "${_dlrs_cargo_out}/${DLPACK_RS_STATIC}"
     "${_dlrs_libdir}/${DLPACK_RS_STATIC}")
   list(APPEND _dlrs_staged "${_dlrs_libdir}/${DLPACK_RS_STATIC}")

@@ -83,6 +83,9 @@ set(_dlrs_pc_cflags "")
 if(DLPACK_RS_DLPACK_DIR)
   set(_dlrs_pc_cflags " -I${DLPACK_RS_DLPACK_DIR}")
 endif()
+foreach(_dlrs_definition IN LISTS _dlrs_definitions)
+  string(APPEND _dlrs_pc_cflags " -D${_dlrs_definition}")
+endforeach()
 configure_file(cmake/dlpack_rs.pc.in
   "${DLPACK_RS_STAGE}/${DLPACK_RS_LIBDIR}/pkgconfig/dlpack_rs.pc" @ONLY)
 

@@ -28,9 +28,18 @@ if cargo clippy --version >/dev/null 2>&1; then
   row "clippy" cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
   row "clippy, with the Python module" \
     cargo clippy --quiet --locked -p dlpack_rs_cdylib --features module -- -D warnings
+  for features in "" "cuda print"; do
+    row "clippy, with the features \"$features\"" cargo clippy --quiet --locked -p dlpack_rs_cdylib \
+      --no-default-features --features "$features" -- -D warnings
+  done
 else
   absent clippy "rust-clippy or rust-web-clippy"
 fi
+read -ra features < <(sed -n 's/^default = //p' cdylib/Cargo.toml | tr -d '[],"')
+for feature in "${features[@]}"; do
+  row "without the feature $feature" cargo check --quiet --locked -p dlpack_rs_cdylib \
+    --no-default-features --features "$(printf '%s\n' "${features[@]}" | grep -vx "$feature" | tr '\n' ' ')"
+done
 row "rustdoc" env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --no-deps --document-private-items \
   -p dlpack_rs -p headers --features dlpack_rs/module
 # The oldest Rust that Cargo.toml names, where it is here.

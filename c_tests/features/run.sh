@@ -97,6 +97,49 @@ combination() { # combination FEATURES
   echo "\"$1\": $(echo "$programs" | wc -w) programs, $(wc -l <"$out/exports") functions"
 }
 
+# What is installed of the first combination tells its users what it has: by both of its libraries,
+# left_out.c is compiled with what CMake's targets and pkg-config define.
+installed() { # installed FEATURES
+  cmake -S . -B "$out/cmake" "-DDLPACK_RS_FEATURES=$1" "-DDLPACK_RS_CARGO_TARGET_DIR=$target" \
+    "-DCMAKE_INSTALL_PREFIX=$out/prefix" && cmake --build "$out/cmake" &&
+    cmake --install "$out/cmake" || return 1
+  mkdir "$out/consumer"
+  cat >"$out/consumer/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.16)
+project(consumer C)
+find_package(dlpack_rs REQUIRED COMPONENTS shared static $1)
+if(NOT "\${dlpack_rs_FEATURES}" STREQUAL "${1// /;}")
+  message(FATAL_ERROR "features: \${dlpack_rs_FEATURES}")
+endif()
+foreach(feature IN ITEMS cuda rocm python cast print vectors)
+  find_package(dlpack_rs QUIET COMPONENTS \${feature})
+  list(FIND dlpack_rs_FEATURES \${feature} place)
+  if((place EQUAL -1 AND dlpack_rs_\${feature}_FOUND) OR
+     (NOT place EQUAL -1 AND NOT dlpack_rs_\${feature}_FOUND))
+    message(FATAL_ERROR "component \${feature}: \${dlpack_rs_\${feature}_FOUND}")
+  endif()
+endforeach()
+find_package(Threads REQUIRED)
+foreach(kind IN ITEMS shared static)
+  add_executable(\${kind} $PWD/c_tests/features/left_out.c $PWD/c_tests/harness.c $PWD/c_tests/inject.c)
+  target_include_directories(\${kind} PRIVATE "$PWD/c_tests" "$out/prefix/include/dlpack")
+  target_link_libraries(\${kind} dlpack_rs::dlpack_rs_\${kind} Threads::Threads \${CMAKE_DL_LIBS})
+endforeach()
+CMAKE
+  cmake -S "$out/consumer" -B "$out/consumer/build" "-DCMAKE_PREFIX_PATH=$out/prefix" &&
+    cmake --build "$out/consumer/build" && "$out/consumer/build/shared" && "$out/consumer/build/static" ||
+    return 1
+  PKG_CONFIG_PATH=$(echo "$out"/prefix/lib*/pkgconfig)
+  export PKG_CONFIG_PATH
+  [ "$(pkg-config --variable=features dlpack_rs)" = "$1" ] || return 1
+  # shellcheck disable=SC2046
+  gcc -Ic_tests $(pkg-config --cflags dlpack_rs) "-I$out/prefix/include/dlpack" \
+    c_tests/{features/left_out,harness,inject}.c $(pkg-config --libs dlpack_rs) -ldl -lpthread \
+    "-Wl,-rpath,$out/prefix/lib" -o "$out/by_pkg_config" && "$out/by_pkg_config"
+}
+
 for features in "$@"; do combination "$features"; done
+unset FEATURES
+try "installed with \"$1\"" installed "$1"
 echo "features: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
