@@ -1,26 +1,140 @@
 //! Arguments of calls: positions and keywords, numbers, shapes, names.
 
-use core::ffi::{CStr, c_ulong};
+use core::ffi::c_ulong;
 use core::fmt;
+use core::ptr::null_mut;
 use core::slice::from_raw_parts;
 
-use super::failure::{Answer, Failure, Message, made};
+use super::failure::{done, raise, refused, set, wrong};
 use super::tensor;
 use crate::abi::{DLDataType, DLDataTypeCode, DLDevice};
 use crate::copy::CopyPolicy;
-use crate::error::{Arg, Error, Status::*};
+use crate::error::{Arg, Error, Result, Status::*};
 use crate::layout::{MAX_NDIM, Order};
-use crate::python::raise::{KindOf, Quoted, class_of, refused};
+use crate::python::raise::{KindOf, Quoted, class_of, raised, required, utf8};
 use crate::python::{Owned, PyObject, Python, is_text};
 use crate::{device_type, dtype};
 
-/// The arguments of one call.
+/// The most arguments with a place of their own.
+const MOST: usize = 5;
+
+/// The arguments of one call by their places; NULL for what is not given.
+pub type Values = [*mut PyObject; MOST];
+
+/// What a method does with an object and the arguments.
+pub type Body = unsafe fn(*mut PyObject, &Call, &Values) -> Result<Owned>;
+
+/// How many arguments may be given by position.
 #[derive(Clone, Copy)]
+pub struct Positions {
+    /// Those that are given by position only, and must be.
+    pub least: u8,
+    /// With those that may be.
+    pub most: u8,
+}
+
+/// A method: its name in Python, and its parameters as Python's signatures have them. In front of
+/// `/` are those that are needed, by position; behind `*` those by keyword only; `(..)` are any
+/// number by position.
+macro_rules! method {
+    (
+        $(#[$doc:meta])* $name:ident, $shown:literal, |$object:ident, $call:ident|
+        ($($only:ident)* / $($any:ident)* * $($named:ident)*) $body:block
+    ) => {
+        $crate::python::module::arguments::method!(
+            @ $(#[$doc])* $name,
+            concat!($(stringify!($any), "\0",)* $(stringify!($named), "\0",)* "\0", $shown),
+            {
+                const LEAST: u8 = <[&str]>::len(&[$(stringify!($only)),*]) as u8;
+                const ANY: u8 = <[&str]>::len(&[$(stringify!($any)),*]) as u8;
+                $crate::python::module::arguments::Positions { least: LEAST, most: LEAST + ANY }
+            },
+            |$object, $call, [$($only,)* $($any,)* $($named,)*]| $body
+        );
+    };
+    (
+        $(#[$doc:meta])* $name:ident, $shown:literal, |$object:ident, $call:ident| (..) $body:block
+    ) => {
+        $crate::python::module::arguments::method!(
+            @ $(#[$doc])* $name, concat!("\0", $shown),
+            $crate::python::module::arguments::Positions { least: 0, most: u8::MAX },
+            |$object, $call, []| $body
+        );
+    };
+    (
+        @ $(#[$doc:meta])* $name:ident, $text:expr, $positions:expr,
+        |$object:ident, $call:ident, [$($value:ident,)*]| $body:block
+    ) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Python calls it for a `Tensor`.
+        pub unsafe extern "C" fn $name(
+            object: *mut PyObject,
+            args: *const *mut PyObject,
+            nargs: isize,
+            keywords: *mut PyObject,
+        ) -> *mut PyObject {
+            use $crate::python::module::arguments::{Call, Values, called};
+            unsafe fn body(
+                $object: *mut PyObject,
+                $call: &Call,
+                &[$($value,)* ..]: &Values,
+            ) -> $crate::error::Result<$crate::python::Owned> {
+                // SAFETY: `called` runs it for this method.
+                unsafe { $body }
+            }
+            // SAFETY: Python's word.
+            unsafe { called(object, args, nargs, keywords, $text, $positions, body) }
+        }
+    };
+}
+pub(super) use method;
+
+/// Runs a method on what Python passes to a [`super::spec::Method`]. `text` has the names of the
+/// parameters behind the needed ones, each with its NUL, one more NUL, and the method's name.
+///
+/// # Safety
+/// Python is calling, and the body is that of the method.
+pub unsafe fn called(
+    object: *mut PyObject,
+    args: *const *mut PyObject,
+    nargs: isize,
+    keywords: *mut PyObject,
+    text: &'static str,
+    positions: Positions,
+    body: Body,
+) -> *mut PyObject {
+    // SAFETY: the tuple of names is live; the calling convention says how many values follow.
+    unsafe {
+        let python = Python::calling();
+        let count = if keywords.is_null() { 0 } else { python.PyTuple_Size(keywords) };
+        let (nargs, count) = (nargs.max(0) as usize, count.max(0) as usize);
+        let args = if args.is_null() { (&raw const keywords).cast() } else { args };
+        let (positional, named) =
+            (from_raw_parts(args, nargs), from_raw_parts(args.add(nargs), count));
+        let call = Call { python, text, positional, named, keywords };
+        let mut values = [null_mut(); MOST];
+        let answer = match call.bind(positions, &mut values) {
+            Ok(()) => body(object, &call, &values),
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(object) => object.into_ptr(),
+            Err(error) => {
+                raise(python, call.name(), &error);
+                null_mut()
+            }
+        }
+    }
+}
+
+/// The arguments of one call.
 pub struct Call<'a> {
     /// Python.
     pub python: Python,
-    /// The function, as Python knows it.
-    name: &'static str,
+    /// The names of [`called`].
+    text: &'static str,
     /// Arguments by position.
     pub positional: &'a [*mut PyObject],
     /// Values of the keywords.
@@ -29,71 +143,63 @@ pub struct Call<'a> {
     keywords: *mut PyObject,
 }
 
-impl<'a> Call<'a> {
-    /// What Python passes to a [`super::spec::Method`].
-    ///
-    /// # Safety
-    /// The arguments are those of such a call, which lasts for `'a`.
-    #[inline]
-    pub unsafe fn new(
-        python: Python,
-        name: &'static str,
-        args: *const *mut PyObject,
-        nargs: isize,
-        keywords: *mut PyObject,
-    ) -> Call<'a> {
-        // SAFETY: the tuple of names is live; the calling convention says how many values follow.
-        unsafe {
-            let count = if keywords.is_null() { 0 } else { python.PyTuple_Size(keywords) };
-            let (nargs, count) = (nargs.max(0) as usize, count.max(0) as usize);
-            let args = if args.is_null() { (&raw const keywords).cast() } else { args };
-            let (positional, named) =
-                (from_raw_parts(args, nargs), from_raw_parts(args.add(nargs), count));
-            Call { python, name, positional, named, keywords }
+impl Call<'_> {
+    /// The function, as Python knows it.
+    #[cold]
+    pub fn name(&self) -> &'static str {
+        self.text.rsplit('\0').next().unwrap_or_default()
+    }
+
+    /// The place of a keyword among the parameters that have names.
+    fn place(&self, keyword: *mut PyObject) -> Option<usize> {
+        let mut names = self.text.as_bytes();
+        let mut place = 0;
+        while names.first().is_some_and(|&byte| byte != 0) {
+            // SAFETY: keywords are texts, and each name has its NUL.
+            if unsafe {
+                self.python.PyUnicode_CompareWithASCIIString(keyword, names.as_ptr().cast())
+            } == 0
+            {
+                return Some(place);
+            }
+            let end = names.iter().position(|&byte| byte == 0)?;
+            names = names.get(end + 1..)?;
+            place += 1;
         }
+        None
     }
 
-    /// Puts each argument where its name is in `names`; of these, the first `most` may be given
-    /// by position. What is not given stays as it is.
-    #[inline(never)]
-    pub fn bind(self, names: &[&CStr], most: usize, values: &mut [*mut PyObject]) -> Answer<()> {
-        self.bind_here(names, most, values)
-    }
-
-    /// As [`Call::bind`], compiled into its caller: for what is called most.
-    #[inline(always)]
-    pub fn bind_here(
-        self,
-        names: &[&CStr],
-        most: usize,
-        values: &mut [*mut PyObject],
-    ) -> Answer<()> {
-        if self.positional.len() > most {
-            let given = self.positional.len();
-            return Err(self
-                .wrong(format_args!("takes at most {most} positional arguments ({given} given)")));
+    /// Puts each argument where its name is; what is not given stays as it is.
+    fn bind(&self, positions: Positions, values: &mut Values) -> Result<()> {
+        let (least, most) = (usize::from(positions.least), usize::from(positions.most));
+        let given = self.positional.len();
+        if given > most || given < least {
+            const WORDS: [&str; MOST + 1] = ["", "one", "two", "three", "four", "five"];
+            let ending = if most == 1 { "" } else { "s" };
+            return Err(match WORDS.get(least) {
+                Some(word) if least == most && least > 0 => self.wrong(format_args!(
+                    "takes exactly {word} positional argument{ending} ({given} given)"
+                )),
+                _ => self.wrong(format_args!(
+                    "takes at most {most} positional argument{ending} ({given} given)"
+                )),
+            });
         }
         values.iter_mut().zip(self.positional).for_each(|(to, from)| *to = *from);
         for (place, &value) in self.named.iter().enumerate() {
             // SAFETY: a tuple of as many names as there are values.
             let keyword = unsafe { self.python.PyTuple_GetItem(self.keywords, place as isize) };
-            let found = names.iter().position(|name| is(self.python, keyword, name));
-            match found.and_then(|found| values.get_mut(found)) {
-                Some(slot) if found.is_some_and(|found| found >= self.positional.len()) => {
-                    *slot = value;
-                }
+            let slot = self.place(keyword).and_then(|place| values.get_mut(least + place));
+            match slot {
+                Some(slot) if slot.is_null() => *slot = value,
                 // The words of Python's own functions: consumers of `__dlpack__` look for them.
-                Some(_) => {
+                slot => {
+                    let what = match slot {
+                        Some(_) => "got multiple values for argument",
+                        None => "got an unexpected keyword argument",
+                    };
                     let keyword = Quoted(text(self.python, keyword)?);
-                    return Err(
-                        self.wrong(format_args!("got multiple values for argument '{keyword}'"))
-                    );
-                }
-                None => {
-                    let keyword = Quoted(text(self.python, keyword)?);
-                    return Err(
-                        self.wrong(format_args!("got an unexpected keyword argument '{keyword}'"))
-                    );
+                    return Err(self.wrong(format_args!("{what} '{keyword}'")));
                 }
             }
         }
@@ -102,29 +208,24 @@ impl<'a> Call<'a> {
 
     /// TypeError: `name() what`.
     #[cold]
-    fn wrong(&self, what: fmt::Arguments) -> Failure {
-        let text = format_args!("{}() {what}", self.name);
-        refuse(self.python, self.python.PyExc_TypeError(), text)
+    pub fn wrong(&self, what: impl fmt::Display) -> Error {
+        wrong(self.python, self.name(), what)
     }
 
     /// The exception for a text that is not understood, or that names what there is not.
     #[cold]
-    fn misread(&self, error: Error, parameter: Arg, text: &[u8]) -> Failure {
-        let mut message = Message::EMPTY;
-        let _ = error.of(parameter).write(self.name, Some(text), &mut message);
+    fn misread(&self, error: Error, parameter: Arg, text: &[u8]) -> Error {
         let kind = match error.status {
             // A wrong argument, not a tensor that cannot be exchanged.
             DLRS_DTYPE_CODE | DLRS_DTYPE_BITS | DLRS_DTYPE_LANES => self.python.PyExc_ValueError(),
             status => class_of(self.python, status as i32),
         };
-        // SAFETY: attached, by `Python`; the text ends with NUL.
-        unsafe { self.python.PyErr_SetString(kind, message.as_ptr()) };
-        Failure::Raised
+        set(self.python, kind, self.name(), &error.of(parameter), Some(text))
     }
 
     /// A dtype by its name, by the type of NumPy, PyTorch or another that has that name, or by
     /// Python's type of such numbers.
-    pub fn dtype(&self, object: *mut PyObject) -> Answer<DLDataType> {
+    pub fn dtype(&self, object: *mut PyObject) -> Result<DLDataType> {
         let python = self.python;
         if let Some(number) = Number::of_type(python, object) {
             return Ok(number.dtype());
@@ -143,7 +244,7 @@ impl<'a> Call<'a> {
     }
 
     /// A device: its name, or the pair of `__dlpack_device__`.
-    pub fn device(&self, object: *mut PyObject) -> Answer<DLDevice> {
+    pub fn device(&self, object: *mut PyObject) -> Result<DLDevice> {
         const DEVICE: Arg = Arg::device;
         let python = self.python;
         if is_text(python, object) {
@@ -166,7 +267,7 @@ impl<'a> Call<'a> {
     }
 
     /// A memory order: 'C', 'F', 'A' or 'K'; C when it is not given.
-    pub fn order(&self, object: *mut PyObject) -> Answer<Order> {
+    pub fn order(&self, object: *mut PyObject) -> Result<Order> {
         if object.is_null() {
             return Ok(Order::C);
         }
@@ -178,37 +279,19 @@ impl<'a> Call<'a> {
         order.ok_or_else(|| {
             let given = Given(self.python, object);
             let text =
-                format_args!("{}: order must be 'C', 'F', 'A' or 'K', not {given}", self.name);
-            refuse(self.python, self.python.PyExc_ValueError(), text)
+                format_args!("{}: order must be 'C', 'F', 'A' or 'K', not {given}", self.name());
+            refused(self.python, self.python.PyExc_ValueError(), text)
         })
     }
 
-    /// Refuses every keyword.
-    pub fn no_keywords(self) -> Answer<Self> {
-        match self.named {
-            [] => Ok(self),
-            _ => Err(Failure::Call("takes no keyword arguments")),
-        }
-    }
-
-    /// The one argument, given by position.
-    #[inline]
-    pub fn sole(self) -> Answer<*mut PyObject> {
-        match *self.no_keywords()?.positional {
-            [argument] => Ok(argument),
-            _ => Err(Failure::Call("takes exactly one argument")),
-        }
-    }
-
     /// Numbers given one by one or as one sequence.
-    pub fn numbers(self, room: &mut [i64; MAX_NDIM]) -> Answer<&[i64]> {
-        let call = self.no_keywords()?;
-        match *call.positional {
-            [one] if !is_index(call.python, one) => sequence(call.python, one, room),
+    pub fn numbers<'r>(&self, room: &'r mut [i64; MAX_NDIM]) -> Result<&'r [i64]> {
+        match *self.positional {
+            [one] if !is_index(self.python, one) => sequence(self.python, one, room),
             ref several => {
                 let count = several.len();
-                fill(room, count, |place| match several.get(place) {
-                    Some(&item) => number(call.python, item),
+                fill(room, count, &mut |place| match several.get(place) {
+                    Some(&item) => number(self.python, item),
                     None => Ok(0),
                 })
             }
@@ -276,12 +359,6 @@ pub fn is_index(python: Python, object: *mut PyObject) -> bool {
     unsafe { python.PyIndex_Check(object) != 0 }
 }
 
-/// Whether a text of Python's is this one.
-fn is(python: Python, text: *mut PyObject, name: &CStr) -> bool {
-    // SAFETY: keywords are texts.
-    unsafe { python.PyUnicode_CompareWithASCIIString(text, name.as_ptr()) == 0 }
-}
-
 /// NULL, or None.
 #[inline]
 pub fn is_none(python: Python, object: *mut PyObject) -> bool {
@@ -290,12 +367,12 @@ pub fn is_none(python: Python, object: *mut PyObject) -> bool {
 
 /// A whole number.
 #[inline]
-pub fn number(python: Python, object: *mut PyObject) -> Answer<i64> {
+pub fn number(python: Python, object: *mut PyObject) -> Result<i64> {
     fitting(python, object, Python::PyExc_ValueError)
 }
 
 /// A whole number that is the index of an element.
-pub fn index(python: Python, object: *mut PyObject) -> Answer<i64> {
+pub fn index(python: Python, object: *mut PyObject) -> Result<i64> {
     fitting(python, object, Python::PyExc_IndexError)
 }
 
@@ -305,46 +382,46 @@ fn fitting(
     python: Python,
     object: *mut PyObject,
     error: fn(Python) -> *mut PyObject,
-) -> Answer<i64> {
+) -> Result<i64> {
     // SAFETY: a live object.
     let value = unsafe { python.PyNumber_AsSsize_t(object, error(python)) };
     // SAFETY: attached.
     if value == -1 && unsafe { !python.PyErr_Occurred().is_null() } {
-        return Err(Failure::Raised);
+        return Err(raised());
     }
     Ok(value as i64)
 }
 
 /// An axis.
-pub fn axis(python: Python, object: *mut PyObject) -> Answer<i32> {
+pub fn axis(python: Python, object: *mut PyObject) -> Result<i32> {
     // What does not fit is no axis either.
     Ok(i32::try_from(number(python, object)?).unwrap_or(i32::MAX))
 }
 
 /// The numbers of a sequence, or one number.
-pub fn shape(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Answer<&[i64]> {
+pub fn shape(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Result<&[i64]> {
     if is_index(python, object) {
-        return fill(room, 1, |_| number(python, object));
+        return fill(room, 1, &mut |_| number(python, object));
     }
     sequence(python, object, room)
 }
 
-fn sequence(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Answer<&[i64]> {
+fn sequence(python: Python, object: *mut PyObject, room: &mut [i64; MAX_NDIM]) -> Result<&[i64]> {
     // SAFETY: a live object.
     let count = unsafe { python.PySequence_Size(object) };
-    let Ok(count) = usize::try_from(count) else { return Err(Failure::Raised) };
-    fill(room, count, |place| {
+    let Ok(count) = usize::try_from(count) else { return Err(raised()) };
+    fill(room, count, &mut |place| {
         // SAFETY: a live sequence.
-        let item = unsafe { made(python.PySequence_GetItem(object, place as isize)) }?;
+        let item = unsafe { required(python.PySequence_GetItem(object, place as isize)) }?;
         number(python, item.as_ptr())
     })
 }
 
-fn fill(
-    room: &mut [i64; MAX_NDIM],
+fn fill<'r>(
+    room: &'r mut [i64; MAX_NDIM],
     count: usize,
-    mut value: impl FnMut(usize) -> Answer<i64>,
-) -> Answer<&[i64]> {
+    value: &mut dyn FnMut(usize) -> Result<i64>,
+) -> Result<&'r [i64]> {
     let Some(slots) = room.get_mut(..count) else {
         return Err(Error::new(DLRS_NDIM).value(count as i64).limit(MAX_NDIM as i64).into());
     };
@@ -355,35 +432,21 @@ fn fill(
 }
 
 /// The bytes of a text, borrowed from it.
-pub fn text<'a>(python: Python, object: *mut PyObject) -> Answer<&'a [u8]> {
-    let mut nbytes = 0;
+fn text<'a>(python: Python, object: *mut PyObject) -> Result<&'a [u8]> {
     // SAFETY: a live object, which keeps its UTF-8 form; the call keeps the object.
-    unsafe {
-        let text = python.PyUnicode_AsUTF8AndSize(object, &mut nbytes);
-        if text.is_null() {
-            return Err(Failure::Raised);
-        }
-        Ok(from_raw_parts(text.cast(), nbytes.max(0) as usize))
-    }
+    unsafe { utf8(python, object) }
 }
 
 /// What names a dtype that is no text: the name of a type, else what it is written as.
-fn name_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+fn name_of(python: Python, object: *mut PyObject) -> Result<Owned> {
     // SAFETY: live objects.
     unsafe {
-        let name = made(python.PyUnicode_InternFromString(c"__name__".as_ptr()))?;
+        let name = required(python.PyUnicode_InternFromString(c"__name__".as_ptr()))?;
         match python.attribute(object, name.as_ptr())? {
             Some(name) if is_text(python, name.as_ptr()) => Ok(name),
-            _ => made(python.PyObject_Str(object)),
+            _ => required(python.PyObject_Str(object)),
         }
     }
-}
-
-/// Sets an exception with a text of ours.
-#[cold]
-pub fn refuse(python: Python, kind: *mut PyObject, text: fmt::Arguments) -> Failure {
-    refused(python, kind, text);
-    Failure::Raised
 }
 
 /// A wrong argument in a message: itself if it is a text, else the name of its type.
@@ -410,16 +473,16 @@ pub fn is_tuple(python: Python, object: *mut PyObject) -> bool {
 }
 
 /// Whether an object is true; one that is not given is not.
-pub fn truth(python: Python, object: *mut PyObject) -> Answer<bool> {
+pub fn truth(python: Python, object: *mut PyObject) -> Result<bool> {
     if object.is_null() {
         return Ok(false);
     }
     // SAFETY: a live object.
-    super::failure::done(unsafe { python.PyObject_IsTrue(object) })
+    done(unsafe { python.PyObject_IsTrue(object) })
 }
 
 /// `copy` of the array API: None, True or False.
-pub fn policy(python: Python, object: *mut PyObject) -> Answer<CopyPolicy> {
+pub fn policy(python: Python, object: *mut PyObject) -> Result<CopyPolicy> {
     if is_none(python, object) {
         return Ok(CopyPolicy::IfNeeded);
     }

@@ -10,7 +10,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use super::failure::{Answer, raise};
+use super::failure::answer_truth;
 use super::tensor;
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::copy;
@@ -62,15 +62,10 @@ fn refuse(detail: &'static str) -> Error {
 pub unsafe extern "C" fn get(object: *mut PyObject, view: *mut PyBuffer, flags: c_int) -> c_int {
     // SAFETY: Python's word.
     unsafe {
-        let python = Python::calling();
-        match export(python, object, view, flags) {
-            Ok(()) => 0,
-            Err(failure) => {
-                (*view).obj = null_mut();
-                raise(python, "memoryview", &failure);
-                -1
-            }
-        }
+        answer_truth("memoryview", |python| {
+            (*view).obj = null_mut();
+            export(python, object, view, flags).map(|()| false)
+        })
     }
 }
 
@@ -111,7 +106,7 @@ unsafe fn export(
     object: *mut PyObject,
     view: *mut PyBuffer,
     flags: c_int,
-) -> Answer<()> {
+) -> Result<()> {
     let mut tensor = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe { tensor::read(object, Rules::COPY, &mut tensor)? };

@@ -1,12 +1,8 @@
 //! Copies in another order or place.
 
-use core::ffi::CStr;
-use core::ptr::null_mut;
-
-use super::arguments;
-use super::failure::{Answer, Failure, made};
+use super::arguments::{self, method};
+use super::failure::truth;
 use super::tensor;
-use super::views::method;
 use crate::copy::{self, Options};
 use crate::error::Result;
 use crate::layout::{self, Order};
@@ -24,8 +20,8 @@ const OPTIONS: &Options = &Options::DEFAULT;
 unsafe fn derived(
     python: Python,
     object: *mut PyObject,
-    make: impl FnOnce(&Snapshot) -> Result<Versioned>,
-) -> Answer<Owned> {
+    make: &mut dyn FnMut(&Snapshot) -> Result<Versioned>,
+) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; the reference that the call has keeps the object.
     unsafe {
@@ -39,61 +35,53 @@ unsafe fn derived(
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-pub unsafe fn copy_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+pub unsafe fn copy_of(python: Python, object: *mut PyObject) -> Result<Owned> {
     // SAFETY: the caller's word.
-    unsafe { derived(python, object, |from| copy::clone(from, Order::C, from.device, OPTIONS)) }
+    unsafe {
+        derived(python, object, &mut |from| copy::clone(from, Order::C, from.device, OPTIONS))
+    }
 }
-
-const ORDER: &CStr = c"order";
 
 method!(
     /// `copy(order='C')`
-    copy_method, "copy", |object, call| {
-        let mut values = [null_mut()];
-        call.bind(&[ORDER], 1, &mut values)?;
-        let order = match call.order(values[0])? {
+    copy_method, "copy", |object, call| (/ order *) {
+        let order = match call.order(order)? {
             Order::A => Order::C,
             order => order,
         };
-        derived(call.python, object, |from| copy::clone(from, order, from.device, OPTIONS))
+        derived(call.python, object, &mut |from| copy::clone(from, order, from.device, OPTIONS))
     }
 );
 method!(
     /// `contiguous(order='C')`
-    contiguous, "contiguous", |object, call| {
-        let mut values = [null_mut()];
-        call.bind(&[ORDER], 1, &mut values)?;
-        let order = call.order(values[0])?;
+    contiguous, "contiguous", |object, call| (/ order *) {
+        let order = call.order(order)?;
         let tensor = Block::versioned(tensor::block_of(object));
-        derived(call.python, object, |from| {
+        derived(call.python, object, &mut |from| {
             copy::made(OPTIONS, &mut |job| copy::contiguous(from, tensor, order, OPTIONS, job))
         })
     }
 );
 method!(
     /// `is_contiguous(order='C')`
-    is_contiguous, "is_contiguous", |object, call| {
-        let mut values = [null_mut()];
-        call.bind(&[ORDER], 1, &mut values)?;
-        let order = call.order(values[0])?;
+    is_contiguous, "is_contiguous", |object, call| (/ order *) {
+        let order = call.order(order)?;
         let mut snapshot = Snapshot::new();
         tensor::read(object, OPTIONS.rules(), &mut snapshot)?;
         let dense = layout::is_contiguous(snapshot.shape(), snapshot.strides(), order);
-        made(call.python.PyBool_FromLong(dense.into()))
+        truth(call.python, dense)
     }
 );
 method!(
     /// `to(device, *, copy=None)`
-    to, "to", |object, call| {
-        let mut values = [null_mut(); 2];
-        call.bind(&[c"device", c"copy"], 1, &mut values)?;
-        if values[0].is_null() {
-            return Err(Failure::Call("needs a device"));
+    to, "to", |object, call| (/ device * copy) {
+        if device.is_null() {
+            return Err(call.wrong("needs a device"));
         }
-        let device = call.device(values[0])?;
-        let policy = arguments::policy(call.python, values[1])?;
+        let device = call.device(device)?;
+        let policy = arguments::policy(call.python, copy)?;
         let tensor = Block::versioned(tensor::block_of(object));
-        derived(call.python, object, |from| {
+        derived(call.python, object, &mut |from| {
             copy::made(OPTIONS, &mut |job| {
                 copy::to_device(from, tensor, device, policy, OPTIONS, job)
             })

@@ -1,20 +1,20 @@
 //! `from_dlpack`, `__dlpack__`, and what the C exchange API of the type `Tensor` does.
 
-use core::ffi::{CStr, c_int, c_void};
-use core::ptr::{NonNull, null_mut};
+use core::ffi::{c_int, c_void};
+use core::ptr::NonNull;
 
-use super::arguments::{self};
+use super::arguments::{self, method};
 use super::attributes::tuple;
-use super::failure::{Answer, Failure, made, raise as raise_failure};
+use super::failure::{raise, refused};
 use super::spec::Slot;
 use super::tensor::{self, RULES};
 use super::types;
-use super::views::method;
 use crate::abi::*;
 use crate::copy::CopyPolicy;
 use crate::error::{Error, Result, Status::*};
 use crate::import::Import;
 use crate::python::import::{Wanted, import, protocol};
+use crate::python::raise::required;
 use crate::python::{PyObject, Python, capsule, export, stream, wrap};
 use crate::tensor::block::Block;
 use crate::tensor::share;
@@ -22,19 +22,13 @@ use crate::validate::limits::Limits;
 
 method!(
     /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`
-    dlpack, "Tensor.__dlpack__", |object, call| {
-        const NAMES: [&CStr; 4] = [c"max_version", c"stream", c"dl_device", c"copy"];
-        let mut values = [null_mut(); 4];
-        call.bind_here(&NAMES, 0, &mut values)?;
-        let [max_version, stream, dl_device, copy] = values;
+    dlpack, "Tensor.__dlpack__", |object, call| (/ * max_version stream dl_device copy) {
         if [stream, dl_device, copy].iter().all(|&value| arguments::is_none(call.python, value))
             && knows_versions(call.python, max_version)
         {
             let tensor = share::retain(Block::versioned(tensor::block_of(object)))?;
-            return capsule::new(call.python, tensor).map_err(|error| {
-                wrap::release(call.python, tensor);
-                error.into()
-            });
+            return capsule::new(call.python, tensor)
+                .inspect_err(|_| wrap::release(call.python, tensor));
         }
         let keywords = export::Keywords { stream, max_version, dl_device, copy };
         let request = export::read(call.python, &keywords)?;
@@ -46,9 +40,9 @@ method!(
                      ask with max_version=(1, 0) or newer, or export a copy(); of a producer from \
                      before DLPack 1.0 that may be written, take it in with legacy_writable=True"
                 );
-                arguments::refuse(call.python, call.python.PyExc_BufferError(), text)
+                refused(call.python, call.python.PyExc_BufferError(), text)
             }
-            _ => error.into(),
+            _ => error,
         })
     }
 );
@@ -78,8 +72,7 @@ unsafe fn knows_versions(python: Python, max_version: *mut PyObject) -> bool {
 
 method!(
     /// `__dlpack_device__()`
-    dlpack_device, "Tensor.__dlpack_device__", |object, call| {
-        call.bind_here(&[], 0, &mut [])?;
+    dlpack_device, "Tensor.__dlpack_device__", |object, call| (/ *) {
         let device = tensor::description(object).device;
         tuple(call.python, &[device.device_type.into(), device.device_id.into()])
     }
@@ -87,14 +80,8 @@ method!(
 
 method!(
     /// `from_dlpack(x, /, *, device=None, copy=None, legacy_writable=False)`
-    from_dlpack, "from_dlpack", |_module, call| {
+    from_dlpack, "from_dlpack", |_module, call| (object / * device copy legacy_writable) {
         let python = call.python;
-        let &[object] = call.positional else {
-            return Err(Failure::Call("takes exactly one positional argument"));
-        };
-        let mut values = [null_mut(); 4];
-        call.bind_here(&[c"", c"device", c"copy", c"legacy_writable"], 1, &mut values)?;
-        let [_, device, copy, legacy_writable] = values;
         let policy = arguments::policy(python, copy)?;
         let device = match arguments::is_none(python, device) {
             true => None,
@@ -173,7 +160,7 @@ pub unsafe fn to_object(
     unsafe {
         reply(|python| {
             let (Some(tensor), Some(out)) = (NonNull::new(tensor), NonNull::new(out)) else {
-                return Err(Error::new(DLRS_NULL_ARG).into());
+                return Err(Error::new(DLRS_NULL_ARG));
             };
             let kind = types::tensor(python, api)?.as_ptr();
             let object = tensor::wrap_if(python, kind, || tensor::owned(tensor))?;
@@ -196,16 +183,16 @@ unsafe fn give<T>(
     unsafe {
         reply(|python| {
             if object.is_null() || out.is_null() {
-                return Err(Error::new(DLRS_NULL_ARG).into());
+                return Err(Error::new(DLRS_NULL_ARG));
             }
-            let kind = made(python.PyObject_Type(object))?;
+            let kind = required(python.PyObject_Type(object))?;
             let dealloc = python.PyType_GetSlot(kind.as_ptr(), Slot::Dealloc as c_int);
             if !core::ptr::eq(dealloc, tensor::dealloc as *const c_void) {
                 python.PyErr_Clear();
                 let error = Error::new(DLRS_BAD_ARG);
-                return Err(error.detail("the object is no Tensor of this library").into());
+                return Err(error.detail("the object is no Tensor of this library"));
             }
-            Ok(body(object)?)
+            body(object)
         })
     }
 }
@@ -214,14 +201,11 @@ unsafe fn give<T>(
 ///
 /// # Safety
 /// The thread is attached to Python, by the contract of the exchange API.
-unsafe fn reply(body: impl FnOnce(Python) -> Answer<()>) -> c_int {
+unsafe fn reply(body: impl FnOnce(Python) -> Result<()>) -> c_int {
     // SAFETY: the caller's word; who has the table got it of a type that was made before.
     let python = unsafe { Python::calling() };
     match body(python) {
         Ok(()) => 0,
-        Err(failure) => {
-            raise_failure(python, "Tensor", &failure);
-            -1
-        }
+        Err(error) => raise(python, "Tensor", &error),
     }
 }

@@ -1,57 +1,30 @@
-//! Failures on their way to becoming exceptions.
+//! What functions for Python answer: an object, or an error that becomes an exception.
 
-use core::fmt::Write;
-use core::ptr::null_mut;
+use core::ffi::c_int;
+use core::fmt;
+use core::ptr::{NonNull, null_mut};
 
-use crate::error::{Error, Status::*};
-pub use crate::python::raise::Message;
-use crate::python::raise::class_of;
+use crate::error::{Error, Result, Status::*};
+pub use crate::python::raise::{Message, refused};
+use crate::python::raise::{class_of, raised, required};
 use crate::python::{Owned, PyObject, Python};
 
-/// Why a call from Python has no result.
-pub enum Failure {
-    /// An exception is set already.
-    Raised,
-    /// An error of the library, for which an exception is yet to be set.
-    Error(Error),
-    /// A call with arguments that the function does not have: `TypeError`.
-    Call(&'static str),
-    /// No such element: `IndexError`, by which iteration ends too.
-    Index(Error),
-}
-
-/// What a function for Python answers.
-pub type Answer<T> = Result<T, Failure>;
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::Error(error)
-    }
-}
-
-/// The new reference that a function of Python returned, or the exception that it raised.
-///
-/// # Safety
-/// As [`Owned::new`].
+/// What a function of Python returned that is not negative, or that it raised.
 #[inline]
-pub unsafe fn made(object: *mut PyObject) -> Answer<Owned> {
-    // SAFETY: the caller's word.
-    unsafe { Owned::new(object) }.ok_or(Failure::Raised)
-}
-
-/// What a function of Python returned that is not negative, or the exception that it raised.
-#[inline]
-pub fn done(answer: i32) -> Answer<bool> {
-    if answer < 0 { Err(Failure::Raised) } else { Ok(answer > 0) }
+pub fn done(answer: c_int) -> Result<bool> {
+    if answer < 0 { Err(raised()) } else { Ok(answer > 0) }
 }
 
 /// None, to be returned.
-pub fn none(python: Python) -> Answer<Owned> {
+pub fn none(python: Python) -> Owned {
     // SAFETY: an object of Python's own.
-    unsafe {
-        let none = core::ptr::NonNull::new_unchecked(python._Py_NoneStruct());
-        Ok(Owned::share(python, none))
-    }
+    unsafe { Owned::share(python, NonNull::new_unchecked(python._Py_NoneStruct())) }
+}
+
+/// Truth as an object, to be returned.
+pub fn truth(python: Python, truth: bool) -> Result<Owned> {
+    // SAFETY: attached, by `Python`.
+    unsafe { required(python.PyBool_FromLong(truth.into())) }
 }
 
 /// Runs the body of a function that Python calls. `name` is the one that Python knows it by.
@@ -61,44 +34,67 @@ pub fn none(python: Python) -> Answer<Owned> {
 #[inline]
 pub unsafe fn answer(
     name: &'static str,
-    body: impl FnOnce(Python) -> Answer<Owned>,
+    body: impl FnOnce(Python) -> Result<Owned>,
 ) -> *mut PyObject {
     // SAFETY: the caller's word.
     let python = unsafe { Python::calling() };
     match body(python) {
         Ok(object) => object.into_ptr(),
-        Err(failure) => raise(python, name, &failure),
+        Err(error) => {
+            raise(python, name, &error);
+            null_mut()
+        }
     }
 }
 
-/// Sets the exception of a failure; NULL, to be returned.
-#[cold]
-pub fn raise(python: Python, name: &'static str, failure: &Failure) -> *mut PyObject {
-    let mut text = Message::EMPTY;
-    let kind = match failure {
-        Failure::Raised => return null_mut(),
-        Failure::Error(error) if error.status == DLRS_CALLBACK && is_set(python) => {
-            return null_mut();
-        }
-        Failure::Call(what) => {
-            let _ = write!(text, "{name}() {what}");
-            python.PyExc_TypeError()
-        }
-        Failure::Error(error) | Failure::Index(error) => {
-            let _ = error.write(name, None, &mut text);
-            match failure {
-                Failure::Index(_) => python.PyExc_IndexError(),
-                _ => class_of(python, error.status as i32),
-            }
-        }
-    };
-    // SAFETY: attached, by `Python`; the text ends with NUL.
-    unsafe { python.PyErr_SetString(kind, text.as_ptr()) };
-    null_mut()
+/// As [`answer`], of a function that answers a truth, or 0 for nothing; -1 with an exception.
+///
+/// # Safety
+/// Python is calling.
+#[inline]
+pub unsafe fn answer_truth(name: &'static str, body: impl FnOnce(Python) -> Result<bool>) -> c_int {
+    // SAFETY: the caller's word.
+    let python = unsafe { Python::calling() };
+    match body(python) {
+        Ok(truth) => truth.into(),
+        Err(error) => raise(python, name, &error),
+    }
 }
 
-/// Whether Python code has raised, and says more than we can.
-fn is_set(python: Python) -> bool {
+/// Sets the exception of an error, unless Python code has raised one, which says more; answers -1.
+#[cold]
+pub fn raise(python: Python, name: &'static str, error: &Error) -> c_int {
     // SAFETY: attached, by `Python`.
-    unsafe { !python.PyErr_Occurred().is_null() }
+    if error.status != DLRS_CALLBACK || unsafe { python.PyErr_Occurred().is_null() } {
+        set(python, class_of(python, error.status as i32), name, error, None);
+    }
+    -1
+}
+
+/// Sets an exception of a kind with an error's text, of which a foreign text may be the value.
+#[cold]
+pub fn set(
+    python: Python,
+    kind: *mut PyObject,
+    name: &'static str,
+    error: &Error,
+    value: Option<&[u8]>,
+) -> Error {
+    let mut text = Message::EMPTY;
+    let _ = error.write(name, value, &mut text);
+    // SAFETY: attached, by `Python`; the text ends with NUL.
+    unsafe { python.PyErr_SetString(kind, text.as_ptr()) };
+    raised()
+}
+
+/// IndexError, by which iteration ends too: there is no such element.
+#[cold]
+pub fn no_element(python: Python, name: &'static str, error: &Error) -> Error {
+    set(python, python.PyExc_IndexError(), name, error, None)
+}
+
+/// TypeError: a call with arguments that the function does not have.
+#[cold]
+pub fn wrong(python: Python, name: &'static str, what: impl fmt::Display) -> Error {
+    refused(python, python.PyExc_TypeError(), format_args!("{name}() {what}"))
 }

@@ -1,19 +1,18 @@
 //! New tensors: `empty`, `zeros`, `full`, `asarray`, `from_numpy`, and `astype`.
 
-use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 
-use super::arguments::{self, Call, Number, refuse};
-use super::failure::{Answer, Failure};
+use super::arguments::{self, Call, Number, method};
+use super::failure::refused;
 use super::numpy::call_numpy;
 use super::tensor::{self, Held, RULES};
 use super::types;
-use super::views::method;
 use super::writes::{self, Scalar};
 use crate::abi::*;
 use crate::copy::{CopyPolicy, Options};
 use crate::device_type::CPU;
 use crate::dtype;
+use crate::error::Result;
 use crate::layout::{MAX_NDIM, Order};
 use crate::python::{Owned, PyObject, Python};
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
@@ -38,10 +37,10 @@ impl Made {
     ///
     /// # Safety
     /// The objects are NULL or live.
-    unsafe fn make(&self, call: &Call, default: DLDataType) -> Answer<Held> {
+    unsafe fn make(&self, call: &Call, default: DLDataType) -> Result<Held> {
         let python = call.python;
         if self.shape.is_null() {
-            return Err(Failure::Call("needs a shape"));
+            return Err(call.wrong("needs a shape"));
         }
         let given = |object| !arguments::is_none(python, object);
         let (mut room, mut steps) = ([0; MAX_NDIM], [0; MAX_NDIM]);
@@ -51,7 +50,7 @@ impl Made {
         let order = call.order(self.order)?;
         let strides = match (given(self.strides), order) {
             (true, _) if !self.order.is_null() => {
-                return Err(Failure::Call("takes an order or strides, not both"));
+                return Err(call.wrong("takes an order or strides, not both"));
             }
             (true, _) => Some(arguments::shape(python, self.strides, &mut steps)?),
             (false, Order::F) => {
@@ -63,7 +62,7 @@ impl Made {
         };
         if let Some(strides) = strides {
             if strides.len() != shape.len() {
-                return Err(Failure::Call("needs as many strides as extents"));
+                return Err(call.wrong("needs as many strides as extents"));
             }
             alloc::check_strides(shape, strides, dtype, 0)?;
         }
@@ -76,7 +75,7 @@ impl Made {
 }
 
 /// A tensor as an object.
-fn object_of(python: Python, tensor: Held) -> Answer<Owned> {
+fn object_of(python: Python, tensor: Held) -> Result<Owned> {
     // SAFETY: the type `Tensor`, and a block of ours.
     unsafe { tensor::wrapped(python, types::known(python)?, Ok(tensor.into_tensor())) }
 }
@@ -85,7 +84,7 @@ fn object_of(python: Python, tensor: Held) -> Answer<Owned> {
 ///
 /// # Safety
 /// `fresh` is live.
-unsafe fn clear(python: Python, fresh: &Held) -> Answer<()> {
+unsafe fn clear(python: Python, fresh: &Held) -> Result<()> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe {
@@ -95,42 +94,28 @@ unsafe fn clear(python: Python, fresh: &Held) -> Answer<()> {
     }
 }
 
-const SHAPE: &CStr = c"shape";
-const DTYPE: &CStr = c"dtype";
-const DEVICE: &CStr = c"device";
-const COPY: &CStr = c"copy";
-
 method!(
     /// `empty(shape, dtype='float32', device='cpu', *, order='C', strides=None)`
-    empty, "empty", |_module, call| {
-        let mut values = [null_mut(); 5];
-        call.bind(&[SHAPE, DTYPE, DEVICE, c"order", c"strides"], 3, &mut values)?;
-        let [shape, dtype, device, order, strides] = values;
-        let made = Made { shape, dtype, device, order, strides }.make(&call, FLOAT32)?;
+    empty, "empty", |_module, call| (/ shape dtype device * order strides) {
+        let made = Made { shape, dtype, device, order, strides }.make(call, FLOAT32)?;
         object_of(call.python, made)
     }
 );
 method!(
     /// `zeros(shape, dtype='float32', device='cpu')`
-    zeros, "zeros", |_module, call| {
-        let mut values = [null_mut(); 3];
-        call.bind(&[SHAPE, DTYPE, DEVICE], 3, &mut values)?;
-        let [shape, dtype, device] = values;
+    zeros, "zeros", |_module, call| (/ shape dtype device *) {
         let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
-        let made = made.make(&call, FLOAT32)?;
+        let made = made.make(call, FLOAT32)?;
         clear(call.python, &made)?;
         object_of(call.python, made)
     }
 );
 method!(
     /// `full(shape, fill_value, dtype=None, device='cpu')`
-    full, "full", |_module, call| {
-        let python = call.python;
-        let mut values = [null_mut(); 4];
-        call.bind(&[SHAPE, c"fill_value", DTYPE, DEVICE], 4, &mut values)?;
-        let [shape, value, dtype, device] = values;
+    full, "full", |_module, call| (/ shape fill_value dtype device *) {
+        let (python, value) = (call.python, fill_value);
         if value.is_null() {
-            return Err(Failure::Call("needs a fill_value"));
+            return Err(call.wrong("needs a fill_value"));
         }
         let default = match Number::of(python, value) {
             Some(Number::Float) => FLOAT32,
@@ -143,7 +128,7 @@ method!(
             None => FLOAT32,
         };
         let made = Made { shape, dtype, device, order: null_mut(), strides: null_mut() };
-        let made = made.make(&call, default)?;
+        let made = made.make(call, default)?;
         let of = (*made.tensor().as_ptr()).dl_tensor.dtype;
         if dtype::is_subbyte(of) {
             clear(python, &made)?; // the bits behind the last element
@@ -154,21 +139,15 @@ method!(
 );
 method!(
     /// `from_numpy(x, /)`
-    from_numpy, "from_numpy", |_module, call| {
-        let (python, x) = (call.python, call.sole()?);
+    from_numpy, "from_numpy", |_module, call| (x / *) {
+        let python = call.python;
         object_of(python, Held::by(python, x, Some(CPU), CopyPolicy::Never)?)
     }
 );
 method!(
     /// `asarray(x, /, *, dtype=None, device=None, copy=None)`
-    asarray, "asarray", |_module, call| {
+    asarray, "asarray", |_module, call| (x / * dtype device copy) {
         let python = call.python;
-        let &[x] = call.positional else {
-            return Err(Failure::Call("takes exactly one positional argument"));
-        };
-        let mut values = [null_mut(); 4];
-        call.bind(&[c"", DTYPE, DEVICE, COPY], 1, &mut values)?;
-        let [_, dtype, device, copy] = values;
         let given = |object| !arguments::is_none(python, object);
         let device = if given(device) { Some(call.device(device)?) } else { None };
         let dtype = if given(dtype) { Some(call.dtype(dtype)?) } else { None };
@@ -178,7 +157,7 @@ method!(
             false => x,
             true if policy == CopyPolicy::Never => {
                 let text = format_args!("asarray: copy=False: Python's numbers have to be copied");
-                return Err(refuse(python, python.PyExc_ValueError(), text));
+                return Err(refused(python, python.PyExc_ValueError(), text));
             }
             true => {
                 array = call_numpy(python, c"asarray", x)?;
@@ -191,7 +170,7 @@ method!(
             Some(dtype) if dtype != here => {
                 if policy == CopyPolicy::Never {
                     let text = format_args!("asarray: copy=False: another dtype needs a copy");
-                    return Err(refuse(python, python.PyExc_ValueError(), text));
+                    return Err(refused(python, python.PyExc_ValueError(), text));
                 }
                 converted(python, &taken, dtype, false)?
             }
@@ -216,7 +195,7 @@ unsafe fn is_nested(python: Python, object: *mut PyObject) -> bool {
 ///
 /// # Safety
 /// `src` is live.
-unsafe fn converted(python: Python, src: &Held, dtype: DLDataType, saturate: bool) -> Answer<Held> {
+unsafe fn converted(python: Python, src: &Held, dtype: DLDataType, saturate: bool) -> Result<Held> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; a fresh block.
     unsafe {
@@ -246,13 +225,10 @@ unsafe fn converted(python: Python, src: &Held, dtype: DLDataType, saturate: boo
 
 method!(
     /// `astype(dtype, /, *, copy=True, saturate=False)`
-    astype, "astype", |object, call| {
+    astype, "astype", |object, call| (/ dtype * copy saturate) {
         let python = call.python;
-        let mut values = [null_mut(); 3];
-        call.bind(&[DTYPE, COPY, c"saturate"], 1, &mut values)?;
-        let [dtype, copy, saturate] = values;
         if dtype.is_null() {
-            return Err(Failure::Call("needs a dtype"));
+            return Err(call.wrong("needs a dtype"));
         }
         let dtype = call.dtype(dtype)?;
         let saturate = !saturate.is_null() && arguments::truth(python, saturate)?;

@@ -3,7 +3,7 @@
 
 use core::ptr::null_mut;
 
-use super::failure::{Failure, raise};
+use super::failure::wrong;
 use super::spec::MethodDef;
 use super::{copies, exchange, makes, numpy, pickles, scalars, values, views, writes};
 use crate::python::{PyObject, Python};
@@ -332,6 +332,6 @@ pub unsafe extern "C" fn refuse_new(
 ) -> *mut PyObject {
     // SAFETY: Python's word.
     let python = unsafe { Python::calling() };
-    raise(python, "Tensor", &Failure::Call("is made by from_dlpack() and the like only"));
+    wrong(python, "Tensor", "is made by from_dlpack() and the like only");
     null_mut()
 }

@@ -32,9 +32,10 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
 use crate::abi::{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackExchangeAPI};
-use crate::error::{Error, Status::*};
+use crate::error::{Error, Result, Status::*};
+use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, header_nbytes};
-use failure::{Answer, Failure, done, made, raise};
+use failure::{answer_truth, done, raise};
 use spec::ModuleDef;
 pub use spec::{ModuleSlot, ModuleSlots};
 
@@ -67,7 +68,10 @@ pub unsafe fn init(slots: &'static ModuleSlots) -> *mut PyObject {
     match definition(python, slots) {
         // SAFETY: a definition that lives for ever.
         Ok(definition) => unsafe { python.PyModuleDef_Init(definition) },
-        Err(failure) => raise(python, "dlpack_rs", &failure),
+        Err(error) => {
+            raise(python, "dlpack_rs", &error);
+            null_mut()
+        }
     }
 }
 
@@ -77,16 +81,7 @@ pub unsafe fn init(slots: &'static ModuleSlots) -> *mut PyObject {
 /// Python calls it for a module of ours.
 pub unsafe fn exec(module: *mut PyObject, api: &'static DLPackExchangeAPI) -> c_int {
     // SAFETY: Python's word.
-    unsafe {
-        let python = Python::calling();
-        match fill(python, module, api) {
-            Ok(()) => 0,
-            Err(failure) => {
-                raise(python, "dlpack_rs", &failure);
-                -1
-            }
-        }
-    }
+    unsafe { answer_truth("dlpack_rs", |python| fill(python, module, api).map(|()| false)) }
 }
 
 /// # Safety
@@ -95,7 +90,7 @@ unsafe fn fill(
     python: Python,
     module: *mut PyObject,
     api: &'static DLPackExchangeAPI,
-) -> Answer<()> {
+) -> Result<()> {
     // SAFETY: the caller's word; a method table of ours lives for ever.
     unsafe {
         // Where programs find them, and pickle looks for them.
@@ -103,7 +98,7 @@ unsafe fn fill(
         for function in &methods::FUNCTIONS {
             let Some(name) = function.name() else { break };
             let pointer = (&raw const *function).cast();
-            let function = made(python.PyCFunction_NewEx(pointer, module, home.as_ptr()));
+            let function = required(python.PyCFunction_NewEx(pointer, module, home.as_ptr()));
             set(python, module, name, function)?;
         }
         let kind = Owned::share(python, types::tensor(python, api)?);
@@ -123,8 +118,8 @@ unsafe fn set(
     python: Python,
     object: *mut PyObject,
     name: &CStr,
-    value: Answer<Owned>,
-) -> Answer<()> {
+    value: Result<Owned>,
+) -> Result<()> {
     let value = value?;
     // SAFETY: the caller's word.
     done(unsafe { python.PyObject_SetAttrString(object, name.as_ptr(), value.as_ptr()) })?;
@@ -132,7 +127,7 @@ unsafe fn set(
 }
 
 /// The definition of the module, written on the first call.
-fn definition(python: Python, slots: &'static ModuleSlots) -> Answer<*mut c_void> {
+fn definition(python: Python, slots: &'static ModuleSlots) -> Result<*mut c_void> {
     let start: *mut c_void = DEFINITION.0.get().cast();
     if WRITTEN.load(Acquire) {
         return Ok(start);
@@ -171,7 +166,7 @@ fn definition(python: Python, slots: &'static ModuleSlots) -> Answer<*mut c_void
     Ok(start)
 }
 
-fn unknown_header() -> Failure {
+fn unknown_header() -> Error {
     let error = Error::new(DLRS_UNSUPPORTED).value(header_nbytes() as i64);
-    error.detail("objects of this Python have a header that is not known here, bytes").into()
+    error.detail("objects of this Python have a header that is not known here, bytes")
 }

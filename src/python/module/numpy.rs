@@ -7,35 +7,33 @@
 use core::ffi::CStr;
 use core::ptr::null_mut;
 
-use super::arguments::{self, refuse};
+use super::arguments::{self, method};
 use super::attributes::{dtype_name, text};
 use super::copies;
-use super::failure::{Answer, Failure, made};
+use super::failure::refused;
 use super::tensor;
-use super::views::{method, step};
+use super::views::step;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy};
 use crate::device_type;
 use crate::dtype;
 use crate::dtype_notation;
-use crate::python::raise::is;
+use crate::error::Result;
+use crate::python::raise::{is, raised, required};
 use crate::python::{Owned, PyObject, Python};
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::Step;
 
 method!(
     /// `numpy()`
-    numpy, "numpy", |object, call| {
-        call.bind(&[], 0, &mut [])?;
+    numpy, "numpy", |object, call| (/ *) {
         array_of(call.python, object)
     }
 );
 method!(
     /// `__array__(dtype=None, copy=None)`
-    array, "Tensor.__array__", |object, call| {
-        let mut values = [null_mut(); 2];
-        call.bind(&[c"dtype", c"copy"], 2, &mut values)?;
-        let (python, [dtype, copy]) = (call.python, values);
+    array, "Tensor.__array__", |object, call| (/ dtype copy *) {
+        let python = call.python;
         let policy = arguments::policy(python, copy)?;
         let found = match policy {
             CopyPolicy::Always => array_of(python, copies::copy_of(python, object)?.as_ptr())?,
@@ -48,7 +46,7 @@ method!(
         let wanted = call_method(python, found.as_ptr(), c"__array__", dtype)?;
         if policy == CopyPolicy::Never && wanted.as_ptr() != found.as_ptr() {
             let text = format_args!("copy=False: another dtype than the Tensor's needs a copy");
-            return Err(refuse(python, python.PyExc_ValueError(), text));
+            return Err(refused(python, python.PyExc_ValueError(), text));
         }
         Ok(wanted)
     }
@@ -58,7 +56,7 @@ method!(
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-unsafe fn array_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+unsafe fn array_of(python: Python, object: *mut PyObject) -> Result<Owned> {
     // SAFETY: the caller's word.
     unsafe {
         let mut snapshot = Snapshot::new();
@@ -76,7 +74,7 @@ unsafe fn array_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
                  convert them, as by astype('int8')",
                 snapshot.dtype.bits
             );
-            return Err(refuse(python, python.PyExc_BufferError(), text));
+            return Err(refused(python, python.PyExc_BufferError(), text));
         }
         let kind = ml_dtype(python, &snapshot)?;
         let dtype = DLDataType { code: DLDataTypeCode::kDLUInt as u8, bits, lanes: 1 };
@@ -95,7 +93,7 @@ fn bits_of_foreign(tensor: &Snapshot) -> Option<u8> {
 }
 
 /// The type of ml_dtypes for a tensor's dtype.
-fn ml_dtype(python: Python, tensor: &Snapshot) -> Answer<Owned> {
+fn ml_dtype(python: Python, tensor: &Snapshot) -> Result<Owned> {
     let name = dtype_name(python, tensor)?;
     // SAFETY: live objects.
     unsafe {
@@ -108,7 +106,7 @@ fn ml_dtype(python: Python, tensor: &Snapshot) -> Answer<Owned> {
                 }
             }
             None if is(python, Python::PyExc_ImportError) => python.PyErr_Clear(),
-            None => return Err(Failure::Raised),
+            None => return Err(raised()),
         }
         let dtype = dtype::Name(tensor.dtype);
         let bits = dtype::padded_bytes(tensor.dtype) * 8;
@@ -116,7 +114,7 @@ fn ml_dtype(python: Python, tensor: &Snapshot) -> Answer<Owned> {
         let text = format_args!(
             "NumPy has no {dtype} without ml_dtypes: {what}, or take the bits by view('uint{bits}')"
         );
-        Err(refuse(python, python.PyExc_ImportError(), text))
+        Err(refused(python, python.PyExc_ImportError(), text))
     }
 }
 
@@ -124,7 +122,7 @@ fn ml_dtype(python: Python, tensor: &Snapshot) -> Answer<Owned> {
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-pub unsafe fn dtype_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
+pub unsafe fn dtype_of(python: Python, object: *mut PyObject) -> Result<Owned> {
     // SAFETY: the caller's word.
     unsafe {
         let mut snapshot = Snapshot::new();
@@ -141,14 +139,14 @@ pub unsafe fn dtype_of(python: Python, object: *mut PyObject) -> Answer<Owned> {
 ///
 /// # Safety
 /// `argument` is a live object.
-pub unsafe fn call_numpy(python: Python, name: &CStr, argument: *mut PyObject) -> Answer<Owned> {
+pub unsafe fn call_numpy(python: Python, name: &CStr, argument: *mut PyObject) -> Result<Owned> {
     // SAFETY: live objects; a module that is loaded is found much faster than it is imported.
     unsafe {
         let numpy = text(python, b"numpy")?;
         let module = match Owned::new(python.PyImport_GetModule(numpy.as_ptr())) {
             Some(module) => module,
-            None if !python.PyErr_Occurred().is_null() => return Err(Failure::Raised),
-            None => made(python.PyImport_ImportModule(c"numpy".as_ptr()))?,
+            None if !python.PyErr_Occurred().is_null() => return Err(raised()),
+            None => required(python.PyImport_ImportModule(c"numpy".as_ptr()))?,
         };
         call_method(python, module.as_ptr(), name, argument)
     }
@@ -163,11 +161,11 @@ pub unsafe fn call_method(
     object: *mut PyObject,
     name: &CStr,
     argument: *mut PyObject,
-) -> Answer<Owned> {
+) -> Result<Owned> {
     // SAFETY: the caller's word.
     unsafe {
-        let name = made(python.PyUnicode_InternFromString(name.as_ptr()))?;
+        let name = required(python.PyUnicode_InternFromString(name.as_ptr()))?;
         let args = [object, argument];
-        made(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 2, null_mut()))
+        required(python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 2, null_mut()))
     }
 }

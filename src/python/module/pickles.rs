@@ -4,21 +4,19 @@
 //! again: they are never copied where they are dense already and pickle's protocol (5) can hand
 //! them over, and what is loaded shares the memory of the buffer that pickle gives.
 
-use core::ptr::null_mut;
-
-use super::arguments::{self, Call, refuse};
+use super::arguments::{self, Call, method};
 use super::attributes::{dtype_name, tuple, whole};
-use super::failure::{Answer, Failure, made};
+use super::failure::refused;
 use super::numpy::call_method;
 use super::tensor::{self, Held, RULES};
 use super::types;
-use super::views::method;
 use crate::abi::*;
 use crate::copy::{self, CopyPolicy, Options, Streams};
 use crate::device_type::{self, CPU};
-use crate::error::{Error, Field::*, Status::*};
+use crate::error::{Error, Field::*, Result, Status::*};
 use crate::layout::{self, MAX_NDIM, Order};
 use crate::python::constants::tuple as tuple_of;
+use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::block::Block;
 use crate::tensor::{convert, share, view};
@@ -32,7 +30,7 @@ const PADDED: u64 = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
 ///
 /// # Safety
 /// `snapshot` was read, by the rules of a copy, from a live tensor.
-unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Answer<Option<Held>> {
+unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Result<Option<Held>> {
     const OPTIONS: &Options = &Options::DEFAULT;
     let fits = layout::is_contiguous(snapshot.shape(), snapshot.strides(), order);
     if fits && device_type::host_reachable(snapshot.device.device_type) {
@@ -50,16 +48,14 @@ unsafe fn dense(python: Python, snapshot: &mut Snapshot, order: Order) -> Answer
 
 method!(
     /// `tobytes(order='C')`
-    tobytes, "tobytes", |object, call| {
-        let mut values = [null_mut()];
-        call.bind(&[c"order"], 1, &mut values)?;
-        let (python, order) = (call.python, call.order(values[0])?);
+    tobytes, "tobytes", |object, call| (/ order *) {
+        let (python, order) = (call.python, call.order(order)?);
         let mut snapshot = Snapshot::new();
         tensor::read(object, Options::DEFAULT.rules(), &mut snapshot)?;
         let _copy = dense(python, &mut snapshot, order)?;
         let first = snapshot.first().cast_const().cast();
         let first = if snapshot.empty { c"".as_ptr() } else { first };
-        made(python.PyBytes_FromStringAndSize(first, snapshot.nbytes()? as isize))
+        required(python.PyBytes_FromStringAndSize(first, snapshot.nbytes()? as isize))
     }
 );
 
@@ -67,7 +63,7 @@ method!(
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-unsafe fn twin(python: Python, object: *mut PyObject) -> Answer<Owned> {
+unsafe fn twin(python: Python, object: *mut PyObject) -> Result<Owned> {
     const OPTIONS: &Options = &Options::DEFAULT;
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; a fresh block has one reference.
@@ -85,23 +81,21 @@ unsafe fn twin(python: Python, object: *mut PyObject) -> Answer<Owned> {
 
 method!(
     /// `__copy__()`
-    shallow, "Tensor.__copy__", |object, call| {
-        call.bind(&[], 0, &mut [])?;
+    shallow, "Tensor.__copy__", |object, call| (/ *) {
         twin(call.python, object)
     }
 );
 method!(
     /// `__deepcopy__(memo, /)`
-    deep, "Tensor.__deepcopy__", |object, call| {
-        call.sole()?;
+    deep, "Tensor.__deepcopy__", |object, call| (_memo / *) {
         twin(call.python, object)
     }
 );
 
 method!(
     /// `__reduce_ex__(protocol, /)`
-    reduce_ex, "Tensor.__reduce_ex__", |object, call| {
-        let protocol = arguments::number(call.python, call.sole()?)?;
+    reduce_ex, "Tensor.__reduce_ex__", |object, call| (protocol / *) {
+        let protocol = arguments::number(call.python, protocol)?;
         reduce(call.python, object, protocol)
     }
 );
@@ -110,7 +104,7 @@ method!(
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Answer<Owned> {
+unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word; live objects.
     unsafe {
@@ -120,11 +114,11 @@ unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Answer
                 "cannot pickle a Tensor on '{}': copy it by to('cpu') first",
                 device_type::Name(snapshot.device)
             );
-            return Err(refuse(python, python.PyExc_TypeError(), text));
+            return Err(refused(python, python.PyExc_TypeError(), text));
         }
         if copy::is_opaque(snapshot.dtype) {
             let text = format_args!("cannot pickle opaque handles, which mean nothing elsewhere");
-            return Err(refuse(python, python.PyExc_TypeError(), text));
+            return Err(refused(python, python.PyExc_TypeError(), text));
         }
         let flags = snapshot.flags & READ_ONLY;
         let copy = dense(python, &mut snapshot, Order::K)?;
@@ -133,32 +127,29 @@ unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Answer
         let lender = tensor::wrapped(python, types::lender(python)?, bytes)?;
         let memory = match protocol {
             5.. => {
-                let pickle = made(python.PyImport_ImportModule(c"pickle".as_ptr()))?;
+                let pickle = required(python.PyImport_ImportModule(c"pickle".as_ptr()))?;
                 call_method(python, pickle.as_ptr(), c"PickleBuffer", lender.as_ptr())?
             }
-            _ if flags != 0 => made(python.PyBytes_FromObject(lender.as_ptr()))?,
-            _ => made(python.PyByteArray_FromObject(lender.as_ptr()))?,
+            _ if flags != 0 => required(python.PyBytes_FromObject(lender.as_ptr()))?,
+            _ => required(python.PyByteArray_FromObject(lender.as_ptr()))?,
         };
         let kind = tensor::type_of(object);
-        let rebuild = made(python.PyObject_GetAttrString(kind, c"_rebuild".as_ptr()))?;
+        let rebuild = required(python.PyObject_GetAttrString(kind, c"_rebuild".as_ptr()))?;
         let (shape, dtype) = (tuple(python, snapshot.shape())?, dtype_name(python, &snapshot)?);
         let strides = tuple(python, snapshot.strides())?;
         let padded = whole(python, snapshot.flags & PADDED)?;
         let all = [memory, dtype, shape, strides, padded].map(Some);
-        Ok(tuple_of(python, [Some(rebuild), Some(tuple_of(python, all)?)])?)
+        tuple_of(python, [Some(rebuild), Some(tuple_of(python, all)?)])
     }
 }
 
 method!(
     /// `_rebuild(memory, dtype, shape, strides, flags, /)`, of the type
-    rebuild, "Tensor._rebuild", |kind, call| {
+    rebuild, "Tensor._rebuild", |kind, call| (memory dtype shape strides flags / *) {
         let python = call.python;
-        let &[memory, dtype, shape, strides, flags] = call.no_keywords()?.positional else {
-            return Err(Failure::Call("takes exactly five arguments"));
-        };
         let memory = Held::by(python, memory, Some(CPU), CopyPolicy::Never)?;
         let mut snapshot = Snapshot::new();
-        describe(&call, &memory, [dtype, shape, strides, flags], &mut snapshot)?;
+        describe(call, &memory, [dtype, shape, strides, flags], &mut snapshot)?;
         let block = convert::box_snapshot(&snapshot, memory.tensor());
         if block.is_ok() {
             core::mem::forget(memory);
@@ -176,21 +167,21 @@ unsafe fn describe(
     memory: &Held,
     [dtype, shape, strides, flags]: [*mut PyObject; 4],
     out: &mut Snapshot,
-) -> Answer<()> {
+) -> Result<()> {
     let python = call.python;
     let (mut extents, mut steps) = ([0; MAX_NDIM], [0; MAX_NDIM]);
     let shape = arguments::shape(python, shape, &mut extents)?;
     let strides = arguments::shape(python, strides, &mut steps)?;
     let error = |detail| Error::new(DLRS_OUT_OF_BOUNDS).field(DLRS_FIELD_DATA).detail(detail);
     if shape.len() != strides.len() {
-        return Err(error("there are not as many strides as extents").into());
+        return Err(error("there are not as many strides as extents"));
     }
     // SAFETY: a live block; arrays of `ndim` values.
     unsafe {
         memory.read(RULES, out)?;
         let (data, nbytes, read_only) = (out.first(), out.nbytes()?, out.flags & READ_ONLY);
         if !layout::is_contiguous(out.shape(), out.strides(), Order::A) {
-            return Err(error("the buffer has gaps").into());
+            return Err(error("the buffer has gaps"));
         }
         let tensor = DLTensor {
             data: data.cast(),
@@ -206,7 +197,7 @@ unsafe fn describe(
         let (low, high) = out.byte_extent;
         if !out.empty && (low < 0 || high as u64 > nbytes) {
             let error = error("the elements are not all in the buffer, bytes");
-            return Err(error.value(high).limit(nbytes as i64).into());
+            return Err(error.value(high).limit(nbytes as i64));
         }
     }
     Ok(())

@@ -5,15 +5,17 @@
 //! as text. So none that has such a substitute is left empty. Each gives the value of the only
 //! element, or raises TypeError (ValueError for the truth of several elements, as NumPy does).
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
 
-use super::arguments::refuse;
-use super::failure::{Answer, Failure, answer, done, made, raise};
+use super::arguments::{Call, method};
+use super::failure::{answer, answer_truth, done, refused, truth as boolean, wrong};
 use super::tensor::{self, type_of};
 use super::values;
 use crate::abi::DLDataTypeCode;
-use crate::python::raise::is;
+use crate::error::Result;
+use crate::python::constants::text;
+use crate::python::raise::{is, raised, required};
 use crate::python::{Owned, PyObject, Python};
 use crate::validate::Snapshot;
 
@@ -26,7 +28,7 @@ unsafe fn only(
     object: *mut PyObject,
     name: &str,
     kind: fn(Python) -> *mut PyObject,
-) -> Answer<Owned> {
+) -> Result<Owned> {
     let mut snapshot = Snapshot::new();
     // SAFETY: the caller's word.
     unsafe {
@@ -37,11 +39,11 @@ unsafe fn only(
                 1 => "elements",
                 _ => "elements of several lanes",
             };
-            let text = format_args!(
+            let what = format_args!(
                 "{name}() of a Tensor takes exactly one element, not {numel} {elements}: \
                  take one by its index, or use tolist() or numpy()"
             );
-            return Err(refuse(python, kind(python), text));
+            return Err(refused(python, kind(python), what));
         }
         values::element(python, &snapshot)
     }
@@ -56,20 +58,20 @@ pub unsafe extern "C" fn int(object: *mut PyObject) -> *mut PyObject {
     unsafe {
         answer("int", |python| {
             let value = only(python, object, "int", Python::PyExc_TypeError)?;
-            made(python.PyNumber_Long(value.as_ptr()))
+            required(python.PyNumber_Long(value.as_ptr()))
         })
     }
 }
 
 /// # Safety
 /// `object` is a live `Tensor`.
-unsafe fn double(python: Python, object: *mut PyObject, name: &str) -> Answer<f64> {
+unsafe fn double(python: Python, object: *mut PyObject, name: &str) -> Result<f64> {
     // SAFETY: the caller's word.
     unsafe {
         let value = only(python, object, name, Python::PyExc_TypeError)?;
         let value = python.PyFloat_AsDouble(value.as_ptr());
         match value == -1.0 && !python.PyErr_Occurred().is_null() {
-            true => Err(Failure::Raised),
+            true => Err(raised()),
             false => Ok(value),
         }
     }
@@ -82,51 +84,55 @@ unsafe fn double(python: Python, object: *mut PyObject, name: &str) -> Answer<f6
 pub unsafe extern "C" fn float(object: *mut PyObject) -> *mut PyObject {
     // SAFETY: Python's word.
     unsafe {
-        answer("float", |python| made(python.PyFloat_FromDouble(double(python, object, "float")?)))
+        answer("float", |python| {
+            required(python.PyFloat_FromDouble(double(python, object, "float")?))
+        })
     }
 }
 
-super::views::method!(
+method!(
     /// `__complex__()`
-    complex, "complex", |object, call| {
-        call.bind(&[], 0, &mut [])?;
+    complex, "complex", |object, call| (/ *) {
         match tensor::description(object).dtype.code {
             code if code == DLDataTypeCode::kDLComplex as u8 => {
                 only(call.python, object, "complex", Python::PyExc_TypeError)
             }
             _ => {
                 let real = double(call.python, object, "complex")?;
-                made(call.python.PyComplex_FromDoubles(real, 0.0))
+                required(call.python.PyComplex_FromDoubles(real, 0.0))
             }
         }
     }
 );
 
-/// `math.floor` and `math.ceil` would round to a float first.
-macro_rules! rounded {
-    ($name:ident, $shown:literal, $method:literal) => {
-        super::views::method!(
-            /// The method of that name of the only element.
-            $name, $shown, |object, call| {
-                call.bind(&[], 0, &mut [])?;
-                let value = only(call.python, object, $shown, Python::PyExc_TypeError)?;
-                let name = made(call.python.PyUnicode_InternFromString($method.as_ptr()))?;
-                let args = [value.as_ptr()];
-                let name = name.as_ptr();
-                let found =
-                    call.python.PyObject_VectorcallMethod(name, args.as_ptr(), 1, null_mut());
-                made(found).map_err(|failure| {
-                    match is(call.python, Python::PyExc_AttributeError) {
-                        true => Failure::Call("of a Tensor takes a real number"),
-                        false => failure,
-                    }
-                })
-            }
-        );
-    };
+/// What the method of that name gives of the only element: `math.floor` and `math.ceil` would round
+/// to a float first.
+///
+/// # Safety
+/// `object` is a live `Tensor`.
+unsafe fn rounded(call: &Call, object: *mut PyObject, method: &CStr) -> Result<Owned> {
+    let python = call.python;
+    // SAFETY: the caller's word.
+    unsafe {
+        let value = only(python, object, call.name(), Python::PyExc_TypeError)?;
+        let name = text(python, method)?;
+        let args = [value.as_ptr()];
+        let found = python.PyObject_VectorcallMethod(name.as_ptr(), args.as_ptr(), 1, null_mut());
+        required(found).map_err(|error| match is(python, Python::PyExc_AttributeError) {
+            true => call.wrong("of a Tensor takes a real number"),
+            false => error,
+        })
+    }
 }
-rounded!(floor, "floor", c"__floor__");
-rounded!(ceil, "ceil", c"__ceil__");
+
+method!(
+    /// `__floor__()`
+    floor, "floor", |object, call| (/ *) { rounded(call, object, c"__floor__") }
+);
+method!(
+    /// `__ceil__()`
+    ceil, "ceil", |object, call| (/ *) { rounded(call, object, c"__ceil__") }
+);
 
 /// `nb_bool`.
 ///
@@ -135,15 +141,10 @@ rounded!(ceil, "ceil", c"__ceil__");
 pub unsafe extern "C" fn truth(object: *mut PyObject) -> c_int {
     // SAFETY: Python's word.
     unsafe {
-        let python = Python::calling();
-        let value = only(python, object, "bool", Python::PyExc_ValueError);
-        match value.and_then(|value| done(python.PyObject_IsTrue(value.as_ptr()))) {
-            Ok(truth) => truth.into(),
-            Err(failure) => {
-                raise(python, "bool", &failure);
-                -1
-            }
-        }
+        answer_truth("bool", |python| {
+            let value = only(python, object, "bool", Python::PyExc_ValueError)?;
+            done(python.PyObject_IsTrue(value.as_ptr()))
+        })
     }
 }
 
@@ -154,7 +155,7 @@ pub unsafe extern "C" fn truth(object: *mut PyObject) -> c_int {
 pub unsafe extern "C" fn contains(_: *mut PyObject, _: *mut PyObject) -> c_int {
     // SAFETY: Python's word.
     let python = unsafe { Python::calling() };
-    raise(python, "Tensor.__contains__", &Failure::Call("is not defined: ask numpy() or tolist()"));
+    wrong(python, "Tensor.__contains__", "is not defined: ask numpy() or tolist()");
     -1
 }
 
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn compare(
         answer("Tensor", |python| {
             let shared = |object| match core::ptr::NonNull::new(object) {
                 Some(object) => Ok(Owned::share(python, object)),
-                None => Err(Failure::Raised),
+                None => Err(raised()),
             };
             let not_implemented = python._Py_NotImplementedStruct();
             let name = match operation {
@@ -186,13 +187,13 @@ pub unsafe extern "C" fn compare(
                 _ => return shared(not_implemented),
             };
             if other == python._Py_NoneStruct() {
-                return made(python.PyBool_FromLong((operation == NE).into())); // None is no tensor
+                return boolean(python, operation == NE); // None is no tensor
             }
             // An array compares itself with what it can make an array of.
             if type_of(other) != type_of(object) {
-                let name = made(python.PyUnicode_InternFromString(name.as_ptr()))?;
+                let name = text(python, name)?;
                 let args = [other, object];
-                let result = made(python.PyObject_VectorcallMethod(
+                let result = required(python.PyObject_VectorcallMethod(
                     name.as_ptr(),
                     args.as_ptr(),
                     args.len(),
@@ -202,10 +203,10 @@ pub unsafe extern "C" fn compare(
                     return Ok(result);
                 }
             }
-            let text = format_args!(
+            let what = format_args!(
                 "a Tensor has no == and !=: compare what numpy() or tolist() gives, or ask `is`"
             );
-            Err(refuse(python, python.PyExc_TypeError(), text))
+            Err(refused(python, python.PyExc_TypeError(), what))
         })
     }
 }

@@ -162,6 +162,23 @@ impl GetSetDef {
         GetSetDef { name: name.as_ptr(), get: Some(get), set, doc: doc.as_ptr().cast(), closure }
     }
 
+    /// As [`GetSetDef::new`], of a getter that serves many and gets a number.
+    pub const fn at(
+        number: usize,
+        name: &'static core::ffi::CStr,
+        get: Getter,
+        doc: &'static str,
+    ) -> Self {
+        GetSetDef { closure: without_provenance_mut(number), ..GetSetDef::new(name, get, doc) }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        // SAFETY: what `new` was given.
+        let name = unsafe { core::ffi::CStr::from_ptr(self.name) };
+        name.to_str().unwrap_or_default()
+    }
+
     /// Ends a list.
     pub const END: GetSetDef = GetSetDef {
         name: core::ptr::null(),

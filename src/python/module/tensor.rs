@@ -10,12 +10,12 @@ use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
 
 use super::exchange::wanted;
-use super::failure::{Answer, made};
 use crate::abi::{DLDevice, DLTensor};
 use crate::copy::CopyPolicy;
 use crate::device_type::opaque_handle;
 use crate::error::Result;
 use crate::python::import::import;
+use crate::python::raise::required;
 pub use crate::python::type_of;
 use crate::python::wrap::release;
 use crate::python::{Owned, PyObject, Python, header_nbytes};
@@ -137,7 +137,7 @@ pub unsafe fn read(object: *mut PyObject, rules: Rules, snapshot: &mut Snapshot)
 /// `kind` is a `Tensor` type; `tensor` is a live block of ours that satisfies [`RULES`], and has
 /// one reference to give.
 #[inline]
-pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Answer<Owned> {
+pub unsafe fn wrap(python: Python, kind: *mut PyObject, tensor: Versioned) -> Result<Owned> {
     // SAFETY: the caller's word.
     let made = unsafe { wrap_if(python, kind, || folded(tensor)) };
     if made.is_err() {
@@ -156,10 +156,10 @@ pub unsafe fn wrap_if(
     python: Python,
     kind: *mut PyObject,
     own: impl FnOnce() -> Result<NonNull<Block>>,
-) -> Answer<Owned> {
+) -> Result<Owned> {
     // SAFETY: a live type; the object is fresh, and as large as its type says.
     unsafe {
-        let object = made(python._PyObject_New(kind))?;
+        let object = required(python._PyObject_New(kind))?;
         let payload = payload(object.as_ptr());
         payload.write(Payload { tensor: None, weak_references: null_mut() });
         (*payload).tensor = Some(own()?);
@@ -188,7 +188,7 @@ impl Held {
         object: *mut PyObject,
         device: Option<DLDevice>,
         policy: CopyPolicy,
-    ) -> Answer<Held> {
+    ) -> Result<Held> {
         // SAFETY: the caller's word.
         Ok(Held(python, unsafe { import(python, object, &wanted(device, policy)) }?))
     }
@@ -257,7 +257,7 @@ pub unsafe fn wrapped(
     python: Python,
     kind: *mut PyObject,
     tensor: Result<Versioned>,
-) -> Answer<Owned> {
+) -> Result<Owned> {
     let tensor = tensor?;
     // SAFETY: the caller's word: a block of ours.
     let made = unsafe { wrap_if(python, kind, || Ok(tensor.cast())) };

@@ -3,18 +3,17 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null};
 
-use super::failure::{Answer, Failure, made};
 use super::spec::*;
 use super::{attributes, buffer, methods, scalars, set, tensor, values, views, writes};
 use crate::abi::DLPackExchangeAPI;
 use crate::error::{Error, Result, Status::*};
 use crate::python::capsule::EXCHANGE_API;
-use crate::python::raise::raised;
+use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python, home};
 
 /// The type `Tensor` of this interpreter, borrowed; `api` goes to it when it is made.
 pub fn tensor(python: Python, api: &'static DLPackExchangeAPI) -> Result<NonNull<PyObject>> {
-    home::here(python)?.tensor.get(|| kept(tensor_type(python, api)))
+    home::here(python)?.tensor.get(|| tensor_type(python, api))
 }
 
 /// The type `Tensor`, made already, borrowed.
@@ -27,18 +26,11 @@ pub fn known(python: Python) -> Result<*mut PyObject> {
 /// The type of what lends the memory of a `Tensor` as a buffer, borrowed: its objects are like a
 /// `Tensor`, which has no buffer itself.
 pub fn lender(python: Python) -> Result<*mut PyObject> {
-    Ok(home::here(python)?.lender.get(|| kept(lender_type(python)))?.as_ptr())
-}
-
-fn kept(made: Answer<Owned>) -> Result<Owned> {
-    made.map_err(|failure| match failure {
-        Failure::Error(error) | Failure::Index(error) => error,
-        Failure::Raised | Failure::Call(_) => raised(),
-    })
+    Ok(home::here(python)?.lender.get(|| lender_type(python))?.as_ptr())
 }
 
 /// The type `Tensor`.
-fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned> {
+fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Result<Owned> {
     let members = [
         MemberDef {
             name: c"__weaklistoffset__".as_ptr(),
@@ -76,13 +68,13 @@ fn tensor_type(python: Python, api: &'static DLPackExchangeAPI) -> Answer<Owned>
     // SAFETY: a type that nobody else has seen; the table lives for ever.
     unsafe {
         let api = (&raw const *api).cast_mut().cast();
-        let api = made(python.PyCapsule_New(api, EXCHANGE_API.as_ptr(), None));
+        let api = required(python.PyCapsule_New(api, EXCHANGE_API.as_ptr(), None));
         set(python, kind.as_ptr(), c"__dlpack_c_exchange_api__", api)?;
     }
     Ok(kind)
 }
 
-fn lender_type(python: Python) -> Answer<Owned> {
+fn lender_type(python: Python) -> Result<Owned> {
     let slots = [
         TypeSlot::new(Slot::Dealloc, tensor::dealloc as *const c_void),
         TypeSlot::new(Slot::New, methods::refuse_new as *const c_void),
@@ -94,7 +86,7 @@ fn lender_type(python: Python) -> Answer<Owned> {
 }
 
 /// A type whose objects hold a tensor. Python copies the list.
-fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Answer<Owned> {
+fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Result<Owned> {
     let spec = TypeSpec {
         name: name.as_ptr(),
         basicsize: tensor::basicsize() as c_int,
@@ -104,5 +96,5 @@ fn new_type(python: Python, name: &CStr, slots: &[TypeSlot]) -> Answer<Owned> {
     };
     // SAFETY: Python copies the spec; the tables that slots point to live for ever, but for
     // `members`, which is copied too.
-    unsafe { made(python.PyType_FromSpec((&raw const spec).cast())) }
+    unsafe { required(python.PyType_FromSpec((&raw const spec).cast())) }
 }

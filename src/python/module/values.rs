@@ -3,9 +3,9 @@
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
 
+use super::arguments::method;
 use super::attributes::text;
-use super::failure::{Answer, answer, done, made};
-use super::views::method;
+use super::failure::{answer, done};
 use super::{tensor, types};
 use crate::abi::*;
 use crate::dtype;
@@ -14,6 +14,7 @@ use crate::float_formats;
 use crate::layout::MAX_NDIM;
 use crate::platform;
 use crate::print::{self, Description, Elements, PrintOptions};
+use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python};
 use crate::reader::Reader;
 use crate::tensor::block::Block;
@@ -31,7 +32,7 @@ pub unsafe fn read(object: *mut PyObject, snapshot: &mut Snapshot) -> Result<()>
 }
 
 /// One value, of the bits of one lane.
-fn value(python: Python, dtype: DLDataType, bits: u128) -> Answer<Owned> {
+fn value(python: Python, dtype: DLDataType, bits: u128) -> Result<Owned> {
     const INT: u8 = DLDataTypeCode::kDLInt as u8;
     const UINT: u8 = DLDataTypeCode::kDLUInt as u8;
     const HANDLE: u8 = DLDataTypeCode::kDLOpaqueHandle as u8;
@@ -57,14 +58,14 @@ fn value(python: Python, dtype: DLDataType, bits: u128) -> Answer<Owned> {
         }
     };
     // SAFETY: a new reference, or NULL with an exception.
-    unsafe { made(object) }
+    unsafe { required(object) }
 }
 
 /// A list of `count` items.
-fn list(python: Python, count: i64, mut item: impl FnMut(i64) -> Answer<Owned>) -> Answer<Owned> {
+fn list(python: Python, count: i64, item: &mut dyn FnMut(i64) -> Result<Owned>) -> Result<Owned> {
     // SAFETY: a fresh list, filled before anybody sees it.
     unsafe {
-        let list = made(python.PyList_New(count as isize))?;
+        let list = required(python.PyList_New(count as isize))?;
         for place in 0..count {
             done(python.PyList_SetItem(list.as_ptr(), place as isize, item(place)?.into_ptr()))?;
         }
@@ -78,10 +79,10 @@ fn nested(
     (tensor, reader): (&Snapshot, &Reader),
     index: &mut [i64; MAX_NDIM],
     dim: usize,
-) -> Answer<Owned> {
+) -> Result<Owned> {
     let dtype = tensor.dtype;
     match tensor.shape().get(dim) {
-        Some(&extent) => list(python, extent, |at| {
+        Some(&extent) => list(python, extent, &mut |at| {
             if let Some(slot) = index.get_mut(dim) {
                 *slot = at;
             }
@@ -91,7 +92,7 @@ fn nested(
             let place = index.get(..dim).unwrap_or(&[]);
             match dtype.lanes {
                 1 => value(python, dtype, reader.bits(place, 0)),
-                lanes => list(python, lanes.into(), |lane| {
+                lanes => list(python, lanes.into(), &mut |lane| {
                     value(python, dtype, reader.bits(place, lane as u16))
                 }),
             }
@@ -101,8 +102,7 @@ fn nested(
 
 method!(
     /// `tolist()`
-    tolist, "tolist", |object, call| {
-        call.bind(&[], 0, &mut [])?;
+    tolist, "tolist", |object, call| (/ *) {
         let mut snapshot = Snapshot::new();
         read(object, &mut snapshot)?;
         let reader = Reader::new(&snapshot)?;
@@ -113,7 +113,7 @@ method!(
 ///
 /// # Safety
 /// `tensor` was read without error by [`read`], and its memory is live.
-pub unsafe fn element(python: Python, tensor: &Snapshot) -> Answer<Owned> {
+pub unsafe fn element(python: Python, tensor: &Snapshot) -> Result<Owned> {
     // SAFETY: the caller's word.
     let reader = unsafe { Reader::new(tensor) }?;
     let dims = tensor.shape().len();
@@ -122,27 +122,25 @@ pub unsafe fn element(python: Python, tensor: &Snapshot) -> Answer<Owned> {
 
 method!(
     /// `item()`
-    item, "item", |object, call| {
-        call.bind(&[], 0, &mut [])?;
+    item, "item", |object, call| (/ *) {
         let mut snapshot = Snapshot::new();
         read(object, &mut snapshot)?;
         let numel = snapshot.numel()?;
         if numel != 1 {
             let error = Error::new(DLRS_SHAPE_MISMATCH).field(DLRS_FIELD_SHAPE).value(numel);
             let error = error.detail("there must be exactly one element: index it first");
-            return Err(error.limit(1).into());
+            return Err(error.limit(1));
         }
         element(call.python, &snapshot)
     }
 );
 method!(
     /// `memoryview()`
-    memory_view, "memoryview", |object, call| {
-        call.bind(&[], 0, &mut [])?;
+    memory_view, "memoryview", |object, call| (/ *) {
         let python = call.python;
         let shared = share::retain(Block::versioned(tensor::block_of(object)));
         let lender = tensor::wrapped(python, types::lender(python)?, shared)?;
-        made(python.PyMemoryView_FromObject(lender.as_ptr()))
+        required(python.PyMemoryView_FromObject(lender.as_ptr()))
     }
 );
 

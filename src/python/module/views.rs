@@ -1,22 +1,20 @@
 //! Views: `t[...]` and the methods that give another shape, order or type to the same memory.
 
-use core::ffi::CStr;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::NonNull;
 
-use super::arguments::{self};
-use super::failure::{Answer, Failure, answer, done, made};
+use super::arguments::{self, method};
+use super::failure::{answer, done, no_element, wrong};
 use super::tensor;
 use crate::abi::DLTensor;
 use crate::device_type::opaque_handle;
-use crate::error::{Error, Status::*};
+use crate::error::{Error, Result, Status::*};
 use crate::layout::MAX_NDIM;
+use crate::python::raise::required;
 use crate::python::{Owned, PyObject, Python};
 use crate::tensor::block::Block;
 use crate::tensor::{Versioned, view};
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::{ALL_AXES, Step, View};
-
-const AXIS: &CStr = c"axis";
 
 /// The view of `object` that the steps of `change` make.
 ///
@@ -25,8 +23,8 @@ const AXIS: &CStr = c"axis";
 unsafe fn view_of(
     python: Python,
     object: *mut PyObject,
-    change: &mut dyn FnMut(&mut View) -> Answer<()>,
-) -> Answer<Owned> {
+    change: &mut dyn FnMut(&mut View) -> Result<()>,
+) -> Result<Owned> {
     // SAFETY: the caller's word; the object holds its block meanwhile.
     unsafe {
         let shared = viewed(tensor::block_of(object), change)?;
@@ -40,8 +38,8 @@ unsafe fn view_of(
 /// `block` is live.
 pub unsafe fn viewed(
     block: NonNull<Block>,
-    change: &mut dyn FnMut(&mut View) -> Answer<()>,
-) -> Answer<Versioned> {
+    change: &mut dyn FnMut(&mut View) -> Result<()>,
+) -> Result<Versioned> {
     let mut snapshot = Snapshot::new();
     let rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
     // SAFETY: the caller's word.
@@ -50,7 +48,7 @@ pub unsafe fn viewed(
         let (base, mut changed) = view::start(&mut snapshot);
         changed.fold = !opaque_handle(base.device.device_type);
         change(&mut changed)?;
-        Ok(view::share(&changed, block, &base)?)
+        view::share(&changed, block, &base)
     }
 }
 
@@ -58,63 +56,37 @@ pub unsafe fn viewed(
 ///
 /// # Safety
 /// `object` is a live `Tensor`.
-pub unsafe fn step(python: Python, object: *mut PyObject, step: Step) -> Answer<Owned> {
+pub unsafe fn step(python: Python, object: *mut PyObject, step: Step) -> Result<Owned> {
     // SAFETY: the caller's word.
-    unsafe { view_of(python, object, &mut |view| Ok(view.apply(&step)?)) }
+    unsafe { view_of(python, object, &mut |view| view.apply(&step)) }
 }
-
-/// A method whose body gets the call.
-macro_rules! method {
-    ($(#[$doc:meta])* $name:ident, $shown:literal, |$object:ident, $call:ident| $body:expr) => {
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// Python calls it for a `Tensor`.
-        pub unsafe extern "C" fn $name(
-            $object: *mut PyObject,
-            args: *const *mut PyObject,
-            nargs: isize,
-            keywords: *mut PyObject,
-        ) -> *mut PyObject {
-            // SAFETY: Python's word.
-            unsafe {
-                $crate::python::module::failure::answer($shown, |python| {
-                    use $crate::python::module::arguments::Call;
-                    let $call = Call::new(python, $shown, args, nargs, keywords);
-                    $body
-                })
-            }
-        }
-    };
-}
-pub(super) use method;
 
 method!(
     /// `reshape(*shape)`
-    reshape, "reshape", |object, call| {
+    reshape, "reshape", |object, call| (..) {
         let mut room = [0; MAX_NDIM];
         step(call.python, object, Step::Reshape { shape: call.numbers(&mut room)? })
     }
 );
 method!(
     /// `broadcast_to(*shape)`
-    broadcast_to, "broadcast_to", |object, call| {
+    broadcast_to, "broadcast_to", |object, call| (..) {
         let mut room = [0; MAX_NDIM];
         step(call.python, object, Step::Expand { shape: call.numbers(&mut room)? })
     }
 );
 method!(
     /// `permute(*axes)`
-    permute, "permute", |object, call| {
+    permute, "permute", |object, call| (..) {
         let mut room = [0; MAX_NDIM];
         step(call.python, object, Step::Permute { axes: call.numbers(&mut room)? })
     }
 );
 method!(
     /// `transpose(*axes)`
-    transpose, "transpose", |object, call| {
+    transpose, "transpose", |object, call| (..) {
         let mut room = [0; MAX_NDIM];
-        match *call.no_keywords()?.positional {
+        match *call.positional {
             [] => reversed(call.python, object),
             [none] if arguments::is_none(call.python, none) => reversed(call.python, object),
             _ => step(call.python, object, Step::Permute { axes: call.numbers(&mut room)? }),
@@ -123,10 +95,7 @@ method!(
 );
 method!(
     /// `swapaxes(axis_a, axis_b, /)`
-    swapaxes, "swapaxes", |object, call| {
-        let &[a, b] = call.no_keywords()?.positional else {
-            return Err(Failure::Call("takes exactly two axes"));
-        };
+    swapaxes, "swapaxes", |object, call| (a b / *) {
         let axis_a = arguments::axis(call.python, a)?;
         let axis_b = arguments::axis(call.python, b)?;
         step(call.python, object, Step::Transpose { axis_a, axis_b })
@@ -134,43 +103,36 @@ method!(
 );
 method!(
     /// `flip(axis=None)`
-    flip, "flip", |object, call| {
-        let mut axis = [null_mut()];
-        call.bind(&[AXIS], 1, &mut axis)?;
-        axes(call.python, object, axis[0], |axis| Step::Flip { axis })
+    flip, "flip", |object, call| (/ axis *) {
+        axes(call.python, object, axis, |axis| Step::Flip { axis })
     }
 );
 method!(
     /// `squeeze(axis=None)`
-    squeeze, "squeeze", |object, call| {
-        let mut axis = [null_mut()];
-        call.bind(&[AXIS], 1, &mut axis)?;
-        axes(call.python, object, axis[0], |axis| Step::Squeeze { axis })
+    squeeze, "squeeze", |object, call| (/ axis *) {
+        axes(call.python, object, axis, |axis| Step::Squeeze { axis })
     }
 );
 method!(
     /// `unsqueeze(axis)`
-    unsqueeze, "unsqueeze", |object, call| {
-        let mut axis = [null_mut()];
-        call.bind(&[AXIS], 1, &mut axis)?;
-        if axis[0].is_null() {
-            return Err(Failure::Call("needs an axis"));
+    unsqueeze, "unsqueeze", |object, call| (/ axis *) {
+        if axis.is_null() {
+            return Err(call.wrong("needs an axis"));
         }
-        let axis = arguments::axis(call.python, axis[0])?;
+        let axis = arguments::axis(call.python, axis)?;
         step(call.python, object, Step::Unsqueeze { axis })
     }
 );
 method!(
     /// `view(dtype, /)`
-    view_as, "view", |object, call| {
-        let dtype = call.dtype(call.sole()?)?;
+    view_as, "view", |object, call| (dtype / *) {
+        let dtype = call.dtype(dtype)?;
         step(call.python, object, Step::Bitcast { dtype })
     }
 );
 method!(
     /// `read_only()`
-    read_only, "read_only", |object, call| {
-        call.bind(&[], 0, &mut [])?;
+    read_only, "read_only", |object, call| (/ *) {
         step(call.python, object, Step::ReadOnly)
     }
 );
@@ -184,7 +146,7 @@ unsafe fn axes(
     object: *mut PyObject,
     wanted: *mut PyObject,
     step: fn(i32) -> Step<'static>,
-) -> Answer<Owned> {
+) -> Result<Owned> {
     if arguments::is_none(python, wanted) {
         // SAFETY: the caller's word.
         return unsafe { self::step(python, object, step(ALL_AXES)) };
@@ -200,7 +162,7 @@ unsafe fn axes(
             let bit = 1u64.wrapping_shl(dim as u32);
             if !(0..ndim).contains(&dim) || chosen & bit != 0 {
                 let error = Error::new(DLRS_BAD_ARG).detail("no such axis, or it is given twice");
-                return Err(error.value(axis).limit(ndim - 1).into());
+                return Err(error.value(axis).limit(ndim - 1));
             }
             chosen |= bit;
         }
@@ -209,7 +171,7 @@ unsafe fn axes(
             (0..ndim as i32)
                 .rev()
                 .filter(|&dim| chosen & 1u64.wrapping_shl(dim as u32) != 0)
-                .try_for_each(|dim| Ok(view.apply(&step(dim))?))
+                .try_for_each(|dim| view.apply(&step(dim)))
         })
     }
 }
@@ -228,7 +190,7 @@ pub unsafe extern "C" fn get_transposed(
 
 /// # Safety
 /// `object` is a live `Tensor`.
-unsafe fn reversed(python: Python, object: *mut PyObject) -> Answer<Owned> {
+unsafe fn reversed(python: Python, object: *mut PyObject) -> Result<Owned> {
     // SAFETY: the caller's word.
     unsafe {
         view_of(python, object, &mut |view| {
@@ -238,6 +200,9 @@ unsafe fn reversed(python: Python, object: *mut PyObject) -> Answer<Owned> {
     }
 }
 
+/// The method whose slots these are.
+const GET: &str = "Tensor.__getitem__";
+
 /// `mp_subscript`.
 ///
 /// # Safety
@@ -245,8 +210,8 @@ unsafe fn reversed(python: Python, object: *mut PyObject) -> Answer<Owned> {
 pub unsafe extern "C" fn subscript(object: *mut PyObject, key: *mut PyObject) -> *mut PyObject {
     // SAFETY: Python's word.
     unsafe {
-        answer("Tensor.__getitem__", |python| {
-            let shared = chosen(python, object, key)?;
+        answer(GET, |python| {
+            let shared = chosen(python, GET, object, key)?;
             tensor::wrapped(python, tensor::type_of(object), Ok(shared))
         })
     }
@@ -258,9 +223,10 @@ pub unsafe extern "C" fn subscript(object: *mut PyObject, key: *mut PyObject) ->
 /// `object` is a live `Tensor`, `key` a live object.
 pub unsafe fn chosen(
     python: Python,
+    name: &'static str,
     object: *mut PyObject,
     key: *mut PyObject,
-) -> Answer<Versioned> {
+) -> Result<Versioned> {
     // SAFETY: the caller's word.
     unsafe {
         let several = arguments::is_tuple(python, key);
@@ -269,7 +235,7 @@ pub unsafe fn chosen(
         let ndim = i64::from(tensor::description(object).ndim);
         let used = (0..count).filter(|&place| uses_axis(python, item(place))).count() as i64;
         viewed(tensor::block_of(object), &mut |view| {
-            let mut at = Position { axis: 0, left: ndim - used, dotted: false };
+            let mut at = Position { name, axis: 0, left: ndim - used, dotted: false };
             (0..count).try_for_each(|place| index(python, view, item(place), &mut at))
         })
     }
@@ -277,6 +243,8 @@ pub unsafe fn chosen(
 
 /// Where in the view the next item of a key applies.
 struct Position {
+    /// The method, in messages.
+    name: &'static str,
     axis: i32,
     /// Axes that no item names.
     left: i64,
@@ -289,16 +257,28 @@ fn uses_axis(python: Python, item: *mut PyObject) -> bool {
     item != python._Py_NoneStruct() && item != python._Py_EllipsisObject()
 }
 
+/// One element of an axis.
+fn select(
+    python: Python,
+    view: &mut View,
+    axis: i32,
+    index: i64,
+    name: &'static str,
+) -> Result<()> {
+    let step = Step::Select { axis, index };
+    view.apply(&step).map_err(|error| no_element(python, name, &error))
+}
+
 /// One item of a key: a number, a slice, None, or an ellipsis.
 ///
 /// # Safety
 /// `item` is a live object.
-fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position) -> Answer<()> {
+fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position) -> Result<()> {
     let axis = at.axis;
     if item == python._Py_EllipsisObject() {
         if at.dotted {
             let error = Error::new(DLRS_BAD_ARG).detail("an index can have only one ellipsis");
-            return Err(Failure::Index(error));
+            return Err(no_element(python, at.name, &error));
         }
         at.dotted = true;
         at.axis += at.left.max(0) as i32;
@@ -306,27 +286,28 @@ fn index(python: Python, view: &mut View, item: *mut PyObject, at: &mut Position
     }
     if item == python._Py_NoneStruct() {
         at.axis += 1;
-        return Ok(view.apply(&Step::Unsqueeze { axis })?);
+        return view.apply(&Step::Unsqueeze { axis });
     }
     if at.left < 0 {
         let error = Error::new(DLRS_BAD_ARG).detail("too many indices, axes too few by");
-        return Err(Failure::Index(error.value(-at.left)));
+        return Err(no_element(python, at.name, &error.value(-at.left)));
     }
     if arguments::is_index(python, item) && !is_bool(python, item) {
         let index = arguments::index(python, item)?;
-        return view.apply(&Step::Select { axis, index }).map_err(Failure::Index);
+        return select(python, view, axis, index, at.name);
     }
     let [mut start, mut stop, mut step] = [0isize; 3];
     // SAFETY: live objects, and variables of ours; a slice is unpacked only if it is one.
     unsafe {
         if tensor::type_of(item) != python.PySlice_Type() {
-            return Err(Failure::Call("takes integers, slices, None and ..., alone or in a tuple"));
+            const WHAT: &str = "takes integers, slices, None and ..., alone or in a tuple";
+            return Err(wrong(python, at.name, WHAT));
         }
         done(python.PySlice_Unpack(item, &mut start, &mut stop, &mut step))?;
     }
     at.axis += 1;
     let (start, stop, step) = (start as i64, stop as i64, step as i64);
-    Ok(view.apply(&Step::Slice { axis, start, stop, step })?)
+    view.apply(&Step::Slice { axis, start, stop, step })
 }
 
 fn is_bool(python: Python, object: *mut PyObject) -> bool {
@@ -340,11 +321,8 @@ fn is_bool(python: Python, object: *mut PyObject) -> bool {
 pub unsafe extern "C" fn item(object: *mut PyObject, index: isize) -> *mut PyObject {
     // SAFETY: Python's word.
     unsafe {
-        answer("Tensor.__getitem__", |python| {
-            view_of(python, object, &mut |view| {
-                let step = Step::Select { axis: 0, index: index as i64 };
-                view.apply(&step).map_err(Failure::Index)
-            })
+        answer(GET, |python| {
+            view_of(python, object, &mut |view| select(python, view, 0, index as i64, GET))
         })
     }
 }
@@ -357,8 +335,8 @@ pub unsafe extern "C" fn iterate(object: *mut PyObject) -> *mut PyObject {
     // SAFETY: Python's word.
     unsafe {
         answer("iter", |python| match tensor::description(object).ndim {
-            1.. => made(python.PySeqIter_New(object)),
-            _ => Err(Failure::Call("of a Tensor without axes; item() gives its value")),
+            1.. => required(python.PySeqIter_New(object)),
+            _ => Err(wrong(python, "iter", "of a Tensor without axes; item() gives its value")),
         })
     }
 }
@@ -374,8 +352,7 @@ pub unsafe extern "C" fn length(object: *mut PyObject) -> isize {
         match ndim {
             1.. => shape.read() as isize,
             _ => {
-                let failure = Failure::Call("of a Tensor without axes");
-                super::failure::raise(Python::calling(), "len", &failure);
+                wrong(Python::calling(), "len", "of a Tensor without axes");
                 -1
             }
         }

@@ -5,12 +5,11 @@
 //! converted.
 
 use core::ffi::c_int;
-use core::ptr::null_mut;
 
-use super::arguments::{Number, refuse};
-use super::failure::{Answer, Failure, done, made, none, raise};
+use super::arguments::{Call, Number, method};
+use super::failure::{answer_truth, done, none, refused, truth, wrong};
 use super::tensor::{self, Held};
-use super::views::{chosen, method, viewed};
+use super::views::{chosen, viewed};
 use crate::abi::{DLDataTypeCode::*, *};
 use crate::cast::{self, Value};
 use crate::compare;
@@ -19,6 +18,7 @@ use crate::device_type::{self, CPU};
 use crate::dtype;
 use crate::error::{Arg, Error, Field::*, Result, Status::*};
 use crate::layout::Order;
+use crate::python::raise::{raised, required};
 use crate::python::{Owned, PyObject, Python, detached};
 use crate::tensor::Versioned;
 use crate::tensor::alloc::{self, ALIGN_BYTES, Request};
@@ -51,7 +51,7 @@ impl Scalar {
     ///
     /// # Safety
     /// `dst` is live.
-    pub unsafe fn fill(&self, python: Python, dst: Versioned) -> Answer<()> {
+    pub unsafe fn fill(&self, python: Python, dst: Versioned) -> Result<()> {
         let mut bytes = [0u8; 16];
         let nbytes = dtype::padded_bytes(self.dtype) as usize;
         // Of small integers the bytes that count, in the machine's order.
@@ -65,7 +65,7 @@ impl Scalar {
         unsafe {
             snapshot.read_managed(dst.as_ptr(), Rules::COPY)?;
             let fill = || cast::fill(value, dst, ARGS, OPTIONS);
-            Ok(detached(python, snapshot.nbytes()?, fill)?)
+            detached(python, snapshot.nbytes()?, fill)
         }
     }
 }
@@ -74,7 +74,7 @@ impl Scalar {
 ///
 /// # Safety
 /// `value` is a live object.
-unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Answer<Scalar> {
+unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Result<Scalar> {
     const BOOL: u8 = kDLBool as u8;
     const INT: u8 = kDLInt as u8;
     const UINT: u8 = kDLUInt as u8;
@@ -82,7 +82,7 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Answ
     // SAFETY: the caller's word.
     unsafe {
         let float = |value: f64| match value == -1.0 && !python.PyErr_Occurred().is_null() {
-            true => Err(Failure::Raised),
+            true => Err(raised()),
             false => Ok(value.to_bits()),
         };
         match into.code {
@@ -91,7 +91,7 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Answ
                 Ok(Scalar::new(Number::Bool.dtype(), [truth.into(), 0]))
             }
             INT | UINT => {
-                let whole = made(python.PyNumber_Long(value))?;
+                let whole = required(python.PyNumber_Long(value))?;
                 integer(python, &whole, DLDataType { lanes: 1, ..into })
             }
             COMPLEX => {
@@ -107,7 +107,7 @@ unsafe fn scalar(python: Python, value: *mut PyObject, into: DLDataType) -> Answ
 }
 
 /// An `int` as an element of an integer dtype, in which it must fit.
-fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Answer<Scalar> {
+fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Result<Scalar> {
     let signed = dtype.code == kDLInt as u8;
     let unused = 64 - u32::from(dtype.bits.clamp(1, 64));
     // SAFETY: an `int`; the exceptions that these functions raise are replaced.
@@ -130,14 +130,14 @@ fn integer(python: Python, whole: &Owned, dtype: DLDataType) -> Answer<Scalar> {
         return Ok(Scalar::new(dtype, [bits, 0]));
     }
     let text = format_args!("the value is out of bounds for {}", dtype::Name(dtype));
-    Err(refuse(python, python.PyExc_OverflowError(), text))
+    Err(refused(python, python.PyExc_OverflowError(), text))
 }
 
 /// Writes a value, a number or anything that is a tensor, to the elements of `dst`.
 ///
 /// # Safety
 /// `dst` is live and ours, `value` a live object.
-pub unsafe fn assign(python: Python, dst: Versioned, value: *mut PyObject) -> Answer<()> {
+pub unsafe fn assign(python: Python, dst: Versioned, value: *mut PyObject) -> Result<()> {
     // SAFETY: the caller's word.
     unsafe {
         let dtype = (*dst.as_ptr()).dl_tensor.dtype;
@@ -178,7 +178,7 @@ unsafe fn other_number(python: Python, value: *mut PyObject, dtype: DLDataType) 
 ///
 /// # Safety
 /// Both are live.
-unsafe fn broadcast(python: Python, src: &Held, dst: Versioned) -> Answer<()> {
+unsafe fn broadcast(python: Python, src: &Held, dst: Versioned) -> Result<()> {
     // SAFETY: the caller's word.
     let pair = unsafe { read([src.tensor(), dst], ARGS) }?;
     let (from, to) = (pair.src.shape(), pair.dst.shape());
@@ -193,7 +193,7 @@ unsafe fn broadcast(python: Python, src: &Held, dst: Versioned) -> Answer<()> {
             for _ in 0..if ones { further } else { 0 } {
                 view.apply(&Step::Squeeze { axis: 0 })?;
             }
-            Ok(view.apply(&Step::Expand { shape: to })?)
+            view.apply(&Step::Expand { shape: to })
         });
         let view = Held::new(python, view?);
         write(python, view.tensor(), dst, OPTIONS)
@@ -211,14 +211,14 @@ pub unsafe fn write(
     src: Versioned,
     dst: Versioned,
     options: &Options,
-) -> Answer<()> {
+) -> Result<()> {
     // SAFETY: the caller's word.
     let pair = unsafe { read([src, dst], ARGS) }?;
     let on_host = |tensor: &Snapshot| device_type::host_reachable(tensor.device.device_type);
     let nbytes = pair.dst.nbytes()?;
     if pair.src.dtype == pair.dst.dtype || on_host(&pair.src) && on_host(&pair.dst) {
         // SAFETY: both are live.
-        return Ok(detached(python, nbytes, || unsafe { cast::cast(&pair, options) })?);
+        return detached(python, nbytes, || unsafe { cast::cast(&pair, options) });
     }
     pair.check_target()?;
     let Pair { src: from, dst: to, .. } = &pair;
@@ -268,19 +268,14 @@ pub unsafe extern "C" fn assign_subscript(
 ) -> c_int {
     // SAFETY: Python's word.
     unsafe {
-        let python = Python::calling();
-        let result = match value.is_null() {
-            true => Err(Failure::Call("cannot delete elements")),
-            false => chosen(python, object, key)
-                .and_then(|view| assign(python, Held::new(python, view).tensor(), value)),
-        };
-        match result {
-            Ok(()) => 0,
-            Err(failure) => {
-                raise(python, "Tensor.__setitem__", &failure);
-                -1
+        const SET: &str = "Tensor.__setitem__";
+        answer_truth(SET, |python| {
+            if value.is_null() {
+                return Err(wrong(python, SET, "cannot delete elements"));
             }
-        }
+            let view = Held::new(python, chosen(python, SET, object, key)?);
+            assign(python, view.tensor(), value).map(|()| false)
+        })
     }
 }
 
@@ -295,17 +290,17 @@ unsafe fn own(object: *mut PyObject) -> Versioned {
 
 method!(
     /// `copy_from(x, /)`
-    copy_from, "copy_from", |object, call| {
-        let (python, value) = (call.python, call.sole()?);
+    copy_from, "copy_from", |object, call| (value / *) {
+        let python = call.python;
         let src = Held::by(python, value, None, CopyPolicy::IfNeeded)?;
         broadcast(python, &src, own(object))?;
-        none(python)
+        Ok(none(python))
     }
 );
 method!(
     /// `fill(value, /)`
-    fill, "fill", |object, call| {
-        let (python, value) = (call.python, call.sole()?);
+    fill, "fill", |object, call| (value / *) {
+        let python = call.python;
         if Number::of(python, value).is_none()
             && let Ok(src) = Held::by(python, value, None, CopyPolicy::IfNeeded)
         {
@@ -315,42 +310,38 @@ method!(
             if numel != 1 {
                 let error = Error::new(DLRS_SHAPE_MISMATCH).field(DLRS_FIELD_SHAPE).value(numel);
                 let error = error.detail("fills with exactly one element; use copy_from()");
-                return Err(error.limit(1).into());
+                return Err(error.limit(1));
             }
         }
         python.PyErr_Clear();
         assign(python, own(object), value)?;
-        none(python)
+        Ok(none(python))
     }
 );
 method!(
     /// `equal(other, /, *, equal_nan=False)`
-    equal, "equal", |object, call| {
-        let python = call.python;
-        let mut values = [null_mut(); 2];
-        call.bind(&[c"other", c"equal_nan"], 1, &mut values)?;
-        let equality = match super::arguments::truth(python, values[1])? {
+    equal, "equal", |object, call| (/ other * equal_nan) {
+        let equality = match super::arguments::truth(call.python, equal_nan)? {
             true => compare::Equality::ValuesOrNan,
             false => compare::Equality::Values,
         };
         let mut same = false;
-        compared(python, object, values[0], &mut |pair| {
+        compared(call, object, other, &mut |pair| {
             same = compare::equal(pair, equality)?;
             Ok(())
         })?;
-        made(python.PyBool_FromLong(same.into()))
+        truth(call.python, same)
     }
 );
 method!(
     /// `max_diff(other, /)`
-    max_diff, "max_diff", |object, call| {
-        let python = call.python;
+    max_diff, "max_diff", |object, call| (other / *) {
         let mut largest = 0.0;
-        compared(python, object, call.sole()?, &mut |pair| {
+        compared(call, object, other, &mut |pair| {
             largest = compare::max_diff(pair)?;
             Ok(())
         })?;
-        made(python.PyFloat_FromDouble(largest))
+        required(call.python.PyFloat_FromDouble(largest))
     }
 );
 
@@ -359,19 +350,20 @@ method!(
 /// # Safety
 /// `object` is a live `Tensor`, `other` NULL or a live object.
 unsafe fn compared(
-    python: Python,
+    call: &Call,
     object: *mut PyObject,
     other: *mut PyObject,
     compare: &mut dyn FnMut(&Pair) -> Result<()>,
-) -> Answer<()> {
+) -> Result<()> {
     if other.is_null() {
-        return Err(Failure::Call("needs another tensor"));
+        return Err(call.wrong("needs another tensor"));
     }
+    let python = call.python;
     // SAFETY: the caller's word; the other one is held meanwhile.
     unsafe {
         let other = Held::by(python, other, None, CopyPolicy::IfNeeded)?;
         let args = [Arg::tensor, Arg::other];
         let pair = read([own(object), other.tensor()], args)?;
-        Ok(detached(python, pair.src.nbytes()?, || compare(&pair))?)
+        detached(python, pair.src.nbytes()?, || compare(&pair))
     }
 }
