@@ -203,14 +203,12 @@ fn address(python: Python, object: *mut PyObject, dict: &Owned, data: &Owned) ->
         if read_only < 0 {
             return Err(raised());
         }
-        let object = Owned::share(python, NonNull::new_unchecked(object));
-        let dict = Owned::share(python, NonNull::new_unchecked(dict.as_ptr()));
         Ok(Place {
             data: with_exposed_provenance_mut(address as usize),
             offset: 0,
             read_only: read_only != 0,
             nbytes: None,
-            owner: Kept::Objects(tuple(python, [Some(object), Some(dict)])?),
+            owner: Kept::Objects(tuple(python, &[object, dict.as_ptr()])?),
         })
     }
 }

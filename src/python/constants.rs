@@ -58,7 +58,6 @@ impl Kept {
 }
 
 /// The constant, made where it is not there yet.
-#[inline]
 pub fn get(python: Python, constant: Constant) -> Result<Kept> {
     of(python, home::here(python)?, constant)
 }
@@ -71,6 +70,7 @@ pub fn of(python: Python, home: &Home, constant: Constant) -> Result<Kept> {
 }
 
 #[cold]
+#[inline(never)]
 fn make(python: Python, constant: Constant) -> Result<Owned> {
     match constant {
         Constant::Dlpack => text(python, c"__dlpack__"),
@@ -82,11 +82,8 @@ fn make(python: Python, constant: Constant) -> Result<Owned> {
         Constant::MaxVersion => text(python, c"max_version"),
         Constant::DlDevice => text(python, c"dl_device"),
         Constant::Copy => text(python, c"copy"),
-        Constant::MaxVersionOnly => tuple(python, [Some(text(python, c"max_version")?)]),
-        Constant::Version => {
-            let (major, minor) = (DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into());
-            tuple(python, [Some(integer(python, major)?), Some(integer(python, minor)?)])
-        }
+        Constant::MaxVersionOnly => tuple(python, &[text(python, c"max_version")?.as_ptr()]),
+        Constant::Version => pair(python, DLPACK_MAJOR_VERSION.into(), DLPACK_MINOR_VERSION.into()),
     }
 }
 
@@ -102,18 +99,23 @@ pub fn integer(python: Python, value: i64) -> Result<Owned> {
     unsafe { required(python.PyLong_FromLongLong(value)) }
 }
 
-/// A tuple of the items that are there.
-pub fn tuple<const MOST: usize>(python: Python, items: [Option<Owned>; MOST]) -> Result<Owned> {
-    let n = items.iter().flatten().count();
-    // SAFETY: attached; each place is filled once, which takes the item.
+/// A tuple of objects, each of which gets one more reference.
+pub fn tuple(python: Python, items: &[*mut PyObject]) -> Result<Owned> {
+    // SAFETY: attached; live objects; each place is filled once, which takes the reference.
     unsafe {
-        let tuple = required(python.PyTuple_New(n as isize))?;
-        for (place, item) in items.into_iter().flatten().enumerate() {
-            let item = item.into_ptr();
+        let tuple = required(python.PyTuple_New(items.len() as isize))?;
+        for (place, &item) in items.iter().enumerate() {
+            python.Py_IncRef(item);
             if python.PyTuple_SetItem(tuple.as_ptr(), place as isize, item) != 0 {
                 return Err(raised());
             }
         }
         Ok(tuple)
     }
+}
+
+/// A tuple of two numbers.
+pub fn pair(python: Python, first: i64, second: i64) -> Result<Owned> {
+    let (first, second) = (integer(python, first)?, integer(python, second)?);
+    tuple(python, &[first.as_ptr(), second.as_ptr()])
 }

@@ -9,7 +9,7 @@ use core::ptr::{null_mut, with_exposed_provenance_mut};
 
 use super::array_interface::numbers;
 use super::capsule;
-use super::constants::{self, Constant, integer, text, tuple};
+use super::constants::{self, Constant, integer, pair, text, tuple};
 use super::home::{self, Home};
 use super::object::{Owned, detached};
 use super::raise::{KindOf, aside, is, raised, refused, required};
@@ -545,63 +545,56 @@ struct Asked {
 /// The most keywords of `__dlpack__`.
 const KEYWORDS_MOST: usize = 4;
 
-/// The same as Python's objects.
+/// The same as Python's objects, and their names.
 struct Keywords {
-    names: Option<Owned>,
+    names: Owned,
     values: [Option<Owned>; KEYWORDS_MOST],
 }
 
 impl Keywords {
     fn new(python: Python, asked: &Asked) -> Result<Self> {
         let mut values = [const { None }; KEYWORDS_MOST];
-        let mut texts = [const { None }; KEYWORDS_MOST];
+        let mut names = [null_mut(); KEYWORDS_MOST];
         let mut n = 0;
         let mut add = |name, value| {
-            if let (Some(text), Some(slot)) = (texts.get_mut(n), values.get_mut(n)) {
-                (*text, *slot) = (name, Some(value));
+            if let (Some(text), Some(slot)) = (names.get_mut(n), values.get_mut(n)) {
+                // A constant, which lives as long as the interpreter.
+                (*text, *slot) = (constants::get(python, name)?.as_ptr(), Some(value));
                 n += 1;
             }
+            Ok(())
         };
         if let Some(stream) = asked.stream {
-            add(Some(text(python, c"stream")?), integer(python, stream)?);
+            add(Constant::Stream, integer(python, stream)?)?;
         }
         if asked.version {
             let version = constants::get(python, Constant::Version)?.share(python);
-            add(Some(text(python, c"max_version")?), version);
+            add(Constant::MaxVersion, version)?;
         }
-        if let Some(device) = asked.device {
-            let kind = integer(python, device.device_type.into())?;
-            let ordinal = integer(python, device.device_id.into())?;
-            let pair = tuple(python, [Some(kind), Some(ordinal)])?;
-            add(Some(text(python, c"dl_device")?), pair);
+        if let Some(DLDevice { device_type, device_id }) = asked.device {
+            add(Constant::DlDevice, pair(python, device_type.into(), device_id.into())?)?;
         }
         if let Some(copy) = asked.copy {
             // SAFETY: attached; an object of Python's own.
-            let copy = unsafe { required(python.PyBool_FromLong(copy.into())) }?;
-            add(Some(text(python, c"copy")?), copy);
+            add(Constant::Copy, unsafe { required(python.PyBool_FromLong(copy.into())) }?)?;
         }
-        let names = match n {
-            0 => None,
-            _ => Some(tuple(python, texts)?),
-        };
-        Ok(Keywords { names, values })
+        Ok(Keywords { names: tuple(python, names.get(..n).unwrap_or_default())?, values })
     }
 
     /// # Safety
     /// `method` and `object` are live.
-    #[inline]
     unsafe fn call(
         &self,
         python: Python,
         method: *mut PyObject,
         object: *mut PyObject,
     ) -> Option<Owned> {
-        let mut args = [null_mut(); 1 + KEYWORDS_MOST];
-        let values = self.values.iter().map_while(|value| value.as_ref().map(Owned::as_ptr));
-        for (to, from) in args.iter_mut().zip(core::iter::once(object).chain(values)) {
-            *to = from;
+        let mut args = [object; 1 + KEYWORDS_MOST];
+        for (to, from) in args.iter_mut().skip(1).zip(self.values.iter().flatten()) {
+            *to = from.as_ptr();
         }
-        let names = self.names.as_ref().map_or(null_mut(), Owned::as_ptr);
+        let any = self.values.first().is_some_and(Option::is_some);
+        let names = if any { self.names.as_ptr() } else { null_mut() };
         // SAFETY: one positional argument, the object, and as many values as there are names.
         unsafe { Owned::new(python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names)) }
     }

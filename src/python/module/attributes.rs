@@ -155,8 +155,9 @@ fn cuda_array_interface(python: Python, tensor: &Snapshot) -> Result<Owned> {
         };
         let read_only = tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0;
         let address = if tensor.empty { 0 } else { tensor.first() as u64 };
-        let read_only = required(python.PyBool_FromLong(read_only.into()))?;
-        let data = tuple_of(python, [Some(whole(python, address)?), Some(read_only)])?;
+        let read_only = truth(python, read_only)?;
+        let address = whole(python, address)?;
+        let data = tuple_of(python, &[address.as_ptr(), read_only.as_ptr()])?;
         let strides = match layout::is_contiguous(tensor.shape(), tensor.strides(), Order::C) {
             true => none(python),
             false => {

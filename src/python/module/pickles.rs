@@ -138,8 +138,9 @@ unsafe fn reduce(python: Python, object: *mut PyObject, protocol: i64) -> Result
         let (shape, dtype) = (tuple(python, snapshot.shape())?, dtype_name(python, &snapshot)?);
         let strides = tuple(python, snapshot.strides())?;
         let padded = whole(python, snapshot.flags & PADDED)?;
-        let all = [memory, dtype, shape, strides, padded].map(Some);
-        tuple_of(python, [Some(rebuild), Some(tuple_of(python, all)?)])
+        let all = [&memory, &dtype, &shape, &strides, &padded].map(Owned::as_ptr);
+        let all = tuple_of(python, &all)?;
+        tuple_of(python, &[rebuild.as_ptr(), all.as_ptr()])
     }
 }
 
