@@ -19,7 +19,7 @@
 #define DLRS_VERSION_MINOR 1
 #define DLRS_VERSION_PATCH 0
 
-/** Version of this header as one number; dlrs_version() answers that of the library. */
+/** Version of this header as one number; dlrs_version() returns that of the library. */
 #define DLRS_HEADER_VERSION \
   (DLRS_VERSION_MAJOR * 1000000u + DLRS_VERSION_MINOR * 1000u + DLRS_VERSION_PATCH)
 
@@ -42,19 +42,20 @@
 #endif
 
 /*
- * A library that was built with fewer features has fewer functions. What is defined here of
+ * A library that was built with fewer features lacks functions. Each of these macros, if defined,
+ * leaves out their declarations:
  *
  *   DLRS_NO_CAST     dlrs_cast, dlrs_fill, dlrs_equal, dlrs_max_diff
  *   DLRS_NO_PRINT    dlrs_tensor_to_string, dlrs_managed_to_string
  *   DLRS_NO_PYTHON   dlrs_py_*, dlrs_stream_from_py, dlrs_stream_to_py, dlrs_exchange_api_*,
  *                    dlrs_managed_tensor_allocator
  *
- * is not declared. CMake's targets and pkg-config define what the library they are of lacks.
+ * CMake's targets and pkg-config define the macros for what their library lacks.
  */
 
 /**
- * A struct that starts with struct_size: that is set, and all else is 0. It is an initialiser, also
- * of a constant: `static const dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);`
+ * Initialiser of a struct that starts with struct_size: sets that, and all other members to 0.
+ * Works for constants too: `static const dlrs_copy_options options = DLRS_INIT(dlrs_copy_options);`
  */
 #ifdef __cplusplus
 #define DLRS_INIT(type)               \
@@ -84,53 +85,53 @@ extern "C" {
  *
  * The contract of every function:
  *
- * Objects. Every function takes and returns plain DLPack structs. What this library returns, any
- * other library may free by calling its `deleter`; what others made, this library frees the same
- * way. Tensors made here have a `deleter` and a `manager_ctx` that are never NULL, strides that
- * are always filled, and version 1.3.
+ * Objects. Every function takes and returns plain DLPack structs. Any library may free a tensor of
+ * this one by calling its `deleter`; this library frees foreign tensors the same way. Tensors made
+ * here never have a NULL `deleter` or `manager_ctx`; their strides are always filled, and their
+ * version is 1.3.
  *
  * Pointers. A pointer must be NULL where the text allows it, or point to a live, aligned object
  * of its type; `shape` and `strides` of a tensor, where not NULL, hold `ndim` values. A wild
  * pointer, a freed struct or a buffer shorter than described cannot be detected by any library:
- * the behaviour is then undefined. Callers who know the allocation can ask dlrs_validate_within.
+ * the behaviour is then undefined. Callers who know the allocation can call dlrs_validate_within.
  *
- * Errors. 0 is success; other values are `dlrs_status_code`s. On any error nothing was taken,
- * nothing was written, no deleter has run, and `*out`, where it is a pointer, is NULL (a number
- * is what it was, or 0); only after a device's fault (class 6) the destination of a copy is
- * undefined, and with DLRS_BUF_SMALL a text was cut and its size told. The last parameter
- * receives the details when it is not NULL; set its `struct_size` first. It is written only on
- * failure. With several faults one is reported. Pointers come first, in the order of the
- * parameters: what is NULL and must not be, then what is not aligned; an array whose length is
- * read from elsewhere is asked for when that is known. Then options, numbers and tensors, in an
- * order of each function's own. Of one tensor it is: DLRS_FOREIGN or a version, flags, ndim, shape
- * pointer, dtype, device, extents, strides, sizes, data and offset, bounds, required alignment.
- * What concerns several tensors, policy and resources come last.
+ * Errors. 0 is success; other values are `dlrs_status_code`s. On any error no ownership is taken,
+ * nothing is written, no deleter has run, and `*out`, if it is a pointer, is NULL (a number is
+ * unchanged or 0). Two exceptions: after a device error (class 6) the destination of a copy is
+ * undefined, and with DLRS_BUF_SMALL a text is truncated and its full size returned. The last
+ * parameter receives the details when it is not NULL; set its `struct_size` first. It is written
+ * only on failure. Of several errors one is reported. Pointers are checked first, in the order of
+ * the parameters: for NULL, then for alignment; an array whose length is an input too, once that
+ * is known. Then options, numbers and tensors, in an order that depends on the function. The order
+ * within one tensor: DLRS_FOREIGN or a version, flags, ndim, shape pointer, dtype, device,
+ * extents, strides, sizes, data and offset, bounds, required alignment. Conditions on several
+ * tensors, policy and resources come last.
  *
  * Ownership. An input is consumed only by a function whose name ends in `_take`, and only when it
  * succeeds: the caller's pointer is then set to NULL.
  *
  * Options. Every options struct starts with `struct_size`, to be set to `sizeof` the struct; the
- * other members are 0 for the default. NULL options are defaults throughout. Later versions add
- * members at the end only, and take the shorter structs of callers that were built before; a
- * longer one is taken where all that the library does not know of it is 0, else DLRS_STRUCT_SIZE.
+ * other members are 0 for the default. NULL options are defaults throughout. Later versions only
+ * append members, and accept the shorter structs of older callers. A longer struct is accepted if
+ * all members unknown to the library are 0, else DLRS_STRUCT_SIZE.
  *
  * Units. `ndim`, `shape` and `strides` count elements; `nbytes`, `align_bytes` and `byte_offset`
  * count bytes.
  *
  * Threads. All functions are thread-safe: several may run at a time, on the same tensor too, as
- * long as each caller holds it and nobody writes its struct. No lock is held while a callback
+ * long as each caller has a reference and none writes the struct. No lock is held while a callback
  * runs.
  * A callback must return: not throw, longjmp, or end its thread. A signal handler may retain, and
- * release what is not the last reference: references are counted by atomic instructions.
+ * release a reference that is not the last: reference counts are atomic.
  *
- * Threads that the library makes are joined before the call returns. Functions with copy options
+ * Threads that the library creates are joined before the call returns. Functions with copy options
  * are cancellation points before they begin (pthread_cancel), and not while they wait for those
- * threads or for a caller's own pool. There every signal is blocked but those that an instruction
- * raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
+ * threads or for a caller's own pool. Those threads block every signal except those that an
+ * instruction raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).
  *
- * Fork, exit, unload. Nothing here uses thread-local storage or needs start-up; the library is
- * never unloaded, so a deleter stays callable for as long as the process lives. On macOS no
- * library can say so of itself: who loads it there does not call dlclose.
+ * Fork, exit, unload. The library uses no thread-local storage and needs no initialisation. It is
+ * never unloaded, so a deleter stays callable until the process ends. On macOS a library cannot
+ * prevent this: do not call dlclose there.
  */
 
 typedef struct dlrs_error dlrs_error;
@@ -154,7 +155,7 @@ typedef struct dlrs_py_kind dlrs_py_kind;
 typedef struct dlrs_py_error_options dlrs_py_error_options;
 
 /**
- * What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
+ * Return value of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
  * tensor, 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers
  * are stable and never reused.
  */
@@ -165,9 +166,9 @@ enum dlrs_status_code {
   DLRS_NULL_ARG = 101,
   /** A pointer to a struct or array is not aligned for it. */
   DLRS_MISALIGNED_STRUCT = 102,
-  /** `struct_size` is not one this library knows. */
+  /** `struct_size` is not supported. */
   DLRS_STRUCT_SIZE = 103,
-  /** An argument's value is outside what the function takes. */
+  /** An argument's value is out of range. */
   DLRS_BAD_ARG = 104,
   /** The caller's buffer is too small. */
   DLRS_BUF_SMALL = 105,
@@ -205,11 +206,11 @@ enum dlrs_status_code {
   DLRS_DTYPE_LANES = 215,
   /** An element of a packed sub-byte tensor would start inside a byte. */
   DLRS_SUBBYTE = 216,
-  /** The device type is not one of DLPack 1.3, or not one the function serves. */
+  /** The device type is not one of DLPack 1.3, or the function does not support it. */
   DLRS_DEVICE_TYPE = 217,
   /** The device ordinal is negative, or does not exist. */
   DLRS_DEVICE_ID = 218,
-  /** A stride in bytes is no multiple of the item size, which DLPack cannot say. */
+  /** A stride in bytes is no multiple of the item size, which DLPack cannot express. */
   DLRS_STRIDES_UNEVEN = 219,
   /** The data is read-only. */
   DLRS_READ_ONLY = 301,
@@ -227,7 +228,7 @@ enum dlrs_status_code {
   DLRS_REENTRANT = 307,
   /** No view has the wanted shape: a copy is needed. */
   DLRS_NOT_VIEWABLE = 308,
-  /** The layout, device or writability asked for needs a copy, which was forbidden. */
+  /** The requested layout, device or writability needs a copy, which was forbidden. */
   DLRS_COPY_NEEDED = 309,
   /** The tensor was not made by this library. */
   DLRS_FOREIGN = 310,
@@ -255,7 +256,7 @@ enum dlrs_status_code {
   DLRS_PEER = 602,
   /** The stream is not usable here. */
   DLRS_STREAM = 603,
-  /** The stream is being captured and the work cannot be. */
+  /** The stream is being captured and the operation cannot be. */
   DLRS_CAPTURING = 604,
   /** A kernel could not be loaded or launched. */
   DLRS_LAUNCH = 605,
@@ -267,7 +268,7 @@ enum dlrs_status_code {
   DLRS_FORKED = 608,
   /** The driver is shutting down with the process. */
   DLRS_SHUTDOWN = 609,
-  /** A defect of this library or an impossible answer of a driver. */
+  /** A defect of this library or an impossible result from a driver. */
   DLRS_INTERNAL = 901,
 };
 
@@ -308,21 +309,21 @@ enum dlrs_field {
 };
 
 /* ---------------------------------------------------------------------------------------------
- * Errors: the struct that a caller may hand in, and names of statuses.
+ * Errors: the struct for their details, and names of statuses.
  */
 
-/** What a function answers: 0, or a `dlrs_status_code`. */
+/** Return value of a function: 0, or a `dlrs_status_code`. */
 typedef int32_t dlrs_status;
 
-/** Room for a message with its NUL. */
+/** Size of a message with its NUL. */
 #define DLRS_ERROR_MESSAGE_SIZE 256
 
 /**
  * The details of a failure, in the caller's memory.
  *
- * Set `struct_size` to `sizeof(dlrs_error)` before the first call; no call changes it. A call
- * that fails writes the other members, as many as `struct_size` covers; one that succeeds writes
- * nothing. The message is UTF-8, always ends with NUL and never holds an address.
+ * Set `struct_size` to `sizeof(dlrs_error)` before the first call; no call changes it. A call that
+ * fails writes the other members that `struct_size` covers; one that succeeds writes nothing. The
+ * message is UTF-8, always ends with NUL and never contains an address.
  */
 struct dlrs_error {
   /** `sizeof(dlrs_error)`. */
@@ -337,25 +338,25 @@ struct dlrs_error {
   int32_t dimension;
   /** The driver's own code, or 0. */
   int32_t driver_code;
-  /** The value found, where there is one. */
+  /** The value found, if any. */
   int64_t value;
-  /** The limit that it broke, where there is one. */
+  /** The limit that it exceeds, if any. */
   int64_t limit;
   /** Function, argument, member, what is wrong, value, limit, and what to do. */
   char message[DLRS_ERROR_MESSAGE_SIZE];
-  /** Where in message it says what is wrong, with value and limit: the first byte. */
+  /** First byte of the part of message that describes the error, with value and limit. */
   uint16_t text_start;
-  /** One past its last byte; the same as text_start when there was no room for it. */
+  /** One past its last byte; equal to text_start if there was no room. */
   uint16_t text_end;
-  /** Where in message it says what to do: the first byte. */
+  /** First byte of the part of message that gives the remedy. */
   uint16_t hint_start;
-  /** One past its last byte; the same as hint_start when there is none, or was no room. */
+  /** One past its last byte; equal to hint_start if there is none, or no room. */
   uint16_t hint_end;
 };
 
 /**
- * Receives an error in DLPack's own way: a Python exception's name and a message, both for the
- * length of the call.
+ * DLPack's error callback: receives a Python exception's name and a message, both valid during the
+ * call.
  */
 typedef void (*dlrs_set_error_fn)(void *error_ctx, const char *kind, const char *message);
 
@@ -377,9 +378,9 @@ DLRS_API const char *dlrs_status_name(dlrs_status status);
  *
  * Ownership: nothing is kept; kind and message are valid during the callback.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_STRUCT_SIZE: it is too short to
- *            have a message. A NULL set_error is accepted and does nothing.
- *            The kind is "BufferError" for classes 3 and 5 and what of class 2 is beyond DLPack
- *            1.3 or this library: DLRS_VERSION, DLRS_FLAGS, DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
+ *            contain a message. A NULL set_error is accepted and does nothing.
+ *            The kind is "BufferError" for classes 3 and 5 and for what DLPack 1.3 or this library
+ *            does not support: DLRS_VERSION, DLRS_FLAGS, DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
  *            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE, DLRS_DEVICE_ID and DLRS_STRIDES_UNEVEN;
  *            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
  *            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;
@@ -401,7 +402,7 @@ dlrs_status dlrs_error_forward(const dlrs_error *failure,
  */
 
 /**
- * Tell the version of the library that is running, as major * 1000000 + minor * 1000 + patch.
+ * Return the version of the running library, as major * 1000000 + minor * 1000 + patch.
  *
  * Ownership: none.
  * Errors:    none.
@@ -414,7 +415,7 @@ dlrs_status dlrs_error_forward(const dlrs_error *failure,
 DLRS_API uint32_t dlrs_version(void);
 
 /**
- * Tell the version of the library that is running, as text: "major.minor.patch".
+ * Return the version of the running library, as text: "major.minor.patch".
  *
  * Ownership: the text is static; never free it.
  * Errors:    none.
@@ -427,7 +428,7 @@ DLRS_API uint32_t dlrs_version(void);
 DLRS_API const char *dlrs_version_string(void);
 
 /**
- * Tell the newest DLPack version that the library knows: what its own tensors obey.
+ * Return the newest DLPack version that the library supports: that of its own tensors.
  *
  * Ownership: none.
  * Errors:    none.
@@ -440,8 +441,8 @@ DLRS_API const char *dlrs_version_string(void);
 DLRS_API DLPackVersion dlrs_dlpack_version(void);
 
 /* ---------------------------------------------------------------------------------------------
- * The layout of DLPack's structs as this library was compiled, for hosts that cannot read a
- * header: ctypes, cffi, another compiler, CI.
+ * The layout of DLPack's structs as this library was compiled, for callers that do not compile
+ * this header: ctypes, cffi, another compiler, CI.
  */
 
 /** Sizes and offsets, in bytes, of every struct of dlpack.h. */
@@ -507,7 +508,7 @@ struct dlrs_abi_table {
 };
 
 /**
- * Tell the layout of DLPack's structs as this library was compiled.
+ * Return the layout of DLPack's structs as this library was compiled.
  *
  * Bytes:     sizes and offsets.
  * Ownership: the table is static; never write or free it.
@@ -521,11 +522,11 @@ struct dlrs_abi_table {
 DLRS_API const dlrs_abi_table *dlrs_abi_layout(void);
 
 /**
- * Check that a host sees the same structs and a compatible library.
+ * Check that a caller has the same struct layout and a compatible version.
  *
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: expected.
- *            DLRS_VERSION: header_version, the host's DLRS_HEADER_VERSION, has another major
+ *            DLRS_VERSION: header_version, the caller's DLRS_HEADER_VERSION, has another major
  *            version than the library, or is newer than it.
  *            DLRS_STRUCT_SIZE: expected->struct_size is smaller than the table.
  *            DLRS_BAD_ARG: a number differs; the message names it.
@@ -540,24 +541,24 @@ dlrs_status dlrs_abi_check(uint32_t header_version,
                            const dlrs_abi_table *expected,
                            dlrs_error *error);
 
-/** Frees what a caller lent: called with the context given, exactly once, on any thread. */
+/** Frees borrowed memory: called with the context given, exactly once, on any thread. */
 typedef void (*dlrs_free_fn)(void *context);
 
 /**
- * Where data comes from when the library's own memory is not wanted. Every member must be set;
- * both functions may be called on any thread.
+ * A caller's allocator for the data of tensors. Every member must be set; both functions may be
+ * called on any thread.
  */
 struct dlrs_allocator {
   /** `sizeof(dlrs_allocator)`. */
   uint32_t struct_size;
-  /** Handed to both functions. */
+  /** Passed to both functions. */
   void *context;
   /**
    * Returns `nbytes` (above 0) bytes on `device`, aligned to `align_bytes` (a power of two), or
    * NULL.
    */
   void *(*alloc)(void *context, uint64_t nbytes, uint64_t align_bytes, DLDevice device);
-  /** Takes back what `alloc` returned for the same three values. */
+  /** Frees what `alloc` returned for the same three values. */
   void (*free)(void *context, void *data, uint64_t nbytes, uint64_t align_bytes, DLDevice device);
 };
 
@@ -574,8 +575,8 @@ struct dlrs_alloc_options {
   /** Flags of the result: 0 or DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED. */
   uint64_t flags;
   /**
-   * Where the data comes from; NULL for the library's own memory, or what
-   * dlrs_allocator_set says. Read during the call; `free` and `context` are kept.
+   * Allocator of the data; NULL for that of dlrs_allocator_set, else the library's own. Read
+   * during the call; `free` and `context` are kept.
    */
   const dlrs_allocator *allocator;
   /**
@@ -586,21 +587,21 @@ struct dlrs_alloc_options {
   /** Must be 0. */
   uint32_t reserved;
   /**
-   * As many strides as there are extents, in elements, in place of order; NULL for a compact
-   * tensor. None is negative, and no two elements share memory; what lies between them, as of a
-   * pitch, is allocated too.
+   * One stride per extent, in elements, in place of order; NULL for a compact tensor. None is
+   * negative, and no two elements share memory; gaps, such as those of a pitch, are allocated
+   * too.
    */
   const int64_t *strides;
 };
 
 /**
- * Make a tensor, compact unless options say otherwise, not initialised.
+ * Allocate an uninitialised tensor, compact unless options have strides.
  *
  * Shape:     ndim extents (0 to 64), copied; may be NULL when ndim is 0.
  * Bytes:     packed sub-byte types round up to whole bytes; data is aligned to align_bytes.
- * Device:    any that an allocator or a backend serves: the CPU always.
- * Ownership: the caller owns *out; header, shape, strides and CPU data are one block. With an
- *            allocator the data is its own and goes back through its free.
+ * Device:    any that an allocator or a backend supports; the CPU always.
+ * Ownership: the caller owns *out; header, shape, strides and CPU data are one block. Data from an
+ *            allocator is a separate block, freed by the allocator.
  * Flags:     as in options; byte_offset is 0; a tensor of size zero has data NULL.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: shape or out; an allocator's function.
  *            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
@@ -609,9 +610,9 @@ struct dlrs_alloc_options {
  *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options. Of their strides:
  *            DLRS_BAD_ARG: a negative one; DLRS_OVERLAP_DST: elements would share memory;
  *            DLRS_EXTENT_OVERFLOW, DLRS_SUBBYTE.
- *            DLRS_NOMEM, DLRS_DEV_OOM: no memory; DLRS_MISALIGNED: the allocator's was not
- *            aligned as asked. DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6:
- *            its driver.
+ *            DLRS_NOMEM, DLRS_DEV_OOM: no memory; DLRS_MISALIGNED: the allocator's was less
+ *            aligned than requested. DLRS_UNSUPPORTED: the backend does not allocate. Classes 5
+ *            and 6: its driver.
  * Threads:   any.
  * Source:    "Producer" rules of dlpack.h: 256-byte alignment, strides since 1.2.
  *
@@ -628,7 +629,7 @@ dlrs_status dlrs_tensor_new(const int64_t *shape,
                             dlrs_error *error);
 
 /**
- * Make a tensor like another: same shape, dtype and device; not initialised.
+ * Allocate an uninitialised tensor of another one's shape, dtype and device.
  *
  * Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
  *            'K' of the options.
@@ -650,12 +651,12 @@ dlrs_status dlrs_tensor_new_like(const DLTensor *prototype,
                                  dlrs_error *error);
 
 /**
- * Tell how much memory the data of a tensor needs, without allocating it.
+ * Compute how much memory the data of a tensor needs, without allocating it.
  *
  * Shape:     the prototype's; its data, strides and byte_offset are never read.
- * Bytes:     *nbytes is the size of a compact tensor, or of one with the strides of options, what
- *            lies between its elements included; *align_bytes the alignment of its data.
- * Device:    not looked at beyond its legality.
+ * Bytes:     *nbytes is the size of a compact tensor, or of one with the strides of options, gaps
+ *            included; *align_bytes the alignment of its data.
+ * Device:    only checked to be legal.
  * Ownership: nothing is kept.
  * Flags:     options->flags decides between packed and padded.
  * Errors:    as dlrs_tensor_new, except those of memory; nothing is written then.
@@ -673,12 +674,12 @@ dlrs_status dlrs_tensor_requirements(const DLTensor *prototype,
                                      dlrs_error *error);
 
 /**
- * Make a CPU tensor like another and fill it from bytes.
+ * Allocate a CPU tensor like another and copy bytes into it.
  *
  * Shape:     the prototype's; its data, strides and byte_offset are never read.
- * Bytes:     nbytes must be exactly what dlrs_tensor_requirements tells; they are copied.
+ * Bytes:     nbytes must be exactly that of dlrs_tensor_requirements; the bytes are copied.
  * Device:    the prototype's, which must be the CPU.
- * Ownership: as dlrs_tensor_new; bytes stay the caller's.
+ * Ownership: as dlrs_tensor_new; bytes is only read.
  * Flags:     IS_COPIED, and as in options.
  * Errors:    as dlrs_tensor_new; DLRS_NULL_ARG: bytes is NULL and nbytes is not 0;
  *            DLRS_BAD_ARG: nbytes is not the size needed.
@@ -697,22 +698,21 @@ dlrs_status dlrs_tensor_from_bytes(const void *bytes,
                                    dlrs_error *error);
 
 /**
- * Set where the data of new tensors of a device type comes from, for the whole process.
+ * Set the allocator of new tensors of a device type, for the whole process.
  *
- * Bytes:     the allocator is asked for what dlrs_tensor_requirements tells.
+ * Bytes:     the allocator receives the values of dlrs_tensor_requirements.
  * Device:    any known type, the CPU included.
- * Ownership: *allocator is read during the call and copied, for good: set the same one again, not
- *            a new one each time. Its functions and context must stay valid until another is set,
- *            calls that began before have returned, and the last tensor made with it is gone. NULL
- *            brings the default back. *old, when old is not NULL, receives where the one before
- *            was, or NULL.
+ * Ownership: *allocator is copied during the call and the copy never freed: reuse one struct
+ *            instead of setting new ones. Its functions and context must stay valid until another
+ *            is set, calls that began before have returned, and the last tensor made with it is
+ *            freed. NULL restores the default. *old, when old is not NULL, receives the address of
+ *            the previous struct, or NULL.
  * Errors:    DLRS_DEVICE_TYPE: device_type is not known.
  *            DLRS_MISALIGNED_STRUCT: allocator or old.
  *            DLRS_STRUCT_SIZE: allocator->struct_size is too small.
  *            DLRS_NULL_ARG: a function of the allocator is NULL.
  *            DLRS_NOMEM: no memory for the copy. On any error *old is NULL.
- * Threads:   any; tensors being made meanwhile use one or the other, and are freed by the one that
- *            they use.
+ * Threads:   any; concurrent allocations use either allocator, and are freed by the same one.
  * Source:    this library.
  *
  * Safety:
@@ -724,35 +724,35 @@ dlrs_status dlrs_allocator_set(DLDeviceType device_type,
                                const dlrs_allocator **old,
                                dlrs_error *error);
 
-/** An allocator of one device that keeps blocks for reuse. Made by dlrs_pool_create. */
+/** An allocator of one device that caches freed blocks. Created by dlrs_pool_create. */
 struct dlrs_pool;
 
 /* ---------------------------------------------------------------------------------------------
- * Pools: allocators that keep freed blocks for the next request. For loops that make and release
- * tensors of similar sizes, and for devices whose own allocation is slow.
+ * Pools: allocators that cache freed blocks for the next request. For loops that allocate and
+ * release tensors of similar sizes, and for devices whose own allocation is slow.
  */
 
-/** What a pool is to be. All members but `struct_size` may be 0. */
+/** Options of a pool. All members but `struct_size` may be 0. */
 struct dlrs_pool_options {
   /** `sizeof(dlrs_pool_options)`. */
   uint32_t struct_size;
-  /** The one device that the pool serves; {0, 0} for the CPU. */
+  /** The device of the pool; {0, 0} for the CPU. */
   DLDevice device;
   /**
-   * No more than this is taken from `base`, in use and kept together; 0 for no limit. Sizes of
-   * blocks count; the library's own memory takes the alignment of each on top.
+   * Most bytes to allocate from `base`, in use and cached together; 0 for no limit. Block sizes
+   * count; the library's own memory adds each block's alignment.
    */
   uint64_t limit_nbytes;
   /**
-   * Where blocks come from; NULL for the library's own memory, on the CPU only. Read during the
-   * call; `alloc`, `free` and `context` are kept until the pool and its last block are gone.
+   * Allocator of the blocks; NULL for the library's own memory, on the CPU only. Read during the
+   * call; `alloc`, `free` and `context` are kept until the pool and its last block are freed.
    */
   const dlrs_allocator *base;
 };
 
 /**
- * What a pool holds and did. Sizes are of whole blocks, which are larger than what was asked for:
- * by less than a quarter, above 256 bytes.
+ * State and counters of a pool. Sizes are of whole blocks, which exceed the request by less than a
+ * quarter, above 256 bytes.
  */
 struct dlrs_pool_statistics {
   /** `sizeof(dlrs_pool_statistics)`. */
@@ -761,35 +761,35 @@ struct dlrs_pool_statistics {
   uint64_t live_nbytes;
   /** Blocks in use. */
   uint64_t live_blocks;
-  /** Bytes kept for reuse. */
+  /** Bytes cached for reuse. */
   uint64_t cached_nbytes;
-  /** Blocks kept for reuse. */
+  /** Blocks cached for reuse. */
   uint64_t cached_blocks;
-  /** Requests answered with a block that was kept. */
+  /** Requests served from the cache. */
   uint64_t hits;
-  /** Requests answered by asking `base`, refused ones included. */
+  /** Requests passed to `base`, failed ones included. */
   uint64_t misses;
   /** The limit, 0 for none. */
   uint64_t limit_nbytes;
 };
 
 /**
- * Make a pool: an allocator that keeps freed blocks for the next request.
+ * Create a pool: an allocator that caches freed blocks for the next request.
  *
  * Bytes:     requests are rounded up to four sizes per power of two, at least 256 bytes, and to
  *            256-byte alignment; the same size and alignment reuse each other's blocks. A request
- *            that would exceed options->limit_nbytes, or that base refuses, first frees what is
- *            kept, then fails. The pool itself takes about 28 KiB, and 16 bytes per block.
- * Device:    options->device; requests for another one fail. Device memory is never touched.
- * Ownership: the caller owns *out, to be given to dlrs_pool_release. What
- *            dlrs_pool_allocator(*out) allocated goes back to the pool.
+ *            that would exceed options->limit_nbytes, or that base fails, first frees cached
+ *            blocks, then fails. The pool itself takes about 28 KiB, and 16 bytes per block.
+ * Device:    options->device; requests for another one fail. Device memory is never accessed.
+ * Ownership: the caller owns *out and frees it by dlrs_pool_release. Blocks of
+ *            dlrs_pool_allocator(*out) return to the pool.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or options; a function of base is NULL.
  *            DLRS_STRUCT_SIZE: options or options->base.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device, or another one than CPU without base.
  *            DLRS_NOMEM: no memory. On any error *out is NULL.
  * Threads:   any. A pool has no lock and may be used on all threads at once; base's functions may
- *            then run at once too. A forked child may use it, as far as it may use base; blocks
- *            that other threads were about to take or give back are lost to it.
+ *            then run at once too. A forked child may use it if it may use base; blocks that other
+ *            threads were allocating or freeing are leaked there.
  * Source:    this library; the lists are Treiber's stacks (IBM RJ 5118, 1986).
  *
  * Safety:
@@ -803,9 +803,10 @@ dlrs_status dlrs_pool_create(const dlrs_pool_options *options,
 /**
  * Release a pool.
  *
- * Ownership: the pointer is dead afterwards, and so is its allocator for new tensors: set another
- *            one first where dlrs_allocator_set set it. What is kept is freed now. Blocks in use
- *            stay valid; they go to base when they are freed, the pool with the last of them.
+ * Ownership: the pointer is invalid afterwards, and so is its allocator for new tensors: if
+ *            dlrs_allocator_set has it, set another one first. Cached blocks are freed now. Blocks
+ *            in use stay valid; they return to base when they are freed, the pool with the last of
+ *            them.
  *            NULL does nothing.
  * Errors:    none.
  * Threads:   any, once no other thread uses the pool; blocks may be freed meanwhile.
@@ -818,10 +819,10 @@ DLRS_API
 void dlrs_pool_release(dlrs_pool *pool);
 
 /**
- * Tell the allocator that a pool is, for dlrs_alloc_options or dlrs_allocator_set.
+ * Return a pool's allocator, for dlrs_alloc_options or dlrs_allocator_set.
  *
  * Ownership: the pool's; valid until the pool is released.
- * Errors:    none: NULL for NULL, which stands for the default where an allocator is asked for.
+ * Errors:    none: NULL for NULL, which is the default wherever an allocator is passed.
  * Threads:   any.
  * Source:    this library.
  *
@@ -831,12 +832,12 @@ void dlrs_pool_release(dlrs_pool *pool);
 DLRS_API const dlrs_allocator *dlrs_pool_allocator(const dlrs_pool *pool);
 
 /**
- * Free blocks that a pool keeps, until they are few enough.
+ * Free cached blocks of a pool until at most keep_nbytes remain.
  *
- * Bytes:     at most keep_nbytes stay, 0 for none; those of large blocks go first.
+ * Bytes:     0 frees all; the largest blocks are freed first.
  * Ownership: blocks in use are not affected.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
- * Threads:   any; what other threads give back meanwhile may stay too.
+ * Threads:   any; blocks that other threads free meanwhile may stay too.
  * Source:    cudaMemPoolTrimTo has the same meaning.
  *
  * Safety:
@@ -845,14 +846,14 @@ DLRS_API const dlrs_allocator *dlrs_pool_allocator(const dlrs_pool *pool);
 DLRS_API dlrs_status dlrs_pool_trim(dlrs_pool *pool, uint64_t keep_nbytes, dlrs_error *error);
 
 /**
- * Limit what a pool takes from its base.
+ * Limit what a pool allocates from its base.
  *
- * Bytes:     blocks in use and kept count together; 0 for no limit. Kept blocks beyond a lower
+ * Bytes:     blocks in use and cached count together; 0 for no limit. Cached blocks beyond a lower
  *            limit are freed now. Blocks in use may exceed it; requests then fail with DLRS_NOMEM
- *            unless a kept block fits, until enough was given back.
+ *            unless a cached block fits, until enough are freed.
  * Ownership: blocks in use are not affected.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
- * Threads:   any; a request under way may still go by the limit before.
+ * Threads:   any; a concurrent request may still use the previous limit.
  * Source:    this library.
  *
  * Safety:
@@ -864,13 +865,13 @@ dlrs_status dlrs_pool_set_limit(dlrs_pool *pool,
                                 dlrs_error *error);
 
 /**
- * Tell what a pool holds and did.
+ * Return the state and counters of a pool.
  *
  * Ownership: out->struct_size is set by the caller; the other members are written, those that only
- *            a newer version has as 0.
+ *            a newer version has, with 0.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool or out. DLRS_STRUCT_SIZE: out.
  *            Nothing is written then.
- * Threads:   any; while others use the pool, the numbers are of slightly different moments.
+ * Threads:   any; under concurrent use the numbers are no atomic snapshot.
  * Source:    this library.
  *
  * Safety:
@@ -882,17 +883,18 @@ dlrs_status dlrs_pool_stats(const dlrs_pool *pool,
                             dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Wrapping memory that somebody else owns.
+ * Wrapping memory that the caller owns.
  */
 
 /**
- * Wrap memory that the caller lends into a managed tensor.
+ * Wrap memory of the caller into a managed tensor.
  *
  * Shape:     shape and strides are copied; NULL strides become compact row-major.
- * Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
+ * Bytes:     data and byte_offset are not modified; a tensor of size zero has data NULL.
  * Device:    any, known or not.
  * Ownership: the caller owns *out. When its last reference is released, free_fn(context) is called
- *            once, on that thread; a NULL free_fn only borrows. On error free_fn is not called.
+ *            once, on that thread; with a NULL free_fn the memory is only borrowed. On error
+ *            free_fn is not called.
  * Flags:     exactly flags.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
  *            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.
@@ -912,40 +914,40 @@ dlrs_status dlrs_tensor_wrap(const DLTensor *tensor,
                              DLManagedTensorVersioned **out,
                              dlrs_error *error);
 
-/** What to do with flags that the legacy struct cannot carry. */
+/** Handling of a flag that the legacy struct lacks. */
 enum dlrs_legacy_policy {
-  /** Refuse a tensor that is read-only. */
+  /** Reject a read-only tensor. */
   DLRS_LEGACY_REFUSE = 0,
-  /** Give a read-only tensor away without saying so: the consumer must know. */
+  /** Drop the flag: the consumer must know that the data is read-only. */
   DLRS_LEGACY_DROP = 1,
   /** Copy a read-only tensor. */
   DLRS_LEGACY_COPY = 2,
 };
 
-/** How much is demanded. Higher levels include the lower ones. */
+/** How much is checked. Higher levels include the lower ones. */
 enum dlrs_level {
-  /** The struct can be walked: version, ndim, pointers, extents not negative, dtype sized. */
+  /** The struct is readable: version, ndim, pointers, extents not negative, dtype sized. */
   DLRS_LEVEL_STRUCT = 1,
   /** Also every element has an address: sizes, strides, data and byte_offset. */
   DLRS_LEVEL_LAYOUT = 2,
-  /** Also everything is known to DLPack 1.3: dtype, device, flags, strides given, whole bytes. */
+  /** Also everything is defined by DLPack 1.3: dtype, device, flags, strides given, whole bytes. */
   DLRS_LEVEL_STRICT = 3,
-  /** Also the driver of the device, where it tells, knows the memory as what the tensor says. */
+  /** Also the device's driver, if it can tell, reports the kind of memory that the tensor has. */
   DLRS_LEVEL_DEVICE = 4,
 };
 
 /* ---------------------------------------------------------------------------------------------
- * Legacy and versioned, and taking foreign tensors in.
+ * Legacy and versioned tensors; import of foreign tensors.
  */
 
 /**
- * Turn a legacy tensor into a versioned one.
+ * Convert a legacy tensor into a versioned one.
  *
  * Shape:     copied; NULL strides become compact row-major.
  * Bytes:     data and byte_offset stay as they are.
  * Device:    any; the data is not touched.
  * Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
- * Flags:     exactly flags: a legacy tensor says nothing about writability. NumPy treats legacy
+ * Flags:     exactly flags: a legacy tensor does not record writability. NumPy treats legacy
  *            tensors as read-only: pass DLPACK_FLAG_BITMASK_READ_ONLY to do the same.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
  *            DLRS_FLAGS: unknown bits. DLRS_NOMEM: no memory.
@@ -954,7 +956,7 @@ enum dlrs_level {
  * Source:    dlpack.h 1.0: DLManagedTensor is legacy.
  *
  * Safety:
- * See the preface. A versioned struct passed as a legacy one cannot be told apart.
+ * See the preface. A versioned struct passed as a legacy one cannot be detected.
  */
 DLRS_API
 dlrs_status dlrs_from_legacy_take(DLManagedTensor **tensor,
@@ -963,22 +965,22 @@ dlrs_status dlrs_from_legacy_take(DLManagedTensor **tensor,
                                   dlrs_error *error);
 
 /**
- * Turn a versioned tensor into a legacy one.
+ * Convert a versioned tensor into a legacy one.
  *
  * Shape:     unchanged; strides are filled.
  * Bytes:     data and byte_offset stay as they are, unless the policy copies.
  * Device:    any; the data is touched only by a copy, which stays on the device.
  * Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
  *            A tensor of this library changes without any allocation.
- * Flags:     the legacy struct has none. READ_ONLY: as policy (a dlrs_legacy_policy) says.
- *            IS_COPIED is lost, which is harmless. IS_SUBBYTE_TYPE_PADDED on a sub-byte type and
- *            unknown flags are always refused.
+ * Flags:     the legacy struct has none. READ_ONLY: by policy, a dlrs_legacy_policy. IS_COPIED is
+ *            lost, which is harmless. IS_SUBBYTE_TYPE_PADDED on a sub-byte type and unknown flags
+ *            are always rejected.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
  *            DLRS_BAD_ARG: policy. DLRS_VERSION: major version is not 1.
  *            DLRS_READ_ONLY, DLRS_FLAGS: see Flags. DLRS_NOMEM: no memory.
  *            what dlrs_validate reports at DLRS_LEVEL_STRUCT; with a copy, what dlrs_clone does.
  * Threads:   any.
- * Source:    python_spec: read-only data must not leave through the legacy struct.
+ * Source:    python_spec: read-only data must not be exported in the legacy struct.
  *
  * Safety:
  * See the preface.
@@ -989,16 +991,13 @@ dlrs_status dlrs_to_legacy_take(DLManagedTensorVersioned **tensor,
                                 DLManagedTensor **out,
                                 dlrs_error *error);
 
-/** What an imported tensor must be. All members but `struct_size` may be 0. */
+/** Requirements on an imported tensor. All members but `struct_size` may be 0. */
 struct dlrs_import_options {
   /** `sizeof(dlrs_import_options)`. */
   uint32_t struct_size;
-  /** What is checked, a `dlrs_level`; 0 for DLRS_LEVEL_STRICT. */
+  /** The level of validation, a `dlrs_level`; 0 for DLRS_LEVEL_STRICT. */
   int32_t level;
-  /**
-   * Whether a copy may be made where the tensor itself does not serve: -1 never, 0 if needed,
-   * 1 always.
-   */
+  /** Whether to copy: -1 never, 0 if the tensor does not meet the requirements, 1 always. */
   int32_t copy;
   /** Dense in this order: 'C', 'F', 'A' (C or F), 'K' (any dense); 0 for any layout. */
   int32_t order;
@@ -1009,42 +1008,43 @@ struct dlrs_import_options {
   /** How a copy is made; NULL for the defaults. */
   const dlrs_copy_options *copy_options;
   /**
-   * The device types that are taken: bit n is type n; 0 is any. Of a tensor that is copied to a
-   * device by dlrs_py_import, the type of that one.
+   * The accepted device types: bit n is type n; 0 is any. If dlrs_py_import copies to a device,
+   * the type of that device counts.
    */
   uint64_t device_types;
   /**
-   * The numbers of dimensions that are taken: bit n is n of them; 0 is any. Exactly 2 is
+   * The accepted numbers of dimensions: bit n is n of them; 0 is any. Exactly 2 is
    * `1 << 2`, at most 9 is `(1 << 10) - 1`.
    */
   uint64_t ranks;
-  /** The dtypes that are taken; NULL is any. */
+  /** The accepted dtypes; NULL is any. */
   const DLDataType *dtypes;
-  /** How many dtypes there are. */
+  /** The number of dtypes. */
   uint64_t dtypes_count;
 };
 
 /**
- * Take a tensor in: check it, and give back one of this library that is as asked.
+ * Import a tensor: check it, and return a tensor of this library that meets options.
  *
  * Shape:     unchanged; NULL strides are filled.
  * Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, aligned to
  *            options->align_bytes and at least 256 bytes, byte_offset 0.
- * Device:    any; a copy is on the CPU where that reaches the data, else on the same device.
- * Ownership: on success *tensor is taken and set to NULL. A tensor of this library that serves
- *            comes back itself; a foreign one is boxed once, so that it can be shared, chained
- *            and viewed; a copy releases the original at once.
+ * Device:    any; a copy is on the CPU if the CPU can access the data, else on the same device.
+ * Ownership: on success *tensor is taken and set to NULL. A tensor of this library that meets
+ *            options is returned itself; a foreign one is boxed (put behind a struct of this
+ *            library) once, so that it can be shared, chained and viewed; after a copy the
+ *            original is released at once.
  * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
  *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
  *            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL;
  *            an ordinal of pinned or managed memory is kept as it is.
- *            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the
- *            tensor is then neither boxed nor copied.
- *            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
- *            copying was forbidden; DLRS_UNSUPPORTED: the same, for the alignment of an opaque
- *            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
- *            of no argument: an allocator or backend gave memory that is not aligned as asked.
+ *            DLRS_UNSUPPORTED: options do not accept the device type, ndim or dtype; the tensor is
+ *            then neither boxed nor copied. DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the
+ *            tensor does not meet options and copying was forbidden; DLRS_UNSUPPORTED: the same,
+ *            for the alignment of an opaque handle. DLRS_NOMEM: no memory. With a copy, what
+ *            dlrs_clone reports; DLRS_MISALIGNED with argument 0: an allocator or backend returned
+ *            memory less aligned than requested.
  * Threads:   any.
  * Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
  *            dlrs_release.
@@ -1065,8 +1065,8 @@ dlrs_status dlrs_import_take(DLManagedTensorVersioned **tensor,
 /**
  * Release the caller's reference to a versioned tensor, ours or a foreign one.
  *
- * Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
- *            left alone. NULL does nothing.
+ * Ownership: the pointer is invalid afterwards. The deleter is called once; a tensor without one
+ *            is not modified. NULL does nothing.
  * Errors:    none.
  * Threads:   any, without any interpreter's lock.
  * Source:    dlpack.h: the deleter may be called on any major version.
@@ -1080,8 +1080,8 @@ void dlrs_release(DLManagedTensorVersioned *tensor);
 /**
  * Release the caller's reference to a legacy tensor, ours or a foreign one.
  *
- * Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
- *            left alone. NULL does nothing.
+ * Ownership: the pointer is invalid afterwards. The deleter is called once; a tensor without one
+ *            is not modified. NULL does nothing.
  * Errors:    none.
  * Threads:   any, without any interpreter's lock.
  * Source:    dlpack.h.
@@ -1098,7 +1098,7 @@ void dlrs_release_legacy(DLManagedTensor *tensor);
  * Shape:     unchanged: *out is tensor itself.
  * Ownership: *out is a separate reference and must be released too; the data is freed with the
  *            last one.
- * Flags:     IS_COPIED is cleared: what is shared is not owned alone.
+ * Flags:     IS_COPIED is cleared: a shared tensor is not solely owned.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
  *            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
  *            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many references, or
@@ -1115,9 +1115,9 @@ dlrs_status dlrs_retain(DLManagedTensorVersioned *tensor,
                         dlrs_error *error);
 
 /**
- * Count the references to a tensor of this library.
+ * Return the reference count of a tensor of this library.
  *
- * Ownership: unchanged. The number may be old by the time it is read, unless it is 1.
+ * Ownership: unchanged. The number may be outdated when it is read, unless it is 1.
  * Errors:    none: 0 for NULL and for a tensor that was not made here.
  * Threads:   any.
  * Source:    this library.
@@ -1128,12 +1128,12 @@ dlrs_status dlrs_retain(DLManagedTensorVersioned *tensor,
 DLRS_API int64_t dlrs_ref_count(const DLManagedTensorVersioned *tensor);
 
 /**
- * Tell whether a tensor was made by this very copy of the library.
+ * Return whether a tensor was made by this loaded copy of the library.
  *
  * Ownership: unchanged.
  * Errors:    none: 1 for yes, 0 for no and for NULL.
  * Threads:   any.
- * Source:    this library: its tensors are known by their deleter.
+ * Source:    this library: its tensors are recognised by their deleter.
  *
  * Safety:
  * See the preface.
@@ -1141,16 +1141,16 @@ DLRS_API int64_t dlrs_ref_count(const DLManagedTensorVersioned *tensor);
 DLRS_API int32_t dlrs_is_own(const DLManagedTensorVersioned *tensor);
 
 /**
- * Set and clear flags of a tensor of this library, as far as they stay true.
+ * Set and clear flags of a tensor of this library, where they remain correct.
  *
  * Ownership: unchanged.
  * Flags:     READ_ONLY can always be set; it is cleared only with one reference and no base.
  *            IS_COPIED is set under the same condition, and can always be cleared.
  *            IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be changed.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_VERSION, DLRS_FOREIGN: tensor.
- *            DLRS_FLAGS: unknown bits, the same bit set and cleared, or padding to be switched.
- *            DLRS_REFCOUNT: IS_COPIED without sole ownership.
- *            DLRS_READ_ONLY: READ_ONLY to be lifted without sole ownership.
+ *            DLRS_FLAGS: unknown bits, the same bit set and cleared, or padding changed.
+ *            DLRS_REFCOUNT: IS_COPIED set without sole ownership.
+ *            DLRS_READ_ONLY: READ_ONLY cleared without sole ownership.
  * Threads:   any; consumers that already read the flags do not see the change.
  * Source:    dlpack.h: IS_COPIED means solely owned by the consumer.
  *
@@ -1164,9 +1164,10 @@ dlrs_status dlrs_set_flags(DLManagedTensorVersioned *tensor,
                            dlrs_error *error);
 
 /**
- * Keep a pointer of the caller's with a tensor of this library.
+ * Store a pointer of the caller in a tensor of this library.
  *
- * Ownership: the pointer is only kept, never followed or freed; attach a callback to free it.
+ * Ownership: the pointer is only stored, never dereferenced or freed; attach a callback to free
+ *            it.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
  * Threads:   any; the pointer is replaced atomically.
  * Source:    this library.
@@ -1180,47 +1181,47 @@ dlrs_status dlrs_set_user_data(DLManagedTensorVersioned *tensor,
                                dlrs_error *error);
 
 /**
- * Tell the pointer that was kept with a tensor of this library.
+ * Return the pointer that dlrs_set_user_data stored in a tensor.
  *
  * Ownership: as the caller arranged.
- * Errors:    none: NULL when none was kept, for NULL, and for a tensor that was not made here.
+ * Errors:    none: NULL when none was stored, for NULL, and for a tensor that was not made here.
  * Threads:   any.
  * Source:    this library.
  *
  * Safety:
  * See the preface.
  */
-DLRS_API void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
+DLRS_API
+void *dlrs_get_user_data(const DLManagedTensorVersioned *tensor);
 
 /* ---------------------------------------------------------------------------------------------
  * Deleter chains.
  */
 
-/** Run the callback while the data is still there, before it is freed. */
+/** Run the callback before the data is freed. */
 #define DLRS_BEFORE_FREE 0
 
 /**
- * Run the callback when the data of this tensor has been freed. A view has no data of its own: its
- * base's may stay.
+ * Run the callback after the data of this tensor is freed. A view has no own data: that of its
+ * base may stay.
  */
 #define DLRS_AFTER_FREE 1
 
 /**
  * Attach a callback to a tensor of this library, to run once when its last reference is released.
  *
- * Ownership: context is the callback's. Callbacks of one order run last in, first out: those of
- *            DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A foreign
- *            tensor takes callbacks after dlrs_import_take has boxed it. Memory of callbacks that
- *            were detached is used again.
+ * Ownership: context is passed to the callback. Callbacks of one order run last in, first out:
+ *            those of DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A
+ *            foreign tensor must be boxed by dlrs_import_take first. Memory of detached callbacks
+ *            is reused.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
  *            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: order. DLRS_NOMEM: no memory.
- *            On error the chain is as it was and the callback will not run.
- * Threads:   any, also beside other attaches; the callback runs on the thread of the last
- *            release. It may use and release other tensors. With DLRS_BEFORE_FREE it may even
- *            call the deleter of this very tensor again, which does nothing, attach callbacks to
- *            it, which run too, and detach others. It cannot share the tensor any more, nor view
- *            it, nor give it to a function that takes: that is DLRS_REFCOUNT. The tensor's own
- *            free_fn is too late to attach.
+ *            On error the chain is unchanged and the callback will not run.
+ * Threads:   any, concurrently too; the callback runs on the thread of the last release. It may
+ *            use and release other tensors. With DLRS_BEFORE_FREE it may also call the deleter of
+ *            this tensor, which does nothing, attach callbacks to it, which run too, and detach
+ *            others. It cannot retain or view the tensor, nor pass it to a `_take` function:
+ *            DLRS_REFCOUNT. The tensor's free_fn can no longer attach.
  * Source:    this library.
  *
  * Safety:
@@ -1236,11 +1237,12 @@ dlrs_status dlrs_attach(DLManagedTensorVersioned *tensor,
 /**
  * Detach the callback that was attached last with this function and context.
  *
- * Ownership: context is the caller's again; the callback will not run. Of both orders, the one
- *            that was attached last is taken. All callbacks of the tensor are looked through.
+ * Ownership: context is the caller's again; the callback will not run. All callbacks of both
+ *            orders are searched, the last attached first.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
  *            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
- * Threads:   any, while the caller holds the tensor or is one of its DLRS_BEFORE_FREE callbacks.
+ * Threads:   any, while the caller has a reference or is one of the tensor's DLRS_BEFORE_FREE
+ *            callbacks.
  * Source:    this library.
  *
  * Safety:
@@ -1253,29 +1255,29 @@ dlrs_status dlrs_detach(DLManagedTensorVersioned *tensor,
                         dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Views: what they have in common, and several steps at once.
+ * Views: common rules, and several steps in one call.
  *
- * A view is a tensor over the memory of another one, its base. It keeps the base alive by a
- * reference of its own, so that both are released in any order; it never uses a byte that the base
- * does not use; its byte_offset says where it starts, so that opaque handles have views too, and
- * data moves only where byte_offset would be negative. Flags are the base's, without IS_COPIED,
- * which the base loses as well. READ_ONLY is added where a step makes elements share memory:
- * expand, unfold, as_strided. A view without elements has data NULL and byte_offset 0. The base
- * must be of this library: dlrs_import_take makes it so.
+ * A view is a tensor over the memory of another one, its base. It has its own reference to the
+ * base, so that both are released in any order. It never accesses a byte that the base does not
+ * use. It starts at its byte_offset, so that opaque handles have views too; data changes only if
+ * byte_offset would be negative. Flags are the base's, without IS_COPIED, which the base loses as
+ * well. READ_ONLY is added where a step makes elements share memory: expand, unfold, as_strided. A
+ * view without elements has data NULL and byte_offset 0. The base must be a tensor of this
+ * library; dlrs_import_take boxes others.
  *
  * Every dlrs_view_... function is one dlrs_view_step. dlrs_view_apply takes any number of steps
- * and makes one tensor; dlrs_view_apply_desc does the same for bare DLTensors of anyone, with
- * shape and strides in the caller's arrays, and allocates nothing.
+ * and makes one tensor; dlrs_view_apply_desc does the same for any bare DLTensor, with shape and
+ * strides in the caller's arrays, and allocates nothing.
  *
- * Not here, because a step says it: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
+ * Other operations are one of these: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
  * with start INT64_MAX, stop INT64_MIN, step -1; real and imaginary parts are a bitcast of the
  * unsqueezed tensor; broadcast_to is expand.
  */
 
-/** In place of an axis of dlrs_view_squeeze and dlrs_view_flip: all of them. */
+/** As the axis of dlrs_view_squeeze and dlrs_view_flip: all axes. */
 #define DLRS_ALL_AXES INT32_MIN
 
-/** The steps: each does what the function with its name does, and takes these members. */
+/** The steps: each does what the function of the same name does, and uses these members. */
 enum dlrs_view_op {
   /** shape, strides, ndim; start is the offset. */
   DLRS_VIEW_AS_STRIDED = 1,
@@ -1291,7 +1293,7 @@ enum dlrs_view_op {
   DLRS_VIEW_UNFOLD = 6,
   /** axis, other_axis; start is the offset. */
   DLRS_VIEW_DIAGONAL = 7,
-  /** shape are the axes; ndim. */
+  /** shape has the axes; ndim. */
   DLRS_VIEW_PERMUTE = 8,
   /** axis, other_axis. */
   DLRS_VIEW_TRANSPOSE = 9,
@@ -1305,15 +1307,15 @@ enum dlrs_view_op {
   DLRS_VIEW_EXPAND = 13,
   /** dtype. */
   DLRS_VIEW_BITCAST = 14,
-  /** start is the lanes. */
+  /** start is the number of lanes. */
   DLRS_VIEW_LANES = 15,
-  /** No member. */
+  /** None. */
   DLRS_VIEW_READ_ONLY = 16,
-  /** start is what to normalize. */
+  /** start has the DLRS_NORMALIZE_* bits. */
   DLRS_VIEW_NORMALIZE = 17,
 };
 
-/** One step of a view. Members that the step does not take may be 0. */
+/** One step of a view. Members that the step does not use may be 0. */
 struct dlrs_view_step {
   /** `sizeof(dlrs_view_step)`; the same in every step of an array. */
   uint32_t struct_size;
@@ -1323,7 +1325,7 @@ struct dlrs_view_step {
   int32_t axis;
   /** The second axis. */
   int32_t other_axis;
-  /** Values in `shape`, and in `strides` where the step takes them. */
+  /** Number of values in `shape`, and in `strides` if the step uses them. */
   int32_t ndim;
   /** The dtype. */
   DLDataType dtype;
@@ -1342,20 +1344,19 @@ struct dlrs_view_step {
 /**
  * Make a view of a tensor by several steps, one after the other.
  *
- * Shape:     as the steps say; count may be 0: a view of everything.
- * Bytes:     as if each step made a view of the one before; nothing outside base's own bytes.
+ * Shape:     the result of the steps; with count 0, base's.
+ * Bytes:     as if each step made a view of the previous one; nothing outside base's own bytes.
  * Device:    any.
- * Ownership: the caller owns *out, which keeps base alive; no view in between is made. The steps
+ * Ownership: the caller owns *out, which keeps base alive; no intermediate view is made. The steps
  *            and their arrays are only read.
  * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where a step adds it.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out.
  *            DLRS_VERSION, DLRS_FOREIGN: base. What dlrs_validate_managed reports for base at
  *            DLRS_LEVEL_LAYOUT. DLRS_STRUCT_SIZE: a step's, or not the same in all steps.
  *            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
- *            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
- *            would start.
- *            DLRS_REFCOUNT: too many references to base, or none any more. DLRS_NOMEM: no memory
- *            for the header.
+ *            the index of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: the start of the whole
+ *            view. DLRS_REFCOUNT: too many references to base, or it is being freed. DLRS_NOMEM:
+ *            no memory for the header.
  * Threads:   any.
  * Source:    this library.
  *
@@ -1370,14 +1371,14 @@ dlrs_status dlrs_view_apply(DLManagedTensorVersioned *base,
                             dlrs_error *error);
 
 /**
- * Describe a view of a bare tensor by several steps, in the caller's memory.
+ * Compute a view of a bare tensor by several steps, in the caller's memory.
  *
- * Shape:     as the steps say. out->shape and out->strides are arrays of the caller's, out->ndim
- *            tells for how many values each has room; the other members of *out are not read.
+ * Shape:     the result of the steps. out->shape and out->strides are arrays of the caller with
+ *            room for out->ndim values each; the other members of *out are not read.
  * Bytes:     as dlrs_view_apply.
  * Device:    base's.
- * Ownership: nothing is allocated or kept alive: the view is good for as long as base is. out may
- *            be base, and its arrays base's.
+ * Ownership: nothing is allocated or kept alive: the view is valid as long as base is. out may be
+ *            base, and its arrays base's.
  * Flags:     base_flags are those of the managed tensor around base, or 0; *out_flags are those
  *            of the view.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out, its
@@ -1399,16 +1400,15 @@ dlrs_status dlrs_view_apply_desc(const DLTensor *base,
                                  dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Views: choosing elements along an axis.
+ * Views: selecting elements along an axis.
  */
 
 /**
  * View every step-th element of an axis from start on, stop excluded: Python's a[start:stop:step].
  *
  * Shape:     along axis, as many elements as the slice has; start and stop count from the end when
- *            negative and are then clamped, so INT64_MAX and INT64_MIN stand for what Python
- *            leaves out.
- * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ *            negative and are then clamped, so INT64_MAX and INT64_MIN stand for omitted bounds.
+ * Bytes:     byte_offset changes to that of the first element selected.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis; step is 0.
@@ -1429,10 +1429,10 @@ dlrs_status dlrs_view_slice(DLManagedTensorVersioned *base,
                             dlrs_error *error);
 
 /**
- * View one index of an axis, which goes: a[index].
+ * View one index of an axis, and drop the axis: a[index].
  *
  * Shape:     without axis; index counts from the end when negative.
- * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ * Bytes:     byte_offset changes to that of the first element selected.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis or index.
@@ -1454,11 +1454,11 @@ dlrs_status dlrs_view_select(DLManagedTensorVersioned *base,
  * View count elements of an axis from start on, exactly: nothing is clamped.
  *
  * Shape:     count along axis; start counts from the end when negative.
- * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ * Bytes:     byte_offset changes to that of the first element selected.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis or start, or count is not between 0 and the
- *            elements that are left (limit).
+ *            number of elements left (limit).
  *            what dlrs_view_apply reports for base and out.
  * Threads:   any.
  * Source:    the narrow of torch.
@@ -1477,14 +1477,14 @@ dlrs_status dlrs_view_narrow(DLManagedTensorVersioned *base,
 /**
  * View an axis, or with DLRS_ALL_AXES every axis, in the opposite direction.
  *
- * Shape:     unchanged; strides change their sign.
- * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ * Shape:     unchanged; strides change sign.
+ * Bytes:     byte_offset changes to that of the first element selected.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis.
  *            what dlrs_view_apply reports for base and out.
  * Threads:   any.
- * Source:    the flip of NumPy, without its copy in torch.
+ * Source:    the flip of NumPy; torch copies.
  *
  * Safety:
  * See the preface.
@@ -1498,8 +1498,8 @@ dlrs_status dlrs_view_flip(DLManagedTensorVersioned *base,
 /**
  * View the windows of an axis: window elements each, step apart.
  *
- * Shape:     axis counts the windows, 1 + (extent - window) / step; a new last axis of extent
- *            window is the place inside one.
+ * Shape:     axis indexes the windows, 1 + (extent - window) / step; a new last axis of extent
+ *            window indexes the elements in one.
  * Bytes:     the same elements; byte_offset does not change.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     as base's without IS_COPIED, which base loses too; READ_ONLY where windows overlap.
@@ -1526,7 +1526,7 @@ dlrs_status dlrs_view_unfold(DLManagedTensorVersioned *base,
  *
  * Shape:     without axis_a and axis_b; the new last axis begins at index (0, offset) of the two,
  *            or at (-offset, 0) when offset is negative; 0 elements where there is no diagonal.
- * Bytes:     byte_offset grows or shrinks to the first element chosen.
+ * Bytes:     byte_offset changes to that of the first element selected.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_BAD_ARG: there is no such axis, or both are the same.
@@ -1546,7 +1546,7 @@ dlrs_status dlrs_view_diagonal(DLManagedTensorVersioned *base,
                                dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Views: ordering, dropping and adding axes.
+ * Views: permuting, dropping and adding axes.
  */
 
 /**
@@ -1558,7 +1558,7 @@ dlrs_status dlrs_view_diagonal(DLManagedTensorVersioned *base,
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: axes. DLRS_NDIM: ndim.
- *            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or stands there twice.
+ *            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or is repeated.
  *            what dlrs_view_apply reports for base and out.
  * Threads:   any.
  * Source:    the transpose of NumPy, permute of torch; see dlrs_stride_order.
@@ -1620,7 +1620,7 @@ dlrs_status dlrs_view_squeeze(DLManagedTensorVersioned *base,
 /**
  * View a tensor with one more axis, of extent 1.
  *
- * Shape:     the new axis is number axis of the result; -1 is behind the last.
+ * Shape:     the new axis has index axis in the result; -1 is after the last.
  * Bytes:     the same elements; byte_offset does not change.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
@@ -1640,7 +1640,7 @@ dlrs_status dlrs_view_unsqueeze(DLManagedTensorVersioned *base,
                                 dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Views: other shapes, other elements.
+ * Views: changing shape or dtype.
  */
 
 /** Move byte_offset into data. */
@@ -1649,23 +1649,23 @@ dlrs_status dlrs_view_unsqueeze(DLManagedTensorVersioned *base,
 /** Give every extent of 1 the stride 1, and an empty tensor compact strides. */
 #define DLRS_NORMALIZE_STRIDES (1U << 1U)
 
-/** Drop extents of 1 and merge dimensions that lie behind each other. */
+/** Drop extents of 1 and merge dimensions that are contiguous with each other. */
 #define DLRS_NORMALIZE_MERGE (1U << 2U)
 
 /**
- * View any elements inside the memory that a tensor uses.
+ * View a tensor's memory with any shape, strides and offset inside it.
  *
  * Shape:     shape and strides, ndim values each; strides and offset count elements.
- * Bytes:     element (0, ..., 0) is offset elements behind base's; only what lies between the
- *            first and the last byte that base uses, or bit where types are packed, is reached.
+ * Bytes:     element (0, ..., 0) is offset elements after base's; only memory between the first
+ *            and the last byte that base uses, or bit where types are packed, is accessed.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements share
- *            memory, or where that could not be decided.
+ *            memory, or that cannot be decided.
  * Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides. DLRS_NDIM: ndim.
  *            DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: an extent, all of them.
- *            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the worst byte, limit the base's,
- *            both from base's first element; in bits, as the message says, inside a byte.
- *            DLRS_SUBBYTE: the first element would start inside a byte.
+ *            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the byte farthest outside, limit
+ *            the base's, both from base's first element; in bits, as the message says, inside a
+ *            byte. DLRS_SUBBYTE: the first element would start inside a byte.
  *            what dlrs_view_apply reports for base and out.
  * Threads:   any.
  * Source:    the as_strided of NumPy and torch, with the bounds that they leave to the caller.
@@ -1685,7 +1685,8 @@ dlrs_status dlrs_view_as_strided(DLManagedTensorVersioned *base,
 /**
  * View the elements of a tensor, in row-major order, in another shape.
  *
- * Shape:     ndim extents with as many elements; one may be -1 and is then found. {-1} flattens.
+ * Shape:     ndim extents with as many elements; one may be -1 and is then computed. {-1}
+ *            flattens.
  * Bytes:     the same elements; byte_offset does not change.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
@@ -1693,8 +1694,7 @@ dlrs_status dlrs_view_as_strided(DLManagedTensorVersioned *base,
  *            DLRS_SIZE_OVERFLOW: an extent, all of them.
  *            DLRS_SHAPE_MISMATCH: another number of elements. DLRS_BAD_ARG: more than one -1, or
  *            one beside an extent of 0.
- *            DLRS_NOT_VIEWABLE: no strides give this shape; make a compact copy first
- *            (dlrs_contiguous).
+ *            DLRS_NOT_VIEWABLE: no strides give this shape; copy first (dlrs_contiguous).
  *            what dlrs_view_apply reports for base and out.
  * Threads:   any.
  * Source:    the reshape of NumPy with copy=False, view of torch.
@@ -1712,7 +1712,7 @@ dlrs_status dlrs_view_reshape(DLManagedTensorVersioned *base,
 /**
  * View a tensor repeated along axes of extent 1, and along new first axes.
  *
- * Shape:     ndim extents, right-aligned to base's; an extent of 1 of base takes any, other
+ * Shape:     ndim extents, right-aligned to base's; an extent of 1 of base becomes any, other
  *            extents must be equal; -1 keeps base's.
  * Bytes:     repeated elements have stride 0; nothing is copied.
  * Ownership: the caller owns *out, which keeps base alive.
@@ -1738,14 +1738,14 @@ dlrs_status dlrs_view_expand(DLManagedTensorVersioned *base,
 /**
  * View the same bits as elements of another dtype.
  *
- * Shape:     unchanged for elements of the same bits; else the last axis must be dense and its
- *            extent becomes what its bits hold, so complex64 becomes twice as many float32, and
- *            float4 pairs become uint8.
- * Bytes:     the same; the result may be less aligned than its dtype would like.
+ * Shape:     unchanged for elements of the same size; else the last axis must be dense and its
+ *            extent is scaled: complex64 becomes twice as many float32, and float4 pairs become
+ *            uint8.
+ * Bytes:     the same; the result may be less aligned than its dtype.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
- * Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH:
- *            between an opaque handle and anything else.
+ * Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH: one
+ *            of the two is an opaque handle.
  *            DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number
  *            of new elements; no axis in a 0-d tensor.
  *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW: the new extent, a new stride.
@@ -1766,7 +1766,7 @@ dlrs_status dlrs_view_bitcast(DLManagedTensorVersioned *base,
  * View lanes as a last axis, or a last axis as lanes.
  *
  * Shape:     when lanes is 1, dtype.lanes becomes the extent of a new last axis; else base has 1
- *            lane and a dense last axis of extent lanes, which goes.
+ *            lane and a dense last axis of extent lanes, which is dropped.
  * Bytes:     the same elements; byte_offset does not change.
  * Ownership: the caller owns *out, which keeps base alive.
  * Flags:     base's without IS_COPIED, which base loses too.
@@ -1807,10 +1807,10 @@ dlrs_status dlrs_view_read_only(DLManagedTensorVersioned *base,
                                 dlrs_error *error);
 
 /**
- * View the same elements in the form that picky consumers want.
+ * View the same elements in a form that strict consumers accept.
  *
- * Shape:     unchanged, unless DLRS_NORMALIZE_MERGE drops extents of 1 and merges dimensions that
- *            lie behind each other; elements stay in row-major order.
+ * Shape:     unchanged, unless DLRS_NORMALIZE_MERGE drops extents of 1 and merges contiguous
+ *            dimensions; elements stay in row-major order.
  * Bytes:     DLRS_NORMALIZE_OFFSET moves byte_offset into data. DLRS_NORMALIZE_STRIDES gives every
  *            extent of 1 the stride 1, and an empty tensor compact strides.
  * Ownership: the caller owns *out, which keeps base alive.
@@ -1819,7 +1819,7 @@ dlrs_status dlrs_view_read_only(DLManagedTensorVersioned *base,
  *            byte_offset cannot be moved into it.
  *            what dlrs_view_apply reports for base and out.
  * Threads:   any.
- * Source:    bugs of consumers that ignore byte_offset or look at strides of extents of 1.
+ * Source:    bugs of consumers that ignore byte_offset or use strides of extents of 1.
  *
  * Safety:
  * See the preface.
@@ -1831,7 +1831,7 @@ dlrs_status dlrs_view_normalize(DLManagedTensorVersioned *base,
                                 dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Questions about a tensor.
+ * Queries on a tensor.
  */
 
 /**
@@ -1840,7 +1840,7 @@ dlrs_status dlrs_view_normalize(DLManagedTensorVersioned *base,
  * Shape:     the product of the extents; 1 when ndim is 0.
  * Ownership: unchanged.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out; DLRS_SIZE_OVERFLOW: too many;
- *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
  * Threads:   any.
  * Source:    dlpack.h.
  *
@@ -1853,14 +1853,14 @@ dlrs_status dlrs_numel(const DLTensor *tensor,
                        dlrs_error *error);
 
 /**
- * Count the bits from one element to the next, laid out without gaps.
+ * Compute the bits from one element to the next in a compact tensor.
  *
- * Shape:     neither shape nor strides count.
+ * Shape:     shape and strides are ignored.
  * Bytes:     bits times lanes of the dtype; padded sub-byte elements fill whole bytes each.
  * Ownership: unchanged.
- * Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out;
- *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
  * Threads:   any.
  * Source:    dlpack.h; NumPy's itemsize, in bits.
  *
@@ -1874,14 +1874,14 @@ dlrs_status dlrs_itemsize_bits(const DLTensor *tensor,
                                dlrs_error *error);
 
 /**
- * Count the bytes of the elements of a tensor, laid out without gaps.
+ * Compute the bytes of the elements of a tensor without gaps.
  *
- * Shape:     strides do not count: this is the size of a compact copy.
+ * Shape:     strides are ignored: this is the size of a compact copy.
  * Bytes:     packed sub-byte types round up to whole bytes; padded ones fill whole bytes each.
  * Ownership: unchanged.
- * Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out; DLRS_SIZE_OVERFLOW: too many;
- *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
  * Threads:   any.
  * Source:    dlpack.h; its GetDataSize is the padded size.
  *
@@ -1895,14 +1895,14 @@ dlrs_status dlrs_nbytes(const DLTensor *tensor,
                         dlrs_error *error);
 
 /**
- * Tell whether a tensor is dense in a memory order.
+ * Return whether a tensor is dense in a memory order.
  *
- * Shape:     strides of extents of 1, and of empty tensors, do not count.
+ * Shape:     strides of extents of 1, and of empty tensors, are ignored.
  * Ownership: unchanged.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
  *            DLRS_BAD_ARG: order is not 'C' (row-major), 'F' (column-major), 'A' (either) or 'K'
  *            (dense in some order of the dimensions).
- *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+ *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
  * Threads:   any.
  * Source:    the orders of NumPy.
  *
@@ -1916,7 +1916,7 @@ dlrs_status dlrs_is_contiguous(const DLTensor *tensor,
                                dlrs_error *error);
 
 /**
- * Tell whether the first element of a tensor is aligned.
+ * Return whether the first element of a tensor is aligned.
  *
  * Bytes:     data + byte_offset is a multiple of align_bytes; a tensor of size zero always is.
  * Device:    any whose data is an address.
@@ -1924,9 +1924,9 @@ dlrs_status dlrs_is_contiguous(const DLTensor *tensor,
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
  *            DLRS_BAD_ARG: align_bytes is not a power of two up to 2^30.
  *            DLRS_UNSUPPORTED: data is an opaque handle.
- *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+ *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
  * Threads:   any.
- * Source:    dlpack.h asks for 256 bytes and nobody may rely on it.
+ * Source:    dlpack.h requires 256 bytes; consumers may not rely on it.
  *
  * Safety:
  * See the preface.
@@ -1938,13 +1938,13 @@ dlrs_status dlrs_is_aligned(const DLTensor *tensor,
                             dlrs_error *error);
 
 /**
- * Tell which bytes a tensor uses, counted from its first element.
+ * Compute the range of bytes that a tensor uses, relative to its first element.
  *
  * Bytes:     *low (0 or below) is the first byte used and *high one past the last, both from
  *            element (0, ..., 0), whose address is data + byte_offset. Both are 0 when empty.
  * Device:    any whose data is an address.
  * Ownership: unchanged.
- * Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, low or high.
  *            DLRS_UNSUPPORTED: data is an opaque handle.
  *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error nothing is written.
@@ -1962,29 +1962,29 @@ dlrs_status dlrs_span(const DLTensor *tensor,
                       dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Questions about shared memory.
+ * Queries on shared memory.
  */
 
-/** An answer that may not be found within bounded work. */
+/** Result of a query whose work is bounded. */
 enum dlrs_answer {
   /** Proved: no. */
   DLRS_NO = 0,
   /** Proved: yes. */
   DLRS_YES = 1,
-  /** Not found out: be careful. */
+  /** Not decided within the bound. */
   DLRS_UNDECIDED = 2,
 };
 
 /**
- * Tell whether every element of a tensor has memory of its own.
+ * Return whether no two elements of a tensor share memory.
  *
  * Bytes:     *out is DLRS_YES, DLRS_NO (two elements share at least a bit, as in a broadcast or a
  *            sliding window), or, after bounded work, DLRS_UNDECIDED.
- * Device:    any: only shape, strides and dtype count.
+ * Device:    any: only shape, strides and dtype are used.
  * Ownership: unchanged.
- * Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
- *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+ *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
  * Threads:   any.
  * Source:    bounded Diophantine equations, as in NumPy's solve_may_share_memory.
  *
@@ -1998,16 +1998,16 @@ dlrs_status dlrs_is_unique(const DLTensor *tensor,
                            dlrs_error *error);
 
 /**
- * Tell whether two tensors have elements in the same memory.
+ * Return whether elements of two tensors share memory.
  *
  * Bytes:     *out is DLRS_NO, DLRS_YES (at least one bit is shared), or, after bounded work,
  *            DLRS_UNDECIDED. Interleaved tensors that share no bit give DLRS_NO.
- * Device:    addresses are compared whatever the devices are. Two opaque handles that are not the
- *            same give DLRS_UNDECIDED.
+ * Device:    addresses are compared regardless of the devices. Two different opaque handles give
+ *            DLRS_UNDECIDED.
  * Ownership: unchanged.
- * Flags:     those of the managed tensors around them, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+ * Flags:     those of their managed tensors, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out.
- *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+ *            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
  * Threads:   any.
  * Source:    bounded Diophantine equations, as in NumPy's shares_memory.
  *
@@ -2023,13 +2023,13 @@ dlrs_status dlrs_may_overlap(const DLTensor *a,
                              dlrs_error *error);
 
 /**
- * Tell whether two managed tensors keep the same owner of memory alive.
+ * Return whether two managed tensors keep the same owner of memory alive.
  *
- * Bytes:     nothing is said about elements: see dlrs_may_overlap.
- * Ownership: unchanged. *out is 1 when views and boxes of both lead to the same tensor, else 0. A
- *            tensor that was not made here leads to itself.
+ * Bytes:     elements are not compared: see dlrs_may_overlap.
+ * Ownership: unchanged. *out is 1 when views and boxes of both have the same tensor at their base,
+ *            else 0. A tensor that was not made here is its own base.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_VERSION: a or b. On any
- *            error *out is untouched.
+ *            error *out is not modified.
  * Threads:   any.
  * Source:    this library.
  *
@@ -2043,14 +2043,14 @@ dlrs_status dlrs_same_storage(const DLManagedTensorVersioned *a,
                               dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Shapes and strides by themselves.
+ * Shapes and strides.
  */
 
 /**
- * Fill in the strides of a compact tensor.
+ * Compute the strides of a compact tensor.
  *
  * Shape:     ndim extents (0 to 64); may be NULL when ndim is 0. An extent of 0 counts as 1.
- * Ownership: strides is an array of the caller's with room for ndim values; it may be shape.
+ * Ownership: strides is an array of the caller with room for ndim values; it may be shape.
  * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides.
  *            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
  *            DLRS_BAD_ARG: order is neither 'C' (row-major) nor 'F' (column-major).
@@ -2069,18 +2069,18 @@ dlrs_status dlrs_compact_strides(const int64_t *shape,
                                  dlrs_error *error);
 
 /**
- * Turn strides in bytes into strides in elements.
+ * Convert strides in bytes into strides in elements.
  *
  * Shape:     ndim extents (0 to 64) and strides; NULL byte_strides are compact row-major. A stride
- *            that steps over nothing, of an extent of 1 or of a tensor without elements, is not
- *            looked at: it becomes that of a compact row-major tensor.
- * Bytes:     itemsize is what one element takes, and above 0.
- * Ownership: strides is an array of the caller's with room for ndim values; it may be byte_strides
+ *            without effect, of an extent of 1 or of a tensor without elements, is ignored: it
+ *            becomes that of a compact row-major tensor.
+ * Bytes:     itemsize is the size of one element, above 0.
+ * Ownership: strides is an array of the caller with room for ndim values; it may be byte_strides
  *            or shape.
  * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, byte_strides, strides.
  *            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape. DLRS_BAD_ARG: itemsize.
- *            DLRS_STRIDES_UNEVEN: a stride is no multiple of itemsize; dimension and value say
- *            which. On any error nothing is written.
+ *            DLRS_STRIDES_UNEVEN: a stride is no multiple of itemsize; see dimension and value. On
+ *            any error nothing is written.
  * Threads:   any.
  * Source:    dlpack.h: strides count elements. NumPy's and the buffer protocol's count bytes.
  *
@@ -2096,16 +2096,16 @@ dlrs_status dlrs_strides_from_bytes(const int64_t *shape,
                                     dlrs_error *error);
 
 /**
- * Turn strides in elements into strides in bytes.
+ * Convert strides in elements into strides in bytes.
  *
- * Shape:     ndim extents (0 to 64) and strides; NULL strides are compact row-major. A stride that
- *            steps over nothing is not looked at, as by dlrs_strides_from_bytes.
- * Bytes:     itemsize is what one element takes, and above 0.
- * Ownership: byte_strides is an array of the caller's with room for ndim values; it may be strides
+ * Shape:     ndim extents (0 to 64) and strides; NULL strides are compact row-major. A stride
+ *            without effect is ignored, as by dlrs_strides_from_bytes.
+ * Bytes:     itemsize is the size of one element, above 0.
+ * Ownership: byte_strides is an array of the caller with room for ndim values; it may be strides
  *            or shape.
  * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides, byte_strides.
  *            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape. DLRS_BAD_ARG: itemsize.
- *            DLRS_EXTENT_OVERFLOW: a stride does not fit; dimension and value say which.
+ *            DLRS_EXTENT_OVERFLOW: a stride does not fit; see dimension and value.
  *            On any error nothing is written.
  * Threads:   any.
  * Source:    see dlrs_strides_from_bytes, whose inverse it is.
@@ -2122,11 +2122,11 @@ dlrs_status dlrs_strides_to_bytes(const int64_t *shape,
                                   dlrs_error *error);
 
 /**
- * Find the shape to which two tensors broadcast.
+ * Compute the shape to which two tensors broadcast.
  *
  * Shape:     right-aligned: extents must be equal or 1. The result has the larger of both ndim.
- *            For more than two shapes call it again with the result, which may stand in a.
- * Ownership: shape is an array of the caller's with room for the larger ndim; it may be a or b.
+ *            For more than two shapes call it again with the result, which may be in a.
+ * Ownership: shape is an array of the caller with room for the larger ndim; it may be a or b.
  * Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: a, b, shape, ndim.
  *            DLRS_NDIM, DLRS_SHAPE_NEG: a or b. DLRS_SHAPE_MISMATCH: dimension is the result's.
  *            On any error nothing is written.
@@ -2146,11 +2146,11 @@ dlrs_status dlrs_broadcast_shapes(const int64_t *a,
                                   dlrs_error *error);
 
 /**
- * Find the order of the axes of a tensor in memory, outermost first.
+ * Compute the order of the axes of a tensor in memory, outermost first.
  *
- * Shape:     axes[0] is the axis with the largest stride, signs not counted; equal strides keep
- *            their order. dlrs_view_permute takes the result as it is, and is then row-major.
- * Ownership: axes is an array of the caller's with room for the tensor's ndim.
+ * Shape:     axes[0] is the axis with the largest stride, ignoring signs; equal strides keep their
+ *            order. dlrs_view_permute with the result is row-major.
+ * Ownership: axes is an array of the caller with room for the tensor's ndim.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, axes (with ndim above 0).
  *            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error nothing is written.
  * Threads:   any.
@@ -2174,9 +2174,9 @@ dlrs_status dlrs_stride_order(const DLTensor *tensor,
  * Shape:     read once, at most 64 dimensions; NULL strides are compact row-major.
  * Bytes:     sizes and addresses from DLRS_LEVEL_LAYOUT on; the data itself is never read.
  * Device:    known codes from DLRS_LEVEL_STRICT on; on opaque-handle devices (OpenCL, Vulkan,
- *            Metal, WebGPU) addresses are not looked at.
+ *            Metal, WebGPU) addresses are not checked.
  * Ownership: unchanged.
- * Flags:     those of the managed tensor around it, or 0.
+ * Flags:     those of its managed tensor, or 0.
  * Errors:    in this order:
  *            DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_BAD_ARG: level.
  *            DLRS_FLAGS (strict): unknown bits. Padding on a type of whole bytes is ignored.
@@ -2190,9 +2190,9 @@ dlrs_status dlrs_stride_order(const DLTensor *tensor,
  *            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
  *            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
  *            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
- *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): what the driver knows
- *            about the memory differs; limit is what it says. Classes 5 and 6: the driver.
- * Threads:   any; a struct that another thread rewrites meanwhile is judged by one reading.
+ *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): the driver reports
+ *            other memory; limit is its value. Classes 5 and 6: the driver.
+ * Threads:   any; a struct that another thread modifies meanwhile is read once.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
  *
  * Safety:
@@ -2207,13 +2207,13 @@ dlrs_status dlrs_validate(const DLTensor *tensor,
 /**
  * Check a versioned tensor.
  *
- * Shape:     as dlrs_validate; DLRS_LEVEL_STRICT demands strides from version 1.2 on.
+ * Shape:     as dlrs_validate; DLRS_LEVEL_STRICT requires strides from version 1.2 on.
  * Bytes:     as dlrs_validate.
  * Device:    as dlrs_validate.
  * Ownership: unchanged.
  * Flags:     its own.
- * Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; nothing
- *            past flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
+ * Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; no member
+ *            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
  *            The rest as dlrs_validate. A NULL deleter is legal.
  * Threads:   any.
  * Source:    "Consumer" rules of dlpack.h and python_spec.
@@ -2247,23 +2247,23 @@ dlrs_status dlrs_validate_legacy(const DLManagedTensor *tensor,
                                  dlrs_error *error);
 
 /**
- * Check that a tensor stays inside an allocation that the caller knows.
+ * Check that a tensor stays inside an allocation known to the caller.
  *
  * Shape:     as dlrs_validate at DLRS_LEVEL_LAYOUT.
  * Bytes:     every byte of every element must lie in [base, base + nbytes).
  * Device:    any whose data is an address.
  * Ownership: unchanged.
- * Flags:     those of the managed tensor around it, or 0.
- * Errors:    DLRS_OUT_OF_BOUNDS: value is the worst offset from base, limit is nbytes; or
- *            base + nbytes wraps. No value is told where base is below 65,536, or 2^46 bytes and
- *            more away: it would be an address. DLRS_UNSUPPORTED: data is an opaque handle. A
- *            tensor of size zero uses no byte, so it is inside.
+ * Flags:     those of its managed tensor, or 0.
+ * Errors:    DLRS_OUT_OF_BOUNDS: value is the offset farthest outside, limit is nbytes; or base +
+ *            nbytes wraps. value is not set where base is below 65,536, or 2^46 bytes and more
+ *            away: it would be an address. DLRS_UNSUPPORTED: data is an opaque handle. A tensor of
+ *            size zero uses no byte, so it is inside.
  *            The rest as dlrs_validate.
  * Threads:   any.
- * Source:    this library: what no consumer can find out by itself.
+ * Source:    this library: no tensor carries the size of its allocation.
  *
  * Safety:
- * See the preface; `base` is never followed.
+ * See the preface; `base` is never dereferenced.
  */
 DLRS_API
 dlrs_status dlrs_validate_within(const DLTensor *tensor,
@@ -2272,20 +2272,20 @@ dlrs_status dlrs_validate_within(const DLTensor *tensor,
                                  uint64_t nbytes,
                                  dlrs_error *error);
 
-/** Where a function of a backend says more about a failure. All 0 when it is called. */
+/** Details of a failure, from a function of a backend. All 0 when it is called. */
 struct dlrs_fault {
   /** The driver's own code. */
   int32_t driver_code;
   /** Must stay 0. */
   uint32_t reserved;
-  /** What went wrong, as static ASCII text; NULL for the status's own words. */
+  /** The error, as static ASCII text; NULL for that of the status. */
   const char *detail;
 };
 
 /**
  * A copy in bytes: `shape` items of `item_nbytes` contiguous bytes each. Normalised: no extent is
- * 1, destination strides are positive and sorted, outermost first, and what is contiguous on both
- * sides is one item; so a contiguous copy has `ndim` 0.
+ * 1, destination strides are positive and sorted, outermost first, and bytes contiguous on both
+ * sides are one item; so a contiguous copy has `ndim` 0.
  */
 struct dlrs_byte_plan {
   /** `sizeof(dlrs_byte_plan)`. */
@@ -2296,9 +2296,9 @@ struct dlrs_byte_plan {
   DLDevice src_device;
   /** Device of the destination. */
   DLDevice dst_device;
-  /** Address of the first item of the source; on devices with opaque handles the handle. */
+  /** Address of the first item of the source, or the opaque handle. */
   const void *src;
-  /** Address of the first item of the destination; on devices with opaque handles the handle. */
+  /** Address of the first item of the destination, or the opaque handle. */
   void *dst;
   /** Bytes from `src` to the first item: 0 unless it is a handle. */
   uint64_t src_offset;
@@ -2308,18 +2308,18 @@ struct dlrs_byte_plan {
   uint64_t item_nbytes;
   /** Extents, `ndim` of them. */
   const int64_t *shape;
-  /** Bytes from item to item of the source: any, 0 and negative included. */
+  /** Strides of the source in bytes: any, 0 and negative included. */
   const int64_t *src_strides;
-  /** Bytes from item to item of the destination. */
+  /** Strides of the destination in bytes. */
   const int64_t *dst_strides;
 };
 
 /**
- * A device's driver, given by the caller. Members that are NULL are things it does not do.
+ * A device's driver, supplied by the caller. Members that are NULL are not supported.
  *
  * Every function returns 0 or a `dlrs_status_code` and may be called on any thread.
- * `DLRS_UNSUPPORTED` means that nothing was done and another way shall be found: the library then
- * goes through memory of the host, for which contiguous copies between the device and
+ * `DLRS_UNSUPPORTED` means that nothing was done: the library then copies through host memory, for
+ * which contiguous copies between the device and
  * `kDLCPU` (plans with `ndim` 0) are enough. `fault` is never NULL. `device` is always one of a
  * type that the table was registered for.
  */
@@ -2328,9 +2328,9 @@ struct dlrs_backend {
   uint32_t struct_size;
   /** Must be 0. */
   uint32_t reserved;
-  /** Its name, static ASCII text; NULL for none. */
+  /** Name of the backend, static ASCII text; NULL for none. */
   const char *name;
-  /** Handed to every function. */
+  /** Passed to every function. */
   void *context;
   /** Number of devices. */
   int32_t (*device_count)(void *context,
@@ -2338,8 +2338,8 @@ struct dlrs_backend {
                           int32_t *out_count,
                           dlrs_fault *fault);
   /**
-   * `nbytes` (above 0) bytes, aligned to `align_bytes`. `stream` is where they are used first;
-   * NULL: anywhere.
+   * Allocates `nbytes` (above 0) bytes, aligned to `align_bytes`. `stream` uses them first;
+   * NULL: any stream.
    */
   int32_t (*alloc)(void *context,
                    DLDevice device,
@@ -2348,7 +2348,7 @@ struct dlrs_backend {
                    void *stream,
                    void **out_data,
                    dlrs_fault *fault);
-  /** Takes memory back, after the work on `stream`; NULL: after all work of the device. */
+  /** Frees memory after the work on `stream`; NULL: after all work of the device. */
   int32_t (*free)(void *context,
                   DLDevice device,
                   void *data,
@@ -2357,15 +2357,15 @@ struct dlrs_backend {
                   void *stream,
                   dlrs_fault *fault);
   /**
-   * Enqueues a copy on a stream of `device`, or carries it out at once. Both sides stay alive
-   * until `stream_sync`.
+   * Enqueues a copy on a stream of `device`, or copies before it returns. Both sides stay
+   * allocated until `stream_sync`.
    */
   int32_t (*copy)(void *context,
                   DLDevice device,
                   const dlrs_byte_plan *plan,
                   void *stream,
                   dlrs_fault *fault);
-  /** Waits for all work of a stream; NULL when `copy` carries out at once. */
+  /** Waits for all work of a stream; NULL when `copy` is synchronous. */
   int32_t (*stream_sync)(void *context, DLDevice device, void *stream, dlrs_fault *fault);
   /** Whether all work of a stream is done: 0 or 1. */
   int32_t (*stream_query)(void *context,
@@ -2373,21 +2373,21 @@ struct dlrs_backend {
                           void *stream,
                           int32_t *out_done,
                           dlrs_fault *fault);
-  /** Makes a stream that does not wait for the default stream. */
+  /** Creates a stream that does not synchronize with the default stream. */
   int32_t (*stream_create)(void *context, DLDevice device, void **out_stream, dlrs_fault *fault);
-  /** Destroys a stream; work on it still ends. */
+  /** Destroys a stream; work on it still completes. */
   int32_t (*stream_destroy)(void *context, DLDevice device, void *stream, dlrs_fault *fault);
-  /** Makes an event. */
+  /** Creates an event. */
   int32_t (*event_create)(void *context, DLDevice device, void **out_event, dlrs_fault *fault);
   /** Destroys an event. */
   int32_t (*event_destroy)(void *context, DLDevice device, void *event, dlrs_fault *fault);
-  /** The event happens when the stream has got here. */
+  /** Records an event: it completes after the work enqueued on the stream so far. */
   int32_t (*event_record)(void *context,
                           DLDevice device,
                           void *event,
                           void *stream,
                           dlrs_fault *fault);
-  /** Later work of the stream starts after the event. */
+  /** Makes later work of the stream wait for the event. */
   int32_t (*event_wait)(void *context,
                         DLDevice device,
                         void *event,
@@ -2395,37 +2395,34 @@ struct dlrs_backend {
                         dlrs_fault *fault);
   /** Waits for an event. */
   int32_t (*event_sync)(void *context, DLDevice device, void *event, dlrs_fault *fault);
-  /** Whether an event has happened: 0 or 1. */
+  /** Whether an event has completed: 0 or 1. */
   int32_t (*event_query)(void *context,
                          DLDevice device,
                          void *event,
                          int32_t *out_done,
                          dlrs_fault *fault);
-  /** Bytes that are free, and bytes in all. */
+  /** Free and total bytes. */
   int32_t (*memory_info)(void *context,
                          DLDevice device,
                          uint64_t *out_free_nbytes,
                          uint64_t *out_total_nbytes,
                          dlrs_fault *fault);
-  /** What kind of memory an address is in, and its allocation (NULL and 0 when not known). */
+  /** The kind of memory of an address, and its allocation (NULL and 0 when not known). */
   int32_t (*pointer)(void *context,
                      const void *data,
                      DLDevice *out_device,
                      void **out_base,
                      uint64_t *out_nbytes,
                      dlrs_fault *fault);
-  /**
-   * Whether a device reaches the memory of another one of the table: 0 it cannot, 1 it could, 2
-   * it does.
-   */
+  /** Whether a device can access the memory of another one of the table: 0 no, 1 yes, 2 enabled. */
   int32_t (*peer_access)(void *context,
                          DLDevice device,
                          DLDevice peer,
                          int32_t *out,
                          dlrs_fault *fault);
   /**
-   * Lets a device reach the memory of another one (`enabled` 1), or ends that (0). That it is so
-   * already is no failure.
+   * Enables (`enabled` 1) or disables (0) a device's access to the memory of another one. No
+   * change is no failure.
    */
   int32_t (*peer_access_set)(void *context,
                              DLDevice device,
@@ -2435,28 +2432,27 @@ struct dlrs_backend {
 };
 
 /* ---------------------------------------------------------------------------------------------
- * Backends: drivers of devices, given by the caller.
+ * Backends: drivers of devices, supplied by the caller.
  */
 
 /**
- * Set who drives the devices of a type, for the whole process.
+ * Set the backend of a device type, for the whole process.
  *
- * Device:    any known type but kDLCPU; a table may be set for several types. It comes before the
+ * Device:    any known type but kDLCPU; a table may be set for several types. It replaces the
  *            library's own backend for the type.
- * Ownership: *backend is read during the call and copied, for good: set the same table again, not
- *            a new one each time. Its functions, context and name must stay valid until another is
+ * Ownership: *backend is copied during the call and the copy never freed: reuse one table instead
+ *            of setting new ones. Its functions, context and name must stay valid until another is
  *            set, calls that began before have returned, and nothing made with it is left. A
- *            tensor remembers the backend that allocated it, or with which dlrs_ready_record
- *            first recorded, and is freed by it. What
- *            dlrs_mem_alloc, dlrs_stream_create and dlrs_event_create gave does not: free and
- *            destroy it before another backend is set. NULL brings the library's own back. *old,
- *            when old is not NULL, receives where the one before was, or NULL.
+ *            tensor stores the backend that allocated it, or with which dlrs_ready_record first
+ *            recorded, and is freed by it. Memory, streams and events of dlrs_mem_alloc,
+ *            dlrs_stream_create and dlrs_event_create do not: free them before another backend is
+ *            set. NULL restores the library's own. *old, when old is not NULL, receives the
+ *            address of the previous table, or NULL.
  * Errors:    DLRS_DEVICE_TYPE: unknown, or kDLCPU. DLRS_STRUCT_SIZE: backend.
  *            DLRS_MISALIGNED_STRUCT: backend or old. DLRS_BAD_ARG: its reserved is not 0.
  *            DLRS_NULL_ARG: it does not copy, or allocates and does not free. DLRS_NOMEM: no
  *            memory for the copy. On any error *old is NULL.
- * Threads:   any; as its functions. A call that another thread makes meanwhile uses one backend or
- *            the other.
+ * Threads:   any; as its functions. A concurrent call uses either backend.
  * Source:    this library.
  *
  * Safety:
@@ -2472,25 +2468,25 @@ dlrs_status dlrs_backend_set(int32_t device_type,
  * Devices and their memory.
  */
 
-/** What a driver knows about an address. */
+/** What a driver reports about an address. */
 struct dlrs_pointer_info {
   /** `sizeof(dlrs_pointer_info)`. */
   uint32_t struct_size;
   /** Must be 0. */
   uint32_t reserved;
-  /** The kind of memory and its device, as a DLTensor would say. */
+  /** The kind of memory and its device, as in a DLTensor. */
   DLDevice device;
-  /** Start of the allocation it lies in; NULL when the driver does not tell. */
+  /** Start of its allocation; NULL when the driver does not report it. */
   void *base;
-  /** Size of that allocation in bytes; 0 when the driver does not tell. */
+  /** Size of that allocation in bytes; 0 when the driver does not report it. */
   uint64_t nbytes;
 };
 
 /**
- * Tell whether the CPU reads the memory of a device at its address: 1 if it does.
+ * Return whether the CPU can access the memory of a device by its address: 1 if so.
  *
- * Device:    CPU, CUDAHost, ROCMHost and CUDAManaged; 0 for any other number. What kernels write
- *            to managed memory is there when they are done: the caller waits for their stream.
+ * Device:    CPU, CUDAHost, ROCMHost and CUDAManaged; 0 for any other number. For managed memory
+ *            that kernels write, the caller waits for their stream.
  * Ownership: nothing is kept.
  * Errors:    none.
  * Threads:   any.
@@ -2503,12 +2499,12 @@ DLRS_API
 int32_t dlrs_device_is_host(DLDevice device);
 
 /**
- * Count the devices of a type; the driver is looked for now, if it was not yet.
+ * Count the devices of a type; this loads the driver, if it was not loaded yet.
  *
- * Device:    any type that a backend serves; of the CPU and of host memory there is one.
+ * Device:    any type that has a backend; 1 for the CPU and host memory.
  * Ownership: *out is the caller's; it is 0 on error.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE: unknown, or no backend
- *            serves it. Classes 5 and 6: why the driver cannot be used, which names it tried:
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE: unknown, or without a
+ *            backend. Classes 5 and 6: why the driver cannot be used, with the names tried:
  *            DLRS_DRV_MISSING, DLRS_DRV_STUB, DLRS_DRV_OLD, DLRS_DRV_SYMBOL, DLRS_DRV_INIT,
  *            DLRS_NO_DEVICE, DLRS_FORKED.
  * Threads:   any.
@@ -2523,15 +2519,15 @@ dlrs_status dlrs_device_count(int32_t device_type,
                               dlrs_error *error);
 
 /**
- * Set the file to load as the driver of a kind of device, in place of the names that the system
- * knows (libcuda.so.1, libamdhip64.so.7, ...), for the whole process.
+ * Set the file to load as the driver of a device type, in place of the usual names (libcuda.so.1,
+ * libamdhip64.so.7, ...), for the whole process.
  *
  * Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
- * Ownership: path is kept and must stay as long as the process, or until another one is set;
- *            NULL brings the usual names back. On Windows path is in the ANSI code page, which is
+ * Ownership: path is not copied and must stay valid until the process ends or another one is set;
+ *            NULL restores the usual names. On Windows path is in the ANSI code page, which is
  *            UTF-8 only where the program's manifest or the system says so.
- * Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already.
- *            Whether the file is there is found out when it is needed.
+ * Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already. A
+ *            missing file is reported when the driver is loaded.
  * Threads:   any; call it before the first use of a device.
  * Source:    this library.
  *
@@ -2548,13 +2544,13 @@ dlrs_status dlrs_driver_path_set(int32_t device_type,
  *
  * Bytes:     nbytes, aligned to align_bytes (a power of two, 0 for 256); none for 0 bytes, and
  *            then *out is NULL.
- * Device:    any that a backend serves. stream is where it is used first, for drivers whose
- *            allocation is ordered on streams, and such memory is reached neither by other
- *            devices' kernels nor by other processes (IPC); NULL: anywhere.
- * Ownership: the caller owns *out, to be given to dlrs_mem_free.
+ * Device:    any that has a backend. stream uses the memory first, for drivers with stream-ordered
+ *            allocation; other devices' kernels and other processes (IPC) cannot access such
+ *            memory. NULL: any stream.
+ * Ownership: the caller owns *out and frees it by dlrs_mem_free.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
  *            device. DLRS_BAD_ARG: align_bytes. DLRS_NOMEM, DLRS_DEV_OOM: no memory;
- *            DLRS_MISALIGNED, of no argument: the backend's was not aligned as asked.
+ *            DLRS_MISALIGNED with argument 0: the backend's was less aligned than requested.
  *            DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6: its driver.
  * Threads:   any.
  * Source:    this library; stream order as cuMemAllocAsync has it.
@@ -2574,9 +2570,9 @@ dlrs_status dlrs_mem_alloc(DLDevice device,
  * Free memory of a device.
  *
  * Bytes:     nbytes and align_bytes as they were allocated.
- * Device:    as it was allocated. The memory goes after the work on stream; with NULL after all
- *            work of the device.
- * Ownership: data is dead afterwards; NULL does nothing.
+ * Device:    as it was allocated. The memory is freed after the work on stream; with NULL after
+ *            all work of the device.
+ * Ownership: data is invalid afterwards; NULL does nothing.
  * Errors:    as dlrs_mem_alloc; then data is still allocated.
  * Threads:   any.
  * Source:    this library; stream order as cuMemFreeAsync has it.
@@ -2593,13 +2589,13 @@ dlrs_status dlrs_mem_free(DLDevice device,
                           dlrs_error *error);
 
 /**
- * Tell how much memory a device has.
+ * Return how much memory a device has, free and in total.
  *
  * Bytes:     *out_free and *out_total; NULL where not wanted.
- * Device:    any whose backend tells.
+ * Device:    any whose backend reports it.
  * Ownership: unchanged.
  * Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend does not
- *            tell. Classes 5 and 6: its driver.
+ *            report it. Classes 5 and 6: its driver.
  * Threads:   any.
  * Source:    this library.
  *
@@ -2613,20 +2609,20 @@ dlrs_status dlrs_mem_info(DLDevice device,
                           dlrs_error *error);
 
 /**
- * Tell what kind of memory an address is in, by asking a driver.
+ * Return the kind of memory of an address, as a driver reports it.
  *
- * Device:    device_type is one of the types of the backend to ask; the answer may be another,
- *            such as kDLCUDAManaged, or kDLCPU for memory that the driver does not know.
+ * Device:    device_type selects the backend; the result may be another type, such as
+ *            kDLCUDAManaged, or kDLCPU for memory unknown to the driver.
  * Ownership: unchanged. out->struct_size is set by the caller; members of *out that only a newer
- *            version has become 0.
+ *            version has are set to 0.
  * Errors:    DLRS_NULL_ARG: data or out. DLRS_MISALIGNED_STRUCT, DLRS_STRUCT_SIZE: out.
- *            DLRS_BAD_ARG: its reserved is not 0. DLRS_DEVICE_TYPE: no backend serves it.
- *            DLRS_UNSUPPORTED: its backend does not tell. Classes 5 and 6: its driver.
+ *            DLRS_BAD_ARG: its reserved is not 0. DLRS_DEVICE_TYPE: it has no backend.
+ *            DLRS_UNSUPPORTED: its backend does not report it. Classes 5 and 6: its driver.
  * Threads:   any.
  * Source:    cuPointerGetAttribute, hipPointerGetAttributes.
  *
  * Safety:
- * See the preface; data is not followed.
+ * See the preface; data is not dereferenced.
  */
 DLRS_API
 dlrs_status dlrs_pointer_device(int32_t device_type,
@@ -2635,13 +2631,13 @@ dlrs_status dlrs_pointer_device(int32_t device_type,
                                 dlrs_error *error);
 
 /**
- * Make a driver know memory of the host, for faster and asynchronous copies.
+ * Register (pin) host memory with a driver, for faster and asynchronous copies.
  *
  * Bytes:     nbytes (above 0) from data on.
- * Device:    device_type is one of the types of the backend to tell.
- * Ownership: unchanged; call dlrs_mem_unregister_host before the memory goes.
- * Errors:    DLRS_NULL_ARG: data. DLRS_DEVICE_TYPE: no backend serves it. DLRS_UNSUPPORTED: its
- *            backend has no such thing. Classes 5 and 6: its driver.
+ * Device:    device_type selects the backend.
+ * Ownership: unchanged; call dlrs_mem_unregister_host before freeing the memory.
+ * Errors:    DLRS_NULL_ARG: data. DLRS_DEVICE_TYPE: it has no backend. DLRS_UNSUPPORTED: its
+ *            backend cannot register. Classes 5 and 6: its driver.
  * Threads:   any.
  * Source:    cuMemHostRegister, hipHostRegister.
  *
@@ -2672,14 +2668,14 @@ dlrs_status dlrs_mem_unregister_host(int32_t device_type,
                                      dlrs_error *error);
 
 /* ---------------------------------------------------------------------------------------------
- * Streams, events, and tensors whose release waits for them.
+ * Streams, events, and stream-ordered release of tensors.
  */
 
 /**
- * Make a stream that does not wait for the default stream.
+ * Create a stream that does not synchronize with the default stream.
  *
  * Device:    any whose backend has streams.
- * Ownership: the caller owns *out, to be given to dlrs_stream_destroy.
+ * Ownership: the caller owns *out and frees it by dlrs_stream_destroy.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID:
  *            the device. DLRS_UNSUPPORTED: its backend has none. Classes 5 and
  *            6: its driver.
@@ -2692,10 +2688,10 @@ dlrs_status dlrs_mem_unregister_host(int32_t device_type,
 DLRS_API dlrs_status dlrs_stream_create(DLDevice device, void **out, dlrs_error *error);
 
 /**
- * Destroy a stream; work that it was given still ends.
+ * Destroy a stream; work enqueued on it still completes.
  *
  * Device:    of the stream.
- * Ownership: stream is dead afterwards.
+ * Ownership: stream is invalid afterwards.
  * Errors:    DLRS_NULL_ARG: stream. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
  *            DLRS_UNSUPPORTED: its backend has none. Classes 5 and 6: its driver.
  * Threads:   any.
@@ -2726,7 +2722,7 @@ dlrs_status dlrs_stream_sync(DLDevice device,
                              dlrs_error *error);
 
 /**
- * Tell whether all work of a stream is done, without waiting.
+ * Return whether all work of a stream is done, without waiting.
  *
  * Device:    as dlrs_stream_sync.
  * Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
@@ -2744,10 +2740,10 @@ dlrs_status dlrs_stream_query(DLDevice device,
                               dlrs_error *error);
 
 /**
- * Make later work of one stream wait for what another was given until now.
+ * Make later work of one stream wait for the work enqueued on another so far.
  *
- * Device:    of both streams; the host does not wait. On the CPU both are NULL, and nothing
- *            happens. A consumer that is being captured waits for no default stream.
+ * Device:    of both streams; the host does not wait. On the CPU both must be NULL, and nothing
+ *            happens. A consumer that is being captured does not wait for a default stream.
  * Ownership: unchanged.
  * Errors:    as dlrs_stream_sync.
  * Threads:   any.
@@ -2763,10 +2759,10 @@ dlrs_status dlrs_stream_wait(DLDevice device,
                              dlrs_error *error);
 
 /**
- * Make an event.
+ * Create an event.
  *
  * Device:    any whose backend has events.
- * Ownership: the caller owns *out, to be given to dlrs_event_destroy.
+ * Ownership: the caller owns *out and frees it by dlrs_event_destroy.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out; others as dlrs_stream_create.
  * Threads:   any.
  * Source:    this library.
@@ -2777,10 +2773,10 @@ dlrs_status dlrs_stream_wait(DLDevice device,
 DLRS_API dlrs_status dlrs_event_create(DLDevice device, void **out, dlrs_error *error);
 
 /**
- * Destroy an event; who waits for it still waits.
+ * Destroy an event; pending waits for it are not affected.
  *
  * Device:    of the event.
- * Ownership: event is dead afterwards.
+ * Ownership: event is invalid afterwards.
  * Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
  * Threads:   any.
  * Source:    this library.
@@ -2791,7 +2787,7 @@ DLRS_API dlrs_status dlrs_event_create(DLDevice device, void **out, dlrs_error *
 DLRS_API dlrs_status dlrs_event_destroy(DLDevice device, void *event, dlrs_error *error);
 
 /**
- * Let an event happen when a stream has got here.
+ * Record an event: it completes after the work enqueued on a stream so far.
  *
  * Device:    of both.
  * Ownership: unchanged.
@@ -2841,7 +2837,7 @@ dlrs_status dlrs_event_wait(DLDevice device,
 DLRS_API dlrs_status dlrs_event_sync(DLDevice device, void *event, dlrs_error *error);
 
 /**
- * Tell whether an event has happened, without waiting.
+ * Return whether an event has completed, without waiting.
  *
  * Device:    of the event.
  * Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
@@ -2859,15 +2855,16 @@ dlrs_status dlrs_event_query(DLDevice device,
                              dlrs_error *error);
 
 /**
- * Release a tensor once a stream has got here, and what dlrs_ready_record recorded for it.
+ * Release a tensor after the work enqueued on a stream so far, and after its readiness event
+ * (dlrs_ready_record).
  *
  * Device:    of the stream, which may still use the tensor.
- * Ownership: the caller's reference is taken and *tensor NULL. dlrs_release_drain releases it
- *            after the stream has got here; nothing else does, so call it now and then.
+ * Ownership: the caller's reference is taken and *tensor set to NULL. dlrs_release_drain releases
+ *            it later; nothing else does, so call it now and then.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or *tensor. DLRS_REFCOUNT: a callback
  *            of the tensor that is being freed. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
  *            is being captured, and its graph may use the tensor at any time; others as
- *            dlrs_stream_sync. On any error nothing was taken.
+ *            dlrs_stream_sync. On any error no ownership is taken.
  * Threads:   any.
  * Source:    dlpack.h: keep the tensor alive until asynchronous work on it is done.
  *
@@ -2881,14 +2878,14 @@ dlrs_status dlrs_release_after_take(DLManagedTensorVersioned **tensor,
                                     dlrs_error *error);
 
 /**
- * Release the tensors that dlrs_release_after_take kept, whose streams have got there, and which
- * are ready.
+ * Release the tensors of dlrs_release_after_take whose streams have done their work, and which are
+ * ready.
  *
  * Device:    any.
  * Ownership: their references are released: deleters run, on this thread.
- * Errors:    DLRS_MISALIGNED_STRUCT: out. Faults of a device count as its end. A backend without
- *            event_query is waited for.
- * Threads:   any; several drain beside each other.
+ * Errors:    DLRS_MISALIGNED_STRUCT: out. A device that reports an error counts as done. For a
+ *            backend without event_query the call waits.
+ * Threads:   any; several may drain concurrently.
  * Source:    this library; for threads on which deleters may run.
  *
  * Safety:
@@ -2903,29 +2900,29 @@ dlrs_status dlrs_release_drain(uint64_t *out_waiting,
  */
 
 /**
- * Say that the data of a tensor, and of all tensors that share its memory, is ready when a stream
- * has got here. A later call replaces it.
+ * Record that the data of a tensor, and of all tensors that share its memory, is ready after the
+ * work enqueued on a stream so far. A later call replaces it.
  *
- * DLPack's structs have no stream: who takes a tensor that is still being made can wait for it
- * only if its producer records this. What then orders itself by it: dlrs_ready_wait and
+ * DLPack's structs have no stream: a consumer can wait for a tensor that is still being computed
+ * only if its producer records this. These wait for the record: dlrs_ready_wait and
  * dlrs_ready_sync; every function that takes copy options or compares, when it reads or writes the
- * tensor (by a managed struct, a bare DLTensor tells nobody's memory); dlrs_py_export, which has
- * the consumer's stream wait for it instead of for work_stream; dlrs_release_drain, which keeps a
- * tensor until it is ready. For a copy it stands for the source's stream where none is named, and
- * comes before the destination's. A copy with DLRS_COPY_ASYNC records again for its destination,
- * where something was recorded. Without it nothing changes.
+ * tensor (as a managed struct: a bare DLTensor does not identify its memory); dlrs_py_export,
+ * whose consumer's stream waits for it instead of for work_stream; dlrs_release_drain, which keeps
+ * a tensor until it is ready. For a copy it replaces the source's stream where none is given, and
+ * is waited for before the destination's. A copy with DLRS_COPY_ASYNC records again for its
+ * destination, if that had a record. Without a record nothing changes.
  *
- * Device:    of the tensor; NULL is its default stream. Pinned memory: a stream of the driver; all
+ * Device:    of the tensor; NULL is its default stream. Pinned memory: a stream of the driver, and
  *            later ones of the same device and context. On the CPU only NULL, and nothing is
  *            recorded.
- * Ownership: one event of the driver, made at the first call, destroyed with the memory.
+ * Ownership: one event of the driver, created at the first call, destroyed with the memory.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
  *            library's. DLRS_REFCOUNT: a callback of the tensor that is being freed.
- *            DLRS_DEVICE_TYPE: no backend serves its device. DLRS_UNSUPPORTED: the backend has no
+ *            DLRS_DEVICE_TYPE: its device has no backend. DLRS_UNSUPPORTED: the backend has no
  *            events. DLRS_STREAM: not a stream of the device. DLRS_CAPTURING: the stream is being
  *            captured, and its graph has not begun. DLRS_NOMEM: no memory. Classes 5 and 6: its
- *            driver. On any error what was recorded before stays.
- * Threads:   any, also on the same tensor; of two calls at a time one is the later.
+ *            driver. On any error the previous record stays.
+ * Threads:   any, also on the same tensor; one of two concurrent calls is the later.
  * Source:    sync_event of Arrow's C device data interface; dmlc/dlpack#175.
  *
  * Safety:
@@ -2937,18 +2934,18 @@ dlrs_status dlrs_ready_record(DLManagedTensorVersioned *tensor,
                               dlrs_error *error);
 
 /**
- * Make later work of a stream wait until a tensor is ready, as its producer recorded; nothing is
- * done where nothing was recorded.
+ * Make later work of a stream wait until a tensor is ready, as its producer recorded; without a
+ * record nothing happens.
  *
  * Device:    of the stream; NULL is its default stream. On the CPU, and where another backend has
- *            recorded, the call waits. A stream that is being captured cannot wait for what nobody
- *            captures: the tensor must be ready.
+ *            recorded, the call waits. A stream that is being captured cannot wait for work
+ *            outside the capture: the tensor must be ready.
  * Ownership: unchanged.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
- *            device. DLRS_FOREIGN: tensor is not this library's, and nothing is known of it.
- *            DLRS_STREAM: not a stream of the device. DLRS_CAPTURING: the stream is being
- *            captured, and the tensor not ready. DLRS_UNSUPPORTED: the backend cannot wait.
- *            Classes 5 and 6: its driver.
+ *            device. DLRS_FOREIGN: tensor is not this library's, so has no record. DLRS_STREAM:
+ *            not a stream of the device. DLRS_CAPTURING: the stream is being captured, and the
+ *            tensor not ready. DLRS_UNSUPPORTED: the backend cannot wait. Classes 5 and 6: its
+ *            driver.
  * Threads:   any, also on the same tensor.
  * Source:    as dlrs_ready_record.
  *
@@ -2962,14 +2959,14 @@ dlrs_status dlrs_ready_wait(const DLManagedTensorVersioned *tensor,
                             dlrs_error *error);
 
 /**
- * Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
- * When the call returns, the CPU may touch managed memory: where nothing was recorded, it waits
- * for what the default stream of its device was given.
+ * Wait until a tensor is ready, as its producer recorded; return at once without a record.
+ * When the call returns, the CPU may access managed memory: without a record, it waits for the
+ * default stream of its device.
  *
  * Device:    any.
  * Ownership: unchanged.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
- *            library's, and not in managed memory: nothing is known of it. DLRS_UNSUPPORTED: the
+ *            library's, and not in managed memory: it has no record. DLRS_UNSUPPORTED: the
  *            backend cannot wait. Classes 5 and 6: its driver.
  * Threads:   any, also on the same tensor.
  * Source:    as dlrs_ready_record.
@@ -2977,19 +2974,17 @@ dlrs_status dlrs_ready_wait(const DLManagedTensorVersioned *tensor,
  * Safety:
  * See the preface.
  */
-DLRS_API
-dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor,
-                            dlrs_error *error);
+DLRS_API dlrs_status dlrs_ready_sync(const DLManagedTensorVersioned *tensor, dlrs_error *error);
 
 /**
- * Tell whether a device may read and write the memory of another one directly.
+ * Return whether a device can read and write the memory of another one directly.
  *
- * Device:    both of one backend; devices of two backends reach nothing of each other.
- * Ownership: *out is 0: it cannot; 1: it could; 2: it does, as far as it was allowed by
- *            dlrs_peer_access_set of this process, or found to be. Drivers do not tell what other
- *            libraries allowed. A device reaches its own memory. On error *out is 0.
+ * Device:    both of one backend; devices of two backends cannot access each other.
+ * Ownership: *out is 0: no; 1: possible; 2: enabled, by dlrs_peer_access_set in this process or
+ *            found to be. Drivers do not report what other libraries enabled. A device can access
+ *            its own memory. On error *out is 0.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device
- *            or peer. DLRS_UNSUPPORTED: the backend does not tell, as of memory of the host.
+ *            or peer. DLRS_UNSUPPORTED: the backend does not report it, as for host memory.
  *            Classes 5 and 6: its driver.
  * Threads:   any.
  * Source:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer.
@@ -3004,24 +2999,24 @@ dlrs_status dlrs_peer_access_query(DLDevice device,
                                    dlrs_error *error);
 
 /**
- * Let a device read and write the memory of another one directly, or end that, for the process.
+ * Enable or disable direct access of a device to the memory of another one, for the process.
  *
- * Copies between the two then need no way around, and the caller's kernels on the one may use
- * addresses of the other. The library never does this by itself: every later allocation of the
- * peer is mapped for the device too, and takes longer.
+ * Copies between the two are then direct, and the caller's kernels on the one may use addresses of
+ * the other. The library never enables it by itself: every later allocation of the peer is mapped
+ * for the device too, and takes longer.
  *
- * Device:    both of one backend; CUDA's primary contexts. One direction: the other is a call of
- *            its own. Memory of pools and what was mapped by hand needs the driver's own calls.
- * Ownership: enabled is 1, or 0 to end it; what is so already is no failure.
+ * Device:    both of one backend; CUDA's primary contexts. One direction only. The driver's memory
+ *            pools and memory mapped by hand need the driver's own calls.
+ * Ownership: enabled is 1, or 0 to disable; no change is no failure.
  * Errors:    DLRS_BAD_ARG: enabled. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device or peer. DLRS_PEER:
- *            there is no way between the two, or they have different backends, or a device is to
- *            lose its own memory. DLRS_UNSUPPORTED: the backend has no such thing, as for memory
- *            of the host. Classes 5 and 6: its driver.
- * Threads:   any; not beside work that needs the access which is ended.
+ *            the two have no connection or different backends, or device is peer and enabled 0.
+ *            DLRS_UNSUPPORTED: the backend cannot, as for host memory. Classes 5 and 6: its
+ *            driver.
+ * Threads:   any; not while work needs the access that is disabled.
  * Source:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess.
  *
  * Safety:
- * See the preface; ending it: no work that needs it is pending.
+ * See the preface; to disable: no work that needs it is pending.
  */
 DLRS_API
 dlrs_status dlrs_peer_access_set(DLDevice device,
@@ -3036,20 +3031,20 @@ dlrs_status dlrs_peer_access_set(DLDevice device,
 /** Source and destination may share memory: the result is as if copied through a temporary. */
 #define DLRS_COPY_ALLOW_OVERLAP (1U << 0U)
 
-/** Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted. */
+/** Elements are copied as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted. */
 #define DLRS_COPY_RAW_BYTES (1U << 1U)
 
 /**
- * A copy that a device carries out alone may return once it is enqueued. The caller keeps source
- * and destination alive, and the source's elements unchanged, until the stream has got there
- * (dlrs_stream_sync, an event, or dlrs_release_after_take). Copies that need memory of the host
- * for the way wait as without this flag.
+ * A copy by a device alone may return once it is enqueued. The caller keeps source and destination
+ * alive, and the source's elements unchanged, until the stream has completed it (dlrs_stream_sync,
+ * an event, or dlrs_release_after_take). Copies that need a staging buffer in host memory wait as
+ * without this flag.
  */
 #define DLRS_COPY_ASYNC (1U << 2U)
 
 /**
- * Of dlrs_cast and dlrs_fill only: what is too large for the destination's dtype becomes the
- * largest finite value of its sign. Without it integers keep their low bits, and floats become
+ * For dlrs_cast and dlrs_fill only: values too large for the destination's dtype become its
+ * largest finite value of that sign. Without it integers keep their low bits, and floats become
  * infinity, or NaN where there is none.
  */
 #define DLRS_COPY_SATURATE (1U << 3U)
@@ -3057,8 +3052,9 @@ dlrs_status dlrs_peer_access_set(DLDevice device,
 /**
  * Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
  * every `index` below `n`, on threads of its choice, and returns 0 after the last one has
- * returned. Not 0 means that it could not and ran none: the calling thread then does all the work.
- * 0 without all of them is DLRS_CALLBACK, and the destination undefined.
+ * returned. Not 0 means that it called none: the calling thread then does all the work. If it
+ * returns 0 without having called all, the copy fails with DLRS_CALLBACK and the destination is
+ * undefined.
  */
 typedef int32_t (*dlrs_parallel_for_fn)(void *context,
                                         size_t n,
@@ -3068,9 +3064,9 @@ typedef int32_t (*dlrs_parallel_for_fn)(void *context,
 /**
  * How to copy. All members but `struct_size` may be 0.
  *
- * There is no option to write to what is READ_ONLY: who knows better describes it without the flag
- * (dlrs_copy_desc). Memory of the host on the way from or to a device is chosen by the backend;
- * scratch memory comes from malloc.
+ * There is no option to write to READ_ONLY data: to do so, describe it without the flag
+ * (dlrs_copy_desc). The backend chooses the host memory of its staging buffers; scratch memory
+ * comes from malloc.
  *
  * Order: a side has a stream, which is
  *
@@ -3082,20 +3078,19 @@ typedef int32_t (*dlrs_parallel_for_fn)(void *context,
  *  of the CPU     none                                that one, of the other side's
  *                                                     device: the call waits for it
  *
- * and every function that takes these options keeps to one rule: the work starts after what the
- * source's stream has been given until now, and after what the destination's stream has been
- * given until now, which may still be reading; what the destination's stream is given from now
- * on sees the result. Without DLRS_COPY_ASYNC the call also returns after it. Work on pinned
- * memory is known only to who enqueued it: name its stream, or wait for it before. Where the CPU
- * does the work, or the two sides have different backends, the call waits for streams; the CPU
- * touches managed memory of a device without concurrentManagedAccess only while that device does
- * nothing. What dlrs_ready_record recorded for a side comes first in any case, and stands for the
- * stream of a source that has none by name.
+ * and every function that takes these options follows one rule: the copy starts after the work
+ * enqueued so far on the source's stream, and on the destination's stream, which may still be
+ * reading; later work on the destination's stream sees the result. Without DLRS_COPY_ASYNC the
+ * call also returns after it. Work on pinned memory is known only to the caller: give its stream,
+ * or wait for it before. Where the CPU copies, or the two sides have different backends, the call
+ * waits for streams; the CPU accesses managed memory of a device without concurrentManagedAccess
+ * only while that device is idle. What dlrs_ready_record recorded for a side is waited for in any
+ * case, and replaces the stream of a source where none is given.
  *
  * CUDA's 1 (legacy) and 2 (per thread) are streams of the device, or of the current context
- * where the memory is not a device's. A stream that is being captured waits for no default
- * stream: a graph cannot wait for what nobody captures. What would have to wait for a capture
- * answers DLRS_CAPTURING, and DLRS_STREAM a stream that is named where there is none.
+ * where the memory is not a device's. A stream that is being captured does not wait for a default
+ * stream: a graph cannot wait for work outside it. DLRS_CAPTURING: the copy would have to wait for
+ * a capture. DLRS_STREAM: a stream is given for a side that has none.
  */
 struct dlrs_copy_options {
   /** `sizeof(dlrs_copy_options)`. */
@@ -3103,19 +3098,19 @@ struct dlrs_copy_options {
   /** `DLRS_COPY_*` bits. */
   uint32_t flags;
   /**
-   * Threads that may work on one copy: 0 lets the library decide, by the processors that the
-   * calling thread may run on; 1 uses only the caller's.
+   * Most threads for one copy: 0 lets the library decide, by the processors that the calling
+   * thread may run on; 1 uses only the caller's.
    */
   uint32_t threads;
   /** Must be 0. */
   uint32_t reserved;
   /** Runs the parts of a copy on the caller's own pool; NULL to spawn and join threads. */
   dlrs_parallel_for_fn parallel_for;
-  /** Handed to `parallel_for`. */
+  /** Passed to `parallel_for`. */
   void *parallel_context;
-  /** Stream on which the source's elements are being made; NULL: see Order. */
+  /** Stream that computes the source's elements; NULL: see Order. */
   void *src_stream;
-  /** Stream on which the destination is being read and the result will be used; NULL: see Order. */
+  /** Stream that reads the destination and will use the result; NULL: see Order. */
   void *dst_stream;
 };
 
@@ -3125,11 +3120,11 @@ struct dlrs_copy_options {
  * Shape:     equal in rank and extents; nothing is broadcast. Any strides on both sides,
  *            including 0 (source only) and negative; elements may be unaligned.
  * Bytes:     only those of the destination's elements are written; packed sub-byte elements are
- *            written bit by bit, their neighbours in the same byte kept.
+ *            written bit by bit; other elements in the same byte are not modified.
  * Device:    any pair, in the order of dlrs_copy_options. Between CPU, pinned and managed memory
- *            the CPU copies, unless a driver knows both sides and the copy is only enqueued. Else
- *            the backend of the destination's stream is asked, then that of the source's; what
- *            neither does goes through memory of the host, a piece at a time.
+ *            the CPU copies, unless a driver can access both sides and the copy is only enqueued.
+ *            Else the backend of the destination's stream copies, or that of the source's; if
+ *            neither can, the copy goes through a staging buffer in host memory.
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY; both must agree on IS_SUBBYTE_TYPE_PADDED for sub-byte
  *            types. No flag is changed.
@@ -3137,17 +3132,17 @@ struct dlrs_copy_options {
  *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
  *            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
  *            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: dst differs.
- *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: no backend serves the device;
- *            both first for src, then for dst.
- *            DLRS_OVERLAP_DST: elements of dst share memory, or it could not be decided.
+ *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: the device has no backend; both
+ *            first for src, then for dst.
+ *            DLRS_OVERLAP_DST: elements of dst share memory, or that cannot be decided.
  *            DLRS_OVERLAP_SRC_DST: src and dst do, without DLRS_COPY_ALLOW_OVERLAP; copying a
  *            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
  *            DLRS_CALLBACK: options->parallel_for did not run all parts; dst is undefined then.
  *            Classes 5 and 6, DLRS_DEV_OOM: what the device's driver reports. On any error of
- *            classes 1 to 4 nothing has been written; after a device's fault dst is undefined.
- * Threads:   any; large copies use threads of their own, or options->parallel_for. On each, what
- *            is not copied in order may have up to 300 KiB from malloc until it returns; where
- *            there is none it is slower, and right.
+ *            classes 1 to 4 nothing has been written; after a device error dst is undefined.
+ * Threads:   any; large copies create threads, or use options->parallel_for. Each may allocate up
+ *            to 300 KiB by malloc until it returns, for copies that are not contiguous; if that
+ *            fails the copy is slower.
  * Source:    this library.
  *
  * Safety:
@@ -3166,7 +3161,7 @@ dlrs_status dlrs_copy(const DLManagedTensorVersioned *src,
  * Bytes:     as dlrs_copy.
  * Device:    as dlrs_copy.
  * Ownership: unchanged.
- * Flags:     those of the managed tensors around them, or 0: READ_ONLY in dst_flags refuses.
+ * Flags:     those of their managed tensors, or 0: READ_ONLY in dst_flags is an error.
  * Errors:    as dlrs_copy.
  * Threads:   as dlrs_copy.
  * Source:    this library.
@@ -3183,27 +3178,26 @@ dlrs_status dlrs_copy_desc(const DLTensor *src,
                            dlrs_error *error);
 
 /**
- * Say which way a copy would go: who carries it out and how, what of it is left after all
- * simplification, and the memory that an overlap or a device makes it go through. Nothing is
- * copied.
+ * Describe how a copy would be done: by the CPU or which backend, its loops after simplification,
+ * and the staging memory that an overlap or a device requires. Nothing is copied.
  *
  * Where the CPU copies, the text names the operation; whether the output goes through a staging
  * buffer, which fits into a cache, and whether by non-temporal stores; the number of threads; and
- * the instructions. What the operations are is the library's own matter and not told here.
+ * the instructions. The operations are internals of the library and not documented here.
  *
  * Shape:     as dlrs_copy.
  * Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.
- * Device:    as dlrs_copy; a device's driver may be looked for.
+ * Device:    as dlrs_copy; a device's driver may be loaded.
  * Ownership: unchanged.
  * Flags:     as dlrs_copy_desc.
- * Errors:    what dlrs_copy_desc refuses before it asks a driver. DLRS_NULL_ARG: buffer is NULL
- *            and capacity is not 0. DLRS_BAD_ARG: capacity is beyond any memory.
- *            DLRS_BUF_SMALL: the text was cut.
- * Threads:   any. The text is for people: it may change with every version.
+ * Errors:    what dlrs_copy_desc reports before it calls a driver. DLRS_NULL_ARG: buffer is NULL
+ *            and capacity is not 0. DLRS_BAD_ARG: capacity exceeds the address space.
+ *            DLRS_BUF_SMALL: the text is truncated.
+ * Threads:   any. The text is not a stable format: it may change with every version.
  * Source:    this library.
  *
  * Safety:
- * See the preface; elements are not touched.
+ * See the preface; elements are not accessed.
  */
 DLRS_API
 dlrs_status dlrs_copy_explain(const DLTensor *src,
@@ -3220,8 +3214,8 @@ dlrs_status dlrs_copy_explain(const DLTensor *src,
  * Copy a tensor to a device into a new, compact, row-major tensor.
  *
  * Shape:     the source's, compact row-major; any strides are read.
- * Bytes:     256-byte aligned, byte_offset 0; exact to the bit. Bits of the last byte that are no
- *            element's are 0.
+ * Bytes:     256-byte aligned, byte_offset 0; exact to the bit. Unused bits of the last byte are
+ *            0.
  * Device:    from any to any, as dlrs_copy.
  * Ownership: the caller owns *out; nothing of src is kept.
  * Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
@@ -3229,7 +3223,7 @@ dlrs_status dlrs_copy_explain(const DLTensor *src,
  *            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
  *            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
- *            memory; DLRS_MISALIGNED, of no argument: an allocator's was not aligned. Classes 5
+ *            memory; DLRS_MISALIGNED with argument 0: an allocator's was not aligned. Classes 5
  *            and 6: what the device's driver reports.
  * Threads:   as dlrs_copy.
  * Source:    python_spec: IS_COPIED on every copy.
@@ -3267,16 +3261,16 @@ dlrs_status dlrs_clone_legacy(const DLManagedTensor *src,
                               dlrs_error *error);
 
 /**
- * Give a tensor that is dense in a memory order: the tensor itself, or a dense copy.
+ * Return a tensor that is dense in a memory order: the tensor itself, or a dense copy.
  *
  * Shape:     unchanged. order is 'C', 'F', 'A' (C or F; copies to C) or 'K' (any dense order;
  *            copies keep the order of the strides).
  * Bytes:     a copy as dlrs_clone.
  * Device:    any; a copy stays on it.
- * Ownership: the caller owns *out: one more reference to src, or a copy that keeps nothing of it.
+ * Ownership: the caller owns *out: one more reference to src, or an independent copy.
  * Flags:     a copy as dlrs_clone; without one as dlrs_retain.
  * Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
- *            not made here: take it in with dlrs_import_take.
+ *            not made here: call dlrs_import_take first.
  * Threads:   as dlrs_copy.
  * Source:    this library.
  *
@@ -3291,15 +3285,15 @@ dlrs_status dlrs_contiguous(DLManagedTensorVersioned *src,
                             dlrs_error *error);
 
 /**
- * Give a tensor that is on a device: the tensor itself, its memory as the CPU's, or a copy.
+ * Return a tensor that is on a device: the tensor itself, its memory as the CPU's, or a copy.
  *
  * Shape:     unchanged; a copy is compact row-major.
  * Bytes:     a copy as dlrs_clone.
  * Device:    from any to any, as dlrs_copy. Pinned and managed memory of a tensor of this library
- *            is the CPU's as it is, once its stream, as of dlrs_copy_options, has written it: that
- *            needs no copy.
- * Ownership: the caller owns *out: one more reference to src, a tensor that has one, or a copy
- *            that keeps nothing of it.
+ *            becomes the CPU's without a copy, after its stream, as in dlrs_copy_options, has
+ *            written it.
+ * Ownership: the caller owns *out: one more reference to src, a tensor that has one, or an
+ *            independent copy.
  * Flags:     a copy as dlrs_clone; without one src's, without IS_COPIED, which src loses too.
  * Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
  *            DLRS_COPY_NEEDED: src is elsewhere and copy is -1.
@@ -3327,42 +3321,42 @@ dlrs_status dlrs_to_device(DLManagedTensorVersioned *src,
  * Convert the elements of one tensor to the dtype of another of the same shape.
  *
  * Between all of bool, int and uint of 1 to 64 bits, float16/32/64, bfloat16, the eight float8,
- * the two float6, float4 and complex; lanes are converted one by one. Equal dtypes are copied to
- * the bit; so this also converts between packed and padded sub-byte elements. Where elements do
- * not follow one another on both sides, many go by way of memory of the call's own, at most
- * 520 KiB a thread; without it, one by one.
+ * the two float6, float4 and complex; lanes are converted one by one. Equal dtypes are copied bit
+ * for bit, so this also converts between packed and padded sub-byte elements. If elements are not
+ * contiguous on both sides, a buffer of at most 520 KiB per thread is allocated; if that fails the
+ * conversion is slower.
  *
- * To a float:   one rounding from the exact value, to nearest, ties to even. Too large becomes
- *               infinity; NaN in formats without infinity (float8_*fn, *fnuz); the largest finite
- *               value in float6 and float4, infinity too.
+ * To a float:   one rounding from the exact value, to nearest, ties to even. Too large values
+ *               become infinity; NaN in formats without infinity (float8_*fn, *fnuz); the largest
+ *               finite value in float6 and float4, infinity too.
  * NaN:          stays NaN with its sign; from 16 bits down it is the format's one quiet NaN, but
  *               between a format and complex numbers of it every bit is kept; *fnuz have only
  *               0x80. Float6 and float4 have none: -0, and +0 for a negative NaN.
  * float8_e8m0fnu: a power of two, ties up; 2^-127 for all below it, 2^-126 for all between the
- *               two; NaN for zero, for what is negative or too large.
+ *               two; NaN for zero, negative or too large values.
  * Float to int: towards zero; out of range saturates; NaN becomes 0.
  * Int to int:   the low bits (two's complement).
- * With DLRS_COPY_SATURATE: integers saturate, too. What is too large for a float becomes its
- *               largest finite value; to types of at most 16 bits, and from float64 to float32,
- *               infinity too. Wider types have it all.
+ * With DLRS_COPY_SATURATE: integers saturate, too. Values too large for a float become its largest
+ *               finite value; in types of at most 16 bits, and from float64 to float32, infinity
+ *               too. Wider types represent all values.
  * To bool:      whether it is not 0; NaN is not. From bool: 0 or 1, any byte but 0 being true.
  * Complex:      the imaginary part is dropped, except that to bool either part counts; from a
  *               real dtype it is 0.
  *
  * Shape:     equal in rank and extents, lanes too; nothing is broadcast. Any strides on both
  *            sides, including 0 (source only) and negative; elements may be unaligned.
- * Bytes:     only those of the destination's elements are written; packed sub-byte elements bit
- *            by bit; the unused bits of padded ones become 0, except where both sides are padded
- *            and of one dtype, whose bytes are copied as they are.
- * Device:    both reachable by the CPU: CPU, pinned, managed.
+ * Bytes:     only those of the destination's elements are written; packed sub-byte elements bit by
+ *            bit; the unused bits of padded ones become 0, except where both sides are padded and
+ *            of one dtype, whose bytes are copied unchanged.
+ * Device:    both accessible by the CPU: CPU, pinned, managed.
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY. IS_SUBBYTE_TYPE_PADDED may differ. None is changed.
- * Errors:    as dlrs_copy, without that of different dtypes: DLRS_DTYPE_MISMATCH is different
- *            lanes. DLRS_BAD_ARG: options, also for DLRS_COPY_RAW_BYTES.
+ * Errors:    as dlrs_copy, but DLRS_DTYPE_MISMATCH is only for different lanes. DLRS_BAD_ARG:
+ *            options, also for DLRS_COPY_RAW_BYTES.
  *            DLRS_OVERLAP_SRC_DST: memory is shared, without DLRS_COPY_ALLOW_OVERLAP.
  *            On any error nothing has been written.
- * Threads:   any; large ones use others as dlrs_copy does. The thread's rounding mode, denormal
- *            mode and floating-point exception flags neither matter nor change.
+ * Threads:   any; large ones use more threads as dlrs_copy does. The thread's rounding mode,
+ *            denormal mode and floating-point exception flags are neither used nor changed.
  * Source:    the casts of NumPy and ml_dtypes, bit for bit where they round once and the result is
  *            no NaN.
  *
@@ -3378,11 +3372,11 @@ dlrs_status dlrs_cast(const DLManagedTensorVersioned *src,
 /**
  * Write one value to every element of a tensor.
  *
- * Shape:     any strides but those that let elements share memory; a tensor of size zero is fine.
+ * Shape:     any strides without shared memory of elements; size zero is allowed.
  * Bytes:     value points to one element of value_dtype, all its lanes, unaligned; a sub-byte one
- *            in the low bits. It is converted as by dlrs_cast, or copied to the bit if the dtype
- *            is dst's: a double fills a tensor of any dtype, a bit pattern one of its own.
- * Device:    reachable by the CPU: CPU, pinned, managed.
+ *            in the low bits. It is converted as by dlrs_cast, or copied bit for bit if the dtype
+ *            is dst's: a double fills a tensor of any dtype.
+ * Device:    accessible by the CPU: CPU, pinned, managed.
  * Ownership: unchanged.
  * Flags:     dst must not be READ_ONLY. None is changed.
  * Errors:    DLRS_NULL_ARG: dst or value. DLRS_MISALIGNED_STRUCT: dst. DLRS_STRUCT_SIZE,
@@ -3390,15 +3384,15 @@ dlrs_status dlrs_cast(const DLManagedTensorVersioned *src,
  *            dst, except DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
  *            DLRS_DTYPE_LANES: value_dtype. DLRS_DTYPE_MISMATCH: its lanes are not dst's.
  *            DLRS_READ_ONLY, DLRS_UNSUPPORTED, DLRS_DEVICE_TYPE, DLRS_OVERLAP_DST: dst.
- *            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP; not
- *            where it is taken out first, because it is converted or no whole bytes, and dst's
+ *            DLRS_OVERLAP_SRC_DST: value lies in dst, without DLRS_COPY_ALLOW_OVERLAP; except
+ *            where it is read first, because it is converted or of sub-byte size, and dst's
  *            elements have at most 128 bits.
  *            DLRS_NOMEM: no temporary memory. On any error nothing has been written.
  * Threads:   any; large fills use threads as dlrs_copy.
  * Source:    this library.
  *
  * Safety:
- * See the preface; value is readable, and nobody touches the elements of dst meanwhile.
+ * See the preface; value is readable, and no other thread accesses the elements of dst meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
@@ -3413,32 +3407,32 @@ dlrs_status dlrs_fill(DLManagedTensorVersioned *dst,
  * Comparison.
  */
 
-/** Elements are equal when their bits are: -0 is not 0, and a NaN equals itself. */
+/** Elements are equal if their bits are: -0 is not 0, and a NaN equals itself. */
 #define DLRS_EQUAL_BITS 1
 
-/** Elements are equal when their numbers are: -0 is 0, and NaN is not equal to anything. */
+/** Elements are equal if their values are: -0 is 0, and NaN is not equal to anything. */
 #define DLRS_EQUAL_VALUES 2
 
 /** As DLRS_EQUAL_VALUES, but any NaN is equal to any other. */
 #define DLRS_EQUAL_VALUES_OR_NAN 3
 
 /**
- * Tell whether two tensors have the same shape and equal elements.
+ * Return whether two tensors have the same shape and equal elements.
  *
- * Shape:     different shapes are an answer, 0; any strides, and tensors of size zero are equal.
- *            What a stride of 0 repeats is looked at once, in a as in b.
- * Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. Only floats
- *            and complex have values apart from their bits; and bool, where any byte but 0 is
- *            true. *out becomes 1 or 0.
- * Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
- *            memory's device was given comes first.
+ * Shape:     different shapes give 0, without an error; any strides; tensors of size zero are
+ *            equal. Elements that a stride of 0 repeats in both are compared once.
+ * Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. The values
+ *            of float, complex and bool (any byte but 0 is true) differ from their bits. *out
+ *            becomes 1 or 0.
+ * Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
+ *            for its device's default stream.
  * Ownership: unchanged.
- * Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements do not count.
+ * Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements are ignored.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
  *            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL
  *            and DLRS_SUBBYTE; first for a, then for b. DLRS_DTYPE_MISMATCH: dtypes differ:
  *            convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not
- *            reachable by the CPU. On any error *out is untouched.
+ *            accessible by the CPU. On any error *out is not modified.
  * Threads:   any.
  * Source:    array_equal of NumPy, with and without equal_nan.
  *
@@ -3453,23 +3447,23 @@ dlrs_status dlrs_equal(const DLManagedTensorVersioned *a,
                        dlrs_error *error);
 
 /**
- * Find the largest absolute difference of two elements at the same place.
+ * Compute the largest absolute difference of elements at the same index.
  *
- * Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0. What
- *            strides of 0 repeat in both is looked at once.
+ * Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0.
+ *            Elements that strides of 0 repeat in both are compared once.
  * Bytes:     computed in double; for integers exact and rounded once. Equal elements differ by 0,
  *            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
  *            `*out <= tolerance` is false. Of complex elements, the larger difference of the
  *            parts. True and false differ by 1.
- * Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
- *            memory's device was given comes first.
+ * Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
+ *            for its device's default stream.
  * Ownership: unchanged.
  * Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
  *            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for
  *            a, then for b. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
- *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not reachable by the CPU.
- *            On any error *out is untouched.
+ *            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not accessible by the CPU.
+ *            On any error *out is not modified.
  * Threads:   any.
  * Source:    this library.
  *
@@ -3484,7 +3478,7 @@ dlrs_status dlrs_max_diff(const DLManagedTensorVersioned *a,
 #endif  /* DLRS_NO_CAST */
 
 /* ---------------------------------------------------------------------------------------------
- * Several copies in one call, and copies from and to plain bytes.
+ * Batched copies, and copies from and to plain bytes.
  */
 
 /**
@@ -3492,19 +3486,19 @@ dlrs_status dlrs_max_diff(const DLManagedTensorVersioned *a,
  *
  * Shape:     src and dst are arrays of n tensors, possibly NULL when n is 0; each pair as in
  *            dlrs_copy.
- * Bytes:     as dlrs_copy. No dst may share memory with a tensor of another pair: that is not
- *            checked, and the order of the pairs is not defined.
+ * Bytes:     as dlrs_copy. No dst may share memory with a tensor of another pair: this is not
+ *            checked, and the order of the pairs is undefined.
  * Device:    as dlrs_copy.
  * Ownership: unchanged.
  * Flags:     as dlrs_copy.
  * Errors:    as dlrs_copy for every pair, in the order of the pairs. When a pair is at fault and
- *            failed is not NULL, *failed is its index; else *failed is n or untouched.
+ *            failed is not NULL, *failed is its index; else *failed is n or not modified.
  *            On any error nothing has been written.
  * Threads:   as dlrs_copy.
  * Source:    this library.
  *
  * Safety:
- * As dlrs_copy, for every pair; nobody changes the structs meanwhile.
+ * As dlrs_copy, for every pair; no other thread modifies the structs meanwhile.
  */
 DLRS_API
 dlrs_status dlrs_copy_batch(uint64_t n,
@@ -3518,9 +3512,9 @@ dlrs_status dlrs_copy_batch(uint64_t n,
  * Copy plain bytes into the elements of a tensor.
  *
  * Shape:     the bytes are the elements in row-major order, without gaps; any strides in dst.
- * Bytes:     nbytes must be what dlrs_nbytes gives for flags 0: sub-byte elements are packed in
- *            the bytes also when dst is padded. The machine's byte order. NULL when nbytes is 0.
- * Device:    dst reachable by the CPU: CPU, pinned, managed.
+ * Bytes:     nbytes must be that of dlrs_nbytes for flags 0: sub-byte elements are packed in the
+ *            bytes also when dst is padded. Native byte order. NULL is allowed when nbytes is 0.
+ * Device:    dst accessible by the CPU: CPU, pinned, managed.
  * Ownership: unchanged; the bytes are not kept.
  * Flags:     dst must not be READ_ONLY. No flag is changed.
  * Errors:    as dlrs_copy, the bytes being src. DLRS_BUF_SMALL: nbytes is too small.
@@ -3542,12 +3536,12 @@ dlrs_status dlrs_copy_from_bytes(const void *bytes,
  * Copy the elements of a tensor into plain bytes.
  *
  * Shape:     the bytes become the elements in row-major order, without gaps; any strides in src.
- * Bytes:     nbytes is the room; as many as dlrs_nbytes gives for flags 0 are written: sub-byte
- *            elements are packed also when src is padded, and unused bits of the last byte are 0.
- *            The machine's byte order. NULL when nbytes is 0.
- * Device:    src reachable by the CPU: CPU, pinned, managed.
+ * Bytes:     nbytes is the capacity; as many as dlrs_nbytes returns for flags 0 are written:
+ *            sub-byte elements are packed also when src is padded, and unused bits of the last
+ *            byte are 0. Native byte order. NULL is allowed when nbytes is 0.
+ * Device:    src accessible by the CPU: CPU, pinned, managed.
  * Ownership: unchanged.
- * Flags:     none matters but IS_SUBBYTE_TYPE_PADDED.
+ * Flags:     only IS_SUBBYTE_TYPE_PADDED is used.
  * Errors:    as dlrs_copy, the bytes being dst. DLRS_BUF_SMALL: nbytes is too small.
  *            On any error nothing has been written.
  * Threads:   as dlrs_copy.
@@ -3568,18 +3562,18 @@ dlrs_status dlrs_copy_to_bytes(const DLManagedTensorVersioned *src,
  */
 
 /**
- * Understand the name of a dtype, such as "float32", "uint4", "bfloat16" or "int8x4".
+ * Parse the name of a dtype, such as "float32", "uint4", "bfloat16" or "int8x4".
  *
  * Bytes:     nbytes bytes of text are read; no NUL is needed.
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
- *            DLRS_BAD_ARG: nbytes is beyond any memory.
- *            DLRS_PARSE: not a name; value is the byte at fault.
+ *            DLRS_BAD_ARG: nbytes exceeds the address space.
+ *            DLRS_PARSE: not a name; value is the index of the byte at fault.
  *            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: a name with impossible numbers.
- *            On any error *out is untouched.
- * Threads:   any; the locale does not matter.
- * Source:    the names of NumPy and ml_dtypes; the text must match to the letter, without
- *            spaces. Lanes other than 1 follow as "x4". Codes unknown to DLPack 1.3 are written
+ *            On any error *out is not modified.
+ * Threads:   any; independent of the locale.
+ * Source:    the names of NumPy and ml_dtypes; the text must match exactly, without spaces. Lanes
+ *            other than 1 follow as "x4". Codes unknown to DLPack 1.3 are written
  *            "unknown(code=200)7x3".
  *
  * Safety:
@@ -3592,17 +3586,17 @@ dlrs_status dlrs_dtype_parse(const char *text,
                              dlrs_error *error);
 
 /**
- * Name a dtype.
+ * Write the name of a dtype.
  *
  * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
  *            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
- *            only asks for it.
+ *            only returns this length.
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
- *            DLRS_BAD_ARG: capacity is beyond any memory.
- *            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
- * Threads:   any; the locale does not matter.
- * Source:    see dlrs_dtype_parse, which understands every name written here.
+ *            DLRS_BAD_ARG: capacity exceeds the address space.
+ *            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
+ * Threads:   any; independent of the locale.
+ * Source:    see dlrs_dtype_parse, which accepts every name written here.
  *
  * Safety:
  * See the preface.
@@ -3615,18 +3609,18 @@ dlrs_status dlrs_dtype_format(DLDataType dtype,
                               dlrs_error *error);
 
 /**
- * Understand the name of a device, such as "cpu", "cuda:1" or "rocm_host".
+ * Parse the name of a device, such as "cpu", "cuda:1" or "rocm_host".
  *
  * Bytes:     nbytes bytes of text are read; no NUL is needed.
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
- *            DLRS_BAD_ARG: nbytes is beyond any memory.
- *            DLRS_PARSE: not a name; value is the byte at fault.
+ *            DLRS_BAD_ARG: nbytes exceeds the address space.
+ *            DLRS_PARSE: not a name; value is the index of the byte at fault.
  *            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
- *            On any error *out is untouched.
- * Threads:   any; the locale does not matter.
- * Source:    the names of dlpack.h's kinds in lower case; the ordinal is 0 where it is not given.
- *            Types unknown to DLPack 1.3 are written "unknown(type=19):0".
+ *            On any error *out is not modified.
+ * Threads:   any; independent of the locale.
+ * Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0. Types
+ *            unknown to DLPack 1.3 are written "unknown(type=19):0".
  *
  * Safety:
  * See the preface.
@@ -3638,18 +3632,18 @@ dlrs_status dlrs_device_parse(const char *text,
                               dlrs_error *error);
 
 /**
- * Name a device.
+ * Write the name of a device.
  *
  * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
  *            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
- *            only asks for it.
+ *            only returns this length.
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
- *            DLRS_BAD_ARG: capacity is beyond any memory.
- *            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
- * Threads:   any; the locale does not matter.
- * Source:    see dlrs_device_parse, which understands every name written here, but for an ordinal
- *            that the kind cannot have: it is written as it is ("cpu:2"), and refused there.
+ *            DLRS_BAD_ARG: capacity exceeds the address space.
+ *            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
+ * Threads:   any; independent of the locale.
+ * Source:    see dlrs_device_parse, which accepts every name written here, except an ordinal that
+ *            the type cannot have ("cpu:2").
  *
  * Safety:
  * See the preface.
@@ -3670,33 +3664,33 @@ dlrs_status dlrs_device_format(DLDevice device,
 struct dlrs_print_options {
   /** `sizeof(dlrs_print_options)`. */
   uint32_t struct_size;
-  /** How many elements at each edge of a dimension are shown of a large tensor; 0 for 3. */
+  /** Elements printed at each edge of a dimension of a large tensor; 0 for 3. */
   uint32_t edge_items;
-  /** Above this many elements a tensor is large; 0 for 1000. */
+  /** A tensor with more elements than this is large; 0 for 1000. */
   uint64_t threshold;
-  /** Where lines break; 0 for 75. */
+  /** Columns of a line; 0 for 75. */
   uint32_t line_width;
-  /** The most digits behind the point; 0 for 8. */
+  /** Most digits after the decimal point; 0 for 8. */
   uint32_t precision;
 };
 
 /**
  * Describe a bare tensor, and print its values as NumPy does.
  *
- * Shape:     any; large tensors are summarised. Extents and strides that are wrong are shown as
- *            they are, with a line that says what is wrong instead of values.
+ * Shape:     any; large tensors are summarised. Invalid extents and strides are printed, with a
+ *            line that describes the error instead of values.
  * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
  *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
- *            only asks for it.
- * Device:    values are shown where the CPU reaches them; those of managed memory after what its
- *            device's default stream was given.
+ *            only returns this length.
+ * Device:    values are printed if the CPU can access them; for managed memory the call waits for
+ *            its device's default stream.
  * Ownership: unchanged; nothing is kept.
- * Flags:     those of the managed tensor around it, or 0.
+ * Flags:     those of its managed tensor, or 0.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.
- *            DLRS_STRUCT_SIZE: options. DLRS_BAD_ARG: capacity is beyond any memory.
+ *            DLRS_STRUCT_SIZE: options. DLRS_BAD_ARG: capacity exceeds the address space.
  *            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
- *            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.
- * Threads:   any; nobody writes the elements meanwhile.
+ *            DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
+ * Threads:   any; no other thread writes the elements meanwhile.
  * Source:    numpy.array2string with its default options.
  *
  * Safety:
@@ -3720,7 +3714,7 @@ dlrs_status dlrs_tensor_to_string(const DLTensor *tensor,
  * Ownership: unchanged; nothing is kept.
  * Flags:     its own.
  * Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
- * Threads:   any; nobody writes the elements meanwhile.
+ * Threads:   any; no other thread writes the elements meanwhile.
  * Source:    numpy.array2string with its default options.
  *
  * Safety:
@@ -3735,7 +3729,7 @@ dlrs_status dlrs_managed_to_string(const DLManagedTensorVersioned *tensor,
                                    dlrs_error *error);
 #endif  /* DLRS_NO_PRINT */
 
-/** Who writes it so. */
+/** Notations of dtypes in other interfaces. */
 enum dlrs_notation {
   /** The buffer protocol and the module struct: `f`, `<d`, `Zf`, `?`, `4f`. */
   DLRS_NOTATION_PEP3118 = 1,
@@ -3746,20 +3740,20 @@ enum dlrs_notation {
 };
 
 /* ---------------------------------------------------------------------------------------------
- * Dtypes as others write them: buffer protocol, array interface, Arrow.
+ * Dtypes in other notations: buffer protocol, array interface, Arrow.
  */
 
 /**
- * Understand a dtype in the notation of the buffer protocol, the array interface or Arrow.
+ * Parse a dtype in the notation of the buffer protocol, the array interface or Arrow.
  *
  * Bytes:     nbytes bytes of text are read; no NUL is needed.
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
  *            DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
- *            DLRS_PARSE: not a dtype that DLPack has; value is the byte at fault.
- *            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: none or too many.
- *            On any error *out is untouched.
- * Threads:   any; the locale does not matter.
+ *            DLRS_PARSE: not a dtype of DLPack; value is the index of the byte at fault.
+ *            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: 0 or too many.
+ *            On any error *out is not modified.
+ * Threads:   any; independent of the locale.
  * Source:    PEP 3118 and the module struct: "f", "<d", "Zf", "?", and "4f" for four lanes;
  *            NumPy's array interface: "<f4", "|b1"; Arrow's C data interface: "f", "g"; its packed
  *            booleans "b" are uint1.
@@ -3779,14 +3773,14 @@ dlrs_status dlrs_dtype_parse_as(const char *text,
  *
  * Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
  *            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
- *            only asks for it.
+ *            only returns this length.
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
- *            DLRS_BAD_ARG: notation (a dlrs_notation); capacity is beyond any memory.
- *            what dlrs_validate reports of a dtype; DLRS_UNSUPPORTED: it has no name there.
- *            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.
- * Threads:   any; the locale does not matter.
- * Source:    see dlrs_dtype_parse_as, which understands every text written here.
+ *            DLRS_BAD_ARG: notation (a dlrs_notation); capacity exceeds the address space.
+ *            what dlrs_validate reports for a dtype; DLRS_UNSUPPORTED: it has no name in the
+ *            notation. DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
+ * Threads:   any; independent of the locale.
+ * Source:    see dlrs_dtype_parse_as, which accepts every text written here.
  *
  * Safety:
  * See the preface.
@@ -3800,14 +3794,13 @@ dlrs_status dlrs_dtype_format_as(DLDataType dtype,
                                  dlrs_error *error);
 
 /**
- * Find the dtype of a kind and a size, as NumPy and array interfaces write it: 'f' of 4 bytes.
+ * Return the dtype of a kind and an item size of the array interface: 'f' of 4 bytes.
  *
- * Bytes:     itemsize is that of one item; the byte order is the machine's own.
+ * Bytes:     itemsize is that of one item; native byte order.
  * Ownership: *out is the caller's.
- * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: the kind is none of
- *            'b' (bool), 'i', 'u', 'f' and 'c', or DLPack has no such size of it: no complex32
- *            there, and a long double has no format that DLPack knows.
- *            On any error *out is untouched.
+ * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: the kind is none of 'b'
+ *            (bool), 'i', 'u', 'f' and 'c', or DLPack does not have the size, such as long double.
+ *            On any error *out is not modified.
  * Threads:   any.
  * Source:    the typestr of NumPy's array interface, without the byte order.
  *
@@ -3821,17 +3814,17 @@ dlrs_status dlrs_dtype_from_kind(int32_t kind,
                                  dlrs_error *error);
 
 /**
- * Find the kind and the size of a dtype, as NumPy and array interfaces write it.
+ * Return the kind and the item size of a dtype in the array interface.
  *
  * Bytes:     *itemsize is that of one item.
  * Ownership: *kind and *itemsize are the caller's.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: kind, itemsize.
- *            what dlrs_validate reports of a dtype. DLRS_UNSUPPORTED: it has no kind, such as
- *            bfloat16, float8_e4m3fn, types of less than a byte, and lanes other than 1; the
- *            field says which of code, bits and lanes is at fault.
+ *            what dlrs_validate reports for a dtype. DLRS_UNSUPPORTED: it has no kind, such as
+ *            bfloat16, float8_e4m3fn, types of less than a byte, and lanes other than 1; the field
+ *            is code, bits or lanes.
  *            On any error nothing is written.
  * Threads:   any.
- * Source:    see dlrs_dtype_from_kind, which understands what is written here.
+ * Source:    see dlrs_dtype_from_kind, which accepts these values.
  *
  * Safety:
  * See the preface.
@@ -3844,11 +3837,11 @@ dlrs_status dlrs_dtype_to_kind(DLDataType dtype,
 
 #ifndef DLRS_NO_PYTHON
 /* ---------------------------------------------------------------------------------------------
- * DLPack's C exchange API: our allocator, and the tables of others.
+ * DLPack's C exchange API: the allocator of this library, and tables of frameworks.
  */
 
 /**
- * Make a tensor like a prototype: the managed_tensor_allocator of an exchange API table.
+ * Allocate a tensor like a prototype: the managed_tensor_allocator of an exchange API table.
  *
  * Shape:     as dlrs_tensor_new_like.
  * Bytes:     as dlrs_tensor_new_like.
@@ -3856,7 +3849,7 @@ dlrs_status dlrs_dtype_to_kind(DLDataType dtype,
  * Ownership: on 0 the caller owns *out; on -1 *out is NULL.
  * Flags:     0.
  * Errors:    -1, after SetError(error_ctx, kind, message) was called once, if it is not NULL; the
- *            kinds are those of dlrs_error_forward. Python is not touched.
+ *            kinds are those of dlrs_error_forward. Python is not called.
  * Threads:   any, attached to Python or not.
  * Source:    DLPackManagedTensorAllocator in dlpack.h.
  *
@@ -3872,7 +3865,7 @@ int dlrs_managed_tensor_allocator(DLTensor *prototype,
 /**
  * Find the table of a major version in a framework's exchange API.
  *
- * Ownership: *out is as static as the framework's own table.
+ * Ownership: *out is the framework's own static table.
  * Errors:    DLRS_NULL_ARG: header or out; a function of the table of major 1 is NULL, which only
  *            dltensor_from_py_object_no_sync may be.
  *            DLRS_MISALIGNED_STRUCT: a table of the chain. DLRS_VERSION: no table of this major
@@ -3890,9 +3883,9 @@ dlrs_status dlrs_exchange_api_find(const DLPackExchangeAPIHeader *header,
                                    dlrs_error *error);
 
 /**
- * Find the exchange API of a Python type, in the major version that this library knows.
+ * Find the exchange API of a Python type, in the major version that this library supports.
  *
- * Ownership: *out is as static as the framework's own table.
+ * Ownership: *out is the framework's own static table.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: type or out.
  *            DLRS_UNSUPPORTED: the type has no `__dlpack_c_exchange_api__`; no Python, as
  *            dlrs_py_capsule_new_take.
@@ -3919,16 +3912,16 @@ dlrs_status dlrs_exchange_api_from_type(void *type,
 #define DLRS_PY_STREAM_NONE INT64_MIN
 
 /**
- * Understand the `stream` argument of `__dlpack__`.
+ * Convert the `stream` argument of `__dlpack__` into a stream handle.
  *
  * Device:    CUDA and managed memory: None and 1 are the legacy default stream, 2 the per-thread
- *            one. ROCm: None and 0 are the default stream; 1 and 2 are refused. Elsewhere None is
- *            the default. Above these the number is the handle; -1 asks for no synchronization.
- *            In host memory there is only None.
+ *            one. ROCm: None and 0 are the default stream; 1 and 2 are errors. Elsewhere None is
+ *            the default. Larger numbers are the handle; -1 requests no synchronization. In host
+ *            memory there is only None.
  * Ownership: *out is a handle of the device's API; NULL is its default stream. For CUDA's default
- *            streams it is the handle 1 or 2, which says the same under every compiler flag.
+ *            streams it is the handle 1 or 2, independent of compiler flags.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or sync.
- *            DLRS_STREAM: no number of this device. On any error nothing is written.
+ *            DLRS_STREAM: the number is invalid on this device. On any error nothing is written.
  * Threads:   any; needs no Python.
  * Source:    the array API standard's `__dlpack__`. *sync is 0 for -1, else 1.
  *
@@ -3943,12 +3936,12 @@ dlrs_status dlrs_stream_from_py(int64_t number,
                                 dlrs_error *error);
 
 /**
- * Number a stream for the `stream` argument of `__dlpack__`.
+ * Convert a stream handle into a `stream` argument of `__dlpack__`.
  *
  * Device:    as dlrs_stream_from_py; NULL is the device's default stream.
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
- *            DLRS_STREAM: the stream has no number on this device. *out is then untouched.
+ *            DLRS_STREAM: the stream has no number on this device. *out is then not modified.
  * Threads:   any; needs no Python.
  * Source:    the array API standard's `__dlpack__`. DLRS_PY_STREAM_NONE is to be passed as None.
  *
@@ -3964,18 +3957,18 @@ dlrs_status dlrs_stream_to_py(void *stream,
 
 #ifndef DLRS_NO_PYTHON
 /* ---------------------------------------------------------------------------------------------
- * Python: capsules and `__dlpack__` both ways. Nothing links libpython.
+ * Python: capsules, and export and import by `__dlpack__`. The library does not link libpython.
  */
 
 /**
  * Put a tensor into a capsule named "dltensor_versioned".
  *
  * Shape:     unchanged. A foreign tensor without deleter, manager_ctx or strides is boxed in one
- *            that has them, since there are consumers that need them.
+ *            that has them, which some consumers need.
  * Bytes:     data and byte_offset stay as they are.
  * Device:    any; no stream waits.
- * Ownership: on success *tensor is taken and set to NULL, and *out is a new reference. If nobody
- *            takes the tensor out of the capsule, its destructor calls the tensor's deleter.
+ * Ownership: on success *tensor is taken and set to NULL, and *out is a new reference. If the
+ *            capsule is not consumed, its destructor calls the tensor's deleter.
  * Flags:     unchanged.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
  *            DLRS_VERSION: major version is not 1. DLRS_UNSUPPORTED: there is no Python in this
@@ -3983,7 +3976,7 @@ dlrs_status dlrs_stream_to_py(void *stream,
  *            DLRS_CALLBACK: Python raised an exception, which stays set.
  *            when it must be boxed, what dlrs_import_take reports at DLRS_LEVEL_STRUCT.
  * Threads:   attached to Python (holding its lock, where it has one).
- * Source:    python_spec: the producer names the capsule and frees what nobody consumed.
+ * Source:    python_spec: the producer names the capsule and frees a tensor that is not consumed.
  *
  * Safety:
  * See the preface.
@@ -3998,13 +3991,14 @@ dlrs_status dlrs_py_capsule_new_take(DLManagedTensorVersioned **tensor,
  *
  * Shape:     unchanged.
  * Bytes:     data and byte_offset stay as they are.
- * Device:    any; no stream waits. Of a tensor that the host cannot reach the destructor looks at
- *            more than the name: TensorFlow calls the deleter of what it refuses and leaves it.
+ * Device:    any; no stream waits. If the host cannot access the data, the destructor checks more
+ *            than the name: TensorFlow calls the deleter of a tensor that it rejects, and leaves
+ *            the capsule's name.
  * Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
  * Flags:     the legacy struct has none.
  * Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.
  * Threads:   attached to Python (holding its lock, where it has one).
- * Source:    python_spec: max_version None asks for the legacy struct.
+ * Source:    python_spec: max_version None requests the legacy struct.
  *
  * Safety:
  * See the preface.
@@ -4023,16 +4017,16 @@ dlrs_status dlrs_py_capsule_new_legacy_take(DLManagedTensor **tensor,
  * Ownership: the caller owns *out, and the capsule is renamed: "used_dltensor_versioned" or
  *            "used_dltensor". A legacy tensor is boxed in a versioned one. On error the capsule
  *            keeps its tensor and its name.
- * Flags:     kept; those of a legacy tensor are legacy_flags, for its struct has none. NumPy takes
- *            legacy tensors as DLPACK_FLAG_BITMASK_READ_ONLY.
+ * Flags:     kept; those of a legacy tensor are legacy_flags, for its struct has none. NumPy
+ *            treats legacy tensors as DLPACK_FLAG_BITMASK_READ_ONLY.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: capsule or out. DLRS_FLAGS: legacy_flags.
  *            DLRS_BAD_ARG: no capsule of DLPack, or it was consumed before.
  *            DLRS_VERSION: major version is not 1; the capsule will call the deleter.
- *            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. of a legacy tensor, what dlrs_validate
- *            reports at DLRS_LEVEL_STRUCT. What is in a versioned one is not looked at: ask
+ *            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. for a legacy tensor, what
+ *            dlrs_validate reports at DLRS_LEVEL_STRUCT. A versioned one is not validated: call
  *            dlrs_validate_managed, or use dlrs_py_import.
  * Threads:   attached to Python. Of several threads that consume one capsule at once one gets the
- *            tensor, without the GIL too; consumers of other libraries are theirs to order.
+ *            tensor, without the GIL too; this does not hold for consumers in other libraries.
  * Source:    python_spec: the consumer renames the capsule.
  *
  * Safety:
@@ -4044,45 +4038,45 @@ dlrs_status dlrs_py_capsule_consume(void *capsule,
                                     DLManagedTensorVersioned **out,
                                     dlrs_error *error);
 
-/** What a consumer passed to `__dlpack__`: borrowed objects; NULL and None are the default. */
+/** The arguments of `__dlpack__`: borrowed objects; NULL and None are the default. */
 struct dlrs_py_request {
   /** `sizeof(dlrs_py_request)`. */
   uint32_t struct_size;
   /** `stream`: an integer, see dlrs_stream_from_py. */
   void *stream;
-  /** `max_version`: two integers; None asks for the legacy struct. */
+  /** `max_version`: two integers; None requests the legacy struct. */
   void *max_version;
   /** `dl_device`: two integers, device type and ordinal. */
   void *dl_device;
   /** `copy`: true always, false never, None if needed. */
   void *copy;
-  /** Not the consumer's: the stream on which the data is being made; NULL for the default one. */
+  /** From the producer: the stream that computes the data; NULL for the default one. */
   void *work_stream;
 };
 
 /**
- * Answer `__dlpack__(stream, max_version, dl_device, copy)` for a tensor of this library.
+ * Implement `__dlpack__(stream, max_version, dl_device, copy)` for a tensor of this library.
  *
  * Shape:     unchanged; a copy is dense in the order of the strides.
  * Bytes:     data and byte_offset stay as they are, unless a copy is made.
- * Device:    the tensor's own; another one is reached by a copy as dlrs_clone's, which is done
- *            when the call returns. Else the consumer's stream is made to wait for work_stream, or
- *            for what dlrs_ready_record recorded instead; a consumer in memory of the host, which
- *            has no stream, is waited for then. With a copy in memory of the host, stream is one
- *            of the tensor's device (dlpack#152). Pinned and managed memory is the CPU's as it is,
- *            as for dlrs_to_device.
+ * Device:    the tensor's own; for another one the data is copied as by dlrs_clone, synchronously.
+ *            Else the consumer's stream is made to wait for work_stream, or for the record of
+ *            dlrs_ready_record instead; for a consumer in host memory, which has no stream, the
+ *            call waits. With a copy to host memory, stream is one of the tensor's device
+ *            (dlpack#152). Pinned and managed memory becomes the CPU's without a copy, as in
+ *            dlrs_to_device.
  * Ownership: *out is a new reference to a capsule with its own reference, "dltensor_versioned"
  *            when max_version is 1.0 or newer, else "dltensor". The caller keeps its reference.
  * Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
  *            DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.
  *            DLRS_BAD_ARG: max_version or dl_device. DLRS_STREAM: stream does not fit the device.
- *            DLRS_COPY_NEEDED: copy is false and the device another.
- *            DLRS_READ_ONLY, DLRS_FLAGS: the legacy struct cannot say so; a copy can be legacy.
- *            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no backend that copies so, or has streams.
- *            DLRS_NOMEM: no memory; DLRS_MISALIGNED: as dlrs_clone. Classes 5 and 6: the driver.
- *            DLRS_CALLBACK: Python raised an exception, which stays set; dlrs_py_error_set turns
- *            every other failure into one.
+ *            DLRS_COPY_NEEDED: copy is false and the device another. DLRS_READ_ONLY, DLRS_FLAGS:
+ *            the legacy struct lacks the flag; a copy can be legacy. DLRS_DEVICE_TYPE,
+ *            DLRS_UNSUPPORTED: no backend can copy so, or has streams. DLRS_NOMEM: no memory;
+ *            DLRS_MISALIGNED: as dlrs_clone. Classes 5 and 6: the driver. DLRS_CALLBACK: Python
+ *            raised an exception, which stays set; dlrs_py_error_set raises one for every other
+ *            failure.
  * Threads:   attached to Python.
  * Source:    the array API standard's `__dlpack__`.
  *
@@ -4095,13 +4089,13 @@ dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
                            void **out,
                            dlrs_error *error);
 
-/** Legacy tensors are taken as writable: their struct cannot say, and read-only is assumed. */
+/** Treat legacy tensors as writable: their struct lacks the flag, and read-only is the default. */
 #define DLRS_PY_LEGACY_WRITABLE (1U << 0U)
 
 /**
- * Of `protocols`: the exchange API of the object's type. `__dlpack__` is called in place of it
- * where a tensor requires gradients or has complex elements: PyTorch's API exports what its
- * `__dlpack__` refuses.
+ * Of `protocols`: the exchange API of the object's type. `__dlpack__` is called instead where a
+ * tensor requires gradients or has complex elements: PyTorch's API exports what its `__dlpack__`
+ * rejects.
  */
 #define DLRS_PY_EXCHANGE_API (1U << 0U)
 
@@ -4117,32 +4111,32 @@ dlrs_status dlrs_py_export(DLManagedTensorVersioned *tensor,
 /** Of `protocols`: `__cuda_array_interface__` and `__array_interface__`. */
 #define DLRS_PY_ARRAY_INTERFACE (1U << 4U)
 
-/** How to take a Python object in. All members but `struct_size` may be 0. */
+/** How to import a Python object. All members but `struct_size` may be 0. */
 struct dlrs_py_import_options {
   /** `sizeof(dlrs_py_import_options)`. */
   uint32_t struct_size;
   /** `DLRS_PY_*` bits. */
   uint32_t flags;
   /**
-   * The stream on which the tensor will be used, as dlrs_stream_to_py numbers it; 0 or
+   * The stream that will use the tensor, as dlrs_stream_to_py returns it; 0 or
    * DLRS_PY_STREAM_NONE for the default stream. One of dl_device, if that is given. Not passed
-   * on for data in memory of the CPU or pinned memory.
+   * to the producer for CPU or pinned memory.
    */
   int64_t stream;
-  /** Where the tensor is wanted; device_type 0 for wherever it is. */
+  /** The device of the result; device_type 0 for that of the object. */
   DLDevice dl_device;
-  /** What the tensor must be, and whether it may be copied; NULL for the defaults. */
+  /** Requirements on the tensor, and whether to copy; NULL for the defaults. */
   const dlrs_import_options *import_options;
   /**
-   * The ways that may be gone, in the order of their bits; 0 is all of them. A from_dlpack takes
+   * The protocols to try, in the order of their bits; 0 is all of them. A from_dlpack uses
    * DLRS_PY_EXCHANGE_API and DLRS_PY_DUNDER_DLPACK.
    */
   uint32_t protocols;
   /** Must be 0. */
   uint32_t reserved;
   /**
-   * `device` of a from_dlpack, a Python object: a pair of integers, or a name as
-   * dlrs_device_parse takes it; NULL and None leave dl_device.
+   * `device` of a from_dlpack, a Python object: a pair of integers, or a name as for
+   * dlrs_device_parse; NULL and None leave dl_device.
    */
   void *device;
   /**
@@ -4153,36 +4147,36 @@ struct dlrs_py_import_options {
 };
 
 /**
- * Take in the tensor of a Python object, whatever protocol it speaks.
+ * Import the tensor of a Python object, by any of the protocols.
  *
  * Shape:     as dlrs_import_take.
  * Bytes:     as dlrs_import_take.
- * Device:    as the object's; with options->dl_device the producer is asked to copy, and what it
- *            does not, is copied here. A copy that no backend makes is asked of the producer, by
- *            `copy=True`; what it answers must be other memory, on the device that is wanted.
- *            The stream of options waits for the producer's, which is told of it; for a capsule,
- *            or an object without `__dlpack_device__`, it waits for the default stream. A copy
- *            that is made here is ordered by it too.
+ * Device:    the object's; options->dl_device is passed to the producer, and if it does not copy,
+ *            the library does. A copy that no backend supports is requested from the producer by
+ *            `copy=True`; its result must be other memory, on the requested device. The stream of
+ *            options is passed to the producer and waits for the producer's; for a capsule, or an
+ *            object without `__dlpack_device__`, it waits for the default stream. A copy by the
+ *            library is ordered by it too.
  * Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
- *            thread; what belongs to Python is then given back attached to the interpreter that
- *            it came from, or left alone when that is gone. Before Python 3.15 no interpreter but
- *            the main one may end while another thread is releasing what belongs to it.
- * Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
+ *            thread; Python references are then released attached to their interpreter, or leaked
+ *            if that has ended. Before Python 3.15 no interpreter but the main one may end while
+ *            another thread is releasing its objects.
+ * Flags:     the producer's; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: object or out.
  *            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
  *            DLRS_CALLBACK: the object raised an exception, or one is raised here: AttributeError
- *            for an object that speaks none of the protocols, TypeError for a device that is no
- *            pair of integers and no name, BufferError for a dtype of a buffer or array interface
- *            that DLPack cannot say. It stays set.
- *            DLRS_UNSUPPORTED: of a buffer or array interface anything else; no Python, as
+ *            for an object with none of the protocols, TypeError for a device that is no pair of
+ *            integers and no name, BufferError for a dtype of a buffer or array interface that
+ *            DLPack cannot express. It stays set.
+ *            DLRS_UNSUPPORTED: other contents of a buffer or array interface; no Python, as
  *            dlrs_py_capsule_new_take.
  *            DLRS_VERSION: major version is not 1. DLRS_COPY_NEEDED: see options.
  *            what dlrs_import_take reports.
  * Threads:   attached to Python.
- * Source:    the array API standard's from_dlpack. Tried in this order, as far as options allow:
- *            the exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after
- *            a TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces.
- *            What the object returns counts, whatever was requested.
+ * Source:    the array API standard's from_dlpack. Tried in this order, if options allow: the
+ *            exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after a
+ *            TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces. The
+ *            struct that the object returns is used, regardless of the request.
  *
  * Safety:
  * `object` is a live Python object.
@@ -4203,12 +4197,12 @@ dlrs_status dlrs_py_import(void *object,
  * Wrap memory that a Python object owns into a managed tensor.
  *
  * Shape:     shape and strides are copied; NULL strides become compact row-major.
- * Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
+ * Bytes:     data and byte_offset are not modified; a tensor of size zero has data NULL.
  * Device:    any, known or not.
  * Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
- *            It is given back when the last reference is released, on that thread, which is
- *            attached to the interpreter of this call meanwhile. When that interpreter is ending
- *            or gone, or Python is, the object is left alone.
+ *            It is released with the last reference to *out, on that thread, attached to the
+ *            interpreter of this call meanwhile. If that interpreter or Python is ending or has
+ *            ended, it is leaked.
  * Flags:     exactly flags.
  * Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
  *            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
@@ -4226,7 +4220,8 @@ dlrs_status dlrs_py_wrap(const DLTensor *tensor,
                          dlrs_error *error);
 
 /**
- * Answer `__dlpack__(stream, max_version, dl_device, copy)` for memory that a Python object owns.
+ * Implement `__dlpack__(stream, max_version, dl_device, copy)` for memory that a Python object
+ * owns.
  *
  * Shape:     as dlrs_py_wrap; a copy is dense in the order of the strides.
  * Bytes:     as dlrs_py_wrap, unless a copy is made.
@@ -4254,13 +4249,12 @@ dlrs_status dlrs_py_export_desc(const DLTensor *tensor,
  * Read the arguments of a `__dlpack__(self, *, stream, max_version, dl_device, copy)`.
  *
  * Ownership: *out is the caller's, with its struct_size set before the call; its objects are
- *            borrowed from the call, NULL where an argument is not given. work_stream becomes
- *            NULL.
+ *            borrowed from args, NULL for an omitted argument. work_stream becomes NULL.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: args, unless there are none; out.
  *            DLRS_STRUCT_SIZE: out. DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take.
  *            DLRS_CALLBACK: TypeError is set, for a positional argument or a keyword that
- *            `__dlpack__` does not have, so that a consumer asks again with fewer.
- *            On any error *out is untouched.
+ *            `__dlpack__` does not have, so that a consumer retries with fewer.
+ *            On any error *out is not modified.
  * Threads:   attached to Python.
  * Source:    METH_FASTCALL | METH_KEYWORDS of CPython: args, nargs and kwnames are what such a
  *            method is called with, and kwnames is NULL or a tuple of names.
@@ -4288,8 +4282,8 @@ dlrs_status dlrs_py_request_parse(void *const *args,
  * Bytes:     data and byte_offset stay as they are.
  * Device:    any; no stream waits.
  * Ownership: on success *tensor is taken and set to NULL, and *out is a new reference to a capsule
- *            of that name; when it goes the tensor is released. name is not copied: a static text
- *            of the caller's own, such as "mylib.tensor".
+ *            of that name, whose destructor releases the tensor. name is not copied: a static text
+ *            of the caller, such as "mylib.tensor".
  * Flags:     unchanged.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, name, out.
  *            DLRS_BAD_ARG: name is one of DLPack's, under which consumers would take the tensor.
@@ -4309,7 +4303,7 @@ dlrs_status dlrs_py_holder_new_take(DLManagedTensorVersioned **tensor,
 /**
  * Return the tensor in a private capsule, as dlrs_py_holder_new_take makes them.
  *
- * Ownership: the tensor is borrowed from object: valid as long as that lives.
+ * Ownership: the tensor is borrowed from object, and valid as long as object is.
  * Errors:    none: NULL for any object but a capsule of that name that this library made, and
  *            where Python cannot be called; no exception is set.
  * Threads:   attached to Python.
@@ -4326,7 +4320,7 @@ DLRS_API DLManagedTensorVersioned *dlrs_py_holder_get(void *object, const char *
  * Python: exceptions for failures.
  */
 
-/** Which exception stands for a failure. */
+/** The exception for a failure. */
 struct dlrs_py_kind {
   /** A status, or a class of them as its hundreds: 200 is all of 2xx. */
   dlrs_status status;
@@ -4336,33 +4330,30 @@ struct dlrs_py_kind {
   const char *kind;
 };
 
-/** In whose words a failure is raised. All members but `struct_size` may be 0. */
+/** How a failure is raised. All members but `struct_size` may be 0. */
 struct dlrs_py_error_options {
   /** `sizeof(dlrs_py_error_options)`. */
   uint32_t struct_size;
-  /** How many kinds there are. */
+  /** The number of kinds. */
   uint32_t kinds_count;
-  /**
-   * The exceptions that are not those of dlrs_error_forward; of several that fit, the first
-   * counts. NULL for none.
-   */
+  /** Exceptions in place of those of dlrs_error_forward; the first match is used. NULL for none. */
   const dlrs_py_kind *kinds;
   /**
-   * What the message starts with, in place of function, argument and member: then it ends before
-   * the name of the status. "" for nothing, NULL for the message as it is.
+   * Replaces function, argument and member at the start of the message, which then ends before
+   * the name of the status. "" for nothing, NULL for the whole message.
    */
   const char *prefix;
 };
 
 /**
- * Raise the Python exception that fits a failure.
+ * Raise the Python exception for a failure.
  *
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_UNSUPPORTED: as
  *            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
  *            already set, that one stays. The kinds are those of dlrs_error_forward.
  * Threads:   attached to Python.
- * Source:    the array API standard wants BufferError for data that cannot be exported.
+ * Source:    the array API standard requires BufferError for data that cannot be exported.
  *
  * Safety:
  * `failure` was filled by a function of this library, with its full `struct_size`.
@@ -4370,14 +4361,14 @@ struct dlrs_py_error_options {
 DLRS_API dlrs_status dlrs_py_error_set(const dlrs_error *failure, dlrs_error *error);
 
 /**
- * Raise the Python exception that fits a failure, in the words of a framework.
+ * Raise the Python exception for a failure, with a framework's kinds and prefix.
  *
  * Ownership: nothing is kept.
  * Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure, options, options->kinds.
- *            DLRS_STRUCT_SIZE: failure is too short to have a message; options.
- *            DLRS_BAD_ARG: the kind that fits is no built-in exception; none is then set.
- *            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and
- *            an exception is already set, that one stays. NULL options are dlrs_py_error_set.
+ *            DLRS_STRUCT_SIZE: failure is too short to contain a message; options. DLRS_BAD_ARG:
+ *            the matching kind is no built-in exception; none is then set. DLRS_UNSUPPORTED: as
+ *            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
+ *            already set, that one stays. NULL options are dlrs_py_error_set.
  * Threads:   attached to Python.
  * Source:    the array API standard leaves most exceptions to each framework.
  *

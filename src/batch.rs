@@ -1,4 +1,4 @@
-//! Several copies in one call, and copies from and to plain bytes.
+//! Batched copies, and copies from and to plain bytes.
 
 use crate::copy::{self, Given, Job, Options, Pair, Scratch, Streams};
 use crate::dtype;

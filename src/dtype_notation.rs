@@ -15,7 +15,7 @@ use crate::dtype;
 use crate::error::{Arg, Error, Field::*, Result, Status::*};
 use crate::scan::Scan;
 
-/// Who writes it so.
+/// Notations of dtypes in other interfaces.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(non_camel_case_types)]

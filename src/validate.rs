@@ -23,18 +23,18 @@ use crate::{device_type, dtype};
 pub use plain::{Plain, Rank};
 pub use questions::check_addressed;
 
-/// How much is demanded. Higher levels include the lower ones.
+/// How much is checked. Higher levels include the lower ones.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 #[allow(non_camel_case_types)]
 pub enum Level {
-    /// The struct can be walked: version, ndim, pointers, extents not negative, dtype sized.
+    /// The struct is readable: version, ndim, pointers, extents not negative, dtype sized.
     DLRS_LEVEL_STRUCT = 1,
     /// Also every element has an address: sizes, strides, data and byte_offset.
     DLRS_LEVEL_LAYOUT = 2,
-    /// Also everything is known to DLPack 1.3: dtype, device, flags, strides given, whole bytes.
+    /// Also everything is defined by DLPack 1.3: dtype, device, flags, strides given, whole bytes.
     DLRS_LEVEL_STRICT = 3,
-    /// Also the driver of the device, where it tells, knows the memory as what the tensor says.
+    /// Also the device's driver, if it can tell, reports the kind of memory that the tensor has.
     DLRS_LEVEL_DEVICE = 4,
 }
 

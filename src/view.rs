@@ -32,7 +32,7 @@ pub const ALL_AXES: i32 = i32::MIN;
 pub const NORMALIZE_OFFSET: u32 = 1 << 0;
 /// Give every extent of 1, and every extent of an empty tensor, its compact row-major stride.
 pub const NORMALIZE_STRIDES: u32 = 1 << 1;
-/// Drop extents of 1 and merge dimensions that lie behind each other.
+/// Drop extents of 1 and merge dimensions that are contiguous with each other.
 pub const NORMALIZE_MERGE: u32 = 1 << 2;
 
 /// One change of a layout. An axis counts from the end when it is negative.

@@ -1,5 +1,5 @@
-//! The layout of DLPack's structs as this library was compiled, for hosts that cannot read a
-//! header: ctypes, cffi, another compiler, CI.
+//! The layout of DLPack's structs as this library was compiled, for callers that do not compile
+//! this header: ctypes, cffi, another compiler, CI.
 
 use core::mem::offset_of;
 
@@ -116,7 +116,7 @@ layout_table! {
     exchange_api_size = size_of::<DLPackExchangeAPI>();
 }
 
-/// Tell the layout of DLPack's structs as this library was compiled.
+/// Return the layout of DLPack's structs as this library was compiled.
 ///
 /// Bytes:     sizes and offsets.
 /// Ownership: the table is static; never write or free it.
@@ -132,11 +132,11 @@ pub unsafe extern "C" fn dlrs_abi_layout() -> *const dlrs_abi_table {
     &raw const TABLE_IN_MEMORY
 }
 
-/// Check that a host sees the same structs and a compatible library.
+/// Check that a caller has the same struct layout and a compatible version.
 ///
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: expected.
-///            DLRS_VERSION: header_version, the host's DLRS_HEADER_VERSION, has another major
+///            DLRS_VERSION: header_version, the caller's DLRS_HEADER_VERSION, has another major
 ///            version than the library, or is newer than it.
 ///            DLRS_STRUCT_SIZE: expected->struct_size is smaller than the table.
 ///            DLRS_BAD_ARG: a number differs; the message names it.

@@ -25,17 +25,17 @@ pub struct dlrs_alloc_options {
     pub align_bytes: u32,
     /// Flags of the result: 0 or DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED.
     pub flags: u64,
-    /// Where the data comes from; NULL for the library's own memory, or what
-    /// dlrs_allocator_set says. Read during the call; `free` and `context` are kept.
+    /// Allocator of the data; NULL for that of dlrs_allocator_set, else the library's own. Read
+    /// during the call; `free` and `context` are kept.
     pub allocator: *const dlrs_allocator,
     /// The order of a compact tensor: 'C' (row-major) or 0, 'F' (column-major), or 'K' for that of
     /// a prototype's strides.
     pub order: i32,
     /// Must be 0.
     pub reserved: u32,
-    /// As many strides as there are extents, in elements, in place of order; NULL for a compact
-    /// tensor. None is negative, and no two elements share memory; what lies between them, as of a
-    /// pitch, is allocated too.
+    /// One stride per extent, in elements, in place of order; NULL for a compact tensor. None is
+    /// negative, and no two elements share memory; gaps, such as those of a pitch, are allocated
+    /// too.
     pub strides: *const i64,
 }
 
@@ -173,13 +173,13 @@ fn filled<'a>(
     room
 }
 
-/// Make a tensor, compact unless options say otherwise, not initialised.
+/// Allocate an uninitialised tensor, compact unless options have strides.
 ///
 /// Shape:     ndim extents (0 to 64), copied; may be NULL when ndim is 0.
 /// Bytes:     packed sub-byte types round up to whole bytes; data is aligned to align_bytes.
-/// Device:    any that an allocator or a backend serves: the CPU always.
-/// Ownership: the caller owns *out; header, shape, strides and CPU data are one block. With an
-///            allocator the data is its own and goes back through its free.
+/// Device:    any that an allocator or a backend supports; the CPU always.
+/// Ownership: the caller owns *out; header, shape, strides and CPU data are one block. Data from an
+///            allocator is a separate block, freed by the allocator.
 /// Flags:     as in options; byte_offset is 0; a tensor of size zero has data NULL.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: shape or out; an allocator's function.
 ///            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
@@ -188,9 +188,9 @@ fn filled<'a>(
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG, DLRS_FLAGS: the options. Of their strides:
 ///            DLRS_BAD_ARG: a negative one; DLRS_OVERLAP_DST: elements would share memory;
 ///            DLRS_EXTENT_OVERFLOW, DLRS_SUBBYTE.
-///            DLRS_NOMEM, DLRS_DEV_OOM: no memory; DLRS_MISALIGNED: the allocator's was not
-///            aligned as asked. DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6:
-///            its driver.
+///            DLRS_NOMEM, DLRS_DEV_OOM: no memory; DLRS_MISALIGNED: the allocator's was less
+///            aligned than requested. DLRS_UNSUPPORTED: the backend does not allocate. Classes 5
+///            and 6: its driver.
 /// Threads:   any.
 /// Source:    "Producer" rules of dlpack.h: 256-byte alignment, strides since 1.2.
 ///
@@ -299,7 +299,7 @@ impl<'a> Prototype<'a> {
     }
 }
 
-/// Make a tensor like another: same shape, dtype and device; not initialised.
+/// Allocate an uninitialised tensor of another one's shape, dtype and device.
 ///
 /// Shape:     the prototype's; its data and byte_offset are never read, its strides only for order
 ///            'K' of the options.
@@ -344,12 +344,12 @@ pub unsafe extern "C" fn dlrs_tensor_new_like(
     })
 }
 
-/// Tell how much memory the data of a tensor needs, without allocating it.
+/// Compute how much memory the data of a tensor needs, without allocating it.
 ///
 /// Shape:     the prototype's; its data, strides and byte_offset are never read.
-/// Bytes:     *nbytes is the size of a compact tensor, or of one with the strides of options, what
-///            lies between its elements included; *align_bytes the alignment of its data.
-/// Device:    not looked at beyond its legality.
+/// Bytes:     *nbytes is the size of a compact tensor, or of one with the strides of options, gaps
+///            included; *align_bytes the alignment of its data.
+/// Device:    only checked to be legal.
 /// Ownership: nothing is kept.
 /// Flags:     options->flags decides between packed and padded.
 /// Errors:    as dlrs_tensor_new, except those of memory; nothing is written then.
@@ -392,12 +392,12 @@ pub unsafe extern "C" fn dlrs_tensor_requirements(
     })
 }
 
-/// Make a CPU tensor like another and fill it from bytes.
+/// Allocate a CPU tensor like another and copy bytes into it.
 ///
 /// Shape:     the prototype's; its data, strides and byte_offset are never read.
-/// Bytes:     nbytes must be exactly what dlrs_tensor_requirements tells; they are copied.
+/// Bytes:     nbytes must be exactly that of dlrs_tensor_requirements; the bytes are copied.
 /// Device:    the prototype's, which must be the CPU.
-/// Ownership: as dlrs_tensor_new; bytes stay the caller's.
+/// Ownership: as dlrs_tensor_new; bytes is only read.
 /// Flags:     IS_COPIED, and as in options.
 /// Errors:    as dlrs_tensor_new; DLRS_NULL_ARG: bytes is NULL and nbytes is not 0;
 ///            DLRS_BAD_ARG: nbytes is not the size needed.
@@ -476,22 +476,21 @@ unsafe fn fill_data(tensor: Versioned, bytes: &[u8]) {
     }
 }
 
-/// Set where the data of new tensors of a device type comes from, for the whole process.
+/// Set the allocator of new tensors of a device type, for the whole process.
 ///
-/// Bytes:     the allocator is asked for what dlrs_tensor_requirements tells.
+/// Bytes:     the allocator receives the values of dlrs_tensor_requirements.
 /// Device:    any known type, the CPU included.
-/// Ownership: *allocator is read during the call and copied, for good: set the same one again, not
-///            a new one each time. Its functions and context must stay valid until another is set,
-///            calls that began before have returned, and the last tensor made with it is gone. NULL
-///            brings the default back. *old, when old is not NULL, receives where the one before
-///            was, or NULL.
+/// Ownership: *allocator is copied during the call and the copy never freed: reuse one struct
+///            instead of setting new ones. Its functions and context must stay valid until another
+///            is set, calls that began before have returned, and the last tensor made with it is
+///            freed. NULL restores the default. *old, when old is not NULL, receives the address of
+///            the previous struct, or NULL.
 /// Errors:    DLRS_DEVICE_TYPE: device_type is not known.
 ///            DLRS_MISALIGNED_STRUCT: allocator or old.
 ///            DLRS_STRUCT_SIZE: allocator->struct_size is too small.
 ///            DLRS_NULL_ARG: a function of the allocator is NULL.
 ///            DLRS_NOMEM: no memory for the copy. On any error *old is NULL.
-/// Threads:   any; tensors being made meanwhile use one or the other, and are freed by the one that
-///            they use.
+/// Threads:   any; concurrent allocations use either allocator, and are freed by the same one.
 /// Source:    this library.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! Backends: drivers of devices, given by the caller.
+//! Backends: drivers of devices, supplied by the caller.
 
 use core::mem::offset_of;
 
@@ -13,24 +13,23 @@ unsafe impl arg::Sized32 for dlrs_backend {
     const EARLIER: &'static [usize] = &[offset_of!(dlrs_backend, peer_access)];
 }
 
-/// Set who drives the devices of a type, for the whole process.
+/// Set the backend of a device type, for the whole process.
 ///
-/// Device:    any known type but kDLCPU; a table may be set for several types. It comes before the
+/// Device:    any known type but kDLCPU; a table may be set for several types. It replaces the
 ///            library's own backend for the type.
-/// Ownership: *backend is read during the call and copied, for good: set the same table again, not
-///            a new one each time. Its functions, context and name must stay valid until another is
+/// Ownership: *backend is copied during the call and the copy never freed: reuse one table instead
+///            of setting new ones. Its functions, context and name must stay valid until another is
 ///            set, calls that began before have returned, and nothing made with it is left. A
-///            tensor remembers the backend that allocated it, or with which dlrs_ready_record
-///            first recorded, and is freed by it. What
-///            dlrs_mem_alloc, dlrs_stream_create and dlrs_event_create gave does not: free and
-///            destroy it before another backend is set. NULL brings the library's own back. *old,
-///            when old is not NULL, receives where the one before was, or NULL.
+///            tensor stores the backend that allocated it, or with which dlrs_ready_record first
+///            recorded, and is freed by it. Memory, streams and events of dlrs_mem_alloc,
+///            dlrs_stream_create and dlrs_event_create do not: free them before another backend is
+///            set. NULL restores the library's own. *old, when old is not NULL, receives the
+///            address of the previous table, or NULL.
 /// Errors:    DLRS_DEVICE_TYPE: unknown, or kDLCPU. DLRS_STRUCT_SIZE: backend.
 ///            DLRS_MISALIGNED_STRUCT: backend or old. DLRS_BAD_ARG: its reserved is not 0.
 ///            DLRS_NULL_ARG: it does not copy, or allocates and does not free. DLRS_NOMEM: no
 ///            memory for the copy. On any error *old is NULL.
-/// Threads:   any; as its functions. A call that another thread makes meanwhile uses one backend or
-///            the other.
+/// Threads:   any; as its functions. A concurrent call uses either backend.
 /// Source:    this library.
 ///
 /// # Safety

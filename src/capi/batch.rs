@@ -1,4 +1,4 @@
-//! Several copies in one call, and copies from and to plain bytes.
+//! Batched copies, and copies from and to plain bytes.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null};
@@ -15,19 +15,19 @@ use crate::error::{Arg, Of, Result};
 ///
 /// Shape:     src and dst are arrays of n tensors, possibly NULL when n is 0; each pair as in
 ///            dlrs_copy.
-/// Bytes:     as dlrs_copy. No dst may share memory with a tensor of another pair: that is not
-///            checked, and the order of the pairs is not defined.
+/// Bytes:     as dlrs_copy. No dst may share memory with a tensor of another pair: this is not
+///            checked, and the order of the pairs is undefined.
 /// Device:    as dlrs_copy.
 /// Ownership: unchanged.
 /// Flags:     as dlrs_copy.
 /// Errors:    as dlrs_copy for every pair, in the order of the pairs. When a pair is at fault and
-///            failed is not NULL, *failed is its index; else *failed is n or untouched.
+///            failed is not NULL, *failed is its index; else *failed is n or not modified.
 ///            On any error nothing has been written.
 /// Threads:   as dlrs_copy.
 /// Source:    this library.
 ///
 /// # Safety
-/// As dlrs_copy, for every pair; nobody changes the structs meanwhile.
+/// As dlrs_copy, for every pair; no other thread modifies the structs meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_copy_batch(
     n: u64,
@@ -90,9 +90,9 @@ unsafe fn asked(
 /// Copy plain bytes into the elements of a tensor.
 ///
 /// Shape:     the bytes are the elements in row-major order, without gaps; any strides in dst.
-/// Bytes:     nbytes must be what dlrs_nbytes gives for flags 0: sub-byte elements are packed in
-///            the bytes also when dst is padded. The machine's byte order. NULL when nbytes is 0.
-/// Device:    dst reachable by the CPU: CPU, pinned, managed.
+/// Bytes:     nbytes must be that of dlrs_nbytes for flags 0: sub-byte elements are packed in the
+///            bytes also when dst is padded. Native byte order. NULL is allowed when nbytes is 0.
+/// Device:    dst accessible by the CPU: CPU, pinned, managed.
 /// Ownership: unchanged; the bytes are not kept.
 /// Flags:     dst must not be READ_ONLY. No flag is changed.
 /// Errors:    as dlrs_copy, the bytes being src. DLRS_BUF_SMALL: nbytes is too small.
@@ -131,12 +131,12 @@ pub unsafe extern "C" fn dlrs_copy_from_bytes(
 /// Copy the elements of a tensor into plain bytes.
 ///
 /// Shape:     the bytes become the elements in row-major order, without gaps; any strides in src.
-/// Bytes:     nbytes is the room; as many as dlrs_nbytes gives for flags 0 are written: sub-byte
-///            elements are packed also when src is padded, and unused bits of the last byte are 0.
-///            The machine's byte order. NULL when nbytes is 0.
-/// Device:    src reachable by the CPU: CPU, pinned, managed.
+/// Bytes:     nbytes is the capacity; as many as dlrs_nbytes returns for flags 0 are written:
+///            sub-byte elements are packed also when src is padded, and unused bits of the last
+///            byte are 0. Native byte order. NULL is allowed when nbytes is 0.
+/// Device:    src accessible by the CPU: CPU, pinned, managed.
 /// Ownership: unchanged.
-/// Flags:     none matters but IS_SUBBYTE_TYPE_PADDED.
+/// Flags:     only IS_SUBBYTE_TYPE_PADDED is used.
 /// Errors:    as dlrs_copy, the bytes being dst. DLRS_BUF_SMALL: nbytes is too small.
 ///            On any error nothing has been written.
 /// Threads:   as dlrs_copy.

@@ -10,10 +10,10 @@ use crate::tensor::block::{Block, dlrs_free_fn};
 use crate::tensor::chain::{self, Callback};
 use crate::tensor::share;
 
-/// Run the callback while the data is still there, before it is freed.
+/// Run the callback before the data is freed.
 pub const DLRS_BEFORE_FREE: i32 = 0;
-/// Run the callback when the data of this tensor has been freed. A view has no data of its own: its
-/// base's may stay.
+/// Run the callback after the data of this tensor is freed. A view has no own data: that of its
+/// base may stay.
 pub const DLRS_AFTER_FREE: i32 = 1;
 
 const TENSOR: Arg = Arg::tensor;
@@ -33,19 +33,18 @@ fn given(callback: dlrs_free_fn) -> Result<Callback> {
 
 /// Attach a callback to a tensor of this library, to run once when its last reference is released.
 ///
-/// Ownership: context is the callback's. Callbacks of one order run last in, first out: those of
-///            DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A foreign
-///            tensor takes callbacks after dlrs_import_take has boxed it. Memory of callbacks that
-///            were detached is used again.
+/// Ownership: context is passed to the callback. Callbacks of one order run last in, first out:
+///            those of DLRS_BEFORE_FREE, then the data is freed, then those of DLRS_AFTER_FREE. A
+///            foreign tensor must be boxed by dlrs_import_take first. Memory of detached callbacks
+///            is reused.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
 ///            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: order. DLRS_NOMEM: no memory.
-///            On error the chain is as it was and the callback will not run.
-/// Threads:   any, also beside other attaches; the callback runs on the thread of the last
-///            release. It may use and release other tensors. With DLRS_BEFORE_FREE it may even
-///            call the deleter of this very tensor again, which does nothing, attach callbacks to
-///            it, which run too, and detach others. It cannot share the tensor any more, nor view
-///            it, nor give it to a function that takes: that is DLRS_REFCOUNT. The tensor's own
-///            free_fn is too late to attach.
+///            On error the chain is unchanged and the callback will not run.
+/// Threads:   any, concurrently too; the callback runs on the thread of the last release. It may
+///            use and release other tensors. With DLRS_BEFORE_FREE it may also call the deleter of
+///            this tensor, which does nothing, attach callbacks to it, which run too, and detach
+///            others. It cannot retain or view the tensor, nor pass it to a `_take` function:
+///            DLRS_REFCOUNT. The tensor's free_fn can no longer attach.
 /// Source:    this library.
 ///
 /// # Safety
@@ -72,11 +71,12 @@ pub unsafe extern "C" fn dlrs_attach(
 
 /// Detach the callback that was attached last with this function and context.
 ///
-/// Ownership: context is the caller's again; the callback will not run. Of both orders, the one
-///            that was attached last is taken. All callbacks of the tensor are looked through.
+/// Ownership: context is the caller's again; the callback will not run. All callbacks of both
+///            orders are searched, the last attached first.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
 ///            DLRS_NULL_ARG: callback. DLRS_BAD_ARG: no such callback is attached.
-/// Threads:   any, while the caller holds the tensor or is one of its DLRS_BEFORE_FREE callbacks.
+/// Threads:   any, while the caller has a reference or is one of the tensor's DLRS_BEFORE_FREE
+///            callbacks.
 /// Source:    this library.
 ///
 /// # Safety

@@ -8,9 +8,9 @@ use crate::copy::{Given, Pair};
 use crate::error::{Arg, Error, Result, Status::*};
 use crate::validate::Rules;
 
-/// Elements are equal when their bits are: -0 is not 0, and a NaN equals itself.
+/// Elements are equal if their bits are: -0 is not 0, and a NaN equals itself.
 pub const DLRS_EQUAL_BITS: i32 = 1;
-/// Elements are equal when their numbers are: -0 is 0, and NaN is not equal to anything.
+/// Elements are equal if their values are: -0 is 0, and NaN is not equal to anything.
 pub const DLRS_EQUAL_VALUES: i32 = 2;
 /// As DLRS_EQUAL_VALUES, but any NaN is equal to any other.
 pub const DLRS_EQUAL_VALUES_OR_NAN: i32 = 3;
@@ -37,22 +37,22 @@ unsafe fn ask<T>(
     Ok(())
 }
 
-/// Tell whether two tensors have the same shape and equal elements.
+/// Return whether two tensors have the same shape and equal elements.
 ///
-/// Shape:     different shapes are an answer, 0; any strides, and tensors of size zero are equal.
-///            What a stride of 0 repeats is looked at once, in a as in b.
-/// Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. Only floats
-///            and complex have values apart from their bits; and bool, where any byte but 0 is
-///            true. *out becomes 1 or 0.
-/// Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
-///            memory's device was given comes first.
+/// Shape:     different shapes give 0, without an error; any strides; tensors of size zero are
+///            equal. Elements that a stride of 0 repeats in both are compared once.
+/// Bytes:     level is DLRS_EQUAL_BITS, DLRS_EQUAL_VALUES or DLRS_EQUAL_VALUES_OR_NAN. The values
+///            of float, complex and bool (any byte but 0 is true) differ from their bits. *out
+///            becomes 1 or 0.
+/// Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
+///            for its device's default stream.
 /// Ownership: unchanged.
-/// Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements do not count.
+/// Flags:     IS_SUBBYTE_TYPE_PADDED may differ; the unused bits of padded elements are ignored.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_BAD_ARG: level.
 ///            what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL
 ///            and DLRS_SUBBYTE; first for a, then for b. DLRS_DTYPE_MISMATCH: dtypes differ:
 ///            convert one with dlrs_cast. DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not
-///            reachable by the CPU. On any error *out is untouched.
+///            accessible by the CPU. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    array_equal of NumPy, with and without equal_nan.
 ///
@@ -82,23 +82,23 @@ pub unsafe extern "C" fn dlrs_equal(
     })
 }
 
-/// Find the largest absolute difference of two elements at the same place.
+/// Compute the largest absolute difference of elements at the same index.
 ///
-/// Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0. What
-///            strides of 0 repeat in both is looked at once.
+/// Shape:     equal in rank and extents; any strides. For tensors of size zero *out becomes 0.
+///            Elements that strides of 0 repeat in both are compared once.
 /// Bytes:     computed in double; for integers exact and rounded once. Equal elements differ by 0,
 ///            infinities and NaNs too; where just one of the two is NaN, *out becomes NaN, so that
 ///            `*out <= tolerance` is false. Of complex elements, the larger difference of the
 ///            parts. True and false differ by 1.
-/// Device:    both reachable by the CPU: CPU, pinned, managed. What the default stream of managed
-///            memory's device was given comes first.
+/// Device:    both accessible by the CPU: CPU, pinned, managed. For managed memory the call waits
+///            for its device's default stream.
 /// Ownership: unchanged.
 /// Flags:     IS_SUBBYTE_TYPE_PADDED may differ.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. what dlrs_validate_managed
 ///            reports at DLRS_LEVEL_STRICT, except DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for
 ///            a, then for b. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: the two differ.
-///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not reachable by the CPU.
-///            On any error *out is untouched.
+///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: not accessible by the CPU.
+///            On any error *out is not modified.
 /// Threads:   any.
 /// Source:    this library.
 ///

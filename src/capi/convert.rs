@@ -1,4 +1,4 @@
-//! Legacy and versioned, and taking foreign tensors in.
+//! Legacy and versioned tensors; import of foreign tensors.
 
 use core::mem::offset_of;
 use core::ptr::null;
@@ -22,13 +22,13 @@ use crate::validate::{Level, Rules, Snapshot};
 const OPTIONS: Arg = Arg::options;
 const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
 
-/// Turn a legacy tensor into a versioned one.
+/// Convert a legacy tensor into a versioned one.
 ///
 /// Shape:     copied; NULL strides become compact row-major.
 /// Bytes:     data and byte_offset stay as they are.
 /// Device:    any; the data is not touched.
 /// Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
-/// Flags:     exactly flags: a legacy tensor says nothing about writability. NumPy treats legacy
+/// Flags:     exactly flags: a legacy tensor does not record writability. NumPy treats legacy
 ///            tensors as read-only: pass DLPACK_FLAG_BITMASK_READ_ONLY to do the same.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
 ///            DLRS_FLAGS: unknown bits. DLRS_NOMEM: no memory.
@@ -37,7 +37,7 @@ const ARGS: [Arg; 2] = [Arg::tensor, Arg::out];
 /// Source:    dlpack.h 1.0: DLManagedTensor is legacy.
 ///
 /// # Safety
-/// See the preface. A versioned struct passed as a legacy one cannot be told apart.
+/// See the preface. A versioned struct passed as a legacy one cannot be detected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_from_legacy_take(
     tensor: *mut *mut DLManagedTensor,
@@ -69,22 +69,22 @@ pub unsafe extern "C" fn dlrs_from_legacy_take(
     })
 }
 
-/// Turn a versioned tensor into a legacy one.
+/// Convert a versioned tensor into a legacy one.
 ///
 /// Shape:     unchanged; strides are filled.
 /// Bytes:     data and byte_offset stay as they are, unless the policy copies.
 /// Device:    any; the data is touched only by a copy, which stays on the device.
 /// Ownership: on success *tensor is taken and set to NULL; releasing *out calls its deleter once.
 ///            A tensor of this library changes without any allocation.
-/// Flags:     the legacy struct has none. READ_ONLY: as policy (a dlrs_legacy_policy) says.
-///            IS_COPIED is lost, which is harmless. IS_SUBBYTE_TYPE_PADDED on a sub-byte type and
-///            unknown flags are always refused.
+/// Flags:     the legacy struct has none. READ_ONLY: by policy, a dlrs_legacy_policy. IS_COPIED is
+///            lost, which is harmless. IS_SUBBYTE_TYPE_PADDED on a sub-byte type and unknown flags
+///            are always rejected.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
 ///            DLRS_BAD_ARG: policy. DLRS_VERSION: major version is not 1.
 ///            DLRS_READ_ONLY, DLRS_FLAGS: see Flags. DLRS_NOMEM: no memory.
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT; with a copy, what dlrs_clone does.
 /// Threads:   any.
-/// Source:    python_spec: read-only data must not leave through the legacy struct.
+/// Source:    python_spec: read-only data must not be exported in the legacy struct.
 ///
 /// # Safety
 /// See the preface.
@@ -132,17 +132,16 @@ unsafe fn to_legacy(tensor: Versioned, policy: i32) -> Result<Legacy> {
     Ok(Block::legacy(copy.cast()))
 }
 
-/// What an imported tensor must be. All members but `struct_size` may be 0.
+/// Requirements on an imported tensor. All members but `struct_size` may be 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
 pub struct dlrs_import_options {
     /// `sizeof(dlrs_import_options)`.
     pub struct_size: u32,
-    /// What is checked, a `dlrs_level`; 0 for DLRS_LEVEL_STRICT.
+    /// The level of validation, a `dlrs_level`; 0 for DLRS_LEVEL_STRICT.
     pub level: i32,
-    /// Whether a copy may be made where the tensor itself does not serve: -1 never, 0 if needed,
-    /// 1 always.
+    /// Whether to copy: -1 never, 0 if the tensor does not meet the requirements, 1 always.
     pub copy: i32,
     /// Dense in this order: 'C', 'F', 'A' (C or F), 'K' (any dense); 0 for any layout.
     pub order: i32,
@@ -152,15 +151,15 @@ pub struct dlrs_import_options {
     pub writable: i32,
     /// How a copy is made; NULL for the defaults.
     pub copy_options: *const dlrs_copy_options,
-    /// The device types that are taken: bit n is type n; 0 is any. Of a tensor that is copied to a
-    /// device by dlrs_py_import, the type of that one.
+    /// The accepted device types: bit n is type n; 0 is any. If dlrs_py_import copies to a device,
+    /// the type of that device counts.
     pub device_types: u64,
-    /// The numbers of dimensions that are taken: bit n is n of them; 0 is any. Exactly 2 is
+    /// The accepted numbers of dimensions: bit n is n of them; 0 is any. Exactly 2 is
     /// `1 << 2`, at most 9 is `(1 << 10) - 1`.
     pub ranks: u64,
-    /// The dtypes that are taken; NULL is any.
+    /// The accepted dtypes; NULL is any.
     pub dtypes: *const DLDataType,
-    /// How many dtypes there are.
+    /// The number of dtypes.
     pub dtypes_count: u64,
 }
 
@@ -241,26 +240,27 @@ pub(super) unsafe fn import_of(options: &dlrs_import_options) -> Result<Import> 
     })
 }
 
-/// Take a tensor in: check it, and give back one of this library that is as asked.
+/// Import a tensor: check it, and return a tensor of this library that meets options.
 ///
 /// Shape:     unchanged; NULL strides are filled.
 /// Bytes:     data and byte_offset stay as they are, unless a copy is made: dense, aligned to
 ///            options->align_bytes and at least 256 bytes, byte_offset 0.
-/// Device:    any; a copy is on the CPU where that reaches the data, else on the same device.
-/// Ownership: on success *tensor is taken and set to NULL. A tensor of this library that serves
-///            comes back itself; a foreign one is boxed once, so that it can be shared, chained
-///            and viewed; a copy releases the original at once.
+/// Device:    any; a copy is on the CPU if the CPU can access the data, else on the same device.
+/// Ownership: on success *tensor is taken and set to NULL. A tensor of this library that meets
+///            options is returned itself; a foreign one is boxed (put behind a struct of this
+///            library) once, so that it can be shared, chained and viewed; after a copy the
+///            original is released at once.
 /// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
 ///            what dlrs_validate_managed reports at options->level, except DLRS_STRIDES_NULL;
 ///            an ordinal of pinned or managed memory is kept as it is.
-///            DLRS_UNSUPPORTED: the device type, ndim or dtype is none that options take; the
-///            tensor is then neither boxed nor copied.
-///            DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the tensor does not serve and
-///            copying was forbidden; DLRS_UNSUPPORTED: the same, for the alignment of an opaque
-///            handle. DLRS_NOMEM: no memory. With a copy, what dlrs_clone reports; DLRS_MISALIGNED,
-///            of no argument: an allocator or backend gave memory that is not aligned as asked.
+///            DLRS_UNSUPPORTED: options do not accept the device type, ndim or dtype; the tensor is
+///            then neither boxed nor copied. DLRS_READ_ONLY, DLRS_COPY_NEEDED, DLRS_MISALIGNED: the
+///            tensor does not meet options and copying was forbidden; DLRS_UNSUPPORTED: the same,
+///            for the alignment of an opaque handle. DLRS_NOMEM: no memory. With a copy, what
+///            dlrs_clone reports; DLRS_MISALIGNED with argument 0: an allocator or backend returned
+///            memory less aligned than requested.
 /// Threads:   any.
 /// Source:    "Consumer" rules of dlpack.h and python_spec; on another major version call
 ///            dlrs_release.

@@ -20,24 +20,25 @@ use crate::validate::Snapshot;
 
 /// Source and destination may share memory: the result is as if copied through a temporary.
 pub const DLRS_COPY_ALLOW_OVERLAP: u32 = 1 << 0;
-/// Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted.
+/// Elements are copied as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted.
 pub const DLRS_COPY_RAW_BYTES: u32 = 1 << 1;
 
-/// A copy that a device carries out alone may return once it is enqueued. The caller keeps source
-/// and destination alive, and the source's elements unchanged, until the stream has got there
-/// (dlrs_stream_sync, an event, or dlrs_release_after_take). Copies that need memory of the host
-/// for the way wait as without this flag.
+/// A copy by a device alone may return once it is enqueued. The caller keeps source and destination
+/// alive, and the source's elements unchanged, until the stream has completed it (dlrs_stream_sync,
+/// an event, or dlrs_release_after_take). Copies that need a staging buffer in host memory wait as
+/// without this flag.
 pub const DLRS_COPY_ASYNC: u32 = 1 << 2;
 
-/// Of dlrs_cast and dlrs_fill only: what is too large for the destination's dtype becomes the
-/// largest finite value of its sign. Without it integers keep their low bits, and floats become
+/// For dlrs_cast and dlrs_fill only: values too large for the destination's dtype become its
+/// largest finite value of that sign. Without it integers keep their low bits, and floats become
 /// infinity, or NaN where there is none.
 pub const DLRS_COPY_SATURATE: u32 = 1 << 3;
 
 /// Runs parts of a copy on the caller's own threads: calls `body(body_context, index)` once for
 /// every `index` below `n`, on threads of its choice, and returns 0 after the last one has
-/// returned. Not 0 means that it could not and ran none: the calling thread then does all the work.
-/// 0 without all of them is DLRS_CALLBACK, and the destination undefined.
+/// returned. Not 0 means that it called none: the calling thread then does all the work. If it
+/// returns 0 without having called all, the copy fails with DLRS_CALLBACK and the destination is
+/// undefined.
 #[allow(non_camel_case_types)]
 pub type dlrs_parallel_for_fn = Option<
     unsafe extern "C" fn(
@@ -50,9 +51,9 @@ pub type dlrs_parallel_for_fn = Option<
 
 /// How to copy. All members but `struct_size` may be 0.
 ///
-/// There is no option to write to what is READ_ONLY: who knows better describes it without the flag
-/// (dlrs_copy_desc). Memory of the host on the way from or to a device is chosen by the backend;
-/// scratch memory comes from malloc.
+/// There is no option to write to READ_ONLY data: to do so, describe it without the flag
+/// (dlrs_copy_desc). The backend chooses the host memory of its staging buffers; scratch memory
+/// comes from malloc.
 ///
 /// Order: a side has a stream, which is
 ///
@@ -64,20 +65,19 @@ pub type dlrs_parallel_for_fn = Option<
 ///  of the CPU     none                                that one, of the other side's
 ///                                                     device: the call waits for it
 ///
-/// and every function that takes these options keeps to one rule: the work starts after what the
-/// source's stream has been given until now, and after what the destination's stream has been
-/// given until now, which may still be reading; what the destination's stream is given from now
-/// on sees the result. Without DLRS_COPY_ASYNC the call also returns after it. Work on pinned
-/// memory is known only to who enqueued it: name its stream, or wait for it before. Where the CPU
-/// does the work, or the two sides have different backends, the call waits for streams; the CPU
-/// touches managed memory of a device without concurrentManagedAccess only while that device does
-/// nothing. What dlrs_ready_record recorded for a side comes first in any case, and stands for the
-/// stream of a source that has none by name.
+/// and every function that takes these options follows one rule: the copy starts after the work
+/// enqueued so far on the source's stream, and on the destination's stream, which may still be
+/// reading; later work on the destination's stream sees the result. Without DLRS_COPY_ASYNC the
+/// call also returns after it. Work on pinned memory is known only to the caller: give its stream,
+/// or wait for it before. Where the CPU copies, or the two sides have different backends, the call
+/// waits for streams; the CPU accesses managed memory of a device without concurrentManagedAccess
+/// only while that device is idle. What dlrs_ready_record recorded for a side is waited for in any
+/// case, and replaces the stream of a source where none is given.
 ///
 /// CUDA's 1 (legacy) and 2 (per thread) are streams of the device, or of the current context
-/// where the memory is not a device's. A stream that is being captured waits for no default
-/// stream: a graph cannot wait for what nobody captures. What would have to wait for a capture
-/// answers DLRS_CAPTURING, and DLRS_STREAM a stream that is named where there is none.
+/// where the memory is not a device's. A stream that is being captured does not wait for a default
+/// stream: a graph cannot wait for work outside it. DLRS_CAPTURING: the copy would have to wait for
+/// a capture. DLRS_STREAM: a stream is given for a side that has none.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -86,18 +86,18 @@ pub struct dlrs_copy_options {
     pub struct_size: u32,
     /// `DLRS_COPY_*` bits.
     pub flags: u32,
-    /// Threads that may work on one copy: 0 lets the library decide, by the processors that the
-    /// calling thread may run on; 1 uses only the caller's.
+    /// Most threads for one copy: 0 lets the library decide, by the processors that the calling
+    /// thread may run on; 1 uses only the caller's.
     pub threads: u32,
     /// Must be 0.
     pub reserved: u32,
     /// Runs the parts of a copy on the caller's own pool; NULL to spawn and join threads.
     pub parallel_for: dlrs_parallel_for_fn,
-    /// Handed to `parallel_for`.
+    /// Passed to `parallel_for`.
     pub parallel_context: *mut c_void,
-    /// Stream on which the source's elements are being made; NULL: see Order.
+    /// Stream that computes the source's elements; NULL: see Order.
     pub src_stream: *mut c_void,
-    /// Stream on which the destination is being read and the result will be used; NULL: see Order.
+    /// Stream that reads the destination and will use the result; NULL: see Order.
     pub dst_stream: *mut c_void,
 }
 
@@ -167,11 +167,11 @@ impl CopyArgs {
 /// Shape:     equal in rank and extents; nothing is broadcast. Any strides on both sides,
 ///            including 0 (source only) and negative; elements may be unaligned.
 /// Bytes:     only those of the destination's elements are written; packed sub-byte elements are
-///            written bit by bit, their neighbours in the same byte kept.
+///            written bit by bit; other elements in the same byte are not modified.
 /// Device:    any pair, in the order of dlrs_copy_options. Between CPU, pinned and managed memory
-///            the CPU copies, unless a driver knows both sides and the copy is only enqueued. Else
-///            the backend of the destination's stream is asked, then that of the source's; what
-///            neither does goes through memory of the host, a piece at a time.
+///            the CPU copies, unless a driver can access both sides and the copy is only enqueued.
+///            Else the backend of the destination's stream copies, or that of the source's; if
+///            neither can, the copy goes through a staging buffer in host memory.
 /// Ownership: unchanged.
 /// Flags:     dst must not be READ_ONLY; both must agree on IS_SUBBYTE_TYPE_PADDED for sub-byte
 ///            types. No flag is changed.
@@ -179,17 +179,17 @@ impl CopyArgs {
 ///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
 ///            DLRS_STRIDES_NULL and DLRS_SUBBYTE; first for src, then for dst.
 ///            DLRS_READ_ONLY: dst. DLRS_SHAPE_MISMATCH, DLRS_DTYPE_MISMATCH: dst differs.
-///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: no backend serves the device;
-///            both first for src, then for dst.
-///            DLRS_OVERLAP_DST: elements of dst share memory, or it could not be decided.
+///            DLRS_UNSUPPORTED: opaque handles. DLRS_DEVICE_TYPE: the device has no backend; both
+///            first for src, then for dst.
+///            DLRS_OVERLAP_DST: elements of dst share memory, or that cannot be decided.
 ///            DLRS_OVERLAP_SRC_DST: src and dst do, without DLRS_COPY_ALLOW_OVERLAP; copying a
 ///            view onto itself is allowed and does nothing. DLRS_NOMEM: no temporary memory.
 ///            DLRS_CALLBACK: options->parallel_for did not run all parts; dst is undefined then.
 ///            Classes 5 and 6, DLRS_DEV_OOM: what the device's driver reports. On any error of
-///            classes 1 to 4 nothing has been written; after a device's fault dst is undefined.
-/// Threads:   any; large copies use threads of their own, or options->parallel_for. On each, what
-///            is not copied in order may have up to 300 KiB from malloc until it returns; where
-///            there is none it is slower, and right.
+///            classes 1 to 4 nothing has been written; after a device error dst is undefined.
+/// Threads:   any; large copies create threads, or use options->parallel_for. Each may allocate up
+///            to 300 KiB by malloc until it returns, for copies that are not contiguous; if that
+///            fails the copy is slower.
 /// Source:    this library.
 ///
 /// # Safety
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn dlrs_copy(
 /// Bytes:     as dlrs_copy.
 /// Device:    as dlrs_copy.
 /// Ownership: unchanged.
-/// Flags:     those of the managed tensors around them, or 0: READ_ONLY in dst_flags refuses.
+/// Flags:     those of their managed tensors, or 0: READ_ONLY in dst_flags is an error.
 /// Errors:    as dlrs_copy.
 /// Threads:   as dlrs_copy.
 /// Source:    this library.
@@ -272,27 +272,26 @@ fn described(
     ])
 }
 
-/// Say which way a copy would go: who carries it out and how, what of it is left after all
-/// simplification, and the memory that an overlap or a device makes it go through. Nothing is
-/// copied.
+/// Describe how a copy would be done: by the CPU or which backend, its loops after simplification,
+/// and the staging memory that an overlap or a device requires. Nothing is copied.
 ///
 /// Where the CPU copies, the text names the operation; whether the output goes through a staging
 /// buffer, which fits into a cache, and whether by non-temporal stores; the number of threads; and
-/// the instructions. What the operations are is the library's own matter and not told here.
+/// the instructions. The operations are internals of the library and not documented here.
 ///
 /// Shape:     as dlrs_copy.
 /// Bytes:     as dlrs_tensor_to_string: at most capacity, a NUL included.
-/// Device:    as dlrs_copy; a device's driver may be looked for.
+/// Device:    as dlrs_copy; a device's driver may be loaded.
 /// Ownership: unchanged.
 /// Flags:     as dlrs_copy_desc.
-/// Errors:    what dlrs_copy_desc refuses before it asks a driver. DLRS_NULL_ARG: buffer is NULL
-///            and capacity is not 0. DLRS_BAD_ARG: capacity is beyond any memory.
-///            DLRS_BUF_SMALL: the text was cut.
-/// Threads:   any. The text is for people: it may change with every version.
+/// Errors:    what dlrs_copy_desc reports before it calls a driver. DLRS_NULL_ARG: buffer is NULL
+///            and capacity is not 0. DLRS_BAD_ARG: capacity exceeds the address space.
+///            DLRS_BUF_SMALL: the text is truncated.
+/// Threads:   any. The text is not a stable format: it may change with every version.
 /// Source:    this library.
 ///
 /// # Safety
-/// See the preface; elements are not touched.
+/// See the preface; elements are not accessed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_copy_explain(
     src: *const DLTensor,
@@ -329,8 +328,8 @@ pub unsafe extern "C" fn dlrs_copy_explain(
 /// Copy a tensor to a device into a new, compact, row-major tensor.
 ///
 /// Shape:     the source's, compact row-major; any strides are read.
-/// Bytes:     256-byte aligned, byte_offset 0; exact to the bit. Bits of the last byte that are no
-///            element's are 0.
+/// Bytes:     256-byte aligned, byte_offset 0; exact to the bit. Unused bits of the last byte are
+///            0.
 /// Device:    from any to any, as dlrs_copy.
 /// Ownership: the caller owns *out; nothing of src is kept.
 /// Flags:     IS_COPIED is set and READ_ONLY clear; IS_SUBBYTE_TYPE_PADDED is kept.
@@ -338,7 +337,7 @@ pub unsafe extern "C" fn dlrs_copy_explain(
 ///            options. what dlrs_validate_managed reports at DLRS_LEVEL_STRICT, except
 ///            DLRS_STRIDES_NULL and DLRS_SUBBYTE. DLRS_UNSUPPORTED: opaque handles.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: src or device. DLRS_NOMEM, DLRS_DEV_OOM: no
-///            memory; DLRS_MISALIGNED, of no argument: an allocator's was not aligned. Classes 5
+///            memory; DLRS_MISALIGNED with argument 0: an allocator's was not aligned. Classes 5
 ///            and 6: what the device's driver reports.
 /// Threads:   as dlrs_copy.
 /// Source:    python_spec: IS_COPIED on every copy.
@@ -512,16 +511,16 @@ unsafe fn cloned_legacy(
     copy::begin_clone(&from, &Wanted::new(Order::C, device), options, job)
 }
 
-/// Give a tensor that is dense in a memory order: the tensor itself, or a dense copy.
+/// Return a tensor that is dense in a memory order: the tensor itself, or a dense copy.
 ///
 /// Shape:     unchanged. order is 'C', 'F', 'A' (C or F; copies to C) or 'K' (any dense order;
 ///            copies keep the order of the strides).
 /// Bytes:     a copy as dlrs_clone.
 /// Device:    any; a copy stays on it.
-/// Ownership: the caller owns *out: one more reference to src, or a copy that keeps nothing of it.
+/// Ownership: the caller owns *out: one more reference to src, or an independent copy.
 /// Flags:     a copy as dlrs_clone; without one as dlrs_retain.
 /// Errors:    as dlrs_clone, and DLRS_BAD_ARG: order. DLRS_FOREIGN: no copy is needed, and src was
-///            not made here: take it in with dlrs_import_take.
+///            not made here: call dlrs_import_take first.
 /// Threads:   as dlrs_copy.
 /// Source:    this library.
 ///
@@ -547,15 +546,15 @@ pub unsafe extern "C" fn dlrs_contiguous(
     })
 }
 
-/// Give a tensor that is on a device: the tensor itself, its memory as the CPU's, or a copy.
+/// Return a tensor that is on a device: the tensor itself, its memory as the CPU's, or a copy.
 ///
 /// Shape:     unchanged; a copy is compact row-major.
 /// Bytes:     a copy as dlrs_clone.
 /// Device:    from any to any, as dlrs_copy. Pinned and managed memory of a tensor of this library
-///            is the CPU's as it is, once its stream, as of dlrs_copy_options, has written it: that
-///            needs no copy.
-/// Ownership: the caller owns *out: one more reference to src, a tensor that has one, or a copy
-///            that keeps nothing of it.
+///            becomes the CPU's without a copy, after its stream, as in dlrs_copy_options, has
+///            written it.
+/// Ownership: the caller owns *out: one more reference to src, a tensor that has one, or an
+///            independent copy.
 /// Flags:     a copy as dlrs_clone; without one src's, without IS_COPIED, which src loses too.
 /// Errors:    as dlrs_clone, and DLRS_BAD_ARG: copy is not -1 (never), 0 (if needed), 1 (always).
 ///            DLRS_COPY_NEEDED: src is elsewhere and copy is -1.

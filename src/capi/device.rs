@@ -12,7 +12,7 @@ use crate::device_type;
 use crate::error::{Arg, Error, Field::*, Of, Result, Status::*};
 use crate::tensor::alloc;
 
-/// What a driver knows about an address.
+/// What a driver reports about an address.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -21,11 +21,11 @@ pub struct dlrs_pointer_info {
     pub struct_size: u32,
     /// Must be 0.
     pub reserved: u32,
-    /// The kind of memory and its device, as a DLTensor would say.
+    /// The kind of memory and its device, as in a DLTensor.
     pub device: DLDevice,
-    /// Start of the allocation it lies in; NULL when the driver does not tell.
+    /// Start of its allocation; NULL when the driver does not report it.
     pub base: *mut c_void,
-    /// Size of that allocation in bytes; 0 when the driver does not tell.
+    /// Size of that allocation in bytes; 0 when the driver does not report it.
     pub nbytes: u64,
 }
 
@@ -38,10 +38,10 @@ pub(super) fn backend(device: DLDevice, argument: Arg) -> Result<&'static dyn Ba
     registry::required(device.device_type).of(argument)
 }
 
-/// Tell whether the CPU reads the memory of a device at its address: 1 if it does.
+/// Return whether the CPU can access the memory of a device by its address: 1 if so.
 ///
-/// Device:    CPU, CUDAHost, ROCMHost and CUDAManaged; 0 for any other number. What kernels write
-///            to managed memory is there when they are done: the caller waits for their stream.
+/// Device:    CPU, CUDAHost, ROCMHost and CUDAManaged; 0 for any other number. For managed memory
+///            that kernels write, the caller waits for their stream.
 /// Ownership: nothing is kept.
 /// Errors:    none.
 /// Threads:   any.
@@ -54,12 +54,12 @@ pub unsafe extern "C" fn dlrs_device_is_host(device: DLDevice) -> i32 {
     device_type::host_reachable(device.device_type).into()
 }
 
-/// Count the devices of a type; the driver is looked for now, if it was not yet.
+/// Count the devices of a type; this loads the driver, if it was not loaded yet.
 ///
-/// Device:    any type that a backend serves; of the CPU and of host memory there is one.
+/// Device:    any type that has a backend; 1 for the CPU and host memory.
 /// Ownership: *out is the caller's; it is 0 on error.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE: unknown, or no backend
-///            serves it. Classes 5 and 6: why the driver cannot be used, which names it tried:
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE: unknown, or without a
+///            backend. Classes 5 and 6: why the driver cannot be used, with the names tried:
 ///            DLRS_DRV_MISSING, DLRS_DRV_STUB, DLRS_DRV_OLD, DLRS_DRV_SYMBOL, DLRS_DRV_INIT,
 ///            DLRS_NO_DEVICE, DLRS_FORKED.
 /// Threads:   any.
@@ -86,15 +86,15 @@ pub unsafe extern "C" fn dlrs_device_count(
     })
 }
 
-/// Set the file to load as the driver of a kind of device, in place of the names that the system
-/// knows (libcuda.so.1, libamdhip64.so.7, ...), for the whole process.
+/// Set the file to load as the driver of a device type, in place of the usual names (libcuda.so.1,
+/// libamdhip64.so.7, ...), for the whole process.
 ///
 /// Device:    kDLCUDA and its kinds, or kDLROCM and its kinds.
-/// Ownership: path is kept and must stay as long as the process, or until another one is set;
-///            NULL brings the usual names back. On Windows path is in the ANSI code page, which is
+/// Ownership: path is not copied and must stay valid until the process ends or another one is set;
+///            NULL restores the usual names. On Windows path is in the ANSI code page, which is
 ///            UTF-8 only where the program's manifest or the system says so.
-/// Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already.
-///            Whether the file is there is found out when it is needed.
+/// Errors:    DLRS_DEVICE_TYPE: no driver is loaded for it. DLRS_BAD_ARG: it is loaded already. A
+///            missing file is reported when the driver is loaded.
 /// Threads:   any; call it before the first use of a device.
 /// Source:    this library.
 ///
@@ -117,13 +117,13 @@ pub unsafe extern "C" fn dlrs_driver_path_set(
 ///
 /// Bytes:     nbytes, aligned to align_bytes (a power of two, 0 for 256); none for 0 bytes, and
 ///            then *out is NULL.
-/// Device:    any that a backend serves. stream is where it is used first, for drivers whose
-///            allocation is ordered on streams, and such memory is reached neither by other
-///            devices' kernels nor by other processes (IPC); NULL: anywhere.
-/// Ownership: the caller owns *out, to be given to dlrs_mem_free.
+/// Device:    any that has a backend. stream uses the memory first, for drivers with stream-ordered
+///            allocation; other devices' kernels and other processes (IPC) cannot access such
+///            memory. NULL: any stream.
+/// Ownership: the caller owns *out and frees it by dlrs_mem_free.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
 ///            device. DLRS_BAD_ARG: align_bytes. DLRS_NOMEM, DLRS_DEV_OOM: no memory;
-///            DLRS_MISALIGNED, of no argument: the backend's was not aligned as asked.
+///            DLRS_MISALIGNED with argument 0: the backend's was less aligned than requested.
 ///            DLRS_UNSUPPORTED: the backend does not allocate. Classes 5 and 6: its driver.
 /// Threads:   any.
 /// Source:    this library; stream order as cuMemAllocAsync has it.
@@ -155,9 +155,9 @@ pub unsafe extern "C" fn dlrs_mem_alloc(
 /// Free memory of a device.
 ///
 /// Bytes:     nbytes and align_bytes as they were allocated.
-/// Device:    as it was allocated. The memory goes after the work on stream; with NULL after all
-///            work of the device.
-/// Ownership: data is dead afterwards; NULL does nothing.
+/// Device:    as it was allocated. The memory is freed after the work on stream; with NULL after
+///            all work of the device.
+/// Ownership: data is invalid afterwards; NULL does nothing.
 /// Errors:    as dlrs_mem_alloc; then data is still allocated.
 /// Threads:   any.
 /// Source:    this library; stream order as cuMemFreeAsync has it.
@@ -182,13 +182,13 @@ pub unsafe extern "C" fn dlrs_mem_free(
     })
 }
 
-/// Tell how much memory a device has.
+/// Return how much memory a device has, free and in total.
 ///
 /// Bytes:     *out_free and *out_total; NULL where not wanted.
-/// Device:    any whose backend tells.
+/// Device:    any whose backend reports it.
 /// Ownership: unchanged.
 /// Errors:    DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device. DLRS_UNSUPPORTED: its backend does not
-///            tell. Classes 5 and 6: its driver.
+///            report it. Classes 5 and 6: its driver.
 /// Threads:   any.
 /// Source:    this library.
 ///
@@ -213,20 +213,20 @@ pub unsafe extern "C" fn dlrs_mem_info(
     })
 }
 
-/// Tell what kind of memory an address is in, by asking a driver.
+/// Return the kind of memory of an address, as a driver reports it.
 ///
-/// Device:    device_type is one of the types of the backend to ask; the answer may be another,
-///            such as kDLCUDAManaged, or kDLCPU for memory that the driver does not know.
+/// Device:    device_type selects the backend; the result may be another type, such as
+///            kDLCUDAManaged, or kDLCPU for memory unknown to the driver.
 /// Ownership: unchanged. out->struct_size is set by the caller; members of *out that only a newer
-///            version has become 0.
+///            version has are set to 0.
 /// Errors:    DLRS_NULL_ARG: data or out. DLRS_MISALIGNED_STRUCT, DLRS_STRUCT_SIZE: out.
-///            DLRS_BAD_ARG: its reserved is not 0. DLRS_DEVICE_TYPE: no backend serves it.
-///            DLRS_UNSUPPORTED: its backend does not tell. Classes 5 and 6: its driver.
+///            DLRS_BAD_ARG: its reserved is not 0. DLRS_DEVICE_TYPE: it has no backend.
+///            DLRS_UNSUPPORTED: its backend does not report it. Classes 5 and 6: its driver.
 /// Threads:   any.
 /// Source:    cuPointerGetAttribute, hipPointerGetAttributes.
 ///
 /// # Safety
-/// See the preface; data is not followed.
+/// See the preface; data is not dereferenced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_pointer_device(
     device_type: i32,
@@ -255,13 +255,13 @@ pub unsafe extern "C" fn dlrs_pointer_device(
     })
 }
 
-/// Make a driver know memory of the host, for faster and asynchronous copies.
+/// Register (pin) host memory with a driver, for faster and asynchronous copies.
 ///
 /// Bytes:     nbytes (above 0) from data on.
-/// Device:    device_type is one of the types of the backend to tell.
-/// Ownership: unchanged; call dlrs_mem_unregister_host before the memory goes.
-/// Errors:    DLRS_NULL_ARG: data. DLRS_DEVICE_TYPE: no backend serves it. DLRS_UNSUPPORTED: its
-///            backend has no such thing. Classes 5 and 6: its driver.
+/// Device:    device_type selects the backend.
+/// Ownership: unchanged; call dlrs_mem_unregister_host before freeing the memory.
+/// Errors:    DLRS_NULL_ARG: data. DLRS_DEVICE_TYPE: it has no backend. DLRS_UNSUPPORTED: its
+///            backend cannot register. Classes 5 and 6: its driver.
 /// Threads:   any.
 /// Source:    cuMemHostRegister, hipHostRegister.
 ///

@@ -1,4 +1,4 @@
-//! Errors: the struct that a caller may hand in, and names of statuses.
+//! Errors: the struct for their details, and names of statuses.
 
 use core::ffi::{c_char, c_void};
 use core::fmt::{self, Write};
@@ -7,18 +7,18 @@ use core::ptr::NonNull;
 
 use crate::error::{Arg, Error, Field::*, Result, Status, Status::*, exception_of};
 
-/// What a function answers: 0, or a `dlrs_status_code`.
+/// Return value of a function: 0, or a `dlrs_status_code`.
 #[allow(non_camel_case_types)]
 pub type dlrs_status = i32;
 
-/// Room for a message with its NUL.
+/// Size of a message with its NUL.
 pub const DLRS_ERROR_MESSAGE_SIZE: usize = 256;
 
 /// The details of a failure, in the caller's memory.
 ///
-/// Set `struct_size` to `sizeof(dlrs_error)` before the first call; no call changes it. A call
-/// that fails writes the other members, as many as `struct_size` covers; one that succeeds writes
-/// nothing. The message is UTF-8, always ends with NUL and never holds an address.
+/// Set `struct_size` to `sizeof(dlrs_error)` before the first call; no call changes it. A call that
+/// fails writes the other members that `struct_size` covers; one that succeeds writes nothing. The
+/// message is UTF-8, always ends with NUL and never contains an address.
 #[repr(C)]
 #[allow(non_camel_case_types)]
 pub struct dlrs_error {
@@ -34,19 +34,19 @@ pub struct dlrs_error {
     pub dimension: i32,
     /// The driver's own code, or 0.
     pub driver_code: i32,
-    /// The value found, where there is one.
+    /// The value found, if any.
     pub value: i64,
-    /// The limit that it broke, where there is one.
+    /// The limit that it exceeds, if any.
     pub limit: i64,
     /// Function, argument, member, what is wrong, value, limit, and what to do.
     pub message: [c_char; DLRS_ERROR_MESSAGE_SIZE],
-    /// Where in message it says what is wrong, with value and limit: the first byte.
+    /// First byte of the part of message that describes the error, with value and limit.
     pub text_start: u16,
-    /// One past its last byte; the same as text_start when there was no room for it.
+    /// One past its last byte; equal to text_start if there was no room.
     pub text_end: u16,
-    /// Where in message it says what to do: the first byte.
+    /// First byte of the part of message that gives the remedy.
     pub hint_start: u16,
-    /// One past its last byte; the same as hint_start when there is none, or was no room.
+    /// One past its last byte; equal to hint_start if there is none, or no room.
     pub hint_end: u16,
 }
 
@@ -239,8 +239,8 @@ pub(crate) unsafe fn with_message(
     Ok(found)
 }
 
-/// Receives an error in DLPack's own way: a Python exception's name and a message, both for the
-/// length of the call.
+/// DLPack's error callback: receives a Python exception's name and a message, both valid during the
+/// call.
 #[allow(non_camel_case_types)]
 pub type dlrs_set_error_fn = Option<
     unsafe extern "C" fn(error_ctx: *mut c_void, kind: *const c_char, message: *const c_char),
@@ -265,9 +265,9 @@ pub unsafe extern "C" fn dlrs_status_name(status: dlrs_status) -> *const c_char 
 ///
 /// Ownership: nothing is kept; kind and message are valid during the callback.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_STRUCT_SIZE: it is too short to
-///            have a message. A NULL set_error is accepted and does nothing.
-///            The kind is "BufferError" for classes 3 and 5 and what of class 2 is beyond DLPack
-///            1.3 or this library: DLRS_VERSION, DLRS_FLAGS, DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
+///            contain a message. A NULL set_error is accepted and does nothing.
+///            The kind is "BufferError" for classes 3 and 5 and for what DLPack 1.3 or this library
+///            does not support: DLRS_VERSION, DLRS_FLAGS, DLRS_DTYPE_CODE, DLRS_DTYPE_BITS,
 ///            DLRS_DTYPE_LANES, DLRS_DEVICE_TYPE, DLRS_DEVICE_ID and DLRS_STRIDES_UNEVEN;
 ///            "ValueError" for DLRS_SHAPE_MISMATCH, DLRS_NOT_VIEWABLE and the rest of classes 1 and
 ///            2; "TypeError" for DLRS_DTYPE_MISMATCH; "MemoryError" for class 4 but DLRS_CALLBACK;

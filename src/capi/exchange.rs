@@ -1,4 +1,4 @@
-//! DLPack's C exchange API: our allocator, and the tables of others.
+//! DLPack's C exchange API: the allocator of this library, and tables of frameworks.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
@@ -12,7 +12,7 @@ use crate::error::{Arg, Error, Of, Result, Status::*};
 use crate::python::{PyObject, Python, exchange};
 use crate::validate::exchange::{find, read};
 
-/// Make a tensor like a prototype: the managed_tensor_allocator of an exchange API table.
+/// Allocate a tensor like a prototype: the managed_tensor_allocator of an exchange API table.
 ///
 /// Shape:     as dlrs_tensor_new_like.
 /// Bytes:     as dlrs_tensor_new_like.
@@ -20,7 +20,7 @@ use crate::validate::exchange::{find, read};
 /// Ownership: on 0 the caller owns *out; on -1 *out is NULL.
 /// Flags:     0.
 /// Errors:    -1, after SetError(error_ctx, kind, message) was called once, if it is not NULL; the
-///            kinds are those of dlrs_error_forward. Python is not touched.
+///            kinds are those of dlrs_error_forward. Python is not called.
 /// Threads:   any, attached to Python or not.
 /// Source:    DLPackManagedTensorAllocator in dlpack.h.
 ///
@@ -68,7 +68,7 @@ unsafe fn find_table(
 
 /// Find the table of a major version in a framework's exchange API.
 ///
-/// Ownership: *out is as static as the framework's own table.
+/// Ownership: *out is the framework's own static table.
 /// Errors:    DLRS_NULL_ARG: header or out; a function of the table of major 1 is NULL, which only
 ///            dltensor_from_py_object_no_sync may be.
 ///            DLRS_MISALIGNED_STRUCT: a table of the chain. DLRS_VERSION: no table of this major
@@ -94,9 +94,9 @@ pub unsafe extern "C" fn dlrs_exchange_api_find(
     })
 }
 
-/// Find the exchange API of a Python type, in the major version that this library knows.
+/// Find the exchange API of a Python type, in the major version that this library supports.
 ///
-/// Ownership: *out is as static as the framework's own table.
+/// Ownership: *out is the framework's own static table.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: type or out.
 ///            DLRS_UNSUPPORTED: the type has no `__dlpack_c_exchange_api__`; no Python, as
 ///            dlrs_py_capsule_new_take.

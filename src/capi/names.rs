@@ -46,18 +46,18 @@ pub(super) unsafe fn write_text(
     Err(error.value(capacity as i64).limit(text.nbytes.saturating_add(1) as i64))
 }
 
-/// Understand the name of a dtype, such as "float32", "uint4", "bfloat16" or "int8x4".
+/// Parse the name of a dtype, such as "float32", "uint4", "bfloat16" or "int8x4".
 ///
 /// Bytes:     nbytes bytes of text are read; no NUL is needed.
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
-///            DLRS_BAD_ARG: nbytes is beyond any memory.
-///            DLRS_PARSE: not a name; value is the byte at fault.
+///            DLRS_BAD_ARG: nbytes exceeds the address space.
+///            DLRS_PARSE: not a name; value is the index of the byte at fault.
 ///            DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: a name with impossible numbers.
-///            On any error *out is untouched.
-/// Threads:   any; the locale does not matter.
-/// Source:    the names of NumPy and ml_dtypes; the text must match to the letter, without
-///            spaces. Lanes other than 1 follow as "x4". Codes unknown to DLPack 1.3 are written
+///            On any error *out is not modified.
+/// Threads:   any; independent of the locale.
+/// Source:    the names of NumPy and ml_dtypes; the text must match exactly, without spaces. Lanes
+///            other than 1 follow as "x4". Codes unknown to DLPack 1.3 are written
 ///            "unknown(code=200)7x3".
 ///
 /// # Safety
@@ -83,17 +83,17 @@ pub unsafe extern "C" fn dlrs_dtype_parse(
     })
 }
 
-/// Name a dtype.
+/// Write the name of a dtype.
 ///
 /// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
 ///            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
-///            only asks for it.
+///            only returns this length.
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
-///            DLRS_BAD_ARG: capacity is beyond any memory.
-///            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
-/// Threads:   any; the locale does not matter.
-/// Source:    see dlrs_dtype_parse, which understands every name written here.
+///            DLRS_BAD_ARG: capacity exceeds the address space.
+///            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
+/// Threads:   any; independent of the locale.
+/// Source:    see dlrs_dtype_parse, which accepts every name written here.
 ///
 /// # Safety
 /// See the preface.
@@ -115,18 +115,18 @@ pub unsafe extern "C" fn dlrs_dtype_format(
     })
 }
 
-/// Understand the name of a device, such as "cpu", "cuda:1" or "rocm_host".
+/// Parse the name of a device, such as "cpu", "cuda:1" or "rocm_host".
 ///
 /// Bytes:     nbytes bytes of text are read; no NUL is needed.
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
-///            DLRS_BAD_ARG: nbytes is beyond any memory.
-///            DLRS_PARSE: not a name; value is the byte at fault.
+///            DLRS_BAD_ARG: nbytes exceeds the address space.
+///            DLRS_PARSE: not a name; value is the index of the byte at fault.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: a number that does not fit.
-///            On any error *out is untouched.
-/// Threads:   any; the locale does not matter.
-/// Source:    the names of dlpack.h's kinds in lower case; the ordinal is 0 where it is not given.
-///            Types unknown to DLPack 1.3 are written "unknown(type=19):0".
+///            On any error *out is not modified.
+/// Threads:   any; independent of the locale.
+/// Source:    the names of dlpack.h's device types in lower case; the ordinal defaults to 0. Types
+///            unknown to DLPack 1.3 are written "unknown(type=19):0".
 ///
 /// # Safety
 /// See the preface.
@@ -151,18 +151,18 @@ pub unsafe extern "C" fn dlrs_device_parse(
     })
 }
 
-/// Name a device.
+/// Write the name of a device.
 ///
 /// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
 ///            NULL, is the length of the whole name without NUL. A NULL buffer with capacity 0
-///            only asks for it.
+///            only returns this length.
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
-///            DLRS_BAD_ARG: capacity is beyond any memory.
-///            DLRS_BUF_SMALL: the name was cut, and still ends with NUL.
-/// Threads:   any; the locale does not matter.
-/// Source:    see dlrs_device_parse, which understands every name written here, but for an ordinal
-///            that the kind cannot have: it is written as it is ("cpu:2"), and refused there.
+///            DLRS_BAD_ARG: capacity exceeds the address space.
+///            DLRS_BUF_SMALL: the name is truncated, and still ends with NUL.
+/// Threads:   any; independent of the locale.
+/// Source:    see dlrs_device_parse, which accepts every name written here, except an ordinal that
+///            the type cannot have ("cpu:2").
 ///
 /// # Safety
 /// See the preface.

@@ -1,4 +1,4 @@
-//! Dtypes as others write them: buffer protocol, array interface, Arrow.
+//! Dtypes in other notations: buffer protocol, array interface, Arrow.
 
 use core::ffi::c_char;
 
@@ -20,16 +20,16 @@ fn notation_of(notation: i32, argument: Arg) -> Result<Notation> {
     })
 }
 
-/// Understand a dtype in the notation of the buffer protocol, the array interface or Arrow.
+/// Parse a dtype in the notation of the buffer protocol, the array interface or Arrow.
 ///
 /// Bytes:     nbytes bytes of text are read; no NUL is needed.
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG: text or out. DLRS_MISALIGNED_STRUCT: out.
 ///            DLRS_BAD_ARG: notation (a dlrs_notation), nbytes.
-///            DLRS_PARSE: not a dtype that DLPack has; value is the byte at fault.
-///            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: none or too many.
-///            On any error *out is untouched.
-/// Threads:   any; the locale does not matter.
+///            DLRS_PARSE: not a dtype of DLPack; value is the index of the byte at fault.
+///            DLRS_UNSUPPORTED: the other byte order. DLRS_DTYPE_LANES: 0 or too many.
+///            On any error *out is not modified.
+/// Threads:   any; independent of the locale.
 /// Source:    PEP 3118 and the module struct: "f", "<d", "Zf", "?", and "4f" for four lanes;
 ///            NumPy's array interface: "<f4", "|b1"; Arrow's C data interface: "f", "g"; its packed
 ///            booleans "b" are uint1.
@@ -63,14 +63,14 @@ pub unsafe extern "C" fn dlrs_dtype_parse_as(
 ///
 /// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
 ///            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
-///            only asks for it.
+///            only returns this length.
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG: buffer is NULL and capacity is not 0. DLRS_MISALIGNED_STRUCT: nbytes.
-///            DLRS_BAD_ARG: notation (a dlrs_notation); capacity is beyond any memory.
-///            what dlrs_validate reports of a dtype; DLRS_UNSUPPORTED: it has no name there.
-///            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.
-/// Threads:   any; the locale does not matter.
-/// Source:    see dlrs_dtype_parse_as, which understands every text written here.
+///            DLRS_BAD_ARG: notation (a dlrs_notation); capacity exceeds the address space.
+///            what dlrs_validate reports for a dtype; DLRS_UNSUPPORTED: it has no name in the
+///            notation. DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
+/// Threads:   any; independent of the locale.
+/// Source:    see dlrs_dtype_parse_as, which accepts every text written here.
 ///
 /// # Safety
 /// See the preface.
@@ -96,14 +96,13 @@ pub unsafe extern "C" fn dlrs_dtype_format_as(
     })
 }
 
-/// Find the dtype of a kind and a size, as NumPy and array interfaces write it: 'f' of 4 bytes.
+/// Return the dtype of a kind and an item size of the array interface: 'f' of 4 bytes.
 ///
-/// Bytes:     itemsize is that of one item; the byte order is the machine's own.
+/// Bytes:     itemsize is that of one item; native byte order.
 /// Ownership: *out is the caller's.
-/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: the kind is none of
-///            'b' (bool), 'i', 'u', 'f' and 'c', or DLPack has no such size of it: no complex32
-///            there, and a long double has no format that DLPack knows.
-///            On any error *out is untouched.
+/// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_UNSUPPORTED: the kind is none of 'b'
+///            (bool), 'i', 'u', 'f' and 'c', or DLPack does not have the size, such as long double.
+///            On any error *out is not modified.
 /// Threads:   any.
 /// Source:    the typestr of NumPy's array interface, without the byte order.
 ///
@@ -124,17 +123,17 @@ pub unsafe extern "C" fn dlrs_dtype_from_kind(
     })
 }
 
-/// Find the kind and the size of a dtype, as NumPy and array interfaces write it.
+/// Return the kind and the item size of a dtype in the array interface.
 ///
 /// Bytes:     *itemsize is that of one item.
 /// Ownership: *kind and *itemsize are the caller's.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: kind, itemsize.
-///            what dlrs_validate reports of a dtype. DLRS_UNSUPPORTED: it has no kind, such as
-///            bfloat16, float8_e4m3fn, types of less than a byte, and lanes other than 1; the
-///            field says which of code, bits and lanes is at fault.
+///            what dlrs_validate reports for a dtype. DLRS_UNSUPPORTED: it has no kind, such as
+///            bfloat16, float8_e4m3fn, types of less than a byte, and lanes other than 1; the field
+///            is code, bits or lanes.
 ///            On any error nothing is written.
 /// Threads:   any.
-/// Source:    see dlrs_dtype_from_kind, which understands what is written here.
+/// Source:    see dlrs_dtype_from_kind, which accepts these values.
 ///
 /// # Safety
 /// See the preface.

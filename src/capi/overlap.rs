@@ -1,4 +1,4 @@
-//! Questions about shared memory.
+//! Queries on shared memory.
 
 use core::ptr::NonNull;
 
@@ -12,7 +12,7 @@ use crate::tensor::share;
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view::sharing;
 
-/// An answer that may not be found within bounded work.
+/// Result of a query whose work is bounded.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(non_camel_case_types)]
@@ -21,7 +21,7 @@ pub enum dlrs_answer {
     DLRS_NO = 0,
     /// Proved: yes.
     DLRS_YES = 1,
-    /// Not found out: be careful.
+    /// Not decided within the bound.
     DLRS_UNDECIDED = 2,
 }
 
@@ -40,15 +40,15 @@ unsafe fn read(tensor: *const DLTensor, flags: u64, argument: Arg) -> Result<Sna
     Ok(snapshot)
 }
 
-/// Tell whether every element of a tensor has memory of its own.
+/// Return whether no two elements of a tensor share memory.
 ///
 /// Bytes:     *out is DLRS_YES, DLRS_NO (two elements share at least a bit, as in a broadcast or a
 ///            sliding window), or, after bounded work, DLRS_UNDECIDED.
-/// Device:    any: only shape, strides and dtype count.
+/// Device:    any: only shape, strides and dtype are used.
 /// Ownership: unchanged.
-/// Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
-///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    bounded Diophantine equations, as in NumPy's solve_may_share_memory.
 ///
@@ -78,16 +78,16 @@ pub unsafe extern "C" fn dlrs_is_unique(
     })
 }
 
-/// Tell whether two tensors have elements in the same memory.
+/// Return whether elements of two tensors share memory.
 ///
 /// Bytes:     *out is DLRS_NO, DLRS_YES (at least one bit is shared), or, after bounded work,
 ///            DLRS_UNDECIDED. Interleaved tensors that share no bit give DLRS_NO.
-/// Device:    addresses are compared whatever the devices are. Two opaque handles that are not the
-///            same give DLRS_UNDECIDED.
+/// Device:    addresses are compared regardless of the devices. Two different opaque handles give
+///            DLRS_UNDECIDED.
 /// Ownership: unchanged.
-/// Flags:     those of the managed tensors around them, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Flags:     those of their managed tensors, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out.
-///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    bounded Diophantine equations, as in NumPy's shares_memory.
 ///
@@ -123,13 +123,13 @@ pub unsafe extern "C" fn dlrs_may_overlap(
     })
 }
 
-/// Tell whether two managed tensors keep the same owner of memory alive.
+/// Return whether two managed tensors keep the same owner of memory alive.
 ///
-/// Bytes:     nothing is said about elements: see dlrs_may_overlap.
-/// Ownership: unchanged. *out is 1 when views and boxes of both lead to the same tensor, else 0. A
-///            tensor that was not made here leads to itself.
+/// Bytes:     elements are not compared: see dlrs_may_overlap.
+/// Ownership: unchanged. *out is 1 when views and boxes of both have the same tensor at their base,
+///            else 0. A tensor that was not made here is its own base.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: a, b or out. DLRS_VERSION: a or b. On any
-///            error *out is untouched.
+///            error *out is not modified.
 /// Threads:   any.
 /// Source:    this library.
 ///

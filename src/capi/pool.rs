@@ -1,5 +1,5 @@
-//! Pools: allocators that keep freed blocks for the next request. For loops that make and release
-//! tensors of similar sizes, and for devices whose own allocation is slow.
+//! Pools: allocators that cache freed blocks for the next request. For loops that allocate and
+//! release tensors of similar sizes, and for devices whose own allocation is slow.
 
 use core::ptr::{NonNull, null};
 
@@ -12,25 +12,25 @@ use crate::error::{Arg, Of, Result};
 use crate::tensor::alloc::dlrs_allocator;
 use crate::tensor::pool::{self, dlrs_pool};
 
-/// What a pool is to be. All members but `struct_size` may be 0.
+/// Options of a pool. All members but `struct_size` may be 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
 pub struct dlrs_pool_options {
     /// `sizeof(dlrs_pool_options)`.
     pub struct_size: u32,
-    /// The one device that the pool serves; {0, 0} for the CPU.
+    /// The device of the pool; {0, 0} for the CPU.
     pub device: DLDevice,
-    /// No more than this is taken from `base`, in use and kept together; 0 for no limit. Sizes of
-    /// blocks count; the library's own memory takes the alignment of each on top.
+    /// Most bytes to allocate from `base`, in use and cached together; 0 for no limit. Block sizes
+    /// count; the library's own memory adds each block's alignment.
     pub limit_nbytes: u64,
-    /// Where blocks come from; NULL for the library's own memory, on the CPU only. Read during the
-    /// call; `alloc`, `free` and `context` are kept until the pool and its last block are gone.
+    /// Allocator of the blocks; NULL for the library's own memory, on the CPU only. Read during the
+    /// call; `alloc`, `free` and `context` are kept until the pool and its last block are freed.
     pub base: *const dlrs_allocator,
 }
 
-/// What a pool holds and did. Sizes are of whole blocks, which are larger than what was asked for:
-/// by less than a quarter, above 256 bytes.
+/// State and counters of a pool. Sizes are of whole blocks, which exceed the request by less than a
+/// quarter, above 256 bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -41,13 +41,13 @@ pub struct dlrs_pool_statistics {
     pub live_nbytes: u64,
     /// Blocks in use.
     pub live_blocks: u64,
-    /// Bytes kept for reuse.
+    /// Bytes cached for reuse.
     pub cached_nbytes: u64,
-    /// Blocks kept for reuse.
+    /// Blocks cached for reuse.
     pub cached_blocks: u64,
-    /// Requests answered with a block that was kept.
+    /// Requests served from the cache.
     pub hits: u64,
-    /// Requests answered by asking `base`, refused ones included.
+    /// Requests passed to `base`, failed ones included.
     pub misses: u64,
     /// The limit, 0 for none.
     pub limit_nbytes: u64,
@@ -70,22 +70,22 @@ unsafe fn live<'a>(pool: *const dlrs_pool) -> Result<&'a dlrs_pool> {
     arg::required(pool, POOL).map(|pool| unsafe { pool.as_ref() })
 }
 
-/// Make a pool: an allocator that keeps freed blocks for the next request.
+/// Create a pool: an allocator that caches freed blocks for the next request.
 ///
 /// Bytes:     requests are rounded up to four sizes per power of two, at least 256 bytes, and to
 ///            256-byte alignment; the same size and alignment reuse each other's blocks. A request
-///            that would exceed options->limit_nbytes, or that base refuses, first frees what is
-///            kept, then fails. The pool itself takes about 28 KiB, and 16 bytes per block.
-/// Device:    options->device; requests for another one fail. Device memory is never touched.
-/// Ownership: the caller owns *out, to be given to dlrs_pool_release. What
-///            dlrs_pool_allocator(*out) allocated goes back to the pool.
+///            that would exceed options->limit_nbytes, or that base fails, first frees cached
+///            blocks, then fails. The pool itself takes about 28 KiB, and 16 bytes per block.
+/// Device:    options->device; requests for another one fail. Device memory is never accessed.
+/// Ownership: the caller owns *out and frees it by dlrs_pool_release. Blocks of
+///            dlrs_pool_allocator(*out) return to the pool.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or options; a function of base is NULL.
 ///            DLRS_STRUCT_SIZE: options or options->base.
 ///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device, or another one than CPU without base.
 ///            DLRS_NOMEM: no memory. On any error *out is NULL.
 /// Threads:   any. A pool has no lock and may be used on all threads at once; base's functions may
-///            then run at once too. A forked child may use it, as far as it may use base; blocks
-///            that other threads were about to take or give back are lost to it.
+///            then run at once too. A forked child may use it if it may use base; blocks that other
+///            threads were allocating or freeing are leaked there.
 /// Source:    this library; the lists are Treiber's stacks (IBM RJ 5118, 1986).
 ///
 /// # Safety
@@ -115,9 +115,10 @@ pub unsafe extern "C" fn dlrs_pool_create(
 
 /// Release a pool.
 ///
-/// Ownership: the pointer is dead afterwards, and so is its allocator for new tensors: set another
-///            one first where dlrs_allocator_set set it. What is kept is freed now. Blocks in use
-///            stay valid; they go to base when they are freed, the pool with the last of them.
+/// Ownership: the pointer is invalid afterwards, and so is its allocator for new tensors: if
+///            dlrs_allocator_set has it, set another one first. Cached blocks are freed now. Blocks
+///            in use stay valid; they return to base when they are freed, the pool with the last of
+///            them.
 ///            NULL does nothing.
 /// Errors:    none.
 /// Threads:   any, once no other thread uses the pool; blocks may be freed meanwhile.
@@ -133,10 +134,10 @@ pub unsafe extern "C" fn dlrs_pool_release(pool: *mut dlrs_pool) {
     }
 }
 
-/// Tell the allocator that a pool is, for dlrs_alloc_options or dlrs_allocator_set.
+/// Return a pool's allocator, for dlrs_alloc_options or dlrs_allocator_set.
 ///
 /// Ownership: the pool's; valid until the pool is released.
-/// Errors:    none: NULL for NULL, which stands for the default where an allocator is asked for.
+/// Errors:    none: NULL for NULL, which is the default wherever an allocator is passed.
 /// Threads:   any.
 /// Source:    this library.
 ///
@@ -148,12 +149,12 @@ pub unsafe extern "C" fn dlrs_pool_allocator(pool: *const dlrs_pool) -> *const d
     unsafe { pool.as_ref() }.map_or(null(), |pool| pool.allocator())
 }
 
-/// Free blocks that a pool keeps, until they are few enough.
+/// Free cached blocks of a pool until at most keep_nbytes remain.
 ///
-/// Bytes:     at most keep_nbytes stay, 0 for none; those of large blocks go first.
+/// Bytes:     0 frees all; the largest blocks are freed first.
 /// Ownership: blocks in use are not affected.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
-/// Threads:   any; what other threads give back meanwhile may stay too.
+/// Threads:   any; blocks that other threads free meanwhile may stay too.
 /// Source:    cudaMemPoolTrimTo has the same meaning.
 ///
 /// # Safety
@@ -171,14 +172,14 @@ pub unsafe extern "C" fn dlrs_pool_trim(
     })
 }
 
-/// Limit what a pool takes from its base.
+/// Limit what a pool allocates from its base.
 ///
-/// Bytes:     blocks in use and kept count together; 0 for no limit. Kept blocks beyond a lower
+/// Bytes:     blocks in use and cached count together; 0 for no limit. Cached blocks beyond a lower
 ///            limit are freed now. Blocks in use may exceed it; requests then fail with DLRS_NOMEM
-///            unless a kept block fits, until enough was given back.
+///            unless a cached block fits, until enough are freed.
 /// Ownership: blocks in use are not affected.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool.
-/// Threads:   any; a request under way may still go by the limit before.
+/// Threads:   any; a concurrent request may still use the previous limit.
 /// Source:    this library.
 ///
 /// # Safety
@@ -196,13 +197,13 @@ pub unsafe extern "C" fn dlrs_pool_set_limit(
     })
 }
 
-/// Tell what a pool holds and did.
+/// Return the state and counters of a pool.
 ///
 /// Ownership: out->struct_size is set by the caller; the other members are written, those that only
-///            a newer version has as 0.
+///            a newer version has, with 0.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: pool or out. DLRS_STRUCT_SIZE: out.
 ///            Nothing is written then.
-/// Threads:   any; while others use the pool, the numbers are of slightly different moments.
+/// Threads:   any; under concurrent use the numbers are no atomic snapshot.
 /// Source:    this library.
 ///
 /// # Safety

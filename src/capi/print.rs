@@ -18,13 +18,13 @@ use crate::validate::{Level, Rules, Snapshot};
 pub struct dlrs_print_options {
     /// `sizeof(dlrs_print_options)`.
     pub struct_size: u32,
-    /// How many elements at each edge of a dimension are shown of a large tensor; 0 for 3.
+    /// Elements printed at each edge of a dimension of a large tensor; 0 for 3.
     pub edge_items: u32,
-    /// Above this many elements a tensor is large; 0 for 1000.
+    /// A tensor with more elements than this is large; 0 for 1000.
     pub threshold: u64,
-    /// Where lines break; 0 for 75.
+    /// Columns of a line; 0 for 75.
     pub line_width: u32,
-    /// The most digits behind the point; 0 for 8.
+    /// Most digits after the decimal point; 0 for 8.
     pub precision: u32,
 }
 
@@ -89,20 +89,20 @@ fn broken(error: &Error, text: &mut Text) -> core::fmt::Result {
 
 /// Describe a bare tensor, and print its values as NumPy does.
 ///
-/// Shape:     any; large tensors are summarised. Extents and strides that are wrong are shown as
-///            they are, with a line that says what is wrong instead of values.
+/// Shape:     any; large tensors are summarised. Invalid extents and strides are printed, with a
+///            line that describes the error instead of values.
 /// Bytes:     at most capacity bytes are written, a NUL included; *nbytes, when nbytes is not
 ///            NULL, is the length of the whole text without NUL. A NULL buffer with capacity 0
-///            only asks for it.
-/// Device:    values are shown where the CPU reaches them; those of managed memory after what its
-///            device's default stream was given.
+///            only returns this length.
+/// Device:    values are printed if the CPU can access them; for managed memory the call waits for
+///            its device's default stream.
 /// Ownership: unchanged; nothing is kept.
-/// Flags:     those of the managed tensor around it, or 0.
+/// Flags:     those of its managed tensor, or 0.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor; buffer is NULL and capacity is not 0.
-///            DLRS_STRUCT_SIZE: options. DLRS_BAD_ARG: capacity is beyond any memory.
+///            DLRS_STRUCT_SIZE: options. DLRS_BAD_ARG: capacity exceeds the address space.
 ///            DLRS_NDIM, DLRS_SHAPE_NULL, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: nothing to describe.
-///            DLRS_BUF_SMALL: the text was cut, and still ends with NUL.
-/// Threads:   any; nobody writes the elements meanwhile.
+///            DLRS_BUF_SMALL: the text is truncated, and still ends with NUL.
+/// Threads:   any; no other thread writes the elements meanwhile.
 /// Source:    numpy.array2string with its default options.
 ///
 /// # Safety
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn dlrs_tensor_to_string(
 /// Ownership: unchanged; nothing is kept.
 /// Flags:     its own.
 /// Errors:    as dlrs_tensor_to_string, and DLRS_VERSION: the major version is not 1.
-/// Threads:   any; nobody writes the elements meanwhile.
+/// Threads:   any; no other thread writes the elements meanwhile.
 /// Source:    numpy.array2string with its default options.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! Python: capsules and `__dlpack__` both ways. Nothing links libpython.
+//! Python: capsules, and export and import by `__dlpack__`. The library does not link libpython.
 
 use core::ffi::c_void;
 use core::mem::offset_of;
@@ -23,11 +23,11 @@ pub(super) fn give(out: Out<c_void>, made: Owned) {
 /// Put a tensor into a capsule named "dltensor_versioned".
 ///
 /// Shape:     unchanged. A foreign tensor without deleter, manager_ctx or strides is boxed in one
-///            that has them, since there are consumers that need them.
+///            that has them, which some consumers need.
 /// Bytes:     data and byte_offset stay as they are.
 /// Device:    any; no stream waits.
-/// Ownership: on success *tensor is taken and set to NULL, and *out is a new reference. If nobody
-///            takes the tensor out of the capsule, its destructor calls the tensor's deleter.
+/// Ownership: on success *tensor is taken and set to NULL, and *out is a new reference. If the
+///            capsule is not consumed, its destructor calls the tensor's deleter.
 /// Flags:     unchanged.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, out.
 ///            DLRS_VERSION: major version is not 1. DLRS_UNSUPPORTED: there is no Python in this
@@ -35,7 +35,7 @@ pub(super) fn give(out: Out<c_void>, made: Owned) {
 ///            DLRS_CALLBACK: Python raised an exception, which stays set.
 ///            when it must be boxed, what dlrs_import_take reports at DLRS_LEVEL_STRUCT.
 /// Threads:   attached to Python (holding its lock, where it has one).
-/// Source:    python_spec: the producer names the capsule and frees what nobody consumed.
+/// Source:    python_spec: the producer names the capsule and frees a tensor that is not consumed.
 ///
 /// # Safety
 /// See the preface.
@@ -61,13 +61,14 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_take(
 ///
 /// Shape:     unchanged.
 /// Bytes:     data and byte_offset stay as they are.
-/// Device:    any; no stream waits. Of a tensor that the host cannot reach the destructor looks at
-///            more than the name: TensorFlow calls the deleter of what it refuses and leaves it.
+/// Device:    any; no stream waits. If the host cannot access the data, the destructor checks more
+///            than the name: TensorFlow calls the deleter of a tensor that it rejects, and leaves
+///            the capsule's name.
 /// Ownership: as dlrs_py_capsule_new_take. A foreign tensor is boxed, so its deleter may be NULL.
 /// Flags:     the legacy struct has none.
 /// Errors:    as dlrs_py_capsule_new_take, and what dlrs_validate reports at DLRS_LEVEL_STRUCT.
 /// Threads:   attached to Python (holding its lock, where it has one).
-/// Source:    python_spec: max_version None asks for the legacy struct.
+/// Source:    python_spec: max_version None requests the legacy struct.
 ///
 /// # Safety
 /// See the preface.
@@ -97,16 +98,16 @@ pub unsafe extern "C" fn dlrs_py_capsule_new_legacy_take(
 /// Ownership: the caller owns *out, and the capsule is renamed: "used_dltensor_versioned" or
 ///            "used_dltensor". A legacy tensor is boxed in a versioned one. On error the capsule
 ///            keeps its tensor and its name.
-/// Flags:     kept; those of a legacy tensor are legacy_flags, for its struct has none. NumPy takes
-///            legacy tensors as DLPACK_FLAG_BITMASK_READ_ONLY.
+/// Flags:     kept; those of a legacy tensor are legacy_flags, for its struct has none. NumPy
+///            treats legacy tensors as DLPACK_FLAG_BITMASK_READ_ONLY.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: capsule or out. DLRS_FLAGS: legacy_flags.
 ///            DLRS_BAD_ARG: no capsule of DLPack, or it was consumed before.
 ///            DLRS_VERSION: major version is not 1; the capsule will call the deleter.
-///            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. of a legacy tensor, what dlrs_validate
-///            reports at DLRS_LEVEL_STRUCT. What is in a versioned one is not looked at: ask
+///            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. for a legacy tensor, what
+///            dlrs_validate reports at DLRS_LEVEL_STRUCT. A versioned one is not validated: call
 ///            dlrs_validate_managed, or use dlrs_py_import.
 /// Threads:   attached to Python. Of several threads that consume one capsule at once one gets the
-///            tensor, without the GIL too; consumers of other libraries are theirs to order.
+///            tensor, without the GIL too; this does not hold for consumers in other libraries.
 /// Source:    python_spec: the consumer renames the capsule.
 ///
 /// # Safety
@@ -130,7 +131,7 @@ pub unsafe extern "C" fn dlrs_py_capsule_consume(
     })
 }
 
-/// What a consumer passed to `__dlpack__`: borrowed objects; NULL and None are the default.
+/// The arguments of `__dlpack__`: borrowed objects; NULL and None are the default.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -139,13 +140,13 @@ pub struct dlrs_py_request {
     pub struct_size: u32,
     /// `stream`: an integer, see dlrs_stream_from_py.
     pub stream: *mut c_void,
-    /// `max_version`: two integers; None asks for the legacy struct.
+    /// `max_version`: two integers; None requests the legacy struct.
     pub max_version: *mut c_void,
     /// `dl_device`: two integers, device type and ordinal.
     pub dl_device: *mut c_void,
     /// `copy`: true always, false never, None if needed.
     pub copy: *mut c_void,
-    /// Not the consumer's: the stream on which the data is being made; NULL for the default one.
+    /// From the producer: the stream that computes the data; NULL for the default one.
     pub work_stream: *mut c_void,
 }
 
@@ -173,28 +174,28 @@ pub(super) unsafe fn asked(
     Ok(export::Request { work_stream: request.work_stream, ..asked })
 }
 
-/// Answer `__dlpack__(stream, max_version, dl_device, copy)` for a tensor of this library.
+/// Implement `__dlpack__(stream, max_version, dl_device, copy)` for a tensor of this library.
 ///
 /// Shape:     unchanged; a copy is dense in the order of the strides.
 /// Bytes:     data and byte_offset stay as they are, unless a copy is made.
-/// Device:    the tensor's own; another one is reached by a copy as dlrs_clone's, which is done
-///            when the call returns. Else the consumer's stream is made to wait for work_stream, or
-///            for what dlrs_ready_record recorded instead; a consumer in memory of the host, which
-///            has no stream, is waited for then. With a copy in memory of the host, stream is one
-///            of the tensor's device (dlpack#152). Pinned and managed memory is the CPU's as it is,
-///            as for dlrs_to_device.
+/// Device:    the tensor's own; for another one the data is copied as by dlrs_clone, synchronously.
+///            Else the consumer's stream is made to wait for work_stream, or for the record of
+///            dlrs_ready_record instead; for a consumer in host memory, which has no stream, the
+///            call waits. With a copy to host memory, stream is one of the tensor's device
+///            (dlpack#152). Pinned and managed memory becomes the CPU's without a copy, as in
+///            dlrs_to_device.
 /// Ownership: *out is a new reference to a capsule with its own reference, "dltensor_versioned"
 ///            when max_version is 1.0 or newer, else "dltensor". The caller keeps its reference.
 /// Flags:     kept; a copy has IS_COPIED and no READ_ONLY.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out. DLRS_STRUCT_SIZE: request.
 ///            DLRS_FOREIGN, DLRS_VERSION: the tensor was not made here.
 ///            DLRS_BAD_ARG: max_version or dl_device. DLRS_STREAM: stream does not fit the device.
-///            DLRS_COPY_NEEDED: copy is false and the device another.
-///            DLRS_READ_ONLY, DLRS_FLAGS: the legacy struct cannot say so; a copy can be legacy.
-///            DLRS_DEVICE_TYPE, DLRS_UNSUPPORTED: no backend that copies so, or has streams.
-///            DLRS_NOMEM: no memory; DLRS_MISALIGNED: as dlrs_clone. Classes 5 and 6: the driver.
-///            DLRS_CALLBACK: Python raised an exception, which stays set; dlrs_py_error_set turns
-///            every other failure into one.
+///            DLRS_COPY_NEEDED: copy is false and the device another. DLRS_READ_ONLY, DLRS_FLAGS:
+///            the legacy struct lacks the flag; a copy can be legacy. DLRS_DEVICE_TYPE,
+///            DLRS_UNSUPPORTED: no backend can copy so, or has streams. DLRS_NOMEM: no memory;
+///            DLRS_MISALIGNED: as dlrs_clone. Classes 5 and 6: the driver. DLRS_CALLBACK: Python
+///            raised an exception, which stays set; dlrs_py_error_set raises one for every other
+///            failure.
 /// Threads:   attached to Python.
 /// Source:    the array API standard's `__dlpack__`.
 ///
@@ -227,12 +228,12 @@ pub unsafe extern "C" fn dlrs_py_export(
     })
 }
 
-/// Legacy tensors are taken as writable: their struct cannot say, and read-only is assumed.
+/// Treat legacy tensors as writable: their struct lacks the flag, and read-only is the default.
 pub const DLRS_PY_LEGACY_WRITABLE: u32 = 1 << 0;
 
-/// Of `protocols`: the exchange API of the object's type. `__dlpack__` is called in place of it
-/// where a tensor requires gradients or has complex elements: PyTorch's API exports what its
-/// `__dlpack__` refuses.
+/// Of `protocols`: the exchange API of the object's type. `__dlpack__` is called instead where a
+/// tensor requires gradients or has complex elements: PyTorch's API exports what its `__dlpack__`
+/// rejects.
 pub const DLRS_PY_EXCHANGE_API: u32 = 1 << 0;
 /// Of `protocols`: `__dlpack__`.
 pub const DLRS_PY_DUNDER_DLPACK: u32 = 1 << 1;
@@ -243,7 +244,7 @@ pub const DLRS_PY_BUFFER: u32 = 1 << 3;
 /// Of `protocols`: `__cuda_array_interface__` and `__array_interface__`.
 pub const DLRS_PY_ARRAY_INTERFACE: u32 = 1 << 4;
 
-/// How to take a Python object in. All members but `struct_size` may be 0.
+/// How to import a Python object. All members but `struct_size` may be 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -252,21 +253,21 @@ pub struct dlrs_py_import_options {
     pub struct_size: u32,
     /// `DLRS_PY_*` bits.
     pub flags: u32,
-    /// The stream on which the tensor will be used, as dlrs_stream_to_py numbers it; 0 or
+    /// The stream that will use the tensor, as dlrs_stream_to_py returns it; 0 or
     /// DLRS_PY_STREAM_NONE for the default stream. One of dl_device, if that is given. Not passed
-    /// on for data in memory of the CPU or pinned memory.
+    /// to the producer for CPU or pinned memory.
     pub stream: i64,
-    /// Where the tensor is wanted; device_type 0 for wherever it is.
+    /// The device of the result; device_type 0 for that of the object.
     pub dl_device: DLDevice,
-    /// What the tensor must be, and whether it may be copied; NULL for the defaults.
+    /// Requirements on the tensor, and whether to copy; NULL for the defaults.
     pub import_options: *const dlrs_import_options,
-    /// The ways that may be gone, in the order of their bits; 0 is all of them. A from_dlpack takes
+    /// The protocols to try, in the order of their bits; 0 is all of them. A from_dlpack uses
     /// DLRS_PY_EXCHANGE_API and DLRS_PY_DUNDER_DLPACK.
     pub protocols: u32,
     /// Must be 0.
     pub reserved: u32,
-    /// `device` of a from_dlpack, a Python object: a pair of integers, or a name as
-    /// dlrs_device_parse takes it; NULL and None leave dl_device.
+    /// `device` of a from_dlpack, a Python object: a pair of integers, or a name as for
+    /// dlrs_device_parse; NULL and None leave dl_device.
     pub device: *mut c_void,
     /// `copy` of a from_dlpack, a Python object: True or False; NULL and None leave
     /// import_options->copy.
@@ -322,36 +323,36 @@ unsafe fn wanted(options: &dlrs_py_import_options) -> Result<Wanted> {
     })
 }
 
-/// Take in the tensor of a Python object, whatever protocol it speaks.
+/// Import the tensor of a Python object, by any of the protocols.
 ///
 /// Shape:     as dlrs_import_take.
 /// Bytes:     as dlrs_import_take.
-/// Device:    as the object's; with options->dl_device the producer is asked to copy, and what it
-///            does not, is copied here. A copy that no backend makes is asked of the producer, by
-///            `copy=True`; what it answers must be other memory, on the device that is wanted.
-///            The stream of options waits for the producer's, which is told of it; for a capsule,
-///            or an object without `__dlpack_device__`, it waits for the default stream. A copy
-///            that is made here is ordered by it too.
+/// Device:    the object's; options->dl_device is passed to the producer, and if it does not copy,
+///            the library does. A copy that no backend supports is requested from the producer by
+///            `copy=True`; its result must be other memory, on the requested device. The stream of
+///            options is passed to the producer and waits for the producer's; for a capsule, or an
+///            object without `__dlpack_device__`, it waits for the default stream. A copy by the
+///            library is ordered by it too.
 /// Ownership: the caller owns *out, which keeps the object's data alive. It may be released on any
-///            thread; what belongs to Python is then given back attached to the interpreter that
-///            it came from, or left alone when that is gone. Before Python 3.15 no interpreter but
-///            the main one may end while another thread is releasing what belongs to it.
-/// Flags:     as the producer says; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
+///            thread; Python references are then released attached to their interpreter, or leaked
+///            if that has ended. Before Python 3.15 no interpreter but the main one may end while
+///            another thread is releasing its objects.
+/// Flags:     the producer's; see DLRS_PY_LEGACY_WRITABLE for legacy tensors.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: object or out.
 ///            DLRS_STRUCT_SIZE, DLRS_BAD_ARG: options.
 ///            DLRS_CALLBACK: the object raised an exception, or one is raised here: AttributeError
-///            for an object that speaks none of the protocols, TypeError for a device that is no
-///            pair of integers and no name, BufferError for a dtype of a buffer or array interface
-///            that DLPack cannot say. It stays set.
-///            DLRS_UNSUPPORTED: of a buffer or array interface anything else; no Python, as
+///            for an object with none of the protocols, TypeError for a device that is no pair of
+///            integers and no name, BufferError for a dtype of a buffer or array interface that
+///            DLPack cannot express. It stays set.
+///            DLRS_UNSUPPORTED: other contents of a buffer or array interface; no Python, as
 ///            dlrs_py_capsule_new_take.
 ///            DLRS_VERSION: major version is not 1. DLRS_COPY_NEEDED: see options.
 ///            what dlrs_import_take reports.
 /// Threads:   attached to Python.
-/// Source:    the array API standard's from_dlpack. Tried in this order, as far as options allow:
-///            the exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after
-///            a TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces.
-///            What the object returns counts, whatever was requested.
+/// Source:    the array API standard's from_dlpack. Tried in this order, if options allow: the
+///            exchange API of the type; `__dlpack__` with the keywords of 2023.12, then, after a
+///            TypeError, with fewer; a capsule itself; the buffer protocol; array interfaces. The
+///            struct that the object returns is used, regardless of the request.
 ///
 /// # Safety
 /// `object` is a live Python object.

@@ -12,7 +12,7 @@ use crate::python::{Owned, PyObject, Python};
 
 const FAILURE: Arg = Arg::failure;
 
-/// Which exception stands for a failure.
+/// The exception for a failure.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -25,34 +25,33 @@ pub struct dlrs_py_kind {
     pub kind: *const c_char,
 }
 
-/// In whose words a failure is raised. All members but `struct_size` may be 0.
+/// How a failure is raised. All members but `struct_size` may be 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
 pub struct dlrs_py_error_options {
     /// `sizeof(dlrs_py_error_options)`.
     pub struct_size: u32,
-    /// How many kinds there are.
+    /// The number of kinds.
     pub kinds_count: u32,
-    /// The exceptions that are not those of dlrs_error_forward; of several that fit, the first
-    /// counts. NULL for none.
+    /// Exceptions in place of those of dlrs_error_forward; the first match is used. NULL for none.
     pub kinds: *const dlrs_py_kind,
-    /// What the message starts with, in place of function, argument and member: then it ends before
-    /// the name of the status. "" for nothing, NULL for the message as it is.
+    /// Replaces function, argument and member at the start of the message, which then ends before
+    /// the name of the status. "" for nothing, NULL for the whole message.
     pub prefix: *const c_char,
 }
 
 // SAFETY: plain data, u32 first.
 unsafe impl arg::Sized32 for dlrs_py_error_options {}
 
-/// Raise the Python exception that fits a failure.
+/// Raise the Python exception for a failure.
 ///
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure. DLRS_UNSUPPORTED: as
 ///            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
 ///            already set, that one stays. The kinds are those of dlrs_error_forward.
 /// Threads:   attached to Python.
-/// Source:    the array API standard wants BufferError for data that cannot be exported.
+/// Source:    the array API standard requires BufferError for data that cannot be exported.
 ///
 /// # Safety
 /// `failure` was filled by a function of this library, with its full `struct_size`.
@@ -68,14 +67,14 @@ pub unsafe extern "C" fn dlrs_py_error_set(
     })
 }
 
-/// Raise the Python exception that fits a failure, in the words of a framework.
+/// Raise the Python exception for a failure, with a framework's kinds and prefix.
 ///
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: failure, options, options->kinds.
-///            DLRS_STRUCT_SIZE: failure is too short to have a message; options.
-///            DLRS_BAD_ARG: the kind that fits is no built-in exception; none is then set.
-///            DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and
-///            an exception is already set, that one stays. NULL options are dlrs_py_error_set.
+///            DLRS_STRUCT_SIZE: failure is too short to contain a message; options. DLRS_BAD_ARG:
+///            the matching kind is no built-in exception; none is then set. DLRS_UNSUPPORTED: as
+///            dlrs_py_capsule_new_take. Where the failure is DLRS_CALLBACK and an exception is
+///            already set, that one stays. NULL options are dlrs_py_error_set.
 /// Threads:   attached to Python.
 /// Source:    the array API standard leaves most exceptions to each framework.
 ///

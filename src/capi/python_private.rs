@@ -15,8 +15,8 @@ use crate::python::{PyObject, Python, capsule};
 /// Bytes:     data and byte_offset stay as they are.
 /// Device:    any; no stream waits.
 /// Ownership: on success *tensor is taken and set to NULL, and *out is a new reference to a capsule
-///            of that name; when it goes the tensor is released. name is not copied: a static text
-///            of the caller's own, such as "mylib.tensor".
+///            of that name, whose destructor releases the tensor. name is not copied: a static text
+///            of the caller, such as "mylib.tensor".
 /// Flags:     unchanged.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, *tensor, name, out.
 ///            DLRS_BAD_ARG: name is one of DLPack's, under which consumers would take the tensor.
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn dlrs_py_holder_new_take(
 
 /// Return the tensor in a private capsule, as dlrs_py_holder_new_take makes them.
 ///
-/// Ownership: the tensor is borrowed from object: valid as long as that lives.
+/// Ownership: the tensor is borrowed from object, and valid as long as object is.
 /// Errors:    none: NULL for any object but a capsule of that name that this library made, and
 ///            where Python cannot be called; no exception is set.
 /// Threads:   attached to Python.

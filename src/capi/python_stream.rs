@@ -12,16 +12,16 @@ use crate::python::stream::{self, Stream};
 /// The stream number that stands for Python's `None`.
 pub const DLRS_PY_STREAM_NONE: i64 = i64::MIN;
 
-/// Understand the `stream` argument of `__dlpack__`.
+/// Convert the `stream` argument of `__dlpack__` into a stream handle.
 ///
 /// Device:    CUDA and managed memory: None and 1 are the legacy default stream, 2 the per-thread
-///            one. ROCm: None and 0 are the default stream; 1 and 2 are refused. Elsewhere None is
-///            the default. Above these the number is the handle; -1 asks for no synchronization.
-///            In host memory there is only None.
+///            one. ROCm: None and 0 are the default stream; 1 and 2 are errors. Elsewhere None is
+///            the default. Larger numbers are the handle; -1 requests no synchronization. In host
+///            memory there is only None.
 /// Ownership: *out is a handle of the device's API; NULL is its default stream. For CUDA's default
-///            streams it is the handle 1 or 2, which says the same under every compiler flag.
+///            streams it is the handle 1 or 2, independent of compiler flags.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out or sync.
-///            DLRS_STREAM: no number of this device. On any error nothing is written.
+///            DLRS_STREAM: the number is invalid on this device. On any error nothing is written.
 /// Threads:   any; needs no Python.
 /// Source:    the array API standard's `__dlpack__`. *sync is 0 for -1, else 1.
 ///
@@ -52,12 +52,12 @@ pub unsafe extern "C" fn dlrs_stream_from_py(
     })
 }
 
-/// Number a stream for the `stream` argument of `__dlpack__`.
+/// Convert a stream handle into a `stream` argument of `__dlpack__`.
 ///
 /// Device:    as dlrs_stream_from_py; NULL is the device's default stream.
 /// Ownership: nothing is kept.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out.
-///            DLRS_STREAM: the stream has no number on this device. *out is then untouched.
+///            DLRS_STREAM: the stream has no number on this device. *out is then not modified.
 /// Threads:   any; needs no Python.
 /// Source:    the array API standard's `__dlpack__`. DLRS_PY_STREAM_NONE is to be passed as None.
 ///

@@ -24,12 +24,12 @@ fn blamed(error: Error) -> Error {
 /// Wrap memory that a Python object owns into a managed tensor.
 ///
 /// Shape:     shape and strides are copied; NULL strides become compact row-major.
-/// Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
+/// Bytes:     data and byte_offset are not modified; a tensor of size zero has data NULL.
 /// Device:    any, known or not.
 /// Ownership: the caller owns *out, which takes a reference to owner, a Python object, on success.
-///            It is given back when the last reference is released, on that thread, which is
-///            attached to the interpreter of this call meanwhile. When that interpreter is ending
-///            or gone, or Python is, the object is left alone.
+///            It is released with the last reference to *out, on that thread, attached to the
+///            interpreter of this call meanwhile. If that interpreter or Python is ending or has
+///            ended, it is leaked.
 /// Flags:     exactly flags.
 /// Errors:    as dlrs_tensor_wrap. DLRS_NULL_ARG: owner. DLRS_UNSUPPORTED: as
 ///            dlrs_py_capsule_new_take. DLRS_CALLBACK: as there.
@@ -63,7 +63,8 @@ pub unsafe extern "C" fn dlrs_py_wrap(
     })
 }
 
-/// Answer `__dlpack__(stream, max_version, dl_device, copy)` for memory that a Python object owns.
+/// Implement `__dlpack__(stream, max_version, dl_device, copy)` for memory that a Python object
+/// owns.
 ///
 /// Shape:     as dlrs_py_wrap; a copy is dense in the order of the strides.
 /// Bytes:     as dlrs_py_wrap, unless a copy is made.
@@ -112,13 +113,12 @@ pub unsafe extern "C" fn dlrs_py_export_desc(
 /// Read the arguments of a `__dlpack__(self, *, stream, max_version, dl_device, copy)`.
 ///
 /// Ownership: *out is the caller's, with its struct_size set before the call; its objects are
-///            borrowed from the call, NULL where an argument is not given. work_stream becomes
-///            NULL.
+///            borrowed from args, NULL for an omitted argument. work_stream becomes NULL.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: args, unless there are none; out.
 ///            DLRS_STRUCT_SIZE: out. DLRS_UNSUPPORTED: as dlrs_py_capsule_new_take.
 ///            DLRS_CALLBACK: TypeError is set, for a positional argument or a keyword that
-///            `__dlpack__` does not have, so that a consumer asks again with fewer.
-///            On any error *out is untouched.
+///            `__dlpack__` does not have, so that a consumer retries with fewer.
+///            On any error *out is not modified.
 /// Threads:   attached to Python.
 /// Source:    METH_FASTCALL | METH_KEYWORDS of CPython: args, nargs and kwnames are what such a
 ///            method is called with, and kwnames is NULL or a tuple of names.

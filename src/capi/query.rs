@@ -1,4 +1,4 @@
-//! Questions about a tensor.
+//! Queries on a tensor.
 
 use super::arg;
 use super::convert::order_of;
@@ -37,7 +37,7 @@ unsafe fn ask<T>(
 /// Shape:     the product of the extents; 1 when ndim is 0.
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out; DLRS_SIZE_OVERFLOW: too many;
-///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    dlpack.h.
 ///
@@ -56,14 +56,14 @@ pub unsafe extern "C" fn dlrs_numel(
     })
 }
 
-/// Count the bits from one element to the next, laid out without gaps.
+/// Compute the bits from one element to the next in a compact tensor.
 ///
-/// Shape:     neither shape nor strides count.
+/// Shape:     shape and strides are ignored.
 /// Bytes:     bits times lanes of the dtype; padded sub-byte elements fill whole bytes each.
 /// Ownership: unchanged.
-/// Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out;
-///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    dlpack.h; NumPy's itemsize, in bits.
 ///
@@ -83,14 +83,14 @@ pub unsafe extern "C" fn dlrs_itemsize_bits(
     })
 }
 
-/// Count the bytes of the elements of a tensor, laid out without gaps.
+/// Compute the bytes of the elements of a tensor without gaps.
 ///
-/// Shape:     strides do not count: this is the size of a compact copy.
+/// Shape:     strides are ignored: this is the size of a compact copy.
 /// Bytes:     packed sub-byte types round up to whole bytes; padded ones fill whole bytes each.
 /// Ownership: unchanged.
-/// Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out; DLRS_SIZE_OVERFLOW: too many;
-///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    dlpack.h; its GetDataSize is the padded size.
 ///
@@ -110,14 +110,14 @@ pub unsafe extern "C" fn dlrs_nbytes(
     })
 }
 
-/// Tell whether a tensor is dense in a memory order.
+/// Return whether a tensor is dense in a memory order.
 ///
-/// Shape:     strides of extents of 1, and of empty tensors, do not count.
+/// Shape:     strides of extents of 1, and of empty tensors, are ignored.
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
 ///            DLRS_BAD_ARG: order is not 'C' (row-major), 'F' (column-major), 'A' (either) or 'K'
 ///            (dense in some order of the dimensions).
-///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is untouched.
+///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error *out is not modified.
 /// Threads:   any.
 /// Source:    the orders of NumPy.
 ///
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn dlrs_is_contiguous(
     })
 }
 
-/// Tell whether the first element of a tensor is aligned.
+/// Return whether the first element of a tensor is aligned.
 ///
 /// Bytes:     data + byte_offset is a multiple of align_bytes; a tensor of size zero always is.
 /// Device:    any whose data is an address.
@@ -150,9 +150,9 @@ pub unsafe extern "C" fn dlrs_is_contiguous(
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
 ///            DLRS_BAD_ARG: align_bytes is not a power of two up to 2^30.
 ///            DLRS_UNSUPPORTED: data is an opaque handle.
-///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is untouched.
+///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error *out is not modified.
 /// Threads:   any.
-/// Source:    dlpack.h asks for 256 bytes and nobody may rely on it.
+/// Source:    dlpack.h requires 256 bytes; consumers may not rely on it.
 ///
 /// # Safety
 /// See the preface.
@@ -180,13 +180,13 @@ pub unsafe extern "C" fn dlrs_is_aligned(
     })
 }
 
-/// Tell which bytes a tensor uses, counted from its first element.
+/// Compute the range of bytes that a tensor uses, relative to its first element.
 ///
 /// Bytes:     *low (0 or below) is the first byte used and *high one past the last, both from
 ///            element (0, ..., 0), whose address is data + byte_offset. Both are 0 when empty.
 /// Device:    any whose data is an address.
 /// Ownership: unchanged.
-/// Flags:     those of the managed tensor around it, or 0; only IS_SUBBYTE_TYPE_PADDED counts.
+/// Flags:     those of its managed tensor, or 0; only IS_SUBBYTE_TYPE_PADDED is used.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, low or high.
 ///            DLRS_UNSUPPORTED: data is an opaque handle.
 ///            what dlrs_validate reports at DLRS_LEVEL_LAYOUT. On any error nothing is written.

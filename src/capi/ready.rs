@@ -14,29 +14,29 @@ use crate::validate::{Level, Rules, Snapshot};
 
 const TENSOR: Arg = Arg::tensor;
 
-/// Say that the data of a tensor, and of all tensors that share its memory, is ready when a stream
-/// has got here. A later call replaces it.
+/// Record that the data of a tensor, and of all tensors that share its memory, is ready after the
+/// work enqueued on a stream so far. A later call replaces it.
 ///
-/// DLPack's structs have no stream: who takes a tensor that is still being made can wait for it
-/// only if its producer records this. What then orders itself by it: dlrs_ready_wait and
+/// DLPack's structs have no stream: a consumer can wait for a tensor that is still being computed
+/// only if its producer records this. These wait for the record: dlrs_ready_wait and
 /// dlrs_ready_sync; every function that takes copy options or compares, when it reads or writes the
-/// tensor (by a managed struct, a bare DLTensor tells nobody's memory); dlrs_py_export, which has
-/// the consumer's stream wait for it instead of for work_stream; dlrs_release_drain, which keeps a
-/// tensor until it is ready. For a copy it stands for the source's stream where none is named, and
-/// comes before the destination's. A copy with DLRS_COPY_ASYNC records again for its destination,
-/// where something was recorded. Without it nothing changes.
+/// tensor (as a managed struct: a bare DLTensor does not identify its memory); dlrs_py_export,
+/// whose consumer's stream waits for it instead of for work_stream; dlrs_release_drain, which keeps
+/// a tensor until it is ready. For a copy it replaces the source's stream where none is given, and
+/// is waited for before the destination's. A copy with DLRS_COPY_ASYNC records again for its
+/// destination, if that had a record. Without a record nothing changes.
 ///
-/// Device:    of the tensor; NULL is its default stream. Pinned memory: a stream of the driver; all
+/// Device:    of the tensor; NULL is its default stream. Pinned memory: a stream of the driver, and
 ///            later ones of the same device and context. On the CPU only NULL, and nothing is
 ///            recorded.
-/// Ownership: one event of the driver, made at the first call, destroyed with the memory.
+/// Ownership: one event of the driver, created at the first call, destroyed with the memory.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
 ///            library's. DLRS_REFCOUNT: a callback of the tensor that is being freed.
-///            DLRS_DEVICE_TYPE: no backend serves its device. DLRS_UNSUPPORTED: the backend has no
+///            DLRS_DEVICE_TYPE: its device has no backend. DLRS_UNSUPPORTED: the backend has no
 ///            events. DLRS_STREAM: not a stream of the device. DLRS_CAPTURING: the stream is being
 ///            captured, and its graph has not begun. DLRS_NOMEM: no memory. Classes 5 and 6: its
-///            driver. On any error what was recorded before stays.
-/// Threads:   any, also on the same tensor; of two calls at a time one is the later.
+///            driver. On any error the previous record stays.
+/// Threads:   any, also on the same tensor; one of two concurrent calls is the later.
 /// Source:    sync_event of Arrow's C device data interface; dmlc/dlpack#175.
 ///
 /// # Safety
@@ -54,18 +54,18 @@ pub unsafe extern "C" fn dlrs_ready_record(
     })
 }
 
-/// Make later work of a stream wait until a tensor is ready, as its producer recorded; nothing is
-/// done where nothing was recorded.
+/// Make later work of a stream wait until a tensor is ready, as its producer recorded; without a
+/// record nothing happens.
 ///
 /// Device:    of the stream; NULL is its default stream. On the CPU, and where another backend has
-///            recorded, the call waits. A stream that is being captured cannot wait for what nobody
-///            captures: the tensor must be ready.
+///            recorded, the call waits. A stream that is being captured cannot wait for work
+///            outside the capture: the tensor must be ready.
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the
-///            device. DLRS_FOREIGN: tensor is not this library's, and nothing is known of it.
-///            DLRS_STREAM: not a stream of the device. DLRS_CAPTURING: the stream is being
-///            captured, and the tensor not ready. DLRS_UNSUPPORTED: the backend cannot wait.
-///            Classes 5 and 6: its driver.
+///            device. DLRS_FOREIGN: tensor is not this library's, so has no record. DLRS_STREAM:
+///            not a stream of the device. DLRS_CAPTURING: the stream is being captured, and the
+///            tensor not ready. DLRS_UNSUPPORTED: the backend cannot wait. Classes 5 and 6: its
+///            driver.
 /// Threads:   any, also on the same tensor.
 /// Source:    as dlrs_ready_record.
 ///
@@ -86,14 +86,14 @@ pub unsafe extern "C" fn dlrs_ready_wait(
     })
 }
 
-/// Wait until a tensor is ready, as its producer recorded; at once where nothing was recorded.
-/// When the call returns, the CPU may touch managed memory: where nothing was recorded, it waits
-/// for what the default stream of its device was given.
+/// Wait until a tensor is ready, as its producer recorded; return at once without a record.
+/// When the call returns, the CPU may access managed memory: without a record, it waits for the
+/// default stream of its device.
 ///
 /// Device:    any.
 /// Ownership: unchanged.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_FOREIGN: tensor is not this
-///            library's, and not in managed memory: nothing is known of it. DLRS_UNSUPPORTED: the
+///            library's, and not in managed memory: it has no record. DLRS_UNSUPPORTED: the
 ///            backend cannot wait. Classes 5 and 6: its driver.
 /// Threads:   any, also on the same tensor.
 /// Source:    as dlrs_ready_record.
@@ -130,14 +130,14 @@ fn common(device: DLDevice, peer: DLDevice) -> Result<Option<&'static dyn Backen
     Ok(core::ptr::addr_eq(own, other).then_some(own))
 }
 
-/// Tell whether a device may read and write the memory of another one directly.
+/// Return whether a device can read and write the memory of another one directly.
 ///
-/// Device:    both of one backend; devices of two backends reach nothing of each other.
-/// Ownership: *out is 0: it cannot; 1: it could; 2: it does, as far as it was allowed by
-///            dlrs_peer_access_set of this process, or found to be. Drivers do not tell what other
-///            libraries allowed. A device reaches its own memory. On error *out is 0.
+/// Device:    both of one backend; devices of two backends cannot access each other.
+/// Ownership: *out is 0: no; 1: possible; 2: enabled, by dlrs_peer_access_set in this process or
+///            found to be. Drivers do not report what other libraries enabled. A device can access
+///            its own memory. On error *out is 0.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device
-///            or peer. DLRS_UNSUPPORTED: the backend does not tell, as of memory of the host.
+///            or peer. DLRS_UNSUPPORTED: the backend does not report it, as for host memory.
 ///            Classes 5 and 6: its driver.
 /// Threads:   any.
 /// Source:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer.
@@ -165,24 +165,24 @@ pub unsafe extern "C" fn dlrs_peer_access_query(
     })
 }
 
-/// Let a device read and write the memory of another one directly, or end that, for the process.
+/// Enable or disable direct access of a device to the memory of another one, for the process.
 ///
-/// Copies between the two then need no way around, and the caller's kernels on the one may use
-/// addresses of the other. The library never does this by itself: every later allocation of the
-/// peer is mapped for the device too, and takes longer.
+/// Copies between the two are then direct, and the caller's kernels on the one may use addresses of
+/// the other. The library never enables it by itself: every later allocation of the peer is mapped
+/// for the device too, and takes longer.
 ///
-/// Device:    both of one backend; CUDA's primary contexts. One direction: the other is a call of
-///            its own. Memory of pools and what was mapped by hand needs the driver's own calls.
-/// Ownership: enabled is 1, or 0 to end it; what is so already is no failure.
+/// Device:    both of one backend; CUDA's primary contexts. One direction only. The driver's memory
+///            pools and memory mapped by hand need the driver's own calls.
+/// Ownership: enabled is 1, or 0 to disable; no change is no failure.
 /// Errors:    DLRS_BAD_ARG: enabled. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: device or peer. DLRS_PEER:
-///            there is no way between the two, or they have different backends, or a device is to
-///            lose its own memory. DLRS_UNSUPPORTED: the backend has no such thing, as for memory
-///            of the host. Classes 5 and 6: its driver.
-/// Threads:   any; not beside work that needs the access which is ended.
+///            the two have no connection or different backends, or device is peer and enabled 0.
+///            DLRS_UNSUPPORTED: the backend cannot, as for host memory. Classes 5 and 6: its
+///            driver.
+/// Threads:   any; not while work needs the access that is disabled.
 /// Source:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess.
 ///
 /// # Safety
-/// See the preface; ending it: no work that needs it is pending.
+/// See the preface; to disable: no work that needs it is pending.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_peer_access_set(
     device: DLDevice,

@@ -1,4 +1,4 @@
-//! Shapes and strides by themselves.
+//! Shapes and strides.
 
 use core::mem::MaybeUninit;
 
@@ -12,10 +12,10 @@ use crate::layout::{self, MAX_NDIM, Order};
 use crate::validate::{Level, Rules, Snapshot};
 use crate::view;
 
-/// Fill in the strides of a compact tensor.
+/// Compute the strides of a compact tensor.
 ///
 /// Shape:     ndim extents (0 to 64); may be NULL when ndim is 0. An extent of 0 counts as 1.
-/// Ownership: strides is an array of the caller's with room for ndim values; it may be shape.
+/// Ownership: strides is an array of the caller with room for ndim values; it may be shape.
 /// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides.
 ///            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape.
 ///            DLRS_BAD_ARG: order is neither 'C' (row-major) nor 'F' (column-major).
@@ -52,18 +52,18 @@ pub unsafe extern "C" fn dlrs_compact_strides(
     })
 }
 
-/// Turn strides in bytes into strides in elements.
+/// Convert strides in bytes into strides in elements.
 ///
 /// Shape:     ndim extents (0 to 64) and strides; NULL byte_strides are compact row-major. A stride
-///            that steps over nothing, of an extent of 1 or of a tensor without elements, is not
-///            looked at: it becomes that of a compact row-major tensor.
-/// Bytes:     itemsize is what one element takes, and above 0.
-/// Ownership: strides is an array of the caller's with room for ndim values; it may be byte_strides
+///            without effect, of an extent of 1 or of a tensor without elements, is ignored: it
+///            becomes that of a compact row-major tensor.
+/// Bytes:     itemsize is the size of one element, above 0.
+/// Ownership: strides is an array of the caller with room for ndim values; it may be byte_strides
 ///            or shape.
 /// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, byte_strides, strides.
 ///            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape. DLRS_BAD_ARG: itemsize.
-///            DLRS_STRIDES_UNEVEN: a stride is no multiple of itemsize; dimension and value say
-///            which. On any error nothing is written.
+///            DLRS_STRIDES_UNEVEN: a stride is no multiple of itemsize; see dimension and value. On
+///            any error nothing is written.
 /// Threads:   any.
 /// Source:    dlpack.h: strides count elements. NumPy's and the buffer protocol's count bytes.
 ///
@@ -96,16 +96,16 @@ pub unsafe extern "C" fn dlrs_strides_from_bytes(
     })
 }
 
-/// Turn strides in elements into strides in bytes.
+/// Convert strides in elements into strides in bytes.
 ///
-/// Shape:     ndim extents (0 to 64) and strides; NULL strides are compact row-major. A stride that
-///            steps over nothing is not looked at, as by dlrs_strides_from_bytes.
-/// Bytes:     itemsize is what one element takes, and above 0.
-/// Ownership: byte_strides is an array of the caller's with room for ndim values; it may be strides
+/// Shape:     ndim extents (0 to 64) and strides; NULL strides are compact row-major. A stride
+///            without effect is ignored, as by dlrs_strides_from_bytes.
+/// Bytes:     itemsize is the size of one element, above 0.
+/// Ownership: byte_strides is an array of the caller with room for ndim values; it may be strides
 ///            or shape.
 /// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides, byte_strides.
 ///            DLRS_NDIM, DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: the shape. DLRS_BAD_ARG: itemsize.
-///            DLRS_EXTENT_OVERFLOW: a stride does not fit; dimension and value say which.
+///            DLRS_EXTENT_OVERFLOW: a stride does not fit; see dimension and value.
 ///            On any error nothing is written.
 /// Threads:   any.
 /// Source:    see dlrs_strides_from_bytes, whose inverse it is.
@@ -238,11 +238,11 @@ impl Steps {
     }
 }
 
-/// Find the shape to which two tensors broadcast.
+/// Compute the shape to which two tensors broadcast.
 ///
 /// Shape:     right-aligned: extents must be equal or 1. The result has the larger of both ndim.
-///            For more than two shapes call it again with the result, which may stand in a.
-/// Ownership: shape is an array of the caller's with room for the larger ndim; it may be a or b.
+///            For more than two shapes call it again with the result, which may be in a.
+/// Ownership: shape is an array of the caller with room for the larger ndim; it may be a or b.
 /// Errors:    DLRS_NULL_ARG, DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: a, b, shape, ndim.
 ///            DLRS_NDIM, DLRS_SHAPE_NEG: a or b. DLRS_SHAPE_MISMATCH: dimension is the result's.
 ///            On any error nothing is written.
@@ -286,11 +286,11 @@ pub unsafe extern "C" fn dlrs_broadcast_shapes(
     })
 }
 
-/// Find the order of the axes of a tensor in memory, outermost first.
+/// Compute the order of the axes of a tensor in memory, outermost first.
 ///
-/// Shape:     axes[0] is the axis with the largest stride, signs not counted; equal strides keep
-///            their order. dlrs_view_permute takes the result as it is, and is then row-major.
-/// Ownership: axes is an array of the caller's with room for the tensor's ndim.
+/// Shape:     axes[0] is the axis with the largest stride, ignoring signs; equal strides keep their
+///            order. dlrs_view_permute with the result is row-major.
+/// Ownership: axes is an array of the caller with room for the tensor's ndim.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor, axes (with ndim above 0).
 ///            what dlrs_validate reports at DLRS_LEVEL_STRUCT. On any error nothing is written.
 /// Threads:   any.

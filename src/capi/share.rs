@@ -14,8 +14,8 @@ const TENSOR: Arg = Arg::tensor;
 
 /// Release the caller's reference to a versioned tensor, ours or a foreign one.
 ///
-/// Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
-///            left alone. NULL does nothing.
+/// Ownership: the pointer is invalid afterwards. The deleter is called once; a tensor without one
+///            is not modified. NULL does nothing.
 /// Errors:    none.
 /// Threads:   any, without any interpreter's lock.
 /// Source:    dlpack.h: the deleter may be called on any major version.
@@ -32,8 +32,8 @@ pub unsafe extern "C" fn dlrs_release(tensor: *mut DLManagedTensorVersioned) {
 
 /// Release the caller's reference to a legacy tensor, ours or a foreign one.
 ///
-/// Ownership: the pointer is dead afterwards. The deleter is called once; a tensor without one is
-///            left alone. NULL does nothing.
+/// Ownership: the pointer is invalid afterwards. The deleter is called once; a tensor without one
+///            is not modified. NULL does nothing.
 /// Errors:    none.
 /// Threads:   any, without any interpreter's lock.
 /// Source:    dlpack.h.
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn dlrs_release_legacy(tensor: *mut DLManagedTensor) {
 /// Shape:     unchanged: *out is tensor itself.
 /// Ownership: *out is a separate reference and must be released too; the data is freed with the
 ///            last one.
-/// Flags:     IS_COPIED is cleared: what is shared is not owned alone.
+/// Flags:     IS_COPIED is cleared: a shared tensor is not solely owned.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
 ///            DLRS_VERSION: major version is not 1. DLRS_FOREIGN: not made here: a foreign
 ///            tensor is boxed once by dlrs_import_take. DLRS_REFCOUNT: too many references, or
@@ -85,9 +85,9 @@ pub unsafe extern "C" fn dlrs_retain(
     })
 }
 
-/// Count the references to a tensor of this library.
+/// Return the reference count of a tensor of this library.
 ///
-/// Ownership: unchanged. The number may be old by the time it is read, unless it is 1.
+/// Ownership: unchanged. The number may be outdated when it is read, unless it is 1.
 /// Errors:    none: 0 for NULL and for a tensor that was not made here.
 /// Threads:   any.
 /// Source:    this library.
@@ -103,12 +103,12 @@ pub unsafe extern "C" fn dlrs_ref_count(tensor: *const DLManagedTensorVersioned)
     }
 }
 
-/// Tell whether a tensor was made by this very copy of the library.
+/// Return whether a tensor was made by this loaded copy of the library.
 ///
 /// Ownership: unchanged.
 /// Errors:    none: 1 for yes, 0 for no and for NULL.
 /// Threads:   any.
-/// Source:    this library: its tensors are known by their deleter.
+/// Source:    this library: its tensors are recognised by their deleter.
 ///
 /// # Safety
 /// See the preface.
@@ -121,16 +121,16 @@ pub unsafe extern "C" fn dlrs_is_own(tensor: *const DLManagedTensorVersioned) ->
     }
 }
 
-/// Set and clear flags of a tensor of this library, as far as they stay true.
+/// Set and clear flags of a tensor of this library, where they remain correct.
 ///
 /// Ownership: unchanged.
 /// Flags:     READ_ONLY can always be set; it is cleared only with one reference and no base.
 ///            IS_COPIED is set under the same condition, and can always be cleared.
 ///            IS_SUBBYTE_TYPE_PADDED is a property of the data and cannot be changed.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_VERSION, DLRS_FOREIGN: tensor.
-///            DLRS_FLAGS: unknown bits, the same bit set and cleared, or padding to be switched.
-///            DLRS_REFCOUNT: IS_COPIED without sole ownership.
-///            DLRS_READ_ONLY: READ_ONLY to be lifted without sole ownership.
+///            DLRS_FLAGS: unknown bits, the same bit set and cleared, or padding changed.
+///            DLRS_REFCOUNT: IS_COPIED set without sole ownership.
+///            DLRS_READ_ONLY: READ_ONLY cleared without sole ownership.
 /// Threads:   any; consumers that already read the flags do not see the change.
 /// Source:    dlpack.h: IS_COPIED means solely owned by the consumer.
 ///
@@ -150,9 +150,10 @@ pub unsafe extern "C" fn dlrs_set_flags(
     })
 }
 
-/// Keep a pointer of the caller's with a tensor of this library.
+/// Store a pointer of the caller in a tensor of this library.
 ///
-/// Ownership: the pointer is only kept, never followed or freed; attach a callback to free it.
+/// Ownership: the pointer is only stored, never dereferenced or freed; attach a callback to free
+///            it.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT, DLRS_VERSION, DLRS_FOREIGN: tensor.
 /// Threads:   any; the pointer is replaced atomically.
 /// Source:    this library.
@@ -173,10 +174,10 @@ pub unsafe extern "C" fn dlrs_set_user_data(
     })
 }
 
-/// Tell the pointer that was kept with a tensor of this library.
+/// Return the pointer that dlrs_set_user_data stored in a tensor.
 ///
 /// Ownership: as the caller arranged.
-/// Errors:    none: NULL when none was kept, for NULL, and for a tensor that was not made here.
+/// Errors:    none: NULL when none was stored, for NULL, and for a tensor that was not made here.
 /// Threads:   any.
 /// Source:    this library.
 ///

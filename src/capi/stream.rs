@@ -1,4 +1,4 @@
-//! Streams, events, and tensors whose release waits for them.
+//! Streams, events, and stream-ordered release of tensors.
 
 use core::ffi::c_void;
 
@@ -22,10 +22,10 @@ fn answer(out: *mut i32, argument: Arg, ask: impl FnOnce() -> Result<bool>) -> R
     Ok(())
 }
 
-/// Make a stream that does not wait for the default stream.
+/// Create a stream that does not synchronize with the default stream.
 ///
 /// Device:    any whose backend has streams.
-/// Ownership: the caller owns *out, to be given to dlrs_stream_destroy.
+/// Ownership: the caller owns *out and frees it by dlrs_stream_destroy.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID:
 ///            the device. DLRS_UNSUPPORTED: its backend has none. Classes 5 and
 ///            6: its driver.
@@ -49,10 +49,10 @@ pub unsafe extern "C" fn dlrs_stream_create(
     })
 }
 
-/// Destroy a stream; work that it was given still ends.
+/// Destroy a stream; work enqueued on it still completes.
 ///
 /// Device:    of the stream.
-/// Ownership: stream is dead afterwards.
+/// Ownership: stream is invalid afterwards.
 /// Errors:    DLRS_NULL_ARG: stream. DLRS_DEVICE_TYPE, DLRS_DEVICE_ID: the device.
 ///            DLRS_UNSUPPORTED: its backend has none. Classes 5 and 6: its driver.
 /// Threads:   any.
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn dlrs_stream_sync(
     })
 }
 
-/// Tell whether all work of a stream is done, without waiting.
+/// Return whether all work of a stream is done, without waiting.
 ///
 /// Device:    as dlrs_stream_sync.
 /// Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
@@ -122,10 +122,10 @@ pub unsafe extern "C" fn dlrs_stream_query(
     })
 }
 
-/// Make later work of one stream wait for what another was given until now.
+/// Make later work of one stream wait for the work enqueued on another so far.
 ///
-/// Device:    of both streams; the host does not wait. On the CPU both are NULL, and nothing
-///            happens. A consumer that is being captured waits for no default stream.
+/// Device:    of both streams; the host does not wait. On the CPU both must be NULL, and nothing
+///            happens. A consumer that is being captured does not wait for a default stream.
 /// Ownership: unchanged.
 /// Errors:    as dlrs_stream_sync.
 /// Threads:   any.
@@ -151,10 +151,10 @@ pub unsafe extern "C" fn dlrs_stream_wait(
     })
 }
 
-/// Make an event.
+/// Create an event.
 ///
 /// Device:    any whose backend has events.
-/// Ownership: the caller owns *out, to be given to dlrs_event_destroy.
+/// Ownership: the caller owns *out and frees it by dlrs_event_destroy.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: out; others as dlrs_stream_create.
 /// Threads:   any.
 /// Source:    this library.
@@ -176,10 +176,10 @@ pub unsafe extern "C" fn dlrs_event_create(
     })
 }
 
-/// Destroy an event; who waits for it still waits.
+/// Destroy an event; pending waits for it are not affected.
 ///
 /// Device:    of the event.
-/// Ownership: event is dead afterwards.
+/// Ownership: event is invalid afterwards.
 /// Errors:    DLRS_NULL_ARG: event; others as dlrs_stream_sync.
 /// Threads:   any.
 /// Source:    this library.
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn dlrs_event_destroy(
     })
 }
 
-/// Let an event happen when a stream has got here.
+/// Record an event: it completes after the work enqueued on a stream so far.
 ///
 /// Device:    of both.
 /// Ownership: unchanged.
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn dlrs_event_sync(
     })
 }
 
-/// Tell whether an event has happened, without waiting.
+/// Return whether an event has completed, without waiting.
 ///
 /// Device:    of the event.
 /// Ownership: unchanged; *out is 0 or 1, and 0 where the device fails.
@@ -297,15 +297,16 @@ pub unsafe extern "C" fn dlrs_event_query(
     })
 }
 
-/// Release a tensor once a stream has got here, and what dlrs_ready_record recorded for it.
+/// Release a tensor after the work enqueued on a stream so far, and after its readiness event
+/// (dlrs_ready_record).
 ///
 /// Device:    of the stream, which may still use the tensor.
-/// Ownership: the caller's reference is taken and *tensor NULL. dlrs_release_drain releases it
-///            after the stream has got here; nothing else does, so call it now and then.
+/// Ownership: the caller's reference is taken and *tensor set to NULL. dlrs_release_drain releases
+///            it later; nothing else does, so call it now and then.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or *tensor. DLRS_REFCOUNT: a callback
 ///            of the tensor that is being freed. DLRS_NOMEM: no memory. DLRS_CAPTURING: the stream
 ///            is being captured, and its graph may use the tensor at any time; others as
-///            dlrs_stream_sync. On any error nothing was taken.
+///            dlrs_stream_sync. On any error no ownership is taken.
 /// Threads:   any.
 /// Source:    dlpack.h: keep the tensor alive until asynchronous work on it is done.
 ///
@@ -336,14 +337,14 @@ fn device_order(device: DLDevice, stream: *mut c_void) -> Option<(DLDevice, *mut
     (!cpu || !stream.is_null()).then_some((device, stream))
 }
 
-/// Release the tensors that dlrs_release_after_take kept, whose streams have got there, and which
-/// are ready.
+/// Release the tensors of dlrs_release_after_take whose streams have done their work, and which are
+/// ready.
 ///
 /// Device:    any.
 /// Ownership: their references are released: deleters run, on this thread.
-/// Errors:    DLRS_MISALIGNED_STRUCT: out. Faults of a device count as its end. A backend without
-///            event_query is waited for.
-/// Threads:   any; several drain beside each other.
+/// Errors:    DLRS_MISALIGNED_STRUCT: out. A device that reports an error counts as done. For a
+///            backend without event_query the call waits.
+/// Threads:   any; several may drain concurrently.
 /// Source:    this library; for threads on which deleters may run.
 ///
 /// # Safety

@@ -48,9 +48,9 @@ unsafe fn check(tensor: *const DLTensor, flags: u64, level: Level) -> Result<()>
 /// Shape:     read once, at most 64 dimensions; NULL strides are compact row-major.
 /// Bytes:     sizes and addresses from DLRS_LEVEL_LAYOUT on; the data itself is never read.
 /// Device:    known codes from DLRS_LEVEL_STRICT on; on opaque-handle devices (OpenCL, Vulkan,
-///            Metal, WebGPU) addresses are not looked at.
+///            Metal, WebGPU) addresses are not checked.
 /// Ownership: unchanged.
-/// Flags:     those of the managed tensor around it, or 0.
+/// Flags:     those of its managed tensor, or 0.
 /// Errors:    in this order:
 ///            DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor. DLRS_BAD_ARG: level.
 ///            DLRS_FLAGS (strict): unknown bits. Padding on a type of whole bytes is ignored.
@@ -64,9 +64,9 @@ unsafe fn check(tensor: *const DLTensor, flags: u64, level: Level) -> Result<()>
 ///            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW (layout): sizes and strides.
 ///            DLRS_SUBBYTE (strict): a packed row starts inside a byte.
 ///            DLRS_DATA_NULL, DLRS_OFFSET, DLRS_EXTENT_OVERFLOW (layout): the addresses.
-///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): what the driver knows
-///            about the memory differs; limit is what it says. Classes 5 and 6: the driver.
-/// Threads:   any; a struct that another thread rewrites meanwhile is judged by one reading.
+///            DLRS_DEVICE_TYPE, DLRS_DEVICE_ID, DLRS_OUT_OF_BOUNDS (device): the driver reports
+///            other memory; limit is its value. Classes 5 and 6: the driver.
+/// Threads:   any; a struct that another thread modifies meanwhile is read once.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
 ///
 /// # Safety
@@ -93,13 +93,13 @@ pub unsafe extern "C" fn dlrs_validate(
 
 /// Check a versioned tensor.
 ///
-/// Shape:     as dlrs_validate; DLRS_LEVEL_STRICT demands strides from version 1.2 on.
+/// Shape:     as dlrs_validate; DLRS_LEVEL_STRICT requires strides from version 1.2 on.
 /// Bytes:     as dlrs_validate.
 /// Device:    as dlrs_validate.
 /// Ownership: unchanged.
 /// Flags:     its own.
-/// Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; nothing
-///            past flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
+/// Errors:    DLRS_VERSION, before all others of the tensor: the major version is not 1; no member
+///            after flags is read then. DLRS_STRIDES_NULL (strict): see Shape.
 ///            The rest as dlrs_validate. A NULL deleter is legal.
 /// Threads:   any.
 /// Source:    "Consumer" rules of dlpack.h and python_spec.
@@ -149,23 +149,23 @@ pub unsafe extern "C" fn dlrs_validate_legacy(
     })
 }
 
-/// Check that a tensor stays inside an allocation that the caller knows.
+/// Check that a tensor stays inside an allocation known to the caller.
 ///
 /// Shape:     as dlrs_validate at DLRS_LEVEL_LAYOUT.
 /// Bytes:     every byte of every element must lie in [base, base + nbytes).
 /// Device:    any whose data is an address.
 /// Ownership: unchanged.
-/// Flags:     those of the managed tensor around it, or 0.
-/// Errors:    DLRS_OUT_OF_BOUNDS: value is the worst offset from base, limit is nbytes; or
-///            base + nbytes wraps. No value is told where base is below 65,536, or 2^46 bytes and
-///            more away: it would be an address. DLRS_UNSUPPORTED: data is an opaque handle. A
-///            tensor of size zero uses no byte, so it is inside.
+/// Flags:     those of its managed tensor, or 0.
+/// Errors:    DLRS_OUT_OF_BOUNDS: value is the offset farthest outside, limit is nbytes; or base +
+///            nbytes wraps. value is not set where base is below 65,536, or 2^46 bytes and more
+///            away: it would be an address. DLRS_UNSUPPORTED: data is an opaque handle. A tensor of
+///            size zero uses no byte, so it is inside.
 ///            The rest as dlrs_validate.
 /// Threads:   any.
-/// Source:    this library: what no consumer can find out by itself.
+/// Source:    this library: no tensor carries the size of its allocation.
 ///
 /// # Safety
-/// See the preface; `base` is never followed.
+/// See the preface; `base` is never dereferenced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlrs_validate_within(
     tensor: *const DLTensor,

@@ -18,7 +18,7 @@ const VERSION: u32 = number(env!("CARGO_PKG_VERSION_MAJOR")) * 1_000_000
     + number(env!("CARGO_PKG_VERSION_MINOR")) * 1_000
     + number(env!("CARGO_PKG_VERSION_PATCH"));
 
-/// Tell the version of the library that is running, as major * 1000000 + minor * 1000 + patch.
+/// Return the version of the running library, as major * 1000000 + minor * 1000 + patch.
 ///
 /// Ownership: none.
 /// Errors:    none.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn dlrs_version() -> u32 {
     VERSION
 }
 
-/// Tell the version of the library that is running, as text: "major.minor.patch".
+/// Return the version of the running library, as text: "major.minor.patch".
 ///
 /// Ownership: the text is static; never free it.
 /// Errors:    none.
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn dlrs_version_string() -> *const c_char {
     }
 }
 
-/// Tell the newest DLPack version that the library knows: what its own tensors obey.
+/// Return the newest DLPack version that the library supports: that of its own tensors.
 ///
 /// Ownership: none.
 /// Errors:    none.

@@ -1,18 +1,18 @@
-//! Views: what they have in common, and several steps at once.
+//! Views: common rules, and several steps in one call.
 //!
-//! A view is a tensor over the memory of another one, its base. It keeps the base alive by a
-//! reference of its own, so that both are released in any order; it never uses a byte that the base
-//! does not use; its byte_offset says where it starts, so that opaque handles have views too, and
-//! data moves only where byte_offset would be negative. Flags are the base's, without IS_COPIED,
-//! which the base loses as well. READ_ONLY is added where a step makes elements share memory:
-//! expand, unfold, as_strided. A view without elements has data NULL and byte_offset 0. The base
-//! must be of this library: dlrs_import_take makes it so.
+//! A view is a tensor over the memory of another one, its base. It has its own reference to the
+//! base, so that both are released in any order. It never accesses a byte that the base does not
+//! use. It starts at its byte_offset, so that opaque handles have views too; data changes only if
+//! byte_offset would be negative. Flags are the base's, without IS_COPIED, which the base loses as
+//! well. READ_ONLY is added where a step makes elements share memory: expand, unfold, as_strided. A
+//! view without elements has data NULL and byte_offset 0. The base must be a tensor of this
+//! library; dlrs_import_take boxes others.
 //!
 //! Every dlrs_view_... function is one dlrs_view_step. dlrs_view_apply takes any number of steps
-//! and makes one tensor; dlrs_view_apply_desc does the same for bare DLTensors of anyone, with
-//! shape and strides in the caller's arrays, and allocates nothing.
+//! and makes one tensor; dlrs_view_apply_desc does the same for any bare DLTensor, with shape and
+//! strides in the caller's arrays, and allocates nothing.
 //!
-//! Not here, because a step says it: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
+//! Other operations are one of these: flatten is a reshape to {-1}; a[::-1] is a flip, or a slice
 //! with start INT64_MAX, stop INT64_MIN, step -1; real and imaginary parts are a bitcast of the
 //! unsqueezed tensor; broadcast_to is expand.
 
@@ -30,10 +30,10 @@ use crate::tensor::{Versioned, share};
 use crate::validate::{self, Level, Rules, Snapshot};
 use crate::view::{Step, View};
 
-/// In place of an axis of dlrs_view_squeeze and dlrs_view_flip: all of them.
+/// As the axis of dlrs_view_squeeze and dlrs_view_flip: all axes.
 pub const DLRS_ALL_AXES: i32 = i32::MIN;
 
-/// The steps: each does what the function with its name does, and takes these members.
+/// The steps: each does what the function of the same name does, and uses these members.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(non_camel_case_types)]
@@ -52,7 +52,7 @@ pub enum dlrs_view_op {
     DLRS_VIEW_UNFOLD = 6,
     /// axis, other_axis; start is the offset.
     DLRS_VIEW_DIAGONAL = 7,
-    /// shape are the axes; ndim.
+    /// shape has the axes; ndim.
     DLRS_VIEW_PERMUTE = 8,
     /// axis, other_axis.
     DLRS_VIEW_TRANSPOSE = 9,
@@ -66,15 +66,15 @@ pub enum dlrs_view_op {
     DLRS_VIEW_EXPAND = 13,
     /// dtype.
     DLRS_VIEW_BITCAST = 14,
-    /// start is the lanes.
+    /// start is the number of lanes.
     DLRS_VIEW_LANES = 15,
-    /// No member.
+    /// None.
     DLRS_VIEW_READ_ONLY = 16,
-    /// start is what to normalize.
+    /// start has the DLRS_NORMALIZE_* bits.
     DLRS_VIEW_NORMALIZE = 17,
 }
 
-/// One step of a view. Members that the step does not take may be 0.
+/// One step of a view. Members that the step does not use may be 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -87,7 +87,7 @@ pub struct dlrs_view_step {
     pub axis: i32,
     /// The second axis.
     pub other_axis: i32,
-    /// Values in `shape`, and in `strides` where the step takes them.
+    /// Number of values in `shape`, and in `strides` if the step uses them.
     pub ndim: i32,
     /// The dtype.
     pub dtype: DLDataType,
@@ -281,20 +281,19 @@ unsafe fn apply(
 
 /// Make a view of a tensor by several steps, one after the other.
 ///
-/// Shape:     as the steps say; count may be 0: a view of everything.
-/// Bytes:     as if each step made a view of the one before; nothing outside base's own bytes.
+/// Shape:     the result of the steps; with count 0, base's.
+/// Bytes:     as if each step made a view of the previous one; nothing outside base's own bytes.
 /// Device:    any.
-/// Ownership: the caller owns *out, which keeps base alive; no view in between is made. The steps
+/// Ownership: the caller owns *out, which keeps base alive; no intermediate view is made. The steps
 ///            and their arrays are only read.
 /// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where a step adds it.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out.
 ///            DLRS_VERSION, DLRS_FOREIGN: base. What dlrs_validate_managed reports for base at
 ///            DLRS_LEVEL_LAYOUT. DLRS_STRUCT_SIZE: a step's, or not the same in all steps.
 ///            DLRS_BAD_ARG: op. For each step what its function reports; error->dimension is then
-///            the place of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: where the whole view
-///            would start.
-///            DLRS_REFCOUNT: too many references to base, or none any more. DLRS_NOMEM: no memory
-///            for the header.
+///            the index of the step, at most 127. DLRS_SUBBYTE, DLRS_OFFSET: the start of the whole
+///            view. DLRS_REFCOUNT: too many references to base, or it is being freed. DLRS_NOMEM:
+///            no memory for the header.
 /// Threads:   any.
 /// Source:    this library.
 ///
@@ -331,14 +330,14 @@ pub unsafe extern "C" fn dlrs_view_apply(
     })
 }
 
-/// Describe a view of a bare tensor by several steps, in the caller's memory.
+/// Compute a view of a bare tensor by several steps, in the caller's memory.
 ///
-/// Shape:     as the steps say. out->shape and out->strides are arrays of the caller's, out->ndim
-///            tells for how many values each has room; the other members of *out are not read.
+/// Shape:     the result of the steps. out->shape and out->strides are arrays of the caller with
+///            room for out->ndim values each; the other members of *out are not read.
 /// Bytes:     as dlrs_view_apply.
 /// Device:    base's.
-/// Ownership: nothing is allocated or kept alive: the view is good for as long as base is. out may
-///            be base, and its arrays base's.
+/// Ownership: nothing is allocated or kept alive: the view is valid as long as base is. out may be
+///            base, and its arrays base's.
 /// Flags:     base_flags are those of the managed tensor around base, or 0; *out_flags are those
 ///            of the view.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: base, steps (with count above 0), out, its

@@ -1,4 +1,4 @@
-//! Views: ordering, dropping and adding axes.
+//! Views: permuting, dropping and adding axes.
 
 use super::error::{dlrs_error, dlrs_status, run};
 use super::view::{make, values_of};
@@ -15,7 +15,7 @@ use crate::view::Step;
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: axes. DLRS_NDIM: ndim.
-///            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or stands there twice.
+///            DLRS_BAD_ARG: ndim is not base's; an axis does not exist or is repeated.
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the transpose of NumPy, permute of torch; see dlrs_stride_order.
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn dlrs_view_squeeze(
 
 /// View a tensor with one more axis, of extent 1.
 ///
-/// Shape:     the new axis is number axis of the result; -1 is behind the last.
+/// Shape:     the new axis has index axis in the result; -1 is after the last.
 /// Bytes:     the same elements; byte_offset does not change.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.

@@ -1,4 +1,4 @@
-//! Views: choosing elements along an axis.
+//! Views: selecting elements along an axis.
 
 use super::error::{dlrs_error, dlrs_status, run};
 use super::view::make;
@@ -8,9 +8,8 @@ use crate::view::Step;
 /// View every step-th element of an axis from start on, stop excluded: Python's a[start:stop:step].
 ///
 /// Shape:     along axis, as many elements as the slice has; start and stop count from the end when
-///            negative and are then clamped, so INT64_MAX and INT64_MIN stand for what Python
-///            leaves out.
-/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+///            negative and are then clamped, so INT64_MAX and INT64_MIN stand for omitted bounds.
+/// Bytes:     byte_offset changes to that of the first element selected.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: there is no such axis; step is 0.
@@ -36,10 +35,10 @@ pub unsafe extern "C" fn dlrs_view_slice(
     })
 }
 
-/// View one index of an axis, which goes: a[index].
+/// View one index of an axis, and drop the axis: a[index].
 ///
 /// Shape:     without axis; index counts from the end when negative.
-/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+/// Bytes:     byte_offset changes to that of the first element selected.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: there is no such axis or index.
@@ -66,11 +65,11 @@ pub unsafe extern "C" fn dlrs_view_select(
 /// View count elements of an axis from start on, exactly: nothing is clamped.
 ///
 /// Shape:     count along axis; start counts from the end when negative.
-/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+/// Bytes:     byte_offset changes to that of the first element selected.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: there is no such axis or start, or count is not between 0 and the
-///            elements that are left (limit).
+///            number of elements left (limit).
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the narrow of torch.
@@ -94,14 +93,14 @@ pub unsafe extern "C" fn dlrs_view_narrow(
 
 /// View an axis, or with DLRS_ALL_AXES every axis, in the opposite direction.
 ///
-/// Shape:     unchanged; strides change their sign.
-/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+/// Shape:     unchanged; strides change sign.
+/// Bytes:     byte_offset changes to that of the first element selected.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: there is no such axis.
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
-/// Source:    the flip of NumPy, without its copy in torch.
+/// Source:    the flip of NumPy; torch copies.
 ///
 /// # Safety
 /// See the preface.
@@ -120,8 +119,8 @@ pub unsafe extern "C" fn dlrs_view_flip(
 
 /// View the windows of an axis: window elements each, step apart.
 ///
-/// Shape:     axis counts the windows, 1 + (extent - window) / step; a new last axis of extent
-///            window is the place inside one.
+/// Shape:     axis indexes the windows, 1 + (extent - window) / step; a new last axis of extent
+///            window indexes the elements in one.
 /// Bytes:     the same elements; byte_offset does not change.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     as base's without IS_COPIED, which base loses too; READ_ONLY where windows overlap.
@@ -153,7 +152,7 @@ pub unsafe extern "C" fn dlrs_view_unfold(
 ///
 /// Shape:     without axis_a and axis_b; the new last axis begins at index (0, offset) of the two,
 ///            or at (-offset, 0) when offset is negative; 0 elements where there is no diagonal.
-/// Bytes:     byte_offset grows or shrinks to the first element chosen.
+/// Bytes:     byte_offset changes to that of the first element selected.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
 /// Errors:    DLRS_BAD_ARG: there is no such axis, or both are the same.

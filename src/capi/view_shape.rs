@@ -1,4 +1,4 @@
-//! Views: other shapes, other elements.
+//! Views: changing shape or dtype.
 
 use super::error::{dlrs_error, dlrs_status, run};
 use super::view::{make, values_of};
@@ -11,22 +11,22 @@ use crate::view::Step;
 pub const DLRS_NORMALIZE_OFFSET: u32 = 1 << 0;
 /// Give every extent of 1 the stride 1, and an empty tensor compact strides.
 pub const DLRS_NORMALIZE_STRIDES: u32 = 1 << 1;
-/// Drop extents of 1 and merge dimensions that lie behind each other.
+/// Drop extents of 1 and merge dimensions that are contiguous with each other.
 pub const DLRS_NORMALIZE_MERGE: u32 = 1 << 2;
 
-/// View any elements inside the memory that a tensor uses.
+/// View a tensor's memory with any shape, strides and offset inside it.
 ///
 /// Shape:     shape and strides, ndim values each; strides and offset count elements.
-/// Bytes:     element (0, ..., 0) is offset elements behind base's; only what lies between the
-///            first and the last byte that base uses, or bit where types are packed, is reached.
+/// Bytes:     element (0, ..., 0) is offset elements after base's; only memory between the first
+///            and the last byte that base uses, or bit where types are packed, is accessed.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too; READ_ONLY where elements share
-///            memory, or where that could not be decided.
+///            memory, or that cannot be decided.
 /// Errors:    DLRS_SHAPE_NULL, DLRS_MISALIGNED_STRUCT: shape, strides. DLRS_NDIM: ndim.
 ///            DLRS_SHAPE_NEG, DLRS_SIZE_OVERFLOW: an extent, all of them.
-///            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the worst byte, limit the base's,
-///            both from base's first element; in bits, as the message says, inside a byte.
-///            DLRS_SUBBYTE: the first element would start inside a byte.
+///            DLRS_EXTENT_OVERFLOW, DLRS_OUT_OF_BOUNDS: value is the byte farthest outside, limit
+///            the base's, both from base's first element; in bits, as the message says, inside a
+///            byte. DLRS_SUBBYTE: the first element would start inside a byte.
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the as_strided of NumPy and torch, with the bounds that they leave to the caller.
@@ -59,7 +59,8 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
 
 /// View the elements of a tensor, in row-major order, in another shape.
 ///
-/// Shape:     ndim extents with as many elements; one may be -1 and is then found. {-1} flattens.
+/// Shape:     ndim extents with as many elements; one may be -1 and is then computed. {-1}
+///            flattens.
 /// Bytes:     the same elements; byte_offset does not change.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
@@ -67,8 +68,7 @@ pub unsafe extern "C" fn dlrs_view_as_strided(
 ///            DLRS_SIZE_OVERFLOW: an extent, all of them.
 ///            DLRS_SHAPE_MISMATCH: another number of elements. DLRS_BAD_ARG: more than one -1, or
 ///            one beside an extent of 0.
-///            DLRS_NOT_VIEWABLE: no strides give this shape; make a compact copy first
-///            (dlrs_contiguous).
+///            DLRS_NOT_VIEWABLE: no strides give this shape; copy first (dlrs_contiguous).
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
 /// Source:    the reshape of NumPy with copy=False, view of torch.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn dlrs_view_reshape(
 
 /// View a tensor repeated along axes of extent 1, and along new first axes.
 ///
-/// Shape:     ndim extents, right-aligned to base's; an extent of 1 of base takes any, other
+/// Shape:     ndim extents, right-aligned to base's; an extent of 1 of base becomes any, other
 ///            extents must be equal; -1 keeps base's.
 /// Bytes:     repeated elements have stride 0; nothing is copied.
 /// Ownership: the caller owns *out, which keeps base alive.
@@ -130,14 +130,14 @@ pub unsafe extern "C" fn dlrs_view_expand(
 
 /// View the same bits as elements of another dtype.
 ///
-/// Shape:     unchanged for elements of the same bits; else the last axis must be dense and its
-///            extent becomes what its bits hold, so complex64 becomes twice as many float32, and
-///            float4 pairs become uint8.
-/// Bytes:     the same; the result may be less aligned than its dtype would like.
+/// Shape:     unchanged for elements of the same size; else the last axis must be dense and its
+///            extent is scaled: complex64 becomes twice as many float32, and float4 pairs become
+///            uint8.
+/// Bytes:     the same; the result may be less aligned than its dtype.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
-/// Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH:
-///            between an opaque handle and anything else.
+/// Errors:    DLRS_DTYPE_CODE, DLRS_DTYPE_BITS, DLRS_DTYPE_LANES: dtype. DLRS_DTYPE_MISMATCH: one
+///            of the two is an opaque handle.
 ///            DLRS_NOT_VIEWABLE: the last axis is not dense, or it or a stride is no whole number
 ///            of new elements; no axis in a 0-d tensor.
 ///            DLRS_SIZE_OVERFLOW, DLRS_EXTENT_OVERFLOW: the new extent, a new stride.
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn dlrs_view_bitcast(
 /// View lanes as a last axis, or a last axis as lanes.
 ///
 /// Shape:     when lanes is 1, dtype.lanes becomes the extent of a new last axis; else base has 1
-///            lane and a dense last axis of extent lanes, which goes.
+///            lane and a dense last axis of extent lanes, which is dropped.
 /// Bytes:     the same elements; byte_offset does not change.
 /// Ownership: the caller owns *out, which keeps base alive.
 /// Flags:     base's without IS_COPIED, which base loses too.
@@ -214,10 +214,10 @@ pub unsafe extern "C" fn dlrs_view_read_only(
     })
 }
 
-/// View the same elements in the form that picky consumers want.
+/// View the same elements in a form that strict consumers accept.
 ///
-/// Shape:     unchanged, unless DLRS_NORMALIZE_MERGE drops extents of 1 and merges dimensions that
-///            lie behind each other; elements stay in row-major order.
+/// Shape:     unchanged, unless DLRS_NORMALIZE_MERGE drops extents of 1 and merges contiguous
+///            dimensions; elements stay in row-major order.
 /// Bytes:     DLRS_NORMALIZE_OFFSET moves byte_offset into data. DLRS_NORMALIZE_STRIDES gives every
 ///            extent of 1 the stride 1, and an empty tensor compact strides.
 /// Ownership: the caller owns *out, which keeps base alive.
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn dlrs_view_read_only(
 ///            byte_offset cannot be moved into it.
 ///            what dlrs_view_apply reports for base and out.
 /// Threads:   any.
-/// Source:    bugs of consumers that ignore byte_offset or look at strides of extents of 1.
+/// Source:    bugs of consumers that ignore byte_offset or use strides of extents of 1.
 ///
 /// # Safety
 /// See the preface.

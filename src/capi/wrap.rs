@@ -1,4 +1,4 @@
-//! Wrapping memory that somebody else owns.
+//! Wrapping memory that the caller owns.
 
 use core::ffi::c_void;
 
@@ -13,13 +13,14 @@ use crate::validate::{Level, Rules};
 const TENSOR: Arg = Arg::tensor;
 const RULES: Rules = Rules::of(Level::DLRS_LEVEL_LAYOUT);
 
-/// Wrap memory that the caller lends into a managed tensor.
+/// Wrap memory of the caller into a managed tensor.
 ///
 /// Shape:     shape and strides are copied; NULL strides become compact row-major.
-/// Bytes:     data and byte_offset are kept as they are, never folded; size zero has data NULL.
+/// Bytes:     data and byte_offset are not modified; a tensor of size zero has data NULL.
 /// Device:    any, known or not.
 /// Ownership: the caller owns *out. When its last reference is released, free_fn(context) is called
-///            once, on that thread; a NULL free_fn only borrows. On error free_fn is not called.
+///            once, on that thread; with a NULL free_fn the memory is only borrowed. On error
+///            free_fn is not called.
 /// Flags:     exactly flags.
 /// Errors:    DLRS_NULL_ARG, DLRS_MISALIGNED_STRUCT: tensor or out.
 ///            DLRS_FLAGS: flags has bits unknown to DLPack 1.3.

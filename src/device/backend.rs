@@ -67,14 +67,14 @@ pub struct Order {
     pub waits: bool,
 }
 
-/// What a driver knows about an address.
+/// What a driver reports about an address.
 #[derive(Clone, Copy)]
 pub struct Pointer {
     /// The kind of memory and its device.
     pub device: DLDevice,
-    /// Start of the allocation it lies in; NULL when the driver does not tell.
+    /// Start of its allocation; NULL when the driver does not report it.
     pub base: *mut c_void,
-    /// Size of that allocation in bytes; 0 when the driver does not tell.
+    /// Size of that allocation in bytes; 0 when the driver does not report it.
     pub nbytes: u64,
 }
 
@@ -184,7 +184,7 @@ pub trait Backend: Sync {
         Ok("asked when it is carried out")
     }
 
-    /// Bytes that are free, and bytes in all.
+    /// Free and total bytes.
     fn memory_info(&self, device: DLDevice) -> Result<(u64, u64)> {
         unsupported(Lack::QUESTIONS)
     }
@@ -235,7 +235,7 @@ pub trait Backend: Sync {
         unsupported(Lack::STREAMS)
     }
 
-    /// Destroys a stream; work on it still ends.
+    /// Destroys a stream; work on it still completes.
     ///
     /// # Safety
     /// `stream` is the device's, made by `stream_create`.

@@ -9,7 +9,7 @@ use crate::abi::DLDevice;
 use crate::device_type;
 use crate::error::{Error, Result, Status, Status::*};
 
-/// Where a function of a backend says more about a failure. All 0 when it is called.
+/// Details of a failure, from a function of a backend. All 0 when it is called.
 #[repr(C)]
 #[allow(non_camel_case_types)]
 pub struct dlrs_fault {
@@ -17,13 +17,13 @@ pub struct dlrs_fault {
     pub driver_code: i32,
     /// Must stay 0.
     pub reserved: u32,
-    /// What went wrong, as static ASCII text; NULL for the status's own words.
+    /// The error, as static ASCII text; NULL for that of the status.
     pub detail: *const c_char,
 }
 
 /// A copy in bytes: `shape` items of `item_nbytes` contiguous bytes each. Normalised: no extent is
-/// 1, destination strides are positive and sorted, outermost first, and what is contiguous on both
-/// sides is one item; so a contiguous copy has `ndim` 0.
+/// 1, destination strides are positive and sorted, outermost first, and bytes contiguous on both
+/// sides are one item; so a contiguous copy has `ndim` 0.
 #[repr(C)]
 #[allow(non_camel_case_types)]
 pub struct dlrs_byte_plan {
@@ -35,9 +35,9 @@ pub struct dlrs_byte_plan {
     pub src_device: DLDevice,
     /// Device of the destination.
     pub dst_device: DLDevice,
-    /// Address of the first item of the source; on devices with opaque handles the handle.
+    /// Address of the first item of the source, or the opaque handle.
     pub src: *const c_void,
-    /// Address of the first item of the destination; on devices with opaque handles the handle.
+    /// Address of the first item of the destination, or the opaque handle.
     pub dst: *mut c_void,
     /// Bytes from `src` to the first item: 0 unless it is a handle.
     pub src_offset: u64,
@@ -47,17 +47,17 @@ pub struct dlrs_byte_plan {
     pub item_nbytes: u64,
     /// Extents, `ndim` of them.
     pub shape: *const i64,
-    /// Bytes from item to item of the source: any, 0 and negative included.
+    /// Strides of the source in bytes: any, 0 and negative included.
     pub src_strides: *const i64,
-    /// Bytes from item to item of the destination.
+    /// Strides of the destination in bytes.
     pub dst_strides: *const i64,
 }
 
-/// A device's driver, given by the caller. Members that are NULL are things it does not do.
+/// A device's driver, supplied by the caller. Members that are NULL are not supported.
 ///
 /// Every function returns 0 or a `dlrs_status_code` and may be called on any thread.
-/// `DLRS_UNSUPPORTED` means that nothing was done and another way shall be found: the library then
-/// goes through memory of the host, for which contiguous copies between the device and
+/// `DLRS_UNSUPPORTED` means that nothing was done: the library then copies through host memory, for
+/// which contiguous copies between the device and
 /// `kDLCPU` (plans with `ndim` 0) are enough. `fault` is never NULL. `device` is always one of a
 /// type that the table was registered for.
 #[repr(C)]
@@ -69,9 +69,9 @@ pub struct dlrs_backend {
     pub struct_size: u32,
     /// Must be 0.
     pub reserved: u32,
-    /// Its name, static ASCII text; NULL for none.
+    /// Name of the backend, static ASCII text; NULL for none.
     pub name: *const c_char,
-    /// Handed to every function.
+    /// Passed to every function.
     pub context: *mut c_void,
     /// Number of devices.
     pub device_count: Option<
@@ -82,8 +82,8 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// `nbytes` (above 0) bytes, aligned to `align_bytes`. `stream` is where they are used first;
-    /// NULL: anywhere.
+    /// Allocates `nbytes` (above 0) bytes, aligned to `align_bytes`. `stream` uses them first;
+    /// NULL: any stream.
     pub alloc: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -95,7 +95,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Takes memory back, after the work on `stream`; NULL: after all work of the device.
+    /// Frees memory after the work on `stream`; NULL: after all work of the device.
     pub free: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -107,8 +107,8 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Enqueues a copy on a stream of `device`, or carries it out at once. Both sides stay alive
-    /// until `stream_sync`.
+    /// Enqueues a copy on a stream of `device`, or copies before it returns. Both sides stay
+    /// allocated until `stream_sync`.
     pub copy: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -118,7 +118,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Waits for all work of a stream; NULL when `copy` carries out at once.
+    /// Waits for all work of a stream; NULL when `copy` is synchronous.
     pub stream_sync: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -137,7 +137,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Makes a stream that does not wait for the default stream.
+    /// Creates a stream that does not synchronize with the default stream.
     pub stream_create: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -146,7 +146,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Destroys a stream; work on it still ends.
+    /// Destroys a stream; work on it still completes.
     pub stream_destroy: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -155,7 +155,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Makes an event.
+    /// Creates an event.
     pub event_create: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -173,7 +173,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// The event happens when the stream has got here.
+    /// Records an event: it completes after the work enqueued on the stream so far.
     pub event_record: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -183,7 +183,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Later work of the stream starts after the event.
+    /// Makes later work of the stream wait for the event.
     pub event_wait: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -202,7 +202,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Whether an event has happened: 0 or 1.
+    /// Whether an event has completed: 0 or 1.
     pub event_query: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -212,7 +212,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Bytes that are free, and bytes in all.
+    /// Free and total bytes.
     pub memory_info: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -222,7 +222,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// What kind of memory an address is in, and its allocation (NULL and 0 when not known).
+    /// The kind of memory of an address, and its allocation (NULL and 0 when not known).
     pub pointer: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -233,8 +233,7 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Whether a device reaches the memory of another one of the table: 0 it cannot, 1 it could, 2
-    /// it does.
+    /// Whether a device can access the memory of another one of the table: 0 no, 1 yes, 2 enabled.
     pub peer_access: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -244,8 +243,8 @@ pub struct dlrs_backend {
             fault: *mut dlrs_fault,
         ) -> i32,
     >,
-    /// Lets a device reach the memory of another one (`enabled` 1), or ends that (0). That it is so
-    /// already is no failure.
+    /// Enables (`enabled` 1) or disables (0) a device's access to the memory of another one. No
+    /// change is no failure.
     pub peer_access_set: Option<
         unsafe extern "C" fn(
             context: *mut c_void,

@@ -4,7 +4,7 @@
 
 use core::ffi::CStr;
 
-/// What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
+/// Return value of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
 /// tensor, 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers
 /// are stable and never reused.
 #[repr(C)]
@@ -16,9 +16,9 @@ pub enum Status {
     DLRS_NULL_ARG = 101,
     /// A pointer to a struct or array is not aligned for it.
     DLRS_MISALIGNED_STRUCT = 102,
-    /// `struct_size` is not one this library knows.
+    /// `struct_size` is not supported.
     DLRS_STRUCT_SIZE = 103,
-    /// An argument's value is outside what the function takes.
+    /// An argument's value is out of range.
     DLRS_BAD_ARG = 104,
     /// The caller's buffer is too small.
     DLRS_BUF_SMALL = 105,
@@ -56,11 +56,11 @@ pub enum Status {
     DLRS_DTYPE_LANES = 215,
     /// An element of a packed sub-byte tensor would start inside a byte.
     DLRS_SUBBYTE = 216,
-    /// The device type is not one of DLPack 1.3, or not one the function serves.
+    /// The device type is not one of DLPack 1.3, or the function does not support it.
     DLRS_DEVICE_TYPE = 217,
     /// The device ordinal is negative, or does not exist.
     DLRS_DEVICE_ID = 218,
-    /// A stride in bytes is no multiple of the item size, which DLPack cannot say.
+    /// A stride in bytes is no multiple of the item size, which DLPack cannot express.
     DLRS_STRIDES_UNEVEN = 219,
     /// The data is read-only.
     DLRS_READ_ONLY = 301,
@@ -78,7 +78,7 @@ pub enum Status {
     DLRS_REENTRANT = 307,
     /// No view has the wanted shape: a copy is needed.
     DLRS_NOT_VIEWABLE = 308,
-    /// The layout, device or writability asked for needs a copy, which was forbidden.
+    /// The requested layout, device or writability needs a copy, which was forbidden.
     DLRS_COPY_NEEDED = 309,
     /// The tensor was not made by this library.
     DLRS_FOREIGN = 310,
@@ -106,7 +106,7 @@ pub enum Status {
     DLRS_PEER = 602,
     /// The stream is not usable here.
     DLRS_STREAM = 603,
-    /// The stream is being captured and the work cannot be.
+    /// The stream is being captured and the operation cannot be.
     DLRS_CAPTURING = 604,
     /// A kernel could not be loaded or launched.
     DLRS_LAUNCH = 605,
@@ -118,7 +118,7 @@ pub enum Status {
     DLRS_FORKED = 608,
     /// The driver is shutting down with the process.
     DLRS_SHUTDOWN = 609,
-    /// A defect of this library or an impossible answer of a driver.
+    /// A defect of this library or an impossible result from a driver.
     DLRS_INTERNAL = 901,
 }
 

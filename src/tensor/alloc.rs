@@ -21,8 +21,8 @@ pub const ALIGN_BYTES: usize = 256;
 /// No larger alignment is served.
 pub const ALIGN_BYTES_MAX: u64 = 1 << 30;
 
-/// Where data comes from when the library's own memory is not wanted. Every member must be set;
-/// both functions may be called on any thread.
+/// A caller's allocator for the data of tensors. Every member must be set; both functions may be
+/// called on any thread.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq)]
 #[allow(unpredictable_function_pointer_comparisons)] // another address: another table
@@ -30,7 +30,7 @@ pub const ALIGN_BYTES_MAX: u64 = 1 << 30;
 pub struct dlrs_allocator {
     /// `sizeof(dlrs_allocator)`.
     pub struct_size: u32,
-    /// Handed to both functions.
+    /// Passed to both functions.
     pub context: *mut c_void,
     /// Returns `nbytes` (above 0) bytes on `device`, aligned to `align_bytes` (a power of two), or
     /// NULL.
@@ -42,7 +42,7 @@ pub struct dlrs_allocator {
             device: DLDevice,
         ) -> *mut c_void,
     >,
-    /// Takes back what `alloc` returned for the same three values.
+    /// Frees what `alloc` returned for the same three values.
     pub free: Option<
         unsafe extern "C" fn(
             context: *mut c_void,

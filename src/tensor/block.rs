@@ -23,7 +23,7 @@ use crate::validate::{Plain, Rank};
 
 pub use release::{drop_reference, drop_reference_by};
 
-/// Frees what a caller lent: called with the context given, exactly once, on any thread.
+/// Frees borrowed memory: called with the context given, exactly once, on any thread.
 #[allow(non_camel_case_types)]
 pub type dlrs_free_fn = Option<unsafe extern "C" fn(context: *mut c_void)>;
 

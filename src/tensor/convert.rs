@@ -15,14 +15,14 @@ use crate::validate::{Level, Rules, Snapshot, check_flags, check_version, flags_
 
 const RULES: Rules = Rules::of(Level::DLRS_LEVEL_STRUCT);
 
-/// What to do with flags that the legacy struct cannot carry.
+/// Handling of a flag that the legacy struct lacks.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(non_camel_case_types)]
 pub enum LegacyPolicy {
-    /// Refuse a tensor that is read-only.
+    /// Reject a read-only tensor.
     DLRS_LEGACY_REFUSE = 0,
-    /// Give a read-only tensor away without saying so: the consumer must know.
+    /// Drop the flag: the consumer must know that the data is read-only.
     DLRS_LEGACY_DROP = 1,
     /// Copy a read-only tensor.
     DLRS_LEGACY_COPY = 2,

@@ -15,7 +15,7 @@ use crate::device_type;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::platform;
 
-/// An allocator of one device that keeps blocks for reuse. Made by dlrs_pool_create.
+/// An allocator of one device that caches freed blocks. Created by dlrs_pool_create.
 #[allow(non_camel_case_types)]
 pub struct dlrs_pool {
     /// This pool, as an allocator.
@@ -47,7 +47,7 @@ pub struct Stats {
     pub cached_nbytes: u64,
     /// Blocks in use.
     pub live_blocks: u64,
-    /// Blocks kept for reuse.
+    /// Blocks cached for reuse.
     pub cached_blocks: u64,
     /// Requests answered from what was kept.
     pub hits: u64,

@@ -14,7 +14,7 @@ pub struct Limits {
     pub device_types: u64,
     /// Bit n: n dimensions are taken; 0 is any.
     pub ranks: u64,
-    /// The dtypes that are taken; NULL is any.
+    /// The accepted dtypes; NULL is any.
     pub dtypes: *const DLDataType,
     /// How many dtypes.
     pub dtypes_count: usize,

@@ -194,14 +194,14 @@ class dlrs_abi_table(Structure):
 
 
 class dlrs_allocator(Structure):
-    """Where data comes from when the library's own memory is not wanted. Every member must be set;
-    both functions may be called on any thread.
+    """A caller's allocator for the data of tensors. Every member must be set; both functions may be
+    called on any thread.
 
     struct_size: `sizeof(dlrs_allocator)`.
-    context: Handed to both functions.
+    context: Passed to both functions.
     alloc: Returns `nbytes` (above 0) bytes on `device`, aligned to `align_bytes` (a power of
         two), or NULL.
-    free: Takes back what `alloc` returned for the same three values.
+    free: Frees what `alloc` returned for the same three values.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -216,14 +216,14 @@ class dlrs_alloc_options(Structure):
     struct_size: `sizeof(dlrs_alloc_options)`.
     align_bytes: Alignment of the data in bytes: a power of two up to 2^30; 0 for 256.
     flags: Flags of the result: 0 or DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED.
-    allocator: Where the data comes from; NULL for the library's own memory, or what
-        dlrs_allocator_set says. Read during the call; `free` and `context` are kept.
+    allocator: Allocator of the data; NULL for that of dlrs_allocator_set, else the library's
+        own. Read during the call; `free` and `context` are kept.
     order: The order of a compact tensor: 'C' (row-major) or 0, 'F' (column-major), or 'K' for
         that of a prototype's strides.
     reserved: Must be 0.
-    strides: As many strides as there are extents, in elements, in place of order; NULL for a
-        compact tensor. None is negative, and no two elements share memory; what lies between
-        them, as of a pitch, is allocated too.
+    strides: One stride per extent, in elements, in place of order; NULL for a compact tensor.
+        None is negative, and no two elements share memory; gaps, such as those of a pitch, are
+        allocated too.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -236,41 +236,40 @@ class dlrs_alloc_options(Structure):
 
 
 class dlrs_backend(Structure):
-    """A device's driver, given by the caller. Members that are NULL are things it does not do.
+    """A device's driver, supplied by the caller. Members that are NULL are not supported.
 
     Every function returns 0 or a `dlrs_status_code` and may be called on any thread.
-    `DLRS_UNSUPPORTED` means that nothing was done and another way shall be found: the library then
-    goes through memory of the host, for which contiguous copies between the device and
+    `DLRS_UNSUPPORTED` means that nothing was done: the library then copies through host memory, for
+    which contiguous copies between the device and
     `kDLCPU` (plans with `ndim` 0) are enough. `fault` is never NULL. `device` is always one of a
     type that the table was registered for.
 
     struct_size: `sizeof(dlrs_backend)`.
     reserved: Must be 0.
-    name: Its name, static ASCII text; NULL for none.
-    context: Handed to every function.
+    name: Name of the backend, static ASCII text; NULL for none.
+    context: Passed to every function.
     device_count: Number of devices.
-    alloc: `nbytes` (above 0) bytes, aligned to `align_bytes`. `stream` is where they are used
-        first; NULL: anywhere.
-    free: Takes memory back, after the work on `stream`; NULL: after all work of the device.
-    copy: Enqueues a copy on a stream of `device`, or carries it out at once. Both sides stay
-        alive until `stream_sync`.
-    stream_sync: Waits for all work of a stream; NULL when `copy` carries out at once.
+    alloc: Allocates `nbytes` (above 0) bytes, aligned to `align_bytes`. `stream` uses them
+        first; NULL: any stream.
+    free: Frees memory after the work on `stream`; NULL: after all work of the device.
+    copy: Enqueues a copy on a stream of `device`, or copies before it returns. Both sides stay
+        allocated until `stream_sync`.
+    stream_sync: Waits for all work of a stream; NULL when `copy` is synchronous.
     stream_query: Whether all work of a stream is done: 0 or 1.
-    stream_create: Makes a stream that does not wait for the default stream.
-    stream_destroy: Destroys a stream; work on it still ends.
-    event_create: Makes an event.
+    stream_create: Creates a stream that does not synchronize with the default stream.
+    stream_destroy: Destroys a stream; work on it still completes.
+    event_create: Creates an event.
     event_destroy: Destroys an event.
-    event_record: The event happens when the stream has got here.
-    event_wait: Later work of the stream starts after the event.
+    event_record: Records an event: it completes after the work enqueued on the stream so far.
+    event_wait: Makes later work of the stream wait for the event.
     event_sync: Waits for an event.
-    event_query: Whether an event has happened: 0 or 1.
-    memory_info: Bytes that are free, and bytes in all.
-    pointer: What kind of memory an address is in, and its allocation (NULL and 0 when not
-        known).
-    peer_access: Whether a device reaches the memory of another one of the table: 0 it cannot, 1
-        it could, 2 it does.
-    peer_access_set: Lets a device reach the memory of another one (`enabled` 1), or ends that
-        (0). That it is so already is no failure.
+    event_query: Whether an event has completed: 0 or 1.
+    memory_info: Free and total bytes.
+    pointer: The kind of memory of an address, and its allocation (NULL and 0 when not known).
+    peer_access: Whether a device can access the memory of another one of the table: 0 no, 1
+        yes, 2 enabled.
+    peer_access_set: Enables (`enabled` 1) or disables (0) a device's access to the memory of
+        another one. No change is no failure.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -299,22 +298,21 @@ class dlrs_backend(Structure):
 
 class dlrs_byte_plan(Structure):
     """A copy in bytes: `shape` items of `item_nbytes` contiguous bytes each. Normalised: no extent is
-    1, destination strides are positive and sorted, outermost first, and what is contiguous on both
-    sides is one item; so a contiguous copy has `ndim` 0.
+    1, destination strides are positive and sorted, outermost first, and bytes contiguous on both
+    sides are one item; so a contiguous copy has `ndim` 0.
 
     struct_size: `sizeof(dlrs_byte_plan)`.
     ndim: Number of dimensions, 0 to 64.
     src_device: Device of the source.
     dst_device: Device of the destination.
-    src: Address of the first item of the source; on devices with opaque handles the handle.
-    dst: Address of the first item of the destination; on devices with opaque handles the
-        handle.
+    src: Address of the first item of the source, or the opaque handle.
+    dst: Address of the first item of the destination, or the opaque handle.
     src_offset: Bytes from `src` to the first item: 0 unless it is a handle.
     dst_offset: Bytes from `dst` to the first item: 0 unless it is a handle.
     item_nbytes: Contiguous bytes of one item.
     shape: Extents, `ndim` of them.
-    src_strides: Bytes from item to item of the source: any, 0 and negative included.
-    dst_strides: Bytes from item to item of the destination.
+    src_strides: Strides of the source in bytes: any, 0 and negative included.
+    dst_strides: Strides of the destination in bytes.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -334,9 +332,9 @@ class dlrs_byte_plan(Structure):
 class dlrs_copy_options(Structure):
     """How to copy. All members but `struct_size` may be 0.
 
-    There is no option to write to what is READ_ONLY: who knows better describes it without the flag
-    (dlrs_copy_desc). Memory of the host on the way from or to a device is chosen by the backend;
-    scratch memory comes from malloc.
+    There is no option to write to READ_ONLY data: to do so, describe it without the flag
+    (dlrs_copy_desc). The backend chooses the host memory of its staging buffers; scratch memory
+    comes from malloc.
 
     Order: a side has a stream, which is
 
@@ -348,32 +346,30 @@ class dlrs_copy_options(Structure):
      of the CPU     none                                that one, of the other side's
                                                         device: the call waits for it
 
-    and every function that takes these options keeps to one rule: the work starts after what the
-    source's stream has been given until now, and after what the destination's stream has been
-    given until now, which may still be reading; what the destination's stream is given from now
-    on sees the result. Without DLRS_COPY_ASYNC the call also returns after it. Work on pinned
-    memory is known only to who enqueued it: name its stream, or wait for it before. Where the CPU
-    does the work, or the two sides have different backends, the call waits for streams; the CPU
-    touches managed memory of a device without concurrentManagedAccess only while that device does
-    nothing. What dlrs_ready_record recorded for a side comes first in any case, and stands for the
-    stream of a source that has none by name.
+    and every function that takes these options follows one rule: the copy starts after the work
+    enqueued so far on the source's stream, and on the destination's stream, which may still be
+    reading; later work on the destination's stream sees the result. Without DLRS_COPY_ASYNC the
+    call also returns after it. Work on pinned memory is known only to the caller: give its stream,
+    or wait for it before. Where the CPU copies, or the two sides have different backends, the call
+    waits for streams; the CPU accesses managed memory of a device without concurrentManagedAccess
+    only while that device is idle. What dlrs_ready_record recorded for a side is waited for in any
+    case, and replaces the stream of a source where none is given.
 
     CUDA's 1 (legacy) and 2 (per thread) are streams of the device, or of the current context
-    where the memory is not a device's. A stream that is being captured waits for no default
-    stream: a graph cannot wait for what nobody captures. What would have to wait for a capture
-    answers DLRS_CAPTURING, and DLRS_STREAM a stream that is named where there is none.
+    where the memory is not a device's. A stream that is being captured does not wait for a default
+    stream: a graph cannot wait for work outside it. DLRS_CAPTURING: the copy would have to wait for
+    a capture. DLRS_STREAM: a stream is given for a side that has none.
 
     struct_size: `sizeof(dlrs_copy_options)`.
     flags: `DLRS_COPY_*` bits.
-    threads: Threads that may work on one copy: 0 lets the library decide, by the processors
-        that the calling thread may run on; 1 uses only the caller's.
+    threads: Most threads for one copy: 0 lets the library decide, by the processors that the
+        calling thread may run on; 1 uses only the caller's.
     reserved: Must be 0.
     parallel_for: Runs the parts of a copy on the caller's own pool; NULL to spawn and join
         threads.
-    parallel_context: Handed to `parallel_for`.
-    src_stream: Stream on which the source's elements are being made; NULL: see Order.
-    dst_stream: Stream on which the destination is being read and the result will be used; NULL:
-        see Order.
+    parallel_context: Passed to `parallel_for`.
+    src_stream: Stream that computes the source's elements; NULL: see Order.
+    dst_stream: Stream that reads the destination and will use the result; NULL: see Order.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -389,9 +385,9 @@ class dlrs_copy_options(Structure):
 class dlrs_error(Structure):
     """The details of a failure, in the caller's memory.
 
-    Set `struct_size` to `sizeof(dlrs_error)` before the first call; no call changes it. A call
-    that fails writes the other members, as many as `struct_size` covers; one that succeeds writes
-    nothing. The message is UTF-8, always ends with NUL and never holds an address.
+    Set `struct_size` to `sizeof(dlrs_error)` before the first call; no call changes it. A call that
+    fails writes the other members that `struct_size` covers; one that succeeds writes nothing. The
+    message is UTF-8, always ends with NUL and never contains an address.
 
     struct_size: `sizeof(dlrs_error)`.
     status: The status that the function returned.
@@ -399,13 +395,14 @@ class dlrs_error(Structure):
     field: Which member of it, a `dlrs_field`.
     dimension: Which dimension, or -1.
     driver_code: The driver's own code, or 0.
-    value: The value found, where there is one.
-    limit: The limit that it broke, where there is one.
+    value: The value found, if any.
+    limit: The limit that it exceeds, if any.
     message: Function, argument, member, what is wrong, value, limit, and what to do.
-    text_start: Where in message it says what is wrong, with value and limit: the first byte.
-    text_end: One past its last byte; the same as text_start when there was no room for it.
-    hint_start: Where in message it says what to do: the first byte.
-    hint_end: One past its last byte; the same as hint_start when there is none, or was no room.
+    text_start: First byte of the part of message that describes the error, with value and
+        limit.
+    text_end: One past its last byte; equal to text_start if there was no room.
+    hint_start: First byte of the part of message that gives the remedy.
+    hint_end: One past its last byte; equal to hint_start if there is none, or no room.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -424,11 +421,11 @@ class dlrs_error(Structure):
 
 
 class dlrs_fault(Structure):
-    """Where a function of a backend says more about a failure. All 0 when it is called.
+    """Details of a failure, from a function of a backend. All 0 when it is called.
 
     driver_code: The driver's own code.
     reserved: Must stay 0.
-    detail: What went wrong, as static ASCII text; NULL for the status's own words.
+    detail: The error, as static ASCII text; NULL for that of the status.
     """
     _fields_ = [
         ("driver_code", c_int32),
@@ -437,22 +434,21 @@ class dlrs_fault(Structure):
 
 
 class dlrs_import_options(Structure):
-    """What an imported tensor must be. All members but `struct_size` may be 0.
+    """Requirements on an imported tensor. All members but `struct_size` may be 0.
 
     struct_size: `sizeof(dlrs_import_options)`.
-    level: What is checked, a `dlrs_level`; 0 for DLRS_LEVEL_STRICT.
-    copy: Whether a copy may be made where the tensor itself does not serve: -1 never, 0 if
-        needed, 1 always.
+    level: The level of validation, a `dlrs_level`; 0 for DLRS_LEVEL_STRICT.
+    copy: Whether to copy: -1 never, 0 if the tensor does not meet the requirements, 1 always.
     order: Dense in this order: 'C', 'F', 'A' (C or F), 'K' (any dense); 0 for any layout.
     align_bytes: Alignment of the first element in bytes, a power of two; 0 for any.
     writable: Not 0: the data must be writable.
     copy_options: How a copy is made; NULL for the defaults.
-    device_types: The device types that are taken: bit n is type n; 0 is any. Of a tensor that
-        is copied to a device by dlrs_py_import, the type of that one.
-    ranks: The numbers of dimensions that are taken: bit n is n of them; 0 is any. Exactly 2 is
-        `1 << 2`, at most 9 is `(1 << 10) - 1`.
-    dtypes: The dtypes that are taken; NULL is any.
-    dtypes_count: How many dtypes there are.
+    device_types: The accepted device types: bit n is type n; 0 is any. If dlrs_py_import copies
+        to a device, the type of that device counts.
+    ranks: The accepted numbers of dimensions: bit n is n of them; 0 is any. Exactly 2 is `1 <<
+        2`, at most 9 is `(1 << 10) - 1`.
+    dtypes: The accepted dtypes; NULL is any.
+    dtypes_count: The number of dtypes.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -469,13 +465,13 @@ class dlrs_import_options(Structure):
 
 
 class dlrs_pointer_info(Structure):
-    """What a driver knows about an address.
+    """What a driver reports about an address.
 
     struct_size: `sizeof(dlrs_pointer_info)`.
     reserved: Must be 0.
-    device: The kind of memory and its device, as a DLTensor would say.
-    base: Start of the allocation it lies in; NULL when the driver does not tell.
-    nbytes: Size of that allocation in bytes; 0 when the driver does not tell.
+    device: The kind of memory and its device, as in a DLTensor.
+    base: Start of its allocation; NULL when the driver does not report it.
+    nbytes: Size of that allocation in bytes; 0 when the driver does not report it.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -486,16 +482,15 @@ class dlrs_pointer_info(Structure):
 
 
 class dlrs_pool_options(Structure):
-    """What a pool is to be. All members but `struct_size` may be 0.
+    """Options of a pool. All members but `struct_size` may be 0.
 
     struct_size: `sizeof(dlrs_pool_options)`.
-    device: The one device that the pool serves; {0, 0} for the CPU.
-    limit_nbytes: No more than this is taken from `base`, in use and kept together; 0 for no
-        limit. Sizes of blocks count; the library's own memory takes the alignment of each on
-        top.
-    base: Where blocks come from; NULL for the library's own memory, on the CPU only. Read
+    device: The device of the pool; {0, 0} for the CPU.
+    limit_nbytes: Most bytes to allocate from `base`, in use and cached together; 0 for no
+        limit. Block sizes count; the library's own memory adds each block's alignment.
+    base: Allocator of the blocks; NULL for the library's own memory, on the CPU only. Read
         during the call; `alloc`, `free` and `context` are kept until the pool and its last
-        block are gone.
+        block are freed.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -505,16 +500,16 @@ class dlrs_pool_options(Structure):
 
 
 class dlrs_pool_statistics(Structure):
-    """What a pool holds and did. Sizes are of whole blocks, which are larger than what was asked for:
-    by less than a quarter, above 256 bytes.
+    """State and counters of a pool. Sizes are of whole blocks, which exceed the request by less than a
+    quarter, above 256 bytes.
 
     struct_size: `sizeof(dlrs_pool_statistics)`.
     live_nbytes: Bytes in use.
     live_blocks: Blocks in use.
-    cached_nbytes: Bytes kept for reuse.
-    cached_blocks: Blocks kept for reuse.
-    hits: Requests answered with a block that was kept.
-    misses: Requests answered by asking `base`, refused ones included.
+    cached_nbytes: Bytes cached for reuse.
+    cached_blocks: Blocks cached for reuse.
+    hits: Requests served from the cache.
+    misses: Requests passed to `base`, failed ones included.
     limit_nbytes: The limit, 0 for none.
     """
     _fields_ = [
@@ -532,11 +527,10 @@ class dlrs_print_options(Structure):
     """How to print. A member that is 0 means NumPy's default.
 
     struct_size: `sizeof(dlrs_print_options)`.
-    edge_items: How many elements at each edge of a dimension are shown of a large tensor; 0 for
-        3.
-    threshold: Above this many elements a tensor is large; 0 for 1000.
-    line_width: Where lines break; 0 for 75.
-    precision: The most digits behind the point; 0 for 8.
+    edge_items: Elements printed at each edge of a dimension of a large tensor; 0 for 3.
+    threshold: A tensor with more elements than this is large; 0 for 1000.
+    line_width: Columns of a line; 0 for 75.
+    precision: Most digits after the decimal point; 0 for 8.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -547,7 +541,7 @@ class dlrs_print_options(Structure):
 
 
 class dlrs_py_kind(Structure):
-    """Which exception stands for a failure.
+    """The exception for a failure.
 
     status: A status, or a class of them as its hundreds: 200 is all of 2xx.
     field: The `dlrs_field` at fault, or DLRS_FIELD_NONE for any.
@@ -560,14 +554,14 @@ class dlrs_py_kind(Structure):
 
 
 class dlrs_py_error_options(Structure):
-    """In whose words a failure is raised. All members but `struct_size` may be 0.
+    """How a failure is raised. All members but `struct_size` may be 0.
 
     struct_size: `sizeof(dlrs_py_error_options)`.
-    kinds_count: How many kinds there are.
-    kinds: The exceptions that are not those of dlrs_error_forward; of several that fit, the
-        first counts. NULL for none.
-    prefix: What the message starts with, in place of function, argument and member: then it
-        ends before the name of the status. "" for nothing, NULL for the message as it is.
+    kinds_count: The number of kinds.
+    kinds: Exceptions in place of those of dlrs_error_forward; the first match is used. NULL for
+        none.
+    prefix: Replaces function, argument and member at the start of the message, which then ends
+        before the name of the status. "" for nothing, NULL for the whole message.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -577,21 +571,20 @@ class dlrs_py_error_options(Structure):
 
 
 class dlrs_py_import_options(Structure):
-    """How to take a Python object in. All members but `struct_size` may be 0.
+    """How to import a Python object. All members but `struct_size` may be 0.
 
     struct_size: `sizeof(dlrs_py_import_options)`.
     flags: `DLRS_PY_*` bits.
-    stream: The stream on which the tensor will be used, as dlrs_stream_to_py numbers it; 0 or
+    stream: The stream that will use the tensor, as dlrs_stream_to_py returns it; 0 or
         DLRS_PY_STREAM_NONE for the default stream. One of dl_device, if that is given. Not
-        passed on for data in memory of the CPU or pinned memory.
-    dl_device: Where the tensor is wanted; device_type 0 for wherever it is.
-    import_options: What the tensor must be, and whether it may be copied; NULL for the
-        defaults.
-    protocols: The ways that may be gone, in the order of their bits; 0 is all of them. A
-        from_dlpack takes DLRS_PY_EXCHANGE_API and DLRS_PY_DUNDER_DLPACK.
+        passed to the producer for CPU or pinned memory.
+    dl_device: The device of the result; device_type 0 for that of the object.
+    import_options: Requirements on the tensor, and whether to copy; NULL for the defaults.
+    protocols: The protocols to try, in the order of their bits; 0 is all of them. A from_dlpack
+        uses DLRS_PY_EXCHANGE_API and DLRS_PY_DUNDER_DLPACK.
     reserved: Must be 0.
-    device: `device` of a from_dlpack, a Python object: a pair of integers, or a name as
-        dlrs_device_parse takes it; NULL and None leave dl_device.
+    device: `device` of a from_dlpack, a Python object: a pair of integers, or a name as for
+        dlrs_device_parse; NULL and None leave dl_device.
     copy: `copy` of a from_dlpack, a Python object: True or False; NULL and None leave
         import_options->copy.
     """
@@ -608,15 +601,14 @@ class dlrs_py_import_options(Structure):
 
 
 class dlrs_py_request(Structure):
-    """What a consumer passed to `__dlpack__`: borrowed objects; NULL and None are the default.
+    """The arguments of `__dlpack__`: borrowed objects; NULL and None are the default.
 
     struct_size: `sizeof(dlrs_py_request)`.
     stream: `stream`: an integer, see dlrs_stream_from_py.
-    max_version: `max_version`: two integers; None asks for the legacy struct.
+    max_version: `max_version`: two integers; None requests the legacy struct.
     dl_device: `dl_device`: two integers, device type and ordinal.
     copy: `copy`: true always, false never, None if needed.
-    work_stream: Not the consumer's: the stream on which the data is being made; NULL for the
-        default one.
+    work_stream: From the producer: the stream that computes the data; NULL for the default one.
     """
     _fields_ = [
         ("struct_size", c_uint32),
@@ -628,13 +620,13 @@ class dlrs_py_request(Structure):
 
 
 class dlrs_view_step(Structure):
-    """One step of a view. Members that the step does not take may be 0.
+    """One step of a view. Members that the step does not use may be 0.
 
     struct_size: `sizeof(dlrs_view_step)`; the same in every step of an array.
     op: A `dlrs_view_op`.
     axis: Counts from the end when negative.
     other_axis: The second axis.
-    ndim: Values in `shape`, and in `strides` where the step takes them.
+    ndim: Number of values in `shape`, and in `strides` if the step uses them.
     dtype: The dtype.
     start: The first number.
     stop: The second number.

@@ -86,7 +86,7 @@ class DeviceType(IntEnum):
 
 
 class StatusCode(IntEnum):
-    """What a function answers. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
+    """Return value of a function. 0 is success; `status / 100` is the class: 1 argument, 2 malformed
     tensor, 3 policy, 4 resource, 5 unavailable or unsupported, 6 device, 9 internal. The numbers
     are stable and never reused.
     """
@@ -97,9 +97,9 @@ class StatusCode(IntEnum):
     NULL_ARG = 101
     # A pointer to a struct or array is not aligned for it.
     MISALIGNED_STRUCT = 102
-    # `struct_size` is not one this library knows.
+    # `struct_size` is not supported.
     STRUCT_SIZE = 103
-    # An argument's value is outside what the function takes.
+    # An argument's value is out of range.
     BAD_ARG = 104
     # The caller's buffer is too small.
     BUF_SMALL = 105
@@ -137,11 +137,11 @@ class StatusCode(IntEnum):
     DTYPE_LANES = 215
     # An element of a packed sub-byte tensor would start inside a byte.
     SUBBYTE = 216
-    # The device type is not one of DLPack 1.3, or not one the function serves.
+    # The device type is not one of DLPack 1.3, or the function does not support it.
     DEVICE_TYPE = 217
     # The device ordinal is negative, or does not exist.
     DEVICE_ID = 218
-    # A stride in bytes is no multiple of the item size, which DLPack cannot say.
+    # A stride in bytes is no multiple of the item size, which DLPack cannot express.
     STRIDES_UNEVEN = 219
     # The data is read-only.
     READ_ONLY = 301
@@ -159,7 +159,7 @@ class StatusCode(IntEnum):
     REENTRANT = 307
     # No view has the wanted shape: a copy is needed.
     NOT_VIEWABLE = 308
-    # The layout, device or writability asked for needs a copy, which was forbidden.
+    # The requested layout, device or writability needs a copy, which was forbidden.
     COPY_NEEDED = 309
     # The tensor was not made by this library.
     FOREIGN = 310
@@ -187,7 +187,7 @@ class StatusCode(IntEnum):
     PEER = 602
     # The stream is not usable here.
     STREAM = 603
-    # The stream is being captured and the work cannot be.
+    # The stream is being captured and the operation cannot be.
     CAPTURING = 604
     # A kernel could not be loaded or launched.
     LAUNCH = 605
@@ -199,7 +199,7 @@ class StatusCode(IntEnum):
     FORKED = 608
     # The driver is shutting down with the process.
     SHUTDOWN = 609
-    # A defect of this library or an impossible answer of a driver.
+    # A defect of this library or an impossible result from a driver.
     INTERNAL = 901
 
 
@@ -241,31 +241,31 @@ class Field(IntEnum):
 
 
 class LegacyPolicy(IntEnum):
-    """What to do with flags that the legacy struct cannot carry."""
+    """Handling of a flag that the legacy struct lacks."""
 
-    # Refuse a tensor that is read-only.
+    # Reject a read-only tensor.
     REFUSE = 0
-    # Give a read-only tensor away without saying so: the consumer must know.
+    # Drop the flag: the consumer must know that the data is read-only.
     DROP = 1
     # Copy a read-only tensor.
     COPY = 2
 
 
 class Level(IntEnum):
-    """How much is demanded. Higher levels include the lower ones."""
+    """How much is checked. Higher levels include the lower ones."""
 
-    # The struct can be walked: version, ndim, pointers, extents not negative, dtype sized.
+    # The struct is readable: version, ndim, pointers, extents not negative, dtype sized.
     STRUCT = 1
     # Also every element has an address: sizes, strides, data and byte_offset.
     LAYOUT = 2
-    # Also everything is known to DLPack 1.3: dtype, device, flags, strides given, whole bytes.
+    # Also everything is defined by DLPack 1.3: dtype, device, flags, strides given, whole bytes.
     STRICT = 3
-    # Also the driver of the device, where it tells, knows the memory as what the tensor says.
+    # Also the device's driver, if it can tell, reports the kind of memory that the tensor has.
     DEVICE = 4
 
 
 class ViewOp(IntEnum):
-    """The steps: each does what the function with its name does, and takes these members."""
+    """The steps: each does what the function of the same name does, and uses these members."""
 
     # shape, strides, ndim; start is the offset.
     AS_STRIDED = 1
@@ -281,7 +281,7 @@ class ViewOp(IntEnum):
     UNFOLD = 6
     # axis, other_axis; start is the offset.
     DIAGONAL = 7
-    # shape are the axes; ndim.
+    # shape has the axes; ndim.
     PERMUTE = 8
     # axis, other_axis.
     TRANSPOSE = 9
@@ -295,27 +295,27 @@ class ViewOp(IntEnum):
     EXPAND = 13
     # dtype.
     BITCAST = 14
-    # start is the lanes.
+    # start is the number of lanes.
     LANES = 15
-    # No member.
+    # None.
     READ_ONLY = 16
-    # start is what to normalize.
+    # start has the DLRS_NORMALIZE_* bits.
     NORMALIZE = 17
 
 
 class Answer(IntEnum):
-    """An answer that may not be found within bounded work."""
+    """Result of a query whose work is bounded."""
 
     # Proved: no.
     NO = 0
     # Proved: yes.
     YES = 1
-    # Not found out: be careful.
+    # Not decided within the bound.
     UNDECIDED = 2
 
 
 class Notation(IntEnum):
-    """Who writes it so."""
+    """Notations of dtypes in other interfaces."""
 
     # The buffer protocol and the module struct: `f`, `<d`, `Zf`, `?`, `4f`.
     PEP3118 = 1
@@ -341,15 +341,15 @@ class CopyFlags(IntFlag):
 
     # Source and destination may share memory: the result is as if copied through a temporary.
     ALLOW_OVERLAP = 1
-    # Elements are moved as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted.
+    # Elements are copied as bytes: dtypes unknown to DLPack 1.3 and opaque handles are accepted.
     RAW_BYTES = 2
-    # A copy that a device carries out alone may return once it is enqueued. The caller keeps source
-    # and destination alive, and the source's elements unchanged, until the stream has got there
-    # (dlrs_stream_sync, an event, or dlrs_release_after_take). Copies that need memory of the host
-    # for the way wait as without this flag.
+    # A copy by a device alone may return once it is enqueued. The caller keeps source and
+    # destination alive, and the source's elements unchanged, until the stream has completed it
+    # (dlrs_stream_sync, an event, or dlrs_release_after_take). Copies that need a staging buffer in
+    # host memory wait as without this flag.
     ASYNC = 4
-    # Of dlrs_cast and dlrs_fill only: what is too large for the destination's dtype becomes the
-    # largest finite value of its sign. Without it integers keep their low bits, and floats become
+    # For dlrs_cast and dlrs_fill only: values too large for the destination's dtype become its
+    # largest finite value of that sign. Without it integers keep their low bits, and floats become
     # infinity, or NaN where there is none.
     SATURATE = 8
 
@@ -361,16 +361,16 @@ class NormalizeFlags(IntFlag):
     OFFSET = 1
     # Give every extent of 1 the stride 1, and an empty tensor compact strides.
     STRIDES = 2
-    # Drop extents of 1 and merge dimensions that lie behind each other.
+    # Drop extents of 1 and merge dimensions that are contiguous with each other.
     MERGE = 4
 
 
 class Equal(IntEnum):
     """How dlrs_equal compares."""
 
-    # Elements are equal when their bits are: -0 is not 0, and a NaN equals itself.
+    # Elements are equal if their bits are: -0 is not 0, and a NaN equals itself.
     BITS = 1
-    # Elements are equal when their numbers are: -0 is 0, and NaN is not equal to anything.
+    # Elements are equal if their values are: -0 is 0, and NaN is not equal to anything.
     VALUES = 2
     # As DLRS_EQUAL_VALUES, but any NaN is equal to any other.
     VALUES_OR_NAN = 3
@@ -379,26 +379,26 @@ class Equal(IntEnum):
 class AttachWhen(IntEnum):
     """When what is attached is called."""
 
-    # Run the callback while the data is still there, before it is freed.
+    # Run the callback before the data is freed.
     BEFORE_FREE = 0
-    # Run the callback when the data of this tensor has been freed. A view has no data of its own:
-    # its base's may stay.
+    # Run the callback after the data of this tensor is freed. A view has no own data: that of its
+    # base may stay.
     AFTER_FREE = 1
 
 
 class PyImportFlags(IntFlag):
     """`flags` of dlrs_py_import_options."""
 
-    # Legacy tensors are taken as writable: their struct cannot say, and read-only is assumed.
+    # Treat legacy tensors as writable: their struct lacks the flag, and read-only is the default.
     LEGACY_WRITABLE = 1
 
 
 class PyProtocols(IntFlag):
     """`protocols` of dlrs_py_import_options."""
 
-    # Of `protocols`: the exchange API of the object's type. `__dlpack__` is called in place of it
-    # where a tensor requires gradients or has complex elements: PyTorch's API exports what its
-    # `__dlpack__` refuses.
+    # Of `protocols`: the exchange API of the object's type. `__dlpack__` is called instead where a
+    # tensor requires gradients or has complex elements: PyTorch's API exports what its `__dlpack__`
+    # rejects.
     EXCHANGE_API = 1
     # Of `protocols`: `__dlpack__`.
     DUNDER_DLPACK = 2
