@@ -98,7 +98,7 @@ pub unsafe fn copy_to_bytes(bytes: Bytes, pair: &mut Pair, options: &Options) ->
     let needed = packed_nbytes(src).of(*source)?;
     if bytes.nbytes < needed {
         let error = Error::new(DLRS_BUF_SMALL).of(bytes.nbytes_arg);
-        let error = error.detail("room for fewer bytes than the elements have");
+        let error = error.detail("the buffer is smaller than the elements");
         return Err(error.value_u64(bytes.nbytes).limit_u64(needed));
     }
     // SAFETY: as many bytes as the elements need.

@@ -99,7 +99,7 @@ impl Scratch {
             Some(memory) => Ok(Scratch(Some(memory))),
             None => {
                 let error = Error::new(DLRS_NOMEM).value_u64(nbytes);
-                Err(error.detail("no memory to copy through"))
+                Err(error.detail("no memory for a staging buffer"))
             }
         }
     }

@@ -219,7 +219,9 @@ fn lacking(src: &Snapshot, import: &Import) -> Option<Error> {
     if let Some(order) = import.order
         && !layout::is_contiguous(src.shape(), src.strides(), order)
     {
-        return Some(needed.field(DLRS_FIELD_STRIDES).detail("the layout is not dense as asked"));
+        return Some(
+            needed.field(DLRS_FIELD_STRIDES).detail("the layout is not dense as requested"),
+        );
     }
     if import.align_bytes > 1 {
         let addressed = src.check_addressed();

@@ -76,7 +76,7 @@ impl<'a> Scan<'a> {
         if self.rest().is_empty() { Ok(()) } else { Err(self.fail()) }
     }
 
-    /// The error that the text is not understood from here on: the position is its value.
+    /// The error that the text cannot be parsed from here on: the position is its value.
     #[cold]
     pub fn fail(&self) -> Error {
         Error::new(Status::DLRS_PARSE).value(self.position as i64)

@@ -156,7 +156,7 @@ fn transposes() {
     }
 }
 
-/// Large faces of one and two bytes: every alignment of both sides and of both sides' lines, lines in
+/// Large matrices of one and two bytes: every alignment of both sides and of their lines, lines in
 /// either order, extents around those of a tile.
 #[test]
 fn narrow_faces() {

@@ -170,7 +170,7 @@ fn check_version(header: u32) -> Result<()> {
     if header / 1_000_000 == library / 1_000_000 && header <= library {
         return Ok(());
     }
-    let error = Error::new(DLRS_VERSION).detail("header and library do not fit each other");
+    let error = Error::new(DLRS_VERSION).detail("header and library are incompatible");
     Err(error.of(Arg::header_version).value(header.into()).limit(library.into()))
 }
 

@@ -25,7 +25,7 @@ pub(super) unsafe fn value_options(
     let options = unsafe { CopyArgs::read_with(options, argument, DLRS_COPY_SATURATE) }?;
     if options.raw_bytes {
         let error = Error::new(DLRS_BAD_ARG).option("flags").of(argument);
-        return Err(error.detail("DLRS_COPY_RAW_BYTES does not go with elements as numbers"));
+        return Err(error.detail("DLRS_COPY_RAW_BYTES cannot be combined with a conversion"));
     }
     Ok(options)
 }

@@ -220,7 +220,7 @@ pub fn elements(tensor: &Snapshot) -> Elements<'_> {
 fn overlap_error(status: Status, verdict: Verdict) -> Error {
     match verdict {
         Verdict::Undecided => {
-            Error::new(status).detail("sharing of memory is undecided within bounds, so refused")
+            Error::new(status).detail("whether memory is shared cannot be decided")
         }
         _ => Error::new(status),
     }
@@ -324,7 +324,7 @@ pub fn check_host(tensor: &Snapshot, options: &Options) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    let error = error.detail("only the CPU does this, and it does not reach this device's memory");
+    let error = error.detail("only supported on the CPU, which cannot access this device's memory");
     Err(error.value(tensor.device.device_type.into()))
 }
 
@@ -342,12 +342,12 @@ pub fn check_pointer(tensor: &Snapshot, rules: Rules) -> Result<()> {
         known => known?,
     };
     let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
-    let error = error.detail("the driver knows this memory as another kind of device's");
+    let error = error.detail("the driver reports another device type for this memory");
     if known.device.device_type != said.device_type {
         return Err(error.value(said.device_type.into()).limit(known.device.device_type.into()));
     }
     let error = Error::new(DLRS_DEVICE_ID).field(DLRS_FIELD_DEVICE_ID);
-    let error = error.detail("the driver knows this memory as another device's");
+    let error = error.detail("the driver reports another device for this memory");
     if known.device.device_id != said.device_id {
         return Err(error.value(said.device_id.into()).limit(known.device.device_id.into()));
     }

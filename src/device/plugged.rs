@@ -304,13 +304,14 @@ fn answer(status: i32, fault: &dlrs_fault) -> Result<()> {
         None => Error::new(DLRS_CALLBACK)
             .value(status.into())
             .driver(fault.driver_code)
-            .detail("the backend answered with a number that is no status"),
+            .detail("the backend returned a number that is no status"),
     })
 }
 
 /// A handle that must not be NULL.
 fn handle(handle: *mut c_void) -> Result<NonNull<c_void>> {
-    let nothing = Error::new(DLRS_INTERNAL).detail("the backend reported success and gave nothing");
+    let nothing =
+        Error::new(DLRS_INTERNAL).detail("the backend reported success and returned nothing");
     NonNull::new(handle).ok_or(nothing)
 }
 
@@ -336,7 +337,7 @@ impl Backend for Plugged {
         ask!(self.0, device_count, QUESTIONS, device_type, &mut count)?;
         if count < 0 {
             let error = Error::new(DLRS_CALLBACK).value(count.into());
-            return Err(error.detail("the backend counts fewer than no devices"));
+            return Err(error.detail("the backend reports a negative number of devices"));
         }
         Ok(count)
     }
@@ -359,7 +360,9 @@ impl Backend for Plugged {
             // SAFETY: what was just allocated, for the same values.
             let _ = unsafe { self.free(device, data, nbytes, align_bytes, stream) };
             let error = Error::new(DLRS_MISALIGNED).value(off as i64).limit(align_bytes as i64);
-            return Err(error.detail("the backend gave memory that is not aligned as asked"));
+            return Err(
+                error.detail("the backend returned memory that is not aligned as requested")
+            );
         }
         Ok(data)
     }
@@ -481,7 +484,7 @@ impl Backend for Plugged {
             0..=2 => Ok(reach),
             _ => {
                 let error = Error::new(DLRS_CALLBACK).value(reach.into()).limit(2);
-                Err(error.detail("the backend's answer about access is none of 0, 1 and 2"))
+                Err(error.detail("the backend's peer_access returned none of 0, 1 and 2"))
             }
         }
     }

@@ -200,8 +200,8 @@ impl Status {
             ),
             DLRS_BAD_ARG => (
                 c"DLRS_BAD_ARG",
-                "value is not accepted",
-                "Give a value that the argument takes, within the limit where one is named.",
+                "value is out of range",
+                "Give a value in the documented range of the argument.",
             ),
             DLRS_BUF_SMALL => (
                 c"DLRS_BUF_SMALL",
@@ -210,18 +210,18 @@ impl Status {
             ),
             DLRS_PARSE => (
                 c"DLRS_PARSE",
-                "text is not understood",
+                "text cannot be parsed",
                 "Write dtypes as float32, bfloat16, float32x4, devices as cpu, cuda:0, rocm:1.",
             ),
             DLRS_VERSION => (
                 c"DLRS_VERSION",
                 "DLPack major version is not 1",
-                "Ask the producer for version 1; this tensor can only be released.",
+                "Request version 1 from the producer; this tensor can only be released.",
             ),
             DLRS_FLAGS => (
                 c"DLRS_FLAGS",
-                "flag bits are not known to DLPack 1.3 or do not fit here",
-                "Clear them, or use a library that knows them.",
+                "flag bits are unknown to DLPack 1.3 or do not apply here",
+                "Clear them, or use a library that supports them.",
             ),
             DLRS_NDIM => {
                 (c"DLRS_NDIM", "number of dimensions is out of range", "Use 0 to 64 dimensions.")
@@ -237,7 +237,7 @@ impl Status {
             DLRS_STRIDES_NULL => (
                 c"DLRS_STRIDES_NULL",
                 "strides are NULL, which DLPack forbids since 1.2",
-                "Fill the strides, or take the tensor in with dlrs_import_take.",
+                "Fill the strides, or import the tensor with dlrs_import_take.",
             ),
             DLRS_SIZE_OVERFLOW => (
                 c"DLRS_SIZE_OVERFLOW",
@@ -267,11 +267,11 @@ impl Status {
             DLRS_MISALIGNED => (
                 c"DLRS_MISALIGNED",
                 "first element is not aligned as required",
-                "Copy the tensor, or ask for a smaller alignment.",
+                "Copy the tensor, or request a smaller alignment.",
             ),
             DLRS_DTYPE_CODE => (
                 c"DLRS_DTYPE_CODE",
-                "dtype code is not known to DLPack 1.3",
+                "dtype code is unknown to DLPack 1.3",
                 "Convert the tensor first, or use the LAYOUT level or raw bytes.",
             ),
             DLRS_DTYPE_BITS => (
@@ -289,7 +289,7 @@ impl Status {
             ),
             DLRS_DEVICE_TYPE => (
                 c"DLRS_DEVICE_TYPE",
-                "device type is not one that can be used here",
+                "device type is not supported here",
                 "Move the tensor to a supported device first.",
             ),
             DLRS_DEVICE_ID => (
@@ -305,7 +305,7 @@ impl Status {
             DLRS_READ_ONLY => (
                 c"DLRS_READ_ONLY",
                 "data is read-only",
-                "Copy the tensor, or ask the producer for a writable one.",
+                "Copy the tensor, or request a writable one from the producer.",
             ),
             DLRS_SHAPE_MISMATCH => (
                 c"DLRS_SHAPE_MISMATCH",
@@ -343,12 +343,12 @@ impl Status {
             DLRS_COPY_NEEDED => (
                 c"DLRS_COPY_NEEDED",
                 "a copy is needed but was forbidden",
-                "Allow the copy, or ask for less.",
+                "Allow the copy, or relax the requirements.",
             ),
             DLRS_FOREIGN => (
                 c"DLRS_FOREIGN",
                 "tensor was not made by this library",
-                "Take it in with dlrs_import_take first.",
+                "Import it with dlrs_import_take first.",
             ),
             DLRS_NOMEM => (c"DLRS_NOMEM", "out of memory", "Free memory and call again."),
             DLRS_DEV_OOM => {
@@ -360,7 +360,7 @@ impl Status {
             DLRS_UNSUPPORTED => (
                 c"DLRS_UNSUPPORTED",
                 "not supported",
-                "Use what is supported: another type, layout, device or way to the same end.",
+                "Use a supported type, layout, device or function.",
             ),
             DLRS_DRV_MISSING => {
                 (c"DLRS_DRV_MISSING", "driver library not found", "Install the vendor's driver.")
@@ -392,7 +392,7 @@ impl Status {
             }
             DLRS_CAPTURING => (
                 c"DLRS_CAPTURING",
-                "stream is being captured and this work cannot be",
+                "stream is being captured and this operation cannot be",
                 "End the capture first.",
             ),
             DLRS_LAUNCH => {

@@ -75,7 +75,7 @@ impl Error {
         write!(out, " [{}]. ", name.to_str().unwrap_or(""))?;
         let status = out.nbytes;
         out.write_str(match self.argument() {
-            Some(Arg::nobody) => "Mend the allocator or backend that gave it.",
+            Some(Arg::nobody) => "Fix the allocator or backend that returned it.",
             _ => remedy,
         })?;
         Ok([place, text, status])

@@ -275,7 +275,7 @@ fn device_of(data: *mut c_void, cuda: bool, empty: bool) -> Result<DLDevice> {
         // As the host's own, the next one to look at it would end the process.
         device if device.device_type == DLDeviceType::kDLCPU as i32 => {
             let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DATA);
-            Err(error.detail("the driver knows no memory at the address: is it freed already?"))
+            Err(error.detail("the driver reports no memory at the address: is it freed already?"))
         }
         device => Ok(device),
     }

@@ -175,7 +175,8 @@ unsafe fn ask_for_copy(
             } else if !lacks(python, object, method.as_ptr()) {
                 return Err(raised());
             }
-            return Err(failure.detail("no backend copies it, and the producer takes no copy=True"));
+            return Err(failure
+                .detail("no backend can copy it, and the producer does not accept copy=True"));
         };
         // Nobody else has this memory: a legacy struct's may be written.
         let copy = capsule::consume(python, capsule.as_ptr(), 0)?;

@@ -244,7 +244,9 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
     // SAFETY: the allocator's contract.
     let data = unsafe { alloc(context, nbytes, align_bytes, request.device) };
     if data.is_null() {
-        return Err(Error::new(DLRS_NOMEM).value(nbytes as i64).detail("allocator gave no memory"));
+        return Err(Error::new(DLRS_NOMEM)
+            .value(nbytes as i64)
+            .detail("allocator returned no memory"));
     }
     let device = request.device;
     // SAFETY: gives back exactly what `alloc` returned.
@@ -253,7 +255,7 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
     if off != 0 {
         give_back();
         let error = Error::new(DLRS_MISALIGNED).value_u64(off).limit_u64(align_bytes).of(NOBODY);
-        return Err(error.detail("allocator gave memory that is not aligned as asked"));
+        return Err(error.detail("allocator returned memory that is not aligned as requested"));
     }
     let allocation = Allocation { free, context, data, nbytes, align_bytes, device };
     let spec = spec(request, Data::At(data, 0), Owner::Allocator(allocation));

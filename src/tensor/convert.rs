@@ -97,11 +97,11 @@ fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Resul
     let padded = flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
     if padded && dtype::is_subbyte(dtype) {
         let error = Error::new(DLRS_FLAGS).field(DLRS_FIELD_FLAGS).value_u64(flags);
-        return Err(error.detail("the legacy struct cannot say that sub-byte data is padded"));
+        return Err(error.detail("the legacy struct cannot express that sub-byte data is padded"));
     }
     if flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0 && policy != LegacyPolicy::DLRS_LEGACY_DROP {
         let error = Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS).value_u64(flags);
-        return Err(error.detail("the legacy struct cannot say that data is read-only"));
+        return Err(error.detail("the legacy struct cannot express that data is read-only"));
     }
     Ok(())
 }

@@ -54,7 +54,8 @@ impl View<'_> {
             let dim = self.dim_of(axis, Arg::axis)?;
             let extent = self.extent(dim);
             if extent != 1 {
-                let error = Error::new(DLRS_SHAPE_MISMATCH).detail("only an extent of 1 can go");
+                let error = Error::new(DLRS_SHAPE_MISMATCH)
+                    .detail("only an axis of extent 1 can be removed");
                 return Err(error.dim(dim).value(extent).limit(1));
             }
             self.remove(dim);

@@ -11,7 +11,7 @@ impl View<'_> {
         dtype::legal(dtype).map_err(|e| e.of(Arg::dtype))?;
         if (dtype.code == HANDLE) != (self.dtype.code == HANDLE) {
             let error = Error::new(DLRS_DTYPE_MISMATCH).of(Arg::dtype);
-            let error = error.detail("opaque handles are not bits, and bits no handles");
+            let error = error.detail("opaque handles cannot be converted to or from bits");
             return Err(error.value(dtype.code.into()).limit(self.dtype.code.into()));
         }
         self.recast(dtype)
@@ -26,7 +26,7 @@ impl View<'_> {
         }
         let Some(last) = self.ndim().checked_sub(1) else {
             let error = Error::new(DLRS_NOT_VIEWABLE).of(Arg::dtype).value(to.into());
-            let error = error.detail("a 0-d tensor has no axis to hold elements of other bits");
+            let error = error.detail("a 0-d tensor has no axis for elements of another size");
             return Err(error.limit(from.into()));
         };
         let (extent, empty) = (self.extent(last), self.is_empty());

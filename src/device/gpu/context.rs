@@ -219,7 +219,9 @@ impl Driver {
         unsafe {
             self.get_device(&mut current)?;
             if current < 0 {
-                return Err(Error::new(DLRS_INTERNAL).detail("the driver names no current device"));
+                return Err(
+                    Error::new(DLRS_INTERNAL).detail("the driver reports no current device")
+                );
             }
             if is_handle(stream) {
                 match self.stream_device(stream, &mut owner) {

@@ -140,7 +140,7 @@ pub fn primary(driver: &Driver, ordinal: i32) -> Result<Ptr> {
     // SAFETY: a device's number, and a place for the answer.
     unsafe { driver.cu_primary_retain(&mut context, handle)? };
     if context.is_null() {
-        return Err(Error::new(DLRS_INTERNAL).detail("the driver gave no context"));
+        return Err(Error::new(DLRS_INTERNAL).detail("the driver returned no context"));
     }
     match device.context.compare_exchange(null_mut(), context, AcqRel, Acquire) {
         Ok(_) => Ok(context),

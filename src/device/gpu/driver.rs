@@ -294,7 +294,7 @@ impl Driver {
         }
         if count < 0 {
             let error = Error::new(DLRS_DRV_INIT).value(count.into());
-            return Err(error.detail("the driver gives an impossible number of devices"));
+            return Err(error.detail("the driver reports an impossible number of devices"));
         }
         if count == 0 {
             return Err(Error::new(DLRS_NO_DEVICE));

@@ -33,7 +33,7 @@ fn failed(code: i32) -> Error {
     if code == OUT_OF_MEMORY {
         return Error::new(DLRS_NOMEM);
     }
-    Error::new(DLRS_LAUNCH).driver(code).detail("hiprtc does not compile the kernels")
+    Error::new(DLRS_LAUNCH).driver(code).detail("hiprtc cannot compile the kernels")
 }
 
 /// The address of a function of hiprtc's.

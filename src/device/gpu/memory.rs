@@ -67,7 +67,7 @@ impl Driver {
         // SAFETY: allocated above.
         let _ = unsafe { self.free(memory, data, stream) };
         let error = Error::new(DLRS_MISALIGNED).value(align_bytes as i64);
-        Err(error.detail("the driver gives no memory of this alignment"))
+        Err(error.detail("the driver does not allocate with this alignment"))
     }
 
     /// Gives memory back, after the stream's work or all of the device's.
@@ -163,7 +163,7 @@ impl Driver {
             Some(device) if device == ordinal => Ok(()),
             None => Err(unknown
                 .driver(INVALID_VALUE)
-                .detail("the driver knows no memory at this address")),
+                .detail("the driver reports no memory at this address")),
             Some(device) => match self.known(data)? {
                 Some((Memory::Device, _)) => {
                     let error = Error::new(DLRS_DEVICE_ID).field(DLRS_FIELD_DEVICE_ID);

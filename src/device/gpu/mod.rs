@@ -178,6 +178,7 @@ impl Gpu {
 }
 
 fn given(handle: *mut c_void) -> Result<NonNull<c_void>> {
-    let nothing = Error::new(DLRS_INTERNAL).detail("the driver reports success and gives nothing");
+    let nothing =
+        Error::new(DLRS_INTERNAL).detail("the driver reports success and returns nothing");
     NonNull::new(handle).ok_or(nothing)
 }

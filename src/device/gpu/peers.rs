@@ -53,7 +53,7 @@ impl Driver {
         let (device, _) = (self.device(ordinal)?, self.device(peer)?);
         if ordinal == peer {
             let own = Error::new(DLRS_PEER).value(peer.into());
-            let own = own.detail("a device always reaches its own memory");
+            let own = own.detail("a device can always access its own memory");
             return if enabled { Ok(()) } else { Err(own) };
         }
         // SAFETY: devices that exist; on CUDA a primary context, which is kept.

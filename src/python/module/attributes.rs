@@ -106,7 +106,7 @@ attributes! {
         |python, tensor| whole(python, tensor.flags);
     ReadOnly, c"readonly", "Whether the elements must not be written.",
         |python, tensor| truth(python, tensor.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0);
-    IsCopied, c"is_copied", "Whether it is a copy that nobody else has seen.",
+    IsCopied, c"is_copied", "Whether it is a copy that is not shared.",
         |python, tensor| truth(python, tensor.flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0);
     CudaArrayInterface, c"__cuda_array_interface__",
         "Where the elements are, of a tensor on CUDA; else AttributeError.",

@@ -74,7 +74,7 @@ fn check(tensor: &Snapshot, flags: c_int) -> Result<&'static CStr> {
     if !device_type::host_reachable(tensor.device.device_type) {
         let error = Error::new(DLRS_DEVICE_TYPE).field(DLRS_FIELD_DEVICE_TYPE);
         let error = error.value(tensor.device.device_type.into());
-        return Err(error.detail("the CPU does not reach this memory: copy it by to('cpu')"));
+        return Err(error.detail("the CPU cannot access this memory: copy it by to('cpu')"));
     }
     let Some(format) = format(tensor.dtype) else {
         return Err(refuse(

@@ -168,5 +168,5 @@ fn definition(python: Python, slots: &'static ModuleSlots) -> Result<*mut c_void
 
 fn unknown_header() -> Error {
     let error = Error::new(DLRS_UNSUPPORTED).value(header_nbytes() as i64);
-    error.detail("objects of this Python have a header that is not known here, bytes")
+    error.detail("objects of this Python have an unknown header, bytes")
 }

@@ -204,7 +204,7 @@ pub unsafe extern "C" fn compare(
                 }
             }
             let what = format_args!(
-                "a Tensor has no == and !=: compare what numpy() or tolist() gives, or ask `is`"
+                "a Tensor has no == and !=: compare the results of numpy() or tolist(), or use `is`"
             );
             Err(refused(python, python.PyExc_TypeError(), what))
         })
