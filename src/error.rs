@@ -1,8 +1,8 @@
-//! `Status`, `Field`, `Error`: what went wrong, as plain data, and how it is put into words.
+//! `Status`, `Field`, `Error`: an error as plain data, and its message.
 //!
 //! The core reports an [`Error`]; `capi` adds the function and writes it into the caller's
 //! `dlrs_error`. Nothing here allocates, nothing is thread-local. The wording of every status
-//! (what it means, what to do) stands once, in [`Status::explain`].
+//! (meaning and remedy) is in [`Status::explain`] only.
 
 use core::ffi::CStr;
 
@@ -18,24 +18,24 @@ pub use exception::exception_of;
 pub use field::Field;
 pub use status::Status;
 
-/// No argument is at fault, but the allocator or backend that gave what it should not.
+/// No argument is at fault, but the allocator or backend.
 pub const NOBODY: Arg = Arg::nobody;
 
-/// What a number of an error is.
+/// The kind of a number of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Number {
-    /// Not there.
+    /// Absent.
     None = 0,
-    /// A number with a sign.
+    /// A signed number.
     Signed = 1,
-    /// A number without one.
+    /// An unsigned number.
     Unsigned = 2,
-    /// Of the second: the driver's code.
+    /// Only the second: the driver's code.
     Code = 3,
 }
 
 impl Number {
-    /// What the last two bits say.
+    /// The kind in the last two bits.
     const fn of(bits: u8) -> Number {
         match bits & 3 {
             0 => Number::None,
@@ -46,12 +46,11 @@ impl Number {
     }
 }
 
-/// What went wrong. Built by the core, put into words by [`Error::write`]. Kept small, for it
-/// travels by value through every `?`: a limit and a driver's code, which no error has both, share
-/// a place.
+/// An error. Built by the core, formatted by [`Error::write`]. Small, because every `?` returns it
+/// by value: a limit and a driver's code share a member, since no error has both.
 #[derive(Clone, Copy, Debug)]
 pub struct Error {
-    /// The answer of the function.
+    /// The status that the function returns.
     pub status: Status,
     first: i64,
     second: i64,
@@ -65,12 +64,12 @@ pub struct Error {
 
 const _: () = assert!(size_of::<Result<()>>() <= 32);
 
-/// What a fallible function of the core returns.
+/// Result of a fallible function of the core.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// Naming the argument of a result's error.
+/// Sets the argument of a result's error.
 pub trait Of: Sized {
-    /// Names the argument at fault, unless an inner function already did.
+    /// Sets the argument at fault, unless an inner function already did.
     fn of(self, argument: Arg) -> Self;
 }
 
@@ -81,7 +80,7 @@ impl<T> Of for Result<T> {
 }
 
 impl Error {
-    /// An error of which only the status is known.
+    /// An error with a status only.
     #[cold]
     pub const fn new(status: Status) -> Self {
         Error {
@@ -96,13 +95,13 @@ impl Error {
         }
     }
 
-    /// Names the member at fault.
+    /// Sets the member at fault.
     pub const fn field(mut self, field: Field) -> Self {
         self.bits = self.bits & !15 | field as u8;
         self
     }
 
-    /// Names the dimension at fault.
+    /// Sets the dimension at fault.
     pub const fn dim(mut self, dimension: usize) -> Self {
         self.dimension = dimension as i8;
         self
@@ -120,72 +119,72 @@ impl Error {
         self
     }
 
-    /// Shows the value found.
+    /// Sets the value found.
     pub const fn value(self, value: i64) -> Self {
         self.first(value, Number::Signed)
     }
 
-    /// As [`Error::value`], of a number without a sign.
+    /// As [`Error::value`], for an unsigned number.
     pub const fn value_u64(self, value: u64) -> Self {
         self.first(value as i64, Number::Unsigned)
     }
 
-    /// Shows the limit that was broken.
+    /// Sets the limit that was exceeded.
     pub const fn limit(self, limit: i64) -> Self {
         self.second(limit, Number::Signed)
     }
 
-    /// As [`Error::limit`], of a number without a sign.
+    /// As [`Error::limit`], for an unsigned number.
     pub const fn limit_u64(self, limit: u64) -> Self {
         self.second(limit as i64, Number::Unsigned)
     }
 
-    /// Adds the driver's own code, in place of a limit; 0 is none.
+    /// Sets the driver's own code, in place of a limit; 0 is none.
     pub const fn driver(self, code: i32) -> Self {
         if code == 0 { self } else { self.second(code as i64, Number::Code) }
     }
 
-    /// Says it in more precise words than the status's own, fewer than 256 bytes of them.
+    /// Replaces the status's description by a more precise one, shorter than 256 bytes.
     pub const fn detail(mut self, detail: &'static str) -> Self {
         (self.detail, self.detail_nbytes) = text::of(detail);
         self
     }
 
-    /// As [`Error::detail`], in the words of a backend.
+    /// As [`Error::detail`], with a backend's text.
     pub const fn detail_of_backend(mut self, detail: &'static CStr) -> Self {
         (self.detail, self.detail_nbytes) = text::of_c(detail);
         self
     }
 
-    /// Names the member of an options struct or table that is at fault.
+    /// Sets the member at fault of an options struct or table.
     pub const fn option(self, name: &'static str) -> Self {
         self.field(Field::DLRS_FIELD_OPTION).detail(name)
     }
 
-    /// Names the argument at fault, unless an inner function already did.
+    /// Sets the argument at fault, unless an inner function already did.
     #[cold]
     pub const fn of(self, argument: Arg) -> Self {
         if self.argument.is_none() { self.renamed(argument) } else { self }
     }
 
-    /// Names another argument.
+    /// Replaces the argument.
     pub const fn renamed(mut self, argument: Arg) -> Self {
         self.argument = Some(argument);
         self
     }
 
-    /// The argument at fault, once someone who knows it has said so ([`Error::of`]).
+    /// The argument at fault, if set ([`Error::of`]).
     pub const fn argument(&self) -> Option<Arg> {
         self.argument
     }
 
-    /// The precise words, empty for none; of an option, its name.
+    /// The precise description, empty for none; for an option, its name.
     fn words(&self) -> &'static str {
         // SAFETY: both are of one text.
         unsafe { text::again((self.detail, self.detail_nbytes)) }
     }
 
-    /// What the value and the limit are.
+    /// The kinds of the value and the limit.
     const fn numbers(&self) -> [Number; 2] {
         [Number::of(self.bits >> 4), Number::of(self.bits >> 6)]
     }

@@ -19,21 +19,20 @@
 //!   error    │ Status, Field, Error: what went wrong, put into words in one place
 //!   abi      │ upstream's dlpack.h as plain data; array: a few values
 //! ```
-//! Each layer imports only those below it; `tests/house.rs` reads the `use` lines and says so.
+//! Each layer imports only those below it; `tests/house.rs` checks the `use` lines.
 //!
 //! The six laws, each with a test:
 //! 1. Upstream's namespace is read-only: ours is `dlrs_` and `DLRS_`.
-//! 2. On error nothing changes hands; an input is consumed only by a `_take` that succeeds.
+//! 2. On error no ownership is taken; an input is consumed only by a `_take` that succeeds.
 //! 3. One definition per fact: the version in Cargo.toml, the exports in include/exports.txt.
-//! 4. Bytes don't know tensors; tensors don't know C.
-//! 5. A foreign pointer is followed in two places only: `capi/arg.rs` and `validate`.
-//! 6. Nothing panics, nothing allocates behind your back: no TLS, no `abort`, a short list of
-//!    imports.
+//! 4. Code for bytes does not use tensors; code for tensors does not use the C interface.
+//! 5. A foreign pointer is dereferenced in two places only: `capi/arg.rs` and `validate`.
+//! 6. No panics, no hidden allocations, no TLS, no `abort`, a short list of imports.
 //!
-//! Where do I go for …? A function of the header: `capi/<topic>.rs`. A message: `error/`. A rule
-//! that refuses a tensor: `validate.rs`. Who frees what: `tensor/block/`. A slow copy:
-//! `device/cpu/`. Who carries a copy out: `copy/route.rs`. A driver's call: `device/gpu/`. A new
-//! function or backend: CONTRIBUTING.md.
+//! Where is what? A function of the header: `capi/<topic>.rs`. A message: `error/`. A rule that
+//! rejects a tensor: `validate.rs`. Ownership: `tensor/block/`. A slow copy: `device/cpu/`. The
+//! choice of who copies: `copy/route.rs`. A driver's call: `device/gpu/`. A new function or
+//! backend: CONTRIBUTING.md.
 #![no_std]
 
 #[cfg(test)]

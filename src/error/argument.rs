@@ -1,5 +1,5 @@
-//! `Arg`: the argument at fault, by its name in the header. Its place is the function's matter:
-//! `capi/parameters.txt` has the parameters of every function.
+//! `Arg`: the argument at fault, by its name in the header. `capi/parameters.txt` has the
+//! parameters of every function, and so their numbers.
 #![forbid(unsafe_code)]
 
 macro_rules! arguments {
@@ -8,7 +8,7 @@ macro_rules! arguments {
         #[allow(non_camel_case_types, missing_docs)]
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Arg {
-            /// No argument is at fault, but the allocator or backend that gave what it should not.
+            /// No argument is at fault, but the allocator or backend.
             nobody,
             $($name,)*
         }
@@ -101,7 +101,7 @@ arguments! {
 }
 
 impl Arg {
-    /// The name; empty for nobody.
+    /// The name; empty for [`Arg::nobody`].
     pub fn as_str(self) -> &'static str {
         // In bytes: the standard library divides a text by code that can panic.
         let name = NAMES.as_bytes().split(|&byte| byte == b' ').nth(self as usize).unwrap_or(b"");

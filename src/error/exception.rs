@@ -1,13 +1,13 @@
-//! The Python exception that fits a status.
+//! The Python exception for a status.
 #![forbid(unsafe_code)]
 
 use core::ffi::CStr;
 
 use super::Status;
 
-/// The Python exception that fits a status: the only place where one is chosen. The array API
-/// standard wants BufferError for what cannot be exchanged as asked; an argument that is wrong in
-/// itself, or that does not fit another one, is Python's own ValueError or TypeError.
+/// The Python exception for a status: the only place where one is chosen. The array API standard
+/// requires BufferError for data that cannot be exchanged as requested; an argument that is
+/// invalid, or that does not match another one, is ValueError or TypeError.
 pub fn exception_of(status: i32) -> &'static CStr {
     const VERSION: i32 = Status::DLRS_VERSION as i32;
     const FLAGS: i32 = Status::DLRS_FLAGS as i32;

@@ -1,4 +1,4 @@
-//! `Status`: what a function answers, and what it means, in words.
+//! `Status`: the return value of a function, its description and remedy.
 #![allow(non_camel_case_types)]
 #![forbid(unsafe_code)]
 
@@ -76,7 +76,7 @@ pub enum Status {
     DLRS_REFCOUNT = 306,
     /// The function was called from inside a callback that it is running.
     DLRS_REENTRANT = 307,
-    /// No view has the wanted shape: a copy is needed.
+    /// No view has the requested shape: a copy is needed.
     DLRS_NOT_VIEWABLE = 308,
     /// The requested layout, device or writability needs a copy, which was forbidden.
     DLRS_COPY_NEEDED = 309,
@@ -182,7 +182,7 @@ impl Status {
         Status::DLRS_INTERNAL,
     ];
 
-    /// Name, meaning and remedy: the only place where a status is put into words.
+    /// Name, description and remedy: the only texts of a status.
     pub const fn explain(self) -> (&'static CStr, &'static str, &'static str) {
         use Status::*;
         match self {

@@ -1,4 +1,4 @@
-//! The words of an error, in a pointer and a byte.
+//! The text of an error, in a pointer and a byte.
 
 use core::ffi::CStr;
 use core::ptr::null;
@@ -29,7 +29,7 @@ pub const fn of_c(text: &'static CStr) -> (Start, u8) {
     (Start(text.as_ptr().cast()), ENDS)
 }
 
-/// The text again, as far as it is UTF-8; empty for none.
+/// The text, up to the first byte that is not UTF-8; empty for none.
 ///
 /// # Safety
 /// Both are from one of the above.

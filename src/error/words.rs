@@ -1,11 +1,11 @@
-//! An error in words, and what C is told of it.
+//! The message of an error, and the values for `dlrs_error`.
 #![forbid(unsafe_code)]
 
 use core::fmt::{self, Write};
 
 use super::{Arg, Error, Field, Number, Status};
 
-/// A text on its way, and how long it is so far.
+/// A buffer, and the length of the text written so far.
 struct Counted<'a> {
     out: &'a mut dyn Write,
     nbytes: usize,
@@ -34,7 +34,7 @@ impl Error {
         self.first
     }
 
-    /// The limit it broke, 0 where none is shown.
+    /// The limit that it exceeds, 0 where none is shown.
     pub const fn bound(&self) -> i64 {
         match self.numbers()[1] {
             Number::Code => 0,
@@ -51,8 +51,8 @@ impl Error {
     }
 
     /// Writes `function: argument->field[dim]: what "quoted" (value, limit) [status]. Remedy.`
-    /// Never an address. `quoted` is the text that was not understood; the part around `value` is
-    /// shown. Tells in which byte the place, what is wrong and the status end.
+    /// Never an address. `quoted` is the text that cannot be parsed; the part around `value` is
+    /// shown. Returns the bytes at which the place, the description and the status end.
     pub fn write(
         &self,
         function: &str,
@@ -87,7 +87,7 @@ impl Error {
             Field::DLRS_FIELD_OPTION => self.words(),
             field => field.text(),
         };
-        // A parameter that is itself what the field says, as `shape` or `dtype`, is named once.
+        // A parameter with the field's own name, such as `shape` or `dtype`, is named once.
         let rest = member.strip_prefix(argument);
         let once = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         if !argument.is_empty() && !once {

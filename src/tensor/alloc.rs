@@ -16,9 +16,9 @@ use crate::layout::{self, MAX_NDIM, Order};
 use crate::overlap::Verdict;
 use crate::view::sharing::self_verdict;
 
-/// Data of our own tensors starts on this boundary, as DLPack asks.
+/// Data of our own tensors is aligned to this, as DLPack requires.
 pub const ALIGN_BYTES: usize = 256;
-/// No larger alignment is served.
+/// The largest alignment.
 pub const ALIGN_BYTES_MAX: u64 = 1 << 30;
 
 /// A caller's allocator for the data of tensors. Every member must be set; both functions may be
@@ -57,7 +57,7 @@ pub struct dlrs_allocator {
 // SAFETY: its functions may be called on any thread, by its contract.
 unsafe impl Sync for dlrs_allocator {}
 
-/// What a new tensor is to be.
+/// The properties of a new tensor.
 pub struct Request<'a> {
     /// Extents.
     pub shape: &'a [i64],
@@ -71,11 +71,11 @@ pub struct Request<'a> {
     pub flags: u64,
     /// Alignment of the data, a power of two.
     pub align_bytes: usize,
-    /// Where the data comes from; `None` for the default.
+    /// Allocator of the data; `None` for the default.
     pub allocator: Option<&'a dlrs_allocator>,
 }
 
-/// The alignment asked for in an options struct: 0 is the default, else a power of two.
+/// The alignment of an options struct: 0 is the default, else a power of two.
 pub fn check_align(align_bytes: u64) -> Result<usize> {
     match align_bytes {
         0 => Ok(ALIGN_BYTES),
@@ -104,7 +104,7 @@ pub fn data_nbytes(request: &Request) -> Result<usize> {
     }
 }
 
-/// Refuses strides that a new tensor cannot have: below 0, or such that elements share memory.
+/// Rejects strides that a new tensor cannot have: negative, or such that elements share memory.
 pub fn check_strides(shape: &[i64], strides: &[i64], dtype: DLDataType, flags: u64) -> Result<()> {
     let error = |status, dim, stride: i64| {
         Error::new(status).field(DLRS_FIELD_STRIDES).dim(dim).value(stride)
@@ -136,9 +136,9 @@ pub fn check_strides(shape: &[i64], strides: &[i64], dtype: DLDataType, flags: u
     }
 }
 
-/// The usual tensor in short: in memory of the host that nobody allocates in his own way,
-/// row-major, of elements of whole bytes, of fewer bytes than `limit`, not empty; and its bytes.
-/// `None` for any other, which [`new`] makes or refuses.
+/// The size of a common tensor: in host memory without a caller's allocator, row-major, of elements
+/// of whole bytes, of fewer bytes than `limit`, not empty. `None` for any other, which [`new`]
+/// checks.
 #[inline(always)]
 pub fn new_usual(
     shape: &[i64],
@@ -162,7 +162,7 @@ pub fn new_usual(
     }
 }
 
-/// Makes a tensor. Its data is not initialised; a tensor of size zero has none.
+/// Allocates a tensor. Its data is not initialised; a tensor of size zero has none.
 pub fn new(request: &Request) -> Result<Versioned> {
     new_sized(request, data_nbytes(request)?)
 }
@@ -200,7 +200,7 @@ fn new_on_device(request: &Request, nbytes: usize) -> Result<Versioned> {
 }
 
 /// `context` is the registered backend that allocated, or NULL for the library's own. A deleter
-/// cannot fail: when the driver refuses, at the end of the process, the memory goes with it.
+/// cannot fail: if the driver fails, at the end of the process, the memory is leaked.
 unsafe extern "C" fn give_back_to_device(
     context: *mut c_void,
     data: *mut c_void,
@@ -265,8 +265,8 @@ fn new_from(request: &Request, nbytes: usize, allocator: &dlrs_allocator) -> Res
 /// Allocators set for a device type. None: the library's own.
 static ALLOCATORS: PerKind<dlrs_allocator> = PerKind::new();
 
-/// Sets the allocator of a device type, read from the caller's struct, or none; returns where the
-/// one before was.
+/// Sets the allocator of a device type, read from the caller's struct, or none; returns the address
+/// of the previous struct.
 pub fn allocator_set(
     device_type: DeviceCode,
     new: Option<(*mut dlrs_allocator, dlrs_allocator)>,

@@ -1,10 +1,10 @@
-//! The block: one allocation that answers as a versioned and as a legacy tensor.
+//! The block: one allocation with a versioned and a legacy struct.
 //!
-//! Both structs stand in every block, so turning one of our tensors into the other kind neither
-//! allocates nor can fail: the versioned one ends with the description of the tensor with which the
-//! legacy one begins, so they overlap. Each pointer returned, of either kind, is one reference; the
-//! last deleter call frees. Freeing walks from wrapper to base in a loop, never by recursion, so a
-//! chain of a million wrappers needs no stack. No lock is held while a caller's callback runs.
+//! Every block has both structs, so converting one of our tensors to the other kind neither
+//! allocates nor can fail. They overlap: the versioned one ends with the DLTensor with which the
+//! legacy one begins. Each pointer returned, of either kind, is one reference; the last deleter
+//! call frees. Freeing walks from wrapper to base in a loop, never by recursion, so a chain of a
+//! million wrappers needs no stack. No lock is held while a caller's callback runs.
 
 mod release;
 
@@ -27,10 +27,10 @@ pub use release::{drop_reference, drop_reference_by};
 #[allow(non_camel_case_types)]
 pub type dlrs_free_fn = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// Whom the data belongs to, and how it is given back when the last reference is released.
+/// The owner of the data, and how it is freed with the last reference.
 #[derive(Clone, Copy)]
 pub enum Owner {
-    /// The data lies in the block, or there is none, or it is only borrowed.
+    /// The data is in the block, or there is none, or it is only borrowed.
     Block,
     /// The caller: `free(context)`.
     Callback(dlrs_free_fn, *mut c_void),
@@ -44,35 +44,35 @@ pub enum Owner {
     Legacy(Legacy),
 }
 
-/// Data from a user's allocator, with all that its `free` wants to know.
+/// Data from a user's allocator, with the arguments of its `free`.
 #[derive(Clone, Copy)]
 pub struct Allocation {
     /// The allocator's `free`.
     pub free: unsafe extern "C" fn(*mut c_void, *mut c_void, u64, u64, DLDevice),
     /// The allocator's context.
     pub context: *mut c_void,
-    /// What it gave.
+    /// The memory.
     pub data: *mut c_void,
-    /// How much was asked for.
+    /// The requested size.
     pub nbytes: u64,
-    /// The alignment asked for.
+    /// The requested alignment.
     pub align_bytes: u64,
-    /// The device asked for.
+    /// The requested device.
     pub device: DLDevice,
 }
 
 /// An object that keeps the data, and its runtime, which may be gone before the block is.
 #[derive(Clone, Copy)]
 pub struct Kept {
-    /// Gives the reference back: `free(object, runtime)`.
+    /// Releases the reference: `free(object, runtime)`.
     pub free: unsafe fn(*mut c_void, *const c_void),
-    /// The object, a reference of the block's own.
+    /// The object, an own reference of the block.
     pub object: *mut c_void,
     /// The runtime's record.
     pub runtime: *const c_void,
 }
 
-/// What a new block is to say.
+/// The contents of a new block.
 pub struct Spec<'a> {
     /// Extents, at most `MAX_NDIM`, none negative.
     pub shape: &'a [i64],
@@ -86,7 +86,7 @@ pub struct Spec<'a> {
     pub flags: u64,
     /// Where the data is.
     pub data: Data,
-    /// Whom it belongs to.
+    /// Its owner.
     pub owner: Owner,
 }
 
@@ -112,14 +112,14 @@ pub struct Block {
     // Extents, strides and data follow.
 }
 
-/// What a legacy struct has behind its description of the tensor.
+/// The members of a legacy struct after its DLTensor.
 #[repr(C)]
 struct LegacyRest {
     manager_ctx: *mut c_void,
     deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
-/// Where the legacy struct is: its members lie where those of a `DLManagedTensor` would.
+/// The offset of the legacy struct: its members are at those of a `DLManagedTensor`.
 const LEGACY: usize = offset_of!(DLManagedTensorVersioned, dl_tensor);
 const _: () = {
     let (rest, of) = (offset_of!(Block, legacy) - LEGACY, offset_of!(DLManagedTensor, manager_ctx));
@@ -131,7 +131,8 @@ const _: () = {
 /// The limit of the reference count, so that it can never wrap.
 const REFERENCES_MAX: usize = isize::MAX as usize;
 
-// Tensors are known by the addresses of these two: each must be one function, with one address.
+// Tensors are recognised by the addresses of these two: each must be one function, with one
+// address.
 #[inline(never)]
 unsafe extern "C" fn delete_versioned(tensor: *mut DLManagedTensorVersioned) {
     if !tensor.is_null() {
@@ -160,8 +161,8 @@ pub unsafe fn of_versioned(tensor: Versioned) -> Option<NonNull<Block>> {
         .then(|| tensor.cast())
 }
 
-/// As [`of_versioned`], for who may be given the bytes of a tensor in another place: what stands on
-/// a stack, made of one of ours, has no block around it.
+/// As [`of_versioned`], where the struct may be a copy at another address, such as on a stack: that
+/// is in no block.
 ///
 /// # Safety
 /// As [`of_versioned`], of major 1.
@@ -192,14 +193,14 @@ fn align_up(address: usize, align_bytes: usize) -> usize {
     address.wrapping_add(align_bytes - 1) & !(align_bytes - 1)
 }
 
-/// Makes a block with one reference. Nothing is taken on error: `spec.owner` still belongs to the
-/// caller.
+/// Allocates a block with one reference. On error no ownership is taken: `spec.owner` still belongs
+/// to the caller.
 #[inline(never)]
 pub fn new(spec: &Spec) -> Result<NonNull<Block>> {
     new_here(spec)
 }
 
-/// As [`new`], compiled into its caller: for what is called most.
+/// As [`new`], inlined: for the most frequent callers.
 #[inline(always)]
 pub fn new_here(spec: &Spec) -> Result<NonNull<Block>> {
     let head = nbytes_of(spec.shape.len());
@@ -225,7 +226,7 @@ pub fn new_here(spec: &Spec) -> Result<NonNull<Block>> {
     Ok(block)
 }
 
-/// Memory is exhausted, or more is needed than there can be.
+/// Memory is exhausted, or the size exceeds the address space.
 #[cold]
 pub fn no_memory(total: Option<usize>) -> Error {
     match total {
@@ -234,7 +235,7 @@ pub fn no_memory(total: Option<usize>) -> Error {
     }
 }
 
-/// As [`sharing`], a function of its own.
+/// As [`sharing`], not inlined.
 ///
 /// # Safety
 /// As [`sharing`].
@@ -262,7 +263,7 @@ pub unsafe fn sharing(spec: &Spec, base: NonNull<Block>) -> Result<NonNull<Block
     }
 }
 
-/// Writes extents and strides behind the block, and returns where they are. A 0-d tensor has none:
+/// Writes extents and strides after the block, and returns their addresses. A 0-d tensor has none:
 /// NULL, as consumers expect.
 ///
 /// # Safety
@@ -279,7 +280,7 @@ unsafe fn write_arrays(block: NonNull<Block>, spec: &Spec) -> (*mut i64, *mut i6
         let shape = block.add(1).cast::<i64>();
         let strides = shape.add(ndim);
         match spec.strides {
-            // In one loop: for so few values a call of memcpy costs more than it does.
+            // In one loop: for so few values a call of memcpy is slower.
             Some(from) => {
                 for (dim, (&extent, &stride)) in spec.shape.iter().zip(from).enumerate() {
                     shape.add(dim).write(extent);
@@ -323,8 +324,8 @@ unsafe fn write(block: NonNull<Block>, spec: &Spec, data: *mut c_void, byte_offs
     }
 }
 
-/// All of a block but the description of its tensor. `manager_ctx` only must not be NULL: consumers
-/// may have written to it, so only [`of_itself`] reads it.
+/// All of a block except its DLTensor. `manager_ctx` only must not be NULL: consumers may have
+/// written to it, so only [`of_itself`] reads it.
 ///
 /// # Safety
 /// `block` has room for a block.
@@ -352,14 +353,14 @@ unsafe fn write_rest(block: NonNull<Block>, flags: u64, owner: Owner) {
 /// Why [`around`] made no block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// The tensor is no usual one.
+    /// The tensor is not a common one.
     Unusual,
     /// There was no memory.
     NoMemory,
 }
 
-/// A block around the memory that `tensor` describes, when that is a usual one ([`Plain`]): extents
-/// and strides go straight into the block. Else the owner still belongs to the caller.
+/// A block around the memory that `tensor` describes, if that is a common one ([`Plain`]): extents
+/// and strides are written directly to the block. Else the owner still belongs to the caller.
 ///
 /// # Safety
 /// As [`Snapshot::read`](crate::validate::Snapshot::read).
@@ -384,7 +385,7 @@ pub unsafe fn around(
     Err(Left::Unusual)
 }
 
-/// Writes what a usual tensor says into the block; whether it is one.
+/// Writes a common tensor's values into the block; returns whether it is one.
 ///
 /// # Safety
 /// As [`around`]; `block` has room for a block and two arrays behind it.
@@ -421,13 +422,13 @@ pub fn nbytes_of(ndim: usize) -> usize {
 }
 
 impl Block {
-    /// The versioned struct; the caller passes on the one reference it has.
+    /// The versioned struct; it takes the caller's reference.
     #[inline]
     pub fn versioned(block: NonNull<Block>) -> Versioned {
         block.cast()
     }
 
-    /// The legacy struct; the caller passes on the one reference it has.
+    /// The legacy struct; it takes the caller's reference.
     #[inline]
     pub fn legacy(block: NonNull<Block>) -> Legacy {
         // SAFETY: `block` points to a block, which is larger.
@@ -447,8 +448,7 @@ impl Block {
         self.references.load(Acquire)
     }
 
-    /// Adds a reference. What is shared is no longer a copy that one consumer alone owns, so
-    /// IS_COPIED is cleared.
+    /// Adds a reference. A shared tensor is not solely owned, so IS_COPIED is cleared.
     #[inline]
     pub fn hold(&self) -> Result<()> {
         if self.hold_usual() {
@@ -464,12 +464,12 @@ impl Block {
         }
     }
 
-    /// As [`Block::hold`]; false, and nothing has changed, where that fails.
+    /// As [`Block::hold`]; false, and nothing is modified, where that fails.
     #[inline(always)]
     pub fn hold_usual(&self) -> bool {
-        // One comparison refuses both ends: a callback of a block that is being freed has no
-        // reference to share, and 0 references stay 0. Threads may pass the other end together;
-        // there is room for them.
+        // One comparison checks both limits: a callback of a block that is being freed has no
+        // reference to share, and 0 references stay 0. Several threads may exceed the other limit
+        // together; it has room for them.
         if self.references.load(Relaxed).wrapping_sub(1) >= REFERENCES_MAX - 1 {
             return false;
         }
@@ -481,13 +481,13 @@ impl Block {
         true
     }
 
-    /// Whose data it is.
+    /// The owner of the data.
     #[inline]
     pub fn owner(&self) -> Owner {
         self.owner
     }
 
-    /// The caller's own pointer, which we only keep.
+    /// The caller's own pointer, only stored.
     #[inline]
     pub fn user_data(&self) -> &AtomicPtr<c_void> {
         &self.user_data

@@ -1,16 +1,15 @@
 //! Deleter chains: callbacks that run when the last reference to a tensor is released, last in,
 //! first out.
 //!
-//! While the tensor lives no link leaves its chain: attaching pushes with one compare-and-swap, or
-//! uses the link of a callback that was detached again, so a chain is never longer than there were
-//! callbacks at a time. So both are safe beside each other on several threads, and no lock can be
-//! held while a callback runs. When the tensor goes, the links are put in the order in which their
-//! callbacks were attached, and one after the other is taken off and run; only callbacks can change
-//! the chain then.
+//! Before the tensor is freed no link is removed from its chain: attaching pushes with one
+//! compare-and-swap, or reuses the link of a detached callback, so a chain is never longer than the
+//! most callbacks attached at a time. So both are thread-safe, and no lock is held while a callback
+//! runs. When the tensor is freed, the links are sorted in the order in which their callbacks were
+//! attached, and removed and run one by one; only callbacks can change the chain then.
 //!
-//! Serial numbers tell that order, and of equal ones the place: what was pushed later comes first.
-//! So a callback that is pushed needs no new number, unless the tensor has some that run at the
-//! other time of its end.
+//! Serial numbers define that order, and between equal ones the position: those pushed later come
+//! first. So a callback that is pushed needs no new number, unless the tensor has some of the other
+//! order.
 
 use core::ffi::c_void;
 use core::mem::{replace, transmute};
@@ -21,12 +20,12 @@ use super::block::Block;
 use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
-/// What is attached.
+/// The callback.
 pub type Callback = unsafe extern "C" fn(context: *mut c_void);
 
 /// The serial number of a link without a callback.
 const DEAD: u64 = 0;
-/// That of a link whose next callback is being written.
+/// The serial number of a link whose next callback is being written.
 const BUSY: u64 = 1;
 /// The last number: no two callbacks of one link have the same.
 static SERIAL: AtomicU64 = AtomicU64::new(BUSY + 1);
@@ -37,14 +36,14 @@ fn next_serial() -> u64 {
 
 /// One callback.
 struct Link {
-    /// Changed only when nobody else can reach the chain.
+    /// Changed only when no other thread can access the chain.
     next: *mut Link,
     callback: AtomicPtr<c_void>,
     context: AtomicPtr<c_void>,
     serial: AtomicU64,
 }
 
-/// The callbacks of a tensor that run at the same time of its end.
+/// The callbacks of a tensor of one order.
 pub struct Chain {
     first: AtomicPtr<Link>,
     /// Links without a callback that no thread has claimed.
@@ -52,9 +51,9 @@ pub struct Chain {
 }
 
 impl Link {
-    /// Gives a link, which nobody else writes, its callback.
+    /// Writes the callback of a link that no other thread writes.
     fn set(&self, callback: Callback, context: *mut c_void) {
-        // Release, as each store here: whoever sees it sees that the link is busy.
+        // Release, as each store here: a thread that sees it sees that the link is busy.
         self.callback.store(callback as *mut c_void, Release);
         self.context.store(context, Release);
         self.serial.store(next_serial(), Release);
@@ -80,7 +79,7 @@ impl Chain {
         self.first.load(Relaxed).is_null()
     }
 
-    /// The links, whose block the caller holds.
+    /// The links, while the caller has a reference to the block.
     fn links(&self) -> impl Iterator<Item = &Link> {
         self.links_from(self.first.load(Acquire))
     }
@@ -99,7 +98,7 @@ impl Chain {
     fn claim(&self) -> Option<&Link> {
         let one_less = |dead: usize| dead.checked_sub(1);
         self.dead.fetch_update(Acquire, Relaxed, one_less).ok()?;
-        // There is one for each thread that was counted, though others may take those seen first.
+        // There is one for each counted thread, though others may claim those seen first.
         loop {
             let dead =
                 |link: &&Link| link.serial.compare_exchange(DEAD, BUSY, Acquire, Relaxed).is_ok();
@@ -115,8 +114,8 @@ impl Chain {
         self.links_from(from).find(mine).map(|link| link.context.load(Acquire))
     }
 
-    /// Adds a link for a callback; `alone`: all others of the tensor are of this chain. One that is
-    /// to be there `once` may have been attached by another thread meanwhile: then its context.
+    /// Adds a link for a callback; `alone`: all others of the tensor are of this chain. With
+    /// `once`, if another thread has attached it meanwhile, returns the context of that.
     fn push(
         &self,
         alone: bool,
@@ -141,7 +140,7 @@ impl Chain {
                 unsafe { platform::give_back(memory) };
                 return Ok(Some(found));
             }
-            // Release: whoever finds the link finds it written.
+            // Release: a thread that sees the link sees its contents.
             match self.first.compare_exchange_weak(next, link.as_ptr(), Release, Acquire) {
                 Ok(_) => return Ok(None),
                 Err(now) => next = now,
@@ -155,7 +154,8 @@ impl Chain {
 /// Adds a callback, to run before the data of the tensor is freed, or after.
 pub fn attach(block: &Block, after: bool, callback: Callback, context: *mut c_void) -> Result<()> {
     let chain = block.chain(after);
-    // While the tensor is being freed, the chain is in order already: what is attached is next.
+    // While the tensor is being freed, the chain is sorted already: a callback attached now is
+    // next.
     let dead = if block.references() == 0 { None } else { chain.claim() };
     match dead {
         Some(link) => {
@@ -169,8 +169,8 @@ pub fn attach(block: &Block, after: bool, callback: Callback, context: *mut c_vo
     }
 }
 
-/// Adds a callback of the library's own, to run after the data was freed; the context of the one
-/// that the tensor has already. No two threads add it.
+/// Adds a callback of the library, to run after the data is freed; returns the context of the one
+/// that the tensor has already. Only one thread adds it.
 pub fn attach_once(
     block: &Block,
     callback: Callback,
@@ -185,7 +185,7 @@ pub fn attached(block: &Block, callback: Callback) -> Option<*mut c_void> {
     chain.context_of(chain.first.load(Acquire), callback)
 }
 
-/// Takes back the callback attached last with this function and context, of either order; tells
+/// Detaches the callback attached last with this function and context, of either order; returns
 /// whether there was one.
 pub fn detach(block: &Block, callback: Callback, context: *mut c_void) -> bool {
     loop {
@@ -195,7 +195,7 @@ pub fn detach(block: &Block, callback: Callback, context: *mut c_void) -> bool {
         });
         let later = |a: (u64, _, _), b: (u64, _, _)| if b.0 > a.0 { b } else { a };
         let Some((serial, link, chain)) = found.reduce(later) else { return false };
-        // As long as the number is the same, so is the callback that was seen with it.
+        // While the number is unchanged, so is the callback that was read with it.
         if link.serial.compare_exchange(serial, DEAD, AcqRel, Relaxed).is_ok() {
             chain.dead.fetch_add(1, Release);
             return true;
@@ -203,7 +203,7 @@ pub fn detach(block: &Block, callback: Callback, context: *mut c_void) -> bool {
     }
 }
 
-/// A chain that nobody else can reach.
+/// A chain that no other thread can access.
 pub struct Rest(*mut Link);
 
 impl Rest {
@@ -239,8 +239,8 @@ impl Rest {
     }
 }
 
-/// Runs and frees the callbacks of a chain, those attached last first. Each has left the chain when
-/// it runs, so it may attach others, which are next, and detach those that wait.
+/// Runs and frees the callbacks of a chain, those attached last first. Each is removed before it
+/// runs, so it may attach others, which are next, and detach those that remain.
 ///
 /// # Safety
 /// Nobody but the callbacks can reach the chain.
@@ -276,7 +276,7 @@ unsafe fn run_links(links: &AtomicPtr<Link>) {
 /// # Safety
 /// Nobody else can reach them.
 unsafe fn arranged(mut links: *mut Link) -> *mut Link {
-    // They are in order as they were pushed, unless a link was used again or two threads attached.
+    // They are sorted as they were pushed, unless a link was reused or two threads attached.
     // SAFETY: the caller's word.
     if unsafe { in_order(links) } {
         return links;
@@ -301,7 +301,7 @@ unsafe fn arranged(mut links: *mut Link) -> *mut Link {
     runs.into_iter().fold(null_mut(), |all, run| unsafe { merged(run, all) })
 }
 
-/// Whether no link's serial number is greater than that of the one before.
+/// Whether no link's serial number is greater than the previous one's.
 ///
 /// # Safety
 /// As [`arranged`].

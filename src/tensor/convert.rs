@@ -1,6 +1,6 @@
 //! Legacy ⇄ versioned, and boxing foreign tensors in blocks of ours.
 //!
-//! A tensor of ours answers as both kinds, so it only changes its face; a foreign one is put in a
+//! One of our tensors has both structs, so only the pointer changes; a foreign one is put into a
 //! block that owns it and calls its deleter once.
 
 use core::ptr::NonNull;
@@ -28,8 +28,8 @@ pub enum LegacyPolicy {
     DLRS_LEGACY_COPY = 2,
 }
 
-/// As [`from_legacy`], where `tensor` is ours or a usual one and nothing fails; else nothing is
-/// kept.
+/// As [`from_legacy`], if `tensor` is ours or a common one and nothing fails; else no ownership is
+/// taken.
 ///
 /// # Safety
 /// As [`from_legacy`].
@@ -76,7 +76,7 @@ pub unsafe fn boxed_legacy(tensor: Legacy, flags: u64) -> Result<NonNull<Block>>
     }
 }
 
-/// As [`boxed_legacy`], of what [`block::around`] left.
+/// As [`boxed_legacy`], for tensors that [`block::around`] does not support.
 ///
 /// # Safety
 /// As [`boxed_legacy`].
@@ -92,7 +92,7 @@ fn described(tensor: Legacy) -> *const DLTensor {
     unsafe { &raw const (*tensor.as_ptr()).dl_tensor }
 }
 
-/// Whether the flags of a tensor can be given up; `READ_ONLY` where only a copy could.
+/// Whether the flags of a tensor can be dropped; `READ_ONLY` where only a copy could.
 fn check_droppable(flags: u64, dtype: DLDataType, policy: LegacyPolicy) -> Result<()> {
     let padded = flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0;
     if padded && dtype::is_subbyte(dtype) {
@@ -129,8 +129,8 @@ unsafe fn to_any_legacy(tensor: Versioned, policy: LegacyPolicy) -> Result<Legac
     legacy.ok_or(Error::new(DLRS_READ_ONLY).field(DLRS_FIELD_FLAGS))
 }
 
-/// A tensor of ours, without a flag that the legacy struct cannot carry or that is not known: it
-/// was checked when it was made.
+/// One of our tensors, without a flag that the legacy struct lacks or that is unknown: it was
+/// checked when it was made.
 ///
 /// # Safety
 /// As [`to_legacy`].
@@ -145,8 +145,8 @@ unsafe fn to_usual_legacy(tensor: Versioned) -> Option<Legacy> {
     }
 }
 
-/// As [`to_legacy`], or `None` where only a copy may be given away. `snapshot` is what is read of
-/// the tensor, once: what is judged is what is boxed, or to be copied.
+/// As [`to_legacy`], or `None` where only a copy may be exported. `snapshot` is read of the tensor
+/// once: the values checked are those boxed or copied.
 ///
 /// # Safety
 /// `tensor` is live; on success the result owns the caller's reference, without a result it does
@@ -193,8 +193,8 @@ pub unsafe fn boxed(tensor: Versioned) -> Result<NonNull<Block>> {
     box_snapshot(&snapshot, tensor)
 }
 
-/// A new block that owns the foreign `tensor`, of which `snapshot` was taken.
+/// A new block that owns the foreign `tensor`, read as `snapshot`.
 pub fn box_snapshot(snapshot: &Snapshot, tensor: Versioned) -> Result<NonNull<Block>> {
-    // The one reference passes from the caller to the block: a sole copy stays one.
+    // The reference moves from the caller to the block: a sole copy stays one.
     block::new(&wrap::spec_of(snapshot, snapshot.flags, Owner::Versioned(tensor)))
 }

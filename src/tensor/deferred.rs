@@ -1,4 +1,4 @@
-//! Tensors whose release waits: for an event of a device, or for a thread that may release.
+//! Deferred release of tensors: after an event of a device, or on a thread that may release.
 
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering::*};
@@ -10,15 +10,15 @@ use crate::device::registry;
 use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
-/// One tensor that waits.
+/// A tensor to release.
 struct Waiting {
     next: *mut Waiting,
     tensor: Versioned,
-    /// What it waits for, if it is a device.
+    /// The event to wait for, if any.
     event: Option<Ready>,
 }
 
-/// All that wait, the last one first.
+/// All tensors to release, the last one first.
 static WAITING: AtomicPtr<Waiting> = AtomicPtr::new(null_mut());
 
 fn push(waiting: NonNull<Waiting>) {
@@ -33,8 +33,8 @@ fn push(waiting: NonNull<Waiting>) {
     }
 }
 
-/// Takes the caller's reference, to be released by [`drain`]: once `stream` has got here, or at any
-/// time when there is none. Nothing is taken on error.
+/// Takes the caller's reference, for [`drain`] to release: after the work enqueued on `stream` so
+/// far, or at any time without a stream. On error no ownership is taken.
 ///
 /// # Safety
 /// `tensor` is live; `stream` is the device's.
@@ -62,7 +62,7 @@ pub unsafe fn release_later(tensor: Versioned, on: Option<Queue>) -> Result<()> 
     Ok(())
 }
 
-/// Releases what need not wait any more; returns how many still wait.
+/// Releases the tensors that are due; returns how many remain.
 pub fn drain() -> u64 {
     let mut left = 0;
     let mut list = WAITING.swap(null_mut(), Acquire);

@@ -1,6 +1,6 @@
-//! Making, wrapping, converting, sharing and freeing tensors.
+//! Allocating, wrapping, converting, sharing and freeing tensors.
 //!
-//! Every tensor that we hand out lives in a [`block::Block`]: the versioned struct, the legacy
+//! Every tensor that the library returns is in a [`block::Block`]: the versioned struct, the legacy
 //! struct, a reference count, the owner of the data, chains of callbacks, the extents and
 //! strides, and (for CPU tensors made here) the data itself, in one allocation.
 
@@ -19,7 +19,7 @@ use core::ptr::NonNull;
 
 use crate::abi::{DLManagedTensor, DLManagedTensorVersioned};
 
-/// A versioned tensor that someone holds.
+/// A live versioned tensor.
 pub type Versioned = NonNull<DLManagedTensorVersioned>;
-/// A legacy tensor that someone holds.
+/// A live legacy tensor.
 pub type Legacy = NonNull<DLManagedTensor>;

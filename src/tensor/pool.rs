@@ -1,4 +1,4 @@
-//! A pool: an allocator that keeps what is given back for the next request.
+//! A pool: an allocator that caches freed blocks for the next request.
 
 pub mod class;
 pub mod shelf;
@@ -20,44 +20,44 @@ use crate::platform;
 pub struct dlrs_pool {
     /// This pool, as an allocator.
     allocator: dlrs_allocator,
-    /// Where blocks come from. Both functions are set.
+    /// Allocator of the blocks. Both functions are set.
     base: dlrs_allocator,
     device: DLDevice,
-    /// No more than this is taken from `base`; `u64::MAX` for no limit.
+    /// Most bytes to allocate from `base`; `u64::MAX` for no limit.
     limit: AtomicU64,
-    /// Bytes and blocks taken from `base`, or about to be.
+    /// Bytes and blocks allocated from `base`, or about to be.
     held: AtomicU64,
     blocks: AtomicU64,
-    /// Bytes on the shelves, or about to be: never less than what can be found there.
+    /// Bytes on the shelves, or about to be: never less than there are.
     cached: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
-    /// The caller who made the pool, until it is released, and every block in use.
+    /// One for the creator of the pool until it is released, and one per block in use.
     references: AtomicU64,
     released: AtomicBool,
     nodes: Nodes,
     shelves: [Shelf; CLASSES],
 }
 
-/// What a pool holds and did.
+/// State and counters of a pool.
 pub struct Stats {
-    /// Bytes taken from the allocator below: in use and kept.
+    /// Bytes allocated from `base`: in use and cached.
     pub held_nbytes: u64,
-    /// Those kept for reuse.
+    /// Bytes cached for reuse.
     pub cached_nbytes: u64,
     /// Blocks in use.
     pub live_blocks: u64,
     /// Blocks cached for reuse.
     pub cached_blocks: u64,
-    /// Requests answered from what was kept.
+    /// Requests served from the cache.
     pub hits: u64,
-    /// Requests for which the allocator below was asked.
+    /// Requests passed to `base`.
     pub misses: u64,
     /// The limit, 0 for none.
     pub limit_nbytes: u64,
 }
 
-/// Makes a pool on `base`, or on the library's own memory.
+/// Creates a pool on `base`, or on the library's own memory.
 pub fn create(
     device: DLDevice,
     limit_nbytes: u64,
@@ -94,10 +94,11 @@ pub fn create(
     Ok(pool)
 }
 
-/// Gives up the maker's hold. What is kept is freed now; the pool with the last block in use.
+/// Releases the creator's reference. Cached blocks are freed now; the pool with the last block in
+/// use.
 ///
 /// # Safety
-/// The caller made the pool and does not use it again.
+/// The caller created the pool and does not use it again.
 pub unsafe fn release(pool: NonNull<dlrs_pool>) {
     // SAFETY: the caller's hold keeps the pool alive until `leave`.
     unsafe {
@@ -108,7 +109,7 @@ pub unsafe fn release(pool: NonNull<dlrs_pool>) {
 }
 
 /// # Safety
-/// The caller has one hold of the pool and does not use it again.
+/// The caller has one reference to the pool and does not use it again.
 unsafe fn leave(pool: NonNull<dlrs_pool>) {
     // SAFETY: the hold keeps the pool alive until here; the last one has it to itself.
     unsafe {
@@ -163,7 +164,7 @@ impl dlrs_pool {
         &self.allocator
     }
 
-    /// Takes from the shelf of the class, else from the base.
+    /// Allocates from the shelf of the class, else from the base.
     fn take(&self, class: Class) -> Option<NonNull<c_void>> {
         let shelf = self.shelves.get(class.index)?;
         let data = match self.nodes.take(shelf) {
@@ -174,7 +175,7 @@ impl dlrs_pool {
             }
             None => self.fetch(class)?,
         };
-        // Relaxed, as in every reference count: the caller's own hold keeps the pool alive.
+        // Relaxed, as in every reference count: the caller's own reference keeps the pool alive.
         self.references.fetch_add(1, Relaxed);
         Some(data)
     }
@@ -185,7 +186,7 @@ impl dlrs_pool {
         if !self.reserve(class.nbytes) {
             return None;
         }
-        // A node for every block, so that giving it back cannot fail.
+        // A node for every block, so that freeing it cannot fail.
         let blocks = self.blocks.fetch_add(1, Relaxed) + 1;
         let data = self.nodes.reserve(blocks).then(|| self.ask(class)).flatten();
         if data.is_none() {
@@ -194,7 +195,7 @@ impl dlrs_pool {
         data
     }
 
-    /// Asks the base, a second time when memory that is kept here could help.
+    /// Allocates from the base, a second time after freeing cached blocks.
     fn ask(&self, class: Class) -> Option<NonNull<c_void>> {
         let alloc = self.base.alloc?;
         // SAFETY: the allocator's contract.
@@ -203,10 +204,9 @@ impl dlrs_pool {
         NonNull::new(ask()).or_else(|| self.trim(0).then(ask).and_then(NonNull::new))
     }
 
-    /// Puts a block on its shelf, or gives it back when the pool was released.
+    /// Puts a block on its shelf, or frees it if the pool was released.
     fn put(&self, class: Class, data: NonNull<c_void>) {
-        // A base that aligns less than it was asked to is found out by whoever allocates; its
-        // blocks are not kept.
+        // The caller of `alloc` checks the base's alignment; misaligned blocks are not cached.
         let aligned = data.addr().get() as u64 & (class.align_bytes - 1) == 0;
         if aligned
             && !self.released.load(Acquire)
@@ -234,21 +234,21 @@ impl dlrs_pool {
         self.held.fetch_sub(class.nbytes, Relaxed);
     }
 
-    /// Counts bytes as held, after trimming if need be; `false` beyond the limit.
+    /// Counts bytes as allocated, after trimming if needed; `false` beyond the limit.
     fn reserve(&self, nbytes: u64) -> bool {
         let add = |held: u64| held.checked_add(nbytes).filter(|&held| held <= self.limit());
         let fits = || self.held.fetch_update(Relaxed, Relaxed, add).is_ok();
         if fits() {
             return true;
         }
-        // What can never fit does not cost the others what is kept.
+        // A request that can never fit does not empty the cache.
         if add(0).is_some() {
             self.shrink(&|| add(self.held.load(Relaxed)).is_some());
         }
         fits()
     }
 
-    /// Frees blocks, those of large classes first, until it is enough or none is left; tells
+    /// Frees blocks, those of large classes first, until it is enough or none is left; returns
     /// whether it freed any.
     #[cold]
     #[inline(never)]
@@ -269,7 +269,7 @@ impl dlrs_pool {
         freed
     }
 
-    /// Frees what is kept until it is at most `keep_nbytes`; tells whether anything was freed.
+    /// Frees cached blocks until at most `keep_nbytes` remain; returns whether any was freed.
     pub fn trim(&self, keep_nbytes: u64) -> bool {
         self.shrink(&|| self.cached.load(Relaxed) <= keep_nbytes)
     }
@@ -278,14 +278,14 @@ impl dlrs_pool {
         self.limit.load(Relaxed)
     }
 
-    /// Sets the limit, 0 for none, and frees what is kept beyond it.
+    /// Sets the limit, 0 for none, and frees cached blocks beyond it.
     pub fn set_limit(&self, limit_nbytes: u64) {
         let limit = if limit_nbytes == 0 { u64::MAX } else { limit_nbytes };
         self.limit.store(limit, Relaxed);
         self.shrink(&|| self.held.load(Relaxed) <= limit);
     }
 
-    /// What the pool holds and did; while others use it, of slightly different moments.
+    /// State and counters; under concurrent use no atomic snapshot.
     pub fn stats(&self) -> Stats {
         let limit = self.limit();
         let live_blocks = self.references.load(Relaxed).saturating_sub(1);
@@ -309,7 +309,7 @@ const HOST: dlrs_allocator = dlrs_allocator {
     free: Some(host_free),
 };
 
-/// Memory with the address that `malloc` gave right before it.
+/// Memory with the address that `malloc` returned right before it.
 unsafe extern "C" fn host_alloc(
     _: *mut c_void,
     nbytes: u64,

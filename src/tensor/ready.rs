@@ -1,8 +1,8 @@
 //! When the memory of a tensor is ready, as its producer recorded it: DLPack's structs have no
-//! stream, so a consumer of an unfinished tensor could not wait for it.
+//! stream, so a consumer could not wait for a tensor that is still being computed.
 //!
-//! What was recorded is kept by the block that owns the memory, for all its views: as a callback
-//! that ends the event with it, so blocks without one have no room for it and pay nothing.
+//! The record belongs to the block that owns the memory, for all its views: as a callback that
+//! destroys the event with it, so that blocks without one have no cost.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -17,7 +17,7 @@ use crate::device_type::CPU;
 use crate::error::{Error, Result, Status::*};
 use crate::platform;
 
-/// Ends the event with the memory. A tensor is known to have one by this function's address.
+/// Destroys the event with the memory. A tensor's record is recognised by this function's address.
 #[inline(never)]
 unsafe extern "C" fn end(kept: *mut c_void) {
     let Some(kept) = NonNull::new(kept.cast::<Ready>()) else { return };
@@ -43,7 +43,7 @@ unsafe fn of_block(block: NonNull<Block>) -> Option<&'static Ready> {
     unsafe { read(chain::attached(share::keeper(block).as_ref(), end)?) }
 }
 
-/// What was recorded for the memory of a tensor, ours or foreign.
+/// The record for the memory of a tensor, ours or foreign.
 ///
 /// # Safety
 /// `tensor` outlives the result.
@@ -52,7 +52,7 @@ pub unsafe fn of(tensor: Versioned) -> Option<&'static Ready> {
     unsafe { of_block(block::of_versioned(tensor)?) }
 }
 
-/// As [`of`], of a struct that may be made of the bytes of another one.
+/// As [`of`], for a struct that may be a copy of another one's bytes.
 ///
 /// # Safety
 /// `tensor` is NULL, or of major 1 and outlives the result.
@@ -61,7 +61,7 @@ pub unsafe fn of_described(tensor: *const DLManagedTensorVersioned) -> Option<&'
     unsafe { of_block(block::of_itself(NonNull::new(tensor.cast_mut())?)?) }
 }
 
-/// Keeps what was recorded; what another thread has kept meanwhile.
+/// Stores a record; returns one that another thread has stored meanwhile.
 fn keep(block: &Block, ready: Ready) -> Result<Option<*mut c_void>> {
     let Some(memory) = platform::memory(size_of::<Ready>()) else {
         return Err(Error::new(DLRS_NOMEM).value(size_of::<Ready>() as i64));
@@ -76,7 +76,7 @@ fn keep(block: &Block, ready: Ready) -> Result<Option<*mut c_void>> {
     kept
 }
 
-/// The memory of one of our tensors is ready when the stream has got here.
+/// Records that the memory of one of our tensors is ready after the work on the stream so far.
 ///
 /// # Safety
 /// `tensor` is live; `stream` is its device's.
@@ -115,8 +115,8 @@ pub unsafe fn record(tensor: Versioned, stream: Stream) -> Result<()> {
     }
 }
 
-/// Later work of a stream starts when a tensor is ready; on the CPU, and where the stream cannot
-/// wait for it, the call waits.
+/// Makes later work of a stream wait until a tensor is ready; on the CPU, and where the stream
+/// cannot wait for it, the call waits.
 ///
 /// # Safety
 /// `tensor` is live; `stream` is the device's.

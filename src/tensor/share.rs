@@ -9,8 +9,8 @@ use crate::abi::*;
 use crate::error::{Error, Field::*, Result, Status::*};
 use crate::validate::{check_flags, check_version};
 
-/// Keeps the call before it from being the last: a frame of ours then stays below the callback, and
-/// an exception thrown there ends in std::terminate, as everywhere, instead of passing by.
+/// Prevents a tail call: a frame of the library then stays below the callback, and an exception
+/// thrown there calls std::terminate, as everywhere, instead of passing through.
 #[inline(always)]
 fn keep_frame() {
     core::hint::black_box(());
@@ -42,7 +42,7 @@ pub unsafe fn release_legacy(tensor: Legacy) {
     }
 }
 
-/// As [`release`], without asking one of our tensors for its deleter.
+/// As [`release`], without a call of the deleter for one of our tensors.
 ///
 /// # Safety
 /// `tensor` is live and not used again.
@@ -88,8 +88,8 @@ unsafe fn not_own(tensor: Versioned) -> Error {
     version.err().unwrap_or(Error::new(DLRS_FOREIGN))
 }
 
-/// Changes flags of one of our tensors, as far as they stay true. Other owners may change them at
-/// the same time: none of the changes is lost.
+/// Changes flags of one of our tensors, if they remain correct. Other owners may change them at the
+/// same time: no change is lost.
 pub fn set_flags(block: &Block, set: u64, clear: u64) -> Result<()> {
     check_flags(set | clear)?;
     if set & clear != 0 {
@@ -107,7 +107,7 @@ pub fn set_flags(block: &Block, set: u64, clear: u64) -> Result<()> {
     }
 }
 
-/// Whether the flags, which are `now`, stay true when these are set and cleared.
+/// Whether the flags, which are `now`, remain correct when these are set and cleared.
 fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
     let (set, clear) = (set & !now, clear & now);
     if (set | clear) & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED != 0 {
@@ -116,7 +116,7 @@ fn check_change(block: &Block, now: u64, set: u64, clear: u64) -> Result<()> {
     }
     let own_data = !matches!(block.owner(), Owner::Versioned(_) | Owner::Legacy(_));
     let sole = block.references() == 1;
-    // Only a sole owner can promise that nobody else sees the data, or give it free for writing.
+    // Only a sole owner can guarantee that no other code sees the data, or permit writing.
     if set & DLPACK_FLAG_BITMASK_IS_COPIED != 0 && !(own_data && sole) {
         let error = Error::new(DLRS_REFCOUNT).field(DLRS_FIELD_FLAGS);
         return Err(error.detail("IS_COPIED needs one reference and no base"));
@@ -138,7 +138,7 @@ pub unsafe fn retain(tensor: Versioned) -> Result<Versioned> {
     Ok(tensor)
 }
 
-/// As [`retain`], of one of our tensors; false where that fails.
+/// As [`retain`], for one of our tensors; false where that fails.
 ///
 /// # Safety
 /// `tensor` is live.
@@ -184,7 +184,7 @@ pub unsafe fn references(tensor: Versioned) -> usize {
     }
 }
 
-/// The last block of ours on the way to whoever owns the memory: views and boxes lead there.
+/// The last of our blocks on the path of bases to the owner of the memory.
 ///
 /// # Safety
 /// `block` is live.
@@ -205,7 +205,7 @@ pub unsafe fn keeper(mut block: NonNull<Block>) -> NonNull<Block> {
     }
 }
 
-/// The place of the tensor that owns the memory: views and boxes lead to it.
+/// The address of the tensor that owns the memory: the base of views and boxes.
 ///
 /// # Safety
 /// `tensor` is live.

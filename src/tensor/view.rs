@@ -19,7 +19,7 @@ pub struct Place {
     pub byte_offset: u64,
 }
 
-/// What a view of a tensor is told by the tensor that does not change with the layout.
+/// The properties of a view's base that do not change with the layout.
 pub struct Base {
     data: *mut u8,
     byte_offset: u64,
@@ -28,17 +28,17 @@ pub struct Base {
     byte_extent: (i64, i64),
 }
 
-/// Begins with the view of all of `base`, whose layout has been checked: it takes its place.
+/// Starts with the view of all of `base`, whose layout has been checked: it takes its place.
 #[inline(always)]
 pub fn start(base: &mut Snapshot) -> (Base, View<'_>) {
-    // What shares memory with its base is no copy that one consumer alone owns.
+    // A view shares memory with its base, so neither is solely owned.
     let flags = base.flags & !DLPACK_FLAG_BITMASK_IS_COPIED;
     let &mut Snapshot { data, byte_offset, device, byte_extent, dtype, .. } = base;
     (Base { data, byte_offset, device, byte_extent }, View::of(&mut base.dims, dtype, flags))
 }
 
-/// Where the elements of a view of `base` are: `byte_offset` takes the difference, so that
-/// opaque handles can be viewed too; `data` moves only where the offset would be negative.
+/// Where the elements of a view of `base` are: `byte_offset` has the difference, so that opaque
+/// handles can be viewed too; `data` changes only if the offset would be negative.
 #[inline(always)]
 pub fn place(base: &Base, view: &View) -> Result<Place> {
     let Some(moved) = view.settle(base.byte_extent)? else {
@@ -50,7 +50,7 @@ pub fn place(base: &Base, view: &View) -> Result<Place> {
     }
 }
 
-/// As [`place`], of a view whose first element is so many bytes behind that of `base`.
+/// As [`place`], for a view whose first element is so many bytes after that of `base`.
 #[inline(never)]
 fn place_any(base: &Base, view: &View, moved: i64) -> Result<Place> {
     let byte_offset = i128::from(base.byte_offset) + i128::from(moved);
@@ -69,7 +69,7 @@ fn place_any(base: &Base, view: &View, moved: i64) -> Result<Place> {
     }
 }
 
-/// The bytes of a dense tensor in the order of memory, as a row that keeps it alive.
+/// The bytes of a dense tensor in memory order, as a 1-d tensor that keeps it alive.
 ///
 /// # Safety
 /// `tensor` is a live block of ours, from which `base` was read.

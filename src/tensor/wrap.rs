@@ -1,4 +1,4 @@
-//! Wrapping foreign memory: a tensor of ours over data that somebody else lends.
+//! Wrapping foreign memory: a tensor over borrowed data.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -8,9 +8,9 @@ use crate::abi::DLTensor;
 use crate::error::Result;
 use crate::validate::{Rules, Snapshot, check_flags};
 
-/// A block of ours with exactly `flags` over the memory that `tensor` describes, in the order of
-/// the checks: for what [`block::around`] left. Extents and strides are copied, NULL strides
-/// filled. What is wrong with the tensor comes before exhausted memory. On error the owner still
+/// A block with exactly `flags` over the memory that `tensor` describes, with all checks in order:
+/// for tensors that [`block::around`] does not support. Extents and strides are copied, NULL
+/// strides filled. An invalid tensor is reported before exhausted memory. On error the owner still
 /// belongs to the caller.
 ///
 /// # Safety
@@ -38,7 +38,7 @@ pub fn wrap(tensor: &Snapshot, owner: Owner) -> Result<NonNull<Block>> {
     block::new(&spec_of(tensor, tensor.flags, owner))
 }
 
-/// What a block around the memory of `tensor` says.
+/// The contents of a block around the memory of `tensor`.
 #[inline(always)]
 pub fn spec_of(tensor: &Snapshot, flags: u64, owner: Owner) -> Spec<'_> {
     Spec {

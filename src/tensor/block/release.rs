@@ -36,7 +36,7 @@ pub unsafe fn drop_reference_by(block: *mut Block, let_go: impl FnOnce(Kept)) {
     }
 }
 
-/// As [`drop_last`], for a block without callbacks; the usual owners are asked for first.
+/// As [`drop_last`], for a block without callbacks; common owners are checked first.
 ///
 /// # Safety
 /// As [`drop_last`].
@@ -59,7 +59,7 @@ unsafe fn free_block(block: *mut Block, let_go: impl FnOnce(Kept)) {
 /// The rest of [`drop_reference`] where callbacks may be attached.
 ///
 /// # Safety
-/// Nobody holds the block any more.
+/// The block has no reference any more.
 #[cold]
 #[inline(never)]
 unsafe fn drop_linked(block: *mut Block) {
@@ -79,8 +79,8 @@ unsafe fn drop_last(block: *mut Block) {
     let mut block = block;
     let mut after = Rest::NONE;
     loop {
-        // The block goes after its owner: a `free` that calls this tensor's deleter again finds 0
-        // references and is ignored.
+        // The block is freed after its owner: a `free` that calls this tensor's deleter again sees
+        // 0 references and is ignored.
         // SAFETY: nobody else holds the block any more; the owner's reference belonged to this
         // block.
         let base = unsafe {
@@ -121,7 +121,7 @@ fn leave(references: &AtomicUsize) -> bool {
     }
 }
 
-/// Gives the data back; returns the base instead when it is a block of ours, for the loop.
+/// Frees the data; or returns the base if it is one of our blocks, for the loop.
 unsafe fn free_owner(owner: &Owner) -> Option<NonNull<Block>> {
     // SAFETY: each owner was given to the block to be called once, when the last reference is
     // released.

@@ -1,8 +1,8 @@
 //! Size classes: which blocks are exchangeable, and how large they really are.
 //!
-//! Four classes to a power of two, so that a block is less than 25% larger than what was asked
-//! for (above 256 bytes, the smallest). Blocks of different alignment are never exchanged: the
-//! allocator below wants back what it gave.
+//! Four classes per power of two, so that a block is less than 25% larger than the request (above
+//! 256 bytes, the smallest). Blocks of different alignment are never exchanged: `base` must free
+//! what it allocated.
 #![forbid(unsafe_code)]
 
 use super::super::alloc::{ALIGN_BYTES, ALIGN_BYTES_MAX};
@@ -11,10 +11,10 @@ const SMALLEST_LOG2: u32 = 8;
 const LARGEST_LOG2: u32 = 46;
 const SIZES: usize = (LARGEST_LOG2 - SMALLEST_LOG2) as usize * 4 + 1;
 const ALIGNMENTS: usize = (ALIGN_BYTES_MAX.ilog2() - ALIGN_BYTES.ilog2()) as usize + 1;
-/// How many classes there are.
+/// The number of classes.
 pub const CLASSES: usize = SIZES * ALIGNMENTS;
 
-/// What all blocks of a class have in common.
+/// The properties of all blocks of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Class {
     /// The number of the class, below [`CLASSES`].
@@ -26,7 +26,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// The class that serves a request; `None` when no block can.
+    /// The class of a request; `None` when no block is large enough.
     pub fn of(nbytes: u64, align_bytes: u64) -> Option<Class> {
         let legal = align_bytes.is_power_of_two() && align_bytes <= ALIGN_BYTES_MAX;
         if !legal || nbytes > 1 << LARGEST_LOG2 {

@@ -1,9 +1,9 @@
 //! Shelves: stacks of blocks that are not in use, without locks.
 //!
-//! A shelf holds nodes, and a node holds the address of a block: the block itself is never
-//! touched, for it may lie on a device. Nodes have numbers and live in chunks that stay until the
-//! pool goes, so a thread that reads a node which another one takes away reads valid memory; a
-//! counter beside the number keeps such a thread from being deceived (Treiber's stack). Without
+//! A shelf has nodes, and a node has the address of a block: the block itself is never accessed, as
+//! it may be on a device. Nodes have numbers, in chunks that are allocated until the pool is freed,
+//! so a thread that reads a node which another one removes reads valid memory; a counter beside the
+//! number prevents the ABA problem (Treiber's stack). Without
 //! a lock, a process forked in the middle of an operation has nothing to wait for.
 
 use core::ffi::c_void;
@@ -16,9 +16,8 @@ use crate::platform;
 const FIRST: u64 = 64;
 /// As many chunks as numbers can count: 67 million nodes.
 const CHUNKS: usize = 20;
-/// Bits of a number in the head of a shelf. The others count changes, so that a thread that sleeps
-/// between reading a head and changing it would have to sleep for hundreds of thousands of millions
-/// of them to be deceived.
+/// Bits of a number in the head of a shelf. The others count changes: the ABA problem needs
+/// hundreds of thousands of millions of them while a thread is suspended.
 const NUMBER_BITS: u32 = 26;
 
 struct Node {
@@ -27,11 +26,11 @@ struct Node {
     data: AtomicPtr<c_void>,
 }
 
-/// A stack: below, the number of its first node or 0; above, how often it was changed. All zeros
-/// is an empty one.
+/// A stack: in the low bits the number of its first node or 0; in the high bits the count of
+/// changes. All zeros is an empty one.
 pub struct Shelf(AtomicU64);
 
-/// All nodes of a pool, and the ones that hold no block. All zeros is none.
+/// All nodes of a pool, and those without a block. All zeros is none.
 pub struct Nodes {
     chunks: [AtomicPtr<Node>; CHUNKS],
     made: AtomicU64,
@@ -65,7 +64,7 @@ impl Nodes {
         true
     }
 
-    /// Makes nodes until there are as many as blocks; `false` when there is no memory for them.
+    /// Allocates nodes until there are as many as blocks; `false` when there is no memory for them.
     pub fn reserve(&self, blocks: u64) -> bool {
         self.made.load(Acquire) >= blocks || self.grow(blocks)
     }
@@ -83,7 +82,7 @@ impl Nodes {
         false
     }
 
-    /// Fills the place of a chunk, unless another thread is faster; `false` for no memory.
+    /// Allocates a chunk, unless another thread is faster; `false` for no memory.
     fn add_chunk(&self, chunk: usize, start: &AtomicPtr<Node>) -> bool {
         let count = FIRST << chunk;
         let first = (count - FIRST + 1) as u32;
@@ -96,7 +95,7 @@ impl Nodes {
             // SAFETY: fresh memory for `count` nodes.
             unsafe { nodes.add(place).write(Node { next, data: AtomicPtr::new(null_mut()) }) };
         }
-        // Release: whoever finds the chunk finds its nodes written.
+        // Release: a thread that sees the chunk sees its nodes.
         if start.compare_exchange(null_mut(), nodes.as_ptr(), Release, Relaxed).is_err() {
             // SAFETY: nobody has seen this memory.
             unsafe { platform::give_back(memory) };
@@ -132,12 +131,13 @@ impl Nodes {
         }
     }
 
-    /// Puts the nodes from `first` to `last`, which hang together, on a shelf.
+    /// Puts the nodes from `first` to `last`, which are linked, on a shelf.
     fn push(&self, shelf: &Shelf, first: u32, last: &Node) {
         let mut now = shelf.0.load(Relaxed);
         loop {
             last.next.store(number(now), Relaxed);
-            // Release: whoever takes the node finds its data, and what was done with the block.
+            // Release: a thread that takes the node sees its data, and what was done with the
+            // block.
             match shelf.0.compare_exchange_weak(now, head(now, first), Release, Relaxed) {
                 Ok(_) => return,
                 Err(changed) => now = changed,
@@ -145,10 +145,10 @@ impl Nodes {
         }
     }
 
-    /// Gives the nodes' memory back.
+    /// Frees the nodes' memory.
     ///
     /// # Safety
-    /// Nobody uses the nodes or the shelves any more.
+    /// The nodes and shelves are not used any more.
     pub unsafe fn give_back(&self) {
         for chunk in &self.chunks {
             if let Some(memory) = NonNull::new(chunk.load(Acquire)) {
@@ -188,7 +188,7 @@ mod tests {
         unsafe { nodes.give_back() };
     }
 
-    /// A thread that read the head before, and sleeps, must not take the same node for unchanged.
+    /// A suspended thread that read the head must not see the same node as unchanged.
     #[test]
     fn a_head_never_comes_back() {
         let (nodes, shelf) = empty();
