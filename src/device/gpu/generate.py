@@ -6,7 +6,9 @@
 The version is written down as 6.4, which has everything that the kernels use: a driver refuses PTX of
 a version above its own, and those of CUDA 11.0 to 11.7 are below NVRTC's 7.8. So it loads on every
 driver since CUDA 11.0 and every GPU since Maxwell. What NVRTC says only to readers (comments,
-indentation) is left out.
+indentation) is left out. NVRTC gives every value a register of its own, thousands of names; here
+values that do not live at the same time share one, as they would on any machine, so that the text
+repeats itself and packs into half the room. What reaches each operand is compared with what did.
 """
 
 import ctypes
@@ -56,6 +58,109 @@ def shorten(ptx):
     return "\n".join(line for line in lines if line) + "\n"
 
 
+REGISTER = re.compile(r"%(rd|rs|r|p)\d+\b")
+INSTRUCTION = re.compile(r"(?:@!?(%p\d+) )?([a-z][\w.:]*)(?: (.*))?;")
+TARGETS = re.compile(r"\{[^}]*\}|[^,]+")
+
+
+class Line:
+    """A line of a function: where it goes on, and which registers it uses and sets."""
+
+    def __init__(self, text, at, labels):
+        self.next, self.uses, self.sets = [at + 1], [], []
+        match = INSTRUCTION.fullmatch(text)
+        if not match:
+            if not re.fullmatch(r"\$\w+:|\.(reg|shared|pragma) .*;", text):
+                sys.exit(f"what is this? {text}")
+            return
+        guard, name, operands = match[1], match[2].split(".")[0], match[3] or ""
+        targets = "" if name in ("st", "bar", "bra", "ret") else TARGETS.match(operands)[0]
+        used = operands[len(targets):]
+        self.sets = [found[0] for found in REGISTER.finditer(targets)]
+        self.uses = [found[0] for found in REGISTER.finditer(used)]
+        if name in ("bra", "ret"):
+            self.next = ([labels[operands]] if name == "bra" else []) + (self.next if guard else [])
+        if guard:
+            # What is set only sometimes may keep what was there.
+            self.uses += [guard, *self.sets]
+
+
+def parse(body):
+    labels = {text[:-1]: at for at, text in enumerate(body) if text.endswith(":")}
+    return [Line(text, at, labels) for at, text in enumerate(body)]
+
+
+def reaching(lines):
+    """For each line, by register that it uses, the lines whose value it may find there."""
+    before, changed = [{} for _ in range(len(lines) + 1)], True
+    while changed:
+        changed = False
+        for at, line in enumerate(lines):
+            after = before[at] | {register: frozenset([at]) for register in line.sets}
+            for to in line.next:
+                known = before[to]
+                for register, values in after.items():
+                    had = known.get(register, frozenset())
+                    if values is not had and not values <= had:
+                        known[register], changed = had | values, True
+    return [[before[at].get(register, frozenset()) for register in line.uses]
+            for at, line in enumerate(lines)]
+
+
+def share_registers(body):
+    """The same function with as few registers as the values that live at the same time."""
+    lines = parse(body)
+    live, changed = [set() for _ in range(len(lines) + 1)], True
+    while changed:
+        changed = False
+        for at in reversed(range(len(lines))):
+            after = set().union(*(live[to] for to in lines[at].next))
+            now = after.difference(lines[at].sets).union(lines[at].uses)
+            changed |= now != live[at]
+            live[at] = now
+    beside = {register: set() for line in lines for register in line.sets + line.uses}
+    for line in lines:
+        after = set(line.sets).union(*(live[to] for to in line.next))
+        for register in line.sets:
+            for other in after - {register}:
+                beside[register].add(other)
+                beside[other].add(register)
+    numbers = {}
+    for register in (found[0] for text in body for found in REGISTER.finditer(text)):
+        if register in beside and register not in numbers:
+            kind = REGISTER.match(register)[1]
+            taken = {numbers[other] for other in beside[register]
+                     if other in numbers and REGISTER.match(other)[1] == kind}
+            numbers[register] = next(n for n in range(1, len(taken) + 2) if n not in taken)
+    most = {}
+    for register, number in numbers.items():
+        kind = REGISTER.match(register)[1]
+        most[kind] = max(most.get(kind, 0), number)
+
+    def renamed(text):
+        declared = re.fullmatch(r"\.reg (\.\w+) %(\w+)<\d+>;", text)
+        if declared:
+            return f".reg {declared[1]} %{declared[2]}<{most[declared[2]] + 1}>;"
+        return REGISTER.sub(lambda found: f"%{found[1]}{numbers[found[0]]}", text)
+
+    shared = [renamed(text) for text in body]
+    if reaching(parse(shared)) != reaching(lines):
+        sys.exit("an operand does not find the values that it did")
+    return shared
+
+
+def share(ptx):
+    """The same program, each of its functions with few registers."""
+    lines, done = ptx.splitlines(), []
+    while lines:
+        done.append(lines.pop(0))
+        if done[-1] == "{":
+            end = lines.index("}")
+            done += share_registers(lines[:end])
+            del lines[:end]
+    return "\n".join(done) + "\n"
+
+
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
@@ -65,7 +170,7 @@ def main():
     nvrtc.nvrtcVersion(*(ctypes.byref(part) for part in version))
     if (version[0].value, version[1].value) != (11, 8):
         sys.exit(f"NVRTC 11.8 is needed, this is {version[0].value}.{version[1].value}")
-    output.write_text(shorten(compile_ptx(nvrtc, (HERE / "kernels.cu").read_bytes())))
+    output.write_text(share(shorten(compile_ptx(nvrtc, (HERE / "kernels.cu").read_bytes()))))
 
 
 if __name__ == "__main__":

@@ -17,17 +17,20 @@ const LEAST: usize = 6;
 const RUN_MOST: usize = 128;
 const MOST: usize = LEAST + 127;
 const EARLIER: u8 = 128;
-/// Places that are remembered, by what stands there.
-const PLACES_LOG: u32 = 14;
+/// Places that are remembered, by what stands there, the last ones of each.
+const PLACES_LOG: u32 = 12;
+const LAST: usize = 8;
+
+/// Places by what stands there; 0 for none, else one more.
+type Places = [[u32; LAST]; 1 << PLACES_LOG];
 
 /// Packs a text into room for `N` bytes, and says how many it takes.
 pub const fn pack<const N: usize>(text: &[u8]) -> ([u8; N], usize) {
     let (mut out, mut n) = ([0; N], 0);
-    let mut places = [0u32; 1 << PLACES_LOG];
+    let mut places: Places = [[0; LAST]; 1 << PLACES_LOG];
     let (mut at, mut run) = (0, 0);
     while at < text.len() {
-        let back = at + 1 - remember(&mut places, text, at);
-        let len = if back > u16::MAX as usize { 0 } else { same(text, at, back) };
+        let (len, back) = longest(remember(&mut places, text, at), text, at);
         if len < LEAST {
             n += (run == 0) as usize;
             set(&mut out, n, text[at]);
@@ -58,10 +61,10 @@ const fn set(out: &mut [u8], at: usize, byte: u8) {
     }
 }
 
-/// The place, and one, where what stands here may have stood last; `at + 1`, itself, for none.
-const fn remember(places: &mut [u32; 1 << PLACES_LOG], text: &[u8], at: usize) -> usize {
+/// Where what stands here may have stood before, and remembers that it stands here.
+const fn remember(places: &mut Places, text: &[u8], at: usize) -> [u32; LAST] {
     if at + LEAST > text.len() {
-        return at + 1;
+        return [0; LAST];
     }
     let (mut hash, mut i) = (0u64, 0);
     while i < LEAST {
@@ -69,9 +72,28 @@ const fn remember(places: &mut [u32; 1 << PLACES_LOG], text: &[u8], at: usize) -
         i += 1;
     }
     let slot = (hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - PLACES_LOG)) as usize;
-    let before = places[slot] as usize;
-    places[slot] = at as u32 + 1;
-    if before == 0 { at + 1 } else { before }
+    let before = places[slot];
+    places[slot] = [at as u32 + 1; LAST];
+    let mut i = 1;
+    while i < LAST {
+        places[slot][i] = before[i - 1];
+        i += 1;
+    }
+    before
+}
+
+/// The longest of what stood before, and how far back.
+const fn longest(places: [u32; LAST], text: &[u8], at: usize) -> (usize, usize) {
+    let (mut best, mut far, mut i) = (0, 0, 0);
+    while i < LAST && places[i] != 0 {
+        let back = at + 1 - places[i] as usize;
+        let len = if back > u16::MAX as usize { 0 } else { same(text, at, back) };
+        if len > best {
+            (best, far) = (len, back);
+        }
+        i += 1;
+    }
+    (best, far)
 }
 
 /// How many bytes are the same so far back.
