@@ -226,7 +226,7 @@ enum dlrs_status_code {
   DLRS_REFCOUNT = 306,
   /** The function was called from inside a callback that it is running. */
   DLRS_REENTRANT = 307,
-  /** No view has the wanted shape: a copy is needed. */
+  /** No view has the requested shape: a copy is needed. */
   DLRS_NOT_VIEWABLE = 308,
   /** The requested layout, device or writability needs a copy, which was forbidden. */
   DLRS_COPY_NEEDED = 309,

@@ -1519,7 +1519,7 @@ DLRS_NOTATION_PEP3118: Final = 1
 DLRS_NOTATION_TYPESTR: Final = 2
 """`__array_interface__` and `__cuda_array_interface__`: `<f4`, `|b1`, `<c8`."""
 DLRS_NOT_VIEWABLE: Final = 308
-"""No view has the wanted shape: a copy is needed."""
+"""No view has the requested shape: a copy is needed."""
 DLRS_NO_DEVICE: Final = 506
 """The driver works but there is no device."""
 DLRS_NULL_ARG: Final = 101

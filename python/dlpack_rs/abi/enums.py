@@ -157,7 +157,7 @@ class StatusCode(IntEnum):
     REFCOUNT = 306
     # The function was called from inside a callback that it is running.
     REENTRANT = 307
-    # No view has the wanted shape: a copy is needed.
+    # No view has the requested shape: a copy is needed.
     NOT_VIEWABLE = 308
     # The requested layout, device or writability needs a copy, which was forbidden.
     COPY_NEEDED = 309
