@@ -73,8 +73,8 @@ macro_rules! attributes {
         pub static ATTRIBUTES: [GetSetDef; Place::End as usize + 4] = [
             $( GetSetDef::at(Place::$place as usize, $name, get, concat!($doc, "\0")), )*
             GetSetDef::new(c"shape", get_shape, "Extents, a tuple.\0"),
-            GetSetDef::new(c"__numpy_dtype__", scalars::numpy_dtype, "The dtype as NumPy's object.\0"),
-            GetSetDef::new(c"T", get_transposed, "The view whose axes are in the opposite order.\0"),
+            GetSetDef::new(c"__numpy_dtype__", scalars::numpy_dtype, "The dtype as NumPy's.\0"),
+            GetSetDef::new(c"T", get_transposed, "The view with its axes in reverse order.\0"),
             GetSetDef::END,
         ];
     };
