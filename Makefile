@@ -29,11 +29,15 @@ setup: # once, for all goals
 	@CARGO='$(CARGO)' PYTHON='$(PYTHON)' SETUP='$(SETUP)' tests/setup.sh $(or $(MAKECMDGOALS),build)
 
 # With the Python module, as the wheel has it; what CMake installs has none, and is built apart.
-# With FEATURES, which may be empty, these alone, as in Cargo.toml (docs/howto/linking.md).
+# FEATURES="cuda print" on the command line, which may be empty: with these of Cargo.toml alone.
 MODULE = target/module
+AS_ASKED = --features module
+ifneq ($(filter command,$(origin FEATURES)),)
+AS_ASKED = --no-default-features --features "$(FEATURES)"
+export DLRS_FEATURES = $(FEATURES)
+endif
 build: setup  ## build the release library; leaves target/lib, target/include; FEATURES="cuda print"
-	$(CARGO) build --release --locked -p dlpack_rs_cdylib $(if $(filter undefined,$(origin FEATURES)),\
-	  --features module,--no-default-features --features "$(FEATURES)") --target $(HOST) \
+	$(CARGO) build --release --locked -p dlpack_rs_cdylib $(AS_ASKED) --target $(HOST) \
 	  --target-dir $(MODULE)
 	@mkdir -p $(LIB) $(INCLUDE)
 	@ln -sfn ../../include $(INCLUDE)/dlpack
@@ -50,7 +54,7 @@ install:  ## install below PREFIX (/usr/local), or DESTDIR/PREFIX
 
 install-build: setup
 	cmake -S . -B target/cmake-install -DCMAKE_INSTALL_PREFIX="$(PREFIX)" \
-	  $(if $(filter undefined,$(origin FEATURES)),,-DDLPACK_RS_FEATURES="$(FEATURES)") \
+	  $(if $(filter command,$(origin FEATURES)),-DDLPACK_RS_FEATURES="$(FEATURES)",-UDLPACK_RS_FEATURES) \
 	  -DDLPACK_RS_CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)"
 	cmake --build target/cmake-install
 	@rm -f target/cmake-install/install_manifest.txt # root's, after sudo

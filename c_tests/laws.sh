@@ -1,6 +1,6 @@
 #!/bin/sh
 # The laws that the release library's file can prove: laws.sh INCLUDE LIBDIR
-# FEATURES are those it was built with, where they are not all.
+# DLRS_FEATURES are those it was built with, where they are not all.
 # Prints a line per law that fails, and closes with "N passed, N failed".
 here=$(cd "$(dirname "$0")" && pwd)
 include=$1
@@ -12,7 +12,7 @@ case $(nm -D --defined-only "$lib") in
 *' PyInit_'*) limit_kb=680 module=PyInit__dlpack_rs ;;
 *) limit_kb=585 module='' ;;
 esac
-case ${FEATURES-all} in
+case ${DLRS_FEATURES-all} in
 '') limit_kb=260 ;;
 esac
 calls=$(mktemp) || exit 2
@@ -39,7 +39,7 @@ no_abort() { ! nm -D "$lib" | grep -wE 'abort|__assert_fail|_Unwind_[A-Za-z]*|__
 no_frames() { ! readelf -SW "$lib" | grep eh_frame; }
 no_python() { ! symbols U | grep -E '^_?Py'; }
 imports() {
-    [ -z "${FEATURES+set}" ] || { ! symbols U | LC_ALL=C comm -13 "$here/imports.txt" - | grep .; return; }
+    [ -z "${DLRS_FEATURES+set}" ] || { ! symbols U | LC_ALL=C comm -13 "$here/imports.txt" - | grep .; return; }
     symbols U | LC_ALL=C diff "$here/imports.txt" -
 }
 # The only names that may be missing: the C start-up files ask for them.

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Prints the names of include/exports.txt that a library with the Cargo features $FEATURES has; all
-# of them where that is not set. A name goes with its file, a file with what src/capi/mod.rs says.
+# Prints the names of include/exports.txt that a library with the Cargo features $DLRS_FEATURES has;
+# all of them where that is not set. A name goes with its file, a file with what src/capi/mod.rs says.
 set -eu
 cd "$(dirname "$0")/.."
-[ -n "${FEATURES+set}" ] || exec cat include/exports.txt
-left_out=$(awk -v features=" $(echo "$FEATURES" | tr ',;' '  ') " '
+[ -n "${DLRS_FEATURES+set}" ] || exec cat include/exports.txt
+left_out=$(awk -v features=" $(echo "$DLRS_FEATURES" | tr ',;' '  ') " '
     /^#\[cfg\(feature = / { split($0, part, "\""); needed = part[2]; next }
     needed != "" && !index(features, " " needed " ") { sub(";", "", $3); print "src/capi/" $3 ".rs" }
     { needed = "" }' src/capi/mod.rs)

@@ -4,7 +4,7 @@
 # Rust puts its run-time support into every static library: integers of 128 bits, and a copy of
 # half of libm (fmod, cbrt, fma ...), which takes the place of the C library's in the programs that
 # link it, or clashes with it. So all is linked into one object, with what it needs of that, and
-# every name but those that exports.sh prints (for FEATURES) becomes local. These are hidden: a shared
+# every name but those that exports.sh prints (for DLRS_FEATURES) becomes local. These are hidden: a shared
 # library that links this one does not export them again. VISIBILITY=default leaves them visible, for
 # building a library that passes the interface on.
 #

@@ -47,7 +47,7 @@ run() { # run PROGRAM: builds and runs it; leaves its output and exit status
 
 combination() { # combination FEATURES
   local lib=$out/lib bin=$out/bin feature defines='' program programs='' left skipped=$long
-  export FEATURES=$1
+  export DLRS_FEATURES=$1
   for feature in cuda rocm python cast print vectors; do
     case " $1 " in *" $feature "*) ;; *) defines="$defines -DDLRS_NO_${feature^^}" ;; esac
   done
@@ -139,7 +139,7 @@ CMAKE
 }
 
 for features in "$@"; do combination "$features"; done
-unset FEATURES
+unset DLRS_FEATURES
 try "installed with \"$1\"" installed "$1"
 echo "features: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
