@@ -1,0 +1,260 @@
+//! `__dlpack__`, called with the keywords that are needed, and with fewer where it knows no more.
+
+use core::ptr::null_mut;
+
+use super::Wanted;
+use crate::abi::DLDevice;
+use crate::copy::CopyPolicy;
+use crate::error::Result;
+use crate::import::Import;
+use crate::python::array_interface::numbers;
+use crate::python::constants::{self, Constant, integer, pair, text, tuple};
+use crate::python::home::{self, Home};
+use crate::python::raise::{is, raised, required};
+use crate::python::{Owned, PyObject, Python, stream};
+
+/// Calls `__dlpack__`: the capsule, and whether the stream was named. `None` when there is no such
+/// method.
+///
+/// # Safety
+/// `object` is live.
+pub(super) unsafe fn call_dlpack(
+    python: Python,
+    object: *mut PyObject,
+    wanted: &Wanted,
+) -> Result<Option<(Owned, bool)>> {
+    let home = home::here(python)?;
+    let method = constants::of(python, home, Constant::Dlpack)?;
+    // SAFETY: the caller's word.
+    let ToName { with_device, alone: stream } = unsafe { stream_to_name(python, object, wanted) }?;
+    let Import { device, policy, .. } = wanted.import;
+    let copy = (policy == CopyPolicy::Never).then_some(false);
+    let bare = Asked { version: false, stream, device: None, copy: None };
+    let versioned = Asked { version: true, ..bare };
+    // Newest first.
+    const ROWS: usize = 3;
+    for n in 0..ROWS {
+        if n == 1 && device.is_none() && copy.is_none() {
+            continue;
+        }
+        let plain = n == 0 && with_device.is_none() && device.is_none() && copy.is_none();
+        let row = || match n {
+            0 => Asked { stream: with_device, device, copy, ..versioned },
+            1 => versioned,
+            _ => bare,
+        };
+        // SAFETY: the caller's word.
+        let made = unsafe {
+            match plain {
+                true => call_plain(python, home, method.as_ptr(), object)?,
+                false => Keywords::new(python, &row())?.call(python, method.as_ptr(), object),
+            }
+        };
+        if let Some(made) = made {
+            return Ok(Some((made, !plain && row().stream.is_some())));
+        }
+        // NumPy refuses any other device: then the copy is made here.
+        let elsewhere = n == 0 && device.is_some() && is(python, Python::PyExc_BufferError);
+        if (elsewhere || is(python, Python::PyExc_TypeError)) && n + 1 < ROWS {
+            // SAFETY: attached.
+            unsafe { python.PyErr_Clear() };
+            continue;
+        }
+        // SAFETY: as above.
+        return match unsafe { lacks(python, object, method.as_ptr()) } {
+            true => Ok(None),
+            false => Err(raised()),
+        };
+    }
+    Err(raised())
+}
+
+/// The usual call, `__dlpack__(max_version=(1, 3))`, which needs nothing new.
+///
+/// # Safety
+/// `method` and `object` are live.
+#[inline]
+unsafe fn call_plain(
+    python: Python,
+    home: &Home,
+    method: *mut PyObject,
+    object: *mut PyObject,
+) -> Result<Option<Owned>> {
+    let version = constants::of(python, home, Constant::Version)?;
+    let names = constants::of(python, home, Constant::MaxVersionOnly)?;
+    let args = [object, version.as_ptr()];
+    // SAFETY: one positional argument, the object, and a value for the one name.
+    unsafe {
+        let made = python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names.as_ptr());
+        Ok(Owned::new(made))
+    }
+}
+
+/// The stream to name to an object: none where there are no streams.
+#[derive(Clone, Copy)]
+pub(super) struct ToName {
+    /// Together with `dl_device`, whose stream it then is.
+    pub(super) with_device: Option<i64>,
+    /// Alone: then it is one of the device on which the data is.
+    alone: Option<i64>,
+}
+
+/// # Safety
+/// `object` is live.
+#[inline(always)]
+pub(super) unsafe fn stream_to_name(
+    python: Python,
+    object: *mut PyObject,
+    wanted: &Wanted,
+) -> Result<ToName> {
+    if wanted.stream == stream::NONE {
+        return Ok(ToName { with_device: None, alone: None });
+    }
+    // SAFETY: the caller's word.
+    unsafe { stream_by_device(python, object, wanted) }
+}
+
+/// As [`stream_to_name`], of a stream.
+///
+/// # Safety
+/// As [`stream_to_name`].
+#[inline(never)]
+unsafe fn stream_by_device(
+    python: Python,
+    object: *mut PyObject,
+    wanted: &Wanted,
+) -> Result<ToName> {
+    // SAFETY: the caller's word.
+    let here = unsafe { said_device(python, object) }?;
+    let target = wanted.import.device.or(here);
+    let name = |device: Option<DLDevice>| {
+        device.filter(|device| stream::has_streams(device.device_type)).map(|_| wanted.stream)
+    };
+    Ok(ToName { with_device: name(target), alone: name(here.filter(|_| target == here)) })
+}
+
+/// Where the object says that its data is; `None`: it cannot say so.
+///
+/// # Safety
+/// `object` is live.
+unsafe fn said_device(python: Python, object: *mut PyObject) -> Result<Option<DLDevice>> {
+    let method = text(python, c"__dlpack_device__")?;
+    let mut said = [0i64; 2];
+    // SAFETY: the caller's word; one positional argument, the object.
+    unsafe {
+        let args = [object];
+        let found = python.PyObject_VectorcallMethod(method.as_ptr(), args.as_ptr(), 1, null_mut());
+        let Some(found) = Owned::new(found) else {
+            return match lacks(python, object, method.as_ptr()) {
+                true => Ok(None),
+                false => Err(raised()),
+            };
+        };
+        numbers(python, found.as_ptr(), &mut said)?;
+    }
+    let [device_type, device_id] = said.map(i32::try_from);
+    Ok(device_type
+        .ok()
+        .zip(device_id.ok())
+        .map(|(device_type, device_id)| DLDevice { device_type, device_id }))
+}
+
+/// Whether the AttributeError that is set says that the method is missing; then it is cleared.
+/// Else an exception stays set.
+///
+/// # Safety
+/// `object` and `method` are live, and an exception is set.
+#[cold]
+pub(super) unsafe fn lacks(python: Python, object: *mut PyObject, method: *mut PyObject) -> bool {
+    if !is(python, Python::PyExc_AttributeError) {
+        return false;
+    }
+    // SAFETY: attached; what was fetched is restored or given up.
+    unsafe {
+        let mut set = [null_mut(); 3];
+        let [kind, value, trace] = &mut set;
+        python.PyErr_Fetch(kind, value, trace);
+        if Owned::new(python.PyObject_GetAttr(object, method)).is_none() {
+            set.into_iter().for_each(|part| drop(Owned::new(part)));
+            let missing = is(python, Python::PyExc_AttributeError);
+            if missing {
+                python.PyErr_Clear();
+            }
+            return missing; // what else it raises, KeyboardInterrupt, says more
+        }
+        let [kind, value, trace] = set;
+        python.PyErr_Restore(kind, value, trace);
+    }
+    false
+}
+
+/// The keyword arguments of one call: those that are `None` or false are left out.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// `max_version`
+    pub(super) version: bool,
+    /// `stream`
+    pub(super) stream: Option<i64>,
+    /// `dl_device`
+    pub(super) device: Option<DLDevice>,
+    /// `copy`
+    pub(super) copy: Option<bool>,
+}
+
+/// The most keywords of `__dlpack__`.
+const KEYWORDS_MOST: usize = 4;
+
+/// The same as Python's objects, and their names.
+pub(super) struct Keywords {
+    names: Owned,
+    values: [Option<Owned>; KEYWORDS_MOST],
+}
+
+impl Keywords {
+    pub(super) fn new(python: Python, asked: &Asked) -> Result<Self> {
+        let mut values = [const { None }; KEYWORDS_MOST];
+        let mut names = [null_mut(); KEYWORDS_MOST];
+        let mut n = 0;
+        let mut add = |name, value| {
+            if let (Some(text), Some(slot)) = (names.get_mut(n), values.get_mut(n)) {
+                // A constant, which lives as long as the interpreter.
+                (*text, *slot) = (constants::get(python, name)?.as_ptr(), Some(value));
+                n += 1;
+            }
+            Ok(())
+        };
+        if let Some(stream) = asked.stream {
+            add(Constant::Stream, integer(python, stream)?)?;
+        }
+        if asked.version {
+            let version = constants::get(python, Constant::Version)?.share(python);
+            add(Constant::MaxVersion, version)?;
+        }
+        if let Some(DLDevice { device_type, device_id }) = asked.device {
+            add(Constant::DlDevice, pair(python, device_type.into(), device_id.into())?)?;
+        }
+        if let Some(copy) = asked.copy {
+            // SAFETY: attached; an object of Python's own.
+            add(Constant::Copy, unsafe { required(python.PyBool_FromLong(copy.into())) }?)?;
+        }
+        Ok(Keywords { names: tuple(python, names.get(..n).unwrap_or_default())?, values })
+    }
+
+    /// # Safety
+    /// `method` and `object` are live.
+    pub(super) unsafe fn call(
+        &self,
+        python: Python,
+        method: *mut PyObject,
+        object: *mut PyObject,
+    ) -> Option<Owned> {
+        let mut args = [object; 1 + KEYWORDS_MOST];
+        for (to, from) in args.iter_mut().skip(1).zip(self.values.iter().flatten()) {
+            *to = from.as_ptr();
+        }
+        let any = self.values.first().is_some_and(Option::is_some);
+        let names = if any { self.names.as_ptr() } else { null_mut() };
+        // SAFETY: one positional argument, the object, and as many values as there are names.
+        unsafe { Owned::new(python.PyObject_VectorcallMethod(method, args.as_ptr(), 1, names)) }
+    }
+}
